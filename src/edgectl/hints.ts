@@ -19,6 +19,7 @@ const SHELL_HINTS: Readonly<Record<string, string>> = {
   PolicyDenied: "The device's own configuration decides this, under `policy`: see the message above.",
   ErrorDeploymentAlreadyExist: "Wait for it to end: `edgectl deployments list ASSET` shows it.",
   AppNotFound: "`edgectl apps list ASSET` shows the apps of a device.",
+  VolumeNotFound: "`edgectl volumes list ASSET` shows the volumes of a device.",
   AppExists:
     "Change it with `edgectl apply -f FILE` or `edgectl apps update`, or remove it with `edgectl apps remove`.",
   DataBudgetExceeded: "See the cost above; allow more with --max-download, or in the device's own configuration.",

@@ -18,6 +18,7 @@ import {
 import { addDevice } from "./commands/device.ts";
 import { addLogin, addLogout, addWhoami } from "./commands/login.ts";
 import { addUsage } from "./commands/usage.ts";
+import { addVolumesList, addVolumesRemove } from "./commands/volumes.ts";
 import { EXIT_CODE_HELP } from "./exit-code.ts";
 import type { Io } from "./io.ts";
 import { isTerminal } from "../lib/terminal/theme.ts";
@@ -72,6 +73,9 @@ export function createProgram(io: Io): Command {
   addDeploymentsShow(deployments, io);
   addDeploymentsWatch(deployments, io);
   addDeploymentsCancel(deployments, io);
+  const volumes = program.command("volumes").description("list and delete the volumes of a device");
+  addVolumesList(volumes, io);
+  addVolumesRemove(volumes, io);
   addDevice(program, io);
   addUsage(program, io);
   addDataUsage(program, io);

@@ -48,7 +48,7 @@ export const ADDED_FIELDS = {
   },
   environments: { secret: "declaredSecrets" },
   ports: { protocol: "extraAppFields" },
-  volumes: {},
+  volumes: { name: "namedVolumes", owner: "volumeOwners" },
   devices: {},
   healthcheck: {},
 } as const satisfies FieldsByPlace;

@@ -2,6 +2,9 @@ import { z } from "zod";
 import { explainImageReference } from "./explain-image-reference.ts";
 import { MAX_HOST_PORT, MIN_HOST_PORT, MAX_REQUEST_BYTES } from "./limits.ts";
 import { normalizePath } from "./normalize-path.ts";
+import { volume } from "./volume-fields.ts";
+
+export { absolutePath } from "./absolute-path.ts";
 
 /*
  * The fields of an app's specification, without defaults: a deployment fills them in, and an update omits the fields it
@@ -89,23 +92,6 @@ const portMapping = z
   })
   .meta({ id: "PortMapping" });
 
-export const absolutePath = z
-  .string()
-  .max(4096)
-  .refine((path) => path.startsWith("/"), "must be an absolute path")
-  .refine((path) => !path.split("/").includes(".."), "must not contain a '..' segment")
-  .refine((path) => !path.includes(NUL), "must not contain NUL");
-
-const volume = z
-  .strictObject({
-    local: absolutePath.meta({ description: "Path on the device.", examples: ["/var/lib/node-red"] }),
-    target: absolutePath
-      .refine((path) => normalizePath(path) !== "/", "must not be the container's root")
-      .meta({ description: "Path in the container.", examples: ["/data"] }),
-    readonly: z.boolean().default(false).meta({ description: "Whether the app may only read there." }),
-  })
-  .meta({ id: "Volume" });
-
 export const environments = z
   .array(environment)
   .max(MAX_ENTRIES)
@@ -141,7 +127,7 @@ export const volumes = z
   .array(volume)
   .max(MAX_ENTRIES)
   .superRefine(unique((entry) => normalizePath(entry.target), "target", "the target appears twice"))
-  .meta({ description: "Files and directories of the device in the container." });
+  .meta({ description: "Files and directories of the device, and volumes that the agent manages, in the container." });
 
 export const hostNetwork = z.boolean().meta({
   description: "Whether the app uses the device's network instead of one of its own; `ports` have no effect then.",

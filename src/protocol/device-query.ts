@@ -6,6 +6,7 @@ import { appStatsSchema, statsParamsSchema } from "./app-stats.ts";
 import { dataUsageParamsSchema, deviceDataUsageSchema } from "./data-usage.ts";
 import { deploymentOutcomesSchema, deploymentsParamsSchema } from "./deployment-outcome.ts";
 import { deviceStateSchema } from "./device-state.ts";
+import { removeVolumeParamsSchema, volumeListSchema, volumeRemovedSchema, volumesParamsSchema } from "./volume-list.ts";
 
 /*
  * The queries to a connected device. The device sends any number of `answer` frames and then `query_end`. A query is
@@ -30,6 +31,10 @@ export const QUERIES = {
   data_usage: { params: dataUsageParamsSchema, answer: deviceDataUsageSchema, answers: "one" },
   /** The device's records of these deployments. Sent since 2026-11-22; older agents end it with `InvalidRequest`. */
   deployments: { params: deploymentsParamsSchema, answer: deploymentOutcomesSchema, answers: "one" },
+  /** The volumes that the agent manages. Since version 3, as the next one. */
+  volumes: { params: volumesParamsSchema, answer: volumeListSchema, answers: "one" },
+  /** Deletes a volume with its data. Ends with `VolumeInUse` while an app has it, and with `VolumeNotFound`. */
+  remove_volume: { params: removeVolumeParamsSchema, answer: volumeRemovedSchema, answers: "one" },
 } as const satisfies Record<string, { params: z.ZodType; answer: z.ZodType; answers: "one" | "many" }>;
 
 export type QueryKind = keyof typeof QUERIES;

@@ -101,6 +101,19 @@ export const ERRORS = {
     retryable: false,
     hint: "Deploy under another name, or remove that container on the device.",
   },
+  VolumeInUse: {
+    message: "The volume is in use.",
+    endsDeployment: true,
+    http: 409,
+    retryable: false,
+    hint: "Only one app may write to a volume, and one that an app has is not removed; details name the app.",
+  },
+  VolumeNotFound: {
+    message: "There is no volume of this name on the device.",
+    http: 404,
+    retryable: false,
+    hint: "List the device's volumes to see their names.",
+  },
   ErrorDeploymentAlreadyExist: {
     message: "A deployment of this app is already running.",
     endsDeployment: true,

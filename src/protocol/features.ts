@@ -2,6 +2,7 @@ import { addedFieldsIn, type UsedField } from "./added-fields.ts";
 import { appliedApps } from "./applied-apps.ts";
 import type { DeployOptions } from "./deploy-request.ts";
 import type { DeploymentAction } from "./deployment-action.ts";
+import type { QueryKind } from "./device-query.ts";
 
 /** The protocol version that introduced each feature. */
 const INTRODUCED_IN = {
@@ -31,7 +32,19 @@ const INTRODUCED_IN = {
   previousLog: 3,
   /** `networks` and `network` of an app. */
   networks: 3,
+  /** `volumes[].name`. */
+  namedVolumes: 3,
+  /** `volumes[].owner`. */
+  volumeOwners: 3,
+  /** Queries `volumes` and `remove_volume`. */
+  volumeQueries: 3,
 } as const;
+
+/** The features of the queries that were added after the others. */
+export const QUERY_FEATURES: Partial<Record<QueryKind, ProtocolFeature>> = {
+  volumes: "volumeQueries",
+  remove_volume: "volumeQueries",
+};
 
 export type ProtocolFeature = keyof typeof INTRODUCED_IN;
 

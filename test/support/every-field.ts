@@ -22,7 +22,10 @@ export const FULL: FullSpec = {
   privileged: true,
   environments: [{ key: "LEVEL", value: "info", secret: true }],
   ports: [{ host_port: 30_053, target_port: 53, protocol: "udp" }],
-  volumes: [{ local: "/var/lib/full", target: "/data", readonly: true }],
+  volumes: [
+    { local: "/var/lib/full", target: "/data", readonly: true, owner: "1000:1000" },
+    { name: "full-cache", target: "/cache", readonly: true, owner: "1000:1000" },
+  ],
   command: ["serve", "--all"],
   cpu_limit: 0.5,
   memory_limit: 268_435_456,
@@ -63,7 +66,10 @@ const OTHER: FullSpec = {
   privileged: false,
   environments: [{ key: "OTHER", value: "debug", secret: false }],
   ports: [{ host_port: 30_054, target_port: 54, protocol: "tcp" }],
-  volumes: [{ local: "/var/lib/other", target: "/other", readonly: false }],
+  volumes: [
+    { local: "/var/lib/other", target: "/other", readonly: false, owner: "1001" },
+    { name: "other-cache", target: "/other-cache", readonly: false, owner: "1001" },
+  ],
   command: ["serve"],
   cpu_limit: 2,
   memory_limit: 134_217_728,
@@ -159,15 +165,21 @@ export function everyChange(): ChangedSpec[] {
 
 function changesInside(field: AppField): ChangedSpec[] {
   const [full, other]: unknown[] = [FULL[field], OTHER[field]];
-  const isList = Array.isArray(full);
-  const [from, to]: unknown[] = isList && Array.isArray(other) ? [full[0], other[0]] : [full, other];
+  if (!Array.isArray(full) || !Array.isArray(other)) return changesOf(full, other, field, (changed) => changed);
+  return full.flatMap((entry: unknown, index) => {
+    const path = full.length > 1 ? `${field}[${index}]` : `${field}[]`;
+    return changesOf(entry, other[index], path, (changed) => full.with(index, changed));
+  });
+}
+
+function changesOf(from: unknown, to: unknown, path: string, place: (changed: object) => unknown): ChangedSpec[] {
   if (!isObject(from) || !isObject(to)) return [];
+  const [field] = path.split("[") as [AppField];
   return Object.keys(from)
     .filter((name) => from[name] !== to[name])
     .map((name) => {
-      const changed = { ...from, [name]: to[name] };
-      const path = `${field}${isList ? "[]" : ""}.${name}`;
-      return { field, path, spec: { ...FULL, [field]: isList ? [changed] : changed } };
+      const spec = { ...FULL, [field]: place({ ...from, [name]: to[name] }) };
+      return { field, path: `${path}.${name}`, spec };
     });
 }
 

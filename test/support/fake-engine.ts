@@ -27,6 +27,7 @@ import { FakeDeviceFiles } from "./fake-engine/fake-device-files.ts";
 import * as images from "./fake-engine/fake-image.ts";
 import { Faults } from "./fake-engine/faults.ts";
 import { FakeNetworks } from "./fake-engine/networks.ts";
+import { FakeVolumes } from "./fake-engine/fake-volumes.ts";
 import { watch } from "./fake-engine/watch.ts";
 
 const PULL_STEPS = 10;
@@ -41,6 +42,10 @@ export class FakeEngine implements Engine {
   /** Files of the device. */
   readonly files = new FakeDeviceFiles();
   readonly networks = new FakeNetworks(this.faults, () => this.containers);
+  readonly volumes = new FakeVolumes(this.faults, {
+    containers: () => this.containers,
+    image: (name) => this.#existingImage(name),
+  });
   readonly #clock: Clock;
   readonly #images = new Map<string, images.FakeImage>();
   readonly #registry = new Map<string, images.FakeImage | EngineError>();
@@ -253,6 +258,7 @@ export class FakeEngine implements Engine {
       }
       const id = images.sha256Hex(`container ${++this.#created}`);
       const labelled = { ...request, labels: { ...image.labels, ...request.labels } };
+      this.volumes.mount(request);
       const container = new FakeContainer(id, labelled, image.behaviour ?? {}, this.#clock);
       this.networks.attachNew(container);
       this.#containers.set(id, container);

@@ -14,6 +14,7 @@ import {
   type ListedContainer,
   listContainers,
   removeContainers,
+  removeVolumes,
 } from "./system/engine-containers.ts";
 import { tempDir } from "./temp-dir.ts";
 import { waitFor } from "./wait-for.ts";
@@ -54,7 +55,7 @@ const DEPLOYMENT_MS = 90_000;
 
 /**
  * Both executables as real processes, with one account, one asset, and its device online. Disposing it stops them and
- * removes what they made: containers whose app or name begins with `prefix`, images, directories.
+ * removes what they made: containers whose app or name begins with `prefix`, volumes likewise, images, directories.
  */
 export class System implements AsyncDisposable {
   /** Prefix of the names of this system's apps, containers and images. */
@@ -94,6 +95,7 @@ export class System implements AsyncDisposable {
     const account = await control.createAccount(prefix);
     const asset = await control.addAsset(account.accountId, `${prefix}gw`);
     const link = owned.use(await TcpRelay.to(control.port));
+    owned.defer(() => removeVolumes(engineSocket, prefix));
     owned.defer(() => removeContainers(engineSocket, prefix, directory));
     const agent = owned.use(
       new AgentProcess({

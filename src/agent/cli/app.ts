@@ -114,7 +114,9 @@ function printFacts(printer: Printer, { deployed, container }: AppFacts): void {
     ],
     [
       "Volumes",
-      volumes.map(({ local, target, readonly }) => `${local}:${target}${readonly ? " (read-only)" : ""}`).join(" "),
+      volumes
+        .map(({ local, name = "", target, readonly }) => `${local ?? name}:${target}${readonly ? " (read-only)" : ""}`)
+        .join(" "),
     ],
     ["Variables", variables.join(" ")],
     ["Privileged", privileged ? "yes" : ""],

@@ -20,6 +20,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<(program: Command, registe
   stop: async () => (await import("./change.ts")).addStop,
   start: async () => (await import("./change.ts")).addStart,
   remove: async () => (await import("./change.ts")).addRemove,
+  volumes: async () => (await import("./volumes.ts")).addVolumes,
   cleanup: async () => (await import("./cleanup.ts")).addCleanup,
   doctor: async () => (await import("./doctor.ts")).addDoctor,
   "support-bundle": async () => (await import("./support-bundle.ts")).addSupportBundle,

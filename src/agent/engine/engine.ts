@@ -6,10 +6,12 @@ import type { ContainerOptions } from "../../protocol/container-options.ts";
 import type { DirectoryRequest, ImagePath, ImagePathsRequest } from "./image-path.ts";
 import type { LogLine, LogRequest } from "./log.ts";
 import type { EngineNetworks } from "./networks.ts";
+import type { EngineVolumes, VolumeMount } from "./volumes.ts";
 
 export type { DirectoryRequest, ImagePath, ImagePathsRequest, Owner } from "./image-path.ts";
 export type { LogLine, LogRequest } from "./log.ts";
 export type { ConnectRequest, EngineNetworks, NetworkFacts, NetworkRequest, NetworkState } from "./networks.ts";
+export type { EngineVolumes, VolumeMount, VolumeRequest, VolumeSummary } from "./volumes.ts";
 
 /** The container engine: Docker, Podman, or a fake for tests. */
 export interface Engine {
@@ -105,6 +107,7 @@ export interface Engine {
    * log, or with `follow` when the container stops. Leaving the loop closes the engine's stream.
    */
   readLogs(id: string, request: LogRequest, signal: AbortSignal): AsyncGenerator<readonly LogLine[], void>;
+  readonly volumes: EngineVolumes;
 }
 
 /** What a container uses. Counters start with the container. */
@@ -266,7 +269,10 @@ export interface ContainerRequest {
   /** `KEY=value`, in order. */
   readonly environment: readonly string[];
   readonly ports: readonly PortRequest[];
+  /** Paths of the device. */
   readonly volumes: readonly { readonly local: string; readonly target: string; readonly readonly: boolean }[];
+  /** Volumes of the engine, which must exist. */
+  readonly namedVolumes?: readonly VolumeMount[];
   readonly hostNetwork: boolean;
   /** The network it is on, under which names, or none at all. Default: the engine's own. */
   readonly network?: { readonly name: string; readonly aliases: readonly string[] } | "none";

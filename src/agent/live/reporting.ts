@@ -5,6 +5,7 @@ import type { DataUsageParams, DeviceDataUsage } from "../../protocol/data-usage
 import { EdgeError } from "../../protocol/errors.ts";
 import type { DeviceFacts } from "../../protocol/app-report.ts";
 import type { LogLimits } from "../core/logs/budget.ts";
+import { listVolumes, removeVolume } from "../apps/volumes.ts";
 import type { Engine, EngineInfo } from "../engine/engine.ts";
 import { EngineError } from "../engine/engine-error.ts";
 import type { Host } from "../host/host.ts";
@@ -83,6 +84,16 @@ function createQueryHandlers(options: ReportingOptions, builder: ReportBuilder):
     },
     async deployments({ params, send }) {
       await send({ deployments: readDeploymentOutcomes(options.store, params.deployment_ids) });
+      return undefined;
+    },
+    async volumes({ params, send, signal }) {
+      await send(await withEngineErrors(() => listVolumes(options, params, signal), signal));
+      return undefined;
+    },
+    async remove_volume({ params: { name }, send, signal }) {
+      await withEngineErrors(() => removeVolume(options, name, signal), signal);
+      options.logger.warn({ volume: name }, "a volume was deleted with its data, as the control plane asked");
+      await send({ name });
       return undefined;
     },
   };

@@ -145,7 +145,15 @@ const appFactsSchema = z.object({
       /** `null` if the app has none of its own. Older agents leave it out. */
       restart_policy: z.string().nullable().default(null),
       ports: z.array(portSchema),
-      volumes: z.array(z.object({ local: z.string(), target: z.string(), readonly: z.boolean() })),
+      volumes: z.array(
+        z.object({
+          /** A path of the device, or the name of a volume that the agent manages. */
+          local: z.string().exactOptional(),
+          name: z.string().exactOptional(),
+          target: z.string(),
+          readonly: z.boolean(),
+        }),
+      ),
       /** Names only. */
       variables: z.array(z.string()),
     })
@@ -205,11 +213,28 @@ const cleanupSchema = z.object({
 });
 export type CleanupResponse = z.output<typeof cleanupSchema>;
 
+/** The volumes that the agent manages. */
+const volumesSchema = z.object({
+  volumes: z.array(
+    z.object({
+      name: z.string(),
+      apps: z.array(z.object({ app: z.string(), readonly: z.boolean() })),
+      apps_left_out: z.int(),
+      /** `null` if they were not measured. */
+      size_bytes: z.number().nullable(),
+      created_at: z.int().nullable(),
+    }),
+  ),
+  left_out: z.int(),
+});
+export type VolumesResponse = z.output<typeof volumesSchema>;
+
 /** The schema of each kind of response. */
 export const responseSchemas = {
   app: appFactsSchema,
   appStats: appStatsSchema,
   cleanup: cleanupSchema,
+  volumes: volumesSchema,
   activity: activitySchema,
   logLine: logLineSchema,
   status: statusSchema,

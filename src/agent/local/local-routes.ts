@@ -1,3 +1,4 @@
+import { listVolumes } from "../apps/volumes.ts";
 import type { Cleaner } from "../cleanup/cleaner.ts";
 import type { DataUsageReader } from "../ledger/data-usage-reader.ts";
 import type { LinkStatus } from "../link/ports.ts";
@@ -5,7 +6,7 @@ import type { DeployServices } from "../steps/context.ts";
 import { findAppPolicyViolation, INSTALLED_ORDER, snapshotServices } from "../steps/policy-check.ts";
 import type { Deployments } from "../steps/deployments.ts";
 import type { NotifyingStore } from "../store/notifying-store.ts";
-import type { LinkResponse, Status, Top, CleanupResponse, DataUsed } from "./api.ts";
+import type { LinkResponse, Status, Top, CleanupResponse, DataUsed, VolumesResponse } from "./api.ts";
 import { readUsage } from "./read-usage.ts";
 import { aborted } from "./aborted.ts";
 import { gatherAppFacts } from "./app-facts.ts";
@@ -105,6 +106,7 @@ export function localRoutes(agent: LocalAgent): Routes {
     },
     "GET /log": { kind: "stream", access: "read", run: (request, write) => followOwnLog(agent.log, request, write) },
     "GET /events": { kind: "stream", access: "read", run: (request, write) => followHistory(agent, request, write) },
+    "GET /volumes": { kind: "response", access: "read", run: (request) => listManagedVolumes(services, request) },
     "POST /cleanup": { kind: "response", access: "change", run: (request) => runCleanup(agent.cleaner, request) },
     ...localDeployments({ ...services, deployments }),
   };
@@ -162,6 +164,18 @@ async function runCleanup(cleaner: Pick<Cleaner, "round">, { query, signal }: Lo
   try {
     const { removed, kept, freedBytes } = await cleaner.round({ dryRun, all: query.has("all") }, signal);
     return { dry_run: dryRun, removed: [...removed], kept: [...kept], freed_bytes: freedBytes };
+  } catch (error) {
+    throw error instanceof EngineError ? new LocalError(502, "EngineError", error.message) : error;
+  }
+}
+
+/** Lists the volumes that the agent manages. `size`: measures them. */
+async function listManagedVolumes(
+  { config, ...services }: LocalAgent["services"],
+  { query, signal }: LocalRequest,
+): Promise<VolumesResponse> {
+  try {
+    return await listVolumes({ ...services, stateDir: config.stateDir }, { size: query.has("size") }, signal);
   } catch (error) {
     throw error instanceof EngineError ? new LocalError(502, "EngineError", error.message) : error;
   }

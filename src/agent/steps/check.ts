@@ -15,6 +15,7 @@ import type { EventContent } from "../../protocol/deployment-event.ts";
 import type { ContainerSummary } from "../engine/engine.ts";
 import { findManagedContainers } from "../engine/managed-containers.ts";
 import type { StepContext, StepResult } from "./context.ts";
+import { readVolumeState } from "./volumes.ts";
 
 type CheckContext = Pick<
   StepContext,
@@ -44,11 +45,13 @@ export async function runCheck(context: CheckContext, { spec }: Extract<Step, { 
   ]);
   const options = { phase: "request", order: record.order } as const;
   const policyViolation = await findAppPolicyViolation(context, spec, options, signal);
+  const volumes = await readVolumeState(context, spec);
   // Read after the engine has answered: an earlier deployment may have become an app in between.
   const apps = store.apps().filter(({ name }) => !isUpdateOf(record, name) && !context.replacedApps.has(name));
   const refusal = findRefusal(spec, {
     ...hostState,
     policyViolation,
+    volumes,
     concurrentDeployments: context.concurrentDeployments(),
     apps: apps.map(({ name, spec: installed }) => ({ name, hostPorts: hostPortsOf(installed) })),
   });
@@ -74,7 +77,7 @@ export async function runCheck(context: CheckContext, { spec }: Extract<Step, { 
 async function readHostState(
   context: CheckContext,
   spec: AppSpec,
-): Promise<Omit<HostState, "concurrentDeployments" | "apps" | "policyViolation">> {
+): Promise<Omit<HostState, "concurrentDeployments" | "apps" | "policyViolation" | "volumes">> {
   const { engine, host, config, signal, record, replacedApps } = context;
   const [containers, listening, freeBytes, missingDevices, gpus] = await Promise.all([
     engine.listContainers(signal),

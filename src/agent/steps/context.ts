@@ -80,7 +80,9 @@ export interface StepContext extends ContainerStepContext, DeployServices {
 
 /** Result of a step. Stored together with the announcement of the next step. */
 export interface StepResult {
-  readonly record?: Partial<Pick<DeploymentRecord, "checked" | "digest" | "imageId" | "madeDirectories">>;
+  readonly record?: Partial<
+    Pick<DeploymentRecord, "checked" | "digest" | "imageId" | "madeDirectories" | "madeVolumes">
+  >;
   readonly failure?: Failure;
   readonly progress?: Partial<RunProgress>;
   readonly events?: readonly EventContent[];

@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import type { AppSpec } from "../../protocol/app-spec.ts";
 import { canonicalOptions } from "../../protocol/canonical-options.ts";
+import { bindsOf, namedVolumesOf } from "../../protocol/volume-fields.ts";
 import { newVersionName, canonicalSpec, containerName, extrasOf, LABELS } from "../core/app/container.ts";
 import { secretKeysOf } from "../core/app/secrets.ts";
 import { runningEvent } from "../core/deployment/step-events.ts";
@@ -12,6 +13,7 @@ import { NOTHING_CREATED } from "./observe.ts";
 import { type MountOutcome, withMissingMounts } from "./missing-mounts.ts";
 import { joinFurtherNetworks, prepareNetworks, releaseNetworks } from "./networks.ts";
 import { findStartRefusal } from "./policy-check.ts";
+import { type MadeVolume, makeVolumes, removeMadeVolumes, volumeMounts } from "./volumes.ts";
 
 /**
  * Creates an app's container without starting it. Precondition: no container carries the same deployment's label; one
@@ -35,18 +37,27 @@ async function createContainer(context: ContainerStepContext, step: CreateStep):
   if (networks.failure) return { failure: networks.failure };
   const request = { ...toRequest(context, step), ...networks.request };
   const target = { spec: step.spec, image: async () => step.image, step: "creating" } as const;
+  let madeVolumes: readonly MadeVolume[] = [];
   let created: MountOutcome<string>;
   try {
+    madeVolumes = await makeVolumes(context, step.spec, step.image);
     created = await withMissingMounts(context, target, () => context.engine.createContainer(request, context.signal));
   } catch (error) {
     if (step.refetch && isImageGone(error)) return refetch(step);
     throw error;
   }
   const { value: id, failure, made } = created;
-  const events = [...networks.events, ...made.map(({ message }) => runningEvent("creating", message))];
+  if (failure) await removeMadeVolumes(context, madeVolumes);
+  const kept = failure ? [] : madeVolumes;
+  const events = [...networks.events, ...[...kept, ...made].map(({ message }) => runningEvent("creating", message))];
   const result: StepResult = {
     events,
-    ...(made.length > 0 && { record: { madeDirectories: made.map(({ path }) => path) } }),
+    ...(kept.length + made.length > 0 && {
+      record: {
+        ...(made.length > 0 && { madeDirectories: made.map(({ path }) => path) }),
+        ...(kept.length > 0 && { madeVolumes: kept.map(({ name }) => name) }),
+      },
+    }),
   };
   if (id === undefined) return { ...result, ...(failure && { failure }) };
   await joinFurtherNetworks(context, step.spec, id);
@@ -93,12 +104,13 @@ function toRequest({ config }: Pick<ContainerStepContext, "config">, step: Creat
       targetPort: target_port,
       ...(protocol && { protocol }),
     })),
-    volumes: spec.volumes,
+    volumes: bindsOf(spec).map(({ local, target, readonly }) => ({ local, target, readonly })),
     hostNetwork: spec.host_network,
     privileged: spec.privileged,
     restartPolicy: spec.restart_policy ?? "unless-stopped",
     logLimit: spec.log ? { maxBytes: spec.log.max_bytes, maxFiles: spec.log.max_files } : config.containerLog,
     ...extraFields(spec),
+    ...(namedVolumesOf(spec).length > 0 && { namedVolumes: volumeMounts(spec, config.stateDir) }),
   };
 }
 

@@ -1,14 +1,13 @@
 import type { AppSpec } from "../../protocol/app-spec.ts";
 import { normalizePath } from "../../protocol/normalize-path.ts";
-import { LABELS } from "../core/app/container.ts";
+import { type Bind, bindsOf, parseOwner } from "../../protocol/volume-fields.ts";
 import type { Failure } from "../core/deployment/record.ts";
 import { expectedMount, isVolatile } from "../core/host/missing-mount.ts";
-import { directoryOwner, needsUserFiles, ownerOf } from "../core/image/image-user.ts";
+import { directoryOwner } from "../core/image/image-user.ts";
 import { EngineError } from "../engine/engine-error.ts";
-import type { ImagePath } from "../engine/engine.ts";
 import type { ContainerStepContext } from "./context.ts";
+import { helperLabelsOf, readMountPoint } from "./mount-point.ts";
 
-type Volume = AppSpec["volumes"][number];
 type MountContext = Pick<ContainerStepContext, "engine" | "store" | "config" | "signal">;
 
 /** The container whose volumes are to exist. */
@@ -32,8 +31,6 @@ export interface MountOutcome<T> {
   readonly failure?: Failure;
 }
 
-const USER_FILES = ["/etc/passwd", "/etc/group"];
-const MAX_USER_FILE_BYTES = 65_536;
 const DEFAULT_MODE = 0o755;
 
 /**
@@ -47,7 +44,7 @@ export async function withMissingMounts<T>(
   use: () => Promise<T>,
 ): Promise<MountOutcome<T>> {
   const made: MadeDirectory[] = [];
-  for (const tried = new Set<Volume>(); ;) {
+  for (const tried = new Set<Bind>(); ;) {
     try {
       return { made, value: await use() };
     } catch (error) {
@@ -65,29 +62,29 @@ function isMountMissing(error: unknown): error is EngineError {
   return error instanceof EngineError && error.kind === "mount_missing";
 }
 
-function findVolume({ volumes }: AppSpec, { path }: EngineError): Volume | undefined {
-  return path === undefined ? undefined : volumes.find(({ local }) => normalizePath(local) === normalizePath(path));
+function findVolume(spec: AppSpec, { path }: EngineError): Bind | undefined {
+  return path === undefined
+    ? undefined
+    : bindsOf(spec).find(({ local }) => normalizePath(local) === normalizePath(path));
 }
 
 async function provide(
   context: MountContext,
   { spec, image: readImage, step }: MountTarget,
-  volume: Volume,
+  volume: Bind,
 ): Promise<MadeDirectory | Failure> {
   const { engine, store, config, signal } = context;
   const path = normalizePath(volume.local);
   const installed = store.apps().find(({ name }) => name === spec.name);
-  const isInstalled = installed?.spec.volumes.some(({ local }) => normalizePath(local) === path) ?? false;
+  const isInstalled =
+    installed !== undefined && bindsOf(installed.spec).some((bind) => normalizePath(bind.local) === path);
   if (isInstalled && !isVolatile(path)) return refusal(spec, volume, { step, reason: GONE });
   const image = await readImage();
-  const user = spec.user ?? (await engine.inspectImage(image, signal))?.user ?? "";
-  const labels = { [LABELS.app]: spec.name, [LABELS.stateDir]: config.stateDir };
-  const paths = [normalizePath(volume.target), ...(needsUserFiles(user) ? USER_FILES : [])];
-  const request = { image, labels, paths, maxBytes: MAX_USER_FILE_BYTES };
-  const [inImage, passwd, group] = await engine.readImagePaths(request, signal);
+  const { inImage, user } = await readMountPoint(context, spec, image, volume.target);
   if (expectedMount({ local: volume.local, inImage }) === "file")
     return refusal(spec, volume, { step, reason: NO_FILE });
-  const owner = directoryOwner(inImage?.owner, ownerOf(user, { passwd: textOf(passwd), group: textOf(group) }));
+  const owner = ownerAskedFor(volume) ?? directoryOwner(inImage?.owner, user);
+  const labels = helperLabelsOf(spec, config.stateDir);
   try {
     await engine.makeDirectory({ image, labels, path, owner, mode: inImage?.mode ?? DEFAULT_MODE }, signal);
   } catch (error) {
@@ -98,8 +95,8 @@ async function provide(
   return { path, message };
 }
 
-function textOf(file: ImagePath | undefined): string | undefined {
-  return file?.content && Buffer.from(file.content).toString();
+function ownerAskedFor({ owner }: Bind): ReturnType<typeof parseOwner> {
+  return owner === undefined ? undefined : parseOwner(owner);
 }
 
 const NO_FILE = "does not exist on the device, and the app mounts it as a file. Put the file there first";
@@ -109,7 +106,7 @@ const GONE =
 
 function refusal(
   { volumes }: AppSpec,
-  volume: Volume,
+  volume: Bind,
   { step, reason }: { readonly step: Failure["step"]; readonly reason: string },
 ): Failure {
   const { local, target } = volume;

@@ -1,5 +1,6 @@
 import type { AppSpec } from "../../protocol/app-spec.ts";
 import { normalizePath } from "../../protocol/normalize-path.ts";
+import { bindsOf } from "../../protocol/volume-fields.ts";
 import type { PolicyViolation } from "../core/policy/device-policy.ts";
 import type { AppRecord, DeploymentRecord, Failure } from "../core/deployment/record.ts";
 import { type PolicyCheckPhase, listsDevices, restrictsMounts } from "../core/policy/mount-rules.ts";
@@ -92,7 +93,7 @@ async function resolvePaths(
 ): Promise<PathPolicyInput> {
   const { host, config, store } = services;
   const { policy } = config;
-  const hasVolumes = spec.volumes.length > 0 && (phase === "request" || restrictsMounts(policy));
+  const hasVolumes = bindsOf(spec).length > 0 && (phase === "request" || restrictsMounts(policy));
   const hasDevices = (spec.devices ?? []).length > 0 && policy.devices !== undefined;
   if (!hasVolumes && !hasDevices) return NO_PATHS;
   const isRestricted = restrictsMounts(policy) || listsDevices(policy);
@@ -109,7 +110,7 @@ async function resolvePaths(
   const otherApps = await Promise.all(otherSpecs.map((other) => resolveAppPaths(other.name, other, host)));
   const resolvedRules = new Map(resolvedEntries.map((path): [string, ResolvedPath] => [path.written, path]));
   return {
-    volumes: own.volumes.map(({ resolved }) => resolved),
+    volumes: own.volumes,
     devices: own.devices,
     otherApps,
     protectedPaths,
@@ -127,7 +128,7 @@ async function addEngineDataPath({ config, dataRoot }: PolicyServices, signal: A
 async function resolveAppPaths(app: string, spec: AppSpec, host: Pick<Host, "resolvePath">): Promise<AppPaths> {
   const [volumes, devices] = await Promise.all([
     Promise.all(
-      spec.volumes.map(async ({ local, readonly }) => ({ resolved: await host.resolvePath(local), readonly })),
+      bindsOf(spec).map(async ({ local, readonly }) => ({ resolved: await host.resolvePath(local), readonly })),
     ),
     Promise.all((spec.devices ?? []).map(({ local }) => host.resolvePath(local))),
   ]);

@@ -1,3 +1,4 @@
+import { bindsOf } from "../../protocol/volume-fields.ts";
 import { isUp } from "../core/app/container-status.ts";
 import type { RestartPolicy } from "../core/app/restart-policy.ts";
 import { deadline, unixNow } from "../../lib/clock.ts";
@@ -147,7 +148,7 @@ export class PolicyEnforcer {
     if ((store.learnedValue(MOUNT_RULES_KEY) ?? "") === rules) return false;
     let [hasChanged, isComplete] = [false, true];
     const isDue = ({ spec, name, deploymentId }: AppRecord): boolean =>
-      spec.volumes.length > 0 && !deniedApps.has(name) && !this.#restarted.has(deploymentId);
+      bindsOf(spec).length > 0 && !deniedApps.has(name) && !this.#restarted.has(deploymentId);
     const apps = isRestricted ? store.apps().filter(isDue) : [];
     for (const app of apps) {
       using appLease = lease(app.name);

@@ -60,6 +60,7 @@ export const deploymentRecordSchema: z.ZodType<DeploymentRecord> = z
       })
       .exactOptional(),
     result: z.enum(["installed", "updated", "unchanged", "removed", "stopped", "started", "restarted"]).exactOptional(),
+    madeVolumes: z.array(z.string()).exactOptional(),
   })
   .transform((record) => ({
     ...record,

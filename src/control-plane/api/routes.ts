@@ -21,6 +21,8 @@ import { getDevice } from "./device/get-device.ts";
 import { getStats } from "./device/get-stats.ts";
 import { legacyUpdateSim } from "./legacy/legacy-update-sim.ts";
 import { legacyUsage } from "./legacy/legacy-usage.ts";
+import { listVolumes } from "./device/list-volumes.ts";
+import { removeVolume } from "./device/remove-volume.ts";
 import { getUsage } from "./usage/get-usage.ts";
 
 /** The endpoints that require an API key. */
@@ -45,6 +47,8 @@ export const ROUTES: readonly Route[] = [
   getDevice,
   getDataUsage,
   getStats,
+  listVolumes,
+  removeVolume,
   getUsage,
   legacyUpdateSim,
   legacyUsage,

@@ -20,9 +20,14 @@ export function validateAnswer<K extends QueryKind>(
       ) as QueryAnswer<K>;
     case "stats":
       return isAboutApp(answer as QueryAnswer<"stats">, params as QueryParams<"stats">) ? answer : undefined;
+    case "remove_volume": {
+      const { name } = params as QueryParams<"remove_volume">;
+      return (answer as QueryAnswer<"remove_volume">).name === name ? answer : undefined;
+    }
     case "device":
     case "logs":
     case "report":
+    case "volumes":
       return answer;
   }
   return undefined;

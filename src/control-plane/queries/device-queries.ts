@@ -4,6 +4,7 @@ import type { LogsParams } from "../../protocol/app-log.ts";
 import type { StatsParams } from "../../protocol/app-stats.ts";
 import type { ProtocolFeature } from "../../protocol/features.ts";
 import { EdgeError } from "../../protocol/errors.ts";
+import { QUERY_FEATURES } from "../../protocol/features.ts";
 import type { Asset } from "../core/asset.ts";
 import { tooOldMessage } from "../core/command.ts";
 import { validateAnswer } from "../core/validate-answer.ts";
@@ -35,8 +36,8 @@ export class DeviceQueries {
 
   /**
    * Sends a query and returns its answer. Errors: `DeviceNotReachable` when the device is not connected, disconnects, or does
-   * not answer within 10 s; `DeviceTooOld`, `TooManyRequests`, `DeviceFailed`; `AppNotFound` and `EngineUnavailable` as
-   * reported by the device. When the signal aborts, its reason.
+   * not answer within 10 s; `DeviceTooOld`, `TooManyRequests`, `DeviceFailed`; `AppNotFound`, `EngineUnavailable` and those of
+   * volumes as reported by the device. When the signal aborts, its reason.
    */
   async query<K extends SingleQuery>(
     asset: Asset,
@@ -46,6 +47,10 @@ export class DeviceQueries {
   ): Promise<QueryAnswer<K>> {
     signal.throwIfAborted();
     const session = this.#session(asset);
+    const feature = QUERY_FEATURES[what];
+    if (feature !== undefined && !session.supports(feature)) {
+      throw new EdgeError("DeviceTooOld", undefined, { features: [feature] });
+    }
     using _slots = this.#acquireSlots(asset);
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
     using _timeout = this.#clock.timer(FIRST_ANSWER_TIMEOUT_MS, () => {

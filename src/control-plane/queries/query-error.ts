@@ -6,6 +6,8 @@ const PASSED_THROUGH_CODES: ReadonlySet<ErrorCode> = new Set([
   "AppNotFound",
   "DeviceNotReachable",
   "EngineUnavailable",
+  "VolumeInUse",
+  "VolumeNotFound",
   // Not from a device: the service is stopping.
   "ServiceUnavailable",
 ]);

@@ -23,7 +23,11 @@ const CANONICAL: Readonly<Record<string, (entry: Entry) => Entry>> = {
     ...(normalized(target) !== normalized(local) && { target: normalized(target) }),
     ...(typeof permissions === "string" && permissions.length < 3 && { permissions: inOrder(permissions) }),
   }),
-  volumes: ({ local, target, ...entry }) => ({ local: normalized(local), target: normalized(target), ...entry }),
+  volumes: ({ local, target, ...entry }) => ({
+    ...(local !== undefined && { local: normalized(local) }),
+    target: normalized(target),
+    ...entry,
+  }),
 };
 
 /** Returns the fields of an app that differ from their defaults. Fields that this version does not know are left out. */

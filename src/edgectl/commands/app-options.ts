@@ -21,7 +21,11 @@ export function addAppOptions(command: Command): Command {
       "as --env, for a secret: masked everywhere, also in the app's log (repeatable)",
       collect(String),
     )
-    .option("-v, --volume <local:target[:ro]>", "mount a path of the device (repeatable)", collect(parseVolume))
+    .option(
+      "-v, --volume <source:target[:ro]>",
+      "mount a path of the device, or by name a volume that its agent manages; :owner=UID:GID at the end for what is made (repeatable)",
+      collect(parseVolume),
+    )
     .option("--device <local[:target[:rwm]]>", "give the app a device file (repeatable)", collect(parseDevice))
     .option(
       "--network <name>",

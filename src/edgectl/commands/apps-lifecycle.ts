@@ -7,7 +7,7 @@ import type { Io } from "../io.ts";
 import { addFollowOptions, APP, ASSET } from "./options.ts";
 
 const LIFECYCLE_ACTIONS = [
-  ["remove", "stop an app and remove it; the device's own directories that it used stay"],
+  ["remove", "stop an app and remove it; its volumes and the device's directories that it used stay"],
   ["stop", "stop an app; it stays stopped, also over reboots"],
   ["start", "start an app that was stopped"],
   ["restart", "stop an app and start it again"],

@@ -1,5 +1,6 @@
 import { InvalidArgumentError } from "commander";
 import type { AppSpec, PortMapping, Volume } from "../../protocol/app-spec.ts";
+import { parseOwner, volumeName } from "../../protocol/volume-fields.ts";
 
 export type DeviceMapping = NonNullable<AppSpec["devices"]>[number];
 
@@ -21,14 +22,27 @@ export function parsePort(text: string): PortMapping {
   return match[3] === "udp" ? { ...ports, protocol: "udp" } : ports;
 }
 
-/** Parses `LOCAL:TARGET[:ro|rw]`, such as `/var/lib/web:/data:ro`. Paths with a colon need an app file. */
+const OWNER_SUFFIX = /:owner=([^/]*)$/;
+
+/**
+ * Parses `SOURCE:TARGET[:ro|rw][:owner=UID[:GID]]`, such as `/var/lib/web:/data:ro` or `web-data:/data`. A source that is
+ * no path is the name of a volume. Paths with a colon need an app file.
+ */
 export function parseVolume(text: string): Volume {
-  const [local = "", target = "", mode = "rw", ...rest] = text.split(":");
-  if (rest.length > 0 || !local.startsWith("/") || !target.startsWith("/")) {
-    throw new InvalidArgumentError("Write LOCAL:TARGET or LOCAL:TARGET:ro with absolute paths.");
+  const owner = OWNER_SUFFIX.exec(text)?.[1];
+  const [source = "", target = "", mode = "rw", ...rest] = text.replace(OWNER_SUFFIX, "").split(":");
+  const isName = volumeName.safeParse(source).success;
+  if (rest.length > 0 || !(source.startsWith("/") || isName) || !target.startsWith("/")) {
+    throw new InvalidArgumentError(
+      "Write SOURCE:TARGET or SOURCE:TARGET:ro, with an absolute path or the name of a volume, and an absolute path.",
+    );
   }
   if (mode !== "ro" && mode !== "rw") throw new InvalidArgumentError("The third part is ro or rw.");
-  return { local, target, readonly: mode === "ro" };
+  if (owner !== undefined && !parseOwner(owner)) {
+    throw new InvalidArgumentError("Write the owner as numbers: owner=UID or owner=UID:GID.");
+  }
+  const options = { target, readonly: mode === "ro", ...(owner !== undefined && { owner }) };
+  return isName ? { name: source, ...options } : { local: source, ...options };
 }
 
 /** Parses `LOCAL[:TARGET[:PERMISSIONS]]`, such as `/dev/ttyUSB0` or `/dev/ttyUSB0:/dev/serial:rw`. */

@@ -9,7 +9,8 @@ const MIB = 1024 ** 2;
 const ENTRIES: Readonly<Record<string, (entry: Fields) => string>> = {
   ports: ({ host_port, target_port, protocol }) =>
     `${word(host_port)}:${word(target_port)}${protocol === undefined || protocol === "tcp" ? "" : `/${word(protocol)}`}`,
-  volumes: ({ local, target, readonly }) => `${word(local)}:${word(target)}${readonly === true ? ":ro" : ""}`,
+  volumes: ({ local, name, target, readonly, owner }) =>
+    `${word(local ?? name)}:${word(target)}${readonly === true ? ":ro" : ""}${owner === undefined ? "" : `:owner=${word(owner)}`}`,
   devices: ({ local, target, permissions }) => {
     const path = target === undefined && permissions === undefined ? "" : `:${word(target ?? local)}`;
     return `${word(local)}${path}${permissions === undefined ? "" : `:${word(permissions)}`}`;

@@ -10,6 +10,7 @@ import { imageNameContract } from "./image-name-contract.ts";
 import { logContract } from "./log-contract.ts";
 import { networkContract } from "./network-contract.ts";
 import { pullContract } from "./pull-contract.ts";
+import { volumeContract } from "./volume-contract.ts";
 import { watchContract } from "./watch-contract.ts";
 
 const MADE = { labels: {}, path: "/never-made", owner: { uid: 0, gid: 0 }, mode: 0o755 };
@@ -71,6 +72,11 @@ export function engineContract(name: string, setUp: () => Promise<EngineHarness>
           engine.networks.connect(name, { containerId: name, aliases: [] }, signal),
           engine.networks.disconnect(name, name, signal),
           engine.networks.remove(name, signal),
+          engine.volumes.find(name, signal),
+          engine.volumes.list({ key: "label", value: name }, signal),
+          engine.volumes.create({ name, labels: {}, container: { image: name, labels: {}, target: "/a" } }, signal),
+          engine.volumes.remove(name, signal),
+          engine.volumes.measure(signal),
           engine.watchContainers("label", signal).next(),
           engine.readLogs(name, { tail: 1, follow: true }, signal).next(),
         ];
@@ -85,6 +91,7 @@ export function engineContract(name: string, setUp: () => Promise<EngineHarness>
       imageNameContract(harness);
       networkContract(harness);
       pullContract(harness);
+      volumeContract(harness);
       watchContract(harness);
     },
   );

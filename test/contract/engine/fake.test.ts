@@ -62,6 +62,7 @@ engineContract("fake", async () => {
       remove: async (path) => engine.files.remove(path),
       look: async (path) => engine.files.find(path),
     },
+    lookInVolume: async (name) => engine.volumes.look(name),
     async commit(container) {
       engine.addImage("committed:1", { labels: engine.container(container)?.request.labels ?? {} });
       return "committed:1";

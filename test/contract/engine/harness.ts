@@ -41,6 +41,8 @@ export interface EngineHarness extends AsyncDisposable {
     /** What is at a path; `undefined` if nothing. */
     look(path: string): Promise<Pick<DirectoryRequest, "owner" | "mode"> | undefined>;
   };
+  /** What the directory of a volume of the engine is. */
+  lookInVolume(name: string): Promise<Pick<DirectoryRequest, "owner" | "mode"> | undefined>;
   /** Makes an image of a container, as `docker commit` does. Answers its reference; it goes with the harness. */
   commit(container: string): Promise<string>;
   /** Whether a running container finds another one by this name. */

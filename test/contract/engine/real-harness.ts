@@ -95,10 +95,11 @@ export async function realHarness({
       },
       brokenLink: (path) => symlink("nowhere", path),
       remove: (path) => rm(path, { recursive: true }),
-      async look(path) {
-        const found = await lstat(path).catch(() => undefined);
-        return found && { owner: { uid: found.uid, gid: found.gid }, mode: found.mode & 0o7777 };
-      },
+      look,
+    },
+    async lookInVolume(name) {
+      const { body } = await engineRequest(socketPath, "GET", `/volumes/${name}`);
+      return await look((JSON.parse(body) as { readonly Mountpoint: string }).Mountpoint);
     },
     commit: async (container) => {
       const repository = `localhost/${uniqueName("committed")}`;
@@ -124,6 +125,11 @@ export async function realHarness({
 async function deleteNetwork(socketPath: string, name: string): Promise<void> {
   const { status, body } = await engineRequest(socketPath, "DELETE", `/networks/${name}`);
   if (status >= 300) throw new Error(`the engine did not remove ${name}: ${status} ${body}`);
+}
+
+async function look(path: string): ReturnType<EngineHarness["files"]["look"]> {
+  const found = await lstat(path).catch(() => undefined);
+  return found && { owner: { uid: found.uid, gid: found.gid }, mode: found.mode & 0o7777 };
 }
 
 /** As the engine's API says itself. */

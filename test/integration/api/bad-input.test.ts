@@ -164,6 +164,8 @@ describe("the identifier in the path", () => {
     ["GET", "/edge/apps/web/logs"],
     ["GET", "/edge/device"],
     ["GET", "/edge/data-usage"],
+    ["GET", "/edge/volumes"],
+    ["DELETE", "/edge/volumes/data"],
     ["GET", "/edge/deployments"],
   ] as const;
   const bodies: Readonly<Record<string, string>> = {

@@ -1,7 +1,10 @@
-import type { Engine, EngineNetworks } from "../../../src/agent/engine/engine.ts";
+import type { Engine, EngineNetworks, EngineVolumes } from "../../../src/agent/engine/engine.ts";
 import type { EngineError } from "../../../src/agent/engine/engine-error.ts";
 
-export type EngineMethod = keyof Engine | `networks.${keyof EngineNetworks}`;
+export type EngineMethod =
+  | Exclude<keyof Engine, "networks" | "volumes">
+  | `networks.${keyof EngineNetworks}`
+  | `volumes.${keyof EngineVolumes}`;
 
 /** A call to the fake engine, before or after its work is done. */
 export interface EngineCall {

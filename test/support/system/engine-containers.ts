@@ -57,3 +57,23 @@ async function removeNetworks(socketPath: string, directory: string): Promise<vo
     if (isLeft || stateDir.startsWith(`${directory}/`)) await engineRequest(socketPath, "DELETE", `/networks/${Name}`);
   }
 }
+
+interface ListedVolume {
+  readonly Name: string;
+  readonly Mountpoint: string;
+  readonly Labels?: Readonly<Record<string, string>> | null;
+}
+
+/** The engine's volumes that agents manage under a name with the prefix. */
+export async function listVolumes(socketPath: string, prefix: string): Promise<ListedVolume[]> {
+  const { status, body } = await engineRequest(socketPath, "GET", "/volumes");
+  if (status !== 200) throw new Error(`cannot list the engine's volumes: ${status} ${body}`);
+  const { Volumes } = JSON.parse(body) as { readonly Volumes: readonly ListedVolume[] | null };
+  return (Volumes ?? []).filter(({ Labels }) => Labels?.["io.edge-agent.volume"]?.startsWith(prefix) ?? false);
+}
+
+/** Removes the volumes that agents manage under a name with the prefix. Does nothing if no engine responds. */
+export async function removeVolumes(socketPath: string, prefix: string): Promise<void> {
+  const volumes = await listVolumes(socketPath, prefix).catch(() => []);
+  for (const { Name } of volumes) await engineRequest(socketPath, "DELETE", `/volumes/${Name}`);
+}

@@ -1,6 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { type Policy, findPolicyViolation } from "../../../src/agent/core/policy/policy.ts";
+import { bindsOf } from "../../../src/protocol/volume-fields.ts";
 import type { PathPolicyInput } from "../../../src/agent/core/policy/path-policy-input.ts";
 import { pathWithoutLinks } from "../../../src/agent/core/policy/resolved-path.ts";
 import { parseAppSpec } from "../../../src/protocol/app-spec.ts";
@@ -24,7 +25,9 @@ const FACTS: PathPolicyInput = {
 function rule(fields: Record<string, unknown>, policy: Partial<Policy> = {}, resolved?: string[]): string | undefined {
   const parsed = parseAppSpec({ name: "app", image: "example/app:1", ...fields });
   if (!parsed.ok) throw parsed.error;
-  const volumes = parsed.spec.volumes.map(({ local }, index) => traced(local, resolved?.[index]));
+  const volumes = bindsOf(parsed.spec).map(({ local, readonly }, index) => {
+    return { resolved: traced(local, resolved?.[index]), readonly };
+  });
   const devices = (parsed.spec.devices ?? []).map(({ local }) => traced(local, realDevices[local]));
   return findPolicyViolation(parsed.spec, { ...OPEN, ...policy }, { ...FACTS, volumes, devices }, "request")?.rule;
 }
@@ -102,7 +105,7 @@ describe("policy", () => {
   ])("says why %s, where %j is allowed, is protected, and how to go on", (path, allow, message) => {
     const policy = { ...OPEN, mounts: { allow, deny: [] } };
     const protectedPaths = [...FACTS.protectedPaths, { path: "/etc/ca.pem", when: "written" as const }];
-    const facts = { ...FACTS, volumes: [pathWithoutLinks(path)], protectedPaths };
+    const facts = { ...FACTS, volumes: [{ resolved: pathWithoutLinks(path), readonly: false }], protectedPaths };
     const parsed = parseAppSpec({ name: "app", image: "example/app:1", ...mount(path) });
     if (!parsed.ok) throw parsed.error;
     expect(findPolicyViolation(parsed.spec, policy, facts, "request")).toEqual({

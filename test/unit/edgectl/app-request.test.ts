@@ -29,9 +29,26 @@ describe("--volume", () => {
     expect(parseVolume("/a:/b:rw")).toEqual({ local: "/a", target: "/b", readonly: false });
   });
 
-  test.each(["", "/a", "a:/b", "/a:b", "/a:/b:rx", "/a:/b:ro:z"])("refuses %j", (text) => {
-    expect(() => parseVolume(text)).toThrow(/LOCAL:TARGET|ro or rw/);
+  test("reads the name of a volume in place of a path, and an owner", () => {
+    expect(parseVolume("data:/b")).toEqual({ name: "data", target: "/b", readonly: false });
+    expect(parseVolume("data:/b:owner=1000")).toEqual({ name: "data", target: "/b", readonly: false, owner: "1000" });
+    const owner = "1000:1001";
+    expect(parseVolume("/a:/b:ro:owner=1000:1001")).toEqual({ local: "/a", target: "/b", readonly: true, owner });
   });
+
+  test.each(["", "/a", "data", "./a:/b", "../a:/b", "a/b:/b", "/a:b", "/a:/b:rx", "/a:/b:ro:z", "/a:/b:owner=1:1:ro"])(
+    "refuses %j",
+    (text) => {
+      expect(() => parseVolume(text)).toThrow(/SOURCE:TARGET|ro or rw|owner/);
+    },
+  );
+
+  test.each(["/a:/b:owner=", "/a:/b:owner=node", "data:/b:owner=1:2:3", "data:/b:owner=4294967295"])(
+    "refuses the owner of %j",
+    (text) => {
+      expect(() => parseVolume(text)).toThrow("owner=UID or owner=UID:GID");
+    },
+  );
 });
 
 describe("--device", () => {

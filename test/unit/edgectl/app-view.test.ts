@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { diffApp } from "../../../src/edgectl/apply/diff.ts";
 import { specFields } from "../../../src/edgectl/views/spec-fields.ts";
 import { APP_FIELDS, FULL } from "../../support/every-field.ts";
 
@@ -8,4 +9,19 @@ const ELSEWHERE = new Set(["name", "image", "ports", "healthcheck"]);
 test.each(APP_FIELDS.filter((field) => !ELSEWHERE.has(field)))("apps show has a row for %s", (field) => {
   const { [field]: _removed, ...rest } = FULL;
   expect(specFields(FULL)).toHaveLength(specFields(rest).length + 1);
+});
+
+test("a volume is shown as the options of the command line write it, with its name and owner", () => {
+  const rows = new Map(specFields(FULL));
+  expect(rows.get("Volumes")).toBe("/var/lib/full:/data:ro:owner=1000:1000\nfull-cache:/cache:ro:owner=1000:1000");
+});
+
+const spec = (...volumes: object[]) => ({ name: "app", image: "app:1", volumes });
+const diff = (one: object, other: object) => diffApp(spec(one), spec(other), { showValues: false });
+
+test("a changed owner or name of a volume is a difference, and one written differently is not", () => {
+  const volume = { name: "data", target: "/data", owner: "1000" };
+  expect(diff(volume, { ...volume, target: "/data/", readonly: false })).toEqual([]);
+  expect(diff(volume, { ...volume, owner: "1001" })).toMatchObject([{ field: "volumes./data", change: "change" }]);
+  expect(diff(volume, { ...volume, name: "other" })).toMatchObject([{ field: "volumes./data", change: "change" }]);
 });

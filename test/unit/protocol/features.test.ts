@@ -42,6 +42,9 @@ const INTRODUCED = {
   appStats: 3,
   previousLog: 3,
   networks: 3,
+  namedVolumes: 3,
+  volumeOwners: 3,
+  volumeQueries: 3,
 } as const;
 
 test("a peer has the features of its protocol version and of those before", () => {

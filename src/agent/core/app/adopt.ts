@@ -1,5 +1,6 @@
 import { type AppSpec, type ParsedAppSpec, parseAppSpec } from "../../../protocol/app-spec.ts";
 import { oldVersionName, newVersionName, LABELS } from "./container.ts";
+import { type MountedPath, volumesOfContainer } from "./volume-extras.ts";
 import { type AppRecord, newApp } from "../deployment/record.ts";
 
 /** A container that carries the agent's labels and is unknown to the store. */
@@ -52,7 +53,8 @@ export interface OrphanConfig {
     readonly targetPort: number;
     readonly protocol?: "tcp" | "udp";
   }[];
-  readonly volumes: readonly { readonly local: string; readonly target: string; readonly readonly: boolean }[];
+  /** Paths of the device that it mounts. */
+  readonly volumes: readonly MountedPath[];
   readonly hostNetwork: boolean;
   readonly privileged: boolean;
   readonly labels: Labels;
@@ -120,8 +122,9 @@ interface SpecCandidate {
 
 function toSpec(found: OrphanConfig, { extras, image, secrets, environment }: SpecCandidate): ParsedAppSpec {
   const secretKeys = parseSecretKeys(secrets);
+  const fields: { readonly volumes?: unknown } = parseExtras(extras);
   return parseAppSpec({
-    ...parseExtras(extras),
+    ...fields,
     name: found.app,
     image,
     host_network: found.hostNetwork,
@@ -132,7 +135,7 @@ function toSpec(found: OrphanConfig, { extras, image, secrets, environment }: Sp
       target_port: targetPort,
       ...(protocol && { protocol }),
     })),
-    volumes: found.volumes,
+    volumes: volumesOfContainer(fields.volumes, found.volumes),
   });
 }
 

@@ -2,6 +2,8 @@ import { canonicalOptions } from "../../../protocol/canonical-options.ts";
 import { normalizePath } from "../../../protocol/normalize-path.ts";
 import { VERSION_SUFFIXES } from "../../../protocol/app-fields.ts";
 import type { AppSpec } from "../../../protocol/app-spec.ts";
+import { bindsOf } from "../../../protocol/volume-fields.ts";
+import { volumeExtras } from "./volume-extras.ts";
 
 /**
  * Labels by which the agent recognizes its containers. A container inherits its image's labels, so each label is set at
@@ -62,7 +64,7 @@ export function canonicalSpec(spec: AppSpec): string {
       target_port,
       ...(protocol === "udp" ? [protocol] : []),
     ]),
-    spec.volumes.map(({ local, target, readonly }) => [normalizePath(local), normalizePath(target), readonly]),
+    bindsOf(spec).map(({ local, target, readonly }) => [normalizePath(local), normalizePath(target), readonly]),
     // Left out if empty, so that the text stays the same as in releases without extras.
     ...(hasExtras(spec) ? [extrasOf(spec)] : []),
   ]);
@@ -85,6 +87,7 @@ export function extrasOf(spec: AppSpec): Partial<AppSpec> {
     ...(project !== undefined && { project }),
     ...(networks && { networks }),
     ...(network && { network }),
+    ...volumeExtras(spec),
   };
 }
 

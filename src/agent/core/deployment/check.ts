@@ -7,6 +7,7 @@ import { findOptionRefusal } from "./check-options.ts";
 import { oldVersionName, newVersionName, containerName } from "../app/container.ts";
 import { type HostPort, hostPortsOf, includesPort, toHostPort } from "../host/host-port.ts";
 import type { PolicyViolation } from "../policy/policy.ts";
+import { findVolumeConflict, type VolumeState } from "./check-volumes.ts";
 import type { Failure } from "./record.ts";
 import { formatWholeMegabytes } from "../text.ts";
 
@@ -56,6 +57,7 @@ export interface HostState {
   /** Paths of the request that are missing or no device files. */
   readonly missingDevices: readonly string[];
   readonly policyViolation: PolicyViolation | undefined;
+  readonly volumes: VolumeState;
   /** An update needs more container names than a deployment. */
   readonly action: "deploy" | "update";
 }
@@ -86,6 +88,7 @@ export function findRefusal(spec: AppSpec, hostState: HostState): Refusal | unde
     findPolicyDenial(hostState) ??
     findExceededLimit(spec, hostState) ??
     findOptionRefusal(spec, hostState) ??
+    findVolumeConflict(spec, hostState.volumes) ??
     findPortConflict(spec, hostState) ??
     findDiskShortage(hostState)
   );

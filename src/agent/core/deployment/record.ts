@@ -62,6 +62,8 @@ export interface DeploymentRecord {
   readonly group?: GroupMembership;
   /** In the deployment of one app of a group: which success it was. */
   readonly result?: SuccessKind;
+  /** Names of the volumes it made, which stay in the same way. */
+  readonly madeVolumes?: readonly string[];
 }
 
 export interface ApplySettings extends Pick<Apply, "expect"> {

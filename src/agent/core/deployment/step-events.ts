@@ -3,6 +3,7 @@ import type { AppSpec } from "../../../protocol/app-spec.ts";
 import type { DeploymentRecord } from "./record.ts";
 import { costDetails, costText } from "../image/pull-cost.ts";
 import { failEvent } from "./fail-event.ts";
+import { keptVolumes } from "./kept-volumes.ts";
 import { mayExit } from "../app/restart-policy.ts";
 import type { ImageCheck, Step } from "./step.ts";
 
@@ -11,7 +12,7 @@ const SHORT_DIGEST_LENGTH = 19;
 
 /** Returns the events that announce a step; none for steps that are not worth reporting. */
 export function stepEvents(step: Step, record: DeploymentRecord): EventContent[] {
-  if (step.kind === "succeed") return [{ status: "Success", step: "done", message: success(step, record) }];
+  if (step.kind === "succeed") return [successEvent(step, record)];
   if (step.kind === "fail") return [failEvent(step.failure, record)];
   if (step.kind === "report_cost") return [costEvent(step, record)];
   // Only a rollback that restores the app is reported, not the removal of a failed first version.
@@ -97,6 +98,13 @@ function rollbackEvents({ kind }: Step, { action }: DeploymentRecord): EventCont
   };
   const text = texts[kind];
   return text === undefined ? [] : [runningEvent("rolling_back", text)];
+}
+
+function successEvent(step: Extract<Step, { kind: "succeed" }>, record: DeploymentRecord): EventContent {
+  const message = success(step, record);
+  const volumes = step.result === "removed" && record.previous ? keptVolumes(record.previous.spec) : undefined;
+  if (!volumes) return { status: "Success", step: "done", message };
+  return { status: "Success", step: "done", message: `${message} ${volumes.text}`, details: volumes.details };
 }
 
 function success(step: Extract<Step, { kind: "succeed" }>, record: DeploymentRecord): string {

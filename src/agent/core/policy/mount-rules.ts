@@ -2,7 +2,7 @@ import type { AppSpec } from "../../../protocol/app-spec.ts";
 import { normalizePath } from "../../../protocol/normalize-path.ts";
 import type { Policy, PolicyViolation } from "./device-policy.ts";
 import { hostLocations, locateFile, type FileLocations, findPrivateMount } from "../host/mountinfo.ts";
-import type { AppPaths, PathPolicyInput, ProtectedPath } from "./path-policy-input.ts";
+import type { PathPolicyInput, ProtectedPath } from "./path-policy-input.ts";
 import { protectedPathViolation, type ResolvedProtectedPath } from "./protected-paths.ts";
 import { isPathBelow, isPathWithin, type ResolvedPath, pathWithoutLinks } from "./resolved-path.ts";
 
@@ -25,9 +25,8 @@ export function listsDevices({ devices }: Policy): boolean {
   return devices !== undefined && devices.allow.length + devices.deny.length > 0;
 }
 
-/** Returns the first rule for `volumes` that the specification violates. */
+/** Returns the first rule for `volumes` that an app violates. */
 export function findMountViolation(
-  spec: AppSpec,
   policy: Policy,
   input: PathPolicyInput,
   phase: PolicyCheckPhase,
@@ -35,9 +34,7 @@ export function findMountViolation(
   const isRestricted = restrictsMounts(policy);
   // Without restrictions, protected paths only prevent mistakes: no reason to stop a running app.
   if (!isRestricted && phase === "run") return undefined;
-  const found = spec.volumes.flatMap(({ readonly }, index) => {
-    const resolved = input.volumes[index];
-    if (!resolved) return [];
+  const found = input.volumes.flatMap(({ resolved, readonly }) => {
     const protectedPaths = input.protectedPaths.filter(
       ({ when }) => when === "always" || (when === "written" ? !readonly : isRestricted),
     );
@@ -46,7 +43,7 @@ export function findMountViolation(
       isRestricted ? findUnresolvedViolation(resolved, input, "policy.mounts", "mount") : undefined,
     ];
   });
-  return preferResolved([...found, isRestricted ? findNestedMountViolation(spec, input, phase) : undefined]);
+  return preferResolved([...found, isRestricted ? findNestedMountViolation(input, phase) : undefined]);
 }
 
 /** Returns the first violation. Paths that could not be examined come last. */
@@ -74,7 +71,7 @@ export function findDeviceViolation(
     input.devices.flatMap((resolved) => [
       findPrefixViolation(resolved, rules, [], input, { key: "policy.devices", use: "apps to use" }),
       isRestricted ? findUnresolvedViolation(resolved, input, "policy.devices", "use") : undefined,
-      isRestricted ? findReplaceableDevice(resolved, spec, input) : undefined,
+      isRestricted ? findReplaceableDevice(resolved, input) : undefined,
     ]),
   );
 }
@@ -235,12 +232,8 @@ export const UNRESOLVED_REASONS: Readonly<Record<string, string>> = {
  * An app that can write to a directory can replace its entries by symbolic links, which the engine follows at each
  * start. So no path may lead through a directory that an app can write to. Sharing the same directory is allowed.
  */
-function findNestedMountViolation(
-  spec: AppSpec,
-  input: PathPolicyInput,
-  phase: PolicyCheckPhase,
-): PolicyViolation | undefined {
-  const own = toAppVolumes(spec, input);
+function findNestedMountViolation(input: PathPolicyInput, phase: PolicyCheckPhase): PolicyViolation | undefined {
+  const own = input.volumes;
   const writable = [
     ...own.filter(({ readonly }) => !readonly).map(({ resolved }) => ({ resolved, who: "the app itself" })),
     ...input.otherApps.flatMap(({ app, volumes }) =>
@@ -275,20 +268,12 @@ function findNestedMountViolation(
 }
 
 /** Finds a writable mount in which an app could replace the device file by one for another device. */
-function findReplaceableDevice(
-  device: ResolvedPath,
-  spec: AppSpec,
-  input: PathPolicyInput,
-): PolicyViolation | undefined {
-  const volumes = [...toAppVolumes(spec, input), ...input.otherApps.flatMap((other) => other.volumes)];
+function findReplaceableDevice(device: ResolvedPath, input: PathPolicyInput): PolicyViolation | undefined {
+  const volumes = [...input.volumes, ...input.otherApps.flatMap((other) => other.volumes)];
   const outer = volumes.find(({ resolved, readonly }) => !readonly && isReplaceableIn(device, resolved.real, input));
   if (!outer) return undefined;
   const message = `This device does not allow apps to use ${device.written}: an app may write to ${outer.resolved.real}.`;
   return { rule: "policy.devices", message };
-}
-
-function toAppVolumes(spec: AppSpec, { volumes }: PathPolicyInput): AppPaths["volumes"] {
-  return volumes.map((resolved, index) => ({ resolved, readonly: spec.volumes[index]?.readonly ?? false }));
 }
 
 /** Returns all directory entries that decide where the path leads. */

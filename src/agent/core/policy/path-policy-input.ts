@@ -11,14 +11,20 @@ export interface ProtectedPath {
 /** Paths of the device that an app uses. */
 export interface AppPaths {
   readonly app: string;
-  readonly volumes: readonly { readonly resolved: ResolvedPath; readonly readonly: boolean }[];
+  readonly volumes: readonly ResolvedBind[];
   readonly devices: readonly ResolvedPath[];
+}
+
+/** Where a path leads that an app mounts, and whether the app may only read there. */
+export interface ResolvedBind {
+  readonly resolved: ResolvedPath;
+  readonly readonly: boolean;
 }
 
 /** Resolved paths and mounts for judging a request. */
 export interface PathPolicyInput {
-  /** In the order of `spec.volumes`. */
-  readonly volumes: readonly ResolvedPath[];
+  /** The paths of the device that the app mounts. Volumes that the agent manages are none of the device's paths. */
+  readonly volumes: readonly ResolvedBind[];
   /** In the order of `spec.devices`. */
   readonly devices: readonly ResolvedPath[];
   /** Other apps that are installed or being deployed. */

@@ -28,7 +28,7 @@ export function findPolicyViolation(
   if (denied) return denied;
   return preferResolved([
     phase === "request" ? findRegistryViolation(spec, policy) : undefined,
-    findMountViolation(spec, policy, input, phase),
+    findMountViolation(policy, input, phase),
     findDeviceViolation(spec, policy, input),
   ]);
 }

@@ -31,6 +31,13 @@ export async function hasPath(docker: Docker, id: string, path: string, abortSig
   return response !== undefined;
 }
 
+/** Returns the permission bits of what a container has at a path. */
+export async function pathMode(docker: Docker, id: string, path: string, abortSignal: AbortSignal): Promise<number> {
+  const response = (await docker.getContainer(id).infoArchive({ path, abortSignal })) as unknown as IncomingMessage;
+  response.resume();
+  return permissions(parseStat(response.headers["x-docker-container-path-stat"]).mode);
+}
+
 /** Returns what a container has at a path, symbolic links followed; `undefined` if nothing. */
 export async function readPath(
   { docker, kind }: Pick<HelperEngine, "docker" | "kind">,

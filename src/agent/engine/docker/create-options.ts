@@ -16,7 +16,7 @@ export function createOptions(request: ContainerRequest, kind: EngineInfo["kind"
     ...(request.healthcheck && { Healthcheck: healthcheck(request.healthcheck) }),
     ...containerFields(request.options),
     HostConfig: {
-      ...volumes(request.volumes, kind),
+      ...volumes(request, kind),
       PortBindings: portBindings(ports),
       RestartPolicy: { Name: request.restartPolicy },
       LogConfig: logConfig(request.logLimit, kind),
@@ -88,26 +88,47 @@ function nanoseconds(seconds: number): number {
 
 /**
  * With Docker, a mount is refused if its path on the device does not exist; a bind, the form of earlier releases, made a
- * directory of root's there. Podman makes one for both; a bind keeps the order, but cannot contain a colon.
+ * directory of root's there. Podman makes one for both; a bind keeps the order, but cannot contain a colon. In both forms
+ * an engine takes a source without a slash for the name of a volume.
  */
-function volumes(volumes: ContainerRequest["volumes"], kind: EngineInfo["kind"]): Pick<HostConfig, "Binds" | "Mounts"> {
-  const isBind = (volume: ContainerRequest["volumes"][number]): boolean => kind === "podman" && !hasColon(volume);
-  const binds = volumes.filter(isBind);
-  const mounts = volumes.filter((volume) => !isBind(volume));
+function volumes(
+  { volumes: paths, namedVolumes = [] }: Pick<ContainerRequest, "volumes" | "namedVolumes">,
+  kind: EngineInfo["kind"],
+): Pick<HostConfig, "Binds" | "Mounts"> {
+  const all: Mount[] = [
+    ...paths.map(({ local, target, readonly }) => ({ type: "bind" as const, source: local, target, readonly })),
+    ...namedVolumes.map(({ name, target, readonly }) => ({ type: "volume" as const, source: name, target, readonly })),
+  ];
+  const isBind = (mount: Mount): boolean => kind === "podman" && !hasColon(mount);
+  const binds = all.filter(isBind);
+  const mounts = all.filter((mount) => !isBind(mount));
   return {
-    Binds: binds.map(({ local, target, readonly }) => `${local}:${target}${readonly ? ":ro" : ""}`),
-    Mounts: mounts.map(({ local, target, readonly }) => ({
-      Type: "bind",
-      Source: local,
-      Target: target,
-      ReadOnly: readonly,
-      BindOptions: { Propagation: "rprivate" },
-    })),
+    Binds: binds.map(({ source, target, readonly }) => `${source}:${target}${readonly ? ":ro" : ""}`),
+    Mounts: mounts.map((mount) => toMount(mount, kind)),
   };
 }
 
-function hasColon({ local, target }: ContainerRequest["volumes"][number]): boolean {
-  return local.includes(":") || target.includes(":");
+type EngineMount = NonNullable<HostConfig["Mounts"]>[number];
+
+function toMount({ type, source, target, readonly }: Mount, kind: EngineInfo["kind"]): EngineMount {
+  const mount = { Type: type, Source: source, Target: target, ReadOnly: readonly };
+  if (type === "bind") return { ...mount, BindOptions: { Propagation: "rprivate" } };
+  // Filled when it was made. Docker would fill an empty one with each new container, and change its owner.
+  return kind === "docker" ? { ...mount, VolumeOptions: NO_COPY } : mount;
+}
+
+/** The library's type asks for fields that engines take as optional. */
+const NO_COPY = { NoCopy: true } as NonNullable<EngineMount["VolumeOptions"]>;
+
+interface Mount {
+  readonly type: "bind" | "volume";
+  readonly source: string;
+  readonly target: string;
+  readonly readonly: boolean;
+}
+
+function hasColon({ source, target }: Mount): boolean {
+  return source.includes(":") || target.includes(":");
 }
 
 function logConfig(limit: ContainerRequest["logLimit"], kind: EngineInfo["kind"]): HostConfig["LogConfig"] {

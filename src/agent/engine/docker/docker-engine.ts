@@ -12,6 +12,7 @@ import type {
   DirectoryRequest,
   Engine,
   EngineInfo,
+  EngineVolumes,
   ImageFacts,
   ImagePath,
   ImagePathsRequest,
@@ -44,6 +45,7 @@ import { requireList, requireFields } from "./shape.ts";
 import { removeUntilGone, stop } from "./stop-and-remove.ts";
 import { toEngineError } from "./to-engine-error.ts";
 import { unlessStatus } from "./unless-status.ts";
+import { engineVolumes } from "./volumes.ts";
 import { containerChanges, openEvents } from "./watch-containers.ts";
 
 export interface DockerEngineOptions {
@@ -74,6 +76,12 @@ function isWithin({ timestamp }: LogLine, { since, until }: LogRequest): boolean
 
 class DockerEngine implements Engine {
   readonly networks: DockerNetworks;
+  readonly volumes: EngineVolumes = engineVolumes({
+    query: (signal, run) => this.#query(signal, run),
+    change: (signal, run) => this.#change(signal, run),
+    helperEngine: (signal) => this.#helperEngine(signal),
+    connect: () => this.#connect(),
+  });
   readonly #connect: Connect;
   readonly #clock: Clock;
   readonly #kind: (signal: AbortSignal) => Promise<EngineInfo["kind"]>;

@@ -20,6 +20,8 @@ export interface HelperEngine {
 export interface HelperOptions extends Pick<ImagePathsRequest, "image" | "labels"> {
   /** Directories of the device it mounts. Error `mount_missing` if one does not exist. */
   readonly mounts?: readonly HelperMount[];
+  /** Volumes it mounts. With Docker only. */
+  readonly volumes?: readonly { readonly name: string; readonly target: string }[];
 }
 
 interface HelperMount {
@@ -56,7 +58,7 @@ interface CreateOptions extends HelperOptions {
 
 async function createInDocker(
   docker: Docker,
-  { name, image, labels, mounts = [] }: CreateOptions,
+  { name, image, labels, mounts = [], volumes = [] }: CreateOptions,
   abortSignal: AbortSignal,
 ): Promise<string> {
   const container = await docker.createContainer({
@@ -67,13 +69,21 @@ async function createInDocker(
     User: "0",
     HostConfig: {
       NetworkMode: "none",
-      Mounts: mounts.map(({ source, target }) => ({
-        Type: "bind",
-        Source: source,
-        Target: target,
-        ReadOnly: false,
-        BindOptions: { Propagation: "rprivate", NonRecursive: true },
-      })),
+      Mounts: [
+        ...mounts.map(({ source, target }) => ({
+          Type: "bind" as const,
+          Source: source,
+          Target: target,
+          ReadOnly: false,
+          BindOptions: { Propagation: "rprivate" as const, NonRecursive: true },
+        })),
+        ...volumes.map((volume) => ({
+          Type: "volume" as const,
+          Source: volume.name,
+          Target: volume.target,
+          ReadOnly: false,
+        })),
+      ],
     },
     abortSignal,
   });

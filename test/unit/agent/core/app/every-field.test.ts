@@ -6,6 +6,7 @@ import { mergeSpec } from "../../../../../src/agent/core/deployment/accept.ts";
 import { hashSpec } from "../../../../../src/agent/steps/create.ts";
 import { ADDED_FIELDS, withoutUnknownNulls } from "../../../../../src/protocol/added-fields.ts";
 import { type AppSpec, parseAppSpec } from "../../../../../src/protocol/app-spec.ts";
+import { bindsOf } from "../../../../../src/protocol/volume-fields.ts";
 import { requiredFeatures } from "../../../../../src/protocol/features.ts";
 import { APP_FIELDS, DEFAULTS, everyChange, EXTRA_FIELDS, FULL } from "../../../../support/every-field.ts";
 
@@ -37,7 +38,7 @@ function adopted(spec: AppSpec): AppSpec | undefined {
       targetPort: target_port,
       ...(protocol && { protocol }),
     })),
-    volumes: spec.volumes,
+    volumes: bindsOf(spec).map(({ local, target, readonly }) => ({ local, target, readonly })),
     hostNetwork: spec.host_network,
     privileged: spec.privileged,
     labels: {

@@ -62,7 +62,10 @@ function judge({ volumes = [], devices = [], facts = {}, policy = {}, occasion =
     ...(devices.length > 0 && { devices: devices.map((local) => ({ local })) }),
   });
   if (!parsed.ok) throw parsed.error;
-  const own = { volumes: volumes.map(resolvedOf), devices: devices.map((path) => pathWithoutLinks(path)) };
+  const own = {
+    volumes: volumes.map((mount) => ({ resolved: resolvedOf(mount), readonly: isReadonly(mount) })),
+    devices: devices.map((path) => pathWithoutLinks(path)),
+  };
   return findPolicyViolation(parsed.spec, { ...POLICY, ...policy }, { ...FACTS, ...own, ...facts }, occasion);
 }
 

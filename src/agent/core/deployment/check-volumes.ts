@@ -1,0 +1,68 @@
+import type { AppSpec } from "../../../protocol/app-spec.ts";
+import { namedVolumesOf } from "../../../protocol/volume-fields.ts";
+import type { AppRecord, DeploymentRecord } from "./record.ts";
+import type { Refusal } from "./check.ts";
+
+/** An app's use of a volume that the agent manages. */
+export interface VolumeUse {
+  readonly app: string;
+  readonly volume: string;
+  readonly readonly: boolean;
+}
+
+/** What decides whether an app may have its volumes. */
+export interface VolumeState {
+  /** Other apps that are installed, being deployed, or may be restored. */
+  readonly uses: readonly VolumeUse[];
+  /** Volumes of the request whose name on the engine belongs to a volume that the agent did not make. */
+  readonly foreign: readonly { readonly volume: string; readonly engineName: string }[];
+}
+
+/** Refuses what would give two apps a volume for writing, or an app another one's volume. */
+export function findVolumeConflict(spec: AppSpec, { uses, foreign }: VolumeState): Refusal | undefined {
+  for (const { name: volume, readonly } of namedVolumesOf(spec)) {
+    const taken = foreign.find((other) => other.volume === volume);
+    if (taken) {
+      const { engineName } = taken;
+      const message = `The engine has a volume named ${engineName} that edge-agent did not make.`;
+      return { code: "ErrorNameExists", message, details: { volume, engine_volume: engineName } };
+    }
+    if (readonly) continue;
+    const other = uses.find((use) => use.volume === volume && !use.readonly);
+    if (other) {
+      const message = `The app ${other.app} writes to the volume ${volume}: only one app may. Others may have it \`readonly\`.`;
+      return { code: "VolumeInUse", message, details: { volume, app: other.app } };
+    }
+  }
+  return undefined;
+}
+
+interface Known {
+  readonly apps: readonly AppRecord[];
+  readonly deployments: readonly DeploymentRecord[];
+}
+
+/** Of which deployments the volumes count. */
+interface Asking {
+  /** The app that asks, whose own use does not count; `undefined` for none. */
+  readonly app?: string;
+  /** Deployments accepted later do not count. */
+  readonly order?: number;
+}
+
+/** Returns the uses of volumes by apps that run, may be started, or may be restored. */
+export function volumeUses({ apps, deployments }: Known, { app, order = Infinity }: Asking = {}): VolumeUse[] {
+  const pending = deployments.filter(({ outcome, options }) => outcome === "pending" && !options.dry_run);
+  const specs = [
+    ...apps.map(({ spec }) => spec),
+    ...pending.filter((record) => record.order < order).flatMap(({ spec }) => spec ?? []),
+    // A change may be rolled back until its final event is acknowledged.
+    ...deployments.flatMap(({ previous, outcome }) => (previous && outcome !== "failed" ? [previous.spec] : [])),
+  ];
+  const uses = specs
+    .filter(({ name }) => name !== app)
+    .flatMap((spec) =>
+      namedVolumesOf(spec).map(({ name: volume, readonly }) => ({ app: spec.name, volume, readonly })),
+    );
+  return [...new Map(uses.map((use) => [JSON.stringify([use.app, use.volume, use.readonly]), use])).values()];
+}
