@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { absolutePath } from "./app-fields.ts";
+import { appFileUpdates, storedFiles } from "./app-files.ts";
 
 /*
  * Fields of an app's specification added after protocol version 1. They are optional and absent by default. Each is listed
@@ -111,6 +112,8 @@ export const appExtras = {
   restart_policy: restartPolicy.exactOptional(),
   pull: pull.exactOptional(),
   health_timeout_s: healthTimeout.exactOptional(),
+  /** As the device keeps them. A request has other fields: see `newAppSpecSchema`. */
+  files: storedFiles.exactOptional(),
 };
 
 /** The same fields in an update, where `null` removes a field. */
@@ -123,4 +126,5 @@ export const appExtrasUpdate = {
   restart_policy: restartPolicy.nullable().exactOptional(),
   pull: pull.nullable().exactOptional(),
   health_timeout_s: healthTimeout.nullable().exactOptional(),
+  files: appFileUpdates.nullable().exactOptional(),
 };

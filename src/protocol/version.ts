@@ -7,7 +7,7 @@
  *   A version 1 device would take an update for a deployment, or a dry run for a real one, so it is sent none of these.
  *   - since 2026-11-29: the query `deployments` for the outcomes of deployments. An older device ends it with
  *     `InvalidRequest`, as every unknown query, and the control plane queries its `report` instead.
- * - 3 (2026-11-22): `environments[].secret`, `pull` and `health_timeout_s` of an app. An older device would refuse them as
+ * - 3 (2026-11-22): `environments[].secret`, `pull`, `health_timeout_s` and `files` of an app. An older device would refuse them as
  *   unknown fields, so it is sent none of these.
  */
 export const PROTOCOL_VERSION = 3;

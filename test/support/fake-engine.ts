@@ -8,9 +8,11 @@ import type {
   ContainerState,
   ContainerSummary,
   ContainerUsage,
+  DeviceFilesRequest,
   DirectoryRequest,
   Engine,
   EngineInfo,
+  FilesReading,
   ImageFacts,
   ImagePath,
   ImagePathsRequest,
@@ -141,7 +143,11 @@ export class FakeEngine implements Engine {
     return this.faults.around("readContainerConfig", [idOrName], signal, () => {
       const request = this.container(idOrName)?.request;
       if (!request) return undefined;
-      const { image, environment, volumes, hostNetwork, privileged } = request;
+      const { image, environment, hostNetwork, privileged, files = [] } = request;
+      const volumes = [
+        ...request.volumes,
+        ...files.map(({ source, target }) => ({ local: source, target, readonly: true })),
+      ];
       const found = this.#find(image);
       const imageId = found ? this.#facts(image, found).id : image;
       const imageLabels = found && (found.labels ?? {});
@@ -239,6 +245,20 @@ export class FakeEngine implements Engine {
     });
   }
 
+  writeDeviceFiles(request: DeviceFilesRequest, signal: AbortSignal): Promise<void> {
+    return this.faults.around("writeDeviceFiles", [request], signal, () => {
+      this.#existingImage(request.image);
+      this.files.write(request);
+    });
+  }
+
+  readDeviceFiles(request: FilesReading, signal: AbortSignal): Promise<readonly (Uint8Array | undefined)[]> {
+    return this.faults.around("readDeviceFiles", [request], signal, () => {
+      this.#existingImage(request.image);
+      return this.files.read(request);
+    });
+  }
+
   createContainer(request: ContainerRequest, signal: AbortSignal): Promise<string> {
     return this.faults.around("createContainer", [request], signal, () => {
       const image = this.#existingImage(request.image);
@@ -258,6 +278,7 @@ export class FakeEngine implements Engine {
       const container = this.#existing(id);
       if (container.status === "running") return;
       this.files.requireAll(container.request.volumes.map(({ local }) => local));
+      this.files.requireFiles(container.request.files);
       const port = container.ports.find((candidate) => this.#isTaken(candidate, container))?.port;
       if (port !== undefined) {
         throw new EngineError("port_in_use", `Bind for 0.0.0.0:${port} failed: port is already allocated`, { port });

@@ -3,9 +3,11 @@ import type { RestartPolicy } from "../core/app/restart-policy.ts";
 import type { HostPort } from "../core/host/host-port.ts";
 import type { RegistryAuth } from "../core/image/registry-auth.ts";
 import type { DirectoryRequest, ImagePath, ImagePathsRequest } from "./image-path.ts";
+import type { DeviceFilesRequest, FilesReading } from "./device-files.ts";
 import type { LogLine, LogRequest } from "./log.ts";
 
 export type { DirectoryRequest, ImagePath, ImagePathsRequest, Owner } from "./image-path.ts";
+export type { DeviceFile, DeviceFilesRequest, FilesReading } from "./device-files.ts";
 export type { LogLine, LogRequest } from "./log.ts";
 
 /** The container engine: Docker, Podman, or a fake for tests. */
@@ -60,6 +62,16 @@ export interface Engine {
    * itself has no rights there. Runs nothing of the image. Error `conflict` if something is in the way by now.
    */
   makeDirectory(request: DirectoryRequest, signal: AbortSignal): Promise<void>;
+  /**
+   * Writes files into a directory of the device, with any owner, which the agent itself may not give them. Runs nothing
+   * of the image. Error `mount_missing` if the directory does not exist.
+   */
+  writeDeviceFiles(request: DeviceFilesRequest, signal: AbortSignal): Promise<void>;
+  /**
+   * Returns the contents of files in a directory of the device, which the agent itself may not be allowed to read;
+   * `undefined` for one that is not there or too large. Error `mount_missing` if the directory does not exist.
+   */
+  readDeviceFiles(request: FilesReading, signal: AbortSignal): Promise<readonly (Uint8Array | undefined)[]>;
   /**
    * Creates a container without starting it, and returns its id. Error `conflict` if the name is taken; `mount_missing`,
    * with the path, if a volume does not exist on the device: then nothing is made there.
@@ -245,6 +257,8 @@ export interface ContainerRequest {
   readonly environment: readonly string[];
   readonly ports: readonly PortRequest[];
   readonly volumes: readonly { readonly local: string; readonly target: string; readonly readonly: boolean }[];
+  /** Files of the device that are mounted read-only. The caller has made them: an engine may make missing ones. */
+  readonly files?: readonly { readonly source: string; readonly target: string }[];
   readonly hostNetwork: boolean;
   readonly privileged: boolean;
   readonly restartPolicy: RestartPolicy;

@@ -6,6 +6,8 @@ import { runningEvent } from "../core/deployment/step-events.ts";
 import type { CreateStep } from "../core/deployment/step.ts";
 import { EngineError } from "../engine/engine-error.ts";
 import type { ContainerRequest, DeviceRequest, HealthcheckRequest } from "../engine/engine.ts";
+import { placeName } from "../files/place.ts";
+import { type FileMount, placeFiles } from "../files/placer.ts";
 import type { ContainerStepContext, StepResult } from "./context.ts";
 import { NOTHING_CREATED } from "./observe.ts";
 import { type MountOutcome, withMissingMounts } from "./missing-mounts.ts";
@@ -18,10 +20,13 @@ import { findStartRefusal } from "./policy-check.ts";
 export async function runCreate(context: ContainerStepContext, step: CreateStep): Promise<StepResult> {
   const refusal = await findStartRefusal(context, step.spec, "creating");
   if (refusal) return { failure: refusal };
-  const request = toRequest(context, step);
   const target = { spec: step.spec, image: async () => step.image, step: "creating" } as const;
   let created: MountOutcome<string>;
+  let request: ContainerRequest;
   try {
+    const { spec, image } = step;
+    const placement = { spec, name: placeName(step.deploymentId), image: async () => image };
+    request = toRequest(context, step, await placeFiles(context, placement));
     created = await withMissingMounts(context, target, () => context.engine.createContainer(request, context.signal));
   } catch (error) {
     if (step.refetch && isImageGone(error)) return refetch(step);
@@ -55,7 +60,11 @@ function refetch({ spec }: CreateStep): StepResult {
   };
 }
 
-function toRequest({ config }: Pick<ContainerStepContext, "config">, step: CreateStep): ContainerRequest {
+function toRequest(
+  { config }: Pick<ContainerStepContext, "config">,
+  step: CreateStep,
+  files: readonly FileMount[],
+): ContainerRequest {
   const { spec, image, deploymentId, previousImageId } = step;
   return {
     name: step.place === "new_version" ? newVersionName(spec.name) : containerName(spec.name),
@@ -81,6 +90,7 @@ function toRequest({ config }: Pick<ContainerStepContext, "config">, step: Creat
     privileged: spec.privileged,
     restartPolicy: spec.restart_policy ?? "unless-stopped",
     logLimit: config.containerLog,
+    ...(files.length > 0 && { files }),
     ...extraFields(spec),
   };
 }

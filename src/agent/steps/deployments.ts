@@ -1,11 +1,13 @@
 import type { DeployOptions } from "../../protocol/deploy-request.ts";
-import { type AppSpec, parseNewAppSpec } from "../../protocol/app-spec.ts";
+import { type AppSpec, parseNewAppSpec, type RequestedAppSpec } from "../../protocol/app-spec.ts";
 import { EdgeError } from "../../protocol/errors.ts";
 import { accept, type ChangeRequest, toRequestFailure } from "../core/deployment/accept.ts";
 import { stepEvents } from "../core/deployment/step-events.ts";
 import type { ConcurrentDeployment } from "../core/deployment/check.ts";
 import { type AppRecord, type DeploymentRecord, type Failure, newRecord } from "../core/deployment/record.ts";
 import { hostPortsOf } from "../core/host/host-port.ts";
+import { FileIntake } from "../files/intake.ts";
+import { removeOtherPlaces } from "../files/place.ts";
 import type { CommandHandler } from "../link/ports.ts";
 import type { DeployServices } from "./context.ts";
 import { DeploymentRun } from "./deployment-run.ts";
@@ -54,9 +56,11 @@ export class Deployments implements CommandHandler, AsyncDisposable {
       this.#launch(record, { isResumed: false });
       return;
     }
-    const { spec } = parsed;
+    const intake = new FileIntake(store);
+    const spec = toStoredSpec(parsed.spec, intake);
     const record = { ...newRecord(deploymentId, order, spec), options, origin };
-    store.save({ deployment: record, events: stepEvents({ kind: "check", spec }, record) });
+    const events = stepEvents({ kind: "check", spec }, record);
+    store.save({ deployment: record, events, fileContents: intake.contents });
     logger.info(
       { deployment: deploymentId, app: spec.name, image: spec.image, ...logFields(spec) },
       "deployment accepted",
@@ -73,9 +77,10 @@ export class Deployments implements CommandHandler, AsyncDisposable {
     if (!installed && activeDeploymentId === undefined && this.#isRebuilding()) {
       throw new EdgeError("EngineUnavailable", "The agent is looking for its apps on the engine; try again shortly.");
     }
+    const intake = new FileIntake(store);
     const at = { id: deploymentId, order: store.nextOrder(), origin, installed, activeDeploymentId };
-    const record = accept(request, at);
-    store.save({ deployment: record });
+    const record = accept(request, { ...at, takeFiles: intake.take });
+    store.save({ deployment: record, ...(!record.failure && { fileContents: intake.contents }) });
     const { spec } = record;
     logger.info({ deployment: deploymentId, app, action, ...(spec && logFields(spec)) }, "change of an app accepted");
     this.#launch(record, { isResumed: false });
@@ -161,8 +166,25 @@ export class Deployments implements CommandHandler, AsyncDisposable {
     const later = mustRollBack(record) ? this.#runsOn(record.app).map(({ ended }) => ended) : [];
     const before = lease ? [lease, ...later] : later;
     const running = before.length > 0 ? Promise.all(before).then(() => run.run()) : run.run();
-    const ended = running.finally(() => this.#runs.delete(record.id));
+    const ended = running.finally(() => {
+      this.#runs.delete(record.id);
+      this.#removeUnusedFiles(record);
+    });
     this.#runs.set(record.id, { run, ended });
+  }
+
+  /** Removes the files of versions that are not in force any more. A rollback would place them again. */
+  #removeUnusedFiles({ id, app }: DeploymentRecord): void {
+    const { store, config, logger } = this.#services;
+    if (this.#isRebuilding()) return;
+    try {
+      removeOtherPlaces(config.stateDir, usedPlaces(store));
+    } catch (error) {
+      logger.warn(
+        { err: error, deployment: id, app },
+        "files of earlier versions of apps could not be removed; it is tried again after the next deployment",
+      );
+    }
   }
 
   /** The record of a forgotten deployment whose app is installed, as after the app was adopted. */
@@ -191,6 +213,24 @@ export class Deployments implements CommandHandler, AsyncDisposable {
   }
 }
 
+/** Returns the deployments whose files may be mounted: those of the apps, and of what is going on. */
+export function usedPlaces(store: Pick<DeployServices["store"], "apps" | "deployments">): string[] {
+  const pending = store.deployments().filter(({ outcome }) => outcome === "pending");
+  return [
+    ...store.apps().map(({ deploymentId }) => deploymentId),
+    ...pending.flatMap(({ id, previous }) => (previous ? [id, previous.deploymentId] : [id])),
+  ];
+}
+
+/** Returns the specification without the contents of its files, which the intake keeps. */
+function toStoredSpec({ files, ...spec }: RequestedAppSpec, intake: FileIntake): AppSpec {
+  if (!files || files.length === 0) return spec;
+  const taken = intake.take(files, []);
+  // The schema has seen to the contents and their size.
+  if (taken instanceof EdgeError) throw taken;
+  return { ...spec, files: [...taken] };
+}
+
 /** Whether a success has to be rolled back. */
 function mustRollBack({ committed, failure }: DeploymentRecord): boolean {
   return committed && failure !== undefined;
@@ -202,6 +242,7 @@ function logFields(spec: AppSpec) {
     ports: spec.ports.map(({ host_port, target_port }) => `${host_port}:${target_port}`),
     volumes: spec.volumes.length,
     variables: spec.environments.map(({ key }) => key),
+    ...(spec.files && { files: spec.files.map(({ target }) => target) }),
     ...(spec.host_network && { host_network: true }),
     ...(spec.privileged && { privileged: true }),
   };

@@ -4,6 +4,8 @@ import { hostPortsOf, includesPort } from "../core/host/host-port.ts";
 import { runningEvent } from "../core/deployment/step-events.ts";
 import type { Step } from "../core/deployment/step.ts";
 import { EngineError } from "../engine/engine-error.ts";
+import { placeNameIn } from "../files/place.ts";
+import { placeFiles } from "../files/placer.ts";
 import type { ContainerStepContext, StepResult } from "./context.ts";
 import { withMissingMounts } from "./missing-mounts.ts";
 import { findStartRefusal } from "./policy-check.ts";
@@ -37,7 +39,7 @@ export async function startContainer(
   try {
     // A directory below /run is gone after a reboot.
     const { failure, made } = await withMissingMounts(context, { spec, image, step: "starting" }, () =>
-      context.engine.startContainer(containerId, context.signal),
+      startWithFiles(context, { spec, image, containerId }),
     );
     return { events: made.map(({ message }) => runningEvent("starting", message)), ...(failure && { failure }) };
   } catch (error) {
@@ -45,6 +47,21 @@ export async function startContainer(
     // Taken since the check. The details name the port, for the person who has to choose another one.
     const refused = portInUseRefusal(await identifyPortConflict(context, spec, error));
     return { failure: toRefusalFailure(refused, "starting") };
+  }
+}
+
+/** Starts a container. Files of the app that have gone from their place are put there again. */
+async function startWithFiles(
+  context: ContainerStepContext,
+  { spec, image, containerId }: { spec: AppSpec; image: () => Promise<string>; containerId: string },
+): Promise<void> {
+  try {
+    await context.engine.startContainer(containerId, context.signal);
+  } catch (error) {
+    const name = error instanceof EngineError && error.path !== undefined ? placeNameIn(error.path) : undefined;
+    if (name === undefined) throw error;
+    await placeFiles(context, { spec, name, image });
+    await context.engine.startContainer(containerId, context.signal);
   }
 }
 

@@ -200,7 +200,7 @@ export function deployedContainerSuite(name: string, setUp: () => Promise<Engine
       const app = { name: "app", deploymentId: "d1", spec, imageId: "", containerId: id } as AppRecord;
       const stop = new AbortController();
       const texts: string[] = [];
-      const source = { engine, store: { apps: () => [app] }, clock: systemClock };
+      const source = { engine, store: { apps: () => [app], fileContent: () => undefined }, clock: systemClock };
       for await (const { lines } of readAppLog("app", { tail: 100, follow: true }, source, stop.signal)) {
         texts.push(...lines.map(({ stream, text }) => `${stream} ${text}`));
         if (texts.includes("stdout line 5")) break;

@@ -1,4 +1,6 @@
 import { type AppSpec, type ParsedAppSpec, parseAppSpec } from "../../../protocol/app-spec.ts";
+import { storedFiles } from "../../../protocol/app-files.ts";
+import { normalizePath } from "../../../protocol/normalize-path.ts";
 import { oldVersionName, newVersionName, LABELS } from "./container.ts";
 import { type AppRecord, newApp } from "../deployment/record.ts";
 
@@ -120,8 +122,10 @@ interface SpecCandidate {
 
 function toSpec(found: OrphanConfig, { extras, image, secrets, environment }: SpecCandidate): ParsedAppSpec {
   const secretKeys = parseSecretKeys(secrets);
+  const fields = parseExtras(extras);
+  const placed = targetsOfFiles(fields);
   return parseAppSpec({
-    ...parseExtras(extras),
+    ...fields,
     name: found.app,
     image,
     host_network: found.hostNetwork,
@@ -132,8 +136,14 @@ function toSpec(found: OrphanConfig, { extras, image, secrets, environment }: Sp
       target_port: targetPort,
       ...(protocol && { protocol }),
     })),
-    volumes: found.volumes,
+    volumes: found.volumes.filter(({ target }) => !placed.has(normalizePath(target))),
   });
+}
+
+/** Engines list the files of an app among its volumes. */
+function targetsOfFiles(fields: { readonly files?: unknown }): ReadonlySet<string> {
+  const parsed = storedFiles.safeParse(fields.files);
+  return new Set(parsed.data?.map(({ target }) => target));
 }
 
 /** Text that is not JSON makes the specification invalid: an app must not be adopted without its limits. */

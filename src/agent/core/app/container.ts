@@ -70,6 +70,7 @@ export function canonicalSpec(spec: AppSpec): string {
 /** Returns the optional fields that differ from their defaults, in fixed order, for the `extras` label. */
 export function extrasOf(spec: AppSpec): Partial<AppSpec> {
   const { command, cpu_limit, memory_limit, devices = [], healthcheck, restart_policy, pull, health_timeout_s } = spec;
+  const { files = [] } = spec;
   return {
     ...(command && { command }),
     ...(cpu_limit !== undefined && { cpu_limit }),
@@ -79,6 +80,7 @@ export function extrasOf(spec: AppSpec): Partial<AppSpec> {
     ...(restart_policy !== undefined && restart_policy !== "unless-stopped" && { restart_policy }),
     ...(pull !== undefined && { pull }),
     ...(health_timeout_s !== undefined && { health_timeout_s }),
+    ...(files.length > 0 && { files: files.map(canonicalFile) }),
   };
 }
 
@@ -89,6 +91,7 @@ export function hasExtras(spec: AppSpec): boolean {
 
 type Device = NonNullable<AppSpec["devices"]>[number];
 type Healthcheck = NonNullable<AppSpec["healthcheck"]>;
+type File = NonNullable<AppSpec["files"]>[number];
 
 function canonicalDevice({ local, target = local, permissions = "rwm" }: Device): Device {
   const inOrder = ["r", "w", "m"].filter((letter) => permissions.includes(letter)).join("");
@@ -98,4 +101,16 @@ function canonicalDevice({ local, target = local, permissions = "rwm" }: Device)
 function canonicalHealthcheck(check: Healthcheck): Healthcheck {
   const { command, interval_s, timeout_s, retries, start_period_s } = check;
   return { command, interval_s, timeout_s, retries, start_period_s };
+}
+
+function canonicalFile({ target, size, sha256, secret_id, mode, owner, secret }: File): File {
+  return {
+    target,
+    size,
+    ...(sha256 !== undefined && { sha256 }),
+    ...(secret_id !== undefined && { secret_id }),
+    mode,
+    ...(owner !== undefined && { owner }),
+    ...(secret !== undefined && { secret }),
+  };
 }

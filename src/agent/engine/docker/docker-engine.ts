@@ -9,9 +9,11 @@ import type {
   ContainerState,
   ContainerSummary,
   ContainerUsage,
+  DeviceFilesRequest,
   DirectoryRequest,
   Engine,
   EngineInfo,
+  FilesReading,
   ImageFacts,
   ImagePath,
   ImagePathsRequest,
@@ -29,7 +31,13 @@ import { createConnector } from "./connection.ts";
 import { containerUsage } from "./container-usage.ts";
 import { configuredPorts, toState, toSummary } from "./container-mapping.ts";
 import { createOptions } from "./create-options.ts";
-import { makeDirectory, readImagePaths, requireMountSources } from "./device-files.ts";
+import {
+  makeDirectory,
+  readDeviceFiles,
+  readImagePaths,
+  requireMountSources,
+  writeDeviceFiles,
+} from "./device-files.ts";
 import type { HelperEngine } from "./helper-container.ts";
 import { readContainerConfig } from "./container-config.ts";
 import { findContainer, requireContainer } from "./find-container.ts";
@@ -184,6 +192,18 @@ class DockerEngine implements Engine {
   makeDirectory(request: DirectoryRequest, signal: AbortSignal): Promise<void> {
     return this.#change(signal, async (abortSignal) => {
       await makeDirectory(await this.#helperEngine(abortSignal), request, abortSignal);
+    });
+  }
+
+  writeDeviceFiles(request: DeviceFilesRequest, signal: AbortSignal): Promise<void> {
+    return this.#change(signal, async (abortSignal) => {
+      await writeDeviceFiles(await this.#helperEngine(abortSignal), request, abortSignal);
+    });
+  }
+
+  readDeviceFiles(request: FilesReading, signal: AbortSignal): Promise<readonly (Uint8Array | undefined)[]> {
+    return this.#change(signal, async (abortSignal) => {
+      return await readDeviceFiles(await this.#helperEngine(abortSignal), request, abortSignal);
     });
   }
 
