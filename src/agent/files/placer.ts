@@ -65,18 +65,17 @@ interface PlacedFile {
   readonly mode: number;
 }
 
-async function write(
-  context: PlacerContext,
-  placement: Placement,
-  { directory, onDevice }: Place,
-): Promise<void> {
+async function write(context: PlacerContext, placement: Placement, { directory, onDevice }: Place): Promise<void> {
   const { files = [] } = placement.spec;
   const contents = files.map((file, index) => toPlaced(file, index, context.store));
   const owners = await ownersOf(context, placement);
   try {
     const part = beginPlace(directory);
     const isOwn = (index: number): boolean => owners[index] === undefined || isAgent(owners[index]);
-    await writeOwnFiles(part, contents.filter((_, index) => isOwn(index)));
+    await writeOwnFiles(
+      part,
+      contents.filter((_, index) => isOwn(index)),
+    );
     const others = contents.flatMap((file, index) => {
       const owner = owners[index];
       return owner === undefined || isOwn(index) ? [] : [{ ...file, owner }];

@@ -1,4 +1,6 @@
 import { appSpecSchema, type AppSpec } from "../../protocol/app-spec.ts";
+import { appFileUpdates } from "../../protocol/app-files.ts";
+import { describeFiles } from "../deploy/app-files.ts";
 import { normalizePath } from "../../protocol/normalize-path.ts";
 
 /** An app's specification as the service returns it. Values of variables may be masked. */
@@ -26,11 +28,20 @@ const CANONICAL: Readonly<Record<string, (entry: Entry) => Entry>> = {
 
 /** Returns the fields of an app that differ from their defaults. Fields that this version does not know are left out. */
 export function fieldsInForce(app: AppDocument): AppDocument {
-  const known = Object.fromEntries(Object.entries(app).filter(([field]) => Object.hasOwn(appSpecSchema.shape, field)));
+  const described = describedFiles(app);
+  const known = Object.fromEntries(
+    Object.entries(described).filter(([field]) => Object.hasOwn(appSpecSchema.shape, field)),
+  );
   const parsed = appSpecSchema.safeParse(known);
   const filled: AppDocument = parsed.success ? parsed.data : known;
   const entries = KNOWN_FIELDS.map((field) => [field, canonical(field, filled[field])] as const);
   return Object.fromEntries(entries.filter(([field, value]) => !isDefault(field, value)));
+}
+
+/** Files of a request are described as the device reports them. */
+function describedFiles(app: AppDocument): AppDocument {
+  const requested = appFileUpdates.safeParse(app["files"]);
+  return requested.success ? { ...app, files: describeFiles(requested.data) } : app;
 }
 
 /** Returns the names of the fields that an app has and this version does not know. */

@@ -1,3 +1,6 @@
+import { isDeepStrictEqual } from "node:util";
+import type { AppFile } from "../../protocol/app-files.ts";
+import { describeFiles } from "../deploy/app-files.ts";
 import { replacementOf } from "../../protocol/app-replacement.ts";
 import { MASK } from "../../lib/redact.ts";
 import { supports } from "../../protocol/features.ts";
@@ -43,9 +46,10 @@ export function updateFor(desired: RequestedAppSpec, current: AppDocument): AppD
     ...replacementOf(desired),
     environments: desired.environments.map((entry) => (isKept(entry) ? { key: entry.key, secret: true } : entry)),
   };
+  const files = desired.files && filesToSend(desired.files, current);
   const inEveryService = withoutUnknownNulls(replacement, (feature) => supports(FIRST_VERSION_WITH_UPDATES, feature));
   return Object.fromEntries(
-    Object.entries(replacement).filter(([field, value]) => {
+    Object.entries({ ...replacement, ...(files && { files }) }).filter(([field, value]) => {
       if (field === "image") return value !== inForce["image"] || asksRegistry(desired);
       return value !== null || current[field] !== undefined || Object.hasOwn(inEveryService as AppDocument, field);
     }),
@@ -55,4 +59,14 @@ export function updateFor(desired: RequestedAppSpec, current: AppDocument): AppD
 /** Whether a variable keeps the value it has on the device. */
 function isKept({ value, secret }: RequestedAppSpec["environments"][number]): boolean {
   return secret === true && value === MASK;
+}
+
+/** A file that the device has already is sent without its content, which it keeps. */
+function filesToSend(files: readonly AppFile[], current: AppDocument): AppDocument[] {
+  const known = entriesOf(current["files"]);
+  return files.map((file) => {
+    const [described] = describeFiles([file]);
+    const isKnown = file.secret !== true && known.some((entry) => isDeepStrictEqual(entry, described));
+    return isKnown ? { target: file.target } : file;
+  });
 }

@@ -1,5 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { parseDevice, parsePort, parseSize, parseVolume } from "../deploy/parse-options.ts";
+import { parseFileOption, parseFileOrApp } from "../deploy/app-files.ts";
 import { collect, wholeNumber } from "./options.ts";
 
 const MAX_HEALTH_TIME_S = 3600;
@@ -21,6 +22,16 @@ export function addAppOptions(command: Command): Command {
       collect(String),
     )
     .option("-v, --volume <local:target[:ro]>", "mount a path of the device (repeatable)", collect(parseVolume))
+    .option(
+      "--file <local:target[:mode]>",
+      "bring a file of this machine, read-only in the app (repeatable)",
+      collect(parseFileOrApp),
+    )
+    .option(
+      "--secret-file <local:target[:mode]>",
+      "as --file, for a secret: for the app's user alone, masked in its log (repeatable)",
+      collect(parseFileOption),
+    )
     .option("--device <local[:target[:rwm]]>", "give the app a device file (repeatable)", collect(parseDevice))
     .option("--host-network", "use the device's network directly")
     .option("--no-host-network", "do not, whatever was said before")

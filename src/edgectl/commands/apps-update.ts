@@ -14,7 +14,8 @@ import {
   secretsWithoutValue,
   withoutSecretValues,
 } from "../deploy/app-request.ts";
-import { type AppOptions, readAppFile, readAppFlags } from "../deploy/read-app.ts";
+import { type AppOptions, appFileOf, readAppFile, readAppFlags } from "../deploy/read-app.ts";
+import { keptFiles } from "../deploy/app-files.ts";
 import { type ExecutionOptions, readExecutionOptions } from "../deploy/execution-options.ts";
 import { type FollowFlags, requestDeployment } from "../deploy/run-deployment.ts";
 import { usageFailure } from "../failure.ts";
@@ -36,6 +37,7 @@ const CLEARED: Readonly<Record<string, readonly [field: string, value: unknown]>
   restart: ["restart_policy", null],
   "healthy-within": ["health_timeout_s", null],
   pull: ["pull", null],
+  files: ["files", null],
 };
 
 interface UpdateOptions extends AppOptions, ExecutionOptions, FollowFlags {
@@ -49,7 +51,7 @@ export function addAppsUpdate(apps: Command, io: Io): void {
     .argument(...ASSET)
     .argument(...APP)
     .argument("[args...]", "arguments in place of the image's own command; write -- before them")
-    .option("-f, --file <file>", "the change as JSON, as the API takes it; - for standard input");
+    .option("-f, --app-file <file>", "the change as JSON, as the API takes it; - for standard input");
   addExecutionOptions(addAppOptions(update)).addOption(
     new Option("--clear <what>", "take away what the app has (repeatable)")
       .choices(Object.keys(CLEARED))
@@ -60,7 +62,8 @@ export function addAppsUpdate(apps: Command, io: Io): void {
     .action(
       async (asset: string, name: string, args: string[], options: UpdateOptions, command: Command): Promise<void> => {
         const context = createContext(io, command);
-        const file = options.file === undefined ? {} : await readAppFile(options.file, io);
+        const fileName = appFileOf(options);
+        const file = fileName === undefined ? {} : await readAppFile(fileName, io);
         const flags = await readAppFlags(options, args, io);
         const base = { ...file, ...cleared(options.clear ?? []) };
         const execution = await readExecutionOptions(options, io);
@@ -68,12 +71,12 @@ export function addAppsUpdate(apps: Command, io: Io): void {
         const missing = listsToExtend(flags, base);
         const mustKnow = missing.length > 0;
         const current = mustKnow || isWholeApp(file) ? await findSpec(client, asset, name, mustKnow) : {};
-        const kept = Object.fromEntries(missing.map((list) => [list, withoutSecretValues(current[list] ?? [])]));
+        const kept = Object.fromEntries(missing.map((list) => [list, keptEntries(list, current[list] ?? [])]));
         const app = buildAppRequest({ ...kept, ...base }, flags);
         for (const key of secretsWithoutValue(app).filter((name) => isGiven(name, flags))) {
           context.printer.note(`${key} is not set in this shell: it keeps the value it has on the device.`);
         }
-        if (isWholeApp(file)) noteKept(context, options.file ?? "", stillInForce(current, app));
+        if (isWholeApp(file)) noteKept(context, fileName ?? "", stillInForce(current, app));
         const body = { ...app, ...execution };
         const query = { dry_run: options.dryRun ? "true" : undefined };
         const request = { method: "PATCH", path: appsPath(asset, name), query, body } as const;
@@ -107,6 +110,11 @@ function noteKept({ printer }: Context, fileName: string, kept: ReturnType<typeo
   );
 }
 
+/** The entries of a list as an update keeps them: the device returns neither secrets nor contents of files. */
+function keptEntries(list: AppListField, entries: unknown): unknown {
+  return list === "files" ? keptFiles(entries) : withoutSecretValues(entries);
+}
+
 function isGiven(name: string, { environments }: AppFlags): boolean {
   return environments.some(({ key }) => key === name);
 }
@@ -130,7 +138,7 @@ const HELP = `
 What is not given stays as it is, also with -f; \`edgectl apply\` makes the app
 as a file says, and takes away what is not in it.
 
-A variable, port, volume or device replaces the app's entry of the same
+A variable, port, volume, file or device replaces the app's entry of the same
 variable, container port or container path; others are added to it. To set all
 anew: --clear env --env A=1.
 

@@ -37,7 +37,12 @@ export function placedFileContract(harness: () => EngineHarness): void {
       expect(await files.look(`${directory}/1`)).toMatchObject({ owner: { uid: 7, gid: 8 }, mode: 0o644 });
       const reading = { image: images.sleeper, labels: LABELS, directory, maxBytes: CONTENT.length };
       const found = await engine.readDeviceFiles({ ...reading, names: ["0", "1", "2", "none"] }, unaborted);
-      expect(found.map((content) => content && Buffer.from(content))).toEqual([CONTENT, BINARY, Buffer.of(), undefined]);
+      expect(found.map((content) => content && Buffer.from(content))).toEqual([
+        CONTENT,
+        BINARY,
+        Buffer.of(),
+        undefined,
+      ]);
       const short = await engine.readDeviceFiles({ ...reading, names: ["0"], maxBytes: 3 }, unaborted);
       expect(short).toEqual([undefined]);
       expect(await helpers()).toEqual([]);

@@ -1,7 +1,13 @@
 import { chmodSync, chownSync, existsSync, lstatSync, readFileSync, writeFileSync } from "node:fs";
 import { join, posix } from "node:path";
 import { EngineError } from "../../../src/agent/engine/engine-error.ts";
-import type { ContainerRequest, DeviceFilesRequest, DirectoryRequest, FilesReading, Owner } from "../../../src/agent/engine/engine.ts";
+import type {
+  ContainerRequest,
+  DeviceFilesRequest,
+  DirectoryRequest,
+  FilesReading,
+  Owner,
+} from "../../../src/agent/engine/engine.ts";
 import { normalizePath } from "../../../src/protocol/normalize-path.ts";
 
 /** What is at a path of a device. */

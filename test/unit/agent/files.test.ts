@@ -107,7 +107,13 @@ describe("files that come with an app", () => {
     for (const [update, files] of [
       ["d3", [CONF, SECRET]],
       ["d4", [{ target: CONF.target }, { target: SECRET.target }]],
-      ["d5", [{ ...CONF, mode: "444" }, { ...SECRET, content_base64: toBase64(SECRET.content), content: undefined }]],
+      [
+        "d5",
+        [
+          { ...CONF, mode: "444" },
+          { ...SECRET, content_base64: toBase64(SECRET.content), content: undefined },
+        ],
+      ],
     ] as const) {
       const end = await updated(rig, update, JSON.parse(JSON.stringify({ files })));
       expect(end).toMatchObject({ status: "Success" });
@@ -118,7 +124,12 @@ describe("files that come with an app", () => {
   it("without a content keep it, with other attributes", async () => {
     const { rig } = await newRig();
     await deployed(rig, "d1", [CONF, SECRET]);
-    await updated(rig, "d2", { files: [{ target: SECRET.target, owner: "5:6" }, { target: CONF.target, mode: "0400" }] });
+    await updated(rig, "d2", {
+      files: [
+        { target: SECRET.target, owner: "5:6" },
+        { target: CONF.target, mode: "0400" },
+      ],
+    });
     expect(mounted(rig)).toEqual({ [CONF.target]: CONF.content, [SECRET.target]: SECRET.content });
     expect(rig.store.apps()[0]?.spec.files).toMatchObject([
       { target: SECRET.target, owner: "5:6", secret: true, mode: "0400" },
@@ -185,7 +196,10 @@ describe("files that come with an app", () => {
       rebuild: { isSet: false, clear: () => {} },
       lease: (app) => rig.deployments.lease(app),
     });
-    for (const damage of [() => rmSync(join(stateDir, "files"), { recursive: true }), () => truncateSync(source(rig))]) {
+    for (const damage of [
+      () => rmSync(join(stateDir, "files"), { recursive: true }),
+      () => truncateSync(source(rig)),
+    ]) {
       damage();
       await rig.engine.removeContainer(rig.engine.container("app")!.id, signal);
       await rig.clock.advance(1_200_001);
