@@ -28,14 +28,23 @@ export function placeNameIn(path: string): string | undefined {
   return new RegExp(`/${ROOT}/([0-9a-f]{32})/\\d+$`).exec(path)?.[1];
 }
 
-/** Whether the files are in place. Of one that the agent may not read, size and mode are compared. */
-export function isPlaced(directory: string, files: readonly StoredFile[]): boolean {
+/**
+ * Whether the files are in place. Of one that the agent may not read, size and mode are compared.
+ * @param contentOf returns a file's content; `undefined` if it is lost
+ */
+export function isPlaced(
+  directory: string,
+  files: readonly StoredFile[],
+  contentOf: (file: StoredFile) => Uint8Array | undefined,
+): boolean {
   return files.every((file, index) => {
     const path = join(directory, String(index));
     const found = statIfAny(path);
     if (!found || found.size !== file.size || (found.mode & 0o7777) !== Number.parseInt(file.mode, 8)) return false;
     const content = readIfAllowed(path);
-    return content === undefined || isContentOf(file, content);
+    if (content === undefined) return true;
+    const wanted = contentOf(file);
+    return wanted ? Buffer.compare(content, wanted) === 0 : isContentOf(file, content);
   });
 }
 

@@ -46,7 +46,8 @@ export async function placeFiles(context: PlacerContext, placement: Placement): 
   const directory = placePath(context.config.stateDir, placement.name);
   const onDevice = await hostPath(context, directory, context.signal);
   if (onDevice === undefined) throw notPlaced(NO_HOST_PATH);
-  if (!isPlaced(directory, files)) await write(context, placement, { directory, onDevice });
+  if (!isPlaced(directory, files, (file) => context.store.fileContent(contentId(file))))
+    await write(context, placement, { directory, onDevice });
   return files.map(({ target }, index) => ({ source: join(onDevice, String(index)), target }));
 }
 

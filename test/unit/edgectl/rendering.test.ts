@@ -157,6 +157,7 @@ describe("an app", () => {
     privileged: true,
     pull: "always",
     health_timeout_s: 300,
+    files: [{ target: "/etc/app.conf", size: 12, sha256: DIGEST, mode: "0444", owner: "1:2", secret: true }],
   };
 
   test("is shown with every field of its specification", () => {
