@@ -11,7 +11,7 @@ import { utf8ByteLength } from "./utf8-byte-length.ts";
  */
 
 /** The engine writes these into each container itself, or they are the kernel's. */
-const ENGINE_FILES = ["/etc/hosts", "/etc/hostname", "/etc/resolv.conf"];
+const ENGINE_FILES: ReadonlySet<string> = new Set(["/etc/hosts", "/etc/hostname", "/etc/resolv.conf"]);
 const KERNEL_DIRECTORIES = ["/proc", "/sys", "/dev"];
 
 const MAX_ID = 4_294_967_294;
@@ -149,7 +149,7 @@ function findTargetIssues(files: readonly AppFile[]): Issue[] {
 }
 
 function isEnginePath(path: string): boolean {
-  return ENGINE_FILES.includes(path) || KERNEL_DIRECTORIES.some((at) => path === at || path.startsWith(`${at}/`));
+  return ENGINE_FILES.has(path) || KERNEL_DIRECTORIES.some((at) => path === at || path.startsWith(`${at}/`));
 }
 
 interface Mounted {

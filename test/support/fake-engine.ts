@@ -141,26 +141,15 @@ export class FakeEngine implements Engine {
 
   readContainerConfig(idOrName: string, signal: AbortSignal): Promise<ContainerConfig | undefined> {
     return this.faults.around("readContainerConfig", [idOrName], signal, () => {
-      const request = this.container(idOrName)?.request;
-      if (!request) return undefined;
-      const { image, environment, hostNetwork, privileged, files = [] } = request;
-      const volumes = [
-        ...request.volumes,
-        ...files.map(({ source, target }) => ({ local: source, target, readonly: true })),
-      ];
+      const container = this.container(idOrName);
+      if (!container) return undefined;
+      const { image, environment, ports, hostNetwork, privileged } = container.request;
       const found = this.#find(image);
       const imageId = found ? this.#facts(image, found).id : image;
       const imageLabels = found && (found.labels ?? {});
-      return {
-        image,
-        imageId,
-        imageLabels,
-        environment,
-        ports: hostNetwork ? [] : request.ports,
-        volumes,
-        hostNetwork,
-        privileged,
-      };
+      const volumes = container.mounts;
+      const published = hostNetwork ? [] : ports;
+      return { image, imageId, imageLabels, environment, ports: published, volumes, hostNetwork, privileged };
     });
   }
 

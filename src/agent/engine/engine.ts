@@ -7,7 +7,7 @@ import type { DeviceFilesRequest, FilesReading } from "./device-files.ts";
 import type { LogLine, LogRequest } from "./log.ts";
 
 export type { DirectoryRequest, ImagePath, ImagePathsRequest, Owner } from "./image-path.ts";
-export type { DeviceFile, DeviceFilesRequest, FilesReading } from "./device-files.ts";
+export type { DeviceFilesRequest, FilesReading } from "./device-files.ts";
 export type { LogLine, LogRequest } from "./log.ts";
 
 /** The container engine: Docker, Podman, or a fake for tests. */

@@ -107,6 +107,17 @@ async function syncDirectory(path: string): Promise<void> {
   await directory.sync();
 }
 
+/** Removes the files of deployments. What cannot be removed is left for `removeOtherPlaces`. */
+export function removePlaces(stateDir: string, deploymentIds: readonly string[]): void {
+  for (const id of deploymentIds) {
+    try {
+      rmSync(placePath(stateDir, placeName(id)), { recursive: true, force: true });
+    } catch {
+      // Reported by the other function.
+    }
+  }
+}
+
 /** Removes the files of all deployments but the given ones, with what a crash left incomplete. */
 export function removeOtherPlaces(stateDir: string, deploymentIds: Iterable<string>): void {
   const root = join(stateDir, ROOT);

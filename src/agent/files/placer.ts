@@ -146,7 +146,7 @@ function isAgent(owner: Owner | undefined): boolean {
   return owner?.uid === process.geteuid?.() && owner?.gid === process.getegid?.();
 }
 
-const OUT_OF_SPACE = ["ENOSPC", "EDQUOT"];
+const OUT_OF_SPACE: ReadonlySet<string> = new Set(["ENOSPC", "EDQUOT"]);
 
 function toPlacingError(error: unknown): unknown {
   if (error instanceof EngineError) {
@@ -155,7 +155,7 @@ function toPlacingError(error: unknown): unknown {
   }
   const { code } = error as NodeJS.ErrnoException;
   if (code === undefined) return error;
-  if (!OUT_OF_SPACE.includes(code)) return notPlaced(`the agent's state directory cannot be written (${code})`, error);
+  if (!OUT_OF_SPACE.has(code)) return notPlaced(`the agent's state directory cannot be written (${code})`, error);
   const message = "The files of the app could not be written: there is no space left in the agent's state directory.";
   return new EdgeError("InsufficientDisk", message, undefined, { cause: error });
 }

@@ -1,17 +1,26 @@
 import { containerName } from "../core/app/container.ts";
 import type { Step } from "../core/deployment/step.ts";
+import { removePlaces } from "../files/place.ts";
 import type { ContainerStepContext, StepResult } from "./context.ts";
 import { withContainer } from "./observe.ts";
 
 /**
  * Removes containers with their anonymous volumes; it is no error if one is gone. Precondition: each carries the label
- * of this deployment or its app. Images stay: a new pull may cost money.
+ * of this deployment or its app. The files of their versions go with them. Images stay: a new pull may cost money.
  */
 export async function runClean(
-  { engine, signal }: Pick<ContainerStepContext, "engine" | "signal">,
+  { engine, config, observed, signal }: Pick<ContainerStepContext, "engine" | "config" | "observed" | "signal">,
   { containerIds }: Extract<Step, { kind: "clean" }>,
 ): Promise<StepResult> {
   for (const id of containerIds) await engine.removeContainer(id, signal);
+  const all = [...observed.containers, ...observed.others];
+  const isKept = (deploymentId: string): boolean =>
+    all.some((other) => other.deploymentId === deploymentId && !containerIds.includes(other.id));
+  const gone = all.filter(({ id, deploymentId }) => containerIds.includes(id) && !isKept(deploymentId));
+  removePlaces(
+    config.stateDir,
+    gone.map(({ deploymentId }) => deploymentId),
+  );
   return {};
 }
 

@@ -44,7 +44,7 @@ export function describeFile({ target, mode, owner, secret }: AppFile, key: Cont
 
 /** Returns the files as reports have them: nothing tells what the content of a secret is. */
 export function reportedFiles(files: readonly StoredFile[]): StoredFile[] {
-  return files.map(({ secret_id: _, ...file }) => file);
+  return files.map(({ secret_id: _secretId, ...file }) => file);
 }
 
 /** Parses `UID` or `UID:GID`. */

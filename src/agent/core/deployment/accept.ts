@@ -124,8 +124,8 @@ function withoutName(patch: unknown, name: string): unknown {
 }
 
 /** Lists that are absent by default: cleared, they are absent again. */
-const EXTRA_LISTS = ["devices", "files"];
+const EXTRA_LISTS: ReadonlySet<string> = new Set(["devices", "files"]);
 
 function isEmptyExtra(key: string, value: unknown): boolean {
-  return EXTRA_LISTS.includes(key) && Array.isArray(value) && value.length === 0;
+  return EXTRA_LISTS.has(key) && Array.isArray(value) && value.length === 0;
 }

@@ -34,7 +34,7 @@ const takeFiles: TakeFiles = (requested) =>
 function requested(field: string, value: unknown): unknown {
   if (field !== "files") return value;
   return (value as StoredFile[]).map(({ size, sha256, secret_id, ...file }) => {
-    return { ...file, content: JSON.stringify({ size, sha256, secret_id }) };
+    return Object.assign({ content: JSON.stringify({ size, sha256, secret_id }) }, file);
   });
 }
 
