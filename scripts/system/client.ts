@@ -1,5 +1,5 @@
 import { EventSourceParserStream } from "eventsource-parser/stream";
-import type { AppSpec } from "../../src/protocol/app-spec.ts";
+import type { RequestedAppSpec } from "../../src/protocol/app-spec.ts";
 import type { DeploymentEvent } from "../../src/protocol/deployment-event.ts";
 
 /** Where to deploy, and with which key. */
@@ -10,7 +10,7 @@ export interface Target {
 }
 
 /** The body of a deploy request; fields may be omitted. */
-export type AppRequest = Pick<AppSpec, "name" | "image"> & Partial<AppSpec>;
+export type AppRequest = Pick<RequestedAppSpec, "name" | "image"> & Partial<RequestedAppSpec>;
 
 /** Returns the URL of the deploy endpoint. */
 export function deployUrl({ url, asset }: Pick<Target, "url" | "asset">): string {

@@ -45,6 +45,7 @@ export const ADDED_FIELDS = {
     project: "apply",
     networks: "networks",
     network: "networks",
+    files: "files",
   },
   environments: { secret: "declaredSecrets" },
   ports: { protocol: "extraAppFields" },

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { absolutePath } from "./app-fields.ts";
 import { containerOptions, containerOptionsUpdate } from "./container-options.ts";
 import { network, networks } from "./app-network.ts";
+import { appFileUpdates, storedFiles } from "./app-files.ts";
 
 /*
  * Fields of an app's specification added after protocol version 1. They are optional and absent by default. Each is listed
@@ -127,6 +128,8 @@ export const appExtras = {
   project: project.exactOptional(),
   networks: networks.exactOptional(),
   network: network.exactOptional(),
+  /** As the device keeps them. A request has other fields: see `newAppSpecSchema`. */
+  files: storedFiles.exactOptional(),
 };
 
 /** The same fields in an update, where `null` removes a field. */
@@ -143,4 +146,5 @@ export const appExtrasUpdate = {
   project: project.nullable().exactOptional(),
   networks: networks.nullable().exactOptional(),
   network: network.nullable().exactOptional(),
+  files: appFileUpdates.nullable().exactOptional(),
 };

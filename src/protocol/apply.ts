@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { appName, environmentUpdates } from "./app-fields.ts";
-import { newAppSpecSchema } from "./app-spec.ts";
+import { appFileUpdates } from "./app-files.ts";
+import { findHiddenFiles, newAppSpecSchema } from "./app-spec.ts";
 import { deployOptionFields } from "./deploy-request.ts";
 import { applyProblems } from "./apply-rules.ts";
 import { checkOptionRules } from "./option-rules.ts";
@@ -31,17 +32,25 @@ const dependency = z
   .meta({ id: "AppDependency" });
 export type AppDependency = z.output<typeof dependency>;
 
-/** An app of a group. The value of a declared secret may be omitted: it stays as it is on the device. */
+/**
+ * An app of a group. The value of a declared secret and the content of a file may be omitted: they stay as they are on the
+ * device.
+ */
 const appliedAppSchema = z
   .strictObject({
     ...newAppSpecSchema.shape,
     environments: environmentUpdates.default([]),
+    files: appFileUpdates.exactOptional(),
     project: z
       .never("the project of the request applies to each of its apps")
       .optional()
       .meta({ description: "Not allowed: the project of the request applies to each of its apps." }),
   })
   .superRefine(checkOptionRules)
+  .superRefine((app, context) => {
+    for (const { path, reason } of findHiddenFiles(app))
+      context.addIssue({ code: "custom", path: [path], message: reason });
+  })
   .meta({
     id: "AppliedApp",
     description:

@@ -193,6 +193,12 @@ export const ERRORS = {
     retryable: false,
     hint: "Update edge-agent on the device.",
   },
+  FilesNotPlaced: {
+    message: "The files of the app cannot be placed on the device.",
+    endsDeployment: true,
+    retryable: false,
+    hint: "The message says why: send the app again with its files, or see `edge-agent doctor` on the device.",
+  },
   DeploymentTimeout: {
     message: "The deployment did not end in time; the device was told to cancel it.",
     endsDeployment: true,
@@ -227,7 +233,7 @@ export const ERRORS = {
     message: "The request body is too large.",
     http: 413,
     retryable: false,
-    hint: "A deploy request may have 256 KiB.",
+    hint: "A request may have 256 KiB; one that deploys or updates an app 640 KiB, for its files; one that applies several apps 768 KiB.",
   },
   UnsupportedMediaType: {
     message: "The request body must be JSON (Content-Type: application/json).",

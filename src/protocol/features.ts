@@ -38,6 +38,8 @@ const INTRODUCED_IN = {
   volumeOwners: 3,
   /** Queries `volumes` and `remove_volume`. */
   volumeQueries: 3,
+  /** `files` of an app. */
+  files: 3,
 } as const;
 
 /** The features of the queries that were added after the others. */

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { build } from "../../scripts/bundling/build.ts";
 import { badLink } from "./bad-link.ts";
+import { deployFiles } from "./deploy-files.ts";
 import { deployPresent } from "./deploy-present.ts";
 import { deployPull } from "./deploy-pull.ts";
 import { durableWrites } from "./durable-writes.ts";
@@ -24,6 +25,7 @@ import { updateGap } from "./update-gap.ts";
 const BENCHES: readonly Bench[] = [
   deployPresent,
   deployPull,
+  deployFiles,
   badLink,
   updateGap,
   execToOnline,

@@ -30,7 +30,12 @@ import { MAX_CONNECTIONS_PER_ASSET } from "../../src/control-plane/hub/connectio
 import { MAX_QUERIES_PER_ACCOUNT, MAX_QUERIES_PER_DEVICE } from "../../src/control-plane/queries/device-queries.ts";
 import { MAX_BUFFERED_BYTES as MAX_LOG_BYTES } from "../../src/control-plane/queries/log-feed.ts";
 import { MAX_BATCH_BYTES, MAX_PAGE_BYTES } from "../../src/control-plane/store/deployments.ts";
-import { MAX_FRAME_BYTES, MAX_MESSAGE_LENGTH, MAX_REQUEST_BYTES } from "../../src/protocol/limits.ts";
+import {
+  MAX_APP_REQUEST_BYTES,
+  MAX_FRAME_BYTES,
+  MAX_MESSAGE_LENGTH,
+  MAX_REQUEST_BYTES,
+} from "../../src/protocol/limits.ts";
 import { MAX_NESTING_DEPTH } from "../../src/protocol/nesting.ts";
 import { MAX_USAGE_DAYS } from "../../src/protocol/usage.ts";
 
@@ -46,6 +51,7 @@ const BOUNDS: Readonly<Record<string, string>> = {
   "requests of one key": `\`rate_limit_per_minute\`, ${config.rate_limit_per_minute}`,
   "attempts to enrol from one address": `\`enrolment_rate_limit_per_minute\`, ${config.enrolment_rate_limit_per_minute}`,
   "request body": kib(MAX_REQUEST_BYTES),
+  "request body with files of an app": `${kib(MAX_APP_REQUEST_BYTES)}, ${kib(MAX_REQUEST_BYTES)} without the files`,
   "specifications behind one page of deployments": mib(MAX_PAGE_BYTES),
   "usage asked for at once": `${MAX_USAGE_DAYS} days`,
   "open event streams of one account": `\`max_streams_per_account\`, ${count(config.max_streams_per_account)}`,

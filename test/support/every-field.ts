@@ -56,6 +56,17 @@ export const FULL: FullSpec = {
   project: "line-3",
   networks: ["frontend", "backend"],
   network: "none",
+  files: [
+    {
+      target: "/etc/full.conf",
+      size: 3,
+      sha256: "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad",
+      secret_id: "3b241101-e2bb-4255-8caf-4136c566a962",
+      mode: "0440",
+      owner: "1000:1001",
+      secret: true,
+    },
+  ],
 };
 
 /** Another value of each field than in `FULL`, in the entries too. */
@@ -101,6 +112,17 @@ const OTHER: FullSpec = {
   networks: ["backend"],
   // It has no other value.
   network: "none",
+  files: [
+    {
+      target: "/etc/other.conf",
+      size: 4,
+      sha256: "88d4266fd4e6338d13b845fcf289579d209c897823b9217da3e161936f031589",
+      secret_id: "9d1deb4d-3b7d-4bad-9bdd-2b0d7b3dcb6d",
+      mode: "0400",
+      owner: "2000:2001",
+      secret: false,
+    },
+  ],
 };
 
 /** The value that means the same as the field's absence. `undefined`: there is none, or the field is required. */
@@ -142,6 +164,7 @@ export const DEFAULTS: Readonly<Record<AppField, unknown>> = {
   project: undefined,
   networks: undefined,
   network: undefined,
+  files: [],
 };
 
 export const APP_FIELDS = Object.keys(FULL) as AppField[];

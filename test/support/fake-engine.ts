@@ -7,9 +7,11 @@ import type {
   ContainerState,
   ContainerSummary,
   ContainerUsage,
+  DeviceFilesRequest,
   DirectoryRequest,
   Engine,
   EngineInfo,
+  FilesReading,
   ImageFacts,
   ImagePath,
   ImagePathsRequest,
@@ -30,7 +32,6 @@ import { FakeNetworks } from "./fake-engine/networks.ts";
 import { FakeVolumes } from "./fake-engine/fake-volumes.ts";
 import { watch } from "./fake-engine/watch.ts";
 
-const PULL_STEPS = 10;
 const ALL_LIMITS = { memory: true, cpu: true };
 const LOG_EVERY_MS = 50;
 
@@ -149,22 +150,15 @@ export class FakeEngine implements Engine {
 
   readContainerConfig(idOrName: string, signal: AbortSignal): Promise<ContainerConfig | undefined> {
     return this.faults.around("readContainerConfig", [idOrName], signal, () => {
-      const request = this.container(idOrName)?.request;
-      if (!request) return undefined;
-      const { image, environment, volumes, hostNetwork, privileged } = request;
+      const container = this.container(idOrName);
+      if (!container) return undefined;
+      const { image, environment, ports, hostNetwork, privileged } = container.request;
       const found = this.#find(image);
       const imageId = found ? this.#facts(image, found).id : image;
       const imageLabels = found && (found.labels ?? {});
-      return {
-        image,
-        imageId,
-        imageLabels,
-        environment,
-        ports: hostNetwork ? [] : request.ports,
-        volumes,
-        hostNetwork,
-        privileged,
-      };
+      const volumes = container.mounts;
+      const published = hostNetwork ? [] : ports;
+      return { image, imageId, imageLabels, environment, ports: published, volumes, hostNetwork, privileged };
     });
   }
 
@@ -214,7 +208,7 @@ export class FakeEngine implements Engine {
         throw new EngineError("wrong_platform", `no matching manifest for linux/${this.engineInfo.architecture}`);
       }
       // A pull from loopback takes no time.
-      if (!isInsecure) await this.#download(image, onProgress, signal);
+      if (!isInsecure) await images.download(image, onProgress, signal, this.#clock);
       this.#name(reference, image);
     });
   }
@@ -249,6 +243,20 @@ export class FakeEngine implements Engine {
     });
   }
 
+  writeDeviceFiles(request: DeviceFilesRequest, signal: AbortSignal): Promise<void> {
+    return this.faults.around("writeDeviceFiles", [request], signal, () => {
+      this.#existingImage(request.image);
+      this.files.write(request);
+    });
+  }
+
+  readDeviceFiles(request: FilesReading, signal: AbortSignal): Promise<readonly (Uint8Array | undefined)[]> {
+    return this.faults.around("readDeviceFiles", [request], signal, () => {
+      this.#existingImage(request.image);
+      return this.files.read(request);
+    });
+  }
+
   createContainer(request: ContainerRequest, signal: AbortSignal): Promise<string> {
     return this.faults.around("createContainer", [request], signal, () => {
       const image = this.#existingImage(request.image);
@@ -272,6 +280,7 @@ export class FakeEngine implements Engine {
       if (container.status === "running") return;
       this.files.requireAll(container.request.volumes.map(({ local }) => local));
       this.networks.requireAll(container);
+      this.files.requireFiles(container.request.files);
       const port = container.ports.find((candidate) => this.#isTaken(candidate, container))?.port;
       if (port !== undefined) {
         throw new EngineError("port_in_use", `Bind for 0.0.0.0:${port} failed: port is already allocated`, { port });
@@ -375,19 +384,6 @@ export class FakeEngine implements Engine {
   #isTaken(port: HostPort, starting: FakeContainer): boolean {
     if (port.protocol === "tcp" && this.#foreignPorts.has(port.port)) return true;
     return this.containers.some((container) => container !== starting && includesPort(container.heldPorts, port));
-  }
-
-  async #download(
-    image: images.FakeImage,
-    onProgress: (progress: PullProgress) => void,
-    signal: AbortSignal,
-  ): Promise<void> {
-    const total = images.layersOf(image).reduce((sum, layer) => sum + layer, 0);
-    for (let step = 1; step <= PULL_STEPS; step++) {
-      if (image.pullMs) await this.#clock.sleep(image.pullMs / PULL_STEPS, signal);
-      signal.throwIfAborted();
-      onProgress({ done: Math.floor((total * step) / PULL_STEPS), total });
-    }
   }
 
   #facts(reference: string, image: images.FakeImage): ImageFacts {

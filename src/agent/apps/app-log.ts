@@ -22,7 +22,7 @@ const MAX_VERSIONS = 2;
 
 export interface AppLogSource {
   readonly engine: Engine;
-  readonly store: { apps(): readonly AppRecord[] };
+  readonly store: { apps(): readonly AppRecord[]; fileContent(id: string): Buffer | undefined };
   readonly clock: Clock;
   readonly previousLogs: Pick<PreviousLogs, "read">;
 }
@@ -116,7 +116,8 @@ class AppLogReader {
   #secretsOf(app: AppRecord): string[] {
     const others = this.#versions.filter(({ deploymentId }) => deploymentId !== app.deploymentId);
     this.#versions = [app, ...others].slice(0, MAX_VERSIONS);
-    return this.#versions.flatMap(({ spec }) => declaredSecretsOf(spec));
+    const { store } = this.#source;
+    return this.#versions.flatMap(({ spec }) => declaredSecretsOf(spec, (id) => store.fileContent(id)?.toString()));
   }
 
   /** A stopped container has new lines only if it ran since the last read. */

@@ -26,7 +26,8 @@ export async function* readPreviousLog(
   let count = kept.length;
   for await (const lines of earlier?.() ?? []) count += lines.length;
   if (count === 0) return "no_previous";
-  const masker = new SecretMasker(declaredSecretsOf(app.spec));
+  const readText = (id: string): string | undefined => source.store.fileContent(id)?.toString();
+  const masker = new SecretMasker(declaredSecretsOf(app.spec, readText));
   const begun = new Set<LogLine["stream"]>();
   let toSkip = Math.max(0, count - tail);
   let left = tail;

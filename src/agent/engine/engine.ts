@@ -4,11 +4,13 @@ import type { HostPort } from "../core/host/host-port.ts";
 import type { RegistryAuth } from "../core/image/registry-auth.ts";
 import type { ContainerOptions } from "../../protocol/container-options.ts";
 import type { DirectoryRequest, ImagePath, ImagePathsRequest } from "./image-path.ts";
+import type { DeviceFilesRequest, FilesReading } from "./device-files.ts";
 import type { LogLine, LogRequest } from "./log.ts";
 import type { EngineNetworks } from "./networks.ts";
 import type { EngineVolumes, VolumeMount } from "./volumes.ts";
 
 export type { DirectoryRequest, ImagePath, ImagePathsRequest, Owner } from "./image-path.ts";
+export type { DeviceFilesRequest, FilesReading } from "./device-files.ts";
 export type { LogLine, LogRequest } from "./log.ts";
 export type { ConnectRequest, EngineNetworks, NetworkFacts, NetworkRequest, NetworkState } from "./networks.ts";
 export type { EngineVolumes, VolumeMount, VolumeRequest, VolumeSummary } from "./volumes.ts";
@@ -71,6 +73,16 @@ export interface Engine {
    * itself has no rights there. Runs nothing of the image. Error `conflict` if something is in the way by now.
    */
   makeDirectory(request: DirectoryRequest, signal: AbortSignal): Promise<void>;
+  /**
+   * Writes files into a directory of the device, with any owner, which the agent itself may not give them. Runs nothing
+   * of the image. Error `mount_missing` if the directory does not exist.
+   */
+  writeDeviceFiles(request: DeviceFilesRequest, signal: AbortSignal): Promise<void>;
+  /**
+   * Returns the contents of files in a directory of the device, which the agent itself may not be allowed to read;
+   * `undefined` for one that is not there or too large. Error `mount_missing` if the directory does not exist.
+   */
+  readDeviceFiles(request: FilesReading, signal: AbortSignal): Promise<readonly (Uint8Array | undefined)[]>;
   /**
    * Creates a container without starting it, and returns its id. Error `conflict` if the name is taken; `mount_missing`,
    * with the path, if a volume does not exist on the device: then nothing is made there. A network that does not exist may
@@ -273,6 +285,8 @@ export interface ContainerRequest {
   readonly volumes: readonly { readonly local: string; readonly target: string; readonly readonly: boolean }[];
   /** Volumes of the engine, which must exist. */
   readonly namedVolumes?: readonly VolumeMount[];
+  /** Files of the device that are mounted read-only. The caller has made them: an engine may make missing ones. */
+  readonly files?: readonly { readonly source: string; readonly target: string }[];
   readonly hostNetwork: boolean;
   /** The network it is on, under which names, or none at all. Default: the engine's own. */
   readonly network?: { readonly name: string; readonly aliases: readonly string[] } | "none";

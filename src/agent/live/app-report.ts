@@ -3,6 +3,7 @@ import type { AppReport } from "../../protocol/app-report.ts";
 import type { AppSpec } from "../../protocol/app-spec.ts";
 import { parseImageReference } from "../../protocol/image-reference.ts";
 import type { AppRecord } from "../core/deployment/record.ts";
+import { reportedFiles } from "../core/app/files.ts";
 import { runState } from "../core/app/run-state.ts";
 import type { ContainerState, ImageFacts } from "../engine/engine.ts";
 
@@ -37,13 +38,17 @@ export function toAppReport(
 
 /** Masks all values of the environment. */
 function masked(spec: AppSpec): Record<string, unknown> {
-  return { ...spec, environments: spec.environments.map((entry) => ({ ...entry, value: MASK })) };
+  return { ...withReportedFiles(spec), environments: spec.environments.map((entry) => ({ ...entry, value: MASK })) };
+}
+
+function withReportedFiles(spec: AppSpec): AppSpec {
+  return spec.files ? { ...spec, files: reportedFiles(spec.files) } : spec;
 }
 
 /** Masks the values that are declared secret, for a caller that asked for the values of the environment. */
 export function withSecretsMasked(spec: AppSpec): AppSpec {
   const environments = spec.environments.map((entry) => (entry.secret === true ? { ...entry, value: MASK } : entry));
-  return { ...spec, environments };
+  return { ...withReportedFiles(spec), environments };
 }
 
 /**

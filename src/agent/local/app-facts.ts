@@ -72,7 +72,7 @@ async function readEngineFacts(
       engine.inspectImage(app.imageId, signal),
       sources.createPolicyCheck()(app, signal),
     ]);
-    const secrets = declaredSecretsOf(app.spec);
+    const secrets = declaredSecretsOf(app.spec, (id) => sources.store.fileContent(id)?.toString());
     const lines = container ? await engine.tailLogs(container.id, LOG_LINES, signal) : [];
     return {
       engine_error: null,

@@ -11,7 +11,7 @@ const SETTLE_MS = 500;
 export interface StatusReportOptions {
   readonly manager: ServiceManager;
   readonly uplink: Pick<Uplink, "status" | "onStatus">;
-  readonly store: Pick<NotifyingStore, "apps" | "deployments" | "history" | "onChange">;
+  readonly store: Pick<NotifyingStore, "apps" | "deployments" | "fileContent" | "history" | "onChange">;
   readonly clock: Clock;
 }
 

@@ -1,5 +1,6 @@
 import { adopt, sortOrphans, type Orphan } from "../core/app/adopt.ts";
 import { hasAgentGivenName, LABELS } from "../core/app/container.ts";
+import { recoverFiles } from "../files/recover.ts";
 import { type ManagedContainer, findManagedContainers } from "../engine/managed-containers.ts";
 import type { DeployServices } from "./context.ts";
 import { hashSpec } from "./create.ts";
@@ -42,6 +43,9 @@ async function listManagedContainers({ engine, config, store, logger }: DeploySe
 const FOREIGN_NAME_MESSAGE =
   "a container has the agent's labels under a name the agent does not give; it is treated as a copy and left alone";
 
+const FILES_LOST_MESSAGE =
+  "the contents of some of its files could not be read back; it runs on, and cannot be created again until it is updated with these files";
+
 async function adoptApp(container: ManagedContainer, services: DeployServices, signal: AbortSignal): Promise<void> {
   const { engine, store, logger } = services;
   const { id, app, deploymentId, labels } = container;
@@ -53,12 +57,14 @@ async function adoptApp(container: ManagedContainer, services: DeployServices, s
       return hashSpec(spec) === labels[LABELS.specHash];
     });
   const log = logger.child({ app, deployment: deploymentId });
+  const files = record && (await recoverFiles(services, record, signal));
   // It may have been cancelled or deployed since the check.
   if (store.deployment(deploymentId) || store.finalStatusOf(deploymentId) === "Fail" || isInstalled(services, app))
     return;
   if (record) {
-    store.save({ app: record });
+    store.save({ app: record, ...(files && { fileContents: files.contents }) });
     log.warn("an app was adopted by its container's labels");
+    if (files && files.lost.length > 0) log.error({ files: files.lost }, FILES_LOST_MESSAGE);
   } else {
     log.error("a container has the agent's labels, but its configuration is not a valid app; it is left alone");
   }

@@ -9,9 +9,11 @@ import type { AppRecord } from "../core/deployment/record.ts";
 import { type AppContainer, nextRepair, type Repair, repairDelay } from "../core/app/repair.ts";
 import type { ContainerSummary } from "../engine/engine.ts";
 import { findAppContainers, findManagedContainers } from "../engine/managed-containers.ts";
+import { removeOtherPlaces } from "../files/place.ts";
 import { updateAppRecord } from "../store/update-app-record.ts";
 import { adoptApps } from "./adopt-apps.ts";
 import type { DeployServices } from "./context.ts";
+import { usedPlaces } from "./deployments.ts";
 import { isImageGone } from "./create.ts";
 import { enginePrefix } from "./engine-names.ts";
 import { ImageFetcher } from "./image-fetcher.ts";
@@ -59,6 +61,7 @@ export class AppReconciler {
   readonly #images: ImageFetcher;
   readonly #policyEnforcer: PolicyEnforcer;
   #engineState: "unknown" | "up" | "down" = "unknown";
+  #hasSweptFiles = false;
 
   constructor(options: AppReconcilerOptions) {
     this.#options = options;
@@ -79,6 +82,7 @@ export class AppReconciler {
   /** Checks and repairs every app once. Rejects when the engine does not answer. */
   async reconcile(signal: AbortSignal): Promise<void> {
     await this.#adopt(signal);
+    this.#sweepFiles();
     const listed = await this.#options.engine.listContainers(signal);
     if (this.#engineState !== "up") await this.#logEngine(signal);
     // Before any repair: an app that the policy denies must not run or be started.
@@ -131,6 +135,14 @@ export class AppReconciler {
     if (!rebuild.isSet) return;
     await adoptApps(this.#options, signal);
     rebuild.clear();
+  }
+
+  /** Removes, once, the files of deployments that ended while the agent did not run. */
+  #sweepFiles(): void {
+    const { store, config, rebuild } = this.#options;
+    if (this.#hasSweptFiles || rebuild.isSet) return;
+    this.#hasSweptFiles = true;
+    removeOtherPlaces(config.stateDir, usedPlaces(store));
   }
 
   async #repair(seen: AppRecord, all: readonly ContainerSummary[], signal: AbortSignal): Promise<void> {

@@ -1,5 +1,6 @@
 import { containerName } from "../core/app/container.ts";
 import type { Step } from "../core/deployment/step.ts";
+import { removePlaces } from "../files/place.ts";
 import type { ContainerStepContext, StepContext, StepResult } from "./context.ts";
 import { stopGraceMs } from "./stop-grace.ts";
 import { keepLog } from "./keep-log.ts";
@@ -8,15 +9,24 @@ import { withContainer } from "./observe.ts";
 
 /**
  * Removes containers with their anonymous volumes; it is no error if one is gone. Keeps the end of their log. Precondition:
- * each carries the label of this deployment or its app. Images stay: a new pull may cost money.
+ * each carries the label of this deployment or its app. The files of their versions go with them. Images stay: a new pull
+ * may cost money.
  */
 export async function runClean(
   context: ContainerStepContext,
   { containerIds }: Extract<Step, { kind: "clean" }>,
 ): Promise<StepResult> {
-  const { engine, signal } = context;
+  const { engine, config, observed, signal } = context;
   await keepLog(context, containerIds);
   for (const id of containerIds) await engine.removeContainer(id, signal);
+  const all = [...observed.containers, ...observed.others];
+  const isKept = (deploymentId: string): boolean =>
+    all.some((other) => other.deploymentId === deploymentId && !containerIds.includes(other.id));
+  const gone = all.filter(({ id, deploymentId }) => containerIds.includes(id) && !isKept(deploymentId));
+  removePlaces(
+    config.stateDir,
+    gone.map(({ deploymentId }) => deploymentId),
+  );
   return {};
 }
 

@@ -8,6 +8,8 @@ import { runningEvent } from "../core/deployment/step-events.ts";
 import type { CreateStep } from "../core/deployment/step.ts";
 import { EngineError } from "../engine/engine-error.ts";
 import type { ContainerRequest, DeviceRequest, HealthcheckRequest } from "../engine/engine.ts";
+import { placeName } from "../files/place.ts";
+import { type FileMount, placeFiles } from "../files/placer.ts";
 import type { ContainerStepContext, StepResult } from "./context.ts";
 import { NOTHING_CREATED } from "./observe.ts";
 import { type MountOutcome, withMissingMounts } from "./missing-mounts.ts";
@@ -35,12 +37,15 @@ async function createContainer(context: ContainerStepContext, step: CreateStep):
   if (refusal) return { failure: refusal };
   const networks = await prepareNetworks(context, step.spec, "creating");
   if (networks.failure) return { failure: networks.failure };
-  const request = { ...toRequest(context, step), ...networks.request };
   const target = { spec: step.spec, image: async () => step.image, step: "creating" } as const;
   let madeVolumes: readonly MadeVolume[] = [];
   let created: MountOutcome<string>;
+  let request: ContainerRequest;
   try {
-    madeVolumes = await makeVolumes(context, step.spec, step.image);
+    const { spec, image } = step;
+    const placement = { spec, name: placeName(step.deploymentId), image: async () => image };
+    request = { ...toRequest(context, step, await placeFiles(context, placement)), ...networks.request };
+    madeVolumes = await makeVolumes(context, spec, image);
     created = await withMissingMounts(context, target, () => context.engine.createContainer(request, context.signal));
   } catch (error) {
     if (step.refetch && isImageGone(error)) return refetch(step);
@@ -82,7 +87,11 @@ function refetch({ spec }: CreateStep): StepResult {
   };
 }
 
-function toRequest({ config }: Pick<ContainerStepContext, "config">, step: CreateStep): ContainerRequest {
+function toRequest(
+  { config }: Pick<ContainerStepContext, "config">,
+  step: CreateStep,
+  files: readonly FileMount[],
+): ContainerRequest {
   const { spec, image, deploymentId, previousImageId } = step;
   return {
     name: step.place === "new_version" ? newVersionName(spec.name) : containerName(spec.name),
@@ -109,6 +118,7 @@ function toRequest({ config }: Pick<ContainerStepContext, "config">, step: Creat
     privileged: spec.privileged,
     restartPolicy: spec.restart_policy ?? "unless-stopped",
     logLimit: spec.log ? { maxBytes: spec.log.max_bytes, maxFiles: spec.log.max_files } : config.containerLog,
+    ...(files.length > 0 && { files }),
     ...extraFields(spec),
     ...(namedVolumesOf(spec).length > 0 && { namedVolumes: volumeMounts(spec, config.stateDir) }),
   };

@@ -1,6 +1,7 @@
 import type { DeployOptions } from "../../protocol/deploy-request.ts";
 import { type AppSpec, parseNewAppSpec } from "../../protocol/app-spec.ts";
 import { EdgeError } from "../../protocol/errors.ts";
+import { toStoredSpec } from "../core/app/files.ts";
 import { accept, type ChangeRequest, toRequestFailure } from "../core/deployment/accept.ts";
 import { stepEvents } from "../core/deployment/step-events.ts";
 import type { ConcurrentDeployment } from "../core/deployment/check.ts";
@@ -8,6 +9,8 @@ import { type AppRecord, type DeploymentRecord, type Failure, newRecord } from "
 import { hostPortsOf } from "../core/host/host-port.ts";
 import { acceptGroup } from "../core/apply/accept-group.ts";
 import { requestedDeploymentId } from "../core/apply/child-id.ts";
+import { FileIntake } from "../files/intake.ts";
+import { removeOtherPlaces } from "../files/place.ts";
 import type { CommandHandler } from "../link/ports.ts";
 import type { DeployServices } from "./context.ts";
 import { DeploymentRun, type RunOptions } from "./deployment-run.ts";
@@ -66,9 +69,11 @@ export class Deployments implements CommandHandler, AsyncDisposable {
       this.#launch(record, { isResumed: false });
       return;
     }
-    const { spec } = parsed;
+    const intake = new FileIntake(store);
+    const spec = toStoredSpec(parsed.spec, intake.take);
     const record = { ...newRecord(deploymentId, order, spec), options, origin };
-    store.save({ deployment: record, events: stepEvents({ kind: "check", spec }, record) });
+    const events = stepEvents({ kind: "check", spec }, record);
+    store.save({ deployment: record, events, fileContents: intake.contents });
     logger.info(
       { deployment: deploymentId, app: spec.name, image: spec.image, ...logFields(spec) },
       "deployment accepted",
@@ -83,9 +88,10 @@ export class Deployments implements CommandHandler, AsyncDisposable {
     const installed = store.apps().find(({ name }) => name === app);
     const activeDeploymentId = this.#activeOn(app);
     if (!installed && activeDeploymentId === undefined && this.#isRebuilding()) throw rebuildingError();
+    const intake = new FileIntake(store);
     const at = { id: deploymentId, order: store.nextOrder(), origin, installed, activeDeploymentId };
-    const record = accept(request, at);
-    store.save({ deployment: record });
+    const record = accept(request, { ...at, takeFiles: intake.take });
+    store.save({ deployment: record, ...(!record.failure && { fileContents: intake.contents }) });
     const { spec } = record;
     logger.info({ deployment: deploymentId, app, action, ...(spec && logFields(spec)) }, "change of an app accepted");
     this.#launch(record, { isResumed: false });
@@ -95,6 +101,7 @@ export class Deployments implements CommandHandler, AsyncDisposable {
     const { store, logger } = this.#services;
     if (this.#isKnown(deploymentId)) return;
     if (this.#isRebuilding()) throw rebuildingError();
+    const intake = new FileIntake(store);
     const { group, children } = acceptGroup(request, {
       id: deploymentId,
       order: store.nextOrder(),
@@ -102,8 +109,10 @@ export class Deployments implements CommandHandler, AsyncDisposable {
       options,
       apps: store.apps(),
       activeDeploymentOf: (app) => this.#activeOn(app),
+      takeFiles: intake.take,
     });
-    store.save({ deployment: group, children, events: group.failure ? [] : [checkingGroup(children)] });
+    if (group.failure) store.save({ deployment: group });
+    else store.save({ deployment: group, children, events: [checkingGroup(children)], fileContents: intake.contents });
     const apps = children.map(({ app, action }) => `${action} ${app}`);
     logger.info({ deployment: deploymentId, project: group.app, apps }, "group of apps accepted");
     this.#launchGroup(group);
@@ -205,7 +214,10 @@ export class Deployments implements CommandHandler, AsyncDisposable {
     const later = mustRollBack(record) ? this.#runsOn(record.app).map(({ ended }) => ended) : [];
     const before = lease ? [lease, ...later] : later;
     const running = before.length > 0 ? Promise.all(before).then(() => run.run()) : run.run();
-    const ended = running.finally(() => this.#runs.delete(record.id));
+    const ended = running.finally(() => {
+      this.#runs.delete(record.id);
+      this.#removeUnusedFiles(record);
+    });
     this.#runs.set(record.id, { run, ended });
     return ended;
   }
@@ -229,6 +241,20 @@ export class Deployments implements CommandHandler, AsyncDisposable {
     for (const { deploymentId } of this.#services.store.apps()) {
       const isOfGroup = deploymentId !== groupId && requestedDeploymentId(deploymentId) === groupId;
       if (isOfGroup) this.cancel(deploymentId, reason);
+    }
+  }
+
+  /** Removes the files of versions that are not in force any more. A rollback would place them again. */
+  #removeUnusedFiles({ id, app }: DeploymentRecord): void {
+    const { store, config, logger } = this.#services;
+    if (this.#isRebuilding()) return;
+    try {
+      removeOtherPlaces(config.stateDir, usedPlaces(store));
+    } catch (error) {
+      logger.warn(
+        { err: error, deployment: id, app },
+        "files of earlier versions of apps could not be removed; it is tried again after the next deployment",
+      );
     }
   }
 
@@ -268,6 +294,19 @@ function rebuildingError(): EdgeError {
   return new EdgeError("EngineUnavailable", "The agent is looking for its apps on the engine; try again shortly.");
 }
 
+/** Returns the deployments whose files may be mounted: those of the apps, and of what is going on. */
+export function usedPlaces(store: Pick<DeployServices["store"], "apps" | "deployments">): string[] {
+  const all = store.deployments();
+  const pending = all.filter(({ outcome }) => outcome === "pending");
+  const groups = new Set(pending.map(({ id }) => id));
+  // An app of a group that is going on may go back, also after its own deployment has ended.
+  const ended = all.filter(({ outcome, group }) => outcome !== "pending" && group && groups.has(group.id));
+  return [
+    ...store.apps().map(({ deploymentId }) => deploymentId),
+    ...[...pending, ...ended].flatMap(({ id, previous }) => (previous ? [id, previous.deploymentId] : [id])),
+  ];
+}
+
 /** Whether a success has to be rolled back. */
 function mustRollBack({ committed, failure }: DeploymentRecord): boolean {
   return committed && failure !== undefined;
@@ -279,6 +318,7 @@ function logFields(spec: AppSpec) {
     ports: spec.ports.map(({ host_port, target_port }) => `${host_port}:${target_port}`),
     volumes: spec.volumes.length,
     variables: spec.environments.map(({ key }) => key),
+    ...(spec.files && { files: spec.files.map(({ target }) => target) }),
     ...(spec.host_network && { host_network: true }),
     ...(spec.privileged && { privileged: true }),
   };

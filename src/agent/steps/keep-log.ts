@@ -33,7 +33,9 @@ export async function keepLog(
     const installed = store.apps().find(({ name }) => name === app);
     const record = store.deployment(deploymentId);
     if (!container || !installed || record?.action === "remove") return;
-    const secrets = [...declaredSecretsOf(installed.spec), ...(record ? declaredSecretsOfRecord(record) : [])];
+    const readText = (id: string): string | undefined => store.fileContent(id)?.toString();
+    const ofRecord = record ? declaredSecretsOfRecord(record, readText) : [];
+    const secrets = [...declaredSecretsOf(installed.spec, readText), ...ofRecord];
     const lines = await readMasked(engine, container.id, secrets, limit.signal);
     if (lines.length > 0) previousLogs.keep(installed.name, lines);
   } catch (error) {

@@ -5,6 +5,8 @@ import type { Failure } from "../core/deployment/record.ts";
 import { runningEvent } from "../core/deployment/step-events.ts";
 import type { Step } from "../core/deployment/step.ts";
 import { EngineError } from "../engine/engine-error.ts";
+import { placeNameIn } from "../files/place.ts";
+import { placeFiles } from "../files/placer.ts";
 import type { ContainerStepContext, StepResult } from "./context.ts";
 import { withMissingMounts } from "./missing-mounts.ts";
 import { joinFurtherNetworks, rejoinNetworks } from "./networks.ts";
@@ -39,7 +41,7 @@ export async function startContainer(
   try {
     // A directory below /run is gone after a reboot.
     const { failure, made } = await withMissingMounts(context, { spec, image, step: "starting" }, () =>
-      startOnNetworks(context, spec, containerId),
+      startWithFiles(context, { spec, image, containerId }),
     );
     return { events: made.map(({ message }) => runningEvent("starting", message)), ...(failure && { failure }) };
   } catch (error) {
@@ -73,6 +75,21 @@ async function startOnNetworks(context: ContainerStepContext, spec: AppSpec, con
   const failure = await rejoinNetworks(context, spec, containerId);
   if (failure) throw new ForeignNetwork(failure);
   await engine.startContainer(containerId, signal);
+}
+
+/** Starts a container. Files of the app that have gone from their place are put there again. */
+async function startWithFiles(
+  context: ContainerStepContext,
+  { spec, image, containerId }: { spec: AppSpec; image: () => Promise<string>; containerId: string },
+): Promise<void> {
+  try {
+    await startOnNetworks(context, spec, containerId);
+  } catch (error) {
+    const name = error instanceof EngineError && error.path !== undefined ? placeNameIn(error.path) : undefined;
+    if (name === undefined) throw error;
+    await placeFiles(context, { spec, name, image });
+    await startOnNetworks(context, spec, containerId);
+  }
 }
 
 async function identifyPortConflict(

@@ -97,7 +97,7 @@ async function crashFailure(context: VerifyContext, step: VerifyStep, first: Con
       ...(exitCode !== undefined && { exit_code: exitCode }),
       oom_killed: sample.oomKilled,
       restart_count: sample.restartCount,
-      logs: maskLogTail(lines, declaredSecretsOfRecord(context.record), MAX_TEXT_LENGTH),
+      logs: maskLogTail(lines, secretsOf(context), MAX_TEXT_LENGTH),
     },
   };
 }
@@ -161,12 +161,16 @@ async function unhealthyFailure(
       waited_s: seconds(elapsed),
       limit_s: seconds(limit.ms),
       limit_from: limit.from,
-      logs: maskLogTail(lines, declaredSecretsOfRecord(context.record), MAX_TEXT_LENGTH),
+      logs: maskLogTail(lines, secretsOf(context), MAX_TEXT_LENGTH),
     },
   };
 }
 
 /** Returns the output of the last health check run, masked: it may repeat values of the environment. */
 function healthOutput(context: VerifyContext, sample: ContainerState): string {
-  return maskSecrets(sample.healthOutput, declaredSecretsOfRecord(context.record)).slice(0, MAX_TEXT_LENGTH);
+  return maskSecrets(sample.healthOutput, secretsOf(context)).slice(0, MAX_TEXT_LENGTH);
+}
+
+function secretsOf({ record, store }: Pick<VerifyContext, "record" | "store">): string[] {
+  return declaredSecretsOfRecord(record, (id) => store.fileContent(id)?.toString());
 }

@@ -109,4 +109,12 @@ export const MIGRATIONS: readonly string[] = [
     value TEXT NOT NULL
   ) STRICT, WITHOUT ROWID;
   `,
+  /* sql */ `
+  -- Contents of the files of apps, by hash, or by the id of a secret. Records name them; contents that none names are
+  -- removed.
+  CREATE TABLE file_contents (
+    id TEXT PRIMARY KEY,
+    content BLOB NOT NULL
+  ) STRICT;
+  `,
 ];

@@ -86,6 +86,10 @@ export class NotifyingStore implements AgentStore {
     return this.#inner.pendingEvents(position, limit);
   }
 
+  fileContent(id: string): Buffer | undefined {
+    return this.#inner.fileContent(id);
+  }
+
   acknowledge(deploymentId: string, deviceSeq: number): void {
     this.#inner.acknowledge(deploymentId, deviceSeq);
     this.#notifyResidualData();

@@ -31,6 +31,11 @@ export class ResidualDataTracker {
     if (this.#hasResidualData || values.size === 0) return;
     const kept = collectSecretValues(this.#records());
     if ([...values].every((value) => kept.has(value))) return;
+    this.mark();
+  }
+
+  /** Marks residual data. Must be called in the transaction that removed it. */
+  mark(): void {
     markResidualData(this.#database);
     this.#hasResidualData = true;
   }

@@ -10,6 +10,7 @@ import type { AppRecord, DeploymentRecord } from "../core/deployment/record.ts";
 import type { OutboxEvent } from "./outbox.ts";
 import { DeploymentTables } from "./deployment-tables.ts";
 import type { DiskReserve } from "./disk-reserve.ts";
+import { FileContentTable } from "./file-content-table.ts";
 import { deploymentEntry, type HistoryEntry, HistoryTable, type TimedEvent, timedEvent } from "./history.ts";
 import { LedgerTable } from "./ledger-table.ts";
 import { MIGRATIONS } from "./migrations.ts";
@@ -81,6 +82,7 @@ class SqliteStore implements AgentStore {
   readonly #history = new HistoryTable((text) => this.#sql(text));
   readonly #deployments: DeploymentTables;
   readonly #residualData: ResidualDataTracker;
+  readonly #fileContents = new FileContentTable((text) => this.#sql(text));
   readonly ledger = new LedgerTable({
     sql: (text) => this.#sql(text),
     write: (work) => withStoreErrors("write", () => transaction(this.#database, work)),
@@ -191,9 +193,14 @@ class SqliteStore implements AgentStore {
         const values = collectSecretValues(ids.map((id) => this.#deployments.find(id)?.["record"]));
         for (const id of ids) this.#deployments.forget(id);
         this.#residualData.trackRemoved(values);
+        this.#removeFileContents();
       });
       this.#acknowledged.delete(deploymentId);
     });
+  }
+
+  fileContent(id: string): Buffer | undefined {
+    return withStoreErrors("read", () => this.#fileContents.find(id));
   }
 
   get hasResidualData(): boolean {
@@ -217,14 +224,21 @@ class SqliteStore implements AgentStore {
     withStoreErrors("write", () =>
       transaction(this.#database, () => {
         const values = this.#replacedSecretValues(change);
+        this.#fileContents.add(change.fileContents);
         if (change.deployment) this.#saveDeployment(change.deployment, change.events ?? []);
         for (const child of change.children ?? []) this.#deployments.save(child, []);
         if (change.app) this.#saveApp(change.app);
         if (change.historyEntry) this.#history.add(change.historyEntry);
         if (change.removedApp !== undefined) this.#sql("DELETE FROM apps WHERE name = ?").run(change.removedApp);
         this.#residualData.trackRemoved(values);
+        const isForgotten = change.deployment?.origin === "local" && (change.events ?? []).some(isFinal);
+        if (change.app || change.removedApp !== undefined || isForgotten) this.#removeFileContents();
       }),
     );
+  }
+
+  #removeFileContents(): void {
+    if (this.#fileContents.removeUnused()) this.#residualData.mark();
   }
 
   /** Secret values in the records that a change replaces or removes. */

@@ -18,6 +18,8 @@ export interface StoreChange {
   readonly app?: AppRecord;
   /** Name of an app to forget. */
   readonly removedApp?: string;
+  /** Contents of files that the deployment or the app names, by their ids. */
+  readonly fileContents?: ReadonlyMap<string, Uint8Array>;
   /** Added to the history. Deployments are added automatically with their final event. */
   readonly historyEntry?: HistoryEntry;
 }
@@ -35,6 +37,8 @@ export interface StoreReader {
   /** Deployments whose end is not acknowledged yet, in order of acceptance. */
   deployments(): readonly DeploymentRecord[];
   apps(): readonly AppRecord[];
+  /** The content of an app's file by its id; `undefined` if no record names it, or it is lost. */
+  fileContent(id: string): Buffer | undefined;
   /** The last `limit` entries, in order; pending deployments come last, with their events so far. */
   history(limit: number): readonly HistoryEntry[];
 }

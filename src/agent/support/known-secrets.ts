@@ -1,6 +1,6 @@
 import { configSecrets } from "../config/masked.ts";
 import type { ConfigFile } from "../config/schema.ts";
-import { environmentValuesOf, secretsOfRecord } from "../core/app/secrets.ts";
+import { declaredSecretsOf, environmentValuesOf, secretsOfRecord } from "../core/app/secrets.ts";
 import type { StoreReader } from "../store/store.ts";
 
 interface Sources {
@@ -8,7 +8,7 @@ interface Sources {
     | (Pick<ConfigFile, "control_plane_url" | "device_token" | "registries"> & { readonly token?: string })
     | Error;
   /** `undefined` if this user may not read it. */
-  readonly store: Pick<StoreReader, "apps" | "deployments"> | undefined;
+  readonly store: Pick<StoreReader, "apps" | "deployments" | "fileContent"> | undefined;
   readonly env: Readonly<Record<string, string | undefined>>;
 }
 
@@ -21,7 +21,13 @@ export function knownSecrets({ config, store, env }: Sources): string[] {
       : [config.token, config.device_token, ...configSecrets(config), ...passwordsIn(config.control_plane_url)];
   const apps = store?.apps().flatMap(({ spec }) => environmentValuesOf(spec)) ?? [];
   const deployments = store?.deployments().flatMap(secretsOfRecord) ?? [];
-  return [...own, ...apps, ...deployments, ...addresses.flatMap(passwordsIn)].flatMap((secret) =>
+  const textOf = (id: string): string | undefined => store?.fileContent(id)?.toString();
+  const specs = [
+    ...(store?.apps().map(({ spec }) => spec) ?? []),
+    ...(store?.deployments().flatMap(({ spec, previous }) => [spec, previous?.spec]) ?? []),
+  ];
+  const files = specs.flatMap((spec) => declaredSecretsOf(spec && { files: spec.files ?? [] }, textOf));
+  return [...own, ...apps, ...deployments, ...files, ...addresses.flatMap(passwordsIn)].flatMap((secret) =>
     secret ? [secret] : [],
   );
 }

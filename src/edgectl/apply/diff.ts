@@ -65,7 +65,7 @@ const LISTS: Readonly<Record<string, (entry: Entry) => string>> = {
 };
 
 /** Fields whose values are shown as they are. Values of all others are never shown. */
-export const SHOWN_FIELDS: readonly string[] = [...VALUES, ...OBJECTS, ...Object.keys(LISTS)];
+export const SHOWN_FIELDS: readonly string[] = [...VALUES, ...OBJECTS, ...Object.keys(LISTS), "files"];
 
 /**
  * Returns what must change for an app to be as desired, in the order of the specification. Omitted fields and their
@@ -77,6 +77,7 @@ export function diffApp(current: AppDocument, desired: AppDocument, options: Dif
   return KNOWN_FIELDS.flatMap((field) => {
     const [old, next] = [before[field], after[field]];
     if (field === "environments") return diffVariables(entriesOf(old), entriesOf(next), options);
+    if (field === "files") return diffFiles(entriesOf(old), entriesOf(next));
     const identify = LISTS[field];
     if (identify) return diffEntries(field, byKey(entriesOf(old), identify), byKey(entriesOf(next), identify));
     if (OBJECTS.includes(field)) return diffEntries(field, fieldsOf(old), fieldsOf(next));
@@ -104,6 +105,18 @@ function diffEntries(
 ): FieldChange[] {
   const keys = new Set([...before.keys(), ...after.keys()]);
   return [...keys].flatMap((key) => diffValue(`${field}.${key}`, before.get(key), after.get(key)));
+}
+
+/** Contents are compared by their hashes, which the device does not report of secrets. */
+function diffFiles(before: readonly Entry[], after: readonly Entry[]): FieldChange[] {
+  const identify = ({ target }: Entry): string => String(target);
+  const [old, next] = [byKey(before, identify), byKey(after, identify)];
+  return [...new Set([...old.keys(), ...next.keys()])].flatMap((key): FieldChange[] => {
+    const changes = diffValue(`files.${key}`, old.get(key), next.get(key));
+    const isSecret = old.get(key)?.["secret"] === true && next.get(key)?.["secret"] === true;
+    if (changes.length > 0 || !isSecret) return changes;
+    return [{ field: `files.${key}`, change: "check", note: "a secret; the device compares it" }];
+  });
 }
 
 function diffValue(field: string, old: unknown, next: unknown): FieldChange[] {

@@ -1,6 +1,8 @@
 import { appSpecSchema, type AppSpec } from "../../protocol/app-spec.ts";
 import { canonicalOptions } from "../../protocol/canonical-options.ts";
 import { containerOptions } from "../../protocol/container-options.ts";
+import { appFileUpdates } from "../../protocol/app-files.ts";
+import { describeFiles } from "../deploy/app-files.ts";
 import { normalizePath } from "../../protocol/normalize-path.ts";
 
 /** An app's specification as the service returns it. Values of variables may be masked. */
@@ -32,7 +34,10 @@ const CANONICAL: Readonly<Record<string, (entry: Entry) => Entry>> = {
 
 /** Returns the fields of an app that differ from their defaults. Fields that this version does not know are left out. */
 export function fieldsInForce(app: AppDocument): AppDocument {
-  const known = Object.fromEntries(Object.entries(app).filter(([field]) => Object.hasOwn(appSpecSchema.shape, field)));
+  const described = describedFiles(app);
+  const known = Object.fromEntries(
+    Object.entries(described).filter(([field]) => Object.hasOwn(appSpecSchema.shape, field)),
+  );
   const parsed = appSpecSchema.safeParse(known);
   const filled: AppDocument = parsed.success ? withCanonicalOptions(parsed.data) : known;
   const entries = KNOWN_FIELDS.map((field) => [field, canonical(field, filled[field])] as const);
@@ -42,6 +47,12 @@ export function fieldsInForce(app: AppDocument): AppDocument {
 function withCanonicalOptions(spec: AppSpec): AppDocument {
   const others = Object.entries(spec).filter(([field]) => !Object.hasOwn(containerOptions, field));
   return { ...Object.fromEntries(others), ...canonicalOptions(spec) };
+}
+
+/** Files of a request are described as the device reports them. */
+function describedFiles(app: AppDocument): AppDocument {
+  const requested = appFileUpdates.safeParse(app["files"]);
+  return requested.success ? { ...app, files: describeFiles(requested.data) } : app;
 }
 
 /** Returns the names of the fields that an app has and this version does not know. */

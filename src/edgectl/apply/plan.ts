@@ -1,8 +1,11 @@
+import { isDeepStrictEqual } from "node:util";
+import type { AppFile } from "../../protocol/app-files.ts";
+import { describeFiles } from "../deploy/app-files.ts";
 import { replacementOf } from "../../protocol/app-replacement.ts";
 import { MASK } from "../../lib/redact.ts";
 import { supports } from "../../protocol/features.ts";
 import { withoutUnknownNulls } from "../../protocol/added-fields.ts";
-import type { AppSpec } from "../../protocol/app-spec.ts";
+import type { RequestedAppSpec } from "../../protocol/app-spec.ts";
 import { asksRegistry, type DiffOptions, diffApp, type FieldChange } from "./diff.ts";
 import { type AppDocument, entriesOf, fieldsInForce, unknownFields } from "./fields.ts";
 
@@ -19,7 +22,7 @@ export interface AppPlan {
 }
 
 /** Plans one app. @param current its specification on the device; `undefined` if the device does not have it */
-export function planApp(desired: AppSpec, current: AppDocument | undefined, options: DiffOptions): AppPlan {
+export function planApp(desired: RequestedAppSpec, current: AppDocument | undefined, options: DiffOptions): AppPlan {
   const fields = diffApp(current ?? {}, desired, options);
   if (!current) return { app: desired.name, change: "create", fields, unknown_fields: [] };
   const change = fields.length === 0 ? "none" : "update";
@@ -27,7 +30,7 @@ export function planApp(desired: AppSpec, current: AppDocument | undefined, opti
 }
 
 /** Returns the secrets that are to keep a value which the app on the device does not have. */
-export function secretsToGive(desired: AppSpec, current: AppDocument | undefined): string[] {
+export function secretsToGive(desired: RequestedAppSpec, current: AppDocument | undefined): string[] {
   const known = new Set(entriesOf(current?.["environments"]).map(({ key }) => key));
   return desired.environments.filter((entry) => isKept(entry) && !known.has(entry.key)).map(({ key }) => key);
 }
@@ -37,15 +40,16 @@ export function secretsToGive(desired: AppSpec, current: AppDocument | undefined
  * look for a newer image under the same tag, which the plan does not show. A field that the app does not have is only
  * cleared if every service knows it; an older one refuses the others.
  */
-export function updateFor(desired: AppSpec, current: AppDocument): AppDocument {
+export function updateFor(desired: RequestedAppSpec, current: AppDocument): AppDocument {
   const inForce = fieldsInForce(current);
   const replacement = {
     ...replacementOf(desired),
     environments: desired.environments.map((entry) => (isKept(entry) ? { key: entry.key, secret: true } : entry)),
   };
+  const files = desired.files && filesToSend(desired.files, current);
   const inEveryService = withoutUnknownNulls(replacement, (feature) => supports(FIRST_VERSION_WITH_UPDATES, feature));
   return Object.fromEntries(
-    Object.entries(replacement).filter(([field, value]) => {
+    Object.entries({ ...replacement, ...(files && { files }) }).filter(([field, value]) => {
       if (field === "image") return value !== inForce["image"] || asksRegistry(desired);
       return value !== null || current[field] !== undefined || Object.hasOwn(inEveryService as AppDocument, field);
     }),
@@ -53,6 +57,16 @@ export function updateFor(desired: AppSpec, current: AppDocument): AppDocument {
 }
 
 /** Whether a variable keeps the value it has on the device. */
-function isKept({ value, secret }: AppSpec["environments"][number]): boolean {
+function isKept({ value, secret }: RequestedAppSpec["environments"][number]): boolean {
   return secret === true && value === MASK;
+}
+
+/** A file that the device has already is sent without its content, which it keeps. */
+function filesToSend(files: readonly AppFile[], current: AppDocument): AppDocument[] {
+  const known = entriesOf(current["files"]);
+  return files.map((file) => {
+    const [described] = describeFiles([file]);
+    const isKnown = file.secret !== true && known.some((entry) => isDeepStrictEqual(entry, described));
+    return isKnown ? { target: file.target } : file;
+  });
 }

@@ -1,5 +1,5 @@
 import { splitDeployRequest } from "../../protocol/deploy-request.ts";
-import { type AppSpec, parseAppSpec } from "../../protocol/app-spec.ts";
+import { parseRequestedAppSpec, type RequestedAppSpec } from "../../protocol/app-spec.ts";
 import { MASK } from "../../lib/redact.ts";
 import { type AppRequest, parseAppFile } from "../deploy/app-request.ts";
 import { EXIT } from "../exit-code.ts";
@@ -8,7 +8,7 @@ import { Failure, usageFailure } from "../failure.ts";
 /** An app as its file wants it. */
 export interface DesiredApp {
   /** A declared secret whose value is the mask keeps the value it has on the device. */
-  readonly spec: AppSpec;
+  readonly spec: RequestedAppSpec;
   /** The file's fields that say how the deployment is carried out, such as `urgent`. */
   readonly options: AppRequest;
 }
@@ -16,7 +16,7 @@ export interface DesiredApp {
 /** Parses the file of one app, in the format of the API's request. Errors: exit code 2; nothing repeats a value. */
 export function parseDesiredApp(text: string, fileName: string): DesiredApp {
   const { spec: given, options } = splitDeployRequest(parseAppFile(text, fileName));
-  const parsed = parseAppSpec(withKeptSecrets(given));
+  const parsed = parseRequestedAppSpec(withKeptSecrets(given));
   if (!parsed.ok) {
     const { message, code, details } = parsed.error;
     throw new Failure(`${fileName}: ${message}`, { exitCode: EXIT.usage, code, details });

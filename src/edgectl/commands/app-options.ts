@@ -1,5 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { parseDevice, parsePort, parseSize, parseVolume } from "../deploy/parse-options.ts";
+import { parseFileOption, parseFileOrApp } from "../deploy/app-files.ts";
 import { addContainerOptions } from "./container-options.ts";
 import { collect, wholeNumber } from "./options.ts";
 
@@ -25,6 +26,16 @@ export function addAppOptions(command: Command): Command {
       "-v, --volume <source:target[:ro]>",
       "mount a path of the device, or by name a volume that its agent manages; :owner=UID:GID at the end for what is made (repeatable)",
       collect(parseVolume),
+    )
+    .option(
+      "--file <local:target[:mode]>",
+      "bring a file of this machine, read-only in the app (repeatable)",
+      collect(parseFileOrApp),
+    )
+    .option(
+      "--secret-file <local:target[:mode]>",
+      "as --file, for a secret: for the app's user alone, masked in its log (repeatable)",
+      collect(parseFileOption),
     )
     .option("--device <local[:target[:rwm]]>", "give the app a device file (repeatable)", collect(parseDevice))
     .option(

@@ -15,7 +15,8 @@ import {
   withoutSecretValues,
 } from "../deploy/app-request.ts";
 import { CLEARED_CONTAINER_FIELDS } from "../deploy/container-flags.ts";
-import { type AppOptions, readAppFile, readAppFlags } from "../deploy/read-app.ts";
+import { type AppOptions, appFileOf, readAppFile, readAppFlags } from "../deploy/read-app.ts";
+import { keptFiles } from "../deploy/app-files.ts";
 import { type ExecutionOptions, readExecutionOptions } from "../deploy/execution-options.ts";
 import { type FollowFlags, requestDeployment } from "../deploy/run-deployment.ts";
 import { usageFailure } from "../failure.ts";
@@ -41,6 +42,7 @@ const CLEARED: Readonly<Record<string, readonly [field: string, value: unknown]>
   project: ["project", null],
   networks: ["networks", null],
   network: ["network", null],
+  files: ["files", null],
 };
 
 interface UpdateOptions extends AppOptions, ExecutionOptions, FollowFlags {
@@ -54,7 +56,7 @@ export function addAppsUpdate(apps: Command, io: Io): void {
     .argument(...ASSET)
     .argument(...APP)
     .argument("[args...]", "arguments in place of the image's own command; write -- before them")
-    .option("-f, --file <file>", "the change as JSON, as the API takes it; - for standard input");
+    .option("-f, --app-file <file>", "the change as JSON, as the API takes it; - for standard input");
   addExecutionOptions(addAppOptions(update)).addOption(
     new Option("--clear <what>", "take away what the app has (repeatable)")
       .choices(Object.keys(CLEARED))
@@ -65,7 +67,8 @@ export function addAppsUpdate(apps: Command, io: Io): void {
     .action(
       async (asset: string, name: string, args: string[], options: UpdateOptions, command: Command): Promise<void> => {
         const context = createContext(io, command);
-        const file = options.file === undefined ? {} : await readAppFile(options.file, io);
+        const fileName = appFileOf(options);
+        const file = fileName === undefined ? {} : await readAppFile(fileName, io);
         const flags = await readAppFlags(options, args, io);
         const base = { ...file, ...cleared(options.clear ?? []), ...replacedNetworks(flags) };
         const execution = await readExecutionOptions(options, io);
@@ -74,13 +77,13 @@ export function addAppsUpdate(apps: Command, io: Io): void {
         const missingOptions = Object.keys(flags.containerEntries ?? {}).filter((field) => !(field in base));
         const mustKnow = missing.length > 0 || missingOptions.length > 0;
         const current = mustKnow || isWholeApp(file) ? await findSpec(client, asset, name, mustKnow) : {};
-        const kept = Object.fromEntries(missing.map((list) => [list, withoutSecretValues(current[list] ?? [])]));
+        const kept = Object.fromEntries(missing.map((list) => [list, keptEntries(list, current[list] ?? [])]));
         const keptOptions = Object.fromEntries(missingOptions.map((field) => [field, current[field] ?? null]));
         const app = buildAppRequest({ ...kept, ...keptOptions, ...base }, flags);
         for (const key of secretsWithoutValue(app).filter((name) => isGiven(name, flags))) {
           context.printer.note(`${key} is not set in this shell: it keeps the value it has on the device.`);
         }
-        if (isWholeApp(file)) noteKept(context, options.file ?? "", stillInForce(current, app));
+        if (isWholeApp(file)) noteKept(context, fileName ?? "", stillInForce(current, app));
         const body = { ...app, ...execution };
         const query = { dry_run: options.dryRun ? "true" : undefined };
         const request = { method: "PATCH", path: appsPath(asset, name), query, body } as const;
@@ -114,6 +117,11 @@ function noteKept({ printer }: Context, fileName: string, kept: ReturnType<typeo
   );
 }
 
+/** The entries of a list as an update keeps them: the device returns neither secrets nor contents of files. */
+function keptEntries(list: AppListField, entries: unknown): unknown {
+  return list === "files" ? keptFiles(entries) : withoutSecretValues(entries);
+}
+
 function isGiven(name: string, { environments }: AppFlags): boolean {
   return environments.some(({ key }) => key === name);
 }
@@ -142,7 +150,7 @@ const HELP = `
 What is not given stays as it is, also with -f; \`edgectl apply\` makes the app
 as a file says, and takes away what is not in it.
 
-A variable, port, volume or device replaces the app's entry of the same
+A variable, port, volume, file or device replaces the app's entry of the same
 variable, container port or container path; others are added to it, as are
 capabilities, limits, hosts, labels and the like. To set all anew: --clear env
 --env A=1.

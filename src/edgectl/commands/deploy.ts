@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import { appsPath } from "../api/apps.ts";
 import { connect, createContext } from "../context.ts";
 import { buildAppRequest, secretsWithoutValue } from "../deploy/app-request.ts";
-import { type AppOptions, readAppFile, readAppFlags } from "../deploy/read-app.ts";
+import { type AppOptions, appFileOf, readAppFile, readAppFlags } from "../deploy/read-app.ts";
 import { type ExecutionOptions, readExecutionOptions } from "../deploy/execution-options.ts";
 import { type FollowFlags, requestDeployment } from "../deploy/run-deployment.ts";
 import { usageFailure } from "../failure.ts";
@@ -18,13 +18,14 @@ export function addDeploy(program: Command, io: Io): void {
     .description("deploy an app to an asset's device and show how it goes")
     .argument(...ASSET)
     .argument("[args...]", "arguments in place of the image's own command; write -- before them")
-    .option("-f, --file <file>", "the app as JSON, as the API takes it; - for standard input")
+    .option("-f, --app-file <file>", "the app as JSON, as the API takes it; - for standard input")
     .option("--name <name>", "name of the app");
   addFollowOptions(addExecutionOptions(addAppOptions(deploy)), "the deployment")
     .addHelpText("after", HELP)
     .action(async (asset: string, args: string[], options: DeployOptions, command: Command) => {
       const context = createContext(io, command);
-      const { file, image, name } = options;
+      const { image, name } = options;
+      const file = appFileOf(options);
       if (file === undefined && (image === undefined || name === undefined)) {
         throw usageFailure("No app to deploy is given.", "Give an app file with -f, or both --name and --image.");
       }
@@ -47,8 +48,8 @@ export function addDeploy(program: Command, io: Io): void {
 }
 
 const HELP = `
-What is given here wins over the file. A variable, port, volume or device
-replaces the file's entry of the same variable, container port or container
+What is given here wins over the file. A variable, port, volume, file or device
+replaces the app file's entry of the same variable, container port or container
 path; others are added to it.
 Sizes: 50MB is 50,000,000 bytes, 256MiB is 268,435,456.
 
@@ -59,5 +60,7 @@ Examples:
   edgectl deploy GW-0001 --name web --image nginx:1.29 --port 30080:80
   edgectl deploy GW-0001 -f app.json --env LOG_LEVEL=debug
   edgectl deploy GW-0001 -f app.json --dry-run
+  edgectl deploy GW-0001 --name mqtt --image mosquitto:2 \\
+    --file ./mosquitto.conf:/mosquitto/config/mosquitto.conf
   edgectl deploy GW-0001 --name nr --image node-red:4.1 -- node-red --safe
   API_TOKEN=… edgectl deploy GW-0001 -f app.json --secret-env API_TOKEN`;

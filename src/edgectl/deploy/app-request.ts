@@ -1,3 +1,5 @@
+import type { AppFile } from "../../protocol/app-files.ts";
+import { normalizePath } from "../../protocol/normalize-path.ts";
 import type { AppSpec, PortMapping, Volume } from "../../protocol/app-spec.ts";
 import { looksLikeYaml } from "../../lib/looks-like-yaml.ts";
 import { usageFailure } from "../failure.ts";
@@ -14,12 +16,13 @@ export interface AppFlags {
   readonly volumes: readonly Volume[];
   readonly devices: readonly DeviceMapping[];
   readonly containerEntries?: ContainerEntries;
+  readonly files: readonly AppFile[];
 }
 
 export type AppRequest = Readonly<Record<string, unknown>>;
 
 /** The fields of an app that are lists. */
-export const LIST_FIELDS = ["environments", "ports", "volumes", "devices"] as const;
+export const LIST_FIELDS = ["environments", "ports", "volumes", "devices", "files"] as const;
 export type AppListField = (typeof LIST_FIELDS)[number];
 
 /**
@@ -35,6 +38,7 @@ export function buildAppRequest(file: AppRequest | undefined, flags: AppFlags): 
   mergeList(request, "volumes", flags.volumes, ({ target }) => String(target));
   mergeList(request, "devices", flags.devices, ({ local, target }) => String(target ?? local));
   mergeContainerEntries(request, flags.containerEntries);
+  mergeList(request, "files", flags.files, ({ target }) => normalizePath(String(target)));
   return request;
 }
 

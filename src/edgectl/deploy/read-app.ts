@@ -2,6 +2,7 @@ import type { PortMapping, Volume } from "../../protocol/app-spec.ts";
 import { usageFailure } from "../failure.ts";
 import type { Io } from "../io.ts";
 import { readTextFile, readTextOrStdin } from "../read-text.ts";
+import { type FileOption, readAppFiles } from "./app-files.ts";
 import { type AppFlags, type AppRequest, parseAppFile } from "./app-request.ts";
 import { containerEntries, type ContainerFlags, containerScalars } from "./container-flags.ts";
 import { type EnvironmentEntry, parseEnv, parseEnvFile, parseSecretEnv } from "./parse-env.ts";
@@ -9,7 +10,10 @@ import type { DeviceMapping } from "./parse-options.ts";
 
 /** The options that describe an app, as commander passes them. Durations in seconds, sizes in bytes. */
 export interface AppOptions extends ContainerFlags {
-  readonly file?: string;
+  readonly appFile?: string;
+  /** A text is the app file, as in earlier releases. */
+  readonly file?: readonly (FileOption | string)[];
+  readonly secretFile?: readonly FileOption[];
   readonly name?: string;
   readonly image?: string;
   readonly port?: readonly PortMapping[];
@@ -56,7 +60,23 @@ export async function readAppFlags(options: AppOptions, command: readonly string
     volumes: options.volume ?? [],
     devices: options.device ?? [],
     containerEntries: containerEntries(options),
+    files: await readAppFiles(
+      (options.file ?? []).filter((file) => typeof file !== "string"),
+      options.secretFile ?? [],
+    ),
   };
+}
+
+/** Returns the name of the app file, if one is given. Error: exit code 2 for several. */
+export function appFileOf({ appFile, file = [] }: AppOptions): string | undefined {
+  const names = [...(appFile === undefined ? [] : [appFile]), ...file.filter((entry) => typeof entry === "string")];
+  if (names.length > 1) {
+    throw usageFailure(
+      `${names.length} app files are given, and there can be one.`,
+      "A file that comes with the app: --file LOCAL:TARGET, where TARGET begins with a slash.",
+    );
+  }
+  return names[0];
 }
 
 /** Reads the app file named by `-f`, or standard input for `-`. Errors: exit code 2. */

@@ -4,6 +4,7 @@ import { sanitizeLine } from "../../lib/terminal/sanitize.ts";
 type Fields = Readonly<Record<string, unknown>>;
 
 const MIB = 1024 ** 2;
+const SHORT_HASH = 12;
 
 /** Entries of lists, as the options of the command line write them. */
 const ENTRIES: Readonly<Record<string, (entry: Fields) => string>> = {
@@ -11,6 +12,16 @@ const ENTRIES: Readonly<Record<string, (entry: Fields) => string>> = {
     `${word(host_port)}:${word(target_port)}${protocol === undefined || protocol === "tcp" ? "" : `/${word(protocol)}`}`,
   volumes: ({ local, name, target, readonly, owner }) =>
     `${word(local ?? name)}:${word(target)}${readonly === true ? ":ro" : ""}${owner === undefined ? "" : `:owner=${word(owner)}`}`,
+  files: ({ target, size, sha256, mode, owner, secret }) => {
+    const parts = [
+      typeof size === "number" ? formatBytes(size) : "",
+      typeof sha256 === "string" ? `sha256 ${word(sha256.slice(0, SHORT_HASH))}` : "",
+      mode === undefined ? "" : word(mode),
+      owner === undefined ? "" : `owner ${word(owner)}`,
+      secret === true ? "secret" : "",
+    ];
+    return `${word(target)} (${parts.filter((part) => part !== "").join(", ")})`;
+  },
   devices: ({ local, target, permissions }) => {
     const path = target === undefined && permissions === undefined ? "" : `:${word(target ?? local)}`;
     return `${word(local)}${path}${permissions === undefined ? "" : `:${word(permissions)}`}`;

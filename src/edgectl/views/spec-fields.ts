@@ -12,6 +12,7 @@ export function specFields(spec: Spec): Row[] {
   const rows: Row[] = [
     ["Variables", lines(spec["environments"], variable)],
     ["Volumes", lines(spec["volumes"], (volume) => fieldText("volumes", volume))],
+    ["Files", lines(spec["files"], (file) => fieldText("files", file))],
     ["Devices", lines(spec["devices"], (device) => fieldText("devices", device))],
     ["Command", Array.isArray(spec["command"]) ? spec["command"].map(text).join(" ") : ""],
     ["Processors", limit(spec["cpu_limit"], String)],

@@ -7,6 +7,7 @@ import { plainRequest } from "./harness.ts";
 import { healthContract } from "./health-contract.ts";
 import { deviceFileContract } from "./device-file-contract.ts";
 import { imageNameContract } from "./image-name-contract.ts";
+import { placedFileContract } from "./placed-file-contract.ts";
 import { logContract } from "./log-contract.ts";
 import { networkContract } from "./network-contract.ts";
 import { pullContract } from "./pull-contract.ts";
@@ -14,6 +15,8 @@ import { volumeContract } from "./volume-contract.ts";
 import { watchContract } from "./watch-contract.ts";
 
 const MADE = { labels: {}, path: "/never-made", owner: { uid: 0, gid: 0 }, mode: 0o755 };
+
+const PLACE = { labels: {}, directory: "/never-made" };
 
 /** What the agent may take for granted of every engine. @param skip why it cannot be checked on this machine */
 export function engineContract(name: string, setUp: () => Promise<EngineHarness>, skip?: string): void {
@@ -59,6 +62,8 @@ export function engineContract(name: string, setUp: () => Promise<EngineHarness>
           engine.untagImage(images.sleeper, signal),
           engine.readImagePaths({ image: images.sleeper, labels: {}, paths: ["/"] }, signal),
           engine.makeDirectory({ ...MADE, image: images.sleeper }, signal),
+          engine.writeDeviceFiles({ ...PLACE, image: images.sleeper, files: [] }, signal),
+          engine.readDeviceFiles({ ...PLACE, image: images.sleeper, names: [], maxBytes: 0 }, signal),
           engine.createContainer(plainRequest(name, images.sleeper), signal),
           engine.startContainer(name, signal),
           engine.removeContainer(name, signal),
@@ -86,6 +91,7 @@ export function engineContract(name: string, setUp: () => Promise<EngineHarness>
 
       containerContract(harness);
       deviceFileContract(harness);
+      placedFileContract(harness);
       healthContract(harness);
       logContract(harness);
       imageNameContract(harness);

@@ -199,7 +199,8 @@ export function deployedContainerSuite(name: string, setUp: () => Promise<Engine
       });
       const spec = { environments: [] } as unknown as AppRecord["spec"];
       const app = { name: "app", deploymentId: "d1", spec, imageId: "", containerId: id } as AppRecord;
-      const source = { engine, store: { apps: () => [app] }, clock: systemClock, previousLogs: { read: () => [] } };
+      const store = { apps: () => [app], fileContent: () => undefined };
+      const source = { engine, store, clock: systemClock, previousLogs: { read: () => [] } };
       const read = async (previous: boolean): Promise<string[]> => {
         const texts: string[] = [];
         const request = { tail: 100, follow: false, previous };
@@ -225,7 +226,8 @@ export function deployedContainerSuite(name: string, setUp: () => Promise<Engine
       const app = { name: "app", deploymentId: "d1", spec, imageId: "", containerId: id } as AppRecord;
       const stop = new AbortController();
       const texts: string[] = [];
-      const source = { engine, store: { apps: () => [app] }, clock: systemClock, previousLogs: { read: () => [] } };
+      const store = { apps: () => [app], fileContent: () => undefined };
+      const source = { engine, store, clock: systemClock, previousLogs: { read: () => [] } };
       for await (const { lines } of readAppLog("app", { tail: 100, follow: true }, source, stop.signal)) {
         texts.push(...lines.map(({ stream, text }) => `${stream} ${text}`));
         if (texts.includes("stdout line 5")) break;

@@ -73,6 +73,12 @@ export class FakeContainer {
     }
   }
 
+  /** Its volumes and files, as an engine lists them. */
+  get mounts(): ContainerRequest["volumes"] {
+    const { volumes, files = [] } = this.request;
+    return [...volumes, ...files.map(({ source, target }) => ({ local: source, target, readonly: true }))];
+  }
+
   /** Host ports it publishes while running. */
   get ports(): readonly HostPort[] {
     if (this.request.hostNetwork) return [];

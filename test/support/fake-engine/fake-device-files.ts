@@ -1,6 +1,13 @@
-import { posix } from "node:path";
+import { chmodSync, chownSync, existsSync, lstatSync, readFileSync, writeFileSync } from "node:fs";
+import { join, posix } from "node:path";
 import { EngineError } from "../../../src/agent/engine/engine-error.ts";
-import type { DirectoryRequest, Owner } from "../../../src/agent/engine/engine.ts";
+import type {
+  ContainerRequest,
+  DeviceFilesRequest,
+  DirectoryRequest,
+  FilesReading,
+  Owner,
+} from "../../../src/agent/engine/engine.ts";
 import { normalizePath } from "../../../src/protocol/normalize-path.ts";
 
 /** What is at a path of a device. */
@@ -8,6 +15,7 @@ export interface DeviceFile {
   readonly kind: "file" | "directory" | "link";
   readonly mode: number;
   readonly owner: Owner;
+  readonly content?: Uint8Array;
 }
 
 const ROOT: Owner = { uid: 0, gid: 0 };
@@ -48,6 +56,46 @@ export class FakeDeviceFiles {
     if (!this.#exists(parent)) this.make({ image: "", labels: {}, path: parent, owner: ROOT, mode: 0o755 });
     if (this.#files.has(path)) throw new EngineError("conflict", `${path} is in the way`);
     this.#files.set(path, { kind: "directory", mode, owner });
+  }
+
+  /** Fails as an engine that is to mount them. Files are the agent's, which writes them to this machine. */
+  requireFiles(files: ContainerRequest["files"] = []): void {
+    for (const { source } of files) {
+      if (this.#files.has(source) || existsSync(source)) continue;
+      throw new EngineError("mount_missing", `bind source path does not exist: ${source}`, { path: source });
+    }
+  }
+
+  /** Writes to this machine where the directory is one of it. */
+  write({ directory, files }: DeviceFilesRequest): void {
+    this.#requireDirectory(directory);
+    for (const { name, content, owner, mode } of files) {
+      const path = join(directory, name);
+      if (!existsSync(directory)) {
+        this.#files.set(path, { kind: "file", mode, owner, content });
+        continue;
+      }
+      writeFileSync(path, content);
+      chmodSync(path, mode);
+      if (process.getuid?.() === 0) chownSync(path, owner.uid, owner.gid);
+    }
+  }
+
+  read({ directory, names, maxBytes }: FilesReading): (Uint8Array | undefined)[] {
+    this.#requireDirectory(directory);
+    return names.map((name) => {
+      const path = join(directory, name);
+      const isFile = lstatSync(path, { throwIfNoEntry: false })?.isFile() ?? false;
+      const content = this.#files.get(path)?.content ?? (isFile ? readFileSync(path) : undefined);
+      return content && content.length <= maxBytes ? content : undefined;
+    });
+  }
+
+  #requireDirectory(path: string): void {
+    const isEmptyOne = this.#empty.has(path);
+    if (!isEmptyOne && !existsSync(path) && !this.#files.has(path)) {
+      throw new EngineError("mount_missing", `bind source path does not exist: ${path}`, { path });
+    }
   }
 
   #exists(path: string): boolean {

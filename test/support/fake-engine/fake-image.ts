@@ -1,8 +1,9 @@
 import type { HealthcheckTimes } from "../../../src/agent/core/app/container-status.ts";
-import type { ImageFacts, ImagePath } from "../../../src/agent/engine/engine.ts";
+import type { ImageFacts, ImagePath, PullProgress } from "../../../src/agent/engine/engine.ts";
 import { EngineError } from "../../../src/agent/engine/engine-error.ts";
 import { createHash } from "node:crypto";
 import { imageAddress } from "../../../src/agent/registry/address.ts";
+import type { Clock } from "../../../src/lib/clock.ts";
 
 /** How containers of a fake image behave. Times are milliseconds of the engine's clock after each start. */
 export interface FakeBehaviour {
@@ -117,4 +118,21 @@ export function findByDigest(
 /** The file, with its content if that is not too large. */
 export function limitedContent(file: ImagePath | undefined, maxBytes: number = 0): ImagePath | undefined {
   return file && { ...file, content: (file.content?.length ?? 0) <= maxBytes ? file.content : undefined };
+}
+
+const PULL_STEPS = 10;
+
+/** Downloads the layers of an image, in steps that are reported. */
+export async function download(
+  image: FakeImage,
+  onProgress: (progress: PullProgress) => void,
+  signal: AbortSignal,
+  clock: Clock,
+): Promise<void> {
+  const total = layersOf(image).reduce((sum, layer) => sum + layer, 0);
+  for (let step = 1; step <= PULL_STEPS; step++) {
+    if (image.pullMs) await clock.sleep(image.pullMs / PULL_STEPS, signal);
+    signal.throwIfAborted();
+    onProgress({ done: Math.floor((total * step) / PULL_STEPS), total });
+  }
 }

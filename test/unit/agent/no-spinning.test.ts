@@ -105,9 +105,10 @@ describe("a deployment that cannot go on", () => {
     rig.deployments.cancel("d1", "timeout");
     trouble.calls = 0;
     await untilQuiet(rig);
-    expect(trouble.calls).toBeLessThan(10);
+    // Two tries, each with a look at the containers, their log, the removal, and the networks that may go.
+    expect(trouble.calls).toBeLessThanOrEqual(10);
     await rig.clock.advance(900_000);
-    // The containers, the removal, and the networks that may not be needed any more, about 110 times.
-    expect(trouble.calls).toBeLessThan(600);
+    // The same five, about 125 times.
+    expect(trouble.calls).toBeLessThan(700);
   });
 });

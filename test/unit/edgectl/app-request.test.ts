@@ -5,7 +5,7 @@ import { parseEnv, parseEnvFile, parseSecretEnv } from "../../../src/edgectl/dep
 import { parseDevice, parsePort, parseSize, parseVolume } from "../../../src/edgectl/deploy/parse-options.ts";
 import { Failure } from "../../../src/edgectl/failure.ts";
 
-const NO_FLAGS = { scalars: {}, ports: [], environments: [], volumes: [], devices: [] };
+const NO_FLAGS = { files: [], scalars: {}, ports: [], environments: [], volumes: [], devices: [] };
 
 describe("--port", () => {
   test("reads HOST:TARGET and leaves the range to the service", () => {
@@ -137,6 +137,7 @@ describe("file and flags together", () => {
   test("flags take precedence: single values, and list entries with the same key", () => {
     const request = buildAppRequest(file, {
       ...NO_FLAGS,
+      files: [],
       scalars: { image: "web:2", privileged: false, memory_limit: undefined },
       environments: [{ key: "A", value: "flag" }],
       ports: [

@@ -179,6 +179,7 @@ describe("an app", () => {
     log: { max_bytes: 1_048_576, max_files: 1 },
     gpus: { ids: ["0", "1"] },
     project: "line-3",
+    files: [{ target: "/etc/app.conf", size: 12, sha256: DIGEST, mode: "0444", owner: "1:2", secret: true }],
   };
 
   test("is shown with every field of its specification", () => {

@@ -28,6 +28,11 @@ const FIRST_FIELDS: Readonly<Record<string, readonly string[]>> = {
   gpus: ["ids"],
 };
 
+/** Files have contents in a request, and hashes in what the device keeps and reports. Since version 3. */
+const FILE_FIELDS = ["target", "mode", "owner", "secret"];
+const STORED_FILE_FIELDS = [...FILE_FIELDS, "size", "sha256", "secret_id"];
+const REQUESTED_FILE_FIELDS = [...FILE_FIELDS, "content", "content_base64"];
+
 const INTRODUCED = {
   appCommands: 2,
   deployOptions: 2,
@@ -45,6 +50,7 @@ const INTRODUCED = {
   namedVolumes: 3,
   volumeOwners: 3,
   volumeQueries: 3,
+  files: 3,
 } as const;
 
 test("a peer has the features of its protocol version and of those before", () => {
@@ -57,14 +63,15 @@ test("a peer has the features of its protocol version and of those before", () =
 
 describe("the fields of an app", () => {
   test.each([
-    ["an app", appSpecSchema],
-    ["an update", appUpdateSchema],
-  ])("of %s are each of the first version or listed as added, with a feature", (_name, schema) => {
+    ["an app", appSpecSchema, STORED_FILE_FIELDS],
+    ["an update", appUpdateSchema, REQUESTED_FILE_FIELDS],
+  ])("of %s are each of the first version or listed as added, with a feature", (_name, schema, files) => {
     const added: Readonly<Record<string, Readonly<Record<string, string>>>> = ADDED_FIELDS;
-    const places = new Set([...Object.keys(FIRST_FIELDS), ...Object.keys(added)]);
+    const first: Readonly<Record<string, readonly string[]>> = { ...FIRST_FIELDS, files };
+    const places = new Set([...Object.keys(first), ...Object.keys(added)]);
     const listed = [...places].map((place) => [
       place,
-      [...(FIRST_FIELDS[place] ?? []), ...Object.keys(added[place] ?? {})].toSorted(),
+      [...(first[place] ?? []), ...Object.keys(added[place] ?? {})].toSorted(),
     ]);
     expect(fieldsByPlace(schema)).toEqual(Object.fromEntries(listed));
     for (const feature of Object.values(added).flatMap((fields) => Object.values(fields))) {

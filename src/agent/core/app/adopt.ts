@@ -1,4 +1,6 @@
 import { type AppSpec, type ParsedAppSpec, parseAppSpec } from "../../../protocol/app-spec.ts";
+import { storedFiles } from "../../../protocol/app-files.ts";
+import { normalizePath } from "../../../protocol/normalize-path.ts";
 import { oldVersionName, newVersionName, LABELS } from "./container.ts";
 import { type MountedPath, volumesOfContainer } from "./volume-extras.ts";
 import { type AppRecord, newApp } from "../deployment/record.ts";
@@ -122,7 +124,9 @@ interface SpecCandidate {
 
 function toSpec(found: OrphanConfig, { extras, image, secrets, environment }: SpecCandidate): ParsedAppSpec {
   const secretKeys = parseSecretKeys(secrets);
-  const fields: { readonly volumes?: unknown } = parseExtras(extras);
+  const fields: { readonly volumes?: unknown; readonly files?: unknown } = parseExtras(extras);
+  const placed = targetsOfFiles(fields);
+  const volumes = found.volumes.filter(({ target }) => !placed.has(normalizePath(target)));
   return parseAppSpec({
     ...fields,
     name: found.app,
@@ -135,8 +139,14 @@ function toSpec(found: OrphanConfig, { extras, image, secrets, environment }: Sp
       target_port: targetPort,
       ...(protocol && { protocol }),
     })),
-    volumes: volumesOfContainer(fields.volumes, found.volumes),
+    volumes: volumesOfContainer(fields.volumes, volumes),
   });
+}
+
+/** Engines list the files of an app among its volumes. */
+function targetsOfFiles(fields: { readonly files?: unknown }): ReadonlySet<string> {
+  const parsed = storedFiles.safeParse(fields.files);
+  return new Set(parsed.data?.map(({ target }) => target));
 }
 
 /** Text that is not JSON makes the specification invalid: an app must not be adopted without its limits. */

@@ -73,7 +73,7 @@ export function canonicalSpec(spec: AppSpec): string {
 /** Returns the optional fields that differ from their defaults, in fixed order, for the `extras` label. */
 export function extrasOf(spec: AppSpec): Partial<AppSpec> {
   const { command, cpu_limit, memory_limit, devices = [], healthcheck, restart_policy, pull, health_timeout_s } = spec;
-  const { networks, network, project } = spec;
+  const { networks, network, project, files = [] } = spec;
   return {
     ...(command && { command }),
     ...(cpu_limit !== undefined && { cpu_limit }),
@@ -88,6 +88,7 @@ export function extrasOf(spec: AppSpec): Partial<AppSpec> {
     ...(networks && { networks }),
     ...(network && { network }),
     ...volumeExtras(spec),
+    ...(files.length > 0 && { files: files.map(canonicalFile) }),
   };
 }
 
@@ -98,6 +99,7 @@ export function hasExtras(spec: AppSpec): boolean {
 
 type Device = NonNullable<AppSpec["devices"]>[number];
 type Healthcheck = NonNullable<AppSpec["healthcheck"]>;
+type File = NonNullable<AppSpec["files"]>[number];
 
 function canonicalDevice({ local, target = local, permissions = "rwm" }: Device): Device {
   const inOrder = ["r", "w", "m"].filter((letter) => permissions.includes(letter)).join("");
@@ -107,4 +109,16 @@ function canonicalDevice({ local, target = local, permissions = "rwm" }: Device)
 function canonicalHealthcheck(check: Healthcheck): Healthcheck {
   const { command, interval_s, timeout_s, retries, start_period_s } = check;
   return { command, interval_s, timeout_s, retries, start_period_s };
+}
+
+function canonicalFile({ target, size, sha256, secret_id, mode, owner, secret }: File): File {
+  return {
+    target,
+    size,
+    ...(sha256 !== undefined && { sha256 }),
+    ...(secret_id !== undefined && { secret_id }),
+    mode,
+    ...(owner !== undefined && { owner }),
+    ...(secret !== undefined && { secret }),
+  };
 }

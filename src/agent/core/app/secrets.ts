@@ -1,4 +1,5 @@
 import type { AppSpec } from "../../../protocol/app-spec.ts";
+import { contentId, secretLines } from "./files.ts";
 import type { DeploymentRecord } from "../deployment/record.ts";
 
 /*
@@ -7,7 +8,7 @@ import type { DeploymentRecord } from "../deployment/record.ts";
  * value ("info", "8080") makes it unreadable.
  */
 
-type Environment = Partial<Pick<AppSpec, "environments">>;
+type Environment = Partial<Pick<AppSpec, "environments" | "files">>;
 type Secrets = Pick<DeploymentRecord, "spec" | "previous" | "options">;
 
 /** Returns the values of all environment variables, to mask in the agent's own texts. */
@@ -15,9 +16,18 @@ export function environmentValuesOf(spec: Environment | undefined): string[] {
   return spec?.environments?.map(({ value }) => value) ?? [];
 }
 
-/** Returns the values that are declared secret, to mask in the app's own output. */
-export function declaredSecretsOf(spec: Environment | undefined): string[] {
-  return environmentValuesOf({ environments: spec?.environments?.filter(({ secret }) => secret === true) ?? [] });
+/** Returns the text of a file by the id of its content; `undefined` if it is lost. */
+export type ReadText = (id: string) => string | undefined;
+
+/**
+ * Returns the values that are declared secret, to mask in the app's own output: of variables, and the lines of secret
+ * files.
+ */
+export function declaredSecretsOf(spec: Environment | undefined, readText: ReadText): string[] {
+  const variables = spec?.environments?.filter(({ secret }) => secret === true) ?? [];
+  const files = spec?.files?.filter(({ secret }) => secret === true) ?? [];
+  const lines = files.flatMap((file) => secretLines(readText(contentId(file)) ?? ""));
+  return [...environmentValuesOf({ environments: variables }), ...lines];
 }
 
 /** Returns what to mask in the agent's own texts about a deployment. */
@@ -26,8 +36,9 @@ export function secretsOfRecord({ spec, previous, options }: Secrets): string[] 
 }
 
 /** Returns what to mask in the app's own output during a deployment. The app may also print the previous version's. */
-export function declaredSecretsOfRecord({ spec, previous, options }: Secrets): string[] {
-  return [...declaredSecretsOf(spec), ...declaredSecretsOf(previous?.spec), ...secretsOfAuth(options)];
+export function declaredSecretsOfRecord({ spec, previous, options }: Secrets, readText: ReadText): string[] {
+  const versions = [spec, previous?.spec];
+  return [...versions.flatMap((version) => declaredSecretsOf(version, readText)), ...secretsOfAuth(options)];
 }
 
 /** Returns the names of the variables that are declared secret. */

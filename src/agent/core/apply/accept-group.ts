@@ -1,10 +1,11 @@
-import { type AppSpec, parseNewAppSpec } from "../../../protocol/app-spec.ts";
+import { parseNewAppSpec, type RequestedAppSpec } from "../../../protocol/app-spec.ts";
 import { replacementOf } from "../../../protocol/app-replacement.ts";
 import { type AppliedApp, type Apply, applySchema } from "../../../protocol/apply.ts";
 import type { DeployOptions } from "../../../protocol/deploy-request.ts";
 import { EdgeError, type ErrorDetails } from "../../../protocol/errors.ts";
 import { parseImageReference } from "../../../protocol/image-reference.ts";
 import { invalidRequest, type RequestIssue, toInvalidRequest } from "../../../protocol/request-error.ts";
+import { type TakeFiles, toStoredSpec } from "../app/files.ts";
 import { accept, toRequestFailure } from "../deployment/accept.ts";
 import { type AppRecord, type DeploymentRecord, newRecord } from "../deployment/record.ts";
 import { inOrder, type OrderedChange, withPortHandovers } from "./order.ts";
@@ -19,6 +20,8 @@ export interface AcceptGroupContext {
   readonly apps: readonly AppRecord[];
   /** The deployment that is working on an app. */
   readonly activeDeploymentOf: (app: string) => string | undefined;
+  /** Takes the files of the apps. */
+  readonly takeFiles: TakeFiles;
 }
 
 /** The records of an accepted group: its own, and one for each app. */
@@ -123,19 +126,20 @@ function acceptRemoval(app: AppRecord, { id, order, origin }: AcceptGroupContext
 /** @throws EdgeError if the app is not valid */
 function acceptChange(request: Apply, index: number, context: AcceptGroupContext): AcceptedChange {
   const { app: requested, depends_on: dependsOn } = request.apps[index] as Apply["apps"][number];
-  const { id, order, origin, options } = context;
+  const { id, order, origin, options, takeFiles } = context;
   const installed = context.apps.find(({ name }) => name === requested.name);
   const app = requested.name;
   const spec = { ...requested, project: request.project };
   if (!installed) {
     const parsed = parseNewAppSpec(spec);
     if (!parsed.ok) throw within(index, missingValues(requested) ?? parsed.error);
-    const record = { ...newRecord(id, order, parsed.spec), origin, options };
-    return { app, before: undefined, after: parsed.spec, dependsOn, record };
+    const after = toStoredSpec(parsed.spec, takeFiles);
+    const record = { ...newRecord(id, order, after), origin, options };
+    return { app, before: undefined, after, dependsOn, record };
   }
   // Fields that are missing from the request become absent.
-  const change = { action: "update", app, spec: replacementOf(spec as AppSpec), options } as const;
-  const record = accept(change, { id, order, origin, installed, activeDeploymentId: undefined });
+  const change = { action: "update", app, spec: replacementOf(spec as RequestedAppSpec), options } as const;
+  const record = accept(change, { id, order, origin, installed, activeDeploymentId: undefined, takeFiles });
   const { failure, spec: after } = record;
   if (failure || !after) throw within(index, toError(failure));
   return { app, before: installed.spec, after, dependsOn, record };

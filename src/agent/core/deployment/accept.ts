@@ -4,6 +4,7 @@ import type { DeployOptions } from "../../../protocol/deploy-request.ts";
 import type { AppAction } from "../../../protocol/deployment-action.ts";
 import { EdgeError } from "../../../protocol/errors.ts";
 import { invalidRequest, type RequestIssue } from "../../../protocol/request-error.ts";
+import { takeNoFiles, type TakeFiles } from "../app/files.ts";
 import type { AppRecord, DeploymentRecord, Failure } from "./record.ts";
 import { newRecord } from "./record.ts";
 
@@ -25,6 +26,8 @@ export interface AcceptContext {
   readonly installed: AppRecord | undefined;
   /** The deployment that is working on the app. */
   readonly activeDeploymentId: string | undefined;
+  /** Takes the files of an update. */
+  readonly takeFiles?: TakeFiles;
 }
 
 /**
@@ -47,7 +50,7 @@ export function accept(request: ChangeRequest, at: AcceptContext): DeploymentRec
   if (!installed) return failing(record, "AppNotFound", `There is no app named ${app} on the device.`);
   const change = { ...record, previous: installed };
   if (action !== "update") return { ...change, spec: installed.spec, imageId: installed.imageId };
-  const merged = mergeSpec(installed.spec, request.spec ?? {});
+  const merged = mergeSpec(installed.spec, request.spec ?? {}, at.takeFiles);
   if (!merged.ok) return { ...change, failure: toRequestFailure(merged.error) };
   const imageId = asksForImage(request.spec) ? undefined : installed.imageId;
   return { ...change, spec: merged.spec, imageId };
@@ -70,15 +73,18 @@ function failing(
 /**
  * Returns the specification after an update. Fields missing from the patch keep their values; others are replaced as a
  * whole, lists too, so that an empty list clears; `null` removes an optional field. The patch may contain the app's own
- * name, as a file does that the app was deployed from. A secret may omit its value to keep it. Error: `InvalidRequest`.
+ * name, as a file does that the app was deployed from. A secret may omit its value to keep it, and a file its content. Error: `InvalidRequest`.
  */
-export function mergeSpec(current: AppSpec, patch: unknown): ParsedAppSpec {
+export function mergeSpec(current: AppSpec, patch: unknown, takeFiles: TakeFiles = takeNoFiles): ParsedAppSpec {
   const parsed = parseAppUpdate(withoutName(patch, current.name));
   if (!parsed.ok) return parsed;
   const environments = mergeEnvironments(current.environments, parsed.update.environments);
   if (environments instanceof EdgeError) return { ok: false, error: environments };
-  const merged = Object.entries({ ...current, ...parsed.update, environments });
-  return parseAppSpec(Object.fromEntries(merged.filter(([key, value]) => value !== null && !isNoDevice(key, value))));
+  const { files: requested, ...update } = parsed.update;
+  const files = requested ? takeFiles(requested, current.files ?? []) : requested;
+  if (files instanceof EdgeError) return { ok: false, error: files };
+  const merged = Object.entries({ ...current, ...update, environments, ...(files !== undefined && { files }) });
+  return parseAppSpec(Object.fromEntries(merged.filter(([key, value]) => value !== null && !isEmptyExtra(key, value))));
 }
 
 type Environments = AppSpec["environments"];
@@ -117,7 +123,9 @@ function withoutName(patch: unknown, name: string): unknown {
   return Object.fromEntries(Object.entries(patch).filter(([key, value]) => key !== "name" || value !== name));
 }
 
-/** `devices` is the only list that is absent by default: cleared, it is absent again. */
-function isNoDevice(key: string, value: unknown): boolean {
-  return key === "devices" && Array.isArray(value) && value.length === 0;
+/** Lists that are absent by default: cleared, they are absent again. */
+const EXTRA_LISTS: ReadonlySet<string> = new Set(["devices", "files"]);
+
+function isEmptyExtra(key: string, value: unknown): boolean {
+  return EXTRA_LISTS.has(key) && Array.isArray(value) && value.length === 0;
 }

@@ -1,6 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import { buffer } from "node:stream/consumers";
 import type Docker from "dockerode";
+import type { DeviceFile } from "../device-files.ts";
 import type { ImagePath, Owner } from "../image-path.ts";
 import type { HelperEngine } from "./helper-container.ts";
 import { hasStatus } from "./unless-status.ts";
@@ -96,6 +97,23 @@ export async function writeDirectories(
   archive.finalize();
   const body = await buffer(archive);
   await docker.getContainer(id).putArchive(body, { path, noOverwriteDirNonDir: true, abortSignal });
+}
+
+/** Writes files into a directory of a container. */
+export async function writeFiles(
+  docker: Docker,
+  id: string,
+  { path, files }: { readonly path: string; readonly files: readonly DeviceFile[] },
+  abortSignal: AbortSignal,
+): Promise<void> {
+  const { pack } = await import("tar-stream");
+  const archive = pack();
+  for (const { name, content, owner, mode } of files) {
+    archive.entry({ name, mode, ...owner, ...largeIds(owner) }, Buffer.from(content));
+  }
+  archive.finalize();
+  const body = await buffer(archive);
+  await docker.getContainer(id).putArchive(body, { path, abortSignal });
 }
 
 // The library writes at most this into the fields of a plain header.

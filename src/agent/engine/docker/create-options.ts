@@ -1,4 +1,4 @@
-import type { ContainerCreateOptions, HostConfig } from "dockerode";
+import type { ContainerCreateOptions, HostConfig, MountSettings } from "dockerode";
 import type { ContainerRequest, EngineInfo, HealthcheckRequest, PortRequest } from "../engine.ts";
 import { containerFields, hostFields } from "./container-options.ts";
 import { localReference } from "./engine-reference.ts";
@@ -16,7 +16,7 @@ export function createOptions(request: ContainerRequest, kind: EngineInfo["kind"
     ...(request.healthcheck && { Healthcheck: healthcheck(request.healthcheck) }),
     ...containerFields(request.options),
     HostConfig: {
-      ...volumes(request, kind),
+      ...mounts(request, kind),
       PortBindings: portBindings(ports),
       RestartPolicy: { Name: request.restartPolicy },
       LogConfig: logConfig(request.logLimit, kind),
@@ -84,6 +84,23 @@ function healthcheck(check: HealthcheckRequest): ContainerCreateOptions["Healthc
 
 function nanoseconds(seconds: number): number {
   return Math.round(seconds * NANOSECONDS);
+}
+
+/** Files are mounts in every engine: their place may have any character. */
+function mounts(request: ContainerRequest, kind: EngineInfo["kind"]): Pick<HostConfig, "Binds" | "Mounts"> {
+  const { files = [] } = request;
+  const { Binds = [], Mounts = [] } = volumes(request, kind);
+  return { Binds, Mounts: [...Mounts, ...files.map(toFileMount)] };
+}
+
+function toFileMount({ source, target }: NonNullable<ContainerRequest["files"]>[number]): MountSettings {
+  return {
+    Type: "bind",
+    Source: source,
+    Target: target,
+    ReadOnly: true,
+    BindOptions: { Propagation: "rprivate" },
+  };
 }
 
 /**

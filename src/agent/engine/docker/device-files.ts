@@ -1,7 +1,8 @@
 import { posix } from "node:path";
 import { EngineError } from "../engine-error.ts";
+import type { DeviceFilesRequest, FilesReading } from "../device-files.ts";
 import type { DirectoryRequest, ImagePath, ImagePathsRequest } from "../image-path.ts";
-import { hasPath, readPath, writeDirectories } from "./container-archive.ts";
+import { hasPath, readPath, writeDirectories, writeFiles } from "./container-archive.ts";
 import { type HelperEngine, type HelperOptions, withHelper } from "./helper-container.ts";
 import { toEngineError } from "./to-engine-error.ts";
 
@@ -72,4 +73,33 @@ export function requireMountSources(
 ): Promise<void> {
   const mounts = sources.map((source, index) => ({ source, target: `${MOUNT}/${index}` }));
   return withHelper(engine, { ...helper, mounts }, abortSignal, async () => {});
+}
+
+/** Writes files into a directory of the device. */
+export function writeDeviceFiles(
+  engine: HelperEngine,
+  { directory, files, ...helper }: DeviceFilesRequest,
+  abortSignal: AbortSignal,
+): Promise<void> {
+  const mounts = [{ source: directory, target: MOUNT }];
+  return withHelper(engine, { ...helper, mounts }, abortSignal, async (id) => {
+    await writeFiles(engine.docker, id, { path: MOUNT, files }, abortSignal);
+  });
+}
+
+/** Returns the contents of files in a directory of the device. */
+export function readDeviceFiles(
+  engine: HelperEngine,
+  { directory, names, maxBytes, image, labels }: FilesReading,
+  abortSignal: AbortSignal,
+): Promise<readonly (Uint8Array | undefined)[]> {
+  const mounts = [{ source: directory, target: MOUNT }];
+  return withHelper(engine, { image, labels, mounts }, abortSignal, async (id) => {
+    const contents: (Uint8Array | undefined)[] = [];
+    for (const name of names) {
+      const found = await readPath(engine, id, { path: `${MOUNT}/${name}`, maxBytes }, abortSignal);
+      contents.push(found?.kind === "file" ? found.content : undefined);
+    }
+    return contents;
+  });
 }

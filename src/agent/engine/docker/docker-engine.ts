@@ -9,9 +9,11 @@ import type {
   ContainerState,
   ContainerSummary,
   ContainerUsage,
+  DeviceFilesRequest,
   DirectoryRequest,
   Engine,
   EngineInfo,
+  FilesReading,
   EngineVolumes,
   ImageFacts,
   ImagePath,
@@ -30,7 +32,13 @@ import { createConnector } from "./connection.ts";
 import { containerUsage, writableBytes } from "./container-usage.ts";
 import { configuredPorts, toState, toSummary } from "./container-mapping.ts";
 import { createOptions } from "./create-options.ts";
-import { makeDirectory, readImagePaths, requireMountSources } from "./device-files.ts";
+import {
+  makeDirectory,
+  readDeviceFiles,
+  readImagePaths,
+  requireMountSources,
+  writeDeviceFiles,
+} from "./device-files.ts";
 import { resolveHostGateway } from "./host-gateway.ts";
 import type { HelperEngine } from "./helper-container.ts";
 import { readContainerConfig } from "./container-config.ts";
@@ -206,6 +214,18 @@ class DockerEngine implements Engine {
   makeDirectory(request: DirectoryRequest, signal: AbortSignal): Promise<void> {
     return this.#change(signal, async (abortSignal) => {
       await makeDirectory(await this.#helperEngine(abortSignal), request, abortSignal);
+    });
+  }
+
+  writeDeviceFiles(request: DeviceFilesRequest, signal: AbortSignal): Promise<void> {
+    return this.#change(signal, async (abortSignal) => {
+      await writeDeviceFiles(await this.#helperEngine(abortSignal), request, abortSignal);
+    });
+  }
+
+  readDeviceFiles(request: FilesReading, signal: AbortSignal): Promise<readonly (Uint8Array | undefined)[]> {
+    return this.#change(signal, async (abortSignal) => {
+      return await readDeviceFiles(await this.#helperEngine(abortSignal), request, abortSignal);
     });
   }
 

@@ -1,11 +1,13 @@
 import { deployRequestSchema, splitDeployRequest } from "../../../protocol/deploy-request.ts";
-import { toDeployRequestError } from "../../../protocol/request-error.ts";
+import { findHiddenFiles } from "../../../protocol/app-spec.ts";
+import { MAX_APP_REQUEST_BYTES } from "../../../protocol/limits.ts";
+import { invalidRequest, toDeployRequestError } from "../../../protocol/request-error.ts";
 import type { ZodType } from "zod";
 import { assetParams } from "../assets/asset-resource.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { validateBy } from "../errors.ts";
 import { commandSchema, streamErrorHandler, STREAM_DESCRIPTION, streamCommand } from "./command-stream.ts";
-import { deployQuerySchema, requireBody, toDeployOptions } from "./request-options.ts";
+import { deployQuerySchema, limitOtherFields, requireBody, toDeployOptions } from "./request-options.ts";
 
 /**
  * `POST /v1/assets/{asset_id}/edge/apps`: deploys an app and streams the events. After authentication every response is
@@ -24,8 +26,9 @@ export function deployApp(api: Api, context: ApiContext): void {
         querystring: deployQuerySchema,
         body: deployRequestSchema,
       },
+      bodyLimit: MAX_APP_REQUEST_BYTES,
       errorHandler: streamErrorHandler(context),
-      preValidation: requireBody,
+      preValidation: [requireBody, limitOtherFields],
       validatorCompiler: ({ httpPart, schema }) =>
         httpPart === "body" ? validateRequest : validateBy(schema as unknown as ZodType),
     },
@@ -40,7 +43,7 @@ export function deployApp(api: Api, context: ApiContext): void {
 /** Validates by the schema, with specific error codes for a missing name or image. */
 function validateRequest(data: unknown): ReturnType<ReturnType<typeof validateBy>> {
   const result = deployRequestSchema.safeParse(data);
-  return result.success
-    ? { value: result.data }
-    : { error: toDeployRequestError(data, result.error, deployRequestSchema) };
+  if (!result.success) return { error: toDeployRequestError(data, result.error, deployRequestSchema) };
+  const issues = findHiddenFiles(result.data);
+  return issues.length > 0 ? { error: invalidRequest(issues) } : { value: result.data };
 }

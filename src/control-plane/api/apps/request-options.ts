@@ -2,6 +2,7 @@ import type { FastifyRequest } from "fastify";
 import { z } from "zod";
 import type { DeployOptions } from "../../../protocol/deploy-request.ts";
 import { EdgeError } from "../../../protocol/errors.ts";
+import { MAX_REQUEST_BYTES } from "../../../protocol/limits.ts";
 import { booleanString } from "../../../protocol/scalars.ts";
 
 /** Query parameters of a deployment or an update. */
@@ -19,4 +20,12 @@ export function toDeployOptions({ urgent, ...given }: DeployOptions, dryRun: boo
 /** Refuses a request without a body. Error: `InvalidJson`. */
 export async function requireBody(request: FastifyRequest): Promise<void> {
   if (request.body === undefined) throw new EdgeError("InvalidJson");
+}
+
+/** Refuses a request that is too large without the files of its app. Error: `PayloadTooLarge`. */
+export async function limitOtherFields({ body, headers }: FastifyRequest): Promise<void> {
+  const length = Number(headers["content-length"] ?? Number.NaN);
+  if (length <= MAX_REQUEST_BYTES || typeof body !== "object" || body === null) return;
+  const { files: _, ...rest } = body as { files?: unknown };
+  if (Buffer.byteLength(JSON.stringify(rest)) > MAX_REQUEST_BYTES) throw new EdgeError("PayloadTooLarge");
 }

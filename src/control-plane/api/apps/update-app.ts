@@ -1,9 +1,10 @@
 import type { FastifyRequest } from "fastify";
 import { splitDeployRequest, updateRequestSchema } from "../../../protocol/deploy-request.ts";
+import { MAX_APP_REQUEST_BYTES } from "../../../protocol/limits.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { appParams } from "./app-resource.ts";
 import { commandSchema, streamErrorHandler, STREAM_DESCRIPTION, streamCommand } from "./command-stream.ts";
-import { deployQuerySchema, requireBody, toDeployOptions } from "./request-options.ts";
+import { deployQuerySchema, limitOtherFields, requireBody, toDeployOptions } from "./request-options.ts";
 
 /** Accepts a body that repeats the app's name, such as the file the app was deployed from. */
 async function dropUnchangedName({ body, params }: FastifyRequest): Promise<void> {
@@ -29,8 +30,9 @@ export function updateApp(api: Api, context: ApiContext): void {
         querystring: deployQuerySchema,
         body: updateRequestSchema,
       },
+      bodyLimit: MAX_APP_REQUEST_BYTES,
       errorHandler: streamErrorHandler(context),
-      preValidation: [requireBody, dropUnchangedName],
+      preValidation: [requireBody, limitOtherFields, dropUnchangedName],
     },
     async (request, reply) => {
       const { spec, options: given } = splitDeployRequest(request.body);

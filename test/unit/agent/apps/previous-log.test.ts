@@ -6,13 +6,18 @@ import { NO_CONTAINERS } from "../../../../src/agent/steps/observe.ts";
 import { INSTALLED_ORDER } from "../../../../src/agent/steps/policy-check.ts";
 import { executeRepair } from "../../../../src/agent/steps/table.ts";
 import { AgentRig } from "../../../support/agent-rig.ts";
+import { tempDir } from "../../../support/temp-dir.ts";
 import type { FakeBehaviour } from "../../../support/fake-engine/fake-image.ts";
 
 const IMAGE = "example/app:1";
 const NEXT = "example/app:2";
 
-async function deployed(behaviour: FakeBehaviour = {}, fields: object = {}): Promise<AgentRig> {
-  const rig = new AgentRig();
+async function deployed(
+  behaviour: FakeBehaviour = {},
+  fields: object = {},
+  config: ConstructorParameters<typeof AgentRig>[0] = {},
+): Promise<AgentRig> {
+  const rig = new AgentRig(config);
   rig.engine.addImage(IMAGE, { behaviour });
   rig.deployments.deploy("d1", { name: "app", image: IMAGE, ...fields });
   await rig.untilEnd("d1");
@@ -120,6 +125,16 @@ describe("the log of earlier runs", () => {
     await update(rig, "d2", {}, { environments: [{ key: "TOKEN", value: "new-secret-value", secret: true }] });
     expect(rig.previousLogs.read("app").map(({ text }) => text)).toEqual(["token ***"]);
     expect((await previous(rig)).lines).toEqual(["token ***"]);
+  });
+
+  it("is kept without the contents of secret files, also those of the other version", async () => {
+    const file = { target: "/run/secrets/token", content: "old-secret-value", secret: true };
+    await using directory = await tempDir();
+    await using rig = await deployed({}, { files: [file] }, { stateDir: directory.path });
+    rig.engine.container("app")?.write("token old-secret-value");
+    rig.engine.container("app")?.write("next new-secret-value");
+    await update(rig, "d2", {}, { files: [{ ...file, content: "new-secret-value" }] });
+    expect(rig.previousLogs.read("app").map(({ text }) => text)).toEqual(["token ***", "next ***"]);
   });
 
   it("is not kept of an app that is removed, nor of a first deployment that fails", async () => {

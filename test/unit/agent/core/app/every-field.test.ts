@@ -2,9 +2,11 @@ import { describe, expect, test } from "vitest";
 import { adopt } from "../../../../../src/agent/core/app/adopt.ts";
 import { extrasOf, LABELS } from "../../../../../src/agent/core/app/container.ts";
 import { secretKeysOf } from "../../../../../src/agent/core/app/secrets.ts";
+import type { ContentKey, TakeFiles } from "../../../../../src/agent/core/app/files.ts";
 import { mergeSpec } from "../../../../../src/agent/core/deployment/accept.ts";
 import { hashSpec } from "../../../../../src/agent/steps/create.ts";
 import { ADDED_FIELDS, withoutUnknownNulls } from "../../../../../src/protocol/added-fields.ts";
+import type { StoredFile } from "../../../../../src/protocol/app-files.ts";
 import { type AppSpec, parseAppSpec } from "../../../../../src/protocol/app-spec.ts";
 import { bindsOf } from "../../../../../src/protocol/volume-fields.ts";
 import { requiredFeatures } from "../../../../../src/protocol/features.ts";
@@ -19,9 +21,22 @@ function parsed(input: unknown): AppSpec {
 }
 
 function merged(spec: AppSpec, patch: object): AppSpec {
-  const result = mergeSpec(spec, patch);
+  const result = mergeSpec(spec, patch, takeFiles);
   if (!result.ok) throw result.error;
   return result.spec;
+}
+
+/** A request has the content of a file where a record has its size, hash and id: here, those stand in for it. */
+const takeFiles: TakeFiles = (requested) =>
+  requested.map(({ target, content = "", mode = "", owner = "", secret = false }) => {
+    return { target, ...(JSON.parse(content) as ContentKey), mode, owner, secret };
+  });
+
+function requested(field: string, value: unknown): unknown {
+  if (field !== "files") return value;
+  return (value as StoredFile[]).map(({ size, sha256, secret_id, ...file }) => {
+    return Object.assign({ content: JSON.stringify({ size, sha256, secret_id }) }, file);
+  });
 }
 
 /** Returns the specification that the agent reads back from a container of the app. */
@@ -38,7 +53,10 @@ function adopted(spec: AppSpec): AppSpec | undefined {
       targetPort: target_port,
       ...(protocol && { protocol }),
     })),
-    volumes: bindsOf(spec).map(({ local, target, readonly }) => ({ local, target, readonly })),
+    volumes: [
+      ...bindsOf(spec).map(({ local, target, readonly }) => ({ local, target, readonly })),
+      ...(spec.files ?? []).map(({ target }) => ({ local: "/var/lib/edge-agent/files/0", target, readonly: true })),
+    ],
     hostNetwork: spec.host_network,
     privileged: spec.privileged,
     labels: {
@@ -71,7 +89,7 @@ describe("every field of an app", () => {
 
   test.each(everyChange().filter(({ field }) => field !== "name"))("is changed by an update: $path", (change) => {
     const { field, spec } = change;
-    expect(merged(FULL, { [field]: spec[field] })).toEqual(spec);
+    expect(merged(FULL, { [field]: requested(field, spec[field]) })).toEqual(spec);
   });
 
   test.each(EXTRA_FIELDS)("%s is absent unless given, and removed by null", (field) => {

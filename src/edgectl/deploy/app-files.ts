@@ -1,0 +1,91 @@
+import { createHash } from "node:crypto";
+import { isUtf8 } from "node:buffer";
+import { readFile } from "node:fs/promises";
+import { InvalidArgumentError } from "commander";
+import type { AppFile, StoredFile } from "../../protocol/app-files.ts";
+import { MAX_APP_FILES_BYTES } from "../../protocol/limits.ts";
+import { normalizePath } from "../../protocol/normalize-path.ts";
+import { usageFailure } from "../failure.ts";
+
+/** A file of this machine that comes with an app, as an option names it. */
+export interface FileOption {
+  readonly local: string;
+  readonly target: string;
+  readonly mode?: string;
+}
+
+/** Parses `LOCAL:TARGET[:MODE]`, such as `./mosquitto.conf:/mosquitto/config/mosquitto.conf:0440`. */
+export function parseFileOption(text: string): FileOption {
+  const match = /^(.+):(\/[^:]+)(?::(0?[0-7]{3}))?$/s.exec(text);
+  const [, local, target, mode] = match ?? [];
+  if (local === undefined || target === undefined) {
+    throw new InvalidArgumentError("Write LOCAL:TARGET or LOCAL:TARGET:MODE, such as ./app.conf:/etc/app.conf:0440.");
+  }
+  return { local, target, ...(mode !== undefined && { mode }) };
+}
+
+/** Parses `--file`, which in earlier releases named the app file: text without a target still does. */
+export function parseFileOrApp(text: string): FileOption | string {
+  return text.includes(":/") ? parseFileOption(text) : text;
+}
+
+/** Reads the files that options name. Errors: exit code 2 for one that cannot be read, or is too large. */
+export async function readAppFiles(plain: readonly FileOption[], secret: readonly FileOption[]): Promise<AppFile[]> {
+  const files: AppFile[] = [];
+  let total = 0;
+  for (const [options, isSecret] of [
+    [plain, false],
+    [secret, true],
+  ] as const) {
+    for (const { local, ...rest } of options) {
+      const content = await read(local);
+      total += content.length;
+      if (total > MAX_APP_FILES_BYTES) {
+        throw usageFailure(
+          `The files have more than ${MAX_APP_FILES_BYTES / 1024} KiB in all.`,
+          "Put larger ones onto the device, and mount them with --volume.",
+        );
+      }
+      files.push({ ...rest, ...toContent(content), ...(isSecret && { secret: true }) });
+    }
+  }
+  return files;
+}
+
+async function read(path: string): Promise<Buffer> {
+  try {
+    return await readFile(path);
+  } catch (error) {
+    throw usageFailure(`${path} cannot be read (${(error as NodeJS.ErrnoException).code ?? "unknown reason"}).`);
+  }
+}
+
+/** As text where that is what it is, and no longer than base64: most control characters take six bytes in JSON. */
+function toContent(content: Buffer): Pick<AppFile, "content" | "content_base64"> {
+  const base64 = content.toString("base64");
+  if (!isUtf8(content)) return { content_base64: base64 };
+  const text = content.toString();
+  return Buffer.byteLength(JSON.stringify(text)) <= base64.length + 64 ? { content: text } : { content_base64: base64 };
+}
+
+/** Returns files that a device reports as an update keeps them: with the contents that they have there. */
+export function keptFiles(files: unknown): unknown {
+  if (!Array.isArray(files)) return files;
+  return files.map((file: Partial<StoredFile>) => ({ target: file.target }));
+}
+
+/** Describes requested files as a device reports them, to compare them. */
+export function describeFiles(files: readonly AppFile[]): Partial<StoredFile>[] {
+  return files.map(({ target, content, content_base64, mode, owner, secret }) => {
+    const bytes = content === undefined ? Buffer.from(content_base64 ?? "", "base64") : Buffer.from(content);
+    const [uid, gid = uid] = owner?.split(":").map(Number) ?? [];
+    return {
+      target: normalizePath(target),
+      size: bytes.length,
+      ...(secret !== true && { sha256: createHash("sha256").update(bytes).digest("hex") }),
+      mode: mode?.padStart(4, "0") ?? (secret === true ? "0400" : "0444"),
+      ...(owner !== undefined && { owner: `${uid}:${gid}` }),
+      ...(secret === true && { secret }),
+    };
+  });
+}

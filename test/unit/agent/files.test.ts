@@ -1,0 +1,264 @@
+import { existsSync, lstatSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { EngineError } from "../../../src/agent/engine/engine-error.ts";
+import { AppReconciler } from "../../../src/agent/steps/app-reconciler.ts";
+import { AgentRig } from "../../support/agent-rig.ts";
+import { tempDir } from "../../support/temp-dir.ts";
+
+const IMAGE = "example/mosquitto:2";
+const CONF = { target: "/mosquitto/config/mosquitto.conf", content: "listener 1883\n" };
+const SECRET = { target: "/run/secrets/password", content: "correct horse battery", secret: true };
+const signal = new AbortController().signal;
+
+async function newRig(): Promise<{ rig: AgentRig; stateDir: string }> {
+  const directory = await tempDir();
+  onTestFinished(() => directory[Symbol.asyncDispose]());
+  const rig = new AgentRig({ stateDir: directory.path });
+  onTestFinished(() => rig[Symbol.asyncDispose]());
+  rig.engine.addImage(IMAGE, { user: "1883:1884" });
+  return { rig, stateDir: directory.path };
+}
+
+async function deployed(rig: AgentRig, id: string, files: unknown, more: object = {}): Promise<void> {
+  rig.deployments.deploy(id, { name: "app", image: IMAGE, files, ...more });
+  expect(await rig.untilEnd(id)).toMatchObject({ status: "Success" });
+}
+
+async function updated(rig: AgentRig, id: string, spec: unknown): Promise<unknown> {
+  rig.deployments.change(id, { action: "update", app: "app", spec });
+  return await rig.untilEnd(id);
+}
+
+/** Acknowledges everything, as a control plane that has stored it. */
+function acknowledgeAll(rig: AgentRig): void {
+  for (const { deploymentId, event } of rig.store.pendingEvents(0, 10_000)) {
+    rig.store.acknowledge(deploymentId, event.device_seq);
+  }
+}
+
+/** The files mounted into the app's container, by their targets. */
+function mounted(rig: AgentRig): Record<string, string> {
+  const { files = [] } = rig.engine.container("app")!.request;
+  return Object.fromEntries(files.map(({ source, target }) => [target, readFileSync(source, "utf8")]));
+}
+
+const source = (rig: AgentRig): string => rig.engine.container("app")!.request.files![0]!.source;
+const places = (stateDir: string): string[] => {
+  const root = join(stateDir, "files");
+  return existsSync(root) ? readdirSync(root) : [];
+};
+
+describe("files that come with an app", () => {
+  it("are mounted with their contents, modes and owners; their directory is the agent's alone", async () => {
+    const { rig, stateDir } = await newRig();
+    const binary = { target: "/bin.dat", content_base64: "AP8=", mode: "640", owner: "7" };
+    await deployed(rig, "d1", [CONF, SECRET, binary]);
+    expect(mounted(rig)).toMatchObject({ [CONF.target]: CONF.content, [SECRET.target]: SECRET.content });
+    const stats = rig.engine.container("app")!.request.files!.map((file) => lstatSync(file.source));
+    expect(stats.map(({ mode }) => mode & 0o7777)).toEqual([0o444, 0o400, 0o640]);
+    if (process.getuid?.() === 0) {
+      expect(stats.map(({ uid, gid }) => [uid, gid])).toEqual([
+        [process.getuid(), process.getgid?.()],
+        [1883, 1884],
+        [7, 7],
+      ]);
+    }
+    for (const path of [join(stateDir, "files"), join(source(rig), "..")]) {
+      expect(lstatSync(path).mode & 0o777).toBe(0o700);
+    }
+  });
+
+  it("that are secret belong to the app's own user, where it has one", async () => {
+    const { rig } = await newRig();
+    await deployed(rig, "d1", [SECRET], { user: "21:22" });
+    const { uid, gid, mode } = lstatSync(source(rig));
+    expect(mode & 0o7777).toBe(0o400);
+    if (process.getuid?.() === 0) expect([uid, gid]).toEqual([21, 22]);
+  });
+
+  it("appear in no event, log, label, record or report", async () => {
+    const { rig } = await newRig();
+    const secretInOther = { ...CONF, content: "password = open sesame" };
+    await deployed(rig, "d1", [secretInOther, SECRET]);
+    await updated(rig, "d2", { files: [{ ...SECRET, content: "another secret content" }, { target: CONF.target }] });
+    const texts = [
+      rig.log,
+      rig.events("d1"),
+      rig.events("d2"),
+      rig.engine.containers.map(({ request }) => request),
+      rig.store.apps(),
+      rig.store.deployments(),
+      rig.store.history(100),
+    ];
+    const text = JSON.stringify(texts);
+    for (const content of ["open sesame", "correct horse", "another secret"]) expect(text).not.toContain(content);
+    for (const base64 of ["Y29ycmVjdCBob3JzZ", "b3BlbiBzZXNhbW"]) expect(text).not.toContain(base64);
+  });
+
+  it("are replaced by an update, and the old ones go", async () => {
+    const { rig, stateDir } = await newRig();
+    await deployed(rig, "d1", [CONF]);
+    expect(await updated(rig, "d2", { files: [{ ...CONF, content: "listener 1884\n" }] })).toMatchObject({
+      status: "Success",
+    });
+    expect(mounted(rig)).toEqual({ [CONF.target]: "listener 1884\n" });
+    expect(places(stateDir)).toHaveLength(1);
+  });
+
+  it("stay over an update of something else, and one of the same files changes nothing", async () => {
+    const { rig } = await newRig();
+    await deployed(rig, "d1", [CONF, SECRET]);
+    await updated(rig, "d2", { environments: [{ key: "A", value: "1" }] });
+    expect(mounted(rig)).toEqual({ [CONF.target]: CONF.content, [SECRET.target]: SECRET.content });
+    const { id } = rig.engine.container("app")!;
+    for (const [update, files] of [
+      ["d3", [CONF, SECRET]],
+      ["d4", [{ target: CONF.target }, { target: SECRET.target }]],
+      [
+        "d5",
+        [
+          { ...CONF, mode: "444" },
+          { ...SECRET, content_base64: toBase64(SECRET.content), content: undefined },
+        ],
+      ],
+    ] as const) {
+      const end = await updated(rig, update, JSON.parse(JSON.stringify({ files })));
+      expect(end).toMatchObject({ status: "Success" });
+      expect(rig.engine.container("app")!.id).toBe(id);
+    }
+  });
+
+  it("without a content keep it, with other attributes", async () => {
+    const { rig } = await newRig();
+    await deployed(rig, "d1", [CONF, SECRET]);
+    await updated(rig, "d2", {
+      files: [
+        { target: SECRET.target, owner: "5:6" },
+        { target: CONF.target, mode: "0400" },
+      ],
+    });
+    expect(mounted(rig)).toEqual({ [CONF.target]: CONF.content, [SECRET.target]: SECRET.content });
+    expect(rig.store.apps()[0]?.spec.files).toMatchObject([
+      { target: SECRET.target, owner: "5:6", secret: true, mode: "0400" },
+      { target: CONF.target, mode: "0400" },
+    ]);
+  });
+
+  it("without a content that the app does not have are refused before anything changes", async () => {
+    const { rig } = await newRig();
+    await deployed(rig, "d1", [CONF]);
+    expect(await updated(rig, "d2", { files: [{ target: "/other" }] })).toMatchObject({
+      status: "Fail",
+      code: "InvalidRequest",
+      details: { issues: [{ path: "files[0].content" }] },
+    });
+    expect(mounted(rig)).toEqual({ [CONF.target]: CONF.content });
+  });
+
+  it("are refused in all if those that stay make them too large", async () => {
+    const { rig } = await newRig();
+    await deployed(rig, "d1", [{ ...CONF, content: "x".repeat(200_000) }]);
+    const more = { target: "/more", content: "y".repeat(100_000) };
+    expect(await updated(rig, "d2", { files: [{ target: CONF.target }, more] })).toMatchObject({
+      status: "Fail",
+      code: "InvalidRequest",
+      message: expect.stringContaining("300000 bytes"),
+    });
+  });
+
+  it("come back with the version before if an update fails", async () => {
+    const { rig, stateDir } = await newRig();
+    await deployed(rig, "d1", [CONF]);
+    rig.engine.addImage("example/crasher:1", { behaviour: { exit: { code: 1, afterMs: 10 } } });
+    const patch = { image: "example/crasher:1", files: [{ ...CONF, content: "broken" }] };
+    expect(await updated(rig, "d2", patch)).toMatchObject({ status: "Fail", code: "CrashLoopBackOff" });
+    expect(mounted(rig)).toEqual({ [CONF.target]: CONF.content });
+    expect(places(stateDir)).toHaveLength(1);
+  });
+
+  it("come back if an update is cancelled after it has succeeded", async () => {
+    const { rig } = await newRig();
+    await deployed(rig, "d1", [CONF, SECRET]);
+    acknowledgeAll(rig);
+    await updated(rig, "d2", { files: [{ ...CONF, content: "listener 1884\n" }] });
+    rig.deployments.cancel("d2", "not_reachable");
+    await rig.untilEnd("d2");
+    expect(mounted(rig)).toEqual({ [CONF.target]: CONF.content, [SECRET.target]: SECRET.content });
+  });
+
+  it("are placed again when they have gone and the app is started", async () => {
+    const { rig, stateDir } = await newRig();
+    await deployed(rig, "d1", [CONF, SECRET]);
+    rmSync(join(stateDir, "files"), { recursive: true });
+    rig.deployments.change("d2", { action: "restart", app: "app" });
+    expect(await rig.untilEnd("d2")).toMatchObject({ status: "Success" });
+    expect(mounted(rig)).toEqual({ [CONF.target]: CONF.content, [SECRET.target]: SECRET.content });
+  });
+
+  it("are placed again by a repair, also where one was cut short", async () => {
+    const { rig, stateDir } = await newRig();
+    await deployed(rig, "d1", [CONF, SECRET]);
+    const reconciler = new AppReconciler({
+      ...rig.services,
+      rebuild: { isSet: false, clear: () => {} },
+      lease: (app) => rig.deployments.lease(app),
+    });
+    for (const damage of [
+      () => rmSync(join(stateDir, "files"), { recursive: true }),
+      () => truncateSync(source(rig)),
+    ]) {
+      damage();
+      await rig.engine.removeContainer(rig.engine.container("app")!.id, signal);
+      await rig.clock.advance(1_200_001);
+      await reconciler.reconcile(signal);
+      expect(mounted(rig)).toEqual({ [CONF.target]: CONF.content, [SECRET.target]: SECRET.content });
+    }
+  });
+
+  it("go with the app, and nothing of them is left", async () => {
+    const { rig, stateDir } = await newRig();
+    await deployed(rig, "d1", [CONF, SECRET]);
+    const files = rig.store.apps()[0]!.spec.files!;
+    acknowledgeAll(rig);
+    rig.deployments.change("d2", { action: "remove", app: "app" });
+    await rig.untilEnd("d2");
+    expect(places(stateDir)).toEqual([]);
+    acknowledgeAll(rig);
+    for (const { sha256, secret_id } of files) expect(rig.store.fileContent((sha256 ?? secret_id)!)).toBeUndefined();
+    expect(rig.store.hasResidualData).toBe(true);
+  });
+
+  it("leave nothing when the deployment fails", async () => {
+    const { rig, stateDir } = await newRig();
+    rig.engine.addImage("example/crasher:1", { behaviour: { exit: { code: 1, afterMs: 10 } } });
+    rig.deployments.deploy("d1", { name: "app", image: "example/crasher:1", files: [CONF] });
+    expect(await rig.untilEnd("d1")).toMatchObject({ status: "Fail" });
+    expect(places(stateDir)).toEqual([]);
+  });
+
+  it("fail the deployment with a reason where they cannot be placed", async () => {
+    const { rig, stateDir } = await newRig();
+    // Something else stands where the directory is to be.
+    writeFileSync(join(stateDir, "files"), "");
+    rig.deployments.deploy("d1", { name: "app", image: IMAGE, files: [CONF] });
+    expect(await rig.untilEnd("d1")).toMatchObject({ status: "Fail", code: "FilesNotPlaced", step: "creating" });
+    expect(rig.engine.containers).toEqual([]);
+  });
+
+  it("fail the deployment with a reason where the engine does not see the agent's directory", async () => {
+    const { rig } = await newRig();
+    rig.engine.faults.fail("writeDeviceFiles", new EngineError("mount_missing", "bind source path does not exist"));
+    rig.deployments.deploy("d1", { name: "app", image: IMAGE, files: [{ ...CONF, owner: "5:6" }] });
+    expect(await rig.untilEnd("d1")).toMatchObject({
+      status: "Fail",
+      code: "FilesNotPlaced",
+      message: expect.stringContaining("the engine does not see the agent's state directory"),
+    });
+    expect(rig.engine.containers).toEqual([]);
+  });
+});
+
+function toBase64(text: string): string {
+  return Buffer.from(text).toString("base64");
+}

@@ -1,0 +1,101 @@
+import { writeFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, it, onTestFinished } from "vitest";
+import { diffApp } from "../../../src/edgectl/apply/diff.ts";
+import { updateFor } from "../../../src/edgectl/apply/plan.ts";
+import {
+  describeFiles,
+  keptFiles,
+  parseFileOption,
+  parseFileOrApp,
+  readAppFiles,
+} from "../../../src/edgectl/deploy/app-files.ts";
+import { appFileOf } from "../../../src/edgectl/deploy/read-app.ts";
+import { parseRequestedAppSpec } from "../../../src/protocol/app-spec.ts";
+import { tempDir } from "../../support/temp-dir.ts";
+
+it.each([
+  ["./a.conf:/etc/a.conf", { local: "./a.conf", target: "/etc/a.conf" }],
+  ["a:b.conf:/etc/a.conf:0440", { local: "a:b.conf", target: "/etc/a.conf", mode: "0440" }],
+  ["/x/y:/etc/a.conf:600", { local: "/x/y", target: "/etc/a.conf", mode: "600" }],
+])("--file %s names a file and its target", (text, option) => {
+  expect(parseFileOption(text)).toEqual(option);
+  expect(parseFileOrApp(text)).toEqual(option);
+});
+
+it.each(["a.conf", "a.conf:etc/a.conf", ":/etc/a.conf", "a:/etc/a.conf:0999"])(
+  "--secret-file %s is refused",
+  (text) => {
+    expect(() => parseFileOption(text)).toThrow("LOCAL:TARGET");
+  },
+);
+
+it("--file without a target is the app file, as in earlier releases, and there is one at most", () => {
+  expect(parseFileOrApp("app.json")).toBe("app.json");
+  expect(appFileOf({ file: ["app.json", { local: "a", target: "/a" }] })).toBe("app.json");
+  expect(appFileOf({ appFile: "-" })).toBe("-");
+  expect(() => appFileOf({ appFile: "-", file: ["app.json"] })).toThrow("2 app files");
+});
+
+it("files are read as text or base64, and refused by name where they cannot be read or are too large", async () => {
+  const directory = await tempDir();
+  onTestFinished(() => directory[Symbol.asyncDispose]());
+  const local = (name: string, content: string | Uint8Array): { local: string; target: string } => {
+    writeFileSync(join(directory.path, name), content);
+    return { local: join(directory.path, name), target: `/${name}` };
+  };
+  const plain = [
+    local("text", "grüße\n"),
+    local("binary", Buffer.from([0xff, 0])),
+    local("control", "\u0001".repeat(300)),
+  ];
+  expect(await readAppFiles(plain, [local("secret", "s")])).toEqual([
+    { target: "/text", content: "grüße\n" },
+    { target: "/binary", content_base64: "/wA=" },
+    { target: "/control", content_base64: Buffer.from("\u0001".repeat(300)).toString("base64") },
+    { target: "/secret", content: "s", secret: true },
+  ]);
+  await expect(readAppFiles([{ local: "/nowhere/a", target: "/a" }], [])).rejects.toThrow("/nowhere/a cannot be read");
+  const large = local("large", Buffer.alloc(256 * 1024));
+  await expect(readAppFiles([large], [])).resolves.toHaveLength(1);
+  await expect(readAppFiles([large], [local("one", "x")])).rejects.toThrow("more than 256 KiB");
+});
+
+const FILE = { target: "/etc/a.conf", content: "a", mode: "440" };
+const SECRET = { target: "/run/b", content: "bbbbbbbb", secret: true };
+
+function appWith(files: unknown) {
+  const parsed = parseRequestedAppSpec({ name: "app", image: "a:1", ...(files !== undefined && { files }) });
+  if (!parsed.ok) throw parsed.error;
+  return parsed.spec;
+}
+
+/** As a device reports the files. */
+const reported = (files: readonly { target: string }[]) => ({ image: "a:1", files: describeFiles(files) });
+const show = { showValues: true };
+
+it("apply compares files by their hashes, and leaves secrets to the device", () => {
+  expect(diffApp(reported([FILE]), appWith([{ ...FILE, mode: "0440" }]), show)).toEqual([]);
+  expect(diffApp(reported([FILE, SECRET]), appWith([{ ...FILE, content: "b" }, SECRET]), show)).toMatchObject([
+    { field: "files./etc/a.conf", change: "change" },
+    { field: "files./run/b", change: "check" },
+  ]);
+  expect(diffApp(reported([FILE]), appWith([SECRET]), show).map(({ change }) => change)).toEqual(["remove", "add"]);
+  expect(JSON.stringify(diffApp({}, appWith([FILE, SECRET]), show))).not.toContain("bbbbbbbb");
+});
+
+it("apply sends no content that the device has already", () => {
+  const current = reported([FILE, SECRET]);
+  const desired = appWith([FILE, { ...SECRET, target: "/run/c" }, { ...FILE, target: "/etc/new" }, SECRET]);
+  expect(updateFor(desired, current)["files"]).toEqual([
+    { target: "/etc/a.conf" },
+    { ...SECRET, target: "/run/c" },
+    { ...FILE, target: "/etc/new" },
+    SECRET,
+  ]);
+  expect(updateFor(appWith(undefined), current)["files"]).toBeNull();
+});
+
+it("an update that adds a file keeps the others", () => {
+  expect(keptFiles(describeFiles([FILE, SECRET]))).toEqual([{ target: "/etc/a.conf" }, { target: "/run/b" }]);
+});

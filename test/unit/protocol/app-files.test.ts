@@ -1,0 +1,110 @@
+import fc from "fast-check";
+import { describe, expect, it } from "vitest";
+import { contentBytes } from "../../../src/protocol/app-files.ts";
+import { parseNewAppSpec, parseRequestedAppSpec } from "../../../src/protocol/app-spec.ts";
+import { parseAppUpdate } from "../../../src/protocol/app-update.ts";
+import type { RequestIssue } from "../../../src/protocol/request-error.ts";
+
+const FILE = { target: "/etc/app.conf", content: "a" };
+const MAX = 256 * 1024;
+
+function issuesOf(files: unknown, more: object = {}): RequestIssue[] {
+  const parsed = parseNewAppSpec({ name: "app", image: "example/app:1", files, ...more });
+  return parsed.ok ? [] : (parsed.error.details?.["issues"] as RequestIssue[]);
+}
+
+describe("files of a request", () => {
+  it.each([
+    ["text, also empty", [{ target: "/a", content: "" }]],
+    ["base64", [{ target: "/a", content_base64: "AAECAw==" }]],
+    ["every attribute", [{ ...FILE, mode: "0640", owner: "4294967294:0", secret: true }]],
+    ["256 KiB", [{ target: "/a", content: "x".repeat(MAX) }]],
+    ["256 KiB as base64", [{ target: "/a", content_base64: Buffer.alloc(MAX).toString("base64") }]],
+    ["64 of them", Array.from({ length: 64 }, (_, index) => ({ target: `/f/${index}`, content: "" }))],
+    [
+      "targets with one beginning",
+      [
+        { ...FILE, target: "/etc/a" },
+        { ...FILE, target: "/etc/ab" },
+      ],
+    ],
+  ])("are accepted: %s", (_what, files) => {
+    expect(issuesOf(files)).toEqual([]);
+  });
+
+  it.each([
+    ["no content", [{ target: "/a" }], "files[0].content"],
+    ["both contents", [{ ...FILE, content_base64: "AA==" }], "files[0].content_base64"],
+    ["a target that is the root", [{ ...FILE, target: "/" }], "files[0].target"],
+    ["a target that comes to the root", [{ ...FILE, target: "/./." }], "files[0].target"],
+    ["a relative target", [{ ...FILE, target: "app.conf" }], "files[0].target"],
+    ["a target with ..", [{ ...FILE, target: "/etc/../app.conf" }], "files[0].target"],
+    ["a target with NUL", [{ ...FILE, target: "/a\0b" }], "files[0].target"],
+    ["a target that is a directory", [{ ...FILE, target: "/etc/app/" }], "files[0].target"],
+    ["one of the engine's files", [{ ...FILE, target: "/etc//hosts" }], "files[0].target"],
+    ["a file of the kernel", [{ ...FILE, target: "/proc/version" }], "files[0].target"],
+    ["one target twice", [FILE, { ...FILE, target: "/etc/./app.conf" }], "files[1].target"],
+    ["a file inside of another", [FILE, { ...FILE, target: "/etc/app.conf/b" }], "files[1].target"],
+    ["a set-id bit", [{ ...FILE, mode: "4755" }], "files[0].mode"],
+    ["a mode that is not octal", [{ ...FILE, mode: "0888" }], "files[0].mode"],
+    ["an owner out of range", [{ ...FILE, owner: "4294967295" }], "files[0].owner"],
+    ["a group out of range", [{ ...FILE, owner: "1:4294967295" }], "files[0].owner"],
+    ["an owner by name", [{ ...FILE, owner: "mosquitto" }], "files[0].owner"],
+    ["no base64", [{ target: "/a", content_base64: "%%" }], "files[0].content_base64"],
+    [
+      "one byte too much",
+      [
+        { target: "/a", content: "x".repeat(MAX) },
+        { target: "/b", content: "x" },
+      ],
+      "files",
+    ],
+    [
+      "257 KiB",
+      [{ target: "/a", content_base64: Buffer.alloc(257 * 1024).toString("base64") }],
+      "files[0].content_base64",
+    ],
+    ["two bytes a character", [{ target: "/a", content: "ä".repeat(MAX / 2 + 1) }], "files"],
+    ["65 of them", Array.from({ length: 65 }, (_, index) => ({ target: `/${index}`, content: "" })), "files"],
+    ["what only a device says", [{ ...FILE, size: 1 }], "files[0].size"],
+  ])("are refused: %s", (_what, files, path) => {
+    expect(issuesOf(files).map((issue) => issue.path)).toContain(path);
+  });
+
+  it.each([
+    ["inside of a volume", { volumes: [{ local: "/srv", target: "/etc/" }] }],
+    ["over a volume", { volumes: [{ local: "/srv", target: "/etc/app.conf" }] }],
+    ["around a volume", { volumes: [{ local: "/srv", target: "/etc/app.conf/data" }] }],
+    ["inside of a named volume", { volumes: [{ name: "data", target: "/etc" }] }],
+    ["over a device", { devices: [{ local: "/etc/app.conf" }] }],
+    ["inside of a tmpfs", { tmpfs: [{ target: "/etc" }] }],
+    ["around a tmpfs", { tmpfs: [{ target: "/etc/app.conf/data" }] }],
+  ])("are refused %s, whose name the message has", (_what, more) => {
+    const [issue] = issuesOf([FILE], more);
+    expect(issue?.path).toBe("files[0].target");
+    expect(issue?.reason).toContain(`\`${Object.keys(more)[0]}\``);
+  });
+
+  it("may omit a content in an update only", () => {
+    expect(parseAppUpdate({ files: [{ target: "/a" }] }).ok).toBe(true);
+    expect(parseRequestedAppSpec({ name: "app", image: "a:1", files: [{ target: "/a" }] }).ok).toBe(false);
+  });
+
+  it("have as many bytes as they are counted, whatever they hold", () => {
+    fc.assert(
+      fc.property(fc.uint8Array({ maxLength: 200 }), fc.string({ unit: "binary" }), (bytes, text) => {
+        expect(contentBytes({ content_base64: Buffer.from(bytes).toString("base64") })).toBe(bytes.length);
+        expect(contentBytes({ content: text })).toBe(Buffer.byteLength(text));
+      }),
+    );
+  });
+
+  it("are never quoted by an error", () => {
+    const secret = "very secret content";
+    const issues = issuesOf([
+      { target: "relative", content: secret, mode: secret },
+      { target: "/a", content: 7 },
+    ]);
+    expect(JSON.stringify(issues)).not.toContain(secret);
+  });
+});
