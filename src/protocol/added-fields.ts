@@ -23,6 +23,7 @@ export const ADDED_FIELDS = {
     restart_policy: "extraAppFields",
     pull: "pullPolicy",
     health_timeout_s: "healthTimeout",
+    project: "apply",
   },
   environments: { secret: "declaredSecrets" },
   ports: { protocol: "extraAppFields" },

@@ -102,6 +102,16 @@ const healthTimeout = z
     examples: [300],
   });
 
+const project = z
+  .string()
+  .regex(/^[a-zA-Z0-9][a-zA-Z0-9_.-]{0,62}$/, "must be 1 to 63 letters, digits, '_', '.' or '-'")
+  .meta({
+    description:
+      "Group that the app belongs to, set by `apply`: an `apply` of this project with `prune` removes the app if it does " +
+      "not list it.",
+    examples: ["line-3"],
+  });
+
 export const appExtras = {
   command: command.exactOptional(),
   cpu_limit: cpuLimit.exactOptional(),
@@ -111,6 +121,7 @@ export const appExtras = {
   restart_policy: restartPolicy.exactOptional(),
   pull: pull.exactOptional(),
   health_timeout_s: healthTimeout.exactOptional(),
+  project: project.exactOptional(),
 };
 
 /** The same fields in an update, where `null` removes a field. */
@@ -123,4 +134,5 @@ export const appExtrasUpdate = {
   restart_policy: restartPolicy.nullable().exactOptional(),
   pull: pull.nullable().exactOptional(),
   health_timeout_s: healthTimeout.nullable().exactOptional(),
+  project: project.nullable().exactOptional(),
 };

@@ -17,7 +17,7 @@ export const registryAuthSchema = z
 export type RegistryAuth = z.output<typeof registryAuthSchema>;
 
 /** The fields of a request's body that say how the deployment is carried out. */
-const deployOptionFields = {
+export const deployOptionFields = {
   registry_auth: registryAuthSchema.exactOptional().meta({
     description: "Credentials for the image's registry, for this deployment only.",
   }),

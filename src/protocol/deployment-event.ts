@@ -45,6 +45,11 @@ const common = {
     .optional()
     .meta({ description: "Bytes pulled, and total bytes known so far, in events of the step `pulling`." }),
   code: errorCodeSchema.optional().meta({ description: "With `Fail`: the error code." }),
+  app: z
+    .string()
+    .max(64)
+    .optional()
+    .meta({ description: "In a deployment with action `apply`: the app that the event is about, if it is about one." }),
   details: z
     .record(z.string(), z.unknown())
     .optional()
@@ -108,7 +113,10 @@ export const deviceEventSchema = z.object({
 export type DeviceEvent = z.output<typeof deviceEventSchema>;
 
 /** An event before it has a sequence number. */
-export type EventContent = Pick<DeviceEvent, "status" | "message" | "step" | "progress" | "bytes" | "code" | "details">;
+export type EventContent = Pick<
+  DeviceEvent,
+  "status" | "message" | "step" | "progress" | "bytes" | "code" | "app" | "details"
+>;
 
 /**
  * The entries of an event's `details` that decide something; all others are for people. An entry of the wrong type

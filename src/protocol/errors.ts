@@ -89,6 +89,12 @@ export const ERRORS = {
     retryable: false,
     hint: "List the device's apps to see their names.",
   },
+  PlanChanged: {
+    message: "The device would make other changes by now than the ones that were expected.",
+    endsDeployment: true,
+    retryable: false,
+    hint: "Nothing was changed. Look at the changes again with a dry run, then repeat the request with its plan_hash.",
+  },
   ErrorNameExists: {
     message: "A container of this name exists on the device and is not managed by edge-agent.",
     endsDeployment: true,

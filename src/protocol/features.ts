@@ -20,6 +20,8 @@ const INTRODUCED_IN = {
   pullPolicy: 3,
   /** `health_timeout_s`. */
   healthTimeout: 3,
+  /** Frame `apply`, action `apply`, `app` of events, and `project` of an app. */
+  apply: 3,
 } as const;
 
 export type ProtocolFeature = keyof typeof INTRODUCED_IN;

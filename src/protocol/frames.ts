@@ -93,6 +93,14 @@ const command = z.object({
   options: deployOptionsSchema.optional(),
 });
 
+/** A group of apps as one deployment. The device validates `request`. Acknowledged, reported and cancelled like `deploy`. */
+const apply = z.object({
+  type: z.literal("apply"),
+  deployment_id: deploymentId,
+  request: z.unknown(),
+  options: deployOptionsSchema.optional(),
+});
+
 /** A query to the device. `what` is a key of `QUERIES`, which validates `params`. An unknown one is ended with a code. */
 const query = z.object({
   type: z.literal("query"),
@@ -140,6 +148,7 @@ export const controlFrameSchema = z.discriminatedUnion("type", [
   welcome,
   deploy,
   command,
+  apply,
   cancel,
   eventAck,
   query,

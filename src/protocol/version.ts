@@ -8,7 +8,7 @@
  *   - since 2026-11-29: the query `deployments` for the outcomes of deployments. An older device ends it with
  *     `InvalidRequest`, as every unknown query, and the control plane queries its `report` instead.
  * - 3 (2026-11-22): `environments[].secret`, `pull` and `health_timeout_s` of an app. An older device would refuse them as
- *   unknown fields, so it is sent none of these.
+ *   unknown fields, so it is sent none of these. Frame `apply`, and `project` of an app.
  */
 export const PROTOCOL_VERSION = 3;
 

@@ -30,6 +30,7 @@ export const FULL: FullSpec = {
   restart_policy: "on-failure",
   pull: "changed",
   health_timeout_s: 300,
+  project: "line-3",
 };
 
 /** Another value of each field than in `FULL`, in the entries too. */
@@ -49,6 +50,7 @@ const OTHER: FullSpec = {
   restart_policy: "always",
   pull: "always",
   health_timeout_s: 600,
+  project: "line-4",
 };
 
 /** The value that means the same as the field's absence. `undefined`: there is none, or the field is required. */
@@ -68,6 +70,7 @@ export const DEFAULTS: Readonly<Record<AppField, unknown>> = {
   restart_policy: "unless-stopped",
   pull: undefined,
   health_timeout_s: undefined,
+  project: undefined,
 };
 
 export const APP_FIELDS = Object.keys(FULL) as AppField[];

@@ -28,6 +28,7 @@ export function commandFrame(
   const spec = withoutUnknownNulls(deployment.spec, supports);
   const given = { ...deployment.options, ...(registryAuth && { registry_auth: registryAuth }) };
   const options = Object.keys(given).length > 0 && { options: given };
+  if (action === "apply") return { type: "apply", deployment_id: id, request: deployment.spec, ...options };
   if (action === "deploy") return { type: "deploy", deployment_id: id, spec, ...options };
   return { type: "command", deployment_id: id, action, app, ...(spec !== null && { spec }), ...options };
 }

@@ -23,6 +23,7 @@ const RECEIVED_MESSAGES: Readonly<Record<DeploymentAction, string>> = {
   stop: "Request to stop the app received.",
   start: "Request to start the app received.",
   restart: "Request to restart the app received.",
+  apply: "Request to apply a group of apps received.",
 };
 
 /** Returns the content of the first event. */

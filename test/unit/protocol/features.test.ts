@@ -31,6 +31,7 @@ const INTRODUCED = {
   declaredSecrets: 3,
   pullPolicy: 3,
   healthTimeout: 3,
+  apply: 3,
 } as const;
 
 test("a peer has the features of its protocol version and of those before", () => {

@@ -70,6 +70,7 @@ export function canonicalSpec(spec: AppSpec): string {
 /** Returns the optional fields that differ from their defaults, in fixed order, for the `extras` label. */
 export function extrasOf(spec: AppSpec): Partial<AppSpec> {
   const { command, cpu_limit, memory_limit, devices = [], healthcheck, restart_policy, pull, health_timeout_s } = spec;
+  const { project } = spec;
   return {
     ...(command && { command }),
     ...(cpu_limit !== undefined && { cpu_limit }),
@@ -79,6 +80,7 @@ export function extrasOf(spec: AppSpec): Partial<AppSpec> {
     ...(restart_policy !== undefined && restart_policy !== "unless-stopped" && { restart_policy }),
     ...(pull !== undefined && { pull }),
     ...(health_timeout_s !== undefined && { health_timeout_s }),
+    ...(project !== undefined && { project }),
   };
 }
 

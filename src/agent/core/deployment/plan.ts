@@ -35,6 +35,8 @@ export function nextStep(
     case "start":
     case "restart":
       return nextStartStep(record.action, previous, observed, progress);
+    case "apply":
+      throw new Error("a group of apps has no steps of its own");
   }
 }
 

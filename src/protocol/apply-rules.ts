@@ -1,0 +1,94 @@
+/*
+ * The rules of a group of apps that concern more than one of them.
+ */
+
+interface RuledApp {
+  readonly app: {
+    readonly name: string;
+    readonly host_network: boolean;
+    readonly ports: readonly { readonly host_port: number; readonly protocol?: "tcp" | "udp" }[];
+  };
+  readonly depends_on: readonly { readonly app: string }[];
+}
+
+export interface ApplyProblem {
+  /** From the request, such as `["apps", 1, "depends_on", 0, "app"]`. */
+  readonly path: readonly (string | number)[];
+  readonly message: string;
+}
+
+/** Returns what is wrong between the apps of a group: names, ports and dependencies. */
+export function applyProblems(entries: readonly RuledApp[]): ApplyProblem[] {
+  return [...repeatedNames(entries), ...repeatedPorts(entries), ...wrongDependencies(entries)];
+}
+
+function repeatedNames(entries: readonly RuledApp[]): ApplyProblem[] {
+  const seen = new Set<string>();
+  return entries.flatMap(({ app: { name } }, index) => {
+    if (seen.has(name)) return [{ path: ["apps", index, "app", "name"], message: `the name ${name} appears twice` }];
+    seen.add(name);
+    return [];
+  });
+}
+
+/** A port that one app names twice is refused by the checks of that app. */
+function repeatedPorts(entries: readonly RuledApp[]): ApplyProblem[] {
+  const holders = new Map<string, string>();
+  return entries.flatMap(({ app }, index) => {
+    if (app.host_network) return [];
+    return app.ports.flatMap(({ host_port: port, protocol = "tcp" }, position) => {
+      const key = `${port}/${protocol}`;
+      const holder = holders.get(key);
+      if (holder === undefined || holder === app.name) {
+        holders.set(key, app.name);
+        return [];
+      }
+      const path = ["apps", index, "app", "ports", position, "host_port"];
+      return [{ path, message: `the port ${key} is also one of the app ${holder}` }];
+    });
+  });
+}
+
+function wrongDependencies(entries: readonly RuledApp[]): ApplyProblem[] {
+  const names = new Set(entries.map(({ app }) => app.name));
+  const problems = entries.flatMap(({ app: { name }, depends_on: dependencies }, index) =>
+    dependencies.flatMap((dependency, position) => {
+      const path = ["apps", index, "depends_on", position, "app"];
+      if (!names.has(dependency.app)) return [{ path, message: `${dependency.app} is no app of the request` }];
+      if (dependencies.findIndex(({ app }) => app === dependency.app) !== position) {
+        return [{ path, message: `${name} depends on ${dependency.app} twice` }];
+      }
+      return [];
+    }),
+  );
+  if (problems.length > 0) return problems;
+  const circle = findCircle(new Map(entries.map((entry) => [entry.app.name, entry.depends_on.map(({ app }) => app)])));
+  if (!circle) return [];
+  const index = entries.findIndex(({ app }) => app.name === circle[0]);
+  const message = `the apps depend on each other in a circle: ${[...circle, circle[0]].join(" -> ")}`;
+  return [{ path: ["apps", index, "depends_on"], message }];
+}
+
+/** Returns the apps of one circle, in the order in which each depends on the next; `undefined` if there is none. */
+export function findCircle(dependencies: ReadonlyMap<string, readonly string[]>): string[] | undefined {
+  const finished = new Set<string>();
+  const path: string[] = [];
+  const visit = (app: string): string[] | undefined => {
+    if (finished.has(app)) return undefined;
+    const at = path.indexOf(app);
+    if (at !== -1) return path.slice(at);
+    path.push(app);
+    for (const next of dependencies.get(app) ?? []) {
+      const circle = visit(next);
+      if (circle) return circle;
+    }
+    path.pop();
+    finished.add(app);
+    return undefined;
+  };
+  for (const app of dependencies.keys()) {
+    const circle = visit(app);
+    if (circle) return circle;
+  }
+  return undefined;
+}

@@ -1,0 +1,172 @@
+import { z } from "zod";
+import { appName, environmentUpdates } from "./app-fields.ts";
+import { newAppSpecSchema } from "./app-spec.ts";
+import { deployOptionFields } from "./deploy-request.ts";
+import { applyProblems } from "./apply-rules.ts";
+
+/*
+ * A group of apps that is applied to a device as one deployment, with action `apply`: the device compares it with what is
+ * installed, changes what differs, and restores all of it if one app fails.
+ */
+
+/** Maximum number of apps in one group. */
+export const MAX_APPLY_APPS = 64;
+
+/** Maximum size of an apply request, and of the frame that carries it. */
+export const MAX_APPLY_BYTES = 768 * 1024;
+
+const dependency = z
+  .strictObject({
+    app: appName.meta({ description: "Name of another app of the request.", examples: ["mosquitto"] }),
+    condition: z
+      .enum(["started", "healthy"])
+      .default("started")
+      .meta({
+        description:
+          "What must have happened to it before this app is changed: `started`, its container was started; `healthy`, " +
+          "it was verified, with a health check by that check.",
+      }),
+  })
+  .meta({ id: "AppDependency" });
+export type AppDependency = z.output<typeof dependency>;
+
+/** An app of a group. The value of a declared secret may be omitted: it stays as it is on the device. */
+const appliedAppSchema = newAppSpecSchema
+  .extend({
+    environments: environmentUpdates.default([]),
+    project: z
+      .never("the project of the request applies to each of its apps")
+      .optional()
+      .meta({ description: "Not allowed: the project of the request applies to each of its apps." }),
+  })
+  .meta({
+    id: "AppliedApp",
+    description:
+      "The whole specification of an app. A field that is missing has its default, also in an installed app.",
+  });
+export type AppliedApp = z.output<typeof appliedAppSchema>;
+
+const entry = z
+  .strictObject({
+    app: appliedAppSchema,
+    depends_on: z
+      .array(dependency)
+      .max(MAX_APPLY_APPS)
+      .default([])
+      .meta({ description: "Apps of the request that are changed before this one." }),
+  })
+  .meta({ id: "ApplyEntry" });
+
+const applyFields = {
+  project: appName.meta({
+    description: "Name of the group. Each app belongs to the project that it was last applied with.",
+    examples: ["line-3"],
+  }),
+  apps: z
+    .array(entry)
+    .min(1, "must not be empty")
+    .max(MAX_APPLY_APPS)
+    .meta({ description: "The apps of the group. Each name only once." }),
+  prune: z.boolean().default(false).meta({
+    description: "Whether apps of the same project that are missing from `apps` are removed. Their data stays.",
+  }),
+  adopt: z
+    .boolean()
+    .default(false)
+    .meta({
+      description:
+        "Whether installed apps of another project, or of none, are taken into this one. Otherwise they refuse the " +
+        "request with `AppExists`.",
+    }),
+  on_failure: z
+    .enum(["rollback", "keep"])
+    .default("rollback")
+    .meta({
+      description:
+        "What happens if an app fails. `rollback`: every app becomes what it was before. `keep`: only the app that " +
+        "failed does; apps that were changed before it stay changed. A cancelled deployment goes back in any case.",
+    }),
+  expect: z
+    .string()
+    .regex(/^[0-9a-f]{64}$/, "must be a plan hash of 64 hexadecimal digits")
+    .exactOptional()
+    .meta({
+      description:
+        "`details.plan_hash` of a dry run: the request fails with `PlanChanged`, and changes nothing, if the device " +
+        "would make other changes by now.",
+    }),
+};
+
+const applyExample = {
+  project: "line-3",
+  apps: [
+    { app: { name: "mosquitto", image: "registry.example.com/team/mosquitto:2" } },
+    {
+      app: { name: "node-red", image: "registry.example.com/team/node-red:4.1" },
+      depends_on: [{ app: "mosquitto", condition: "healthy" as const }],
+    },
+  ],
+};
+
+/** A group of apps as it is stored and sent to the device. */
+export const applySchema = z.strictObject(applyFields).superRefine(({ apps }, context) => {
+  for (const { path, message } of applyProblems(apps)) context.addIssue({ code: "custom", path: [...path], message });
+});
+export type Apply = z.output<typeof applySchema>;
+export type ApplyEntry = Apply["apps"][number];
+
+/** Body of a request that applies a group of apps: the group and the options. */
+export const applyRequestSchema = z
+  .strictObject({ ...applyFields, ...deployOptionFields })
+  .superRefine(({ apps }, context) => {
+    for (const { path, message } of applyProblems(apps)) context.addIssue({ code: "custom", path: [...path], message });
+  })
+  .meta({ id: "ApplyRequest", examples: [applyExample] });
+export type ApplyRequest = z.output<typeof applyRequestSchema>;
+/** A request as a client writes it, with defaults left out. */
+export type ApplyRequestInput = z.input<typeof applyRequestSchema>;
+
+/** What an apply does to one app. */
+export const plannedChangeSchema = z
+  .object({
+    app: z.string().meta({ description: "Name of the app." }),
+    change: z.enum(["create", "update", "remove", "none"]).meta({ description: "What is done to it." }),
+    fields: z.array(z.string()).meta({
+      description:
+        "With `update`: what differs, such as `image`, `environments.LOG_LEVEL` or `volumes./data`. Never values. " +
+        "`image` also if the tag means another image now.",
+    }),
+    cost: z
+      .record(z.string(), z.number())
+      .optional()
+      .meta({ description: "What it downloads, as in a dry run of one app: `download_bytes`, `disk_bytes`, …" }),
+  })
+  .meta({ id: "PlannedChange" });
+export type PlannedChange = z.output<typeof plannedChangeSchema>;
+
+/** `details` of the final event of a dry run with action `apply`. */
+export const applyPlanSchema = z.object({
+  dry_run: z.literal(true),
+  plan: z.array(plannedChangeSchema),
+  plan_hash: z.string(),
+  download_bytes: z.number(),
+});
+export type ApplyPlan = z.output<typeof applyPlanSchema>;
+
+/**
+ * `details` of the final event of an apply that was carried out: the names of the apps by what became of them. An entry of
+ * the wrong type counts as absent.
+ */
+export const applyVerdictSchema = z.object({
+  /** The app that failed; absent if the failure is none of a single app. */
+  app: z.string().optional().catch(undefined),
+  /** New or updated. */
+  changed: z.array(z.string()).default([]).catch([]),
+  removed: z.array(z.string()).default([]).catch([]),
+  unchanged: z.array(z.string()).default([]).catch([]),
+  /** With `Fail`: changed or removed, and brought back to what was before. */
+  restored: z.array(z.string()).default([]).catch([]),
+  /** With `Fail`: could not be brought back; the agent goes on trying. */
+  not_restored: z.array(z.string()).default([]).catch([]),
+});
+export type ApplyVerdict = z.output<typeof applyVerdictSchema>;
