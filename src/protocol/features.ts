@@ -1,4 +1,5 @@
-import { addedFieldsIn } from "./added-fields.ts";
+import { addedFieldsIn, type UsedField } from "./added-fields.ts";
+import { appliedApps } from "./applied-apps.ts";
 import type { DeployOptions } from "./deploy-request.ts";
 import type { DeploymentAction } from "./deployment-action.ts";
 
@@ -34,7 +35,7 @@ export function supports(version: number, feature: ProtocolFeature): boolean {
 /** What decides which features a command needs. */
 export interface CommandNeeds {
   readonly action: DeploymentAction;
-  /** The app for a deployment, the changes for an update, `null` for other actions. */
+  /** The app for a deployment, the changes for an update, the group for an apply, `null` for other actions. */
   readonly spec: unknown;
   readonly options: Omit<DeployOptions, "registry_auth">;
   readonly hasRegistryAuth: boolean;
@@ -50,9 +51,18 @@ export interface RequiredFeature {
 /** Returns the features without which a device would misunderstand the command, or refuse it as invalid. */
 export function requiredFeatures({ action, spec, options, hasRegistryAuth }: CommandNeeds): RequiredFeature[] {
   const optionNames = [...Object.keys(options), ...(hasRegistryAuth ? ["registry_auth"] : [])];
+  const apps = action === "apply" ? appliedApps(spec) : [spec];
   return [
-    ...(action === "deploy" ? [] : [{ feature: "appCommands" as const, usedBy: `action ${action}` }]),
+    ...(action === "apply" ? [{ feature: "apply" as const, usedBy: "action apply" }] : []),
+    ...(action === "deploy" || action === "apply"
+      ? []
+      : [{ feature: "appCommands" as const, usedBy: `action ${action}` }]),
     ...optionNames.map((name) => ({ feature: "deployOptions" as const, usedBy: name })),
-    ...addedFieldsIn(spec).map(({ path, feature }) => ({ feature, usedBy: path })),
+    ...uniqueFields(apps).map(({ path, feature }) => ({ feature, usedBy: path })),
   ];
+}
+
+/** Returns the added fields of all apps, each once. */
+function uniqueFields(apps: readonly unknown[]): UsedField[] {
+  return [...new Map(apps.flatMap(addedFieldsIn).map((field) => [field.path, field])).values()];
 }

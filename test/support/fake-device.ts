@@ -167,7 +167,8 @@ export class FakeDevice implements AsyncDisposable {
     const decoded = decodeControlFrame(text);
     if (decoded.kind !== "frame") throw new Error(`the control plane sent an invalid frame: ${text}`);
     this.received.push(decoded.frame);
-    const isCommand = decoded.frame.type === "deploy" || decoded.frame.type === "command";
+    const { type } = decoded.frame;
+    const isCommand = type === "deploy" || type === "command" || type === "apply";
     if (isCommand && this.#acknowledges) this.ack(decoded.frame.deployment_id);
     if (decoded.frame.type === "query" && decoded.frame.what === "deployments") this.#answerOutcomes(decoded.frame);
     this.#wake();

@@ -59,6 +59,7 @@ export function toDeployConfig(config: Config): DeployConfig {
     enginePatienceMs: deploy.engine_patience_s * 1000,
     stopGraceMs: deploy.stop_grace_s * 1000,
     diskReserveBytes: deploy.disk_reserve_bytes,
+    maxDownloadBytes: deploy.max_download_bytes,
     stateDir: config.state_dir,
     containerLog: { maxBytes: logs.max_bytes, maxFiles: logs.max_files },
     policy: config.policy,

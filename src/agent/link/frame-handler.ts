@@ -150,6 +150,10 @@ export class FrameHandler implements Disposable {
         return this.#acceptCommand(pump, frame.deployment_id, (commands) =>
           commands.change(frame.deployment_id, frame),
         );
+      case "apply":
+        return this.#acceptCommand(pump, frame.deployment_id, (commands) =>
+          commands.apply(frame.deployment_id, frame.request, frame.options),
+        );
       case "cancel":
         return this.#cancel(frame.deployment_id, frame.reason);
       case "event_ack":

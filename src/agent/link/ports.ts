@@ -49,6 +49,8 @@ export interface CommandHandler {
    * Returns once the command to change an installed app is on disk. Idempotent. Throws like `deploy`.
    */
   change(deploymentId: string, request: ChangeRequest): void;
+  /** Returns once the group of apps is on disk. Idempotent. Throws like `deploy`. */
+  apply(deploymentId: string, request: unknown, options?: DeployOptions): void;
   /** Returns once the cancel is on disk. Ignores an unknown deployment. */
   cancel(deploymentId: string, reason: CancelReason): void;
   /** Returns the deployments whose final event is not acknowledged yet, for `hello`. */

@@ -53,6 +53,9 @@ const NO_COMMANDS: CommandHandler = {
   change() {
     throw new Error("this connection takes no commands");
   },
+  apply() {
+    throw new Error("this connection takes no commands");
+  },
   cancel() {
     throw new Error("this connection takes no commands");
   },

@@ -1,5 +1,6 @@
 import { truncateMessage } from "../../protocol/deployment-event.ts";
 import type { DeploymentOutcome } from "../../protocol/deployment-outcome.ts";
+import { requestedDeploymentId } from "../core/apply/child-id.ts";
 import { isErrorCode } from "../../protocol/errors.ts";
 import { type DeploymentEntry, MAX_HISTORY_ENTRIES, MAX_HISTORY_EXCESS_ENTRIES } from "../store/history.ts";
 import type { AgentStore } from "../store/store.ts";
@@ -17,7 +18,8 @@ export function readDeploymentOutcomes(
 ): DeploymentOutcome[] {
   const entries = store.history(MAX_STORED_ENTRIES).filter((entry) => entry.kind === "deployment");
   const ended = new Map(entries.map((entry) => [entry.id, entry]));
-  const results = new Set(store.apps().flatMap(({ deploymentId, isAdopted }) => (isAdopted ? [] : [deploymentId])));
+  const installed = store.apps().filter(({ isAdopted }) => !isAdopted);
+  const results = new Set(installed.map(({ deploymentId }) => requestedDeploymentId(deploymentId)));
   return ids.map((id) => {
     const end = ended.get(id);
     // Stored until its end is acknowledged, also while it is rolled back.

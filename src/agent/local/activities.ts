@@ -1,4 +1,5 @@
 import type { EventContent } from "../../protocol/deployment-event.ts";
+import { toGroupEvents } from "../core/apply/group-events.ts";
 import type { DeploymentRecord } from "../core/deployment/record.ts";
 import { deploymentEntry, type HistoryEntry, timedEvent } from "../store/history.ts";
 import type { StoreChange } from "../store/store.ts";
@@ -23,6 +24,6 @@ export function changeActivities(change: StoreChange, nowMs: number): Activity[]
 function asEntry(record: DeploymentRecord, events: readonly EventContent[], at: number): HistoryEntry {
   return deploymentEntry(
     record,
-    events.map((event) => timedEvent(event, at)),
+    (record.group ? toGroupEvents(record, events) : events).map((event) => timedEvent(event, at)),
   );
 }

@@ -1,3 +1,4 @@
+import { requestedDeploymentId } from "../core/apply/child-id.ts";
 import { deadline } from "../../lib/clock.ts";
 import { maskSecrets } from "../../lib/redact.ts";
 import { isUp, type RunEnd } from "../core/app/container-status.ts";
@@ -56,7 +57,7 @@ function deployed({ deploymentId, desired, spec }: AppRecord): AppFacts["deploye
   const { image, host_network, privileged, restart_policy = null, ports, volumes, environments } = spec;
   const variables = environments.map(({ key }) => key);
   const settings = { image, host_network, privileged, restart_policy };
-  return { deployment_id: deploymentId, desired, ...settings, ports, volumes, variables };
+  return { deployment_id: requestedDeploymentId(deploymentId), desired, ...settings, ports, volumes, variables };
 }
 
 async function readEngineFacts(

@@ -17,7 +17,16 @@ import type { StepContext, StepResult } from "./context.ts";
 
 type CheckContext = Pick<
   StepContext,
-  "engine" | "host" | "store" | "config" | "dataRoot" | "images" | "record" | "concurrentDeployments" | "signal"
+  | "engine"
+  | "host"
+  | "store"
+  | "config"
+  | "dataRoot"
+  | "images"
+  | "record"
+  | "concurrentDeployments"
+  | "replacedApps"
+  | "signal"
 >;
 
 /**
@@ -35,7 +44,7 @@ export async function runCheck(context: CheckContext, { spec }: Extract<Step, { 
   const options = { phase: "request", order: record.order } as const;
   const policyViolation = await findAppPolicyViolation(context, spec, options, signal);
   // Read after the engine has answered: an earlier deployment may have become an app in between.
-  const apps = store.apps().filter(({ name }) => !isUpdateOf(record, name));
+  const apps = store.apps().filter(({ name }) => !isUpdateOf(record, name) && !context.replacedApps.has(name));
   const refusal = findRefusal(spec, {
     ...hostState,
     policyViolation,
@@ -64,7 +73,7 @@ async function readHostState(
   context: CheckContext,
   spec: AppSpec,
 ): Promise<Omit<HostState, "concurrentDeployments" | "apps" | "policyViolation">> {
-  const { engine, host, config, signal, record } = context;
+  const { engine, host, config, signal, record, replacedApps } = context;
   const [containers, listening, freeBytes, missingDevices] = await Promise.all([
     engine.listContainers(signal),
     host.listeningPorts(signal),
@@ -77,7 +86,9 @@ async function readHostState(
   });
   const made = await findManagedContainers(labelled, { engine, recorded }, signal);
   const apps = new Map(made.map(({ id, app }) => [id, app]));
-  const own = made.filter(({ app, deploymentId }) => deploymentId === record.id || isUpdateOf(record, app));
+  const own = made.filter(({ app, deploymentId }) => {
+    return deploymentId === record.id || isUpdateOf(record, app) || replacedApps.has(app);
+  });
   return {
     containers: containers
       .filter(({ id }) => !own.some((container) => container.id === id))

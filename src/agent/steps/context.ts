@@ -23,6 +23,8 @@ export interface DeployConfig {
   readonly stopGraceMs: number;
   /** Free space that must remain where the engine keeps images. */
   readonly diskReserveBytes: number;
+  /** Maximum bytes that one deployment downloads. */
+  readonly maxDownloadBytes: number | undefined;
   /** The agent's state directory, which distinguishes its containers from another agent's. */
   readonly stateDir: string;
   readonly containerLog: { readonly maxBytes: number; readonly maxFiles: number };
@@ -66,6 +68,8 @@ export interface StepContext extends ContainerStepContext, DeployServices {
   readonly record: DeploymentRecord;
   /** Deployments accepted earlier that are still going on. */
   readonly concurrentDeployments: () => readonly ConcurrentDeployment[];
+  /** Installed apps that are removed or changed by the same group. */
+  readonly replacedApps: ReadonlySet<string>;
   /** Stores an event and sends it while the step runs. */
   readonly emit: (event: EventContent) => void;
 }

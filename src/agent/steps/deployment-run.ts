@@ -1,6 +1,9 @@
 import { type EventContent, isFinal } from "../../protocol/deployment-event.ts";
 import { fullJitter } from "../../lib/backoff.ts";
 import { errorEntry, isErrorCode } from "../../protocol/errors.ts";
+import type { GroupPhase } from "../core/apply/next-group-actions.ts";
+import { isPermitted } from "../core/apply/phase.ts";
+import type { ImageSource } from "../core/image/image.ts";
 import { stepEvents, runningEvent } from "../core/deployment/step-events.ts";
 import type { ConcurrentDeployment } from "../core/deployment/check.ts";
 import { secretsOfRecord, withoutAppOutput } from "../core/app/secrets.ts";
@@ -23,6 +26,7 @@ import { isEngineDown, maskError, stepName, toFailure } from "./step-failure.ts"
 const RETRY = { baseMs: 500, maxMs: 15_000 };
 /** A step that takes longer is announced in a write of its own, in milliseconds. */
 const ANNOUNCE_DELAY_MS = 1_000;
+const NONE: ReadonlySet<string> = new Set();
 const NO_PROGRESS: RunProgress = {
   startedContainerId: undefined,
   verifiedContainerId: undefined,
@@ -40,6 +44,10 @@ export interface RunOptions {
   readonly announced?: Step["kind"];
   /** Whether the agent was restarted since the deployment was accepted. */
   readonly isResumed: boolean;
+  /** Installed apps that are removed or changed by the same group: their ports count as free. */
+  readonly replacedApps?: ReadonlySet<string>;
+  /** Called with each step before it is taken. */
+  readonly onStep?: (step: Step) => void;
 }
 
 /**
@@ -65,6 +73,8 @@ export class DeploymentRun {
   #lastStep: Step | undefined;
   /** The last step, and the state after it. */
   #lastStepState: string | undefined;
+  #phase: GroupPhase = "run";
+  #isParked = false;
 
   constructor(options: RunOptions) {
     this.#options = options;
@@ -87,6 +97,18 @@ export class DeploymentRun {
     this.#step.abort(failure);
   }
 
+  /** Where the image comes from, if it is resolved and not on the device yet. */
+  get source(): ImageSource | undefined {
+    return this.#record.imageId === undefined ? this.#progress.source : undefined;
+  }
+
+  /** Lets a deployment that is part of a group go as far as the phase permits. Must be called before `run`. */
+  permit(phase: GroupPhase): void {
+    this.#phase = phase;
+    this.#isParked = false;
+    this.#lastStepState = undefined;
+  }
+
   /** Stops the run; the deployment is resumed at the next start. */
   stop(): void {
     this.#stopped.abort(new DOMException("the agent is stopping", "AbortError"));
@@ -94,12 +116,13 @@ export class DeploymentRun {
     this.#step.abort(this.#stopped.signal.reason);
   }
 
-  /** Resolves when the deployment has ended or was stopped. Never rejects. */
+  /** Resolves when the deployment has ended, has parked, or was stopped. Never rejects. */
   async run(): Promise<void> {
-    while (!this.#stopped.signal.aborted && this.#record.outcome === "pending") {
+    while (!this.#stopped.signal.aborted && this.#record.outcome === "pending" && !this.#isParked) {
       this.#step = new AbortController();
       try {
         await this.#runNextStep();
+        if (this.#isParked) return;
         if (this.#detectRepetition()) await this.#backOff();
         else this.#attempt = 0;
       } catch (error) {
@@ -135,6 +158,8 @@ export class DeploymentRun {
     const step = nextStep(this.#record, observed, this.#progress, installed);
     this.#lastStep = step;
     if (!step) return;
+    if (!isPermitted(step, this.#phase, this.#record)) return this.#park();
+    this.#options.onStep?.(step);
     if (isRecordStep(step))
       return this.#applyRecordStep(toRecordChange(step, this.#record), stepEvents(step, this.#record));
     this.#announce(step);
@@ -146,6 +171,12 @@ export class DeploymentRun {
       this.#failStep(step.kind, error);
     }
     this.#engineDownSince = undefined;
+  }
+
+  /** Stores what is not stored yet, such as the pulled image, and waits for the next phase. */
+  #park(): void {
+    if (this.#record !== this.#savedRecord || this.#events.length > 0) this.#save(this.#record, []);
+    this.#isParked = true;
   }
 
   #applyRecordStep({ record, ...more }: RecordChange, events: readonly EventContent[]): void {
@@ -295,6 +326,7 @@ export class DeploymentRun {
       order: this.#record.order,
       observed,
       concurrentDeployments: this.#options.concurrentDeployments,
+      replacedApps: this.#options.replacedApps ?? NONE,
       emit: (event) => this.#emit(event),
       signal: this.#step.signal,
     };

@@ -6,9 +6,12 @@ import { stepEvents } from "../core/deployment/step-events.ts";
 import type { ConcurrentDeployment } from "../core/deployment/check.ts";
 import { type AppRecord, type DeploymentRecord, type Failure, newRecord } from "../core/deployment/record.ts";
 import { hostPortsOf } from "../core/host/host-port.ts";
+import { acceptGroup } from "../core/apply/accept-group.ts";
+import { requestedDeploymentId } from "../core/apply/child-id.ts";
 import type { CommandHandler } from "../link/ports.ts";
 import type { DeployServices } from "./context.ts";
-import { DeploymentRun } from "./deployment-run.ts";
+import { DeploymentRun, type RunOptions } from "./deployment-run.ts";
+import { checkingGroup, GroupRun } from "./group-run.ts";
 
 type Origin = DeploymentRecord["origin"];
 type CancelReason = Parameters<CommandHandler["cancel"]>[1];
@@ -25,6 +28,7 @@ export class Deployments implements CommandHandler, AsyncDisposable {
   readonly #services: DeployServices;
   readonly #isRebuilding: () => boolean;
   readonly #runs = new Map<string, { readonly run: DeploymentRun; readonly ended: Promise<void> }>();
+  readonly #groups = new Map<string, { readonly run: GroupRun; readonly ended: Promise<void> }>();
   /** Apps under a lease, and when each lease ends. */
   readonly #leases = new Map<string, Promise<void>>();
 
@@ -36,7 +40,15 @@ export class Deployments implements CommandHandler, AsyncDisposable {
 
   /** Resumes pending deployments. Must be called once, before commands arrive. */
   resume(): void {
-    const pending = this.#services.store.deployments().filter(({ outcome }) => outcome === "pending");
+    const all = this.#services.store.deployments();
+    const open = all.filter(({ outcome }) => outcome === "pending");
+    const groups = open.filter(({ action }) => action === "apply");
+    for (const group of groups) this.#launchGroup(group);
+    // Apps of a group are resumed by it; without its record they go back.
+    const orphans = open.filter(({ group }) => group && !all.some(({ id }) => id === group.id));
+    for (const record of orphans)
+      this.#launch({ ...record, failure: record.failure ?? LOST_GROUP }, { isResumed: true });
+    const pending = open.filter(({ action, group }) => action !== "apply" && !group);
     // A rollback of a success waits for later deployments of the app, as it did before the restart.
     for (const record of [...pending.filter((r) => !mustRollBack(r)), ...pending.filter(mustRollBack)]) {
       this.#launch(record, { isResumed: true });
@@ -69,10 +81,8 @@ export class Deployments implements CommandHandler, AsyncDisposable {
     if (this.#isKnown(deploymentId)) return;
     const { app, action } = request;
     const installed = store.apps().find(({ name }) => name === app);
-    const activeDeploymentId = this.#runsOn(app).find(({ run }) => !run.record.options.dry_run)?.run.record.id;
-    if (!installed && activeDeploymentId === undefined && this.#isRebuilding()) {
-      throw new EdgeError("EngineUnavailable", "The agent is looking for its apps on the engine; try again shortly.");
-    }
+    const activeDeploymentId = this.#activeOn(app);
+    if (!installed && activeDeploymentId === undefined && this.#isRebuilding()) throw rebuildingError();
     const at = { id: deploymentId, order: store.nextOrder(), origin, installed, activeDeploymentId };
     const record = accept(request, at);
     store.save({ deployment: record });
@@ -81,9 +91,27 @@ export class Deployments implements CommandHandler, AsyncDisposable {
     this.#launch(record, { isResumed: false });
   }
 
+  apply(deploymentId: string, request: unknown, options: DeployOptions = {}, origin: Origin = "control_plane"): void {
+    const { store, logger } = this.#services;
+    if (this.#isKnown(deploymentId)) return;
+    if (this.#isRebuilding()) throw rebuildingError();
+    const { group, children } = acceptGroup(request, {
+      id: deploymentId,
+      order: store.nextOrder(),
+      origin,
+      options,
+      apps: store.apps(),
+      activeDeploymentOf: (app) => this.#activeOn(app),
+    });
+    store.save({ deployment: group, children, events: group.failure ? [] : [checkingGroup(children)] });
+    const apps = children.map(({ app, action }) => `${action} ${app}`);
+    logger.info({ deployment: deploymentId, project: group.app, apps }, "group of apps accepted");
+    this.#launchGroup(group);
+  }
+
   cancel(deploymentId: string, reason: CancelReason): void {
     const failure: Failure = { code: "DeploymentCancelled", message: CANCEL_MESSAGES[reason], step: "done" };
-    const active = this.#runs.get(deploymentId);
+    const active = this.#runs.get(deploymentId) ?? this.#groups.get(deploymentId);
     if (active) {
       active.run.fail(failure);
       return;
@@ -100,15 +128,17 @@ export class Deployments implements CommandHandler, AsyncDisposable {
       );
       return;
     }
+    if (!known) this.#cancelForgottenApps(deploymentId, reason);
     const record = known ?? this.#recordOfForgotten(deploymentId);
     const cancelled: DeploymentRecord = { ...record, outcome: "pending", failure };
     store.save({ deployment: cancelled });
-    this.#launch(cancelled, { isResumed: false });
+    if (cancelled.action === "apply") this.#launchGroup(cancelled);
+    else this.#launch(cancelled, { isResumed: false });
   }
 
   openDeployments(): readonly string[] {
     const { store } = this.#services;
-    return store.deployments().flatMap(({ id, origin }) => (origin === "control_plane" ? [id] : []));
+    return store.deployments().flatMap(({ id, origin, group }) => (origin === "control_plane" && !group ? [id] : []));
   }
 
   /** Whether a deployment is working on the app. */
@@ -134,8 +164,9 @@ export class Deployments implements CommandHandler, AsyncDisposable {
 
   /** Stops all deployments; they are resumed at the next start. */
   async [Symbol.asyncDispose](): Promise<void> {
-    for (const { run } of this.#runs.values()) run.stop();
-    await Promise.all([...this.#runs.values()].map(({ ended }) => ended));
+    const all = [...this.#groups.values(), ...this.#runs.values()];
+    for (const { run } of all) run.stop();
+    await Promise.all(all.map(({ ended }) => ended));
   }
 
   /** Whether the command was received before. Throws when the disk is full and it was not. */
@@ -150,19 +181,55 @@ export class Deployments implements CommandHandler, AsyncDisposable {
     return [...this.#runs.values()].filter(({ run }) => run.record.app === app);
   }
 
+  /** The deployment, or group, that is working on the app or is going to, except dry runs. */
+  #activeOn(app: string): string | undefined {
+    const records = [...this.#runs.values()].map(({ run }) => run.record);
+    const inGroups = [...this.#groups.values()].flatMap(({ run }) => run.children);
+    const active = [...records, ...inGroups].find((record) => record.app === app && !record.options.dry_run);
+    return active && (active.group?.id ?? active.id);
+  }
+
   #launch(record: DeploymentRecord, options: { readonly isResumed: boolean; readonly announced?: "check" }): void {
-    const run = new DeploymentRun({
-      services: this.#services,
-      record,
-      concurrentDeployments: () => this.#concurrentWith(record),
-      ...options,
-    });
+    void this.#begin(this.#createRun(record, options));
+  }
+
+  #createRun(record: DeploymentRecord, options: Omit<RunOptions, "services" | "record" | "concurrentDeployments">) {
+    const concurrentDeployments = () => this.#concurrentWith(record);
+    return new DeploymentRun({ services: this.#services, record, concurrentDeployments, ...options });
+  }
+
+  /** Resolves when the deployment has ended, has parked, or was stopped. */
+  #begin(run: DeploymentRun): Promise<void> {
+    const { record } = run;
     const lease = this.#leases.get(record.app);
     const later = mustRollBack(record) ? this.#runsOn(record.app).map(({ ended }) => ended) : [];
     const before = lease ? [lease, ...later] : later;
     const running = before.length > 0 ? Promise.all(before).then(() => run.run()) : run.run();
     const ended = running.finally(() => this.#runs.delete(record.id));
     this.#runs.set(record.id, { run, ended });
+    return ended;
+  }
+
+  /** @param group its own record; those of its apps are in the store */
+  #launchGroup(group: DeploymentRecord): void {
+    const children = this.#services.store.deployments().filter((record) => record.group?.id === group.id);
+    const run = new GroupRun({
+      services: this.#services,
+      record: group,
+      children,
+      createRun: (record, options) => this.#createRun(record, { isResumed: false, ...options }),
+      begin: (child) => this.#begin(child),
+    });
+    const ended = run.run().finally(() => this.#groups.delete(group.id));
+    this.#groups.set(group.id, { run, ended });
+  }
+
+  /** Undoes what is left of a group that the store does not know any more, as when it was lost. */
+  #cancelForgottenApps(groupId: string, reason: CancelReason): void {
+    for (const { deploymentId } of this.#services.store.apps()) {
+      const isOfGroup = deploymentId !== groupId && requestedDeploymentId(deploymentId) === groupId;
+      if (isOfGroup) this.cancel(deploymentId, reason);
+    }
   }
 
   /** The record of a forgotten deployment whose app is installed, as after the app was adopted. */
@@ -179,16 +246,26 @@ export class Deployments implements CommandHandler, AsyncDisposable {
     return { ...record, touched: true, outcome: "succeeded" };
   }
 
-  #concurrentWith(record: DeploymentRecord): ConcurrentDeployment[] {
+  /** A group holds the ports and names of all its apps until it has ended: it may go back. */
+  #concurrentWith(own: DeploymentRecord): ConcurrentDeployment[] {
+    const inGroups = [...this.#groups.values()].flatMap(({ run }) => run.children);
+    const records = [...this.#runs.values()].map(({ run }) => run.record).filter(({ group }) => !group);
     return (
-      [...this.#runs.values()]
-        .map(({ run }) => run.record)
-        .filter(({ id, order, outcome }) => id !== record.id && order < record.order && outcome === "pending")
+      [...records.filter(({ outcome }) => outcome === "pending"), ...inGroups]
+        .filter(({ id, order, group }) => id !== own.id && order < own.order && (!group || group.id !== own.group?.id))
         // A dry run takes no port and no name.
         .filter(({ options }) => !options.dry_run)
-        .flatMap(({ id, app, spec }) => (spec ? [{ id, app, hostPorts: hostPortsOf(spec) }] : []))
+        .flatMap(({ id, app, spec, group }) =>
+          spec ? [{ id: group?.id ?? id, app, hostPorts: hostPortsOf(spec) }] : [],
+        )
     );
   }
+}
+
+const LOST_GROUP: Failure = { code: "Internal", message: "The record of the group was damaged.", step: "done" };
+
+function rebuildingError(): EdgeError {
+  return new EdgeError("EngineUnavailable", "The agent is looking for its apps on the engine; try again shortly.");
 }
 
 /** Whether a success has to be rolled back. */

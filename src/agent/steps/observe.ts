@@ -1,3 +1,4 @@
+import { requestedDeploymentId } from "../core/apply/child-id.ts";
 import { isUp } from "../core/app/container-status.ts";
 import { LABELS } from "../core/app/container.ts";
 import type { DeploymentRecord, ObservedContainer } from "../core/deployment/record.ts";
@@ -33,7 +34,11 @@ export async function observe(
     previous !== undefined &&
     labels[LABELS.app] === record.app &&
     (labels[LABELS.stateDir] === stateDir || recorded.has(id));
-  const isOwn = ({ labels }: ContainerSummary): boolean => labels[LABELS.deployment] === record.id;
+  const isOwn = ({ labels }: ContainerSummary): boolean => {
+    const { [LABELS.deployment]: id = "" } = labels;
+    // Without an app it is a deployment that the store has lost, which may have been a group.
+    return id === record.id || (record.app === "" && requestedDeploymentId(id) === record.id);
+  };
   const all = await engine.listContainers(signal);
   const labelled = all.filter((container) => isOwn(container) || isOfApp(container));
   const managed = await findManagedContainers(labelled, { engine, recorded }, signal);

@@ -81,7 +81,12 @@ export function toRecordChange(step: RecordStep, record: DeploymentRecord): Reco
       return { record: { committed: false, touched: previous !== undefined }, ...appOrNone(step.app, name) };
     case "succeed":
       return {
-        record: { outcome: "succeeded", committed: true, ...(step.result === "installed" && containerField(step.app)) },
+        record: {
+          outcome: "succeeded",
+          committed: true,
+          ...(step.result === "installed" && containerField(step.app)),
+          ...(record.group && { result: step.result }),
+        },
         ...(step.result === "removed" ? { removedApp: name } : step.app && { app: withChangedBy(step.app, record) }),
       };
     case "report_cost":

@@ -51,6 +51,18 @@ export class DeploymentTables {
     for (const event of events) this.#append(number, event);
   }
 
+  /** Appends events to a deployment that has a record. */
+  append(id: string, events: readonly EventContent[]): void {
+    const number = Number(this.find(id)?.["number"]);
+    for (const event of events) this.#append(number, event);
+  }
+
+  /** Ids of the deployments of a group's apps. */
+  childrenOf(id: string): string[] {
+    const rows = this.#sql("SELECT id FROM deployments WHERE record ->> '$.group.id' = ?").all(id);
+    return rows.map((row) => String(row["id"]));
+  }
+
   forget(id: string): void {
     const row = this.find(id);
     if (!row) return;

@@ -20,6 +20,8 @@ const timedEventSchema = z.object({
   message: z.string(),
   code: z.string().exactOptional(),
   progress: z.number().exactOptional(),
+  /** Of a group: the app that it is about. */
+  app: z.string().exactOptional(),
   details: z.record(z.string(), z.unknown()).exactOptional(),
   /** Unix seconds by the device's clock; `null` when unknown, for example after a reboot. */
   at: z.int().nullable(),
@@ -58,14 +60,15 @@ export type TimedEvent = z.output<typeof timedEventSchema>;
 
 /** Returns the entry of a deployment with its events so far. */
 export function deploymentEntry(record: DeploymentRecord, events: readonly TimedEvent[]): DeploymentEntry {
-  const { id, app, spec, origin, action, options } = record;
+  const { app, spec, origin, action, options } = record;
+  const id = record.group?.id ?? record.id;
   const dryRun = options.dry_run ? { dry_run: true as const } : {};
   return { kind: "deployment", id, app, image: spec?.image ?? "", origin, action, ...dryRun, events: [...events] };
 }
 
 /** Converts an event for the history. */
 export function timedEvent(content: EventContent, at: number | null): TimedEvent {
-  const { status, step, message, code, progress, details } = content;
+  const { status, step, message, code, progress, app, details } = content;
   const isSmall = details === undefined || JSON.stringify(details).length <= MAX_DETAILS_LENGTH;
   return {
     status,
@@ -74,6 +77,7 @@ export function timedEvent(content: EventContent, at: number | null): TimedEvent
     at,
     ...(code !== undefined && { code }),
     ...(progress !== undefined && { progress }),
+    ...(app !== undefined && { app }),
     ...(details !== undefined && isSmall && { details }),
   };
 }

@@ -13,7 +13,7 @@ export interface PendingDeployment {
 
 /** Returns the deployments that have not ended. */
 export function pendingDeployments(store: StoreReader): PendingDeployment[] {
-  const pending = store.deployments().filter(({ outcome }) => outcome === "pending");
+  const pending = store.deployments().filter(({ outcome, group }) => outcome === "pending" && !group);
   if (pending.length === 0) return [];
   return store.history(pending.length).flatMap((entry) => {
     if (entry.kind !== "deployment") return [];

@@ -52,6 +52,14 @@ export const deploymentRecordSchema: z.ZodType<DeploymentRecord> = z
     failure: optional(failureSchema),
     rollbackFailure: optional(failureSchema),
     madeDirectories: z.array(z.string()).exactOptional(),
+    apply: z.object({ onFailure: z.enum(["rollback", "keep"]), expect: z.string().exactOptional() }).exactOptional(),
+    group: z
+      .object({
+        id: z.string(),
+        dependsOn: z.array(z.object({ app: z.string(), condition: z.enum(["started", "healthy"]) })),
+      })
+      .exactOptional(),
+    result: z.enum(["installed", "updated", "unchanged", "removed", "stopped", "started", "restarted"]).exactOptional(),
   })
   .transform((record) => ({
     ...record,

@@ -5,6 +5,7 @@ import { type EventContent, isFinal } from "../../protocol/deployment-event.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { errorText } from "../../lib/error-text.ts";
 import { openSqlite, transaction } from "../../lib/sqlite.ts";
+import { toGroupEvents } from "../core/apply/group-events.ts";
 import type { AppRecord, DeploymentRecord } from "../core/deployment/record.ts";
 import type { OutboxEvent } from "./outbox.ts";
 import { DeploymentTables } from "./deployment-tables.ts";
@@ -138,7 +139,7 @@ class SqliteStore implements AgentStore {
 
   history(limit: number): readonly HistoryEntry[] {
     return withStoreErrors("read", () => {
-      const pending = this.deployments().filter(({ outcome }) => outcome === "pending");
+      const pending = this.deployments().filter(({ outcome, group }) => outcome === "pending" && !group);
       const entries = pending.map((record) => deploymentEntry(record, this.#eventsOf(record.id)));
       const ended = this.#history
         .last(limit)
@@ -186,8 +187,9 @@ class SqliteStore implements AgentStore {
         return;
       }
       transaction(this.#database, () => {
-        const values = collectSecretValues([this.#deployments.find(deploymentId)?.["record"]]);
-        this.#deployments.forget(deploymentId);
+        const ids = [deploymentId, ...this.#deployments.childrenOf(deploymentId)];
+        const values = collectSecretValues(ids.map((id) => this.#deployments.find(id)?.["record"]));
+        for (const id of ids) this.#deployments.forget(id);
         this.#residualData.trackRemoved(values);
       });
       this.#acknowledged.delete(deploymentId);
@@ -216,6 +218,7 @@ class SqliteStore implements AgentStore {
       transaction(this.#database, () => {
         const values = this.#replacedSecretValues(change);
         if (change.deployment) this.#saveDeployment(change.deployment, change.events ?? []);
+        for (const child of change.children ?? []) this.#deployments.save(child, []);
         if (change.app) this.#saveApp(change.app);
         if (change.historyEntry) this.#history.add(change.historyEntry);
         if (change.removedApp !== undefined) this.#sql("DELETE FROM apps WHERE name = ?").run(change.removedApp);
@@ -225,12 +228,13 @@ class SqliteStore implements AgentStore {
   }
 
   /** Secret values in the records that a change replaces or removes. */
-  #replacedSecretValues({ deployment, events = [], app, removedApp }: StoreChange): ReadonlySet<string> {
+  #replacedSecretValues({ deployment, children = [], events = [], app, removedApp }: StoreChange): ReadonlySet<string> {
     const recordOf = (name: string): unknown =>
       this.#sql("SELECT record FROM apps WHERE name = ?").get(name)?.["record"];
     const isForgotten = deployment?.origin === "local" && events.some(isFinal);
     return collectSecretValues([
       deployment && this.#deployments.find(deployment.id)?.["record"],
+      ...children.map(({ id }) => this.#deployments.find(id)?.["record"]),
       isForgotten ? JSON.stringify(deployment) : undefined,
       app && recordOf(app.name),
       removedApp === undefined ? undefined : recordOf(removedApp),
@@ -238,11 +242,19 @@ class SqliteStore implements AgentStore {
   }
 
   #saveDeployment(record: DeploymentRecord, events: readonly EventContent[]): void {
+    if (record.group) return this.#saveChild(record, record.group.id, events);
     this.#deployments.save(record, events);
     if (!events.some(isFinal)) return;
     this.#history.add(deploymentEntry(record, this.#eventsOf(record.id)));
     // It is not acknowledged by the control plane; the history has its entry.
     if (record.origin === "local") this.#deployments.forget(record.id);
+  }
+
+  #saveChild(record: DeploymentRecord, groupId: string, events: readonly EventContent[]): void {
+    this.#deployments.save(record, []);
+    if (this.#deployments.find(groupId)) return this.#deployments.append(groupId, toGroupEvents(record, events));
+    // The record of the group was damaged: nobody would acknowledge this one.
+    if (events.some(isFinal)) this.#deployments.forget(record.id);
   }
 
   #saveApp(app: AppRecord): void {

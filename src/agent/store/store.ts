@@ -8,7 +8,11 @@ import type { HistoryEntry } from "./history.ts";
 export interface StoreChange {
   /** Added, or replaced by id. */
   readonly deployment?: DeploymentRecord;
-  /** Appended to the outbox of `deployment` in this order; a progress event replaces the one before it. */
+  /** Further deployments: those of a group's apps. Added, or replaced by id. */
+  readonly children?: readonly DeploymentRecord[];
+  /**
+   * Appended to the outbox of `deployment`, or of its group, in this order; a progress event replaces the one before it.
+   */
   readonly events?: readonly EventContent[];
   /** Added, or replaced by name. */
   readonly app?: AppRecord;
@@ -54,8 +58,8 @@ export interface AgentStore extends StoreReader, LearnedStore, Disposable {
   /** Unacknowledged events after `position` (0 for all), in order, at most `limit`. */
   pendingEvents(position: number, limit: number): readonly OutboxEvent[];
   /**
-   * Marks the deployment's events up to `deviceSeq` as stored by the control plane. Removes the deployment when the
-   * final event is among them. Earlier acknowledgements are lost with the process: sending an event twice is harmless.
+   * Marks the deployment's events up to `deviceSeq` as stored by the control plane. Removes the deployment, with those of
+   * its group's apps, when the final event is among them. Earlier acknowledgements are lost with the process: sending an event twice is harmless.
    */
   acknowledge(deploymentId: string, deviceSeq: number): void;
   /** Whether the files still contain secret values that no record has any more. */

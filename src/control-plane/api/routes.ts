@@ -1,3 +1,4 @@
+import { applyGroup } from "./apps/apply-group.ts";
 import { getAppLogs } from "./apps/get-app-logs.ts";
 import { deployApp } from "./apps/deploy-app.ts";
 import { getApp } from "./apps/get-app.ts";
@@ -29,6 +30,7 @@ export const ROUTES: readonly Route[] = [
   updateAsset,
   removeAsset,
   deployApp,
+  applyGroup,
   listApps,
   getApp,
   updateApp,

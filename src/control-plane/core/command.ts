@@ -1,15 +1,17 @@
 import { withoutUnknownNulls } from "../../protocol/added-fields.ts";
+import { appliedApps, mapAppliedApps } from "../../protocol/applied-apps.ts";
 import type { DeployOptions, RegistryAuth } from "../../protocol/deploy-request.ts";
 import type { DeploymentAction } from "../../protocol/deployment-action.ts";
 import type { ProtocolFeature, RequiredFeature } from "../../protocol/features.ts";
 import type { ControlFrame } from "../../protocol/frames.ts";
 import type { Deployment } from "./deployment.ts";
 
-/** A requested change of one app. */
+/** A requested change of one app, or of a group. */
 export interface AppCommand {
   readonly action: DeploymentAction;
+  /** The app, or the project of a group. */
   readonly app: string;
-  /** The app for a deployment, the changes for an update, `null` for other actions. */
+  /** The app for a deployment, the changes for an update, the group for an apply, `null` for other actions. */
   readonly spec: unknown;
   readonly options: DeployOptions;
 }
@@ -25,12 +27,18 @@ export function commandFrame(
   supports: (feature: ProtocolFeature) => boolean,
 ): ControlFrame {
   const { id, action, app } = deployment;
-  const spec = withoutUnknownNulls(deployment.spec, supports);
+  const known = (app: unknown): unknown => withoutUnknownNulls(app, supports);
+  const spec = action === "apply" ? mapAppliedApps(deployment.spec, known) : known(deployment.spec);
   const given = { ...deployment.options, ...(registryAuth && { registry_auth: registryAuth }) };
   const options = Object.keys(given).length > 0 && { options: given };
-  if (action === "apply") return { type: "apply", deployment_id: id, request: deployment.spec, ...options };
+  if (action === "apply") return { type: "apply", deployment_id: id, request: spec, ...options };
   if (action === "deploy") return { type: "deploy", deployment_id: id, spec, ...options };
   return { type: "command", deployment_id: id, action, app, ...(spec !== null && { spec }), ...options };
+}
+
+/** Returns how many apps a command concerns: those of a group, else one. Times are allowed for each. */
+export function countApps({ action, spec }: Pick<AppCommand, "action" | "spec">): number {
+  return action === "apply" ? Math.max(1, appliedApps(spec).length) : 1;
 }
 
 /** Maximum number of parts of a request that a message names. */

@@ -1,8 +1,12 @@
+import { countApps } from "./command.ts";
 import { type DeploymentChange, type Deployment, isFinished } from "./deployment.ts";
 import { isFromBackup } from "./outcome-uncertainty.ts";
 import { fail, MAX_DEPLOYMENT_DURATION_MS } from "./transitions.ts";
 
-/** Time for a device to undo a cancelled deployment. After it the deployment ends without confirmation. */
+/**
+ * Time for a device to undo a cancelled deployment, for each of its apps. After it the deployment ends without
+ * confirmation.
+ */
 export const CANCEL_TIMEOUT_MS = 60_000;
 
 type DeadlineKind = "acknowledge" | "cancel" | "finish";
@@ -26,7 +30,11 @@ export function pendingDeadlines(deployment: Deployment, ackTimeoutMs: number): 
   const deadlines: Deadline[] = [{ kind: "finish", sinceMs: createdAtMs, durationMs: untilMs - createdAtMs }];
   if (isAwaited) return deadlines;
   if (cancelRequestedAtMs !== undefined) {
-    deadlines.push({ kind: "cancel", sinceMs: cancelRequestedAtMs, durationMs: CANCEL_TIMEOUT_MS });
+    deadlines.push({
+      kind: "cancel",
+      sinceMs: cancelRequestedAtMs,
+      durationMs: CANCEL_TIMEOUT_MS * countApps(deployment),
+    });
   } else if (acknowledgedAtMs === undefined) {
     deadlines.push({ kind: "acknowledge", sinceMs: createdAtMs, durationMs: ackTimeoutMs });
   }

@@ -60,7 +60,7 @@ function withOmittedCount(event: DeploymentEvent, omittedEvents: number): Deploy
 }
 
 function numberEvent(deployment: Deployment, content: EventContent, atMs: number): DeploymentEvent {
-  const { status, message, step, progress, bytes, code, details } = content;
+  const { status, message, step, progress, bytes, code, app, details } = content;
   return {
     status,
     message: truncateMessage(message),
@@ -71,6 +71,7 @@ function numberEvent(deployment: Deployment, content: EventContent, atMs: number
     ...(progress !== undefined && { progress }),
     ...(bytes && { bytes }),
     ...(code && { code }),
+    ...(app !== undefined && { app }),
     ...(details && { details: boundDetails(details) }),
   };
 }

@@ -1,7 +1,13 @@
+import { mapAppliedApps } from "../../protocol/applied-apps.ts";
+
 const MASK = "***";
 
-/** Returns the specification with the values of `environments` masked, since they may be secrets. */
+/** Returns the specification, or the group, with the values of `environments` masked, since they may be secrets. */
 export function maskSpec(spec: unknown): unknown {
+  return mapAppliedApps(maskApp(spec), maskApp);
+}
+
+function maskApp(spec: unknown): unknown {
   return typeof spec === "object" && spec !== null ? maskValues(spec, () => true) : spec;
 }
 

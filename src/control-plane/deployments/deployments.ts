@@ -3,7 +3,7 @@ import type { Logger } from "../../lib/logger.ts";
 import { EdgeError } from "../../protocol/errors.ts";
 import type { Bus } from "../bus/bus.ts";
 import type { Asset } from "../core/asset.ts";
-import type { AppCommand } from "../core/command.ts";
+import { type AppCommand, countApps } from "../core/command.ts";
 import { connectionEpoch } from "../core/connection.ts";
 import { noteStreamInterrupted } from "../core/connection-notes.ts";
 import { expire } from "../core/deadlines.ts";
@@ -11,7 +11,7 @@ import { type DeploymentChange, type Deployment, newDeployment } from "../core/d
 import { markUncertainOnStart } from "../core/resolve-outcome.ts";
 import { appendEvent } from "../core/event-log.ts";
 import { cancelReason } from "../core/reconcile.ts";
-import { fail, receivedEvent, requestCancel } from "../core/transitions.ts";
+import { fail, MAX_DEPLOYMENT_DURATION_MS, receivedEvent, requestCancel } from "../core/transitions.ts";
 import { createId } from "../secrets.ts";
 import type { DeploymentStore, Idempotency, StoredEvent } from "../store/deployments.ts";
 import { CredentialCache } from "./credentials.ts";
@@ -117,7 +117,7 @@ export class Deployments {
       options,
       hasRegistryAuth: registryAuth !== undefined,
       nowMs: clock.now(),
-      timeoutMs: deploymentTimeoutMs,
+      timeoutMs: Math.min(deploymentTimeoutMs * countApps(command), MAX_DEPLOYMENT_DURATION_MS),
     });
     const { id } = deployment;
     // Before the deployment is stored: from then on a device that connects is sent the command.

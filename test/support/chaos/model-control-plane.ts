@@ -145,5 +145,6 @@ export class ModelControlPlane {
 
 function send(agent: Deployments, { id, action, app, spec }: Deployment): void {
   if (action === "deploy") agent.deploy(id, spec);
+  else if (action === "apply") agent.apply(id, spec);
   else agent.change(id, { action, app, spec });
 }

@@ -6,6 +6,7 @@ export class CommandRecorder implements CommandHandler {
   readonly deployed: { readonly id: string; readonly spec: unknown }[] = [];
   readonly cancelled: { readonly id: string; readonly reason: string }[] = [];
   readonly changed: { readonly id: string; readonly request: ChangeRequest }[] = [];
+  readonly applied: { readonly id: string; readonly request: unknown }[] = [];
   /** The open deployments in `hello`. */
   open: readonly string[] = [];
   /** Called with each deployment before it is recorded; may throw. */
@@ -19,6 +20,11 @@ export class CommandRecorder implements CommandHandler {
   change(deploymentId: string, request: ChangeRequest): void {
     this.onDeploy(deploymentId);
     this.changed.push({ id: deploymentId, request });
+  }
+
+  apply(deploymentId: string, request: unknown): void {
+    this.onDeploy(deploymentId);
+    this.applied.push({ id: deploymentId, request });
   }
 
   cancel(deploymentId: string, reason: string): void {

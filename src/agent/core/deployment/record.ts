@@ -1,4 +1,5 @@
 import type { AppSpec } from "../../../protocol/app-spec.ts";
+import type { Apply, AppDependency } from "../../../protocol/apply.ts";
 import type { DeployOptions } from "../../../protocol/deploy-request.ts";
 import type { DeploymentAction } from "../../../protocol/deployment-action.ts";
 import type { DeploymentStep } from "../../../protocol/deployment-event.ts";
@@ -25,7 +26,7 @@ export interface DeploymentRecord {
    * acknowledged the final one; a local deployment is forgotten when it ends.
    */
   readonly origin: "control_plane" | "local";
-  /** The app's name; empty when the request had no valid one. */
+  /** The app's name, or the project's of an apply; empty when the request had no valid one. */
   readonly app: string;
   /**
    * The requested specification; for an update, with the patch merged in. `undefined` when the request does not match
@@ -55,7 +56,27 @@ export interface DeploymentRecord {
   readonly rollbackFailure: Failure | undefined;
   /** Directories it made on the device for volumes. They stay, also after a failure: the app may have written there. */
   readonly madeDirectories?: readonly string[];
+  /** With action `apply`: how the group is carried out. Its apps have records of their own, with `group`. */
+  readonly apply?: ApplySettings;
+  /** Set in the deployment of one app of a group. Its events are the group's, and it is forgotten with it. */
+  readonly group?: GroupMembership;
+  /** In the deployment of one app of a group: which success it was. */
+  readonly result?: SuccessKind;
 }
+
+export interface ApplySettings extends Pick<Apply, "expect"> {
+  readonly onFailure: Apply["on_failure"];
+}
+
+export interface GroupMembership {
+  /** Id of the deployment with action `apply`. */
+  readonly id: string;
+  /** What must have happened to other apps of the group before this one is changed. */
+  readonly dependsOn: readonly AppDependency[];
+}
+
+/** Which success is reported. */
+export type SuccessKind = "installed" | "updated" | "unchanged" | "removed" | "stopped" | "started" | "restarted";
 
 /** A container of the agent as the engine lists it. */
 export interface ObservedContainer {

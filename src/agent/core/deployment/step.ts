@@ -1,6 +1,6 @@
 import type { AppSpec } from "../../../protocol/app-spec.ts";
 import type { ImageSource, PullCost } from "../image/image.ts";
-import type { AppRecord, Failure, ObservedContainer } from "./record.ts";
+import type { AppRecord, Failure, ObservedContainer, SuccessKind } from "./record.ts";
 
 /** One idempotent operation of a deployment. Each kind has an executor in `agent/steps`, except record steps. */
 export type Step =
@@ -63,9 +63,6 @@ export type RecordStep =
  * asked. Absent if it was not asked.
  */
 export type ImageCheck = "confirmed" | "unknown";
-
-/** Which success is reported. */
-export type SuccessKind = "installed" | "updated" | "unchanged" | "removed" | "stopped" | "started" | "restarted";
 
 /** The containers of one deployment's app as the engine lists them. */
 export interface Observed {

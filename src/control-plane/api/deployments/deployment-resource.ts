@@ -17,7 +17,7 @@ export const deploymentSchema = z
   .object({
     deployment_id: z.string().meta({ description: "Id of the deployment." }),
     asset_uuid: z.string().meta({ description: "UUID of the asset." }),
-    app: z.string().meta({ description: "Name of the app." }),
+    app: z.string().meta({ description: "Name of the app, or the project of an apply." }),
     action: deploymentActionSchema.meta({ description: "What the deployment does to the app." }),
     image: z.string().optional().meta({ description: "Image of a deployment, or of an update that changes it." }),
     dry_run: z

@@ -1,0 +1,173 @@
+import { type AppSpec, parseNewAppSpec } from "../../../protocol/app-spec.ts";
+import { replacementOf } from "../../../protocol/app-replacement.ts";
+import { type AppliedApp, type Apply, applySchema } from "../../../protocol/apply.ts";
+import type { DeployOptions } from "../../../protocol/deploy-request.ts";
+import { EdgeError, type ErrorDetails } from "../../../protocol/errors.ts";
+import { parseImageReference } from "../../../protocol/image-reference.ts";
+import { invalidRequest, type RequestIssue, toInvalidRequest } from "../../../protocol/request-error.ts";
+import { accept, toRequestFailure } from "../deployment/accept.ts";
+import { type AppRecord, type DeploymentRecord, newRecord } from "../deployment/record.ts";
+import { inOrder, type OrderedChange, withPortHandovers } from "./order.ts";
+import { childId } from "./child-id.ts";
+
+export interface AcceptGroupContext {
+  readonly id: string;
+  readonly order: number;
+  readonly origin: DeploymentRecord["origin"];
+  readonly options: DeployOptions;
+  /** The installed apps. */
+  readonly apps: readonly AppRecord[];
+  /** The deployment that is working on an app. */
+  readonly activeDeploymentOf: (app: string) => string | undefined;
+}
+
+/** The records of an accepted group: its own, and one for each app. */
+export interface AcceptedGroup {
+  readonly group: DeploymentRecord;
+  readonly children: readonly DeploymentRecord[];
+}
+
+/**
+ * Returns the records of a group that is applied: removals first, then the apps in the order of their dependencies. All
+ * steps are planned from them, also after a crash. Never refuses: a group that cannot be applied gets its failure, and no
+ * records of apps.
+ */
+export function acceptGroup(input: unknown, context: AcceptGroupContext): AcceptedGroup {
+  const { id, order, origin, options } = context;
+  // Credentials are only kept with the apps that need them.
+  const { registry_auth: _auth, ...kept } = options;
+  const base: DeploymentRecord = { ...newRecord(id, order, undefined), action: "apply", origin, options: kept };
+  const parsed = applySchema.safeParse(input);
+  if (!parsed.success) {
+    const failure = toRequestFailure(toInvalidRequest(parsed.error, applySchema));
+    return { group: { ...base, apply: { onFailure: "rollback" }, failure }, children: [] };
+  }
+  const request = parsed.data;
+  const { project, on_failure: onFailure, expect } = request;
+  const group = { ...base, app: project, apply: { onFailure, ...(expect !== undefined && { expect }) } };
+  try {
+    return { group, children: acceptChildren(request, context) };
+  } catch (error) {
+    if (!(error instanceof EdgeError)) throw error;
+    return { group: { ...group, failure: toRequestFailure(error) }, children: [] };
+  }
+}
+
+interface AcceptedChange extends OrderedChange {
+  readonly record: DeploymentRecord;
+}
+
+/** @throws EdgeError if the group cannot be applied */
+function acceptChildren(request: Apply, context: AcceptGroupContext): DeploymentRecord[] {
+  const removed = removedApps(request, context.apps);
+  checkApps(request, removed, context);
+  checkCredentials(request, context.options);
+  const removals = removed.map((app) => acceptRemoval(app, context));
+  const changes = request.apps.map((_entry, index) => acceptChange(request, index, context));
+  const ordered = inOrder(withPortHandovers(changes));
+  if (!ordered.ok) throw portCircle(ordered.circle);
+  const children = [
+    ...removals.map((record) => ({ record, dependsOn: [] })),
+    ...ordered.changes.map(({ record, dependsOn }) => ({ record, dependsOn })),
+  ];
+  return children.map(({ record, dependsOn }, index) => ({
+    ...record,
+    id: childId(context.id, index + 1),
+    order: context.order + index + 1,
+    group: { id: context.id, dependsOn },
+  }));
+}
+
+function removedApps({ project, apps, prune }: Apply, installed: readonly AppRecord[]): AppRecord[] {
+  if (!prune) return [];
+  return installed.filter(({ name, spec }) => spec.project === project && !apps.some(({ app }) => app.name === name));
+}
+
+function checkApps({ project, apps, adopt }: Apply, removed: readonly AppRecord[], context: AcceptGroupContext): void {
+  for (const name of [...apps.map(({ app }) => app.name), ...removed.map((app) => app.name)]) {
+    const active = context.activeDeploymentOf(name);
+    if (active !== undefined) {
+      const details = { deployment_id: active, app: name };
+      throw new EdgeError("ErrorDeploymentAlreadyExist", `A deployment of ${name} is already running.`, details);
+    }
+  }
+  if (adopt) return;
+  for (const { app } of apps) {
+    const installed = context.apps.find(({ name }) => name === app.name);
+    if (!installed || installed.spec.project === project) continue;
+    const owner = installed.spec.project;
+    const where = owner === undefined ? "belongs to no project" : `belongs to the project ${owner}`;
+    const message = `The app ${app.name} is installed and ${where}; it is taken into ${project} only with adopt (edgectl: --adopt).`;
+    throw new EdgeError("AppExists", message, { app: app.name, ...(owner !== undefined && { project: owner }) });
+  }
+}
+
+/** Credentials are for one registry: they must not be sent to another one. */
+function checkCredentials({ apps }: Apply, { registry_auth: auth }: DeployOptions): void {
+  if (!auth) return;
+  const registries = [...new Set(apps.map(({ app }) => parseImageReference(app.image)?.registry))];
+  if (registries.length <= 1) return;
+  const reason = `is for one registry, but the images are in ${registries.length}: ${registries.slice(0, 5).join(", ")}`;
+  throw invalidRequest([{ path: "registry_auth", reason }]);
+}
+
+function acceptRemoval(app: AppRecord, { id, order, origin }: AcceptGroupContext): DeploymentRecord {
+  const at = { id, order, origin, installed: app, activeDeploymentId: undefined };
+  return accept({ action: "remove", app: app.name }, at);
+}
+
+/** @throws EdgeError if the app is not valid */
+function acceptChange(request: Apply, index: number, context: AcceptGroupContext): AcceptedChange {
+  const { app: requested, depends_on: dependsOn } = request.apps[index] as Apply["apps"][number];
+  const { id, order, origin, options } = context;
+  const installed = context.apps.find(({ name }) => name === requested.name);
+  const app = requested.name;
+  const spec = { ...requested, project: request.project };
+  if (!installed) {
+    const parsed = parseNewAppSpec(spec);
+    if (!parsed.ok) throw within(index, missingValues(requested) ?? parsed.error);
+    const record = { ...newRecord(id, order, parsed.spec), origin, options };
+    return { app, before: undefined, after: parsed.spec, dependsOn, record };
+  }
+  // Fields that are missing from the request become absent.
+  const change = { action: "update", app, spec: replacementOf(spec as AppSpec), options } as const;
+  const record = accept(change, { id, order, origin, installed, activeDeploymentId: undefined });
+  const { failure, spec: after } = record;
+  if (failure || !after) throw within(index, toError(failure));
+  return { app, before: installed.spec, after, dependsOn, record };
+}
+
+function toError(failure: DeploymentRecord["failure"]): EdgeError {
+  return new EdgeError(failure?.code ?? "InvalidRequest", failure?.message, failure?.details);
+}
+
+/** A new app has no values that could be kept. */
+function missingValues({ environments }: AppliedApp): EdgeError | undefined {
+  const issues = environments.flatMap(({ value }, index): RequestIssue[] =>
+    value === undefined
+      ? [
+          {
+            path: `environments[${index}].value`,
+            reason: "is missing, and the app is not installed, so there is none to keep",
+          },
+        ]
+      : [],
+  );
+  return issues.length > 0 ? invalidRequest(issues) : undefined;
+}
+
+/** The error of one app, with paths from the whole request. */
+function within(index: number, error: EdgeError): EdgeError {
+  const { issues } = (error.details ?? {}) as ErrorDetails & { readonly issues?: readonly RequestIssue[] };
+  if (!issues) return error;
+  return invalidRequest(
+    issues.map(({ path, reason }) => ({ path: `apps[${index}].app${path && `.${path}`}`, reason })),
+  );
+}
+
+function portCircle(circle: readonly string[]): EdgeError {
+  const message =
+    `The apps ${circle.join(", ")} take over ports from each other, or from an app that depends on them, in a circle. ` +
+    "Apply it in two steps: first with other ports, then with these.";
+  return new EdgeError("InvalidRequest", message, { apps: circle });
+}

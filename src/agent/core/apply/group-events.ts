@@ -1,0 +1,134 @@
+import type { ApplyVerdict, PlannedChange } from "../../../protocol/apply.ts";
+import { type EventContent, isFinal } from "../../../protocol/deployment-event.ts";
+import { errorEntry } from "../../../protocol/errors.ts";
+import type { DeploymentRecord, Failure } from "../deployment/record.ts";
+import { formatSize } from "../text.ts";
+import { isChanged } from "./next-group-actions.ts";
+
+/**
+ * Converts events of one app's deployment to events of its group, which ends with an event of its own. The end of a
+ * deployment that was cancelled before it did anything is left out.
+ */
+export function toGroupEvents(record: DeploymentRecord, events: readonly EventContent[]): EventContent[] {
+  return events.flatMap((event): EventContent[] => {
+    const { app } = record;
+    if (!isFinal(event)) return [{ ...event, app }];
+    if (event.status === "Success") return [{ ...event, status: "Running", app }];
+    if (wasIdle(record)) return [];
+    const { code, details, ...rest } = event;
+    return [{ ...rest, status: "Running", app, details: { ...details, code } }];
+  });
+}
+
+function wasIdle({ failure, touched, checked, imageId, madeDirectories }: DeploymentRecord): boolean {
+  const mayHaveCreated = checked && imageId !== undefined;
+  return failure?.code === "DeploymentCancelled" && !touched && !mayHaveCreated && madeDirectories === undefined;
+}
+
+type Children = readonly DeploymentRecord[];
+
+/** Returns the failure of a group whose app has failed. */
+export function groupFailure({ app, failure }: DeploymentRecord): Failure {
+  const { code, message, details, step }: Failure = failure ?? { code: "Internal", message: "", step: "done" };
+  const entry = errorEntry(code);
+  const text = message === "" ? entry.message : message;
+  return { code, message: `App ${app}: ${text}`, step, details: { ...details, app } };
+}
+
+/** Why the deployment of an app of a failed group is cancelled or undone. */
+export function cancelledWith({ app, failure }: DeploymentRecord): Failure {
+  const cause = failure?.details?.["app"];
+  const reason = typeof cause === "string" ? `the app ${cause} failed` : "the deployment was cancelled or refused";
+  return { code: "DeploymentCancelled", message: `The apps of ${app} go back: ${reason}.`, step: "done" };
+}
+
+/** Returns the final event of a group that was applied. */
+export function appliedEvent({ app: project }: DeploymentRecord, children: Children): EventContent {
+  const found = verdict(children);
+  const { changed, removed, unchanged } = found;
+  const details = { changed, removed, unchanged };
+  if (changed.length === 0 && removed.length === 0) {
+    const message = `Nothing to change: the ${apps(unchanged.length)} of ${project} ${unchanged.length === 1 ? "is" : "are"} as asked for already.`;
+    return { status: "Success", step: "done", message, details };
+  }
+  const counts = [
+    ...(changed.length > 0 ? [`${changed.length} changed`] : []),
+    ...(removed.length > 0 ? [`${removed.length} removed`] : []),
+    ...(unchanged.length > 0 ? [`${unchanged.length} unchanged`] : []),
+  ];
+  return { status: "Success", step: "done", message: `${project} is applied: ${counts.join(", ")}.`, details };
+}
+
+/** Returns the final event of a group that failed: what went wrong, and what became of its apps. */
+export function failedGroupEvent(failure: Failure, children: Children): EventContent {
+  const { code, message: own, step } = failure;
+  const entry = errorEntry(code);
+  const found = verdict(children);
+  const note = backText(found);
+  const lists = Object.entries(found).filter(([, value]) => value.length > 0);
+  const text = own === "" ? entry.message : own;
+  return {
+    status: "Fail",
+    step,
+    code,
+    // The specification fixes some messages.
+    message: entry.fixedMessage ? entry.message : `${text}${/[.!?…]$/.test(text) ? "" : "."} ${note}`,
+    details: { ...failure.details, ...Object.fromEntries(lists), ...(entry.fixedMessage && { note }) },
+  };
+}
+
+function backText({ changed, removed, restored, not_restored: lost }: Verdict): string {
+  const kept = [...changed, ...removed];
+  const parts = [
+    ...(kept.length > 0 ? [`Stays changed, as asked for: ${kept.join(", ")}.`] : []),
+    ...(restored.length > 0 ? [`As before again: ${restored.join(", ")}.`] : []),
+    ...(lost.length > 0 ? [`Could not be brought back, and the agent goes on trying: ${lost.join(", ")}.`] : []),
+  ];
+  return parts.length > 0 ? parts.join(" ") : "No app was changed.";
+}
+
+type Verdict = Omit<ApplyVerdict, "app">;
+
+function verdict(children: Children): Verdict {
+  const names = (select: (record: DeploymentRecord) => boolean) => children.filter(select).map(({ app }) => app);
+  const done = (record: DeploymentRecord): boolean => isChanged({ record });
+  return {
+    changed: names((record) => done(record) && record.action !== "remove"),
+    removed: names((record) => done(record) && record.action === "remove"),
+    unchanged: names(({ outcome, result }) => outcome === "succeeded" && result === "unchanged"),
+    restored: names((record) => wentBack(record) && !record.rollbackFailure),
+    not_restored: names((record) => wentBack(record) && record.rollbackFailure !== undefined),
+  };
+}
+
+/** Whether something of it had been changed. */
+function wentBack({ outcome, touched, rollbackFailure, result }: DeploymentRecord): boolean {
+  const hadSucceeded = result !== undefined && result !== "unchanged";
+  return outcome === "failed" && (touched || hadSucceeded || rollbackFailure !== undefined);
+}
+
+/** Returns the final event of a dry run. */
+export function planEvent(
+  project: string,
+  plan: readonly PlannedChange[],
+  { hash, downloadBytes: bytes }: { readonly hash: string; readonly downloadBytes: number },
+): EventContent {
+  const count = (change: PlannedChange["change"]) => plan.filter((planned) => planned.change === change).length;
+  const words = { create: "create", update: "update", remove: "remove" } as const;
+  const counts = Object.entries(words).flatMap(([change, verb]) => {
+    const number = count(change as PlannedChange["change"]);
+    return number > 0 ? [`${verb} ${apps(number)}`] : [];
+  });
+  const what = counts.length > 0 ? counts.join(", ") : "change nothing";
+  const cost = bytes > 0 ? `download ${formatSize(bytes)}` : "download nothing";
+  return {
+    status: "Success",
+    step: "done",
+    message: `Nothing was changed. Applying ${project} would ${what}, and ${cost}.`,
+    details: { dry_run: true, plan, plan_hash: hash, download_bytes: bytes },
+  };
+}
+
+function apps(count: number): string {
+  return count === 1 ? "1 app" : `${count} apps`;
+}

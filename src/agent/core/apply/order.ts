@@ -1,0 +1,49 @@
+import { findCircle } from "../../../protocol/apply-rules.ts";
+import type { AppDependency } from "../../../protocol/apply.ts";
+import type { AppSpec } from "../../../protocol/app-spec.ts";
+import { hostPortsOf, includesPort } from "../host/host-port.ts";
+
+/** A change of one app of a group. */
+export interface OrderedChange {
+  readonly app: string;
+  /** As installed; `undefined` for a new app. */
+  readonly before: AppSpec | undefined;
+  readonly after: AppSpec;
+  readonly dependsOn: readonly AppDependency[];
+}
+
+/**
+ * Adds the dependencies that follow from the device: an app that takes over a host port of another one of the group is
+ * changed after that one has given it up.
+ */
+export function withPortHandovers<T extends OrderedChange>(changes: readonly T[]): T[] {
+  return changes.map((change) => {
+    const wanted = hostPortsOf(change.after);
+    const holders = changes.filter(({ app, before }) => {
+      const held = before ? hostPortsOf(before) : [];
+      return app !== change.app && wanted.some((port) => includesPort(held, port));
+    });
+    const others = change.dependsOn.filter(({ app }) => !holders.some((holder) => holder.app === app));
+    const handovers = holders.map(({ app }) => ({ app, condition: "healthy" as const }));
+    return { ...change, dependsOn: [...others, ...handovers] };
+  });
+}
+
+/**
+ * Returns the changes so that each comes after those it depends on, otherwise in the given order; or the apps of a circle.
+ */
+export function inOrder<T extends Pick<OrderedChange, "app" | "dependsOn">>(
+  changes: readonly T[],
+): { readonly ok: true; readonly changes: T[] } | { readonly ok: false; readonly circle: readonly string[] } {
+  const circle = findCircle(new Map(changes.map(({ app, dependsOn }) => [app, dependsOn.map((other) => other.app)])));
+  if (circle) return { ok: false, circle };
+  const rest = [...changes];
+  const ordered: T[] = [];
+  while (rest.length > 0) {
+    const next = rest.findIndex(
+      ({ dependsOn }) => !dependsOn.some(({ app }) => rest.some((other) => other.app === app)),
+    );
+    ordered.push(...rest.splice(next, 1));
+  }
+  return { ok: true, changes: ordered };
+}
