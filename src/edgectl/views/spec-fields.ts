@@ -21,6 +21,7 @@ export function specFields(spec: Spec): Row[] {
     ["Restart", typeof spec["restart_policy"] === "string" ? text(spec["restart_policy"]) : ""],
     ["Host network", spec["host_network"] === true ? "yes" : ""],
     ["Privileged", spec["privileged"] === true ? "yes" : ""],
+    ["Project", typeof spec["project"] === "string" ? text(spec["project"]) : ""],
   ];
   return rows.filter(([, value]) => value !== "");
 }

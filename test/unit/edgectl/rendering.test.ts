@@ -157,6 +157,7 @@ describe("an app", () => {
     privileged: true,
     pull: "always",
     health_timeout_s: 300,
+    project: "line-3",
   };
 
   test("is shown with every field of its specification", () => {

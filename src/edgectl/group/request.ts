@@ -1,0 +1,79 @@
+import { type ApplyRequestInput, applyRequestSchema, MAX_APPLY_BYTES } from "../../protocol/apply.ts";
+import { listIssues } from "../../protocol/request-error.ts";
+import type { Place } from "../documents/node.ts";
+import type { Problems } from "../documents/problems.ts";
+import type { Draft, DraftApp } from "./draft.ts";
+import type { MappedPort } from "./map-ports.ts";
+
+/** What the command line says about the group. */
+export interface GroupFlags {
+  readonly prune: boolean;
+  readonly adopt: boolean;
+  readonly keep: boolean;
+}
+
+export type GroupRequest = Readonly<Record<string, unknown>>;
+
+const START: Place = { line: 1, column: 1 };
+
+/** Builds the request's body. Fields of the file that the schema refuses become problems by line. */
+export function buildGroupRequest(
+  draft: Draft,
+  ports: readonly MappedPort[],
+  { prune, adopt, keep }: GroupFlags,
+  execution: Readonly<Record<string, unknown>>,
+  problems: Problems,
+): GroupRequest {
+  const request = {
+    project: draft.project,
+    apps: draft.apps.map((app) => ({ app: appOf(app, ports), depends_on: dependenciesOf(app) })),
+    ...(prune && { prune }),
+    ...(adopt && { adopt }),
+    ...(keep && { on_failure: "keep" }),
+    ...draft.options,
+    ...execution,
+  };
+  const parsed = applyRequestSchema.safeParse(request);
+  if (!parsed.success) {
+    for (const { path, reason } of listIssues(parsed.error, applyRequestSchema))
+      addIssue(draft, path, reason, problems);
+  }
+  if (Buffer.byteLength(JSON.stringify(request)) > MAX_APPLY_BYTES) {
+    problems.add(START, `The apps and their files are larger than ${MAX_APPLY_BYTES / 1024} KiB together.`);
+  }
+  return request;
+}
+
+function appOf(app: DraftApp, mapped: readonly MappedPort[]): object {
+  const ports = mapped
+    .filter(({ port }) => app.ports.includes(port))
+    .map(({ port, hostPort }) => ({
+      host_port: hostPort,
+      target_port: port.targetPort,
+      ...(port.protocol === "udp" && { protocol: "udp" }),
+    }));
+  return { name: app.name, ...app.fields, ...(ports.length > 0 && { ports }) };
+}
+
+function dependenciesOf({ dependsOn }: DraftApp): ApplyRequestInput["apps"][number]["depends_on"] {
+  return dependsOn.map(({ app, condition }) => ({ app, condition }));
+}
+
+/** Finds the line of an issue. Its path is that of the request, such as `apps[1].app.ports[0].host_port`. */
+function addIssue(draft: Draft, path: string, reason: string, problems: Problems): void {
+  const parts = [...path.matchAll(/[^.[\]]+/g)].map(([part]) => (/^\d+$/.test(part) ? Number(part) : part));
+  const [list, index, kind, ...rest] = parts;
+  const app = list === "apps" && typeof index === "number" ? draft.apps[index] : undefined;
+  if (!app) {
+    problems.add(START, path === "" ? reason : `\`${path}\` ${reason}`);
+    return;
+  }
+  if (kind === "depends_on") {
+    const place = app.dependsOn[Number(rest[0] ?? 0)]?.place ?? app.place;
+    problems.add(place, `${app.path}: ${reason}.`);
+    return;
+  }
+  const field = path.replace(/^apps\[\d+\]\.app\.?/, "");
+  const port = rest[0] === "ports" && typeof rest[1] === "number" ? app.ports[rest[1]] : undefined;
+  problems.add(port?.place ?? app.placeOf(rest), `${app.path}: \`${field}\` ${reason}.`);
+}
