@@ -117,10 +117,7 @@ export const SERVICE_KEYS: Readonly<Record<string, KeyRule>> = {
   networks: mapped("networks", convertNetworks),
   oom_kill_disable: refused("Use `mem_limit`."),
   oom_score_adj: REMOVE,
-  pid: refused(
-    "Use `privileged` only if the app must see the device's processes in /proc.",
-    "is not supported: an app sees its own processes.",
-  ),
+  pid: refused("Remove it.", "is not supported: an app sees its own processes only."),
   pids_limit: refused("Use `ulimits: {nproc: …}`."),
   platform: ignored("has no effect here: a device pulls the image for its own platform."),
   ports: mapped("ports", convertPorts),

@@ -24,7 +24,7 @@ export function texts(field: string): Converter {
 }
 
 /** A list of `KEY=VALUE`, or a map, to a map of texts. */
-export function textMap(field: string, separators = "="): Converter {
+export function textMap(field: string, separators = /=/): Converter {
   return (value, service) => {
     const entries = pairsOf(value, separators).map(({ key, text: entry }) => [key, entry] as const);
     if (entries.length > 0) service.set(field, Object.fromEntries(entries), value.place);
@@ -37,7 +37,7 @@ interface Pair {
   readonly value: Value;
 }
 
-function pairsOf(value: Value, separators: string): Pair[] {
+function pairsOf(value: Value, separators: RegExp): Pair[] {
   if (!value.isList) {
     return [...value.fields()].flatMap(([key, item]) => {
       if (item.isList) return item.items().map((each) => ({ key, text: each.text() ?? "", value: each }));
@@ -46,7 +46,7 @@ function pairsOf(value: Value, separators: string): Pair[] {
   }
   return value.items().map((item) => {
     const entry = item.text() ?? "";
-    const at = [...entry].findIndex((character) => separators.includes(character));
+    const at = entry.search(separators);
     return { key: at === -1 ? entry : entry.slice(0, at), text: at === -1 ? "" : entry.slice(at + 1), value: item };
   });
 }
@@ -126,7 +126,7 @@ function addDevice(value: Value, service: ServiceDraft, ...parts: readonly (stri
 
 /** `name:address` or `name=address`, with IPv6 addresses also in brackets. */
 export const convertExtraHosts: Converter = (value, service) => {
-  for (const { key, text: address, value: item } of pairsOf(value, ":=")) {
+  for (const { key, text: address, value: item } of pairsOf(value, /[:=]/)) {
     if (address === "") item.refuse("must be NAME:ADDRESS, such as plc.local:192.168.1.10.");
     else service.append("extra_hosts", { name: key, address: address.replace(/^\[(.*)\]$/, "$1") }, item.place);
   }

@@ -3,7 +3,7 @@ import { refuseUnknown } from "./unknown.ts";
 import type { ComposeFile, Converter, ServiceDraft } from "./service.ts";
 
 /** The network of services that name none. */
-export const DEFAULT_NETWORK = "default";
+const DEFAULT_NETWORK = "default";
 
 export const convertNetworkMode: Converter = (value, service) => {
   const mode = value.text();

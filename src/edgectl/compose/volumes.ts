@@ -71,7 +71,7 @@ function longMount(value: Value, service: ServiceDraft, file: ComposeFile): void
     value.refuse("needs the `type` bind, volume or tmpfs.");
     return;
   }
-  for (const [key, part] of [...(fields.get("bind")?.fields() ?? [])]) {
+  for (const [key, part] of fields.get("bind")?.fields() ?? []) {
     if (key !== "create_host_path") part.refuse("is not supported.", "Remove it.");
   }
   for (const [, part] of fields.get("volume")?.fields() ?? []) part.refuse("is not supported.", "Remove it.");

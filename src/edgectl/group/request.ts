@@ -16,15 +16,14 @@ export type GroupRequest = Readonly<Record<string, unknown>>;
 
 const START: Place = { line: 1, column: 1 };
 
-/** Builds the request's body. Fields of the file that the schema refuses become problems by line. */
+/** Builds the request's body. */
 export function buildGroupRequest(
   draft: Draft,
   ports: readonly MappedPort[],
   { prune, adopt, keep }: GroupFlags,
   execution: Readonly<Record<string, unknown>>,
-  problems: Problems,
 ): GroupRequest {
-  const request = {
+  return {
     project: draft.project,
     apps: draft.apps.map((app) => ({ app: appOf(app, ports), depends_on: dependenciesOf(app) })),
     ...(prune && { prune }),
@@ -33,15 +32,21 @@ export function buildGroupRequest(
     ...draft.options,
     ...execution,
   };
+}
+
+/** Adds a problem, by line, for everything that the schema refuses. */
+export function checkGroupRequest(request: GroupRequest, draft: Draft, problems: Problems): void {
+  // A service that was refused may lack its image, which is no problem of its own.
+  const isComplete = problems.count === 0;
   const parsed = applyRequestSchema.safeParse(request);
   if (!parsed.success) {
-    for (const { path, reason } of listIssues(parsed.error, applyRequestSchema))
-      addIssue(draft, path, reason, problems);
+    for (const { path, reason } of listIssues(parsed.error, applyRequestSchema)) {
+      if (isComplete || !path.endsWith(".app.image")) addIssue(draft, path, reason, problems);
+    }
   }
   if (Buffer.byteLength(JSON.stringify(request)) > MAX_APPLY_BYTES) {
     problems.add(START, `The apps and their files are larger than ${MAX_APPLY_BYTES / 1024} KiB together.`);
   }
-  return request;
 }
 
 function appOf(app: DraftApp, mapped: readonly MappedPort[]): object {

@@ -10,7 +10,7 @@ import { Failure } from "../failure.ts";
 import { renderGroupPlan, renderMappedPorts } from "../views/group-plan-view.ts";
 import { type InstalledPort, type MappedPort, mapPorts, requirePorts } from "./map-ports.ts";
 import type { GroupFile } from "./read-group.ts";
-import { buildGroupRequest, type GroupFlags, type GroupRequest } from "./request.ts";
+import { buildGroupRequest, checkGroupRequest, type GroupFlags, type GroupRequest } from "./request.ts";
 
 export interface GroupOptions extends GroupFlags, FollowFlags {
   readonly dryRun: boolean;
@@ -31,7 +31,7 @@ const MAX_ATTEMPTS = 2;
  */
 export function checkGroup({ draft, problems }: GroupFile, options: GroupOptions): void {
   const ports = options.mapPorts ? mapPorts(draft, [], problems) : requirePorts(draft, problems);
-  buildGroupRequest(draft, ports, options, options.execution, problems);
+  checkGroupRequest(buildGroupRequest(draft, ports, options, options.execution), draft, problems);
   problems.throwIfAny();
 }
 
@@ -85,14 +85,14 @@ async function buildRequest(
   options: GroupOptions,
 ): Promise<GroupRequest> {
   if (!options.mapPorts) {
-    return buildGroupRequest(draft, requirePorts(draft, problems), options, options.execution, problems);
+    return buildGroupRequest(draft, requirePorts(draft, problems), options, options.execution);
   }
   const ports = mapPorts(draft, await installedPorts(client, asset), problems);
   problems.throwIfAny();
   const chosen = ports.filter(({ port, hostPort }) => port.hostPort !== hostPort);
   if (printer.json) printer.jsonLine({ ports: chosen.map(portDocument) });
   else if (chosen.length > 0) printer.line(renderMappedPorts(chosen, printer.theme));
-  return buildGroupRequest(draft, ports, options, options.execution, problems);
+  return buildGroupRequest(draft, ports, options, options.execution);
 }
 
 async function installedPorts(client: ApiClient, asset: string): Promise<InstalledPort[]> {

@@ -1,17 +1,8 @@
-import { chmod, mkdir, writeFile } from "node:fs/promises";
-import { dirname, join } from "node:path";
+import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import type { PlannedChange } from "../../../src/protocol/apply.ts";
 import { run } from "../../support/command.ts";
-import { type EdgectlUser, edgectlUser } from "../../support/edgectl/process.ts";
-import { event, json, startScriptedService, stream } from "../../support/edgectl/scripted-service.ts";
-
-const KEY = "ek_0123456789abcdefghijklmnopqrstuvwxyzABCDEFG";
-const APPLY = "/v1/assets/GW-1/edge/apply";
-const DRY = `POST ${APPLY}?dry_run=true`;
-const REAL = `POST ${APPLY}`;
-const APPS = "/v1/assets/GW-1/edge/apps";
-const HASH = "0123456789abcdef".repeat(4);
+import { APPS, CHANGES, done, DRY, HASH, planned, REAL, startApply, SUCCESS } from "../../support/edgectl/apply-rig.ts";
+import { event, json, stream } from "../../support/edgectl/scripted-service.ts";
 
 const EDGE = `
 name: line-3
@@ -36,55 +27,10 @@ services:
     depends_on: [mosquitto]
 `;
 
-const CHANGES: PlannedChange[] = [
-  { app: "mosquitto", change: "create", fields: [] },
-  { app: "node-red", change: "update", fields: ["image", "environments.TOKEN"] },
-  { app: "old", change: "remove", fields: [] },
-];
-
-function planned(plan: readonly PlannedChange[] = CHANGES, download_bytes = 9_100_000) {
-  const details = { dry_run: true, plan, plan_hash: HASH, download_bytes };
-  return stream([event(1), event(2, { status: "Success", step: "done", message: "Nothing was changed.", details })]);
-}
-
-const SUCCESS = { status: "Success", step: "done", message: "Project line-3 is applied." };
-const done = () => stream([event(1, { app: "mosquitto", step: "pulling", message: "Pulling." }), event(2, SUCCESS)]);
-
-async function setUp() {
-  const service = await startScriptedService();
-  const user = await edgectlUser();
-  const env = { EDGECTL_URL: service.url, EDGECTL_API_KEY: KEY };
-  const directory = join(user.configDirectory, "gw");
-  const posts = () => service.requests.filter(({ method }) => method === "POST");
-  return {
-    service,
-    user,
-    env,
-    directory,
-    requests: () => service.requests.map(({ method, path }) => `${method} ${path}`),
-    body: (index = -1) => JSON.parse(posts().at(index)?.body ?? "null") as Record<string, unknown>,
-    async write(name: string, text: string): Promise<string> {
-      const file = join(directory, name);
-      await mkdir(dirname(file), { recursive: true });
-      await writeFile(file, text);
-      return file;
-    },
-    async apply(text: string, ...flags: string[]): ReturnType<EdgectlUser["run"]> {
-      const file = await this.write("file.yaml", text);
-      return user.run(["apply", "GW-1", "-f", file, ...flags], { env });
-    },
-    async [Symbol.asyncDispose]() {
-      await user[Symbol.asyncDispose]();
-      await service[Symbol.asyncDispose]();
-    },
-  };
-}
-
 describe("edgectl apply of several apps", () => {
   test("shows the device's plan, applies exactly that, and ends in one verdict", async () => {
-    await using rig = await setUp();
-    rig.service.on(DRY, planned());
-    rig.service.on(REAL, done());
+    await using rig = await startApply();
+    rig.answer(planned(), done());
     const { code, stdout, stderr } = await rig.apply(EDGE, "--yes", "--prune");
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
     expect(stdout.split("\n")).toEqual([
@@ -94,7 +40,7 @@ describe("edgectl apply of several apps", () => {
       "  ~ image",
       "  ~ environments.TOKEN",
       "old: removed; its data stays",
-      "To download: 9.1 MB",
+      "To download: 9.10 MB",
       "mosquitto pulling: Pulling.",
       "Project line-3 is applied.",
       "",
@@ -119,8 +65,8 @@ describe("edgectl apply of several apps", () => {
   });
 
   test("the options of the group and of the deployment are sent", async () => {
-    await using rig = await setUp();
-    rig.service.on(DRY, planned());
+    await using rig = await startApply();
+    rig.answer(planned());
     const { code } = await rig.apply(
       `urgent: true\n${EDGE}`,
       "--dry-run",
@@ -143,8 +89,8 @@ describe("edgectl apply of several apps", () => {
   });
 
   test("nothing differs: nothing is deployed", async () => {
-    await using rig = await setUp();
-    rig.service.on(DRY, planned([{ app: "mosquitto", change: "none", fields: [] }], 0));
+    await using rig = await startApply();
+    rig.answer(planned([{ app: "mosquitto", change: "none", fields: [] }], 0));
     const { code, stdout } = await rig.apply(EDGE, "--yes");
     expect({ code, stdout }).toEqual({
       code: 0,
@@ -154,19 +100,18 @@ describe("edgectl apply of several apps", () => {
   });
 
   test("--dry-run changes nothing and needs no answer", async () => {
-    await using rig = await setUp();
-    rig.service.on(DRY, planned());
+    await using rig = await startApply();
+    rig.answer(planned());
     const { code, stdout } = await rig.apply(EDGE, "--dry-run");
     expect(code).toBe(0);
-    expect(stdout).toMatch(/To download: 9\.1 MB\nNothing was changed\.\n$/);
+    expect(stdout).toMatch(/To download: 9\.10 MB\nNothing was changed\.\n$/);
     expect(rig.requests()).toEqual([DRY]);
   });
 
   test("--json prints the ports, the plan and the events of the deployment", async () => {
-    await using rig = await setUp();
+    await using rig = await startApply();
     rig.service.on(`GET ${APPS}`, json(200, { apps: [], reported_at: null, reachable: true }));
-    rig.service.on(DRY, planned());
-    rig.service.on(REAL, done());
+    rig.answer(planned(), done());
     const { code, stdout, stderr } = await rig.apply(COMPOSE.replace("${TAG}", "1"), "--yes", "--json", "--map-ports");
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
     const documents = stdout
@@ -184,8 +129,7 @@ describe("edgectl apply of several apps", () => {
   });
 
   test("a failure names what went back, and the exit code is 1", async () => {
-    await using rig = await setUp();
-    rig.service.on(DRY, planned());
+    await using rig = await startApply();
     const details = { app: "node-red", changed: [], restored: ["mosquitto"], not_restored: [] };
     const fail = {
       status: "Fail",
@@ -194,7 +138,7 @@ describe("edgectl apply of several apps", () => {
       message: "node-red did not become healthy.",
       details,
     };
-    rig.service.on(REAL, stream([event(1, fail)]));
+    rig.answer(planned(), stream([event(1, fail)]));
     const { code, stderr } = await rig.apply(EDGE, "--yes");
     expect(code).toBe(1);
     expect(stderr).toContain("node-red did not become healthy. (HealthCheckFailed)");
@@ -202,11 +146,8 @@ describe("edgectl apply of several apps", () => {
   });
 
   test("a dry run that is refused shows why, and nothing is applied", async () => {
-    await using rig = await setUp();
-    rig.service.on(
-      DRY,
-      stream([event(1, { status: "Fail", code: "AppExists", message: "web belongs to another project." })]),
-    );
+    await using rig = await startApply();
+    rig.answer(stream([event(1, { status: "Fail", code: "AppExists", message: "web belongs to another project." })]));
     const { code, stderr } = await rig.apply(EDGE, "--yes");
     expect(code).toBe(1);
     expect(stderr).toContain("another project");
@@ -214,10 +155,9 @@ describe("edgectl apply of several apps", () => {
   });
 
   test("the device changed meanwhile: compared again, once", async () => {
-    await using rig = await setUp();
-    rig.service.on(DRY, planned(), planned());
+    await using rig = await startApply();
     const changed = { status: "Fail", code: "PlanChanged", message: "The device would make other changes by now." };
-    rig.service.on(REAL, stream([event(1, changed)]), done());
+    rig.answer(planned(), stream([event(1, changed)]), planned(), done());
     const { code, stderr } = await rig.apply(EDGE, "--yes");
     expect(code).toBe(0);
     expect(stderr).toContain("Comparing again");
@@ -228,9 +168,8 @@ describe("edgectl apply of several apps", () => {
     ["y", 0, [DRY, REAL]],
     ["", 1, [DRY]],
   ])("on a terminal it asks, and %j is taken for an answer", async (answer, exitCode, requests) => {
-    await using rig = await setUp();
-    rig.service.on(DRY, planned());
-    rig.service.on(REAL, done());
+    await using rig = await startApply();
+    rig.answer(planned(), done());
     const file = await rig.write("edge.yaml", EDGE);
     const main = join(import.meta.dirname, "../../../src/edgectl/main.ts");
     const command = `'${process.execPath}' '${main}' apply GW-1 -f '${file}'`;
@@ -244,7 +183,7 @@ describe("edgectl apply of several apps", () => {
   });
 
   test("without a terminal, --yes or --dry-run is needed", async () => {
-    await using rig = await setUp();
+    await using rig = await startApply();
     const { code, stderr } = await rig.apply(EDGE);
     expect(code).toBe(2);
     expect(stderr).toContain("--yes");
@@ -252,8 +191,8 @@ describe("edgectl apply of several apps", () => {
   });
 
   test("an answer without a plan is not taken for one", async () => {
-    await using rig = await setUp();
-    rig.service.on(DRY, stream([event(1, SUCCESS)]));
+    await using rig = await startApply();
+    rig.answer(stream([event(1, SUCCESS)]));
     expect((await rig.apply(EDGE, "--yes")).code).toBe(5);
     expect(rig.requests()).toEqual([DRY]);
   });
@@ -302,7 +241,7 @@ describe("a file of several apps that is wrong is refused by line before anythin
     ["a loop", "apps: &a\n  a: *a\n", "file.yaml:2:6: The alias *a is inside what it stands for."],
     ["too much", `apps:\n  a: {image: a, command: [${"x, ".repeat(60_000)}]}\n`, "more than 50,000 values"],
   ])("%s", async (_what, text, message) => {
-    await using rig = await setUp();
+    await using rig = await startApply();
     const { code, stderr } = await rig.apply(text, "--yes");
     expect(stderr.replaceAll(`${rig.directory}/`, "")).toContain(message);
     expect(code).toBe(2);
@@ -310,111 +249,9 @@ describe("a file of several apps that is wrong is refused by line before anythin
   });
 
   test("options for several apps, given with one", async () => {
-    await using rig = await setUp();
+    await using rig = await startApply();
     const { code, stderr } = await rig.apply("name: web\nimage: web:1\n", "--yes", "--prune", "--map-ports");
     expect(code).toBe(2);
     expect(stderr).toContain("describes one app; --prune, --map-ports is for several.");
-  });
-});
-
-describe("edgectl apply of a compose file", () => {
-  test("with .env, a file beside it, and the name of its directory as project", async () => {
-    await using rig = await setUp();
-    await rig.write(".env", "TAG=from-env-file\nOTHER=x\n");
-    rig.service.on(DRY, planned());
-    const { code, stderr } = await rig.apply(COMPOSE.replace("1883:", "31883:"), "--dry-run");
-    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
-    expect(rig.body()).toMatchObject({
-      project: "gw",
-      apps: [{ app: { name: "mosquitto" } }, { app: { image: "web:from-env-file" } }],
-    });
-  });
-
-  test("this shell takes precedence over --env-file, and that replaces .env", async () => {
-    await using rig = await setUp();
-    await rig.write(".env", "TAG=default\nB=default\n");
-    const file = await rig.write(
-      "compose.yaml",
-      "services: {web: {image: '${TAG}', hostname: '${B}', user: '${C:-none}'}}",
-    );
-    const other = await rig.write("other.env", "TAG=other\nB=other\n");
-    rig.service.on(DRY, planned());
-    const flags = ["--dry-run", "--env-file", other];
-    const { stderr } = await rig.user.run(["apply", "GW-1", "-f", file, ...flags], { env: { ...rig.env, B: "shell" } });
-    expect(stderr).not.toContain("TAG");
-    expect(rig.requests().length === 1 ? rig.body()["apps"] : stderr).toBeDefined();
-  });
-
-  test("every problem is shown by line at once, and nothing is sent", async () => {
-    await using rig = await setUp();
-    const text =
-      "services:\n  a:\n    build: .\n    profiles: [x]\n  b:\n    image: b\n    ports: ['80:80']\n    pid: host\n";
-    const { code, stderr } = await rig.apply(text, "--yes");
-    expect(code).toBe(2);
-    expect(stderr).toContain("cannot be used: 4 problems. Nothing was sent.");
-    expect([...stderr.matchAll(/file\.yaml:(\d+):\d+: /g)].map(([, line]) => line)).toEqual(["3", "4", "7", "8"]);
-    expect(rig.requests()).toEqual([]);
-  });
-
-  test("--map-ports shows each port before anything is sent to the device, the same at every repetition", async () => {
-    await using rig = await setUp();
-    const installed = {
-      name: "mosquitto",
-      image: "m",
-      state: "running",
-      spec: {},
-      ports: [{ host_port: 32_000, target_port: 1883, protocol: "tcp" }],
-    };
-    const none = json(200, { apps: [], reported_at: 1, reachable: true });
-    rig.service.on(`GET ${APPS}`, none, none, json(200, { apps: [installed], reported_at: 1, reachable: true }));
-    rig.service.on(DRY, planned());
-    const text = COMPOSE.replace("${TAG}", "1");
-    const first = await rig.apply(text, "--dry-run", "--map-ports");
-    expect(first.stdout).toMatch(
-      /^Ports on the device:\n {2}mosquitto {2}30488:1883 {2}\(1883 in the file\)\nchecking/,
-    );
-    const second = await rig.apply(text, "--dry-run", "--map-ports");
-    expect(second.stdout).toBe(first.stdout);
-    const third = await rig.apply(text, "--dry-run", "--map-ports");
-    expect(third.stdout).toContain("32000:1883");
-    expect(rig.body()["apps"]).toMatchObject([
-      { app: { ports: [{ host_port: 32_000, target_port: 1883 }] } },
-      { app: { ports: [{ host_port: 30_080, target_port: 80 }] } },
-    ]);
-  });
-
-  test("notes are shown before the plan", async () => {
-    await using rig = await setUp();
-    rig.service.on(DRY, planned());
-    const { stderr } = await rig.apply("version: '3'\nservices: {web: {image: w, tty: true}}\n", "--dry-run");
-    expect(stderr.split("\n")).toEqual([
-      expect.stringMatching(/^Note: .*file\.yaml:1:1: version has no effect/),
-      expect.stringMatching(/^Note: .*file\.yaml:2:28: services\.web\.tty has no effect/),
-      "",
-    ]);
-  });
-
-  test("a file that cannot be read is a problem by line", async () => {
-    await using rig = await setUp();
-    const secret = await rig.write("secret.env", "A=1");
-    await chmod(secret, 0o000);
-    const { code, stderr } = await rig.apply("services: {web: {image: w, env_file: nothing.env}}\n", "--yes");
-    expect(code).toBe(2);
-    expect(stderr).toContain("file.yaml:1:28: services.web.env_file names nothing.env, which is not a file here.");
-  });
-
-  test("from standard input the project needs a name", async () => {
-    await using rig = await setUp();
-    const input = "services: {web: {image: w}}\n";
-    const without = await rig.user.run(["apply", "GW-1", "-f", "-", "--yes"], { env: rig.env, input });
-    expect(without.code).toBe(2);
-    expect(without.stderr).toContain("--project NAME");
-    rig.service.on(DRY, planned());
-    const named = await rig.user.run(["apply", "GW-1", "-f", "-", "--dry-run", "--project", "p"], {
-      env: rig.env,
-      input,
-    });
-    expect(named.code).toBe(0);
-    expect(rig.body()).toMatchObject({ project: "p" });
   });
 });

@@ -51,6 +51,20 @@ export function convert(text: string, { files = {}, modes = {}, env = {} }: Surr
   };
 }
 
+/** Converts one service `web` with these lines. @param rest lines after the service, such as other sections */
+export function convertWeb(lines: string, rest = "", surroundings: Surroundings = {}): Converted {
+  const indented = lines
+    .split("\n")
+    .map((line) => `    ${line}`)
+    .join("\n");
+  return convert(`services:\n  web:\n    image: web:1\n${indented}\n${rest}`, surroundings);
+}
+
+/** A list of variables as the API has it. */
+export function variables(values: Readonly<Record<string, string>>): object[] {
+  return Object.entries(values).map(([key, value]) => ({ key, value }));
+}
+
 function appOf({ fields, ports, dependsOn }: Draft["apps"][number]): Record<string, unknown> {
   return {
     ...fields,
@@ -78,8 +92,6 @@ function memoryFiles(
   files: Readonly<Record<string, string | Buffer>>,
   modes: Readonly<Record<string, number>>,
 ): LocalFiles {
-  const pathOf = (name: string): string => posix.normalize(name).replace(/\/$/, "");
-  const isIn = (directory: string, path: string): boolean => directory === "." || path.startsWith(`${directory}/`);
   const contentOf = (name: string): Buffer => Buffer.from(files[pathOf(name)] ?? "");
   return {
     kindOf(name) {
@@ -96,4 +108,12 @@ function memoryFiles(
       return [...new Set(names)].toSorted().map((entry) => posix.join(directory, entry));
     },
   };
+}
+
+function pathOf(name: string): string {
+  return posix.normalize(name).replace(/\/$/, "");
+}
+
+function isIn(directory: string, path: string): boolean {
+  return directory === "." || path.startsWith(`${directory}/`);
 }

@@ -44,6 +44,7 @@ function map(apps: Ports, installed: readonly InstalledPort[] = []) {
   return { mapped, problems: problemsOf(problems) };
 }
 
+const key = (hostPort: number, protocol: string): string => `${hostPort}/${protocol}`;
 const numbers = (mapped: readonly MappedPort[]): number[] => mapped.map(({ hostPort }) => hostPort);
 const asInstalled = (mapped: readonly MappedPort[]): InstalledPort[] =>
   mapped.map(({ app, hostPort, port: { targetPort, protocol } }) => ({ app, hostPort, targetPort, protocol }));
@@ -92,7 +93,6 @@ describe("--map-ports", () => {
           expect(hostPort).toBeLessThanOrEqual(MAX_HOST_PORT);
         }
         const chosen = mapped.filter(({ port, hostPort }) => port.hostPort !== hostPort);
-        const key = (hostPort: number, protocol: string): string => `${hostPort}/${protocol}`;
         for (const each of chosen) {
           const same = mapped.filter(
             (other) => key(other.hostPort, other.port.protocol) === key(each.hostPort, each.port.protocol),

@@ -1,0 +1,51 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { SERVICE_KEYS } from "../../../../src/edgectl/compose/keys.ts";
+import { mapPorts } from "../../../../src/edgectl/group/map-ports.ts";
+import { readGroupFile } from "../../../../src/edgectl/group/read-group.ts";
+import { buildGroupRequest, checkGroupRequest } from "../../../../src/edgectl/group/request.ts";
+import { appSpecSchema } from "../../../../src/protocol/app-spec.ts";
+import { problemsOf } from "../../../support/edgectl/compose.ts";
+
+/*
+ * Compose files as they are written for gateways. `expected.json` has the request that each becomes with --map-ports, or
+ * the problems that refuse it.
+ */
+
+/** Whether the specification of an app has all fields that compose files are converted to. */
+const HAS_ALL_FIELDS = Object.values(SERVICE_KEYS)
+  .flatMap((rule) => ("to" in rule ? rule.to : []))
+  .every((field) => field === "depends_on" || Object.hasOwn(appSpecSchema.shape, field));
+
+const CORPUS = join(import.meta.dirname, "../../../fixtures/compose");
+
+function convertFile(name: string) {
+  const path = join(CORPUS, name, "compose.yaml");
+  const text = readFileSync(path, "utf8");
+  const file = readGroupFile(text, { fileName: "compose.yaml", path, project: undefined, envFiles: [], env: {} });
+  if (!file) throw new Error(`${name} is no compose file`);
+  const { draft, problems } = file;
+  const flags = { prune: false, adopt: false, keep: false };
+  const request = buildGroupRequest(draft, mapPorts(draft, [], problems), flags, {});
+  return { request, draft, problems };
+}
+
+describe("compose files of gateways", () => {
+  const names = readdirSync(CORPUS);
+
+  test.each(names)("%s", async (name) => {
+    const { request, problems } = convertFile(name);
+    const found = problemsOf(problems);
+    const result = found.length > 0 ? { problems: found } : { notes: problems.notes, request };
+    const expected = join(CORPUS, name, "expected.json");
+    await expect(`${JSON.stringify(result, null, 2)}\n`).toMatchFileSnapshot(expected);
+  });
+
+  test.runIf(HAS_ALL_FIELDS).each(names)("%s becomes a request that the schema accepts", (name) => {
+    const { request, draft, problems } = convertFile(name);
+    const before = problemsOf(problems);
+    checkGroupRequest(request, draft, problems);
+    expect(problemsOf(problems)).toEqual(before);
+  });
+});
