@@ -3,6 +3,7 @@ import type { AgentRig } from "../agent-rig.ts";
 import type { FakeImage } from "../fake-engine/fake-image.ts";
 import type { AppRequest } from "../system.ts";
 import { CHANGES } from "./change-scenarios.ts";
+import { GROUPS } from "./group-scenarios.ts";
 import type { ScenarioRequest } from "./model-control-plane.ts";
 import type { Scenario } from "./scenario.ts";
 
@@ -97,4 +98,4 @@ const DEPLOYMENTS: Readonly<Record<string, Scenario>> = {
 };
 
 /** Every scenario. */
-export const SCENARIOS: Readonly<Record<string, Scenario>> = { ...DEPLOYMENTS, ...CHANGES };
+export const SCENARIOS: Readonly<Record<string, Scenario>> = { ...DEPLOYMENTS, ...CHANGES, ...GROUPS };

@@ -102,7 +102,13 @@ export async function runScenario(
 }
 
 /** Sets up the device's initial state. */
-async function install({ installed, isStopped }: Scenario, rig: AgentRig): Promise<void> {
+async function install({ installed, installedGroup, isStopped }: Scenario, rig: AgentRig): Promise<void> {
+  if (installedGroup) {
+    rig.deployments.apply(INITIAL_DEPLOYMENT_ID, installedGroup);
+    const end = await rig.untilEnd(INITIAL_DEPLOYMENT_ID);
+    if (end?.status !== "Success") throw new Error(`the group could not be installed: ${JSON.stringify(end)}`);
+    rig.store.acknowledge(INITIAL_DEPLOYMENT_ID, end.device_seq);
+  }
   if (!installed) return;
   rig.deployments.deploy(INITIAL_DEPLOYMENT_ID, installed);
   const { device_seq } = (await rig.untilEnd(INITIAL_DEPLOYMENT_ID)) ?? { device_seq: 0 };
@@ -167,7 +173,7 @@ function violations(
   }
   const apps = rig.store.apps().map(({ name, deploymentId, desired }) => `${name} of ${deploymentId}, ${desired}`);
   const wanted = scenario.remainingApps.map(
-    ({ app, by, stopped }) => `${app} of ${deploymentOf(by)}, ${stopped ? "stopped" : "running"}`,
+    (remaining) => `${remaining.app} of ${deploymentOf(remaining)}, ${remaining.stopped ? "stopped" : "running"}`,
   );
   expectThat(JSON.stringify(apps) === JSON.stringify(wanted), `unexpected apps in the store: ${apps.join("; ")}`);
   const containers = rig.engine.containers;
@@ -210,20 +216,18 @@ function isReported(stream: readonly EventContent[], stored: readonly EventConte
   });
 }
 
-function deploymentOf(by: number | undefined): string {
-  return by === undefined ? INITIAL_DEPLOYMENT_ID : `d${by}`;
+function deploymentOf({ by, ofGroup }: RemainingApp): string {
+  return ofGroup?.deployment ?? (by === undefined ? INITIAL_DEPLOYMENT_ID : `d${by}`);
 }
 
-function matchesRequest(
-  container: FakeContainer | undefined,
-  { app, by, stopped }: RemainingApp,
-  scenario: Scenario,
-): boolean {
+function matchesRequest(container: FakeContainer | undefined, remaining: RemainingApp, scenario: Scenario): boolean {
+  const { app, by, ofGroup, stopped } = remaining;
   const { installed, requests } = scenario;
   const request = by === undefined ? undefined : requests[by];
   const spec = {
     ...(request?.action === "deploy" ? undefined : installed),
     ...(request?.spec as AppRequest | undefined),
+    ...ofGroup?.spec,
   };
   if (!container) return false;
   const { environment, ports, labels } = container.request;
@@ -231,7 +235,7 @@ function matchesRequest(
   return (
     (container.status === "running") === !stopped &&
     container.name === app &&
-    labels[LABELS.deployment] === deploymentOf(by) &&
+    labels[LABELS.deployment] === deploymentOf(remaining) &&
     JSON.stringify(environment) === JSON.stringify(["SECRET=value"]) &&
     JSON.stringify(ports) === JSON.stringify(wantedPorts)
   );

@@ -1,3 +1,4 @@
+import type { ApplyRequestInput } from "../../../src/protocol/apply.ts";
 import type { AgentRig } from "../agent-rig.ts";
 import type { AppRequest } from "../system.ts";
 import type { ScenarioRequest } from "./model-control-plane.ts";
@@ -13,6 +14,8 @@ export interface RemainingApp {
   readonly app: string;
   /** Index of the request it results from; `undefined` for the app that was installed before. */
   readonly by?: number;
+  /** Instead of `by`, for an app of a group: id of its deployment, and what was asked for. */
+  readonly ofGroup?: { readonly deployment: string; readonly spec: AppRequest };
   /** Whether it was stopped on purpose. */
   readonly stopped?: boolean;
 }
@@ -21,6 +24,8 @@ export interface RemainingApp {
 export interface Scenario {
   /** Deployed before the scenario begins. */
   readonly installed?: AppRequest;
+  /** Applied before the scenario begins, as deployment `before`. */
+  readonly installedGroup?: ApplyRequestInput;
   /** Whether `installed` is stopped before the scenario begins. */
   readonly isStopped?: boolean;
   readonly requests: readonly ScenarioRequest[];
@@ -30,6 +35,8 @@ export interface Scenario {
   readonly interventions?: readonly Intervention[];
   /** No event reaches the control plane before this time, in milliseconds. */
   readonly silentMs?: number;
+  /** Whether it has so many checkpoints that a sample of them is tried, unless all are asked for. */
+  readonly isLong?: boolean;
   /** Who downloads images. Default: the agent. */
   readonly pullBy?: "agent" | "engine";
   setUp(rig: AgentRig): void;
