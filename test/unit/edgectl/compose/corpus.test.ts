@@ -13,10 +13,12 @@ import { problemsOf } from "../../../support/edgectl/compose.ts";
  * the problems that refuse it.
  */
 
-/** Whether the specification of an app has all fields that compose files are converted to. */
-const HAS_ALL_FIELDS = Object.values(SERVICE_KEYS)
-  .flatMap((rule) => ("to" in rule ? rule.to : []))
-  .every((field) => field === "depends_on" || Object.hasOwn(appSpecSchema.shape, field));
+/** Whether the specification of an app has everything that compose files are converted to. */
+const HAS_ALL_FIELDS =
+  Object.values(SERVICE_KEYS)
+    .flatMap((rule) => ("to" in rule ? rule.to : []))
+    .every((field) => field === "depends_on" || Object.hasOwn(appSpecSchema.shape, field)) &&
+  appSpecSchema.shape.volumes.safeParse([{ name: "data", target: "/data" }]).success;
 
 const CORPUS = join(import.meta.dirname, "../../../fixtures/compose");
 
@@ -34,12 +36,11 @@ function convertFile(name: string) {
 describe("compose files of gateways", () => {
   const names = readdirSync(CORPUS);
 
-  test.each(names)("%s", async (name) => {
+  test.each(names)("%s", (name) => {
     const { request, problems } = convertFile(name);
     const found = problemsOf(problems);
     const result = found.length > 0 ? { problems: found } : { notes: problems.notes, request };
-    const expected = join(CORPUS, name, "expected.json");
-    await expect(`${JSON.stringify(result, null, 2)}\n`).toMatchFileSnapshot(expected);
+    expect(result).toEqual(JSON.parse(readFileSync(join(CORPUS, name, "expected.json"), "utf8")));
   });
 
   test.runIf(HAS_ALL_FIELDS).each(names)("%s becomes a request that the schema accepts", (name) => {
