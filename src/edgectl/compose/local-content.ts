@@ -87,22 +87,37 @@ export function addLocalDirectory(
   }
 }
 
-/** All files below a directory, links followed. `undefined`: there are too many, or there is something else. */
+/** All files below a directory, links followed. `undefined`: there are too many, or something that cannot be read. */
 function listFiles(value: Value, name: string, local: LocalFiles): string[] | undefined {
   const files: string[] = [];
   const directories = [name];
   for (let index = 0; index < directories.length; index++) {
-    for (const entry of local.list(directories[index] ?? name)) {
+    const entries = listDirectory(value, directories[index] ?? name, local);
+    if (!entries) return undefined;
+    for (const entry of entries) {
       const kind = local.kindOf(entry);
       if (kind === "directory") directories.push(entry);
       else if (kind === "file") files.push(entry);
-      else return value.refuse(`mounts ${name}, where ${entry} is neither a file nor a directory.`);
+      else return value.refuse(`mounts ${name}, where ${entry} is neither a file nor a directory that can be read.`);
     }
     if (files.length > MAX_FILES || directories.length > MAX_DIRECTORIES) {
       return value.refuse(`mounts ${name} with more than ${MAX_FILES} files or directories.`, TOO_MUCH);
     }
   }
   return files;
+}
+
+function listDirectory(value: Value, name: string, local: LocalFiles): string[] | undefined {
+  try {
+    return local.list(name);
+  } catch (error) {
+    return refuseUnreadable(value, name, error);
+  }
+}
+
+function refuseUnreadable(value: Value, name: string, error: unknown): undefined {
+  const { code = "unknown reason" } = error as NodeJS.ErrnoException;
+  return value.refuse(`names ${name}, which cannot be read (${code}).`);
 }
 
 /** Reads a file of this machine. `undefined`: it is too large, or cannot be read. */
@@ -117,8 +132,7 @@ export function readBounded(value: Value, name: string, local: LocalFiles): Buff
     }
     return local.read(name);
   } catch (error) {
-    const { code = "unknown reason" } = error as NodeJS.ErrnoException;
-    return value.refuse(`names ${name}, which cannot be read (${code}).`);
+    return refuseUnreadable(value, name, error);
   }
 }
 

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, type Stats, statSync } from "node:fs";
 import { isAbsolute, join, resolve } from "node:path";
 
-/** What a name leads to, with links followed. */
+/** What a name leads to, with links followed. `other`: also what this user may not look at. */
 export type LocalKind = "file" | "directory" | "missing" | "other";
 
 /** The files beside a document. Names are relative to its directory. */
@@ -21,7 +21,14 @@ export interface LocalFiles {
 export function localFiles(directory: string): LocalFiles {
   const pathOf = (name: string): string => (isAbsolute(name) ? name : resolve(directory, name));
   return {
-    kindOf: (name) => kindOf(statSync(pathOf(name), { throwIfNoEntry: false })),
+    kindOf(name) {
+      try {
+        return kindOf(statSync(pathOf(name), { throwIfNoEntry: false }));
+      } catch {
+        // Such as a loop of links, or a directory that this user may not enter.
+        return "other";
+      }
+    },
     sizeOf: (name) => statSync(pathOf(name)).size,
     modeOf: (name) => statSync(pathOf(name)).mode & 0o777,
     read: (name) => readFileSync(pathOf(name)),

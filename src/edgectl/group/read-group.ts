@@ -51,7 +51,11 @@ export function readGroupFile(text: string, options: GroupFileOptions): GroupFil
     named.set(name, found);
     return found;
   };
-  const lookup = readVariables(envFiles, env, local.kindOf(ENV_FILE) === "file" ? local.read(ENV_FILE) : undefined);
+  const lookup = readVariables(
+    envFiles,
+    env,
+    local.kindOf(ENV_FILE) === "missing" ? undefined : readNamed(ENV_FILE, local),
+  );
   const draft = convertCompose(document, { project, path, lookup, local, problems, problemsOf });
   for (const other of named.values()) problems.include(other);
   return { draft, problems };

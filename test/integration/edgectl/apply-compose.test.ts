@@ -1,4 +1,5 @@
-import { chmod } from "node:fs/promises";
+import { symlink } from "node:fs/promises";
+import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { APPS, planned, startApply } from "../../support/edgectl/apply-rig.ts";
 import { json } from "../../support/edgectl/scripted-service.ts";
@@ -91,13 +92,28 @@ describe("edgectl apply of a compose file", () => {
     ]);
   });
 
-  test("a file that cannot be read is a problem by line", async () => {
+  test("what cannot be read is a problem by line, a loop of links too", async () => {
     await using rig = await startApply();
-    const secret = await rig.write("secret.env", "A=1");
-    await chmod(secret, 0o000);
-    const { code, stderr } = await rig.apply("services: {web: {image: w, env_file: nothing.env}}\n", "--yes");
+    await rig.write("conf/a.conf", "a");
+    await symlink("loop", join(rig.directory, "loop"));
+    await symlink(".", join(rig.directory, "conf", "again"));
+    const text = [
+      "services:",
+      "  web:",
+      "    image: w",
+      "    env_file: nothing.env",
+      "    volumes:",
+      "      - ./loop:/loop",
+      "      - ./conf:/conf",
+    ];
+    const { code, stderr } = await rig.apply(text.join("\n"), "--yes");
     expect(code).toBe(2);
-    expect(stderr).toContain("file.yaml:1:28: services.web.env_file names nothing.env, which is not a file here.");
+    expect(stderr).toContain("file.yaml:4:5: services.web.env_file names nothing.env, which is not a file here.");
+    expect(stderr).toContain(
+      "file.yaml:6:9: services.web.volumes[0] mounts ./loop, which is neither a file nor a directory.",
+    );
+    expect(stderr).toContain("file.yaml:7:9: services.web.volumes[1] mounts ./conf");
+    expect(rig.requests()).toEqual([]);
   });
 
   test("from standard input the project needs a name", async () => {

@@ -6,7 +6,7 @@ import { Problems } from "../../../src/edgectl/documents/problems.ts";
 import { Failure } from "../../../src/edgectl/failure.ts";
 import type { Draft } from "../../../src/edgectl/group/draft.ts";
 
-interface Surroundings {
+interface ComposeInputs {
   /** Files beside the compose file, by path such as `conf/a.conf`. */
   readonly files?: Readonly<Record<string, string | Buffer>>;
   /** Permissions, where they are not `0o644`. */
@@ -24,7 +24,7 @@ interface Converted {
 }
 
 /** Converts a compose file of the project `gw` in a directory that exists only in memory. */
-export function convert(text: string, { files = {}, modes = {}, env = {} }: Surroundings = {}): Converted {
+export function convert(text: string, { files = {}, modes = {}, env = {} }: ComposeInputs = {}): Converted {
   const problems = new Problems("f");
   const others: Problems[] = [];
   const document = loadDocument(text, problems);
@@ -52,12 +52,12 @@ export function convert(text: string, { files = {}, modes = {}, env = {} }: Surr
 }
 
 /** Converts one service `web` with these lines. @param rest lines after the service, such as other sections */
-export function convertWeb(lines: string, rest = "", surroundings: Surroundings = {}): Converted {
+export function convertWeb(lines: string, rest = "", inputs: ComposeInputs = {}): Converted {
   const indented = lines
     .split("\n")
     .map((line) => `    ${line}`)
     .join("\n");
-  return convert(`services:\n  web:\n    image: web:1\n${indented}\n${rest}`, surroundings);
+  return convert(`services:\n  web:\n    image: web:1\n${indented}\n${rest}`, inputs);
 }
 
 /** A list of variables as the API has it. */
