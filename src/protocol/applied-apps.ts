@@ -6,10 +6,11 @@ export function appliedApps(request: unknown): unknown[] {
 /** Returns the apply request with each app's specification changed. */
 export function mapAppliedApps(request: unknown, change: (spec: unknown) => unknown): unknown {
   if (!isObject(request) || !Array.isArray(request["apps"])) return request;
-  const apps = entriesOf(request).map((entry) => {
-    return isObject(entry) && "app" in entry ? { ...entry, app: change(entry["app"]) } : entry;
-  });
-  return { ...request, apps };
+  return { ...request, apps: entriesOf(request).map((entry) => changeEntry(entry, change)) };
+}
+
+function changeEntry(entry: unknown, change: (spec: unknown) => unknown): unknown {
+  return isObject(entry) && "app" in entry ? { ...entry, app: change(entry["app"]) } : entry;
 }
 
 function entriesOf(request: unknown): readonly unknown[] {

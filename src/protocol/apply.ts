@@ -113,7 +113,6 @@ export const applySchema = z.strictObject(applyFields).superRefine(({ apps }, co
   for (const { path, message } of applyProblems(apps)) context.addIssue({ code: "custom", path: [...path], message });
 });
 export type Apply = z.output<typeof applySchema>;
-export type ApplyEntry = Apply["apps"][number];
 
 /** Body of a request that applies a group of apps: the group and the options. */
 export const applyRequestSchema = z
@@ -122,7 +121,6 @@ export const applyRequestSchema = z
     for (const { path, message } of applyProblems(apps)) context.addIssue({ code: "custom", path: [...path], message });
   })
   .meta({ id: "ApplyRequest", examples: [applyExample] });
-export type ApplyRequest = z.output<typeof applyRequestSchema>;
 /** A request as a client writes it, with defaults left out. */
 export type ApplyRequestInput = z.input<typeof applyRequestSchema>;
 
@@ -151,7 +149,6 @@ export const applyPlanSchema = z.object({
   plan_hash: z.string(),
   download_bytes: z.number(),
 });
-export type ApplyPlan = z.output<typeof applyPlanSchema>;
 
 /**
  * `details` of the final event of an apply that was carried out: the names of the apps by what became of them. An entry of

@@ -33,6 +33,7 @@ const VALUES = [
   "restart_policy",
   "pull",
   "health_timeout_s",
+  "project",
 ];
 
 /** Fields that are compared by their own fields. */

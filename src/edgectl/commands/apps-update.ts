@@ -36,6 +36,7 @@ const CLEARED: Readonly<Record<string, readonly [field: string, value: unknown]>
   restart: ["restart_policy", null],
   "healthy-within": ["health_timeout_s", null],
   pull: ["pull", null],
+  project: ["project", null],
 };
 
 interface UpdateOptions extends AppOptions, ExecutionOptions, FollowFlags {

@@ -17,6 +17,7 @@ export function specFields(spec: Spec): Row[] {
     ["Memory", limit(spec["memory_limit"], formatBytes)],
     ["Health check", isObject(spec["healthcheck"]) ? healthcheck(spec["healthcheck"]) : ""],
     ["Health timeout", typeof spec["health_timeout_s"] === "number" ? formatDuration(spec["health_timeout_s"]) : ""],
+    ["Project", typeof spec["project"] === "string" ? text(spec["project"]) : ""],
     ["Pull", typeof spec["pull"] === "string" ? text(spec["pull"]) : ""],
     ["Restart", typeof spec["restart_policy"] === "string" ? text(spec["restart_policy"]) : ""],
     ["Host network", spec["host_network"] === true ? "yes" : ""],

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { ApplyRequestInput } from "../../../src/protocol/apply.ts";
+import { type ApplyRequestInput, MAX_APPLY_APPS } from "../../../src/protocol/apply.ts";
 import { MAX_FRAME_BYTES } from "../../../src/protocol/limits.ts";
 import { apiClient } from "../../support/api-client.ts";
 import { type ControlPlane, startControlPlane, type TestAccount } from "../../support/control-plane.ts";
@@ -125,11 +125,11 @@ test("an apply that the device has not acknowledged is sent again in its next se
   expect(stream.events.at(-1)).toMatchObject({ code: "DeploymentCancelled", message: "Undone." });
 });
 
-describe("a request that is refused", () => {
-  const app = (name: string, fields: object = {}) => ({ app: { name, image: "x:1", ...fields } });
-  const ports = (host_port: number) => ({ ports: [{ host_port, target_port: 80 }] });
-  const on = (...apps: string[]) => ({ depends_on: apps.map((other) => ({ app: other })) });
+const app = (name: string, fields: object = {}) => ({ app: { name, image: "x:1", ...fields } });
+const ports = (host_port: number) => ({ ports: [{ host_port, target_port: 80 }] });
+const on = (...apps: string[]) => ({ depends_on: apps.map((other) => ({ app: other })) });
 
+describe("a request that is refused", () => {
   test.each([
     ["no app", { project: "line", apps: [] }, "apps", /must not be empty/],
     ["no project", { apps: [app("a")] }, "project", /./],
@@ -183,7 +183,10 @@ describe("a request that is refused", () => {
 
   test("of 65 apps, or whose frame would be too long, is refused as well", async () => {
     const { uuid } = await control.asset(account);
-    const many = await apply(uuid, { project: "line", apps: Array.from({ length: 65 }, (_, n) => app(`a${n}`)) });
+    const many = await apply(uuid, {
+      project: "line",
+      apps: Array.from({ length: MAX_APPLY_APPS + 1 }, (_, n) => app(`a${n}`)),
+    });
     await many.ended;
     expect(many.events[0]?.code).toBe("InvalidRequest");
     const volumes = Array.from({ length: 16_000 }, (_, n) => ({ local: "/a", target: `/${n}` }));

@@ -38,6 +38,7 @@ export class DeviceModel {
     switch (frame.type) {
       case "deploy":
       case "command":
+      case "apply":
         if (!this.held.has(frame.deployment_id) && !this.ended.has(frame.deployment_id)) {
           this.held.set(frame.deployment_id, { lastSeq: 0, outbox: [], end: undefined });
         }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { EngineError } from "../../../src/agent/engine/engine-error.ts";
-import type { ApplyRequestInput } from "../../../src/protocol/apply.ts";
+import { applyPlanSchema, type ApplyRequestInput } from "../../../src/protocol/apply.ts";
 import { AgentRig } from "../../support/agent-rig.ts";
 
 const image = (app: string, tag = 1): string => `example/${app}:${tag}`;
@@ -261,7 +261,7 @@ describe("a dry run of a group", () => {
       },
     });
     expect(rig.store.apps().map(({ name }) => name)).toEqual(["db", "ui", "web"]);
-    const expected = String(end?.details?.["plan_hash"]);
+    const expected = applyPlanSchema.parse(end?.details).plan_hash;
     rig.deployments.change("d1", { action: "restart", app: "web" });
     await rig.untilEnd("d1");
     rig.deployments.apply("g3", group(apps, { prune: true, expect: expected }));

@@ -70,12 +70,16 @@ function acceptChildren(request: Apply, context: AcceptGroupContext): Deployment
     ...removals.map((record) => ({ record, dependsOn: [] })),
     ...ordered.changes.map(({ record, dependsOn }) => ({ record, dependsOn })),
   ];
-  return children.map(({ record, dependsOn }, index) => ({
-    ...record,
-    id: childId(context.id, index + 1),
-    order: context.order + index + 1,
-    group: { id: context.id, dependsOn },
-  }));
+  return children.map((child, index) => toChild(child, index + 1, context));
+}
+
+/** @param number from 1, in the order in which the apps are changed */
+function toChild(
+  { record, dependsOn }: Pick<AcceptedChange, "record" | "dependsOn">,
+  number: number,
+  { id, order }: AcceptGroupContext,
+): DeploymentRecord {
+  return { ...record, id: childId(id, number), order: order + number, group: { id, dependsOn } };
 }
 
 function removedApps({ project, apps, prune }: Apply, installed: readonly AppRecord[]): AppRecord[] {

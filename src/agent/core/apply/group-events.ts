@@ -89,12 +89,13 @@ function backText({ changed, removed, restored, not_restored: lost }: Verdict): 
 
 type Verdict = Omit<ApplyVerdict, "app">;
 
+const isDone = (record: DeploymentRecord): boolean => isChanged({ record });
+
 function verdict(children: Children): Verdict {
   const names = (select: (record: DeploymentRecord) => boolean) => children.filter(select).map(({ app }) => app);
-  const done = (record: DeploymentRecord): boolean => isChanged({ record });
   return {
-    changed: names((record) => done(record) && record.action !== "remove"),
-    removed: names((record) => done(record) && record.action === "remove"),
+    changed: names((record) => isDone(record) && record.action !== "remove"),
+    removed: names((record) => isDone(record) && record.action === "remove"),
     unchanged: names(({ outcome, result }) => outcome === "succeeded" && result === "unchanged"),
     restored: names((record) => wentBack(record) && !record.rollbackFailure),
     not_restored: names((record) => wentBack(record) && record.rollbackFailure !== undefined),

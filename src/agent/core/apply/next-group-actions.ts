@@ -80,12 +80,12 @@ function nextActionsBack(group: DeploymentRecord, children: readonly GroupChild[
       return isActive ? [] : [{ kind: "advance", id, phase: "run" }];
     });
   }
-  const last = keepsChanges(group) ? undefined : children.filter(isChanged).at(-1);
+  const last = keepsChanges(group) ? undefined : children.findLast(isChanged);
   return [last ? { kind: "restore", id: last.record.id } : { kind: "end" }];
 }
 
 /** Whether the apps that were changed before the failure stay so. A cancelled group goes back in any case. */
-export function keepsChanges({ apply, failure }: DeploymentRecord): boolean {
+function keepsChanges({ apply, failure }: DeploymentRecord): boolean {
   return apply?.onFailure === "keep" && failure?.code !== "DeploymentCancelled";
 }
 

@@ -51,6 +51,7 @@ const fields = fc.record(
     restart_policy: fc.constantFrom("always", "no", "unless-stopped"),
     pull: fc.constant("missing"),
     health_timeout_s: fc.constantFrom(60, 300),
+    project: fc.constantFrom("line-3", "line-4"),
   },
   { requiredKeys: [] },
 );

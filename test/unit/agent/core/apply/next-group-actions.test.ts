@@ -67,11 +67,15 @@ type Child = { -readonly [K in keyof GroupChild]: GroupChild[K] } & {
 
 /** Carries out the plan on a model of the deployments of apps, and checks the promises at each step. */
 function simulate({ apps, onFailure, isDryRun, rounds }: Group): DeploymentRecord {
+  const initial = newRecord("g", 1, undefined);
   let group: DeploymentRecord = {
-    ...newRecord("g", 1, undefined),
+    ...initial,
     action: "apply",
     apply: { onFailure },
     options: isDryRun ? { dry_run: true } : {},
+  };
+  const change = (fields: Partial<DeploymentRecord>): void => {
+    group = { ...group, ...fields };
   };
   // Removals come first, as in an accepted group.
   const numbered = apps.map((planned, number) => ({ planned, number }));
@@ -106,7 +110,7 @@ function simulate({ apps, onFailure, isDryRun, rounds }: Group): DeploymentRecor
   for (let round = 0; round < 400; round++) {
     if (group.outcome !== "pending") break;
     const { pick, event } = rounds[round] ?? { pick: 0, event: "none" };
-    if (event === "cancel" && !group.failure) group = { ...group, failure: CANCELLED };
+    if (event === "cancel" && !group.failure) change({ failure: CANCELLED });
     if (event === "crash") {
       for (const child of children) Object.assign(child, { phase: undefined, isActive: false, isStarted: false });
     }
@@ -150,10 +154,10 @@ function simulate({ apps, onFailure, isDryRun, rounds }: Group): DeploymentRecor
             }),
           ).toBe(true);
           isPlanAccepted = true;
-          group = isDryRun ? { ...group, outcome: "succeeded" } : { ...group, checked: true };
+          change(isDryRun ? { outcome: "succeeded" } : { checked: true });
           break;
         case "fail":
-          group = { ...group, failure: find(action.id).record.failure ?? FAILED };
+          change({ failure: find(action.id).record.failure ?? FAILED });
           break;
         case "cancel":
           find(action.id).record = { ...find(action.id).record, failure: CANCELLED };
@@ -167,7 +171,7 @@ function simulate({ apps, onFailure, isDryRun, rounds }: Group): DeploymentRecor
           break;
         }
         case "end":
-          group = { ...group, outcome: group.failure ? "failed" : "succeeded" };
+          change({ outcome: group.failure ? "failed" : "succeeded" });
       }
     }
     if (!group.failure) {

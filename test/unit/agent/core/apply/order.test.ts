@@ -39,12 +39,13 @@ it("each app comes after those it depends on, or a circle is named", () => {
   );
 });
 
+const withPort = (host_port: number): AppSpec => ({
+  ...FULL,
+  host_network: false,
+  ports: [{ host_port, target_port: 80 }],
+});
+
 it("an app that takes over a port waits for the app that gives it up", () => {
-  const withPort = (host_port: number): AppSpec => ({
-    ...FULL,
-    host_network: false,
-    ports: [{ host_port, target_port: 80 }],
-  });
   const handed = withPortHandovers([
     { app: "new", before: undefined, after: withPort(30_001), dependsOn: [{ app: "old", condition: "started" }] },
     { app: "old", before: withPort(30_001), after: withPort(30_002), dependsOn: [] },
