@@ -6,13 +6,8 @@ export type AppDocument = Readonly<Record<string, unknown>>;
 
 type Entry = Readonly<Record<string, unknown>>;
 
-/** The fields that a file of one app does not decide: `name` never changes, and `project` is set by applying several. */
-const FIXED_FIELDS: readonly string[] = ["name", "project"] satisfies (keyof AppSpec)[];
-
-/** The fields of an app that a file decides and this version knows, in the order in which they are shown. */
-export const KNOWN_FIELDS: readonly string[] = Object.keys(appSpecSchema.shape).filter(
-  (field) => !FIXED_FIELDS.includes(field),
-);
+/** The fields of an app that this version knows, in the order in which they are shown. `name` is never changed. */
+export const KNOWN_FIELDS: readonly string[] = Object.keys(appSpecSchema.shape).filter((field) => field !== "name");
 
 /** The engine's choice without a restart policy. */
 const DEFAULT_RESTART_POLICY = "unless-stopped";

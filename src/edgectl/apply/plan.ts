@@ -46,8 +46,7 @@ export function updateFor(desired: AppSpec, current: AppDocument): AppDocument {
   const inEveryService = withoutUnknownNulls(replacement, (feature) => supports(FIRST_VERSION_WITH_UPDATES, feature));
   return Object.fromEntries(
     Object.entries(replacement).filter(([field, value]) => {
-      // The app stays in the project that it was applied with.
-      if (field === "project") return false;
+      if (field === "project" && value === null) return false;
       if (field === "image") return value !== inForce["image"] || asksRegistry(desired);
       return value !== null || current[field] !== undefined || Object.hasOwn(inEveryService as AppDocument, field);
     }),

@@ -1,4 +1,5 @@
-import { type ApplyPlan, applyPlanSchema } from "../../protocol/apply.ts";
+import type { z } from "zod";
+import { applyPlanSchema } from "../../protocol/apply.ts";
 import { listApps } from "../api/apps.ts";
 import type { ApiClient, ApiRequest } from "../api/client.ts";
 import { apiPath } from "../api/path.ts";
@@ -21,6 +22,8 @@ export interface GroupOptions extends GroupFlags, FollowFlags {
   /** Fields of the request that say how the deployment is carried out. */
   readonly execution: Readonly<Record<string, unknown>>;
 }
+
+type ApplyPlan = z.output<typeof applyPlanSchema>;
 
 /** Comparisons made when somebody else changes the device's apps meanwhile. */
 const MAX_ATTEMPTS = 2;

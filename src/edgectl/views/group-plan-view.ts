@@ -1,9 +1,15 @@
-import type { ApplyPlan, PlannedChange } from "../../protocol/apply.ts";
+import type { PlannedChange } from "../../protocol/apply.ts";
 import { formatBytes } from "../../lib/terminal/bytes.ts";
 import { sanitizeLine } from "../../lib/terminal/sanitize.ts";
 import type { Theme } from "../../lib/terminal/theme.ts";
 import { padEnd } from "../../lib/terminal/width.ts";
 import type { MappedPort } from "../group/map-ports.ts";
+
+/** The answer of a dry run. */
+interface GroupPlan {
+  readonly plan: readonly PlannedChange[];
+  readonly download_bytes: number;
+}
 
 const TITLES: Readonly<Record<PlannedChange["change"], string>> = {
   create: "new",
@@ -13,7 +19,7 @@ const TITLES: Readonly<Record<PlannedChange["change"], string>> = {
 };
 
 /** Renders what an apply does: one title per app, below it one line per field that differs. */
-export function renderGroupPlan({ plan, download_bytes: bytes }: ApplyPlan, theme: Theme): string {
+export function renderGroupPlan({ plan, download_bytes: bytes }: GroupPlan, theme: Theme): string {
   const lines = plan.flatMap(({ app, change, fields }) => [
     `${theme.bold(sanitizeLine(app))}: ${paint(TITLES[change], change, theme)}`,
     ...fields.map((field) => `  ${theme.yellow(`~ ${sanitizeLine(field)}`)}`),

@@ -22,7 +22,6 @@ export function specFields(spec: Spec): Row[] {
     ["Restart", typeof spec["restart_policy"] === "string" ? text(spec["restart_policy"]) : ""],
     ["Host network", spec["host_network"] === true ? "yes" : ""],
     ["Privileged", spec["privileged"] === true ? "yes" : ""],
-    ["Project", typeof spec["project"] === "string" ? text(spec["project"]) : ""],
   ];
   return rows.filter(([, value]) => value !== "");
 }
