@@ -84,17 +84,19 @@ function isInteger(value: unknown): value is number {
 
 /** Replaces `from` by the content of the file that it names. */
 function readFiles(value: Value, local: LocalFiles): unknown {
-  if (!value.isList) return toJson(value.node);
-  return value.items().map((item) => {
-    const from = item.isMap ? item.fields().get("from") : undefined;
-    if (!from) return toJson(item.node);
-    const { from: _, ...others } = toJson(item.node) as Record<string, unknown>;
-    const name = from.text();
-    if (name === undefined) return others;
-    if (local.kindOf(name) !== "file") from.refuse(`names ${name}, which is not a file here.`);
-    const bytes = local.kindOf(name) === "file" ? readBounded(from, name, local) : undefined;
-    return bytes ? { ...others, ...contentFields(bytes) } : others;
-  });
+  return value.isList ? value.items().map((item) => readFile(item, local)) : toJson(value.node);
+}
+
+function readFile(item: Value, local: LocalFiles): unknown {
+  const from = item.isMap ? item.fields().get("from") : undefined;
+  if (!from) return toJson(item.node);
+  const { from: _, ...others } = toJson(item.node) as Record<string, unknown>;
+  const name = from.text();
+  if (name === undefined) return others;
+  const isFile = local.kindOf(name) === "file";
+  if (!isFile) from.refuse(`names ${name}, which is not a file here.`);
+  const bytes = isFile ? readBounded(from, name, local) : undefined;
+  return bytes ? { ...others, ...contentFields(bytes) } : others;
 }
 
 /** `[a, b]`, `{a: healthy}`, or `[{app: a, condition: healthy}]` as in the API. */

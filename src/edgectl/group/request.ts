@@ -50,14 +50,13 @@ export function checkGroupRequest(request: GroupRequest, draft: Draft, problems:
 }
 
 function appOf(app: DraftApp, mapped: readonly MappedPort[]): object {
-  const ports = mapped
-    .filter(({ port }) => app.ports.includes(port))
-    .map(({ port, hostPort }) => ({
-      host_port: hostPort,
-      target_port: port.targetPort,
-      ...(port.protocol === "udp" && { protocol: "udp" }),
-    }));
+  const ports = mapped.filter(({ port }) => app.ports.includes(port)).map(portOf);
   return { name: app.name, ...app.fields, ...(ports.length > 0 && { ports }) };
+}
+
+function portOf({ port: { targetPort, protocol }, hostPort }: MappedPort): object {
+  const mapping = { host_port: hostPort, target_port: targetPort };
+  return protocol === "udp" ? { ...mapping, protocol } : mapping;
 }
 
 function dependenciesOf({ dependsOn }: DraftApp): ApplyRequestInput["apps"][number]["depends_on"] {
