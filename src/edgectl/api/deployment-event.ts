@@ -19,6 +19,7 @@ const streamedEventSchema = z.looseObject({
     .optional()
     .catch(undefined),
   code: z.string().optional().catch(undefined),
+  app: z.string().optional().catch(undefined),
   details: z.record(z.string(), z.unknown()).optional().catch(undefined),
 });
 

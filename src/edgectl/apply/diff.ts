@@ -69,13 +69,15 @@ export const SHOWN_FIELDS: readonly string[] = [...VALUES, ...OBJECTS, ...Object
 
 /**
  * Returns what must change for an app to be as desired, in the order of the specification. Omitted fields and their
- * defaults are equal, and the order of a list's entries is not compared. @param current `{}` for a new app
+ * defaults are equal, and the order of a list's entries is not compared. An app stays in the project that it was applied
+ * with. @param current `{}` for a new app
  */
 export function diffApp(current: AppDocument, desired: AppDocument, options: DiffOptions): FieldChange[] {
   const before = fieldsInForce(current);
   const after = fieldsInForce(desired);
   return KNOWN_FIELDS.flatMap((field) => {
     const [old, next] = [before[field], after[field]];
+    if (field === "project" && next === undefined) return [];
     if (field === "environments") return diffVariables(entriesOf(old), entriesOf(next), options);
     if (field === "files") return diffFiles(entriesOf(old), entriesOf(next));
     const identify = LISTS[field];

@@ -50,6 +50,7 @@ export function updateFor(desired: RequestedAppSpec, current: AppDocument): AppD
   const inEveryService = withoutUnknownNulls(replacement, (feature) => supports(FIRST_VERSION_WITH_UPDATES, feature));
   return Object.fromEntries(
     Object.entries({ ...replacement, ...(files && { files }) }).filter(([field, value]) => {
+      if (field === "project" && value === null) return false;
       if (field === "image") return value !== inForce["image"] || asksRegistry(desired);
       return value !== null || current[field] !== undefined || Object.hasOwn(inEveryService as AppDocument, field);
     }),

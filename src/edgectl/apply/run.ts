@@ -47,7 +47,7 @@ export async function applyApp(
     const plan = planApp(desired.spec, current, options);
     showPlan(context, plan);
     if (plan.change === "none") return;
-    if (!options.dryRun && !options.yes) await confirm(context, asset);
+    if (!options.dryRun && !options.yes) await confirmApply(context, asset);
     try {
       await requestDeployment(context, client, asset, requestFor(asset, desired, current, options.dryRun), options);
       return;
@@ -79,7 +79,8 @@ function showPlan({ printer }: Context, plan: AppPlan): void {
   printer.note(`This version of edgectl does not know these fields of ${plan.app}, which stay as they are: ${fields}.`);
 }
 
-async function confirm({ io }: Context, asset: string): Promise<void> {
+/** Asks whether to apply what was shown. Errors: exit code 1 if the answer is no. */
+export async function confirmApply({ io }: Context, asset: string): Promise<void> {
   const answer = await io.stdin.ask(`Apply this to ${asset}? [y/N] `);
   if (/^y(es)?$/i.test(answer.trim())) return;
   throw new Failure("Nothing was applied.", { exitCode: EXIT.failed });

@@ -1,3 +1,4 @@
+import { resolve } from "node:path";
 import type { Command } from "commander";
 import { parseDesiredApp } from "../apply/read-app-file.ts";
 import { applyApp } from "../apply/run.ts";
@@ -5,41 +6,93 @@ import { connect, type Context, createContext } from "../context.ts";
 import { type ExecutionOptions, readExecutionOptions } from "../deploy/execution-options.ts";
 import type { FollowFlags } from "../deploy/run-deployment.ts";
 import { usageFailure } from "../failure.ts";
+import { type GroupFile, readGroupFile } from "../group/read-group.ts";
+import { applyGroup, checkGroup, type GroupOptions } from "../group/run.ts";
 import type { Io } from "../io.ts";
 import { readTextOrStdin } from "../read-text.ts";
 import { addExecutionOptions } from "./app-options.ts";
-import { addFollowOptions, ASSET } from "./options.ts";
+import { addFollowOptions, ASSET, collect } from "./options.ts";
 
 interface ApplyFlags extends ExecutionOptions, FollowFlags {
   readonly file: string;
   readonly yes?: boolean;
   readonly reveal?: boolean;
+  readonly prune?: boolean;
+  readonly adopt?: boolean;
+  readonly keep?: boolean;
+  readonly mapPorts?: boolean;
+  readonly project?: string;
+  readonly envFile?: readonly string[];
 }
 
 export function addApply(program: Command, io: Io): void {
   const apply = program
     .command("apply")
-    .description("make an app as its file says: show the difference, ask, deploy or update it")
+    .description("make one or several apps as a file says: show the difference, ask, change what differs")
     .argument(...ASSET)
-    .requiredOption("-f, --file <file>", "the app as JSON, as the API takes it; - for standard input")
+    .requiredOption("-f, --file <file>", "one app, several, or a compose file, as YAML or JSON; - for standard input")
     .option("-y, --yes", "do not ask")
-    .option("--reveal", "show the values of variables that are not declared secrets");
+    .option("--reveal", "one app: show the values of variables that are not declared secrets")
+    .option("--prune", "several apps: remove those of the same project that are no longer in the file")
+    .option("--adopt", "several apps: take over installed ones that belong to another project or to none")
+    .option("--keep", "several apps: if one fails, leave those changed before it as they are")
+    .option("--project <name>", "several apps: name of the project, in place of the file's")
+    .option("--map-ports", "several apps: choose ports of the device for those outside its range")
+    .option("--env-file <file>", "compose file: variables, in place of .env (repeatable)", collect(String));
   addFollowOptions(addExecutionOptions(apply), "the deployment")
     .addHelpText("after", HELP)
     .action(async (asset: string, flags: ApplyFlags, command: Command) => {
       const context = createContext(io, command);
       const { file, yes = false, dryRun = false, reveal = false } = flags;
       if (!yes && !dryRun) requireTerminal(context, file);
-      const { spec, options } = parseDesiredApp(
-        await readTextOrStdin(file, io),
-        file === "-" ? "Standard input" : file,
-      );
+      const text = await readTextOrStdin(file, io);
+      const fileName = file === "-" ? "Standard input" : file;
+      const group = readGroup(text, fileName, flags, io);
+      if (group) {
+        const options = await readGroupOptions(flags, io);
+        checkGroup(group, options);
+        await applyGroup(context, await connect(context), asset, group, options);
+        return;
+      }
+      refuseGroupFlags(flags, fileName);
+      const { spec, options } = parseDesiredApp(text, fileName);
       const execution = await readExecutionOptions(flags, io);
       const desired = { spec, options: { ...options, ...execution } };
       const client = await connect(context);
       await applyApp(context, client, asset, desired, { ...flags, yes, dryRun, showValues: reveal });
     });
 }
+
+function readGroup(text: string, fileName: string, flags: ApplyFlags, io: Io): GroupFile | undefined {
+  const { file, project, envFile: envFiles = [] } = flags;
+  const path = file === "-" ? undefined : resolve(file);
+  return readGroupFile(text, { fileName, path, project, envFiles, env: io.env });
+}
+
+async function readGroupOptions(flags: ApplyFlags, io: Io): Promise<GroupOptions> {
+  const { yes = false, dryRun = false, prune = false, adopt = false, keep = false, mapPorts = false } = flags;
+  const execution = await readExecutionOptions(flags, io);
+  return { ...flags, yes, dryRun, prune, adopt, keep, mapPorts, execution };
+}
+
+function refuseGroupFlags(flags: ApplyFlags, fileName: string): void {
+  const given = GROUP_FLAGS.filter((name) => flags[name] !== undefined);
+  if (given.length === 0) return;
+  const names = given.map((name) => `--${name.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}`);
+  throw usageFailure(
+    `${fileName} describes one app; ${names.join(", ")} is for several.`,
+    "Write them as {name: PROJECT, apps: {NAME: {…}}}, or give a compose file.",
+  );
+}
+
+const GROUP_FLAGS = [
+  "prune",
+  "adopt",
+  "keep",
+  "project",
+  "mapPorts",
+  "envFile",
+] as const satisfies (keyof ApplyFlags)[];
 
 /** Standard input must be free for the answer. */
 function requireTerminal({ io }: Context, file: string): void {
@@ -55,8 +108,25 @@ The file replaces the app: a field that is not in it gets its default, so what
 the app has beyond the file is taken away. Where nothing differs, nothing is
 sent. \`edgectl apps update\` changes single fields instead.
 
-The device is asked for the app as it is now. Values of variables are compared
-and not shown; --reveal shows those that are not declared secrets.
+One app: the file is the request as the API takes it, such as
+{"name": "web", "image": "nginx:1.29"}. The device is asked for the app as it is
+now. Values of variables are compared and not shown; --reveal shows those that
+are not declared secrets.
+
+Several apps, as one deployment: {name: PROJECT, apps: {NAME: {image: …,
+depends_on: {OTHER: healthy}}}}. The device compares them, changes what differs
+in the order of depends_on, and ends with one result. If an app fails, all of
+them become what they were before, unless --keep is given. A file of an app may
+be given as \`from: ./FILE\` in place of its content.
+
+A compose file (with \`services\`) is converted. What cannot be converted is
+refused, line by line, with what to use instead. Variables come from this shell
+and from .env beside the file. Files and directories named by a relative path
+come with the app. Volumes and networks get the project's name before theirs.
+With x-edge-secrets: [NAME] a service declares variables that are secrets.
+
+The ports of a device are 30000 to 32767. With --map-ports each port outside
+gets one of them, the same at every repetition, shown before anything changes.
 
 An image is not looked up again while its name stays the same. For a newer
 image under the same tag: edgectl apps update ASSET APP --image IMAGE
@@ -67,5 +137,6 @@ wrong, or there is no terminal to ask on. All others as for every command.
 
 Examples:
   edgectl apply GW-0001 -f app.json
-  edgectl apply GW-0001 -f app.json --dry-run
-  edgectl apply GW-0001 -f app.json --yes`;
+  edgectl apply GW-0001 -f edge.yaml --dry-run
+  edgectl apply GW-0001 -f edge.yaml --prune --yes
+  edgectl apply GW-0001 -f compose.yaml --map-ports`;

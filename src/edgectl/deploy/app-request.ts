@@ -2,6 +2,9 @@ import type { AppFile } from "../../protocol/app-files.ts";
 import { normalizePath } from "../../protocol/normalize-path.ts";
 import type { AppSpec, PortMapping, Volume } from "../../protocol/app-spec.ts";
 import { looksLikeYaml } from "../../lib/looks-like-yaml.ts";
+import { loadDocument } from "../documents/load.ts";
+import { toJson } from "../documents/node.ts";
+import { Problems } from "../documents/problems.ts";
 import { usageFailure } from "../failure.ts";
 import { type ContainerEntries, mergeContainerEntries } from "./container-flags.ts";
 import type { EnvironmentEntry } from "./parse-env.ts";
@@ -76,20 +79,34 @@ function entriesOf(list: unknown): Partial<EnvironmentEntry>[] {
   return list.filter((entry): entry is Partial<EnvironmentEntry> => typeof entry === "object" && entry !== null);
 }
 
-/** Parses an app file. Errors: exit code 2 if it is not one JSON object; the message does not repeat its content. */
+/** Parses an app file. Errors: exit code 2 if it is not one object in JSON or YAML; no message repeats its content. */
 export function parseAppFile(text: string, fileName: string): AppRequest {
-  let value: unknown;
-  try {
-    value = JSON.parse(text.replace(/^\uFEFF/, ""));
-  } catch (error) {
-    if (looksLikeYaml(text, fileName)) throw usageFailure(`${fileName} is YAML; this takes JSON.`, HINT);
-    throw usageFailure(`${fileName} is not valid JSON${positionOf(error, text)}.`, HINT);
-  }
+  const value = parseText(text, fileName);
   if (typeof value !== "object" || value === null || Array.isArray(value)) {
-    throw usageFailure(`${fileName} does not hold one JSON object.`, HINT);
+    throw usageFailure(`${fileName} does not hold one app.`, HINT);
   }
+  if ("services" in value) throw usageFailure(`${fileName} is a compose file.`, GROUP_HINT);
+  if ("apps" in value) throw usageFailure(`${fileName} holds several apps.`, GROUP_HINT);
   return value as AppRequest;
 }
+
+function parseText(text: string, fileName: string): unknown {
+  try {
+    return JSON.parse(text.replace(/^\uFEFF/, ""));
+  } catch (error) {
+    if (looksLikeYaml(text, fileName)) return parseYaml(text, fileName);
+    throw usageFailure(`${fileName} is not valid JSON${positionOf(error, text)}.`, HINT);
+  }
+}
+
+function parseYaml(text: string, fileName: string): unknown {
+  const problems = new Problems(fileName);
+  const document = loadDocument(text, problems);
+  problems.throwIfAny();
+  return document && toJson(document);
+}
+
+const GROUP_HINT = "Apply it as a whole: edgectl apply ASSET -f FILE";
 
 const HINT = 'The file is the request as the API takes it, such as {"name": "web", "image": "nginx:1.29"}.';
 

@@ -6,7 +6,8 @@ import type { Context } from "../context.ts";
 import { EXIT } from "../exit-code.ts";
 import { Failure } from "../failure.ts";
 import { hintFor } from "../hints.ts";
-import { createDeploymentView } from "../views/create-view.ts";
+import { createDeploymentView, SilentView } from "../views/create-view.ts";
+import type { DeploymentView } from "../views/deployment-view.ts";
 import { type DeploymentEventSource, followDeployment } from "./follow.ts";
 
 /** How to follow a deployment, as commander passes it. */
@@ -34,18 +35,59 @@ export async function requestDeployment(
   request: ApiRequest,
   { detach = false, retryFor }: FollowFlags,
 ): Promise<void> {
-  const { io } = context;
+  await runDeployment(context, client, { asset, start: starterOf(context, client, request), detach, retryFor });
+}
+
+/**
+ * Sends a request for a dry run, shows it until it ends, and returns its final event, which is not shown. With `--json`
+ * nothing is shown. Errors: as `runDeployment`.
+ */
+export async function requestDryRun(
+  context: Context,
+  client: ApiClient,
+  asset: string,
+  request: ApiRequest,
+  { retryFor }: FollowFlags,
+): Promise<StreamedEvent> {
+  const view = context.printer.json ? new SilentView() : createDeploymentView(context.io, context.printer);
+  const { event } = await follow(
+    context,
+    client,
+    { asset, start: starterOf(context, client, request), retryFor },
+    view,
+  );
+  return event;
+}
+
+function starterOf({ io }: Context, client: ApiClient, request: ApiRequest): DeploymentEventSource["start"] {
   const keyed = { ...request, headers: { "Idempotency-Key": io.randomId() } };
-  const start = () => openEventStream(client, keyed, io.clock, io.interrupted);
-  await runDeployment(context, client, { asset, start, detach, retryFor });
+  return () => openEventStream(client, keyed, io.clock, io.interrupted);
 }
 
 /** Shows a deployment until it ends. Errors: exit code 1 for `Fail`, 130 for Ctrl-C, otherwise the client's. */
 export async function runDeployment(context: Context, client: ApiClient, options: RunOptions): Promise<void> {
+  const view = createDeploymentView(context.io, context.printer);
+  const { event, deploymentId } = await follow(context, client, options, view);
+  if (event.status === "Success") view.success(event);
+  else if (!context.printer.json) context.printer.line(detachedText(options.asset, deploymentId));
+}
+
+/** The last event of a deployment that was followed. */
+interface Followed {
+  readonly event: StreamedEvent;
+  readonly deploymentId: string | undefined;
+}
+
+async function follow(
+  context: Context,
+  client: ApiClient,
+  options: RunOptions,
+  shown: DeploymentView,
+): Promise<Followed> {
   const { io } = context;
   const { asset, detach = false, retryFor } = options;
   let deploymentId = "deploymentId" in options ? options.deploymentId : undefined;
-  using view = createDeploymentView(io, context.printer);
+  using view = shown;
   const resume: DeploymentEventSource["resume"] = (id, after) =>
     openEventStream(client, { path: deploymentsPath(asset, id, "events"), query: { after } }, io.clock, io.interrupted);
   let event: StreamedEvent;
@@ -67,8 +109,7 @@ export async function runDeployment(context: Context, client: ApiClient, options
   }
   view[Symbol.dispose]();
   if (event.status === "Fail") throw toDeploymentFailure(event);
-  if (event.status === "Success") view.success(event);
-  else if (!context.printer.json) context.printer.line(detachedText(asset, deploymentId));
+  return { event, deploymentId };
 }
 
 function toDeploymentFailure(event: StreamedEvent): Failure {

@@ -39,3 +39,12 @@ class JsonView implements DeploymentView {
 
   [Symbol.dispose](): void {}
 }
+
+/** Shows nothing. */
+export class SilentView implements DeploymentView {
+  onEvent(): void {}
+  onDisconnected(): void {}
+  onReconnected(): void {}
+  success(): void {}
+  [Symbol.dispose](): void {}
+}

@@ -12,9 +12,10 @@ const STEP_LABELS: Readonly<Record<string, string>> = { rolling_back: "rolling b
 
 export const CONNECTION_LOST_TEXT = "The deployment goes on without it; trying to take the stream up again.";
 
-/** A step's name for people. Steps this version does not know keep the service's name. */
+/** A step's name for people, with its app in a deployment of several. Unknown steps keep the service's name. */
 export function stepLabel(event: StreamedEvent): string {
-  return STEP_LABELS[event.step ?? ""] ?? event.step ?? "running";
+  const step = STEP_LABELS[event.step ?? ""] ?? event.step ?? "running";
+  return event.app === undefined ? step : `${event.app} ${step}`;
 }
 
 /** Whether an event only moves the progress bar. */

@@ -15,6 +15,8 @@ const TICK_MS = 250;
 const DEFAULT_WIDTH = 80;
 /** Columns for the longest step name, and for the mark before it. */
 const LABEL_WIDTH = 12;
+/** The same in a deployment of several apps, with the name of the app. */
+const GROUP_LABEL_WIDTH = 26;
 const MARK_WIDTH = 2;
 
 export interface TerminalViewOptions {
@@ -41,6 +43,7 @@ export class TerminalView implements DeploymentView {
   #tick: Disposable | undefined;
   #frame = 0;
   #lastLabel: string | undefined;
+  #labelWidth = LABEL_WIDTH;
 
   constructor(options: TerminalViewOptions) {
     this.#options = options;
@@ -52,6 +55,7 @@ export class TerminalView implements DeploymentView {
 
   onEvent(event: StreamedEvent): void {
     const label = stepLabel(event);
+    if (event.app !== undefined) this.#labelWidth = GROUP_LABEL_WIDTH;
     if (event.status !== "Running") {
       this.#printFinishedProgress();
       this.#stop();
@@ -106,13 +110,13 @@ export class TerminalView implements DeploymentView {
 
   #print(mark: string, label: string, message: string, paint: (text: string) => string = (text) => text): void {
     const { output, theme } = this.#options;
-    const indent = " ".repeat(MARK_WIDTH + LABEL_WIDTH);
+    const indent = " ".repeat(MARK_WIDTH + this.#labelWidth);
     const [first = "", ...rest] = wrap(sanitizeLine(message), this.#width - indent.length);
     this.#line.clear();
     // Consecutive lines of one step show its name once.
     const shown = label === this.#lastLabel ? "" : sanitizeLine(label);
     this.#lastLabel = label;
-    const head = `${padEnd(mark, MARK_WIDTH)}${theme.dim(padEnd(shown, LABEL_WIDTH))}`;
+    const head = `${padEnd(mark, MARK_WIDTH)}${theme.dim(padEnd(shown, this.#labelWidth))}`;
     output.write([head + paint(first), ...rest.map((line) => indent + paint(line)), ""].join("\n"));
   }
 
@@ -120,9 +124,9 @@ export class TerminalView implements DeploymentView {
     const { theme, clock } = this.#options;
     this.#tick?.[Symbol.dispose]();
     const spinner = theme.spinner[this.#frame++ % theme.spinner.length] ?? "";
-    const label = truncate(sanitizeLine(this.#activity.label), LABEL_WIDTH - 1);
-    const head = `${theme.cyan(spinner)} ${theme.dim(padEnd(label, LABEL_WIDTH))}`;
-    this.#line.show(head + this.#activityText(this.#width - MARK_WIDTH - LABEL_WIDTH - 1));
+    const label = truncate(sanitizeLine(this.#activity.label), this.#labelWidth - 1);
+    const head = `${theme.cyan(spinner)} ${theme.dim(padEnd(label, this.#labelWidth))}`;
+    this.#line.show(head + this.#activityText(this.#width - MARK_WIDTH - this.#labelWidth - 1));
     this.#tick = clock.timer(TICK_MS, () => this.#redraw());
   }
 

@@ -163,8 +163,8 @@ describe("edgectl apply", () => {
     ["no name", { image: "web:1" }, "`name` is missing"],
     ["a wrong value", { ...FILE, memory_limit: 1 }, "memory_limit: "],
     ["a masked value", { ...FILE, environments: [{ key: "TOKEN", value: "***" }] }, "TOKEN"],
-    ["two apps", [FILE, FILE], "one JSON object"],
-    ["YAML", "name: web\nimage: web:1\n", "is YAML"],
+    ["a list of apps", [FILE, FILE], "does not hold one app"],
+    ["broken YAML", "name: web\nimage: [web:1\n", "app.json:3:1: "],
   ])("refuses a file with %s before anything is sent", async (_what, app, message) => {
     await using rig = await setUp();
     const { code, stderr } = await rig.apply(app, "--yes");

@@ -211,20 +211,33 @@ describe("file and flags together", () => {
     expect(catchFailure(() => parseAppFile('{"a": 1,}', "app.json")).message).toBe(
       "app.json is not valid JSON (line 1).",
     );
-    expect(catchFailure(() => parseAppFile("[]", "app.json")).message).toContain("one JSON object");
+    expect(catchFailure(() => parseAppFile("[]", "app.json")).message).toContain("does not hold one app");
   });
 });
 
 describe("an app file that is YAML", () => {
   test.each([
-    ["name: web\nimage: web:1\n", "app.txt"],
-    ["# planted\n\n---\nname: web\n", "Standard input"],
-    ["services:\n  web:\n    image: planted\n", "compose"],
-    ["- name: web\n", "app"],
-    ["{name: web}", "app.yaml"],
-    ["", "app.YML"],
-  ])("%j in %s is named as such", (text, name) => {
-    expect(catchFailure(() => parseAppFile(text, name)).message).toBe(`${name} is YAML; this takes JSON.`);
+    ["name: web\nimage: web:1\n", "app.txt", { name: "web", image: "web:1" }],
+    ["# comment\n\n---\nname: web\n", "Standard input", { name: "web" }],
+    ["{name: web}", "app.yaml", { name: "web" }],
+    ["x: &x {memory_limit: 1}\napp: {<<: *x}", "app.yml", { x: { memory_limit: 1 }, app: { memory_limit: 1 } }],
+  ])("%j in %s is read", (text, name, expected) => {
+    expect(parseAppFile(text, name)).toEqual(expected);
+  });
+
+  test.each([
+    ["services:\n  web:\n    image: planted\n", "is a compose file."],
+    ["apps:\n  web:\n    image: planted\n", "holds several apps."],
+    ['{"services": {}}', "is a compose file."],
+    ["- name: web\n", "does not hold one app."],
+  ])("%j is not one app", (text, message) => {
+    expect(catchFailure(() => parseAppFile(text, "f")).message).toBe(`f ${message}`);
+  });
+
+  test("what is wrong is named by line, and its content is not shown", () => {
+    const failure = catchFailure(() => parseAppFile('name: "planted\n', "app.yaml"));
+    expect(failure.message).toBe("app.yaml cannot be used: 1 problem. Nothing was sent.");
+    expect(failure.details).toEqual({ problems: [expect.stringMatching(/^app\.yaml:\d+:\d+: Missing closing/)] });
   });
 
   test("JSON in a file of that name is read", () => {

@@ -94,6 +94,15 @@ describe("the plan for an app", () => {
     expect(updateFor(spec(), current)).toMatchObject({ memory_limit: null, devices: null, restart_policy: null });
   });
 
+  test("an app stays in its project unless the file names another", () => {
+    const current = spec({ project: "line-3" });
+    expect(planApp(spec(), current, HIDDEN).change).toBe("none");
+    expect(updateFor(spec(), current)).not.toHaveProperty("project");
+    const desired = spec({ project: "line-4" });
+    expect(planApp(desired, current, HIDDEN).fields).toMatchObject([{ field: "project", change: "change" }]);
+    expect(updateFor(desired, current)).toMatchObject({ project: "line-4" });
+  });
+
   test("the image is named only where it differs, and no field is cleared that an older service does not know", () => {
     const update = updateFor(spec({ privileged: true }), spec());
     expect(update).toEqual({

@@ -1,0 +1,54 @@
+import type { Value } from "../documents/value.ts";
+import { refuseUnknown } from "./unknown.ts";
+import type { ComposeFile, Converter, ServiceDraft } from "./service.ts";
+
+const CONDITIONS: Readonly<Record<string, "started" | "healthy">> = {
+  service_started: "started",
+  service_healthy: "healthy",
+};
+
+export const convertDependsOn: Converter = (value, service, file) => {
+  if (value.isList) {
+    for (const item of value.items()) {
+      const name = item.text();
+      if (name !== undefined) add(name, "started", item, service, file);
+    }
+    return;
+  }
+  for (const [name, item] of value.fields()) {
+    const fields = item.fields();
+    refuseUnknown(fields, ["condition", "required", "restart"]);
+    const condition = conditionOf(fields.get("condition"));
+    if (fields.get("required")?.boolean() === false) {
+      fields.get("required")?.refuse("false is not supported.", "Leave out the dependency, or add the service.");
+    }
+    if (fields.get("restart")?.boolean()) {
+      fields.get("restart")?.refuse("is not supported: an update of an app leaves the others running.", "Remove it.");
+    }
+    if (condition !== undefined) add(name, condition, item, service, file);
+  }
+};
+
+function conditionOf(value: Value | undefined): "started" | "healthy" | undefined {
+  const text = value ? value.text() : "service_started";
+  if (text === undefined) return undefined;
+  const condition = Object.hasOwn(CONDITIONS, text) ? CONDITIONS[text] : undefined;
+  if (condition !== undefined) return condition;
+  if (text === "service_completed_successfully") {
+    const advice = "Do the work in the entrypoint of the app, or apply it before in a file of its own.";
+    return value?.refuse(`${text} is not supported: apps are to run on.`, advice);
+  }
+  return value?.refuse("must be service_started or service_healthy.");
+}
+
+function add(
+  app: string,
+  condition: "started" | "healthy",
+  value: Value,
+  service: ServiceDraft,
+  { services }: ComposeFile,
+): void {
+  if (!services.has(app)) value.refuse(`names the service ${app}, which is not in this file.`);
+  else if (app === service.name) value.refuse("names the service itself.");
+  else service.dependsOn.push({ app, condition, place: value.place });
+}

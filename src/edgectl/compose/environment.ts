@@ -1,0 +1,89 @@
+import type { Value } from "../documents/value.ts";
+import { parseEnvFile } from "./env-file.ts";
+import { refuseUnknown } from "./unknown.ts";
+import type { ComposeFile, Converter, ServiceDraft } from "./service.ts";
+
+const NOT_SET = "has no value, and this shell and .env do not have one either.";
+const NOT_SET_ADVICE = "Write KEY=VALUE, or set it.";
+
+export const convertEnvironment: Converter = (value, service, file) => {
+  if (value.isList) for (const item of value.items()) listedVariable(item, service, file);
+  else for (const [key, item] of value.fields()) mappedVariable(key, item, service, file);
+};
+
+function listedVariable(item: Value, service: ServiceDraft, { lookup }: ComposeFile): void {
+  const text = item.text();
+  if (text === undefined) return;
+  const at = text.indexOf("=");
+  const key = at === -1 ? text : text.slice(0, at);
+  const value = at === -1 ? lookup(key) : text.slice(at + 1);
+  if (value === undefined) item.refuse(`(${key}) ${NOT_SET}`, NOT_SET_ADVICE);
+  else service.variables.set(key, { value, place: item.place });
+}
+
+function mappedVariable(key: string, item: Value, service: ServiceDraft, { lookup }: ComposeFile): void {
+  const value = item.isNull ? lookup(key) : item.text();
+  if (value !== undefined) service.variables.set(key, { value, place: item.place });
+  else if (item.isNull) item.refuse(NOT_SET, NOT_SET_ADVICE);
+}
+
+export const convertEnvFile: Converter = (value, service, file) => {
+  for (const item of value.isList ? value.items() : [value]) {
+    const { name, isRequired } = envFileOf(item);
+    if (name === undefined) continue;
+    const kind = file.local.kindOf(name);
+    if (kind === "file") readVariables(item, name, service, file);
+    else if (isRequired || kind !== "missing") item.refuse(`names ${name}, which is not a file here.`);
+    else item.note(`names ${name}, which is not here and not required.`);
+  }
+};
+
+function envFileOf(item: Value): { readonly name: string | undefined; readonly isRequired: boolean } {
+  if (!item.isMap) return { name: item.text(), isRequired: true };
+  const fields = item.fields();
+  refuseUnknown(fields, ["path", "required"]);
+  if (!fields.has("path")) item.refuse("needs `path`.");
+  return { name: fields.get("path")?.text(), isRequired: fields.get("required")?.boolean() ?? true };
+}
+
+function readVariables(item: Value, name: string, service: ServiceDraft, file: ComposeFile): void {
+  const text = readText(item, name, file);
+  if (text === undefined) return;
+  const problems = file.problemsOf(name);
+  for (const { key, value = file.lookup(key), place } of parseEnvFile(text, file.lookup, problems)) {
+    if (value === undefined) problems.add(place, `${key} ${NOT_SET}`, NOT_SET_ADVICE);
+    else service.fileVariables.set(key, { value, place: item.place });
+  }
+}
+
+/** Largest file of variables, in bytes. */
+const MAX_ENV_FILE_BYTES = 256 * 1024;
+
+function readText(item: Value, name: string, { local }: ComposeFile): string | undefined {
+  try {
+    if (local.sizeOf(name) > MAX_ENV_FILE_BYTES) return item.refuse(`names ${name}, which is larger than 256 KiB.`);
+    return local.read(name).toString("utf8");
+  } catch (error) {
+    const { code = "unknown reason" } = error as NodeJS.ErrnoException;
+    return item.refuse(`names ${name}, which cannot be read (${code}).`);
+  }
+}
+
+/** `x-edge-secrets`: which variables of the service are secrets. */
+export const convertSecretNames: Converter = (value, service) => {
+  for (const item of value.items()) {
+    const name = item.text();
+    if (name !== undefined) service.secretVariables.set(name, item.place);
+  }
+};
+
+/** Sets the field `environments` once all keys of the service are converted. */
+export function finishEnvironment(service: ServiceDraft): void {
+  const all = new Map([...service.fileVariables, ...service.variables]);
+  for (const [key, { value, place }] of all) {
+    const isSecret = service.secretVariables.has(key);
+    service.append("environments", { key, value, ...(isSecret && { secret: true }) }, place);
+  }
+  const missing = [...service.secretVariables.keys()].filter((name) => !all.has(name));
+  if (missing.length > 0) service.value.refuse(`has no variable ${missing.join(", ")}, which x-edge-secrets names.`);
+}

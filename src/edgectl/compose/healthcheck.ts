@@ -1,0 +1,50 @@
+import type { Value } from "../documents/value.ts";
+import { readDuration } from "./quantities.ts";
+import { refuseUnknown } from "./unknown.ts";
+import type { Converter } from "./service.ts";
+
+const KEYS = ["test", "interval", "timeout", "retries", "start_period", "start_interval", "disable"];
+
+export const convertHealthcheck: Converter = (value, service) => {
+  const fields = value.fields();
+  refuseUnknown(fields, KEYS);
+  fields.get("start_interval")?.note("has no effect here: `interval` applies from the start.");
+  if (fields.get("disable")?.boolean()) {
+    fields.get("disable")?.refuse("cannot turn off the check of the image.", ALWAYS_HEALTHY);
+    return;
+  }
+  const test = fields.get("test");
+  if (!test) {
+    value.refuse("needs `test`: times alone do not change the check of the image.");
+    return;
+  }
+  const command = commandOf(test);
+  if (!command) return;
+  const [interval, timeout, start] = ["interval", "timeout", "start_period"].map((key) => {
+    const duration = fields.get(key);
+    return duration && readDuration(duration);
+  });
+  const retries = fields.get("retries")?.wholeNumber();
+  const check = {
+    command,
+    ...(interval !== undefined && { interval_s: interval }),
+    ...(timeout !== undefined && { timeout_s: timeout }),
+    ...(retries !== undefined && { retries }),
+    ...(start !== undefined && { start_period_s: start }),
+  };
+  service.set("healthcheck", check, value.place);
+};
+
+const ALWAYS_HEALTHY = 'Give a `test` that always succeeds, such as ["CMD", "true"].';
+
+function commandOf(test: Value): string[] | undefined {
+  if (!test.isList) {
+    const text = test.text();
+    return text === undefined ? undefined : ["/bin/sh", "-c", text];
+  }
+  const [kind, ...rest] = test.items().map((item) => item.text() ?? "");
+  if (kind === "NONE") return test.refuse("cannot turn off the check of the image.", ALWAYS_HEALTHY);
+  if (kind === "CMD" && rest.length > 0) return rest;
+  if (kind === "CMD-SHELL" && rest.length === 1) return ["/bin/sh", "-c", ...rest];
+  return test.refuse('must be a text, ["CMD", PROGRAM, …] or ["CMD-SHELL", COMMAND].');
+}

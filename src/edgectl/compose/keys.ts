@@ -1,0 +1,165 @@
+import { convertDependsOn } from "./depends-on.ts";
+import { convertEnvFile, convertEnvironment, convertSecretNames } from "./environment.ts";
+import { convertConfigs, convertSecrets } from "./files.ts";
+import { convertHealthcheck } from "./healthcheck.ts";
+import {
+  convertDeploy,
+  convertGpus,
+  convertLogging,
+  convertMemory,
+  convertProcessors,
+  convertUlimits,
+} from "./limits.ts";
+import {
+  boolean,
+  command,
+  convertContainerName,
+  convertDevices,
+  convertExtraHosts,
+  convertPullPolicy,
+  convertRestart,
+  text,
+  textMap,
+  texts,
+} from "./misc.ts";
+import { convertNetworkMode, convertNetworks } from "./networks.ts";
+import { convertPorts } from "./ports.ts";
+import { readSize, readWholeSeconds } from "./quantities.ts";
+import { read } from "./misc.ts";
+import type { Converter } from "./service.ts";
+import { convertTmpfs } from "./tmpfs.ts";
+import { convertVolumes } from "./volumes.ts";
+
+/** What becomes of a key of a compose file. */
+export type KeyRule =
+  /** @param to the fields of the app that it sets */
+  | { readonly to: readonly string[]; readonly convert: Converter }
+  /** Has no effect on an app. The note says why. */
+  | { readonly note: string }
+  /** Cannot be had. The advice says what to use instead. */
+  | { readonly refusal: string; readonly advice: string };
+
+function mapped(to: string | readonly string[], convert: Converter): KeyRule {
+  return { to: typeof to === "string" ? [to] : to, convert };
+}
+
+function ignored(note: string): KeyRule {
+  return { note };
+}
+
+function refused(advice: string, refusal = "is not supported."): KeyRule {
+  return { refusal, advice };
+}
+
+const REMOVE = refused("Remove it.");
+
+/** Every key of a service in the Compose specification, and what it becomes. */
+export const SERVICE_KEYS: Readonly<Record<string, KeyRule>> = {
+  annotations: refused("Use `labels`."),
+  attach: ignored("has no effect here: apps run in the background."),
+  blkio_config: REMOVE,
+  build: refused(
+    "Push the image, and name it with `image`: docker build -t REGISTRY/NAME:TAG DIRECTORY && docker push REGISTRY/NAME:TAG",
+    "is not supported: devices pull their images.",
+  ),
+  cap_add: mapped("cap_add", texts("cap_add")),
+  cap_drop: mapped("cap_drop", texts("cap_drop")),
+  cgroup: REMOVE,
+  cgroup_parent: REMOVE,
+  command: mapped("command", command("command")),
+  configs: mapped("files", convertConfigs),
+  container_name: mapped([], convertContainerName),
+  cpu_count: refused("Use `cpus`."),
+  cpu_percent: refused("Use `cpus`."),
+  cpu_period: refused("Use `cpus`."),
+  cpu_quota: refused("Use `cpus`."),
+  cpu_rt_period: REMOVE,
+  cpu_rt_runtime: REMOVE,
+  cpu_shares: refused("Use `cpus`."),
+  cpus: mapped("cpu_limit", convertProcessors),
+  cpuset: refused("Use `cpus`."),
+  credential_spec: REMOVE,
+  depends_on: mapped("depends_on", convertDependsOn),
+  deploy: mapped(["cpu_limit", "memory_limit", "gpus", "restart_policy"], convertDeploy),
+  develop: ignored("has no effect here: it is for `docker compose watch`."),
+  device_cgroup_rules: refused("Name the devices under `devices`."),
+  devices: mapped("devices", convertDevices),
+  dns: mapped("dns", texts("dns")),
+  dns_opt: refused("Use `dns`."),
+  dns_search: refused("Write whole names."),
+  domainname: refused("Use `hostname`."),
+  entrypoint: mapped("entrypoint", command("entrypoint")),
+  env_file: mapped("environments", convertEnvFile),
+  environment: mapped("environments", convertEnvironment),
+  expose: ignored("has no effect here: apps reach each other by name on every port."),
+  extends: refused("Write the service out, or share parts with an anchor and `<<`."),
+  external_links: refused("Remove it: apps reach each other by name, such as mosquitto:1883."),
+  extra_hosts: mapped("extra_hosts", convertExtraHosts),
+  gpus: mapped("gpus", convertGpus),
+  group_add: refused("Use `user` with the group: UID:GID."),
+  healthcheck: mapped("healthcheck", convertHealthcheck),
+  hostname: mapped("hostname", text("hostname")),
+  image: mapped("image", text("image")),
+  init: mapped("init", boolean("init")),
+  ipc: refused("Use `shm_size` for more shared memory."),
+  isolation: REMOVE,
+  label_file: refused("Use `labels`."),
+  labels: mapped("labels", textMap("labels")),
+  links: refused("Remove it: apps reach each other by name, such as mosquitto:1883."),
+  logging: mapped("log", convertLogging),
+  mac_address: REMOVE,
+  mem_limit: mapped("memory_limit", convertMemory),
+  mem_reservation: ignored("has no effect here: nothing is set aside on a device."),
+  mem_swappiness: refused("Use `mem_limit`."),
+  memswap_limit: refused("Use `mem_limit`."),
+  models: REMOVE,
+  network_mode: mapped(["host_network", "network"], convertNetworkMode),
+  networks: mapped("networks", convertNetworks),
+  oom_kill_disable: refused("Use `mem_limit`."),
+  oom_score_adj: REMOVE,
+  pid: refused("Remove it.", "is not supported: an app sees its own processes only."),
+  pids_limit: refused("Use `ulimits: {nproc: …}`."),
+  platform: ignored("has no effect here: a device pulls the image for its own platform."),
+  ports: mapped("ports", convertPorts),
+  post_start: refused("Do it in the entrypoint."),
+  pre_stop: refused("Handle the `stop_signal` in the app."),
+  privileged: mapped("privileged", boolean("privileged")),
+  profiles: refused("Keep one file for each set of services, and apply the one that is meant."),
+  provider: REMOVE,
+  pull_policy: mapped("pull", convertPullPolicy),
+  pull_refresh_after: refused("Use `pull_policy: always`."),
+  read_only: mapped("read_only", boolean("read_only")),
+  restart: mapped("restart_policy", convertRestart),
+  runtime: refused("Use `gpus: all` for GPUs."),
+  scale: refused("Give each copy a service.", "is not supported: an app runs once on a device."),
+  secrets: mapped("files", convertSecrets),
+  security_opt: refused("Use `cap_add` for single rights, or `privileged`."),
+  shm_size: mapped("shm_size", read("shm_size", readSize)),
+  stdin_open: ignored("has no effect here: apps run in the background, without an input."),
+  stop_grace_period: mapped("stop_grace_s", read("stop_grace_s", readWholeSeconds)),
+  stop_signal: mapped("stop_signal", text("stop_signal")),
+  storage_opt: REMOVE,
+  sysctls: mapped("sysctls", textMap("sysctls")),
+  tmpfs: mapped("tmpfs", convertTmpfs),
+  tty: ignored("has no effect here: apps run in the background, without a terminal."),
+  ulimits: mapped("ulimits", convertUlimits),
+  use_api_socket: REMOVE,
+  user: mapped("user", text("user")),
+  userns_mode: refused("Use `privileged` for rights on the device."),
+  uts: refused("Use `hostname`."),
+  volumes: mapped(["volumes", "files", "tmpfs"], convertVolumes),
+  volumes_from: refused("Name the same volume in both services."),
+  working_dir: mapped("working_dir", text("working_dir")),
+  /** Ours: Compose has no way to declare the value of a variable a secret. */
+  "x-edge-secrets": mapped("environments", convertSecretNames),
+};
+
+/** The keys of a compose file that are read apart from this table. */
+export const FILE_SECTIONS = ["name", "services", "networks", "volumes", "configs", "secrets"] as const;
+
+/** All other keys of a compose file. */
+export const FILE_KEYS: Readonly<Record<string, KeyRule>> = {
+  version: ignored("has no effect here, and none in compose either."),
+  include: refused("Write the services into one file."),
+  models: refused("Remove it."),
+};

@@ -1,0 +1,122 @@
+import type { Value } from "../documents/value.ts";
+import { readSize, sizeOf } from "./quantities.ts";
+import { refuseUnknown } from "./unknown.ts";
+import type { Converter, ServiceDraft } from "./service.ts";
+
+const SWARM = "belongs to Swarm.";
+
+export const convertDeploy: Converter = (value, service) => {
+  for (const [key, part] of value.fields()) {
+    if (key === "resources") convertResources(part, service);
+    else if (key === "replicas") {
+      if (part.wholeNumber() !== 1)
+        part.refuse("must be 1: an app runs once on a device.", "Give each copy a service.");
+    } else if (key === "restart_policy") convertRestartPolicy(part, service);
+    else if (key === "mode") {
+      if (part.text() !== "replicated") part.refuse(SWARM, "Remove it.");
+    } else if (["labels", "placement", "update_config", "rollback_config", "endpoint_mode"].includes(key)) {
+      part.refuse(SWARM, "Remove it.");
+    } else refuseUnknown(new Map([[key, part]]), ["resources", "replicas", "restart_policy", "mode"]);
+  }
+};
+
+function convertResources(value: Value, service: ServiceDraft): void {
+  const fields = value.fields();
+  refuseUnknown(fields, ["limits", "reservations"]);
+  for (const [key, part] of fields.get("limits")?.fields() ?? []) {
+    if (key === "cpus") setOnce(service, "cpu_limit", part, part.number());
+    else if (key === "memory") setOnce(service, "memory_limit", part, readSize(part));
+    else if (key === "pids") part.refuse("is not supported.", "Use `ulimits: {nproc: …}`.");
+    else refuseUnknown(new Map([[key, part]]), ["cpus", "memory"]);
+  }
+  for (const [key, part] of fields.get("reservations")?.fields() ?? []) {
+    if (key === "devices") for (const device of part.items()) convertGpu(device, service);
+    else if (key === "cpus" || key === "memory") part.note("has no effect here: nothing is set aside on a device.");
+    else part.refuse("is not supported.", "Remove it.");
+  }
+}
+
+/** `mem_limit` and `deploy.resources.limits.memory` are the same, as are the processors. */
+function setOnce(service: ServiceDraft, field: string, part: Value, value: number | undefined): void {
+  if (service.has(field) && service.fields[field] !== value)
+    part.refuse("contradicts the limit of the service itself.");
+  service.set(field, value, part.place);
+}
+
+export const convertMemory: Converter = (value, service) => setOnce(service, "memory_limit", value, readSize(value));
+export const convertProcessors: Converter = (value, service) => setOnce(service, "cpu_limit", value, value.number());
+
+const POLICIES: Readonly<Record<string, string>> = { any: "always", none: "no", "on-failure": "on-failure" };
+
+function convertRestartPolicy(value: Value, service: ServiceDraft): void {
+  const fields = value.fields();
+  for (const [key, part] of fields) {
+    if (key !== "condition") part.refuse("is not supported.", "Remove it: the engine waits longer after each failure.");
+  }
+  // As in compose, `restart` of the service takes precedence.
+  if (service.value.fields().has("restart")) return;
+  const condition = fields.get("condition");
+  const policy = POLICIES[condition ? (condition.text() ?? "") : "any"];
+  if (policy === undefined) condition?.refuse("must be any, none or on-failure.");
+  service.set("restart_policy", policy, value.place);
+}
+
+/** The list `gpus`, or the word `all`. */
+export const convertGpus: Converter = (value, service) => {
+  if (value.isList) for (const item of value.items()) convertGpu(item, service);
+  else if (value.text() === "all") service.set("gpus", "all", value.place);
+  else value.refuse("must be all, or a list of devices.");
+};
+
+function convertGpu(value: Value, service: ServiceDraft): void {
+  const fields = value.fields();
+  refuseUnknown(fields, ["capabilities", "count", "device_ids", "driver", "options"]);
+  fields.get("options")?.refuse("is not supported.", "Remove it.");
+  const capabilities = fields.get("capabilities")?.textOrTexts() ?? ["gpu"];
+  if (!capabilities.includes("gpu")) {
+    value.refuse("can only ask for the capability gpu.", "Name other devices under `devices` of the service.");
+    return;
+  }
+  const ids = fields.get("device_ids")?.textOrTexts();
+  const count = fields.get("count");
+  if (ids) service.set("gpus", { ids }, value.place);
+  else if (!count || count.text() === "all" || count.text() === "-1") service.set("gpus", "all", value.place);
+  else count.refuse("is not supported.", "Name the GPUs with `device_ids`, or write all.");
+}
+
+export const convertUlimits: Converter = (value, service) => {
+  for (const [name, item] of value.fields()) {
+    if (!item.isMap) {
+      const soft = item.wholeNumber();
+      if (soft !== undefined) service.append("ulimits", { name, soft }, item.place);
+      continue;
+    }
+    const fields = item.fields();
+    refuseUnknown(fields, ["soft", "hard"]);
+    const [soft, hard] = [fields.get("soft")?.wholeNumber(), fields.get("hard")?.wholeNumber()];
+    if (soft === undefined || hard === undefined) item.refuse("needs `soft` and `hard`.");
+    else service.append("ulimits", { name, soft, hard }, item.place);
+  }
+};
+
+export const convertLogging: Converter = (value, service) => {
+  const fields = value.fields();
+  refuseUnknown(fields, ["driver", "options"]);
+  const driver = fields.get("driver");
+  if (driver && !["json-file", "local"].includes(driver.text() ?? "")) {
+    driver.refuse("must be json-file or local: `edgectl apps logs` reads the log on the device.", "Remove it.");
+  }
+  const options = fields.get("options");
+  const known = options?.fields() ?? new Map<string, Value>();
+  for (const [key, part] of known) {
+    if (key !== "max-size" && key !== "max-file") part.refuse("is not supported.", "Use max-size and max-file.");
+  }
+  const [size, count] = [known.get("max-size"), known.get("max-file")];
+  if (!size) count?.refuse("needs `max-size` too.");
+  if (!size) return;
+  const bytes = sizeOf(size.text() ?? "") ?? size.refuse("must be a size, such as 10m.");
+  const files = count?.wholeNumber();
+  if (bytes === undefined) return;
+  // Engines keep one file where only its size is given.
+  service.set("log", { max_bytes: bytes, max_files: files ?? 1 }, value.place);
+};

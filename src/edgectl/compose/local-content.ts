@@ -1,0 +1,141 @@
+import { posix } from "node:path";
+import { MAX_APP_FILES, MAX_APP_FILES_BYTES } from "../../protocol/limits.ts";
+import type { LocalFiles } from "../documents/local-files.ts";
+import type { Value } from "../documents/value.ts";
+import type { ServiceDraft } from "./service.ts";
+
+/** Directories looked into for one mount. */
+const MAX_DIRECTORIES = 64;
+
+const TOO_MUCH =
+  "Use a named volume, put the files into the image, or mount a directory of the device by its absolute path.";
+
+/** What a file gets beside its content. */
+export interface FileSettings {
+  readonly mode?: string | undefined;
+  readonly owner?: string | undefined;
+  readonly secret?: boolean | undefined;
+}
+
+/** Adds a file of this machine to an app. */
+export function addLocalFile(
+  value: Value,
+  name: string,
+  target: string,
+  service: ServiceDraft,
+  local: LocalFiles,
+  settings: FileSettings = {},
+): void {
+  const bytes = readBounded(value, name, local);
+  if (!bytes) return;
+  const isProgram = settings.mode === undefined && !settings.secret && (local.modeOf(name) & 0o100) !== 0;
+  addFile(value, target, bytes, service, isProgram ? { ...settings, mode: "0555" } : settings);
+}
+
+/** Adds a file to an app. */
+export function addFile(
+  value: Value,
+  target: string,
+  content: Buffer,
+  service: ServiceDraft,
+  { mode, owner, secret }: FileSettings,
+): void {
+  const file = {
+    target,
+    ...contentFields(content),
+    ...(mode !== undefined && { mode }),
+    ...(owner !== undefined && { owner }),
+    ...(secret && { secret }),
+  };
+  service.append("files", file, value.place);
+}
+
+/** Adds every file of a directory of this machine to an app. */
+export function addLocalDirectory(
+  value: Value,
+  name: string,
+  target: string,
+  service: ServiceDraft,
+  local: LocalFiles,
+): void {
+  const files = listFiles(value, name, local);
+  if (!files) return;
+  if (files.length === 0) {
+    value.refuse(
+      `mounts ${name}, which holds no files.`,
+      `For a directory that the app writes to, use a named volume: data:${target}`,
+    );
+    return;
+  }
+  const bytes = files.reduce((sum, file) => sum + local.sizeOf(file), 0);
+  if (files.length + service.lengthOf("files") > MAX_APP_FILES || bytes > MAX_APP_FILES_BYTES) {
+    const much = `${files.length} files, ${Math.ceil(bytes / 1024)} KiB`;
+    value.refuse(`mounts ${name} with ${much}: at most ${MAX_APP_FILES} files and 256 KiB come with an app.`, TOO_MUCH);
+    return;
+  }
+  for (const file of files) {
+    addLocalFile(
+      value,
+      file,
+      posix.join(target, posix.relative(posix.normalize(name), posix.normalize(file))),
+      service,
+      local,
+    );
+  }
+}
+
+/** All files below a directory, links followed. `undefined`: there are too many, or something that cannot be read. */
+function listFiles(value: Value, name: string, local: LocalFiles): string[] | undefined {
+  const files: string[] = [];
+  const directories = [name];
+  for (let index = 0; index < directories.length; index++) {
+    const entries = listDirectory(value, directories[index] ?? name, local);
+    if (!entries) return undefined;
+    for (const entry of entries) {
+      const kind = local.kindOf(entry);
+      if (kind === "directory") directories.push(entry);
+      else if (kind === "file") files.push(entry);
+      else return value.refuse(`mounts ${name}, where ${entry} is neither a file nor a directory that can be read.`);
+    }
+    if (files.length > MAX_APP_FILES || directories.length > MAX_DIRECTORIES) {
+      return value.refuse(`mounts ${name} with more than ${MAX_APP_FILES} files or directories.`, TOO_MUCH);
+    }
+  }
+  return files;
+}
+
+function listDirectory(value: Value, name: string, local: LocalFiles): string[] | undefined {
+  try {
+    return local.list(name);
+  } catch (error) {
+    return refuseUnreadable(value, name, error);
+  }
+}
+
+function refuseUnreadable(value: Value, name: string, error: unknown): undefined {
+  const { code = "unknown reason" } = error as NodeJS.ErrnoException;
+  return value.refuse(`names ${name}, which cannot be read (${code}).`);
+}
+
+/** Reads a file of this machine. `undefined`: it is too large, or cannot be read. */
+export function readBounded(value: Value, name: string, local: LocalFiles): Buffer | undefined {
+  try {
+    const size = local.sizeOf(name);
+    if (size > MAX_APP_FILES_BYTES) {
+      return value.refuse(
+        `names ${name} with ${Math.ceil(size / 1024)} KiB: at most 256 KiB come with an app.`,
+        TOO_MUCH,
+      );
+    }
+    return local.read(name);
+  } catch (error) {
+    return refuseUnreadable(value, name, error);
+  }
+}
+
+/** The content as text if it is text, otherwise as base64. */
+export function contentFields(bytes: Buffer): { readonly content: string } | { readonly content_base64: string } {
+  const text = bytes.toString("utf8");
+  const isText = !text.includes("\0") && Buffer.from(text, "utf8").equals(bytes);
+  return isText ? { content: text } : { content_base64: bytes.toString("base64") };
+}

@@ -1,0 +1,112 @@
+import type { Value } from "../documents/value.ts";
+import { refuseUnknown } from "./unknown.ts";
+import type { ComposeFile, Converter, ServiceDraft } from "./service.ts";
+
+/** The network of services that name none. */
+const DEFAULT_NETWORK = "default";
+
+export const convertNetworkMode: Converter = (value, service) => {
+  const mode = value.text();
+  if (mode === undefined) return;
+  if (service.value.fields().has("networks")) value.refuse("cannot be used together with `networks`.");
+  if (mode === "host") service.set("host_network", true, value.place);
+  else if (mode === "none") service.set("network", "none", value.place);
+  else if (mode === "bridge") value.note("is the network of all apps here, on which they find each other by name.");
+  else if (/^(?:service|container):/.test(mode)) {
+    value.refuse(
+      "cannot share the network of another app.",
+      "Remove it: apps reach each other by name, such as mosquitto:1883.",
+    );
+  } else value.refuse("must be host or none.", "Name networks under `networks`.");
+};
+
+export const convertNetworks: Converter = (value, service, file) => {
+  const references = value.isList
+    ? value.items().map((item) => [item.text(), item] as const)
+    : [...value.fields()].map(([name, item]) => [name, item] as const);
+  for (const [name, item] of references) {
+    if (name === undefined) continue;
+    if (item.isMap) refuseSettings(item, service.name);
+    if (name === DEFAULT_NETWORK && !file.usesDefaultNetwork) continue;
+    if (name !== DEFAULT_NETWORK && !file.networks.has(name)) {
+      item.refuse(`names the network ${name}, which is not under the \`networks\` of this file.`);
+    } else service.append("networks", networkName(name, file), item.place);
+  }
+};
+
+/** What a service may say about a network. */
+function refuseSettings(network: Value, app: string): void {
+  const fields = network.fields();
+  const known = ["aliases", "priority", "gw_priority"];
+  for (const [key, value] of fields) {
+    if (/address|ips$/.test(key))
+      value.refuse("is not supported: the engine chooses addresses.", "Use the app's name.");
+    else if (["driver_opts", "interface_name"].includes(key)) value.refuse("is not supported.", "Remove it.");
+    else refuseUnknown(new Map([[key, value]]), known);
+  }
+  for (const key of ["priority", "gw_priority"]) fields.get(key)?.note("has no effect here.");
+  const other =
+    fields
+      .get("aliases")
+      ?.textOrTexts()
+      .filter((alias) => alias !== app) ?? [];
+  if (other.length === 0) return;
+  fields
+    .get("aliases")
+    ?.refuse(`(${other.join(", ")}) are not supported: an app has one name.`, `Use ${app}, or rename the service.`);
+}
+
+/** Sets the network of a service that names none, where others name the default one. */
+export function finishNetworks(service: ServiceDraft, file: ComposeFile): void {
+  const fields = service.value.fields();
+  if (!file.usesDefaultNetwork || fields.has("networks") || fields.has("network_mode")) return;
+  service.append("networks", networkName(DEFAULT_NETWORK, file), service.value.place);
+}
+
+/** Networks belong to the project unless they have a name of their own, as in compose. */
+function networkName(name: string, { project, networks }: ComposeFile): string {
+  return networks.get(name)?.fields().get("name")?.text() ?? `${project.toLowerCase()}_${name}`;
+}
+
+/** Whether the default network needs a name: it has one, or a service is in it and in others. */
+export function usesDefaultNetwork(
+  services: ReadonlyMap<string, Value>,
+  networks: ReadonlyMap<string, Value>,
+): boolean {
+  if (networks.get(DEFAULT_NETWORK)?.fields().has("name")) return true;
+  return [...services.values()].some((service) => {
+    const networks = service.isMap ? service.fields().get("networks") : undefined;
+    const node = networks?.node;
+    if (node?.kind === "list") {
+      return (
+        node.items.length > 1 && node.items.some((item) => item.kind === "scalar" && item.value === DEFAULT_NETWORK)
+      );
+    }
+    return node?.kind === "map" && node.entries.length > 1 && node.entries.some(({ key }) => key === DEFAULT_NETWORK);
+  });
+}
+
+/** Checks a network's own definition: the device makes all networks alike. */
+export function checkNetwork(network: Value): void {
+  for (const [key, value] of network.fields()) {
+    if (key === "name" || key === "labels") {
+      if (key === "labels") value.note("has no effect here.");
+    } else if (key === "driver") {
+      if (value.text() !== "bridge")
+        value.refuse("must be bridge.", "Remove it, or use `network_mode: host` in the service.");
+    } else if (key === "external") {
+      if (value.boolean())
+        value.refuse(
+          "is not supported.",
+          "Remove it: the device makes the network, and a `name` is shared by all files.",
+        );
+    } else if (["internal", "attachable", "enable_ipv4", "enable_ipv6"].includes(key)) {
+      if (value.boolean() !== (key === "enable_ipv4")) value.refuse("is not supported.", "Remove it.");
+    } else if (["ipam", "driver_opts"].includes(key)) {
+      value.refuse(
+        "is not supported: the device chooses addresses.",
+        "Remove it; `networks.subnets` in the device's configuration bounds them.",
+      );
+    } else refuseUnknown(new Map([[key, value]]), ["name", "driver"]);
+  }
+}

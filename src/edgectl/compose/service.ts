@@ -1,0 +1,85 @@
+import type { Place } from "../documents/node.ts";
+import type { LocalFiles } from "../documents/local-files.ts";
+import type { Problems } from "../documents/problems.ts";
+import type { Value } from "../documents/value.ts";
+import type { DraftDependency, DraftPort } from "../group/draft.ts";
+import type { Lookup } from "./interpolate.ts";
+
+/** The parts of a compose file that its services refer to. */
+export interface ComposeFile {
+  readonly project: string;
+  readonly services: ReadonlySet<string>;
+  readonly networks: ReadonlyMap<string, Value>;
+  readonly volumes: ReadonlyMap<string, Value>;
+  readonly configs: ReadonlyMap<string, Value>;
+  readonly secrets: ReadonlyMap<string, Value>;
+  /** Whether a service names the network `default` beside others. */
+  readonly usesDefaultNetwork: boolean;
+  /** The variables of the shell and of `.env`. */
+  readonly lookup: Lookup;
+  readonly local: LocalFiles;
+  readonly problemsOf: (fileName: string) => Problems;
+}
+
+/** A variable of a service. */
+interface DraftVariable {
+  readonly value: string;
+  readonly place: Place;
+}
+
+/** An app in the making. Converters of the service's keys fill it in. */
+export class ServiceDraft {
+  readonly name: string;
+  readonly value: Value;
+  readonly ports: DraftPort[] = [];
+  readonly dependsOn: DraftDependency[] = [];
+  /** From `env_file`, in order; `environment` takes precedence. */
+  readonly fileVariables = new Map<string, DraftVariable>();
+  readonly variables = new Map<string, DraftVariable>();
+  /** Names of the variables that are secrets. */
+  readonly secretVariables = new Map<string, Place>();
+  readonly #fields = new Map<string, unknown>();
+  readonly #places = new Map<string, Place>();
+
+  constructor(name: string, value: Value) {
+    this.name = name;
+    this.value = value;
+  }
+
+  get fields(): Record<string, unknown> {
+    return Object.fromEntries(this.#fields);
+  }
+
+  has(field: string): boolean {
+    return this.#fields.has(field);
+  }
+
+  /** Sets a field. `undefined` is not set: its problem was added. */
+  set(field: string, value: unknown, place: Place): void {
+    if (value === undefined) return;
+    this.#fields.set(field, value);
+    this.#places.set(field, place);
+  }
+
+  /** Appends an entry to a field that is a list. */
+  append(field: string, entry: unknown, place: Place): void {
+    if (entry === undefined) return;
+    const list = (this.#fields.get(field) ?? []) as unknown[];
+    this.#fields.set(field, [...list, entry]);
+    this.#places.set(`${field}.${list.length}`, place);
+    if (!this.#places.has(field)) this.#places.set(field, place);
+  }
+
+  /** Number of entries of a list. */
+  lengthOf(field: string): number {
+    return ((this.#fields.get(field) ?? []) as unknown[]).length;
+  }
+
+  placeOf(path: readonly PropertyKey[]): Place {
+    const [field, index] = path;
+    return this.#places.get(`${String(field)}.${String(index)}`) ?? this.#places.get(String(field)) ?? this.value.place;
+  }
+}
+
+/** Converts the value of one key of a service. */
+export type Converter = (value: Value, service: ServiceDraft, file: ComposeFile) => void;

@@ -1,0 +1,39 @@
+import type { Value } from "../documents/value.ts";
+import { sizeOf } from "./quantities.ts";
+import type { Converter } from "./service.ts";
+
+/** Options of a mount in memory that change nothing here, or are the engine's own. */
+const DEFAULTS = new Set(["rw", "noexec", "nosuid", "nodev"]);
+
+/** `/run` or `/run:size=64m,mode=1777`. */
+export const convertTmpfs: Converter = (value, service) => {
+  for (const item of value.isList ? value.items() : [value]) {
+    const text = item.text();
+    if (text === undefined) continue;
+    const [target, options = ""] = text.split(":");
+    const entry: Record<string, unknown> = { target };
+    for (const option of options.split(",").filter(Boolean)) readOption(item, option, entry);
+    service.append("tmpfs", entry, item.place);
+  }
+};
+
+function readOption(item: Value, option: string, entry: Record<string, unknown>): void {
+  const [name = "", text = ""] = option.split("=");
+  if (name === "size") entry["size_bytes"] = sizeOf(text) ?? item.refuse("has a size that is none, such as 64m.");
+  else if (name === "mode") entry["mode"] = octal(text) ?? item.refuse("has a mode that is not octal, such as 1777.");
+  else if (!DEFAULTS.has(name)) item.refuse(`has the option ${name}, which is not supported.`, "Use size and mode.");
+}
+
+/** Reads permissions in octal. A number without a leading 0 is decimal in YAML, and refused. */
+export function readTmpfsMode(value: Value): string | undefined {
+  const text = value.text();
+  if (text === undefined) return undefined;
+  const isOctal = value.isText || /^0o?[0-7]+$/.test(text);
+  const mode = isOctal ? octal(text.replace(/^0o/, "0")) : undefined;
+  return mode ?? value.refuse('must be permissions in octal, such as "0440".');
+}
+
+function octal(text: string): string | undefined {
+  if (!/^0?[0-7]{3,4}$/.test(text)) return undefined;
+  return text.length > 4 ? text.slice(-4) : text;
+}

@@ -1,0 +1,164 @@
+import { type Document, isAlias, isMap, isScalar, isSeq, LineCounter, type Pair, parseDocument } from "yaml";
+import type { DocumentNode, MapEntry, MapNode, Place, ScalarNode } from "./node.ts";
+import type { Problems } from "./problems.ts";
+
+const MAX_FILE_BYTES = 1024 * 1024;
+
+/** Values of a document, with each use of an alias counted as the values it stands for. */
+const MAX_NODES = 50_000;
+
+/** Maps and lists inside each other. */
+const MAX_DEPTH = 64;
+
+const MERGE_KEY = "<<";
+const START: Place = { line: 1, column: 1 };
+
+/**
+ * Parses a YAML 1.2 or JSON document with anchors, aliases and merge keys. Returns `undefined`, with the problems added,
+ * if it is not valid. No message repeats a value of the document.
+ */
+export function loadDocument(text: string, problems: Problems): DocumentNode | undefined {
+  if (Buffer.byteLength(text) > MAX_FILE_BYTES) {
+    problems.add(START, "The file is larger than 1 MiB.");
+    return undefined;
+  }
+  const lines = new LineCounter();
+  const document = parse(text.replace(/^\uFEFF/, ""), lines, problems);
+  if (!document) return undefined;
+  const placeAt = (offset: number): Place => {
+    const { line, col } = lines.linePos(offset);
+    return { line, column: col };
+  };
+  for (const { message, pos } of [...document.errors, ...document.warnings]) problems.add(placeAt(pos[0]), message);
+  if (problems.count > 0) return undefined;
+  try {
+    return new Reader(placeAt).read(document.contents);
+  } catch (error) {
+    if (!(error instanceof DocumentError)) throw error;
+    problems.add(error.place, error.message);
+    return undefined;
+  }
+}
+
+function parse(text: string, lineCounter: LineCounter, problems: Problems): Document | undefined {
+  try {
+    // The reader resolves merge keys itself, to count them.
+    return parseDocument(text, { version: "1.2", merge: false, lineCounter, prettyErrors: false, logLevel: "error" });
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error;
+    problems.add(START, TOO_DEEP);
+    return undefined;
+  }
+}
+
+const TOO_DEEP = `Maps and lists are nested more than ${MAX_DEPTH} deep.`;
+
+class DocumentError extends Error {
+  readonly place: Place;
+
+  constructor(place: Place, message: string) {
+    super(message);
+    this.place = place;
+  }
+}
+
+interface Anchored {
+  readonly node: DocumentNode;
+  /** Number of values, aliases included. */
+  readonly size: number;
+}
+
+/** Reads the library's tree. An anchor's part is read once and shared by its aliases, and counted for each of them. */
+class Reader {
+  readonly #placeAt: (offset: number) => Place;
+  /** `undefined`: not read to its end yet. */
+  readonly #anchors = new Map<string, Anchored | undefined>();
+  #count = 0;
+  #place = START;
+  #depth = 0;
+
+  constructor(placeAt: (offset: number) => Place) {
+    this.#placeAt = placeAt;
+  }
+
+  read(item: unknown): DocumentNode {
+    const range = (item as { range?: readonly number[] | null } | null)?.range;
+    if (range?.[0] !== undefined) this.#place = this.#placeAt(range[0]);
+    if (isAlias(item)) return this.#resolve(item.source);
+    const anchor = (item as { anchor?: string } | null)?.anchor;
+    if (anchor !== undefined) this.#anchors.set(anchor, undefined);
+    const before = this.#count;
+    const node = this.#readWhole(item);
+    if (anchor !== undefined) this.#anchors.set(anchor, { node, size: this.#count - before });
+    return node;
+  }
+
+  #resolve(anchor: string): DocumentNode {
+    const anchored = this.#anchors.get(anchor);
+    if (!anchored) this.#fail(`The alias *${anchor} is inside what it stands for.`);
+    this.#add(anchored.size);
+    return anchored.node;
+  }
+
+  #readWhole(item: unknown): DocumentNode {
+    const place = this.#place;
+    this.#add(1);
+    if (!isMap(item) && !isSeq(item)) return this.#scalar(item, place);
+    if (++this.#depth > MAX_DEPTH) this.#fail(TOO_DEEP);
+    const node: DocumentNode = isMap(item)
+      ? this.#map(item.items, place)
+      : { kind: "list", place, items: item.items.map((each) => this.read(each)) };
+    this.#depth--;
+    return node;
+  }
+
+  #scalar(item: unknown, place: Place): ScalarNode {
+    const value: unknown = isScalar(item) ? item.value : null;
+    if (typeof value === "string") return { kind: "scalar", place, value, source: value };
+    const source = isScalar(item) && item.source !== undefined ? item.source : "";
+    if (typeof value === "number" || typeof value === "boolean") return { kind: "scalar", place, value, source };
+    return { kind: "scalar", place, value: null, source };
+  }
+
+  #map(pairs: readonly Pair[], place: Place): MapNode {
+    const own: MapEntry[] = [];
+    const merged: MapEntry[] = [];
+    for (const pair of pairs) {
+      const key = this.#key(pair.key);
+      const keyPlace = this.#place;
+      const value = this.read(pair.value);
+      if (key === MERGE_KEY) merged.push(...this.#merged(value));
+      else own.push({ key, place: keyPlace, value });
+    }
+    const entries = new Map<string, MapEntry>();
+    for (const entry of [...own, ...merged]) if (!entries.has(entry.key)) entries.set(entry.key, entry);
+    return { kind: "map", place, entries: [...entries.values()] };
+  }
+
+  /** The first of several maps takes precedence, as do a map's own entries. */
+  #merged(value: DocumentNode): MapEntry[] {
+    const maps = value.kind === "list" ? value.items : [value];
+    return maps.flatMap((map) => {
+      if (map.kind !== "map") this.#fail("`<<` takes a map, or a list of maps.");
+      this.#add(map.entries.length);
+      return map.entries;
+    });
+  }
+
+  #key(item: unknown): string {
+    const node = this.read(item);
+    if (node.kind === "scalar" && node.value !== null) return node.source;
+    this.#place = node.place;
+    return this.#fail("A key must be a text.");
+  }
+
+  #add(count: number): void {
+    this.#count += count;
+    if (this.#count <= MAX_NODES) return;
+    this.#fail(`The document has more than ${MAX_NODES.toLocaleString("en")} values, those behind aliases included.`);
+  }
+
+  #fail(message: string): never {
+    throw new DocumentError(this.#place, message);
+  }
+}

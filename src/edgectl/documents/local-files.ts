@@ -1,0 +1,46 @@
+import { readdirSync, readFileSync, type Stats, statSync } from "node:fs";
+import { isAbsolute, join, resolve } from "node:path";
+
+/** What a name leads to, with links followed. `other`: also what this user may not look at. */
+export type LocalKind = "file" | "directory" | "missing" | "other";
+
+/** The files beside a document. Names are relative to its directory. */
+export interface LocalFiles {
+  kindOf(name: string): LocalKind;
+  /** Bytes. */
+  sizeOf(name: string): number;
+  /** Permissions, such as `0o644`. */
+  modeOf(name: string): number;
+  /** Throws the errors of the file system. */
+  read(name: string): Buffer;
+  /** Names in a directory, in order. */
+  list(name: string): string[];
+}
+
+/** @param directory of the document */
+export function localFiles(directory: string): LocalFiles {
+  const pathOf = (name: string): string => (isAbsolute(name) ? name : resolve(directory, name));
+  return {
+    kindOf(name) {
+      try {
+        return kindOf(statSync(pathOf(name), { throwIfNoEntry: false }));
+      } catch {
+        // Such as a loop of links, or a directory that this user may not enter.
+        return "other";
+      }
+    },
+    sizeOf: (name) => statSync(pathOf(name)).size,
+    modeOf: (name) => statSync(pathOf(name)).mode & 0o777,
+    read: (name) => readFileSync(pathOf(name)),
+    list: (name) =>
+      readdirSync(pathOf(name))
+        .toSorted()
+        .map((entry) => join(name, entry)),
+  };
+}
+
+function kindOf(stats: Stats | undefined): LocalKind {
+  if (!stats) return "missing";
+  if (stats.isFile()) return "file";
+  return stats.isDirectory() ? "directory" : "other";
+}

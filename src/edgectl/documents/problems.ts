@@ -1,0 +1,82 @@
+import { EXIT } from "../exit-code.ts";
+import { Failure } from "../failure.ts";
+import type { Place } from "./node.ts";
+
+/** Problems that are listed. More are counted. */
+const MAX_LISTED = 100;
+
+interface Remark {
+  readonly fileName: string;
+  readonly place: Place;
+  readonly text: string;
+}
+
+/** Collects what is wrong with a file, so that everything is reported at once and by line. */
+export class Problems {
+  readonly #fileName: string;
+  readonly #problems = new Map<string, Remark>();
+  readonly #notes = new Map<string, Remark>();
+
+  constructor(fileName: string) {
+    this.#fileName = fileName;
+  }
+
+  get count(): number {
+    return this.#problems.size;
+  }
+
+  /** @param advice what to use instead */
+  add(place: Place, problem: string, advice?: string): void {
+    const text = advice === undefined ? problem : `${problem} ${advice}`;
+    this.#keep(this.#problems, place, text);
+  }
+
+  /** Adds what was found in a file that this one names. */
+  include(other: Problems): void {
+    for (const [line, remark] of other.#problems) this.#problems.set(line, remark);
+    for (const [line, remark] of other.#notes) this.#notes.set(line, remark);
+  }
+
+  /** Adds something that does not prevent the file from being applied. */
+  note(place: Place, text: string): void {
+    this.#keep(this.#notes, place, text);
+  }
+
+  /** The notes in the order of the file, such as `compose.yaml:1:1: …`. */
+  get notes(): string[] {
+    return this.#inOrder(this.#notes);
+  }
+
+  /** Throws a failure with all problems. Exit code 2. */
+  throwIfAny(): void {
+    if (this.count === 0) return;
+    const lines = this.#inOrder(this.#problems);
+    const more = lines.length - MAX_LISTED;
+    const problems = more > 0 ? [...lines.slice(0, MAX_LISTED), `… and ${more} more`] : lines;
+    const counted = this.count === 1 ? "1 problem" : `${this.count} problems`;
+    throw new Failure(`${this.#fileName} cannot be used: ${counted}. Nothing was sent.`, {
+      exitCode: EXIT.usage,
+      details: { problems },
+    });
+  }
+
+  #keep(remarks: Map<string, Remark>, place: Place, text: string): void {
+    const remark = { fileName: this.#fileName, place, text };
+    remarks.set(lineOf(remark), remark);
+  }
+
+  /** By file, this one first, then by line. */
+  #inOrder(remarks: ReadonlyMap<string, Remark>): string[] {
+    const rank = ({ fileName }: Remark): number => Number(fileName !== this.#fileName);
+    return [...remarks.values()]
+      .toSorted(
+        (one, other) =>
+          rank(one) - rank(other) || one.place.line - other.place.line || one.place.column - other.place.column,
+      )
+      .map(lineOf);
+  }
+}
+
+function lineOf({ fileName, place, text }: Remark): string {
+  return `${fileName}:${place.line}:${place.column}: ${text}`;
+}

@@ -1,0 +1,40 @@
+import type { Place } from "../documents/node.ts";
+
+/** A port of an app before it has a host port. */
+export interface DraftPort {
+  /** As the file says. `undefined`: the file leaves it open. */
+  readonly hostPort: number | undefined;
+  readonly targetPort: number;
+  readonly protocol: "tcp" | "udp";
+  /** Such as `services.web.ports[0]`. */
+  readonly path: string;
+  readonly place: Place;
+}
+
+export interface DraftDependency {
+  readonly app: string;
+  readonly condition: "started" | "healthy";
+  readonly place: Place;
+}
+
+/** An app of a file, in the format of the API but not validated yet. */
+export interface DraftApp {
+  readonly name: string;
+  /** How messages call it, such as `services.web`. */
+  readonly path: string;
+  readonly place: Place;
+  /** All fields except `name` and `ports`. */
+  readonly fields: Readonly<Record<string, unknown>>;
+  readonly ports: readonly DraftPort[];
+  readonly dependsOn: readonly DraftDependency[];
+  /** The place of a field, by its path in the API's format, such as `["volumes", 0, "target"]`. */
+  placeOf(path: readonly PropertyKey[]): Place;
+}
+
+/** The apps of a file. */
+export interface Draft {
+  readonly project: string;
+  readonly apps: readonly DraftApp[];
+  /** Options of the request in the file, such as `urgent`. */
+  readonly options: Readonly<Record<string, unknown>>;
+}

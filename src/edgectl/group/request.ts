@@ -1,0 +1,83 @@
+import { type ApplyRequestInput, applyRequestSchema, MAX_APPLY_BYTES } from "../../protocol/apply.ts";
+import { listIssues } from "../../protocol/request-error.ts";
+import type { Place } from "../documents/node.ts";
+import type { Problems } from "../documents/problems.ts";
+import type { Draft, DraftApp } from "./draft.ts";
+import type { MappedPort } from "./map-ports.ts";
+
+/** What the command line says about the group. */
+export interface GroupFlags {
+  readonly prune: boolean;
+  readonly adopt: boolean;
+  readonly keep: boolean;
+}
+
+export type GroupRequest = Readonly<Record<string, unknown>>;
+
+const START: Place = { line: 1, column: 1 };
+
+/** Builds the request's body. */
+export function buildGroupRequest(
+  draft: Draft,
+  ports: readonly MappedPort[],
+  { prune, adopt, keep }: GroupFlags,
+  execution: Readonly<Record<string, unknown>>,
+): GroupRequest {
+  return {
+    project: draft.project,
+    apps: draft.apps.map((app) => ({ app: appOf(app, ports), depends_on: dependenciesOf(app) })),
+    ...(prune && { prune }),
+    ...(adopt && { adopt }),
+    ...(keep && { on_failure: "keep" }),
+    ...draft.options,
+    ...execution,
+  };
+}
+
+/** Adds a problem, by line, for everything that the schema refuses. */
+export function checkGroupRequest(request: GroupRequest, draft: Draft, problems: Problems): void {
+  // A service that was refused may lack its image, which is no problem of its own.
+  const isComplete = problems.count === 0;
+  const parsed = applyRequestSchema.safeParse(request);
+  if (!parsed.success) {
+    for (const { path, reason } of listIssues(parsed.error, applyRequestSchema)) {
+      if (isComplete || !path.endsWith(".app.image")) addIssue(draft, path, reason, problems);
+    }
+  }
+  if (Buffer.byteLength(JSON.stringify(request)) > MAX_APPLY_BYTES) {
+    problems.add(START, `The apps and their files are larger than ${MAX_APPLY_BYTES / 1024} KiB together.`);
+  }
+}
+
+function appOf(app: DraftApp, mapped: readonly MappedPort[]): object {
+  const ports = mapped.filter(({ port }) => app.ports.includes(port)).map(portOf);
+  return { name: app.name, ...app.fields, ...(ports.length > 0 && { ports }) };
+}
+
+function portOf({ port: { targetPort, protocol }, hostPort }: MappedPort): object {
+  const mapping = { host_port: hostPort, target_port: targetPort };
+  return protocol === "udp" ? { ...mapping, protocol } : mapping;
+}
+
+function dependenciesOf({ dependsOn }: DraftApp): ApplyRequestInput["apps"][number]["depends_on"] {
+  return dependsOn.map(({ app, condition }) => ({ app, condition }));
+}
+
+/** Finds the line of an issue. Its path is that of the request, such as `apps[1].app.ports[0].host_port`. */
+function addIssue(draft: Draft, path: string, reason: string, problems: Problems): void {
+  const parts = [...path.matchAll(/[^.[\]]+/g)].map(([part]) => (/^\d+$/.test(part) ? Number(part) : part));
+  const [list, index, kind, ...rest] = parts;
+  const app = list === "apps" && typeof index === "number" ? draft.apps[index] : undefined;
+  if (!app) {
+    problems.add(START, path === "" ? reason : `\`${path}\` ${reason}`);
+    return;
+  }
+  if (kind === "depends_on") {
+    const place = app.dependsOn[Number(rest[0] ?? 0)]?.place ?? app.place;
+    problems.add(place, `${app.path}: ${reason}.`);
+    return;
+  }
+  const field = path.replace(/^apps\[\d+\]\.app\.?/, "");
+  const port = rest[0] === "ports" && typeof rest[1] === "number" ? app.ports[rest[1]] : undefined;
+  problems.add(port?.place ?? app.placeOf(rest), `${app.path}: \`${field}\` ${reason}.`);
+}

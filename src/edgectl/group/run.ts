@@ -1,0 +1,127 @@
+import type { z } from "zod";
+import { applyPlanSchema } from "../../protocol/apply.ts";
+import { listApps } from "../api/apps.ts";
+import type { ApiClient, ApiRequest } from "../api/client.ts";
+import { apiPath } from "../api/path.ts";
+import { confirmApply } from "../apply/run.ts";
+import type { Context } from "../context.ts";
+import { type FollowFlags, requestDeployment, requestDryRun } from "../deploy/run-deployment.ts";
+import { EXIT } from "../exit-code.ts";
+import { Failure } from "../failure.ts";
+import { renderGroupPlan, renderMappedPorts } from "../views/group-plan-view.ts";
+import { type InstalledPort, type MappedPort, mapPorts, requirePorts } from "./map-ports.ts";
+import type { GroupFile } from "./read-group.ts";
+import { buildGroupRequest, checkGroupRequest, type GroupFlags, type GroupRequest } from "./request.ts";
+
+export interface GroupOptions extends GroupFlags, FollowFlags {
+  readonly dryRun: boolean;
+  /** Applies without asking. */
+  readonly yes: boolean;
+  /** Chooses host ports for those that the device does not allow. */
+  readonly mapPorts: boolean;
+  /** Fields of the request that say how the deployment is carried out. */
+  readonly execution: Readonly<Record<string, unknown>>;
+}
+
+type ApplyPlan = z.output<typeof applyPlanSchema>;
+
+/** Comparisons made when somebody else changes the device's apps meanwhile. */
+const MAX_ATTEMPTS = 2;
+
+/**
+ * Checks a file of several apps as far as this machine can, without a connection. Errors: exit code 2, with all problems
+ * by line. Which ports are free on the device is not known yet.
+ */
+export function checkGroup({ draft, problems }: GroupFile, options: GroupOptions): void {
+  const ports = options.mapPorts ? mapPorts(draft, [], problems) : requirePorts(draft, problems);
+  checkGroupRequest(buildGroupRequest(draft, ports, options, options.execution), draft, problems);
+  problems.throwIfAny();
+}
+
+/**
+ * Applies several apps as one deployment: has the device compare them, shows the difference, asks, and applies what was
+ * shown. Where nothing differs, nothing is requested. Errors: exit code 1 if the answer is no; otherwise as
+ * `requestDeployment`.
+ */
+export async function applyGroup(
+  context: Context,
+  client: ApiClient,
+  asset: string,
+  file: GroupFile,
+  options: GroupOptions,
+): Promise<void> {
+  const { printer } = context;
+  for (const note of file.problems.notes) printer.note(note);
+  const request = await buildRequest(context, client, asset, file, options);
+  for (let attempt = 1; ; attempt++) {
+    const dryRun = await requestDryRun(context, client, asset, applyRequest(asset, request, true), options);
+    const plan = readPlan(dryRun.details);
+    if (printer.json)
+      printer.jsonLine({ plan: plan.plan, plan_hash: plan.plan_hash, download_bytes: plan.download_bytes });
+    else printer.line(renderGroupPlan(plan, printer.theme));
+    if (plan.plan.every(({ change }) => change === "none")) {
+      if (!printer.json) printer.line("Nothing to change.");
+      return;
+    }
+    if (options.dryRun) {
+      if (!printer.json) printer.line("Nothing was changed.");
+      return;
+    }
+    if (!options.yes) await confirmApply(context, asset);
+    try {
+      const expected = { ...request, expect: plan.plan_hash };
+      await requestDeployment(context, client, asset, applyRequest(asset, expected, false), options);
+      return;
+    } catch (error) {
+      const isOvertaken = error instanceof Failure && error.code === "PlanChanged";
+      if (!isOvertaken || attempt === MAX_ATTEMPTS) throw error;
+      printer.note("The apps of the device were changed by somebody else meanwhile. Comparing again.");
+    }
+  }
+}
+
+async function buildRequest(
+  { printer }: Context,
+  client: ApiClient,
+  asset: string,
+  { draft, problems }: GroupFile,
+  options: GroupOptions,
+): Promise<GroupRequest> {
+  if (!options.mapPorts) {
+    return buildGroupRequest(draft, requirePorts(draft, problems), options, options.execution);
+  }
+  const ports = mapPorts(draft, await installedPorts(client, asset), problems);
+  problems.throwIfAny();
+  const chosen = ports.filter(({ port, hostPort }) => port.hostPort !== hostPort);
+  if (printer.json) printer.jsonLine({ ports: chosen.map(portDocument) });
+  else if (chosen.length > 0) printer.line(renderMappedPorts(chosen, printer.theme));
+  return buildGroupRequest(draft, ports, options, options.execution);
+}
+
+async function installedPorts(client: ApiClient, asset: string): Promise<InstalledPort[]> {
+  const { apps } = await listApps(client, asset);
+  return apps.flatMap(({ name, ports }) =>
+    ports.map(({ host_port: hostPort, target_port: targetPort, protocol = "tcp" }) => {
+      return { app: name, hostPort, targetPort, protocol };
+    }),
+  );
+}
+
+function portDocument({ app, port, hostPort }: MappedPort): object {
+  const { targetPort: target_port, protocol, hostPort: file_port = null } = port;
+  return { app, host_port: hostPort, target_port, protocol, file_port };
+}
+
+function applyRequest(asset: string, body: GroupRequest, isDryRun: boolean): ApiRequest {
+  const query = { dry_run: isDryRun ? "true" : undefined };
+  return { method: "POST", path: apiPath("v1", "assets", asset, "edge", "apply"), query, body };
+}
+
+function readPlan(details: unknown): ApplyPlan {
+  const parsed = applyPlanSchema.safeParse(details);
+  if (parsed.success) return parsed.data;
+  throw new Failure("The device's answer to the dry run has no plan.", {
+    exitCode: EXIT.unreachable,
+    hint: "The service or the device is newer than this edgectl. Take the one that came with the service.",
+  });
+}

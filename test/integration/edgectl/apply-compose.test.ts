@@ -1,0 +1,133 @@
+import { symlink } from "node:fs/promises";
+import { join } from "node:path";
+import { describe, expect, test } from "vitest";
+import { APPS, planned, startApply } from "../../support/edgectl/apply-rig.ts";
+import { json } from "../../support/edgectl/scripted-service.ts";
+
+const COMPOSE = `
+services:
+  mosquitto:
+    image: mosquitto:2
+    ports: ["1883:1883"]
+  web:
+    image: "web:\${TAG}"
+    ports: ["30080:80"]
+    depends_on: [mosquitto]
+`;
+
+describe("edgectl apply of a compose file", () => {
+  test("with .env, a file beside it, and the name of its directory as project", async () => {
+    await using rig = await startApply();
+    await rig.write(".env", "TAG=from-env-file\nOTHER=x\n");
+    rig.answer(planned());
+    const { code, stderr } = await rig.apply(COMPOSE.replace("1883:", "31883:"), "--dry-run");
+    expect({ code, stderr }).toEqual({ code: 0, stderr: "" });
+    expect(rig.body()).toMatchObject({
+      project: "gw",
+      apps: [{ app: { name: "mosquitto" } }, { app: { image: "web:from-env-file" } }],
+    });
+  });
+
+  test("this shell takes precedence over --env-file, and that replaces .env", async () => {
+    await using rig = await startApply();
+    await rig.write(".env", "TAG=default\nB=default\n");
+    const file = await rig.write(
+      "compose.yaml",
+      "services: {web: {image: '${TAG}', hostname: '${B}', user: '${C:-none}'}}",
+    );
+    const other = await rig.write("other.env", "TAG=other\nB=other\n");
+    rig.answer(planned());
+    const flags = ["--dry-run", "--env-file", other];
+    const { stderr } = await rig.user.run(["apply", "GW-1", "-f", file, ...flags], { env: { ...rig.env, B: "shell" } });
+    expect(stderr).not.toContain("TAG");
+    expect(rig.requests().length === 1 ? rig.body()["apps"] : stderr).toBeDefined();
+  });
+
+  test("every problem is shown by line at once, and nothing is sent", async () => {
+    await using rig = await startApply();
+    const text =
+      "services:\n  a:\n    build: .\n    profiles: [x]\n  b:\n    image: b\n    ports: ['80:80']\n    pid: host\n";
+    const { code, stderr } = await rig.apply(text, "--yes");
+    expect(code).toBe(2);
+    expect(stderr).toContain("cannot be used: 4 problems. Nothing was sent.");
+    expect([...stderr.matchAll(/file\.yaml:(\d+):\d+: /g)].map(([, line]) => line)).toEqual(["3", "4", "7", "8"]);
+    expect(rig.requests()).toEqual([]);
+  });
+
+  test("--map-ports shows each port before anything is sent to the device, the same at every repetition", async () => {
+    await using rig = await startApply();
+    const installed = {
+      name: "mosquitto",
+      image: "m",
+      state: "running",
+      spec: {},
+      ports: [{ host_port: 32_000, target_port: 1883, protocol: "tcp" }],
+    };
+    const none = json(200, { apps: [], reported_at: 1, reachable: true });
+    rig.service.on(`GET ${APPS}`, none, none, json(200, { apps: [installed], reported_at: 1, reachable: true }));
+    rig.answer(planned());
+    const text = COMPOSE.replace("${TAG}", "1");
+    const first = await rig.apply(text, "--dry-run", "--map-ports");
+    expect(first.stdout).toMatch(
+      /^Ports on the device:\n {2}mosquitto {2}30488:1883 {2}\(1883 in the file\)\nchecking/,
+    );
+    const second = await rig.apply(text, "--dry-run", "--map-ports");
+    expect(second.stdout).toBe(first.stdout);
+    const third = await rig.apply(text, "--dry-run", "--map-ports");
+    expect(third.stdout).toContain("32000:1883");
+    expect(rig.body()["apps"]).toMatchObject([
+      { app: { ports: [{ host_port: 32_000, target_port: 1883 }] } },
+      { app: { ports: [{ host_port: 30_080, target_port: 80 }] } },
+    ]);
+  });
+
+  test("notes are shown before the plan", async () => {
+    await using rig = await startApply();
+    rig.answer(planned());
+    const { stderr } = await rig.apply("version: '3'\nservices: {web: {image: w, tty: true}}\n", "--dry-run");
+    expect(stderr.split("\n")).toEqual([
+      expect.stringMatching(/^Note: .*file\.yaml:1:1: version has no effect/),
+      expect.stringMatching(/^Note: .*file\.yaml:2:28: services\.web\.tty has no effect/),
+      "",
+    ]);
+  });
+
+  test("what cannot be read is a problem by line, a loop of links too", async () => {
+    await using rig = await startApply();
+    await rig.write("conf/a.conf", "a");
+    await symlink("loop", join(rig.directory, "loop"));
+    await symlink(".", join(rig.directory, "conf", "again"));
+    const text = [
+      "services:",
+      "  web:",
+      "    image: w",
+      "    env_file: nothing.env",
+      "    volumes:",
+      "      - ./loop:/loop",
+      "      - ./conf:/conf",
+    ];
+    const { code, stderr } = await rig.apply(text.join("\n"), "--yes");
+    expect(code).toBe(2);
+    expect(stderr).toContain("file.yaml:4:5: services.web.env_file names nothing.env, which is not a file here.");
+    expect(stderr).toContain(
+      "file.yaml:6:9: services.web.volumes[0] mounts ./loop, which is neither a file nor a directory.",
+    );
+    expect(stderr).toContain("file.yaml:7:9: services.web.volumes[1] mounts ./conf");
+    expect(rig.requests()).toEqual([]);
+  });
+
+  test("from standard input the project needs a name", async () => {
+    await using rig = await startApply();
+    const input = "services: {web: {image: w}}\n";
+    const without = await rig.user.run(["apply", "GW-1", "-f", "-", "--yes"], { env: rig.env, input });
+    expect(without.code).toBe(2);
+    expect(without.stderr).toContain("--project NAME");
+    rig.answer(planned());
+    const named = await rig.user.run(["apply", "GW-1", "-f", "-", "--dry-run", "--project", "p"], {
+      env: rig.env,
+      input,
+    });
+    expect(named.code).toBe(0);
+    expect(rig.body()).toMatchObject({ project: "p" });
+  });
+});

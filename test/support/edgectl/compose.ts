@@ -1,0 +1,119 @@
+import { posix } from "node:path";
+import { convertCompose } from "../../../src/edgectl/compose/convert.ts";
+import { loadDocument } from "../../../src/edgectl/documents/load.ts";
+import type { LocalFiles } from "../../../src/edgectl/documents/local-files.ts";
+import { Problems } from "../../../src/edgectl/documents/problems.ts";
+import { Failure } from "../../../src/edgectl/failure.ts";
+import type { Draft } from "../../../src/edgectl/group/draft.ts";
+
+interface ComposeInputs {
+  /** Files beside the compose file, by path such as `conf/a.conf`. */
+  readonly files?: Readonly<Record<string, string | Buffer>>;
+  /** Permissions, where they are not `0o644`. */
+  readonly modes?: Readonly<Record<string, number>>;
+  readonly env?: Readonly<Record<string, string>>;
+}
+
+interface Converted {
+  readonly draft: Draft | undefined;
+  /** The apps as JSON, with the ports as the file has them. */
+  readonly apps: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+  /** Without the name of the file, such as `3:5: services.web.build is not supported…`. */
+  readonly problems: string[];
+  readonly notes: string[];
+}
+
+/** Converts a compose file of the project `gw` in a directory that exists only in memory. */
+export function convert(text: string, { files = {}, modes = {}, env = {} }: ComposeInputs = {}): Converted {
+  const problems = new Problems("f");
+  const others: Problems[] = [];
+  const document = loadDocument(text, problems);
+  const draft =
+    document &&
+    convertCompose(document, {
+      project: "gw",
+      path: undefined,
+      lookup: (name) => env[name],
+      local: memoryFiles(files, modes),
+      problems,
+      problemsOf: (name) => {
+        const other = new Problems(name);
+        others.push(other);
+        return other;
+      },
+    });
+  for (const other of others) problems.include(other);
+  return {
+    draft,
+    apps: Object.fromEntries(draft?.apps.map((app) => [app.name, appOf(app)]) ?? []),
+    problems: problemsOf(problems).map((line) => line.replace(/^f:/, "")),
+    notes: problems.notes.map((line) => line.replace(/^f:/, "")),
+  };
+}
+
+/** Converts one service `web` with these lines. @param rest lines after the service, such as other sections */
+export function convertWeb(lines: string, rest = "", inputs: ComposeInputs = {}): Converted {
+  const indented = lines
+    .split("\n")
+    .map((line) => `    ${line}`)
+    .join("\n");
+  return convert(`services:\n  web:\n    image: web:1\n${indented}\n${rest}`, inputs);
+}
+
+/** A list of variables as the API has it. */
+export function variables(values: Readonly<Record<string, string>>): object[] {
+  return Object.entries(values).map(([key, value]) => ({ key, value }));
+}
+
+function appOf({ fields, ports, dependsOn }: Draft["apps"][number]): Record<string, unknown> {
+  return {
+    ...fields,
+    ...(ports.length > 0 && {
+      ports: ports.map(({ hostPort, targetPort, protocol }) => `${hostPort ?? ""}:${targetPort}/${protocol}`),
+    }),
+    ...(dependsOn.length > 0 && {
+      depends_on: Object.fromEntries(dependsOn.map(({ app, condition }) => [app, condition])),
+    }),
+  };
+}
+
+/** Returns the lines of the problems. */
+export function problemsOf(problems: Problems): string[] {
+  try {
+    problems.throwIfAny();
+    return [];
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error;
+    return error.details?.["problems"] as string[];
+  }
+}
+
+function memoryFiles(
+  files: Readonly<Record<string, string | Buffer>>,
+  modes: Readonly<Record<string, number>>,
+): LocalFiles {
+  const contentOf = (name: string): Buffer => Buffer.from(files[pathOf(name)] ?? "");
+  return {
+    kindOf(name) {
+      if (files[pathOf(name)] !== undefined) return "file";
+      return Object.keys(files).some((path) => isIn(pathOf(name), path)) ? "directory" : "missing";
+    },
+    sizeOf: (name) => contentOf(name).length,
+    modeOf: (name) => modes[pathOf(name)] ?? 0o644,
+    read: contentOf,
+    list(name) {
+      const directory = pathOf(name);
+      const inside = Object.keys(files).filter((path) => isIn(directory, path));
+      const names = inside.map((path) => posix.relative(directory, path).split("/")[0] ?? "");
+      return [...new Set(names)].toSorted().map((entry) => posix.join(directory, entry));
+    },
+  };
+}
+
+function pathOf(name: string): string {
+  return posix.normalize(name).replace(/\/$/, "");
+}
+
+function isIn(directory: string, path: string): boolean {
+  return directory === "." || path.startsWith(`${directory}/`);
+}

@@ -1,0 +1,129 @@
+import { describe, expect, test } from "vitest";
+import { convert, convertWeb, variables } from "../../../support/edgectl/compose.ts";
+
+describe("files beside the compose file", () => {
+  const FILES = {
+    "a.conf": "port 1\n",
+    "conf/b.conf": "b",
+    "conf/sub/c.bin": Buffer.from([0, 1, 255]),
+    "run.sh": "#!/bin/sh",
+  };
+
+  test("a relative file comes with the app, a program stays one", () => {
+    const { apps, notes } = convertWeb("volumes: ['./a.conf:/etc/a.conf:ro', ./run.sh:/run.sh]", "", {
+      files: FILES,
+      modes: { "run.sh": 0o755 },
+    });
+    expect(apps["web"]?.["files"]).toEqual([
+      { target: "/etc/a.conf", content: "port 1\n" },
+      { target: "/run.sh", content: "#!/bin/sh", mode: "0555" },
+    ]);
+    expect(notes).toEqual([expect.stringContaining("mounts ./run.sh. The file comes with the app")]);
+  });
+
+  test("a relative directory comes as its files", () => {
+    const { apps } = convertWeb("volumes: [{type: bind, source: conf, target: /etc/app/, read_only: true}]", "", {
+      files: FILES,
+    });
+    expect(apps["web"]?.["files"]).toEqual([
+      { target: "/etc/app/b.conf", content: "b" },
+      { target: "/etc/app/sub/c.bin", content_base64: "AAH/" },
+    ]);
+  });
+
+  test("up to 64 files and 256 KiB", () => {
+    const directory = "volumes: ['./d:/d:ro']";
+    expect(convertWeb(directory, "", { files: many(64, 4096) }).problems).toEqual([]);
+    expect(convertWeb(directory, "", { files: many(65) }).problems.join()).toContain("more than 64");
+    expect(convertWeb(directory, "", { files: many(2, 131_073) }).problems.join()).toContain("2 files, 257 KiB");
+    expect(convertWeb("volumes: ['./f:/f:ro']", "", { files: { f: "x".repeat(262_145) } }).problems.join()).toContain(
+      "257 KiB",
+    );
+  });
+
+  test("configurations and secrets are files", () => {
+    const rest = [
+      "configs:",
+      "  a: {file: ./a.conf}",
+      "  text: {content: 'level = ${LEVEL}'}",
+      "secrets:",
+      "  password: {environment: PASSWORD}",
+      "  key: {file: ./a.conf}",
+    ].join("\n");
+    const lines = [
+      "configs: [a, {source: text, target: /etc/text, mode: 0440, uid: '1000', gid: 1000}]",
+      "secrets: [password, {source: key, target: tls.key}]",
+    ].join("\n");
+    const { apps, problems } = convertWeb(lines, rest, { files: FILES, env: { LEVEL: "info", PASSWORD: "p" } });
+    expect(problems).toEqual([]);
+    expect(apps["web"]?.["files"]).toEqual([
+      { target: "/a", content: "port 1\n" },
+      { target: "/etc/text", content: "level = info", mode: "0440", owner: "1000:1000" },
+      { target: "/run/secrets/password", content: "p", secret: true },
+      { target: "/run/secrets/tls.key", content: "port 1\n", secret: true },
+    ]);
+  });
+
+  test("a mode without a leading zero would be decimal", () => {
+    const { problems } = convertWeb("configs: [{source: a, mode: 440}]", "configs: {a: {content: x}}");
+    expect(problems).toEqual([expect.stringContaining("in octal")]);
+  });
+
+  test("env_file: later files and `environment` take precedence", () => {
+    const files = { "a.env": "A=1\nB=1\nC=1\n", "b.env": "B=2\nC=2" };
+    const { apps } = convertWeb(
+      "env_file: [a.env, {path: b.env}, {path: none.env, required: false}]\nenvironment: [C=3]",
+      "",
+      { files },
+    );
+    expect(apps["web"]?.["environments"]).toEqual(variables({ A: "1", B: "2", C: "3" }));
+  });
+
+  test("a problem in an env_file names that file and its line", () => {
+    const { problems } = convertWeb("env_file: a.env", "", { files: { "a.env": "A=1\n=planted\nUNSET\n" } });
+    expect(problems).toEqual([
+      "a.env:2:1: This line is not NAME=value.",
+      "a.env:3:1: UNSET has no value, and this shell and .env do not have one either. Write KEY=VALUE, or set it.",
+    ]);
+  });
+});
+
+describe("networks", () => {
+  test("the default network gets a name once a service is in it and in others", () => {
+    const { apps } = convert(
+      "services: {a: {image: a, networks: [default, x]}, b: {image: b}, c: {image: c, network_mode: host}}\nnetworks: {x: }",
+    );
+    expect(apps).toEqual({
+      a: { image: "a", networks: ["gw_default", "gw_x"] },
+      b: { image: "b", networks: ["gw_default"] },
+      c: { image: "c", host_network: true },
+    });
+  });
+
+  test("so it does when the file names it", () => {
+    const { apps } = convert("services: {a: {image: a}}\nnetworks: {default: {name: plant}}");
+    expect(apps).toEqual({ a: { image: "a", networks: ["plant"] } });
+  });
+});
+
+describe("variables", () => {
+  test("are expanded in values and never in keys", () => {
+    const { apps } = convertWeb("environment:\n  $KEY: $VALUE\n  COST: $$5", "", { env: { VALUE: "v", KEY: "k" } });
+    expect(apps["web"]?.["environments"]).toEqual(variables({ $KEY: "v", COST: "$5" }));
+  });
+
+  test("that are not set are refused by line", () => {
+    expect(convertWeb("hostname: ${HOST}\nuser: ${USER_ID:?the id of the user}").problems).toEqual([
+      expect.stringMatching(/^4:15: services.web.hostname uses the variable HOST, which is not set./),
+      expect.stringMatching(/^5:11: services.web.user needs the variable USER_ID: the id of the user./),
+    ]);
+  });
+
+  test("an extension of the file is left alone", () => {
+    expect(convert("x-a: ${UNSET}\nservices: {web: {image: w}}").problems).toEqual([]);
+  });
+});
+
+/** Files of a directory `d`. */
+const many = (count: number, size = 1): Record<string, string> =>
+  Object.fromEntries(Array.from({ length: count }, (_, index) => [`d/${index}`, "x".repeat(size)]));

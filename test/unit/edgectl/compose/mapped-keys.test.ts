@@ -1,0 +1,196 @@
+import { describe, expect, test } from "vitest";
+import { convert, convertWeb, variables } from "../../../support/edgectl/compose.ts";
+
+const NAMED = "volumes:\n  data:\nnetworks:\n  front:\n  back: {name: shared}\n";
+
+describe("what a service's keys become", () => {
+  test.each<[string, object]>([
+    ["command: serve --all 'two words'", { command: ["serve", "--all", "two words"] }],
+    ["command: [serve, 8080, true]", { command: ["serve", "8080", "true"] }],
+    ["command:", {}],
+    ["entrypoint: /init.sh\ncommand: [a]", { entrypoint: ["/init.sh"], command: ["a"] }],
+    ["container_name: web", {}],
+    ["hostname: gateway", { hostname: "gateway" }],
+    ["restart: always", { restart_policy: "always" }],
+    ["restart: no", { restart_policy: "no" }],
+    ["restart: false", { restart_policy: "no" }],
+    [
+      "environment:\n  A: 1.10\n  B: true\n  C: ''\n  D: x=y",
+      { environments: variables({ A: "1.10", B: "true", C: "", D: "x=y" }) },
+    ],
+    ["environment:\n  - A=1\n  - B=\n  - C=x=y", { environments: variables({ A: "1", B: "", C: "x=y" }) }],
+    ["environment: [A]", { environments: variables({ A: "from-shell" }) }],
+    ["environment: {A: }", { environments: variables({ A: "from-shell" }) }],
+    [
+      "environment: [PASSWORD=x, B=y]\nx-edge-secrets: [PASSWORD]",
+      {
+        environments: [
+          { key: "PASSWORD", value: "x", secret: true },
+          { key: "B", value: "y" },
+        ],
+      },
+    ],
+    [
+      "ports: ['80:8080', 22:22, '53:53/udp', '0.0.0.0:1883:1883']",
+      { ports: ["80:8080/tcp", "22:22/tcp", "53:53/udp", "1883:1883/tcp"] },
+    ],
+    [
+      "ports: ['9000-9002:8000-8002', 3000]",
+      { ports: ["9000:8000/tcp", "9001:8001/tcp", "9002:8002/tcp", ":3000/tcp"] },
+    ],
+    ["ports: ['[::]:80:8080', ':81:81']", { ports: ["80:8080/tcp", "81:81/tcp"] }],
+    ["ports: [{target: 80, published: '8080', protocol: udp}]", { ports: ["8080:80/udp"] }],
+    [
+      "volumes: ['data:/data', data:/again:ro]",
+      { volumes: [named("gw_data", "/data"), named("gw_data", "/again", true)] },
+    ],
+    ["volumes: ['/etc/localtime:/etc/localtime:ro']", { volumes: [bind("/etc/localtime", "/etc/localtime", true)] }],
+    [
+      "volumes: [{type: volume, source: data, target: /data, read_only: true}]",
+      { volumes: [named("gw_data", "/data", true)] },
+    ],
+    [
+      "volumes: [{type: bind, source: /srv, target: /srv, bind: {create_host_path: true}}]",
+      { volumes: [bind("/srv", "/srv")] },
+    ],
+    [
+      "volumes: [{type: tmpfs, target: /run, tmpfs: {size: 64m, mode: 01777}}]",
+      { tmpfs: [{ target: "/run", size_bytes: 2 ** 26, mode: "1777" }] },
+    ],
+    ["tmpfs: /run", { tmpfs: [{ target: "/run" }] }],
+    ["tmpfs: ['/run:size=1m,mode=755,noexec']", { tmpfs: [{ target: "/run", size_bytes: 2 ** 20, mode: "755" }] }],
+    [
+      "devices: ['/dev/ttyUSB0:/dev/ttyACM0', '/dev/i2c-1:/dev/i2c-1:rw', /dev/video0]",
+      {
+        devices: [
+          { local: "/dev/ttyUSB0", target: "/dev/ttyACM0" },
+          { local: "/dev/i2c-1", target: "/dev/i2c-1", permissions: "rw" },
+          { local: "/dev/video0" },
+        ],
+      },
+    ],
+    [
+      "devices: [{source: /dev/ttyS0, target: /dev/a, permissions: r}]",
+      { devices: [{ local: "/dev/ttyS0", target: "/dev/a", permissions: "r" }] },
+    ],
+    ["depends_on: [db]", { depends_on: { db: "started" } }],
+    ["depends_on: {db: {condition: service_healthy}}", { depends_on: { db: "healthy" } }],
+    [
+      "depends_on: {db: {condition: service_started, required: true, restart: false}}",
+      { depends_on: { db: "started" } },
+    ],
+    ["networks: [front, back]", { networks: ["gw_front", "shared"] }],
+    ["networks: {front: {aliases: [web]}, back: }", { networks: ["gw_front", "shared"] }],
+    ["networks: [default]", {}],
+    ["network_mode: host", { host_network: true }],
+    ["network_mode: none", { network: "none" }],
+    ["privileged: true", { privileged: true }],
+    ["cap_add: [NET_ADMIN]\ncap_drop: [ALL]", { cap_add: ["NET_ADMIN"], cap_drop: ["ALL"] }],
+    [
+      "extra_hosts: ['host.docker.internal:host-gateway', 'plc=10.0.0.1', 'six:[::1]']",
+      {
+        extra_hosts: [
+          { name: "host.docker.internal", address: "host-gateway" },
+          { name: "plc", address: "10.0.0.1" },
+          { name: "six", address: "::1" },
+        ],
+      },
+    ],
+    ["extra_hosts: {plc: 10.0.0.1}", { extra_hosts: [{ name: "plc", address: "10.0.0.1" }] }],
+    ["user: 1000:1000", { user: "1000:1000" }],
+    ["user: 1000", { user: "1000" }],
+    ["working_dir: /srv\nread_only: true\ninit: 'true'", { working_dir: "/srv", read_only: true, init: true }],
+    ["shm_size: 128mb", { shm_size: 2 ** 27 }],
+    [
+      "ulimits: {nofile: {soft: 1024, hard: 2048}, nproc: 64}",
+      {
+        ulimits: [
+          { name: "nofile", soft: 1024, hard: 2048 },
+          { name: "nproc", soft: 64 },
+        ],
+      },
+    ],
+    ["sysctls: [net.core.somaxconn=1024]", { sysctls: { "net.core.somaxconn": "1024" } }],
+    ["sysctls: {net.core.somaxconn: 1024}", { sysctls: { "net.core.somaxconn": "1024" } }],
+    ["dns: 1.1.1.1", { dns: ["1.1.1.1"] }],
+    ["dns: [1.1.1.1, 8.8.8.8]", { dns: ["1.1.1.1", "8.8.8.8"] }],
+    ["stop_signal: SIGINT\nstop_grace_period: 1m30s", { stop_signal: "SIGINT", stop_grace_s: 90 }],
+    [
+      "healthcheck: {test: [CMD, check, -q], interval: 1m30s, timeout: 5s, retries: 2, start_period: 1.5s}",
+      {
+        healthcheck: { command: ["check", "-q"], interval_s: 90, timeout_s: 5, retries: 2, start_period_s: 1.5 },
+      },
+    ],
+    [
+      "healthcheck: {test: curl -f http://localhost || exit 1}",
+      { healthcheck: { command: ["/bin/sh", "-c", "curl -f http://localhost || exit 1"] } },
+    ],
+    ["healthcheck: {test: [CMD-SHELL, a && b]}", { healthcheck: { command: ["/bin/sh", "-c", "a && b"] } }],
+    ["labels: [a=1, b]", { labels: { a: "1", b: "" } }],
+    ["labels: {a: 1, b: }", { labels: { a: "1", b: "" } }],
+    [
+      "logging: {driver: json-file, options: {max-size: 10m, max-file: '3'}}",
+      { log: { max_bytes: 10 * 2 ** 20, max_files: 3 } },
+    ],
+    ["mem_limit: 512m\ncpus: '0.5'", { memory_limit: 2 ** 29, cpu_limit: 0.5 }],
+    [
+      "deploy: {replicas: 1, resources: {limits: {cpus: '1.5', memory: 1G}}}",
+      { cpu_limit: 1.5, memory_limit: 2 ** 30 },
+    ],
+    [
+      "deploy: {resources: {reservations: {devices: [{driver: nvidia, count: all, capabilities: [gpu]}]}}}",
+      { gpus: "all" },
+    ],
+    [
+      "deploy: {resources: {reservations: {devices: [{device_ids: ['0', '3'], capabilities: [gpu]}]}}}",
+      { gpus: { ids: ["0", "3"] } },
+    ],
+    ["deploy: {restart_policy: {condition: on-failure}}", { restart_policy: "on-failure" }],
+    ["deploy: {restart_policy: {condition: any}}\nrestart: 'no'", { restart_policy: "no" }],
+    ["gpus: all", { gpus: "all" }],
+    ["pull_policy: always", { pull: "always" }],
+    ["pull_policy: if_not_present", { pull: "missing" }],
+    ["x-anything: {a: [1]}", {}],
+  ])("%s", (lines, expected) => {
+    const rest = `  db: {image: "db:1"}\n${NAMED}`;
+    const { apps, problems } = convertWeb(lines, rest, { env: { A: "from-shell" } });
+    expect(problems).toEqual([]);
+    expect(apps["web"]).toEqual({ image: "web:1", ...expected });
+  });
+
+  test.each<[string, string]>([
+    ["version: '3.8'", "version has no effect here"],
+    ["name: other", ""],
+  ])("of the file: %s", (lines, note) => {
+    const { notes, problems } = convert(`${lines}\nservices: {web: {image: w}}`);
+    expect(problems).toEqual([]);
+    expect(notes.join()).toContain(note);
+  });
+
+  test.each<[string, string]>([
+    ["expose: ['1883']", "web.expose has no effect here"],
+    ["tty: true", "terminal"],
+    ["stdin_open: true", "input"],
+    ["platform: linux/arm64", "its own platform"],
+    ["mem_reservation: 1g", "set aside"],
+    ["volumes: ['/srv:/srv:cached']", "cached"],
+    ["network_mode: bridge", "by name"],
+    ["network_mode: host\nports: ['80:80']", "the app's own ports are the device's"],
+    ["healthcheck: {test: x, start_interval: 5s}", "start_interval has no effect"],
+    ["ports: [{target: 80, published: 30080, mode: host}]", "mode has no effect"],
+    ["deploy: {resources: {reservations: {memory: 1g}}}", "set aside"],
+  ])("%s has no effect, and that is said", (lines, note) => {
+    const { notes, problems } = convertWeb(lines);
+    expect(problems).toEqual([]);
+    expect(notes).toEqual([expect.stringContaining(note)]);
+    expect(notes[0]).toMatch(/^\d+:\d+: services\.web\./);
+  });
+});
+
+function bind(local: string, target: string, readonly = false): object {
+  return { local, target, readonly };
+}
+
+function named(name: string, target: string, readonly = false): object {
+  return { name, target, readonly };
+}

@@ -1,0 +1,134 @@
+import { describe, expect, test } from "vitest";
+import { convert, convertWeb } from "../../../support/edgectl/compose.ts";
+
+const NAMED = "volumes:\n  data:\nnetworks:\n  front:\n  back: {name: shared}\n";
+
+describe("what a service cannot have is refused by line", () => {
+  test.each<[string, string]>([
+    ["build: .", "4:5: services.web.build is not supported: devices pull their images. Push the image"],
+    ["build: {context: ., dockerfile: D}", "docker push"],
+    ["profiles: [debug]", "4:5: services.web.profiles is not supported. Keep one file"],
+    ["extends: {service: x}", "anchor"],
+    ["links: [db]", "by name"],
+    ["scale: 2", "once on a device"],
+    ["deploy: {replicas: 2}", "services.web.deploy.replicas must be 1"],
+    ["deploy: {placement: {}}", "Swarm"],
+    ["deploy: {resources: {limits: {pids: 5}}}", "ulimits"],
+    ["deploy: {restart_policy: {max_attempts: 3}}", "max_attempts"],
+    ["mem_limit: 1g\ndeploy: {resources: {limits: {memory: 2g}}}", "contradicts"],
+    ["network_mode: service:db", "by name"],
+    ["network_mode: host\nnetworks: [front]", "together with"],
+    ["pid: host", "pid is not supported"],
+    ["ipc: host", "shm_size"],
+    ["userns_mode: host", "privileged"],
+    ["security_opt: [apparmor:unconfined]", "privileged"],
+    ["runtime: nvidia", "gpus"],
+    ["container_name: my-web", "4:5: services.web.container_name differs from the service"],
+    ["restart: on-failure:3", "on-failure"],
+    ["restart: sometimes", "must be no, always"],
+    ["imgae: web:1", "did you mean `image`"],
+    ["enviroment: {}", "did you mean `environment`"],
+    ["toaster: 1", "services.web.toaster is not known."],
+    ["environment: [UNSET]", "(UNSET) has no value"],
+    ["environment: {UNSET: }", "services.web.environment.UNSET has no value"],
+    ["env_file: missing.env", "missing.env, which is not a file here"],
+    ["x-edge-secrets: [NOPE]", "has no variable NOPE"],
+    ["ports: ['127.0.0.1:80:80']", "services.web.ports[0] binds to the address 127.0.0.1"],
+    ["ports: ['80:80/sctp']", "tcp or udp"],
+    ["ports: ['80-90:80']", "11 host ports for 1"],
+    ["ports: ['0:80']", "from 1 to 65535"],
+    ["ports: ['70000:80']", "from 1 to 65535"],
+    ["ports: ['http']", "HOST:TARGET"],
+    ["ports: [{published: 80}]", "needs `target`"],
+    ["volumes: [/data]", "Name it: data:/data"],
+    ["volumes: ['~/x:/x']", "home directory"],
+    ["volumes: ['nodata:/x']", "not under the `volumes` of this file"],
+    [
+      "volumes: ['./missing:/x']",
+      "mounts ./missing, which is not here. For a directory that the app writes to, use a named volume",
+    ],
+    ["volumes: ['data:/x:nocopy']", "mode nocopy"],
+    ["volumes: ['data:/x:Z']", "relabelled"],
+    ["volumes: ['C:\\x:/x']", "Windows"],
+    ["volumes: [{type: npipe, source: a, target: b}]", "bind, volume or tmpfs"],
+    ["volumes: [{type: volume, source: data, target: /x, volume: {subpath: y}}]", "subpath"],
+    ["volumes: [{type: bind, source: /x, target: /x, bind: {propagation: shared}}]", "propagation"],
+    ["depends_on: [nobody]", "nobody, which is not in this file"],
+    ["depends_on: [web]", "itself"],
+    ["depends_on: {db: {condition: service_completed_successfully}}", "entrypoint"],
+    ["depends_on: {db: {condition: service_healthy, required: false}}", "required"],
+    ["depends_on: {db: {condition: service_healthy, restart: true}}", "restart"],
+    ["networks: [nowhere]", "nowhere, which is not under"],
+    ["networks: {front: {aliases: [www]}}", "(www) are not supported"],
+    ["networks: {front: {ipv4_address: 10.0.0.5}}", "ipv4_address is not supported"],
+    ["healthcheck: {disable: true}", "cannot turn off"],
+    ["healthcheck: {test: [NONE]}", "cannot turn off"],
+    ["healthcheck: {interval: 5s}", "needs `test`"],
+    ["healthcheck: {test: x, interval: 5}", "with its unit"],
+    ["healthcheck: {test: [check]}", "CMD-SHELL"],
+    ["logging: {driver: syslog}", "json-file"],
+    ["logging: {options: {max-size: 1m, tag: x}}", "tag"],
+    ["shm_size: much", "must be a size"],
+    ["stop_grace_period: 1.5s", "whole seconds"],
+    ["pull_policy: daily", "daily"],
+    ["gpus: 2", "must be all"],
+    ["deploy: {resources: {reservations: {devices: [{count: 1, capabilities: [gpu]}]}}}", "device_ids"],
+    ["privileged: perhaps", "true or false"],
+    ["privileged: [true]", "true or false"],
+    ["cpus: many", "a number"],
+    ['command: "serve \'x"', "quote"],
+    ["command: []", "cannot be empty"],
+    ["devices: ['vendor.com/device=gpu']", "gpus"],
+    ["configs: [nothing]", "nothing, which is not under"],
+    ["secrets: [{target: x}]", "needs `source`"],
+    ["environment: text", "must be a map"],
+    ["ports: 80", "must be a list"],
+  ])("%s", (lines, message) => {
+    const { problems } = convertWeb(lines, `  db: {image: "db:1"}\n${NAMED}`);
+    expect(problems.join("\n")).toContain(message);
+    expect(problems[0]).toMatch(/^\d+:\d+: services\.web/);
+  });
+
+  test.each<[string, string]>([
+    ["include: [a.yaml]", "include is not supported"],
+    ["volumes: {a: {external: true}}", "volumes.a.external is not supported"],
+    ["volumes: {a: {driver_opts: {type: nfs}}}", "volumes.a.driver_opts"],
+    ["volumes: {a: {driver: nfs}}", "must be local"],
+    ["networks: {a: {driver: macvlan}}", "must be bridge"],
+    ["networks: {a: {external: true}}", "networks.a.external"],
+    ["networks: {a: {internal: true}}", "networks.a.internal"],
+    ["networks: {a: {ipam: {}}}", "networks.a.ipam"],
+    ["secrets: {a: {external: true}}", "secrets.a.external"],
+    ["secrets: {a: {}}", "needs one of"],
+    ["servces: {}", "did you mean `services`"],
+    ["models: {}", "models is not supported"],
+  ])("of the file: %s", (lines, message) => {
+    const { problems } = convert(`services: {web: {image: w}}\n${lines}`);
+    expect(problems).toEqual([expect.stringContaining(message)]);
+    expect(problems[0]).toMatch(/^2:/);
+  });
+
+  test("a service without an image", () => {
+    expect(convert("services:\n  web:\n    restart: always").problems).toEqual(["2:3: services.web needs `image`."]);
+  });
+
+  test("no services, and services that are none", () => {
+    expect(convert("services: {}").problems).toEqual([expect.stringContaining("no services")]);
+    expect(convert("services: [a]").problems.join()).toContain("must be a map");
+    expect(convert("services: {web: text}").problems.join()).toContain("services.web must be a map");
+  });
+
+  test("all problems at once, in the order of the file", () => {
+    const { problems } = convert(
+      "services:\n  a:\n    build: .\n    links: [b]\n  b:\n    profiles: [x]\n    image: b",
+    );
+    expect(problems.map((line) => line.split(" ")[0])).toEqual(["3:5:", "4:5:", "6:5:"]);
+  });
+
+  test("values of variables are in no message", () => {
+    const text = "environment: {A: planted, B: [planted]}\nlabels: [planted]\nmem_limit: $PLANTED\ncpus: $PLANTED";
+    const { problems } = convertWeb(text, "", { env: { PLANTED: "planted" } });
+    expect(problems).toHaveLength(3);
+    expect(problems.join()).not.toContain("planted");
+  });
+});
