@@ -13,7 +13,10 @@ import {
   addDeploymentsShow,
   addDeploymentsWatch,
 } from "./commands/deployments.ts";
+import { addCp } from "./commands/cp.ts";
 import { addDevice } from "./commands/device.ts";
+import { addExec } from "./commands/exec.ts";
+import { addForward } from "./commands/forward.ts";
 import { addLogin, addLogout, addWhoami } from "./commands/login.ts";
 import { addUsage } from "./commands/usage.ts";
 import { EXIT_CODE_HELP } from "./exit-code.ts";
@@ -68,6 +71,9 @@ export function createProgram(io: Io): Command {
   addDeploymentsShow(deployments, io);
   addDeploymentsWatch(deployments, io);
   addDeploymentsCancel(deployments, io);
+  addForward(program, io);
+  addExec(program, io);
+  addCp(program, io);
   addDevice(program, io);
   addUsage(program, io);
   addDataUsage(program, io);

@@ -20,6 +20,8 @@ const INTRODUCED_IN = {
   pullPolicy: 3,
   /** `health_timeout_s`. */
   healthTimeout: 3,
+  /** Frames `stream_open` and the others of `streams.ts`, and binary messages. */
+  streams: 3,
 } as const;
 
 export type ProtocolFeature = keyof typeof INTRODUCED_IN;

@@ -6,10 +6,11 @@ import { deviceEventSchema, errorCodeSchema } from "./deployment-event.ts";
 import { MAX_MESSAGE_LENGTH } from "./limits.ts";
 import { isNestedTooDeeply } from "./nesting.ts";
 import { sanitizedText, sanitizedLine } from "./sanitized-text.ts";
+import { streamClose, streamCredit, streamOpen, streamOpened, streamResize } from "./streams.ts";
 
 /*
  * Frames are JSON objects in WebSocket text messages, with the discriminator `type`. Unknown fields are dropped and
- * unknown types ignored, so either side may be newer than the other.
+ * unknown types ignored, so either side may be newer than the other. Binary messages: see `stream-data.ts`.
  */
 
 const deploymentId = z.string().min(1).max(64);
@@ -114,7 +115,18 @@ const goodbye = z.object({
   retry_after_s: z.number().min(0).max(3600),
 });
 
-export const agentFrameSchema = z.discriminatedUnion("type", [hello, ack, refuse, event, report, answer, queryEnd]);
+export const agentFrameSchema = z.discriminatedUnion("type", [
+  hello,
+  ack,
+  refuse,
+  event,
+  report,
+  answer,
+  queryEnd,
+  streamOpened,
+  streamCredit,
+  streamClose,
+]);
 export type AgentFrame = z.output<typeof agentFrameSchema>;
 
 export const controlFrameSchema = z.discriminatedUnion("type", [
@@ -125,6 +137,10 @@ export const controlFrameSchema = z.discriminatedUnion("type", [
   eventAck,
   query,
   queryCancel,
+  streamOpen,
+  streamCredit,
+  streamClose,
+  streamResize,
   goodbye,
 ]);
 export type ControlFrame = z.output<typeof controlFrameSchema>;

@@ -8,7 +8,8 @@
  *   - since 2026-11-29: the query `deployments` for the outcomes of deployments. An older device ends it with
  *     `InvalidRequest`, as every unknown query, and the control plane queries its `report` instead.
  * - 3 (2026-11-22): `environments[].secret`, `pull` and `health_timeout_s` of an app. An older device would refuse them as
- *   unknown fields, so it is sent none of these.
+ *   unknown fields, so it is sent none of these. Streams: `stream_open` and its kin, and binary messages, which an older
+ *   peer counts as faults.
  */
 export const PROTOCOL_VERSION = 3;
 

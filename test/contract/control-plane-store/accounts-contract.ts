@@ -8,6 +8,7 @@ const keyOf = (id: string, accountId: string = ACCOUNT, createdAt = 1) => ({
   createdAt,
   lastUsedAt: undefined,
   revokedAt: undefined,
+  permissions: ["apps.exec"] as const,
 });
 
 /** Contract of stores for accounts, keys and network groups. */

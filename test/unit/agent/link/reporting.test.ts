@@ -49,6 +49,7 @@ function begin(answer: Answer = async () => undefined, welcome: object = {}) {
       if (open) onSent();
       else unsent.push(onSent);
     },
+    sendBinary: () => undefined,
     ping: () => undefined,
     close: () => undefined,
     cut: () => undefined,
