@@ -82,7 +82,15 @@ describe("exec", () => {
 
   test("a command that never ends is killed with edgectl, and all it has started", async () => {
     const marker = `sleep 98765`;
-    const command = user.start(["exec", system().asset.serialNumber, app, "--", "sh", "-c", `${marker} & echo on; wait`]);
+    const command = user.start([
+      "exec",
+      system().asset.serialNumber,
+      app,
+      "--",
+      "sh",
+      "-c",
+      `${marker} & echo on; wait`,
+    ]);
     await using _command = command;
     await command.waitForOutput("on");
     expect((await exec("busybox", "ps")).stdout).toContain(marker);
@@ -99,7 +107,16 @@ describe("exec", () => {
   });
 
   test("a terminal has the size and the exit code", async () => {
-    const args = ["exec", system().asset.serialNumber, app, "-t", "--", "sh", "-c", "test -t 0 && echo terminal; exit 3"];
+    const args = [
+      "exec",
+      system().asset.serialNumber,
+      app,
+      "-t",
+      "--",
+      "sh",
+      "-c",
+      "test -t 0 && echo terminal; exit 3",
+    ];
     const { code, stdout } = await user.run(args);
     expect(stdout).toContain("terminal");
     expect(code).toBe(3);
@@ -157,7 +174,15 @@ describe("who may", () => {
 
   test("a revoked key ends what is open", async () => {
     await using other = await remoteUser(system(), ["apps.exec"]);
-    await using command = other.start(["exec", system().asset.serialNumber, app, "--", "sh", "-c", "echo on; sleep 4321"]);
+    await using command = other.start([
+      "exec",
+      system().asset.serialNumber,
+      app,
+      "--",
+      "sh",
+      "-c",
+      "echo on; sleep 4321",
+    ]);
     await command.waitForOutput("on");
     await system().control.administer("key", "revoke", other.keyId);
     expect(await command.exited).not.toBe(0);
@@ -197,10 +222,21 @@ describe("who may", () => {
       const before = system().agent.log().length;
       system().agent.signal("SIGHUP");
       await waitFor("the reload", () =>
-        system().agent.log().slice(before).some(({ msg }) => msg === "the configuration was read again"),
+        system()
+          .agent.log()
+          .slice(before)
+          .some(({ msg }) => msg === "the configuration was read again"),
       );
     };
-    await using command = user.start(["exec", system().asset.serialNumber, app, "--", "sh", "-c", "echo on; sleep 8642"]);
+    await using command = user.start([
+      "exec",
+      system().asset.serialNumber,
+      app,
+      "--",
+      "sh",
+      "-c",
+      "echo on; sleep 8642",
+    ]);
     await command.waitForOutput("on");
     const { url, command: forward } = await user.forward(app, WEB_PORT);
     await using _forward = forward;
@@ -220,7 +256,15 @@ describe("who may", () => {
     const { url, command } = await user.forward(app, WEB_PORT);
     await using _command = command;
     expect((await fetch(url)).status).toBe(200);
-    await using running = user.start(["exec", system().asset.serialNumber, app, "--", "sh", "-c", "echo on; sleep 7531"]);
+    await using running = user.start([
+      "exec",
+      system().asset.serialNumber,
+      app,
+      "--",
+      "sh",
+      "-c",
+      "echo on; sleep 7531",
+    ]);
     await running.waitForOutput("on");
     const sessions = system().countSessions();
     system().link.cut();

@@ -164,7 +164,8 @@ const remoteAccess = z.strictObject({
     description: "Maximum number of streams at a time. A browser opens about six for a page.",
   }),
   max_bytes_per_s: z.int().min(1_024).optional().meta({
-    description: "Maximum bytes per second of all streams together, in both directions; without it, what the link carries.",
+    description:
+      "Maximum bytes per second of all streams together, in both directions; without it, what the link carries.",
   }),
 });
 

@@ -112,7 +112,11 @@ export class DeviceStreams implements SessionStreams {
       this.#close(id, toEnd(refusal));
       return true;
     }
-    const { connection, sender, services } = { connection: this.#connection, sender: this.#sender, services: this.#services };
+    const { connection, sender, services } = {
+      connection: this.#connection,
+      sender: this.#sender,
+      services: this.#services,
+    };
     const options = { id, kind, app, params: params.data, credit: this.#pool.open(), connection, sender, services };
     const stream = new DeviceStream(options);
     this.#open.set(id, stream);

@@ -1,3 +1,4 @@
+import { onAbort } from "../../lib/on-abort.ts";
 import { STREAM_CHANNELS } from "../../protocol/stream-data.ts";
 import type { RunningExec } from "../engine/container-access.ts";
 import { findRunningContainer } from "./find-container.ts";
@@ -23,18 +24,25 @@ export async function serveExec(
       exec.resize(columns, rows, signal).catch(() => undefined);
     });
     stream.opened();
-    const input = sendInput(stream, exec);
-    for await (const { source, bytes } of exec.output) await stream.write(STREAM_CHANNELS[source], bytes);
-    signal.throwIfAborted();
+    void sendInput(stream, exec);
+    // A command may be silent for ever.
+    await Promise.race([sendOutput(stream, exec), rejectOnAbort(signal)]);
     const exitCode = await waitForExit(exec, services, signal);
     exec.close();
-    void input;
     return { exit_code: exitCode };
   } catch (error) {
     // Not awaited: the client has gone, or is told at once.
     void killExec(stream, exec, services);
     throw error;
   }
+}
+
+async function sendOutput(stream: AppStream, exec: RunningExec): Promise<void> {
+  for await (const { source, bytes } of exec.output) await stream.write(STREAM_CHANNELS[source], bytes);
+}
+
+function rejectOnAbort(signal: AbortSignal): Promise<never> {
+  return new Promise((_resolve, reject) => onAbort(signal, () => reject(signal.reason as Error)));
 }
 
 /** Passes the client's input on. Its end may come at any time, also after the command's. */

@@ -52,7 +52,15 @@ export class SessionStreams {
       fromClient: 0,
     };
     this.#open.set(id, stream);
-    this.#connection.sendFrame({ type: "stream_open", stream_id: id, kind, app, params, credit: stream.fromDevice, by });
+    this.#connection.sendFrame({
+      type: "stream_open",
+      stream_id: id,
+      kind,
+      app,
+      params,
+      credit: stream.fromDevice,
+      by,
+    });
     return {
       send: (channel, bytes) => this.#sendToDevice(id, stream, channel, bytes),
       credit: (bytes) => this.#creditDevice(id, stream, bytes),

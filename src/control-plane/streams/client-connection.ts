@@ -137,19 +137,22 @@ export class ClientConnection {
     const access = trail.begin(kind, params);
     const { socket } = this.#options;
     const stream = openOrEnd(trail, access, () =>
-      session.openStream({ kind, app, params, credit, by: key.id }, {
-        opened: (facts) => this.#send({ type: "stream_opened", stream_id: id, ...facts }),
-        data: (channel, bytes) => {
-          access.received += bytes.length;
-          // Bounded by the credit that the client has given.
-          socket.send(encodeStreamData(id, channel, bytes), { binary: true });
+      session.openStream(
+        { kind, app, params, credit, by: key.id },
+        {
+          opened: (facts) => this.#send({ type: "stream_opened", stream_id: id, ...facts }),
+          data: (channel, bytes) => {
+            access.received += bytes.length;
+            // Bounded by the credit that the client has given.
+            socket.send(encodeStreamData(id, channel, bytes), { binary: true });
+          },
+          credit: (bytes) => this.#send({ type: "stream_credit", stream_id: id, bytes }),
+          end: (end) => {
+            const open = this.#streams.get(id);
+            if (open) this.#end(id, open, end);
+          },
         },
-        credit: (bytes) => this.#send({ type: "stream_credit", stream_id: id, bytes }),
-        end: (end) => {
-          const open = this.#streams.get(id);
-          if (open) this.#end(id, open, end);
-        },
-      }),
+      ),
     );
     resources.move();
     return { stream, slot, access };

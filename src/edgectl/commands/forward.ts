@@ -55,7 +55,8 @@ export function addForward(program: Command, io: Io): void {
       const event = { url, address, port: local, app, app_port: remote };
       if (printer.json) printer.jsonLine(event);
       else printer.line(`${url} leads to port ${remote} of ${app} on ${asset}. Ctrl-C ends it.`);
-      const text = (): string => `Over the device's link: ${formatBytes(cost.sent)} to it, ${formatBytes(cost.received)} from it`;
+      const text = (): string =>
+        `Over the device's link: ${formatBytes(cost.sent)} to it, ${formatBytes(cost.received)} from it`;
       using live = printer.json || !isTerminal(io.stderr, io.env) ? undefined : new LiveLine(io.stderr);
       await untilInterrupted(io, () => live?.show(text()));
       live?.clear();

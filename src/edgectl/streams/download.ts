@@ -92,7 +92,9 @@ async function* contentOf(stream: ClientStream): AsyncGenerator<Uint8Array> {
 function partsOf(name: string): string[] {
   const parts = name.split("/").filter((part) => part !== "" && part !== ".");
   if (parts.includes("..") || name.includes("\0") || name.startsWith("/")) {
-    throw new Failure("The device has sent an archive with a path outside of what is copied.", { exitCode: EXIT.failed });
+    throw new Failure("The device has sent an archive with a path outside of what is copied.", {
+      exitCode: EXIT.failed,
+    });
   }
   return parts.slice(1);
 }

@@ -197,7 +197,7 @@ it("never sends beyond credit, loses or reorders nothing, and ends with everythi
       }
       link.block(false);
       written.forEach((bytes, id) => sender.grant(id, bytes, Infinity));
-      for (let last = -1; last !== total(); ) {
+      for (let last = -1; last !== total();) {
         last = total();
         expect(sender.arrived(last)).toBe(true);
       }

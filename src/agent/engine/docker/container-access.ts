@@ -28,14 +28,16 @@ export function createContainerAccess(options: {
       run(signal, (limit) => startExec(connect(), id, request, limit, { clock: options.clock })),
     statPath: (id, path, signal) => run(signal, (limit) => statPath(connect(), id, path, limit)),
     readArchive: (id, path, signal) =>
-      run(signal, async () => (await connect().getContainer(id).getArchive({ path, abortSignal: signal })) as unknown as Readable),
+      run(
+        signal,
+        async () => (await connect().getContainer(id).getArchive({ path, abortSignal: signal })) as unknown as Readable,
+      ),
     writeArchive: (id, path, archive, signal) =>
       run(
         signal,
         async (abortSignal) => {
           const options = { path, noOverwriteDirNonDir: "true", abortSignal };
-          const response = await connect().getContainer(id).putArchive(archive, options);
-          (response as unknown as Readable).resume();
+          await connect().getContainer(id).putArchive(archive, options);
         },
         NO_TIMEOUT_MS,
       ),
@@ -75,6 +77,7 @@ async function statPath(
   const response = await unlessStatus(404, container.infoArchive({ path, abortSignal }));
   if (!response) return undefined;
   const { headers } = response as unknown as { readonly headers: Readonly<Record<string, string | undefined>> };
+  // Otherwise its connection would stay open.
   (response as unknown as Readable).resume();
   const text = Buffer.from(headers["x-docker-container-path-stat"] ?? "", "base64").toString();
   const { mode = 0, linkTarget = "" } = JSON.parse(text || "{}") as { mode?: number; linkTarget?: string };

@@ -17,8 +17,8 @@ const END_PATIENCE_MS = 2_000;
 const KILL_PATIENCE_MS = 5_000;
 const POLL_MS = 100;
 
-/** Keys that end most programs on a terminal: Ctrl-C and Ctrl-D. */
-const END_KEYS = Uint8Array.of(3, 4);
+const CTRL_C = 3;
+const CTRL_D = 4;
 
 const STDERR = 2;
 
@@ -88,13 +88,17 @@ export async function startExec(
       if (socket.destroyed || socket.writableEnded) return;
       if (!socket.write(bytes)) await Promise.race([once(socket, "drain"), once(socket, "close")]);
     },
-    end: () => void socket.end(),
+    end() {
+      // A terminal has no end of input: it is a key.
+      if (request.tty) socket.write(Uint8Array.of(CTRL_D));
+      else socket.end();
+    },
     resize,
     exitCode,
     async kill(abortSignal) {
       // Unread output would block the command.
       socket.resume();
-      if (request.tty && socket.writable) socket.write(END_KEYS);
+      if (request.tty && socket.writable) socket.write(Uint8Array.of(CTRL_C, CTRL_D));
       socket.end();
       const isGone = await isGoneWithin(END_PATIENCE_MS, abortSignal);
       socket.destroy();
