@@ -96,7 +96,7 @@ export class StreamSender implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    for (const streamId of [...this.#streams.keys()]) this.remove(streamId);
+    for (const streamId of this.#streams.keys()) this.remove(streamId);
   }
 
   /** Sends one message of the stream whose turn it is. Returns whether there was one. */

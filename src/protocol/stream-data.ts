@@ -69,6 +69,7 @@ export function decodeStreamMessage(message: Uint8Array): StreamMessage | undefi
     }
     case ARRIVED:
       return message.length === ARRIVED_BYTES ? { kind: "arrived", total: view.getUint32(1) } : undefined;
+    case undefined:
     default:
       return undefined;
   }

@@ -181,14 +181,13 @@ export class FrameHandler implements Disposable {
     const { streams } = this.#options;
     if (this.#streams || !streams || !this.#hasStreams) return;
     const channel = this.#channel;
-    const ignored = (): void => undefined;
     this.#streams = this.#owned.use(
       streams.begin({
         get bufferedAmount() {
           return channel.bufferedAmount;
         },
         sendFrame: (frame) => this.#send(frame),
-        sendData: (message) => channel.sendBinary(message, ignored),
+        sendData: (message) => channel.sendBinary(message, noop),
       }),
     );
   }
@@ -304,6 +303,8 @@ export class FrameHandler implements Disposable {
     this.#channel.send(JSON.stringify(frame), () => this.#pump?.drained());
   }
 }
+
+function noop(): void {}
 
 function failed(reason: string): AttemptOutcome {
   return { kind: "failed", reason };

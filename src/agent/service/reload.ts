@@ -5,7 +5,7 @@ import { changedPaths } from "../core/service/changed-paths.ts";
 import type { ServiceManager } from "./service-manager.ts";
 
 /** The settings a running daemon applies. All others need a restart. */
-const RELOADABLE_SETTINGS: readonly string[] = ["log.level", "policy.remote_access"];
+const RELOADABLE_SETTINGS: ReadonlySet<string> = new Set(["log.level", "policy.remote_access"]);
 
 export interface ReloadOptions {
   /** The configuration the daemon was started with. */
@@ -43,7 +43,7 @@ function applyConfig({ config, logger, onPolicy }: ReloadOptions): void {
   onPolicy(next.policy);
   const applied = { log_level: next.log.level, remote_access: next.policy.remote_access };
   logger.info({ config: config.path, ...applied }, "the configuration was read again");
-  const pending = changedPaths(config, next).filter((path) => !RELOADABLE_SETTINGS.includes(path));
+  const pending = changedPaths(config, next).filter((path) => !RELOADABLE_SETTINGS.has(path));
   if (pending.length === 0) return;
   const hint = "systemctl restart edge-agent; the apps keep running meanwhile";
   logger.warn({ settings: pending, hint }, "changed settings take effect only after a restart of the agent");

@@ -1,4 +1,4 @@
-import { ReceiveCredit } from "../../lib/stream-receiver.ts";
+import type { ReceiveCredit } from "../../lib/stream-receiver.ts";
 import type { StreamSender } from "../../lib/stream-sender.ts";
 import { STREAM_CHANNELS, type StreamChannelId } from "../../protocol/stream-data.ts";
 import type { StreamKind, StreamParams } from "../../protocol/streams.ts";

@@ -17,7 +17,7 @@ import { serveRead, serveWrite } from "./copy.ts";
 import { DeviceStream } from "./device-stream.ts";
 import { serveExec } from "./exec.ts";
 import { serveForward } from "./forward.ts";
-import type { AppStream, StreamHandler, StreamHandlers, StreamServices } from "./ports.ts";
+import type { StreamHandler, StreamHandlers, StreamServices } from "./ports.ts";
 
 /** Memory for data of clients that apps have not taken yet. */
 const MAX_RECEIVED_BYTES = 1024 * 1024;
@@ -203,7 +203,7 @@ export class DeviceStreams implements SessionStreams {
 function serve(stream: DeviceStream, services: StreamServices): Promise<Pick<StreamEnd, "exit_code"> | undefined> {
   // The parameters were validated by the schema of this kind.
   const handler = HANDLERS[stream.kind] as StreamHandler<StreamKind>;
-  return handler(stream as AppStream, services);
+  return handler(stream, services);
 }
 
 function toEnd(error: EdgeError | undefined): StreamEnd {

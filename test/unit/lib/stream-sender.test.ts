@@ -214,10 +214,6 @@ it("credit grows with a reader that keeps up, within the pool, and is given back
   const credits = Array.from({ length: 16 }, () => pool.open());
   expect(credits.map(({ first }) => first)).toEqual(credits.map(() => 64 * KIB));
   const [first] = credits;
-  const drain = (credit: ReceiveCredit, bytes: number): number => {
-    expect(credit.receive(bytes)).toBe(true);
-    return credit.take(bytes);
-  };
   // The pool is empty: the window stays.
   for (let round = 0; round < 20; round++) expect(drain(first!, 16 * KIB)).toBe(16 * KIB);
   for (const credit of credits.slice(1)) credit[Symbol.dispose]();
@@ -229,6 +225,12 @@ it("credit grows with a reader that keeps up, within the pool, and is given back
   expect(granted).toBeLessThanOrEqual(192 * KIB);
   expect(first?.receive(MAX_STREAM_CREDIT + 1)).toBe(false);
 });
+
+/** Receives data and takes it. Returns the credit for more. */
+function drain(credit: ReceiveCredit, bytes: number): number {
+  expect(credit.receive(bytes)).toBe(true);
+  return credit.take(bytes);
+}
 
 /** Bytes whose values follow their position. */
 function numbered(from: number, length: number): Uint8Array {
@@ -256,7 +258,7 @@ function instantSender() {
     sender,
     sent: () => parts().map(({ streamId, channel, bytes }) => ({ id: streamId, channel, length: bytes.length })),
     content: (id: number) =>
-      Uint8Array.from(parts().flatMap(({ streamId, bytes }) => (streamId === id ? [...bytes] : []))),
+      new Uint8Array(Buffer.concat(parts().map(({ streamId, bytes }) => (streamId === id ? bytes : new Uint8Array())))),
     block(blocked: boolean) {
       isBlocked = blocked;
       if (!blocked) sender.flush();
