@@ -130,7 +130,10 @@ describe("who is refused", () => {
 describe("a client that does not keep to the protocol is disconnected", () => {
   test.each([
     ["data without credit", (client: RawStreamClient) => client.data(7, 0, new Uint8Array(1_001))],
-    ["too much credit", (client: RawStreamClient) => client.send({ type: "stream_credit", stream_id: 7, bytes: MAX_STREAM_CREDIT })],
+    [
+      "too much credit",
+      (client: RawStreamClient) => client.send({ type: "stream_credit", stream_id: 7, bytes: MAX_STREAM_CREDIT }),
+    ],
     ["an id twice", (client: RawStreamClient) => client.open(7, "forward", { port: 1 })],
     ["another message", (client: RawStreamClient) => client.raw(Uint8Array.of(9, 9))],
     ["another frame", (client: RawStreamClient) => client.send({ type: "deploy" })],
