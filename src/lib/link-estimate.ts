@@ -4,12 +4,19 @@ import type { Clock } from "./clock.ts";
 /** Bounds of the data bytes on the way. */
 const MIN_WINDOW_BYTES = 32 * 1024;
 const MAX_WINDOW_BYTES = 256 * 1024;
+/** The window while something more important is under way on the link. */
+const YIELDING_WINDOW_BYTES = 2 * 1024;
+/**
+ * Confirmations asked for in a window: no fewer than messages, or the rest of the window would stand idle meanwhile. Of
+ * small messages, such as keys on a terminal, only some are confirmed.
+ */
+const CONFIRMATIONS_PER_WINDOW = 16;
 /** More than the link was seen to carry, so that an increase of its rate is noticed. */
 const WINDOW_GAIN = 1.25;
 /** How long the highest rate counts: shorter and a pause of the sender would close the window. */
 const RATE_MEMORY_MS = 10_000;
 
-const MIN_CHUNK_BYTES = 4 * 1024;
+const MIN_CHUNK_BYTES = 1024;
 /** Messages in a window. Small messages on a slow link: each occupies it for a while. */
 const CHUNKS_PER_WINDOW = 8;
 
@@ -30,7 +37,10 @@ interface Sent {
  */
 export class LinkEstimate {
   readonly #clock: Pick<Clock, "monotonic">;
+  readonly #mustYield: () => boolean;
   readonly #inFlight: Sent[] = [];
+  /** Bytes sent since a confirmation was asked for. */
+  #unasked = 0;
   #sent = 0;
   #arrived = 0;
   #arrivedAt: number;
@@ -38,8 +48,10 @@ export class LinkEstimate {
   /** Highest rate in bytes per millisecond, of this period and of the one before. */
   #rates = { current: 0, previous: 0, since: 0 };
 
-  constructor(clock: Pick<Clock, "monotonic">) {
+  /** @param mustYield whether to send little now */
+  constructor(clock: Pick<Clock, "monotonic">, mustYield: () => boolean) {
     this.#clock = clock;
+    this.#mustYield = mustYield;
     this.#arrivedAt = clock.monotonic();
   }
 
@@ -53,12 +65,20 @@ export class LinkEstimate {
     return Math.min(MAX_STREAM_CHUNK_BYTES, Math.max(MIN_CHUNK_BYTES, Math.floor(this.#window / CHUNKS_PER_WINDOW)));
   }
 
-  sent(bytes: number): void {
+  /** Counts bytes that are sent now. Returns whether to ask for a confirmation with them. */
+  sent(bytes: number): boolean {
     const at = this.#clock.monotonic();
     // Nothing was on the way: the time before says nothing about the link.
-    if (this.#inFlight.length === 0) this.#arrivedAt = at;
+    if (this.#sent === this.#arrived) this.#arrivedAt = at;
     this.#sent += bytes;
+    this.#unasked += bytes;
+    // Also with the last message that fits: nothing is sent after it before a confirmation.
+    const window = this.#window;
+    const isDue = this.#unasked >= window / CONFIRMATIONS_PER_WINDOW || this.room < this.chunkBytes;
+    if (!isDue) return false;
+    this.#unasked = 0;
     this.#inFlight.push({ total: this.#sent, at, arrived: this.#arrived, arrivedAt: this.#arrivedAt });
+    return true;
   }
 
   /** @param total sum of all bytes that have arrived, modulo 2^32. @returns false if they were not sent */
@@ -83,6 +103,7 @@ export class LinkEstimate {
   }
 
   get #window(): number {
+    if (this.#mustYield()) return YIELDING_WINDOW_BYTES;
     if (this.#minRoundTripMs === undefined) return MIN_WINDOW_BYTES;
     const rate = Math.max(this.#rates.current, this.#rates.previous);
     const carried = WINDOW_GAIN * rate * Math.max(this.#minRoundTripMs, 1);

@@ -1,30 +1,24 @@
 import { encodeArrival } from "../protocol/stream-data.ts";
 import { MAX_STREAM_CREDIT } from "../protocol/streams.ts";
 
-/** Bytes after which an arrival is confirmed. Well below the window of the sender, which waits for confirmations. */
-const CONFIRM_BYTES = 8 * 1024;
-
 /** Credit of a new stream, and the smallest one. */
 const FIRST_CREDIT = 64 * 1024;
 const MIN_CREDIT = 16 * 1024;
 /** Credit is given in parts of the window: each costs a frame. */
 const GRANTS_PER_WINDOW = 4;
 
-/** Confirms to the sender what has arrived on a connection, whether or not its reader has taken it. */
+/** Confirms to the sender what has arrived on a connection when it asks, whether or not its reader has taken it. */
 export class ArrivalCounter {
   readonly #send: (message: Uint8Array) => void;
   #total = 0;
-  #confirmed = 0;
 
   constructor(send: (message: Uint8Array) => void) {
     this.#send = send;
   }
 
-  add(bytes: number): void {
-    this.#total += bytes;
-    if (this.#total - this.#confirmed < CONFIRM_BYTES) return;
-    this.#confirmed = this.#total;
-    this.#send(encodeArrival(this.#total));
+  add({ bytes, mustConfirm }: { readonly bytes: Uint8Array; readonly mustConfirm: boolean }): void {
+    this.#total += bytes.length;
+    if (mustConfirm) this.#send(encodeArrival(this.#total));
   }
 }
 
@@ -84,13 +78,27 @@ export class ReceiveCredit implements Disposable {
     return true;
   }
 
-  /** Counts data that the reader has taken. Returns the credit to give now, 0 for none. */
-  take(bytes: number): number {
+  /**
+   * Counts data that the reader has taken. Returns the credit to give now, 0 for none.
+   *
+   * @param limit bytes that the sender may have left, for a time in which it should send little
+   */
+  take(bytes: number, limit: number = Infinity): number {
     this.#taken += bytes;
     this.#takenInWindow += bytes;
+    if (limit < this.#window) return this.#giveUpTo(limit);
     if (this.#taken < this.#window / GRANTS_PER_WINDOW) return 0;
     const grant = this.#taken + this.#grow();
     this.#taken = 0;
+    this.#outstanding += grant;
+    return grant;
+  }
+
+  #giveUpTo(limit: number): number {
+    const grant = Math.min(this.#taken, limit - this.#outstanding);
+    // Half of it at once: each grant costs a frame.
+    if (grant < limit / 2 && (grant <= 0 || this.#outstanding > 0)) return 0;
+    this.#taken -= grant;
     this.#outstanding += grant;
     return grant;
   }

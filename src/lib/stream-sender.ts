@@ -35,9 +35,10 @@ export class StreamSender implements Disposable {
   readonly #streams = new Map<number, Outgoing>();
   #isSending = false;
 
-  constructor(sink: StreamSink, clock: Pick<Clock, "monotonic">) {
+  /** @param mustYield whether something more important is under way on the link, so that little is sent now */
+  constructor(sink: StreamSink, clock: Pick<Clock, "monotonic">, mustYield: () => boolean = () => false) {
     this.#sink = sink;
-    this.#estimate = new LinkEstimate(clock);
+    this.#estimate = new LinkEstimate(clock, mustYield);
   }
 
   /** Adds a stream. @param credit bytes that its receiver takes */
@@ -125,8 +126,8 @@ export class StreamSender implements Disposable {
     next.bytes = next.bytes.subarray(size);
     const isDone = next.bytes.length === 0;
     if (isDone) stream.waiting.shift();
-    if (size > 0) this.#estimate.sent(size);
-    this.#sink.send(encodeStreamData(streamId, next.channel, part));
+    const mustConfirm = size > 0 && this.#estimate.sent(size);
+    this.#sink.send(encodeStreamData(streamId, next.channel, part, mustConfirm));
     if (isDone) next.resolve(true);
   }
 }

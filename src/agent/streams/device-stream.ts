@@ -8,6 +8,9 @@ import type { AppStream, StreamServices } from "./ports.ts";
 /** Bytes of a data message and its frame beside the data. */
 const MESSAGE_OVERHEAD_BYTES = 10;
 
+/** What a client may send at a time while something more important is under way on the link. */
+const YIELDING_CREDIT = 4 * 1024;
+
 export interface DeviceStreamOptions {
   readonly id: number;
   readonly kind: StreamKind;
@@ -113,7 +116,8 @@ export class DeviceStream implements AppStream, Disposable {
   }
 
   #giveCredit(bytes: number): void {
-    const grant = this.#options.credit.take(bytes);
+    const { credit, services } = this.#options;
+    const grant = credit.take(bytes, services.mustYield() ? YIELDING_CREDIT : undefined);
     if (grant === 0 || this.signal.aborted) return;
     this.#options.connection.sendFrame({ type: "stream_credit", stream_id: this.id, bytes: grant });
   }

@@ -48,6 +48,7 @@ export class DeviceStreams implements SessionStreams {
         send: (message) => connection.sendData(message),
       },
       services.clock,
+      services.mustYield,
     );
     this.#arrivals = new ArrivalCounter((message) => connection.sendData(message));
   }
@@ -73,7 +74,7 @@ export class DeviceStreams implements SessionStreams {
     if (!decoded) return false;
     if (decoded.kind === "arrived") return this.#sender.arrived(decoded.total);
     const { streamId, channel, bytes } = decoded;
-    this.#arrivals.add(bytes.length);
+    this.#arrivals.add(decoded);
     return this.#open.get(streamId)?.receive(channel, bytes) ?? true;
   }
 

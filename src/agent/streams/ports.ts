@@ -25,6 +25,8 @@ export interface StreamServices {
   readonly allowed: () => RemoteAccess;
   /** For how long to wait before the next data, in milliseconds, after these bytes. */
   readonly pauseAfter: (bytes: number) => number;
+  /** Whether something more important is under way on the link, so that streams should use little of it. */
+  readonly mustYield: () => boolean;
   /** Counts the bytes of a message with data of an app. */
   readonly traffic: (direction: "sent" | "received", bytes: number, app: string) => void;
 }

@@ -103,7 +103,7 @@ export class SessionStreams {
     if (decoded.kind === "arrived") return this.#sender.arrived(decoded.total) ? undefined : "arrival of unsent data";
     const { streamId, channel, bytes } = decoded;
     if (this.#closing.has(streamId)) {
-      this.#arrivals.add(bytes.length);
+      this.#arrivals.add(decoded);
       return undefined;
     }
     const stream = this.#open.get(streamId);
@@ -111,7 +111,7 @@ export class SessionStreams {
     if (bytes.length > stream.fromDevice) return this.#fail(streamId, stream, "data without credit");
     stream.fromDevice -= bytes.length;
     stream.hasDeviceEnded = channel === STREAM_CHANNELS.end;
-    this.#arrivals.add(bytes.length);
+    this.#arrivals.add(decoded);
     stream.sink.data(channel, bytes);
     return undefined;
   }

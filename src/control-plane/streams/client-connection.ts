@@ -96,7 +96,7 @@ export class ClientConnection {
     const decoded = decodeStreamMessage(message);
     if (decoded?.kind !== "data") return this.close(CLOSE_CODES.badFrame, "not data of a stream");
     const { streamId, channel, bytes } = decoded;
-    this.#arrivals.add(bytes.length);
+    this.#arrivals.add(decoded);
     const open = this.#streams.get(streamId);
     if (!open) return;
     open.access.sent += bytes.length;

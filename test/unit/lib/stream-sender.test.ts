@@ -20,6 +20,7 @@ class Rig {
   readonly stalled = new Set<number>();
   readonly #credits = new Map<number, ReceiveCredit>();
   readonly #pool = new CreditPool(4 * MIB, 16);
+  mustYield = false;
   mayNotArrive: string | undefined;
 
   constructor(bytesPerSecond: number, delayMs: number) {
@@ -40,6 +41,7 @@ class Rig {
         send: (message) => there.send(message.length, () => this.#receive(message, arrivals)),
       },
       this.clock,
+      () => this.mustYield,
     );
   }
 
@@ -63,7 +65,7 @@ class Rig {
     const decoded = decodeStreamMessage(message);
     if (decoded?.kind !== "data") throw new Error("not data");
     const { streamId, bytes } = decoded;
-    arrivals.add(bytes.length);
+    arrivals.add(decoded);
     const credit = this.#credits.get(streamId);
     if (!credit?.receive(bytes.length)) this.mayNotArrive = `data of ${streamId} without credit`;
     this.received.set(streamId, (this.received.get(streamId) ?? 0) + bytes.length);
@@ -115,6 +117,25 @@ describe("what is sent beside streams", () => {
     const carriedInRoundTrip = Math.max(32 * KIB, 1.25 * 1.25 * rate * ((2 * delayMs + 100) / 1000));
     expect(Math.max(...waits)).toBeLessThan((carriedInRoundTrip / rate) * 1000);
   });
+});
+
+it("sends little while something more important is under way, and goes on at full rate after it", async () => {
+  const rig = new Rig(50_000, 50);
+  rig.open(1);
+  rig.mustYield = true;
+  void rig.pour(1, 100 * MIB);
+  const waits: number[] = [];
+  for (let round = 0; round < 20; round++) {
+    await rig.clock.advance(487);
+    const at = rig.clock.monotonic();
+    rig.there.send(200, () => waits.push(rig.clock.monotonic() - at - 50));
+  }
+  expect(Math.max(...waits)).toBeLessThan(50);
+  rig.mustYield = false;
+  await rig.clock.advance(10_000);
+  const before = rig.received.get(1) ?? 0;
+  await rig.clock.advance(10_000);
+  expect(((rig.received.get(1) ?? 0) - before) / 10 / 50_000).toBeGreaterThan(0.9);
 });
 
 it("a reader that takes nothing stops its own stream only", async () => {
@@ -207,6 +228,23 @@ it("never sends beyond credit, loses or reorders nothing, and ends with everythi
     }),
     { numRuns: 200 },
   );
+});
+
+it("a receiver that has little time for a sender keeps its credit low, and gives it back later", () => {
+  const credit = new CreditPool(MIB, 16).open();
+  for (let left = credit.first; left > 0; left -= KIB) {
+    expect(credit.receive(KIB)).toBe(true);
+    expect(credit.take(KIB, 4 * KIB)).toBeLessThanOrEqual(4 * KIB);
+  }
+  // 64 KiB were taken, and 4 KiB of new credit are out at most.
+  let outstanding = 0;
+  while (credit.receive(KIB)) {
+    outstanding++;
+    if (outstanding > 100) break;
+  }
+  expect(outstanding).toBeGreaterThan(0);
+  expect(outstanding).toBeLessThanOrEqual(4);
+  expect(credit.take(outstanding * KIB)).toBeGreaterThanOrEqual(64 * KIB);
 });
 
 it("credit grows with a reader that keeps up, within the pool, and is given back", () => {

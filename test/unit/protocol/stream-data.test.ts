@@ -14,13 +14,14 @@ it("data is decoded as it was encoded", () => {
   fc.assert(
     fc.property(streamId, fc.constantFrom(0, 1, 2), bytes, (id, channel, content) => {
       const decoded = decodeStreamMessage(encodeStreamData(id, channel, content));
-      expect(decoded).toEqual({ kind: "data", streamId: id, channel, bytes: content });
+      expect(decoded).toEqual({ kind: "data", streamId: id, channel, mustConfirm: false, bytes: content });
     }),
   );
   expect(decodeStreamMessage(encodeStreamData(7, 3, new Uint8Array()))).toEqual({
     kind: "data",
     streamId: 7,
     channel: 3,
+    mustConfirm: false,
     bytes: new Uint8Array(),
   });
 });
@@ -36,7 +37,7 @@ it("decodes a message that is a part of a larger buffer", () => {
 
 it("whatever arrives is decoded or refused, and what is decoded is within the bounds", () => {
   fc.assert(
-    fc.property(fc.uint8Array({ maxLength: 40 }), fc.constantFrom(0, 1, 2, 3), (noise, type) => {
+    fc.property(fc.uint8Array({ maxLength: 40 }), fc.constantFrom(0, 1, 2, 3, 4), (noise, type) => {
       const decoded = decodeStreamMessage(Uint8Array.of(type, ...noise));
       if (decoded?.kind === "data") expect(decoded.bytes.length === 0).toBe(decoded.channel === 3);
     }),

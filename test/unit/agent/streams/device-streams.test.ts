@@ -22,6 +22,7 @@ class Rig {
   readonly traffic = { sent: 0, received: 0 };
   readonly log = captureLog();
   allowed: RemoteAccess = "exec";
+  mustYield = false;
   readonly connection = {
     bufferedAmount: 0,
     sendFrame: (frame: DeviceStreamFrame) => void this.frames.push(frame),
@@ -41,6 +42,7 @@ class Rig {
       limits: { idleMs: IDLE_MS, maxStreams: 2 },
       allowed: () => this.allowed,
       pauseAfter: () => 0,
+      mustYield: () => this.mustYield,
       traffic: (direction, bytes) => void (this.traffic[direction] += bytes),
     });
   }
