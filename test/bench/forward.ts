@@ -123,7 +123,7 @@ class Rig implements AsyncDisposable {
     const deployOne = (label: string) => {
       const name = uniqueName(label);
       names.push(name);
-      return milliseconds(() => deployed(this.target, { name, image }));
+      return milliseconds(() => deployed(this.target, { name, image, host_network: true }));
     };
     try {
       return await paired(
@@ -201,16 +201,14 @@ async function startSource(): Promise<{ readonly port: number } & AsyncDisposabl
   const block = new Uint8Array(16 * 1024);
   const server: Server = createServer({ noDelay: true }, (socket) => {
     socket.on("error", () => undefined);
-    let isEcho = false;
     const pour = (): void => {
-      while (!isEcho && socket.write(block));
+      // The client wants an echo.
+      if (socket.bytesRead > 0) return;
+      while (socket.write(block));
     };
     socket.on("drain", pour);
-    socket.on("data", (bytes) => {
-      isEcho = true;
-      socket.write(bytes);
-    });
-    // A client that sends at once wants an echo.
+    socket.on("data", (bytes) => socket.write(bytes));
+    // A client that wants an echo sends at once.
     setTimeout(pour, 200);
   });
   server.listen(0, "127.0.0.1");

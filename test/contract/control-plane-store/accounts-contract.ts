@@ -57,6 +57,34 @@ export function accountsContract(harness: StoreHarness): void {
     });
   });
 
+  describeDomain("audit log", harness, () => {
+    test("lists the entries of an account, newest first, and keeps them for 400 days", async () => {
+      await using store = await openWithAccounts(harness);
+      const entry = (accountId: string, at: number, action: string) => ({
+        accountId,
+        at,
+        actor: { kind: "key" as const, id: "key_1" },
+        source: undefined,
+        action,
+        assetUuid: "asset",
+        app: "web",
+        outcome: "ok",
+        details: { port: 80 },
+      });
+      const day = 24 * 3600;
+      await store.audit.addEntry(entry(ACCOUNT, 1, "first"));
+      await store.audit.addEntry(entry(ACCOUNT, 2, "second"));
+      await store.audit.addEntry(entry("acc_2", 2, "other"));
+      expect(await store.audit.listEntries(ACCOUNT, 10)).toEqual([
+        entry(ACCOUNT, 2, "second"),
+        entry(ACCOUNT, 1, "first"),
+      ]);
+      expect(await store.audit.listEntries(ACCOUNT, 1)).toHaveLength(1);
+      await store.audit.addEntry(entry(ACCOUNT, 2 + 400 * day, "later"));
+      expect((await store.audit.listEntries(ACCOUNT, 10)).map(({ action }) => action)).toEqual(["later", "second"]);
+    });
+  });
+
   describeDomain("network groups", harness, () => {
     test("belong to one account, and concurrent additions add a group once", async () => {
       await using store = await openWithAccounts(harness);
