@@ -2,7 +2,7 @@ import { MAX_STREAM_CHUNK_BYTES } from "../protocol/stream-data.ts";
 import type { Clock } from "./clock.ts";
 
 /** Bounds of the data bytes on the way. */
-const MIN_WINDOW_BYTES = 32 * 1024;
+const MIN_WINDOW_BYTES = 16 * 1024;
 const MAX_WINDOW_BYTES = 256 * 1024;
 /** The window while something more important is under way on the link. */
 const YIELDING_WINDOW_BYTES = 2 * 1024;
@@ -16,7 +16,8 @@ const WINDOW_GAIN = 1.25;
 /** How long the highest rate counts: shorter and a pause of the sender would close the window. */
 const RATE_MEMORY_MS = 10_000;
 
-const MIN_CHUNK_BYTES = 1024;
+const MIN_CHUNK_BYTES = 4 * 1024;
+const YIELDING_CHUNK_BYTES = 1024;
 /** Messages in a window. Small messages on a slow link: each occupies it for a while. */
 const CHUNKS_PER_WINDOW = 8;
 
@@ -62,6 +63,7 @@ export class LinkEstimate {
 
   /** Size of a message at present. */
   get chunkBytes(): number {
+    if (this.#mustYield()) return YIELDING_CHUNK_BYTES;
     return Math.min(MAX_STREAM_CHUNK_BYTES, Math.max(MIN_CHUNK_BYTES, Math.floor(this.#window / CHUNKS_PER_WINDOW)));
   }
 

@@ -114,7 +114,7 @@ describe("what is sent beside streams", () => {
     }
     await rig.clock.advance(10_000);
     expect(waits).toHaveLength(40);
-    const carriedInRoundTrip = Math.max(32 * KIB, 1.25 * 1.25 * rate * ((2 * delayMs + 100) / 1000));
+    const carriedInRoundTrip = Math.max(16 * KIB, 1.25 * 1.25 * rate * ((2 * delayMs + 100) / 1000));
     expect(Math.max(...waits)).toBeLessThan((carriedInRoundTrip / rate) * 1000);
   });
 });
