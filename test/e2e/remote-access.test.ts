@@ -249,7 +249,7 @@ describe("who may", () => {
     const { stderr } = await user.run(["forward", system().asset.serialNumber, app, String(WEB_PORT)]);
     expect(stderr).toContain("policy.remote_access is off");
     await allow("exec");
-    expect((await exec("busybox", "ps")).stdout).not.toContain("sleep 8642");
+    await waitFor("the command to be gone", async () => !(await exec("busybox", "ps")).stdout.includes("sleep 8642"));
   });
 
   test("a cut link ends streams, and new ones open once the device is back", async () => {
