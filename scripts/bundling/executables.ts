@@ -64,5 +64,11 @@ export const EXECUTABLES: readonly Executable[] = [
     daemon: { command: "serve", nodeOptions: [QUIET] },
     ...PLAIN,
   },
-  { name: "edgectl", entry: "src/edgectl/main.ts", stubbed: { absent: [], unused: [] }, splits: false, ...PLAIN },
+  {
+    name: "edgectl",
+    entry: "src/edgectl/main.ts",
+    stubbed: { absent: WS_NATIVES, unused: [] },
+    splits: false,
+    ...PLAIN,
+  },
 ];

@@ -11,8 +11,12 @@ export interface ControlPlane extends AsyncDisposable {
   /** URL for agents. */
   readonly agentUrl: string;
   readonly program: RunningProgram;
-  /** Creates an account with an API key and one asset through the administration commands. */
-  register(account: string, serialNumber: string): Promise<Registration>;
+  /**
+   * Creates an account with an API key and one asset through the administration commands.
+   *
+   * @param keyOptions further options of `key create`
+   */
+  register(account: string, serialNumber: string, keyOptions?: readonly string[]): Promise<Registration>;
 }
 
 export interface Registration {
@@ -32,7 +36,7 @@ export async function startControlPlane(folder: string, options: readonly string
       url: `http://127.0.0.1:${String(port)}`,
       agentUrl: `ws://127.0.0.1:${String(port)}/v1/agent`,
       program,
-      register: (account, serialNumber) => register(dataDir, account, serialNumber),
+      register: (account, serialNumber, keyOptions = []) => register(dataDir, account, serialNumber, keyOptions),
       [Symbol.asyncDispose]: () => program[Symbol.asyncDispose](),
     };
   } catch (error) {
@@ -41,13 +45,19 @@ export async function startControlPlane(folder: string, options: readonly string
   }
 }
 
-async function register(dataDir: string, name: string, serialNumber: string): Promise<Registration> {
+async function register(
+  dataDir: string,
+  name: string,
+  serialNumber: string,
+  keyOptions: readonly string[],
+): Promise<Registration> {
   const administer = async (...args: readonly string[]): Promise<Record<string, string>> => {
     const { stdout } = await promisify(execFile)(EXECUTABLE, [...args, "--data-dir", dataDir, "--json"]);
     return JSON.parse(stdout) as Record<string, string>;
   };
   const { account_id: account = "" } = await administer("account", "create", name);
-  const { api_key: apiKey = "" } = await administer("key", "create", "--account", account, "--name", name);
+  const key = await administer("key", "create", "--account", account, "--name", name, ...keyOptions);
+  const { api_key: apiKey = "" } = key;
   const asset = await administer("asset", "add", "--account", account, "--serial-number", serialNumber);
   return { apiKey, deviceToken: asset["device_token"] ?? "", serialNumber };
 }

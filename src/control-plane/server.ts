@@ -18,6 +18,7 @@ import { DeviceHub } from "./hub/hub.ts";
 import { WalTruncator } from "./wal-truncator.ts";
 import type { SimOperator } from "./sim-operator/sim-operator.ts";
 import type { Store } from "./store/store.ts";
+import { isStreamRequest, StreamServer } from "./streams/stream-server.ts";
 
 /** How long open requests may take to end when the server stops. */
 const DRAIN_GRACE_MS = 3_000;
@@ -88,7 +89,11 @@ export async function startServer({
     logger,
   };
   const api = await buildServer({ ...context, stopping: stopping.signal });
-  api.server.on("upgrade", hub.upgrade);
+  const ratePerMinute = config.rate_limit_per_minute;
+  const streams = new StreamServer({ store, devices: hub, access, ratePerMinute, clock, logger });
+  api.server.on("upgrade", (request, socket, head) => {
+    (isStreamRequest(request) ? streams : hub).upgrade(request, socket, head);
+  });
   hub.setHandlers(deployments.deploymentHandler, reports, await deployments.recover());
   await api.listen(config.listen);
   const { address, port } = api.server.address() as AddressInfo;
@@ -100,6 +105,7 @@ export async function startServer({
     stopping.abort();
     walTruncator[Symbol.dispose]();
     retention[Symbol.dispose]();
+    streams.stop();
     const closed = closeApi(api, clock);
     await Promise.all([deployments.stop(), hub.stop(), closed]);
     await lastSeen[Symbol.asyncDispose]();

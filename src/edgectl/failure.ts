@@ -28,6 +28,17 @@ export class Failure extends Error {
   }
 }
 
+/** A command in an app has ended with this exit code, which becomes that of edgectl. Nothing is printed. */
+export class RemoteExit extends Error {
+  readonly exitCode: number;
+
+  constructor(exitCode: number) {
+    super(`the command ended with ${exitCode}`);
+    this.name = "RemoteExit";
+    this.exitCode = exitCode;
+  }
+}
+
 /** A failure for an invalid command line, or an invalid file named on it. */
 export function usageFailure(message: string, hint?: string): Failure {
   return new Failure(message, { exitCode: EXIT.usage, hint });

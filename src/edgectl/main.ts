@@ -24,6 +24,7 @@ const io: Io = {
   stdin: createInput(process.stdin, process.stderr, interrupt, interruption.signal),
   stdout: process.stdout,
   stderr: process.stderr,
+  raw: { stdin: process.stdin, stdout: process.stdout, stderr: process.stderr },
   env: process.env,
   homeDirectory: homedir(),
   fetch: globalThis.fetch,

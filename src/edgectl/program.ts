@@ -15,7 +15,10 @@ import {
   addDeploymentsShow,
   addDeploymentsWatch,
 } from "./commands/deployments.ts";
+import { addCp } from "./commands/cp.ts";
 import { addDevice } from "./commands/device.ts";
+import { addExec } from "./commands/exec.ts";
+import { addForward } from "./commands/forward.ts";
 import { addLogin, addLogout, addWhoami } from "./commands/login.ts";
 import { addUsage } from "./commands/usage.ts";
 import { addVolumesList, addVolumesRemove } from "./commands/volumes.ts";
@@ -76,6 +79,9 @@ export function createProgram(io: Io): Command {
   const volumes = program.command("volumes").description("list and delete the volumes of a device");
   addVolumesList(volumes, io);
   addVolumesRemove(volumes, io);
+  addForward(program, io);
+  addExec(program, io);
+  addCp(program, io);
   addDevice(program, io);
   addUsage(program, io);
   addDataUsage(program, io);

@@ -1,12 +1,12 @@
 import { type Command, CommanderError } from "commander";
-import { EXIT, type ExitCode } from "./exit-code.ts";
-import { Failure, usageFailure } from "./failure.ts";
+import { EXIT } from "./exit-code.ts";
+import { Failure, RemoteExit, usageFailure } from "./failure.ts";
 import type { Io } from "./io.ts";
 import { createProgram } from "./program.ts";
 import { Printer } from "./printer.ts";
 
 /** Runs one command line. Never throws: errors are printed to standard error. @param args without the program's name */
-export async function run(args: readonly string[], io: Io): Promise<ExitCode> {
+export async function run(args: readonly string[], io: Io): Promise<number> {
   const program = createProgram(io);
   try {
     await program.parseAsync(args, { from: "user" });
@@ -15,6 +15,7 @@ export async function run(args: readonly string[], io: Io): Promise<ExitCode> {
     // Commander has printed help or version, on request or because the command is missing.
     if (error instanceof CommanderError && HELP_CODES.has(error.code))
       return error.exitCode === 0 ? EXIT.ok : EXIT.usage;
+    if (error instanceof RemoteExit) return error.exitCode;
     const failure = toFailure(error, io, program, args);
     new Printer(io, args.includes("--json")).failure(failure);
     return failure.exitCode;

@@ -1,4 +1,5 @@
 import { MAX_HOST_PORT, MIN_HOST_PORT } from "./limits.ts";
+import { REMOTE_ACCESS_ERRORS } from "./remote-access-errors.ts";
 
 interface ErrorText {
   /** Default text. Callers may replace it with a more precise one unless `fixedMessage` is set. */
@@ -241,6 +242,7 @@ export const ERRORS = {
     retryable: false,
     hint: "Send the header Content-Type: application/json.",
   },
+  ...REMOTE_ACCESS_ERRORS,
   Unauthorized: {
     message: "The API key is missing, wrong or revoked.",
     http: 401,

@@ -40,6 +40,8 @@ const INTRODUCED_IN = {
   volumeQueries: 3,
   /** `files` of an app. */
   files: 3,
+  /** Frames `stream_open` and the others of `streams.ts`, and binary messages. */
+  streams: 3,
 } as const;
 
 /** The features of the queries that were added after the others. */

@@ -6,10 +6,11 @@ import { deviceEventSchema, errorCodeSchema } from "./deployment-event.ts";
 import { MAX_MESSAGE_LENGTH } from "./limits.ts";
 import { isNestedTooDeeply } from "./nesting.ts";
 import { sanitizedText, sanitizedLine } from "./sanitized-text.ts";
+import { streamClose, streamCredit, streamOpen, streamOpened, streamResize } from "./streams.ts";
 
 /*
  * Frames are JSON objects in WebSocket text messages, with the discriminator `type`. Unknown fields are dropped and
- * unknown types ignored, so either side may be newer than the other.
+ * unknown types ignored, so either side may be newer than the other. Binary messages: see `stream-data.ts`.
  */
 
 const deploymentId = z.string().min(1).max(64);
@@ -141,6 +142,9 @@ export const agentFrameSchema = z.discriminatedUnion("type", [
   reportHeld,
   answer,
   queryEnd,
+  streamOpened,
+  streamCredit,
+  streamClose,
 ]);
 export type AgentFrame = z.output<typeof agentFrameSchema>;
 
@@ -153,6 +157,10 @@ export const controlFrameSchema = z.discriminatedUnion("type", [
   eventAck,
   query,
   queryCancel,
+  streamOpen,
+  streamCredit,
+  streamClose,
+  streamResize,
   goodbye,
 ]);
 export type ControlFrame = z.output<typeof controlFrameSchema>;

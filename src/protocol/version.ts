@@ -11,7 +11,8 @@
  *   unknown fields, so it is sent none of these, nor the fields that came with them: the options of an app's container
  *   (`entrypoint` to `gpus`), `files`, `networks`, `network`, `project`, and `name` and `owner` of a volume. The frame
  *   `apply`, the queries `stats`, `volumes` and `remove_volume`, and `previous` of the query `logs`, which it would ignore.
- *   The frame `report_held`, which an older control plane ignores.
+ *   The frame `report_held`, which an older control plane ignores. Streams: `stream_open` and its kin, and binary messages,
+ *   which an older peer counts as faults.
  */
 export const PROTOCOL_VERSION = 3;
 

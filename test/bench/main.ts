@@ -8,6 +8,7 @@ import { deployPresent } from "./deploy-present.ts";
 import { deployPull } from "./deploy-pull.ts";
 import { durableWrites } from "./durable-writes.ts";
 import { execToOnline } from "./exec-to-online.ts";
+import { forward } from "./forward.ts";
 import { idle } from "./idle.ts";
 import { idleApps } from "./idle-apps.ts";
 import { describeMachine } from "./machine.ts";
@@ -33,6 +34,7 @@ const BENCHES: readonly Bench[] = [
   idle,
   idleApps,
   traffic,
+  forward,
   recovery,
   durableWrites,
   returnOfAFleet,

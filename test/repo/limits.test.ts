@@ -30,6 +30,11 @@ import { MAX_CONNECTIONS_PER_ASSET } from "../../src/control-plane/hub/connectio
 import { MAX_QUERIES_PER_ACCOUNT, MAX_QUERIES_PER_DEVICE } from "../../src/control-plane/queries/device-queries.ts";
 import { MAX_BUFFERED_BYTES as MAX_LOG_BYTES } from "../../src/control-plane/queries/log-feed.ts";
 import { MAX_BATCH_BYTES, MAX_PAGE_BYTES } from "../../src/control-plane/store/deployments.ts";
+import { MAX_STREAMS_PER_CLIENT } from "../../src/control-plane/streams/client-connection.ts";
+import {
+  MAX_STREAM_CONNECTIONS_PER_ACCOUNT,
+  MAX_STREAMS_PER_ACCOUNT,
+} from "../../src/control-plane/streams/stream-server.ts";
 import {
   MAX_APP_REQUEST_BYTES,
   MAX_FRAME_BYTES,
@@ -37,6 +42,7 @@ import {
   MAX_REQUEST_BYTES,
 } from "../../src/protocol/limits.ts";
 import { MAX_NESTING_DEPTH } from "../../src/protocol/nesting.ts";
+import { MAX_STREAM_CREDIT, MAX_STREAMS_PER_CONNECTION } from "../../src/protocol/streams.ts";
 import { MAX_USAGE_DAYS } from "../../src/protocol/usage.ts";
 
 const config = configSchema.parse({});
@@ -61,6 +67,9 @@ const BOUNDS: Readonly<Record<string, string>> = {
   "questions to one device at once": count(MAX_QUERIES_PER_DEVICE),
   "questions of one account at once": count(MAX_QUERIES_PER_ACCOUNT),
   "lines of a log that wait for the client": kib(MAX_LOG_BYTES),
+  "connections of one account to apps": count(MAX_STREAM_CONNECTIONS_PER_ACCOUNT),
+  "streams to apps: one connection, one account, one device": `${MAX_STREAMS_PER_CLIENT}, ${MAX_STREAMS_PER_ACCOUNT}, ${MAX_STREAMS_PER_CONNECTION}`,
+  "data of one stream that its reader has not taken": kib(MAX_STREAM_CREDIT),
   "one frame from a device": `${mib(MAX_FRAME_BYTES)}, nested ${MAX_NESTING_DEPTH} deep`,
   "frames that wait for an earlier one": `64, or ${mib(MAX_INBOX_BYTES)}`,
   "open connections of one device": count(MAX_CONNECTIONS_PER_ASSET),

@@ -7,6 +7,7 @@ import { type ConfigInput, configSchema } from "../../src/control-plane/config.t
 import { createId, createSecret, hashSecret } from "../../src/control-plane/secrets.ts";
 import { type RunningServer, startServer } from "../../src/control-plane/server.ts";
 import type { Asset } from "../../src/control-plane/core/asset.ts";
+import type { Permission } from "../../src/control-plane/core/permission.ts";
 import type { SimOperator } from "../../src/control-plane/sim-operator/sim-operator.ts";
 import { StoredSimOperator } from "../../src/control-plane/sim-operator/stored-sim-operator.ts";
 import { openStore } from "../../src/control-plane/store/sqlite/open-store.ts";
@@ -34,7 +35,7 @@ export interface ControlPlane extends AsyncDisposable {
   readonly databasePath: string;
   readonly server: RunningServer;
   /** A new account with a key. */
-  account(): Promise<TestAccount>;
+  account(permissions?: readonly Permission[]): Promise<TestAccount>;
   /** A new asset of the account, without SIMs unless given. */
   asset(account: TestAccount, fields?: Partial<Asset>): Promise<TestAsset>;
   /** Stops the server gracefully and starts a new one on the same data, on another port. */
@@ -91,7 +92,7 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
     get server() {
       return running.server;
     },
-    account: () => createAccount(running.store, clock),
+    account: (permissions) => createAccount(running.store, clock, permissions),
     asset: (account, fields) => createAsset(running.store, clock, account, fields),
     async restart() {
       await stop();
@@ -104,14 +105,18 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
   };
 }
 
-async function createAccount(store: Store, clock: Clock): Promise<TestAccount> {
+async function createAccount(
+  store: Store,
+  clock: Clock,
+  permissions: readonly Permission[] = [],
+): Promise<TestAccount> {
   const accountId = createId("acc_");
   const keyId = createId("key_");
   const apiKey = createSecret("ek_");
   const createdAt = Math.floor(clock.now() / 1000);
   await store.accounts.createAccount({ id: accountId, name: "test", createdAt });
   await store.keys.createKey(
-    { id: keyId, accountId, name: "test", createdAt, lastUsedAt: undefined, revokedAt: undefined },
+    { id: keyId, accountId, name: "test", createdAt, lastUsedAt: undefined, revokedAt: undefined, permissions },
     hashSecret(apiKey),
   );
   return { accountId, keyId, apiKey };

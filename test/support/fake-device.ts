@@ -24,6 +24,8 @@ const TIMEOUT_MS = 10_000;
 export class FakeDevice implements AsyncDisposable {
   /** Everything the control plane sent, in order. */
   readonly received: ControlFrame[] = [];
+  /** Binary messages, in order. */
+  readonly binary: Buffer[] = [];
   /** Resolves with the close code when the connection is closed. */
   readonly closed: Promise<number>;
   readonly #socket: WebSocket;
@@ -43,7 +45,10 @@ export class FakeDevice implements AsyncDisposable {
         this.#wake();
       });
     });
-    socket.on("message", (data: Buffer) => this.#receive(data.toString()));
+    socket.on("message", (data: Buffer, isBinary) => {
+      if (isBinary) this.binary.push(data);
+      else this.#receive(data.toString());
+    });
     socket.on("error", () => {});
   }
 

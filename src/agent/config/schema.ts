@@ -183,6 +183,10 @@ const policy = z.strictObject({
   gpus: z.boolean().optional().meta({
     description: "Whether apps may use GPUs. By default if apps may be privileged and `policy.devices` is not set.",
   }),
+  remote_access: z.enum(["off", "forward", "exec"]).default("off").meta({
+    description:
+      "What operators may reach through the link: nothing, the ports of apps (`forward`), or also commands and files of apps (`exec`). Applied at once by a reload.",
+  }),
   registries: z
     .strictObject({
       allow: z.array(z.string().min(1)).default([]).meta({
@@ -204,6 +208,20 @@ const telemetry = z.strictObject({
   }),
   logs_max_bytes: z.int().min(1_024).default(4_194_304).meta({
     description: "Maximum bytes of an app's log in total, for each request.",
+  }),
+});
+
+/** Limits of what operators open to apps. */
+const remoteAccess = z.strictObject({
+  idle_s: seconds(900, 30, 86_400).meta({
+    description: "A stream to an app is closed after nothing was sent over it for this long.",
+  }),
+  max_streams: z.int().min(1).max(64).default(16).meta({
+    description: "Maximum number of streams at a time. A browser opens about six for a page.",
+  }),
+  max_bytes_per_s: z.int().min(1_024).optional().meta({
+    description:
+      "Maximum bytes per second of all streams together, in both directions; without it, what the link carries.",
   }),
 });
 
@@ -285,6 +303,7 @@ export const configSchema = z
     container_logs: containerLogs.prefault({}),
     networks: networks.prefault({}),
     policy: policy.prefault({}),
+    remote_access: remoteAccess.prefault({}),
     registries: registries.meta({ description: "Registries that need credentials or trust settings." }),
     docker_config_file: z
       .string()

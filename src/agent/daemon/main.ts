@@ -57,6 +57,7 @@ import { NotifyingStore } from "../store/notifying-store.ts";
 import { openStore } from "../store/open-store.ts";
 import { createPreviousLogs } from "../store/previous-logs.ts";
 import { createDownloads } from "./downloads.ts";
+import { createRemoteAccess } from "./remote-access.ts";
 import { openLog } from "./open-log.ts";
 import { secureAgentFiles } from "./secure-agent-files.ts";
 import { removePreviousLogs } from "./remove-previous-logs.ts";
@@ -100,10 +101,8 @@ async function run(config: Config, logger: Logger, log: LogRing): Promise<void> 
   using ledger = new TrafficLedger({ store: store.ledger, network, watch, clock, logger, bootId });
   const dataPolicy = toDataPolicy(config);
   const dataUsage = new DataUsageReader(ledger, dataPolicy);
-  const engine = createDockerEngine({
-    socketPath: createSocketFinder({ configured: config.engine.socket, environment: process.env }),
-    clock,
-  });
+  const socketPath = createSocketFinder({ configured: config.engine.socket, environment: process.env });
+  const engine = createDockerEngine({ socketPath, clock });
   const facts = memoize(clock, ENGINE_INFO_TTL_MS, (signal) => engine.info(signal));
   const registry = createRegistryClient({
     clock,
@@ -174,11 +173,21 @@ async function run(config: Config, logger: Logger, log: LogRing): Promise<void> 
       ledger.attribute({ purpose, bytes, ...(app !== undefined && { app }) });
     },
   });
+  const remoteAccess = createRemoteAccess({
+    ...services,
+    config,
+    socketPath,
+    traffic(direction, bytes, app) {
+      idleGc.onWork();
+      ledger.attribute({ purpose: "remote_access", bytes, app }, direction);
+    },
+  });
   const uplink = createUplink({
     config: toLinkConfig(config),
     commands: deployments,
     events: store,
     reporting,
+    streams: remoteAccess,
     traffic: ledger,
     reconnectLimiter: createReconnectLimiter(clock, () => {
       return dataPolicy.metered.includes(watch.current().kind) ? reconnectBudgetBytesPerDay(dataPolicy) : undefined;
@@ -224,7 +233,8 @@ async function run(config: Config, logger: Logger, log: LogRing): Promise<void> 
   using _status = reportStatus({ manager, uplink, store, clock });
   using _watchdog = feedWatchdog(manager, clock);
   // In a terminal, SIGHUP ends the process as usual.
-  using _reload = isatty(0) ? undefined : reloadOnHangup({ config, logger, manager });
+  const onPolicy = (policy: Config["policy"]): void => remoteAccess.allow(policy.remote_access);
+  using _reload = isatty(0) ? undefined : reloadOnHangup({ config, logger, manager, onPolicy });
   manager.ready();
   await untilStopped(logger, (signal) => {
     signal.addEventListener("abort", () => manager.stopping(), { once: true });

@@ -61,15 +61,15 @@ export class TrafficLedger implements Ledger, TrafficFollower, Disposable {
   }
 
   /**
-   * Moves sent bytes of the link to another purpose: all traffic of the link is first counted as control.
+   * Moves bytes of the link to another purpose: all traffic of the link is first counted as control.
    *
-   * @param traffic sent bytes, without the overhead of TLS
+   * @param traffic bytes, without the overhead of TLS
    */
-  attribute(traffic: Omit<Traffic, "direction">): void {
+  attribute(traffic: Omit<Traffic, "direction">, direction: Traffic["direction"] = "sent"): void {
     // Counts them first, so that control does not become negative.
     for (const collect of this.#sources) collect();
-    this.count({ ...traffic, direction: "sent" });
-    this.#counter.count({ purpose: "control", direction: "sent", bytes: -traffic.bytes }, this.#trafficContext());
+    this.count({ ...traffic, direction });
+    this.#counter.count({ purpose: "control", direction, bytes: -traffic.bytes }, this.#trafficContext());
   }
 
   /** Counts the traffic of a connection of the link, including its setup, until disposed. */

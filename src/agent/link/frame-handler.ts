@@ -13,7 +13,7 @@ import { fixedInterval, type KeepaliveInterval } from "./keepalive-interval.ts";
 import type { EventSource } from "../store/outbox.ts";
 import { type FrameSink, OutboxPump } from "./outbox-pump.ts";
 import { ResponseSender } from "./response-sender.ts";
-import type { CommandHandler, DeviceReporting, LinkConfig, Welcome } from "./ports.ts";
+import type { CommandHandler, DeviceReporting, LinkConfig, SessionStreams, StreamServer, Welcome } from "./ports.ts";
 import { ReportSender } from "./report-sender.ts";
 import { SessionQueries } from "./session-queries.ts";
 
@@ -31,6 +31,7 @@ const MAX_OPEN_DEPLOYMENTS = 1_000;
 
 /** The part of a connection that the frame handler uses. */
 export interface Channel extends FrameSink {
+  sendBinary(message: Uint8Array, onSent: () => void): void;
   ping(): void;
   /** Ends the session with a close code. */
   close(code: number, outcome: AttemptOutcome): void;
@@ -44,6 +45,8 @@ export interface FrameHandlerOptions {
   readonly events: EventSource;
   /** Reports and queries; left out, the agent sends no reports and answers no queries. */
   readonly reporting?: DeviceReporting | undefined;
+  /** Streams to apps; left out, the agent opens none. */
+  readonly streams?: StreamServer | undefined;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly agentVersion: string;
@@ -64,12 +67,16 @@ export class FrameHandler implements Disposable {
   #pump: OutboxPump | undefined;
   #responses: ResponseSender | undefined;
   #queries: SessionQueries | undefined;
+  /** Set once the control plane has opened a stream. */
+  #streams: SessionStreams | undefined;
+  #hasStreams = false;
   #badFrames = 0;
   #goodbyeWindowMs: number | undefined;
 
   /** Sends `hello`. Throws if the store cannot be read. */
-  constructor(options: FrameHandlerOptions, channel: Channel) {
+  constructor(options: FrameHandlerOptions, connection: Channel) {
     this.#options = options;
+    const channel = this.#withStreamsAfter(connection);
     this.#channel = channel;
     const { clock, config, commands } = options;
     const open = commands.openDeployments().slice(0, MAX_OPEN_DEPLOYMENTS);
@@ -112,10 +119,10 @@ export class FrameHandler implements Disposable {
     if (probedAt !== undefined) this.#pump?.stopWaiting(probedAt - ACK_TIMEOUT_MS);
   }
 
-  /** The protocol has no binary messages. */
-  onBinary(): void {
+  /** Data of streams is all that is binary. */
+  onBinary(message: Uint8Array): void {
     this.#keepalive.onReceived();
-    this.#countBadFrame("binary message");
+    if (this.#streams?.onData(message) !== true) this.#countBadFrame("binary message");
   }
 
   onText(text: string): void {
@@ -165,7 +172,46 @@ export class FrameHandler implements Disposable {
           : this.#options.meter.count("stray", frame.type);
       case "query_cancel":
         return this.#queries?.cancel(frame.query_id);
+      case "stream_open":
+      case "stream_credit":
+      case "stream_close":
+      case "stream_resize":
+        if (frame.type === "stream_open") this.#beginStreams();
+        if (this.#streams?.onFrame(frame) !== true) this.#countBadFrame(frame.type);
     }
+  }
+
+  #beginStreams(): void {
+    const { streams } = this.#options;
+    if (this.#streams || !streams || !this.#hasStreams) return;
+    const channel = this.#channel;
+    this.#streams = this.#owned.use(
+      streams.begin({
+        get bufferedAmount() {
+          return channel.bufferedAmount;
+        },
+        sendFrame: (frame) => this.#send(frame),
+        sendData: (message) => channel.sendBinary(message, noop),
+      }),
+    );
+  }
+
+  /** Data of streams is sent only when nothing else waits, so they are told whenever something was sent. */
+  #withStreamsAfter(channel: Channel): Channel {
+    const after = (onSent: () => void) => (): void => {
+      onSent();
+      this.#streams?.onSent();
+    };
+    return {
+      get bufferedAmount() {
+        return channel.bufferedAmount;
+      },
+      send: (text, onSent) => channel.send(text, after(onSent)),
+      sendBinary: (message, onSent) => channel.sendBinary(message, after(onSent)),
+      ping: () => channel.ping(),
+      close: (code, outcome) => channel.close(code, outcome),
+      cut: (outcome) => channel.cut(outcome),
+    };
   }
 
   #onWelcomeFrame(frame: Welcome): void {
@@ -183,6 +229,7 @@ export class FrameHandler implements Disposable {
     );
     this.#pump.pump();
     if (supports(frame.protocol, "reports")) this.#startReporting(frame.report_hash);
+    this.#hasStreams = supports(frame.protocol, "streams");
   }
 
   /** Starts reports and queries. Events of deployments take precedence over both. */
@@ -260,6 +307,8 @@ export class FrameHandler implements Disposable {
     this.#channel.send(JSON.stringify(frame), () => this.#pump?.drained());
   }
 }
+
+function noop(): void {}
 
 function failed(reason: string): AttemptOutcome {
   return { kind: "failed", reason };

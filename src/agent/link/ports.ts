@@ -3,6 +3,7 @@ import type { DeployOptions } from "../../protocol/deploy-request.ts";
 import type { ReportDelta } from "../../protocol/app-report.ts";
 import type { ChangeRequest } from "../core/deployment/accept.ts";
 import type { ControlFrame } from "../../protocol/frames.ts";
+import type { ControlStreamFrame, DeviceStreamFrame } from "../../protocol/streams.ts";
 import type { FrameCounts } from "./frame-meter.ts";
 
 export type Welcome = Extract<ControlFrame, { type: "welcome" }>;
@@ -90,4 +91,28 @@ export interface ReportSource {
 export interface DeviceReporting {
   readonly queries: QueryHandler;
   readonly reports: ReportSource;
+}
+
+/** The part of a session that its streams use. */
+export interface StreamConnection {
+  /** Bytes that the system has not taken yet, of all that was sent in the session. */
+  readonly bufferedAmount: number;
+  sendFrame(frame: DeviceStreamFrame): void;
+  sendData(message: Uint8Array): void;
+}
+
+/** The streams of one session; disposing closes them. Never throws. */
+export interface SessionStreams extends Disposable {
+  /** Returns false if the frame is out of order. */
+  onFrame(frame: ControlStreamFrame): boolean;
+  /** Returns false if the message is not valid. */
+  onData(message: Uint8Array): boolean;
+  /** The system has taken a message of the session. */
+  onSent(): void;
+}
+
+/** Serves streams to apps. */
+export interface StreamServer {
+  /** Begins with the streams of a new session. Called when the first of them is opened. */
+  begin(connection: StreamConnection): SessionStreams;
 }

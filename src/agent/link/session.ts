@@ -117,6 +117,10 @@ class Session implements Disposable {
         this.#messages++;
         socket.send(text, onSent);
       },
+      sendBinary: (message, onSent) => {
+        this.#messages++;
+        socket.send(message, { binary: true }, onSent);
+      },
       ping: () => {
         this.#messages++;
         socket.ping();
@@ -143,7 +147,7 @@ class Session implements Disposable {
     this.#messages++;
     // Frames received after the session's outcome is known are ignored.
     if (this.#outcome) return;
-    if (isBinary) this.#frameHandler?.onBinary();
+    if (isBinary) this.#frameHandler?.onBinary(data as Buffer);
     else this.#frameHandler?.onText((data as Buffer).toString());
   }
 

@@ -4,19 +4,21 @@ import { type Config, loadConfig } from "../config/load.ts";
 import { changedPaths } from "../core/service/changed-paths.ts";
 import type { ServiceManager } from "./service-manager.ts";
 
-/** The only setting a running daemon applies. All others need a restart. */
-const RELOADABLE_SETTING = "log.level";
+/** The settings a running daemon applies. All others need a restart. */
+const RELOADABLE_SETTINGS: ReadonlySet<string> = new Set(["log.level", "policy.remote_access"]);
 
 export interface ReloadOptions {
   /** The configuration the daemon was started with. */
   readonly config: Config;
   readonly logger: Logger;
   readonly manager: Pick<ServiceManager, "reloading" | "ready">;
+  /** Called with the new configuration, to apply `policy.remote_access`. */
+  readonly onPolicy: (policy: Config["policy"]) => void;
 }
 
 /**
- * Reads the configuration file again at every SIGHUP, until disposed. Applies the log level and logs which other
- * changed settings need a restart. Keeps everything as it is if the file is invalid.
+ * Reads the configuration file again at every SIGHUP, until disposed. Applies the log level and the policy for remote
+ * access, and logs which other changed settings need a restart. Keeps everything as it is if the file is invalid.
  */
 export function reloadOnHangup(options: ReloadOptions): Disposable {
   const reload = (): void => {
@@ -28,7 +30,7 @@ export function reloadOnHangup(options: ReloadOptions): Disposable {
   return { [Symbol.dispose]: () => void process.off("SIGHUP", reload) };
 }
 
-function applyConfig({ config, logger }: ReloadOptions): void {
+function applyConfig({ config, logger, onPolicy }: ReloadOptions): void {
   let next: Config;
   try {
     next = loadConfig(config.path);
@@ -38,8 +40,10 @@ function applyConfig({ config, logger }: ReloadOptions): void {
     return;
   }
   logger.level = next.log.level;
-  logger.info({ config: config.path, log_level: next.log.level }, "the configuration was read again");
-  const pending = changedPaths(config, next).filter((path) => path !== RELOADABLE_SETTING);
+  onPolicy(next.policy);
+  const applied = { log_level: next.log.level, remote_access: next.policy.remote_access };
+  logger.info({ config: config.path, ...applied }, "the configuration was read again");
+  const pending = changedPaths(config, next).filter((path) => !RELOADABLE_SETTINGS.has(path));
   if (pending.length === 0) return;
   const hint = "systemctl restart edge-agent; the apps keep running meanwhile";
   logger.warn({ settings: pending, hint }, "changed settings take effect only after a restart of the agent");

@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import { unixNow } from "../../lib/clock.ts";
+import { parsePermissions, permissionName } from "../core/permission.ts";
 import { createId, createSecret, hashSecret } from "../secrets.ts";
 import type { ApiKey } from "../store/accounts.ts";
 import {
@@ -22,12 +23,15 @@ export function addKeyCommands(program: Command, context: CliContext): void {
     .description("create an API key, which is shown only once")
     .requiredOption("--account <id>", "account the key acts for")
     .requiredOption("--name <name>", "what the key is for")
-    .action((options: AdministrationOptions & { account: string; name: string }) =>
+    .option("--allow <list>", "what it may do besides: forward (ports of apps), exec (commands and files of apps)")
+    .action((options: AdministrationOptions & { account: string; name: string; allow?: string }) =>
       runAdministration(
         context,
         options,
         async (store) => {
           await requireAccount(store, options.account);
+          const permissions = options.allow === undefined ? [] : parsePermissions(options.allow);
+          if (!permissions) throw new CommandError("--allow takes forward and exec, separated by a comma");
           const keys = await store.keys.listKeys(options.account);
           if (keys.filter(({ revokedAt }) => revokedAt === undefined).length >= MAX_KEYS_PER_ACCOUNT) {
             throw new CommandError(`the account has ${MAX_KEYS_PER_ACCOUNT} keys already; revoke unused ones`);
@@ -43,6 +47,7 @@ export function addKeyCommands(program: Command, context: CliContext): void {
               createdAt,
               lastUsedAt: undefined,
               revokedAt: undefined,
+              permissions,
             },
             hashSecret(secret),
           );
@@ -64,13 +69,14 @@ export function addKeyCommands(program: Command, context: CliContext): void {
         },
         (keys) =>
           formatTable([
-            ["KEY", "ACCOUNT", "CREATED", "LAST USED", "REVOKED", "NAME"],
+            ["KEY", "ACCOUNT", "CREATED", "LAST USED", "REVOKED", "ALLOWS", "NAME"],
             ...keys.map((entry) => [
               entry.key_id,
               entry.account_id,
               formatTimeOrNever(entry.created_at),
               formatTimeOrNever(entry.last_used_at),
               entry.revoked_at === null ? "no" : formatTimeOrNever(entry.revoked_at),
+              entry.permissions.length === 0 ? "-" : entry.permissions.map(permissionName).join(","),
               entry.name,
             ]),
           ]),
@@ -101,5 +107,6 @@ function toKeyRecord(key: ApiKey) {
     created_at: key.createdAt,
     last_used_at: key.lastUsedAt ?? null,
     revoked_at: key.revokedAt ?? null,
+    permissions: key.permissions,
   };
 }

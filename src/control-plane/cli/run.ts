@@ -4,6 +4,7 @@ import { sanitizeLine } from "../../lib/terminal/sanitize.ts";
 import { VERSION } from "../../lib/version.ts";
 import { addAccountCommands } from "./account.ts";
 import { addAssetCommands } from "./asset.ts";
+import { addAuditCommands } from "./audit.ts";
 import { addBackupCommands } from "./backup.ts";
 import type { AddCommand, CliContext } from "./context.ts";
 import { addKeyCommands } from "./key.ts";
@@ -18,6 +19,7 @@ const COMMANDS: readonly AddCommand[] = [
   addAssetCommands,
   addNetworkGroupCommands,
   addUsageCommands,
+  addAuditCommands,
   addBackupCommands,
 ];
 

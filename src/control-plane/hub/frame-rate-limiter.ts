@@ -52,6 +52,10 @@ export class FrameRateLimiter {
         return this.#reports.forDevice(assetUuid).acquire(1, signal);
       case "answer":
       case "query_end":
+      // Bounded by the credit of clients, and by their number of bytes.
+      case "stream_opened":
+      case "stream_credit":
+      case "stream_close":
     }
   }
 

@@ -1,11 +1,17 @@
 import { STATUS_CODES } from "node:http";
 import type { Duplex } from "node:stream";
-import { ERRORS, type ResponseErrorCode } from "../../protocol/errors.ts";
+import { ERRORS, type ErrorDetails, type ResponseErrorCode } from "../../protocol/errors.ts";
 
 /** Answers a request for a WebSocket with a plain HTTP response and ends the connection. */
-export function refuseUpgrade(socket: Duplex, code: ResponseErrorCode, message: string, retryAfterS?: number): void {
+export function refuseUpgrade(
+  socket: Duplex,
+  code: ResponseErrorCode,
+  message: string,
+  retryAfterS?: number,
+  details?: ErrorDetails,
+): void {
   const { http } = ERRORS[code];
-  const text = JSON.stringify({ code, message });
+  const text = JSON.stringify({ code, message, ...(details && { details }) });
   const lines = [
     `HTTP/1.1 ${http} ${STATUS_CODES[http] ?? ""}`,
     "Content-Type: application/json",

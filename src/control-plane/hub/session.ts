@@ -7,10 +7,11 @@ import type { Asset } from "../core/asset.ts";
 import type { QueryKind } from "../../protocol/device-query.ts";
 import { type ProtocolFeature, supports } from "../../protocol/features.ts";
 import type { DeploymentHandler, FrameOutcome, ReportHandler } from "../devices/handlers.ts";
-import type { DeviceSession, QuerySink } from "../devices/session.ts";
+import type { DeviceSession, DeviceStream, QuerySink, StreamRequest, StreamSink } from "../devices/session.ts";
 import { type FrameRateLimiter, MIN_CHARGED_BYTES } from "./frame-rate-limiter.ts";
 import { MessageQueue, MAX_WAITING_BYTES } from "./message-queue.ts";
 import { SessionQueries } from "./session-queries.ts";
+import { SessionStreams } from "./session-streams.ts";
 import { BadFrameCounter } from "./bad-frame-counter.ts";
 
 const HELLO_TIMEOUT_MS = 10_000;
@@ -53,6 +54,8 @@ export class Session implements DeviceSession {
   readonly #badFrames: BadFrameCounter;
   readonly #messages: MessageQueue<RawMessage>;
   readonly #queries = new SessionQueries((frame) => this.send(frame));
+  /** Set with the first stream. */
+  #streams: SessionStreams | undefined;
   readonly #helloTimer: Disposable;
   #livenessTimer: Disposable | undefined;
   #hasHello = false;
@@ -95,10 +98,25 @@ export class Session implements DeviceSession {
     return this.#queries.open(what, params, sink);
   }
 
+  openStream(request: StreamRequest, sink: StreamSink): DeviceStream {
+    const { socket, clock } = this.#options;
+    this.#streams ??= new SessionStreams(
+      {
+        get bufferedAmount() {
+          return socket.bufferedAmount;
+        },
+        send: (message) => socket.send(message, { binary: true }, this.#onSent),
+        sendFrame: (frame) => this.send(frame),
+      },
+      clock,
+    );
+    return this.#streams.open(request, sink);
+  }
+
   send(frame: ControlFrame): void {
     const { socket, logger } = this.#options;
     if (socket.readyState !== socket.OPEN) return;
-    socket.send(JSON.stringify(frame));
+    socket.send(JSON.stringify(frame), this.#onSent);
     if (socket.bufferedAmount <= MAX_BUFFERED_BYTES) return;
     logger.warn({ buffered_bytes: socket.bufferedAmount }, "the device does not read; connection cut");
     this.terminate();
@@ -131,9 +149,14 @@ export class Session implements DeviceSession {
     this.#options.socket.terminate();
   }
 
+  /** Data of streams waits until nothing else does. */
+  readonly #onSent = (): void => this.#streams?.flush();
+
   #end(): void {
     this.#messages.close();
     this.#queries.close();
+    this.#streams?.end();
+    this.#streams = undefined;
     this.#helloTimer[Symbol.dispose]();
     this.#ended.abort();
   }
@@ -164,6 +187,7 @@ export class Session implements DeviceSession {
     const { signal } = this.#ended;
     const bytes = data?.length ?? 0;
     await frameRateLimiter.acquireForBytes(this.assetUuid, bytes, signal);
+    if (data && isBinary && !signal.aborted && this.#options.isCurrent(this)) return this.#takeData(data);
     const frame = !signal.aborted && data ? this.#decode(data, isBinary) : undefined;
     if (!frame) return;
     await frameRateLimiter.acquireForFrame(this.assetUuid, frame, bytes, signal);
@@ -179,11 +203,23 @@ export class Session implements DeviceSession {
         return this.#queries.answer(frame.query_id, frame.body);
       case "query_end":
         return this.#queries.end(frame.query_id, frame.code, frame.message);
+      case "stream_opened":
+      case "stream_credit":
+      case "stream_close":
+        return this.#countIfBad(this.#streams ? this.#streams.onFrame(frame) : `${frame.type} without streams`);
       case "ack":
       case "refuse":
       case "event":
         return this.#countRejected(frame, await this.#takeDeploymentFrame(frame));
     }
+  }
+
+  #takeData(data: Buffer): void {
+    this.#countIfBad(this.#streams ? this.#streams.onData(data) : "binary");
+  }
+
+  #countIfBad(reason: string | undefined): void {
+    if (reason !== undefined) this.#countBadFrame(reason);
   }
 
   /** Returns the frame if it must be handled. Counts bad and unknown ones. */

@@ -1,3 +1,5 @@
+import type { Permission } from "../core/permission.ts";
+
 /** Times are Unix seconds. */
 export interface Account {
   readonly id: string;
@@ -20,6 +22,8 @@ export interface ApiKey {
   readonly createdAt: number;
   readonly lastUsedAt: number | undefined;
   readonly revokedAt: number | undefined;
+  /** What it may do besides what every key may. */
+  readonly permissions: readonly Permission[];
 }
 
 export interface AccountStore {

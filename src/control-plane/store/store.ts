@@ -1,4 +1,5 @@
 import type { AccountStore, KeyStore } from "./accounts.ts";
+import type { AuditStore } from "./audit.ts";
 import type { AssetStore } from "./assets.ts";
 import type { DeploymentStore } from "./deployments.ts";
 import type { DeviceStore } from "./devices.ts";
@@ -18,6 +19,7 @@ export interface Store extends AsyncDisposable {
   readonly deployments: DeploymentStore;
   readonly devices: DeviceStore;
   readonly enrolments: EnrolmentStore;
+  readonly audit: AuditStore;
   /** Throws when the store is not usable. */
   check(): Promise<void>;
   /** Truncates the write-ahead log without waiting for other users. Returns whether that was possible. */

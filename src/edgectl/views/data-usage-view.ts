@@ -4,7 +4,7 @@ import { sanitizeLine } from "../../lib/terminal/sanitize.ts";
 import { type Column, renderTable } from "../../lib/terminal/table.ts";
 import type { Theme } from "../../lib/terminal/theme.ts";
 
-const PURPOSES = ["control", "telemetry", "logs", "pulls"] as const;
+const PURPOSES = ["control", "telemetry", "logs", "pulls", "remote_access"] as const;
 
 /**
  * Renders one line per day: the agent's traffic by purpose, the device's traffic, and the usage the operator counted.

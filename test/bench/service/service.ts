@@ -64,6 +64,7 @@ export async function addAccount(store: Store): Promise<{ readonly accountId: st
     createdAt,
     lastUsedAt: undefined,
     revokedAt: undefined,
+    permissions: [],
   };
   await store.keys.createKey(key, hashSecret(apiKey));
   return { accountId, apiKey };

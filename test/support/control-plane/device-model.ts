@@ -51,6 +51,10 @@ export class DeviceModel {
         return this.#answer(frame);
       case "welcome":
       case "query_cancel":
+      case "stream_open":
+      case "stream_credit":
+      case "stream_close":
+      case "stream_resize":
       case "goodbye":
     }
   }

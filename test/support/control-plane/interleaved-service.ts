@@ -268,6 +268,10 @@ class SimulatedSession implements DeviceSession {
     return this.queries.open(what, params, sink);
   }
 
+  openStream(): never {
+    throw new Error("no test opens a stream here");
+  }
+
   supports(): boolean {
     return true;
   }

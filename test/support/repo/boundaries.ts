@@ -27,6 +27,7 @@ const AGENT: Readonly<Record<string, readonly string[]>> = {
   steps: ["download", "engine", "files", "host", "images", "link", "registry", "store"],
   telemetry: [],
   live: ["apps", "engine", "host", "link", "store", "telemetry"],
+  streams: ["apps", "engine", "link"],
   local: ["apps", "cleanup", "config", "engine", "host", "ledger", "link", "steps", "store"],
   service: ["config", "link", "store"],
   doctor: ["config", "engine", "host", "link", "net", "registry", "store"],

@@ -1,4 +1,5 @@
 import type { DatabaseSync } from "node:sqlite";
+import { PERMISSIONS } from "../../core/permission.ts";
 import type { ApiKey, KeyStore } from "../accounts.ts";
 
 interface Row {
@@ -9,6 +10,8 @@ interface Row {
   readonly created_at: number;
   readonly last_used_at: number | null;
   readonly revoked_at: number | null;
+  /** A JSON array. */
+  readonly permissions: string;
 }
 
 export class SqliteKeyStore implements KeyStore {
@@ -21,7 +24,7 @@ export class SqliteKeyStore implements KeyStore {
 
   constructor(database: DatabaseSync) {
     this.#insert = database.prepare(
-      "INSERT INTO api_keys (id, account_id, name, hash, created_at, last_used_at, revoked_at) VALUES (?, ?, ?, ?, ?, ?, ?)",
+      "INSERT INTO api_keys (id, account_id, name, hash, created_at, last_used_at, revoked_at, permissions) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
     );
     this.#byHash = database.prepare("SELECT * FROM api_keys WHERE hash = ?");
     this.#byId = database.prepare("SELECT * FROM api_keys WHERE id = ?");
@@ -33,8 +36,9 @@ export class SqliteKeyStore implements KeyStore {
   }
 
   async createKey(key: ApiKey, hash: Uint8Array): Promise<void> {
-    const { id, accountId, name, createdAt, lastUsedAt, revokedAt } = key;
-    this.#insert.run(id, accountId, name, hash, createdAt, lastUsedAt ?? null, revokedAt ?? null);
+    const { id, accountId, name, createdAt, lastUsedAt, revokedAt, permissions } = key;
+    const list = JSON.stringify(permissions);
+    this.#insert.run(id, accountId, name, hash, createdAt, lastUsedAt ?? null, revokedAt ?? null, list);
   }
 
   async findKeyByHash(hash: Uint8Array): Promise<{ readonly key: ApiKey; readonly hash: Uint8Array } | undefined> {
@@ -68,5 +72,6 @@ function toKey(row: Row): ApiKey {
     createdAt: row.created_at,
     lastUsedAt: row.last_used_at ?? undefined,
     revokedAt: row.revoked_at ?? undefined,
+    permissions: PERMISSIONS.filter((permission) => (JSON.parse(row.permissions) as unknown[]).includes(permission)),
   };
 }

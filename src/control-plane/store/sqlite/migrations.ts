@@ -191,4 +191,25 @@ export const MIGRATIONS: readonly string[] = [
   -- Since when the device holds back changes, so that the report is out of date.
   ALTER TABLE device_reports ADD COLUMN held_since INTEGER;
   `,
+  /* sql */ `
+  -- A JSON array of what the key may do besides what every key may.
+  ALTER TABLE api_keys ADD COLUMN permissions TEXT NOT NULL DEFAULT '[]';
+
+  -- Who did what. No foreign keys: an entry outlives what it is about.
+  CREATE TABLE audit (
+    id INTEGER PRIMARY KEY,
+    account_id TEXT NOT NULL,
+    at INTEGER NOT NULL,
+    actor_kind TEXT NOT NULL,
+    actor_id TEXT NOT NULL,
+    source TEXT,
+    action TEXT NOT NULL,
+    asset_uuid TEXT NOT NULL,
+    app TEXT NOT NULL,
+    outcome TEXT NOT NULL,
+    details TEXT NOT NULL
+  ) STRICT;
+  CREATE INDEX audit_by_account ON audit (account_id, at, id);
+  CREATE INDEX audit_by_age ON audit (at);
+  `,
 ];

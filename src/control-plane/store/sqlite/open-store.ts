@@ -4,6 +4,7 @@ import { openSqlite, truncateWal } from "../../../lib/sqlite.ts";
 import type { Store } from "../store.ts";
 import { SqliteAccountStore } from "./accounts.ts";
 import { SqliteAssetStore } from "./assets.ts";
+import { SqliteAuditStore } from "./audit.ts";
 import { SqliteDeploymentStore } from "./deployments.ts";
 import { SqliteDeviceStore } from "./devices.ts";
 import { SqliteEnrolmentStore } from "./enrolments.ts";
@@ -28,6 +29,7 @@ export function openStore(path: string): Store {
     deployments: new SqliteDeploymentStore(database),
     enrolments: new SqliteEnrolmentStore(database),
     devices: new SqliteDeviceStore(database),
+    audit: new SqliteAuditStore(database),
     async check() {
       ping.get();
     },

@@ -39,6 +39,10 @@ class FakeChannel implements Channel {
     this.#unsent.push(onSent);
   }
 
+  sendBinary(_message: Uint8Array, onSent: () => void): void {
+    this.#unsent.push(onSent);
+  }
+
   /** Everything handed over is on its way. */
   drain(): void {
     this.bufferedAmount = 0;
@@ -351,7 +355,7 @@ describe("bad frames", () => {
     const { channel, handler, lines, meter } = online();
     for (let i = 1; i < MAX_BAD_FRAMES; i++) handler.onText("{planted");
     expect(channel.end).toBeUndefined();
-    handler.onBinary();
+    handler.onBinary(Uint8Array.of(1));
     expect(channel.end).toMatchObject({ code: CLOSE_CODES.badFrame, outcome: { kind: "failed" } });
     expect(meter.counts.bad).toBe(MAX_BAD_FRAMES);
     expect(lines.filter((line) => line["level"] === "warn")).toHaveLength(1);
@@ -360,9 +364,9 @@ describe("bad frames", () => {
 
   it("are logged once a minute with their number", async () => {
     const { clock, handler, lines } = online();
-    for (let i = 0; i < 5; i++) handler.onBinary();
+    for (let i = 0; i < 5; i++) handler.onBinary(Uint8Array.of(1));
     await clock.advance(60_000);
-    handler.onBinary();
+    handler.onBinary(Uint8Array.of(1));
     expect(lines.filter((line) => line["level"] === "warn")).toEqual([
       expect.objectContaining({ count: 1, since_last_line: 1 }),
       expect.objectContaining({ count: 6, since_last_line: 5 }),

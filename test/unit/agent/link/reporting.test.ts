@@ -65,6 +65,7 @@ function begin(
       if (open) onSent();
       else unsent.push(onSent);
     },
+    sendBinary: () => undefined,
     ping: () => undefined,
     close: () => undefined,
     cut: () => undefined,

@@ -1,0 +1,48 @@
+import type { Readable } from "node:stream";
+
+/** Access to the inside of containers. Methods throw `EngineError`, `not_found` if there is no such container. */
+export interface ContainerAccess {
+  /** Returns where a TCP port of a running container may be reached from this machine, best first. */
+  addressesOf(id: string, port: number, signal: AbortSignal): Promise<readonly ContainerAddress[]>;
+  /** Starts a command in a running container. `signal` applies to the start only. */
+  exec(id: string, request: ExecRequest, signal: AbortSignal): Promise<RunningExec>;
+  /** Returns `undefined` if there is nothing at the path. */
+  statPath(id: string, path: string, signal: AbortSignal): Promise<{ readonly isDirectory: boolean } | undefined>;
+  /** Opens a file or directory as a tar archive. Also of a stopped container. */
+  readArchive(id: string, path: string, signal: AbortSignal): Promise<Readable>;
+  /** Unpacks a tar archive in a directory of the container. */
+  writeArchive(id: string, directory: string, archive: Readable, signal: AbortSignal): Promise<void>;
+}
+
+export interface ContainerAddress {
+  readonly host: string;
+  readonly port: number;
+  /** Whether the host is an address of the container itself. Otherwise the port is published there. */
+  readonly isOwn: boolean;
+}
+
+export interface ExecRequest {
+  readonly command: readonly string[];
+  readonly tty: boolean;
+  readonly columns?: number | undefined;
+  readonly rows?: number | undefined;
+  readonly user?: string | undefined;
+  readonly workingDir?: string | undefined;
+}
+
+/** A command in a container. */
+export interface RunningExec {
+  /** Its output, read no faster than it is taken. With a terminal all of it is `stdout`. Ends with the command. */
+  readonly output: AsyncIterable<{ readonly source: "stdout" | "stderr"; readonly bytes: Uint8Array }>;
+  /** Resolves when the command may be given more. */
+  write(bytes: Uint8Array): Promise<void>;
+  /** Ends its input. */
+  end(): void;
+  resize(columns: number, rows: number, signal: AbortSignal): Promise<void>;
+  /** Returns the exit code; `undefined` while it runs. */
+  exitCode(signal: AbortSignal): Promise<number | undefined>;
+  /** Closes its input and output, and kills the command with everything it started. Returns whether it is gone. */
+  kill(signal: AbortSignal): Promise<boolean>;
+  /** Closes its input and output. The command goes on. */
+  close(): void;
+}

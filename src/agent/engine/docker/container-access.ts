@@ -1,0 +1,89 @@
+import type { Readable } from "node:stream";
+import type Docker from "dockerode";
+import type { ContainerInspectInfo } from "dockerode";
+import type { Clock } from "../../../lib/clock.ts";
+import type { ContainerAccess, ContainerAddress, ExecRequest, RunningExec } from "../container-access.ts";
+import { call } from "./call.ts";
+import { type Connect, createConnector } from "./connection.ts";
+import { startExec } from "./exec.ts";
+import { requireContainer } from "./find-container.ts";
+import { unlessStatus } from "./unless-status.ts";
+
+const TIMEOUT_MS = 10_000;
+/** An archive is unpacked while it arrives over the link. */
+const NO_TIMEOUT_MS = 2 ** 31 - 1;
+
+/** Creates the access to the inside of containers for Docker and Podman. */
+export function createContainerAccess(options: {
+  readonly socketPath: () => string;
+  readonly clock: Clock;
+}): ContainerAccess {
+  const connect: Connect = createConnector(options.socketPath);
+  const run = <T>(signal: AbortSignal, work: (signal: AbortSignal) => Promise<T>, ms = TIMEOUT_MS): Promise<T> =>
+    call(options.clock, ms, signal, work);
+  return {
+    addressesOf: (id, port, signal) =>
+      run(signal, async (limit) => addressesIn(await requireContainer(connect(), id, limit), port)),
+    exec: (id: string, request: ExecRequest, signal: AbortSignal): Promise<RunningExec> =>
+      run(signal, (limit) => startExec(connect(), id, request, limit, { clock: options.clock })),
+    statPath: (id, path, signal) => run(signal, (limit) => statPath(connect(), id, path, limit)),
+    readArchive: (id, path, signal) =>
+      run(
+        signal,
+        async () => (await connect().getContainer(id).getArchive({ path, abortSignal: signal })) as unknown as Readable,
+      ),
+    writeArchive: (id, path, archive, signal) =>
+      run(
+        signal,
+        async (abortSignal) => {
+          const options = { path, noOverwriteDirNonDir: "true", abortSignal };
+          await connect().getContainer(id).putArchive(archive, options);
+        },
+        NO_TIMEOUT_MS,
+      ),
+  };
+}
+
+function addressesIn(info: ContainerInspectInfo, port: number): ContainerAddress[] {
+  if (info.HostConfig.NetworkMode === "host") return [{ host: "127.0.0.1", port, isOwn: true }];
+  const networks = Object.values(info.NetworkSettings.Networks ?? {});
+  const own = networks.map(({ IPAddress }) => IPAddress);
+  const published = info.NetworkSettings.Ports?.[`${port}/tcp`] ?? [];
+  return [
+    ...[...new Set(own)].filter(Boolean).map((host) => ({ host, port, isOwn: true })),
+    ...published.slice(0, 1).map(({ HostIp, HostPort }) => ({
+      host: HostIp === "" || HostIp === "0.0.0.0" || HostIp === "::" ? "127.0.0.1" : HostIp,
+      port: Number(HostPort),
+      isOwn: false,
+    })),
+  ];
+}
+
+/** Bit of a directory in a mode as Go writes it. */
+const GO_MODE_DIRECTORY = 0x8000_0000;
+/** Bit of a symbolic link. */
+const GO_MODE_SYMLINK = 0x0800_0000;
+/** Links to links that are followed. */
+const MAX_LINKS = 8;
+
+async function statPath(
+  docker: Docker,
+  id: string,
+  path: string,
+  abortSignal: AbortSignal,
+  links = MAX_LINKS,
+): Promise<{ readonly isDirectory: boolean } | undefined> {
+  const container = docker.getContainer(id);
+  const response = await unlessStatus(404, container.infoArchive({ path, abortSignal }));
+  if (!response) return undefined;
+  const { headers } = response as unknown as { readonly headers: Readonly<Record<string, string | undefined>> };
+  // Otherwise its connection would stay open.
+  (response as unknown as Readable).resume();
+  const text = Buffer.from(headers["x-docker-container-path-stat"] ?? "", "base64").toString();
+  const { mode = 0, linkTarget = "" } = JSON.parse(text || "{}") as { mode?: number; linkTarget?: string };
+  // `&` on a number with the highest bit set would be negative.
+  const has = (bit: number): boolean => Math.floor(mode / bit) % 2 === 1;
+  if (has(GO_MODE_SYMLINK) && linkTarget !== "" && linkTarget !== path && links > 0)
+    return statPath(docker, id, linkTarget, abortSignal, links - 1);
+  return { isDirectory: has(GO_MODE_DIRECTORY) };
+}

@@ -1,0 +1,81 @@
+import { onAbort } from "../../lib/on-abort.ts";
+import { STREAM_CHANNELS } from "../../protocol/stream-data.ts";
+import type { RunningExec } from "../engine/container-access.ts";
+import { findRunningContainer } from "./find-container.ts";
+import type { AppStream, StreamServices } from "./ports.ts";
+
+/** How long killing a command may take, in milliseconds, with all that is tried. */
+const KILL_TIMEOUT_MS = 20_000;
+const EXIT_POLL_MS = 50;
+
+/** Runs a command in the app's container. It is killed when the stream is closed before its end. */
+export async function serveExec(
+  stream: AppStream<"exec">,
+  services: StreamServices,
+): Promise<{ readonly exit_code: number }> {
+  const { signal, params } = stream;
+  const { id } = await findRunningContainer(stream, services);
+  const { working_dir: workingDir, ...request } = params;
+  const exec = await services.access.exec(id, { ...request, workingDir }, signal);
+  try {
+    signal.throwIfAborted();
+    stream.onResize((columns, rows) => {
+      // The command may just have ended.
+      exec.resize(columns, rows, signal).catch(() => undefined);
+    });
+    stream.opened();
+    void sendInput(stream, exec);
+    // A command may be silent for ever.
+    await Promise.race([sendOutput(stream, exec), rejectOnAbort(signal)]);
+    const exitCode = await waitForExit(exec, services, signal);
+    exec.close();
+    return { exit_code: exitCode };
+  } catch (error) {
+    // Not awaited: the client has gone, or is told at once.
+    void killExec(stream, exec, services);
+    throw error;
+  }
+}
+
+async function sendOutput(stream: AppStream, exec: RunningExec): Promise<void> {
+  for await (const { source, bytes } of exec.output) await stream.write(STREAM_CHANNELS[source], bytes);
+}
+
+function rejectOnAbort(signal: AbortSignal): Promise<never> {
+  return new Promise((_resolve, reject) => onAbort(signal, () => reject(signal.reason as Error)));
+}
+
+/** Passes the client's input on. Its end may come at any time, also after the command's. */
+async function sendInput(stream: AppStream, exec: RunningExec): Promise<void> {
+  try {
+    for await (const bytes of stream.input()) await exec.write(bytes);
+    exec.end();
+  } catch {
+    // The stream was closed.
+  }
+}
+
+/** The output ends a moment before the engine knows the exit code. */
+async function waitForExit(exec: RunningExec, { clock }: StreamServices, signal: AbortSignal): Promise<number> {
+  for (;;) {
+    const code = await exec.exitCode(signal);
+    if (code !== undefined) return code & 0xff;
+    await clock.sleep(EXIT_POLL_MS, signal);
+  }
+}
+
+async function killExec(
+  { app, params }: AppStream<"exec">,
+  exec: RunningExec,
+  { clock, logger }: StreamServices,
+): Promise<void> {
+  const limit = new AbortController();
+  using _timeout = clock.timer(KILL_TIMEOUT_MS, () => limit.abort());
+  const isGone = await exec.kill(limit.signal).catch(() => false);
+  exec.close();
+  if (isGone) return;
+  logger.warn(
+    { app, command: params.command[0] },
+    "remote access: a command goes on in the app, because the engine cannot end it and the image has no shell; a restart of the app ends it",
+  );
+}

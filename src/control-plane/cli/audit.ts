@@ -1,0 +1,49 @@
+import type { Command } from "commander";
+import type { AuditEntry } from "../store/audit.ts";
+import {
+  type AdministrationOptions,
+  formatTable,
+  formatTimeOrNever,
+  requireAccount,
+  runAdministration,
+  withAdministrationOptions,
+} from "./administration.ts";
+import type { CliContext } from "./context.ts";
+
+const MAX_ENTRIES = 1_000;
+
+/** `audit list`. */
+export function addAuditCommands(program: Command, context: CliContext): void {
+  const audit = program.command("audit").description("read the audit log");
+  withAdministrationOptions(audit.command("list"))
+    .description(`list the last ${MAX_ENTRIES} entries of an account, newest first`)
+    .requiredOption("--account <id>", "the account")
+    .action((options: AdministrationOptions & { account: string }) =>
+      runAdministration(
+        context,
+        options,
+        async (store) => {
+          await requireAccount(store, options.account);
+          return (await store.audit.listEntries(options.account, MAX_ENTRIES)).map(toAuditRecord);
+        },
+        (entries) =>
+          formatTable([
+            ["TIME", "KEY", "FROM", "ACTION", "ASSET", "APP", "OUTCOME", "DETAILS"],
+            ...entries.map((entry) => [
+              formatTimeOrNever(entry.at),
+              entry.key_id,
+              entry.source ?? "-",
+              entry.action,
+              entry.asset_uuid,
+              entry.app,
+              entry.outcome,
+              JSON.stringify(entry.details),
+            ]),
+          ]),
+      ),
+    );
+}
+
+function toAuditRecord({ at, actor, source, action, assetUuid, app, outcome, details }: AuditEntry) {
+  return { at, key_id: actor.id, source: source ?? null, action, asset_uuid: assetUuid, app, outcome, details };
+}

@@ -1,0 +1,177 @@
+import type { Clock } from "../../lib/clock.ts";
+import { ArrivalCounter } from "../../lib/stream-receiver.ts";
+import { StreamSender, type StreamSink as DataSink } from "../../lib/stream-sender.ts";
+import { EdgeError } from "../../protocol/errors.ts";
+import type { ControlFrame } from "../../protocol/frames.ts";
+import { decodeStreamMessage, type StreamChannelId, STREAM_CHANNELS } from "../../protocol/stream-data.ts";
+import { type DeviceStreamFrame, MAX_STREAM_CREDIT, MAX_STREAMS_PER_CONNECTION } from "../../protocol/streams.ts";
+import type { DeviceStream, StreamRequest, StreamSink } from "../devices/session.ts";
+
+interface OpenStream {
+  readonly sink: StreamSink;
+  isOpened: boolean;
+  hasDeviceEnded: boolean;
+  /** Bytes that the device may still send, and the client. */
+  fromDevice: number;
+  fromClient: number;
+}
+
+/** The connection of a device as its streams use it. */
+export interface StreamConnection extends DataSink {
+  sendFrame(frame: ControlFrame): void;
+}
+
+/** The streams of a device's session. Nothing a device sends is trusted. */
+export class SessionStreams {
+  readonly #connection: StreamConnection;
+  readonly #sender: StreamSender;
+  readonly #arrivals: ArrivalCounter;
+  readonly #open = new Map<number, OpenStream>();
+  /** Streams that were closed here, until the device confirms it: it may have sent data before. */
+  readonly #closing = new Set<number>();
+  #nextId = 1;
+
+  constructor(connection: StreamConnection, clock: Pick<Clock, "monotonic">) {
+    this.#connection = connection;
+    this.#sender = new StreamSender(connection, clock);
+    this.#arrivals = new ArrivalCounter((message) => connection.send(message));
+  }
+
+  open({ kind, app, params, credit, by }: StreamRequest, sink: StreamSink): DeviceStream {
+    if (this.#open.size + this.#closing.size >= MAX_STREAMS_PER_CONNECTION) {
+      throw new EdgeError("TooManyRequests", "Too many open streams to this device.", {
+        limit: MAX_STREAMS_PER_CONNECTION,
+      });
+    }
+    const id = this.#nextId++;
+    const stream: OpenStream = {
+      sink,
+      isOpened: false,
+      hasDeviceEnded: false,
+      fromDevice: Math.min(credit, MAX_STREAM_CREDIT),
+      fromClient: 0,
+    };
+    this.#open.set(id, stream);
+    this.#connection.sendFrame({
+      type: "stream_open",
+      stream_id: id,
+      kind,
+      app,
+      params,
+      credit: stream.fromDevice,
+      by,
+    });
+    return {
+      send: (channel, bytes) => this.#sendToDevice(id, stream, channel, bytes),
+      credit: (bytes) => this.#creditDevice(id, stream, bytes),
+      resize: (columns, rows) => {
+        if (this.#open.get(id) === stream)
+          this.#connection.sendFrame({ type: "stream_resize", stream_id: id, columns, rows });
+      },
+      [Symbol.dispose]: () => {
+        if (this.#open.get(id) === stream) this.#close(id);
+      },
+    };
+  }
+
+  /** Handles a frame of the device. Returns why it is bad, if it is. */
+  onFrame(frame: DeviceStreamFrame): string | undefined {
+    const id = frame.stream_id;
+    if (frame.type === "stream_close") return this.#onClose(id, frame);
+    if (this.#closing.has(id)) return undefined;
+    const stream = this.#open.get(id);
+    if (!stream || stream.isOpened === (frame.type === "stream_opened")) return `${frame.type} out of order`;
+    if (frame.type === "stream_opened") {
+      const { credit, is_directory } = frame;
+      stream.isOpened = true;
+      stream.fromClient = credit;
+      this.#sender.add(id, credit);
+      stream.sink.opened({ credit, ...(is_directory !== undefined && { is_directory }) });
+      return undefined;
+    }
+    if (stream.fromClient + frame.bytes > MAX_STREAM_CREDIT) return "too much credit";
+    stream.fromClient += frame.bytes;
+    this.#sender.grant(id, frame.bytes, Infinity);
+    stream.sink.credit(frame.bytes);
+    return undefined;
+  }
+
+  /** Handles a binary message of the device. Returns why it is bad, if it is. */
+  onData(message: Uint8Array): string | undefined {
+    const decoded = decodeStreamMessage(message);
+    if (!decoded) return "binary";
+    if (decoded.kind === "arrived") return this.#sender.arrived(decoded.total) ? undefined : "arrival of unsent data";
+    const { streamId, channel, bytes } = decoded;
+    if (this.#closing.has(streamId)) {
+      this.#arrivals.add(decoded);
+      return undefined;
+    }
+    const stream = this.#open.get(streamId);
+    if (!stream?.isOpened || stream.hasDeviceEnded) return "data of a stream that is not open";
+    if (bytes.length > stream.fromDevice) return this.#fail(streamId, stream, "data without credit");
+    stream.fromDevice -= bytes.length;
+    stream.hasDeviceEnded = channel === STREAM_CHANNELS.end;
+    this.#arrivals.add(decoded);
+    stream.sink.data(channel, bytes);
+    return undefined;
+  }
+
+  /** The system has taken a message of the session. */
+  flush(): void {
+    this.#sender.flush();
+  }
+
+  /** Ends all streams: the connection is closed. */
+  end(): void {
+    const streams = [...this.#open.values()];
+    this.#open.clear();
+    this.#closing.clear();
+    this.#sender[Symbol.dispose]();
+    const { code, message } = new EdgeError("DeviceNotReachable");
+    for (const { sink } of streams) sink.end({ code, message });
+  }
+
+  #sendToDevice(id: number, stream: OpenStream, channel: StreamChannelId, bytes: Uint8Array): boolean {
+    // The stream has ended while the data was on its way.
+    if (this.#open.get(id) !== stream) return true;
+    if (!stream.isOpened || bytes.length > stream.fromClient) return false;
+    stream.fromClient -= bytes.length;
+    void this.#sender.write(id, channel, bytes);
+    return true;
+  }
+
+  #creditDevice(id: number, stream: OpenStream, bytes: number): boolean {
+    if (this.#open.get(id) !== stream) return true;
+    if (stream.fromDevice + bytes > MAX_STREAM_CREDIT) return false;
+    stream.fromDevice += bytes;
+    this.#connection.sendFrame({ type: "stream_credit", stream_id: id, bytes });
+    return true;
+  }
+
+  #onClose(id: number, frame: Extract<DeviceStreamFrame, { type: "stream_close" }>): string | undefined {
+    const stream = this.#open.get(id);
+    const isKnown = this.#open.delete(id) || this.#closing.delete(id);
+    this.#sender.remove(id);
+    const { code, message, exit_code } = frame;
+    stream?.sink.end({
+      code,
+      ...(message !== undefined && { message }),
+      ...(exit_code !== undefined && { exit_code }),
+    });
+    return isKnown ? undefined : "stream_close out of order";
+  }
+
+  #fail(id: number, stream: OpenStream, reason: string): string {
+    this.#close(id);
+    const { code, message } = new EdgeError("DeviceFailed", "The device has sent more data than the client can take.");
+    stream.sink.end({ code, message });
+    return reason;
+  }
+
+  #close(id: number): void {
+    this.#open.delete(id);
+    this.#closing.add(id);
+    this.#sender.remove(id);
+    this.#connection.sendFrame({ type: "stream_close", stream_id: id });
+  }
+}

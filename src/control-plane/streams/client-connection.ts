@@ -1,0 +1,203 @@
+import type { WebSocket } from "ws";
+import type { Clock } from "../../lib/clock.ts";
+import { parseJson } from "../../lib/parse-json.ts";
+import { ArrivalCounter } from "../../lib/stream-receiver.ts";
+import { EdgeError } from "../../protocol/errors.ts";
+import { CLOSE_CODES } from "../../protocol/frames.ts";
+import { decodeStreamMessage, encodeStreamData } from "../../protocol/stream-data.ts";
+import {
+  type ClientStreamFrame,
+  clientStreamFrameSchema,
+  type DeviceStreamFrame,
+  MAX_STREAM_CREDIT,
+  STREAM_PARAMS,
+  type StreamEnd,
+} from "../../protocol/streams.ts";
+import { STREAM_PERMISSIONS } from "../core/permission.ts";
+import type { DeviceDirectory, DeviceStream } from "../devices/session.ts";
+import type { ApiKey } from "../store/accounts.ts";
+import type { Access, AuditTrail } from "./audit-trail.ts";
+
+/** Streams of one connection at a time. */
+export const MAX_STREAMS_PER_CLIENT = 16;
+
+/** A client that does not answer for this long is gone, in milliseconds. */
+const PING_INTERVAL_MS = 30_000;
+
+type Open = Extract<ClientStreamFrame, { type: "stream_open" }>;
+
+export interface ClientConnectionOptions {
+  readonly socket: WebSocket;
+  readonly devices: DeviceDirectory;
+  readonly assetUuid: string;
+  readonly app: string;
+  readonly key: ApiKey;
+  readonly trail: AuditTrail;
+  readonly clock: Clock;
+  /** Takes one of the account's streams. Throws `TooManyRequests`. */
+  readonly acquireStream: () => Disposable;
+}
+
+interface ClientStream {
+  readonly stream: DeviceStream;
+  readonly slot: Disposable;
+  readonly access: Access;
+}
+
+/** A client's connection with its streams to one app. Ends them when it is closed. */
+export class ClientConnection {
+  readonly #options: ClientConnectionOptions;
+  readonly #streams = new Map<number, ClientStream>();
+  readonly #arrivals: ArrivalCounter;
+  #ping: Disposable | undefined;
+  #isAlive = true;
+
+  constructor(options: ClientConnectionOptions) {
+    this.#options = options;
+    const { socket } = options;
+    this.#arrivals = new ArrivalCounter((message) => socket.send(message, { binary: true }));
+    socket.on("message", (data, isBinary) => {
+      this.#isAlive = true;
+      if (isBinary) this.#onData(data as Buffer);
+      else this.#onText((data as Buffer).toString());
+    });
+    socket.on("pong", () => (this.#isAlive = true));
+    // The close follows.
+    socket.on("error", () => undefined);
+    socket.on("close", () => this.#onClosed());
+    this.#armPing();
+  }
+
+  close(code: number, reason: string): void {
+    this.#options.socket.close(code, reason);
+    this.#endStreams(undefined);
+  }
+
+  #onText(text: string): void {
+    const parsed = clientStreamFrameSchema.safeParse(parseJson(text));
+    if (!parsed.success) return this.close(CLOSE_CODES.badFrame, "not a frame of this protocol");
+    const frame = parsed.data;
+    if (frame.type === "stream_open") return this.#open(frame);
+    // The stream may have ended while the frame was on its way.
+    const open = this.#streams.get(frame.stream_id);
+    switch (frame.type) {
+      case "stream_credit":
+        if (open && !open.stream.credit(frame.bytes))
+          this.close(CLOSE_CODES.badFrame, `a stream has at most ${MAX_STREAM_CREDIT} bytes of credit`);
+        return;
+      case "stream_resize":
+        return open?.stream.resize(frame.columns, frame.rows);
+      case "stream_close":
+        if (open) this.#end(frame.stream_id, open, undefined);
+    }
+  }
+
+  #onData(message: Buffer): void {
+    const decoded = decodeStreamMessage(message);
+    if (decoded?.kind !== "data") return this.close(CLOSE_CODES.badFrame, "not data of a stream");
+    const { streamId, channel, bytes } = decoded;
+    this.#arrivals.add(decoded);
+    const open = this.#streams.get(streamId);
+    if (!open) return;
+    open.access.sent += bytes.length;
+    if (!open.stream.send(channel, bytes)) this.close(CLOSE_CODES.badFrame, "data without credit");
+  }
+
+  #open(frame: Open): void {
+    const id = frame.stream_id;
+    if (this.#streams.has(id)) return this.close(CLOSE_CODES.badFrame, "a stream of this id is open");
+    try {
+      this.#streams.set(id, this.#openOnDevice(frame));
+    } catch (error) {
+      if (!(error instanceof EdgeError)) throw error;
+      this.#send({ type: "stream_close", stream_id: id, code: error.code, message: error.message });
+    }
+  }
+
+  #openOnDevice({ stream_id: id, kind, params: unchecked, credit }: Open): ClientStream {
+    const { devices, assetUuid, app, key, trail, acquireStream } = this.#options;
+    const permission = STREAM_PERMISSIONS[kind];
+    if (!key.permissions.includes(permission)) {
+      throw new EdgeError("Forbidden", `The API key does not have the permission ${permission}.`, { permission });
+    }
+    const parsed = STREAM_PARAMS[kind].safeParse(unchecked);
+    if (!parsed.success) {
+      const reasons = parsed.error.issues.slice(0, 3).map(({ path, message }) => `${path.join(".")}: ${message}`);
+      throw new EdgeError("InvalidRequest", `The parameters of the stream are not valid: ${reasons.join("; ")}.`);
+    }
+    const session = devices.find(assetUuid);
+    if (!session) throw new EdgeError("DeviceNotReachable");
+    if (!session.supports("streams")) throw new EdgeError("DeviceTooOld", undefined, { features: ["streams"] });
+    if (this.#streams.size >= MAX_STREAMS_PER_CLIENT) {
+      throw new EdgeError("TooManyRequests", `A connection has at most ${MAX_STREAMS_PER_CLIENT} streams at a time.`);
+    }
+    using resources = new DisposableStack();
+    const slot = resources.use(acquireStream());
+    const params = parsed.data;
+    const access = trail.begin(kind, params);
+    const { socket } = this.#options;
+    const stream = openOrEnd(trail, access, () =>
+      session.openStream(
+        { kind, app, params, credit, by: key.id },
+        {
+          opened: (facts) => this.#send({ type: "stream_opened", stream_id: id, ...facts }),
+          data: (channel, bytes) => {
+            access.received += bytes.length;
+            // Bounded by the credit that the client has given.
+            socket.send(encodeStreamData(id, channel, bytes), { binary: true });
+          },
+          credit: (bytes) => this.#send({ type: "stream_credit", stream_id: id, bytes }),
+          end: (end) => {
+            const open = this.#streams.get(id);
+            if (open) this.#end(id, open, end);
+          },
+        },
+      ),
+    );
+    resources.move();
+    return { stream, slot, access };
+  }
+
+  /** @param end what to tell the client; `undefined` if it has closed the stream itself */
+  #end(id: number, { stream, slot, access }: ClientStream, end: StreamEnd | undefined): void {
+    this.#streams.delete(id);
+    stream[Symbol.dispose]();
+    slot[Symbol.dispose]();
+    this.#options.trail.end(access, end?.code);
+    if (end) this.#send({ type: "stream_close", stream_id: id, ...end });
+  }
+
+  #endStreams(end: StreamEnd | undefined): void {
+    for (const [id, open] of this.#streams) this.#end(id, open, end);
+  }
+
+  #send(frame: DeviceStreamFrame): void {
+    const { socket } = this.#options;
+    if (socket.readyState === socket.OPEN) socket.send(JSON.stringify(frame));
+  }
+
+  #armPing(): void {
+    this.#ping = this.#options.clock.timer(PING_INTERVAL_MS, () => {
+      if (!this.#isAlive) return this.#options.socket.terminate();
+      this.#isAlive = false;
+      this.#options.socket.ping();
+      this.#armPing();
+    });
+  }
+
+  #onClosed(): void {
+    this.#ping?.[Symbol.dispose]();
+    this.#endStreams(undefined);
+    this.#options.trail.close();
+  }
+}
+
+/** The audit log has an entry of the attempt before anything is sent to the device, and one of its failure. */
+function openOrEnd(trail: AuditTrail, access: Access, open: () => DeviceStream): DeviceStream {
+  try {
+    return open();
+  } catch (error) {
+    trail.end(access, error instanceof EdgeError ? error.code : "Internal");
+    throw error;
+  }
+}

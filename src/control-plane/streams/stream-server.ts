@@ -1,0 +1,171 @@
+import type { IncomingMessage } from "node:http";
+import type { Duplex } from "node:stream";
+import { type WebSocket, WebSocketServer } from "ws";
+import type { Clock } from "../../lib/clock.ts";
+import { ConcurrencyLimiter } from "../../lib/concurrency-limiter.ts";
+import type { Logger } from "../../lib/logger.ts";
+import { EdgeError, errorEntry, type ResponseErrorCode } from "../../protocol/errors.ts";
+import { CLOSE_CODES } from "../../protocol/frames.ts";
+import { type AccessWatcher, keySubject } from "../access-watcher.ts";
+import { PERMISSIONS } from "../core/permission.ts";
+import type { Asset } from "../core/asset.ts";
+import type { DeviceDirectory } from "../devices/session.ts";
+import { DeviceRateLimiters } from "../hub/device-rate-limiters.ts";
+import { refuseUpgrade } from "../hub/refuse-upgrade.ts";
+import { hashSecret } from "../secrets.ts";
+import type { ApiKey } from "../store/accounts.ts";
+import type { Store } from "../store/store.ts";
+import { AuditTrail } from "./audit-trail.ts";
+import { ClientConnection } from "./client-connection.ts";
+
+/** Bounds of one account. */
+export const MAX_STREAM_CONNECTIONS_PER_ACCOUNT = 16;
+export const MAX_STREAMS_PER_ACCOUNT = 64;
+
+/** A command with all its arguments, and JSON around it. Data messages are smaller. */
+const MAX_CLIENT_FRAME_BYTES = 256 * 1024;
+
+const PATH = /^\/v1\/assets\/([^/]+)\/edge\/apps\/([^/]+)\/stream$/;
+const MAX_KEY_LENGTH = 128;
+const RETRY_AFTER_S = 5;
+
+export interface StreamServerOptions {
+  readonly store: Store;
+  readonly devices: DeviceDirectory;
+  readonly access: AccessWatcher;
+  readonly ratePerMinute: number;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+interface Target {
+  readonly key: ApiKey;
+  readonly asset: Asset;
+  readonly app: string;
+}
+
+/** Whether a request for a WebSocket is for streams to an app. */
+export function isStreamRequest(request: IncomingMessage): boolean {
+  return PATH.test(pathOf(request));
+}
+
+/** Serves clients' connections with streams to apps. */
+export class StreamServer {
+  readonly #options: StreamServerOptions;
+  readonly #connections = new Set<ClientConnection>();
+  readonly #sockets = new WebSocketServer({
+    noServer: true,
+    clientTracking: false,
+    maxPayload: MAX_CLIENT_FRAME_BYTES,
+    perMessageDeflate: false,
+  });
+  readonly #connectionSlots = new ConcurrencyLimiter(
+    MAX_STREAM_CONNECTIONS_PER_ACCOUNT,
+    "The account has reached its limit of connections to apps.",
+  );
+  readonly #streamSlots = new ConcurrencyLimiter(
+    MAX_STREAMS_PER_ACCOUNT,
+    "The account has reached its limit of streams to apps.",
+  );
+  readonly #rates: DeviceRateLimiters;
+  #isStopping = false;
+
+  constructor(options: StreamServerOptions) {
+    this.#options = options;
+    this.#rates = new DeviceRateLimiters(options.clock, options.ratePerMinute, options.ratePerMinute / 60);
+  }
+
+  /** Takes over the socket of a request for streams. */
+  readonly upgrade = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
+    socket.on("error", () => socket.destroy());
+    this.#admit(request, socket, head).catch((error: unknown) => {
+      if (error instanceof EdgeError) return refuse(socket, error);
+      this.#options.logger.error({ err: error }, "cannot admit a client's streams");
+      refuseUpgrade(socket, "ServiceUnavailable", "The service cannot answer right now.", RETRY_AFTER_S);
+    });
+  };
+
+  /** Closes all connections. */
+  stop(): void {
+    this.#isStopping = true;
+    for (const connection of this.#connections) connection.close(CLOSE_CODES.restart, "edge-control is restarting");
+  }
+
+  async #admit(request: IncomingMessage, socket: Duplex, head: Buffer): Promise<void> {
+    if (this.#isStopping) throw new EdgeError("ServiceUnavailable", "The service is stopping.");
+    const target = await this.#resolve(request);
+    if (socket.destroyed) return;
+    using slot = new DisposableStack();
+    slot.use(this.#connectionSlots.acquire(target.key.accountId));
+    const held = slot.move();
+    socket.once("close", () => held.dispose());
+    const source = request.socket.remoteAddress;
+    this.#sockets.handleUpgrade(request, socket, head, (webSocket) => this.#accept(webSocket, target, source));
+  }
+
+  /** Errors: `Unauthorized`, `TooManyRequests`, `Forbidden`, `AssetNotFound`. */
+  async #resolve(request: IncomingMessage): Promise<Target> {
+    const { store } = this.#options;
+    const secret = request.headers["x-api-key"];
+    const found =
+      typeof secret === "string" && secret.length <= MAX_KEY_LENGTH
+        ? await store.keys.findKeyByHash(hashSecret(secret))
+        : undefined;
+    const key = found?.key;
+    if (!key || key.revokedAt !== undefined) throw new EdgeError("Unauthorized");
+    if (this.#rates.forDevice(key.id).charge(1) > 0) throw new EdgeError("TooManyRequests");
+    if (!PERMISSIONS.some((permission) => key.permissions.includes(permission))) {
+      throw new EdgeError("Forbidden", `The API key has neither of the permissions ${PERMISSIONS.join(" and ")}.`, {
+        permission: PERMISSIONS[0],
+      });
+    }
+    const [, identifier = "", app = ""] = PATH.exec(pathOf(request)) ?? [];
+    const asset = await store.assets.findAsset(key.accountId, decode(identifier));
+    if (!asset) throw new EdgeError("AssetNotFound");
+    return { key, asset, app: decode(app) };
+  }
+
+  #accept(socket: WebSocket, { key, asset, app }: Target, source: string | undefined): void {
+    const { store, devices, access, clock, logger } = this.#options;
+    const { accountId } = key;
+    const assetUuid = asset.uuid;
+    const who = { audit: store.audit, accountId, keyId: key.id, source };
+    const trail = new AuditTrail({ ...who, clock, logger, assetUuid, app });
+    const rate = this.#rates.forDevice(key.id);
+    const acquireStream = (): Disposable => {
+      if (rate.charge(1) > 0) throw new EdgeError("TooManyRequests", "Streams are opened too fast with this key.");
+      return this.#streamSlots.acquire(accountId);
+    };
+    const connection = new ClientConnection({ socket, devices, assetUuid, app, key, trail, clock, acquireStream });
+    this.#connections.add(connection);
+    const watching = access.watch(
+      keySubject(key.id),
+      async () => (await store.keys.findKey(key.id))?.revokedAt === undefined,
+      () => connection.close(CLOSE_CODES.unauthorized, "the API key was revoked"),
+    );
+    socket.on("close", () => {
+      watching[Symbol.dispose]();
+      this.#connections.delete(connection);
+    });
+    logger.info({ key_id: key.id, asset: assetUuid, app }, "client connected for streams to an app");
+  }
+}
+
+function refuse(socket: Duplex, error: EdgeError): void {
+  // All codes thrown above have an HTTP status.
+  const code = error.code as ResponseErrorCode;
+  refuseUpgrade(socket, code, error.message, errorEntry(code).retryable ? RETRY_AFTER_S : undefined, error.details);
+}
+
+function pathOf(request: IncomingMessage): string {
+  return request.url?.split("?")[0] ?? "";
+}
+
+/** An identifier that is not encoded correctly names no asset and no app. */
+function decode(segment: string): string {
+  try {
+    return decodeURIComponent(segment);
+  } catch {
+    return "";
+  }
+}

@@ -1,0 +1,119 @@
+import { constants } from "node:fs";
+import { lstat, mkdir, open, stat } from "node:fs/promises";
+import { basename, dirname, join } from "node:path";
+import { Readable, type Writable } from "node:stream";
+import { pipeline } from "node:stream/promises";
+import { extract, type Header } from "tar-stream";
+import { EXIT } from "../exit-code.ts";
+import { Failure, usageFailure } from "../failure.ts";
+import type { ClientStream } from "./client-stream.ts";
+import type { StreamConnection } from "./connection.ts";
+
+/** A file or another thing in an archive, and its content. */
+type Entry = Readable & { readonly header: Header };
+
+/** What was copied. */
+export interface CopyResult {
+  files: number;
+  bytes: number;
+  /** Links, devices and other things that are not copied. */
+  skipped: number;
+}
+
+/** An existing link is not followed: it may lead anywhere. */
+const OPEN_FLAGS = constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC | constants.O_NOFOLLOW;
+
+/** Copies a file or directory of the app to this machine; `to` may be a directory, or the new name in one. */
+export async function download(connection: StreamConnection, path: string, to: string): Promise<CopyResult> {
+  const isDirectory = (await stat(to).catch(() => undefined))?.isDirectory() ?? false;
+  if (!isDirectory && !(await stat(dirname(to)).catch(() => undefined))?.isDirectory()) {
+    throw usageFailure(`There is no directory ${dirname(to)} on this machine.`);
+  }
+  const target = isDirectory ? join(to, basename(path)) : to;
+  const result = { files: 0, bytes: 0, skipped: 0 };
+  await readArchive(connection, path, async (entry) => {
+    const { type, mode } = entry.header;
+    const place = join(target, ...partsOf(entry.header.name));
+    if (type === "directory") return makeDirectory(place);
+    if (type !== "file" && type !== "contiguous-file") {
+      result.skipped++;
+      return;
+    }
+    const file = await open(place, OPEN_FLAGS, (mode ?? 0o644) & 0o777);
+    await pipeline(entry, file.createWriteStream());
+    result.files++;
+    result.bytes += entry.header.size ?? 0;
+  });
+  return result;
+}
+
+/** Writes the content of a file of the app to `output`. */
+export async function print(connection: StreamConnection, path: string, output: Writable): Promise<void> {
+  await readArchive(connection, path, async (entry) => {
+    if (entry.header.type !== "file") {
+      throw new Failure(`${path} is not a file, and cannot be written to standard output.`, { exitCode: EXIT.failed });
+    }
+    for await (const bytes of entry as AsyncIterable<Uint8Array>) {
+      if (!output.write(bytes)) await new Promise((resolve) => output.once("drain", resolve));
+    }
+  });
+}
+
+async function readArchive(
+  connection: StreamConnection,
+  path: string,
+  onEntry: (entry: Entry) => Promise<void>,
+): Promise<void> {
+  using stream = connection.open("read", { path });
+  await stream.opened;
+  const archive = extract();
+  const reading = pipeline(Readable.from(contentOf(stream), { objectMode: false }), archive);
+  // Seen below: the loop ends with the same error.
+  reading.catch(() => undefined);
+  try {
+    for await (const entry of archive) {
+      const content = entry as unknown as Entry;
+      await onEntry(content);
+      content.resume();
+    }
+    await reading;
+  } catch (error) {
+    throw toCopyFailure(error);
+  }
+  const failure = connection.failureOf(await stream.ended);
+  if (failure) throw failure;
+}
+
+async function* contentOf(stream: ClientStream): AsyncGenerator<Uint8Array> {
+  for await (const { bytes } of stream.read()) yield bytes;
+}
+
+/** Returns the path within what is copied. The archive comes from the device: nothing in it may lead elsewhere. */
+function partsOf(name: string): string[] {
+  const parts = name.split("/").filter((part) => part !== "" && part !== ".");
+  if (parts.includes("..") || name.includes("\0") || name.startsWith("/")) {
+    throw new Failure("The device has sent an archive with a path outside of what is copied.", {
+      exitCode: EXIT.failed,
+    });
+  }
+  return parts.slice(1);
+}
+
+async function makeDirectory(place: string): Promise<void> {
+  const existing = await lstat(place).catch(() => undefined);
+  if (existing?.isDirectory()) return;
+  await mkdir(place);
+}
+
+function toCopyFailure(error: unknown): unknown {
+  const { code, path, message } = error as NodeJS.ErrnoException;
+  if (error instanceof Failure) return error;
+  if (code === "ELOOP" || code === "EEXIST") {
+    return new Failure(`${path ?? "A target"} on this machine is a link or of another kind, and is left alone.`, {
+      exitCode: EXIT.failed,
+    });
+  }
+  if (code !== undefined && path !== undefined)
+    return new Failure(`Cannot write ${path}: ${code}.`, { exitCode: EXIT.failed });
+  return new Failure(`The copy has failed: ${message}.`, { exitCode: EXIT.failed });
+}
