@@ -2,6 +2,7 @@ import { existsSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { manPage } from "../../../scripts/docs/man-page.ts";
 import { paragraphs, roff } from "../../../scripts/docs/roff.ts";
+import { MEASURE_COMMAND } from "../../../src/agent/telemetry/command.ts";
 import { run } from "../../support/command.ts";
 
 const PAGE = "man/edge-agent.8";
@@ -12,7 +13,7 @@ describe("the manual page", () => {
     for (const command of ["run", "status", "app", "logs", "doctor", "enroll", "config check", "config show"]) {
       expect(page).toContain(`.SS "edge\\-agent ${roff(command)} `);
     }
-    expect(page).not.toContain("measure");
+    expect(page).not.toContain(`edge\\-agent ${roff(MEASURE_COMMAND)}`);
     for (const option of ["\\-\\-json", "\\-\\-config", "\\-\\-token\\-file", "\\-\\-code"]) {
       expect(page.split("\n").some((line) => line.startsWith(".B ") && line.includes(option))).toBe(true);
     }
