@@ -87,6 +87,18 @@ describe("files of the apps of a group", () => {
     expect(places(stateDir)).toHaveLength(1);
   });
 
+  it("come back with an app that was removed, if another app of the group fails", async () => {
+    const { rig } = await newRig();
+    await applied(rig, "g1", entry("one", { files: [CONF, SECRET] }), entry("two", {}));
+    rig.store.acknowledge("g1", 10_000);
+    rig.deployments.apply("g2", { project: "line", prune: true, apps: [entry("two", { image: CRASHER })] });
+    await rig.clock.advance(200);
+    expect(rig.engine.container("one")).toBeUndefined();
+    await rig.restart();
+    expect(await rig.untilEnd("g2")).toMatchObject({ status: "Fail", details: { restored: ["one", "two"] } });
+    expect(mounted(rig, "one")).toEqual({ [CONF.target]: CONF.content, [SECRET.target]: SECRET.content });
+  });
+
   it("are refused without a content that the device has not, and nothing of the group is kept", async () => {
     const { rig, stateDir } = await newRig();
     const end = await applied(
