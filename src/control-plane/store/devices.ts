@@ -25,8 +25,8 @@ export interface DeviceStore {
   /** Stores since when the device holds back changes of its report; `undefined`: not any more. */
   recordHeld(assetUuid: string, since: number | undefined): Promise<void>;
   /**
-   * Replaces the device's report, of which nothing is held back, if the stored one has this hash; `undefined` stands for no stored report. Returns whether
-   * it was replaced.
+   * Replaces the device's report, of which nothing is held back, if the stored one has this hash; `undefined` stands for
+   * no stored report. Returns whether it was replaced.
    */
   replaceReport(assetUuid: string, storedHash: string | undefined, report: Dated<DeviceReport>): Promise<boolean>;
   findLedger(assetUuid: string): Promise<Dated<DeviceDataUsage> | undefined>;
