@@ -1,0 +1,52 @@
+/** Identifies a session of a device. A write for a session that has been replaced is refused. */
+export interface SessionFence {
+  readonly assetUuid: string;
+  /** Increases with each session of the device. */
+  readonly epoch: number;
+}
+
+/** A later session has replaced the one that a write was for, or the asset was removed. Nothing was written. */
+export class StaleSessionError extends Error {
+  constructor({ assetUuid, epoch }: SessionFence) {
+    super(`session ${epoch} of asset ${assetUuid} has been replaced`);
+    this.name = "StaleSessionError";
+  }
+}
+
+export interface NewSession {
+  readonly assetUuid: string;
+  readonly sessionId: string;
+  /** The instance that holds the connection. */
+  readonly instanceId: string;
+  /** Negotiated protocol version. */
+  readonly protocol: number;
+  /** Unix seconds. */
+  readonly at: number;
+}
+
+export interface OpenedSession {
+  readonly epoch: number;
+  /** The instance that held the session before; `undefined` if the device was not connected. */
+  readonly replacedInstanceId: string | undefined;
+}
+
+/** What is stored of a device's connection. */
+export interface StoredSession {
+  readonly epoch: number;
+  /** The instance that holds the session; `undefined` while the device is not connected. */
+  readonly instanceId: string | undefined;
+  readonly protocol: number | undefined;
+  /** When it was last connected or disconnected, Unix seconds; `undefined` if never. */
+  readonly lastSeenAt: number | undefined;
+}
+
+/** The device sessions: one row for each device, removed with its asset. */
+export interface SessionStore {
+  /** Makes this the device's session and returns its epoch; `undefined` if there is no such asset. */
+  open(session: NewSession): Promise<OpenedSession | undefined>;
+  /** Ends the session. Does nothing if a later one has replaced it. */
+  close(fence: SessionFence, at: number): Promise<void>;
+  find(assetUuid: string): Promise<StoredSession | undefined>;
+  /** Ends all sessions of this instance; `undefined`: of every instance. */
+  closeAll(instanceId: string | undefined): Promise<void>;
+}
