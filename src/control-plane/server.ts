@@ -15,6 +15,7 @@ import { DeviceQueries } from "./queries/device-queries.ts";
 import { DeviceReports } from "./reports/device-reports.ts";
 import { LastSeen } from "./reports/last-seen.ts";
 import { DeviceHub } from "./hub/hub.ts";
+import { localServiceClock } from "./instances/service-clock.ts";
 import { WalTruncator } from "./wal-truncator.ts";
 import type { SimOperator } from "./sim-operator/sim-operator.ts";
 import type { Store } from "./store/store.ts";
@@ -61,6 +62,7 @@ export async function startServer({
     store: store.deployments,
     bus,
     clock,
+    serviceClock: localServiceClock(clock),
     logger,
     devices: hub,
     ackTimeoutMs: config.ack_timeout_s * 1000,

@@ -1,3 +1,4 @@
+import { expire } from "../../src/control-plane/core/deadlines.ts";
 import { type Deployment, newDeployment } from "../../src/control-plane/core/deployment.ts";
 import type { DeploymentChange } from "../../src/control-plane/core/deployment.ts";
 import { appendEvent } from "../../src/control-plane/core/event-log.ts";
@@ -19,6 +20,16 @@ export function applyChange(deployment: Deployment, change: DeploymentChange | u
     ...(event && { lastEvent: event, lastSeq: event.seq }),
     version,
   };
+}
+
+/** Returns the change when one deadline of the deployment has passed: that for its end, or for a reply of the device. */
+export function expireDeadline(
+  deployment: Deployment,
+  kind: "finish" | "reply",
+  nowMs: number,
+): DeploymentChange | undefined {
+  const due = kind === "finish" ? { finishDueMs: 0, replyDueMs: undefined } : { finishDueMs: 1, replyDueMs: 0 };
+  return expire({ ...deployment, ...due }, { nowMs, serviceNowMs: 0, ackTimeoutMs: 10_000 });
 }
 
 /** Returns a deployment with its first event. */

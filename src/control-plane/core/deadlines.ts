@@ -11,6 +11,19 @@ export const CANCEL_TIMEOUT_MS = 60_000;
 
 type DeadlineKind = "acknowledge" | "cancel" | "finish";
 
+/** When the deadlines of a deployment expire, in service time. */
+export type DueTimes = Pick<Deployment, "finishDueMs" | "replyDueMs">;
+
+/** The time at which a change is made. */
+export interface ChangeTime {
+  /** Time of day, Unix milliseconds. */
+  readonly nowMs: number;
+  /** Service time: does not jump. */
+  readonly serviceNowMs: number;
+  /** How long a device may take to acknowledge a command, in milliseconds. */
+  readonly ackTimeoutMs: number;
+}
+
 /** A limit on the time until something happens to a deployment. */
 export interface Deadline {
   readonly kind: DeadlineKind;
@@ -50,19 +63,49 @@ export function remainingMs({ sinceMs, durationMs }: Deadline, nowMs: number): n
 }
 
 /**
- * Ends a deployment whose deadline has passed, unless the deadline was met or extended meanwhile.
+ * Returns when the deadlines of a deployment expire after a change. A deadline that was known before the change keeps its
+ * time, or expires later by as much as it was extended: the time of day may have jumped since. Times are whole
+ * milliseconds, rounded up.
  *
- * @param passed the deadline as it was when its timer was set
+ * @param before the deployment before the change; `undefined` to measure all deadlines with the time of day
  */
-export function expire(
-  deployment: Deployment,
-  passed: Pick<Deadline, "kind" | "durationMs">,
-  nowMs: number,
-): DeploymentChange | undefined {
-  // The acknowledgement timeout is not part of the record, so the duration that was measured is used again.
-  const deadline = pendingDeadlines(deployment, passed.durationMs).find(({ kind }) => kind === passed.kind);
-  if (!deadline || deadline.durationMs > passed.durationMs) return undefined;
-  switch (passed.kind) {
+export function dueTimes(before: Deployment | undefined, after: Deployment, time: ChangeTime): DueTimes {
+  const known = before ? pendingDeadlines(before, time.ackTimeoutMs) : [];
+  const due: { finishDueMs: number | undefined; replyDueMs: number | undefined } = {
+    finishDueMs: undefined,
+    replyDueMs: undefined,
+  };
+  for (const deadline of pendingDeadlines(after, time.ackTimeoutMs)) {
+    const field = deadline.kind === "finish" ? "finishDueMs" : "replyDueMs";
+    const earlier = known.find(({ kind }) => kind === deadline.kind);
+    const earlierDueMs = before?.[field];
+    due[field] =
+      earlier && earlierDueMs !== undefined
+        ? earlierDueMs + deadline.durationMs - earlier.durationMs
+        : Math.ceil(time.serviceNowMs + remainingMs(deadline, time.nowMs));
+  }
+  return due;
+}
+
+/** Returns when the next deadline expires; `undefined` if there is none. */
+export function nextDueMs({ finishDueMs, replyDueMs }: DueTimes): number | undefined {
+  if (finishDueMs === undefined || replyDueMs === undefined) return finishDueMs ?? replyDueMs;
+  return Math.min(finishDueMs, replyDueMs);
+}
+
+/** Returns the deployment without the times at which its deadlines expire: the next change measures them anew. */
+export function withoutDueTimes(deployment: Deployment): Deployment {
+  return { ...deployment, finishDueMs: undefined, replyDueMs: undefined };
+}
+
+/** Ends a deployment of which a deadline has passed. Changes nothing if none has. */
+export function expire(deployment: Deployment, time: ChangeTime): DeploymentChange | undefined {
+  const dueMs = nextDueMs(deployment);
+  if (isFinished(deployment) || dueMs === undefined || dueMs > time.serviceNowMs) return undefined;
+  const isFinish = dueMs === deployment.finishDueMs;
+  const passed = pendingDeadlines(deployment, time.ackTimeoutMs).find(({ kind }) => (kind === "finish") === isFinish);
+  const { nowMs } = time;
+  switch (passed?.kind) {
     case "acknowledge":
       return fail(deployment, nowMs, "DeviceNotReachable");
     case "cancel":
@@ -76,6 +119,9 @@ export function expire(
       return deployment.uncertainty === undefined
         ? fail(deployment, nowMs, "DeploymentTimeout", timeoutMessage(deployment))
         : failUncertain(deployment, nowMs);
+    case undefined:
+      // No such deadline any more: writing the deployment determines its deadlines again.
+      return { fields: {} };
   }
 }
 

@@ -34,6 +34,12 @@ export interface Deployment {
   /** When cancellation was requested. */
   readonly cancelRequestedAtMs: number | undefined;
   readonly finishedAtMs: number | undefined;
+  /** What the holder of the device's session has to bring to it; `undefined`: nothing. */
+  readonly delivery: Delivery | undefined;
+  /** When the deadline for its end expires, in service time (`ServiceClock`); `undefined` when it has ended. */
+  readonly finishDueMs: number | undefined;
+  /** When the device must have replied to the command or the cancellation, in service time. */
+  readonly replyDueMs: number | undefined;
   /** `seq` of the last event, 0 before the first. */
   readonly lastSeq: number;
   /** Highest `device_seq` that is stored, 0 before the first. */
@@ -58,6 +64,9 @@ export interface Deployment {
   /** Number of events left out because of the size limits. */
   readonly omittedEvents: number;
 }
+
+/** `command`: the device has not acknowledged it. `cancel`: the device must undo it, and has not confirmed that. */
+export type Delivery = "command" | "cancel";
 
 /** A deployment without its specification, which may be large, and without its last event. */
 export type DeploymentSummary = Pick<
@@ -86,6 +95,9 @@ export interface DeploymentChange {
       | "acknowledgedAtMs"
       | "cancelRequestedAtMs"
       | "finishedAtMs"
+      | "delivery"
+      | "finishDueMs"
+      | "replyDueMs"
       | "lastDeviceSeq"
       | "connection"
       | "uncertainty"
@@ -118,6 +130,9 @@ export function newDeployment({ nowMs, timeoutMs, ...given }: NewDeployment): De
     acknowledgedAtMs: undefined,
     cancelRequestedAtMs: undefined,
     finishedAtMs: undefined,
+    delivery: undefined,
+    finishDueMs: undefined,
+    replyDueMs: undefined,
     lastSeq: 0,
     lastDeviceSeq: 0,
     lastEvent: undefined,

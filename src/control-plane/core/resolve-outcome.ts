@@ -11,6 +11,7 @@ import {
   OVERDUE_GRACE_MS,
   RESTORED_GRACE_MS,
 } from "./outcome-uncertainty.ts";
+import { pendingDelivery } from "./delivery.ts";
 import { appendEvent } from "./event-log.ts";
 import { acknowledge, fail, appendNote } from "./transitions.ts";
 
@@ -22,12 +23,6 @@ import { acknowledge, fail, appendNote } from "./transitions.ts";
 
 /** The outcome of a deployment as its device reports it; `unavailable` when the device cannot report it. */
 export type ReportedOutcome = Pick<DeploymentOutcome, "status" | "message" | "code"> | "unavailable";
-
-/** The consequences of a reported outcome: a change of the record, and then a frame for the device. */
-export interface OutcomeDecision {
-  readonly change?: DeploymentChange | undefined;
-  readonly nextAction?: "send" | "cancel" | undefined;
-}
 
 /** Marks a deployment as uncertain after a start of the service, if it is. */
 export function markUncertainOnStart(
@@ -72,55 +67,53 @@ export function needsOutcomeQuery(deployment: Deployment, epoch: number): boolea
   return isOpen && connection === connectedIn(epoch);
 }
 
-/** Decides on an outcome reported in this session. Returns `{}` when the query is settled or stale. */
+/**
+ * Applies an outcome reported in this session. The change names what has to be delivered after it. Changes nothing when the
+ * query is settled or stale.
+ */
 export function applyOutcome(
   deployment: Deployment,
   answer: ReportedOutcome,
   nowMs: number,
   epoch: number,
-): OutcomeDecision {
-  if (!needsOutcomeQuery(deployment, epoch)) return {};
-  if (isFinished(deployment)) return applyOutcomeToEnded(answer);
-  if (answer === "unavailable")
-    return { change: failWithUnknownOutcome(deployment, nowMs, "the agent is too old to report it") };
+): DeploymentChange | undefined {
+  if (!needsOutcomeQuery(deployment, epoch)) return undefined;
+  if (isFinished(deployment)) return applyOutcomeToEnded(deployment, answer);
+  if (answer === "unavailable") return failWithUnknownOutcome(deployment, nowMs, "the agent is too old to report it");
   switch (answer.status) {
     case "Running":
-      return {
-        change: {
-          fields: { ...acknowledge(deployment, nowMs, epoch)?.fields, ...clearUncertainty(deployment, nowMs) },
-        },
-      };
+      return { fields: { ...acknowledge(deployment, nowMs, epoch)?.fields, ...clearUncertainty(deployment, nowMs) } };
     case "Success":
     case "Fail":
-      return { change: withoutUncertainty(endAsReported(deployment, answer, nowMs)) };
+      return settle(endAsReported(deployment, answer, nowMs), undefined);
     case null:
       return applyMissingOutcome(deployment, nowMs);
   }
 }
 
 /** Decides for a deployment that has ended on record: its end stays, and the device undoes what it may still have. */
-function applyOutcomeToEnded(answer: ReportedOutcome): OutcomeDecision {
-  const change = { fields: { uncertainty: undefined } };
+function applyOutcomeToEnded(deployment: Deployment, answer: ReportedOutcome): DeploymentChange {
   const hasEnded = answer === "unavailable" || answer.status === "Success" || answer.status === "Fail";
-  return hasEnded ? { change } : { change, nextAction: "cancel" };
+  const delivery = hasEnded ? undefined : pendingDelivery({ ...deployment, uncertainty: undefined });
+  return { fields: { uncertainty: undefined, delivery } };
 }
 
-/** Adds to a change that the outcome is not queried again. */
-function withoutUncertainty(change: DeploymentChange | undefined): DeploymentChange | undefined {
-  return change && { ...change, fields: { ...change.fields, uncertainty: undefined, uncertainUntilMs: undefined } };
+/** Adds to a change that the outcome is not queried again, and what has to be delivered instead. */
+function settle(change: DeploymentChange | undefined, delivery: Deployment["delivery"]): DeploymentChange | undefined {
+  const fields = { uncertainty: undefined, uncertainUntilMs: undefined, delivery };
+  return change && { ...change, fields: { ...change.fields, ...fields } };
 }
 
 /** Decides for a deployment of which the device has no record. */
-function applyMissingOutcome(deployment: Deployment, nowMs: number): OutcomeDecision {
+function applyMissingOutcome(deployment: Deployment, nowMs: number): DeploymentChange | undefined {
   const { uncertainty, acknowledgedAtMs, cancelRequestedAtMs } = deployment;
-  if (isFromBackup(deployment))
-    return { change: failWithUnknownOutcome(deployment, nowMs, "the device has no record of it") };
+  if (isFromBackup(deployment)) return failWithUnknownOutcome(deployment, nowMs, "the device has no record of it");
   // A device that lost its store may still run the container, which it finds by label.
   if (acknowledgedAtMs !== undefined || cancelRequestedAtMs !== undefined) {
-    return { change: withoutUncertainty(failMissingOnDevice(deployment, nowMs)), nextAction: "cancel" };
+    return settle(failMissingOnDevice(deployment, nowMs), "cancel");
   }
-  if (uncertainty === "overdue") return { change: withoutUncertainty(fail(deployment, nowMs, "DeviceNotReachable")) };
-  return { change: { fields: { uncertainty: undefined } }, nextAction: "send" };
+  if (uncertainty === "overdue") return settle(fail(deployment, nowMs, "DeviceNotReachable"), undefined);
+  return { fields: { uncertainty: undefined, delivery: "command" } };
 }
 
 /** Ends the deployment with the outcome the device reports. */
@@ -156,7 +149,7 @@ function failWithUnknownOutcome(deployment: Deployment, nowMs: number, why: stri
     { outcome: "unknown" },
   );
   // On a record from a backup the uncertainty is kept, so that nothing is undone later either.
-  return isFromBackup(deployment) ? change : withoutUncertainty(change);
+  return isFromBackup(deployment) ? change : settle(change, undefined);
 }
 
 /** Derives an outcome from the report of a device that does not know the query `deployments`. */

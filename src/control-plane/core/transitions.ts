@@ -1,4 +1,4 @@
-import { type DeviceEvent, type EventContent, progressDetails } from "../../protocol/deployment-event.ts";
+import { type DeviceEvent, type EventContent, isFinal, progressDetails } from "../../protocol/deployment-event.ts";
 import type { DeploymentAction } from "../../protocol/deployment-action.ts";
 import { type ErrorCode, errorEntry } from "../../protocol/errors.ts";
 import { connectedIn } from "./connection.ts";
@@ -67,21 +67,28 @@ export function acknowledge(deployment: Deployment, nowMs: number, epoch: number
   return { fields: { ...fields, ...clearUncertainty(deployment, nowMs) } };
 }
 
-/** Fails a deployment whose command the device refused. Changes nothing after an acknowledgement. */
+/** Fails a deployment whose command the device refused. Does not end one that was acknowledged. */
 export function refuse(
   deployment: Deployment,
   nowMs: number,
   code: ErrorCode,
   message: string,
 ): DeploymentChange | undefined {
+  if (isFinished(deployment)) return withoutDelivery(deployment);
   if (deployment.acknowledgedAtMs !== undefined) return undefined;
   const ended = fail(deployment, nowMs, code, message);
-  return ended && { ...ended, fields: { ...ended.fields, uncertainty: undefined, uncertainUntilMs: undefined } };
+  const cleared = { uncertainty: undefined, uncertainUntilMs: undefined, delivery: undefined };
+  return ended && { ...ended, fields: { ...ended.fields, ...cleared } };
+}
+
+/** Records that the device has nothing left of a deployment that has ended. */
+export function withoutDelivery({ delivery }: Deployment): DeploymentChange | undefined {
+  return delivery === undefined ? undefined : { fields: { delivery: undefined } };
 }
 
 /**
- * Applies an event that the device sent in this session. Changes nothing if the event is stored already or the deployment
- * has ended.
+ * Applies an event that the device sent in this session. No event is added if it is stored already or the deployment has
+ * ended.
  *
  * @param maxBytes size of the events above which progress is left out; default as in `appendEvent`
  */
@@ -92,7 +99,11 @@ export function applyDeviceEvent(
   epoch: number,
   maxBytes?: number,
 ): DeploymentChange | undefined {
-  if (isFinished(deployment) || event.device_seq <= deployment.lastDeviceSeq) return undefined;
+  if (isFinished(deployment)) {
+    const isConfirmed = isFinal(event) && replyToEvent(deployment, event) === "acknowledge";
+    return isConfirmed ? withoutDelivery(deployment) : undefined;
+  }
+  if (event.device_seq <= deployment.lastDeviceSeq) return undefined;
   if (event.status === "Success" && deployment.cancelRequestedAtMs !== undefined) return undefined;
   const appended = appendEvent(deployment, event, nowMs, nowMs - (event.age_ms ?? 0), maxBytes);
   // An event implies that the device has stored the command.
@@ -104,6 +115,8 @@ export function applyDeviceEvent(
       ...appended?.fields,
       ...cleared,
       ...extendDeadline({ ...deployment, ...cleared }, event, nowMs),
+      // The device has reported the end, so that there is nothing to tell it.
+      ...(isFinal(event) && { delivery: undefined }),
       lastDeviceSeq: event.device_seq,
     },
   };

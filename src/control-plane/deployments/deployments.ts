@@ -6,16 +6,16 @@ import type { Asset } from "../core/asset.ts";
 import { type AppCommand, countApps } from "../core/command.ts";
 import { connectionEpoch } from "../core/connection.ts";
 import { noteStreamInterrupted } from "../core/connection-notes.ts";
-import { expire } from "../core/deadlines.ts";
-import { type DeploymentChange, type Deployment, newDeployment } from "../core/deployment.ts";
+import { type Deployment, type DeploymentChange, newDeployment } from "../core/deployment.ts";
 import { markUncertainOnStart } from "../core/resolve-outcome.ts";
 import { appendEvent } from "../core/event-log.ts";
 import { cancelReason } from "../core/reconcile.ts";
 import { fail, MAX_DEPLOYMENT_DURATION_MS, receivedEvent, requestCancel } from "../core/transitions.ts";
+import type { ServiceClock } from "../instances/service-clock.ts";
 import { createId } from "../secrets.ts";
 import type { DeploymentStore, Idempotency, StoredEvent } from "../store/deployments.ts";
 import { CredentialCache } from "./credentials.ts";
-import { DeadlineTimers, type ExpiredDeadline } from "./deadlines.ts";
+import { DeadlineSweeper } from "./deadline-sweeper.ts";
 import { RecordingDeploymentHandler } from "./deployment-handler.ts";
 import type { DeploymentHandler } from "../devices/handlers.ts";
 import type { DeviceDirectory } from "../devices/session.ts";
@@ -29,6 +29,9 @@ const KEEP_ALIVE_MS = 15_000;
 
 const DAY_MS = 24 * 3_600_000;
 
+/** Number of deployments that are resumed in one transaction. */
+const MAX_RESUMED_AT_ONCE = 100;
+
 /** Maximum number of unfinished deployments of one device. */
 export const MAX_RUNNING_PER_ASSET = 100;
 
@@ -36,6 +39,7 @@ export interface DeploymentsOptions {
   readonly store: DeploymentStore;
   readonly bus: Bus;
   readonly clock: Clock;
+  readonly serviceClock: ServiceClock;
   readonly logger: Logger;
   readonly devices: DeviceDirectory;
   readonly ackTimeoutMs: number;
@@ -51,7 +55,7 @@ export class Deployments {
   /** Receives the frames of devices about deployments. */
   readonly deploymentHandler: DeploymentHandler;
   readonly #options: DeploymentsOptions;
-  readonly #deadlines: DeadlineTimers;
+  readonly #deadlines: DeadlineSweeper;
   readonly #credentials = new CredentialCache();
   readonly #recorder: Recorder;
   readonly #dispatcher: Dispatcher;
@@ -60,16 +64,26 @@ export class Deployments {
   readonly #streams = new Map<string, number>();
 
   constructor(options: DeploymentsOptions) {
-    const { store, bus, clock, logger, devices, ackTimeoutMs, maxAccountBytes } = options;
+    const { store, bus, clock, serviceClock, logger, devices, ackTimeoutMs, maxAccountBytes } = options;
     this.#options = options;
-    this.#deadlines = new DeadlineTimers({
+    this.#deadlines = new DeadlineSweeper({
       clock,
+      serviceClock,
       logger,
-      ackTimeoutMs,
-      onExpired: (id, passed) => this.#expire(id, passed),
+      expireDue: () => this.#recorder.expireDue(),
     });
     const credentials = this.#credentials;
-    this.#recorder = new Recorder({ store, bus, clock, logger, deadlines: this.#deadlines, credentials });
+    this.#recorder = new Recorder({
+      store,
+      bus,
+      clock,
+      serviceClock,
+      logger,
+      ackTimeoutMs,
+      deadlines: this.#deadlines,
+      credentials,
+      onUndelivered: (deployment) => this.#cancelOnDevice(deployment),
+    });
     this.#dispatcher = new Dispatcher(this.#recorder, credentials);
     const shared = { store, clock, logger, devices, recorder: this.#recorder, dispatcher: this.#dispatcher };
     this.deploymentHandler = new RecordingDeploymentHandler({
@@ -87,16 +101,14 @@ export class Deployments {
    * @returns the highest session number on record; new sessions must get higher ones
    */
   async recover(): Promise<number> {
-    const { store, clock, ackTimeoutMs } = this.#options;
-    let epoch = 0;
-    for (const deployment of await store.listUnfinished()) {
-      epoch = Math.max(epoch, connectionEpoch(deployment));
-      const isUncertain = markUncertainOnStart(deployment, clock.now(), ackTimeoutMs) !== undefined;
-      if (isUncertain)
-        await this.#recorder.update(deployment.id, (current, now) => markUncertainOnStart(current, now, ackTimeoutMs));
-      else this.#deadlines.watch(deployment);
+    const { store, ackTimeoutMs } = this.#options;
+    const unfinished = await store.listUnfinished();
+    for (let from = 0; from < unfinished.length; from += MAX_RESUMED_AT_ONCE) {
+      const ids = unfinished.slice(from, from + MAX_RESUMED_AT_ONCE).map(({ id }) => id);
+      await this.#recorder.resumeAll(ids, (current, now) => markUncertainOnStart(current, now, ackTimeoutMs));
     }
-    return epoch;
+    this.#deadlines.start();
+    return Math.max(0, ...unfinished.map(connectionEpoch));
   }
 
   /**
@@ -142,26 +154,17 @@ export class Deployments {
   /** Requests to cancel a deployment, and returns it afterwards. A finished deployment does not change. */
   async cancel(id: string): Promise<Deployment | undefined> {
     const { devices } = this.#options;
-    let change: DeploymentChange | undefined;
-    const after = await this.#recorder.update(id, (current, now) => {
+    return this.#recorder.update(id, (current, now) => {
       // While the outcome is uncertain, only the device knows whether the deployment has ended.
       const mustAskDevice = current.uncertainty !== undefined || devices.find(current.assetUuid) !== undefined;
-      change = mustAskDevice ? requestCancel(current, now) : fail(current, now, "DeploymentCancelled");
-      return change;
+      return mustAskDevice ? requestCancel(current, now) : fail(current, now, "DeploymentCancelled");
     });
-    // Also for a device that has connected meanwhile: it was reconciled before the request was stored.
-    if (after && change && after.uncertainty === undefined) {
-      devices.find(after.assetUuid)?.send({ type: "cancel", deployment_id: id, reason: "requested" });
-    }
-    return after;
   }
 
   /** Ends the deployments of a removed asset. Its device, if still connected, is told to undo them. */
   async cancelAll(assetUuid: string): Promise<void> {
     for (const { id } of await this.#options.store.listUnfinished(assetUuid)) {
-      const after = await this.#recorder.update(id, (current, now) => fail(current, now, "DeploymentCancelled"));
-      if (after?.code !== "DeploymentCancelled" || after.uncertainty !== undefined) continue;
-      this.#options.devices.find(assetUuid)?.send({ type: "cancel", deployment_id: id, reason: "requested" });
+      await this.#recorder.update(id, (current, now) => fail(current, now, "DeploymentCancelled"));
     }
   }
 
@@ -204,20 +207,14 @@ export class Deployments {
     });
   }
 
-  async #expire(id: string, passed: ExpiredDeadline): Promise<Deployment | undefined> {
-    let change: DeploymentChange | undefined;
-    const after = await this.#recorder.update(id, (deployment, nowMs) => {
-      change = expire(deployment, passed, nowMs);
-      return change;
-    });
-    // While the outcome is uncertain, the app may run after a success.
-    const reason = after && change && after.uncertainty === undefined ? cancelReason(after) : undefined;
-    const session = after && this.#options.devices.find(after.assetUuid);
-    if (session && reason) {
-      session.send({ type: "cancel", deployment_id: id, reason });
-      if (passed.kind === "acknowledge") session.checkLiveness();
-    }
-    return after;
+  /** Tells a connected device to undo a deployment. */
+  #cancelOnDevice(deployment: Deployment): void {
+    const { id, assetUuid, delivery } = deployment;
+    const reason = delivery === "cancel" ? cancelReason(deployment) : undefined;
+    const session = this.#options.devices.find(assetUuid);
+    if (!session || !reason) return;
+    session.send({ type: "cancel", deployment_id: id, reason });
+    if (reason === "not_reachable") session.checkLiveness();
   }
 }
 

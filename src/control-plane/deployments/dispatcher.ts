@@ -1,6 +1,6 @@
 import { requiredFeatures } from "../../protocol/features.ts";
 import { commandFrame, tooOldMessage } from "../core/command.ts";
-import type { Deployment } from "../core/deployment.ts";
+import type { Deployment, DeploymentChange } from "../core/deployment.ts";
 import { fail } from "../core/transitions.ts";
 import type { CredentialCache } from "./credentials.ts";
 import type { DeviceSession } from "../devices/session.ts";
@@ -23,14 +23,25 @@ export class Dispatcher {
     if (missing.length > 0) {
       const details = { features: [...new Set(missing.map(({ feature }) => feature))] };
       const message = tooOldMessage(missing);
-      await this.#recorder.update(id, (current, nowMs) => fail(current, nowMs, "DeviceTooOld", message, details));
+      await this.#failUnsent(id, (current, nowMs) => fail(current, nowMs, "DeviceTooOld", message, details));
       return;
     }
     const auth = this.#credentials.find(id);
     if (hasRegistryAuth && !auth) {
-      await this.#recorder.update(id, (current, nowMs) => fail(current, nowMs, "RegistryAuthLost"));
+      await this.#failUnsent(id, (current, nowMs) => fail(current, nowMs, "RegistryAuthLost"));
       return;
     }
     session.send(commandFrame(deployment, auth, (feature) => session.supports(feature)));
+  }
+
+  /** Fails a deployment of which the device has received nothing. */
+  async #failUnsent(
+    id: string,
+    fails: (deployment: Deployment, nowMs: number) => DeploymentChange | undefined,
+  ): Promise<void> {
+    await this.#recorder.update(id, (current, nowMs) => {
+      const change = fails(current, nowMs);
+      return change && { ...change, fields: { ...change.fields, delivery: undefined } };
+    });
   }
 }

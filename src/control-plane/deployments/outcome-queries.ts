@@ -11,9 +11,7 @@ import {
   markForOutcomeQuery,
   needsOutcomeQuery,
   applyOutcome,
-  type OutcomeDecision,
 } from "../core/resolve-outcome.ts";
-import { cancelReason } from "../core/reconcile.ts";
 import type { DeploymentStore } from "../store/deployments.ts";
 import type { DeviceDirectory, DeviceSession } from "../devices/session.ts";
 import type { Dispatcher } from "./dispatcher.ts";
@@ -174,19 +172,14 @@ export class OutcomeQueries {
   }
 
   async #applyOutcome(session: DeviceSession, { id }: Deployment, answer: ReportedOutcome): Promise<void> {
-    let decision: OutcomeDecision = {};
+    let isSettled = false;
     const updated = await this.#options.recorder.update(id, (current, nowMs) => {
-      decision = applyOutcome(current, answer, nowMs, session.epoch);
-      return decision.change;
+      const change = applyOutcome(current, answer, nowMs, session.epoch);
+      isSettled = change !== undefined;
+      return change;
     });
-    if (!updated) return;
-    const { nextAction } = decision;
-    if (nextAction === "send") await this.#options.dispatcher.send(session, updated);
-    const reason = cancelReason(updated);
-    // A deployment that still runs is cancelled too if a cancellation was requested after its command was sent.
-    if (reason && (nextAction === "cancel" || updated.status === "Running")) {
-      session.send({ type: "cancel", deployment_id: id, reason });
-    }
+    if (!updated || !isSettled) return;
+    if (updated.delivery === "command") await this.#options.dispatcher.send(session, updated);
   }
 }
 

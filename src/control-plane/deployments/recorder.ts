@@ -1,77 +1,109 @@
 import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
 import type { Bus, Topic } from "../bus/bus.ts";
+import { type ChangeTime, expire, withoutDueTimes } from "../core/deadlines.ts";
+import { completeChange, completeNew } from "../core/delivery.ts";
 import { type DeploymentChange, type Deployment, isFinished } from "../core/deployment.ts";
 import type { DeploymentEvent } from "../../protocol/deployment-event.ts";
+import type { ServiceClock } from "../instances/service-clock.ts";
 import type { CreateResult, CreationLimits, DeploymentStore, Idempotency } from "../store/deployments.ts";
 import type { CredentialCache } from "./credentials.ts";
-import type { DeadlineTimers } from "./deadlines.ts";
-import { StaleResultFilter } from "./stale-result-filter.ts";
+import type { DeadlineSweeper } from "./deadline-sweeper.ts";
 
 /** Returns the topic that is published after each new event of the deployment. */
 export function eventsTopic(deploymentId: string): Topic {
   return `events.${deploymentId}`;
 }
 
+/** Decides on a change of a stored deployment at this time of day; `undefined`: none. Must be pure. */
+type Decide = (deployment: Deployment, nowMs: number) => DeploymentChange | undefined;
+
+/** Maximum number of deployments that one sweep ends. */
+const MAX_EXPIRED_PER_SWEEP = 50;
+
 export interface RecorderOptions {
   readonly store: DeploymentStore;
   readonly bus: Bus;
   readonly clock: Clock;
+  readonly serviceClock: ServiceClock;
   readonly logger: Logger;
-  readonly deadlines: DeadlineTimers;
+  readonly ackTimeoutMs: number;
+  readonly deadlines: Pick<DeadlineSweeper, "note">;
   readonly credentials: CredentialCache;
+  /** Called when a stored change has to be delivered to the device. */
+  readonly onUndelivered: (deployment: Deployment) => void;
 }
 
 /** The only writer of deployments: stores a change first, then publishes it. */
 export class Recorder {
   readonly #options: RecorderOptions;
-  readonly #staleResults = new StaleResultFilter();
 
   constructor(options: RecorderOptions) {
     this.#options = options;
   }
 
-  /** Stores a new deployment with its first event, if the limits allow it, and sets its deadlines. */
+  /** Stores a new deployment with its first event, if the limits allow it. */
   async create(
     deployment: Deployment,
     first: DeploymentEvent,
     idempotency: Idempotency | undefined,
     limits: CreationLimits,
   ): Promise<CreateResult> {
-    using call = this.#staleResults.begin(deployment.id);
-    const result = await this.#options.store.createDeployment(deployment, first, idempotency, limits);
-    if (result.kind === "created") this.#updateMemory(deployment, call.accept(deployment.version));
+    const created = completeNew(deployment, this.#time());
+    const result = await this.#options.store.createDeployment(created, first, idempotency, limits);
+    if (result.kind === "created") this.#options.deadlines.note(created);
     return result;
   }
 
   /**
-   * Applies the change that `decide` returns for the stored deployment and the time of day in milliseconds. `decide` must
-   * compare any other input with the deployment, since it may be stale, and return `undefined` to change nothing. Returns the
-   * deployment afterwards, or `undefined` if the id is unknown.
+   * Applies the change that `decide` returns for the stored deployment. `decide` must compare any other input with the
+   * deployment, since it may be stale. Returns the deployment afterwards, or `undefined` if the id is unknown.
    */
-  async update(
-    id: string,
-    decide: (deployment: Deployment, nowMs: number) => DeploymentChange | undefined,
-  ): Promise<Deployment | undefined> {
-    const { store, bus, clock } = this.#options;
-    using call = this.#staleResults.begin(id);
-    const decided: { change?: DeploymentChange | undefined } = {};
-    const after = await store.updateDeployment(id, (deployment) => {
-      decided.change = decide(deployment, clock.now());
-      return decided.change;
-    });
-    if (!after || !decided.change) return after;
-    this.#updateMemory(after, call.accept(after.version));
-    if (decided.change.event) bus.publish(eventsTopic(id));
-    if (decided.change.event && isFinished(after)) this.#logEnd(after);
+  async update(id: string, decide: Decide): Promise<Deployment | undefined> {
+    const changes = new Changes((deployment, { nowMs }) => decide(deployment, nowMs));
+    const after = await this.#options.store.updateDeployment(id, (current) => changes.decide(current, this.#time()));
+    if (after) this.#publish(after, changes);
     return after;
   }
 
-  /** Updates deadlines and credentials after a change. @param isNewest false if a later change was applied before */
-  #updateMemory(deployment: Deployment, isNewest: boolean): void {
-    if (!isNewest) return;
-    this.#options.deadlines.watch(deployment);
-    this.#options.credentials.evictIfDelivered(deployment);
+  /**
+   * Applies to each of these unfinished deployments of an earlier process, in one transaction, the change that `decide`
+   * returns. Their deadlines are measured anew, since the service time of that process is over.
+   */
+  async resumeAll(ids: readonly string[], decide: Decide): Promise<void> {
+    const changes = new Changes((deployment, { nowMs }) => decide(deployment, nowMs) ?? { fields: {} }, true);
+    const updated = await this.#options.store.updateDeployments(ids, (current) =>
+      changes.decide(current, this.#time()),
+    );
+    for (const deployment of updated) this.#publish(deployment, changes);
+  }
+
+  /** Ends deployments whose deadline has passed, at most `MAX_EXPIRED_PER_SWEEP`. Returns when the next one is due. */
+  async expireDue(): Promise<number | undefined> {
+    const changes = new Changes(expire);
+    const { expired, nextDueMs } = await this.#options.store.expireDue(
+      this.#options.serviceClock.serviceNow(),
+      MAX_EXPIRED_PER_SWEEP,
+      (current) => changes.decide(current, this.#time()),
+    );
+    for (const deployment of expired) this.#publish(deployment, changes);
+    return nextDueMs;
+  }
+
+  #time(): ChangeTime {
+    const { clock, serviceClock, ackTimeoutMs } = this.#options;
+    return { nowMs: clock.now(), serviceNowMs: serviceClock.serviceNow(), ackTimeoutMs };
+  }
+
+  #publish(after: Deployment, changes: Changes): void {
+    const decided = changes.of(after.id);
+    if (!decided) return;
+    this.#options.deadlines.note(after);
+    this.#options.credentials.evictIfDelivered(after);
+    if (decided.isNewDelivery) this.#options.onUndelivered(after);
+    if (!decided.change.event) return;
+    this.#options.bus.publish(eventsTopic(after.id));
+    if (isFinished(after)) this.#logEnd(after);
   }
 
   #logEnd({ id, app, action, assetUuid, status, code, createdAtMs, finishedAtMs = createdAtMs }: Deployment): void {
@@ -79,5 +111,41 @@ export class Recorder {
       { deployment_id: id, app, action, asset: assetUuid, status, code, ms: finishedAtMs - createdAtMs },
       "deployment ended",
     );
+  }
+}
+
+interface Decided {
+  readonly change: DeploymentChange;
+  /** Whether the change gives the device something else to receive. */
+  readonly isNewDelivery: boolean;
+}
+
+/** Completes what is decided, and keeps the last decision on each deployment: a store may ask again. */
+class Changes {
+  readonly #decide: (deployment: Deployment, time: ChangeTime) => DeploymentChange | undefined;
+  readonly #byId = new Map<string, Decided>();
+
+  readonly #isResuming: boolean;
+
+  /** @param isResuming whether the deadlines on record are of another process */
+  constructor(decide: (deployment: Deployment, time: ChangeTime) => DeploymentChange | undefined, isResuming = false) {
+    this.#decide = decide;
+    this.#isResuming = isResuming;
+  }
+
+  decide(deployment: Deployment, time: ChangeTime): DeploymentChange | undefined {
+    const { id, delivery } = deployment;
+    const decided = this.#decide(deployment, time);
+    this.#byId.delete(id);
+    if (!decided) return undefined;
+    const before = this.#isResuming ? withoutDueTimes(deployment) : deployment;
+    const change = completeChange(before, decided, time);
+    const after = change.fields && "delivery" in change.fields ? change.fields.delivery : delivery;
+    this.#byId.set(id, { change, isNewDelivery: after !== undefined && after !== delivery });
+    return change;
+  }
+
+  of(id: string): Decided | undefined {
+    return this.#byId.get(id);
   }
 }

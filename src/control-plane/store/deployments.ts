@@ -49,6 +49,13 @@ export interface DeploymentPage {
   readonly next: DeploymentCursor | undefined;
 }
 
+export interface ExpiredDeployments {
+  /** The deployments that were due, as they are afterwards. */
+  readonly expired: readonly Deployment[];
+  /** When the next deadline expires, in service time; it may have passed. `undefined`: there is none. */
+  readonly nextDueMs: number | undefined;
+}
+
 export interface DeploymentStore {
   /** Stores a new deployment, at version 1, with its first event, if the limits allow it. */
   createDeployment(
@@ -79,6 +86,22 @@ export interface DeploymentStore {
     id: string,
     decide: (deployment: Deployment) => DeploymentChange | undefined,
   ): Promise<Deployment | undefined>;
+  /** Does the same for several deployments in one transaction. Returns those that exist, as they are afterwards. */
+  updateDeployments(
+    ids: readonly string[],
+    decide: (deployment: Deployment) => DeploymentChange | undefined,
+  ): Promise<readonly Deployment[]>;
+  /**
+   * Applies the changes that `decide` returns for deployments with a deadline that has passed, at most `limit`, the
+   * earliest first, in one transaction. Of several callers at the same time one gets each deployment.
+   *
+   * @param serviceNowMs service time
+   */
+  expireDue(
+    serviceNowMs: number,
+    limit: number,
+    decide: (deployment: Deployment) => DeploymentChange | undefined,
+  ): Promise<ExpiredDeployments>;
   /** Returns events with a `seq` above `after`, in order, at most `limit` and `MAX_BATCH_BYTES`, but at least one. */
   readEvents(id: string, after: number, limit: number): Promise<readonly StoredEvent[]>;
   /**

@@ -54,6 +54,9 @@ export function deploymentsContract(harness: StoreHarness): void {
           connection: 7,
           uncertainty: "restored",
           uncertainUntilMs: T0 + 5,
+          delivery: "cancel",
+          finishDueMs: T0 + 6,
+          replyDueMs: T0 + 7,
           spec: null,
         },
       }));
@@ -217,6 +220,57 @@ export function deploymentsContract(harness: StoreHarness): void {
       expect(unfinished.map(({ id }) => id)).toEqual(["dep_0", "dep_1", "dep_2", "dep_4"]);
       expect(unfinished.some(isFinished)).toBe(false);
       expect(await store.deployments.listUnfinished()).toHaveLength(5);
+    });
+
+    test("several are changed in one transaction: all or none", async () => {
+      await using store = await openWithAccounts(harness);
+      const ids = ["dep_0", "dep_1", "dep_2"];
+      for (const id of ids) await create(store, { id });
+      const updated = await store.deployments.updateDeployments([...ids, "dep_none"], ({ id }) =>
+        id === "dep_1" ? undefined : { fields: { lastDeviceSeq: 5 } },
+      );
+      expect(updated.map(({ id, version, lastDeviceSeq }) => [id, version, lastDeviceSeq])).toEqual([
+        ["dep_0", 2, 5],
+        ["dep_1", 1, 0],
+        ["dep_2", 2, 5],
+      ]);
+      await expect(
+        store.deployments.updateDeployments(ids, ({ id }) =>
+          id === "dep_2" ? undecided() : { fields: { lastDeviceSeq: 9 } },
+        ),
+      ).rejects.toThrow("undecided");
+      expect((await store.deployments.findDeployment("dep_0"))?.lastDeviceSeq).toBe(5);
+    });
+
+    test("those with a deadline that has passed are given out, the earliest first, each to one of concurrent callers", async () => {
+      await using store = await openWithAccounts(harness);
+      const { deployments } = store;
+      expect(await deployments.expireDue(T0, 10, undecided)).toEqual({ expired: [], nextDueMs: undefined });
+      for (let index = 0; index < 6; index++) {
+        await create(store, { id: `dep_${index}`, finishDueMs: 100 - index, replyDueMs: index === 5 ? 3 : undefined });
+      }
+      await end(store, "dep_4", T0);
+      await deployments.updateDeployment("dep_4", () => ({ fields: { finishDueMs: undefined } }));
+      const asked: string[] = [];
+      const first = await deployments.expireDue(97, 2, ({ id }) => {
+        asked.push(id);
+        return { fields: { finishDueMs: 200, replyDueMs: undefined } };
+      });
+      expect(asked).toEqual(["dep_5", "dep_3"]);
+      expect(first.expired.map(({ id, finishDueMs }) => [id, finishDueMs])).toEqual([
+        ["dep_5", 200],
+        ["dep_3", 200],
+      ]);
+      expect(first.nextDueMs).toBe(98);
+      const taken: string[] = [];
+      const calls = [1, 2, 3].map(() =>
+        deployments.expireDue(150, 2, ({ id }) => ({
+          fields: { finishDueMs: undefined, lastDeviceSeq: Number(id.slice(4)) },
+        })),
+      );
+      for (const { expired } of await Promise.all(calls)) taken.push(...expired.map(({ id }) => id));
+      expect(taken.toSorted()).toEqual(["dep_0", "dep_1", "dep_2"]);
+      expect((await deployments.expireDue(150, 2, undecided)).nextDueMs).toBe(200);
     });
 
     test("old ones are removed with their events, each once by concurrent calls", async () => {

@@ -8,6 +8,7 @@ import {
   isFinished,
   newDeployment,
 } from "../../../src/control-plane/core/deployment.ts";
+import { completeChange } from "../../../src/control-plane/core/delivery.ts";
 import { markForOutcomeQuery, applyOutcome } from "../../../src/control-plane/core/resolve-outcome.ts";
 import { appendEvent } from "../../../src/control-plane/core/event-log.ts";
 import { cancelReason, reconcile } from "../../../src/control-plane/core/reconcile.ts";
@@ -121,17 +122,19 @@ export class ModelControlPlane {
     this.#change(id, (current, now) => markForOutcomeQuery(current, now, this.#epoch));
     const [outcome] = readDeploymentOutcomes(store, [id]);
     if (!outcome) throw new Error("the agent returned no outcome");
-    const { nextAction } = applyOutcome(this.deployment(id), outcome, this.#clock.now(), this.#epoch);
-    const after = this.#change(id, (current, now) => applyOutcome(current, outcome, now, this.#epoch).change);
-    if (nextAction === "cancel") agent.cancel(id, cancelReason(after) ?? "unknown");
-    if (nextAction !== "send") return;
+    const before = this.deployment(id);
+    const after = this.#change(id, (current, now) => applyOutcome(current, outcome, now, this.#epoch));
+    if (after.delivery === "cancel" && before.delivery !== "cancel") agent.cancel(id, cancelReason(after) ?? "unknown");
+    if (after.delivery !== "command") return;
     send(agent, after);
     this.#change(id, (current, now) => acknowledge(current, now, this.#epoch));
   }
 
   #change(id: string, decide: (deployment: Deployment, nowMs: number) => DeploymentChange | undefined): Deployment {
     const before = this.deployment(id);
-    const change = decide(before, this.#clock.now());
+    const nowMs = this.#clock.now();
+    const decided = decide(before, nowMs);
+    const change = decided && completeChange(before, decided, { nowMs, serviceNowMs: nowMs, ackTimeoutMs: 10_000 });
     const after = {
       ...before,
       ...change?.fields,

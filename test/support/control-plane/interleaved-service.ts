@@ -5,6 +5,7 @@ import { Deployments } from "../../../src/control-plane/deployments/deployments.
 import type { DeviceSession, QuerySink } from "../../../src/control-plane/devices/session.ts";
 import { MessageQueue } from "../../../src/control-plane/hub/message-queue.ts";
 import { SessionQueries } from "../../../src/control-plane/hub/session-queries.ts";
+import { localServiceClock } from "../../../src/control-plane/instances/service-clock.ts";
 import { openStore } from "../../../src/control-plane/store/sqlite/open-store.ts";
 import type { Store } from "../../../src/control-plane/store/store.ts";
 import type { Logger } from "../../../src/lib/logger.ts";
@@ -186,6 +187,7 @@ export class InterleavedService {
       store: this.#delayed.deployments,
       bus: this.#bus,
       clock: this.clock,
+      serviceClock: localServiceClock(this.clock),
       logger: this.#logger,
       devices: { find: () => this.#session },
       ackTimeoutMs: ACK_TIMEOUT_MS,

@@ -1,15 +1,29 @@
+import fc from "fast-check";
 import { describe, expect, test } from "vitest";
-import { CANCEL_TIMEOUT_MS, pendingDeadlines, expire, remainingMs } from "../../../src/control-plane/core/deadlines.ts";
+import {
+  CANCEL_TIMEOUT_MS,
+  dueTimes,
+  expire,
+  nextDueMs,
+  pendingDeadlines,
+  remainingMs,
+} from "../../../src/control-plane/core/deadlines.ts";
 import type { Deployment } from "../../../src/control-plane/core/deployment.ts";
-import { DeadlineTimers } from "../../../src/control-plane/deployments/deadlines.ts";
-import { createLogger } from "../../../src/lib/logger.ts";
-import { receivedDeployment, T0 } from "../../support/deployment-record.ts";
-import { FakeClock } from "../../support/fake-clock.ts";
+import { expireDeadline, receivedDeployment, T0 } from "../../support/deployment-record.ts";
 
 const ACK_MS = 10_000;
 const YEARS_MS = 10 * 365 * 24 * 3_600_000;
 
 const END = { kind: "finish", sinceMs: T0, durationMs: 900_000 };
+
+/** @param serviceNowMs service time, which is not the time of day */
+const at = (nowMs: number, serviceNowMs: number) => ({ nowMs, serviceNowMs, ackTimeoutMs: ACK_MS });
+
+/** Returns the deployment with its deadlines, received at the service time 0. */
+const received = (fields: Partial<Deployment> = {}): Deployment => {
+  const deployment = receivedDeployment(fields);
+  return { ...deployment, ...dueTimes(undefined, deployment, at(T0, 0)) };
+};
 
 describe("pending deadlines", () => {
   test("are those for the acknowledgement and the end", () => {
@@ -37,140 +51,92 @@ describe("pending deadlines", () => {
   });
 });
 
-test("a deadline that was met meanwhile changes nothing", () => {
-  expect(
-    expire(receivedDeployment({ acknowledgedAtMs: T0 }), { kind: "acknowledge", durationMs: ACK_MS }, T0),
-  ).toBeUndefined();
-  expect(
-    expire(receivedDeployment({ status: "Success" }), { kind: "finish", durationMs: 900_000 }, T0),
-  ).toBeUndefined();
+describe("due times", () => {
+  test("are in service time, the earlier one first", () => {
+    const deployment = received();
+    expect(deployment).toMatchObject({ finishDueMs: 900_000, replyDueMs: ACK_MS });
+    expect(nextDueMs(deployment)).toBe(ACK_MS);
+    expect(nextDueMs({ ...deployment, replyDueMs: undefined })).toBe(900_000);
+  });
+
+  test.each([YEARS_MS, -YEARS_MS])("stay when the time of day jumps by %s ms in between", (jump) => {
+    const deployment = received();
+    const acknowledged = { ...deployment, acknowledgedAtMs: T0 + jump };
+    expect(dueTimes(deployment, acknowledged, at(T0 + jump, 5_000))).toEqual({
+      finishDueMs: 900_000,
+      replyDueMs: undefined,
+    });
+  });
+
+  test("are measured anew with the time of day, also after it was set back while the service was down", () => {
+    const deployment = receivedDeployment({ acknowledgedAtMs: T0 });
+    expect(dueTimes(undefined, deployment, at(T0 - YEARS_MS, 7)).finishDueMs).toBe(900_007);
+    expect(dueTimes(undefined, deployment, at(T0 + 600_000, 7)).finishDueMs).toBe(300_007);
+    expect(dueTimes(undefined, deployment, at(T0 + YEARS_MS, 7)).finishDueMs).toBe(7);
+  });
+
+  test("are later by the time by which a deadline was extended", () => {
+    const deployment = received({ acknowledgedAtMs: T0 });
+    const extended = { ...deployment, deadlineAtMs: deployment.deadlineAtMs + 3_600_000 };
+    expect(dueTimes(deployment, extended, at(T0 + 600_000, 600_000)).finishDueMs).toBe(900_000 + 3_600_000);
+  });
+
+  test("begin anew for another kind of reply", () => {
+    const deployment = received();
+    const cancelled = { ...deployment, cancelRequestedAtMs: T0 + 3_000 };
+    expect(dueTimes(deployment, cancelled, at(T0 + 3_000, 3_000)).replyDueMs).toBe(3_000 + CANCEL_TIMEOUT_MS);
+  });
+
+  test("are whole milliseconds, and none for a finished deployment", () => {
+    const deployment = receivedDeployment();
+    expect(dueTimes(undefined, deployment, at(T0, 0.25))).toEqual({ finishDueMs: 900_001, replyDueMs: ACK_MS + 1 });
+    const ended = { ...received(), status: "Success" } as const;
+    expect(dueTimes(received(), ended, at(T0, 5))).toEqual({ finishDueMs: undefined, replyDueMs: undefined });
+  });
+
+  test("do not depend on how often they are determined again", () => {
+    const times = fc.array(fc.tuple(fc.integer({ min: -YEARS_MS, max: YEARS_MS }), fc.nat(9_000)), { maxLength: 8 });
+    fc.assert(
+      fc.property(times, (list) => {
+        let deployment = received();
+        for (const [jump, serviceMs] of list) {
+          deployment = { ...deployment, ...dueTimes(deployment, deployment, at(T0 + jump, serviceMs)) };
+        }
+        expect(deployment).toEqual(received());
+      }),
+    );
+  });
+});
+
+describe("a deployment of which no deadline has passed", () => {
+  test("does not change before it is due", () => {
+    expect(expire(received(), at(T0 + YEARS_MS, ACK_MS - 1))).toBeUndefined();
+    expect(expire(received(), at(T0, ACK_MS))?.fields).toMatchObject({ code: "DeviceNotReachable" });
+  });
+
+  test("does not change if the deadline was met or extended meanwhile", () => {
+    const deployment = received();
+    for (const fields of [{ acknowledgedAtMs: T0 }, { status: "Success" }] as const) {
+      const met = { ...deployment, ...fields };
+      expect(expire({ ...met, ...dueTimes(deployment, met, at(T0, 0)) }, at(T0, ACK_MS))).toBeUndefined();
+    }
+    const acknowledged = received({ acknowledgedAtMs: T0 });
+    const extended = { ...acknowledged, deadlineAtMs: T0 + 1_000_000 };
+    const due = dueTimes(acknowledged, extended, at(T0, 0));
+    expect(expire({ ...extended, ...due }, at(T0, 900_000))).toBeUndefined();
+    expect(expire({ ...extended, ...due }, at(T0, 1_000_000))?.fields).toMatchObject({ code: "DeploymentTimeout" });
+  });
+
+  test("gets its deadlines again if those on record do not belong to it", () => {
+    expect(expire(receivedDeployment({ acknowledgedAtMs: T0, replyDueMs: 1 }), at(T0, 5))).toEqual({ fields: {} });
+  });
 });
 
 test.each([
-  ["acknowledge", "DeviceNotReachable"],
-  ["finish", "DeploymentTimeout"],
-  ["cancel", "DeploymentCancelled"],
-] as const)("%s not met in time: %s", (kind, code) => {
+  ["acknowledge", "reply", "DeviceNotReachable"],
+  ["finish", "finish", "DeploymentTimeout"],
+  ["cancel", "reply", "DeploymentCancelled"],
+] as const)("%s not met in time (%s): %s", (kind, due, code) => {
   const deployment = receivedDeployment(kind === "cancel" ? { cancelRequestedAtMs: T0 } : {});
-  expect(expire(deployment, { kind, durationMs: 900_000 }, T0)?.fields).toMatchObject({ status: "Fail", code });
-});
-
-test("a deadline that was extended meanwhile changes nothing", () => {
-  const deployment = receivedDeployment({ acknowledgedAtMs: T0, deadlineAtMs: T0 + 1_000_000 });
-  expect(expire(deployment, { kind: "finish", durationMs: 900_000 }, T0 + 900_000)).toBeUndefined();
-});
-
-/** @param after the deployment after the expiry; `undefined` by default, as when it has ended */
-async function start(
-  onExpired: (id: string, kind: string) => Promise<void>,
-  after: () => Deployment | undefined = () => undefined,
-) {
-  const clock = new FakeClock(T0);
-  const logger = await createLogger({ name: "test", level: "fatal" });
-  const deadlines = new DeadlineTimers({
-    clock,
-    logger,
-    ackTimeoutMs: ACK_MS,
-    onExpired: async (id, { kind }) => {
-      await onExpired(id, kind);
-      return after();
-    },
-  });
-  return { clock, deadlines };
-}
-
-describe("timers", () => {
-  test("fire once for the earliest deadline, also after the time of day has jumped", async () => {
-    const expired: string[] = [];
-    const { clock, deadlines } = await start(async (_id, kind) => void expired.push(kind));
-    deadlines.watch(receivedDeployment());
-    clock.jump(-3_600_000);
-    await clock.advance(ACK_MS - 1);
-    expect(expired).toEqual([]);
-    await clock.advance(1);
-    expect(expired).toEqual(["acknowledge"]);
-    deadlines.watch(receivedDeployment({ status: "Fail" }));
-    expect(clock.pending).toBe(0);
-  });
-
-  test("ignore an older version that arrives late", async () => {
-    const expired: string[] = [];
-    const { clock, deadlines } = await start(async (_id, kind) => void expired.push(kind));
-    deadlines.watch(receivedDeployment({ version: 2, acknowledgedAtMs: T0 }));
-    deadlines.watch(receivedDeployment({ version: 1 }));
-    await clock.advance(900_000);
-    expect(expired).toEqual(["finish"]);
-  });
-
-  test("are set for the next deadline if the expired one was met", async () => {
-    const expired: string[] = [];
-    const acknowledged = receivedDeployment({ version: 2, acknowledgedAtMs: T0 });
-    const { clock, deadlines } = await start(
-      async (_id, kind) => void expired.push(kind),
-      () => (expired.length === 1 ? acknowledged : undefined),
-    );
-    deadlines.watch(receivedDeployment());
-    await clock.advance(ACK_MS);
-    expect(clock.pending).toBe(1);
-    await clock.advance(900_000 - ACK_MS);
-    expect(expired).toEqual(["acknowledge", "finish"]);
-    expect(clock.pending).toBe(0);
-  });
-
-  test("are set again after a change of the deployment", async () => {
-    const expired: string[] = [];
-    const { clock, deadlines } = await start(async (_id, kind) => void expired.push(kind));
-    deadlines.watch(receivedDeployment());
-    deadlines.watch(receivedDeployment({ acknowledgedAtMs: T0 }));
-    expect(clock.pending).toBe(1);
-    await clock.advance(900_000);
-    expect(expired).toEqual(["finish"]);
-  });
-
-  test.each([YEARS_MS, -YEARS_MS])("keep their time when the time of day jumps by %s ms in between", async (jump) => {
-    const expired: string[] = [];
-    const { clock, deadlines } = await start(async (_id, kind) => void expired.push(kind));
-    deadlines.watch(receivedDeployment());
-    clock.jump(jump);
-    deadlines.watch(receivedDeployment({ acknowledgedAtMs: clock.now() }));
-    await clock.advance(899_999);
-    expect(expired).toEqual([]);
-    await clock.advance(1);
-    expect(expired).toEqual(["finish"]);
-  });
-
-  test("fire in time also after the clock was set back while the service was down", async () => {
-    const expired: string[] = [];
-    const { clock, deadlines } = await start(async (_id, kind) => void expired.push(kind));
-    clock.jump(-YEARS_MS);
-    deadlines.watch(receivedDeployment({ acknowledgedAtMs: T0 }));
-    await clock.advance(900_000);
-    expect(expired).toEqual(["finish"]);
-  });
-
-  test("retry when the store fails", async () => {
-    let attempts = 0;
-    const { clock, deadlines } = await start(async () => {
-      attempts++;
-      if (attempts < 3) throw new Error("disk full");
-    });
-    deadlines.watch(receivedDeployment());
-    await clock.advance(60_000);
-    expect(attempts).toBe(3);
-    expect(clock.pending).toBe(0);
-  });
-
-  test("wait longer by the time by which the deadline was extended", async () => {
-    const expired: string[] = [];
-    const { clock, deadlines } = await start(async (_, kind) => void expired.push(kind));
-    const deployment = receivedDeployment({ acknowledgedAtMs: T0 });
-    deadlines.watch(deployment);
-    await clock.advance(600_000);
-    deadlines.watch({ ...deployment, deadlineAtMs: deployment.deadlineAtMs + 3_600_000 });
-    await clock.advance(900_000 + 3_600_000 - 600_000 - 1);
-    expect(expired).toEqual([]);
-    await clock.advance(1);
-    expect(expired).toEqual(["finish"]);
-    deadlines[Symbol.dispose]();
-  });
+  expect(expireDeadline(deployment, due, T0)?.fields).toMatchObject({ status: "Fail", code });
 });

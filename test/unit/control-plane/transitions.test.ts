@@ -13,7 +13,6 @@ import {
   noteStreamInterrupted,
 } from "../../../src/control-plane/core/connection-notes.ts";
 import type { DeploymentChange, Deployment } from "../../../src/control-plane/core/deployment.ts";
-import { expire } from "../../../src/control-plane/core/deadlines.ts";
 import { MAX_EVENTS, appendEvent } from "../../../src/control-plane/core/event-log.ts";
 import {
   acknowledge,
@@ -24,7 +23,7 @@ import {
 } from "../../../src/control-plane/core/transitions.ts";
 import { deploymentEventSchema, type DeviceEvent } from "../../../src/protocol/deployment-event.ts";
 import { DEFAULT_DEPLOYMENT_TIMEOUT_MS } from "../../../src/protocol/limits.ts";
-import { applyChange, receivedDeployment, T0 } from "../../support/deployment-record.ts";
+import { applyChange, expireDeadline, receivedDeployment, T0 } from "../../support/deployment-record.ts";
 
 const running: DeviceEvent = { status: "Running", message: "Working.", step: "pulling", device_seq: 1 };
 const success: DeviceEvent = { status: "Success", message: "Done.", step: "done", device_seq: 2 };
@@ -71,7 +70,7 @@ describe("for every sequence of changes", () => {
     fc.tuple(epochs, answers).map(
       ([epoch, answer]): Step =>
         (deployment, nowMs) =>
-          applyOutcome(deployment, answer, nowMs, epoch).change,
+          applyOutcome(deployment, answer, nowMs, epoch),
     ),
     fc.constantFrom<Step>(
       (deployment, nowMs) => markUncertainOnStart(deployment, nowMs, 10_000),
@@ -79,8 +78,8 @@ describe("for every sequence of changes", () => {
       noteStreamInterrupted,
       requestCancel,
       (deployment, nowMs) => fail(deployment, nowMs, "Internal"),
-      (deployment, nowMs) => expire(deployment, { kind: "acknowledge", durationMs: 10_000 }, nowMs),
-      (deployment, nowMs) => expire(deployment, { kind: "finish", durationMs: 900_000 }, nowMs),
+      (deployment, nowMs) => expireDeadline(deployment, "reply", nowMs),
+      (deployment, nowMs) => expireDeadline(deployment, "finish", nowMs),
     ),
   );
 

@@ -1,7 +1,13 @@
 import type { DeploymentEvent, DeploymentStatus } from "../../../protocol/deployment-event.ts";
 import type { DeploymentAction } from "../../../protocol/deployment-action.ts";
 import type { ErrorCode } from "../../../protocol/errors.ts";
-import type { Deployment, DeploymentSummary, OutcomeUncertainty, RecordedOptions } from "../../core/deployment.ts";
+import type {
+  Delivery,
+  Deployment,
+  DeploymentSummary,
+  OutcomeUncertainty,
+  RecordedOptions,
+} from "../../core/deployment.ts";
 
 export interface DeploymentRow {
   readonly id: string;
@@ -19,6 +25,9 @@ export interface DeploymentRow {
   readonly acknowledged_at_ms: number | null;
   readonly cancel_requested_at_ms: number | null;
   readonly finished_at_ms: number | null;
+  readonly delivery: Delivery | null;
+  readonly finish_due_ms: number | null;
+  readonly reply_due_ms: number | null;
   readonly last_seq: number;
   readonly last_device_seq: number;
   readonly last_event: string | null;
@@ -76,6 +85,9 @@ export function toDeployment(row: DeploymentRow): Deployment {
     acknowledgedAtMs: row.acknowledged_at_ms ?? undefined,
     cancelRequestedAtMs: row.cancel_requested_at_ms ?? undefined,
     finishedAtMs: row.finished_at_ms ?? undefined,
+    delivery: row.delivery ?? undefined,
+    finishDueMs: row.finish_due_ms ?? undefined,
+    replyDueMs: row.reply_due_ms ?? undefined,
     lastSeq: row.last_seq,
     lastDeviceSeq: row.last_device_seq,
     lastEvent: row.last_event === null ? undefined : (JSON.parse(row.last_event) as DeploymentEvent),

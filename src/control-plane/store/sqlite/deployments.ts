@@ -1,6 +1,7 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { DeploymentEvent } from "../../../protocol/deployment-event.ts";
 import { transaction } from "../../../lib/sqlite.ts";
+import { nextDueMs } from "../../core/deadlines.ts";
 import type { DeploymentChange, Deployment, DeploymentSummary } from "../../core/deployment.ts";
 import type { DeploymentCursor } from "../../core/deployment-cursor.ts";
 import {
@@ -8,6 +9,7 @@ import {
   type CreationLimits,
   type DeploymentPage,
   type DeploymentStore,
+  type ExpiredDeployments,
   type Idempotency,
   MAX_BATCH_BYTES,
   MAX_PAGE_BYTES,
@@ -38,6 +40,8 @@ export class SqliteDeploymentStore implements DeploymentStore {
   readonly #unfinishedOfAsset;
   readonly #endedUncertain;
   readonly #update;
+  readonly #due;
+  readonly #nextDue;
   readonly #events;
   readonly #removeFinished;
 
@@ -59,8 +63,9 @@ export class SqliteDeploymentStore implements DeploymentStore {
     );
     this.#insert = database.prepare(
       `INSERT INTO deployments (id, account_id, asset_uuid, app, action, spec, options, has_registry_auth, status,
-         created_at_ms, deadline_at_ms, last_seq, event_bytes, idempotency_key, request_hash)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+         created_at_ms, deadline_at_ms, delivery, finish_due_ms, reply_due_ms, due_at_ms, last_seq, event_bytes,
+         idempotency_key, request_hash)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     );
     this.#insertEvent = database.prepare("INSERT INTO deployment_events (deployment_id, seq, event) VALUES (?, ?, ?)");
     this.#page = database.prepare(
@@ -77,9 +82,13 @@ export class SqliteDeploymentStore implements DeploymentStore {
     );
     this.#update = database.prepare(
       `UPDATE deployments SET spec = coalesce(?, spec), status = ?, code = ?, acknowledged_at_ms = ?, cancel_requested_at_ms = ?,
-         finished_at_ms = ?, last_device_seq = ?, last_seq = ?, deadline_at_ms = ?, connection = ?,
+         finished_at_ms = ?, delivery = ?, finish_due_ms = ?, reply_due_ms = ?, due_at_ms = ?, last_device_seq = ?, last_seq = ?, deadline_at_ms = ?, connection = ?,
          doubt = ?, doubt_until_ms = ?, event_bytes = ?, omitted_events = ?, version = ? WHERE id = ? AND version = ?`,
     );
+    this.#due = database.prepare(
+      "SELECT id FROM deployments WHERE due_at_ms <= ? AND due_at_ms IS NOT NULL ORDER BY due_at_ms LIMIT ?",
+    );
+    this.#nextDue = database.prepare("SELECT min(due_at_ms) AS due FROM deployments WHERE due_at_ms IS NOT NULL");
     this.#events = database.prepare(
       "SELECT seq, event AS json FROM deployment_events WHERE deployment_id = ? AND seq > ? ORDER BY seq LIMIT ?",
     );
@@ -110,6 +119,10 @@ export class SqliteDeploymentStore implements DeploymentStore {
         deployment.status,
         deployment.createdAtMs,
         deployment.deadlineAtMs,
+        deployment.delivery ?? null,
+        deployment.finishDueMs ?? null,
+        deployment.replyDueMs ?? null,
+        nextDueMs(deployment) ?? null,
         first.seq,
         Buffer.byteLength(json),
         idempotency?.key ?? null,
@@ -161,10 +174,29 @@ export class SqliteDeploymentStore implements DeploymentStore {
     id: string,
     decide: (deployment: Deployment) => DeploymentChange | undefined,
   ): Promise<Deployment | undefined> {
+    return transaction(this.#database, () => this.#decideAndApply(id, decide));
+  }
+
+  async updateDeployments(
+    ids: readonly string[],
+    decide: (deployment: Deployment) => DeploymentChange | undefined,
+  ): Promise<readonly Deployment[]> {
+    return transaction(this.#database, () => this.#decideAndApplyAll(ids, decide));
+  }
+
+  async expireDue(
+    serviceNowMs: number,
+    limit: number,
+    decide: (deployment: Deployment) => DeploymentChange | undefined,
+  ): Promise<ExpiredDeployments> {
     return transaction(this.#database, () => {
-      const deployment = this.#find(id);
-      const change = deployment && decide(deployment);
-      return deployment && change ? this.#apply(deployment, change) : deployment;
+      const due = this.#due.all(serviceNowMs, limit) as { id: string }[];
+      const expired = this.#decideAndApplyAll(
+        due.map(({ id }) => id),
+        decide,
+      );
+      const { due: nextDueMs } = this.#nextDue.get() as { due: number | null };
+      return { expired, nextDueMs: nextDueMs ?? undefined };
     });
   }
 
@@ -189,6 +221,23 @@ export class SqliteDeploymentStore implements DeploymentStore {
     return row && toDeployment(row);
   }
 
+  #decideAndApply(
+    id: string,
+    decide: (deployment: Deployment) => DeploymentChange | undefined,
+  ): Deployment | undefined {
+    const deployment = this.#find(id);
+    const change = deployment && decide(deployment);
+    return deployment && change ? this.#apply(deployment, change) : deployment;
+  }
+
+  #decideAndApplyAll(
+    ids: readonly string[],
+    decide: (deployment: Deployment) => DeploymentChange | undefined,
+  ): Deployment[] {
+    const found = ids.map((id) => this.#decideAndApply(id, decide));
+    return found.filter((deployment) => deployment !== undefined);
+  }
+
   #apply(before: Deployment, change: DeploymentChange): Deployment {
     const after = { ...before, ...change.fields, version: before.version + 1 };
     const event = change.event ?? before.lastEvent;
@@ -203,6 +252,10 @@ export class SqliteDeploymentStore implements DeploymentStore {
       after.acknowledgedAtMs ?? null,
       after.cancelRequestedAtMs ?? null,
       after.finishedAtMs ?? null,
+      after.delivery ?? null,
+      after.finishDueMs ?? null,
+      after.replyDueMs ?? null,
+      nextDueMs(after) ?? null,
       after.lastDeviceSeq,
       lastSeq,
       after.deadlineAtMs,

@@ -212,4 +212,37 @@ export const MIGRATIONS: readonly string[] = [
   CREATE INDEX audit_by_account ON audit (account_id, at, id);
   CREATE INDEX audit_by_age ON audit (at);
   `,
+  /* sql */ `
+  -- Waiting for a device; the time to acknowledge begins when the command is first due to be sent, NULL: at the request.
+  ALTER TABLE deployments ADD COLUMN wait_until_ms INTEGER;
+  ALTER TABLE deployments ADD COLUMN is_waiting INTEGER NOT NULL DEFAULT 0 CHECK (is_waiting IN (0, 1));
+  ALTER TABLE deployments ADD COLUMN ack_since_ms INTEGER;
+  -- What whoever holds the session of the device has to bring to it; NULL: nothing.
+  ALTER TABLE deployments ADD COLUMN delivery TEXT CHECK (delivery IN ('command', 'cancel'));
+  -- When deadlines expire, in service time. "due_at_ms" is the earlier one. Determined at each start of the service.
+  ALTER TABLE deployments ADD COLUMN finish_due_ms INTEGER;
+  ALTER TABLE deployments ADD COLUMN reply_due_ms INTEGER;
+  ALTER TABLE deployments ADD COLUMN due_at_ms INTEGER;
+  UPDATE deployments SET delivery =
+    CASE WHEN cancel_requested_at_ms IS NOT NULL THEN 'cancel' WHEN acknowledged_at_ms IS NULL THEN 'command' END
+    WHERE status = 'Running' AND doubt IS NULL;
+  CREATE INDEX deployments_due ON deployments (due_at_ms) WHERE due_at_ms IS NOT NULL;
+  CREATE INDEX deployments_undelivered ON deployments (asset_uuid) WHERE delivery IS NOT NULL;
+
+  -- The connection of each device. A write for an epoch other than the current one is refused.
+  CREATE TABLE device_sessions (
+    asset_uuid TEXT PRIMARY KEY REFERENCES assets (uuid) ON DELETE CASCADE,
+    epoch INTEGER NOT NULL DEFAULT 0,
+    -- NULL: not connected.
+    instance_id TEXT,
+    session_id TEXT,
+    protocol INTEGER,
+    last_seen_at INTEGER
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX device_sessions_by_instance ON device_sessions (instance_id) WHERE instance_id IS NOT NULL;
+  -- No stored connection of a deployment is later than the first session from now on.
+  INSERT INTO device_sessions (asset_uuid, epoch, last_seen_at)
+    SELECT a.uuid, coalesce((SELECT max(d.connection) / 2 FROM deployments d WHERE d.asset_uuid = a.uuid), 0), a.last_seen_at
+    FROM assets a;
+  `,
 ];

@@ -8,12 +8,11 @@ import {
   MAX_EVENTS,
 } from "../../../../src/control-plane/core/event-log.ts";
 import { confirmOnDevice, noteConnectionLost } from "../../../../src/control-plane/core/connection-notes.ts";
-import { expire } from "../../../../src/control-plane/core/deadlines.ts";
 import { markForOutcomeQuery, markUncertainOnStart } from "../../../../src/control-plane/core/resolve-outcome.ts";
 import { MAX_DEPLOYMENT_DURATION_MS, applyDeviceEvent } from "../../../../src/control-plane/core/transitions.ts";
 import { type DeviceEvent, isFinal } from "../../../../src/protocol/deployment-event.ts";
 import { utf8ByteLength } from "../../../../src/protocol/utf8-byte-length.ts";
-import { applyChange, receivedDeployment, T0 } from "../../../support/deployment-record.ts";
+import { applyChange, expireDeadline, receivedDeployment, T0 } from "../../../support/deployment-record.ts";
 
 /** Larger than any single event with its details and message. */
 const ONE_EVENT_BYTES = MAX_DETAILS_BYTES + 16 * 1024;
@@ -144,9 +143,7 @@ test("a deployment ends however long and often its device reports a wait", () =>
     );
   }
   expect(deployment.deadlineAtMs).toBe(T0 + MAX_DEPLOYMENT_DURATION_MS);
-  expect(
-    expire(deployment, { kind: "finish", durationMs: deployment.deadlineAtMs - T0 }, deployment.deadlineAtMs)?.event,
-  ).toMatchObject({
+  expect(expireDeadline(deployment, "finish", deployment.deadlineAtMs)?.event).toMatchObject({
     code: "DeploymentTimeout",
     message: expect.stringContaining("within 35 days"),
   });

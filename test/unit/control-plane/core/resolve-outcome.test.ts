@@ -9,7 +9,7 @@ import {
   markUncertainOnStart,
 } from "../../../../src/control-plane/core/resolve-outcome.ts";
 import { confirmOnDevice, noteConnectionLost } from "../../../../src/control-plane/core/connection-notes.ts";
-import { pendingDeadlines, expire } from "../../../../src/control-plane/core/deadlines.ts";
+import { pendingDeadlines } from "../../../../src/control-plane/core/deadlines.ts";
 import { cancelReason, reconcile } from "../../../../src/control-plane/core/reconcile.ts";
 import {
   acknowledge,
@@ -18,7 +18,7 @@ import {
   applyDeviceEvent,
 } from "../../../../src/control-plane/core/transitions.ts";
 import type { AppReport } from "../../../../src/protocol/app-report.ts";
-import { applyChange, receivedDeployment, T0 } from "../../../support/deployment-record.ts";
+import { applyChange, expireDeadline, receivedDeployment, T0 } from "../../../support/deployment-record.ts";
 
 const ACK_MS = 10_000;
 const DAY_MS = 24 * 3_600_000;
@@ -27,7 +27,7 @@ const asked = (fields: Partial<Deployment> = {}): Deployment =>
   receivedDeployment({ acknowledgedAtMs: T0, connection: 4, uncertainty: "asked", ...fields });
 
 const after = (deployment: Deployment, answer: ReportedOutcome): Deployment =>
-  applyChange(deployment, applyOutcome(deployment, answer, T0, 2).change);
+  applyChange(deployment, applyOutcome(deployment, answer, T0, 2));
 
 const states = fc.record({
   uncertainty: fc.constantFrom<OutcomeUncertainty>("asked", "overdue", "backup", "restored"),
@@ -47,8 +47,8 @@ describe("for every reported outcome", () => {
   test("only a deployment without a record on the device is cancelled there, and never after a restore", () => {
     fc.assert(
       fc.property(states, answers, (state, answer) => {
-        const { nextAction } = applyOutcome(receivedDeployment(state), answer, T0, 2);
-        if (nextAction !== "cancel") return;
+        const change = applyOutcome(receivedDeployment(state), answer, T0, 2);
+        if (change?.fields?.delivery !== "cancel") return;
         expect(answer).toMatchObject({ status: null });
         expect(["asked", "overdue"]).toContain(state.uncertainty);
       }),
@@ -64,7 +64,7 @@ describe("for every reported outcome", () => {
         if (state.connection !== 4) return;
         if (answer === "unavailable" || answer.status === null) return;
         expect(result.status).toBe(answer.status);
-        expect(applyOutcome(result, answer, T0, 2)).toEqual({});
+        expect(applyOutcome(result, answer, T0, 2)).toBeUndefined();
         if (answer.status === "Running") expect(result.uncertainty).toBeUndefined();
         if (answer.status === "Running") return;
         expect(result.lastEvent).toMatchObject({ details: { recovered: true } });
@@ -78,8 +78,8 @@ describe("for every reported outcome", () => {
   test("only a command that the device never had is sent, and none after a restore", () => {
     fc.assert(
       fc.property(states, answers, (state, answer) => {
-        const { nextAction } = applyOutcome(receivedDeployment(state), answer, T0, 2);
-        if (nextAction !== "send") return;
+        const change = applyOutcome(receivedDeployment(state), answer, T0, 2);
+        if (change?.fields?.delivery !== "command") return;
         expect(state).toMatchObject({
           uncertainty: "asked",
           acknowledgedAtMs: undefined,
@@ -103,9 +103,9 @@ test("a deployment that the device does not hold is not cancelled for that alone
 
 test("an answer to a query of an earlier session changes nothing", () => {
   const later = applyChange(asked(), markForOutcomeQuery(asked(), T0, 3));
-  expect(applyOutcome(later, { status: "Success" }, T0, 2)).toEqual({});
+  expect(applyOutcome(later, { status: "Success" }, T0, 2)).toBeUndefined();
   const gone = applyChange(asked(), noteConnectionLost(asked(), T0, 2));
-  expect(applyOutcome(gone, { status: null }, T0, 2)).toEqual({});
+  expect(applyOutcome(gone, { status: null }, T0, 2)).toBeUndefined();
 });
 
 describe("after a restore", () => {
@@ -122,9 +122,7 @@ describe("after a restore", () => {
   });
 
   test("it ends after that, and reports that its outcome is unknown", () => {
-    const [deadline] = pendingDeadlines(restored, ACK_MS);
-    if (!deadline) throw new Error("it has a deadline");
-    const result = applyChange(restored, expire(restored, deadline, later));
+    const result = applyChange(restored, expireDeadline(restored, "finish", later));
     expect(result).toMatchObject({ status: "Fail", code: "DeploymentTimeout" });
     expect(result.lastEvent).toMatchObject({ details: { outcome: "unknown" } });
   });
@@ -144,7 +142,7 @@ const confirmations = [
   (deployment: Deployment, nowMs: number) =>
     applyDeviceEvent(deployment, { device_seq: 1, status: "Running", message: "x", step: "pulling" }, nowMs, 2),
   (deployment: Deployment, nowMs: number) =>
-    applyOutcome({ ...deployment, connection: 4 }, { status: "Running" }, nowMs, 2).change,
+    applyOutcome({ ...deployment, connection: 4 }, { status: "Running" }, nowMs, 2),
 ];
 
 describe("a deployment with an uncertain outcome", () => {
@@ -180,8 +178,7 @@ describe("a deployment with an uncertain outcome", () => {
     const at = T0 + DAY_MS + 5_000;
     const cancelled = applyChange(restored, requestCancel(restored, at));
     expect(finishAt(cancelled)).toBe(at + 60_000);
-    const [deadline] = pendingDeadlines(cancelled, ACK_MS);
-    const result = applyChange(cancelled, expire(cancelled, deadline!, at + 60_000));
+    const result = applyChange(cancelled, expireDeadline(cancelled, "finish", at + 60_000));
     expect(result).toMatchObject({ code: "DeploymentCancelled", lastEvent: { details: { outcome: "unknown" } } });
     expect(cancelReason(result)).toBeUndefined();
   });
@@ -208,11 +205,11 @@ describe("a deployment that ended before its device was queried", () => {
   test("is queried when the device is back, and cancelled if the device has no record of it", () => {
     for (const uncertainty of ["asked", "overdue"] as const) {
       const back = applyChange(ended(uncertainty), markForOutcomeQuery(ended(uncertainty), T0, 2));
-      expect(applyOutcome(back, { status: null }, T0, 2)).toMatchObject({ nextAction: "cancel" });
+      expect(applyOutcome(back, { status: null }, T0, 2)).toMatchObject({ fields: { delivery: "cancel" } });
       for (const answer of ["unavailable", { status: "Success" }, { status: "Fail" }] as const) {
-        expect(applyOutcome(back, answer, T0, 2)).toEqual({ change: { fields: { uncertainty: undefined } } });
+        expect(applyOutcome(back, answer, T0, 2)).toEqual({ fields: { uncertainty: undefined } });
       }
-      const told = applyChange(back, applyOutcome(back, { status: null }, T0, 2).change);
+      const told = applyChange(back, applyOutcome(back, { status: null }, T0, 2));
       expect(told).toMatchObject({ status: "Fail", lastSeq: back.lastSeq });
       expect(markForOutcomeQuery(told, T0, 3)).toBeUndefined();
     }
@@ -237,7 +234,7 @@ describe("a deployment that became overdue while the service was down", () => {
       expect(others).toEqual([]);
       if (!deadline) throw new Error("it has a deadline");
       expect(deadline.sinceMs + deadline.durationMs).toBe(T0 + DAY_MS + 60_000);
-      expect(expire(taken, deadline, T0)?.fields).toMatchObject({ status: "Fail", code });
+      expect(expireDeadline(taken, "finish", T0)?.fields).toMatchObject({ status: "Fail", code });
     }
   });
 

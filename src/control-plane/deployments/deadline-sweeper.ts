@@ -1,0 +1,79 @@
+import type { Clock } from "../../lib/clock.ts";
+import type { Logger } from "../../lib/logger.ts";
+import { type DueTimes, nextDueMs } from "../core/deadlines.ts";
+import type { ServiceClock } from "../instances/service-clock.ts";
+
+const RETRY_DELAY_MS = 5_000;
+
+export interface DeadlineSweeperOptions {
+  readonly clock: Clock;
+  readonly serviceClock: ServiceClock;
+  readonly logger: Logger;
+  /** Ends deployments that are due, a bounded number. Returns when the next one is due, in service time. */
+  readonly expireDue: () => Promise<number | undefined>;
+  /** For a store that other instances write to: how often it is read, in milliseconds, whatever this one knows. */
+  readonly pollMs?: number | undefined;
+}
+
+/** Ends deployments whose deadline has passed, with one timer for the earliest deadline on record. */
+export class DeadlineSweeper implements Disposable {
+  readonly #options: DeadlineSweeperOptions;
+  #armed: { readonly dueMs: number; readonly timer: Disposable } | undefined;
+  #isSweeping = false;
+  /** The earliest deadline that became known during a sweep. */
+  #notedMs: number | undefined;
+  #disposed = false;
+
+  constructor(options: DeadlineSweeperOptions) {
+    this.#options = options;
+  }
+
+  /** Sets the timer for the earliest deadline in the store. */
+  start(): void {
+    this.#sweep();
+  }
+
+  /** Must be called after each change of a deployment. That of an older version does no harm. */
+  note(deployment: DueTimes): void {
+    const dueMs = nextDueMs(deployment);
+    if (dueMs !== undefined) this.#armFor(dueMs);
+  }
+
+  [Symbol.dispose](): void {
+    this.#disposed = true;
+    this.#armed?.timer[Symbol.dispose]();
+    this.#armed = undefined;
+  }
+
+  #armFor(dueMs: number): void {
+    if (this.#disposed) return;
+    if (this.#isSweeping) {
+      this.#notedMs = Math.min(this.#notedMs ?? dueMs, dueMs);
+      return;
+    }
+    if (this.#armed && this.#armed.dueMs <= dueMs) return;
+    this.#armed?.timer[Symbol.dispose]();
+    const { clock, serviceClock } = this.#options;
+    const timer = clock.timer(Math.max(0, dueMs - serviceClock.serviceNow()), () => this.#sweep());
+    this.#armed = { dueMs, timer };
+  }
+
+  #sweep(): void {
+    this.#armed = undefined;
+    this.#isSweeping = true;
+    const { logger, serviceClock, expireDue, pollMs } = this.#options;
+    const inMs = (ms: number | undefined): number => (ms === undefined ? Infinity : serviceClock.serviceNow() + ms);
+    void expireDue()
+      .catch((error: unknown) => {
+        logger.error({ err: error }, "cannot end deployments whose deadline has passed; trying again");
+        return inMs(RETRY_DELAY_MS);
+      })
+      .then((nextMs = Infinity) => {
+        this.#isSweeping = false;
+        const noted = this.#notedMs ?? Infinity;
+        this.#notedMs = undefined;
+        const dueMs = Math.min(nextMs, noted, inMs(pollMs));
+        if (dueMs < Infinity) this.#armFor(dueMs);
+      });
+  }
+}
