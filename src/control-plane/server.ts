@@ -13,10 +13,10 @@ import { Deployments } from "./deployments/deployments.ts";
 import { Retention } from "./deployments/retention.ts";
 import { DeviceQueries } from "./queries/device-queries.ts";
 import { DeviceReports } from "./reports/device-reports.ts";
-import { LastSeen } from "./reports/last-seen.ts";
 import { DeviceHub } from "./hub/hub.ts";
 import { localServiceClock } from "./instances/service-clock.ts";
 import { WalTruncator } from "./wal-truncator.ts";
+import { createId } from "./secrets.ts";
 import type { SimOperator } from "./sim-operator/sim-operator.ts";
 import type { Store } from "./store/store.ts";
 import { isStreamRequest, StreamServer } from "./streams/stream-server.ts";
@@ -56,7 +56,9 @@ export async function startServer({
 }: ServerOptions): Promise<RunningServer> {
   const stopping = new AbortController();
   const access = new AccessWatcher(store, clock, logger);
-  const hub = new DeviceHub({ assets: store.assets, access, clock, logger });
+  const instanceId = createId("ins_");
+  const { assets, sessions } = store;
+  const hub = new DeviceHub({ assets, sessions, bus, instanceId, access, clock, logger });
   const keepMs = config.deployment_retention_days * DAY_MS;
   const deployments = new Deployments({
     store: store.deployments,
@@ -70,8 +72,7 @@ export async function startServer({
     maxAccountBytes: config.storage_mib_per_account * MIB,
     retentionMs: keepMs,
   });
-  const lastSeen = new LastSeen(store.devices, clock, logger);
-  const reports = new DeviceReports({ store: store.devices, lastSeen, clock, logger });
+  const reports = new DeviceReports({ store: store.devices, clock, logger });
   const queries = new DeviceQueries(hub, clock);
   const assetUpdater = new AssetUpdater({ store, simOperator, clock, logger, stopping: stopping.signal });
   const streamLimiter = new StreamLimiter({ clock, logger, maxPerAccount: config.max_streams_per_account });
@@ -83,7 +84,6 @@ export async function startServer({
     deployments,
     devices: hub,
     queries,
-    lastSeen,
     conflictRateLimiter: new ConflictRateLimiter(clock),
     streamLimiter,
     access,
@@ -96,7 +96,10 @@ export async function startServer({
   api.server.on("upgrade", (request, socket, head) => {
     (isStreamRequest(request) ? streams : hub).upgrade(request, socket, head);
   });
-  hub.setHandlers(deployments.deploymentHandler, reports, await deployments.recover());
+  // One process at a time uses this store: sessions on record are those of a process that is gone.
+  await sessions.closeAll(undefined);
+  await deployments.recover();
+  hub.setHandlers(deployments.deploymentHandler, reports);
   await api.listen(config.listen);
   const { address, port } = api.server.address() as AddressInfo;
   logger.info({ address, port }, "listening");
@@ -110,7 +113,6 @@ export async function startServer({
     streams.stop();
     const closed = closeApi(api, clock);
     await Promise.all([deployments.stop(), hub.stop(), closed]);
-    await lastSeen[Symbol.asyncDispose]();
     access[Symbol.dispose]();
     logger.info("stopped");
   };

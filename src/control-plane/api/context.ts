@@ -10,7 +10,6 @@ import type { Config } from "../config.ts";
 import type { Deployments } from "../deployments/deployments.ts";
 import type { DeviceDirectory } from "../devices/session.ts";
 import type { DeviceQueries } from "../queries/device-queries.ts";
-import type { LastSeen } from "../reports/last-seen.ts";
 import type { SimOperator } from "../sim-operator/sim-operator.ts";
 import type { Store } from "../store/store.ts";
 import type { StreamLimiter } from "./stream-limiter.ts";
@@ -35,7 +34,6 @@ export interface ApiContext {
   readonly streamLimiter: StreamLimiter;
   readonly devices: DeviceDirectory;
   readonly queries: DeviceQueries;
-  readonly lastSeen: LastSeen;
   readonly access: AccessWatcher;
   readonly clock: Clock;
   readonly logger: Logger;

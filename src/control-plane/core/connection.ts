@@ -18,11 +18,6 @@ export function disconnectedIn(epoch: number): number {
   return 2 * epoch + 1;
 }
 
-/** Returns the number of the latest session that counts for the deployment; 0 for none. */
-export function connectionEpoch({ connection }: Connected): number {
-  return Math.floor(connection / 2);
-}
-
 /** Whether the loss of the connection was reported, and no session has followed. */
 export function isConnectionLost({ connection }: Connected): boolean {
   return connection % 2 === 1;

@@ -7,6 +7,7 @@ import { MAX_EVENT_BYTES, MAX_EVENT_BYTES_OVER_QUOTA } from "../core/event-log.t
 import { cancelReason, reconcile } from "../core/reconcile.ts";
 import { acknowledge, refuse, replyToEvent, applyDeviceEvent } from "../core/transitions.ts";
 import type { DeploymentStore } from "../store/deployments.ts";
+import { StaleSessionError } from "../store/sessions.ts";
 import type { DeploymentHandler, FrameOutcome } from "../devices/handlers.ts";
 import type { DeviceSession } from "../devices/session.ts";
 import type { OutcomeQueries } from "./outcome-queries.ts";
@@ -43,12 +44,14 @@ export class RecordingDeploymentHandler implements DeploymentHandler {
     for (const action of reconcile(unfinished, known)) {
       const { kind, deploymentId } = action;
       if (kind === "confirm") {
-        await this.#recorder.update(deploymentId, (current, nowMs) => confirmOnDevice(current, nowMs, epoch));
+        await this.#recorder.update(deploymentId, (current, nowMs) => confirmOnDevice(current, nowMs, epoch), session);
       } else if (kind === "cancel") {
         session.send({ type: "cancel", deployment_id: deploymentId, reason: action.reason });
       } else {
-        const after = await this.#recorder.update(deploymentId, (current, nowMs) =>
-          markForOutcomeQuery(current, nowMs, epoch),
+        const after = await this.#recorder.update(
+          deploymentId,
+          (current, nowMs) => markForOutcomeQuery(current, nowMs, epoch),
+          session,
         );
         if (after) uncertain.push(after);
       }
@@ -58,8 +61,13 @@ export class RecordingDeploymentHandler implements DeploymentHandler {
   }
 
   async onDisconnected(session: DeviceSession): Promise<void> {
-    for (const { id } of await this.#store.listUnfinishedSummaries(session.assetUuid)) {
-      await this.#recorder.update(id, (current, nowMs) => noteConnectionLost(current, nowMs, session.epoch));
+    try {
+      for (const { id } of await this.#store.listUnfinishedSummaries(session.assetUuid)) {
+        await this.#recorder.update(id, (current, nowMs) => noteConnectionLost(current, nowMs, session.epoch), session);
+      }
+    } catch (error) {
+      // The device has connected again: nothing is lost.
+      if (!(error instanceof StaleSessionError)) throw error;
     }
   }
 
@@ -67,8 +75,10 @@ export class RecordingDeploymentHandler implements DeploymentHandler {
     const deployment = await this.#store.findSummary(deploymentId);
     if (!deployment) return "unknown";
     if (deployment.assetUuid !== session.assetUuid) return this.#cancelUnknown(session, deploymentId);
-    const after = await this.#recorder.update(deploymentId, (current, nowMs) =>
-      acknowledge(current, nowMs, session.epoch),
+    const after = await this.#recorder.update(
+      deploymentId,
+      (current, nowMs) => acknowledge(current, nowMs, session.epoch),
+      session,
     );
     const reason = after && cancelReason(after);
     if (reason) session.send({ type: "cancel", deployment_id: deploymentId, reason });
@@ -84,7 +94,7 @@ export class RecordingDeploymentHandler implements DeploymentHandler {
     const deployment = await this.#store.findDeployment(deploymentId);
     if (!deployment) return "unknown";
     if (deployment.assetUuid !== session.assetUuid) return "foreign";
-    await this.#recorder.update(deploymentId, (current, nowMs) => refuse(current, nowMs, code, message));
+    await this.#recorder.update(deploymentId, (current, nowMs) => refuse(current, nowMs, code, message), session);
     return "taken";
   }
 
@@ -101,8 +111,10 @@ export class RecordingDeploymentHandler implements DeploymentHandler {
       acknowledgeEvent(session, deploymentId, event);
       return "foreign";
     }
-    const after = await this.#recorder.update(deploymentId, (current, nowMs) =>
-      applyDeviceEvent(current, event, nowMs, session.epoch, this.#maxEventBytes(current)),
+    const after = await this.#recorder.update(
+      deploymentId,
+      (current, nowMs) => applyDeviceEvent(current, event, nowMs, session.epoch, this.#maxEventBytes(current)),
+      session,
     );
     if (after && replyToEvent(after, event) === "cancel") {
       session.send({ type: "cancel", deployment_id: deploymentId, reason: cancelReason(after) ?? "unknown" });

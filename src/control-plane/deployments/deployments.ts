@@ -4,7 +4,6 @@ import { EdgeError } from "../../protocol/errors.ts";
 import type { Bus } from "../bus/bus.ts";
 import type { Asset } from "../core/asset.ts";
 import { type AppCommand, countApps } from "../core/command.ts";
-import { connectionEpoch } from "../core/connection.ts";
 import { noteStreamInterrupted } from "../core/connection-notes.ts";
 import { type Deployment, type DeploymentChange, newDeployment } from "../core/deployment.ts";
 import { markUncertainOnStart } from "../core/resolve-outcome.ts";
@@ -64,7 +63,7 @@ export class Deployments {
   readonly #streams = new Map<string, number>();
 
   constructor(options: DeploymentsOptions) {
-    const { store, bus, clock, serviceClock, logger, devices, ackTimeoutMs, maxAccountBytes } = options;
+    const { store, bus, clock, serviceClock, logger, ackTimeoutMs, maxAccountBytes } = options;
     this.#options = options;
     this.#deadlines = new DeadlineSweeper({
       clock,
@@ -85,7 +84,7 @@ export class Deployments {
       onUndelivered: (deployment) => this.#cancelOnDevice(deployment),
     });
     this.#dispatcher = new Dispatcher(this.#recorder, credentials);
-    const shared = { store, clock, logger, devices, recorder: this.#recorder, dispatcher: this.#dispatcher };
+    const shared = { store, clock, logger, recorder: this.#recorder, dispatcher: this.#dispatcher };
     this.deploymentHandler = new RecordingDeploymentHandler({
       store,
       recorder: this.#recorder,
@@ -97,10 +96,8 @@ export class Deployments {
   /**
    * Resumes the deployments that an earlier process left unfinished. Must be called before the first request and the first
    * session.
-   *
-   * @returns the highest session number on record; new sessions must get higher ones
    */
-  async recover(): Promise<number> {
+  async recover(): Promise<void> {
     const { store, ackTimeoutMs } = this.#options;
     const unfinished = await store.listUnfinished();
     for (let from = 0; from < unfinished.length; from += MAX_RESUMED_AT_ONCE) {
@@ -108,7 +105,6 @@ export class Deployments {
       await this.#recorder.resumeAll(ids, (current, now) => markUncertainOnStart(current, now, ackTimeoutMs));
     }
     this.#deadlines.start();
-    return Math.max(0, ...unfinished.map(connectionEpoch));
   }
 
   /**

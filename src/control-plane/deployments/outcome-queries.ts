@@ -4,7 +4,7 @@ import { reportDeltaSchema } from "../../protocol/app-report.ts";
 import { deploymentOutcomesSchema, MAX_QUERIED_DEPLOYMENTS } from "../../protocol/deployment-outcome.ts";
 import type { QueryKind } from "../../protocol/device-query.ts";
 import type { EdgeError } from "../../protocol/errors.ts";
-import { type Deployment, isFinished } from "../core/deployment.ts";
+import { type Deployment, type DeploymentChange, isFinished } from "../core/deployment.ts";
 import {
   type ReportedOutcome,
   outcomeFromReport,
@@ -13,7 +13,8 @@ import {
   applyOutcome,
 } from "../core/resolve-outcome.ts";
 import type { DeploymentStore } from "../store/deployments.ts";
-import type { DeviceDirectory, DeviceSession } from "../devices/session.ts";
+import { StaleSessionError } from "../store/sessions.ts";
+import type { DeviceSession } from "../devices/session.ts";
 import type { Dispatcher } from "./dispatcher.ts";
 import type { Recorder } from "./recorder.ts";
 
@@ -29,7 +30,6 @@ export interface OutcomeQueriesOptions {
   readonly store: DeploymentStore;
   readonly recorder: Recorder;
   readonly dispatcher: Dispatcher;
-  readonly devices: DeviceDirectory;
   readonly clock: Clock;
   readonly logger: Logger;
 }
@@ -63,11 +63,15 @@ export class OutcomeQueries {
     }
   }
 
-  async #endedUncertain({ assetUuid, epoch }: DeviceSession): Promise<Deployment[]> {
+  async #endedUncertain(session: DeviceSession): Promise<Deployment[]> {
     const { store, recorder } = this.#options;
     const ended: Deployment[] = [];
-    for (const { id } of await store.listEndedUncertain(assetUuid, MAX_ENDED_DEPLOYMENTS)) {
-      const after = await recorder.update(id, (current, nowMs) => markForOutcomeQuery(current, nowMs, epoch));
+    for (const { id } of await store.listEndedUncertain(session.assetUuid, MAX_ENDED_DEPLOYMENTS)) {
+      const after = await recorder.update(
+        id,
+        (current, nowMs) => markForOutcomeQuery(current, nowMs, session.epoch),
+        session,
+      );
       if (after) ended.push(after);
     }
     return ended;
@@ -151,7 +155,7 @@ export class OutcomeQueries {
       end: (error: EdgeError | undefined) => {
         timeout[Symbol.dispose]();
         // The session has ended: the outcome is queried in the next one.
-        if (!this.#isCurrent(session)) return;
+        if (!session.isCurrent) return;
         if (error?.code === "InvalidRequest" && callbacks.onUnsupported) callbacks.onUnsupported();
         else retry(error?.code ?? "no answer");
       },
@@ -159,25 +163,24 @@ export class OutcomeQueries {
   }
 
   async #retryQueries(session: DeviceSession): Promise<void> {
-    if (!this.#isCurrent(session)) return;
+    if (!session.isCurrent) return;
     try {
       await this.queryOutcomes(session, await this.#options.store.listUnfinished(session.assetUuid));
     } catch (error) {
+      // Another session has taken over, and asks.
+      if (error instanceof StaleSessionError) return;
       this.#options.logger.error({ err: error, asset: session.assetUuid }, "cannot query the outcome of deployments");
     }
   }
 
-  #isCurrent(session: DeviceSession): boolean {
-    return this.#options.devices.find(session.assetUuid) === session;
-  }
-
   async #applyOutcome(session: DeviceSession, { id }: Deployment, answer: ReportedOutcome): Promise<void> {
     let isSettled = false;
-    const updated = await this.#options.recorder.update(id, (current, nowMs) => {
+    const decide = (current: Deployment, nowMs: number): DeploymentChange | undefined => {
       const change = applyOutcome(current, answer, nowMs, session.epoch);
       isSettled = change !== undefined;
       return change;
-    });
+    };
+    const updated = await this.#options.recorder.update(id, decide, session);
     if (!updated || !isSettled) return;
     if (updated.delivery === "command") await this.#options.dispatcher.send(session, updated);
   }

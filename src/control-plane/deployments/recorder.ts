@@ -7,6 +7,7 @@ import { type DeploymentChange, type Deployment, isFinished } from "../core/depl
 import type { DeploymentEvent } from "../../protocol/deployment-event.ts";
 import type { ServiceClock } from "../instances/service-clock.ts";
 import type { CreateResult, CreationLimits, DeploymentStore, Idempotency } from "../store/deployments.ts";
+import type { SessionFence } from "../store/sessions.ts";
 import type { CredentialCache } from "./credentials.ts";
 import type { DeadlineSweeper } from "./deadline-sweeper.ts";
 
@@ -58,10 +59,16 @@ export class Recorder {
   /**
    * Applies the change that `decide` returns for the stored deployment. `decide` must compare any other input with the
    * deployment, since it may be stale. Returns the deployment afterwards, or `undefined` if the id is unknown.
+   *
+   * @param fence the session for which it is changed; error if a later one has replaced it: `StaleSessionError`
    */
-  async update(id: string, decide: Decide): Promise<Deployment | undefined> {
+  async update(id: string, decide: Decide, fence?: SessionFence): Promise<Deployment | undefined> {
     const changes = new Changes((deployment, { nowMs }) => decide(deployment, nowMs));
-    const after = await this.#options.store.updateDeployment(id, (current) => changes.decide(current, this.#time()));
+    const after = await this.#options.store.updateDeployment(
+      id,
+      (current) => changes.decide(current, this.#time()),
+      fence,
+    );
     if (after) this.#publish(after, changes);
     return after;
   }

@@ -10,8 +10,6 @@ export interface ReportHandler {
   onReport(session: DeviceSession, delta: ReportDelta): Promise<void>;
   /** The device's report has been out of date for these seconds, since changes are held back; `null`: it is current. */
   onReportHeld(session: DeviceSession, heldForS: number | null): Promise<void>;
-  /** The session ended and was not replaced by another. */
-  onDisconnected(session: DeviceSession): void;
 }
 
 /** Receives the frames about deployments from the hub. Calls for one device do not overlap, except `onDisconnected`. */

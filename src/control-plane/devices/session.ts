@@ -9,8 +9,10 @@ import type { StreamEnd, StreamKind } from "../../protocol/streams.ts";
 export interface DeviceSession {
   readonly id: string;
   readonly assetUuid: string;
-  /** Increases with every session of any device: of two sessions of one device, the higher number is the later one. */
+  /** Increases with each session of the device. */
   readonly epoch: number;
+  /** Whether this is the device's session at this instance. Another instance may hold a later one. */
+  readonly isCurrent: boolean;
   /** Whether the negotiated protocol version has the feature. */
   supports(feature: ProtocolFeature): boolean;
   /** Writes the frame to the connection. Delivery is not confirmed. */

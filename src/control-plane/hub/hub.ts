@@ -2,20 +2,22 @@ import { randomUUID } from "node:crypto";
 import type { IncomingMessage } from "node:http";
 import type { Duplex } from "node:stream";
 import { type WebSocket, WebSocketServer } from "ws";
-import type { Clock } from "../../lib/clock.ts";
+import { type Clock, unixNow } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { CLOSE_CODES } from "../../protocol/frames.ts";
 import { MAX_FRAME_BYTES } from "../../protocol/limits.ts";
 import { type AccessWatcher, deviceSubject } from "../access-watcher.ts";
+import type { Bus } from "../bus/bus.ts";
 import type { Asset } from "../core/asset.ts";
 import type { DeploymentHandler, ReportHandler } from "../devices/handlers.ts";
 import type { DeviceDirectory, DeviceSession } from "../devices/session.ts";
 import { hashSecret } from "../secrets.ts";
 import type { AssetStore } from "../store/assets.ts";
+import type { SessionStore } from "../store/sessions.ts";
 import { FrameRateLimiter } from "./frame-rate-limiter.ts";
 import { MAX_CONNECTIONS_PER_ASSET, ConnectionRegistry } from "./connection-registry.ts";
 import { refuseUpgrade } from "./refuse-upgrade.ts";
-import { Session } from "./session.ts";
+import { type CurrentSession, Session } from "./session.ts";
 
 const AGENT_PATH = "/v1/agent";
 
@@ -33,6 +35,10 @@ interface Handlers {
 
 export interface HubOptions {
   readonly assets: AssetStore;
+  readonly sessions: SessionStore;
+  readonly bus: Bus;
+  /** The instance of the service, which holds the sessions. */
+  readonly instanceId: string;
   readonly access: AccessWatcher;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -52,23 +58,26 @@ export class DeviceHub implements DeviceDirectory {
   /** Resolves, for each device, when the frames of its earlier sessions are handled. */
   readonly #closing = new Map<string, Promise<void>>();
   readonly #frameRateLimiter: FrameRateLimiter;
+  readonly #replacements: Disposable;
   #handlers: Handlers | undefined;
-  #epoch = 0;
+  /** Sessions whose end is being stored. */
+  readonly #ending = new Set<Promise<void>>();
   #isStopping = false;
 
   constructor(options: HubOptions) {
     this.#options = options;
     this.#frameRateLimiter = new FrameRateLimiter(options.clock);
+    const { bus, instanceId, logger } = options;
+    this.#replacements = bus.subscribe(`session.${instanceId}`, () => {
+      this.#closeReplacedElsewhere().catch((error: unknown) => {
+        logger.error({ err: error }, "cannot read which sessions other instances have replaced");
+      });
+    });
   }
 
-  /**
-   * Sets the receivers of frames. Must be called before the first connection.
-   *
-   * @param epoch highest session number on record
-   */
-  setHandlers(handler: DeploymentHandler, reports: ReportHandler, epoch: number): void {
+  /** Sets the receivers of frames. Must be called before the first connection. */
+  setHandlers(handler: DeploymentHandler, reports: ReportHandler): void {
     this.#handlers = { deploymentHandler: handler, reportHandler: reports };
-    this.#epoch = epoch;
   }
 
   find(assetUuid: string): DeviceSession | undefined {
@@ -84,7 +93,7 @@ export class DeviceHub implements DeviceDirectory {
     });
   };
 
-  /** Sends goodbye to all devices. Resolves when their connections are closed. */
+  /** Sends goodbye to all devices. Resolves when their connections are closed, and that is stored. */
   async stop(): Promise<void> {
     this.#isStopping = true;
     const closed = this.#allClosed();
@@ -98,6 +107,8 @@ export class DeviceHub implements DeviceDirectory {
       for (const session of this.#connections) session.terminate();
     });
     await closed;
+    await Promise.all(this.#ending);
+    this.#replacements[Symbol.dispose]();
   }
 
   #onAllClosed: (() => void) | undefined;
@@ -143,13 +154,13 @@ export class DeviceHub implements DeviceDirectory {
       logger,
       ...handlers,
       frameRateLimiter: this.#frameRateLimiter,
-      becomeCurrent: (greeted) => this.#replace(greeted),
-      waitForEarlierSessions: async ({ assetUuid }) => this.#closing.get(assetUuid),
+      becomeCurrent: (greeted, protocol) => this.#becomeCurrent(greeted, protocol, handlers),
       onClosed: (closed) => {
         watching[Symbol.dispose]();
         this.#onSessionClosed(closed, handlers);
       },
       isCurrent: (other) => this.#sessions.get(other.assetUuid) === other,
+      onStale: (stale) => this.#closeStale(stale),
     });
     const surplus = this.#connections.add(session);
     const watching = access.watch(
@@ -165,12 +176,61 @@ export class DeviceHub implements DeviceDirectory {
     surplus.terminate();
   }
 
-  #replace(session: Session): number {
-    const older = this.#sessions.get(session.assetUuid);
-    this.#sessions.set(session.assetUuid, session);
-    older?.close(CLOSE_CODES.replaced, "replaced by a newer connection");
-    if (older) this.#trackClosing(older);
-    return ++this.#epoch;
+  /**
+   * Stores the session, so that it counts everywhere. Of two connections of a device that arrive together, the one that is
+   * stored later stays.
+   */
+  async #becomeCurrent(session: Session, protocol: number, handlers: Handlers): Promise<CurrentSession | undefined> {
+    const { sessions, instanceId, bus, clock } = this.#options;
+    const { id: sessionId, assetUuid } = session;
+    const opened = await sessions.open({ assetUuid, sessionId, instanceId, protocol, at: unixNow(clock) });
+    if (!opened) {
+      session.close(CLOSE_CODES.unauthorized, "the asset was removed");
+      return undefined;
+    }
+    session.epoch = opened.epoch;
+    const other = this.#sessions.get(assetUuid);
+    if (other && other.epoch > opened.epoch) {
+      closeReplaced(session);
+      return undefined;
+    }
+    this.#sessions.set(assetUuid, session);
+    if (other) {
+      closeReplaced(other);
+      this.#trackClosing(other);
+    }
+    const { replacedInstanceId } = opened;
+    if (replacedInstanceId !== undefined && replacedInstanceId !== instanceId) {
+      bus.publish(`session.${replacedInstanceId}`);
+    }
+    // Closed while it was being stored.
+    if (!session.isOpen) {
+      this.#endCurrent(session, handlers);
+      return undefined;
+    }
+    // Read now: once a later session has replaced this one, it would wait for itself.
+    return { earlierSessionsIdle: this.#closing.get(assetUuid) };
+  }
+
+  /** The session is over in the store. If the asset was removed, its session is closed for that reason. */
+  async #closeStale(session: Session): Promise<void> {
+    try {
+      await this.#options.access.recheck(deviceSubject(session.assetUuid));
+    } finally {
+      closeReplaced(session);
+    }
+  }
+
+  /** Closes the sessions that other instances have replaced. */
+  async #closeReplacedElsewhere(): Promise<void> {
+    // Before the store is read, which does not have later sessions.
+    const sessions = [...this.#sessions.values()];
+    const held = await this.#options.sessions.listHeld(this.#options.instanceId);
+    const epochs = new Map(held.map(({ assetUuid, epoch }) => [assetUuid, epoch]));
+    for (const session of sessions) {
+      // A later epoch is that of a connection which is about to become current here.
+      if ((epochs.get(session.assetUuid) ?? 0) < session.epoch) closeReplaced(session);
+    }
   }
 
   #trackClosing(session: Session): void {
@@ -184,16 +244,25 @@ export class DeviceHub implements DeviceDirectory {
     this.#closing.set(assetUuid, idle);
   }
 
-  #onSessionClosed(session: Session, { deploymentHandler, reportHandler }: Handlers): void {
+  #onSessionClosed(session: Session, handlers: Handlers): void {
     this.#connections.delete(session);
     if (this.#connections.size === 0) this.#onAllClosed?.();
-    if (this.#sessions.get(session.assetUuid) !== session) return;
+    if (this.#sessions.get(session.assetUuid) === session) this.#endCurrent(session, handlers);
+  }
+
+  #endCurrent(session: Session, { deploymentHandler }: Handlers): void {
+    const { sessions, clock, logger } = this.#options;
     this.#sessions.delete(session.assetUuid);
     this.#trackClosing(session);
-    reportHandler.onDisconnected(session);
+    const ending = sessions.close(session, unixNow(clock)).catch((error: unknown) => {
+      // The next session of the device replaces it.
+      logger.error({ err: error, asset: session.assetUuid }, "cannot record that a device is not connected");
+    });
+    this.#ending.add(ending);
+    void ending.then(() => this.#ending.delete(ending));
     if (this.#isStopping) return;
     this.#notifyDisconnected(session, deploymentHandler).catch((error: unknown) => {
-      this.#options.logger.error({ err: error, asset: session.assetUuid }, "cannot record that a device is offline");
+      logger.error({ err: error, asset: session.assetUuid }, "cannot record that a device is offline");
     });
   }
 
@@ -202,4 +271,8 @@ export class DeviceHub implements DeviceDirectory {
     await session.whenIdle();
     if (!this.#isStopping && !this.#sessions.has(session.assetUuid)) await handler.onDisconnected(session);
   }
+}
+
+function closeReplaced(session: Session): void {
+  session.close(CLOSE_CODES.replaced, "replaced by a newer connection");
 }

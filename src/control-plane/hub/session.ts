@@ -8,6 +8,7 @@ import type { QueryKind } from "../../protocol/device-query.ts";
 import { type ProtocolFeature, supports } from "../../protocol/features.ts";
 import type { DeploymentHandler, FrameOutcome, ReportHandler } from "../devices/handlers.ts";
 import type { DeviceSession, DeviceStream, QuerySink, StreamRequest, StreamSink } from "../devices/session.ts";
+import { StaleSessionError } from "../store/sessions.ts";
 import { type FrameRateLimiter, MIN_CHARGED_BYTES } from "./frame-rate-limiter.ts";
 import { MessageQueue, MAX_WAITING_BYTES } from "./message-queue.ts";
 import { SessionQueries } from "./session-queries.ts";
@@ -37,13 +38,21 @@ export interface SessionOptions {
   readonly deploymentHandler: DeploymentHandler;
   readonly reportHandler: ReportHandler;
   readonly frameRateLimiter: FrameRateLimiter;
-  /** Makes this the device's current session: after the hello, before the welcome. Returns its connection epoch. */
-  readonly becomeCurrent: (session: Session) => number;
-  /** Resolves when the frames of the device's earlier sessions are handled. */
-  readonly waitForEarlierSessions: (session: Session) => Promise<void>;
+  /**
+   * Makes this the device's current session and sets its epoch: after the hello, before the welcome. Returns `undefined` if
+   * the session is over by then.
+   */
+  readonly becomeCurrent: (session: Session, protocol: number) => Promise<CurrentSession | undefined>;
   readonly onClosed: (session: Session) => void;
   /** Whether this is still the device's current session. */
   readonly isCurrent: (session: Session) => boolean;
+  /** A write was refused, since a later session has replaced this one or the asset was removed. */
+  readonly onStale: (session: Session) => Promise<void>;
+}
+
+export interface CurrentSession {
+  /** Resolves when the frames of the device's earlier sessions are handled. */
+  readonly earlierSessionsIdle: Promise<void> | undefined;
 }
 
 /** One connection of a device, from before its hello until it is closed. */
@@ -64,7 +73,8 @@ export class Session implements DeviceSession {
   #lateBytes = 0;
   /** Negotiated with the hello. */
   #protocol: number | undefined;
-  #epoch = 0;
+  /** Set by the hub when this becomes the device's current session; 0 before. */
+  epoch = 0;
 
   constructor(options: SessionOptions) {
     const { id, socket, asset, clock, logger } = options;
@@ -86,8 +96,13 @@ export class Session implements DeviceSession {
     socket.on("close", (code) => this.#onSocketClosed(code));
   }
 
-  get epoch(): number {
-    return this.#epoch;
+  get isCurrent(): boolean {
+    return this.#options.isCurrent(this);
+  }
+
+  get isOpen(): boolean {
+    const { socket } = this.#options;
+    return socket.readyState === socket.OPEN;
   }
 
   supports(feature: ProtocolFeature): boolean {
@@ -187,13 +202,13 @@ export class Session implements DeviceSession {
     const { signal } = this.#ended;
     const bytes = data?.length ?? 0;
     await frameRateLimiter.acquireForBytes(this.assetUuid, bytes, signal);
-    if (data && isBinary && !signal.aborted && this.#options.isCurrent(this)) return this.#takeData(data);
+    if (data && isBinary && !signal.aborted && this.isCurrent) return this.#takeData(data);
     const frame = !signal.aborted && data ? this.#decode(data, isBinary) : undefined;
     if (!frame) return;
     await frameRateLimiter.acquireForFrame(this.assetUuid, frame, bytes, signal);
     if (signal.aborted) return;
     if (frame.type === "hello") return this.#onHello(frame);
-    if (!this.#options.isCurrent(this)) return;
+    if (!this.isCurrent) return;
     switch (frame.type) {
       case "report":
         return this.#options.reportHandler.onReport(this, frame);
@@ -255,16 +270,7 @@ export class Session implements DeviceSession {
   }
 
   async #onHello(hello: Hello): Promise<void> {
-    const {
-      socket,
-      asset,
-      deploymentHandler,
-      reportHandler,
-      frameRateLimiter,
-      logger,
-      becomeCurrent: onHello,
-      waitForEarlierSessions,
-    } = this.#options;
+    const { asset, deploymentHandler, reportHandler, frameRateLimiter, logger, becomeCurrent } = this.#options;
     const protocol = negotiateVersion(hello.protocol);
     if (protocol === undefined) {
       logger.warn({ protocol: hello.protocol, agent_version: hello.agent_version }, "agent too old");
@@ -273,8 +279,8 @@ export class Session implements DeviceSession {
     this.#protocol = protocol;
     const reportHash = await reportHandler.onHello(this);
     // Closed meanwhile: it must not become the current session.
-    if (socket.readyState !== socket.OPEN) return;
-    this.#epoch = onHello(this);
+    const current = this.isOpen ? await becomeCurrent(this, protocol) : undefined;
+    if (!current) return;
     const { uuid, serialNumber, name } = asset;
     this.send({
       type: "welcome",
@@ -287,7 +293,7 @@ export class Session implements DeviceSession {
       { agent_version: hello.agent_version, protocol, deployments: hello.deployments.length },
       "device online",
     );
-    await waitForEarlierSessions(this);
+    await current.earlierSessionsIdle;
     const reconciled = await deploymentHandler.onConnected(
       this,
       hello.deployments.map((deployment) => deployment.deployment_id),
@@ -301,6 +307,7 @@ export class Session implements DeviceSession {
   }
 
   #fail(error: unknown): void {
+    if (error instanceof StaleSessionError) return void this.#options.onStale(this);
     this.#options.logger.error({ err: error }, "cannot handle a frame");
     this.close(CLOSE_CODES.internal, "internal error");
   }

@@ -6,14 +6,12 @@ import { applyReportDelta, type DeviceReport } from "../core/device-report.ts";
 import type { ReportHandler } from "../devices/handlers.ts";
 import type { DeviceSession } from "../devices/session.ts";
 import type { DeviceStore } from "../store/devices.ts";
-import type { LastSeen } from "./last-seen.ts";
 
 /** Minimum interval between two requests for a complete report in a session, in milliseconds. */
 const RESYNC_INTERVAL_MS = 60_000;
 
 export interface DeviceReportsOptions {
   readonly store: DeviceStore;
-  readonly lastSeen: LastSeen;
   readonly clock: Clock;
   readonly logger: Logger;
 }
@@ -31,15 +29,10 @@ export class DeviceReports implements ReportHandler {
   }
 
   async onHello({ assetUuid }: DeviceSession): Promise<string | undefined> {
-    const { store, lastSeen } = this.#options;
-    lastSeen.record(assetUuid);
+    const { store } = this.#options;
     // Still held back: the device sends that again.
     await store.recordHeld(assetUuid, undefined);
     return store.findReportHash(assetUuid);
-  }
-
-  onDisconnected({ assetUuid }: DeviceSession): void {
-    this.#options.lastSeen.record(assetUuid);
   }
 
   async onReport(session: DeviceSession, delta: ReportDelta): Promise<void> {

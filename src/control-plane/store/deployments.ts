@@ -1,6 +1,7 @@
 import type { DeploymentEvent } from "../../protocol/deployment-event.ts";
 import type { DeploymentChange, Deployment, DeploymentSummary } from "../core/deployment.ts";
 import type { DeploymentCursor } from "../core/deployment-cursor.ts";
+import type { SessionFence } from "./sessions.ts";
 
 /** Identifies repetitions of a request. */
 export interface Idempotency {
@@ -78,13 +79,15 @@ export interface DeploymentStore {
   /**
    * Applies the change that `decide` returns for the stored deployment, or none for `undefined`, and increments the
    * version. `decide` must be pure: if another change comes first, it is called again with the newer deployment, and only
-   * its last result counts. Returns the deployment afterwards, or `undefined` if the id is unknown.
+   * its last result counts. Returns the deployment afterwards, or `undefined` if the id is unknown. Throws
+   * `StaleSessionError`, and changes nothing, if `fence` is given and no longer the device's session.
    *
    * Results of overlapping calls may arrive out of order; compare their versions.
    */
   updateDeployment(
     id: string,
     decide: (deployment: Deployment) => DeploymentChange | undefined,
+    fence?: SessionFence,
   ): Promise<Deployment | undefined>;
   /** Does the same for several deployments in one transaction. Returns those that exist, as they are afterwards. */
   updateDeployments(

@@ -15,10 +15,6 @@ export interface StoredReport extends Dated<DeviceReport> {
 
 /** Data from devices, removed with their asset. Writing for an asset that does not exist does nothing. */
 export interface DeviceStore {
-  /** Returns when the device was last connected, in Unix seconds; `undefined` if never. */
-  findLastSeen(assetUuid: string): Promise<number | undefined>;
-  /** Stores when each of these devices was last connected, in one transaction. */
-  recordSeen(lastSeen: ReadonlyMap<string, number>): Promise<void>;
   findReport(assetUuid: string): Promise<StoredReport | undefined>;
   /** Returns the hash of the stored report without reading the report. */
   findReportHash(assetUuid: string): Promise<string | undefined>;

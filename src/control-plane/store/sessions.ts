@@ -40,13 +40,18 @@ export interface StoredSession {
   readonly lastSeenAt: number | undefined;
 }
 
-/** The device sessions: one row for each device, removed with its asset. */
+/**
+ * The device sessions: one row for each device, removed with its asset. After a power cut a session may be missing, but
+ * never while a later write of the store is there.
+ */
 export interface SessionStore {
   /** Makes this the device's session and returns its epoch; `undefined` if there is no such asset. */
   open(session: NewSession): Promise<OpenedSession | undefined>;
   /** Ends the session. Does nothing if a later one has replaced it. */
   close(fence: SessionFence, at: number): Promise<void>;
   find(assetUuid: string): Promise<StoredSession | undefined>;
+  /** Returns the sessions that this instance holds. */
+  listHeld(instanceId: string): Promise<readonly SessionFence[]>;
   /** Ends all sessions of this instance; `undefined`: of every instance. */
   closeAll(instanceId: string | undefined): Promise<void>;
 }

@@ -5,6 +5,7 @@ import type { DeploymentStore } from "./deployments.ts";
 import type { DeviceStore } from "./devices.ts";
 import type { EnrolmentStore } from "./enrolments.ts";
 import type { NetworkGroupStore } from "./network-groups.ts";
+import type { SessionStore } from "./sessions.ts";
 import type { SimStore } from "./sims.ts";
 import type { UsageStore } from "./usage.ts";
 
@@ -18,6 +19,7 @@ export interface Store extends AsyncDisposable {
   readonly usage: UsageStore;
   readonly deployments: DeploymentStore;
   readonly devices: DeviceStore;
+  readonly sessions: SessionStore;
   readonly enrolments: EnrolmentStore;
   readonly audit: AuditStore;
   /** Throws when the store is not usable. */

@@ -11,20 +11,6 @@ const code = (assetUuid: string, createdAt = 10) => ({ assetUuid, createdAt, exp
 /** Contract of stores for devices and enrolments. */
 export function devicesContract(harness: StoreHarness): void {
   describeDomain("devices", harness, () => {
-    test("the time they were last seen is stored, and removed devices are ignored", async () => {
-      await using store = await openWithAccounts(harness);
-      const { uuid } = await register(store, someAsset());
-      expect(await store.devices.findLastSeen(uuid)).toBeUndefined();
-      await store.devices.recordSeen(
-        new Map([
-          [uuid, 5],
-          ["gone", 6],
-        ]),
-      );
-      expect(await store.devices.findLastSeen(uuid)).toBe(5);
-      expect(await store.devices.findLastSeen("gone")).toBeUndefined();
-    });
-
     test("a report replaces only the one it is based on", async () => {
       await using store = await openWithAccounts(harness);
       const { uuid } = await register(store, someAsset());

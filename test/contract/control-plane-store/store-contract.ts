@@ -3,6 +3,7 @@ import { assetsContract } from "./assets-contract.ts";
 import { deploymentsContract } from "./deployments-contract.ts";
 import { devicesContract } from "./devices-contract.ts";
 import type { StoreHarness } from "./harness.ts";
+import { sessionsContract } from "./sessions-contract.ts";
 import { usageContract } from "./usage-contract.ts";
 
 /** Contract of every implementation of the control plane's store. */
@@ -12,4 +13,5 @@ export function storeContract(harness: StoreHarness): void {
   usageContract(harness);
   deploymentsContract(harness);
   devicesContract(harness);
+  sessionsContract(harness);
 }

@@ -12,6 +12,7 @@ const STORE_PARTS: ReadonlySet<PropertyKey> = new Set<keyof Store>([
   "usage",
   "deployments",
   "devices",
+  "sessions",
   "enrolments",
 ]);
 

@@ -7,6 +7,7 @@ import { MessageQueue } from "../../../src/control-plane/hub/message-queue.ts";
 import { SessionQueries } from "../../../src/control-plane/hub/session-queries.ts";
 import { localServiceClock } from "../../../src/control-plane/instances/service-clock.ts";
 import { openStore } from "../../../src/control-plane/store/sqlite/open-store.ts";
+import { StaleSessionError } from "../../../src/control-plane/store/sessions.ts";
 import type { Store } from "../../../src/control-plane/store/store.ts";
 import type { Logger } from "../../../src/lib/logger.ts";
 import type { DeploymentAction } from "../../../src/protocol/deployment-action.ts";
@@ -56,7 +57,7 @@ export class InterleavedService {
   readonly #logger: Logger;
   #deployments: Deployments;
   #session: SimulatedSession | undefined;
-  #epochs = 0;
+  #connections = 0;
   /** Resolves when the frames of earlier sessions are handled. */
   #closing: Promise<unknown> = Promise.resolve();
   /** Number of calls, frames and requests in progress. */
@@ -73,6 +74,12 @@ export class InterleavedService {
     return this.#session !== undefined;
   }
 
+  /** Registers the device. Must be called first. */
+  async register(): Promise<void> {
+    await this.store.accounts.createAccount({ id: ASSET.accountId, name: "test", createdAt: 0 });
+    await this.store.assets.registerAsset(ASSET, new Uint8Array([1]));
+  }
+
   async request(action: DeploymentAction): Promise<void> {
     const spec = action === "deploy" ? { name: "web", image: "web:1" } : null;
     const id = await this.#deployments.request(ASSET, { action, app: "web", spec, options: {} });
@@ -85,7 +92,7 @@ export class InterleavedService {
   }
 
   connect(): void {
-    const session = new SimulatedSession(++this.#epochs, this, this.#random);
+    const session = new SimulatedSession(`session-${++this.#connections}`, this);
     const before = this.#session;
     this.#session = session;
     if (before) this.track(this.#trackClosing(before));
@@ -98,9 +105,12 @@ export class InterleavedService {
     this.#session = undefined;
     this.device.disconnect();
     const closed = this.#trackClosing(session);
-    this.track(
-      closed.then(() => (this.#session ? undefined : this.#deployments.deploymentHandler.onDisconnected(session))),
-    );
+    const end = async (): Promise<void> => {
+      await this.#delayed.sessions.close(session, 0);
+      await closed;
+      if (!this.#session) await this.#deployments.deploymentHandler.onDisconnected(session);
+    };
+    this.track(end());
   }
 
   #trackClosing(session: SimulatedSession): Promise<unknown> {
@@ -117,7 +127,7 @@ export class InterleavedService {
     await this.advanceUntil(this.#deployments.stop());
     await this.waitUntilIdle();
     this.#deployments = this.#start();
-    this.#epochs = await this.advanceUntil(this.#deployments.recover());
+    await this.advanceUntil(this.#deployments.recover());
     for (const [id, client] of this.clients) if (!client.ended) this.#read(id);
   }
 
@@ -148,7 +158,12 @@ export class InterleavedService {
     const handler = this.#deployments.deploymentHandler;
     if (frame.type === "hello") {
       const held = frame.deployments.map(({ deployment_id: id }) => id);
-      await this.#closing;
+      const { id: sessionId, assetUuid } = session;
+      const closing = this.#closing;
+      const opened = this.#delayed.sessions.open({ assetUuid, sessionId, instanceId: "ins_1", protocol: 3, at: 0 });
+      this.track(opened);
+      session.epoch = (await opened)?.epoch ?? 0;
+      await closing;
       await handler.onConnected(session, held);
       return;
     }
@@ -225,7 +240,7 @@ export class InterleavedService {
 /** One connection of the device. Frames stay in order in each direction, and are lost when it is cut. */
 class SimulatedSession implements DeviceSession {
   readonly id: string;
-  readonly epoch: number;
+  epoch = 0;
   readonly assetUuid = ASSET.uuid;
   readonly queries: SessionQueries;
   readonly #service: InterleavedService;
@@ -235,9 +250,8 @@ class SimulatedSession implements DeviceSession {
   #up: Promise<void> = Promise.resolve();
   #down: Promise<void> = Promise.resolve();
 
-  constructor(epoch: number, service: InterleavedService, _random: SeededRandom) {
-    this.id = `session-${epoch}`;
-    this.epoch = epoch;
+  constructor(id: string, service: InterleavedService) {
+    this.id = id;
     this.#service = service;
     this.queries = new SessionQueries((frame) => this.send(frame));
     const source = { pause: () => undefined, resume: () => undefined };
@@ -248,8 +262,12 @@ class SimulatedSession implements DeviceSession {
         this.#busy = service.handle(this, frame);
         return this.#busy;
       },
-      (error) => service.errors.push(error),
+      (error) => !(error instanceof StaleSessionError) && service.errors.push(error),
     );
+  }
+
+  get isCurrent(): boolean {
+    return !this.#isCut;
   }
 
   send(frame: ControlFrame): void {

@@ -35,13 +35,13 @@ export interface ReportFreshness {
 
 /** Returns whether the device is connected and how old its data is. */
 export async function presenceOf(
-  { devices, lastSeen, clock }: Pick<ApiContext, "devices" | "lastSeen" | "clock">,
+  { devices, store, clock }: Pick<ApiContext, "devices" | "store" | "clock">,
   asset: Asset,
   { at, isPushed, heldSince = Infinity }: ReportFreshness,
 ): Promise<Presence> {
   const now = unixNow(clock);
   const isReachable = devices.find(asset.uuid) !== undefined;
-  const seenAt = isReachable ? now : await lastSeen.find(asset.uuid);
+  const seenAt = isReachable ? now : (await store.sessions.find(asset.uuid))?.lastSeenAt;
   const currentAt = at !== undefined && isPushed ? Math.max(at, Math.min(seenAt ?? 0, heldSince)) : at;
   return {
     reachable: isReachable,

@@ -15,6 +15,7 @@ import {
   MAX_PAGE_BYTES,
   type StoredEvent,
 } from "../deployments.ts";
+import { type SessionFence, StaleSessionError } from "../sessions.ts";
 import { DEPLOYMENT_COLUMNS, type DeploymentRow, SUMMARY_COLUMNS, toDeployment, toSummary } from "./deployment-row.ts";
 
 /** Selects the deployments that ended first from an index; unfinished ones have no `finished_at_ms`. */
@@ -40,6 +41,7 @@ export class SqliteDeploymentStore implements DeploymentStore {
   readonly #unfinishedOfAsset;
   readonly #endedUncertain;
   readonly #update;
+  readonly #session;
   readonly #due;
   readonly #nextDue;
   readonly #events;
@@ -85,6 +87,7 @@ export class SqliteDeploymentStore implements DeploymentStore {
          finished_at_ms = ?, delivery = ?, finish_due_ms = ?, reply_due_ms = ?, due_at_ms = ?, last_device_seq = ?, last_seq = ?, deadline_at_ms = ?, connection = ?,
          doubt = ?, doubt_until_ms = ?, event_bytes = ?, omitted_events = ?, version = ? WHERE id = ? AND version = ?`,
     );
+    this.#session = database.prepare("SELECT 1 FROM device_sessions WHERE asset_uuid = ? AND epoch = ?");
     this.#due = database.prepare(
       "SELECT id FROM deployments WHERE due_at_ms <= ? AND due_at_ms IS NOT NULL ORDER BY due_at_ms LIMIT ?",
     );
@@ -173,8 +176,12 @@ export class SqliteDeploymentStore implements DeploymentStore {
   async updateDeployment(
     id: string,
     decide: (deployment: Deployment) => DeploymentChange | undefined,
+    fence?: SessionFence,
   ): Promise<Deployment | undefined> {
-    return transaction(this.#database, () => this.#decideAndApply(id, decide));
+    return transaction(this.#database, () => {
+      if (fence && !this.#session.get(fence.assetUuid, fence.epoch)) throw new StaleSessionError(fence);
+      return this.#decideAndApply(id, decide);
+    });
   }
 
   async updateDeployments(

@@ -6,8 +6,6 @@ import type { Dated, DeviceStore, StoredReport } from "../devices.ts";
 
 export class SqliteDeviceStore implements DeviceStore {
   readonly #database: DatabaseSync;
-  readonly #lastSeen;
-  readonly #recordSeen;
   readonly #report;
   readonly #reportHash;
   readonly #recordHeld;
@@ -17,8 +15,6 @@ export class SqliteDeviceStore implements DeviceStore {
 
   constructor(database: DatabaseSync) {
     this.#database = database;
-    this.#lastSeen = database.prepare("SELECT last_seen_at FROM assets WHERE uuid = ?");
-    this.#recordSeen = database.prepare("UPDATE assets SET last_seen_at = ? WHERE uuid = ?");
     this.#report = database.prepare(
       "SELECT report AS text, reported_at AS at, held_since AS heldSince FROM device_reports WHERE asset_uuid = ?",
     );
@@ -39,17 +35,6 @@ export class SqliteDeviceStore implements DeviceStore {
     this.#saveLedger = database.prepare(
       "INSERT OR REPLACE INTO device_ledgers (asset_uuid, ledger, answered_at) SELECT uuid, ?, ? FROM assets WHERE uuid = ?",
     );
-  }
-
-  async findLastSeen(assetUuid: string): Promise<number | undefined> {
-    const row = this.#lastSeen.get(assetUuid) as { last_seen_at: number | null } | undefined;
-    return row?.last_seen_at ?? undefined;
-  }
-
-  async recordSeen(lastSeen: ReadonlyMap<string, number>): Promise<void> {
-    transaction(this.#database, () => {
-      for (const [assetUuid, at] of lastSeen) this.#recordSeen.run(at, assetUuid);
-    });
   }
 
   async findReport(assetUuid: string): Promise<StoredReport | undefined> {

@@ -11,6 +11,7 @@ import { SqliteEnrolmentStore } from "./enrolments.ts";
 import { SqliteKeyStore } from "./keys.ts";
 import { MIGRATIONS } from "./migrations.ts";
 import { SqliteNetworkGroupStore } from "./network-groups.ts";
+import { SqliteSessionStore } from "./sessions.ts";
 import { SqliteSimStore } from "./sims.ts";
 import { SqliteUsageStore } from "./usage.ts";
 
@@ -29,6 +30,7 @@ export function openStore(path: string): Store {
     deployments: new SqliteDeploymentStore(database),
     enrolments: new SqliteEnrolmentStore(database),
     devices: new SqliteDeviceStore(database),
+    sessions: new SqliteSessionStore(database),
     audit: new SqliteAuditStore(database),
     async check() {
       ping.get();

@@ -72,19 +72,26 @@ const steps: fc.Arbitrary<Step> = fc.oneof(
   ),
 );
 
+/** Applies the steps one after the other. */
+const walk = (list: readonly (readonly [Step, number])[], look: (after: Deployment, before: Deployment) => void) => {
+  let now = T0;
+  let deployment = received();
+  for (const [step, pause] of list) {
+    now += pause;
+    const before = deployment;
+    deployment = change(before, step(before, now), now);
+    look(deployment, before);
+  }
+};
+
+/** A deployment that has timed out on a device which had acknowledged it. */
+const ended = (): Deployment => {
+  const acknowledged = change(received(), acknowledge(received(), T0, 1));
+  return change(acknowledged, expire(acknowledged, at(T0 + 900_000)), T0 + 900_000);
+};
+
 describe("for every sequence of changes", () => {
   const sequence = fc.array(fc.tuple(steps, fc.integer({ min: 0, max: 20_000 })), { maxLength: 40 });
-
-  const walk = (list: readonly (readonly [Step, number])[], look: (after: Deployment, before: Deployment) => void) => {
-    let now = T0;
-    let deployment = received();
-    for (const [step, pause] of list) {
-      now += pause;
-      const before = deployment;
-      deployment = change(before, step(before, now), now);
-      look(deployment, before);
-    }
-  };
 
   test("a command waits exactly until the device has it, was asked about it, or must undo it", () => {
     fc.assert(
@@ -121,11 +128,6 @@ describe("for every sequence of changes", () => {
 });
 
 describe("a deployment that the service has ended", () => {
-  const ended = (): Deployment => {
-    const acknowledged = change(received(), acknowledge(received(), T0, 1));
-    return change(acknowledged, expire(acknowledged, at(T0 + 900_000)), T0 + 900_000);
-  };
-
   test("is cancelled on the device until the device reports that it has undone it", () => {
     expect(ended()).toMatchObject({ code: "DeploymentTimeout", delivery: "cancel" });
     const late = change(ended(), applyDeviceEvent(ended(), eventOf("Running"), T0, 1));

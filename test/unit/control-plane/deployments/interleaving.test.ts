@@ -82,6 +82,7 @@ async function run(seed: number, ending: "device-returns" | "device-stays-away" 
   const random = new SeededRandom(seed);
   const service = new InterleavedService(random, await createLogger({ name: "test", level: "fatal" }));
   try {
+    await service.register();
     await live(service, random);
     if (ending === "device-stays-away") service.disconnect();
     await service.waitUntilIdle();

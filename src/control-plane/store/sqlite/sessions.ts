@@ -1,0 +1,108 @@
+import type { DatabaseSync } from "node:sqlite";
+import { transaction, unsyncedTransaction } from "../../../lib/sqlite.ts";
+import type { NewSession, OpenedSession, SessionFence, SessionStore, StoredSession } from "../sessions.ts";
+
+/** Maximum number of sessions that are opened in one transaction, so that other work gets its turn. */
+const MAX_OPENED_AT_ONCE = 256;
+
+interface WaitingSession {
+  readonly session: NewSession;
+  readonly resolve: (opened: OpenedSession | undefined) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+interface SessionRow {
+  readonly epoch: number;
+  readonly instance_id: string | null;
+  readonly protocol: number | null;
+  readonly last_seen_at: number | null;
+}
+
+/**
+ * Sessions are not synced to disk by themselves, so that a fleet that reconnects does not cost a sync for each device. The
+ * next synced transaction makes them durable: nothing on disk names an epoch that is not on disk.
+ */
+export class SqliteSessionStore implements SessionStore {
+  readonly #database: DatabaseSync;
+  readonly #find;
+  readonly #open;
+  readonly #close;
+  readonly #closeAll;
+  readonly #closeAllOf;
+  readonly #held;
+  /** Sessions that arrived in one turn of the event loop are opened together. */
+  #waiting: WaitingSession[] = [];
+
+  constructor(database: DatabaseSync) {
+    this.#database = database;
+    this.#find = database.prepare(
+      "SELECT epoch, instance_id, protocol, last_seen_at FROM device_sessions WHERE asset_uuid = ?",
+    );
+    // Selects from the assets, so that nothing is stored for a removed asset.
+    this.#open = database.prepare(
+      `INSERT INTO device_sessions (asset_uuid, epoch, instance_id, session_id, protocol, last_seen_at)
+       SELECT uuid, 1, ?, ?, ?, ? FROM assets WHERE uuid = ?
+       ON CONFLICT (asset_uuid) DO UPDATE SET epoch = epoch + 1, instance_id = excluded.instance_id,
+         session_id = excluded.session_id, protocol = excluded.protocol, last_seen_at = excluded.last_seen_at
+       RETURNING epoch`,
+    );
+    this.#close = database.prepare(
+      `UPDATE device_sessions SET instance_id = NULL, session_id = NULL, last_seen_at = ?
+       WHERE asset_uuid = ? AND epoch = ?`,
+    );
+    const closeAll = "UPDATE device_sessions SET instance_id = NULL, session_id = NULL WHERE instance_id";
+    this.#closeAll = database.prepare(`${closeAll} IS NOT NULL`);
+    this.#closeAllOf = database.prepare(`${closeAll} = ?`);
+    this.#held = database.prepare("SELECT asset_uuid AS assetUuid, epoch FROM device_sessions WHERE instance_id = ?");
+  }
+
+  open(session: NewSession): Promise<OpenedSession | undefined> {
+    return new Promise((resolve, reject) => {
+      this.#waiting.push({ session, resolve, reject });
+      if (this.#waiting.length === 1) setImmediate(() => this.#openWaiting());
+    });
+  }
+
+  async close({ assetUuid, epoch }: SessionFence, at: number): Promise<void> {
+    unsyncedTransaction(this.#database, () => this.#close.run(at, assetUuid, epoch));
+  }
+
+  async find(assetUuid: string): Promise<StoredSession | undefined> {
+    const row = this.#find.get(assetUuid) as SessionRow | undefined;
+    return (
+      row && {
+        epoch: row.epoch,
+        instanceId: row.instance_id ?? undefined,
+        protocol: row.protocol ?? undefined,
+        lastSeenAt: row.last_seen_at ?? undefined,
+      }
+    );
+  }
+
+  async listHeld(instanceId: string): Promise<readonly SessionFence[]> {
+    return this.#held.all(instanceId) as unknown as SessionFence[];
+  }
+
+  async closeAll(instanceId: string | undefined): Promise<void> {
+    transaction(this.#database, () =>
+      instanceId === undefined ? this.#closeAll.run() : this.#closeAllOf.run(instanceId),
+    );
+  }
+
+  #openWaiting(): void {
+    const waiting = this.#waiting.splice(0, MAX_OPENED_AT_ONCE);
+    if (this.#waiting.length > 0) setImmediate(() => this.#openWaiting());
+    try {
+      const opened = unsyncedTransaction(this.#database, () => waiting.map(({ session }) => this.#openOne(session)));
+      for (const [index, { resolve }] of waiting.entries()) resolve(opened[index]);
+    } catch (error) {
+      for (const { reject } of waiting) reject(error);
+    }
+  }
+
+  #openOne({ assetUuid, instanceId, sessionId, protocol, at }: NewSession): OpenedSession | undefined {
+    const before = this.#find.get(assetUuid) as SessionRow | undefined;
+    const row = this.#open.get(instanceId, sessionId, protocol, at, assetUuid) as { epoch: number } | undefined;
+    return row && { epoch: row.epoch, replacedInstanceId: before?.instance_id ?? undefined };
+  }
+}

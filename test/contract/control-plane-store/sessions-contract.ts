@@ -1,0 +1,113 @@
+import { expect, test } from "vitest";
+import { type NewSession, StaleSessionError } from "../../../src/control-plane/store/sessions.ts";
+import { receivedDeployment, T0 } from "../../support/deployment-record.ts";
+import { describeDomain, openWithAccounts, register, someAsset, type StoreHarness } from "./harness.ts";
+
+const sessionOf = (assetUuid: string, fields: Partial<NewSession> = {}): NewSession => ({
+  assetUuid,
+  sessionId: "session",
+  instanceId: "ins_1",
+  protocol: 3,
+  at: 5,
+  ...fields,
+});
+
+/** Contract of stores for the sessions of devices, and for writes that depend on one. */
+export function sessionsContract(harness: StoreHarness): void {
+  describeDomain("sessions", harness, () => {
+    test("have epochs of their device, which increase with each", async () => {
+      await using store = await openWithAccounts(harness);
+      const { sessions } = store;
+      const { uuid } = await register(store, someAsset());
+      const { uuid: other } = await register(store, someAsset());
+      const before = await sessions.find(uuid);
+      expect(before?.instanceId).toBeUndefined();
+      expect(before?.lastSeenAt).toBeUndefined();
+      expect(await sessions.open(sessionOf(uuid))).toEqual({ epoch: 1, replacedInstanceId: undefined });
+      expect(await sessions.find(uuid)).toEqual({ epoch: 1, instanceId: "ins_1", protocol: 3, lastSeenAt: 5 });
+      const again = await sessions.open(sessionOf(uuid, { instanceId: "ins_2", protocol: 2, at: 6 }));
+      expect(again).toEqual({ epoch: 2, replacedInstanceId: "ins_1" });
+      expect(await sessions.find(uuid)).toEqual({ epoch: 2, instanceId: "ins_2", protocol: 2, lastSeenAt: 6 });
+      expect((await sessions.open(sessionOf(other)))?.epoch).toBe(1);
+    });
+
+    test("that are opened concurrently get different epochs, and the highest is on record", async () => {
+      await using store = await openWithAccounts(harness);
+      const { uuid } = await register(store, someAsset());
+      const instances = Array.from({ length: 8 }, (_, index) => `ins_${index}`);
+      const opened = await Promise.all(
+        instances.map((instanceId) => store.sessions.open(sessionOf(uuid, { instanceId }))),
+      );
+      const epochs = opened.map((session) => session?.epoch ?? 0);
+      expect(epochs.toSorted((a, b) => a - b)).toEqual([1, 2, 3, 4, 5, 6, 7, 8]);
+      const last = await store.sessions.find(uuid);
+      expect(last).toMatchObject({ epoch: 8, instanceId: instances[epochs.indexOf(8)] });
+    });
+
+    test("end once, and never by an earlier one of the device", async () => {
+      await using store = await openWithAccounts(harness);
+      const { sessions } = store;
+      const { uuid: assetUuid } = await register(store, someAsset());
+      await sessions.open(sessionOf(assetUuid));
+      await sessions.close({ assetUuid, epoch: 1 }, 7);
+      expect(await sessions.find(assetUuid)).toMatchObject({ epoch: 1, instanceId: undefined, lastSeenAt: 7 });
+      await sessions.open(sessionOf(assetUuid, { at: 8 }));
+      await sessions.close({ assetUuid, epoch: 1 }, 9);
+      expect(await sessions.find(assetUuid)).toMatchObject({ epoch: 2, instanceId: "ins_1", lastSeenAt: 8 });
+    });
+
+    test("are listed by instance, and all of one or of every instance end together", async () => {
+      await using store = await openWithAccounts(harness);
+      const { sessions } = store;
+      const uuids: string[] = [];
+      for (const instanceId of ["ins_1", "ins_1", "ins_2", "ins_3"]) {
+        const { uuid } = await register(store, someAsset());
+        uuids.push(uuid);
+        await sessions.open(sessionOf(uuid, { instanceId }));
+      }
+      const held = async () => {
+        const lists = await Promise.all(["ins_1", "ins_2", "ins_3"].map((id) => sessions.listHeld(id)));
+        return lists.map((list) => list.map(({ assetUuid }) => uuids.indexOf(assetUuid)).toSorted());
+      };
+      expect(await held()).toEqual([[0, 1], [2], [3]]);
+      expect(await sessions.listHeld("ins_2")).toEqual([{ assetUuid: uuids[2], epoch: 1 }]);
+      await sessions.closeAll("ins_1");
+      expect(await held()).toEqual([[], [2], [3]]);
+      await sessions.closeAll(undefined);
+      expect(await held()).toEqual([[], [], []]);
+      expect(await sessions.find(uuids[0]!)).toMatchObject({ epoch: 1, lastSeenAt: 5 });
+    });
+
+    test("there are none of a removed asset, and a write for its session is refused", async () => {
+      await using store = await openWithAccounts(harness);
+      const { uuid: assetUuid } = await register(store, someAsset());
+      await store.sessions.open(sessionOf(assetUuid));
+      await store.assets.removeAsset(assetUuid);
+      expect(await store.sessions.find(assetUuid)).toBeUndefined();
+      expect(await store.sessions.open(sessionOf(assetUuid))).toBeUndefined();
+      await store.sessions.close({ assetUuid, epoch: 1 }, 9);
+      const update = store.deployments.updateDeployment("dep_1", () => undefined, { assetUuid, epoch: 1 });
+      await expect(update).rejects.toThrow(StaleSessionError);
+    });
+
+    test("a deployment is changed for the device's session only, also if that is over, and not for an earlier one", async () => {
+      await using store = await openWithAccounts(harness);
+      const { uuid: assetUuid } = await register(store, someAsset());
+      const { lastEvent, ...deployment } = receivedDeployment({ assetUuid });
+      await store.deployments.createDeployment({ ...deployment, lastSeq: 0, lastEvent: undefined }, lastEvent!);
+      const write = (epoch: number) =>
+        store.deployments.updateDeployment("dep_1", () => ({ fields: { acknowledgedAtMs: T0 + epoch } }), {
+          assetUuid,
+          epoch,
+        });
+      await store.sessions.open(sessionOf(assetUuid));
+      expect(await write(1)).toMatchObject({ acknowledgedAtMs: T0 + 1 });
+      await store.sessions.close({ assetUuid, epoch: 1 }, 6);
+      expect(await write(1)).toMatchObject({ version: 3 });
+      await store.sessions.open(sessionOf(assetUuid));
+      await expect(write(1)).rejects.toThrow(StaleSessionError);
+      await expect(write(3)).rejects.toThrow(StaleSessionError);
+      expect(await write(2)).toMatchObject({ version: 4, acknowledgedAtMs: T0 + 2 });
+    });
+  });
+}
