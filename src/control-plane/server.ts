@@ -66,7 +66,7 @@ export async function startServer({
     clock,
     serviceClock: localServiceClock(clock),
     logger,
-    devices: hub,
+    instanceId,
     ackTimeoutMs: config.ack_timeout_s * 1000,
     deploymentTimeoutMs: config.deployment_timeout_s * 1000,
     maxAccountBytes: config.storage_mib_per_account * MIB,

@@ -40,6 +40,8 @@ export interface Deployment {
   readonly finishDueMs: number | undefined;
   /** When the device must have replied to the command or the cancellation, in service time. */
   readonly replyDueMs: number | undefined;
+  /** The instance that holds the device's session; `undefined` while it is not connected. Read with the deployment. */
+  readonly holder: string | undefined;
   /** `seq` of the last event, 0 before the first. */
   readonly lastSeq: number;
   /** Highest `device_seq` that is stored, 0 before the first. */
@@ -80,6 +82,9 @@ export type DeploymentSummary = Pick<
  * `restored`: the service has started with such a copy.
  */
 export type OutcomeUncertainty = "asked" | "overdue" | "backup" | "restored";
+
+/** A deployment of which something waits for its device. */
+export type UndeliveredDeployment = DeploymentSummary & Pick<Deployment, "delivery" | "hasRegistryAuth">;
 
 /** A change of a deployment. The event and the fields are stored in one transaction. */
 export interface DeploymentChange {
@@ -133,6 +138,7 @@ export function newDeployment({ nowMs, timeoutMs, ...given }: NewDeployment): De
     delivery: undefined,
     finishDueMs: undefined,
     replyDueMs: undefined,
+    holder: undefined,
     lastSeq: 0,
     lastDeviceSeq: 0,
     lastEvent: undefined,

@@ -82,7 +82,7 @@ export function refuse(
 }
 
 /** Records that the device has nothing left of a deployment that has ended. */
-function withoutDelivery({ delivery }: Deployment): DeploymentChange | undefined {
+export function withoutDelivery({ delivery }: Deployment): DeploymentChange | undefined {
   return delivery === undefined ? undefined : { fields: { delivery: undefined } };
 }
 

@@ -21,7 +21,7 @@ export class DeadlineSweeper implements Disposable {
   #armed: { readonly dueMs: number; readonly timer: Disposable } | undefined;
   #isSweeping = false;
   /** The earliest deadline that became known during a sweep. */
-  #notedMs: number | undefined;
+  #notedMs = Infinity;
   #disposed = false;
 
   constructor(options: DeadlineSweeperOptions) {
@@ -30,7 +30,7 @@ export class DeadlineSweeper implements Disposable {
 
   /** Sets the timer for the earliest deadline in the store. */
   start(): void {
-    this.#sweep();
+    void this.#sweep();
   }
 
   /** Must be called after each change of a deployment. That of an older version does no harm. */
@@ -48,32 +48,37 @@ export class DeadlineSweeper implements Disposable {
   #armFor(dueMs: number): void {
     if (this.#disposed) return;
     if (this.#isSweeping) {
-      this.#notedMs = Math.min(this.#notedMs ?? dueMs, dueMs);
+      this.#notedMs = Math.min(this.#notedMs, dueMs);
       return;
     }
     if (this.#armed && this.#armed.dueMs <= dueMs) return;
     this.#armed?.timer[Symbol.dispose]();
     const { clock, serviceClock } = this.#options;
-    const timer = clock.timer(Math.max(0, dueMs - serviceClock.serviceNow()), () => this.#sweep());
+    const timer = clock.timer(Math.max(0, dueMs - serviceClock.serviceNow()), () => void this.#sweep());
     this.#armed = { dueMs, timer };
   }
 
-  #sweep(): void {
+  async #sweep(): Promise<void> {
     this.#armed = undefined;
     this.#isSweeping = true;
-    const { logger, serviceClock, expireDue, pollMs } = this.#options;
-    const inMs = (ms: number | undefined): number => (ms === undefined ? Infinity : serviceClock.serviceNow() + ms);
-    void expireDue()
-      .catch((error: unknown) => {
-        logger.error({ err: error }, "cannot end deployments whose deadline has passed; trying again");
-        return inMs(RETRY_DELAY_MS);
-      })
-      .then((nextMs = Infinity) => {
-        this.#isSweeping = false;
-        const noted = this.#notedMs ?? Infinity;
-        this.#notedMs = undefined;
-        const dueMs = Math.min(nextMs, noted, inMs(pollMs));
-        if (dueMs < Infinity) this.#armFor(dueMs);
-      });
+    const nextMs = await this.#expireDue();
+    this.#isSweeping = false;
+    const pollAtMs = this.#in(this.#options.pollMs);
+    const dueMs = Math.min(nextMs, this.#notedMs, pollAtMs);
+    this.#notedMs = Infinity;
+    if (dueMs < Infinity) this.#armFor(dueMs);
+  }
+
+  async #expireDue(): Promise<number> {
+    try {
+      return (await this.#options.expireDue()) ?? Infinity;
+    } catch (error) {
+      this.#options.logger.error({ err: error }, "cannot end deployments whose deadline has passed; trying again");
+      return this.#in(RETRY_DELAY_MS);
+    }
+  }
+
+  #in(ms: number | undefined): number {
+    return ms === undefined ? Infinity : this.#options.serviceClock.serviceNow() + ms;
   }
 }

@@ -1,15 +1,16 @@
 import type { DeviceEvent } from "../../protocol/deployment-event.ts";
 import type { ErrorCode } from "../../protocol/errors.ts";
 import { confirmOnDevice, noteConnectionLost } from "../core/connection-notes.ts";
-import type { Deployment, DeploymentSummary } from "../core/deployment.ts";
+import { type Deployment, type DeploymentSummary, isFinished } from "../core/deployment.ts";
 import { markForOutcomeQuery } from "../core/resolve-outcome.ts";
 import { MAX_EVENT_BYTES, MAX_EVENT_BYTES_OVER_QUOTA } from "../core/event-log.ts";
 import { cancelReason, reconcile } from "../core/reconcile.ts";
-import { acknowledge, refuse, replyToEvent, applyDeviceEvent } from "../core/transitions.ts";
+import { acknowledge, refuse, replyToEvent, applyDeviceEvent, withoutDelivery } from "../core/transitions.ts";
 import type { DeploymentStore } from "../store/deployments.ts";
 import { StaleSessionError } from "../store/sessions.ts";
 import type { DeploymentHandler, FrameOutcome } from "../devices/handlers.ts";
 import type { DeviceSession } from "../devices/session.ts";
+import type { DeviceDelivery } from "./device-delivery.ts";
 import type { OutcomeQueries } from "./outcome-queries.ts";
 import type { Recorder } from "./recorder.ts";
 
@@ -17,6 +18,7 @@ export interface DeploymentHandlerOptions {
   readonly store: DeploymentStore;
   readonly recorder: Recorder;
   readonly outcomeQueries: OutcomeQueries;
+  readonly delivery: DeviceDelivery;
   /** Maximum size of the deployments of one account in the store, in bytes. */
   readonly maxAccountBytes: number;
 }
@@ -26,17 +28,20 @@ export class RecordingDeploymentHandler implements DeploymentHandler {
   readonly #store: DeploymentStore;
   readonly #recorder: Recorder;
   readonly #outcomeQueries: OutcomeQueries;
+  readonly #delivery: DeviceDelivery;
   readonly #maxAccountBytes: number;
 
-  constructor({ store, recorder, outcomeQueries, maxAccountBytes }: DeploymentHandlerOptions) {
+  constructor({ store, recorder, outcomeQueries, delivery, maxAccountBytes }: DeploymentHandlerOptions) {
     this.#store = store;
     this.#recorder = recorder;
     this.#outcomeQueries = outcomeQueries;
+    this.#delivery = delivery;
     this.#maxAccountBytes = maxAccountBytes;
   }
 
   async onConnected(session: DeviceSession, held: readonly string[]): Promise<number> {
     const { epoch } = session;
+    await this.#forgetUndone(session, new Set(held));
     const unfinished = await this.#store.listUnfinishedSummaries(session.assetUuid);
     const known: { id: string; deployment: DeploymentSummary | undefined }[] = [];
     for (const id of new Set(held)) known.push({ id, deployment: await this.#findOwnDeployment(session, id) });
@@ -46,7 +51,7 @@ export class RecordingDeploymentHandler implements DeploymentHandler {
       if (kind === "confirm") {
         await this.#recorder.update(deploymentId, (current, nowMs) => confirmOnDevice(current, nowMs, epoch), session);
       } else if (kind === "cancel") {
-        session.send({ type: "cancel", deployment_id: deploymentId, reason: action.reason });
+        this.#delivery.cancel(session, deploymentId, action.reason);
       } else {
         const after = await this.#recorder.update(
           deploymentId,
@@ -58,6 +63,14 @@ export class RecordingDeploymentHandler implements DeploymentHandler {
     }
     await this.#outcomeQueries.queryOutcomes(session, uncertain);
     return unfinished.length;
+  }
+
+  deliver(session: DeviceSession): Promise<void> {
+    return this.#delivery.deliver(session);
+  }
+
+  onRevoked(session: DeviceSession): Promise<void> {
+    return this.#delivery.deliverCancellations(session);
   }
 
   async onDisconnected(session: DeviceSession): Promise<void> {
@@ -81,7 +94,7 @@ export class RecordingDeploymentHandler implements DeploymentHandler {
       session,
     );
     const reason = after && cancelReason(after);
-    if (reason) session.send({ type: "cancel", deployment_id: deploymentId, reason });
+    if (reason) this.#delivery.cancel(session, deploymentId, reason);
     return "taken";
   }
 
@@ -117,11 +130,23 @@ export class RecordingDeploymentHandler implements DeploymentHandler {
       session,
     );
     if (after && replyToEvent(after, event) === "cancel") {
-      session.send({ type: "cancel", deployment_id: deploymentId, reason: cancelReason(after) ?? "unknown" });
+      this.#delivery.cancel(session, deploymentId, cancelReason(after) ?? "unknown");
     } else {
       acknowledgeEvent(session, deploymentId, event);
     }
     return "taken";
+  }
+
+  /** Settles cancellations of ended deployments that the device, which has just listed those it holds, has undone. */
+  async #forgetUndone(session: DeviceSession, held: ReadonlySet<string>): Promise<void> {
+    for (const { id, status } of await this.#store.listUndelivered(session.assetUuid, session)) {
+      if (status === "Running" || held.has(id)) continue;
+      await this.#recorder.update(
+        id,
+        (current) => (isFinished(current) ? withoutDelivery(current) : undefined),
+        session,
+      );
+    }
   }
 
   #maxEventBytes({ accountStoredBytes }: Deployment): number {

@@ -8,7 +8,6 @@ import { noteStreamInterrupted } from "../core/connection-notes.ts";
 import { type Deployment, type DeploymentChange, newDeployment } from "../core/deployment.ts";
 import { markUncertainOnStart } from "../core/resolve-outcome.ts";
 import { appendEvent } from "../core/event-log.ts";
-import { cancelReason } from "../core/reconcile.ts";
 import { fail, MAX_DEPLOYMENT_DURATION_MS, receivedEvent, requestCancel } from "../core/transitions.ts";
 import type { ServiceClock } from "../instances/service-clock.ts";
 import { createId } from "../secrets.ts";
@@ -17,11 +16,13 @@ import { CredentialCache } from "./credentials.ts";
 import { DeadlineSweeper } from "./deadline-sweeper.ts";
 import { RecordingDeploymentHandler } from "./deployment-handler.ts";
 import type { DeploymentHandler } from "../devices/handlers.ts";
-import type { DeviceDirectory } from "../devices/session.ts";
+import type { DeviceGateway } from "../gateway/device-gateway.ts";
+import { DeviceDelivery } from "./device-delivery.ts";
 import { Dispatcher } from "./dispatcher.ts";
 import { readEvents } from "./event-reader.ts";
 import { OutcomeQueries } from "./outcome-queries.ts";
 import { Recorder } from "./recorder.ts";
+import { UndeliveredSweeper } from "./undelivered-sweeper.ts";
 
 /** Maximum silence of a stream before an empty batch keeps it alive, in milliseconds. */
 const KEEP_ALIVE_MS = 15_000;
@@ -40,7 +41,12 @@ export interface DeploymentsOptions {
   readonly clock: Clock;
   readonly serviceClock: ServiceClock;
   readonly logger: Logger;
-  readonly devices: DeviceDirectory;
+  /** This instance of the service. */
+  readonly instanceId: string;
+  /** Reaches the memory of other instances; `undefined` if there are none. */
+  readonly gateway?: Pick<DeviceGateway, "credentials">;
+  /** For a store that other instances use: how often it is read for what a lost message has not told, in milliseconds. */
+  readonly pollMs?: number;
   readonly ackTimeoutMs: number;
   readonly deploymentTimeoutMs: number;
   /** Maximum size of the deployments of one account in the store, in bytes. */
@@ -49,7 +55,7 @@ export interface DeploymentsOptions {
   readonly retentionMs: number;
 }
 
-/** The deployments of all devices: accepts requests, sends them to devices, streams events and enforces deadlines. */
+/** The deployments of all devices: accepts requests, brings them to devices, streams events and enforces deadlines. */
 export class Deployments {
   /** Receives the frames of devices about deployments. */
   readonly deploymentHandler: DeploymentHandler;
@@ -57,19 +63,20 @@ export class Deployments {
   readonly #deadlines: DeadlineSweeper;
   readonly #credentials = new CredentialCache();
   readonly #recorder: Recorder;
-  readonly #dispatcher: Dispatcher;
+  readonly #undelivered: UndeliveredSweeper;
   readonly #drain = new AbortController();
   /** Number of open streams of each deployment. */
   readonly #streams = new Map<string, number>();
 
   constructor(options: DeploymentsOptions) {
-    const { store, bus, clock, serviceClock, logger, ackTimeoutMs, maxAccountBytes } = options;
+    const { store, bus, clock, serviceClock, logger, instanceId, ackTimeoutMs, pollMs } = options;
     this.#options = options;
     this.#deadlines = new DeadlineSweeper({
       clock,
       serviceClock,
       logger,
       expireDue: () => this.#recorder.expireDue(),
+      pollMs,
     });
     const credentials = this.#credentials;
     this.#recorder = new Recorder({
@@ -81,14 +88,16 @@ export class Deployments {
       ackTimeoutMs,
       deadlines: this.#deadlines,
       credentials,
-      onUndelivered: (deployment) => this.#cancelOnDevice(deployment),
     });
-    this.#dispatcher = new Dispatcher(this.#recorder, credentials);
-    const shared = { store, clock, logger, recorder: this.#recorder, dispatcher: this.#dispatcher };
+    this.#undelivered = new UndeliveredSweeper({ store, bus, instanceId, clock, logger, intervalMs: pollMs });
+    const { gateway, maxAccountBytes } = options;
+    const dispatcher = new Dispatcher({ store, recorder: this.#recorder, credentials, gateway });
+    const shared = { store, clock, logger, recorder: this.#recorder };
     this.deploymentHandler = new RecordingDeploymentHandler({
       store,
       recorder: this.#recorder,
       outcomeQueries: new OutcomeQueries(shared),
+      delivery: new DeviceDelivery(store, dispatcher),
       maxAccountBytes,
     });
   }
@@ -104,15 +113,20 @@ export class Deployments {
       const ids = unfinished.slice(from, from + MAX_RESUMED_AT_ONCE).map(({ id }) => id);
       await this.#recorder.resumeAll(ids, (current, now) => markUncertainOnStart(current, now, ackTimeoutMs));
     }
+    this.start();
+  }
+
+  /** Begins to enforce deadlines. Without `recover`, for an instance that joins others. */
+  start(): void {
     this.#deadlines.start();
   }
 
   /**
-   * Records a deployment and sends it to the device. Returns its id, or the earlier id when the request repeats an
+   * Records a deployment, which whoever holds the device's session sends to it. Returns its id, or the earlier id when the request repeats an
    * `Idempotency-Key`. Errors: `IdempotencyKeyReused`, `QuotaExceeded`, `TooManyRequests`.
    */
   async request(asset: Asset, command: AppCommand, idempotency?: Idempotency): Promise<string> {
-    const { clock, logger, devices, deploymentTimeoutMs, maxAccountBytes } = this.#options;
+    const { clock, deploymentTimeoutMs, maxAccountBytes } = this.#options;
     const { action, app, spec } = command;
     const { registry_auth: registryAuth, ...options } = command.options;
     const deployment = newDeployment({
@@ -130,34 +144,26 @@ export class Deployments {
     const { id } = deployment;
     // Before the deployment is stored: from then on a device that connects is sent the command.
     if (registryAuth) this.#credentials.set(id, registryAuth);
-    const result = await this.#recorder.create(deployment, firstEvent(deployment), idempotency, {
-      maxAccountBytes,
-      maxRunningPerAsset: MAX_RUNNING_PER_ASSET,
-    });
+    const limits = { maxAccountBytes, maxRunningPerAsset: MAX_RUNNING_PER_ASSET };
+    const first = firstEvent(deployment);
+    const result = await this.#recorder.create(deployment, first, idempotency, limits, failIfAway);
     if (result.kind !== "created") this.#credentials.drop(id);
     if (result.kind === "conflict") throw new EdgeError("IdempotencyKeyReused");
     if (result.kind === "quota_exceeded") throw this.#storageQuotaError(asset, result.usedBytes);
     if (result.kind === "too_many_running") throw tooManyRunningError();
-    if (result.kind === "repeated") return result.id;
-    const { image } = (spec ?? {}) as { image?: string };
-    logger.info({ deployment_id: id, app, action, image, asset: asset.uuid }, "deployment received");
-    const session = devices.find(asset.uuid);
-    if (session) await this.#dispatcher.send(session, deployment);
-    else await this.#recorder.update(id, failUndelivered);
-    return id;
+    return result.kind === "repeated" ? result.id : id;
   }
 
   /** Requests to cancel a deployment, and returns it afterwards. A finished deployment does not change. */
   async cancel(id: string): Promise<Deployment | undefined> {
-    const { devices } = this.#options;
     return this.#recorder.update(id, (current, now) => {
       // While the outcome is uncertain, only the device knows whether the deployment has ended.
-      const mustAskDevice = current.uncertainty !== undefined || devices.find(current.assetUuid) !== undefined;
+      const mustAskDevice = current.uncertainty !== undefined || current.holder !== undefined;
       return mustAskDevice ? requestCancel(current, now) : fail(current, now, "DeploymentCancelled");
     });
   }
 
-  /** Ends the deployments of a removed asset. Its device, if still connected, is told to undo them. */
+  /** Ends the deployments of a removed asset. The holder of its device's session tells it to undo them. */
   async cancelAll(assetUuid: string): Promise<void> {
     for (const { id } of await this.#options.store.listUnfinished(assetUuid)) {
       await this.#recorder.update(id, (current, now) => fail(current, now, "DeploymentCancelled"));
@@ -185,6 +191,7 @@ export class Deployments {
   /** Ends the open streams, with an event that says where they continue. Unfinished deployments stay on record. */
   async stop(): Promise<void> {
     this.#deadlines[Symbol.dispose]();
+    this.#undelivered[Symbol.dispose]();
     for (const id of this.#streams.keys()) await this.#recorder.update(id, noteStreamInterrupted);
     this.#drain.abort();
   }
@@ -202,21 +209,13 @@ export class Deployments {
       kept_days: retentionMs / DAY_MS,
     });
   }
-
-  /** Tells a connected device to undo a deployment. */
-  #cancelOnDevice(deployment: Deployment): void {
-    const { id, assetUuid, delivery } = deployment;
-    const reason = delivery === "cancel" ? cancelReason(deployment) : undefined;
-    const session = this.#options.devices.find(assetUuid);
-    if (!session || !reason) return;
-    session.send({ type: "cancel", deployment_id: id, reason });
-    if (reason === "not_reachable") session.checkLiveness();
-  }
 }
 
-/** Fails a deployment of a device that is not connected, unless the device has connected and acknowledged it since. */
-function failUndelivered(deployment: Deployment, nowMs: number): DeploymentChange | undefined {
-  return deployment.acknowledgedAtMs === undefined ? fail(deployment, nowMs, "DeviceNotReachable") : undefined;
+/** Fails a new deployment whose device is not connected: nothing was sent that would have to be undone. */
+function failIfAway(deployment: Deployment, nowMs: number): DeploymentChange | undefined {
+  if (deployment.holder !== undefined) return undefined;
+  const change = fail(deployment, nowMs, "DeviceNotReachable");
+  return change && { ...change, fields: { ...change.fields, delivery: undefined } };
 }
 
 function tooManyRunningError(): EdgeError {

@@ -1,47 +1,71 @@
+import type { RegistryAuth } from "../../protocol/deploy-request.ts";
 import { requiredFeatures } from "../../protocol/features.ts";
 import { commandFrame, tooOldMessage } from "../core/command.ts";
 import type { Deployment, DeploymentChange } from "../core/deployment.ts";
 import { fail } from "../core/transitions.ts";
+import type { DeviceGateway } from "../gateway/device-gateway.ts";
+import type { DeploymentStore } from "../store/deployments.ts";
 import type { CredentialCache } from "./credentials.ts";
 import type { DeviceSession } from "../devices/session.ts";
 import type { Recorder } from "./recorder.ts";
 
+export interface DispatcherOptions {
+  readonly store: DeploymentStore;
+  readonly recorder: Recorder;
+  readonly credentials: CredentialCache;
+  /** Reaches the credentials that other instances have; `undefined` if there are none. */
+  readonly gateway: Pick<DeviceGateway, "credentials"> | undefined;
+}
+
 /** Sends commands to devices. Fails deployments that the device would misunderstand, or whose credentials are lost. */
 export class Dispatcher {
-  readonly #recorder: Recorder;
-  readonly #credentials: CredentialCache;
+  readonly #options: DispatcherOptions;
 
-  constructor(recorder: Recorder, credentials: CredentialCache) {
-    this.#recorder = recorder;
-    this.#credentials = credentials;
+  constructor(options: DispatcherOptions) {
+    this.#options = options;
   }
 
-  /** Does not check whether the deployment has ended meanwhile: then the acknowledgement is answered with `cancel`. */
-  async send(session: DeviceSession, deployment: Deployment): Promise<void> {
-    const { id, hasRegistryAuth } = deployment;
+  /**
+   * Sends the command of a deployment, unless the device must not have it any more. Returns whether it was sent. If the
+   * deployment ends at the same time, the acknowledgement is answered with `cancel`.
+   */
+  async send(
+    session: DeviceSession,
+    { id, hasRegistryAuth }: Pick<Deployment, "id" | "hasRegistryAuth">,
+  ): Promise<boolean> {
+    const auth = hasRegistryAuth ? await this.#findCredentials(id) : undefined;
+    const deployment = await this.#options.store.findDeployment(id);
+    if (deployment?.delivery !== "command" || deployment.uncertainty !== undefined) return false;
     const missing = requiredFeatures(deployment).filter(({ feature }) => !session.supports(feature));
     if (missing.length > 0) {
       const details = { features: [...new Set(missing.map(({ feature }) => feature))] };
       const message = tooOldMessage(missing);
-      await this.#failUnsent(id, (current, nowMs) => fail(current, nowMs, "DeviceTooOld", message, details));
-      return;
+      await this.#failUnsent(session, id, (current, now) => fail(current, now, "DeviceTooOld", message, details));
+      return false;
     }
-    const auth = this.#credentials.find(id);
     if (hasRegistryAuth && !auth) {
-      await this.#failUnsent(id, (current, nowMs) => fail(current, nowMs, "RegistryAuthLost"));
-      return;
+      await this.#failUnsent(session, id, (current, now) => fail(current, now, "RegistryAuthLost"));
+      return false;
     }
     session.send(commandFrame(deployment, auth, (feature) => session.supports(feature)));
+    return true;
+  }
+
+  async #findCredentials(id: string): Promise<RegistryAuth | undefined> {
+    const { credentials, gateway } = this.#options;
+    return credentials.find(id) ?? (await gateway?.credentials(id));
   }
 
   /** Fails a deployment of which the device has received nothing. */
   async #failUnsent(
+    session: DeviceSession,
     id: string,
     fails: (deployment: Deployment, nowMs: number) => DeploymentChange | undefined,
   ): Promise<void> {
-    await this.#recorder.update(id, (current, nowMs) => {
-      const change = fails(current, nowMs);
+    const decide = (current: Deployment, nowMs: number): DeploymentChange | undefined => {
+      const change = current.delivery === "command" ? fails(current, nowMs) : undefined;
       return change && { ...change, fields: { ...change.fields, delivery: undefined } };
-    });
+    };
+    await this.#options.recorder.update(id, decide, session);
   }
 }

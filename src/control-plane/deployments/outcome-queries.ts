@@ -4,7 +4,7 @@ import { reportDeltaSchema } from "../../protocol/app-report.ts";
 import { deploymentOutcomesSchema, MAX_QUERIED_DEPLOYMENTS } from "../../protocol/deployment-outcome.ts";
 import type { QueryKind } from "../../protocol/device-query.ts";
 import type { EdgeError } from "../../protocol/errors.ts";
-import { type Deployment, type DeploymentChange, isFinished } from "../core/deployment.ts";
+import { type Deployment, isFinished } from "../core/deployment.ts";
 import {
   type ReportedOutcome,
   outcomeFromReport,
@@ -15,7 +15,6 @@ import {
 import type { DeploymentStore } from "../store/deployments.ts";
 import { StaleSessionError } from "../store/sessions.ts";
 import type { DeviceSession } from "../devices/session.ts";
-import type { Dispatcher } from "./dispatcher.ts";
 import type { Recorder } from "./recorder.ts";
 
 /** How long the device may take to answer. */
@@ -29,7 +28,6 @@ const MAX_ENDED_DEPLOYMENTS = 100;
 export interface OutcomeQueriesOptions {
   readonly store: DeploymentStore;
   readonly recorder: Recorder;
-  readonly dispatcher: Dispatcher;
   readonly clock: Clock;
   readonly logger: Logger;
 }
@@ -173,16 +171,13 @@ export class OutcomeQueries {
     }
   }
 
+  /** What has to be sent after it is delivered like everything that is stored: this instance is woken for it. */
   async #applyOutcome(session: DeviceSession, { id }: Deployment, answer: ReportedOutcome): Promise<void> {
-    let isSettled = false;
-    const decide = (current: Deployment, nowMs: number): DeploymentChange | undefined => {
-      const change = applyOutcome(current, answer, nowMs, session.epoch);
-      isSettled = change !== undefined;
-      return change;
-    };
-    const updated = await this.#options.recorder.update(id, decide, session);
-    if (!updated || !isSettled) return;
-    if (updated.delivery === "command") await this.#options.dispatcher.send(session, updated);
+    await this.#options.recorder.update(
+      id,
+      (current, nowMs) => applyOutcome(current, answer, nowMs, session.epoch),
+      session,
+    );
   }
 }
 

@@ -31,8 +31,6 @@ export interface RecorderOptions {
   readonly ackTimeoutMs: number;
   readonly deadlines: Pick<DeadlineSweeper, "note">;
   readonly credentials: CredentialCache;
-  /** Called when a stored change has to be delivered to the device. */
-  readonly onUndelivered: (deployment: Deployment) => void;
 }
 
 /** The only writer of deployments: stores a change first, then publishes it. */
@@ -43,16 +41,30 @@ export class Recorder {
     this.#options = options;
   }
 
-  /** Stores a new deployment with its first event, if the limits allow it. */
+  /**
+   * Stores a new deployment with its first event, and with the change that `receive` returns, given whether its device is
+   * connected, if the limits allow it.
+   */
   async create(
     deployment: Deployment,
     first: DeploymentEvent,
     idempotency: Idempotency | undefined,
     limits: CreationLimits,
+    receive: Decide,
   ): Promise<CreateResult> {
+    const { store, logger, deadlines } = this.#options;
+    const changes = new Changes((stored, { nowMs }) => receive(stored, nowMs));
     const created = completeNew(deployment, this.#time());
-    const result = await this.#options.store.createDeployment(created, first, idempotency, limits);
-    if (result.kind === "created") this.#options.deadlines.note(created);
+    const result = await store.createDeployment(created, first, idempotency, limits, (stored) =>
+      changes.decide(stored, this.#time()),
+    );
+    if (result.kind !== "created") return result;
+    const { id, app, action, spec, assetUuid } = deployment;
+    const { image } = (spec ?? {}) as { image?: string };
+    logger.info({ deployment_id: id, app, action, image, asset: assetUuid }, "deployment received");
+    deadlines.note(result.deployment);
+    if (result.deployment.delivery !== undefined) this.#wake(result.deployment);
+    this.#publish(result.deployment, changes);
     return result;
   }
 
@@ -107,10 +119,15 @@ export class Recorder {
     if (!decided) return;
     this.#options.deadlines.note(after);
     this.#options.credentials.evictIfDelivered(after);
-    if (decided.isNewDelivery) this.#options.onUndelivered(after);
+    if (decided.isNewDelivery) this.#wake(after);
     if (!decided.change.event) return;
     this.#options.bus.publish(eventsTopic(after.id));
     if (isFinished(after)) this.#logEnd(after);
+  }
+
+  /** Wakes the instance that holds the device's session. A session that begins now reads the store itself. */
+  #wake({ holder, assetUuid }: Deployment): void {
+    if (holder !== undefined) this.#options.bus.publishWake(holder, assetUuid);
   }
 
   #logEnd({ id, app, action, assetUuid, status, code, createdAtMs, finishedAtMs = createdAtMs }: Deployment): void {

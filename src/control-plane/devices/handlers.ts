@@ -12,7 +12,10 @@ export interface ReportHandler {
   onReportHeld(session: DeviceSession, heldForS: number | null): Promise<void>;
 }
 
-/** Receives the frames about deployments from the hub. Calls for one device do not overlap, except `onDisconnected`. */
+/**
+ * Receives the frames about deployments from the hub. Calls for one device do not overlap, except `deliver`, `onRevoked`
+ * and `onDisconnected`. Each may throw `StaleSessionError`: another session of the device has replaced this one.
+ */
 export interface DeploymentHandler {
   /**
    * The device was welcomed.
@@ -21,6 +24,13 @@ export interface DeploymentHandler {
    * @returns the number of the device's unfinished deployments that were reconciled
    */
   onConnected(session: DeviceSession, held: readonly string[]): Promise<number>;
+  /**
+   * Something may wait for the device. Called after `onConnected`, and whenever this instance was woken for the device
+   * since.
+   */
+  deliver(session: DeviceSession): Promise<void>;
+  /** The device's access was revoked, such as with its asset. Called before its connection is closed. */
+  onRevoked(session: DeviceSession): Promise<void>;
   /** The session ended, its remaining frames are handled, and no other session has replaced it. */
   onDisconnected(session: DeviceSession): Promise<void>;
   onAck(session: DeviceSession, deploymentId: string): Promise<FrameOutcome>;

@@ -64,9 +64,3 @@ export interface DeviceStream extends Disposable {
   credit(bytes: number): boolean;
   resize(columns: number, rows: number): void;
 }
-
-/** The connected devices. */
-export interface DeviceDirectory {
-  /** Returns the device's current session, if it has one. */
-  find(assetUuid: string): DeviceSession | undefined;
-}

@@ -10,7 +10,8 @@ import { type AccessWatcher, deviceSubject } from "../access-watcher.ts";
 import type { Bus } from "../bus/bus.ts";
 import type { Asset } from "../core/asset.ts";
 import type { DeploymentHandler, ReportHandler } from "../devices/handlers.ts";
-import type { DeviceDirectory, DeviceSession } from "../devices/session.ts";
+import type { DeviceDirectory } from "../devices/directory.ts";
+import type { DeviceSession } from "../devices/session.ts";
 import { hashSecret } from "../secrets.ts";
 import type { AssetStore } from "../store/assets.ts";
 import type { SessionStore } from "../store/sessions.ts";
@@ -59,6 +60,7 @@ export class DeviceHub implements DeviceDirectory {
   readonly #closing = new Map<string, Promise<void>>();
   readonly #frameRateLimiter: FrameRateLimiter;
   readonly #replacements: Disposable;
+  readonly #wakes: Disposable;
   #handlers: Handlers | undefined;
   /** Sessions whose end is being stored. */
   readonly #ending = new Set<Promise<void>>();
@@ -68,6 +70,9 @@ export class DeviceHub implements DeviceDirectory {
     this.#options = options;
     this.#frameRateLimiter = new FrameRateLimiter(options.clock);
     const { bus, instanceId, logger } = options;
+    this.#wakes = bus.subscribeWakes(instanceId, (assetUuid) => {
+      if (assetUuid !== undefined) this.#sessions.get(assetUuid)?.deliver();
+    });
     this.#replacements = bus.subscribe(`session.${instanceId}`, () => {
       this.#closeReplacedElsewhere().catch((error: unknown) => {
         logger.error({ err: error }, "cannot read which sessions other instances have replaced");
@@ -109,6 +114,7 @@ export class DeviceHub implements DeviceDirectory {
     await closed;
     await Promise.all(this.#ending);
     this.#replacements[Symbol.dispose]();
+    this.#wakes[Symbol.dispose]();
   }
 
   #onAllClosed: (() => void) | undefined;
@@ -160,13 +166,13 @@ export class DeviceHub implements DeviceDirectory {
         this.#onSessionClosed(closed, handlers);
       },
       isCurrent: (other) => this.#sessions.get(other.assetUuid) === other,
-      onStale: (stale) => this.#closeStale(stale),
+      onStale: (stale) => this.#closeStale(stale, handlers),
     });
     const surplus = this.#connections.add(session);
     const watching = access.watch(
       deviceSubject(asset.uuid),
       async () => (await assets.findAssetByDeviceToken(tokenHash)) !== undefined,
-      () => session.close(CLOSE_CODES.unauthorized, "the device token was revoked"),
+      () => void this.#closeRevoked(session, handlers),
     );
     if (!surplus) return;
     logger.warn(
@@ -212,13 +218,26 @@ export class DeviceHub implements DeviceDirectory {
     return { earlierSessionsIdle: this.#closing.get(assetUuid) };
   }
 
-  /** The session is over in the store. If the asset was removed, its session is closed for that reason. */
-  async #closeStale(session: Session): Promise<void> {
+  /** Tells the device first what it must undo: it cannot connect again to hear of it. */
+  async #closeRevoked(session: Session, { deploymentHandler }: Handlers): Promise<void> {
     try {
-      await this.#options.access.recheck(deviceSubject(session.assetUuid));
+      if (session.isCurrent) await deploymentHandler.onRevoked(session);
+    } catch (error) {
+      this.#options.logger.error({ err: error, asset: session.assetUuid }, "cannot read what a device must undo");
     } finally {
-      closeReplaced(session);
+      session.close(CLOSE_CODES.unauthorized, "the device token was revoked");
     }
+  }
+
+  /** The session is over in the store. If the asset was removed, its session is closed for that reason. */
+  async #closeStale(session: Session, handlers: Handlers): Promise<void> {
+    try {
+      const isRemoved = (await this.#options.sessions.find(session.assetUuid)) === undefined;
+      if (isRemoved) return await this.#closeRevoked(session, handlers);
+    } catch (error) {
+      this.#options.logger.error({ err: error, asset: session.assetUuid }, "cannot read what has replaced a session");
+    }
+    closeReplaced(session);
   }
 
   /** Closes the sessions that other instances have replaced. */

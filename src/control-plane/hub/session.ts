@@ -75,6 +75,8 @@ export class Session implements DeviceSession {
   #protocol: number | undefined;
   /** Set by the hub when this becomes the device's current session; 0 before. */
   epoch = 0;
+  /** Whether what the device holds was compared with the record. Only then is anything delivered. */
+  #isReconciled = false;
 
   constructor(options: SessionOptions) {
     const { id, socket, asset, clock, logger } = options;
@@ -135,6 +137,12 @@ export class Session implements DeviceSession {
     if (socket.bufferedAmount <= MAX_BUFFERED_BYTES) return;
     logger.warn({ buffered_bytes: socket.bufferedAmount }, "the device does not read; connection cut");
     this.terminate();
+  }
+
+  /** Brings over what waits for the device. Before the device is reconciled that follows anyway. */
+  deliver(): void {
+    if (!this.#isReconciled) return;
+    this.#options.deploymentHandler.deliver(this).catch((error: unknown) => this.#fail(error));
   }
 
   checkLiveness(): void {
@@ -299,6 +307,9 @@ export class Session implements DeviceSession {
       hello.deployments.map((deployment) => deployment.deployment_id),
     );
     frameRateLimiter.chargeDeployments(this.assetUuid, reconciled);
+    // Before the store is read: a wake-up from now on is not lost.
+    this.#isReconciled = true;
+    await deploymentHandler.deliver(this);
   }
 
   #countBadFrame(reason: string): undefined {

@@ -1,5 +1,5 @@
 import type { DeploymentEvent } from "../../protocol/deployment-event.ts";
-import type { DeploymentChange, Deployment, DeploymentSummary } from "../core/deployment.ts";
+import type { DeploymentChange, Deployment, DeploymentSummary, UndeliveredDeployment } from "../core/deployment.ts";
 import type { DeploymentCursor } from "../core/deployment-cursor.ts";
 import type { SessionFence } from "./sessions.ts";
 
@@ -12,7 +12,7 @@ export interface Idempotency {
 }
 
 export type CreateResult =
-  | { readonly kind: "created" }
+  | { readonly kind: "created"; readonly deployment: Deployment }
   /** The key was used for the same request before, which created this deployment. */
   | { readonly kind: "repeated"; readonly id: string }
   /** The key was used for another request. */
@@ -36,6 +36,9 @@ export const MAX_BATCH_BYTES = 32 * 1024;
 /** Size of specifications after which a page of deployments ends early, in bytes. */
 export const MAX_PAGE_BYTES = 2 * 1024 * 1024;
 
+/** Maximum length of a list of what waits for devices. What is left out follows when the first of it is settled. */
+export const MAX_UNDELIVERED = 1_000;
+
 /** An event in its stored form. */
 export interface StoredEvent {
   readonly seq: number;
@@ -58,12 +61,16 @@ export interface ExpiredDeployments {
 }
 
 export interface DeploymentStore {
-  /** Stores a new deployment, at version 1, with its first event, if the limits allow it. */
+  /**
+   * Stores a new deployment, at version 1, with its first event, if the limits allow it. In the same transaction the change
+   * is applied that `receive` returns for it, given whether its device is connected; it must be pure.
+   */
   createDeployment(
     deployment: Deployment,
     first: DeploymentEvent,
     idempotency?: Idempotency,
     limits?: CreationLimits,
+    receive?: (deployment: Deployment) => DeploymentChange | undefined,
   ): Promise<CreateResult>;
   findDeployment(id: string): Promise<Deployment | undefined>;
   /** Like `findDeployment`, but cheap even for large deployments. */
@@ -74,6 +81,13 @@ export interface DeploymentStore {
   listUnfinished(assetUuid?: string): Promise<readonly Deployment[]>;
   /** Returns at most `limit` deployments of the asset that ended while `asked` or `overdue`, oldest first. */
   listEndedUncertain(assetUuid: string, limit: number): Promise<readonly Deployment[]>;
+  /**
+   * Returns the deployments of which something waits for the device, oldest first, at most `MAX_UNDELIVERED`. Throws
+   * `StaleSessionError` if `fence` is given and no longer the device's session.
+   */
+  listUndelivered(assetUuid: string, fence?: SessionFence): Promise<readonly UndeliveredDeployment[]>;
+  /** Returns the assets for whose device, held by this instance, something waits; at most `MAX_UNDELIVERED`. */
+  listUndeliveredAssets(instanceId: string): Promise<readonly string[]>;
   /** Like `listUnfinished`, but cheap even for large deployments. */
   listUnfinishedSummaries(assetUuid: string): Promise<readonly DeploymentSummary[]>;
   /**

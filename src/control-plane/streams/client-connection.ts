@@ -14,7 +14,8 @@ import {
   type StreamEnd,
 } from "../../protocol/streams.ts";
 import { STREAM_PERMISSIONS } from "../core/permission.ts";
-import type { DeviceDirectory, DeviceStream } from "../devices/session.ts";
+import type { DeviceDirectory } from "../devices/directory.ts";
+import type { DeviceStream } from "../devices/session.ts";
 import type { ApiKey } from "../store/accounts.ts";
 import type { Access, AuditTrail } from "./audit-trail.ts";
 

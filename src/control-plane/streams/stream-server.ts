@@ -9,7 +9,7 @@ import { CLOSE_CODES } from "../../protocol/frames.ts";
 import { type AccessWatcher, keySubject } from "../access-watcher.ts";
 import { PERMISSIONS } from "../core/permission.ts";
 import type { Asset } from "../core/asset.ts";
-import type { DeviceDirectory } from "../devices/session.ts";
+import type { DeviceDirectory } from "../devices/directory.ts";
 import { DeviceRateLimiters } from "../hub/device-rate-limiters.ts";
 import { refuseUpgrade } from "../hub/refuse-upgrade.ts";
 import { hashSecret } from "../secrets.ts";

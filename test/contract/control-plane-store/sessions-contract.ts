@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { fail } from "../../../src/control-plane/core/transitions.ts";
 import { type NewSession, StaleSessionError } from "../../../src/control-plane/store/sessions.ts";
 import { receivedDeployment, T0 } from "../../support/deployment-record.ts";
 import { describeDomain, openWithAccounts, register, someAsset, type StoreHarness } from "./harness.ts";
@@ -67,7 +68,7 @@ export function sessionsContract(harness: StoreHarness): void {
       }
       const held = async () => {
         const lists = await Promise.all(["ins_1", "ins_2", "ins_3"].map((id) => sessions.listHeld(id)));
-        return lists.map((list) => list.map(({ assetUuid }) => uuids.indexOf(assetUuid)).toSorted());
+        return lists.map((list) => list.map(({ assetUuid }) => uuids.indexOf(assetUuid)).toSorted((a, b) => a - b));
       };
       expect(await held()).toEqual([[0, 1], [2], [3]]);
       expect(await sessions.listHeld("ins_2")).toEqual([{ assetUuid: uuids[2], epoch: 1 }]);
@@ -108,6 +109,64 @@ export function sessionsContract(harness: StoreHarness): void {
       await expect(write(1)).rejects.toThrow(StaleSessionError);
       await expect(write(3)).rejects.toThrow(StaleSessionError);
       expect(await write(2)).toMatchObject({ version: 4, acknowledgedAtMs: T0 + 2 });
+    });
+
+    test("what becomes of a new deployment is decided with whether its device is connected, in one transaction", async () => {
+      await using store = await openWithAccounts(harness);
+      const { uuid: assetUuid } = await register(store, someAsset());
+      const { lastEvent, ...deployment } = receivedDeployment({ assetUuid, delivery: "command", finishDueMs: 5 });
+      const create = (id: string) =>
+        store.deployments.createDeployment(
+          { ...deployment, id, lastSeq: 0, lastEvent: undefined },
+          { ...lastEvent!, deployment_id: id },
+          undefined,
+          undefined,
+          (stored) => (stored.holder === undefined ? fail(stored, T0, "DeviceNotReachable") : undefined),
+        );
+      expect(await create("dep_1")).toMatchObject({
+        kind: "created",
+        deployment: { version: 2, status: "Fail", holder: undefined, lastSeq: 2 },
+      });
+      expect((await store.deployments.readEvents("dep_1", 0, 10)).map(({ seq }) => seq)).toEqual([1, 2]);
+      await store.sessions.open(sessionOf(assetUuid));
+      const created = await create("dep_2");
+      expect(created).toMatchObject({ deployment: { version: 1, status: "Running", holder: "ins_1", lastSeq: 1 } });
+      const found = await store.deployments.findDeployment("dep_2");
+      expect(found).toMatchObject({ delivery: "command", finishDueMs: 5, holder: "ins_1", lastEvent: { seq: 1 } });
+      const updated = await store.deployments.updateDeployment("dep_2", () => ({ fields: { lastDeviceSeq: 1 } }));
+      expect(updated?.holder).toBe("ins_1");
+      await store.sessions.close({ assetUuid, epoch: 1 }, 9);
+      expect((await store.deployments.findDeployment("dep_2"))?.holder).toBeUndefined();
+    });
+
+    test("what waits for a device is listed for its session only, and by the instance that holds it", async () => {
+      await using store = await openWithAccounts(harness);
+      const { deployments, sessions } = store;
+      const { uuid: assetUuid } = await register(store, someAsset());
+      const { uuid: other } = await register(store, someAsset());
+      const create = async (id: string, fields: Parameters<typeof receivedDeployment>[0]) => {
+        const { lastEvent, ...deployment } = receivedDeployment({ assetUuid, id, ...fields });
+        const first = { ...lastEvent!, deployment_id: id };
+        await deployments.createDeployment({ ...deployment, lastSeq: 0, lastEvent: undefined }, first);
+      };
+      await create("dep_2", { delivery: "command", createdAtMs: T0 + 2, hasRegistryAuth: true });
+      await create("dep_1", { delivery: "cancel", createdAtMs: T0 + 1 });
+      await create("dep_3", {});
+      await create("dep_4", { assetUuid: other, delivery: "command" });
+      expect(await deployments.listUndelivered(assetUuid)).toMatchObject([
+        { id: "dep_1", delivery: "cancel", hasRegistryAuth: false, status: "Running" },
+        { id: "dep_2", delivery: "command", hasRegistryAuth: true, status: "Running" },
+      ]);
+      await sessions.open(sessionOf(assetUuid));
+      await sessions.open(sessionOf(other, { instanceId: "ins_2" }));
+      expect(await deployments.listUndelivered(assetUuid, { assetUuid, epoch: 1 })).toHaveLength(2);
+      const stale = deployments.listUndelivered(assetUuid, { assetUuid, epoch: 0 });
+      await expect(stale).rejects.toThrow(StaleSessionError);
+      expect(await deployments.listUndeliveredAssets("ins_1")).toEqual([assetUuid]);
+      expect(await deployments.listUndeliveredAssets("ins_2")).toEqual([other]);
+      await deployments.updateDeployments(["dep_1", "dep_2"], () => ({ fields: { delivery: undefined } }));
+      expect(await deployments.listUndeliveredAssets("ins_1")).toEqual([]);
+      expect(await deployments.listUndelivered(assetUuid, { assetUuid, epoch: 1 })).toEqual([]);
     });
   });
 }

@@ -28,11 +28,17 @@ export async function startDeadlineRig(
 ): Promise<DeadlineRig> {
   const opened = openStore(":memory:");
   const { deployments } = opened;
-  const store = Object.assign(deployments, { expireDue: intercept(deployments.expireDue.bind(deployments)) });
+  const ended: [string, number][] = [];
+  const intercepted = intercept(deployments.expireDue.bind(deployments));
+  const expireDue: typeof intercepted = async (...given) => {
+    const result = await intercepted(...given);
+    for (const { code } of result.expired) if (code) ended.push([code, clock.now()]);
+    return result;
+  };
+  const store = Object.assign(deployments, { expireDue });
   const logger = await createLogger({ name: "test", level: "fatal" });
   const bus = new InProcessBus();
   const serviceClock = localServiceClock(clock);
-  const ended: [string, number][] = [];
   const sweeper: DeadlineSweeper = new DeadlineSweeper({
     clock,
     serviceClock,
@@ -48,7 +54,6 @@ export async function startDeadlineRig(
     ackTimeoutMs: 10_000,
     deadlines: sweeper,
     credentials: new CredentialCache(),
-    onUndelivered: ({ code }) => code !== undefined && ended.push([code, clock.now()]),
   });
   return {
     sweeper,
@@ -59,7 +64,13 @@ export async function startDeadlineRig(
       if (!lastEvent) throw new Error("a received deployment has had an event");
       const first = { ...lastEvent, deployment_id: deployment.id };
       const limits = { maxAccountBytes: Number.MAX_SAFE_INTEGER, maxRunningPerAsset: 100 };
-      await recorder.create({ ...deployment, lastSeq: 0, lastEvent: undefined }, first, undefined, limits);
+      await recorder.create(
+        { ...deployment, lastSeq: 0, lastEvent: undefined },
+        first,
+        undefined,
+        limits,
+        () => undefined,
+      );
     },
     async change(fields, id = "dep_1") {
       await recorder.update(id, () => ({ fields }));

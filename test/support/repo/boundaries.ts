@@ -77,6 +77,13 @@ const CHOSEN_BY: Readonly<Record<string, readonly string[]>> = {
   "src/agent/images/image-provider.ts": ["src/agent/daemon/"],
   "src/control-plane/store/sqlite/": ["src/control-plane/main.ts", "src/control-plane/data/"],
   "src/control-plane/bus/in-process-bus.ts": ["src/control-plane/main.ts"],
+  // Requests and cancellations are delivered through the store, wherever the device's session is: see `DeviceDelivery`.
+  "src/control-plane/devices/directory.ts": [
+    "src/control-plane/api/",
+    "src/control-plane/hub/",
+    "src/control-plane/queries/",
+    "src/control-plane/streams/",
+  ],
   "src/control-plane/sim-operator/stored-sim-operator.ts": ["src/control-plane/main.ts"],
 };
 

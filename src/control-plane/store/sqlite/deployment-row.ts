@@ -7,6 +7,7 @@ import type {
   DeploymentSummary,
   OutcomeUncertainty,
   RecordedOptions,
+  UndeliveredDeployment,
 } from "../../core/deployment.ts";
 
 export interface DeploymentRow {
@@ -37,13 +38,15 @@ export interface DeploymentRow {
   readonly doubt_until_ms: number | null;
   readonly event_bytes: number;
   readonly account_bytes: number | null;
+  readonly holder: string | null;
   readonly omitted_events: number;
 }
 
 /** Columns of a `DeploymentRow`, for a query with the table alias `d`. */
 export const DEPLOYMENT_COLUMNS = /* sql */ `
   d.*, (SELECT e.event FROM deployment_events e WHERE e.deployment_id = d.id AND e.seq = d.last_seq) AS last_event,
-  (SELECT a.stored_bytes FROM accounts a WHERE a.id = d.account_id) AS account_bytes`;
+  (SELECT a.stored_bytes FROM accounts a WHERE a.id = d.account_id) AS account_bytes,
+  (SELECT s.instance_id FROM device_sessions s WHERE s.asset_uuid = d.asset_uuid) AS holder`;
 
 /** Columns of a `SummaryRow`, for a query with the table alias `d`. */
 export const SUMMARY_COLUMNS = /* sql */ `
@@ -67,6 +70,16 @@ export function toSummary(value: unknown): DeploymentSummary {
   };
 }
 
+/** Columns of an `UndeliveredRow`, for a query with the table alias `d`. */
+export const UNDELIVERED_COLUMNS = `${SUMMARY_COLUMNS}, d.delivery, d.has_registry_auth`;
+
+type UndeliveredRow = SummaryRow & Pick<DeploymentRow, "delivery" | "has_registry_auth">;
+
+export function toUndelivered(value: unknown): UndeliveredDeployment {
+  const row = value as UndeliveredRow;
+  return { ...toSummary(row), delivery: row.delivery ?? undefined, hasRegistryAuth: row.has_registry_auth === 1 };
+}
+
 export function toDeployment(row: DeploymentRow): Deployment {
   return {
     id: row.id,
@@ -88,6 +101,7 @@ export function toDeployment(row: DeploymentRow): Deployment {
     delivery: row.delivery ?? undefined,
     finishDueMs: row.finish_due_ms ?? undefined,
     replyDueMs: row.reply_due_ms ?? undefined,
+    holder: row.holder ?? undefined,
     lastSeq: row.last_seq,
     lastDeviceSeq: row.last_device_seq,
     lastEvent: row.last_event === null ? undefined : (JSON.parse(row.last_event) as DeploymentEvent),

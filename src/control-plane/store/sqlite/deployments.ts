@@ -2,7 +2,7 @@ import type { DatabaseSync } from "node:sqlite";
 import type { DeploymentEvent } from "../../../protocol/deployment-event.ts";
 import { transaction } from "../../../lib/sqlite.ts";
 import { nextDueMs } from "../../core/deadlines.ts";
-import type { DeploymentChange, Deployment, DeploymentSummary } from "../../core/deployment.ts";
+import type { DeploymentChange, Deployment, DeploymentSummary, UndeliveredDeployment } from "../../core/deployment.ts";
 import type { DeploymentCursor } from "../../core/deployment-cursor.ts";
 import {
   type CreateResult,
@@ -13,10 +13,19 @@ import {
   type Idempotency,
   MAX_BATCH_BYTES,
   MAX_PAGE_BYTES,
+  MAX_UNDELIVERED,
   type StoredEvent,
 } from "../deployments.ts";
 import { type SessionFence, StaleSessionError } from "../sessions.ts";
-import { DEPLOYMENT_COLUMNS, type DeploymentRow, SUMMARY_COLUMNS, toDeployment, toSummary } from "./deployment-row.ts";
+import {
+  DEPLOYMENT_COLUMNS,
+  type DeploymentRow,
+  SUMMARY_COLUMNS,
+  toDeployment,
+  toSummary,
+  toUndelivered,
+  UNDELIVERED_COLUMNS,
+} from "./deployment-row.ts";
 
 /** Selects the deployments that ended first from an index; unfinished ones have no `finished_at_ms`. */
 export const REMOVE_FINISHED_SQL = /* sql */ `
@@ -42,6 +51,9 @@ export class SqliteDeploymentStore implements DeploymentStore {
   readonly #endedUncertain;
   readonly #update;
   readonly #session;
+  readonly #holder;
+  readonly #undelivered;
+  readonly #undeliveredAssets;
   readonly #due;
   readonly #nextDue;
   readonly #events;
@@ -88,6 +100,15 @@ export class SqliteDeploymentStore implements DeploymentStore {
          doubt = ?, doubt_until_ms = ?, event_bytes = ?, omitted_events = ?, version = ? WHERE id = ? AND version = ?`,
     );
     this.#session = database.prepare("SELECT 1 FROM device_sessions WHERE asset_uuid = ? AND epoch = ?");
+    this.#holder = database.prepare("SELECT instance_id AS holder FROM device_sessions WHERE asset_uuid = ?");
+    this.#undelivered = database.prepare(
+      `SELECT ${UNDELIVERED_COLUMNS} FROM deployments d WHERE d.asset_uuid = ? AND d.delivery IS NOT NULL
+       ORDER BY d.created_at_ms, d.id LIMIT ?`,
+    );
+    this.#undeliveredAssets = database.prepare(
+      `SELECT DISTINCT d.asset_uuid FROM deployments d JOIN device_sessions s ON s.asset_uuid = d.asset_uuid
+       WHERE d.delivery IS NOT NULL AND s.instance_id = ? LIMIT ?`,
+    );
     this.#due = database.prepare(
       "SELECT id FROM deployments WHERE due_at_ms <= ? AND due_at_ms IS NOT NULL ORDER BY due_at_ms LIMIT ?",
     );
@@ -103,6 +124,7 @@ export class SqliteDeploymentStore implements DeploymentStore {
     first: DeploymentEvent,
     idempotency?: Idempotency,
     limits?: CreationLimits,
+    receive?: (deployment: Deployment) => DeploymentChange | undefined,
   ): Promise<CreateResult> {
     return transaction(this.#database, () => {
       const earlier = idempotency && this.#repetition(deployment.accountId, idempotency);
@@ -110,6 +132,7 @@ export class SqliteDeploymentStore implements DeploymentStore {
       const refused = limits && this.#refusal(deployment, limits);
       if (refused) return refused;
       const json = JSON.stringify(first);
+      const eventBytes = Buffer.byteLength(json);
       this.#insert.run(
         deployment.id,
         deployment.accountId,
@@ -127,12 +150,15 @@ export class SqliteDeploymentStore implements DeploymentStore {
         deployment.replyDueMs ?? null,
         nextDueMs(deployment) ?? null,
         first.seq,
-        Buffer.byteLength(json),
+        eventBytes,
         idempotency?.key ?? null,
         idempotency?.requestHash ?? null,
       );
       this.#insertEvent.run(deployment.id, first.seq, json);
-      return { kind: "created" };
+      const { holder } = (this.#holder.get(deployment.assetUuid) ?? { holder: null }) as { holder: string | null };
+      const stored = { ...deployment, holder: holder ?? undefined, lastSeq: first.seq, lastEvent: first, eventBytes };
+      const change = receive?.(stored);
+      return { kind: "created", deployment: change ? this.#apply(stored, change) : stored };
     });
   }
 
@@ -147,6 +173,16 @@ export class SqliteDeploymentStore implements DeploymentStore {
 
   async listUnfinishedSummaries(assetUuid: string): Promise<readonly DeploymentSummary[]> {
     return this.#unfinishedSummaries.all(assetUuid).map(toSummary);
+  }
+
+  async listUndelivered(assetUuid: string, fence?: SessionFence): Promise<readonly UndeliveredDeployment[]> {
+    if (fence) this.#requireSession(fence);
+    return this.#undelivered.all(assetUuid, MAX_UNDELIVERED).map(toUndelivered);
+  }
+
+  async listUndeliveredAssets(instanceId: string): Promise<readonly string[]> {
+    const rows = this.#undeliveredAssets.all(instanceId, MAX_UNDELIVERED) as { asset_uuid: string }[];
+    return rows.map((row) => row.asset_uuid);
   }
 
   async listDeployments(assetUuid: string, limit: number, after = FIRST_PAGE_CURSOR): Promise<DeploymentPage> {
@@ -179,7 +215,7 @@ export class SqliteDeploymentStore implements DeploymentStore {
     fence?: SessionFence,
   ): Promise<Deployment | undefined> {
     return transaction(this.#database, () => {
-      if (fence && !this.#session.get(fence.assetUuid, fence.epoch)) throw new StaleSessionError(fence);
+      if (fence) this.#requireSession(fence);
       return this.#decideAndApply(id, decide);
     });
   }
@@ -221,6 +257,10 @@ export class SqliteDeploymentStore implements DeploymentStore {
 
   async removeFinished(beforeMs: number, limit: number): Promise<number> {
     return Number(this.#removeFinished.run(beforeMs, limit).changes);
+  }
+
+  #requireSession(fence: SessionFence): void {
+    if (!this.#session.get(fence.assetUuid, fence.epoch)) throw new StaleSessionError(fence);
   }
 
   #find(id: string): Deployment | undefined {

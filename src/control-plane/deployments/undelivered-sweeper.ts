@@ -1,0 +1,51 @@
+import type { Clock } from "../../lib/clock.ts";
+import type { Logger } from "../../lib/logger.ts";
+import type { Bus } from "../bus/bus.ts";
+import type { DeploymentStore } from "../store/deployments.ts";
+
+export interface UndeliveredSweeperOptions {
+  readonly store: Pick<DeploymentStore, "listUndeliveredAssets">;
+  readonly bus: Bus;
+  readonly instanceId: string;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** Pause between two sweeps in milliseconds; `undefined` if no wake-up can be lost. */
+  readonly intervalMs: number | undefined;
+}
+
+/** Wakes this instance for devices it holds whose wake-up was lost. Without an interval, only when the bus asks for it. */
+export class UndeliveredSweeper implements Disposable {
+  readonly #options: UndeliveredSweeperOptions;
+  readonly #wakes: Disposable;
+  #timer: Disposable | undefined;
+  #disposed = false;
+
+  constructor(options: UndeliveredSweeperOptions) {
+    this.#options = options;
+    this.#wakes = options.bus.subscribeWakes(options.instanceId, (assetUuid) => {
+      if (assetUuid === undefined) void this.#sweep();
+    });
+    this.#schedule();
+  }
+
+  [Symbol.dispose](): void {
+    this.#disposed = true;
+    this.#wakes[Symbol.dispose]();
+    this.#timer?.[Symbol.dispose]();
+  }
+
+  #schedule(): void {
+    const { clock, intervalMs } = this.#options;
+    if (intervalMs === undefined || this.#disposed) return;
+    this.#timer = clock.timer(intervalMs, () => void this.#sweep().then(() => this.#schedule()));
+  }
+
+  async #sweep(): Promise<void> {
+    const { store, bus, instanceId, logger } = this.#options;
+    try {
+      for (const assetUuid of await store.listUndeliveredAssets(instanceId)) bus.publishWake(instanceId, assetUuid);
+    } catch (error) {
+      logger.error({ err: error }, "cannot read which devices have something waiting for them");
+    }
+  }
+}

@@ -1,0 +1,142 @@
+import { expect, test } from "vitest";
+import type { Delivery, UndeliveredDeployment } from "../../../../src/control-plane/core/deployment.ts";
+import { DeviceDelivery } from "../../../../src/control-plane/deployments/device-delivery.ts";
+import type { Dispatcher } from "../../../../src/control-plane/deployments/dispatcher.ts";
+import type { DeviceSession } from "../../../../src/control-plane/devices/session.ts";
+import type { DeploymentStore } from "../../../../src/control-plane/store/deployments.ts";
+import { StaleSessionError } from "../../../../src/control-plane/store/sessions.ts";
+
+const row = (id: string, delivery: Delivery, fields: Partial<UndeliveredDeployment> = {}): UndeliveredDeployment => ({
+  id,
+  assetUuid: "asset",
+  status: delivery === "cancel" ? "Fail" : "Running",
+  code: delivery === "cancel" ? "DeploymentCancelled" : undefined,
+  acknowledgedAtMs: undefined,
+  cancelRequestedAtMs: undefined,
+  uncertainty: undefined,
+  delivery,
+  hasRegistryAuth: false,
+  ...fields,
+});
+
+function setUp() {
+  const waiting: UndeliveredDeployment[] = [];
+  const sent: string[] = [];
+  const state = { reads: 0, isCurrent: true, error: undefined as Error | undefined };
+  /** Resolves the reads one by one. */
+  const gates: (() => void)[] = [];
+  const store = {
+    async listUndelivered() {
+      state.reads++;
+      const found = [...waiting];
+      await new Promise<void>((resolve) => gates.push(resolve));
+      if (state.error) throw state.error;
+      return found;
+    },
+  } as unknown as DeploymentStore;
+  const dispatcher = {
+    async send(_session: DeviceSession, { id }: { id: string }) {
+      sent.push(`command ${id}`);
+      return id !== "dep_failed";
+    },
+  } as unknown as Dispatcher;
+  const session = {
+    assetUuid: "asset",
+    epoch: 1,
+    get isCurrent() {
+      return state.isCurrent;
+    },
+    send: (frame: { type: string; deployment_id: string; reason: string }) =>
+      sent.push(`${frame.type} ${frame.deployment_id} ${frame.reason}`),
+    checkLiveness: () => sent.push("ping"),
+  } as unknown as DeviceSession;
+  const delivery = new DeviceDelivery(store, dispatcher);
+  const settle = async () => {
+    for (let turns = 0; turns < 20; turns++) await Promise.resolve();
+  };
+  /** Lets all reads resolve that are waiting, and those that follow from them. */
+  const flow = async () => {
+    await settle();
+    for (let gate = gates.shift(); gate; gate = gates.shift()) {
+      gate();
+      await settle();
+    }
+  };
+  return { delivery, session, waiting, sent, state, flow };
+}
+
+test("wake-ups during a delivery cause one more, and nothing is sent twice in a session", async () => {
+  const { delivery, session, waiting, sent, state, flow } = setUp();
+  waiting.push(row("dep_1", "command"));
+  const first = delivery.deliver(session);
+  waiting.push(row("dep_2", "command"));
+  const others = [1, 2, 3].map(() => delivery.deliver(session));
+  await flow();
+  await Promise.all([first, ...others]);
+  expect(state.reads).toBe(2);
+  expect(sent).toEqual(["command dep_1", "command dep_2"]);
+});
+
+test("a cancellation follows its command, and one of a device that did not acknowledge is followed by a ping", async () => {
+  const { delivery, session, waiting, sent, flow } = setUp();
+  waiting.push(row("dep_1", "command"));
+  void delivery.deliver(session);
+  await flow();
+  waiting[0] = row("dep_1", "cancel", { code: "DeviceNotReachable" });
+  void delivery.deliver(session);
+  await flow();
+  void delivery.deliver(session);
+  await flow();
+  expect(sent).toEqual(["command dep_1", "cancel dep_1 not_reachable", "ping"]);
+});
+
+test("nothing is sent while the outcome is uncertain, and a command that was not sent is tried again", async () => {
+  const { delivery, session, waiting, sent, flow } = setUp();
+  waiting.push(row("dep_1", "command", { uncertainty: "asked" }), row("dep_failed", "command"));
+  void delivery.deliver(session);
+  await flow();
+  void delivery.deliver(session);
+  await flow();
+  expect(sent).toEqual(["command dep_failed", "command dep_failed"]);
+});
+
+test("what is settled and comes back is sent again", async () => {
+  const { delivery, session, waiting, sent, flow } = setUp();
+  waiting.push(row("dep_1", "command"));
+  void delivery.deliver(session);
+  await flow();
+  const [settled] = waiting.splice(0);
+  void delivery.deliver(session);
+  await flow();
+  waiting.push(settled!);
+  void delivery.deliver(session);
+  await flow();
+  expect(sent).toEqual(["command dep_1", "command dep_1"]);
+});
+
+test("a session that another has replaced gets nothing, and the next delivery is not blocked", async () => {
+  const { delivery, session, waiting, sent, state, flow } = setUp();
+  waiting.push(row("dep_1", "command"));
+  state.error = new StaleSessionError({ assetUuid: "asset", epoch: 1 });
+  const failed = expect(delivery.deliver(session)).rejects.toThrow(StaleSessionError);
+  await flow();
+  await failed;
+  state.error = undefined;
+  state.isCurrent = false;
+  await delivery.deliver(session);
+  expect(sent).toEqual([]);
+  state.isCurrent = true;
+  const delivered = delivery.deliver(session);
+  await flow();
+  await delivered;
+  expect(sent).toEqual(["command dep_1"]);
+});
+
+test("a device whose access was revoked is told what to undo, and gets no command", async () => {
+  const { delivery, session, waiting, sent, flow } = setUp();
+  waiting.push(row("dep_1", "command"), row("dep_2", "cancel"), row("dep_3", "cancel", { uncertainty: "asked" }));
+  const delivered = delivery.deliverCancellations(session);
+  await flow();
+  await delivered;
+  expect(sent).toEqual(["cancel dep_2 requested"]);
+});

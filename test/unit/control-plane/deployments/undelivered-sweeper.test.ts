@@ -1,0 +1,62 @@
+import { expect, test } from "vitest";
+import type { Bus } from "../../../../src/control-plane/bus/bus.ts";
+import { InProcessBus } from "../../../../src/control-plane/bus/in-process-bus.ts";
+import { UndeliveredSweeper } from "../../../../src/control-plane/deployments/undelivered-sweeper.ts";
+import { createLogger } from "../../../../src/lib/logger.ts";
+import { FakeClock } from "../../../support/fake-clock.ts";
+
+async function start(intervalMs: number | undefined) {
+  const clock = new FakeClock();
+  const waiting: string[] = [];
+  const woken: (string | undefined)[] = [];
+  const bus = new InProcessBus();
+  bus.subscribeWakes("ins_1", (assetUuid) => woken.push(assetUuid));
+  let isBroken = false;
+  const store = {
+    async listUndeliveredAssets(instanceId: string) {
+      if (isBroken) throw new Error("the database is away");
+      return instanceId === "ins_1" ? waiting : [];
+    },
+  };
+  const logger = await createLogger({ name: "test", level: "fatal" });
+  const sweeper = new UndeliveredSweeper({ store, bus: bus as Bus, instanceId: "ins_1", clock, logger, intervalMs });
+  return {
+    clock,
+    waiting,
+    woken,
+    sweeper,
+    /** Reports, as a bus does after it was away, that messages may have been lost. */
+    reconnectBus: () => bus.publish("wake.ins_1"),
+    break: (broken: boolean) => void (isBroken = broken),
+  };
+}
+
+test("a wake-up that was lost is made up for with the next sweep, also after the store was away", async () => {
+  const { clock, waiting, woken, sweeper, break: setBroken } = await start(1_000);
+  waiting.push("asset_1");
+  await clock.advance(999);
+  expect(woken).toEqual([]);
+  await clock.advance(1);
+  expect(woken).toEqual(["asset_1"]);
+  setBroken(true);
+  await clock.advance(1_000);
+  setBroken(false);
+  await clock.advance(1_000);
+  expect(woken).toEqual(["asset_1", "asset_1"]);
+  sweeper[Symbol.dispose]();
+  await clock.advance(5_000);
+  expect([woken.length, clock.pending]).toEqual([2, 0]);
+});
+
+test("without an interval there is no timer, and a reconnect of the bus is enough", async () => {
+  const { clock, waiting, woken, sweeper, reconnectBus } = await start(undefined);
+  expect(clock.pending).toBe(0);
+  waiting.push("asset_1", "asset_2");
+  reconnectBus();
+  await clock.advance(0);
+  expect(woken).toEqual([undefined, "asset_1", "asset_2"]);
+  sweeper[Symbol.dispose]();
+  reconnectBus();
+  await clock.advance(0);
+  expect(woken).toHaveLength(4);
+});
