@@ -31,6 +31,9 @@ const POLL_MS = 1_000;
 /** Longest time until a service notices that a connection is dead. */
 const MAX_HALF_OPEN_MS = 15_000;
 
+/** How often something has happened that cannot happen to a service that is alone. */
+export type FaultCounts = Record<"staleWrites" | "lostMessages" | "repeatedMessages" | "kills" | "halfOpen", number>;
+
 /** A client that reads a deployment's stream. */
 interface StreamClient {
   readonly events: DeploymentEvent[];
@@ -52,6 +55,7 @@ export class InterleavedService implements SimulatedWorld {
   readonly store: Store = openStore(":memory:");
   readonly clients = new Map<string, StreamClient>();
   readonly errors: unknown[] = [];
+  readonly faults: FaultCounts = { staleWrites: 0, lostMessages: 0, repeatedMessages: 0, kills: 0, halfOpen: 0 };
   readonly options: Omit<DeploymentsOptions, "store" | "bus" | "instanceId">;
   readonly #random: SeededRandom;
   readonly #isAlone: boolean;
@@ -146,6 +150,19 @@ export class InterleavedService implements SimulatedWorld {
     while (isBusy());
   }
 
+  /** Waits until instances beside others have read what a lost message has not told them. */
+  async makeUpForLostMessages(): Promise<void> {
+    if (this.#isAlone) return;
+    for (let polls = 0; polls < 3; polls++) {
+      await this.clock.advance(POLL_MS);
+      await this.waitUntilIdle();
+    }
+  }
+
+  onStale(): void {
+    this.faults.staleWrites++;
+  }
+
   async storedEvents(id: string): Promise<DeploymentEvent[]> {
     const events = await this.store.deployments.readEvents(id, 0, 20_000);
     return events.map(({ json }) => JSON.parse(json) as DeploymentEvent);
@@ -182,6 +199,8 @@ export class InterleavedService implements SimulatedWorld {
       if (to === from) continue;
       const kind = this.#random.between(0, 9);
       const times = kind < 3 ? 0 : kind === 3 ? 2 : 1;
+      if (times === 0) this.faults.lostMessages++;
+      if (times === 2) this.faults.repeatedMessages++;
       for (let time = 0; time < times; time++) {
         this.#track(this.clock.sleep(this.#random.between(0, 800)).then(() => deliver(to)));
       }
@@ -208,8 +227,10 @@ export class InterleavedService implements SimulatedWorld {
     const instance = this.#random.pick(this.#instances);
     this.#instances = this.#instances.filter((other) => other !== instance);
     if (this.#link?.instance === instance) this.disconnect();
-    if (this.#random.chance(0.5)) instance.kill();
-    else this.#track(instance.stop());
+    if (this.#random.chance(0.5)) {
+      this.faults.kills++;
+      instance.kill();
+    } else this.#track(instance.stop());
     this.#addInstance().deployments.start();
     for (const [id, client] of this.clients) if (client.instance === instance && !client.ended) this.#read(id);
   }
@@ -220,7 +241,10 @@ export class InterleavedService implements SimulatedWorld {
     if (!link) return;
     const lose = (): void => link.instance.lose(link.session);
     if (this.#random.chance(0.6)) lose();
-    else this.clock.timer(this.#random.between(0, MAX_HALF_OPEN_MS), lose);
+    else {
+      this.faults.halfOpen++;
+      this.clock.timer(this.#random.between(0, MAX_HALF_OPEN_MS), lose);
+    }
   }
 
   #track(work: Promise<unknown>): void {

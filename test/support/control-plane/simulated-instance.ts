@@ -21,6 +21,8 @@ export interface SimulatedWorld {
   delayFrame(): Promise<void>;
   /** Delivers a message to the other instances: late, several times, or not at all. */
   transmit(from: SimulatedInstance, deliver: (to: SimulatedInstance) => void): void;
+  /** The store has refused a write for a session that another has replaced. */
+  onStale(): void;
   /** The service has closed the connection. */
   onClosed(session: SimulatedSession): void;
   /** Hands a frame to the device, if the session is still its connection. */
@@ -101,7 +103,8 @@ export class SimulatedInstance {
   }
 
   onFailed(session: SimulatedSession, error: unknown): void {
-    if (!(error instanceof StaleSessionError)) this.#world.errors.push(error);
+    if (error instanceof StaleSessionError) this.#world.onStale();
+    else this.#world.errors.push(error);
     this.lose(session);
   }
 
@@ -215,7 +218,6 @@ export class SimulatedSession implements DeviceSession {
       source,
       (frame) => {
         this.#busy = instance.handle(this, frame);
-        instance.track(this.#busy.catch(() => undefined));
         return this.#busy;
       },
       (error) => instance.onFailed(this, error),
@@ -236,7 +238,11 @@ export class SimulatedSession implements DeviceSession {
   toService(frame: AgentFrame): void {
     if (this.isCut) return;
     this.#up = this.#up.then(() => this.#world.delayFrame());
-    this.#up = this.#up.then(() => (this.isCut ? undefined : this.#messages.push(frame)));
+    this.#up = this.#up.then(() => {
+      if (this.isCut) return;
+      this.#messages.push(frame);
+      this.#instance.track(this.#messages.whenIdle());
+    });
     this.#instance.track(this.#up);
   }
 

@@ -3,7 +3,11 @@ import { expect, test } from "vitest";
 import { createLogger } from "../../../../src/lib/logger.ts";
 import { isFinal } from "../../../../src/protocol/deployment-event.ts";
 import { SeededRandom } from "../../../support/chaos/seeded-random.ts";
-import { DEPLOYMENT_TIMEOUT_MS, InterleavedService } from "../../../support/control-plane/interleaved-service.ts";
+import {
+  DEPLOYMENT_TIMEOUT_MS,
+  type FaultCounts,
+  InterleavedService,
+} from "../../../support/control-plane/interleaved-service.ts";
 
 const STEPS = 40;
 
@@ -43,7 +47,16 @@ async function live(service: InterleavedService, random: SeededRandom): Promise<
     if (!random.chance(0.1)) continue;
     await service.waitUntilIdle();
     await expectConnectionNotesToMatch(service);
+    await expectDelivered(service);
   }
+}
+
+/** While nothing is in progress: a connected device has every command, unless it is asked about it first. */
+async function expectDelivered(service: InterleavedService): Promise<void> {
+  await service.makeUpForLostMessages();
+  if (!service.isConnected) return;
+  const waiting = (await service.unfinished()).filter(({ delivery }) => delivery === "command");
+  expect(waiting.map(({ id }) => id)).toEqual([]);
 }
 
 /** While nothing is in progress: the last connection note of each deployment must match the connection. */
@@ -80,7 +93,8 @@ async function expectPromises(service: InterleavedService): Promise<void> {
 
 const ENDINGS = ["device-returns", "device-stays-away", "device-is-silent"] as const;
 
-async function run(seed: number, ending: (typeof ENDINGS)[number], instances: number): Promise<void> {
+/** Returns how often what several instances are about has happened. */
+async function run(seed: number, ending: (typeof ENDINGS)[number], instances: number): Promise<FaultCounts> {
   const random = new SeededRandom(seed);
   const service = new InterleavedService(random, await createLogger({ name: "test", level: "fatal" }), instances);
   try {
@@ -102,31 +116,43 @@ async function run(seed: number, ending: (typeof ENDINGS)[number], instances: nu
     await service.clock.advance(DEPLOYMENT_TIMEOUT_MS + 60_000);
     await service.waitUntilIdle();
     await expectPromises(service);
+    return service.faults;
   } finally {
     await service.close();
   }
 }
 
+const SEED = Number(process.env["INTERLEAVINGS_SEED"] ?? 12);
+/** For the number of runs that is usual; a run takes some 20 ms. */
+const MAX_RUN_MS = 120_000 + Number(process.env["INTERLEAVINGS"] ?? 0) * 1_000;
 const runs = { numRuns: Number(process.env["INTERLEAVINGS"] ?? 150) };
 
 test.each(ENDINGS)(
   "over a store that takes its time every promise holds: %s",
   async (ending) => {
     await fc.assert(
-      fc.asyncProperty(fc.noShrink(fc.integer({ min: 1, max: 2 ** 31 - 1 })), (seed) => run(seed, ending, 1)),
-      { ...runs, seed: 12 },
+      fc.asyncProperty(fc.noShrink(fc.integer({ min: 1, max: 2 ** 31 - 1 })), async (seed) => {
+        await run(seed, ending, 1);
+      }),
+      { ...runs, seed: SEED },
     );
   },
-  120_000,
+  MAX_RUN_MS,
 );
 
 test.each(ENDINGS)(
   "with two instances, of which one may die or not know that it lost the device, every promise holds: %s",
   async (ending) => {
+    const faults: FaultCounts = { staleWrites: 0, lostMessages: 0, repeatedMessages: 0, kills: 0, halfOpen: 0 };
     await fc.assert(
-      fc.asyncProperty(fc.noShrink(fc.integer({ min: 1, max: 2 ** 31 - 1 })), (seed) => run(seed, ending, 2)),
-      { ...runs, seed: 12 },
+      fc.asyncProperty(fc.noShrink(fc.integer({ min: 1, max: 2 ** 31 - 1 })), async (seed) => {
+        const counts = await run(seed, ending, 2);
+        for (const name of Object.keys(faults) as (keyof FaultCounts)[]) faults[name] += counts[name];
+      }),
+      { ...runs, seed: SEED },
     );
+    // Each of them has been refused or survived.
+    expect(Object.entries(faults).filter(([, count]) => count === 0)).toEqual([]);
   },
-  120_000,
+  MAX_RUN_MS,
 );
