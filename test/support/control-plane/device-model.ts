@@ -20,11 +20,15 @@ export class DeviceModel {
   readonly ended = new Map<string, Ended>();
   /** Deployments that were cancelled after their success had been acknowledged. */
   readonly undoneAfterSuccess: string[] = [];
+  /** Deployments whose command arrived more than once over one connection. */
+  readonly sentTwice: string[] = [];
+  #received = new Set<string>();
   #send: ((frame: AgentFrame) => void) | undefined;
 
   /** Connects: sends hello, and the events that were not acknowledged. */
   connect(send: (frame: AgentFrame) => void): void {
     this.#send = send;
+    this.#received = new Set();
     const deployments = [...this.held.keys()].map((id) => ({ deployment_id: id }));
     send({ type: "hello", protocol: 2, agent_version: "model", deployments });
     for (const [id, { outbox }] of this.held) for (const event of outbox) this.#sendEvent(id, event);
@@ -39,6 +43,8 @@ export class DeviceModel {
       case "deploy":
       case "command":
       case "apply":
+        if (this.#received.has(frame.deployment_id)) this.sentTwice.push(frame.deployment_id);
+        this.#received.add(frame.deployment_id);
         if (!this.held.has(frame.deployment_id) && !this.ended.has(frame.deployment_id)) {
           this.held.set(frame.deployment_id, { lastSeq: 0, outbox: [], end: undefined });
         }

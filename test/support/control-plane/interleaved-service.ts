@@ -224,6 +224,8 @@ export class InterleavedService implements SimulatedWorld {
   }
 
   async #replaceInstance(): Promise<void> {
+    // One that is left must do everything.
+    if (this.#instances.length === 1) return this.#addInstance().deployments.start();
     const instance = this.#random.pick(this.#instances);
     this.#instances = this.#instances.filter((other) => other !== instance);
     if (this.#link?.instance === instance) this.disconnect();
@@ -231,7 +233,7 @@ export class InterleavedService implements SimulatedWorld {
       this.faults.kills++;
       instance.kill();
     } else this.#track(instance.stop());
-    this.#addInstance().deployments.start();
+    if (this.#random.chance(0.5)) this.#addInstance().deployments.start();
     for (const [id, client] of this.clients) if (client.instance === instance && !client.ended) this.#read(id);
   }
 

@@ -47,12 +47,14 @@ async function live(service: InterleavedService, random: SeededRandom): Promise<
     if (!random.chance(0.1)) continue;
     await service.waitUntilIdle();
     await expectConnectionNotesToMatch(service);
+    service.request("stop");
     await expectDelivered(service);
   }
 }
 
 /** While nothing is in progress: a connected device has every command, unless it is asked about it first. */
 async function expectDelivered(service: InterleavedService): Promise<void> {
+  await service.waitUntilIdle();
   await service.makeUpForLostMessages();
   if (!service.isConnected) return;
   const waiting = (await service.unfinished()).filter(({ delivery }) => delivery === "command");
@@ -75,6 +77,7 @@ function connectionNotes(events: Awaited<ReturnType<InterleavedService["storedEv
 async function expectPromises(service: InterleavedService): Promise<void> {
   expect(service.errors).toEqual([]);
   expect(service.device.undoneAfterSuccess).toEqual([]);
+  expect(service.device.sentTwice).toEqual([]);
   for (const record of await service.records()) {
     const events = await service.storedEvents(record.id);
     const last = events.at(-1);
