@@ -67,6 +67,8 @@ export async function startServer({
     serviceClock: localServiceClock(clock),
     logger,
     instanceId,
+    // One instance: it has the credentials of all requests.
+    gateway: { credentials: () => Promise.resolve(undefined) },
     ackTimeoutMs: config.ack_timeout_s * 1000,
     deploymentTimeoutMs: config.deployment_timeout_s * 1000,
     maxAccountBytes: config.storage_mib_per_account * MIB,

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { appName, environmentUpdates } from "./app-fields.ts";
 import { appFileUpdates } from "./app-files.ts";
 import { findHiddenFiles, newAppSpecSchema } from "./app-spec.ts";
-import { deployOptionFields } from "./deploy-request.ts";
+import { deliveryOptionFields, deployOptionFields } from "./deploy-request.ts";
 import { applyProblems } from "./apply-rules.ts";
 import { checkOptionRules } from "./option-rules.ts";
 
@@ -128,7 +128,7 @@ export type Apply = z.output<typeof applySchema>;
 
 /** Body of a request that applies a group of apps: the group and the options. */
 export const applyRequestSchema = z
-  .strictObject({ ...applyFields, ...deployOptionFields })
+  .strictObject({ ...applyFields, ...deployOptionFields, ...deliveryOptionFields })
   .superRefine(({ apps }, context) => {
     for (const { path, message } of applyProblems(apps)) context.addIssue({ code: "custom", path: [...path], message });
   })

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { newAppSpecSchema } from "./app-spec.ts";
 import { appUpdateSchema } from "./app-update.ts";
+import { MAX_WAIT_FOR_DEVICE_S } from "./limits.ts";
 
 const secret = z.string().min(1).max(16_384);
 
@@ -30,26 +31,42 @@ export const deployOptionFields = {
   }),
 };
 
+/** The fields of a request's body that are for the service alone. */
+export const deliveryOptionFields = {
+  wait_for_device_s: z
+    .int()
+    .min(0)
+    .max(MAX_WAIT_FOR_DEVICE_S)
+    .exactOptional()
+    .meta({
+      description:
+        "How long to wait for a device that is not connected, instead of failing with `DeviceNotReachable`. The deployment is " +
+        "sent when the device connects, and its time begins then.",
+    }),
+};
+
 /** The options as sent to the device. With `dry_run` the device checks everything and computes the pull cost only. */
 export const deployOptionsSchema = z.object({ ...deployOptionFields, dry_run: z.boolean().exactOptional() });
 export type DeployOptions = z.output<typeof deployOptionsSchema>;
 
 /** Body of a request that deploys an app: its specification and the options. */
-export const deployRequestSchema = newAppSpecSchema.safeExtend(deployOptionFields).meta({
-  id: "AppDeploymentRequest",
-  examples: [
-    {
-      name: "node-red",
-      image: "registry.example.com/team/node-red:4.1",
-      environments: [{ key: "TZ", value: "UTC" }],
-      ports: [{ host_port: 30_080, target_port: 1880 }],
-      volumes: [{ local: "/var/lib/node-red", target: "/data" }],
-    },
-  ],
-});
+export const deployRequestSchema = newAppSpecSchema
+  .safeExtend({ ...deployOptionFields, ...deliveryOptionFields })
+  .meta({
+    id: "AppDeploymentRequest",
+    examples: [
+      {
+        name: "node-red",
+        image: "registry.example.com/team/node-red:4.1",
+        environments: [{ key: "TZ", value: "UTC" }],
+        ports: [{ host_port: 30_080, target_port: 1880 }],
+        volumes: [{ local: "/var/lib/node-red", target: "/data" }],
+      },
+    ],
+  });
 
 /** Body of a request that updates an app. */
-export const updateRequestSchema = appUpdateSchema.extend(deployOptionFields).meta({
+export const updateRequestSchema = appUpdateSchema.extend({ ...deployOptionFields, ...deliveryOptionFields }).meta({
   id: "AppUpdateRequest",
   description:
     "Omitted fields keep their values; lists are replaced as a whole; `null` removes a field that is absent by default.",

@@ -23,6 +23,9 @@ export const MAX_MESSAGE_LENGTH = 2_000;
 /** How long the control plane waits for a device to acknowledge a command before it counts as not reachable. */
 export const COMMAND_ACK_TIMEOUT_MS = 10_000;
 
+/** Maximum time to wait for a device that is not connected, in seconds. */
+export const MAX_WAIT_FOR_DEVICE_S = 30 * 24 * 3600;
+
 /** Default for how long a deployment may take in total. */
 export const DEFAULT_DEPLOYMENT_TIMEOUT_MS = 15 * 60_000;
 

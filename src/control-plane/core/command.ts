@@ -14,6 +14,8 @@ export interface AppCommand {
   /** The app for a deployment, the changes for an update, the group for an apply, `null` for other actions. */
   readonly spec: unknown;
   readonly options: DeployOptions;
+  /** How long to wait for a device that is not connected, in seconds; `undefined`: not at all. */
+  readonly waitForDeviceS?: number | undefined;
 }
 
 /**

@@ -30,9 +30,9 @@ export function confirmOnDevice(deployment: Deployment, nowMs: number, epoch: nu
   const connection = connectedIn(epoch);
   if (isFinished(deployment) || deployment.connection >= connection) return undefined;
   const restored = isConnectionLost(deployment) ? noteConnectionRestored(deployment, nowMs) : undefined;
-  const acknowledged = acknowledge(deployment, nowMs, epoch);
-  const cleared = clearUncertainty(deployment, nowMs);
-  return { ...restored, fields: { ...restored?.fields, ...acknowledged?.fields, ...cleared, connection } };
+  const acknowledged = acknowledge(deployment, nowMs, epoch)?.fields;
+  const cleared = clearUncertainty({ ...deployment, ...acknowledged }, nowMs);
+  return { ...restored, fields: { ...restored?.fields, ...acknowledged, ...cleared, connection } };
 }
 
 /** Fails a deployment that its device no longer holds. */

@@ -1,6 +1,7 @@
 import { countApps } from "./command.ts";
 import { type DeploymentChange, type Deployment, isFinished } from "./deployment.ts";
 import { isFromBackup } from "./outcome-uncertainty.ts";
+import { waitForDevice } from "./waiting.ts";
 import { fail, MAX_DEPLOYMENT_DURATION_MS } from "./transitions.ts";
 
 /**
@@ -9,7 +10,7 @@ import { fail, MAX_DEPLOYMENT_DURATION_MS } from "./transitions.ts";
  */
 export const CANCEL_TIMEOUT_MS = 60_000;
 
-type DeadlineKind = "acknowledge" | "cancel" | "finish";
+type DeadlineKind = "device" | "acknowledge" | "cancel" | "finish";
 
 /** When the deadlines of a deployment expire, in service time. */
 export type DueTimes = Pick<Deployment, "finishDueMs" | "replyDueMs">;
@@ -37,6 +38,7 @@ export function pendingDeadlines(deployment: Deployment, ackTimeoutMs: number): 
   if (isFinished(deployment)) return [];
   const { createdAtMs, deadlineAtMs, acknowledgedAtMs, cancelRequestedAtMs, uncertainty, uncertainUntilMs } =
     deployment;
+  const { isWaiting, waitUntilMs, ackSinceMs } = deployment;
   // While the outcome is uncertain, the device gets time to report it before any other deadline counts.
   const isAwaited = uncertainty !== undefined && uncertainty !== "asked";
   const untilMs = isAwaited ? (uncertainUntilMs ?? deadlineAtMs) : deadlineAtMs;
@@ -48,8 +50,10 @@ export function pendingDeadlines(deployment: Deployment, ackTimeoutMs: number): 
       sinceMs: cancelRequestedAtMs,
       durationMs: CANCEL_TIMEOUT_MS * countApps(deployment),
     });
+  } else if (isWaiting) {
+    deadlines.push({ kind: "device", sinceMs: createdAtMs, durationMs: (waitUntilMs ?? createdAtMs) - createdAtMs });
   } else if (acknowledgedAtMs === undefined) {
-    deadlines.push({ kind: "acknowledge", sinceMs: createdAtMs, durationMs: ackTimeoutMs });
+    deadlines.push({ kind: "acknowledge", sinceMs: ackSinceMs ?? createdAtMs, durationMs: ackTimeoutMs });
   }
   return deadlines;
 }
@@ -107,6 +111,11 @@ export function expire(deployment: Deployment, time: ChangeTime): DeploymentChan
   const { nowMs } = time;
   switch (passed?.kind) {
     case "acknowledge":
+      return (
+        waitForDevice(deployment, nowMs, "The device does not respond; waiting for it") ??
+        fail(deployment, nowMs, "DeviceNotReachable")
+      );
+    case "device":
       return fail(deployment, nowMs, "DeviceNotReachable");
     case "cancel":
       return fail(

@@ -30,14 +30,25 @@ export function completeNew(deployment: Deployment, time: ChangeTime): Deploymen
   return { ...deployment, delivery: pendingDelivery(deployment), ...dueTimes(undefined, deployment, time) };
 }
 
+/** What to do about a deployment that waits to be delivered to a connected device. */
+export type DeliveryStep =
+  | Delivery
+  /** It waits for the device, which is connected: the wait is over, and the command follows. */
+  | "end_wait"
+  /** The command was sent, and the device does not respond: the connection may be dead. */
+  | "probe";
+
 /**
- * Returns what to send of a deployment that waits to be delivered; `undefined`: nothing.
+ * Returns what to do next about a deployment that waits to be delivered; `undefined`: nothing.
  *
- * @param sent what was sent of it in this session
+ * @param done the last step in this session
  */
 export function nextDelivery(
-  { delivery, uncertainty }: Pick<Deployment, "delivery" | "uncertainty">,
-  sent: Delivery | undefined,
-): Delivery | undefined {
-  return uncertainty !== undefined || delivery === sent ? undefined : delivery;
+  { delivery, uncertainty, isWaiting }: Pick<Deployment, "delivery" | "uncertainty" | "isWaiting">,
+  done: DeliveryStep | undefined,
+): DeliveryStep | undefined {
+  if (uncertainty !== undefined) return undefined;
+  if (delivery !== "command" || !isWaiting) return delivery === done ? undefined : delivery;
+  if (done === undefined) return "end_wait";
+  return done === "command" ? "probe" : undefined;
 }

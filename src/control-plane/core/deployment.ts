@@ -31,6 +31,12 @@ export interface Deployment {
   readonly deadlineAtMs: number;
   /** When the device acknowledged the command. */
   readonly acknowledgedAtMs: number | undefined;
+  /** The client waits for the device until then, if it is not connected; `undefined`: it does not wait. */
+  readonly waitUntilMs: number | undefined;
+  /** Whether it waits for the device now. */
+  readonly isWaiting: boolean;
+  /** Since when the device should acknowledge the command, if that is later than `createdAtMs`. */
+  readonly ackSinceMs: number | undefined;
   /** When cancellation was requested. */
   readonly cancelRequestedAtMs: number | undefined;
   readonly finishedAtMs: number | undefined;
@@ -84,7 +90,7 @@ export type DeploymentSummary = Pick<
 export type OutcomeUncertainty = "asked" | "overdue" | "backup" | "restored";
 
 /** A deployment of which something waits for its device. */
-export type UndeliveredDeployment = DeploymentSummary & Pick<Deployment, "delivery" | "hasRegistryAuth">;
+export type UndeliveredDeployment = DeploymentSummary & Pick<Deployment, "delivery" | "isWaiting" | "hasRegistryAuth">;
 
 /** A change of a deployment. The event and the fields are stored in one transaction. */
 export interface DeploymentChange {
@@ -98,6 +104,8 @@ export interface DeploymentChange {
       | "code"
       | "deadlineAtMs"
       | "acknowledgedAtMs"
+      | "isWaiting"
+      | "ackSinceMs"
       | "cancelRequestedAtMs"
       | "finishedAtMs"
       | "delivery"
@@ -121,10 +129,12 @@ export interface NewDeployment extends Pick<
   readonly nowMs: number;
   /** Time until it must have ended, in milliseconds. */
   readonly timeoutMs: number;
+  /** How long to wait for a device that is not connected, in milliseconds. */
+  readonly waitMs?: number | undefined;
 }
 
 /** Returns the record of a new deployment, without events. */
-export function newDeployment({ nowMs, timeoutMs, ...given }: NewDeployment): Deployment {
+export function newDeployment({ nowMs, timeoutMs, waitMs, ...given }: NewDeployment): Deployment {
   return {
     ...given,
     version: 1,
@@ -133,6 +143,9 @@ export function newDeployment({ nowMs, timeoutMs, ...given }: NewDeployment): De
     createdAtMs: nowMs,
     deadlineAtMs: nowMs + timeoutMs,
     acknowledgedAtMs: undefined,
+    waitUntilMs: waitMs === undefined ? undefined : nowMs + waitMs,
+    isWaiting: false,
+    ackSinceMs: undefined,
     cancelRequestedAtMs: undefined,
     finishedAtMs: undefined,
     delivery: undefined,

@@ -14,6 +14,7 @@ import {
 import { pendingDelivery } from "./delivery.ts";
 import { appendEvent } from "./event-log.ts";
 import { acknowledge, fail, appendNote } from "./transitions.ts";
+import { endWait, endWaitToSend, waitForDevice } from "./waiting.ts";
 
 /*
  * The outcome of a deployment is uncertain while the record may be behind the device: the service was down or restored
@@ -43,8 +44,17 @@ export function markUncertainOnStart(
   }
   const isOverdue = pendingDeadlines(deployment, ackTimeoutMs).some((deadline) => remainingMs(deadline, nowMs) === 0);
   if (deployment.uncertainty === "restored" || !isOverdue) return undefined;
+  if (isUnsent(deployment)) {
+    const waiting = waitForDevice(deployment, nowMs, "The service was restarted; waiting for the device");
+    if (waiting) return waiting;
+  }
   const uncertainUntilMs = Math.max(deployment.createdAtMs, nowMs) + OVERDUE_GRACE_MS;
   return { fields: { uncertainty: "overdue", uncertainUntilMs } };
+}
+
+/** Whether nobody has to be asked what became of it: the device never acknowledged it, and it is not cancelled. */
+function isUnsent({ isWaiting, acknowledgedAtMs, cancelRequestedAtMs, uncertainty }: Deployment): boolean {
+  return !isWaiting && acknowledgedAtMs === undefined && cancelRequestedAtMs === undefined && uncertainty === undefined;
 }
 
 /** Marks a deployment that the device, connected in this session, does not hold: its outcome must be queried. */
@@ -56,8 +66,10 @@ export function markForOutcomeQuery(
   const connection = connectedIn(epoch);
   if (deployment.connection >= connection) return undefined;
   if (isFinished(deployment)) return hasEndedUncertain(deployment) ? { fields: { connection } } : undefined;
-  const restored = isConnectionLost(deployment) ? noteConnectionRestored(deployment, nowMs) : undefined;
-  return { ...restored, fields: { ...restored?.fields, connection, uncertainty: deployment.uncertainty ?? "asked" } };
+  const noted = isConnectionLost(deployment)
+    ? noteConnectionRestored(deployment, nowMs)
+    : endWaitToSend(deployment, nowMs);
+  return { ...noted, fields: { ...noted?.fields, connection, uncertainty: deployment.uncertainty ?? "asked" } };
 }
 
 /** Whether the outcome must be queried in this session. */
@@ -82,13 +94,18 @@ export function applyOutcome(
   if (answer === "unavailable") return failWithUnknownOutcome(deployment, nowMs, "the agent is too old to report it");
   switch (answer.status) {
     case "Running":
-      return { fields: { ...acknowledge(deployment, nowMs, epoch)?.fields, ...clearUncertainty(deployment, nowMs) } };
+      return confirmHeld(deployment, nowMs, epoch);
     case "Success":
     case "Fail":
       return settle(endAsReported(deployment, answer, nowMs), undefined);
     case null:
       return applyMissingOutcome(deployment, nowMs);
   }
+}
+
+function confirmHeld(deployment: Deployment, nowMs: number, epoch: number): DeploymentChange {
+  const acknowledged = acknowledge(deployment, nowMs, epoch)?.fields;
+  return { fields: { ...acknowledged, ...clearUncertainty({ ...deployment, ...acknowledged }, nowMs) } };
 }
 
 /** Decides for a deployment that has ended on record: its end stays, and the device undoes what it may still have. */
@@ -113,7 +130,7 @@ function applyMissingOutcome(deployment: Deployment, nowMs: number): DeploymentC
     return settle(failMissingOnDevice(deployment, nowMs), "cancel");
   }
   if (uncertainty === "overdue") return settle(fail(deployment, nowMs, "DeviceNotReachable"), undefined);
-  return { fields: { uncertainty: undefined, delivery: "command" } };
+  return { fields: { ...endWait(deployment, nowMs), uncertainty: undefined, delivery: "command" } };
 }
 
 /** Ends the deployment with the outcome the device reports. */

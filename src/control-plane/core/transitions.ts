@@ -7,6 +7,7 @@ import { DEFAULT_DEPLOYMENT_TIMEOUT_MS } from "../../protocol/limits.ts";
 import { mustNotCancel, clearUncertainty, OVERDUE_GRACE_MS } from "./outcome-uncertainty.ts";
 import { appendEvent } from "./event-log.ts";
 import { maskSpec } from "./mask-spec.ts";
+import { endWait } from "./waiting.ts";
 
 const DAY_MS = 24 * 3_600_000;
 
@@ -63,8 +64,9 @@ export function appendNote(
 export function acknowledge(deployment: Deployment, nowMs: number, epoch: number): DeploymentChange | undefined {
   if (isFinished(deployment) || deployment.acknowledgedAtMs !== undefined) return undefined;
   const connection = Math.max(deployment.connection, connectedIn(epoch));
-  const fields = { acknowledgedAtMs: nowMs, spec: maskSpec(deployment.spec), connection };
-  return { fields: { ...fields, ...clearUncertainty(deployment, nowMs) } };
+  const waited = endWait(deployment, nowMs);
+  const fields = { acknowledgedAtMs: nowMs, spec: maskSpec(deployment.spec), connection, ...waited };
+  return { fields: { ...fields, ...clearUncertainty({ ...deployment, ...waited }, nowMs) } };
 }
 
 /** Fails a deployment whose command the device refused. Does not end one that was acknowledged. */
@@ -107,14 +109,16 @@ export function applyDeviceEvent(
   if (event.status === "Success" && deployment.cancelRequestedAtMs !== undefined) return undefined;
   const appended = appendEvent(deployment, event, nowMs, nowMs - (event.age_ms ?? 0), maxBytes);
   // An event implies that the device has stored the command.
-  const cleared = clearUncertainty(deployment, nowMs);
+  const acknowledged = acknowledge(deployment, nowMs, epoch)?.fields;
+  const held = { ...deployment, ...acknowledged };
+  const cleared = clearUncertainty(held, nowMs);
   return {
     ...appended,
     fields: {
-      ...acknowledge(deployment, nowMs, epoch)?.fields,
+      ...acknowledged,
       ...appended?.fields,
       ...cleared,
-      ...extendDeadline({ ...deployment, ...cleared }, event, nowMs),
+      ...extendDeadline({ ...held, ...cleared }, event, nowMs),
       // The device has reported the end, so that there is nothing to tell it.
       ...(isFinal(event) && { delivery: undefined }),
       lastDeviceSeq: event.device_seq,

@@ -10,6 +10,7 @@ import { markUncertainOnStart } from "../core/resolve-outcome.ts";
 import { appendEvent } from "../core/event-log.ts";
 import { fail, MAX_DEPLOYMENT_DURATION_MS, receivedEvent, requestCancel } from "../core/transitions.ts";
 import type { ServiceClock } from "../instances/service-clock.ts";
+import { waitForDevice } from "../core/waiting.ts";
 import { createId } from "../secrets.ts";
 import type { DeploymentStore, Idempotency, StoredEvent } from "../store/deployments.ts";
 import { CredentialCache } from "./credentials.ts";
@@ -43,8 +44,7 @@ export interface DeploymentsOptions {
   readonly logger: Logger;
   /** This instance of the service. */
   readonly instanceId: string;
-  /** Reaches the memory of other instances; `undefined` if there are none. */
-  readonly gateway?: Pick<DeviceGateway, "credentials">;
+  readonly gateway: Pick<DeviceGateway, "credentials">;
   /** For a store that other instances use: how often it is read for what a lost message has not told, in milliseconds. */
   readonly pollMs?: number;
   readonly ackTimeoutMs: number;
@@ -69,7 +69,7 @@ export class Deployments {
   readonly #streams = new Map<string, number>();
 
   constructor(options: DeploymentsOptions) {
-    const { store, bus, clock, serviceClock, logger, instanceId, ackTimeoutMs, pollMs } = options;
+    const { store, bus, clock, serviceClock, logger, instanceId, gateway, ackTimeoutMs, pollMs } = options;
     this.#options = options;
     this.#deadlines = new DeadlineSweeper({
       clock,
@@ -90,7 +90,7 @@ export class Deployments {
       credentials,
     });
     this.#undelivered = new UndeliveredSweeper({ store, bus, instanceId, clock, logger, intervalMs: pollMs });
-    const { gateway, maxAccountBytes } = options;
+    const { maxAccountBytes } = options;
     const dispatcher = new Dispatcher({ store, recorder: this.#recorder, credentials, gateway });
     const shared = { store, clock, logger, recorder: this.#recorder };
     this.deploymentHandler = new RecordingDeploymentHandler({
@@ -129,6 +129,7 @@ export class Deployments {
     const { clock, deploymentTimeoutMs, maxAccountBytes } = this.#options;
     const { action, app, spec } = command;
     const { registry_auth: registryAuth, ...options } = command.options;
+    const waitMs = 1000 * (command.waitForDeviceS ?? 0);
     const deployment = newDeployment({
       id: createId("dep_"),
       accountId: asset.accountId,
@@ -139,14 +140,15 @@ export class Deployments {
       options,
       hasRegistryAuth: registryAuth !== undefined,
       nowMs: clock.now(),
-      timeoutMs: Math.min(deploymentTimeoutMs * countApps(command), MAX_DEPLOYMENT_DURATION_MS),
+      timeoutMs: Math.min(deploymentTimeoutMs * countApps(command), MAX_DEPLOYMENT_DURATION_MS - waitMs),
+      waitMs: waitMs > 0 ? waitMs : undefined,
     });
     const { id } = deployment;
     // Before the deployment is stored: from then on a device that connects is sent the command.
     if (registryAuth) this.#credentials.set(id, registryAuth);
     const limits = { maxAccountBytes, maxRunningPerAsset: MAX_RUNNING_PER_ASSET };
     const first = firstEvent(deployment);
-    const result = await this.#recorder.create(deployment, first, idempotency, limits, failIfAway);
+    const result = await this.#recorder.create(deployment, first, idempotency, limits, waitOrFailIfAway);
     if (result.kind !== "created") this.#credentials.drop(id);
     if (result.kind === "conflict") throw new EdgeError("IdempotencyKeyReused");
     if (result.kind === "quota_exceeded") throw this.#storageQuotaError(asset, result.usedBytes);
@@ -211,9 +213,12 @@ export class Deployments {
   }
 }
 
-/** Fails a new deployment whose device is not connected: nothing was sent that would have to be undone. */
-function failIfAway(deployment: Deployment, nowMs: number): DeploymentChange | undefined {
+/** Ends a new deployment whose device is not connected, unless its client waits. */
+function waitOrFailIfAway(deployment: Deployment, nowMs: number): DeploymentChange | undefined {
   if (deployment.holder !== undefined) return undefined;
+  const waiting = waitForDevice(deployment, nowMs, "The device is not connected; waiting for it");
+  if (waiting) return waiting;
+  // Nothing was sent that would have to be undone.
   const change = fail(deployment, nowMs, "DeviceNotReachable");
   return change && { ...change, fields: { ...change.fields, delivery: undefined } };
 }

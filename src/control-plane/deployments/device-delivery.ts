@@ -1,5 +1,5 @@
-import { nextDelivery } from "../core/delivery.ts";
-import type { Delivery } from "../core/deployment.ts";
+import { type DeliveryStep, nextDelivery } from "../core/delivery.ts";
+import type { UndeliveredDeployment } from "../core/deployment.ts";
 import { type CancelReason, cancelReason } from "../core/reconcile.ts";
 import type { DeviceSession } from "../devices/session.ts";
 import type { DeploymentStore } from "../store/deployments.ts";
@@ -19,8 +19,8 @@ export class DeviceDelivery {
   readonly #dispatcher: Dispatcher;
   /** The deliveries in progress. Those of one session do not overlap. */
   readonly #runs = new Map<DeviceSession, Run>();
-  /** What was sent in a session and is not settled, by deployment. Nothing is sent twice in one session. */
-  readonly #sent = new WeakMap<DeviceSession, Map<string, Delivery>>();
+  /** What was done last in a session about what is not settled, by deployment. Nothing is sent twice in one session. */
+  readonly #done = new WeakMap<DeviceSession, Map<string, DeliveryStep>>();
 
   constructor(store: DeploymentStore, dispatcher: Dispatcher) {
     this.#store = store;
@@ -47,14 +47,14 @@ export class DeviceDelivery {
   async deliverCancellations(session: DeviceSession): Promise<void> {
     for (const deployment of await this.#store.listUndelivered(session.assetUuid)) {
       const reason = cancelReason(deployment);
-      if (nextDelivery(deployment, this.#sentOf(session, deployment.id)) === "cancel" && reason)
+      if (nextDelivery(deployment, this.#doneOf(session, deployment.id)) === "cancel" && reason)
         this.cancel(session, deployment.id, reason);
     }
   }
 
   /** Tells the device to undo a deployment. */
   cancel(session: DeviceSession, deploymentId: string, reason: CancelReason): void {
-    this.#markSent(session, deploymentId, "cancel");
+    this.#markDone(session, deploymentId, "cancel");
     session.send({ type: "cancel", deployment_id: deploymentId, reason });
   }
 
@@ -73,32 +73,36 @@ export class DeviceDelivery {
     if (!session.isCurrent) return;
     const waiting = await this.#store.listUndelivered(session.assetUuid, session);
     this.#forgetSettled(session, new Set(waiting.map(({ id }) => id)));
-    for (const deployment of waiting) {
-      const { id } = deployment;
-      const next = nextDelivery(deployment, this.#sentOf(session, id));
-      if (next === "command" && (await this.#dispatcher.send(session, deployment)))
-        this.#markSent(session, id, "command");
-      const reason = next === "cancel" ? cancelReason(deployment) : undefined;
-      if (!reason) continue;
-      this.cancel(session, id, reason);
-      if (reason === "not_reachable") session.checkLiveness();
+    for (const deployment of waiting) await this.#deliverOne(session, deployment);
+  }
+
+  async #deliverOne(session: DeviceSession, deployment: UndeliveredDeployment): Promise<void> {
+    const { id } = deployment;
+    const step = nextDelivery(deployment, this.#doneOf(session, id));
+    if (step === "end_wait") await this.#dispatcher.endWait(session, id);
+    if (step === "end_wait" || step === "command") {
+      if (await this.#dispatcher.send(session, deployment)) this.#markDone(session, id, "command");
     }
+    const reason = step === "cancel" ? cancelReason(deployment) : undefined;
+    if (reason) this.cancel(session, id, reason);
+    if (step === "probe") this.#markDone(session, id, "probe");
+    if (step === "probe" || reason === "not_reachable") session.checkLiveness();
   }
 
-  #sentOf(session: DeviceSession, deploymentId: string): Delivery | undefined {
-    return this.#sent.get(session)?.get(deploymentId);
+  #doneOf(session: DeviceSession, deploymentId: string): DeliveryStep | undefined {
+    return this.#done.get(session)?.get(deploymentId);
   }
 
-  #markSent(session: DeviceSession, deploymentId: string, delivery: Delivery): void {
-    const sent = this.#sent.get(session) ?? new Map<string, Delivery>();
-    this.#sent.set(session, sent.set(deploymentId, delivery));
+  #markDone(session: DeviceSession, deploymentId: string, step: DeliveryStep): void {
+    const done = this.#done.get(session) ?? new Map<string, DeliveryStep>();
+    this.#done.set(session, done.set(deploymentId, step));
   }
 
   #forgetSettled(session: DeviceSession, waiting: ReadonlySet<string>): void {
-    const sent = this.#sent.get(session);
-    if (!sent) return;
-    for (const id of sent.keys()) if (!waiting.has(id)) sent.delete(id);
+    const done = this.#done.get(session);
+    if (!done) return;
+    for (const id of done.keys()) if (!waiting.has(id)) done.delete(id);
     // Most sessions have nothing waiting most of the time.
-    if (sent.size === 0) this.#sent.delete(session);
+    if (done.size === 0) this.#done.delete(session);
   }
 }

@@ -3,6 +3,7 @@ import { requiredFeatures } from "../../protocol/features.ts";
 import { commandFrame, tooOldMessage } from "../core/command.ts";
 import type { Deployment, DeploymentChange } from "../core/deployment.ts";
 import { fail } from "../core/transitions.ts";
+import { endWaitToSend } from "../core/waiting.ts";
 import type { DeviceGateway } from "../gateway/device-gateway.ts";
 import type { DeploymentStore } from "../store/deployments.ts";
 import type { CredentialCache } from "./credentials.ts";
@@ -13,8 +14,8 @@ export interface DispatcherOptions {
   readonly store: DeploymentStore;
   readonly recorder: Recorder;
   readonly credentials: CredentialCache;
-  /** Reaches the credentials that other instances have; `undefined` if there are none. */
-  readonly gateway: Pick<DeviceGateway, "credentials"> | undefined;
+  /** Reaches the credentials that other instances have. */
+  readonly gateway: Pick<DeviceGateway, "credentials">;
 }
 
 /** Sends commands to devices. Fails deployments that the device would misunderstand, or whose credentials are lost. */
@@ -51,9 +52,18 @@ export class Dispatcher {
     return true;
   }
 
+  /** Ends the wait of a deployment for the device, which is connected. */
+  async endWait(session: DeviceSession, id: string): Promise<void> {
+    await this.#options.recorder.update(
+      id,
+      (current, nowMs) => (current.delivery === "command" ? endWaitToSend(current, nowMs) : undefined),
+      session,
+    );
+  }
+
   async #findCredentials(id: string): Promise<RegistryAuth | undefined> {
     const { credentials, gateway } = this.#options;
-    return credentials.find(id) ?? (await gateway?.credentials(id));
+    return credentials.find(id) ?? (await gateway.credentials(id));
   }
 
   /** Fails a deployment of which the device has received nothing. */

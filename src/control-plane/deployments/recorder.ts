@@ -119,7 +119,7 @@ export class Recorder {
     if (!decided) return;
     this.#options.deadlines.note(after);
     this.#options.credentials.evictIfDelivered(after);
-    if (decided.isNewDelivery) this.#wake(after);
+    if (decided.mustWake) this.#wake(after);
     if (!decided.change.event) return;
     this.#options.bus.publish(eventsTopic(after.id));
     if (isFinished(after)) this.#logEnd(after);
@@ -140,8 +140,8 @@ export class Recorder {
 
 interface Decided {
   readonly change: DeploymentChange;
-  /** Whether the change gives the device something else to receive. */
-  readonly isNewDelivery: boolean;
+  /** Whether the holder of the device's session has something to do about it. */
+  readonly mustWake: boolean;
 }
 
 /** Completes what is decided, and keeps the last decision on each deployment: a store may ask again. */
@@ -165,7 +165,9 @@ class Changes {
     const before = this.#isResuming ? withoutDueTimes(deployment) : deployment;
     const change = completeChange(before, decided, time);
     const after = change.fields && "delivery" in change.fields ? change.fields.delivery : delivery;
-    this.#byId.set(id, { change, isNewDelivery: after !== undefined && after !== delivery });
+    // A device that has not responded is looked after by the holder of its session, if it still has one.
+    const mustWake = after !== undefined && (after !== delivery || change.fields?.isWaiting === true);
+    this.#byId.set(id, { change, mustWake });
     return change;
   }
 

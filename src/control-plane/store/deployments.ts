@@ -82,8 +82,8 @@ export interface DeploymentStore {
   /** Returns at most `limit` deployments of the asset that ended while `asked` or `overdue`, oldest first. */
   listEndedUncertain(assetUuid: string, limit: number): Promise<readonly Deployment[]>;
   /**
-   * Returns the deployments of which something waits for the device, oldest first, at most `MAX_UNDELIVERED`. Throws
-   * `StaleSessionError` if `fence` is given and no longer the device's session.
+   * Returns the deployments of which something waits for the device, in the order in which they were stored, at most
+   * `MAX_UNDELIVERED`. Throws `StaleSessionError` if `fence` is given and no longer the device's session.
    */
   listUndelivered(assetUuid: string, fence?: SessionFence): Promise<readonly UndeliveredDeployment[]>;
   /** Returns the assets for whose device, held by this instance, something waits; at most `MAX_UNDELIVERED`. */

@@ -2,7 +2,7 @@ import { type Command, InvalidArgumentError, Option } from "commander";
 import { parseDevice, parsePort, parseSize, parseVolume } from "../deploy/parse-options.ts";
 import { parseFileOption, parseFileOrApp } from "../deploy/app-files.ts";
 import { addContainerOptions } from "./container-options.ts";
-import { collect, wholeNumber } from "./options.ts";
+import { collect, wholeNumber, waitForDeviceOption } from "./options.ts";
 
 const MAX_HEALTH_TIME_S = 3600;
 
@@ -86,6 +86,7 @@ export function addExecutionOptions(command: Command): Command {
     .option("--dry-run", "check everything and show the cost; nothing is changed")
     .option("--max-download <size>", "refuse to download more than this, such as 50MB", parseSize)
     .option("--urgent", "go ahead outside the device's download hours and budgets")
+    .addOption(waitForDeviceOption())
     .option("--registry-user <name>", "user at the image's registry, for this once")
     .option("--registry-password-file <file>", "read the password from a file, - for standard input")
     .option("--registry-token-file <file>", "read a bearer token for the registry from a file, - for standard input");

@@ -4,7 +4,12 @@ import type { ApiRequest } from "../api/client.ts";
 import { connect, createContext } from "../context.ts";
 import { type FollowFlags, requestDeployment } from "../deploy/run-deployment.ts";
 import type { Io } from "../io.ts";
-import { addFollowOptions, APP, ASSET } from "./options.ts";
+import { addFollowOptions, APP, ASSET, waitForDeviceOption } from "./options.ts";
+
+interface LifecycleFlags extends FollowFlags {
+  /** Seconds. */
+  readonly waitForDevice?: number;
+}
 
 const LIFECYCLE_ACTIONS = [
   ["remove", "stop an app and remove it; its volumes and the device's directories that it used stay"],
@@ -21,17 +26,23 @@ export function addAppsLifecycle(apps: Command, io: Io): void {
       .description(description)
       .argument(...ASSET)
       .argument(...APP);
-    addFollowOptions(lifecycle, "it").action(
-      async (asset: string, name: string, flags: FollowFlags, command: Command) => {
+    addFollowOptions(lifecycle.addOption(waitForDeviceOption()), "it").action(
+      async (asset: string, name: string, flags: LifecycleFlags, command: Command) => {
         const context = createContext(io, command);
         const client = await connect(context);
-        await requestDeployment(context, client, asset, requestFor(action, asset, name), flags);
+        await requestDeployment(context, client, asset, requestFor(action, asset, name, flags), flags);
       },
     );
   }
 }
 
-function requestFor(action: (typeof LIFECYCLE_ACTIONS)[number][0], asset: string, name: string): ApiRequest {
-  if (action === "remove") return { method: "DELETE", path: appsPath(asset, name) };
-  return { method: "POST", path: appsPath(asset, name, action) };
+function requestFor(
+  action: (typeof LIFECYCLE_ACTIONS)[number][0],
+  asset: string,
+  name: string,
+  { waitForDevice }: LifecycleFlags,
+): ApiRequest {
+  const query = { wait_for_device_s: waitForDevice === undefined ? undefined : String(waitForDevice) };
+  if (action === "remove") return { method: "DELETE", path: appsPath(asset, name), query };
+  return { method: "POST", path: appsPath(asset, name, action), query };
 }

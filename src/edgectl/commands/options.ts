@@ -1,5 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 import type { Clock } from "../../lib/clock.ts";
+import { MAX_WAIT_FOR_DEVICE_S } from "../../protocol/limits.ts";
 import { parseTime } from "../../lib/terminal/time.ts";
 
 /** The argument that names an asset. */
@@ -23,6 +24,14 @@ export function retryForOption(): Option {
   return new Option("--retry-for <seconds>", "how long to try again after the connection is lost")
     .argParser(wholeNumber(0, MAX_RETRY_S))
     .default(DEFAULT_RETRY_S);
+}
+
+/** `--wait-for-device`: how long to wait for a device that is not connected, in seconds. */
+export function waitForDeviceOption(): Option {
+  return new Option(
+    "--wait-for-device <seconds>",
+    "if the device is not connected, wait for it instead of failing",
+  ).argParser(wholeNumber(0, MAX_WAIT_FOR_DEVICE_S));
 }
 
 /** Collects the values of a repeatable option, each parsed with `parse`. */

@@ -9,6 +9,8 @@ export interface ExecutionOptions {
   readonly urgent?: boolean;
   /** Bytes. */
   readonly maxDownload?: number;
+  /** Seconds. */
+  readonly waitForDevice?: number;
   readonly registryUser?: string;
   readonly registryPasswordFile?: string;
   readonly registryTokenFile?: string;
@@ -24,6 +26,7 @@ export async function readExecutionOptions(
     ...(registryAuth && { registry_auth: registryAuth }),
     ...(options.maxDownload !== undefined && { max_download_bytes: options.maxDownload }),
     ...(options.urgent && { urgent: true }),
+    ...(options.waitForDevice !== undefined && { wait_for_device_s: options.waitForDevice }),
   };
 }
 

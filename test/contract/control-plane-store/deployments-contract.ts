@@ -34,12 +34,14 @@ export function deploymentsContract(harness: StoreHarness): void {
   describeDomain("deployments", harness, () => {
     test("are read as they were stored, with every field", async () => {
       await using store = await openWithAccounts(harness);
-      const created = await create(store, { options: { urgent: true }, hasRegistryAuth: true });
+      const waitUntilMs = T0 + 9;
+      const created = await create(store, { options: { urgent: true }, hasRegistryAuth: true, waitUntilMs });
       const { accountStoredBytes } = created;
       expect(created).toEqual(
         receivedDeployment({
           options: { urgent: true },
           hasRegistryAuth: true,
+          waitUntilMs,
           accountStoredBytes: accountStoredBytes,
         }),
       );
@@ -55,6 +57,8 @@ export function deploymentsContract(harness: StoreHarness): void {
           uncertainty: "restored",
           uncertainUntilMs: T0 + 5,
           delivery: "cancel",
+          isWaiting: true,
+          ackSinceMs: T0 + 8,
           finishDueMs: T0 + 6,
           replyDueMs: T0 + 7,
           spec: null,

@@ -149,13 +149,14 @@ export function sessionsContract(harness: StoreHarness): void {
         const first = { ...lastEvent!, deployment_id: id };
         await deployments.createDeployment({ ...deployment, lastSeq: 0, lastEvent: undefined }, first);
       };
+      // The clock was set back in between.
       await create("dep_2", { delivery: "command", createdAtMs: T0 + 2, hasRegistryAuth: true });
       await create("dep_1", { delivery: "cancel", createdAtMs: T0 + 1 });
       await create("dep_3", {});
       await create("dep_4", { assetUuid: other, delivery: "command" });
       expect(await deployments.listUndelivered(assetUuid)).toMatchObject([
-        { id: "dep_1", delivery: "cancel", hasRegistryAuth: false, status: "Running" },
         { id: "dep_2", delivery: "command", hasRegistryAuth: true, status: "Running" },
+        { id: "dep_1", delivery: "cancel", hasRegistryAuth: false, status: "Running" },
       ]);
       await sessions.open(sessionOf(assetUuid));
       await sessions.open(sessionOf(other, { instanceId: "ins_2" }));

@@ -243,7 +243,8 @@ describe("edgectl deploy", () => {
   test("--dry-run, limits and credentials are sent; the password is not on the command line", async () => {
     await using rig = await setUp();
     rig.service.on(`POST ${APPS}`, stream([event(1, { ...SUCCESS, message: "Nothing was changed." })]));
-    const flags = ["--dry-run", "--urgent", "--max-download", "50MB", "--registry-user", "u"];
+    const limits = ["--urgent", "--max-download", "50MB", "--wait-for-device", "3600"];
+    const flags = ["--dry-run", ...limits, "--registry-user", "u"];
     const app = ["--name", "web", "--image", "web:1", "--health-cmd", "true", "--health-interval", "5"];
     const password = ["--registry-password-file", "-"];
     const { code, stdout } = await rig.run(["deploy", "GW-1", ...app, ...flags, ...password], "planted-secret\n");
@@ -256,6 +257,7 @@ describe("edgectl deploy", () => {
       registry_auth: { username: "u", password: "planted-secret" },
       max_download_bytes: 50_000_000,
       urgent: true,
+      wait_for_device_s: 3600,
     });
   });
 

@@ -18,6 +18,8 @@ export interface DeadlineRig extends AsyncDisposable {
   readonly ended: (readonly [code: string, atMs: number])[];
   /** Stores a received deployment. */
   receive(fields?: Partial<Deployment>): Promise<void>;
+  /** Stores a deployment as another instance does, of which this one hears nothing. */
+  receiveElsewhere(fields?: Partial<Deployment>): Promise<void>;
   change(fields: NonNullable<DeploymentChange["fields"]>, id?: string): Promise<void>;
 }
 
@@ -25,6 +27,7 @@ export interface DeadlineRig extends AsyncDisposable {
 export async function startDeadlineRig(
   clock: Clock,
   intercept: (expireDue: DeploymentStore["expireDue"]) => DeploymentStore["expireDue"] = (expireDue) => expireDue,
+  pollMs?: number,
 ): Promise<DeadlineRig> {
   const opened = openStore(":memory:");
   const { deployments } = opened;
@@ -44,6 +47,7 @@ export async function startDeadlineRig(
     serviceClock,
     logger,
     expireDue: () => recorder.expireDue(),
+    pollMs,
   });
   const recorder = new Recorder({
     store,
@@ -71,6 +75,11 @@ export async function startDeadlineRig(
         limits,
         () => undefined,
       );
+    },
+    async receiveElsewhere(fields = {}) {
+      const { lastEvent, ...deployment } = receivedDeployment({ createdAtMs: clock.now(), ...fields });
+      if (!lastEvent) throw new Error("a received deployment has had an event");
+      await deployments.createDeployment({ ...deployment, lastSeq: 0, lastEvent: undefined }, lastEvent);
     },
     async change(fields, id = "dep_1") {
       await recorder.update(id, () => ({ fields }));

@@ -28,6 +28,8 @@ const ACK_TIMEOUT_MS = 10_000;
 export const DEPLOYMENT_TIMEOUT_MS = 900_000;
 /** How often an instance beside others reads the store for what lost messages have not told. */
 const POLL_MS = 1_000;
+/** Longest time that a client waits for the device, in seconds. */
+const MAX_WAIT_S = 60;
 /** Longest time until a service notices that a connection is dead. */
 const MAX_HALF_OPEN_MS = 15_000;
 
@@ -73,6 +75,7 @@ export class InterleavedService implements SimulatedWorld {
       clock: this.clock,
       serviceClock: localServiceClock(this.clock),
       logger,
+      gateway: { credentials: () => Promise.resolve(undefined) },
       ackTimeoutMs: ACK_TIMEOUT_MS,
       deploymentTimeoutMs: DEPLOYMENT_TIMEOUT_MS,
       maxAccountBytes: Number.MAX_SAFE_INTEGER,
@@ -97,8 +100,10 @@ export class InterleavedService implements SimulatedWorld {
   request(action: DeploymentAction): void {
     const spec = action === "deploy" ? { name: "web", image: "web:1" } : null;
     const instance = this.#random.pick(this.#instances);
+    const waitForDeviceS = this.#random.chance(0.4) ? this.#random.between(1, MAX_WAIT_S) : undefined;
+    const command = { action, app: "web", spec, options: {}, waitForDeviceS };
     const request = async (): Promise<void> => {
-      const id = await instance.deployments.request(ASSET, { action, app: "web", spec, options: {} });
+      const id = await instance.deployments.request(ASSET, command);
       this.clients.set(id, { events: [], leave: new AbortController(), instance: undefined, ended: false });
       this.#read(id);
     };
@@ -151,7 +156,7 @@ export class InterleavedService implements SimulatedWorld {
   }
 
   /** Waits until instances beside others have read what a lost message has not told them. */
-  async makeUpForLostMessages(): Promise<void> {
+  async pollUntilIdle(): Promise<void> {
     if (this.#isAlone) return;
     for (let polls = 0; polls < 3; polls++) {
       await this.clock.advance(POLL_MS);

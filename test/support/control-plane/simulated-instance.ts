@@ -238,12 +238,13 @@ export class SimulatedSession implements DeviceSession {
   toService(frame: AgentFrame): void {
     if (this.isCut) return;
     this.#up = this.#up.then(() => this.#world.delayFrame());
-    this.#up = this.#up.then(() => {
-      if (this.isCut) return;
-      this.#messages.push(frame);
-      this.#instance.track(this.#messages.whenIdle());
-    });
+    this.#up = this.#up.then(() => (this.isCut ? undefined : this.#receive(frame)));
     this.#instance.track(this.#up);
+  }
+
+  #receive(frame: AgentFrame): void {
+    this.#messages.push(frame);
+    this.#instance.track(this.#messages.whenIdle());
   }
 
   query(what: QueryKind, params: unknown, sink: QuerySink): Disposable {

@@ -1,6 +1,7 @@
 import type { Api, ApiContext } from "../context.ts";
 import { appParams } from "./app-resource.ts";
 import { commandSchema, streamErrorHandler, STREAM_DESCRIPTION, streamCommand } from "./command-stream.ts";
+import { waitQuerySchema } from "./request-options.ts";
 import { ignoreContentTypeOfEmptyBody, refuseBody } from "./no-body.ts";
 
 const LIFECYCLE_ACTIONS = {
@@ -30,6 +31,7 @@ export function appLifecycle(api: Api, context: ApiContext): void {
           summary,
           description: `${description} ${STREAM_DESCRIPTION}`,
           params: appParams,
+          querystring: waitQuerySchema,
         },
         errorHandler: streamErrorHandler(context),
         onRequest: ignoreContentTypeOfEmptyBody,
@@ -37,7 +39,8 @@ export function appLifecycle(api: Api, context: ApiContext): void {
       },
       async (request, reply) => {
         const app = request.params.name;
-        return streamCommand(context, request, reply, { action, app, spec: null, options: {} });
+        const waitForDeviceS = request.query.wait_for_device_s;
+        return streamCommand(context, request, reply, { action, app, spec: null, options: {}, waitForDeviceS });
       },
     );
   }

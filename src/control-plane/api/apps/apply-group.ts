@@ -32,11 +32,18 @@ export function applyGroup(api: Api, context: ApiContext): void {
       preValidation: requireBody,
     },
     async (request, reply) => {
-      const { spec, options: given } = splitDeployRequest(request.body);
+      const { wait_for_device_s: waitForDeviceS, ...body } = request.body;
+      const { spec, options: given } = splitDeployRequest(body);
       const options = toDeployOptions(given, request.query.dry_run);
       // With its defaults filled in it is longer, and has to fit into a frame.
       if (utf8ByteLength(JSON.stringify(spec)) > MAX_APPLY_BYTES) throw new EdgeError("PayloadTooLarge");
-      return streamCommand(context, request, reply, { action: "apply", app: spec.project, spec, options });
+      return streamCommand(context, request, reply, {
+        action: "apply",
+        app: spec.project,
+        spec,
+        options,
+        waitForDeviceS,
+      });
     },
   );
 }

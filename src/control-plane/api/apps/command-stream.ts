@@ -80,8 +80,9 @@ function parseIdempotencyKey(header: unknown, assetUuid: string, command: AppCom
   if (typeof header !== "string" || !IDEMPOTENCY_KEY.test(header)) {
     throw invalidRequest([{ path: "Idempotency-Key", reason: "must be 1 to 255 visible ASCII characters" }]);
   }
-  const { action, app, spec, options } = command;
-  const { registry_auth: _omitted, ...compared } = options;
+  const { action, app, spec, options, waitForDeviceS } = command;
+  const { registry_auth: _omitted, ...given } = options;
+  const compared = { ...given, ...(waitForDeviceS !== undefined && { wait_for_device_s: waitForDeviceS }) };
   const requestHash = createHash("sha256")
     .update(JSON.stringify([assetUuid, action, app, spec, compared]))
     .digest();

@@ -33,9 +33,16 @@ export function deployApp(api: Api, context: ApiContext): void {
         httpPart === "body" ? validateRequest : validateBy(schema as unknown as ZodType),
     },
     async (request, reply) => {
-      const { spec, options: given } = splitDeployRequest(request.body);
+      const { wait_for_device_s: waitForDeviceS, ...body } = request.body;
+      const { spec, options: given } = splitDeployRequest(body);
       const options = toDeployOptions(given, request.query.dry_run);
-      return streamCommand(context, request, reply, { action: "deploy", app: spec.name, spec, options });
+      return streamCommand(context, request, reply, {
+        action: "deploy",
+        app: spec.name,
+        spec,
+        options,
+        waitForDeviceS,
+      });
     },
   );
 }

@@ -1,6 +1,7 @@
 import type { Api, ApiContext } from "../context.ts";
 import { appParams } from "./app-resource.ts";
 import { commandSchema, streamErrorHandler, STREAM_DESCRIPTION, streamCommand } from "./command-stream.ts";
+import { waitQuerySchema } from "./request-options.ts";
 import { ignoreContentTypeOfEmptyBody, refuseBody } from "./no-body.ts";
 
 /** `DELETE /v1/assets/{asset_id}/edge/apps/{name}`: removes an app and streams the events. */
@@ -16,6 +17,7 @@ export function removeApp(api: Api, context: ApiContext): void {
           "Stops and removes an app of the asset's device. Its data in directories of the device is not deleted. " +
           STREAM_DESCRIPTION,
         params: appParams,
+        querystring: waitQuerySchema,
       },
       errorHandler: streamErrorHandler(context),
       onRequest: ignoreContentTypeOfEmptyBody,
@@ -23,7 +25,8 @@ export function removeApp(api: Api, context: ApiContext): void {
     },
     async (request, reply) => {
       const app = request.params.name;
-      return streamCommand(context, request, reply, { action: "remove", app, spec: null, options: {} });
+      const waitForDeviceS = request.query.wait_for_device_s;
+      return streamCommand(context, request, reply, { action: "remove", app, spec: null, options: {}, waitForDeviceS });
     },
   );
 }

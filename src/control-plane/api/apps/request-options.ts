@@ -2,14 +2,21 @@ import type { FastifyRequest } from "fastify";
 import { z } from "zod";
 import type { DeployOptions } from "../../../protocol/deploy-request.ts";
 import { EdgeError } from "../../../protocol/errors.ts";
-import { MAX_REQUEST_BYTES } from "../../../protocol/limits.ts";
-import { booleanString } from "../../../protocol/scalars.ts";
+import { MAX_REQUEST_BYTES, MAX_WAIT_FOR_DEVICE_S } from "../../../protocol/limits.ts";
+import { booleanString, integerString } from "../../../protocol/scalars.ts";
 
 /** Query parameters of a deployment or an update. */
 export const deployQuerySchema = z.strictObject({
   dry_run: booleanString()
     .default(false)
     .meta({ description: "Checks everything and computes the pull cost, without changing anything." }),
+});
+
+/** Query parameters of a request without a body. */
+export const waitQuerySchema = z.object({
+  wait_for_device_s: integerString(0, MAX_WAIT_FOR_DEVICE_S)
+    .optional()
+    .meta({ description: "As the field of the same name in the body of a deployment." }),
 });
 
 /** The options as they are stored and sent to the device: only those that are set. */

@@ -35,9 +35,16 @@ export function updateApp(api: Api, context: ApiContext): void {
       preValidation: [requireBody, limitOtherFields, dropUnchangedName],
     },
     async (request, reply) => {
-      const { spec, options: given } = splitDeployRequest(request.body);
+      const { wait_for_device_s: waitForDeviceS, ...body } = request.body;
+      const { spec, options: given } = splitDeployRequest(body);
       const options = toDeployOptions(given, request.query.dry_run);
-      return streamCommand(context, request, reply, { action: "update", app: request.params.name, spec, options });
+      return streamCommand(context, request, reply, {
+        action: "update",
+        app: request.params.name,
+        spec,
+        options,
+        waitForDeviceS,
+      });
     },
   );
 }

@@ -25,6 +25,9 @@ export interface DeploymentRow {
   readonly deadline_at_ms: number;
   readonly acknowledged_at_ms: number | null;
   readonly cancel_requested_at_ms: number | null;
+  readonly wait_until_ms: number | null;
+  readonly is_waiting: 0 | 1;
+  readonly ack_since_ms: number | null;
   readonly finished_at_ms: number | null;
   readonly delivery: Delivery | null;
   readonly finish_due_ms: number | null;
@@ -71,13 +74,18 @@ export function toSummary(value: unknown): DeploymentSummary {
 }
 
 /** Columns of an `UndeliveredRow`, for a query with the table alias `d`. */
-export const UNDELIVERED_COLUMNS = `${SUMMARY_COLUMNS}, d.delivery, d.has_registry_auth`;
+export const UNDELIVERED_COLUMNS = `${SUMMARY_COLUMNS}, d.delivery, d.is_waiting, d.has_registry_auth`;
 
-type UndeliveredRow = SummaryRow & Pick<DeploymentRow, "delivery" | "has_registry_auth">;
+type UndeliveredRow = SummaryRow & Pick<DeploymentRow, "delivery" | "is_waiting" | "has_registry_auth">;
 
 export function toUndelivered(value: unknown): UndeliveredDeployment {
   const row = value as UndeliveredRow;
-  return { ...toSummary(row), delivery: row.delivery ?? undefined, hasRegistryAuth: row.has_registry_auth === 1 };
+  return {
+    ...toSummary(row),
+    delivery: row.delivery ?? undefined,
+    isWaiting: row.is_waiting === 1,
+    hasRegistryAuth: row.has_registry_auth === 1,
+  };
 }
 
 export function toDeployment(row: DeploymentRow): Deployment {
@@ -97,6 +105,9 @@ export function toDeployment(row: DeploymentRow): Deployment {
     deadlineAtMs: row.deadline_at_ms,
     acknowledgedAtMs: row.acknowledged_at_ms ?? undefined,
     cancelRequestedAtMs: row.cancel_requested_at_ms ?? undefined,
+    waitUntilMs: row.wait_until_ms ?? undefined,
+    isWaiting: row.is_waiting === 1,
+    ackSinceMs: row.ack_since_ms ?? undefined,
     finishedAtMs: row.finished_at_ms ?? undefined,
     delivery: row.delivery ?? undefined,
     finishDueMs: row.finish_due_ms ?? undefined,

@@ -77,9 +77,9 @@ export class SqliteDeploymentStore implements DeploymentStore {
     );
     this.#insert = database.prepare(
       `INSERT INTO deployments (id, account_id, asset_uuid, app, action, spec, options, has_registry_auth, status,
-         created_at_ms, deadline_at_ms, delivery, finish_due_ms, reply_due_ms, due_at_ms, last_seq, event_bytes,
+         created_at_ms, deadline_at_ms, wait_until_ms, delivery, finish_due_ms, reply_due_ms, due_at_ms, last_seq, event_bytes,
          idempotency_key, request_hash)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     );
     this.#insertEvent = database.prepare("INSERT INTO deployment_events (deployment_id, seq, event) VALUES (?, ?, ?)");
     this.#page = database.prepare(
@@ -96,14 +96,14 @@ export class SqliteDeploymentStore implements DeploymentStore {
     );
     this.#update = database.prepare(
       `UPDATE deployments SET spec = coalesce(?, spec), status = ?, code = ?, acknowledged_at_ms = ?, cancel_requested_at_ms = ?,
-         finished_at_ms = ?, delivery = ?, finish_due_ms = ?, reply_due_ms = ?, due_at_ms = ?, last_device_seq = ?, last_seq = ?, deadline_at_ms = ?, connection = ?,
+         is_waiting = ?, ack_since_ms = ?, finished_at_ms = ?, delivery = ?, finish_due_ms = ?, reply_due_ms = ?, due_at_ms = ?, last_device_seq = ?, last_seq = ?, deadline_at_ms = ?, connection = ?,
          doubt = ?, doubt_until_ms = ?, event_bytes = ?, omitted_events = ?, version = ? WHERE id = ? AND version = ?`,
     );
     this.#session = database.prepare("SELECT 1 FROM device_sessions WHERE asset_uuid = ? AND epoch = ?");
     this.#holder = database.prepare("SELECT instance_id AS holder FROM device_sessions WHERE asset_uuid = ?");
     this.#undelivered = database.prepare(
       `SELECT ${UNDELIVERED_COLUMNS} FROM deployments d WHERE d.asset_uuid = ? AND d.delivery IS NOT NULL
-       ORDER BY d.created_at_ms, d.id LIMIT ?`,
+       ORDER BY d.rowid LIMIT ?`,
     );
     this.#undeliveredAssets = database.prepare(
       `SELECT DISTINCT d.asset_uuid FROM deployments d JOIN device_sessions s ON s.asset_uuid = d.asset_uuid
@@ -145,6 +145,7 @@ export class SqliteDeploymentStore implements DeploymentStore {
         deployment.status,
         deployment.createdAtMs,
         deployment.deadlineAtMs,
+        deployment.waitUntilMs ?? null,
         deployment.delivery ?? null,
         deployment.finishDueMs ?? null,
         deployment.replyDueMs ?? null,
@@ -298,6 +299,8 @@ export class SqliteDeploymentStore implements DeploymentStore {
       after.code ?? null,
       after.acknowledgedAtMs ?? null,
       after.cancelRequestedAtMs ?? null,
+      after.isWaiting ? 1 : 0,
+      after.ackSinceMs ?? null,
       after.finishedAtMs ?? null,
       after.delivery ?? null,
       after.finishDueMs ?? null,

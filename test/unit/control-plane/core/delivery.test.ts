@@ -158,8 +158,18 @@ test("nothing is to be delivered after the end that the device itself has report
 });
 
 test("in one session each thing is sent once, and nothing while the outcome is uncertain", () => {
-  expect(nextDelivery({ delivery: "command", uncertainty: undefined }, undefined)).toBe("command");
-  expect(nextDelivery({ delivery: "command", uncertainty: undefined }, "command")).toBeUndefined();
-  expect(nextDelivery({ delivery: "cancel", uncertainty: undefined }, "command")).toBe("cancel");
-  expect(nextDelivery({ delivery: "command", uncertainty: "backup" }, undefined)).toBeUndefined();
+  const certain = { uncertainty: undefined, isWaiting: false };
+  expect(nextDelivery({ delivery: "command", ...certain }, undefined)).toBe("command");
+  expect(nextDelivery({ delivery: "command", ...certain }, "command")).toBeUndefined();
+  expect(nextDelivery({ delivery: "cancel", ...certain }, "command")).toBe("cancel");
+  expect(nextDelivery({ delivery: "cancel", ...certain }, "cancel")).toBeUndefined();
+  expect(nextDelivery({ delivery: "command", uncertainty: "backup", isWaiting: true }, undefined)).toBeUndefined();
+});
+
+test("a wait ends when the device is connected, and a silent device is probed once", () => {
+  const waiting = { uncertainty: undefined, isWaiting: true };
+  expect(nextDelivery({ delivery: "command", ...waiting }, undefined)).toBe("end_wait");
+  expect(nextDelivery({ delivery: "command", ...waiting }, "command")).toBe("probe");
+  expect(nextDelivery({ delivery: "command", ...waiting }, "probe")).toBeUndefined();
+  expect(nextDelivery({ delivery: "cancel", ...waiting }, undefined)).toBe("cancel");
 });

@@ -121,3 +121,17 @@ test("a disposed sweeper sets no timer", async () => {
   await rig.receive();
   expect(clock.pending).toBe(0);
 });
+
+test("deadlines that other instances have stored are found by reading the store", async () => {
+  const clock = new FakeClock(T0);
+  await using rig = await startDeadlineRig(clock, undefined, 1_000);
+  rig.sweeper.start();
+  await clock.advance(1);
+  await rig.receiveElsewhere({ finishDueMs: T0 + 900_000, replyDueMs: T0 + 4_500 });
+  await clock.advance(4_400);
+  expect(rig.ended).toEqual([]);
+  await clock.advance(100);
+  expect(rig.ended).toEqual([["DeviceNotReachable", T0 + 4_500]]);
+  rig.sweeper[Symbol.dispose]();
+  expect(clock.pending).toBe(0);
+});

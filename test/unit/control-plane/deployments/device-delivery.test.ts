@@ -15,9 +15,14 @@ const row = (id: string, delivery: Delivery, fields: Partial<UndeliveredDeployme
   cancelRequestedAtMs: undefined,
   uncertainty: undefined,
   delivery,
+  isWaiting: false,
   hasRegistryAuth: false,
   ...fields,
 });
+
+async function settle(): Promise<void> {
+  for (let turns = 0; turns < 20; turns++) await Promise.resolve();
+}
 
 function setUp() {
   const waiting: UndeliveredDeployment[] = [];
@@ -39,6 +44,9 @@ function setUp() {
       sent.push(`command ${id}`);
       return id !== "dep_failed";
     },
+    async endWait(_session: DeviceSession, id: string) {
+      sent.push(`end wait ${id}`);
+    },
   } as unknown as Dispatcher;
   const session = {
     assetUuid: "asset",
@@ -51,9 +59,6 @@ function setUp() {
     checkLiveness: () => sent.push("ping"),
   } as unknown as DeviceSession;
   const delivery = new DeviceDelivery(store, dispatcher);
-  const settle = async () => {
-    for (let turns = 0; turns < 20; turns++) await Promise.resolve();
-  };
   /** Lets all reads resolve that are waiting, and those that follow from them. */
   const flow = async () => {
     await settle();
@@ -139,4 +144,21 @@ test("a device whose access was revoked is told what to undo, and gets no comman
   await flow();
   await delivered;
   expect(sent).toEqual(["cancel dep_2 requested"]);
+});
+
+test("a deployment that waits for the device is sent, and the connection probed once if it waits again", async () => {
+  const { delivery, session, waiting, sent, flow } = setUp();
+  waiting.push(row("dep_1", "command", { isWaiting: true }));
+  void delivery.deliver(session);
+  await flow();
+  expect(sent).toEqual(["end wait dep_1", "command dep_1"]);
+  waiting[0] = row("dep_1", "command");
+  void delivery.deliver(session);
+  await flow();
+  waiting[0] = row("dep_1", "command", { isWaiting: true });
+  for (let wake = 0; wake < 3; wake++) {
+    void delivery.deliver(session);
+    await flow();
+  }
+  expect(sent).toEqual(["end wait dep_1", "command dep_1", "ping"]);
 });

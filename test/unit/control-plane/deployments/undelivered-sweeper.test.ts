@@ -1,5 +1,4 @@
 import { expect, test } from "vitest";
-import type { Bus } from "../../../../src/control-plane/bus/bus.ts";
 import { InProcessBus } from "../../../../src/control-plane/bus/in-process-bus.ts";
 import { UndeliveredSweeper } from "../../../../src/control-plane/deployments/undelivered-sweeper.ts";
 import { createLogger } from "../../../../src/lib/logger.ts";
@@ -19,7 +18,7 @@ async function start(intervalMs: number | undefined) {
     },
   };
   const logger = await createLogger({ name: "test", level: "fatal" });
-  const sweeper = new UndeliveredSweeper({ store, bus: bus as Bus, instanceId: "ins_1", clock, logger, intervalMs });
+  const sweeper = new UndeliveredSweeper({ store, bus, instanceId: "ins_1", clock, logger, intervalMs });
   return {
     clock,
     waiting,

@@ -1,0 +1,133 @@
+import { describe, expect, test } from "vitest";
+import { confirmOnDevice } from "../../../../src/control-plane/core/connection-notes.ts";
+import { expire, nextDueMs, pendingDeadlines } from "../../../../src/control-plane/core/deadlines.ts";
+import { completeChange, completeNew } from "../../../../src/control-plane/core/delivery.ts";
+import {
+  type Deployment,
+  type DeploymentChange,
+  newDeployment,
+} from "../../../../src/control-plane/core/deployment.ts";
+import {
+  applyOutcome,
+  markForOutcomeQuery,
+  markUncertainOnStart,
+} from "../../../../src/control-plane/core/resolve-outcome.ts";
+import { acknowledge, applyDeviceEvent, requestCancel } from "../../../../src/control-plane/core/transitions.ts";
+import { waitForDevice } from "../../../../src/control-plane/core/waiting.ts";
+import { applyChange, T0 } from "../../../support/deployment-record.ts";
+
+const ACK_MS = 10_000;
+const HOUR_MS = 3_600_000;
+const TIMEOUT_MS = 900_000;
+
+const at = (nowMs: number) => ({ nowMs, serviceNowMs: nowMs, ackTimeoutMs: ACK_MS });
+
+const change = (deployment: Deployment, decided: DeploymentChange | undefined, nowMs: number): Deployment =>
+  applyChange(deployment, decided && completeChange(deployment, decided, at(nowMs)));
+
+/** A deployment whose client waits an hour for the device. */
+function received(waitMs: number | null = HOUR_MS): Deployment {
+  const given = { id: "dep_1", accountId: "acc_1", assetUuid: "asset", app: "web", options: {}, spec: null };
+  const deployment = newDeployment({
+    ...given,
+    action: "stop",
+    hasRegistryAuth: false,
+    nowMs: T0,
+    timeoutMs: TIMEOUT_MS,
+    waitMs: waitMs ?? undefined,
+  });
+  return completeNew(deployment, at(T0));
+}
+
+const waiting = (): Deployment =>
+  change(received(), waitForDevice(received(), T0, "The device is not connected; waiting for it"), T0);
+
+describe("a deployment that waits for its device", () => {
+  test("says until when, and fails then", () => {
+    expect(waiting()).toMatchObject({
+      status: "Running",
+      isWaiting: true,
+      delivery: "command",
+      deadlineAtMs: T0 + HOUR_MS + TIMEOUT_MS,
+      lastEvent: {
+        message: `The device is not connected; waiting for it until ${new Date(T0 + HOUR_MS).toISOString()}.`,
+        details: { waiting_for: "device", until: (T0 + HOUR_MS) / 1000 },
+      },
+    });
+    expect(nextDueMs(waiting())).toBe(T0 + HOUR_MS);
+    expect(expire(waiting(), at(T0 + HOUR_MS - 1))).toBeUndefined();
+    const ended = change(waiting(), expire(waiting(), at(T0 + HOUR_MS)), T0 + HOUR_MS);
+    expect(ended).toMatchObject({ status: "Fail", code: "DeviceNotReachable" });
+  });
+
+  test("does not wait without the wish, or after its time", () => {
+    expect(waitForDevice(received(null), T0, "x")).toBeUndefined();
+    expect(waitForDevice(received(), T0 + HOUR_MS, "x")).toBeUndefined();
+  });
+
+  test("is sent when the device connects and does not know it, with its whole time", () => {
+    const now = T0 + 600_000;
+    const asked = change(waiting(), markForOutcomeQuery(waiting(), now, 1), now);
+    expect(asked).toMatchObject({
+      isWaiting: false,
+      uncertainty: "asked",
+      delivery: undefined,
+      lastEvent: { message: "The device is connected; the deployment is sent." },
+      deadlineAtMs: now + TIMEOUT_MS,
+      finishDueMs: now + TIMEOUT_MS,
+      replyDueMs: now + ACK_MS,
+    });
+    const sent = change(asked, applyOutcome(asked, { status: null }, now, 1), now);
+    expect(sent.delivery).toBe("command");
+  });
+
+  test("goes on where the device has it, with its whole time", () => {
+    const now = T0 + 600_000;
+    const event = { device_seq: 1, status: "Running", message: "x", step: "pulling" } as const;
+    for (const decided of [
+      confirmOnDevice(waiting(), now, 1),
+      acknowledge(waiting(), now, 1),
+      applyDeviceEvent(waiting(), event, now, 1),
+    ]) {
+      expect(change(waiting(), decided, now)).toMatchObject({
+        isWaiting: false,
+        acknowledgedAtMs: now,
+        deadlineAtMs: now + TIMEOUT_MS,
+        replyDueMs: undefined,
+      });
+    }
+  });
+
+  test("waits again if the device does not acknowledge it, until its time is over", () => {
+    const now = T0 + 600_000;
+    const asked = change(waiting(), markForOutcomeQuery(waiting(), now, 1), now);
+    const sent = change(asked, applyOutcome(asked, { status: null }, now, 1), now);
+    const again = change(sent, expire(sent, at(now + ACK_MS)), now + ACK_MS);
+    expect(again).toMatchObject({ isWaiting: true, delivery: "command", replyDueMs: T0 + HOUR_MS });
+    expect(again.deadlineAtMs).toBe(waiting().deadlineAtMs);
+    expect(again.lastEvent?.message).toContain("The device does not respond; waiting for it until");
+    const late = T0 + HOUR_MS - 1;
+    const last = change(again, markForOutcomeQuery(again, late, 2), late);
+    const resent = change(last, applyOutcome(last, { status: null }, late, 2), late);
+    const end = change(resent, expire(resent, at(late + ACK_MS)), late + ACK_MS);
+    expect(end).toMatchObject({ status: "Fail", code: "DeviceNotReachable" });
+  });
+
+  test("goes on waiting over a restart of the service", () => {
+    expect(markUncertainOnStart(waiting(), T0 + 600_000, ACK_MS)).toBeUndefined();
+    const unsent = received();
+    const restarted = change(unsent, markUncertainOnStart(unsent, T0 + 600_000, ACK_MS), T0 + 600_000);
+    expect(restarted).toMatchObject({ isWaiting: true, uncertainty: undefined });
+    const over = change(waiting(), markUncertainOnStart(waiting(), T0 + 2 * HOUR_MS, ACK_MS), T0 + 2 * HOUR_MS);
+    expect(over.uncertainty).toBe("overdue");
+  });
+
+  test("ends without being sent if it is cancelled before it is known whether the device has it", () => {
+    const cancelled = change(waiting(), requestCancel(waiting(), T0 + 1), T0 + 1);
+    expect(pendingDeadlines(cancelled, ACK_MS).map(({ kind }) => kind)).toEqual(["finish", "cancel"]);
+    const asked = change(cancelled, markForOutcomeQuery(cancelled, T0 + 2, 1), T0 + 2);
+    expect(asked).toMatchObject({ isWaiting: false, lastEvent: cancelled.lastEvent });
+    const ended = change(asked, applyOutcome(asked, { status: null }, T0 + 3, 1), T0 + 3);
+    expect(ended).toMatchObject({ status: "Fail", code: "DeploymentCancelled" });
+  });
+});
