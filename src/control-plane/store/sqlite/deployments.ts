@@ -66,7 +66,7 @@ export class SqliteDeploymentStore implements DeploymentStore {
     const summary = `SELECT ${SUMMARY_COLUMNS} FROM deployments d`;
     this.#summary = database.prepare(`${summary} WHERE d.id = ?`);
     this.#unfinishedSummaries = database.prepare(
-      `${summary} WHERE d.asset_uuid = ? AND d.status = 'Running' ORDER BY d.created_at_ms, d.id`,
+      `${summary} WHERE d.asset_uuid = ? AND d.status = 'Running' ORDER BY d.created_at_ms, d.rowid`,
     );
     this.#byIdempotencyKey = database.prepare(
       "SELECT id, request_hash FROM deployments WHERE account_id = ? AND idempotency_key = ?",
@@ -86,9 +86,9 @@ export class SqliteDeploymentStore implements DeploymentStore {
       `${select} WHERE d.asset_uuid = ? AND (d.created_at_ms, d.id) < (?, ?)
        ORDER BY d.created_at_ms DESC, d.id DESC LIMIT ?`,
     );
-    this.#unfinished = database.prepare(`${select} WHERE d.status = 'Running' ORDER BY d.created_at_ms, d.id`);
+    this.#unfinished = database.prepare(`${select} WHERE d.status = 'Running' ORDER BY d.created_at_ms, d.rowid`);
     this.#unfinishedOfAsset = database.prepare(
-      `${select} WHERE d.asset_uuid = ? AND d.status = 'Running' ORDER BY d.created_at_ms, d.id`,
+      `${select} WHERE d.asset_uuid = ? AND d.status = 'Running' ORDER BY d.created_at_ms, d.rowid`,
     );
     this.#endedUncertain = database.prepare(
       `${select} WHERE d.asset_uuid = ? AND d.doubt IN ('asked', 'overdue') AND d.status <> 'Running'
