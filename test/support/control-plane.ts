@@ -2,6 +2,7 @@ import { join } from "node:path";
 import { randomUUID } from "node:crypto";
 import { type Clock, systemClock } from "../../src/lib/clock.ts";
 import { createLogger, type Logger } from "../../src/lib/logger.ts";
+import type { Bus } from "../../src/control-plane/bus/bus.ts";
 import { InProcessBus } from "../../src/control-plane/bus/in-process-bus.ts";
 import { type ConfigInput, configSchema } from "../../src/control-plane/config.ts";
 import { createId, createSecret, hashSecret } from "../../src/control-plane/secrets.ts";
@@ -19,6 +20,8 @@ export interface ControlPlaneOptions {
   readonly clock?: Clock;
   readonly logger?: Logger;
   readonly config?: ConfigInput;
+  /** Default: one of its own. */
+  readonly bus?: Bus;
   /** Default: `StoredSimOperator`. */
   readonly simOperator?: (store: Store) => SimOperator;
 }
@@ -67,7 +70,7 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
   const start = async (): Promise<{ store: Store; server: RunningServer; check: ResponseCheck }> => {
     const store = openStore(databasePath);
     const simOperator = options.simOperator?.(store) ?? new StoredSimOperator(store.usage);
-    const bus = new InProcessBus();
+    const bus = options.bus ?? new InProcessBus();
     const server = await startServer({ config, store, bus, simOperator, clock, logger });
     return { store, server, check: await checkResponses(`http://127.0.0.1:${server.port}`) };
   };
