@@ -122,8 +122,8 @@ export class Deployments {
   }
 
   /**
-   * Records a deployment, which whoever holds the device's session sends to it. Returns its id, or the earlier id when the request repeats an
-   * `Idempotency-Key`. Errors: `IdempotencyKeyReused`, `QuotaExceeded`, `TooManyRequests`.
+   * Records a deployment, which whoever holds the device's session sends to it. Returns its id, or the earlier id when the
+   * request repeats an `Idempotency-Key`. Errors: `IdempotencyKeyReused`, `QuotaExceeded`, `TooManyRequests`.
    */
   async request(asset: Asset, command: AppCommand, idempotency?: Idempotency): Promise<string> {
     const { clock, deploymentTimeoutMs, maxAccountBytes } = this.#options;

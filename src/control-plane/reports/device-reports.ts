@@ -40,7 +40,7 @@ export class DeviceReports implements ReportHandler {
     const stored = await this.#options.store.findReport(session.assetUuid);
     // Sent twice: the result is stored already.
     if (delta.base !== null && stored?.value.hash === delta.hash) {
-      return this.#options.store.recordHeld(session.assetUuid, undefined);
+      return this.#options.store.recordHeld(session.assetUuid, undefined, session);
     }
     const report = applyReportDelta(stored?.value, delta);
     if (!report || !(await this.#save(session, stored?.value.hash, report))) this.#resync(session);
@@ -50,7 +50,7 @@ export class DeviceReports implements ReportHandler {
     const { store, clock } = this.#options;
     if (heldForS === null) this.#holding.delete(session);
     else this.#holding.add(session);
-    await store.recordHeld(session.assetUuid, heldForS === null ? undefined : unixNow(clock) - heldForS);
+    await store.recordHeld(session.assetUuid, heldForS === null ? undefined : unixNow(clock) - heldForS, session);
   }
 
   /** Requests the complete report: the stored one is not the base of the device's delta. */
@@ -71,7 +71,8 @@ export class DeviceReports implements ReportHandler {
           if (report) {
             await this.#save(session, storedHash, report);
             // It is current now; the device goes on holding back what changes from now on.
-            if (this.#holding.has(session)) await this.#options.store.recordHeld(session.assetUuid, unixNow(clock));
+            if (this.#holding.has(session))
+              await this.#options.store.recordHeld(session.assetUuid, unixNow(clock), session);
           } else logger.warn({ asset: session.assetUuid }, "the device's complete report is invalid");
         },
         end: (error) => {
@@ -82,14 +83,15 @@ export class DeviceReports implements ReportHandler {
   }
 
   /** Returns false if the stored report was replaced meanwhile, such as by another session. */
-  async #save({ assetUuid }: DeviceSession, storedHash: string | undefined, report: DeviceReport): Promise<boolean> {
+  async #save(session: DeviceSession, storedHash: string | undefined, report: DeviceReport): Promise<boolean> {
     const { store, clock, logger } = this.#options;
+    const { assetUuid } = session;
     const bytes = Buffer.byteLength(JSON.stringify(report));
     // A complete report fits into one frame; one composed of deltas may be larger.
     if (bytes > MAX_FRAME_BYTES) {
       logger.warn({ asset: assetUuid, bytes }, "the device's report is too large; not stored");
       return true;
     }
-    return store.replaceReport(assetUuid, storedHash, { value: report, at: unixNow(clock) });
+    return store.replaceReport(assetUuid, storedHash, { value: report, at: unixNow(clock) }, session);
   }
 }

@@ -111,6 +111,22 @@ export function sessionsContract(harness: StoreHarness): void {
       expect(await write(2)).toMatchObject({ version: 4, acknowledgedAtMs: T0 + 2 });
     });
 
+    test("a report is stored for the device's session only", async () => {
+      await using store = await openWithAccounts(harness);
+      const { devices, sessions } = store;
+      const { uuid: assetUuid } = await register(store, someAsset());
+      const report = (hash: string) => ({ value: { hash, apps: [], device: undefined }, at: 1 });
+      await sessions.open(sessionOf(assetUuid));
+      const first = { assetUuid, epoch: 1 };
+      expect(await devices.replaceReport(assetUuid, undefined, report("a"), first)).toBe(true);
+      await devices.recordHeld(assetUuid, 5, first);
+      await sessions.open(sessionOf(assetUuid));
+      await expect(devices.replaceReport(assetUuid, "a", report("b"), first)).rejects.toThrow(StaleSessionError);
+      await expect(devices.recordHeld(assetUuid, undefined, first)).rejects.toThrow(StaleSessionError);
+      expect(await devices.findReport(assetUuid)).toMatchObject({ value: { hash: "a" }, heldSince: 5 });
+      expect(await devices.replaceReport(assetUuid, "a", report("b"), { assetUuid, epoch: 2 })).toBe(true);
+    });
+
     test("what becomes of a new deployment is decided with whether its device is connected, in one transaction", async () => {
       await using store = await openWithAccounts(harness);
       const { uuid: assetUuid } = await register(store, someAsset());

@@ -3,9 +3,11 @@ import { transaction } from "../../../lib/sqlite.ts";
 import type { DeviceDataUsage } from "../../../protocol/data-usage.ts";
 import type { DeviceReport } from "../../core/device-report.ts";
 import type { Dated, DeviceStore, StoredReport } from "../devices.ts";
+import { type SessionFence, StaleSessionError } from "../sessions.ts";
 
 export class SqliteDeviceStore implements DeviceStore {
   readonly #database: DatabaseSync;
+  readonly #session;
   readonly #report;
   readonly #reportHash;
   readonly #recordHeld;
@@ -15,6 +17,7 @@ export class SqliteDeviceStore implements DeviceStore {
 
   constructor(database: DatabaseSync) {
     this.#database = database;
+    this.#session = database.prepare("SELECT 1 FROM device_sessions WHERE asset_uuid = ? AND epoch = ?");
     this.#report = database.prepare(
       "SELECT report AS text, reported_at AS at, held_since AS heldSince FROM device_reports WHERE asset_uuid = ?",
     );
@@ -42,7 +45,8 @@ export class SqliteDeviceStore implements DeviceStore {
     return row && { value: JSON.parse(row.text) as DeviceReport, at: row.at, heldSince: row.heldSince ?? undefined };
   }
 
-  async recordHeld(assetUuid: string, since: number | undefined): Promise<void> {
+  async recordHeld(assetUuid: string, since: number | undefined, fence?: SessionFence): Promise<void> {
+    this.#requireSession(fence);
     this.#recordHeld.run(since ?? null, assetUuid);
   }
 
@@ -55,8 +59,15 @@ export class SqliteDeviceStore implements DeviceStore {
     assetUuid: string,
     storedHash: string | undefined,
     { value, at }: Dated<DeviceReport>,
+    fence?: SessionFence,
   ): Promise<boolean> {
+    this.#requireSession(fence);
     return this.#saveReport.run(value.hash, JSON.stringify(value), at, assetUuid, storedHash ?? null).changes > 0;
+  }
+
+  /** Needs no transaction with the write that follows: nothing else comes between them in this process. */
+  #requireSession(fence: SessionFence | undefined): void {
+    if (fence && !this.#session.get(fence.assetUuid, fence.epoch)) throw new StaleSessionError(fence);
   }
 
   async findLedger(assetUuid: string): Promise<Dated<DeviceDataUsage> | undefined> {
