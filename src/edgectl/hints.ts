@@ -24,7 +24,7 @@ const SHELL_HINTS: Readonly<Record<string, string>> = {
     "Change it with `edgectl apply -f FILE` or `edgectl apps update`, or remove it with `edgectl apps remove`.",
   DataBudgetExceeded: "See the cost above; allow more with --max-download, or in the device's own configuration.",
   SimOperatorFailed: "See above which SIM changed and which did not; repeat the update to finish it.",
-  DeviceNotReachable: "Check the device's power and its link, then try again.",
+  DeviceNotReachable: "Check the device's power and its link, then try again; --wait-for-device SECONDS waits for it.",
 };
 
 /** Returns the hint for an error code of the service; `undefined` for a code this version does not know. */

@@ -13,6 +13,8 @@ const sessionOf = (assetUuid: string, fields: Partial<NewSession> = {}): NewSess
   ...fields,
 });
 
+const report = (hash: string) => ({ value: { hash, apps: [], device: undefined }, at: 1 });
+
 /** Contract of stores for the sessions of devices, and for writes that depend on one. */
 export function sessionsContract(harness: StoreHarness): void {
   describeDomain("sessions", harness, () => {
@@ -115,7 +117,6 @@ export function sessionsContract(harness: StoreHarness): void {
       await using store = await openWithAccounts(harness);
       const { devices, sessions } = store;
       const { uuid: assetUuid } = await register(store, someAsset());
-      const report = (hash: string) => ({ value: { hash, apps: [], device: undefined }, at: 1 });
       await sessions.open(sessionOf(assetUuid));
       const first = { assetUuid, epoch: 1 };
       expect(await devices.replaceReport(assetUuid, undefined, report("a"), first)).toBe(true);
