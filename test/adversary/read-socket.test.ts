@@ -22,6 +22,7 @@ const EXPECTED: Readonly<Record<string, "allowed" | "refused">> = {
   "GET /status": "allowed",
   "GET /stats": "allowed",
   "GET /top": "allowed",
+  "GET /volumes": "allowed",
   "GET /apps/:name": "allowed",
   "GET /apps/:name/log": "allowed",
   "GET /log": "allowed",
