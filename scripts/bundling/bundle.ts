@@ -2,7 +2,7 @@ import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { build } from "rolldown";
 import type { Executable } from "./executables.ts";
-import { isLazyBuiltin, lazyBuiltins, lazySegmenter, stubPackages } from "./plugins.ts";
+import { isLazyBuiltin, lazyBuiltins, lazySegmenter, stubPackages, withoutDescriptions } from "./plugins.ts";
 
 /**
  * Puts the small modules that all chunks share into one file: opening and linking a file costs the same for any size,
@@ -19,7 +19,12 @@ export async function bundle(executable: Executable, folder: string): Promise<vo
     input: `./${executable.entry}`,
     platform: "node",
     preserveEntrySignatures: false,
-    plugins: [lazyBuiltins(), stubPackages(executable.stubbed), lazySegmenter()],
+    plugins: [
+      lazyBuiltins(),
+      stubPackages(executable.stubbed),
+      lazySegmenter(),
+      executable.describesSchemas ? null : withoutDescriptions(),
+    ],
     // Otherwise an unresolved import would only fail on the device.
     onLog: (level, log, handle) => handle(log.code === "UNRESOLVED_IMPORT" ? "error" : level, log),
     output: {
