@@ -84,6 +84,7 @@ const TESTS = [
   program("podman", "the second engine"),
   podmanHelper("netavark", "gives Podman's containers their networks"),
   podmanHelper("aardvark-dns", "lets Podman's containers find each other by name"),
+  program("catatonit", "the init process of Podman's containers"),
   program("openssl", "certificates for TLS tests"),
   FAKE_TIME,
   ...PACKAGING,

@@ -1,4 +1,5 @@
 import { readFile, rm, writeFile } from "node:fs/promises";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { RunningCommand } from "./command.ts";
 import { run, start } from "./command.ts";
@@ -67,7 +68,7 @@ export class PrivateEngine implements AsyncDisposable {
     const bridge = undo.use(await createBridge());
     const { pool } = uniqueNetwork();
     const features = imageStore && { features: { "containerd-snapshotter": imageStore === "containerd" } };
-    const config = { ...(await daemonConfig(directory, dataRoot, { bridge: bridge.name, pool })), ...features };
+    const config = { ...(await daemonConfig(directory, dataRoot, bridge.name)), ...features };
     await writeFile(join(directory, "daemon.json"), JSON.stringify(config));
     const engine = new PrivateEngine({ directory, dataRoot, programs, hostAddress: bridge.address, pool }, undo.move());
     try {
@@ -91,6 +92,7 @@ export class PrivateEngine implements AsyncDisposable {
 
   /** Starts the daemon after `stop`, `kill` or `powerOff`, and waits until it responds. */
   async start(): Promise<void> {
+    await this.#configureAddresses();
     const args = ["--config-file", join(this.#directory, "daemon.json")];
     // dockerd finds containerd, docker-proxy and others through PATH.
     const env = { PATH: [...this.#programs, process.env["PATH"]].join(":") };
@@ -143,6 +145,18 @@ export class PrivateEngine implements AsyncDisposable {
     await removeBridgesIn(this.#pool);
   }
 
+  /**
+   * Gives the engine its address range as long as it has no networks yet. A Docker that has some, and such a range, deletes
+   * the bridge `docker0` at its start, which is the one of the machine's own engine. Its networks keep their addresses.
+   */
+  async #configureAddresses(): Promise<void> {
+    const file = join(this.#directory, "daemon.json");
+    const { [POOLS]: _pools, ...config } = JSON.parse(await readFile(file, "utf8")) as Record<string, unknown>;
+    const hasNetworks = existsSync(join(this.#dataRoot, "network", "files", "local-kv.db"));
+    const pools = hasNetworks ? {} : { [POOLS]: [{ base: this.#pool, size: 24 }] };
+    await writeFile(file, JSON.stringify({ ...config, ...pools }));
+  }
+
   get #execRoot(): string {
     return join(this.#directory, "exec");
   }
@@ -162,18 +176,15 @@ interface PrivateEngineParts {
   readonly pool: string;
 }
 
-async function daemonConfig(
-  directory: string,
-  dataRoot: string,
-  { bridge, pool }: { readonly bridge: string; readonly pool: string },
-): Promise<Record<string, unknown>> {
+const POOLS = "default-address-pools";
+
+async function daemonConfig(directory: string, dataRoot: string, bridge: string): Promise<Record<string, unknown>> {
   return {
     hosts: [`unix://${join(directory, "docker.sock")}`],
     pidfile: join(directory, "docker.pid"),
     "exec-root": join(directory, "exec"),
     "data-root": dataRoot,
     bridge,
-    "default-address-pools": [{ base: pool, size: 24 }],
     iptables: false,
     ip6tables: false,
     "ip-masq": false,

@@ -146,6 +146,7 @@ async function run(config: Config, logger: Logger, log: LogRing): Promise<void> 
     ...services,
     rebuild: opened.rebuild,
     lease: (app) => deployments.lease(app),
+    endedRuns: () => deployments.endedRuns,
   });
   const { telemetry, cleanup } = config;
   const cleaner = new Cleaner({

@@ -33,6 +33,7 @@ export class Deployments implements CommandHandler, AsyncDisposable {
   readonly #runs = new Map<string, { readonly run: DeploymentRun; readonly ended: Promise<void> }>();
   readonly #groups = new Map<string, { readonly run: GroupRun; readonly ended: Promise<void> }>();
   /** Apps under a lease, and when each lease ends. */
+  #endedRuns = 0;
   readonly #leases = new Map<string, Promise<void>>();
 
   /** @param isRebuilding whether the store may not know every app there is */
@@ -171,6 +172,11 @@ export class Deployments implements CommandHandler, AsyncDisposable {
     };
   }
 
+  /** How many deployments have ended since the start: each may have left something that no app needs any more. */
+  get endedRuns(): number {
+    return this.#endedRuns;
+  }
+
   /** Stops all deployments; they are resumed at the next start. */
   async [Symbol.asyncDispose](): Promise<void> {
     const all = [...this.#groups.values(), ...this.#runs.values()];
@@ -216,6 +222,7 @@ export class Deployments implements CommandHandler, AsyncDisposable {
     const running = before.length > 0 ? Promise.all(before).then(() => run.run()) : run.run();
     const ended = running.finally(() => {
       this.#runs.delete(record.id);
+      this.#endedRuns++;
       this.#removeUnusedFiles(record);
     });
     this.#runs.set(record.id, { run, ended });

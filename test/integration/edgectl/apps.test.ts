@@ -76,7 +76,10 @@ describe("edgectl apps list and show", () => {
   test("show the apps' state, and say when it is from an old report", async () => {
     await using rig = await setUp();
     rig.service.on(`GET ${APPS}`, json(200, { apps: [APP], reported_at: REPORTED_AT, reachable: false }));
-    rig.service.on(`GET ${WEB}`, json(200, { ...APP, reported_at: REPORTED_AT, reachable: true }));
+    rig.service.on(
+      `GET ${WEB}`,
+      json(200, { ...APP, reached_as: ["web:80"], reported_at: REPORTED_AT, reachable: true }),
+    );
     const list = await rig.run(["apps", "list", "GW-1"]);
     expect(list.stdout).toBe(
       [
@@ -88,6 +91,7 @@ describe("edgectl apps list and show", () => {
     expect(list.stderr).toContain("Note: The device is not reachable. This is what it reported");
     const show = await rig.run(["apps", "show", "GW-1", "web"]);
     expect(show.stderr).toBe("");
+    expect(show.stdout).toMatch(/^Reached by others as +web:80$/m);
     for (const part of [
       "TOKEN=***\n",
       "PASSWORD=*** (secret)",
