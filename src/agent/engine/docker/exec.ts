@@ -10,6 +10,7 @@ import { Demultiplexer } from "./demultiplexer.ts";
 import { requireContainer } from "./find-container.ts";
 import { requireFields } from "./shape.ts";
 import { toEngineError } from "./to-engine-error.ts";
+import { unlessStatus } from "./unless-status.ts";
 
 /** Marks the processes of a command, so that they can be found. */
 const MARK = "EDGE_AGENT_EXEC";
@@ -70,7 +71,10 @@ export async function startExec(
   // Errors are seen by whoever reads or writes.
   socket.on("error", () => undefined);
   const resize = (width: number, height: number, limit: AbortSignal): Promise<void> =>
-    call(clock, CALL_TIMEOUT_MS, limit, (abortSignal) => exec.resize({ w: width, h: height, abortSignal }));
+    call(clock, CALL_TIMEOUT_MS, limit, async (abortSignal) => {
+      // Podman answers with 201, which the library takes for an error.
+      await unlessStatus(201, exec.resize({ w: width, h: height, abortSignal }));
+    });
   const exitCode = async (limit: AbortSignal): Promise<number | undefined> => {
     const { Running, ExitCode } = await call(clock, CALL_TIMEOUT_MS, limit, (abortSignal) =>
       exec.inspect({ abortSignal }),
