@@ -247,7 +247,14 @@ export class FrameHandler implements Disposable {
       }),
     );
     this.#responses = responses;
-    this.#queries = this.#owned.use(new SessionQueries({ handler: reporting.queries, responses, supports: (feature) => supports(protocol, feature), logger }));
+    this.#queries = this.#owned.use(
+      new SessionQueries({
+        handler: reporting.queries,
+        responses,
+        supports: (feature) => supports(protocol, feature),
+        logger,
+      }),
+    );
     this.#owned.use(new ReportSender({ reports: reporting.reports, responses, logger, knownHash }));
   }
 

@@ -185,6 +185,25 @@ describe("a forwarded connection", () => {
     expect(rig.traffic.received).toBeGreaterThanOrEqual(14);
   });
 
+  it("whose app has closed it ends as soon as the client sends more, and not only with the client", async () => {
+    server = createServer((socket) => {
+      socket.on("error", () => undefined);
+      socket.end("enough", () => socket.destroy());
+    });
+    await new Promise<void>((resolve) => server?.listen(0, "127.0.0.1", resolve));
+    const { port } = server.address() as AddressInfo;
+    rig.access.addresses = [{ host: "127.0.0.1", port, isOwn: true }];
+    rig.open(1, "forward", { port: 80 });
+    await rig.frame("stream_opened", 1);
+    await waitFor("the answer", () => rig.received === "enough");
+    // The first of it may still be taken by the system.
+    await waitFor("the end", () => {
+      rig.streams.onData(encodeStreamData(1, 0, Buffer.from("x")));
+      return rig.frames.some(({ type }) => type === "stream_close");
+    });
+    expect(await rig.frame("stream_close", 1)).toEqual({ type: "stream_close", stream_id: 1 });
+  });
+
   it("tries where the port is published if the container's own address does not answer", async () => {
     await listen(false);
     rig.access.addresses = [{ host: "127.0.0.256", port: 1, isOwn: true }, ...rig.access.addresses];
