@@ -135,19 +135,21 @@ describe("trouble", () => {
     await waitFor("the end of the flood", async () => !(await runs("flood")));
   });
 
+  /** Sends an archive with these entries to be unpacked in /tmp. Resolves with the end of the stream. */
+  const copy = async (...entries: readonly (Partial<Header> & Pick<Header, "name">)[]) => {
+    const archive = pack();
+    for (const entry of entries) archive.entry(entry, entry.type === undefined ? "x" : "");
+    archive.finalize();
+    const client = await rawClient();
+    client.open(1, "write", { path: "/tmp" });
+    await client.next("stream_opened");
+    for (let rest = await buffer(archive); rest.length > 0; rest = rest.subarray(4_096))
+      client.data(1, 0, rest.subarray(0, 4_096));
+    client.data(1, 3, new Uint8Array());
+    return await client.next("stream_close");
+  };
+
   test("a hostile archive leaves no device file, no setuid program and nothing outside", async () => {
-    const copy = async (...entries: readonly (Partial<Header> & Pick<Header, "name">)[]) => {
-      const archive = pack();
-      for (const entry of entries) archive.entry(entry, entry.type === undefined ? "x" : "");
-      archive.finalize();
-      const client = await rawClient();
-      client.open(1, "write", { path: "/tmp" });
-      await client.next("stream_opened");
-      for (let rest = await buffer(archive); rest.length > 0; rest = rest.subarray(4_096))
-        client.data(1, 0, rest.subarray(0, 4_096));
-      client.data(1, 3, new Uint8Array());
-      return await client.next("stream_close");
-    };
     expect(await copy({ name: "program", mode: 0o6755 })).toEqual({ type: "stream_close", stream_id: 1 });
     expect((await exec("busybox", "stat", "-c", "%a %u", "/tmp/program")).stdout).toBe("755 0\n");
     for (const entry of [

@@ -47,13 +47,6 @@ export function execContract(name: string, start: () => Promise<RunningEngine>, 
       return running;
     }
 
-    async function outcome(running: RunningExec) {
-      const found = { stdout: "", stderr: "" };
-      for await (const { source, bytes } of running.output) found[source] += Buffer.from(bytes).toString("latin1");
-      const code = await waitFor("the exit code", () => running.exitCode(unaborted));
-      return { ...found, code };
-    }
-
     const run = async (command: readonly string[], more?: Partial<ExecRequest>) => outcome(await exec(command, more));
     const processes = async (): Promise<string> => (await run(["busybox", "ps", "-o", "args"])).stdout;
 
@@ -208,4 +201,12 @@ export function execContract(name: string, start: () => Promise<RunningEngine>, 
       expect(addresses[0]).toMatchObject({ port: 8080, isOwn: true });
     });
   });
+}
+
+/** Reads a command's output to its end. */
+async function outcome(running: RunningExec) {
+  const found = { stdout: "", stderr: "" };
+  for await (const { source, bytes } of running.output) found[source] += Buffer.from(bytes).toString("latin1");
+  const code = await waitFor("the exit code", () => running.exitCode(unaborted));
+  return { ...found, code };
 }

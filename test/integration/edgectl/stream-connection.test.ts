@@ -9,7 +9,7 @@ import { waitFor } from "../../support/wait-for.ts";
 /** A connection to a service that does nothing by itself. */
 async function connect() {
   const server = new WebSocketServer({ port: 0, host: "127.0.0.1" });
-  onTestFinished(() => void server.close());
+  onTestFinished(() => server.close());
   await once(server, "listening");
   const accepted = once(server, "connection") as Promise<[WebSocket]>;
   const clock = new FakeClock();
