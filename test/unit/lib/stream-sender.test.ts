@@ -27,12 +27,14 @@ class Rig {
     this.there = new SimulatedLink(this.clock, bytesPerSecond, delayMs, () => this.sender.flush());
     this.back = new SimulatedLink(this.clock, bytesPerSecond, delayMs);
     const { there } = this;
-    const arrivals = new ArrivalCounter((message) =>
-      this.back.send(message.length, () => {
-        const decoded = decodeStreamMessage(message);
-        if (decoded?.kind !== "arrived" || !this.sender.arrived(decoded.total)) this.mayNotArrive = "confirmation";
-      }),
-    );
+    const arrivals = new ArrivalCounter({
+      bufferedAmount: 0,
+      send: (message) =>
+        this.back.send(message.length, () => {
+          const decoded = decodeStreamMessage(message);
+          if (decoded?.kind !== "arrived" || !this.sender.arrived(decoded.total)) this.mayNotArrive = "confirmation";
+        }),
+    });
     this.sender = new StreamSender(
       {
         get bufferedAmount() {
