@@ -150,9 +150,12 @@ export class Deployments implements CommandHandler, AsyncDisposable {
     return store.deployments().flatMap(({ id, origin, group }) => (origin === "control_plane" && !group ? [id] : []));
   }
 
-  /** Whether a deployment is working on the app. */
+  /** Whether a deployment is working on the app, or has changed it and waits for others of its group. */
   isBusy(app: string): boolean {
-    return this.#runsOn(app).length > 0;
+    if (this.#runsOn(app).length > 0) return true;
+    return [...this.#groups.values()].some(({ run }) =>
+      run.children.some((child) => child.app === app && child.touched && child.outcome === "pending"),
+    );
   }
 
   /**
@@ -190,6 +193,15 @@ export class Deployments implements CommandHandler, AsyncDisposable {
     return [...this.#runs.values()].filter(({ run }) => run.record.app === app);
   }
 
+  /** What works on the app now, and the groups accepted later that are going to. */
+  #laterOn({ app, order, group: own }: DeploymentRecord): { readonly ended: Promise<void> }[] {
+    const groups = [...this.#groups.values()].filter(
+      ({ run }) =>
+        run.record.id !== own?.id && run.record.order > order && run.children.some((child) => child.app === app),
+    );
+    return [...this.#runsOn(app), ...groups];
+  }
+
   /** The deployment, or group, that is working on the app or is going to, except dry runs. */
   #activeOn(app: string): string | undefined {
     const records = [...this.#runs.values()].map(({ run }) => run.record);
@@ -211,7 +223,7 @@ export class Deployments implements CommandHandler, AsyncDisposable {
   #begin(run: DeploymentRun): Promise<void> {
     const { record } = run;
     const lease = this.#leases.get(record.app);
-    const later = mustRollBack(record) ? this.#runsOn(record.app).map(({ ended }) => ended) : [];
+    const later = mustRollBack(record) ? this.#laterOn(record).map(({ ended }) => ended) : [];
     const before = lease ? [lease, ...later] : later;
     const running = before.length > 0 ? Promise.all(before).then(() => run.run()) : run.run();
     const ended = running.finally(() => {
@@ -272,7 +284,9 @@ export class Deployments implements CommandHandler, AsyncDisposable {
     return { ...record, touched: true, outcome: "succeeded" };
   }
 
-  /** A group holds the ports and names of all its apps until it has ended: it may go back. */
+  /**
+   * A group holds the ports and names of all its apps until it has ended, those they had before included: it may go back.
+   */
   #concurrentWith(own: DeploymentRecord): ConcurrentDeployment[] {
     const inGroups = [...this.#groups.values()].flatMap(({ run }) => run.children);
     const records = [...this.#runs.values()].map(({ run }) => run.record).filter(({ group }) => !group);
@@ -281,9 +295,10 @@ export class Deployments implements CommandHandler, AsyncDisposable {
         .filter(({ id, order, group }) => id !== own.id && order < own.order && (!group || group.id !== own.group?.id))
         // A dry run takes no port and no name.
         .filter(({ options }) => !options.dry_run)
-        .flatMap(({ id, app, spec, group }) =>
-          spec ? [{ id: group?.id ?? id, app, hostPorts: hostPortsOf(spec) }] : [],
-        )
+        .flatMap(({ id, app, spec, previous, group }) => {
+          const specs = [spec, group && previous?.spec].filter((held) => held !== undefined);
+          return specs.length > 0 ? [{ id: group?.id ?? id, app, hostPorts: specs.flatMap(hostPortsOf) }] : [];
+        })
     );
   }
 }

@@ -32,7 +32,10 @@ export function groupFailure({ app, failure }: DeploymentRecord): Failure {
   const { code, message, details, step }: Failure = failure ?? { code: "Internal", message: "", step: "done" };
   const entry = errorEntry(code);
   const text = message === "" ? entry.message : message;
-  return { code, message: `App ${app}: ${text}`, step, details: { ...details, app } };
+  // Some failures name the app that is in the way, such as the one that writes to a volume.
+  const other = details?.["app"];
+  const named = other !== undefined && other !== app ? { ...details, other_app: other } : details;
+  return { code, message: `App ${app}: ${text}`, step, details: { ...named, app } };
 }
 
 /** Why the deployment of an app of a failed group is cancelled or undone. */
