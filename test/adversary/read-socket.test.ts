@@ -33,6 +33,7 @@ const EXPECTED: Readonly<Record<string, "allowed" | "refused">> = {
   "POST /apps/:name/start": "refused",
   "POST /apps/:name/restart": "refused",
   "POST /deployments": "refused",
+  "POST /apply": "refused",
 };
 
 const PRIVILEGED = {

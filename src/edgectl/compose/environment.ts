@@ -1,5 +1,6 @@
 import type { Value } from "../documents/value.ts";
-import { parseEnvFile } from "./env-file.ts";
+import { MAX_ENV_FILE_BYTES, parseEnvFile } from "./env-file.ts";
+import { noteOutside } from "./local-content.ts";
 import { refuseUnknown } from "./unknown.ts";
 import type { ComposeFile, Converter, ServiceDraft } from "./service.ts";
 
@@ -56,11 +57,9 @@ function readVariables(item: Value, name: string, service: ServiceDraft, file: C
   }
 }
 
-/** Largest file of variables, in bytes. */
-const MAX_ENV_FILE_BYTES = 256 * 1024;
-
 function readText(item: Value, name: string, { local }: ComposeFile): string | undefined {
   try {
+    noteOutside(item, name, local);
     if (local.sizeOf(name) > MAX_ENV_FILE_BYTES) return item.refuse(`names ${name}, which is larger than 256 KiB.`);
     return local.read(name).toString("utf8");
   } catch (error) {
