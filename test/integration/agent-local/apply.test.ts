@@ -7,6 +7,11 @@ import { PrivateEngine, privateEngineUnavailableReason } from "../../support/pri
 
 const missing = await privateEngineUnavailableReason();
 
+const app = (name: string, image: string, ...dependsOn: string[]) => ({
+  app: { name, image, pull: "missing" },
+  depends_on: dependsOn.map((other) => ({ app: other, condition: "healthy" })),
+});
+
 describe.skipIf(missing !== undefined)(
   `edge-agent apply${missing === undefined ? "" : ` (skipped: ${missing})`}`,
   () => {
@@ -20,11 +25,6 @@ describe.skipIf(missing !== undefined)(
       await writeFile(file, JSON.stringify(group));
       return await device.command("apply", "-f", file, ...flags);
     };
-    const app = (name: string, image: string, ...dependsOn: string[]) => ({
-      app: { name, image, pull: "missing" },
-      depends_on: dependsOn.map((other) => ({ app: other, condition: "healthy" })),
-    });
-
     beforeAll(async () => {
       const engine = owned.use(await PrivateEngine.start());
       web = owned.use(await loadImage(engine.socketPath, await webImage(), "web")).reference;
