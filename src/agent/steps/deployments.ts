@@ -16,6 +16,18 @@ import type { DeployServices } from "./context.ts";
 import { DeploymentRun, type RunOptions } from "./deployment-run.ts";
 import { checkingGroup, GroupRun } from "./group-run.ts";
 
+interface ActiveRun {
+  readonly run: DeploymentRun;
+  readonly ended: Promise<void>;
+  /** Ids of the groups whose end it waits for. */
+  readonly awaitedGroups: readonly string[];
+}
+
+interface ActiveGroup {
+  readonly run: GroupRun;
+  readonly ended: Promise<void>;
+}
+
 type Origin = DeploymentRecord["origin"];
 type CancelReason = Parameters<CommandHandler["cancel"]>[1];
 
@@ -30,8 +42,8 @@ const CANCEL_MESSAGES: Readonly<Record<CancelReason, string>> = {
 export class Deployments implements CommandHandler, AsyncDisposable {
   readonly #services: DeployServices;
   readonly #isRebuilding: () => boolean;
-  readonly #runs = new Map<string, { readonly run: DeploymentRun; readonly ended: Promise<void> }>();
-  readonly #groups = new Map<string, { readonly run: GroupRun; readonly ended: Promise<void> }>();
+  readonly #runs = new Map<string, ActiveRun>();
+  readonly #groups = new Map<string, ActiveGroup>();
   /** Apps under a lease, and when each lease ends. */
   readonly #leases = new Map<string, Promise<void>>();
 
@@ -193,13 +205,17 @@ export class Deployments implements CommandHandler, AsyncDisposable {
     return [...this.#runs.values()].filter(({ run }) => run.record.app === app);
   }
 
-  /** What works on the app now, and the groups accepted later that are going to. */
-  #laterOn({ app, order, group: own }: DeploymentRecord): { readonly ended: Promise<void> }[] {
-    const groups = [...this.#groups.values()].filter(
+  /** The runs that a rollback of a success waits for: all on its app, except one that waits for the rollback's own group. */
+  #runsBefore({ app, group }: DeploymentRecord): ActiveRun[] {
+    return this.#runsOn(app).filter(({ awaitedGroups }) => !group || !awaitedGroups.includes(group.id));
+  }
+
+  /** The groups accepted later that work on the app, or are going to. */
+  #laterGroups({ app, order, group: own }: DeploymentRecord): ActiveGroup[] {
+    return [...this.#groups.values()].filter(
       ({ run }) =>
         run.record.id !== own?.id && run.record.order > order && run.children.some((child) => child.app === app),
     );
-    return [...this.#runsOn(app), ...groups];
   }
 
   /** The deployment, or group, that is working on the app or is going to, except dry runs. */
@@ -223,14 +239,16 @@ export class Deployments implements CommandHandler, AsyncDisposable {
   #begin(run: DeploymentRun): Promise<void> {
     const { record } = run;
     const lease = this.#leases.get(record.app);
-    const later = mustRollBack(record) ? this.#laterOn(record).map(({ ended }) => ended) : [];
-    const before = lease ? [lease, ...later] : later;
+    const awaitedGroups = mustRollBack(record) ? this.#laterGroups(record) : [];
+    const later = mustRollBack(record) ? [...this.#runsBefore(record), ...awaitedGroups] : [];
+    const ends = later.map(({ ended: end }) => end);
+    const before = lease ? [lease, ...ends] : ends;
     const running = before.length > 0 ? Promise.all(before).then(() => run.run()) : run.run();
     const ended = running.finally(() => {
       this.#runs.delete(record.id);
       this.#removeUnusedFiles(record);
     });
-    this.#runs.set(record.id, { run, ended });
+    this.#runs.set(record.id, { run, ended, awaitedGroups: awaitedGroups.map((group) => group.run.record.id) });
     return ended;
   }
 

@@ -42,7 +42,8 @@ export const convertEnvFile: Converter = (value, service, file) => {
 function envFileOf(item: Value): { readonly name: string | undefined; readonly isRequired: boolean } {
   if (!item.isMap) return { name: item.text(), isRequired: true };
   const fields = item.fields();
-  refuseUnknown(fields, ["path", "required"]);
+  refuseUnknown(fields, ["path", "required", "format"]);
+  fields.get("format")?.refuse("is not supported.", "Remove it, and put literal values into single quotes.");
   if (!fields.has("path")) item.refuse("needs `path`.");
   return { name: fields.get("path")?.text(), isRequired: fields.get("required")?.boolean() ?? true };
 }

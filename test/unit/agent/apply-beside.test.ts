@@ -126,6 +126,20 @@ describe("volumes by name in a group", () => {
   });
 });
 
+describe("an app that others depend on", () => {
+  it("fails the group if it never gets healthy, and the others are not begun", async () => {
+    await using rig = new AgentRig();
+    for (const app of ["db", "web"]) rig.engine.addImage(image(app));
+    rig.engine.addImage(image("db"), { behaviour: { health: { becomes: "unhealthy", afterMs: 500 } } });
+    const healthcheck = { command: ["false"], interval_s: 1, retries: 1 };
+    rig.deployments.apply("g1", group([entry("web", {}, ["db"]), entry("db", { healthcheck })]));
+    expect(await rig.untilEnd("g1")).toMatchObject({ status: "Fail", code: "Unhealthy", details: { app: "db" } });
+    expect(rig.events("g1").filter(({ app, step }) => app === "web" && step === "creating")).toEqual([]);
+    expect(rig.engine.containers).toEqual([]);
+    expect(names(rig)).toEqual([]);
+  });
+});
+
 describe("names of containers in a group", () => {
   it("refuses two new apps whose containers would have one name, before anything is changed", async () => {
     await using rig = new AgentRig();
@@ -152,6 +166,23 @@ describe("two groups", () => {
     expect(await rig.untilEnd("g3")).toMatchObject({ status: "Success" });
     await rig.untilEnd("g2");
     expect(rig.store.apps()[0]?.spec.image).toBe(image("web", 3));
+    expect(rig.engine.container("web")?.status).toBe("running");
+  });
+
+  it("the first one goes back after the second, also if that goes back too, and neither waits for ever", async () => {
+    await using rig = new AgentRig();
+    await applied(rig, [entry("web"), entry("ui")]);
+    rig.engine.addImage(image("web", 3));
+    rig.engine.publish(image("ui", 3), { pullMs: 5_000, behaviour: { exit: { code: 3, afterMs: 1_000 } } });
+    rig.deployments.apply("g2", group([entry("web", { image: image("web", 2) }), entry("ui")]));
+    expect(await rig.untilEnd("g2")).toMatchObject({ status: "Success" });
+    const apps = [entry("web", { image: image("web", 3) }), entry("ui", { image: image("ui", 3) }, ["web"])];
+    rig.deployments.apply("g3", group(apps));
+    await rig.clock.advance(1_000);
+    rig.deployments.cancel("g2", "timeout");
+    expect(await rig.untilEnd("g3")).toMatchObject({ status: "Fail", details: { app: "ui", restored: ["web", "ui"] } });
+    expect(await rig.untilEnd("g2")).toMatchObject({ code: "DeploymentCancelled", details: { restored: ["web"] } });
+    expect(rig.store.apps().map(({ spec }) => spec.image)).toEqual([image("ui"), image("web")]);
     expect(rig.engine.container("web")?.status).toBe("running");
   });
 });

@@ -93,6 +93,11 @@ describe("files beside the compose file", () => {
     expect(apps["web"]?.["environments"]).toEqual(variables({ A: "1", B: "2", C: "3" }));
   });
 
+  test("an env_file in another format is refused", () => {
+    const { problems } = convertWeb("env_file: [{path: a.env, format: raw}]", "", { files: { "a.env": "A=1" } });
+    expect(problems).toEqual([expect.stringMatching(/env_file\[0\]\.format is not supported\. Remove it, and put/)]);
+  });
+
   test("a problem in an env_file names that file and its line", () => {
     const { problems } = convertWeb("env_file: a.env", "", { files: { "a.env": "A=1\n=planted\nUNSET\n" } });
     expect(problems).toEqual([
