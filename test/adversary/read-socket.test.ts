@@ -26,6 +26,7 @@ const EXPECTED: Readonly<Record<string, "allowed" | "refused">> = {
   "GET /apps/:name/log": "allowed",
   "GET /log": "allowed",
   "GET /events": "allowed",
+  "GET /volumes": "allowed",
   "POST /cleanup": "refused",
   "POST /apps/:name/update": "refused",
   "POST /apps/:name/remove": "refused",
