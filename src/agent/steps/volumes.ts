@@ -40,7 +40,7 @@ export async function readVolumeState(
   }
   const apps = store.apps().filter(({ name }) => !replacedApps.has(name));
   const known = { apps, deployments: store.deployments() };
-  return { uses: volumeUses(known, { app: spec.name, order: record.order }), foreign };
+  return { uses: volumeUses(known, { app: spec.name, order: record.order, group: record.group?.id }), foreign };
 }
 
 /**

@@ -80,6 +80,11 @@ describe("a group of apps", () => {
     rig.engine.addImage("example/other:1");
     rig.deployments.deploy("d1", { name: "other", image: "example/other:1" });
     await rig.untilEnd("d1");
+    rig.deployments.apply("dry", group([entry("db")]), { dry_run: true });
+    expect(await rig.untilEnd("dry")).toMatchObject({
+      message: expect.stringMatching(/Not in the request, and left as they are: ui, web\.$/),
+      details: { not_in_request: ["ui", "web"] },
+    });
     rig.deployments.apply("g2", group([entry("db")]));
     await rig.untilEnd("g2");
     expect(rig.store.apps()).toHaveLength(4);
