@@ -85,6 +85,7 @@ const TESTS = [
   podmanHelper("netavark", "gives Podman's containers their networks"),
   podmanHelper("aardvark-dns", "lets Podman's containers find each other by name"),
   program("openssl", "certificates for TLS tests"),
+  program("chromium", "opens an app's page as an operator does"),
   FAKE_TIME,
   ...PACKAGING,
   ...DEVICES,
