@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { LABELS } from "../../src/agent/core/app/container.ts";
 import { type RemoteUser, remoteUser } from "../support/edgectl/remote-user.ts";
 import { openPage } from "../support/examples/browser.ts";
-import { DOCKER, type ExampleEngine } from "../support/examples/engines.ts";
+import { missingEngine, startExampleEngine } from "../support/examples/engine.ts";
 import { Example } from "../support/examples/example.ts";
 import type { System } from "../support/system.ts";
 import { listContainers } from "../support/system/engine-containers.ts";
@@ -23,12 +23,11 @@ async function appsOf({ engineSocket, agent }: System): Promise<Record<string, R
 const APPS = ["mosquitto", "node-red", "postgresql", "prometheus", "nginx"];
 const TIMEOUT = 600_000;
 
-const engines: readonly ExampleEngine[] = [DOCKER];
-
-describe.for(engines)("$title", (engine) => {
-  describe.skipIf(engine.isMissing)("the stack", () => {
+describe.skipIf(missingEngine !== undefined)(
+  `the stack${missingEngine === undefined ? "" : ` (skipped: ${missingEngine})`}`,
+  () => {
     const system = sharedSystem(async (owned) => ({
-      engine: owned.use(await engine.start()),
+      engine: owned.use(await startExampleEngine()),
       agentConfig: { policy: { remote_access: "exec" } },
     }));
     const owned = new AsyncDisposableStack();
@@ -81,14 +80,14 @@ describe.for(engines)("$title", (engine) => {
         expect(await example.succeed("-f edge.yaml", "--yes")).toContain("Nothing to change.");
         await using editor = await sendFlows();
         await worksTogether();
-        await using opened = await openPage(editor.url, `node-red-editor-${engine.name}`);
+        await using opened = await openPage(editor.url, "node-red-editor");
         const { page } = opened;
         // The state of the connection to Mosquitto arrives over a WebSocket.
         await page.getByText("connected", { exact: true }).first().waitFor();
         await page.getByText("Keep the last one").waitFor();
         await page.getByRole("button", { name: "No, do not enable" }).click();
         await page.getByRole("button", { name: "No, do not enable" }).waitFor({ state: "hidden" });
-          expect(opened.failures).toEqual([]);
+        expect(opened.failures).toEqual([]);
       },
     );
 
@@ -148,5 +147,5 @@ describe.for(engines)("$title", (engine) => {
       await worksTogether();
       expect(await example.succeed("-f compose.yaml", "--yes", ...project)).toContain("Nothing to change.");
     });
-  });
-});
+  },
+);
