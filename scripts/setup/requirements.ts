@@ -86,6 +86,7 @@ const TESTS = [
   podmanHelper("aardvark-dns", "lets Podman's containers find each other by name"),
   program("catatonit", "the init process of Podman's containers"),
   program("openssl", "certificates for TLS tests"),
+  program("chromium", "opens an app's page as an operator does"),
   FAKE_TIME,
   ...PACKAGING,
   ...DEVICES,

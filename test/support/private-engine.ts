@@ -5,6 +5,7 @@ import type { RunningCommand } from "./command.ts";
 import { run, start } from "./command.ts";
 import { engineRequest } from "./images/load-image.ts";
 import { createBridge, removeBridgesIn } from "./private-engine/bridge.ts";
+import { forwardPacketsIn } from "./private-engine/forward-packets.ts";
 import { isAlive, killProcessesOf, unmountBelow } from "./private-engine/leftovers.ts";
 import { uniqueNetwork } from "./private-engine/unique-network.ts";
 import { wrapperRuntime } from "./runtime/wrapper-runtime.ts";
@@ -18,6 +19,8 @@ export interface PrivateEngineOptions {
   readonly programs?: readonly string[];
   /** Default: the engine version's own default. */
   readonly imageStore?: "classic" | "containerd";
+  /** Whether containers reach each other. Default: that is left to the rules of the machine's engine. */
+  readonly connectsContainers?: boolean;
 }
 
 /** Returns why a private Docker engine cannot be started here; `undefined` if it can. */
@@ -67,6 +70,7 @@ export class PrivateEngine implements AsyncDisposable {
     const { dataRoot = join(directory, "data"), programs = [], imageStore } = options;
     const bridge = undo.use(await createBridge());
     const { pool } = uniqueNetwork();
+    if (options.connectsContainers === true) undo.use(await forwardPacketsIn(pool));
     const features = imageStore && { features: { "containerd-snapshotter": imageStore === "containerd" } };
     const config = { ...(await daemonConfig(directory, dataRoot, bridge.name)), ...features };
     await writeFile(join(directory, "daemon.json"), JSON.stringify(config));

@@ -140,6 +140,23 @@ it("sends little while something more important is under way, and goes on at ful
   expect(((rig.received.get(1) ?? 0) - before) / 10 / 50_000).toBeGreaterThan(0.9);
 });
 
+it("small messages that were not confirmed yet do not stop the streams once little may be sent", async () => {
+  const rig = new Rig(4_000_000, 20);
+  rig.open(1);
+  await Promise.all([rig.pour(1, 2 * MIB), rig.clock.advance(5_000)]);
+  for (let count = 1; count <= 15; count++) {
+    void rig.pour(1, 1_000);
+    await rig.clock.advance(100);
+  }
+  const before = rig.received.get(1) ?? 0;
+  rig.mustYield = true;
+  for (let count = 1; count <= 20; count++) {
+    void rig.pour(1, 1_500);
+    await rig.clock.advance(5_000);
+  }
+  expect((rig.received.get(1) ?? 0) - before).toBe(20 * 1_500);
+});
+
 it("a reader that takes nothing stops its own stream only", async () => {
   const rig = new Rig(1_000_000, 20);
   for (const id of [1, 2, 3]) {
