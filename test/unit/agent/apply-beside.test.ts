@@ -196,7 +196,12 @@ async function lost(rig: AgentRig) {
   rig.store.acknowledge("g2", 10_000);
   for (const name of names(rig)) rig.store.save({ removedApp: name });
   const rebuild = { isSet: true, clear: () => void (rebuild.isSet = false) };
-  return new AppReconciler({ ...rig.services, rebuild, lease: (app) => rig.deployments.lease(app) });
+  return new AppReconciler({
+    ...rig.services,
+    rebuild,
+    lease: (app) => rig.deployments.lease(app),
+    endedRuns: () => rig.deployments.endedRuns,
+  });
 }
 
 describe("a group whose store was lost", () => {
