@@ -151,7 +151,10 @@ function acceptChange(request: Apply, index: number, context: AcceptGroupContext
     return { app, before: undefined, after, dependsOn, record };
   }
   // Fields that are missing from the request become absent.
-  const change = { action: "update", app, spec: replacementOf(spec as RequestedAppSpec), options } as const;
+  const { image, ...others } = replacementOf(spec as RequestedAppSpec);
+  // An update that names its image asks the registry what the name means by now.
+  const patch = image === installed.spec.image ? others : { ...others, image };
+  const change = { action: "update", app, spec: patch, options } as const;
   const record = accept(change, { id, order, origin, installed, activeDeploymentId: undefined, takeFiles });
   const { failure, spec: after } = record;
   if (failure || !after) throw within(index, toError(failure));
