@@ -53,16 +53,17 @@ describe("a group of apps", () => {
   it("looks up no image again whose name stays the same, unless the app says so", async () => {
     await using rig = new AgentRig();
     for (const app of ["db", "web", "ui"]) rig.engine.addImage(image(app));
-    const apps = (pull = {}) => group([{ app: { name: "db", image: image("db"), ...pull } }, entry("web")]);
-    rig.deployments.apply("g1", apps());
+    const db = { name: "db", image: image("db") };
+    const asBefore = group([{ app: db }, entry("web")]);
+    rig.deployments.apply("g1", asBefore);
     expect(await rig.untilEnd("g1")).toMatchObject({ status: "Success" });
     rig.store.acknowledge("g1", 10_000);
     rig.registry.asked.length = 0;
-    rig.deployments.apply("g2", apps());
+    rig.deployments.apply("g2", asBefore);
     expect(await rig.untilEnd("g2")).toMatchObject({ status: "Success" });
     rig.store.acknowledge("g2", 10_000);
     expect(rig.registry.asked).toEqual([]);
-    rig.deployments.apply("g3", apps({ pull: "changed" }));
+    rig.deployments.apply("g3", group([{ app: { ...db, pull: "changed" } }, entry("web")]));
     await rig.untilEnd("g3");
     expect(rig.registry.asked).not.toEqual([]);
   });
