@@ -1,6 +1,7 @@
 import { chmod, chown, mkdir, readFile, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
+import { parseImageReference } from "../../src/protocol/image-reference.ts";
 import { run } from "../support/command.ts";
 import { sleeperImage } from "../support/images.ts";
 import { PrivateEngine, privateEngineUnavailableReason } from "../support/private-engine.ts";
@@ -230,7 +231,7 @@ describe.skipIf(missing !== undefined)(`the recommended policy${unless}`, () => 
     const example = JSON.parse(body ?? "") as AppRequest;
     await system().agent.restart({ policy: { ...policy, registries: { allow: [] } } });
     // Replaces an image that is not available here; the policy allows its registry.
-    expect(policy?.registries?.allow).toContain(example.image.split("/")[0]);
+    expect(policy?.registries?.allow).toContain(parseImageReference(example.image)?.registry);
     const image = await system().load(await sleeperImage());
     const name = system().name("node-red");
     const { final, deploymentId } = await system().deploy({ ...example, name, image });
