@@ -11,8 +11,9 @@ import { isLazyBuiltin, lazyBuiltins, lazySegmenter, stubPackages, withoutDescri
 const COMMON = { name: "common", test: isLazyBuiltin, includeDependenciesRecursively: false };
 
 /**
- * Bundles a program with its imports into readable ES modules with source maps: `NAME.mjs`, and with `splits` a
- * `NAME.HASH.mjs` for each lazily loaded part.
+ * Bundles a program with its imports into ES modules with source maps: `NAME.mjs`, and with `splits` a `NAME.HASH.mjs` for
+ * each lazily loaded part. Comments, white space and the names of local variables are left out: they would only take
+ * memory. Names of functions and classes are kept, for the stacks of errors.
  */
 export async function bundle(executable: Executable, folder: string): Promise<void> {
   const { output } = await build({
@@ -35,7 +36,7 @@ export async function bundle(executable: Executable, folder: string): Promise<vo
       codeSplitting: executable.splits && { groups: [COMMON] },
       sourcemap: "hidden",
       comments: { legal: true, annotation: false, jsdoc: false },
-      minify: { compress: true, mangle: false, codegen: false },
+      minify: { compress: true, mangle: { toplevel: false, keepNames: true }, codegen: true },
     },
   });
   for (const { fileName } of output.filter(({ type }) => type === "chunk")) {

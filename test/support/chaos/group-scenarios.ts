@@ -96,6 +96,7 @@ const SCENARIOS: Readonly<Record<string, Omit<Scenario, "isLong">>> = {
     setUp: images(),
     outcomes: ["Success"],
     remainingApps: [as("d0.2", withVolume(app("new"))), as("before.2", app("web"))],
+    kept: { volumes: { data: "0:0" } },
   },
   "a group in which an app is renamed and crashes": {
     installedGroup: BEFORE_RENAMING,
@@ -103,6 +104,7 @@ const SCENARIOS: Readonly<Record<string, Omit<Scenario, "isLong">>> = {
     setUp: images({}, CRASHES),
     outcomes: ["Fail"],
     remainingApps: [as("before.1", withVolume(app("db"))), as("before.2", app("web"))],
+    kept: { volumes: { data: "0:0" } },
   },
   "a group of images to pull, of which one is missing": {
     installedGroup: INSTALLED,
