@@ -2,7 +2,7 @@ import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { build } from "rolldown";
 import type { Executable } from "./executables.ts";
-import { isLazyBuiltin, lazyBuiltins, lazySegmenter, stubPackages } from "./plugins.ts";
+import { isLazyBuiltin, lazyBuiltins, lazySegmenter, stubPackages, withoutDescriptions } from "./plugins.ts";
 
 /**
  * Puts the small modules that all chunks share into one file: opening and linking a file costs the same for any size,
@@ -11,15 +11,21 @@ import { isLazyBuiltin, lazyBuiltins, lazySegmenter, stubPackages } from "./plug
 const COMMON = { name: "common", test: isLazyBuiltin, includeDependenciesRecursively: false };
 
 /**
- * Bundles a program with its imports into readable ES modules with source maps: `NAME.mjs`, and with `splits` a
- * `NAME.HASH.mjs` for each lazily loaded part.
+ * Bundles a program with its imports into ES modules with source maps: `NAME.mjs`, and with `splits` a `NAME.HASH.mjs` for
+ * each lazily loaded part. Comments, white space and the names of local variables are left out: they would only take
+ * memory. Names of functions and classes are kept, for the stacks of errors.
  */
 export async function bundle(executable: Executable, folder: string): Promise<void> {
   const { output } = await build({
     input: `./${executable.entry}`,
     platform: "node",
     preserveEntrySignatures: false,
-    plugins: [lazyBuiltins(), stubPackages(executable.stubbed), lazySegmenter()],
+    plugins: [
+      lazyBuiltins(),
+      stubPackages(executable.stubbed),
+      lazySegmenter(),
+      executable.describesSchemas ? null : withoutDescriptions(),
+    ],
     // Otherwise an unresolved import would only fail on the device.
     onLog: (level, log, handle) => handle(log.code === "UNRESOLVED_IMPORT" ? "error" : level, log),
     output: {
@@ -30,7 +36,7 @@ export async function bundle(executable: Executable, folder: string): Promise<vo
       codeSplitting: executable.splits && { groups: [COMMON] },
       sourcemap: "hidden",
       comments: { legal: true, annotation: false, jsdoc: false },
-      minify: { compress: true, mangle: false, codegen: false },
+      minify: { compress: true, mangle: { toplevel: false, keepNames: true }, codegen: true },
     },
   });
   for (const { fileName } of output.filter(({ type }) => type === "chunk")) {

@@ -5,6 +5,8 @@ export interface Executable {
   readonly name: string;
   readonly entry: string;
   readonly stubbed: StubbedPackages;
+  /** Whether it tells others what its schemas mean. */
+  readonly describesSchemas: boolean;
   /** Whether dynamic imports become files of their own, so that they do not delay the start. */
   readonly splits: boolean;
   /**
@@ -53,6 +55,7 @@ export const EXECUTABLES: readonly Executable[] = [
     name: "edge-agent",
     entry: "src/agent/main.ts",
     stubbed: { absent: WS_NATIVES, unused: [...DOCKERODE_EXTRAS, ...PINO_WORKERS] },
+    describesSchemas: false,
     splits: true,
     ...LOW_MEMORY,
   },
@@ -60,6 +63,7 @@ export const EXECUTABLES: readonly Executable[] = [
     name: "edge-control",
     entry: "src/control-plane/main.ts",
     stubbed: { absent: WS_NATIVES, unused: PINO_WORKERS },
+    describesSchemas: true,
     splits: true,
     daemon: { command: "serve", nodeOptions: [QUIET] },
     ...PLAIN,
@@ -68,6 +72,7 @@ export const EXECUTABLES: readonly Executable[] = [
     name: "edgectl",
     entry: "src/edgectl/main.ts",
     stubbed: { absent: WS_NATIVES, unused: [] },
+    describesSchemas: false,
     splits: false,
     ...PLAIN,
   },

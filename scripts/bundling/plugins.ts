@@ -44,6 +44,36 @@ export function lazySegmenter(): Plugin {
   };
 }
 
+/** Edits of zod's modules. None changes the number of lines, so the source map stays valid. */
+const WITHOUT_DESCRIPTIONS: Readonly<Record<string, readonly (readonly [from: RegExp, to: string])[]>> = {
+  "/zod/v4/core/util.js": [[/cl\._zod\.parent = inst;/, ";"]],
+  "/zod/v4/classic/schemas.js": [
+    // Descriptions and examples.
+    [/const cl = this\.clone\(\);\n.*globalRegistry\.add\(cl, .*\);/g, "const cl = this;\n"],
+    // What JSON Schema is made from: a function for each schema, and the module that makes it.
+    [/inst\._zod\.processJSONSchema = \(ctx, json, params\) => .*;/g, ""],
+    [/create(Standard|To)JSONSchemaMethod\(this, .*?\)/g, "undefined"],
+  ],
+};
+
+/**
+ * Makes schemas of zod keep nothing to describe them with: texts, functions for JSON Schema, and the schemas they were
+ * derived from, one for each rule. In the agent this saves 1 MB. Fails when the package has changed, so that this plugin
+ * is reviewed.
+ */
+export function withoutDescriptions(): Plugin {
+  return {
+    name: "without-descriptions",
+    transform(code, id) {
+      const [, edits] = Object.entries(WITHOUT_DESCRIPTIONS).find(([file]) => id.endsWith(file)) ?? [];
+      if (!edits) return null;
+      const missing = edits.find(([from]) => code.search(from) === -1);
+      if (missing) throw new Error(`zod no longer describes schemas as expected: ${missing[0]}`);
+      return { code: edits.reduce((text, [from, to]) => text.replace(from, to), code), map: null };
+    },
+  };
+}
+
 /** Packages that are kept out of a bundle. */
 export interface StubbedPackages {
   /** Imported by a library but never used: importing succeeds, calling throws an error with the package's name. */

@@ -2,6 +2,7 @@ import { format } from "oxfmt";
 import { configSchema as agentConfig } from "../../src/agent/config/schema.ts";
 import { configSchema as controlConfig } from "../../src/control-plane/config.ts";
 import { ERRORS, type ErrorEntry } from "../../src/protocol/errors.ts";
+import { composeReference } from "./compose-reference.ts";
 import { configJsonSchema, configReference } from "./config-reference.ts";
 import { manPage } from "./man-page.ts";
 
@@ -17,6 +18,7 @@ interface GeneratedSection {
 export const GENERATED_SECTIONS: readonly GeneratedSection[] = [
   { page: "docs/errors.md", name: "error-table", generate: errorTable },
   { page: "docs/configuration.md", name: "agent", generate: () => configReference(agentConfig) },
+  { page: "docs/compose.md", name: "service-keys", generate: composeReference },
   { page: "docs/configuration.md", name: "control", generate: () => configReference(controlConfig) },
 ];
 

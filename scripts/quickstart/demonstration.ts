@@ -3,8 +3,9 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import Docker from "dockerode";
 import { build } from "../bundling/build.ts";
-import { startAgent, waitUntilOnline } from "../system/agent.ts";
-import { type AppRequest, deploy, deployUrl, listDeployments, type Target } from "../system/client.ts";
+import { LABELS } from "../../src/agent/core/app/container.ts";
+import { startAgent, stateDirectory, waitUntilOnline } from "../system/agent.ts";
+import { type AppRequest, deploy, deployUrl, type Target } from "../system/client.ts";
 import { startControlPlane } from "../system/control-plane.ts";
 import { freeHostPort } from "../system/ports.ts";
 import { APP_PORT, buildAppImage } from "./app-image.ts";
@@ -51,7 +52,7 @@ export async function demonstrate(owner: AsyncDisposableStack, signal: AbortSign
     ({ serialNumber }) => serialNumber,
   );
   const target: Target = { url: control.url, apiKey, asset: SERIAL_NUMBER };
-  owner.defer(() => removeApps(target));
+  owner.defer(() => removeApps(stateDirectory(folder)));
   await step(
     signal,
     "Start edge-agent",
@@ -123,13 +124,14 @@ dist/edgectl deploy ${target.asset} --name second --image ${image} --port ${next
 Ctrl-C stops everything and removes it.`);
 }
 
-/** Removes the containers of every app that was deployed to the asset. */
-async function removeApps(target: Target): Promise<void> {
+/** Removes what an agent has made on the engine: containers, networks and volumes of apps. */
+async function removeApps(stateDir: string): Promise<void> {
   const docker = new Docker();
-  const deployments = new Set(await listDeployments(target));
-  const containers = await docker.listContainers({ all: true, filters: { label: ["io.edge-agent.deployment"] } });
-  const ours = containers.filter(({ Labels }) => deployments.has(Labels["io.edge-agent.deployment"] ?? ""));
-  for (const { Id } of ours) await docker.getContainer(Id).remove({ force: true, v: true });
+  const ours = { filters: { label: [`${LABELS.stateDir}=${stateDir}`] } };
+  const containers = await docker.listContainers({ all: true, ...ours });
+  for (const { Id } of containers) await docker.getContainer(Id).remove({ force: true, v: true });
+  for (const { Id } of await docker.listNetworks(ours)) await docker.getNetwork(Id).remove();
+  for (const { Name } of (await docker.listVolumes(ours)).Volumes) await docker.getVolume(Name).remove();
 }
 
 /** Removes an image if it exists. */

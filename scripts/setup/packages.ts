@@ -4,10 +4,13 @@ import { SetupError, logSetup } from "./errors.ts";
 import { findProgram } from "./programs.ts";
 import type { Requirement } from "./requirements.ts";
 
-/** Installs the Debian packages of missing requirements. Throws a `SetupError` if that is impossible. */
-export async function ensurePackages(requirements: readonly Requirement[]): Promise<void> {
+/**
+ * Installs the Debian packages of missing requirements, and returns those that it installed. Throws a `SetupError` if that
+ * is impossible.
+ */
+export async function ensurePackages(requirements: readonly Requirement[]): Promise<readonly Requirement[]> {
   const missing = requirements.filter((requirement) => !requirement.isPresent());
-  if (missing.length === 0) return;
+  if (missing.length === 0) return [];
   if (findProgram("apt-get") === undefined) throw new SetupError(`${describe(missing)}, and there is no apt-get here`);
   if (process.getuid?.() !== 0) {
     const packages = missing.map((requirement) => requirement.packages.at(-1)).join(" ");
@@ -16,6 +19,7 @@ export async function ensurePackages(requirements: readonly Requirement[]): Prom
   install(missing);
   const absent = missing.filter((requirement) => !requirement.isPresent());
   if (absent.length > 0) throw new SetupError(`${describe(absent)}, although its package was installed`);
+  return missing;
 }
 
 /** Whether this process may install Debian packages. */

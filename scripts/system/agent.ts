@@ -26,6 +26,11 @@ export async function waitUntilOnline(agent: RunningProgram): Promise<number> {
   return performance.now() - agent.startedAt;
 }
 
+/** Returns the state directory of the agent that `startAgent` starts in `folder`. */
+export function stateDirectory(folder: string): string {
+  return join(folder, "agent");
+}
+
 async function writeConfig(folder: string, settings: AgentSettings): Promise<string> {
   await mkdir(folder, { recursive: true });
   const path = join(folder, "agent.json");
@@ -33,7 +38,7 @@ async function writeConfig(folder: string, settings: AgentSettings): Promise<str
     ...settings.config,
     control_plane_url: settings.controlPlaneUrl,
     device_token: settings.deviceToken,
-    state_dir: join(folder, "agent"),
+    state_dir: stateDirectory(folder),
   };
   await writeFile(path, JSON.stringify(config, null, 2), { mode: 0o600 });
   return path;

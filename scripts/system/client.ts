@@ -39,11 +39,3 @@ async function* streamEvents(target: Target, url: string, request: RequestInit):
   const events = response.body.pipeThrough(new TextDecoderStream()).pipeThrough(new EventSourceParserStream());
   for await (const { data } of events) yield JSON.parse(data) as DeploymentEvent;
 }
-
-/** Returns the ids of the asset's latest deployments (one page). */
-export async function listDeployments({ url, apiKey, asset }: Target): Promise<string[]> {
-  const response = await fetch(`${url}/v1/assets/${asset}/edge/deployments`, { headers: { "X-API-Key": apiKey } });
-  if (!response.ok) throw new Error(`HTTP ${response.status}: ${await response.text()}`);
-  const { deployments } = (await response.json()) as { deployments: { deployment_id: string }[] };
-  return deployments.map(({ deployment_id }) => deployment_id);
-}

@@ -7,7 +7,7 @@ const SHELL_HINTS: Readonly<Record<string, string>> = {
   SimNotFound: "`edgectl assets show ASSET` shows which SIMs an asset has.",
   DeploymentNotFound: "`edgectl deployments list ASSET` shows the deployments of an asset.",
   NotFound: "Check the server's address (--url): it may be another service, or an older version of this one.",
-  ErrorPortInUse: "Choose another host port with --port, or free this one.",
+  ErrorPortInUse: "Choose another host port with --port, or in the file, or free this one.",
   ErrorNodePortIsNotCorrectRange: "Choose a host port from 30000 to 32767.",
   InvalidRequest: "Correct the fields named above and try again.",
   TooManyRequests: "Wait a little and try again.",
@@ -19,9 +19,14 @@ const SHELL_HINTS: Readonly<Record<string, string>> = {
   PolicyDenied: "The device's own configuration decides this, under `policy`: see the message above.",
   ErrorDeploymentAlreadyExist: "Wait for it to end: `edgectl deployments list ASSET` shows it.",
   AppNotFound: "`edgectl apps list ASSET` shows the apps of a device.",
+  PlanChanged: "Run the command again: it shows the changes as they are now.",
+  VolumeInUse:
+    "Only one app may write to a volume, and one that an app has is not removed: mount it read-only (:ro) in the others, " +
+    "or remove the app that has it, with `edgectl apply --prune` if it is no longer in the file.",
   VolumeNotFound: "`edgectl volumes list ASSET` shows the volumes of a device.",
   AppExists:
-    "Change it with `edgectl apply -f FILE` or `edgectl apps update`, or remove it with `edgectl apps remove`.",
+    "Change it with `edgectl apply -f FILE`, where --adopt takes it over into a project, or with `edgectl apps update`, or " +
+    "remove it with `edgectl apps remove`.",
   DataBudgetExceeded: "See the cost above; allow more with --max-download, or in the device's own configuration.",
   SimOperatorFailed: "See above which SIM changed and which did not; repeat the update to finish it.",
   DeviceNotReachable: "Check the device's power and its link, then try again; --wait-for-device SECONDS waits for it.",

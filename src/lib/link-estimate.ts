@@ -21,6 +21,12 @@ const YIELDING_CHUNK_BYTES = 1024;
 /** Messages in a window. Small messages on a slow link: each occupies it for a while. */
 const CHUNKS_PER_WINDOW = 8;
 
+/**
+ * Most bytes for which no confirmation was asked. What nobody confirms occupies the window: one message must still fit when
+ * the window becomes the smallest one, or nothing would be sent, and so nothing confirmed, ever again.
+ */
+const MAX_UNASKED_BYTES = YIELDING_WINDOW_BYTES - YIELDING_CHUNK_BYTES;
+
 const UINT32 = 2 ** 32;
 
 interface Sent {
@@ -76,7 +82,8 @@ export class LinkEstimate {
     this.#unasked += bytes;
     // Also with the last message that fits: nothing is sent after it before a confirmation.
     const window = this.#window;
-    const isDue = this.#unasked >= window / CONFIRMATIONS_PER_WINDOW || this.room < this.chunkBytes;
+    const due = Math.min(window / CONFIRMATIONS_PER_WINDOW, MAX_UNASKED_BYTES);
+    const isDue = this.#unasked >= due || this.room < this.chunkBytes;
     if (!isDue) return false;
     this.#unasked = 0;
     this.#inFlight.push({ total: this.#sent, at, arrived: this.#arrived, arrivedAt: this.#arrivedAt });

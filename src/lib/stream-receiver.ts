@@ -1,5 +1,6 @@
 import { encodeArrival } from "../protocol/stream-data.ts";
 import { MAX_STREAM_CREDIT } from "../protocol/streams.ts";
+import type { StreamSink } from "./stream-sender.ts";
 
 /** Credit of a new stream, and the smallest one. */
 const FIRST_CREDIT = 64 * 1024;
@@ -7,18 +8,34 @@ const MIN_CREDIT = 16 * 1024;
 /** Credit is given in parts of the window: each costs a frame. */
 const GRANTS_PER_WINDOW = 4;
 
-/** Confirms to the sender what has arrived on a connection when it asks, whether or not its reader has taken it. */
-export class ArrivalCounter {
-  readonly #send: (message: Uint8Array) => void;
-  #total = 0;
+/** With more than this waiting for the system, a confirmation waits, and later ones with it. */
+const MAX_BUFFERED_BYTES = 64 * 1024;
 
-  constructor(send: (message: Uint8Array) => void) {
-    this.#send = send;
+/**
+ * Confirms to the sender what has arrived on a connection when it asks, whether or not its reader has taken it. A sender
+ * that asks without reading the answers gets one for all.
+ */
+export class ArrivalCounter {
+  readonly #sink: StreamSink;
+  #total = 0;
+  #isDue = false;
+
+  /** @param sink call `flush` when the system has taken a message of it */
+  constructor(sink: StreamSink) {
+    this.#sink = sink;
   }
 
   add({ bytes, mustConfirm }: { readonly bytes: Uint8Array; readonly mustConfirm: boolean }): void {
     this.#total += bytes.length;
-    if (mustConfirm) this.#send(encodeArrival(this.#total));
+    if (!mustConfirm) return;
+    this.#isDue = true;
+    this.flush();
+  }
+
+  flush(): void {
+    if (!this.#isDue || this.#sink.bufferedAmount > MAX_BUFFERED_BYTES) return;
+    this.#isDue = false;
+    this.#sink.send(encodeArrival(this.#total));
   }
 }
 

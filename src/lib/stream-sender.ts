@@ -1,4 +1,5 @@
 import { encodeStreamData, STREAM_CHANNELS, type StreamChannelId } from "../protocol/stream-data.ts";
+import { Block } from "./block.ts";
 import type { Clock } from "./clock.ts";
 import { LinkEstimate } from "./link-estimate.ts";
 
@@ -12,7 +13,7 @@ export interface StreamSink {
 
 interface Waiting {
   readonly channel: StreamChannelId;
-  bytes: Uint8Array;
+  readonly block: Block;
   readonly resolve: (isSent: boolean) => void;
 }
 
@@ -65,9 +66,19 @@ export class StreamSender implements Disposable {
     if (!stream) return Promise.resolve(false);
     if (bytes.length === 0 && channel !== STREAM_CHANNELS.end) return Promise.resolve(true);
     const { promise, resolve } = Promise.withResolvers<boolean>();
-    stream.waiting.push({ channel, bytes, resolve });
+    stream.waiting.push({ channel, block: Block.of(bytes), resolve });
     this.flush();
     return promise;
+  }
+
+  /** Queues a copy of data for which nobody waits. The caller limits how much is queued, by the receiver's credit. */
+  enqueue(streamId: number, channel: StreamChannelId, bytes: Uint8Array): void {
+    const stream = this.#streams.get(streamId);
+    if (!stream) return;
+    const last = stream.waiting.at(-1);
+    const isJoined = bytes.length > 0 && last?.channel === channel && last.block.append(bytes);
+    if (!isJoined) stream.waiting.push({ channel, block: Block.copyOf(bytes), resolve: noop });
+    this.flush();
   }
 
   /** Drops the stream and what it has queued. */
@@ -107,10 +118,10 @@ export class StreamSender implements Disposable {
       const [next] = stream.waiting;
       if (!next) continue;
       const isEnd = next.channel === STREAM_CHANNELS.end;
-      const size = Math.min(next.bytes.length, stream.credit, room, this.#estimate.chunkBytes);
+      const size = Math.min(next.block.length, stream.credit, room, this.#estimate.chunkBytes);
       if (size <= 0 && !isEnd) continue;
       // A part that fills the rest of the window would be a small message; the window opens again soon.
-      if (!isEnd && size === room && size < next.bytes.length && size < this.#estimate.chunkBytes) continue;
+      if (!isEnd && size === room && size < next.block.length && size < this.#estimate.chunkBytes) continue;
       // Moves the stream to the end of the map: its next turn is after all others.
       this.#streams.delete(streamId);
       this.#streams.set(streamId, stream);
@@ -121,13 +132,14 @@ export class StreamSender implements Disposable {
   }
 
   #send(streamId: number, stream: Outgoing, next: Waiting, size: number): void {
-    const part = next.bytes.subarray(0, size);
+    const part = next.block.take(size);
     stream.credit -= size;
-    next.bytes = next.bytes.subarray(size);
-    const isDone = next.bytes.length === 0;
+    const isDone = next.block.length === 0;
     if (isDone) stream.waiting.shift();
     const mustConfirm = size > 0 && this.#estimate.sent(size);
     this.#sink.send(encodeStreamData(streamId, next.channel, part, mustConfirm));
     if (isDone) next.resolve(true);
   }
 }
+
+function noop(): void {}

@@ -168,8 +168,28 @@ export function findFileConflicts(
       return place === at || at.startsWith(`${place}/`) || place.startsWith(`${at}/`);
     });
     if (!mount) return [];
-    const relation = normalizePath(mount.target).startsWith(`${at}/`) ? "contains" : "is inside of or equal to";
-    const reason = `${relation} ${normalizePath(mount.target)} of \`${mount.field}\`; put it elsewhere, or into what is mounted there`;
+    const reason = conflict(at, normalizePath(mount.target), mount.field);
     return [{ path: `files[${index}].target`, reason }];
   });
+}
+
+/** Says what is wrong with a file's target, and what to use instead. */
+function conflict(target: string, mounted: string, field: string): string {
+  const what = `${mounted} of \`${field}\``;
+  if (target === mounted) return `is the target of \`${field}\` too; leave one of the two out`;
+  if (mounted.startsWith(`${target}/`))
+    return `contains ${what}, so it would have to be a directory; use another target`;
+  if (field !== "volumes") return `is inside of ${what}; use a target outside of it`;
+  // The engine follows links there that an app has made, and leaves an empty file there for each one that it mounts.
+  return (
+    `is inside of ${what}, where an app could lead the file elsewhere by a link. Use a target outside of ${mounted}, such as ` +
+    `${elsewhere(target, mounted)}, and tell the app that path by \`command\` or \`environments\`; or mount the volume at the ` +
+    "directory below it that the app writes to; or put the file into the volume itself, without `files`"
+  );
+}
+
+/** Returns a path like the target that is outside of what is mounted. */
+function elsewhere(target: string, mounted: string): string {
+  const directory = mounted === "/config" ? "/settings" : "/config";
+  return `${directory}/${target.slice(target.lastIndexOf("/") + 1)}`;
 }

@@ -48,3 +48,21 @@ export function networkIssues({ host_network, ports = [], networks, network }: N
     issues.push({ path: "ports", reason: "an app with network `none` cannot be reached on ports" });
   return issues;
 }
+
+interface ReachableFields extends Omit<NetworkFields, "ports" | "networks" | "network"> {
+  readonly name: string;
+  readonly ports?: readonly { readonly target_port: number; readonly protocol?: string | undefined }[] | undefined;
+  readonly network?: string | undefined;
+}
+
+/**
+ * Returns under what the other apps on its networks reach an app, such as `mosquitto:1883`: its name with each port that
+ * is known, or alone if none is. Empty for an app on the host's network or on none.
+ */
+export function reachedAs({ name, host_network, ports = [], network }: ReachableFields): string[] {
+  if (host_network || network === "none") return [];
+  const addresses = ports.map(({ target_port, protocol = "tcp" }) => {
+    return `${name}:${target_port}${protocol === "tcp" ? "" : `/${protocol}`}`;
+  });
+  return addresses.length > 0 ? [...new Set(addresses)] : [name];
+}

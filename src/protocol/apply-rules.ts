@@ -1,3 +1,5 @@
+import type { VolumeEntry } from "./volume-fields.ts";
+
 /*
  * The rules of a group of apps that concern more than one of them.
  */
@@ -7,6 +9,7 @@ interface RuledApp {
     readonly name: string;
     readonly host_network: boolean;
     readonly ports: readonly { readonly host_port: number; readonly protocol?: "tcp" | "udp" }[];
+    readonly volumes: readonly VolumeEntry[];
   };
   readonly depends_on: readonly { readonly app: string }[];
 }
@@ -17,9 +20,14 @@ export interface ApplyProblem {
   readonly message: string;
 }
 
-/** Returns what is wrong between the apps of a group: names, ports and dependencies. */
+/** Returns what is wrong between the apps of a group: names, ports, volumes and dependencies. */
 export function applyProblems(entries: readonly RuledApp[]): ApplyProblem[] {
-  return [...repeatedNames(entries), ...repeatedPorts(entries), ...wrongDependencies(entries)];
+  return [
+    ...repeatedNames(entries),
+    ...repeatedPorts(entries),
+    ...sharedVolumes(entries),
+    ...wrongDependencies(entries),
+  ];
 }
 
 function repeatedNames(entries: readonly RuledApp[]): ApplyProblem[] {
@@ -47,6 +55,22 @@ function repeatedPorts(entries: readonly RuledApp[]): ApplyProblem[] {
       return [{ path, message: `the port ${key} is also one of the app ${holder}` }];
     });
   });
+}
+
+/** Only one app may write to a volume by name: no engine keeps two from overwriting each other's files. */
+function sharedVolumes(entries: readonly RuledApp[]): ApplyProblem[] {
+  const writers = new Map<string, string>();
+  return entries.flatMap(({ app }, index) =>
+    app.volumes.flatMap((volume, position) => {
+      if (!("name" in volume) || volume.readonly) return [];
+      const writer = writers.get(volume.name) ?? app.name;
+      writers.set(volume.name, writer);
+      if (writer === app.name) return [];
+      const path = ["apps", index, "app", "volumes", position, "name"];
+      const message = `the app ${writer} writes to the volume ${volume.name} too, which only one app may; mount it read-only in one of them`;
+      return [{ path, message }];
+    }),
+  );
 }
 
 function wrongDependencies(entries: readonly RuledApp[]): ApplyProblem[] {

@@ -160,6 +160,8 @@ export const applyPlanSchema = z.object({
   plan: z.array(plannedChangeSchema),
   plan_hash: z.string(),
   download_bytes: z.number(),
+  /** Installed apps of the project that the request does not name, and that stay without `prune`. */
+  not_in_request: z.array(z.string()).default([]).catch([]),
 });
 
 /**

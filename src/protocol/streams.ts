@@ -15,6 +15,9 @@ export const MAX_STREAM_CREDIT = 256 * 1024;
 /** Maximum number of streams of one session of a device, and of one client's connection. */
 export const MAX_STREAMS_PER_CONNECTION = 64;
 
+/** Maximum length of the app's name in `stream_open`. */
+export const MAX_STREAM_APP_LENGTH = 512;
+
 const MAX_PATH_LENGTH = 4096;
 const MAX_ARGUMENT_LENGTH = 32_768;
 const MAX_TERMINAL_SIZE = 10_000;
@@ -74,7 +77,7 @@ const open = {
 /** Opens a stream. The device answers with `stream_opened`, or with `stream_close` and a code. */
 export const streamOpen = z.object({
   ...open,
-  app: z.string().max(512),
+  app: z.string().max(MAX_STREAM_APP_LENGTH),
   /** Who opened it, for the device's log: the id of an API key. */
   by: sanitizedLine(128),
 });

@@ -1,7 +1,9 @@
 import { chmod, chown, mkdir, readFile, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { beforeEach, describe, expect, test } from "vitest";
+import { parseImageReference } from "../../src/protocol/image-reference.ts";
 import { run } from "../support/command.ts";
+import { freeHostPort } from "../support/free-port.ts";
 import { sleeperImage } from "../support/images.ts";
 import { PrivateEngine, privateEngineUnavailableReason } from "../support/private-engine.ts";
 import type { AgentConfig } from "../support/system/agent.ts";
@@ -230,10 +232,11 @@ describe.skipIf(missing !== undefined)(`the recommended policy${unless}`, () => 
     const example = JSON.parse(body ?? "") as AppRequest;
     await system().agent.restart({ policy: { ...policy, registries: { allow: [] } } });
     // Replaces an image that is not available here; the policy allows its registry.
-    expect(policy?.registries?.allow).toContain(example.image.split("/")[0]);
+    expect(policy?.registries?.allow).toContain(parseImageReference(example.image)?.registry);
     const image = await system().load(await sleeperImage());
     const name = system().name("node-red");
-    const { final, deploymentId } = await system().deploy({ ...example, name, image });
+    const ports = [{ host_port: await freeHostPort(), target_port: 1880 }];
+    const { final, deploymentId } = await system().deploy({ ...example, name, image, ports });
     expect(final.status).toBe("Success");
     const isUp = async (): Promise<boolean> => (await system().inspect(deploymentId)).State.Status === "running";
     await waitFor("the app", isUp);

@@ -78,6 +78,38 @@ test("removed values of an app are in no file", async (context) => {
   await expectGone(places(system), ["planted-second", "planted-third", password]);
 });
 
+const files = (label: string) => [
+  { target: "/etc/app.conf", content: `planted-plain-${label} ${"q".repeat(400)}\n` },
+  { target: "/etc/app.key", content: `planted-secret-${label} ${"q".repeat(400)}\n`, secret: true },
+  // Written by the engine.
+  { target: "/etc/other.key", content: `planted-owned-${label} ${"q".repeat(400)}\n`, owner: "1234", secret: true },
+];
+const planted = (label: string): string[] => ["plain", "secret", "owned"].map((kind) => `planted-${kind}-${label}`);
+
+test("contents of files that an app had are in no file, after an update, a failure, a rollback and the removal", async (context) => {
+  const system = await startTestSystem(context);
+  const image = await system.load(await sleeperImage());
+  const broken = await system.load(await brokenImage());
+  const name = system.name();
+  const change = async (method: string, body?: object) =>
+    (await system.finish(await system.change(method, name, undefined, body))).final;
+
+  expect((await system.deploy({ name, image, files: files("first") })).final.status).toBe("Success");
+  for (const value of planted("first")) expect(filesContaining(system.agent.stateDir, value)).not.toEqual([]);
+  expect(await change("PATCH", { files: files("second") })).toMatchObject({ status: "Success" });
+  await expectGone(places(system), planted("first"));
+  expect(await change("PATCH", { image: broken, files: files("third") })).toMatchObject({ status: "Fail" });
+  const failed = await system.deploy({ name: system.name(), image: broken, files: files("fourth") });
+  expect(failed.final.status).toBe("Fail");
+  await expectGone(places(system), [...planted("third"), ...planted("fourth")]);
+  for (const value of planted("second")) expect(filesContaining(system.agent.stateDir, value)).not.toEqual([]);
+  expect(await change("DELETE")).toMatchObject({ status: "Success" });
+  await Promise.all([system.agent.kill(), system.control.kill()]);
+  await system.control.start();
+  await system.agent.start();
+  await expectGone(places(system), planted("second"));
+});
+
 test("removed values are in no file after the agent and the server were killed at that moment", async (context) => {
   const system = await startTestSystem(context);
   const name = system.name();

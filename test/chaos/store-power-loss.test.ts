@@ -2,6 +2,7 @@ import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { pino } from "pino";
 import { describe, expect, it } from "vitest";
+import { contentId } from "../../src/agent/core/app/files.ts";
 import { newApp, newRecord } from "../../src/agent/core/deployment/record.ts";
 import { openStore as openAgentStore } from "../../src/agent/store/open-store.ts";
 import type { AgentStore } from "../../src/agent/store/store.ts";
@@ -9,6 +10,7 @@ import { acknowledge, fail, applyDeviceEvent } from "../../src/control-plane/cor
 import { truncateWal } from "../../src/lib/sqlite.ts";
 import { openStore as openControlStore } from "../../src/control-plane/store/sqlite/open-store.ts";
 import type { Store } from "../../src/control-plane/store/store.ts";
+import type { StoredFile } from "../../src/protocol/app-files.ts";
 import { parseAppSpec } from "../../src/protocol/app-spec.ts";
 import type { EventContent } from "../../src/protocol/deployment-event.ts";
 import { readFiles, tornFiles, writeFiles } from "../support/chaos/power-loss.ts";
@@ -48,16 +50,34 @@ function openAgent(directory: string): AgentStore {
 }
 
 function everythingIn(store: AgentStore): unknown {
-  return JSON.stringify([store.deployments(), store.apps(), store.pendingEvents(0, 10_000), store.history(1_000)]);
+  const [deployments, apps] = [store.deployments(), store.apps()];
+  // A record and the contents of its files are written together, and are there together.
+  const ids = [...deployments, ...apps].flatMap((record) => record.spec?.files ?? []).map(contentId);
+  const contents = ids.map((id) => {
+    const content = store.fileContent(id);
+    if (!content) throw new Error(`the content ${id} is missing, and a record has it`);
+    return Buffer.from(content).toString();
+  });
+  return JSON.stringify([deployments, apps, contents, store.pendingEvents(0, 10_000), store.history(1_000)]);
+}
+
+/** A file of an app, and its content: of every second one a secret, which has a random id. */
+function fileOf(order: number): { readonly file: StoredFile; readonly content: Uint8Array } {
+  const content = Buffer.from(`content ${order} `.repeat(40));
+  const key = order % 2 === 0 ? { sha256: `hash-${order}` } : { secret_id: `secret-${order}`, secret: true };
+  return { file: { target: "/etc/app.conf", size: content.length, mode: "0400", ...key }, content };
 }
 
 /** The writes of one deployment on the device. */
 function* deviceWrites(store: AgentStore, order: number): Generator<() => void> {
-  const record = newRecord(`d${order}`, order, spec);
+  const { file, content } = fileOf(order);
+  const withFile = { ...spec, files: [file] };
+  const record = newRecord(`d${order}`, order, withFile);
   const facts = { deploymentId: record.id, imageId: "sha256:1", containerId: "c1" };
-  const app = { ...newApp(spec, facts), name: `app${order % 20}` };
+  const app = { ...newApp(withFile, facts), name: `app${order % 20}` };
   const isGood = order % 3 !== 0;
-  yield () => store.save({ deployment: record, events: [running] });
+  const fileContents = new Map([[contentId(file), content]]);
+  yield () => store.save({ deployment: record, events: [running], fileContents });
   yield () => store.save({ deployment: { ...record, checked: true, imageId: "sha256:1" }, events: [running, running] });
   yield () =>
     isGood

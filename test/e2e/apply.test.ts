@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import type { ApplyRequestInput } from "../../src/protocol/apply.ts";
+import type { DeploymentEvent } from "../../src/protocol/deployment-event.ts";
 import { openStream } from "../support/event-stream.ts";
 import { freeHostPort } from "../support/free-port.ts";
 import { crasherImage, webImage, WEB_PORT } from "../support/images.ts";
@@ -78,6 +79,34 @@ test("a group whose last app fails goes back as a whole, also if the agent is ki
   });
   for (const text of await pages()) expect(text).toContain("version 1");
   expect(await system().record(deploymentId)).toMatchObject({ action: "apply", app: project, status: "Fail" });
+});
+
+test("a group ends once, and as asked for, whenever the service is killed", async () => {
+  const { project, first, second, one, two, apps, pages } = await applied();
+  const moments: readonly (readonly [string, (event: DeploymentEvent) => boolean])[] = [
+    ["as soon as it is recorded", ({ step }) => step === "received"],
+    ["while apps are compared", ({ step }) => step === "checking"],
+    ["when the first app is switched", ({ app, step }) => app === first && step === "starting"],
+    ["between the two apps", ({ app, step }) => app === first && step === "done"],
+    ["when the second app is verified", ({ app, step }) => app === second && step === "verifying"],
+  ];
+  let [from, to] = [one, two];
+  for (const [moment, isReached] of moments) {
+    const stream = await open({ project, apps: apps([to, to]) });
+    await stream.until(moment, ({ events }) => events.some(isReached));
+    await system().control.kill();
+    await system().control.start();
+    await system().untilOnline();
+    const { final, events } = await system().finish(await system().follow(stream.deploymentId));
+    // Before the device had acknowledged it, it may have been refused as a whole.
+    const isRefused = final.status === "Fail" && moment === moments[0]?.[0];
+    if (isRefused) expect(final.code, moment).toBe("DeviceNotReachable");
+    else expect(final, moment).toMatchObject({ status: "Success", details: { changed: [first, second] } });
+    expect(new Set(events.map(({ seq }) => seq)).size, moment).toBe(events.length);
+    const version = (isRefused ? from : to) === two ? "version 2" : "version 1";
+    for (const text of await pages()) expect(text, moment).toContain(version);
+    if (!isRefused) [from, to] = [to, from];
+  }
 });
 
 test("a group goes on while its device is away, and can be cancelled", async () => {

@@ -46,7 +46,8 @@ async function read(path: string): Promise<string> {
 
 /** Returns the files of a database. */
 function databaseIn(directory: string): string {
-  const names = readdirSync(directory).filter((name) => /\.db(-wal)?$/.test(name));
+  const names = readdirSync(directory).filter((name) => /\.(?:db|sqlite)(?:-wal)?$/.test(name));
+  expect(names).not.toEqual([]);
   return names.map((name) => readFileSync(join(directory, name), "latin1")).join("");
 }
 
@@ -152,6 +153,33 @@ test("no content is in any log, event, answer, label, bundle or store of the ser
     await waitFor("the service to have forgotten it", () => !databaseIn(control.dataDir).includes(planted));
     expect(written).not.toContain(Buffer.from(planted).toString("base64").slice(0, -4));
   }
+  expect(await change("DELETE", name)).toMatchObject({ status: "Success" });
+  expect(places()).toEqual([]);
+});
+
+test("exactly 256 KiB go with an app, come back with a rollback, and are read back after the store was lost", async () => {
+  const { name, port, image } = await deployed();
+  const { agent } = system();
+  const largest = "0123456789abcde\n".repeat((256 * 1024) / 16);
+  const files = [{ target: "/etc/app/large", content: largest }];
+  expect(await change("PATCH", name, undefined, { files })).toMatchObject({ status: "Success" });
+  expect(await shown(port, "/etc/app/large")).toBe(largest);
+  // The update sends one byte, and what stays on the device counts too.
+  const more = { files: [{ target: "/etc/app/large" }, { target: "/etc/app/more", content: "x" }] };
+  expect(await change("PATCH", name, undefined, more)).toMatchObject({ status: "Fail", code: "InvalidRequest" });
+  const broken = { image: await system().load(await crasherImage(3)), files: [CONF] };
+  expect(await change("PATCH", name, undefined, broken)).toMatchObject({ details: { rolled_back: true } });
+  expect(await shown(port, "/etc/app/large")).toBe(largest);
+
+  await agent.kill();
+  for (const suffix of ["", "-wal", "-shm"]) rmSync(join(agent.stateDir, `agent.db${suffix}`), { force: true });
+  await agent.start();
+  await waitFor("the apps to be looked for", () => !existsSync(join(agent.stateDir, "rebuild")));
+  await waitFor("the app to be adopted", async () => (await read(`apps/${name}`)).includes("/etc/app/large"));
+  // The file stays as it was read back: an update of something else places it anew.
+  const next = { image, environments: [{ key: "NEXT", value: "1" }] };
+  expect(await change("PATCH", name, undefined, next)).toMatchObject({ status: "Success" });
+  expect(await shown(port, "/etc/app/large")).toBe(largest);
   expect(await change("DELETE", name)).toMatchObject({ status: "Success" });
   expect(places()).toEqual([]);
 });

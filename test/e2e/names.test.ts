@@ -3,7 +3,7 @@ import type { DeploymentEvent } from "../../src/protocol/deployment-event.ts";
 import { dockerSocket } from "../support/docker-socket.ts";
 import { freeHostPort } from "../support/free-port.ts";
 import { crasherImage, engineRequest, sleeperImage, webImage, WEB_PORT } from "../support/images.ts";
-import { execIn } from "../support/images/exec.ts";
+import { execIn, resolvesHost } from "../support/images/exec.ts";
 import { podmanUnavailableReason, startPodman } from "../support/podman-service.ts";
 import { PrivateEngine, privateEngineUnavailableReason } from "../support/private-engine.ts";
 import type { SystemOptions } from "../support/system.ts";
@@ -146,8 +146,7 @@ describe.skipIf(noEngine !== undefined)(
       ).toMatchObject({
         status: "Success",
       });
-      // The packets between its containers are left to the rules of the machine's engine.
-      const resolves = async () => (await execIn(engine.socketPath, asks, ["/bin/busybox", "nslookup", web])) === 0;
+      const resolves = () => resolvesHost(engine.socketPath, asks, web);
       await waitFor("the name to be found", resolves);
       await system().agent.stop();
       await engine.powerOff();

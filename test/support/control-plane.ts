@@ -39,6 +39,8 @@ export interface ControlPlane extends AsyncDisposable {
   readonly server: RunningServer;
   /** A new account with a key. */
   account(permissions?: readonly Permission[]): Promise<TestAccount>;
+  /** Another key of an account. */
+  key(account: TestAccount, permissions: readonly Permission[]): Promise<TestAccount>;
   /** A new asset of the account, without SIMs unless given. */
   asset(account: TestAccount, fields?: Partial<Asset>): Promise<TestAsset>;
   /** Stops the server gracefully and starts a new one on the same data, on another port. */
@@ -96,6 +98,7 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
       return running.server;
     },
     account: (permissions) => createAccount(running.store, clock, permissions),
+    key: ({ accountId }, permissions) => createKey(running.store, clock, accountId, permissions),
     asset: (account, fields) => createAsset(running.store, clock, account, fields),
     async restart() {
       await stop();
@@ -114,10 +117,19 @@ async function createAccount(
   permissions: readonly Permission[] = [],
 ): Promise<TestAccount> {
   const accountId = createId("acc_");
+  await store.accounts.createAccount({ id: accountId, name: "test", createdAt: Math.floor(clock.now() / 1000) });
+  return await createKey(store, clock, accountId, permissions);
+}
+
+async function createKey(
+  store: Store,
+  clock: Clock,
+  accountId: string,
+  permissions: readonly Permission[],
+): Promise<TestAccount> {
   const keyId = createId("key_");
   const apiKey = createSecret("ek_");
   const createdAt = Math.floor(clock.now() / 1000);
-  await store.accounts.createAccount({ id: accountId, name: "test", createdAt });
   await store.keys.createKey(
     { id: keyId, accountId, name: "test", createdAt, lastUsedAt: undefined, revokedAt: undefined, permissions },
     hashSecret(apiKey),

@@ -1,4 +1,7 @@
 import { Readable } from "node:stream";
+import { buffer } from "node:stream/consumers";
+import type { EngineError } from "../../src/agent/engine/engine-error.ts";
+import { onAbort } from "../../src/lib/on-abort.ts";
 import type { ContainerAccess, ContainerAddress, RunningExec } from "../../src/agent/engine/container-access.ts";
 
 /** Access to containers that the test controls. */
@@ -6,6 +9,23 @@ export class FakeContainerAccess implements ContainerAccess {
   addresses: readonly ContainerAddress[] = [];
   /** Number of commands killed. */
   killed = 0;
+  /** Number of commands asked for. */
+  execs = 0;
+  /** Commands are started, resized and killed when these resolve. */
+  starting: Promise<void> = Promise.resolve();
+  resizing: Promise<void> = Promise.resolve();
+  killing: Promise<void> = Promise.resolve();
+  /** Sizes passed on, in order. */
+  readonly sizes: (readonly [number, number])[] = [];
+  /** What the engine says when it is asked for an exit code; nothing: the command goes on. */
+  exitError: EngineError | undefined;
+  /** Input is taken when this resolves. */
+  accepting: Promise<void> = Promise.resolve();
+  readonly inputs: Uint8Array[] = [];
+  /** Ends the output of commands. */
+  readonly outputs: Readable[] = [];
+  /** Unpacked archives. */
+  readonly written: Buffer[] = [];
 
   async addressesOf(): Promise<readonly ContainerAddress[]> {
     return this.addresses;
@@ -13,15 +33,28 @@ export class FakeContainerAccess implements ContainerAccess {
 
   /** A command that writes one byte and goes on until it is killed. */
   async exec(): Promise<RunningExec> {
+    this.execs++;
+    await this.starting;
     const output = new Readable({ read: () => undefined });
+    this.outputs.push(output);
     output.push("x");
     return {
       output: mapped(output),
-      write: async () => undefined,
+      write: async (bytes) => {
+        await this.accepting;
+        this.inputs.push(bytes);
+      },
       end: () => undefined,
-      resize: async () => undefined,
-      exitCode: async () => undefined,
+      resize: async (...size) => {
+        this.sizes.push([size[0], size[1]]);
+        await this.resizing;
+      },
+      exitCode: async () => {
+        if (this.exitError) throw this.exitError;
+        return undefined;
+      },
       kill: async () => {
+        await this.killing;
         this.killed++;
         output.destroy();
         return true;
@@ -30,15 +63,21 @@ export class FakeContainerAccess implements ContainerAccess {
     };
   }
 
-  async statPath(): Promise<undefined> {
-    return undefined;
+  async statPath(): Promise<{ readonly isDirectory: boolean }> {
+    return { isDirectory: true };
   }
 
   async readArchive(): Promise<Readable> {
     return Readable.from([]);
   }
 
-  async writeArchive(): Promise<void> {}
+  async writeArchive(_id: string, _directory: string, archive: Readable, signal: AbortSignal): Promise<void> {
+    const whole = buffer(archive);
+    // Where the signal aborts.
+    whole.catch(() => undefined);
+    const aborted = new Promise<never>((_resolve, reject) => onAbort(signal, () => reject(signal.reason as Error)));
+    this.written.push(await Promise.race([whole, aborted]));
+  }
 }
 
 async function* mapped(

@@ -1,9 +1,11 @@
 import { readFile, rm, writeFile } from "node:fs/promises";
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { RunningCommand } from "./command.ts";
 import { run, start } from "./command.ts";
 import { engineRequest } from "./images/load-image.ts";
 import { createBridge, removeBridgesIn } from "./private-engine/bridge.ts";
+import { forwardPacketsIn } from "./private-engine/forward-packets.ts";
 import { isAlive, killProcessesOf, unmountBelow } from "./private-engine/leftovers.ts";
 import { uniqueNetwork } from "./private-engine/unique-network.ts";
 import { wrapperRuntime } from "./runtime/wrapper-runtime.ts";
@@ -17,6 +19,8 @@ export interface PrivateEngineOptions {
   readonly programs?: readonly string[];
   /** Default: the engine version's own default. */
   readonly imageStore?: "classic" | "containerd";
+  /** Whether containers reach each other. Default: that is left to the rules of the machine's engine. */
+  readonly connectsContainers?: boolean;
 }
 
 /** Returns why a private Docker engine cannot be started here; `undefined` if it can. */
@@ -66,8 +70,9 @@ export class PrivateEngine implements AsyncDisposable {
     const { dataRoot = join(directory, "data"), programs = [], imageStore } = options;
     const bridge = undo.use(await createBridge());
     const { pool } = uniqueNetwork();
+    if (options.connectsContainers === true) undo.use(await forwardPacketsIn(pool));
     const features = imageStore && { features: { "containerd-snapshotter": imageStore === "containerd" } };
-    const config = { ...(await daemonConfig(directory, dataRoot, { bridge: bridge.name, pool })), ...features };
+    const config = { ...(await daemonConfig(directory, dataRoot, bridge.name)), ...features };
     await writeFile(join(directory, "daemon.json"), JSON.stringify(config));
     const engine = new PrivateEngine({ directory, dataRoot, programs, hostAddress: bridge.address, pool }, undo.move());
     try {
@@ -91,6 +96,7 @@ export class PrivateEngine implements AsyncDisposable {
 
   /** Starts the daemon after `stop`, `kill` or `powerOff`, and waits until it responds. */
   async start(): Promise<void> {
+    await this.#configureAddresses();
     const args = ["--config-file", join(this.#directory, "daemon.json")];
     // dockerd finds containerd, docker-proxy and others through PATH.
     const env = { PATH: [...this.#programs, process.env["PATH"]].join(":") };
@@ -143,6 +149,18 @@ export class PrivateEngine implements AsyncDisposable {
     await removeBridgesIn(this.#pool);
   }
 
+  /**
+   * Gives the engine its address range as long as it has no networks yet. A Docker that has some, and such a range, deletes
+   * the bridge `docker0` at its start, which is the one of the machine's own engine. Its networks keep their addresses.
+   */
+  async #configureAddresses(): Promise<void> {
+    const file = join(this.#directory, "daemon.json");
+    const { [POOLS]: _pools, ...config } = JSON.parse(await readFile(file, "utf8")) as Record<string, unknown>;
+    const hasNetworks = existsSync(join(this.#dataRoot, "network", "files", "local-kv.db"));
+    const pools = hasNetworks ? {} : { [POOLS]: [{ base: this.#pool, size: 24 }] };
+    await writeFile(file, JSON.stringify({ ...config, ...pools }));
+  }
+
   get #execRoot(): string {
     return join(this.#directory, "exec");
   }
@@ -162,18 +180,15 @@ interface PrivateEngineParts {
   readonly pool: string;
 }
 
-async function daemonConfig(
-  directory: string,
-  dataRoot: string,
-  { bridge, pool }: { readonly bridge: string; readonly pool: string },
-): Promise<Record<string, unknown>> {
+const POOLS = "default-address-pools";
+
+async function daemonConfig(directory: string, dataRoot: string, bridge: string): Promise<Record<string, unknown>> {
   return {
     hosts: [`unix://${join(directory, "docker.sock")}`],
     pidfile: join(directory, "docker.pid"),
     "exec-root": join(directory, "exec"),
     "data-root": dataRoot,
     bridge,
-    "default-address-pools": [{ base: pool, size: 24 }],
     iptables: false,
     ip6tables: false,
     "ip-masq": false,

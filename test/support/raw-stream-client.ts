@@ -63,6 +63,11 @@ export class RawStreamClient implements AsyncDisposable {
     this.#socket.pause();
   }
 
+  /** Resolves when everything sent so far has left this process. */
+  async flushed(): Promise<void> {
+    await waitFor("what was sent to leave", () => this.#socket.bufferedAmount === 0);
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     this.#socket.terminate();
     await this.closed;

@@ -10,6 +10,11 @@ export async function deployedApps(image: string, ...names: string[]) {
     await rig.untilEnd(`d-${name}`);
   }
   const rebuild = { isSet: false, clear: () => void (rebuild.isSet = false) };
-  const reconciler = new AppReconciler({ ...rig.services, rebuild, lease: (app) => rig.deployments.lease(app) });
+  const reconciler = new AppReconciler({
+    ...rig.services,
+    rebuild,
+    lease: (app) => rig.deployments.lease(app),
+    endedRuns: () => rig.deployments.endedRuns,
+  });
   return { rig, reconciler, rebuild };
 }

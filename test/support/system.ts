@@ -35,6 +35,8 @@ export interface SystemOptions {
   readonly engine?: { readonly socketPath: string };
   /** A command that runs another one; the agent is started through it. */
   readonly agentWrapper?: readonly string[];
+  /** Returns the port of a link to the service's port, such as a slow one; the caller disposes it after the system. */
+  readonly linkTo?: (controlPort: number) => Promise<number>;
 }
 
 /** `query` includes its question mark. */
@@ -94,7 +96,7 @@ export class System implements AsyncDisposable {
     await control.start();
     const account = await control.createAccount(prefix);
     const asset = await control.addAsset(account.accountId, `${prefix}gw`);
-    const link = owned.use(await TcpRelay.to(control.port));
+    const link = owned.use(await TcpRelay.to((await options.linkTo?.(control.port)) ?? control.port));
     owned.defer(() => removeVolumes(engineSocket, prefix));
     owned.defer(() => removeContainers(engineSocket, prefix, directory));
     const agent = owned.use(

@@ -6,7 +6,7 @@ import { type VolumeUse, volumeUses } from "../core/deployment/check-volumes.ts"
 import type { AppRecord, DeploymentRecord } from "../core/deployment/record.ts";
 import { EngineError } from "../engine/engine-error.ts";
 import type { Engine } from "../engine/engine.ts";
-import { engineVolumeName, managedVolume } from "../engine/volume-names.ts";
+import { engineVolumeName, managedVolume, volumeLock } from "../engine/volume-names.ts";
 
 /** After this time the volumes are listed without sizes, in milliseconds: the service waits ten seconds for an answer. */
 const MEASURE_TIMEOUT_MS = 7_000;
@@ -78,14 +78,16 @@ export async function removeVolume(
   if (!found || managedVolume(found, stateDir) === undefined) {
     throw new EdgeError("VolumeNotFound", `There is no volume named ${name} on this device.`);
   }
-  // Read after the engine has answered: a deployment may have begun in between.
+  using _lease = await volumeLock.acquire(engineName, signal);
+  // Read with the lock held: a deployment may have begun in between.
   const use = usesOf(store).find(({ volume }) => volume === name);
   if (use) {
     const message = `The app ${use.app} has the volume ${name}. Remove the app first, or update it without the volume.`;
     throw new EdgeError("VolumeInUse", message, { volume: name, app: use.app });
   }
   try {
-    await engine.volumes.remove(engineName, signal);
+    // Not aborted: the engine would go on with it while a deployment already looks for the volume.
+    await engine.volumes.remove(engineName, new AbortController().signal);
   } catch (error) {
     if (!(error instanceof EngineError) || error.kind !== "conflict") throw error;
     const message = `A container on the device has the volume ${name}: ${error.message}`;

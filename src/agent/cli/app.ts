@@ -104,7 +104,7 @@ function lastStart(container: AppFacts["container"]): string {
 
 function printFacts(printer: Printer, { deployed, container }: AppFacts): void {
   if (!deployed) return;
-  const { ports, host_network: onHost, volumes, variables, privileged } = deployed;
+  const { ports, host_network: onHost, reached_as: reachedAs, volumes, variables, privileged } = deployed;
   const fields = [
     [
       "Ports",
@@ -112,6 +112,8 @@ function printFacts(printer: Printer, { deployed, container }: AppFacts): void {
         ? "the host's network"
         : ports.map(({ host_port, target_port }) => `${host_port}:${target_port}`).join(" "),
     ],
+    // Said by the agent; older ones have no network with names.
+    ["Reached by others as", reachedAs.join(", ")],
     [
       "Volumes",
       volumes
@@ -125,6 +127,6 @@ function printFacts(printer: Printer, { deployed, container }: AppFacts): void {
   ] as const;
   printer.line();
   for (const [name, value] of fields) {
-    if (value !== "") printer.paragraph(`  ${printer.theme.dim(name.padEnd(14))}`, 16, value);
+    if (value !== "") printer.paragraph(`  ${printer.theme.dim(name.padEnd(21))}`, 23, value);
   }
 }

@@ -15,6 +15,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<(program: Command, registe
   logs: async () => (await import("./logs.ts")).addLogs,
   events: async () => (await import("./events.ts")).addEvents,
   deploy: async () => (await import("./deploy.ts")).addDeploy,
+  apply: async () => (await import("./apply.ts")).addApply,
   update: async () => (await import("./update.ts")).addUpdate,
   restart: async () => (await import("./change.ts")).addRestart,
   stop: async () => (await import("./change.ts")).addStop,

@@ -146,6 +146,7 @@ async function run(config: Config, logger: Logger, log: LogRing): Promise<void> 
     ...services,
     rebuild: opened.rebuild,
     lease: (app) => deployments.lease(app),
+    endedRuns: () => deployments.endedRuns,
   });
   const { telemetry, cleanup } = config;
   const cleaner = new Cleaner({
@@ -173,7 +174,7 @@ async function run(config: Config, logger: Logger, log: LogRing): Promise<void> 
       ledger.attribute({ purpose, bytes, ...(app !== undefined && { app }) });
     },
   });
-  const remoteAccess = createRemoteAccess({
+  await using remoteAccess = createRemoteAccess({
     ...services,
     config,
     socketPath,
@@ -187,7 +188,7 @@ async function run(config: Config, logger: Logger, log: LogRing): Promise<void> 
     commands: deployments,
     events: store,
     reporting,
-    streams: remoteAccess,
+    streams: remoteAccess.streams,
     traffic: ledger,
     reconnectLimiter: createReconnectLimiter(clock, () => {
       return dataPolicy.metered.includes(watch.current().kind) ? reconnectBudgetBytesPerDay(dataPolicy) : undefined;
@@ -233,7 +234,7 @@ async function run(config: Config, logger: Logger, log: LogRing): Promise<void> 
   using _status = reportStatus({ manager, uplink, store, clock });
   using _watchdog = feedWatchdog(manager, clock);
   // In a terminal, SIGHUP ends the process as usual.
-  const onPolicy = (policy: Config["policy"]): void => remoteAccess.allow(policy.remote_access);
+  const onPolicy = (policy: Config["policy"]): void => remoteAccess.streams.allow(policy.remote_access);
   using _reload = isatty(0) ? undefined : reloadOnHangup({ config, logger, manager, onPolicy });
   manager.ready();
   await untilStopped(logger, (signal) => {

@@ -1,9 +1,14 @@
+import { once } from "node:events";
 import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
 import type { Config } from "../config/load.ts";
 import { Throttle } from "../download/throttle.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { NotifyingStore } from "../store/notifying-store.ts";
+import type { RemoteAccess } from "../core/policy/remote-access.ts";
+import type { StreamConnection } from "../link/ports.ts";
+import type { DeviceStreams } from "../streams/device-streams.ts";
+import { Endings } from "../streams/endings.ts";
 import { LazyStreamServer } from "../streams/stream-server.ts";
 
 /**
@@ -22,13 +27,22 @@ export interface RemoteAccessOptions {
   readonly traffic: (direction: "sent" | "received", bytes: number, app: string) => void;
 }
 
+/** How long the agent waits for commands to be killed when it stops, in milliseconds: less than systemd does. */
+const STOP_TIMEOUT_MS = 12_000;
+
+/** The streams to apps. Disposing waits until the commands of closed streams are killed. */
+export interface RemoteAccessServer extends AsyncDisposable {
+  readonly streams: LazyStreamServer;
+}
+
 /** Composes the streams to apps. Their code is loaded with the first stream. */
-export function createRemoteAccess(options: RemoteAccessOptions): LazyStreamServer {
-  const { config, socketPath, clock } = options;
+export function createRemoteAccess(options: RemoteAccessOptions): RemoteAccessServer {
+  const { config, socketPath, clock, logger } = options;
+  const endings = new Endings();
   const { idle_s: idleS, max_streams: maxStreams, max_bytes_per_s: bytesPerSecond } = config.remote_access;
   const throttle = new Throttle(clock, () => bytesPerSecond);
   let mustYield: (() => boolean) | undefined;
-  return new LazyStreamServer(config.policy.remote_access, async (connection, allowed) => {
+  const load = async (connection: StreamConnection, allowed: () => RemoteAccess): Promise<DeviceStreams> => {
     const [{ DeviceStreams }, { createContainerAccess }] = await Promise.all([
       import("../streams/device-streams.ts"),
       import("../engine/docker/container-access.ts"),
@@ -38,11 +52,28 @@ export function createRemoteAccess(options: RemoteAccessOptions): LazyStreamServ
       ...options,
       access: createContainerAccess({ socketPath, clock }),
       limits: { idleMs: idleS * 1000, maxStreams },
+      endings,
       allowed,
       mustYield,
       pauseAfter: (bytes) => throttle.take(bytes),
     });
-  });
+  };
+  const onLoadError = (error: unknown): void => {
+    const hint = "systemctl restart edge-agent; the apps keep running meanwhile";
+    logger.error({ err: error, hint }, "remote access: the code of streams cannot be loaded; streams are refused");
+  };
+  return {
+    streams: new LazyStreamServer(config.policy.remote_access, load, onLoadError),
+    async [Symbol.asyncDispose]() {
+      // The session's end has just closed its streams, which takes a turn to arrive.
+      await new Promise((resolve) => setImmediate(resolve));
+      if (endings.size === 0) return;
+      logger.info({ commands: endings.size }, "remote access: waiting for commands to be killed");
+      const limit = new AbortController();
+      using _limit = clock.timer(STOP_TIMEOUT_MS, () => limit.abort());
+      await Promise.race([endings.done(), once(limit.signal, "abort")]);
+    },
+  };
 }
 
 /** Returns whether a deployment is under way. Cheap, since it is asked for each message. */

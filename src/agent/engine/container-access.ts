@@ -4,8 +4,8 @@ import type { Readable } from "node:stream";
 export interface ContainerAccess {
   /** Returns where a TCP port of a running container may be reached from this machine, best first. */
   addressesOf(id: string, port: number, signal: AbortSignal): Promise<readonly ContainerAddress[]>;
-  /** Starts a command in a running container. `signal` applies to the start only. */
-  exec(id: string, request: ExecRequest, signal: AbortSignal): Promise<RunningExec>;
+  /** Starts a command in a running container. The caller has to close or kill it. Rejects if it does not start in time. */
+  exec(id: string, request: ExecRequest): Promise<RunningExec>;
   /** Returns `undefined` if there is nothing at the path. */
   statPath(id: string, path: string, signal: AbortSignal): Promise<{ readonly isDirectory: boolean } | undefined>;
   /** Opens a file or directory as a tar archive. Also of a stopped container. */

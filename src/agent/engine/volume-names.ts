@@ -1,18 +1,21 @@
-import { createHash } from "node:crypto";
+import { KeyedLock } from "../../lib/keyed-lock.ts";
 import { LABELS } from "../core/app/container.ts";
-import { DEFAULT_STATE_DIR } from "../core/host/default-state-dir.ts";
+import { enginePrefix } from "./engine-prefix.ts";
 import type { VolumeSummary } from "./volumes.ts";
 
 /** Label of a volume with the name that apps give it. */
 const VOLUME_LABEL = "io.edge-agent.volume";
 
-const HASH_LENGTH = 8;
-
 /** Returns the engine's name of a volume that the agent manages. Several agents may share an engine. */
 export function engineVolumeName(volume: string, stateDir: string): string {
-  const hash = createHash("sha256").update(stateDir).digest("hex").slice(0, HASH_LENGTH);
-  return `${stateDir === DEFAULT_STATE_DIR ? "edge-agent" : `edge-agent-${hash}`}.${volume}`;
+  return `${enginePrefix(stateDir)}.${volume}`;
 }
+
+/**
+ * By the engine's name of a volume. Whoever makes one holds its lock from the look whether it exists, and whoever deletes
+ * one from the look whether an app has it: a deployment that has been accepted never finds a volume that is about to go.
+ */
+export const volumeLock = new KeyedLock();
 
 /** Returns the labels of a volume. @param deploymentId the deployment it is made for */
 export function volumeLabels(volume: string, stateDir: string, deploymentId: string): Record<string, string> {

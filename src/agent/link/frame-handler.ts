@@ -228,12 +228,12 @@ export class FrameHandler implements Disposable {
       new OutboxPump({ events, clock, logger, sink: this.#channel, onSent: () => this.#keepalive.check() }),
     );
     this.#pump.pump();
-    if (supports(frame.protocol, "reports")) this.#startReporting(frame.report_hash);
+    if (supports(frame.protocol, "reports")) this.#startReporting(frame);
     this.#hasStreams = supports(frame.protocol, "streams");
   }
 
   /** Starts reports and queries. Events of deployments take precedence over both. */
-  #startReporting(knownHash: string | undefined): void {
+  #startReporting({ protocol, report_hash: knownHash }: Welcome): void {
     const { reporting, logger } = this.#options;
     if (!reporting) return;
     const responses = this.#owned.use(
@@ -247,7 +247,14 @@ export class FrameHandler implements Disposable {
       }),
     );
     this.#responses = responses;
-    this.#queries = this.#owned.use(new SessionQueries({ handler: reporting.queries, responses, logger }));
+    this.#queries = this.#owned.use(
+      new SessionQueries({
+        handler: reporting.queries,
+        responses,
+        supports: (feature) => supports(protocol, feature),
+        logger,
+      }),
+    );
     this.#owned.use(new ReportSender({ reports: reporting.reports, responses, logger, knownHash }));
   }
 

@@ -2,6 +2,7 @@ import type { BackoffOptions } from "../../lib/backoff.ts";
 import type { DeployOptions } from "../../protocol/deploy-request.ts";
 import type { ReportDelta } from "../../protocol/app-report.ts";
 import type { ChangeRequest } from "../core/deployment/accept.ts";
+import type { ProtocolFeature } from "../../protocol/features.ts";
 import type { ControlFrame } from "../../protocol/frames.ts";
 import type { ControlStreamFrame, DeviceStreamFrame } from "../../protocol/streams.ts";
 import type { FrameCounts } from "./frame-meter.ts";
@@ -64,6 +65,8 @@ export interface DeviceQuery {
   readonly params: unknown;
   /** Sends one answer; resolves with its size in bytes once it is sent. Await it, so that answers do not fill a slow link. */
   readonly send: (body: unknown) => Promise<number>;
+  /** Whether the control plane has the feature. An older one refuses an answer with what it does not know. */
+  readonly supports: (feature: ProtocolFeature) => boolean;
   /** Aborts when the query is cancelled or the session ends. */
   readonly signal: AbortSignal;
 }

@@ -13,6 +13,7 @@ export interface TypedQuery<K extends QueryKind> {
   readonly params: QueryParams<K>;
   /** Sends one response. Resolves when it was handed to the connection. */
   readonly send: (response: QueryAnswer<K>) => Promise<unknown>;
+  readonly supports: DeviceQuery["supports"];
   readonly signal: AbortSignal;
 }
 
@@ -44,7 +45,7 @@ export class DeviceQueries implements QueryHandler {
 function handleQuery<K extends QueryKind>(
   what: K,
   handlers: Pick<QueryHandlers, K>,
-  { params, send, signal }: DeviceQuery,
+  { params, send, supports, signal }: DeviceQuery,
   countTraffic: CountResponseTraffic,
 ): Promise<string | undefined> {
   const parsed = QUERIES[what].params.safeParse(params ?? {});
@@ -54,5 +55,5 @@ function handleQuery<K extends QueryKind>(
   const counted = async (body: QueryAnswer<K>): Promise<void> => {
     countTraffic(what === "logs" ? "logs" : "telemetry", await send(body), app);
   };
-  return handlers[what]({ params: checked, send: counted, signal });
+  return handlers[what]({ params: checked, send: counted, supports, signal });
 }

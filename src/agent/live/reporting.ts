@@ -4,6 +4,7 @@ import type { Logger } from "../../lib/logger.ts";
 import type { DataUsageParams, DeviceDataUsage } from "../../protocol/data-usage.ts";
 import { EdgeError } from "../../protocol/errors.ts";
 import type { DeviceFacts } from "../../protocol/app-report.ts";
+import { withoutRemoteAccess } from "../core/traffic/data-usage.ts";
 import type { LogLimits } from "../core/logs/budget.ts";
 import { listVolumes, removeVolume } from "../apps/volumes.ts";
 import type { Engine, EngineInfo } from "../engine/engine.ts";
@@ -78,8 +79,9 @@ function createQueryHandlers(options: ReportingOptions, builder: ReportBuilder):
     },
     logs: ({ params, send, signal }) => sendAppLog(params, options, send, signal),
     stats: ({ params, send, signal }) => sendAppStats(params, options, send, signal),
-    async data_usage({ params, send }) {
-      await send(options.dataUsage(params));
+    async data_usage({ params, send, supports }) {
+      const usage = options.dataUsage(params);
+      await send(supports("streams") ? usage : withoutRemoteAccess(usage));
       return undefined;
     },
     async deployments({ params, send }) {

@@ -156,6 +156,8 @@ const appFactsSchema = z.object({
       ),
       /** Names only. */
       variables: z.array(z.string()),
+      /** Names with ports under which other apps reach it. Older agents leave it out. */
+      reached_as: z.array(z.string()).default([]),
     })
     .nullable(),
   /** Error of the engine. With an error, container and image are unknown. */

@@ -1,3 +1,4 @@
+import { reachedAs } from "../../protocol/app-network.ts";
 import { requestedDeploymentId } from "../core/apply/child-id.ts";
 import { deadline } from "../../lib/clock.ts";
 import { maskSecrets } from "../../lib/redact.ts";
@@ -56,7 +57,7 @@ const NO_ENGINE_FACTS: EngineFacts = {
 function deployed({ deploymentId, desired, spec }: AppRecord): AppFacts["deployed"] {
   const { image, host_network, privileged, restart_policy = null, ports, volumes, environments } = spec;
   const variables = environments.map(({ key }) => key);
-  const settings = { image, host_network, privileged, restart_policy };
+  const settings = { image, host_network, privileged, restart_policy, reached_as: reachedAs(spec) };
   return { deployment_id: requestedDeploymentId(deploymentId), desired, ...settings, ports, volumes, variables };
 }
 

@@ -14,7 +14,7 @@ import type { LocalRequest, Routes } from "./routes.ts";
 interface Services {
   readonly store: NotifyingStore;
   readonly clock: Clock;
-  readonly deployments: Pick<Deployments, "deploy" | "change">;
+  readonly deployments: Pick<Deployments, "deploy" | "change" | "apply">;
 }
 
 /** Routes that deploy and change apps without a control plane. A deployment continues if the client disconnects. */
@@ -36,6 +36,14 @@ export function localDeployments(services: Services): Routes {
   ]);
   return {
     ...(Object.fromEntries(changes) as Routes),
+    "POST /apply": {
+      kind: "stream",
+      access: "change",
+      run: (request, write) => {
+        const { spec, options } = readRequest(request);
+        return follow(services, request.signal, write, (id) => deployments.apply(id, spec, options, "local"));
+      },
+    },
     "POST /deployments": {
       kind: "stream",
       access: "change",
@@ -72,9 +80,11 @@ async function follow(
   const id = `local-${randomUUID()}`;
   const ended = Promise.withResolvers<void>();
   using _watching = store.onChange((change) => {
-    if (change.deployment?.id !== id) return;
+    const { deployment, events } = change;
+    if (deployment?.id !== id && deployment?.group?.id !== id) return;
     for (const activity of changeActivities(change, clock.now())) write(activity);
-    if (change.events?.some(isFinal)) ended.resolve();
+    // The end of one of a group's apps is none of the group.
+    if (deployment.id === id && events?.some(isFinal)) ended.resolve();
   });
   begin(id);
   await Promise.race([ended.promise, aborted(signal)]);

@@ -26,7 +26,7 @@ const MAX_ACTIVITIES = 1_000;
 
 export interface LocalAgent {
   readonly services: DeployServices & { readonly store: NotifyingStore };
-  readonly deployments: Pick<Deployments, "deploy" | "change" | "isBusy">;
+  readonly deployments: Pick<Deployments, "deploy" | "change" | "apply" | "isBusy">;
   readonly dataUsage: Pick<DataUsageReader, "thisMonth">;
   readonly cleaner: Pick<Cleaner, "round">;
   readonly link: () => LinkStatus;

@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import { errorText } from "../../lib/error-text.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { EdgeError } from "../../protocol/errors.ts";
-import { MAX_APP_REQUEST_BYTES } from "../../protocol/limits.ts";
+import { MAX_APPLY_BYTES } from "../../protocol/apply.ts";
 import { VERSION } from "../../lib/version.ts";
 import { API, VERSION_HEADER } from "./api-path.ts";
 import { listenLocally } from "./listen.ts";
@@ -175,7 +175,7 @@ async function readBody(request: IncomingMessage): Promise<unknown> {
   let length = 0;
   for await (const chunk of request as AsyncIterable<Buffer>) {
     length += chunk.length;
-    if (length > MAX_APP_REQUEST_BYTES) throw new LocalError(413, "PayloadTooLarge", "The request is too large.");
+    if (length > MAX_APPLY_BYTES) throw new LocalError(413, "PayloadTooLarge", "The request is too large.");
     chunks.push(chunk);
   }
   if (length === 0) return undefined;

@@ -15,7 +15,8 @@ import { adoptApps } from "./adopt-apps.ts";
 import type { DeployServices } from "./context.ts";
 import { usedPlaces } from "./deployments.ts";
 import { isImageGone } from "./create.ts";
-import { enginePrefix } from "./engine-names.ts";
+import { releaseNetworks } from "./networks.ts";
+import { enginePrefix } from "../engine/engine-prefix.ts";
 import { ImageFetcher } from "./image-fetcher.ts";
 import { NO_CONTAINERS } from "./observe.ts";
 import { PolicyEnforcer } from "./policy-enforcer.ts";
@@ -45,6 +46,8 @@ const NO_IDS: ReadonlySet<string> = new Set();
 export interface AppReconcilerOptions extends DeployServices {
   /** Leases an app until disposed; `undefined` while a deployment is working on it: then it is left alone. */
   readonly lease: (app: string) => Disposable | undefined;
+  /** How many deployments have ended since the start. */
+  readonly endedRuns: () => number;
   /** Set while the store may not know every app. */
   readonly rebuild: { readonly isSet: boolean; clear(): void };
 }
@@ -62,6 +65,8 @@ export class AppReconciler {
   readonly #policyEnforcer: PolicyEnforcer;
   #engineState: "unknown" | "up" | "down" = "unknown";
   #hasSweptFiles = false;
+  /** `endedRuns` when unused networks were removed last. */
+  #releasedAfter: number | undefined;
 
   constructor(options: AppReconcilerOptions) {
     this.#options = options;
@@ -95,6 +100,18 @@ export class AppReconciler {
     const installed = new Set(apps.map(({ deploymentId }) => deploymentId));
     const others = containers.filter(({ labels }) => !installed.has(labels[LABELS.deployment] ?? ""));
     for (const container of others) await this.#removeStray(container, signal);
+    await this.#releaseNetworks(signal);
+  }
+
+  /**
+   * Removes networks that a deployment left, which a crash or a cancellation had kept from doing so: after the start, and
+   * after each deployment. Otherwise it asks the engine nothing.
+   */
+  async #releaseNetworks(signal: AbortSignal): Promise<void> {
+    const { endedRuns, rebuild } = this.#options;
+    const ended = endedRuns();
+    if (ended === this.#releasedAfter || rebuild.isSet) return;
+    if (await releaseNetworks({ ...this.#options, signal })) this.#releasedAfter = ended;
   }
 
   /** Logs the engine's kind and version, at the start and when it answers again. */

@@ -16,6 +16,18 @@ import type { DeployServices } from "./context.ts";
 import { DeploymentRun, type RunOptions } from "./deployment-run.ts";
 import { checkingGroup, GroupRun } from "./group-run.ts";
 
+interface ActiveRun {
+  readonly run: DeploymentRun;
+  readonly ended: Promise<void>;
+  /** Ids of the groups whose end it waits for. */
+  readonly awaitedGroups: readonly string[];
+}
+
+interface ActiveGroup {
+  readonly run: GroupRun;
+  readonly ended: Promise<void>;
+}
+
 type Origin = DeploymentRecord["origin"];
 type CancelReason = Parameters<CommandHandler["cancel"]>[1];
 
@@ -30,9 +42,10 @@ const CANCEL_MESSAGES: Readonly<Record<CancelReason, string>> = {
 export class Deployments implements CommandHandler, AsyncDisposable {
   readonly #services: DeployServices;
   readonly #isRebuilding: () => boolean;
-  readonly #runs = new Map<string, { readonly run: DeploymentRun; readonly ended: Promise<void> }>();
-  readonly #groups = new Map<string, { readonly run: GroupRun; readonly ended: Promise<void> }>();
+  readonly #runs = new Map<string, ActiveRun>();
+  readonly #groups = new Map<string, ActiveGroup>();
   /** Apps under a lease, and when each lease ends. */
+  #endedRuns = 0;
   readonly #leases = new Map<string, Promise<void>>();
 
   /** @param isRebuilding whether the store may not know every app there is */
@@ -150,9 +163,12 @@ export class Deployments implements CommandHandler, AsyncDisposable {
     return store.deployments().flatMap(({ id, origin, group }) => (origin === "control_plane" && !group ? [id] : []));
   }
 
-  /** Whether a deployment is working on the app. */
+  /** Whether a deployment is working on the app, or has changed it and waits for others of its group. */
   isBusy(app: string): boolean {
-    return this.#runsOn(app).length > 0;
+    if (this.#runsOn(app).length > 0) return true;
+    return [...this.#groups.values()].some(({ run }) =>
+      run.children.some((child) => child.app === app && child.touched && child.outcome === "pending"),
+    );
   }
 
   /**
@@ -169,6 +185,11 @@ export class Deployments implements CommandHandler, AsyncDisposable {
         resolve();
       },
     };
+  }
+
+  /** How many deployments have ended since the start: each may have left something that no app needs any more. */
+  get endedRuns(): number {
+    return this.#endedRuns;
   }
 
   /** Stops all deployments; they are resumed at the next start. */
@@ -188,6 +209,19 @@ export class Deployments implements CommandHandler, AsyncDisposable {
 
   #runsOn(app: string) {
     return [...this.#runs.values()].filter(({ run }) => run.record.app === app);
+  }
+
+  /** The runs that a rollback of a success waits for: all on its app, except one that waits for the rollback's own group. */
+  #runsBefore({ app, group }: DeploymentRecord): ActiveRun[] {
+    return this.#runsOn(app).filter(({ awaitedGroups }) => !group || !awaitedGroups.includes(group.id));
+  }
+
+  /** The groups accepted later that work on the app, or are going to. */
+  #laterGroups({ app, order, group: own }: DeploymentRecord): ActiveGroup[] {
+    return [...this.#groups.values()].filter(
+      ({ run }) =>
+        run.record.id !== own?.id && run.record.order > order && run.children.some((child) => child.app === app),
+    );
   }
 
   /** The deployment, or group, that is working on the app or is going to, except dry runs. */
@@ -211,14 +245,17 @@ export class Deployments implements CommandHandler, AsyncDisposable {
   #begin(run: DeploymentRun): Promise<void> {
     const { record } = run;
     const lease = this.#leases.get(record.app);
-    const later = mustRollBack(record) ? this.#runsOn(record.app).map(({ ended }) => ended) : [];
-    const before = lease ? [lease, ...later] : later;
+    const awaitedGroups = mustRollBack(record) ? this.#laterGroups(record) : [];
+    const later = mustRollBack(record) ? [...this.#runsBefore(record), ...awaitedGroups] : [];
+    const ends = later.map(({ ended: end }) => end);
+    const before = lease ? [lease, ...ends] : ends;
     const running = before.length > 0 ? Promise.all(before).then(() => run.run()) : run.run();
     const ended = running.finally(() => {
       this.#runs.delete(record.id);
+      this.#endedRuns++;
       this.#removeUnusedFiles(record);
     });
-    this.#runs.set(record.id, { run, ended });
+    this.#runs.set(record.id, { run, ended, awaitedGroups: awaitedGroups.map((group) => group.run.record.id) });
     return ended;
   }
 
@@ -272,7 +309,9 @@ export class Deployments implements CommandHandler, AsyncDisposable {
     return { ...record, touched: true, outcome: "succeeded" };
   }
 
-  /** A group holds the ports and names of all its apps until it has ended: it may go back. */
+  /**
+   * A group holds the ports and names of all its apps until it has ended, those they had before included: it may go back.
+   */
   #concurrentWith(own: DeploymentRecord): ConcurrentDeployment[] {
     const inGroups = [...this.#groups.values()].flatMap(({ run }) => run.children);
     const records = [...this.#runs.values()].map(({ run }) => run.record).filter(({ group }) => !group);
@@ -281,9 +320,10 @@ export class Deployments implements CommandHandler, AsyncDisposable {
         .filter(({ id, order, group }) => id !== own.id && order < own.order && (!group || group.id !== own.group?.id))
         // A dry run takes no port and no name.
         .filter(({ options }) => !options.dry_run)
-        .flatMap(({ id, app, spec, group }) =>
-          spec ? [{ id: group?.id ?? id, app, hostPorts: hostPortsOf(spec) }] : [],
-        )
+        .flatMap(({ id, app, spec, previous, group }) => {
+          const specs = [spec, group && previous?.spec].filter((held) => held !== undefined);
+          return specs.length > 0 ? [{ id: group?.id ?? id, app, hostPorts: specs.flatMap(hostPortsOf) }] : [];
+        })
     );
   }
 }

@@ -135,7 +135,7 @@ export class GroupRun {
       case "accept":
         return this.#accept();
       case "fail":
-        return this.fail(groupFailure(recordOf(this.#child(action.id))));
+        return this.fail(groupFailure(recordOf(this.#child(action.id)), this.#notInRequest()));
       case "cancel":
         return this.#cancel(this.#child(action.id));
       case "restore":
@@ -197,8 +197,8 @@ export class GroupRun {
       return this.fail({ code: "PlanChanged", message, step: "checking", details: { plan, plan_hash: hash } });
     }
     if (options.dry_run) {
-      const cost = { hash, downloadBytes: totalCost(resolved).downloadBytes };
-      return this.#end(planEvent(project, plan, cost));
+      const { downloadBytes } = totalCost(resolved);
+      return this.#end(planEvent(project, plan, { hash, downloadBytes, notInRequest: this.#notInRequest() }));
     }
     this.#save({ ...this.#record, checked: true }, []);
   }
@@ -235,6 +235,15 @@ export class GroupRun {
   #save(record: DeploymentRecord, events: readonly EventContent[], children: readonly DeploymentRecord[] = []): void {
     this.#options.services.store.save({ deployment: record, events, children });
     this.#record = record;
+  }
+
+  /** Installed apps of the project that stay as they are. */
+  #notInRequest(): string[] {
+    const named = new Set(this.children.map(({ app }) => app));
+    const apps = this.#options.services.store.apps();
+    return apps
+      .filter(({ name, spec }) => spec.project === this.#record.app && !named.has(name))
+      .map(({ name }) => name);
   }
 
   #child(id: string): Child {

@@ -8,7 +8,7 @@ import { runningEvent } from "../core/deployment/step-events.ts";
 import { EngineError } from "../engine/engine-error.ts";
 import type { ContainerRequest, NetworkState } from "../engine/engine.ts";
 import type { ContainerStepContext, StepResult } from "./context.ts";
-import { enginePrefix } from "./engine-names.ts";
+import { enginePrefix } from "../engine/engine-prefix.ts";
 
 type NetworkContext = Pick<ContainerStepContext, "engine" | "config" | "signal">;
 
@@ -90,12 +90,12 @@ export async function rejoinNetworks(
 }
 
 /**
- * Removes the agent's networks that no app is on any more. Errors of the engine are ignored: what is left is removed with
- * the next app.
+ * Removes the agent's networks that no app is on any more. Errors of the engine are ignored: what is left is removed by the
+ * reconciler. Returns whether there was none.
  *
  * @param removedApp an installed app that is being removed
  */
-export async function releaseNetworks(context: ReleaseContext, removedApp?: string): Promise<void> {
+export async function releaseNetworks(context: ReleaseContext, removedApp?: string): Promise<boolean> {
   const { engine, config, signal } = context;
   try {
     for (const { name } of await engine.networks.list(`${LABELS.stateDir}=${config.stateDir}`, signal)) {
@@ -103,12 +103,17 @@ export async function releaseNetworks(context: ReleaseContext, removedApp?: stri
       // Read anew for each: another deployment may have been accepted meanwhile.
       if (!namesInUse(context, removedApp).has(name)) await engine.networks.remove(name, signal);
     }
+    return true;
   } catch (error) {
     if (!(error instanceof EngineError)) throw error;
+    return false;
   }
 }
 
-type ReleaseContext = NetworkContext & Pick<ContainerStepContext, "store" | "deploymentId">;
+/** Without a `deploymentId`, the networks of every deployment that is going on stay. */
+type ReleaseContext = NetworkContext &
+  Pick<ContainerStepContext, "store"> &
+  Partial<Pick<ContainerStepContext, "deploymentId">>;
 
 /** Returns the networks of installed apps and of other deployments that are going on. */
 function namesInUse({ store, config, deploymentId }: ReleaseContext, removedApp: string | undefined): Set<string> {

@@ -35,9 +35,11 @@ export async function observe(
     labels[LABELS.app] === record.app &&
     (labels[LABELS.stateDir] === stateDir || recorded.has(id));
   const isOwn = ({ labels }: ContainerSummary): boolean => {
-    const { [LABELS.deployment]: id = "" } = labels;
-    // Without an app it is a deployment that the store has lost, which may have been a group.
-    return id === record.id || (record.app === "" && requestedDeploymentId(id) === record.id);
+    const { [LABELS.deployment]: id = "", [LABELS.previousImage]: previousImage = "" } = labels;
+    if (id === record.id) return true;
+    // Without an app it is a deployment that the store has lost, which may have been a group. What it has updated stays:
+    // the version before is not known any more, and without this one there would be no app.
+    return record.app === "" && requestedDeploymentId(id) === record.id && previousImage === "";
   };
   const all = await engine.listContainers(signal);
   const labelled = all.filter((container) => isOwn(container) || isOfApp(container));

@@ -5,7 +5,7 @@ import { LABELS } from "../core/app/container.ts";
 import { type VolumeState, volumeUses } from "../core/deployment/check-volumes.ts";
 import { EngineError } from "../engine/engine-error.ts";
 import type { Owner, VolumeMount } from "../engine/engine.ts";
-import { engineVolumeName, managedVolume, volumeLabels } from "../engine/volume-names.ts";
+import { engineVolumeName, managedVolume, volumeLabels, volumeLock } from "../engine/volume-names.ts";
 import type { ContainerStepContext, StepContext } from "./context.ts";
 import { helperLabelsOf, readMountPoint } from "./mount-point.ts";
 
@@ -40,7 +40,7 @@ export async function readVolumeState(
   }
   const apps = store.apps().filter(({ name }) => !replacedApps.has(name));
   const known = { apps, deployments: store.deployments() };
-  return { uses: volumeUses(known, { app: spec.name, order: record.order }), foreign };
+  return { uses: volumeUses(known, { app: spec.name, order: record.order, group: record.group?.id }), foreign };
 }
 
 /**
@@ -51,6 +51,7 @@ export async function makeVolumes(context: VolumeContext, spec: AppSpec, image: 
   const made: MadeVolume[] = [];
   for (const volume of firstOfEachName(namedVolumesOf(spec))) {
     const engineName = engineVolumeName(volume.name, context.config.stateDir);
+    using _lease = await volumeLock.acquire(engineName, context.signal);
     const found = await context.engine.volumes.find(engineName, context.signal);
     if (found && found.labels[LABELS.deployment] !== context.deploymentId) continue;
     const isInstalled = context.store.apps().some(({ deploymentId }) => deploymentId === context.deploymentId);

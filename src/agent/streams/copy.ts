@@ -1,8 +1,9 @@
 import { posix } from "node:path";
-import { Readable } from "node:stream";
+import type { Readable } from "node:stream";
 import { EdgeError } from "../../protocol/errors.ts";
 import { STREAM_CHANNELS } from "../../protocol/stream-data.ts";
 import { EngineError } from "../engine/engine-error.ts";
+import { filterArchive } from "./archive-filter.ts";
 import { findContainer } from "./find-container.ts";
 import type { AppStream, StreamServices } from "./ports.ts";
 
@@ -37,9 +38,12 @@ export async function serveWrite(stream: AppStream<"write">, services: StreamSer
     throw new EdgeError("AppPathNotFound", `There is no directory ${directory} in ${stream.app}.`);
   }
   stream.opened({ is_directory: isDirectory });
-  const archive = Readable.from(stream.input(), { objectMode: false });
+  const invalid = new AbortController();
+  const archive = await filterArchive(stream.input(), (error) => invalid.abort(error));
   try {
-    await access.writeArchive(id, directory, archive, signal);
+    await access.writeArchive(id, directory, archive, AbortSignal.any([signal, invalid.signal]));
+    // An engine may be content with the part before the fault.
+    invalid.signal.throwIfAborted();
   } catch (error) {
     throw pathError(directory, stream.app, error);
   } finally {

@@ -1,3 +1,4 @@
+import { Block } from "../../lib/block.ts";
 import type { ReceiveCredit } from "../../lib/stream-receiver.ts";
 import type { StreamSender } from "../../lib/stream-sender.ts";
 import { STREAM_CHANNELS, type StreamChannelId } from "../../protocol/stream-data.ts";
@@ -34,11 +35,13 @@ export class DeviceStream implements AppStream, Disposable {
   activeAt: number;
   readonly #options: DeviceStreamOptions;
   readonly #closed = new AbortController();
-  readonly #arrived: Uint8Array[] = [];
+  readonly #arrived: Block[] = [];
   #hasInputEnded = false;
   #isOpen = false;
   #wakeReader: (() => void) | undefined;
   #onResize: ((columns: number, rows: number) => void) | undefined;
+  /** The last size before somebody listened: the command may not have been started yet. */
+  #size: { readonly columns: number; readonly rows: number } | undefined;
 
   constructor(options: DeviceStreamOptions) {
     this.#options = options;
@@ -73,7 +76,7 @@ export class DeviceStream implements AppStream, Disposable {
   async *input(): AsyncGenerator<Uint8Array, void> {
     for (;;) {
       this.signal.throwIfAborted();
-      const bytes = this.#arrived.shift();
+      const bytes = this.#arrived.shift()?.take();
       if (bytes) {
         yield bytes;
         await this.#pauseAfter(bytes.length, this.#options.services);
@@ -85,18 +88,19 @@ export class DeviceStream implements AppStream, Disposable {
 
   onResize(listener: (columns: number, rows: number) => void): void {
     this.#onResize = listener;
+    if (this.#size) listener(this.#size.columns, this.#size.rows);
   }
 
   resize(columns: number, rows: number): void {
-    this.#onResize?.(columns, rows);
+    if (this.#onResize) this.#onResize(columns, rows);
+    else this.#size = { columns, rows };
   }
 
   /** Takes data of the client. Returns false if it had no credit, or had ended its data. */
   receive(channel: StreamChannelId, bytes: Uint8Array): boolean {
     if (!this.#isOpen || this.#hasInputEnded || !this.#options.credit.receive(bytes.length)) return false;
     if (channel === STREAM_CHANNELS.end) this.#hasInputEnded = true;
-    // A copy: the message's buffer may be part of a larger one.
-    else this.#arrived.push(Uint8Array.from(bytes));
+    else if (!this.#arrived.at(-1)?.append(bytes)) this.#arrived.push(Block.copyOf(bytes));
     this.#count("received", bytes.length);
     this.#wakeReader?.();
     return true;

@@ -1,5 +1,5 @@
 import { ArrivalCounter, CreditPool } from "../../lib/stream-receiver.ts";
-import { StreamSender } from "../../lib/stream-sender.ts";
+import { StreamSender, type StreamSink } from "../../lib/stream-sender.ts";
 import { truncateMessage } from "../../protocol/deployment-event.ts";
 import { EdgeError } from "../../protocol/errors.ts";
 import { decodeStreamMessage } from "../../protocol/stream-data.ts";
@@ -40,17 +40,14 @@ export class DeviceStreams implements SessionStreams {
     this.#connection = connection;
     this.#services = services;
     this.#pool = new CreditPool(MAX_RECEIVED_BYTES, services.limits.maxStreams);
-    this.#sender = new StreamSender(
-      {
-        get bufferedAmount() {
-          return connection.bufferedAmount;
-        },
-        send: (message) => connection.sendData(message),
+    const sink: StreamSink = {
+      get bufferedAmount() {
+        return connection.bufferedAmount;
       },
-      services.clock,
-      services.mustYield,
-    );
-    this.#arrivals = new ArrivalCounter((message) => connection.sendData(message));
+      send: (message) => connection.sendData(message),
+    };
+    this.#sender = new StreamSender(sink, services.clock, services.mustYield);
+    this.#arrivals = new ArrivalCounter(sink);
   }
 
   onFrame(frame: ControlStreamFrame): boolean {
@@ -79,6 +76,7 @@ export class DeviceStreams implements SessionStreams {
   }
 
   onSent(): void {
+    this.#arrivals.flush();
     this.#sender.flush();
   }
 
@@ -100,10 +98,11 @@ export class DeviceStreams implements SessionStreams {
     const { stream_id: id, kind, app, by } = frame;
     if (this.#open.has(id)) return false;
     const params = STREAM_PARAMS[kind].safeParse(frame.params);
-    const { maxStreams } = this.#services.limits;
+    const { limits, endings } = this.#services;
+    const { maxStreams } = limits;
     const refusal =
       this.#refusal(kind) ??
-      (this.#open.size >= maxStreams
+      (this.#open.size + endings.size >= maxStreams
         ? new EdgeError("TooManyRequests", `The device serves at most ${maxStreams} streams at a time.`)
         : undefined) ??
       (params.success ? undefined : new EdgeError("InvalidRequest", "The parameters of the stream are not valid."));
@@ -162,9 +161,7 @@ export class DeviceStreams implements SessionStreams {
 
   #toEdgeError(error: unknown, { kind, app }: DeviceStream): EdgeError {
     if (error instanceof EdgeError) return error;
-    if (error instanceof EngineError) {
-      return new EdgeError("EngineUnavailable", `The container engine reports: ${error.message}`);
-    }
+    if (error instanceof EngineError) return fromEngine(error, app);
     this.#services.logger.error(
       { err: error, kind, app },
       "remote access: a stream failed. Please report it: edge-agent support-bundle FILE",
@@ -205,6 +202,14 @@ function serve(stream: DeviceStream, services: StreamServices): Promise<Pick<Str
   // The parameters were validated by the schema of this kind.
   const handler = HANDLERS[stream.kind] as StreamHandler<StreamKind>;
   return handler(stream, services);
+}
+
+function fromEngine({ kind, message }: EngineError, app: string): EdgeError {
+  if (kind === "not_found" || kind === "conflict") {
+    return new EdgeError("AppNotRunning", `The container of ${app} was stopped or replaced: ${message}`);
+  }
+  if (kind === "invalid") return new EdgeError("InvalidRequest", `The container engine refuses it: ${message}`);
+  return new EdgeError("EngineUnavailable", `The container engine reports: ${message}`);
 }
 
 function toEnd(error: EdgeError | undefined): StreamEnd {

@@ -6,7 +6,9 @@ import type { AppStream, StreamServices } from "./ports.ts";
 
 /** How long killing a command may take, in milliseconds, with all that is tried. */
 const KILL_TIMEOUT_MS = 20_000;
-const EXIT_POLL_MS = 50;
+/** First and longest pause between questions for the exit code. */
+const MIN_EXIT_POLL_MS = 50;
+const MAX_EXIT_POLL_MS = 2_000;
 
 /** Runs a command in the app's container. It is killed when the stream is closed before its end. */
 export async function serveExec(
@@ -16,13 +18,12 @@ export async function serveExec(
   const { signal, params } = stream;
   const { id } = await findRunningContainer(stream, services);
   const { working_dir: workingDir, ...request } = params;
-  const exec = await services.access.exec(id, { ...request, workingDir }, signal);
+  signal.throwIfAborted();
+  // Without the signal: a command that the engine is starting would go on, and nobody would know of it.
+  const starting = services.access.exec(id, { ...request, workingDir });
   try {
-    signal.throwIfAborted();
-    stream.onResize((columns, rows) => {
-      // The command may just have ended.
-      exec.resize(columns, rows, signal).catch(() => undefined);
-    });
+    const exec = await Promise.race([starting, rejectOnAbort(signal)]);
+    if (params.tty) followSize(stream, exec);
     stream.opened();
     void sendInput(stream, exec);
     // A command may be silent for ever.
@@ -32,9 +33,33 @@ export async function serveExec(
     return { exit_code: exitCode };
   } catch (error) {
     // Not awaited: the client has gone, or is told at once.
-    void killExec(stream, exec, services);
+    services.endings.add(
+      starting.then(
+        (exec) => killExec(stream, exec, services),
+        () => undefined,
+      ),
+    );
     throw error;
   }
+}
+
+/** Passes the size of the client's terminal on: one at a time, and the last one in any case. */
+function followSize(stream: AppStream, exec: RunningExec): void {
+  let next: readonly [columns: number, rows: number] | undefined;
+  let isBusy = false;
+  const pass = async (): Promise<void> => {
+    isBusy = true;
+    for (let size = next; size; size = next) {
+      next = undefined;
+      // The command may just have ended.
+      await exec.resize(...size, stream.signal).catch(() => undefined);
+    }
+    isBusy = false;
+  };
+  stream.onResize((columns, rows) => {
+    next = [columns, rows];
+    if (!isBusy) void pass();
+  });
 }
 
 async function sendOutput(stream: AppStream, exec: RunningExec): Promise<void> {
@@ -57,10 +82,11 @@ async function sendInput(stream: AppStream, exec: RunningExec): Promise<void> {
 
 /** The output ends a moment before the engine knows the exit code. */
 async function waitForExit(exec: RunningExec, { clock }: StreamServices, signal: AbortSignal): Promise<number> {
-  for (;;) {
+  for (let pauseMs = MIN_EXIT_POLL_MS; ; pauseMs = Math.min(2 * pauseMs, MAX_EXIT_POLL_MS)) {
     const code = await exec.exitCode(signal);
     if (code !== undefined) return code & 0xff;
-    await clock.sleep(EXIT_POLL_MS, signal);
+    // Longer and longer: it may also have closed its output and go on.
+    await clock.sleep(pauseMs, signal);
   }
 }
 

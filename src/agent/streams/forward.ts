@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import { connect, type NetConnectOpts, type Socket } from "node:net";
+import { untilDrained } from "../../lib/until-drained.ts";
 import { EdgeError } from "../../protocol/errors.ts";
 import { STREAM_CHANNELS } from "../../protocol/stream-data.ts";
 import type { ContainerAddress } from "../engine/container-access.ts";
@@ -38,8 +39,9 @@ async function sendToClient(stream: AppStream, socket: Socket): Promise<void> {
 
 async function sendToApp(stream: AppStream, socket: Socket): Promise<void> {
   for await (const bytes of stream.input()) {
-    if (socket.destroyed) continue;
-    if (!socket.write(bytes)) await Promise.race([once(socket, "drain"), once(socket, "close")]);
+    // The app takes no more: the stream ends as soon as the client has what the app sent, before the client sends more.
+    if (socket.destroyed) return;
+    if (!socket.write(bytes)) await untilDrained(socket);
   }
   if (!socket.destroyed) socket.end();
 }

@@ -6,6 +6,7 @@ import type { AppRecord } from "../core/deployment/record.ts";
 import type { RemoteAccess } from "../core/policy/remote-access.ts";
 import type { ContainerAccess } from "../engine/container-access.ts";
 import type { Engine } from "../engine/engine.ts";
+import type { Endings } from "./endings.ts";
 
 /** Limits of all streams, from the configuration. */
 export interface StreamLimits {
@@ -21,6 +22,7 @@ export interface StreamServices {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly limits: StreamLimits;
+  readonly endings: Endings;
   /** What the policy allows now. */
   readonly allowed: () => RemoteAccess;
   /** For how long to wait before the next data, in milliseconds, after these bytes. */

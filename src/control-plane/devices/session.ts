@@ -58,7 +58,7 @@ export interface StreamSink {
 
 /** An open stream. Disposing it closes it on the device. */
 export interface DeviceStream extends Disposable {
-  /** Returns false if the device has given no credit for the data. */
+  /** Returns false if the device has given no credit for the data, or the client has ended its data. */
   send(channel: StreamChannelId, bytes: Uint8Array): boolean;
   /** Returns false if the client gives more credit than is allowed. */
   credit(bytes: number): boolean;

@@ -7,13 +7,20 @@ import { decodeStreamMessage, type StreamChannelId, STREAM_CHANNELS } from "../.
 import { type DeviceStreamFrame, MAX_STREAM_CREDIT, MAX_STREAMS_PER_CONNECTION } from "../../protocol/streams.ts";
 import type { DeviceStream, StreamRequest, StreamSink } from "../devices/session.ts";
 
+/** With more than this waiting for a device, credit and sizes of terminals wait, and are sent as one. */
+const MAX_BUFFERED_BYTES = 16 * 1024;
+
 interface OpenStream {
   readonly sink: StreamSink;
   isOpened: boolean;
   hasDeviceEnded: boolean;
+  hasClientEnded: boolean;
   /** Bytes that the device may still send, and the client. */
   fromDevice: number;
   fromClient: number;
+  /** What the device is told as soon as nothing waits for it: a client must not be able to fill its connection. */
+  owedCredit: number;
+  owedSize: { readonly columns: number; readonly rows: number } | undefined;
 }
 
 /** The connection of a device as its streams use it. */
@@ -27,14 +34,14 @@ export class SessionStreams {
   readonly #sender: StreamSender;
   readonly #arrivals: ArrivalCounter;
   readonly #open = new Map<number, OpenStream>();
-  /** Streams that were closed here, until the device confirms it: it may have sent data before. */
-  readonly #closing = new Set<number>();
+  /** Streams that were closed here, until the device confirms it, with the bytes it may have sent before. */
+  readonly #closing = new Map<number, number>();
   #nextId = 1;
 
   constructor(connection: StreamConnection, clock: Pick<Clock, "monotonic">) {
     this.#connection = connection;
     this.#sender = new StreamSender(connection, clock);
-    this.#arrivals = new ArrivalCounter((message) => connection.send(message));
+    this.#arrivals = new ArrivalCounter(connection);
   }
 
   open({ kind, app, params, credit, by }: StreamRequest, sink: StreamSink): DeviceStream {
@@ -48,8 +55,11 @@ export class SessionStreams {
       sink,
       isOpened: false,
       hasDeviceEnded: false,
+      hasClientEnded: false,
       fromDevice: Math.min(credit, MAX_STREAM_CREDIT),
       fromClient: 0,
+      owedCredit: 0,
+      owedSize: undefined,
     };
     this.#open.set(id, stream);
     this.#connection.sendFrame({
@@ -65,8 +75,8 @@ export class SessionStreams {
       send: (channel, bytes) => this.#sendToDevice(id, stream, channel, bytes),
       credit: (bytes) => this.#creditDevice(id, stream, bytes),
       resize: (columns, rows) => {
-        if (this.#open.get(id) === stream)
-          this.#connection.sendFrame({ type: "stream_resize", stream_id: id, columns, rows });
+        stream.owedSize = { columns, rows };
+        this.#payOwed(id);
       },
       [Symbol.dispose]: () => {
         if (this.#open.get(id) === stream) this.#close(id);
@@ -102,7 +112,10 @@ export class SessionStreams {
     if (!decoded) return "binary";
     if (decoded.kind === "arrived") return this.#sender.arrived(decoded.total) ? undefined : "arrival of unsent data";
     const { streamId, channel, bytes } = decoded;
-    if (this.#closing.has(streamId)) {
+    const mayFollow = this.#closing.get(streamId);
+    if (mayFollow !== undefined) {
+      if (bytes.length > mayFollow) return "data without credit";
+      this.#closing.set(streamId, mayFollow - bytes.length);
       this.#arrivals.add(decoded);
       return undefined;
     }
@@ -118,6 +131,8 @@ export class SessionStreams {
 
   /** The system has taken a message of the session. */
   flush(): void {
+    this.#arrivals.flush();
+    for (const id of this.#open.keys()) this.#payOwed(id);
     this.#sender.flush();
   }
 
@@ -134,9 +149,10 @@ export class SessionStreams {
   #sendToDevice(id: number, stream: OpenStream, channel: StreamChannelId, bytes: Uint8Array): boolean {
     // The stream has ended while the data was on its way.
     if (this.#open.get(id) !== stream) return true;
-    if (!stream.isOpened || bytes.length > stream.fromClient) return false;
+    if (!stream.isOpened || stream.hasClientEnded || bytes.length > stream.fromClient) return false;
     stream.fromClient -= bytes.length;
-    void this.#sender.write(id, channel, bytes);
+    stream.hasClientEnded = channel === STREAM_CHANNELS.end;
+    this.#sender.enqueue(id, channel, bytes);
     return true;
   }
 
@@ -144,8 +160,19 @@ export class SessionStreams {
     if (this.#open.get(id) !== stream) return true;
     if (stream.fromDevice + bytes > MAX_STREAM_CREDIT) return false;
     stream.fromDevice += bytes;
-    this.#connection.sendFrame({ type: "stream_credit", stream_id: id, bytes });
+    stream.owedCredit += bytes;
+    this.#payOwed(id);
     return true;
+  }
+
+  #payOwed(id: number): void {
+    const stream = this.#open.get(id);
+    if (!stream || this.#connection.bufferedAmount > MAX_BUFFERED_BYTES) return;
+    const { owedCredit: bytes, owedSize } = stream;
+    stream.owedCredit = 0;
+    stream.owedSize = undefined;
+    if (bytes > 0) this.#connection.sendFrame({ type: "stream_credit", stream_id: id, bytes });
+    if (owedSize) this.#connection.sendFrame({ type: "stream_resize", stream_id: id, ...owedSize });
   }
 
   #onClose(id: number, frame: Extract<DeviceStreamFrame, { type: "stream_close" }>): string | undefined {
@@ -169,8 +196,8 @@ export class SessionStreams {
   }
 
   #close(id: number): void {
+    this.#closing.set(id, this.#open.get(id)?.fromDevice ?? 0);
     this.#open.delete(id);
-    this.#closing.add(id);
     this.#sender.remove(id);
     this.#connection.sendFrame({ type: "stream_close", stream_id: id });
   }

@@ -63,6 +63,12 @@ export class AuditTrail {
     return access;
   }
 
+  /** A stream, or with neither kind nor parameters the connection, is refused for want of a permission. */
+  refuse(kind: StreamKind | undefined, params: unknown, code: string): void {
+    const target = kind === undefined || params === undefined ? {} : describe(kind, params);
+    this.#write("remote_access.refused", { kind, target, outcome: code }, {});
+  }
+
   /** A stream has ended. @param code of the error, if any */
   end(access: Access, code: string | undefined): void {
     access.open--;
@@ -82,11 +88,15 @@ export class AuditTrail {
     this.#write("remote_access.closed", access, { sent, received, seconds, ...(kind === "forward" && { streams }) });
   }
 
-  #write(action: string, { kind, target, outcome }: Access, facts: object): void {
+  #write(
+    action: string,
+    { kind, target, outcome }: Pick<Access, "target" | "outcome"> & { readonly kind: StreamKind | undefined },
+    facts: object,
+  ): void {
     const { audit, clock, logger, accountId, keyId, source, assetUuid, app } = this.#options;
     const actor = { kind: "key", id: keyId } as const;
     const entry = { accountId, at: unixNow(clock), actor, source, action, assetUuid, app, outcome };
-    audit.addEntry({ ...entry, details: { kind, ...target, ...facts } }).catch((error: unknown) => {
+    audit.addEntry({ ...entry, details: { ...(kind && { kind }), ...target, ...facts } }).catch((error: unknown) => {
       logger.error({ err: error, action, asset: assetUuid, app }, "cannot write to the audit log");
     });
   }

@@ -1,6 +1,7 @@
 import type { WebSocket } from "ws";
 import type { Clock } from "../../lib/clock.ts";
 import { parseJson } from "../../lib/parse-json.ts";
+import { RateLimiter } from "../../lib/rate-limiter.ts";
 import { ArrivalCounter } from "../../lib/stream-receiver.ts";
 import { EdgeError } from "../../protocol/errors.ts";
 import { CLOSE_CODES } from "../../protocol/frames.ts";
@@ -25,6 +26,17 @@ export const MAX_STREAMS_PER_CLIENT = 16;
 /** A client that does not answer for this long is gone, in milliseconds. */
 const PING_INTERVAL_MS = 30_000;
 
+/** Messages of a client: burst, and rate per second. Above it, its connection is not read. */
+const MAX_BURST_MESSAGES = 4_000;
+const MAX_MESSAGES_PER_SECOND = 2_000;
+
+/**
+ * Maximum of what waits for a client that does not read: data up to the credit it has given, and answers to its frames. The
+ * messages are counted as well, since a small one takes many times its size in memory.
+ */
+const MAX_BUFFERED_BYTES = (MAX_STREAMS_PER_CLIENT + 4) * MAX_STREAM_CREDIT;
+const MAX_BUFFERED_MESSAGES = 32_768;
+
 type Open = Extract<ClientStreamFrame, { type: "stream_open" }>;
 
 export interface ClientConnectionOptions {
@@ -35,8 +47,12 @@ export interface ClientConnectionOptions {
   readonly key: ApiKey;
   readonly trail: AuditTrail;
   readonly clock: Clock;
+  /** Counts an attempt to open a stream, refused or not. Throws `TooManyRequests`. */
+  readonly chargeOpening: () => void;
   /** Takes one of the account's streams. Throws `TooManyRequests`. */
   readonly acquireStream: () => Disposable;
+  /** Called when the connection is cut because the client does not read what is sent to it. */
+  readonly onUnread: (waiting: { readonly bufferedBytes: number; readonly bufferedMessages: number }) => void;
 }
 
 interface ClientStream {
@@ -50,15 +66,28 @@ export class ClientConnection {
   readonly #options: ClientConnectionOptions;
   readonly #streams = new Map<number, ClientStream>();
   readonly #arrivals: ArrivalCounter;
+  readonly #rate: RateLimiter;
   #ping: Disposable | undefined;
+  #resume: Disposable | undefined;
   #isAlive = true;
+  /** Nothing of the client counts any more, also while its connection is still being closed. */
+  #isClosed = false;
+  #bufferedMessages = 0;
 
   constructor(options: ClientConnectionOptions) {
     this.#options = options;
-    const { socket } = options;
-    this.#arrivals = new ArrivalCounter((message) => socket.send(message, { binary: true }));
+    const { socket, clock } = options;
+    this.#rate = new RateLimiter(clock, MAX_BURST_MESSAGES, MAX_MESSAGES_PER_SECOND);
+    this.#arrivals = new ArrivalCounter({
+      get bufferedAmount() {
+        return socket.bufferedAmount;
+      },
+      send: (message) => this.#sendBinary(message),
+    });
     socket.on("message", (data, isBinary) => {
       this.#isAlive = true;
+      if (this.#isClosed) return;
+      this.#limitRate();
       if (isBinary) this.#onData(data as Buffer);
       else this.#onText((data as Buffer).toString());
     });
@@ -70,8 +99,9 @@ export class ClientConnection {
   }
 
   close(code: number, reason: string): void {
+    this.#isClosed = true;
     this.#options.socket.close(code, reason);
-    this.#endStreams(undefined);
+    this.#endStreams();
   }
 
   #onText(text: string): void {
@@ -101,13 +131,14 @@ export class ClientConnection {
     const open = this.#streams.get(streamId);
     if (!open) return;
     open.access.sent += bytes.length;
-    if (!open.stream.send(channel, bytes)) this.close(CLOSE_CODES.badFrame, "data without credit");
+    if (!open.stream.send(channel, bytes)) this.close(CLOSE_CODES.badFrame, "data without credit, or after its end");
   }
 
   #open(frame: Open): void {
     const id = frame.stream_id;
     if (this.#streams.has(id)) return this.close(CLOSE_CODES.badFrame, "a stream of this id is open");
     try {
+      this.#options.chargeOpening();
       this.#streams.set(id, this.#openOnDevice(frame));
     } catch (error) {
       if (!(error instanceof EdgeError)) throw error;
@@ -117,11 +148,12 @@ export class ClientConnection {
 
   #openOnDevice({ stream_id: id, kind, params: unchecked, credit }: Open): ClientStream {
     const { devices, assetUuid, app, key, trail, acquireStream } = this.#options;
+    const parsed = STREAM_PARAMS[kind].safeParse(unchecked);
     const permission = STREAM_PERMISSIONS[kind];
     if (!key.permissions.includes(permission)) {
+      trail.refuse(kind, parsed.data, "Forbidden");
       throw new EdgeError("Forbidden", `The API key does not have the permission ${permission}.`, { permission });
     }
-    const parsed = STREAM_PARAMS[kind].safeParse(unchecked);
     if (!parsed.success) {
       const reasons = parsed.error.issues.slice(0, 3).map(({ path, message }) => `${path.join(".")}: ${message}`);
       throw new EdgeError("InvalidRequest", `The parameters of the stream are not valid: ${reasons.join("; ")}.`);
@@ -136,7 +168,6 @@ export class ClientConnection {
     const slot = resources.use(acquireStream());
     const params = parsed.data;
     const access = trail.begin(kind, params);
-    const { socket } = this.#options;
     const stream = openOrEnd(trail, access, () =>
       session.openStream(
         { kind, app, params, credit, by: key.id },
@@ -144,8 +175,7 @@ export class ClientConnection {
           opened: (facts) => this.#send({ type: "stream_opened", stream_id: id, ...facts }),
           data: (channel, bytes) => {
             access.received += bytes.length;
-            // Bounded by the credit that the client has given.
-            socket.send(encodeStreamData(id, channel, bytes), { binary: true });
+            this.#sendBinary(encodeStreamData(id, channel, bytes));
           },
           credit: (bytes) => this.#send({ type: "stream_credit", stream_id: id, bytes }),
           end: (end) => {
@@ -168,13 +198,43 @@ export class ClientConnection {
     if (end) this.#send({ type: "stream_close", stream_id: id, ...end });
   }
 
-  #endStreams(end: StreamEnd | undefined): void {
-    for (const [id, open] of this.#streams) this.#end(id, open, end);
+  #endStreams(): void {
+    for (const [id, open] of this.#streams) this.#end(id, open, undefined);
   }
 
   #send(frame: DeviceStreamFrame): void {
+    this.#sendCounted((onSent) => this.#options.socket.send(JSON.stringify(frame), onSent));
+  }
+
+  #sendBinary(message: Uint8Array): void {
+    this.#sendCounted((onSent) => this.#options.socket.send(message, { binary: true }, onSent));
+  }
+
+  #sendCounted(send: (onSent: () => void) => void): void {
     const { socket } = this.#options;
-    if (socket.readyState === socket.OPEN) socket.send(JSON.stringify(frame));
+    if (socket.readyState !== socket.OPEN) return;
+    this.#bufferedMessages++;
+    send(() => {
+      this.#bufferedMessages--;
+      this.#arrivals.flush();
+    });
+    if (socket.bufferedAmount <= MAX_BUFFERED_BYTES && this.#bufferedMessages <= MAX_BUFFERED_MESSAGES) return;
+    this.#options.onUnread({ bufferedBytes: socket.bufferedAmount, bufferedMessages: this.#bufferedMessages });
+    this.#isClosed = true;
+    // The close follows, and ends the streams.
+    socket.terminate();
+  }
+
+  /** Too many messages are not read for as long as it takes. */
+  #limitRate(): void {
+    const { socket, clock } = this.#options;
+    const waitMs = this.#rate.charge(1);
+    if (waitMs <= 0 || this.#resume) return;
+    socket.pause();
+    this.#resume = clock.timer(waitMs, () => {
+      this.#resume = undefined;
+      socket.resume();
+    });
   }
 
   #armPing(): void {
@@ -187,8 +247,10 @@ export class ClientConnection {
   }
 
   #onClosed(): void {
+    this.#isClosed = true;
     this.#ping?.[Symbol.dispose]();
-    this.#endStreams(undefined);
+    this.#resume?.[Symbol.dispose]();
+    this.#endStreams();
     this.#options.trail.close();
   }
 }

@@ -6,6 +6,7 @@ import { ConcurrencyLimiter } from "../../lib/concurrency-limiter.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { EdgeError, errorEntry, type ResponseErrorCode } from "../../protocol/errors.ts";
 import { CLOSE_CODES } from "../../protocol/frames.ts";
+import { MAX_STREAM_APP_LENGTH } from "../../protocol/streams.ts";
 import { type AccessWatcher, keySubject } from "../access-watcher.ts";
 import { PERMISSIONS } from "../core/permission.ts";
 import type { Asset } from "../core/asset.ts";
@@ -103,7 +104,7 @@ export class StreamServer {
     this.#sockets.handleUpgrade(request, socket, head, (webSocket) => this.#accept(webSocket, target, source));
   }
 
-  /** Errors: `Unauthorized`, `TooManyRequests`, `Forbidden`, `AssetNotFound`. */
+  /** Errors: `Unauthorized`, `TooManyRequests`, `Forbidden`, `AssetNotFound`, `AppNotFound`. */
   async #resolve(request: IncomingMessage): Promise<Target> {
     const { store } = this.#options;
     const secret = request.headers["x-api-key"];
@@ -114,29 +115,52 @@ export class StreamServer {
     const key = found?.key;
     if (!key || key.revokedAt !== undefined) throw new EdgeError("Unauthorized");
     if (this.#rates.forDevice(key.id).charge(1) > 0) throw new EdgeError("TooManyRequests");
-    if (!PERMISSIONS.some((permission) => key.permissions.includes(permission))) {
+    const mayStream = PERMISSIONS.some((permission) => key.permissions.includes(permission));
+    const [, identifier = "", encodedApp = ""] = PATH.exec(pathOf(request)) ?? [];
+    const asset = await store.assets.findAsset(key.accountId, decode(identifier));
+    const target = asset && { key, asset, app: decode(encodedApp) };
+    if (!mayStream) {
+      if (target) this.#trailOf(target, request.socket.remoteAddress).refuse(undefined, undefined, "Forbidden");
       throw new EdgeError("Forbidden", `The API key has neither of the permissions ${PERMISSIONS.join(" and ")}.`, {
         permission: PERMISSIONS[0],
       });
     }
-    const [, identifier = "", app = ""] = PATH.exec(pathOf(request)) ?? [];
-    const asset = await store.assets.findAsset(key.accountId, decode(identifier));
-    if (!asset) throw new EdgeError("AssetNotFound");
-    return { key, asset, app: decode(app) };
+    if (!target) throw new EdgeError("AssetNotFound");
+    if (target.app.length > MAX_STREAM_APP_LENGTH) throw new EdgeError("AppNotFound");
+    return target;
   }
 
-  #accept(socket: WebSocket, { key, asset, app }: Target, source: string | undefined): void {
+  #trailOf({ key, asset, app }: Target, source: string | undefined): AuditTrail {
+    const { store, clock, logger } = this.#options;
+    const who = { audit: store.audit, accountId: key.accountId, keyId: key.id, source };
+    return new AuditTrail({ ...who, clock, logger, assetUuid: asset.uuid, app });
+  }
+
+  #accept(socket: WebSocket, target: Target, source: string | undefined): void {
     const { store, devices, access, clock, logger } = this.#options;
+    const { key, asset, app } = target;
     const { accountId } = key;
     const assetUuid = asset.uuid;
-    const who = { audit: store.audit, accountId, keyId: key.id, source };
-    const trail = new AuditTrail({ ...who, clock, logger, assetUuid, app });
+    const trail = this.#trailOf(target, source);
     const rate = this.#rates.forDevice(key.id);
-    const acquireStream = (): Disposable => {
-      if (rate.charge(1) > 0) throw new EdgeError("TooManyRequests", "Streams are opened too fast with this key.");
-      return this.#streamSlots.acquire(accountId);
-    };
-    const connection = new ClientConnection({ socket, devices, assetUuid, app, key, trail, clock, acquireStream });
+    const about = { key_id: key.id, asset: assetUuid, app };
+    const connection = new ClientConnection({
+      socket,
+      devices,
+      assetUuid,
+      app,
+      key,
+      trail,
+      clock,
+      chargeOpening: () => {
+        if (rate.charge(1) > 0) throw new EdgeError("TooManyRequests", "Streams are opened too fast with this key.");
+      },
+      acquireStream: () => this.#streamSlots.acquire(accountId),
+      onUnread: ({ bufferedBytes, bufferedMessages }) => {
+        const waiting = { buffered_bytes: bufferedBytes, buffered_messages: bufferedMessages };
+        logger.warn({ ...about, ...waiting }, "a client does not read what its streams bring; connection cut");
+      },
+    });
     this.#connections.add(connection);
     const watching = access.watch(
       keySubject(key.id),
@@ -147,7 +171,12 @@ export class StreamServer {
       watching[Symbol.dispose]();
       this.#connections.delete(connection);
     });
-    logger.info({ key_id: key.id, asset: assetUuid, app }, "client connected for streams to an app");
+    // The key may have been revoked after it was read, and before it was watched.
+    access.recheck(keySubject(key.id)).catch((error: unknown) => {
+      logger.error({ err: error, ...about }, "cannot check whether the API key was revoked");
+      connection.close(CLOSE_CODES.internal, "internal error");
+    });
+    logger.info(about, "client connected for streams to an app");
   }
 }
 

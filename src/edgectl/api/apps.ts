@@ -36,7 +36,11 @@ const freshness = {
 const appListSchema = z.looseObject({ apps: z.array(appSchema), ...freshness });
 export type AppList = z.output<typeof appListSchema>;
 
-const appDetailSchema = appSchema.extend(freshness);
+const appDetailSchema = appSchema.extend({
+  ...freshness,
+  /** Absent from older services. */
+  reached_as: z.array(z.string()).nullish(),
+});
 export type AppDetail = z.output<typeof appDetailSchema>;
 
 /** Returns the path of an asset's apps, of one app, or of a resource below it. */

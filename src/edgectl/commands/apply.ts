@@ -117,13 +117,16 @@ Several apps, as one deployment: {name: PROJECT, apps: {NAME: {image: …,
 depends_on: {OTHER: healthy}}}}. The device compares them, changes what differs
 in the order of depends_on, and ends with one result. If an app fails, all of
 them become what they were before, unless --keep is given. A file of an app may
-be given as \`from: ./FILE\` in place of its content.
+be given as \`from: ./FILE\` in place of its content. Apps of the project that
+are no longer in the file are named, and stay unless --prune is given. A renamed
+app is a new one: with --prune it takes over the volumes that it names.
 
 A compose file (with \`services\`) is converted. What cannot be converted is
 refused, line by line, with what to use instead. Variables come from this shell
 and from .env beside the file. Files and directories named by a relative path
 come with the app. Volumes and networks get the project's name before theirs.
-With x-edge-secrets: [NAME] a service declares variables that are secrets.
+With x-edge-secrets: [NAME] a service declares variables that are secrets. What
+becomes of each key is in docs/compose.md.
 
 The ports of a device are 30000 to 32767. With --map-ports each port outside
 gets one of them, the same at every repetition, shown before anything changes.

@@ -1,10 +1,15 @@
 import type { Command } from "commander";
 import { formatBytes } from "../../lib/terminal/bytes.ts";
-import { createContext } from "../context.ts";
+import { isTerminal } from "../../lib/terminal/theme.ts";
+import { type Context, createContext } from "../context.ts";
 import { EXIT } from "../exit-code.ts";
 import { Failure, usageFailure } from "../failure.ts";
 import type { Io } from "../io.ts";
+import type { StreamConnection } from "../streams/connection.ts";
+import { LiveLine } from "../views/live-line.ts";
 import { ASSET } from "./options.ts";
+
+const SHOW_PROGRESS_MS = 500;
 
 const IN_APP = /^([A-Za-z0-9][A-Za-z0-9_.-]*):(\/.*)$/;
 
@@ -30,11 +35,35 @@ export function addCp(program: Command, io: Io): void {
         await print(connection, path, io.raw.stdout);
         return;
       }
-      const done = await (isUpload ? upload(connection, from, path) : download(connection, path, to));
+      const done = await withProgress(context, connection.bytes, () =>
+        isUpload ? upload(connection, from, path) : download(connection, path, to),
+      );
       const { files, bytes, skipped } = done;
       context.printer.result(done, () => `Copied ${files} ${files === 1 ? "file" : "files"}, ${formatBytes(bytes)}.`);
       if (skipped > 0) context.printer.note(`${skipped} links, devices or sockets were not copied.`);
     });
+}
+
+/** On a terminal, shows the bytes carried so far. */
+async function withProgress<T>(
+  { io, printer }: Context,
+  bytes: StreamConnection["bytes"],
+  work: () => Promise<T>,
+): Promise<T> {
+  if (printer.json || !isTerminal(io.stderr, io.env)) return work();
+  using live = new LiveLine(io.stderr);
+  let timer: Disposable | undefined;
+  const show = (): void => {
+    live.show(`${formatBytes(bytes.sent + bytes.received)} over the device's link`);
+    timer = io.clock.timer(SHOW_PROGRESS_MS, show);
+  };
+  show();
+  try {
+    return await work();
+  } finally {
+    timer?.[Symbol.dispose]();
+    live.clear();
+  }
 }
 
 function directionOf(from: string, to: string) {

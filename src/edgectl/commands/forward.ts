@@ -35,7 +35,7 @@ export function addForward(program: Command, io: Io): void {
       using connections = new DisposableStack();
       const connect = async () => connections.use(await openConnection(context, asset, app));
       let connection = await connect();
-      let connecting = Promise.resolve(connection);
+      let connecting: Promise<unknown> | undefined;
       await tryPort(connection, remote);
       const cost = { sent: 0, received: 0 };
       await using forward = await startForward({
@@ -45,9 +45,12 @@ export function addForward(program: Command, io: Io): void {
         onBytes: (direction, bytes) => void (cost[direction] += bytes),
         onFailure: (failure) => printer.note(failure.message),
         connection: async () => {
-          // The service was restarted, or this machine's network has changed.
-          if (!connection.isOpen) connecting = connect();
-          return (connection = await connecting);
+          // The service was restarted, or this machine's network has changed. All that wait share one connection.
+          if (!connection.isOpen) {
+            connecting ??= connect().then((opened) => (connection = opened));
+            await connecting.finally(() => (connecting = undefined));
+          }
+          return connection;
         },
       });
       const { address, port: local } = forward.address;

@@ -1,3 +1,4 @@
+import { MAX_APPLY_APPS } from "../../protocol/apply.ts";
 import type { LocalFiles } from "../documents/local-files.ts";
 import type { DocumentNode, MapEntry } from "../documents/node.ts";
 import type { Problems } from "../documents/problems.ts";
@@ -25,6 +26,9 @@ export interface ComposeOptions {
   /** For a file that the document names. */
   readonly problemsOf: (fileName: string) => Problems;
 }
+
+/** Characters of all texts with variables, expanded. */
+const MAX_EXPANDED_LENGTH = 4 * 1024 * 1024;
 
 /** Whether a document is a compose file. */
 export function isCompose(root: DocumentNode): boolean {
@@ -60,9 +64,11 @@ export function convertCompose(document: DocumentNode, options: ComposeOptions):
   for (const volume of file.volumes.values()) checkVolume(volume);
   for (const content of [...file.configs.values(), ...file.secrets.values()]) checkContent(content);
   if (services.size === 0) root.refuse("The file has no services.");
+  const isTooMany = services.size > MAX_APPLY_APPS;
+  if (isTooMany) root.refuse(`The file has ${services.size} services, more than ${MAX_APPLY_APPS}.`, "Split it.");
   return {
     project: file.project,
-    apps: [...services].map(([name, value]) => convertService(name, value, file)),
+    apps: isTooMany ? [] : [...services].map(([name, value]) => convertService(name, value, file)),
     options: {},
   };
 }
@@ -108,6 +114,7 @@ function applyRule(
 
 /** Expands the variables of all texts, keys excepted. The file's own extensions are left as they are. */
 function interpolateAll(root: DocumentNode, { lookup, problems }: ComposeOptions): DocumentNode {
+  let length = 0;
   const expand = (node: DocumentNode, path: string): DocumentNode => {
     if (node.kind === "map") return { ...node, entries: node.entries.map((entry) => expandEntry(entry, path)) };
     if (node.kind === "list") {
@@ -116,6 +123,10 @@ function interpolateAll(root: DocumentNode, { lookup, problems }: ComposeOptions
     if (typeof node.value !== "string" || !node.value.includes("$")) return node;
     try {
       const value = interpolate(node.value, lookup);
+      length += value.length;
+      if (length > MAX_EXPANDED_LENGTH) {
+        throw new TemplateError("makes the file longer than 4 MiB with the values of its variables.");
+      }
       return { ...node, value, source: value };
     } catch (error) {
       if (!(error instanceof TemplateError)) throw error;

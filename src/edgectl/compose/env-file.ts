@@ -9,6 +9,12 @@ export interface FileVariable {
   readonly place: Place;
 }
 
+/** Largest file of variables, in bytes. */
+export const MAX_ENV_FILE_BYTES = 256 * 1024;
+
+/** Characters of all values of one file, expanded. */
+const MAX_VALUES_LENGTH = 1024 * 1024;
+
 const ASSIGNMENT = /(?:export[ \t]+)?([A-Za-z0-9_][\w.-]*)[ \t]*(?:([=:])[ \t]*)?/y;
 const REST_OF_LINE = /[^\r\n]*/y;
 const SINGLE_QUOTED = /'((?:\\'|[^'])*)'/y;
@@ -32,6 +38,7 @@ class EnvFile {
   readonly #found: FileVariable[] = [];
   readonly #values = new Map<string, string>();
   #position = 0;
+  #expandedLength = 0;
   #place: Place = { line: 1, column: 1 };
 
   constructor(text: string, lookup: Lookup, problems: Problems) {
@@ -75,7 +82,7 @@ class EnvFile {
     const quote = this.#text.charAt(this.#position);
     if (quote !== "'" && quote !== '"') {
       const rest = this.#match(REST_OF_LINE)?.[0] ?? "";
-      return this.#expand(rest.replace(/(?:^|[ \t]+)#.*$/, "").trim());
+      return this.#expand(rest.replace(/(?:^|(?<![ \t])[ \t]+)#.*$/, "").trim());
     }
     const quoted = this.#match(quote === "'" ? SINGLE_QUOTED : DOUBLE_QUOTED)?.[1];
     if (quoted === undefined) {
@@ -89,8 +96,13 @@ class EnvFile {
   }
 
   #expand(value: string): string {
+    if (this.#expandedLength > MAX_VALUES_LENGTH) return "";
     try {
-      return interpolate(value, this.#lookup);
+      const expanded = interpolate(value, this.#lookup);
+      this.#expandedLength += expanded.length;
+      if (this.#expandedLength <= MAX_VALUES_LENGTH) return expanded;
+      this.#problem("makes the values of this file longer than 1 MiB with those of its variables.");
+      return "";
     } catch (error) {
       if (!(error instanceof TemplateError)) throw error;
       this.#problem(error.message);

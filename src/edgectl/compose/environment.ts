@@ -1,5 +1,6 @@
 import type { Value } from "../documents/value.ts";
-import { parseEnvFile } from "./env-file.ts";
+import { MAX_ENV_FILE_BYTES, parseEnvFile } from "./env-file.ts";
+import { noteOutside } from "./local-content.ts";
 import { refuseUnknown } from "./unknown.ts";
 import type { ComposeFile, Converter, ServiceDraft } from "./service.ts";
 
@@ -41,7 +42,8 @@ export const convertEnvFile: Converter = (value, service, file) => {
 function envFileOf(item: Value): { readonly name: string | undefined; readonly isRequired: boolean } {
   if (!item.isMap) return { name: item.text(), isRequired: true };
   const fields = item.fields();
-  refuseUnknown(fields, ["path", "required"]);
+  refuseUnknown(fields, ["path", "required", "format"]);
+  fields.get("format")?.refuse("is not supported.", "Remove it, and put literal values into single quotes.");
   if (!fields.has("path")) item.refuse("needs `path`.");
   return { name: fields.get("path")?.text(), isRequired: fields.get("required")?.boolean() ?? true };
 }
@@ -56,11 +58,9 @@ function readVariables(item: Value, name: string, service: ServiceDraft, file: C
   }
 }
 
-/** Largest file of variables, in bytes. */
-const MAX_ENV_FILE_BYTES = 256 * 1024;
-
 function readText(item: Value, name: string, { local }: ComposeFile): string | undefined {
   try {
+    noteOutside(item, name, local);
     if (local.sizeOf(name) > MAX_ENV_FILE_BYTES) return item.refuse(`names ${name}, which is larger than 256 KiB.`);
     return local.read(name).toString("utf8");
   } catch (error) {

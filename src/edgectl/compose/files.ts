@@ -1,6 +1,6 @@
 import { posix } from "node:path";
 import type { Value } from "../documents/value.ts";
-import { addFile, addLocalFile, type FileSettings } from "./local-content.ts";
+import { addFile, addLocalFile, type FileSettings, noteOutside } from "./local-content.ts";
 import { readTmpfsMode } from "./tmpfs.ts";
 import { refuseUnknown } from "./unknown.ts";
 import type { ComposeFile, Converter, ServiceDraft } from "./service.ts";
@@ -51,6 +51,7 @@ function add(
   const fields = definition.fields();
   const [file, variable, content] = ["file", "environment", "content"].map((key) => fields.get(key)?.text());
   if (file !== undefined) {
+    noteOutside(definition, file, local);
     if (local.kindOf(file) === "file") addLocalFile(item, file, target, service, local, settings);
     else definition.refuse(`names ${file}, which is not a file here.`);
   } else if (variable !== undefined) {

@@ -32,6 +32,11 @@ export function addLocalFile(
   addFile(value, target, bytes, service, isProgram ? { ...settings, mode: "0555" } : settings);
 }
 
+/** Notes what is taken from elsewhere on this machine: a file from somebody else may name anything. */
+export function noteOutside(value: Value, name: string, local: LocalFiles): void {
+  if (!local.isInside(name)) value.note(`takes ${name}, which is outside of the directory of this file.`);
+}
+
 /** Adds a file to an app. */
 export function addFile(
   value: Value,
@@ -73,7 +78,10 @@ export function addLocalDirectory(
     value.refuse(`mounts ${name} with ${much}: at most ${MAX_APP_FILES} files and 256 KiB come with an app.`, TOO_MUCH);
     return;
   }
+  const isInside = local.isInside(name);
   for (const file of files) {
+    // A link in a directory.
+    if (isInside) noteOutside(value, file, local);
     addLocalFile(
       value,
       file,

@@ -1,9 +1,11 @@
+import { MAX_HOST_PORT, MIN_HOST_PORT } from "../../protocol/limits.ts";
 import type { Value } from "../documents/value.ts";
 import type { DraftPort } from "../group/draft.ts";
 import { refuseUnknown } from "./unknown.ts";
 import type { Converter } from "./service.ts";
 
 const MAX_PORT = 65_535;
+const DEVICE_PORTS = MAX_HOST_PORT - MIN_HOST_PORT + 1;
 const ALL_ADDRESSES = new Set(["0.0.0.0", "[::]", "::", "*", ""]);
 const FORMAT = "must be HOST:TARGET, such as 30080:80, or 30080:80/udp.";
 
@@ -11,7 +13,14 @@ const FORMAT = "must be HOST:TARGET, such as 30080:80, or 30080:80/udp.";
 const SHORT = /^(?:(?:(\[[0-9a-fA-F:]*\]|[^:/\s]*):)?(\d*(?:-\d+)?):)?(\d+(?:-\d+)?)(?:\/(\w+))?$/;
 
 export const convertPorts: Converter = (value, service) => {
-  for (const item of value.items()) service.ports.push(...(item.isMap ? longPort(item) : shortPort(item)));
+  for (const item of value.items()) {
+    const ports = item.isMap ? longPort(item) : shortPort(item);
+    if (service.ports.length + ports.length > DEVICE_PORTS) {
+      value.refuse(`are more than ${DEVICE_PORTS}, which is all that a device has.`);
+      return;
+    }
+    service.ports.push(...ports);
+  }
 };
 
 function shortPort(value: Value): DraftPort[] {

@@ -1,5 +1,5 @@
 import type { Value } from "../documents/value.ts";
-import { addLocalDirectory, addLocalFile } from "./local-content.ts";
+import { addLocalDirectory, addLocalFile, noteOutside } from "./local-content.ts";
 import { sizeOf } from "./quantities.ts";
 import { readTmpfsMode } from "./tmpfs.ts";
 import { refuseUnknown } from "./unknown.ts";
@@ -135,6 +135,7 @@ function localMount(
     value.refuse(`mounts ${source}, which is neither a file nor a directory.`);
     return;
   }
+  noteOutside(value, source, file.local);
   const before = service.lengthOf("files");
   if (kind === "file") addLocalFile(value, source, target, service, file.local);
   else addLocalDirectory(value, source, target, service, file.local);

@@ -7,6 +7,9 @@ const MAX_FILE_BYTES = 1024 * 1024;
 /** Values of a document, with each use of an alias counted as the values it stands for. */
 const MAX_NODES = 50_000;
 
+/** Characters of all texts of a document, with each use of an alias counted. */
+const MAX_TEXT_LENGTH = 4 * 1024 * 1024;
+
 /** Maps and lists inside each other. */
 const MAX_DEPTH = 64;
 
@@ -66,6 +69,8 @@ interface Anchored {
   readonly node: DocumentNode;
   /** Number of values, aliases included. */
   readonly size: number;
+  /** Characters of its texts, aliases included. */
+  readonly length: number;
 }
 
 /** Reads the library's tree. An anchor's part is read once and shared by its aliases, and counted for each of them. */
@@ -74,6 +79,7 @@ class Reader {
   /** `undefined`: not read to its end yet. */
   readonly #anchors = new Map<string, Anchored | undefined>();
   #count = 0;
+  #length = 0;
   #place = START;
   #depth = 0;
 
@@ -87,23 +93,29 @@ class Reader {
     if (isAlias(item)) return this.#resolve(item.source);
     const anchor = (item as { anchor?: string } | null)?.anchor;
     if (anchor !== undefined) this.#anchors.set(anchor, undefined);
-    const before = this.#count;
+    const before = { count: this.#count, length: this.#length };
     const node = this.#readWhole(item);
-    if (anchor !== undefined) this.#anchors.set(anchor, { node, size: this.#count - before });
+    if (anchor !== undefined) {
+      this.#anchors.set(anchor, { node, size: this.#count - before.count, length: this.#length - before.length });
+    }
     return node;
   }
 
   #resolve(anchor: string): DocumentNode {
     const anchored = this.#anchors.get(anchor);
     if (!anchored) this.#fail(`The alias *${anchor} is inside what it stands for.`);
-    this.#add(anchored.size);
+    this.#add(anchored.size, anchored.length);
     return anchored.node;
   }
 
   #readWhole(item: unknown): DocumentNode {
     const place = this.#place;
     this.#add(1);
-    if (!isMap(item) && !isSeq(item)) return this.#scalar(item, place);
+    if (!isMap(item) && !isSeq(item)) {
+      const scalar = this.#scalar(item, place);
+      this.#add(0, scalar.source.length);
+      return scalar;
+    }
     if (++this.#depth > MAX_DEPTH) this.#fail(TOO_DEEP);
     const node: DocumentNode = isMap(item)
       ? this.#map(item.items, place)
@@ -152,8 +164,12 @@ class Reader {
     return this.#fail("A key must be a text.");
   }
 
-  #add(count: number): void {
+  #add(count: number, length = 0): void {
     this.#count += count;
+    this.#length += length;
+    if (this.#length > MAX_TEXT_LENGTH) {
+      this.#fail("The document has more than 4 MiB of text, that behind aliases included.");
+    }
     if (this.#count <= MAX_NODES) return;
     this.#fail(`The document has more than ${MAX_NODES.toLocaleString("en")} values, those behind aliases included.`);
   }

@@ -1,5 +1,5 @@
-import { readdirSync, readFileSync, type Stats, statSync } from "node:fs";
-import { isAbsolute, join, resolve } from "node:path";
+import { readdirSync, readFileSync, realpathSync, type Stats, statSync } from "node:fs";
+import { isAbsolute, join, relative, resolve, sep } from "node:path";
 
 /** What a name leads to, with links followed. `other`: also what this user may not look at. */
 export type LocalKind = "file" | "directory" | "missing" | "other";
@@ -7,6 +7,8 @@ export type LocalKind = "file" | "directory" | "missing" | "other";
 /** The files beside a document. Names are relative to its directory. */
 export interface LocalFiles {
   kindOf(name: string): LocalKind;
+  /** Whether it is in the document's directory or below, with links followed. */
+  isInside(name: string): boolean;
   /** Bytes. */
   sizeOf(name: string): number;
   /** Permissions, such as `0o644`. */
@@ -27,6 +29,15 @@ export function localFiles(directory: string): LocalFiles {
       } catch {
         // Such as a loop of links, or a directory that this user may not enter.
         return "other";
+      }
+    },
+    isInside(name) {
+      try {
+        const path = relative(realpathSync(directory), realpathSync(pathOf(name)));
+        return !isAbsolute(path) && path.split(sep)[0] !== "..";
+      } catch {
+        // It cannot be read either, which is said where it is read.
+        return true;
       }
     },
     sizeOf: (name) => statSync(pathOf(name)).size,

@@ -35,7 +35,7 @@ export class Value {
 
   /** Adds a problem with this value. @returns `undefined`, for readers to return */
   refuse(problem: string, advice?: string): undefined {
-    this.#problems.add(this.place, `${this.path} ${problem}`, advice);
+    this.#problems.add(this.place, this.path === "" ? problem : `${this.path} ${problem}`, advice);
   }
 
   note(text: string): void {

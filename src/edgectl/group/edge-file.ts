@@ -1,5 +1,5 @@
 import { splitDeployRequest } from "../../protocol/deploy-request.ts";
-import { contentFields, readBounded } from "../compose/local-content.ts";
+import { contentFields, noteOutside, readBounded } from "../compose/local-content.ts";
 import { refuseUnknownKey } from "../compose/unknown.ts";
 import type { LocalFiles } from "../documents/local-files.ts";
 import { type DocumentNode, placeOf, toJson } from "../documents/node.ts";
@@ -94,6 +94,7 @@ function readFile(item: Value, local: LocalFiles): unknown {
   const name = from.text();
   if (name === undefined) return others;
   const isFile = local.kindOf(name) === "file";
+  noteOutside(from, name, local);
   if (!isFile) from.refuse(`names ${name}, which is not a file here.`);
   const bytes = isFile ? readBounded(from, name, local) : undefined;
   return bytes ? { ...others, ...contentFields(bytes) } : others;

@@ -49,10 +49,12 @@ export function mapPorts(draft: Draft, installed: readonly InstalledPort[], prob
       .filter((other) => other.app === app && other.targetPort === port.targetPort && other.protocol === port.protocol)
       .some(({ hostPort }) => isInRange(hostPort) && take(port, hostPort));
   }
+  const exhausted = new Set<string>();
   for (const { app, port } of wanted) {
     if (found.has(port)) continue;
     const start = startOf(draft.project, app, port.targetPort);
-    const isFound = candidates(start).some((hostPort) => take(port, hostPort));
+    const isFound = !exhausted.has(port.protocol) && candidates(start).some((hostPort) => take(port, hostPort));
+    if (!isFound) exhausted.add(port.protocol);
     if (!isFound)
       problems.add(port.place, `${port.path} finds no free port from ${MIN_HOST_PORT} to ${MAX_HOST_PORT}.`);
   }

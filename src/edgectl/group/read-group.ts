@@ -1,9 +1,9 @@
 import { dirname } from "node:path";
 import { convertCompose, isCompose } from "../compose/convert.ts";
-import { parseEnvFile } from "../compose/env-file.ts";
+import { MAX_ENV_FILE_BYTES, parseEnvFile } from "../compose/env-file.ts";
 import type { Lookup } from "../compose/interpolate.ts";
 import { loadDocument } from "../documents/load.ts";
-import { localFiles } from "../documents/local-files.ts";
+import { type LocalFiles, localFiles } from "../documents/local-files.ts";
 import { Problems } from "../documents/problems.ts";
 import { usageFailure } from "../failure.ts";
 import { looksLikeYaml } from "../../lib/looks-like-yaml.ts";
@@ -51,11 +51,7 @@ export function readGroupFile(text: string, options: GroupFileOptions): GroupFil
     named.set(name, found);
     return found;
   };
-  const lookup = readVariables(
-    envFiles,
-    env,
-    local.kindOf(ENV_FILE) === "missing" ? undefined : readNamed(ENV_FILE, local),
-  );
+  const lookup = readVariables(envFiles, env, local);
   const draft = convertCompose(document, { project, path, lookup, local, problems, problemsOf });
   for (const other of named.values()) problems.include(other);
   return { draft, problems };
@@ -66,18 +62,17 @@ function hasApps(value: unknown): boolean {
 }
 
 /** The variables of the shell, then those of the files named on the command line, otherwise those of `.env`. */
-function readVariables(envFiles: readonly string[], env: Io["env"], byDefault: Buffer | undefined): Lookup {
+function readVariables(envFiles: readonly string[], env: Io["env"], beside: LocalFiles): Lookup {
   const inDirectory = localFiles(process.cwd());
   const values = new Map<string, string>();
-  const files =
-    envFiles.length > 0
-      ? envFiles.map((name) => [name, readNamed(name, inDirectory)] as const)
-      : byDefault
-        ? [[ENV_FILE, byDefault] as const]
-        : [];
-  for (const [name, content] of files) {
+  const byDefault = envFiles.length === 0 && beside.kindOf(ENV_FILE) !== "missing" ? [ENV_FILE] : [];
+  const texts = [
+    ...envFiles.map((name) => [name, readNamed(name, inDirectory)] as const),
+    ...byDefault.map((name) => [name, readNamed(name, beside)] as const),
+  ];
+  for (const [name, text] of texts) {
     const problems = new Problems(name);
-    for (const { key, value } of parseEnvFile(content.toString("utf8"), (other) => env[other], problems)) {
+    for (const { key, value } of parseEnvFile(text, (other) => env[other], problems)) {
       if (value !== undefined) values.set(key, value);
     }
     problems.throwIfAny();
@@ -85,10 +80,17 @@ function readVariables(envFiles: readonly string[], env: Io["env"], byDefault: B
   return (name) => env[name] ?? values.get(name);
 }
 
-function readNamed(name: string, files: ReturnType<typeof localFiles>): Buffer {
+/** A pipe may be named on the command line, but must not stand where `.env` is looked for. */
+function readNamed(name: string, files: LocalFiles): string {
+  const kind = files.kindOf(name);
+  if (kind === "directory" || (kind === "other" && name === ENV_FILE)) {
+    throw usageFailure(`${name} is not a file that can be read.`, "Remove it, or name another with --env-file FILE.");
+  }
   try {
-    return files.read(name);
+    const content = kind === "file" && files.sizeOf(name) > MAX_ENV_FILE_BYTES ? undefined : files.read(name);
+    if (content && content.length <= MAX_ENV_FILE_BYTES) return content.toString("utf8");
   } catch (error) {
     throw usageFailure(`${name} cannot be read (${(error as NodeJS.ErrnoException).code ?? "unknown reason"}).`);
   }
+  throw usageFailure(`${name} is larger than 256 KiB, the most that a file of variables may have.`);
 }

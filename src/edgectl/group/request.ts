@@ -36,12 +36,12 @@ export function buildGroupRequest(
 
 /** Adds a problem, by line, for everything that the schema refuses. */
 export function checkGroupRequest(request: GroupRequest, draft: Draft, problems: Problems): void {
-  // A service that was refused may lack its image, which is no problem of its own.
+  // A service that was refused may lack its image, and a file its apps, which is no problem of its own.
   const isComplete = problems.count === 0;
   const parsed = applyRequestSchema.safeParse(request);
   if (!parsed.success) {
     for (const { path, reason } of listIssues(parsed.error, applyRequestSchema)) {
-      if (isComplete || !path.endsWith(".app.image")) addIssue(draft, path, reason, problems);
+      if (isComplete || !(path === "apps" || path.endsWith(".app.image"))) addIssue(draft, path, reason, problems);
     }
   }
   if (Buffer.byteLength(JSON.stringify(request)) > MAX_APPLY_BYTES) {

@@ -52,12 +52,12 @@ export async function applyGroup(
 ): Promise<void> {
   const { printer } = context;
   for (const note of file.problems.notes) printer.note(note);
-  const request = await buildRequest(context, client, asset, file, options);
   for (let attempt = 1; ; attempt++) {
+    // Chosen again with each comparison: another app may have taken a port meanwhile.
+    const request = await buildRequest(context, client, asset, file, options);
     const dryRun = await requestDryRun(context, client, asset, applyRequest(asset, request, true), options);
     const plan = readPlan(dryRun.details);
-    if (printer.json)
-      printer.jsonLine({ plan: plan.plan, plan_hash: plan.plan_hash, download_bytes: plan.download_bytes });
+    if (printer.json) printer.jsonLine(planDocument(plan));
     else printer.line(renderGroupPlan(plan, printer.theme));
     if (plan.plan.every(({ change }) => change === "none")) {
       if (!printer.json) printer.line("Nothing to change.");
@@ -105,6 +105,10 @@ async function installedPorts(client: ApiClient, asset: string): Promise<Install
       return { app: name, hostPort, targetPort, protocol };
     }),
   );
+}
+
+function planDocument({ plan, plan_hash, download_bytes, not_in_request }: ApplyPlan): object {
+  return { plan, plan_hash, download_bytes, ...(not_in_request.length > 0 && { not_in_request }) };
 }
 
 function portDocument({ app, port, hostPort }: MappedPort): object {

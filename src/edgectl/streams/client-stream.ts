@@ -13,6 +13,7 @@ export interface ClientStreamOptions {
   readonly credit: ReceiveCredit;
   readonly sender: StreamSender;
   readonly send: (frame: ClientStreamFrame) => void;
+  readonly onSent: (bytes: number) => void;
   readonly onClosed: () => void;
 }
 
@@ -37,9 +38,11 @@ export class ClientStream implements Disposable {
     this.opened.catch(() => undefined);
   }
 
-  /** Resolves once the bytes are handed to the system, or the stream is over. */
-  async write(bytes: Uint8Array): Promise<void> {
-    await this.#options.sender.write(this.#options.id, STREAM_CHANNELS.data, bytes);
+  /** Resolves with true once the bytes are handed to the system, or with false if the stream is over. */
+  async write(bytes: Uint8Array): Promise<boolean> {
+    const isSent = await this.#options.sender.write(this.#options.id, STREAM_CHANNELS.data, bytes);
+    if (isSent) this.#options.onSent(bytes.length);
+    return isSent;
   }
 
   /** Ends the data to the app. */

@@ -28,6 +28,8 @@ const OPEN_TIMEOUT_MS = 30_000;
 /** Memory for data that is not written to its destination yet. */
 const MAX_RECEIVED_BYTES = 4 * 1024 * 1024;
 const MAX_STREAMS = 16;
+/** The service pings each 30 s. Without a sign of it for this long, it is gone. */
+const SILENCE_MS = 75_000;
 
 export interface ConnectionOptions {
   readonly baseUrl: string;
@@ -50,6 +52,8 @@ export class StreamConnection implements Disposable {
   readonly #sender: StreamSender;
   readonly #pool = new CreditPool(MAX_RECEIVED_BYTES, MAX_STREAMS);
   #nextId = 1;
+  #heardAt: number;
+  #silence: Disposable | undefined;
 
   private constructor(socket: WebSocket, options: ConnectionOptions) {
     this.#socket = socket;
@@ -64,13 +68,18 @@ export class StreamConnection implements Disposable {
       },
       options.clock,
     );
+    this.#heardAt = options.clock.monotonic();
+    const heard = (): void => void (this.#heardAt = options.clock.monotonic());
+    socket.on("ping", heard);
     socket.on("message", (data, isBinary) => {
+      heard();
       if (isBinary) this.#onData(data as Buffer);
       else this.#onText((data as Buffer).toString());
     });
     this.closed = new Promise((resolve) => {
       socket.on("close", (_code, reason) => resolve(this.#onClosed(reason.toString())));
     });
+    this.#watchSilence();
   }
 
   /** Errors: `Failure`; after Ctrl-C the signal's reason. */
@@ -115,6 +124,7 @@ export class StreamConnection implements Disposable {
       credit,
       sender: this.#sender,
       send: (frame) => this.#send(frame),
+      onSent: (bytes) => void (this.bytes.sent += bytes),
       onClosed: () => this.#streams.delete(id),
     });
     this.#streams.set(id, stream);
@@ -136,7 +146,16 @@ export class StreamConnection implements Disposable {
 
   [Symbol.dispose](): void {
     for (const stream of this.#streams.values()) stream[Symbol.dispose]();
+    this.#silence?.[Symbol.dispose]();
     this.#socket.close(1000);
+  }
+
+  /** A connection may die without a word, as when this machine changes its network. */
+  #watchSilence(): void {
+    const { clock } = this.#options;
+    const leftMs = this.#heardAt + SILENCE_MS - clock.monotonic();
+    if (leftMs <= 0) return this.#socket.terminate();
+    this.#silence = clock.timer(leftMs, () => this.#watchSilence());
   }
 
   #onText(message: string): void {
@@ -173,6 +192,7 @@ export class StreamConnection implements Disposable {
   }
 
   #onClosed(reason: string): Failure {
+    this.#silence?.[Symbol.dispose]();
     const why = reason === "" ? "the connection was closed" : reason;
     const failure = toNetworkFailure(this.#options.baseUrl, new Error(why));
     this.#sender[Symbol.dispose]();

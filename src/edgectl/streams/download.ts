@@ -1,9 +1,10 @@
 import { constants } from "node:fs";
 import { lstat, mkdir, open, stat } from "node:fs/promises";
-import { basename, dirname, join } from "node:path";
+import { basename, dirname, join, posix } from "node:path";
 import { Readable, type Writable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { extract, type Header } from "tar-stream";
+import { untilDrained } from "../../lib/until-drained.ts";
 import { EXIT } from "../exit-code.ts";
 import { Failure, usageFailure } from "../failure.ts";
 import type { ClientStream } from "./client-stream.ts";
@@ -29,12 +30,22 @@ export async function download(connection: StreamConnection, path: string, to: s
   if (!isDirectory && !(await stat(dirname(to)).catch(() => undefined))?.isDirectory()) {
     throw usageFailure(`There is no directory ${dirname(to)} on this machine.`);
   }
-  const target = isDirectory ? join(to, basename(path)) : to;
+  // Normalized: of `/srv/..`, the last part would lead out of the directory.
+  const target = isDirectory ? join(to, basename(posix.normalize(path))) : to;
   const result = { files: 0, bytes: 0, skipped: 0 };
+  const directories = new Set<string>();
+  const enter = async (place: string): Promise<void> => {
+    if (directories.has(place)) return;
+    await makeDirectory(place);
+    directories.add(place);
+  };
   await readArchive(connection, path, async (entry) => {
     const { type, mode } = entry.header;
-    const place = join(target, ...partsOf(entry.header.name));
-    if (type === "directory") return makeDirectory(place);
+    const parts = partsOf(entry.header.name);
+    const place = join(target, ...parts);
+    // Also those that the archive does not name: one that is here already may be a link that leads anywhere.
+    for (let depth = 0; depth < parts.length; depth++) await enter(join(target, ...parts.slice(0, depth)));
+    if (type === "directory") return enter(place);
     if (type !== "file" && type !== "contiguous-file") {
       result.skipped++;
       return;
@@ -54,7 +65,7 @@ export async function print(connection: StreamConnection, path: string, output: 
       throw new Failure(`${path} is not a file, and cannot be written to standard output.`, { exitCode: EXIT.failed });
     }
     for await (const bytes of entry as AsyncIterable<Uint8Array>) {
-      if (!output.write(bytes)) await new Promise((resolve) => output.once("drain", resolve));
+      if (!output.write(bytes)) await untilDrained(output);
     }
   });
 }

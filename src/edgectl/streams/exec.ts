@@ -1,5 +1,4 @@
-import { once } from "node:events";
-import type { Writable } from "node:stream";
+import { untilDrained } from "../../lib/until-drained.ts";
 import { STREAM_CHANNELS } from "../../protocol/stream-data.ts";
 import type { StreamParams } from "../../protocol/streams.ts";
 import { EXIT } from "../exit-code.ts";
@@ -20,6 +19,8 @@ export async function runRemotely(
 ): Promise<void> {
   using stream = connection.open("exec", { ...params, ...(params.tty && sizeOf(streams.stdout)) });
   using _interrupt = closeOn(interrupted, stream);
+  // An open input would keep the process alive, however the command ends.
+  using _input = { [Symbol.dispose]: () => void streams.stdin.destroy() };
   await stream.opened.catch((error: unknown) => {
     interrupted.throwIfAborted();
     throw error;
@@ -28,12 +29,11 @@ export async function runRemotely(
   // Not awaited: the terminal has no end, and the command may end before its input does.
   void sendInput(streams, stream);
   for await (const { channel, bytes } of stream.read()) {
-    await write(channel === STREAM_CHANNELS.stderr ? streams.stderr : streams.stdout, bytes);
+    const output = channel === STREAM_CHANNELS.stderr ? streams.stderr : streams.stdout;
+    if (!output.write(bytes)) await untilDrained(output);
   }
   interrupted.throwIfAborted();
   const end = await stream.ended;
-  // An open input would keep the process alive.
-  streams.stdin.destroy();
   const failure = connection.failureOf(end);
   if (failure) throw failure;
   if (end.exit_code === undefined) {
@@ -73,10 +73,6 @@ function rawTerminal({ stdin, stdout }: RawStreams, stream: ClientStream): Dispo
 
 function sizeOf({ columns, rows }: RawStreams["stdout"]): { readonly columns?: number; readonly rows?: number } {
   return columns !== undefined && rows !== undefined && columns > 0 && rows > 0 ? { columns, rows } : {};
-}
-
-async function write(output: Writable, bytes: Uint8Array): Promise<void> {
-  if (!output.write(bytes)) await once(output, "drain");
 }
 
 function closeOn(signal: AbortSignal, stream: ClientStream): Disposable {

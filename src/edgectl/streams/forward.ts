@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import { createServer, type AddressInfo, type Server, type Socket } from "node:net";
+import { untilDrained } from "../../lib/until-drained.ts";
 import { STREAM_CHANNELS } from "../../protocol/stream-data.ts";
 import { Failure, usageFailure } from "../failure.ts";
 import type { ClientStream } from "./client-stream.ts";
@@ -85,7 +86,7 @@ async function toApp(socket: Socket, stream: ClientStream, onBytes: ForwardOptio
   try {
     // The other direction stays open after the end of this one.
     for await (const bytes of socket.iterator({ destroyOnReturn: false }) as AsyncIterable<Uint8Array>) {
-      await stream.write(bytes);
+      if (!(await stream.write(bytes))) return;
       onBytes("sent", bytes.length);
     }
   } catch {
@@ -101,7 +102,7 @@ async function fromApp(socket: Socket, stream: ClientStream, onBytes: ForwardOpt
   for await (const { channel, bytes } of stream.read()) {
     if (channel !== STREAM_CHANNELS.data || socket.destroyed) continue;
     onBytes("received", bytes.length);
-    if (!socket.write(bytes)) await Promise.race([once(socket, "drain"), once(socket, "close")]);
+    if (!socket.write(bytes)) await untilDrained(socket);
   }
   if (!socket.destroyed) socket.end();
   // Nobody takes what the local program still sends.

@@ -22,8 +22,12 @@ export async function upload(connection: StreamConnection, from: string, path: s
     (error: Error) => archive.destroy(error),
   );
   try {
-    for await (const bytes of archive as AsyncIterable<Uint8Array>) await stream.write(bytes);
-    await packing;
+    for await (const bytes of archive as AsyncIterable<Uint8Array>) {
+      // The device has ended it: what follows says why.
+      if (!(await stream.write(bytes))) break;
+    }
+    // Otherwise it waits for somebody to read the rest.
+    if (!archive.destroyed) await packing;
   } catch (error) {
     throw new Failure(`Cannot read ${from}: ${(error as Error).message}.`, { exitCode: EXIT.failed });
   }

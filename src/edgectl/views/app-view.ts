@@ -35,6 +35,8 @@ export function renderApp(app: AppDetail, theme: Theme): string {
   if (app.since) fields.push(["Since", `${formatTime(app.since)} UTC`]);
   if (typeof app.restarts === "number") fields.push(["Restarts", String(app.restarts)]);
   if (app.ports.length > 0) fields.push(["Ports", portsOf(app)]);
+  if (app.reached_as && app.reached_as.length > 0)
+    fields.push(["Reached by others as", app.reached_as.map(sanitizeLine).join(", ")]);
   fields.push(...specFields(app.spec));
   const last = app.last_deployment;
   if (last) {

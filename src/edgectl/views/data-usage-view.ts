@@ -72,7 +72,7 @@ function totalOf(usage: DataUsage): Row {
 function notes(usage: DataUsage, theme: Theme): string[] {
   const { budget } = usage;
   const lines = [
-    "The first four are the agent's own traffic; overhead is an estimate of TCP and IP.",
+    "The first five are the agent's own traffic; overhead is an estimate of TCP and IP.",
     "DEVICE is all that went over its interfaces, SIM what the operator counted.",
   ].map((line) => theme.dim(line));
   if (budget?.monthly_bytes != null) {

@@ -9,6 +9,7 @@ import type { MappedPort } from "../group/map-ports.ts";
 interface GroupPlan {
   readonly plan: readonly PlannedChange[];
   readonly download_bytes: number;
+  readonly not_in_request: readonly string[];
 }
 
 const TITLES: Readonly<Record<PlannedChange["change"], string>> = {
@@ -19,11 +20,17 @@ const TITLES: Readonly<Record<PlannedChange["change"], string>> = {
 };
 
 /** Renders what an apply does: one title per app, below it one line per field that differs. */
-export function renderGroupPlan({ plan, download_bytes: bytes }: GroupPlan, theme: Theme): string {
+export function renderGroupPlan(
+  { plan, download_bytes: bytes, not_in_request: others }: GroupPlan,
+  theme: Theme,
+): string {
   const lines = plan.flatMap(({ app, change, fields }) => [
     `${theme.bold(sanitizeLine(app))}: ${paint(TITLES[change], change, theme)}`,
     ...fields.map((field) => `  ${theme.yellow(`~ ${sanitizeLine(field)}`)}`),
   ]);
+  if (others.length > 0) {
+    lines.push(`Not in the file, and left as they are: ${others.map(sanitizeLine).join(", ")}  (--prune removes them)`);
+  }
   if (bytes > 0) lines.push(`To download: ${formatBytes(bytes)}`);
   return lines.join("\n");
 }

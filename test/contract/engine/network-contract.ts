@@ -87,7 +87,7 @@ export function networkContract(harness: () => EngineHarness): void {
       await join();
       await engine.startContainer(app.id, unaborted);
       await join();
-      expect(await networksOf(app.id)).toEqual([first, second]);
+      expect(await networksOf(app.id)).toEqual([first, second].toSorted());
       for (const name of [first, second]) {
         const neighbour = await run(harness(), images.sleeper, on(name, `neighbour-${name}`));
         await waitFor("the app to be found", () => finds(neighbour.id, "app"));

@@ -31,6 +31,8 @@ interface RealEngine {
   readonly kind: EngineHarness["kind"];
   readonly socketPath: string;
   readonly checkHealth: EngineHarness["checkHealth"];
+  /** Default: by a ping. */
+  readonly finds?: (socketPath: string, id: string, name: string) => Promise<boolean>;
   /** Default: through the engine. */
   readonly removeNetwork?: EngineHarness["removeNetwork"];
 }
@@ -52,6 +54,7 @@ export async function realHarness({
   kind,
   socketPath,
   checkHealth,
+  finds = findsHost,
   removeNetwork,
 }: RealEngine): Promise<EngineHarness> {
   await using undo = new AsyncDisposableStack();
@@ -112,7 +115,7 @@ export async function realHarness({
       owned.defer(() => removeImage(socketPath, `${repository}:1`));
       return `${repository}:1`;
     },
-    finds: (id, name) => findsHost(socketPath, id, name),
+    finds: (id, name) => finds(socketPath, id, name),
     removeNetwork: removeNetwork ?? ((name) => deleteNetwork(socketPath, name)),
     freeSubnet: async () => uniqueNetwork().subnet,
     occupyPort,

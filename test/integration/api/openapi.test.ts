@@ -208,7 +208,7 @@ test("every stream has an example, and a sample for curl that shows it as it com
     ).toEqual(isStream ? [true] : undefined);
     if (isStream) streams++;
   }
-  expect(streams).toBe(9);
+  expect(streams).toBe(10);
 });
 
 /** What the check finds wrong with a list of assets that has these things different. */

@@ -1,8 +1,11 @@
 import { readFile } from "node:fs/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { ADDED_FIELDS } from "../../../src/protocol/added-fields.ts";
+import { type ProtocolFeature, supports } from "../../../src/protocol/features.ts";
 import { apiClient } from "../../support/api-client.ts";
 import { type ControlPlane, startControlPlane, type TestAccount } from "../../support/control-plane.ts";
 import { type EventStream, openStream, type StreamRequest } from "../../support/event-stream.ts";
+import { FULL } from "../../support/every-field.ts";
 import { FakeDevice, type FrameOf } from "../../support/fake-device.ts";
 
 let control: ControlPlane;
@@ -289,6 +292,42 @@ describe("a device that speaks protocol 2", () => {
       message: `The agent on the device is too old for this request: it does not know "${field}".`,
       details: { features: [feature] },
     });
+    await device.flushed();
+    expect(device.received.map(({ type }) => type)).toEqual(["welcome"]);
+  });
+
+  // Every field that came after version 2, as a request has it.
+  const fieldsOfApp = Object.entries(ADDED_FIELDS.app).filter(([, feature]) => !supports(2, feature));
+  const asRequested = { ...FULL, files: [{ target: "/etc/app.conf", content: "a" }] };
+  const added: readonly [string, ProtocolFeature, object][] = [
+    ...fieldsOfApp.map(([field, feature]): [string, ProtocolFeature, object] => {
+      return [field, feature, { [field]: asRequested[field as keyof typeof asRequested] }];
+    }),
+    ["environments[].secret", "declaredSecrets", { environments: FULL.environments }],
+    ["volumes[].name", "namedVolumes", { volumes: [{ name: "data", target: "/data" }] }],
+    ["volumes[].owner", "volumeOwners", { volumes: [{ local: "/data", target: "/data", owner: "1:1" }] }],
+  ];
+
+  test("is refused every field that came later, by its feature, in a new app, an update and a dry run", async () => {
+    const { uuid, deviceToken } = await control.asset(account);
+    await using device = await FakeDevice.connect(control.agentUrl, deviceToken, { protocol: 2 });
+    expect(added.length).toBeGreaterThan(25);
+    for (const [field, feature, body] of added) {
+      for (const [method, path, more] of [
+        ["POST", "", { name: "web", image: "web:1" }],
+        ["POST", "?dry_run=true", { name: "web", image: "web:1" }],
+        ["PATCH", "/web", {}],
+      ] as const) {
+        const stream = await call(method, uuid, path, { body: { ...more, ...body } });
+        await stream.ended;
+        expect(stream.events.at(-1), `${method} ${field}`).toMatchObject({
+          status: "Fail",
+          code: "DeviceTooOld",
+          details: { features: [feature] },
+          message: `The agent on the device is too old for this request: it does not know "${field}".`,
+        });
+      }
+    }
     await device.flushed();
     expect(device.received.map(({ type }) => type)).toEqual(["welcome"]);
   });

@@ -66,6 +66,7 @@ describe("the apps of a device", () => {
     expect(present.body).toEqual({
       ...someApp("web"),
       ports: [{ host_port: 30_080, target_port: 80 }],
+      reached_as: ["web:80"],
       reachable: true,
       last_seen: nowS(),
       reported_at: reportedAt,
@@ -74,6 +75,8 @@ describe("the apps of a device", () => {
     await device.cut();
     const leftAt = nowS();
     await waitFor("the end of its session", async () => (await get(uuid, "apps")).body["reachable"] === false);
+    // Whether its agent gives apps names cannot be asked now.
+    expect((await get(uuid, "apps/web")).body["reached_as"]).toBeNull();
     await clock.advance(90_000);
     expect((await get(uuid, "apps")).body).toMatchObject({ last_seen: leftAt, reported_at: reportedAt, age_s: 90 });
     await control.restart();

@@ -127,6 +127,7 @@ test("an apply that the device has not acknowledged is sent again in its next se
 
 const app = (name: string, fields: object = {}) => ({ app: { name, image: "x:1", ...fields } });
 const ports = (host_port: number) => ({ ports: [{ host_port, target_port: 80 }] });
+const volumes = (name: string, readonly = false) => ({ volumes: [{ name, target: "/data", readonly }] });
 const on = (...apps: string[]) => ({ depends_on: apps.map((other) => ({ app: other })) });
 
 describe("a request that is refused", () => {
@@ -139,6 +140,15 @@ describe("a request that is refused", () => {
       { project: "line", apps: [app("a", ports(30_001)), app("b", ports(30_001))] },
       "apps[1].app.ports[0].host_port",
       /30001\/tcp is also one of the app a/,
+    ],
+    [
+      "a volume that two apps write to",
+      {
+        project: "line",
+        apps: [app("a", volumes("data")), app("b", volumes("data", true)), app("c", volumes("data"))],
+      },
+      "apps[2].app.volumes[0].name",
+      /the app a writes to the volume data too.*read-only/,
     ],
     [
       "an unknown dependency",

@@ -1,4 +1,4 @@
-import { symlink } from "node:fs/promises";
+import { mkdir, rm, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { APPS, planned, startApply } from "../../support/edgectl/apply-rig.ts";
@@ -39,8 +39,32 @@ describe("edgectl apply of a compose file", () => {
     rig.answer(planned());
     const flags = ["--dry-run", "--env-file", other];
     const { stderr } = await rig.user.run(["apply", "GW-1", "-f", file, ...flags], { env: { ...rig.env, B: "shell" } });
-    expect(stderr).not.toContain("TAG");
-    expect(rig.requests().length === 1 ? rig.body()["apps"] : stderr).toBeDefined();
+    expect(stderr).toBe("");
+    expect(rig.body()["apps"]).toMatchObject([{ app: { image: "other", hostname: "shell", user: "none" } }]);
+  });
+
+  test("a .env that is too long, or is none, is refused, and is not looked at with --env-file", async () => {
+    await using rig = await startApply();
+    await rig.write(".env", "A=".padEnd(256 * 1024 + 1, "x"));
+    const long = await rig.apply(COMPOSE.replace("1883:", "31883:"), "--dry-run");
+    expect([long.code, long.stderr]).toEqual([2, expect.stringContaining(".env is larger than 256 KiB")]);
+    await rm(join(rig.directory, ".env"));
+    await symlink("/dev/zero", join(rig.directory, ".env"));
+    const endless = await rig.apply(COMPOSE.replace("1883:", "31883:"), "--dry-run");
+    expect([endless.code, endless.stderr]).toEqual([2, expect.stringContaining(".env is not a file")]);
+    expect(rig.requests()).toEqual([]);
+    rig.answer(planned());
+    const other = await rig.write("other.env", "TAG=1\n");
+    expect((await rig.apply(COMPOSE.replace("1883:", "31883:"), "--dry-run", "--env-file", other)).code).toBe(0);
+  });
+
+  test("a link to a file elsewhere on this machine is noted", async () => {
+    await using rig = await startApply();
+    await mkdir(join(rig.directory, "conf"), { recursive: true });
+    await symlink("/etc/hostname", join(rig.directory, "conf", "name"));
+    rig.answer(planned());
+    const { stderr } = await rig.apply("services: {web: {image: w, volumes: ['./conf:/conf:ro']}}", "--dry-run");
+    expect(stderr).toMatch(/file\.yaml:1:\d+: services\.web\.volumes\[0\] takes conf\/name, which is outside/);
   });
 
   test("every problem is shown by line at once, and nothing is sent", async () => {

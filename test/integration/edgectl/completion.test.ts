@@ -23,7 +23,7 @@ describe("edgectl completion", () => {
     expect(await complete(script, "edgectl", "deployments", "watch", "GW-1", "--re")).toEqual(["--retry-for"]);
     expect(await complete(script, "edgectl", "usage", "GW-1", "--sim", "")).toEqual(["supersim", "prosim"]);
     expect(await complete(script, "edgectl", "--json", "usage", "--granularity", "m")).toEqual(["month"]);
-    expect(await complete(script, "edgectl", "apps", "st")).toEqual(["stop", "start"]);
+    expect(await complete(script, "edgectl", "apps", "st")).toEqual(["stop", "start", "stats"]);
     expect(await complete(script, "edgectl", "apps", "update", "GW-1", "web", "--restart", "")).toContain("on-failure");
     expect(await complete(script, "edgectl", "completion", "")).toEqual(["bash", "zsh", "fish"]);
     expect(await complete(script, "edgectl", "deploy", "GW-1", "--file", "")).toEqual([]);

@@ -113,7 +113,7 @@ describe("edgectl deploy", () => {
         "Error: The desired port is already in use. (ErrorPortInUse)",
         "  port: 30080",
         "  held_by: container other",
-        "  Choose another host port with --port, or free this one.",
+        "  Choose another host port with --port, or in the file, or free this one.",
         "",
       ].join("\n"),
     );

@@ -4,6 +4,7 @@ import type { FakeImage } from "../fake-engine/fake-image.ts";
 import type { AppRequest } from "../system.ts";
 import { CHANGES } from "./change-scenarios.ts";
 import { GROUPS } from "./group-scenarios.ts";
+import { KEPT } from "./kept-scenarios.ts";
 import type { ScenarioRequest } from "./model-control-plane.ts";
 import type { Scenario } from "./scenario.ts";
 
@@ -98,4 +99,4 @@ const DEPLOYMENTS: Readonly<Record<string, Scenario>> = {
 };
 
 /** Every scenario. */
-export const SCENARIOS: Readonly<Record<string, Scenario>> = { ...DEPLOYMENTS, ...CHANGES, ...GROUPS };
+export const SCENARIOS: Readonly<Record<string, Scenario>> = { ...DEPLOYMENTS, ...CHANGES, ...GROUPS, ...KEPT };

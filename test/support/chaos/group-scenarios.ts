@@ -17,10 +17,10 @@ const app = (name: string, version = 1): AppRequest => ({
 });
 
 const entry = (
-  { name, image: reference, environments = [], ports = [] }: AppRequest,
+  { name, image: reference, environments = [], ports = [], volumes = [] }: AppRequest,
   dependsOn: readonly string[] = [],
 ): ApplyRequestInput["apps"][number] => ({
-  app: { name, image: reference, environments, ports, pull: "missing" },
+  app: { name, image: reference, environments, ports, volumes, pull: "missing" },
   depends_on: dependsOn.map((other) => ({ app: other, condition: "healthy" as const })),
 });
 
@@ -54,6 +54,14 @@ const CRASHES: FakeImage = { behaviour: { exit: { code: 1, afterMs: 500 } } };
 /** Updates db, adds an app that depends on it, leaves web as it is, and removes ui. */
 const CHANGED = group([entry(app("db", 2)), entry(app("new"), ["db"]), entry(app("web"), ["db"])], { prune: true });
 
+/** An app with the volume of the project, which an app of another name takes over. */
+const withVolume = (spec: AppRequest): AppRequest => ({ ...spec, volumes: [{ name: "data", target: "/data" }] });
+const RENAMED = group([entry(withVolume(app("new"))), entry(app("web"), ["new"])], { prune: true });
+const BEFORE_RENAMING: ApplyRequestInput = {
+  project: "line",
+  apps: [entry(withVolume(app("db"))), entry(app("web"), ["db"])],
+};
+
 const SCENARIOS: Readonly<Record<string, Omit<Scenario, "isLong">>> = {
   "a group of new apps": {
     requests: [group([entry(app("web"), ["db"]), entry(app("db"))])],
@@ -81,6 +89,22 @@ const SCENARIOS: Readonly<Record<string, Omit<Scenario, "isLong">>> = {
     outcomes: ["Fail"],
     // Removals come first: ui and web are gone, and db is updated.
     remainingApps: [as("d0.3", app("db", 2))],
+  },
+  "a group in which an app is renamed and keeps its volume": {
+    installedGroup: BEFORE_RENAMING,
+    requests: [RENAMED],
+    setUp: images(),
+    outcomes: ["Success"],
+    remainingApps: [as("d0.2", withVolume(app("new"))), as("before.2", app("web"))],
+    kept: { volumes: { data: "0:0" } },
+  },
+  "a group in which an app is renamed and crashes": {
+    installedGroup: BEFORE_RENAMING,
+    requests: [RENAMED],
+    setUp: images({}, CRASHES),
+    outcomes: ["Fail"],
+    remainingApps: [as("before.1", withVolume(app("db"))), as("before.2", app("web"))],
+    kept: { volumes: { data: "0:0" } },
   },
   "a group of images to pull, of which one is missing": {
     installedGroup: INSTALLED,

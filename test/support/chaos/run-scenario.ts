@@ -7,6 +7,8 @@ import { AgentRig } from "../agent-rig.ts";
 import { layersOf } from "../fake-engine/fake-image.ts";
 import type { FakeContainer } from "../fake-engine/fake-container.ts";
 import type { AppRequest } from "../system.ts";
+import { tempDir } from "../temp-dir.ts";
+import { keptViolations } from "./kept-violations.ts";
 import { ModelControlPlane } from "./model-control-plane.ts";
 import { withCrashPoints, CrashInjector } from "./crash-injector.ts";
 import type { RemainingApp, Scenario } from "./scenario.ts";
@@ -43,7 +45,9 @@ export async function runScenario(
 ): Promise<ScenarioResult> {
   const crashes = new CrashInjector(...checkpoints);
   const written = new Map<string, EventContent[]>();
-  await using rig = new AgentRig({ pullBy: scenario.pullBy ?? "agent" }, (store) =>
+  await using directory = await tempDir();
+  const stateDir = directory.path;
+  await using rig = new AgentRig({ pullBy: scenario.pullBy ?? "agent", stateDir }, (store) =>
     withCrashPoints(store, crashes, (id, event) => written.set(id, [...(written.get(id) ?? []), event])),
   );
   scenario.setUp(rig);
@@ -97,7 +101,8 @@ export async function runScenario(
     for (const app of runningTwice(rig)) found.add(`two containers of ${app} ran at once`);
   }
   await reconciler.stop();
-  for (const violation of violations(scenario, rig, control, written)) found.add(violation);
+  const kept = keptViolations(scenario, rig, stateDir);
+  for (const violation of [...violations(scenario, rig, control, written), ...kept]) found.add(violation);
   return { died: crashCount === checkpoints.length, violations: [...found] };
 }
 
@@ -139,7 +144,12 @@ function startReconciler(rig: AgentRig): { stop(): Promise<void> } {
   const stopped = new AbortController();
   const rebuild = { isSet: false, clear: () => {} };
   const { deployments } = rig;
-  const reconciler = new AppReconciler({ ...rig.services, rebuild, lease: (app) => deployments.lease(app) });
+  const reconciler = new AppReconciler({
+    ...rig.services,
+    rebuild,
+    lease: (app) => deployments.lease(app),
+    endedRuns: () => deployments.endedRuns,
+  });
   const running = reconciler.run(stopped.signal);
   return {
     stop() {

@@ -39,5 +39,16 @@ export interface Scenario {
   readonly isLong?: boolean;
   /** Who downloads images. Default: the agent. */
   readonly pullBy?: "agent" | "engine";
+  /** What the agent keeps for the remaining apps beside their containers. Default: the network that apps share. */
+  readonly kept?: {
+    /** Networks as in a specification; empty for the one that apps share. */
+    readonly networks?: readonly string[];
+    /** Owners by the volumes' names; `any` where it depends on the moment whether there are any. */
+    readonly volumes?: Readonly<Record<string, string>> | "any";
+    /** Contents of placed files. */
+    readonly files?: readonly string[];
+  };
+  /** Contents of all files of the requests that are not secret. */
+  readonly contents?: readonly string[];
   setUp(rig: AgentRig): void;
 }

@@ -98,6 +98,7 @@ function memoryFiles(
       if (files[pathOf(name)] !== undefined) return "file";
       return Object.keys(files).some((path) => isIn(pathOf(name), path)) ? "directory" : "missing";
     },
+    isInside: (name) => !pathOf(name).startsWith("..") && !name.startsWith("/"),
     sizeOf: (name) => contentOf(name).length,
     modeOf: (name) => modes[pathOf(name)] ?? 0o644,
     read: contentOf,

@@ -14,7 +14,8 @@ export async function loadImage(socketPath: string, image: Image, label: string 
   return { reference, [Symbol.asyncDispose]: () => removeImage(socketPath, reference) };
 }
 
-async function loadImageAs(socketPath: string, image: Image, reference: string): Promise<void> {
+/** Loads an image under a name that the caller removes, such as with its private engine. */
+export async function loadImageAs(socketPath: string, image: Image, reference: string): Promise<void> {
   const archive = await imageArchive(image, reference);
   const headers = { "Content-Type": "application/x-tar", "Content-Length": String(archive.length) };
   const answer = await engineRequest(socketPath, "POST", "/images/load?quiet=1", { headers, body: archive });

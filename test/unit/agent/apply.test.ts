@@ -50,6 +50,24 @@ describe("a group of apps", () => {
     expect(rig.store.deployments()).toEqual([]);
   });
 
+  it("looks up no image again whose name stays the same, unless the app says so", async () => {
+    await using rig = new AgentRig();
+    for (const app of ["db", "web", "ui"]) rig.engine.addImage(image(app));
+    const db = { name: "db", image: image("db") };
+    const asBefore = group([{ app: db }, entry("web")]);
+    rig.deployments.apply("g1", asBefore);
+    expect(await rig.untilEnd("g1")).toMatchObject({ status: "Success" });
+    rig.store.acknowledge("g1", 10_000);
+    rig.registry.asked.length = 0;
+    rig.deployments.apply("g2", asBefore);
+    expect(await rig.untilEnd("g2")).toMatchObject({ status: "Success" });
+    rig.store.acknowledge("g2", 10_000);
+    expect(rig.registry.asked).toEqual([]);
+    rig.deployments.apply("g3", group([{ app: { ...db, pull: "changed" } }, entry("web")]));
+    await rig.untilEnd("g3");
+    expect(rig.registry.asked).not.toEqual([]);
+  });
+
   it("changes what differs, and does not touch the rest", async () => {
     await using rig = new AgentRig();
     await applied(rig);
@@ -80,6 +98,11 @@ describe("a group of apps", () => {
     rig.engine.addImage("example/other:1");
     rig.deployments.deploy("d1", { name: "other", image: "example/other:1" });
     await rig.untilEnd("d1");
+    rig.deployments.apply("dry", group([entry("db")]), { dry_run: true });
+    expect(await rig.untilEnd("dry")).toMatchObject({
+      message: expect.stringMatching(/Not in the request, and left as they are: ui, web\.$/),
+      details: { not_in_request: ["ui", "web"] },
+    });
     rig.deployments.apply("g2", group([entry("db")]));
     await rig.untilEnd("g2");
     expect(rig.store.apps()).toHaveLength(4);

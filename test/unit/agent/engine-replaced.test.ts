@@ -26,7 +26,12 @@ async function deployed() {
   rig.deployments.deploy("d1", APP);
   await rig.untilEnd("d1");
   const rebuild = { isSet: false, clear: () => undefined };
-  const reconciler = new AppReconciler({ ...rig.services, rebuild, lease: (app) => rig.deployments.lease(app) });
+  const reconciler = new AppReconciler({
+    ...rig.services,
+    rebuild,
+    lease: (app) => rig.deployments.lease(app),
+    endedRuns: () => rig.deployments.endedRuns,
+  });
   const stop = new AbortController();
   const running = reconciler.run(stop.signal);
   await rig.clock.advance(0);

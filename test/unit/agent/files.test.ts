@@ -203,6 +203,7 @@ describe("files that come with an app", () => {
       ...rig.services,
       rebuild: { isSet: false, clear: () => {} },
       lease: (app) => rig.deployments.lease(app),
+      endedRuns: () => rig.deployments.endedRuns,
     });
     for (const damage of [
       () => rmSync(join(stateDir, "files"), { recursive: true }),

@@ -25,7 +25,12 @@ const change = (rig: AgentRig, action: AppAction, spec?: unknown): Promise<unkno
 
 function reconcilerOf(rig: AgentRig): AppReconciler {
   const rebuild = { isSet: false, clear: () => {} };
-  return new AppReconciler({ ...rig.services, rebuild, lease: (app) => rig.deployments.lease(app) });
+  return new AppReconciler({
+    ...rig.services,
+    rebuild,
+    lease: (app) => rig.deployments.lease(app),
+    endedRuns: () => rig.deployments.endedRuns,
+  });
 }
 
 const status = (rig: AgentRig) => rig.engine.container("app")?.status;
@@ -260,7 +265,12 @@ describe("an agent whose store was lost in the middle of an update", () => {
     seen[Symbol.dispose]();
     await using deployments = new Deployments(services);
     const rebuild = { isSet: true, clear: () => void (rebuild.isSet = false) };
-    const reconciler = new AppReconciler({ ...services, rebuild, lease: (app) => deployments.lease(app) });
+    const reconciler = new AppReconciler({
+      ...services,
+      rebuild,
+      lease: (app) => deployments.lease(app),
+      endedRuns: () => deployments.endedRuns,
+    });
     await reconciler.reconcile(signal);
     expect(fresh.store.apps()).toMatchObject([{ name: "app", deploymentId: "d1", spec: { image: IMAGE } }]);
     expect(rig.engine.containers.map(({ name, status: state, request }) => [name, state, request.image])).toEqual([

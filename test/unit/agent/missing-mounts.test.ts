@@ -149,7 +149,12 @@ it("a repair after a reboot makes a directory below /run, and the log says so", 
   rig.deployments.deploy("d1", request("/run/app"));
   await rig.untilEnd("d1");
   const rebuild = { isSet: false, clear: () => {} };
-  const reconciler = new AppReconciler({ ...rig.services, rebuild, lease: (app) => rig.deployments.lease(app) });
+  const reconciler = new AppReconciler({
+    ...rig.services,
+    rebuild,
+    lease: (app) => rig.deployments.lease(app),
+    endedRuns: () => rig.deployments.endedRuns,
+  });
   rig.engine.files.remove("/run/app");
   rig.engine.container("app")?.stop();
   await reconciler.reconcile(signal);

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { LABELS } from "../../../src/agent/core/app/container.ts";
 import { EngineError } from "../../../src/agent/engine/engine-error.ts";
-import { enginePrefix } from "../../../src/agent/steps/engine-names.ts";
+import { enginePrefix } from "../../../src/agent/engine/engine-prefix.ts";
 import { AppReconciler } from "../../../src/agent/steps/app-reconciler.ts";
 import type { AppAction } from "../../../src/protocol/deployment-action.ts";
 import { AgentRig, type RigConfig } from "../../support/agent-rig.ts";
@@ -30,10 +30,17 @@ function change(rig: AgentRig, app: string, action: AppAction, spec?: unknown) {
   return rig.untilEnd(id);
 }
 
-async function reconcile(rig: AgentRig): Promise<void> {
+function reconcilerOf(rig: AgentRig): AppReconciler {
   const rebuild = { isSet: false, clear: () => {} };
-  await new AppReconciler({ ...rig.services, rebuild, lease: (app) => rig.deployments.lease(app) }).reconcile(signal);
+  return new AppReconciler({
+    ...rig.services,
+    rebuild,
+    lease: (app) => rig.deployments.lease(app),
+    endedRuns: () => rig.deployments.endedRuns,
+  });
 }
+
+const reconcile = (rig: AgentRig): Promise<void> => reconcilerOf(rig).reconcile(signal);
 
 /** The images of the running containers that an app finds under a name. */
 function found(rig: AgentRig, from: string, name: string): string[] {
@@ -183,12 +190,14 @@ describe("an app from before", () => {
   it("costs nothing once it is on it", async () => {
     await using rig = rigWith();
     await fromBefore(rig, "old");
-    await reconcile(rig);
+    const reconciler = reconcilerOf(rig);
+    // After the start it also looks for networks that a crash has left.
+    await reconciler.reconcile(signal);
     const calls: string[] = [];
     using _hook = rig.engine.faults.onCall(({ method, phase }) => void (phase === "before" && calls.push(method)));
     await rig.clock.advance(30_000);
-    await reconcile(rig);
-    expect(calls).toEqual(["listContainers", "identify"]);
+    await reconciler.reconcile(signal);
+    expect(calls).toEqual(["listContainers"]);
   });
 
   it("on the host's network stays there", async () => {

@@ -98,7 +98,12 @@ describe("an app named as the agent names versions, from a release that let it b
     for (const [id] of commands) rig.store.acknowledge(id, 100);
     rig.store.save({ removedApp: app });
     const rebuild = { isSet: true, clear: () => void (rebuild.isSet = false) };
-    const reconciler = new AppReconciler({ ...rig.services, rebuild, lease: (held) => rig.deployments.lease(held) });
+    const reconciler = new AppReconciler({
+      ...rig.services,
+      rebuild,
+      lease: (held) => rig.deployments.lease(held),
+      endedRuns: () => rig.deployments.endedRuns,
+    });
     await reconciler.reconcile(signal);
     expect(rig.store.apps()).toMatchObject([{ name: app, deploymentId: "u1" }]);
     rig.deployments.change("r1", { action: "remove", app });

@@ -16,7 +16,12 @@ async function deployed(fields: object = {}, labels: Readonly<Record<string, str
   rig.deployments.deploy("d1", { name: "app", image: IMAGE, ...fields });
   await rig.untilEnd("d1");
   const rebuild = { isSet: false, clear: () => void (rebuild.isSet = false) };
-  const reconciler = new AppReconciler({ ...rig.services, rebuild, lease: (app) => rig.deployments.lease(app) });
+  const reconciler = new AppReconciler({
+    ...rig.services,
+    rebuild,
+    lease: (app) => rig.deployments.lease(app),
+    endedRuns: () => rig.deployments.endedRuns,
+  });
   /** Loses the store and runs the reconciler. */
   const loseStore = async () => {
     rig.store.acknowledge("d1", 100);

@@ -31,7 +31,12 @@ async function rigWith(policy: Partial<Policy> = {}) {
   rig.engine.addImage(IMAGE);
   const rebuild = { isSet: false, clear: () => void (rebuild.isSet = false) };
   const newReconciler = () =>
-    new AppReconciler({ ...rig.services, rebuild, lease: (app) => rig.deployments.lease(app) });
+    new AppReconciler({
+      ...rig.services,
+      rebuild,
+      lease: (app) => rig.deployments.lease(app),
+      endedRuns: () => rig.deployments.endedRuns,
+    });
   let reconciler = newReconciler();
   let count = 0;
   const look = async (): Promise<void> => {

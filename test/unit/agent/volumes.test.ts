@@ -28,7 +28,12 @@ const messages = (rig: AgentRig, id: string) => rig.events(id).map(({ message })
 
 function reconcilerOf(rig: AgentRig): AppReconciler {
   const rebuild = { isSet: false, clear: () => {} };
-  return new AppReconciler({ ...rig.services, rebuild, lease: (app) => rig.deployments.lease(app) });
+  return new AppReconciler({
+    ...rig.services,
+    rebuild,
+    lease: (app) => rig.deployments.lease(app),
+    endedRuns: () => rig.deployments.endedRuns,
+  });
 }
 
 describe("a volume that the agent manages", () => {

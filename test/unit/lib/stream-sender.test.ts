@@ -27,12 +27,14 @@ class Rig {
     this.there = new SimulatedLink(this.clock, bytesPerSecond, delayMs, () => this.sender.flush());
     this.back = new SimulatedLink(this.clock, bytesPerSecond, delayMs);
     const { there } = this;
-    const arrivals = new ArrivalCounter((message) =>
-      this.back.send(message.length, () => {
-        const decoded = decodeStreamMessage(message);
-        if (decoded?.kind !== "arrived" || !this.sender.arrived(decoded.total)) this.mayNotArrive = "confirmation";
-      }),
-    );
+    const arrivals = new ArrivalCounter({
+      bufferedAmount: 0,
+      send: (message) =>
+        this.back.send(message.length, () => {
+          const decoded = decodeStreamMessage(message);
+          if (decoded?.kind !== "arrived" || !this.sender.arrived(decoded.total)) this.mayNotArrive = "confirmation";
+        }),
+    });
     this.sender = new StreamSender(
       {
         get bufferedAmount() {
@@ -136,6 +138,23 @@ it("sends little while something more important is under way, and goes on at ful
   const before = rig.received.get(1) ?? 0;
   await rig.clock.advance(10_000);
   expect(((rig.received.get(1) ?? 0) - before) / 10 / 50_000).toBeGreaterThan(0.9);
+});
+
+it("small messages that were not confirmed yet do not stop the streams once little may be sent", async () => {
+  const rig = new Rig(4_000_000, 20);
+  rig.open(1);
+  await Promise.all([rig.pour(1, 2 * MIB), rig.clock.advance(5_000)]);
+  for (let count = 1; count <= 15; count++) {
+    void rig.pour(1, 1_000);
+    await rig.clock.advance(100);
+  }
+  const before = rig.received.get(1) ?? 0;
+  rig.mustYield = true;
+  for (let count = 1; count <= 20; count++) {
+    void rig.pour(1, 1_500);
+    await rig.clock.advance(5_000);
+  }
+  expect((rig.received.get(1) ?? 0) - before).toBe(20 * 1_500);
 });
 
 it("a reader that takes nothing stops its own stream only", async () => {

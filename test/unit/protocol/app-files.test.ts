@@ -85,6 +85,18 @@ describe("files of a request", () => {
     expect(issue?.reason).toContain(`\`${Object.keys(more)[0]}\``);
   });
 
+  it.each([
+    ["/data/settings.js", "/data", "/config/settings.js"],
+    ["/data/lib/settings.js", "/data/", "/config/settings.js"],
+    ["/config/app.conf", "/config", "/settings/app.conf"],
+  ])("inside of a volume are refused with what to use instead: %s in %s", (target, volume, instead) => {
+    const [issue] = issuesOf([{ target, content: "a" }], { volumes: [{ name: "data", target: volume }] });
+    expect(issue?.reason).toContain(
+      `such as ${instead}, and tell the app that path by \`command\` or \`environments\``,
+    );
+    expect(issuesOf([{ target: instead, content: "a" }], { volumes: [{ name: "data", target: volume }] })).toEqual([]);
+  });
+
   it("may omit a content in an update only", () => {
     expect(parseAppUpdate({ files: [{ target: "/a" }] }).ok).toBe(true);
     expect(parseRequestedAppSpec({ name: "app", image: "a:1", files: [{ target: "/a" }] }).ok).toBe(false);

@@ -5,10 +5,11 @@ import type { DeployOptions } from "../../../protocol/deploy-request.ts";
 import { EdgeError, type ErrorDetails } from "../../../protocol/errors.ts";
 import { parseImageReference } from "../../../protocol/image-reference.ts";
 import { invalidRequest, type RequestIssue, toInvalidRequest } from "../../../protocol/request-error.ts";
+import { containerName } from "../app/container.ts";
 import { type TakeFiles, toStoredSpec } from "../app/files.ts";
 import { accept, toRequestFailure } from "../deployment/accept.ts";
 import { type AppRecord, type DeploymentRecord, newRecord } from "../deployment/record.ts";
-import { inOrder, type OrderedChange, withPortHandovers } from "./order.ts";
+import { inOrder, type OrderedChange, withHandovers } from "./order.ts";
 import { childId } from "./child-id.ts";
 
 export interface AcceptGroupContext {
@@ -67,8 +68,8 @@ function acceptChildren(request: Apply, context: AcceptGroupContext): Deployment
   checkCredentials(request, context.options);
   const removals = removed.map((app) => acceptRemoval(app, context));
   const changes = request.apps.map((_entry, index) => acceptChange(request, index, context));
-  const ordered = inOrder(withPortHandovers(changes));
-  if (!ordered.ok) throw portCircle(ordered.circle);
+  const ordered = inOrder(withHandovers(changes));
+  if (!ordered.ok) throw handoverCircle(ordered.circle);
   const children = [
     ...removals.map((record) => ({ record, dependsOn: [] })),
     ...ordered.changes.map(({ record, dependsOn }) => ({ record, dependsOn })),
@@ -98,6 +99,7 @@ function checkApps({ project, apps, adopt }: Apply, removed: readonly AppRecord[
       throw new EdgeError("ErrorDeploymentAlreadyExist", `A deployment of ${name} is already running.`, details);
     }
   }
+  checkContainerNames(apps.map(({ app }) => app.name));
   if (adopt) return;
   for (const { app } of apps) {
     const installed = context.apps.find(({ name }) => name === app.name);
@@ -106,6 +108,17 @@ function checkApps({ project, apps, adopt }: Apply, removed: readonly AppRecord[
     const where = owner === undefined ? "belongs to no project" : `belongs to the project ${owner}`;
     const message = `The app ${app.name} is installed and ${where}; it is taken into ${project} only with adopt (edgectl: --adopt).`;
     throw new EdgeError("AppExists", message, { app: app.name, ...(owner !== undefined && { project: owner }) });
+  }
+}
+
+/** The checks of an app compare its container's names with those of installed apps, not with those of its group. */
+function checkContainerNames(apps: readonly string[]): void {
+  for (const app of apps) {
+    const container = containerName(app);
+    const other = apps.find((name) => name !== app && name === container);
+    if (other === undefined) continue;
+    const message = `The containers of the apps ${app} and ${other} would both be named ${container}. Rename one of them.`;
+    throw new EdgeError("ErrorNameExists", message, { app, container, other_app: other });
   }
 }
 
@@ -138,7 +151,10 @@ function acceptChange(request: Apply, index: number, context: AcceptGroupContext
     return { app, before: undefined, after, dependsOn, record };
   }
   // Fields that are missing from the request become absent.
-  const change = { action: "update", app, spec: replacementOf(spec as RequestedAppSpec), options } as const;
+  const { image, ...others } = replacementOf(spec as RequestedAppSpec);
+  // An update that names its image asks the registry what the name means by now.
+  const patch = image === installed.spec.image ? others : { ...others, image };
+  const change = { action: "update", app, spec: patch, options } as const;
   const record = accept(change, { id, order, origin, installed, activeDeploymentId: undefined, takeFiles });
   const { failure, spec: after } = record;
   if (failure || !after) throw within(index, toError(failure));
@@ -173,9 +189,9 @@ function within(index: number, error: EdgeError): EdgeError {
   );
 }
 
-function portCircle(circle: readonly string[]): EdgeError {
+function handoverCircle(circle: readonly string[]): EdgeError {
   const message =
-    `The apps ${circle.join(", ")} take over ports from each other, or from an app that depends on them, in a circle. ` +
-    "Apply it in two steps: first with other ports, then with these.";
+    `The apps ${circle.join(", ")} take over ports or volumes from each other, or from an app that depends on them, in a circle. ` +
+    "Apply it in two steps: first with other ports and volumes, then with these.";
   return new EdgeError("InvalidRequest", message, { apps: circle });
 }

@@ -27,12 +27,21 @@ function wasIdle({ failure, touched, checked, imageId, madeDirectories }: Deploy
 
 type Children = readonly DeploymentRecord[];
 
-/** Returns the failure of a group whose app has failed. */
-export function groupFailure({ app, failure }: DeploymentRecord): Failure {
+/**
+ * Returns the failure of a group whose app has failed.
+ *
+ * @param notInRequest installed apps of the project that the request does not name, and that stay
+ */
+export function groupFailure({ app, failure }: DeploymentRecord, notInRequest: readonly string[] = []): Failure {
   const { code, message, details, step }: Failure = failure ?? { code: "Internal", message: "", step: "done" };
   const entry = errorEntry(code);
   const text = message === "" ? entry.message : message;
-  return { code, message: `App ${app}: ${text}`, step, details: { ...details, app } };
+  // Some failures name the app that is in the way, such as the one that writes to a volume.
+  const other = details?.["app"];
+  const named = other !== undefined && other !== app ? { ...details, other_app: other } : details;
+  const isLeft = typeof other === "string" && notInRequest.includes(other);
+  const advice = isLeft ? ` ${other} is of the same project and not in the request: prune removes it first.` : "";
+  return { code, message: `App ${app}: ${text}${advice}`, step, details: { ...named, app } };
 }
 
 /** Why the deployment of an app of a failed group is cancelled or undone. */
@@ -108,11 +117,21 @@ function wentBack({ outcome, touched, rollbackFailure, result }: DeploymentRecor
   return outcome === "failed" && (touched || hadSucceeded || rollbackFailure !== undefined);
 }
 
+interface PlanFacts {
+  readonly hash: string;
+  readonly downloadBytes: number;
+  /** Installed apps of the project that the request does not name, and that stay. */
+  readonly notInRequest: readonly string[];
+}
+
+/** Maximum number of apps that an event names beside those of the request. */
+const MAX_NAMED_APPS = 20;
+
 /** Returns the final event of a dry run. */
 export function planEvent(
   project: string,
   plan: readonly PlannedChange[],
-  { hash, downloadBytes: bytes }: { readonly hash: string; readonly downloadBytes: number },
+  { hash, downloadBytes: bytes, notInRequest }: PlanFacts,
 ): EventContent {
   const count = (change: PlannedChange["change"]) => plan.filter((planned) => planned.change === change).length;
   const words = { create: "create", update: "update", remove: "remove" } as const;
@@ -125,9 +144,24 @@ export function planEvent(
   return {
     status: "Success",
     step: "done",
-    message: `Nothing was changed. Applying ${project} would ${what}, and ${cost}.`,
-    details: { dry_run: true, plan, plan_hash: hash, download_bytes: bytes },
+    message: `Nothing was changed. Applying ${project} would ${what}, and ${cost}.${stayText(notInRequest)}`,
+    details: {
+      dry_run: true,
+      plan,
+      plan_hash: hash,
+      download_bytes: bytes,
+      ...(notInRequest.length > 0 && { not_in_request: shorten(notInRequest) }),
+    },
   };
+}
+
+function stayText(apps: readonly string[]): string {
+  return apps.length === 0 ? "" : ` Not in the request, and left as they are: ${shorten(apps).join(", ")}.`;
+}
+
+function shorten(apps: readonly string[]): string[] {
+  const omitted = apps.length - MAX_NAMED_APPS;
+  return omitted > 0 ? [...apps.slice(0, MAX_NAMED_APPS), `${omitted} more`] : [...apps];
 }
 
 function apps(count: number): string {

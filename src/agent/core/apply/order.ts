@@ -1,6 +1,7 @@
 import { findCircle } from "../../../protocol/apply-rules.ts";
 import type { AppDependency } from "../../../protocol/apply.ts";
 import type { AppSpec } from "../../../protocol/app-spec.ts";
+import { namedVolumesOf } from "../../../protocol/volume-fields.ts";
 import { hostPortsOf, includesPort } from "../host/host-port.ts";
 
 /** A change of one app of a group. */
@@ -13,20 +14,29 @@ export interface OrderedChange {
 }
 
 /**
- * Adds the dependencies that follow from the device: an app that takes over a host port of another one of the group is
- * changed after that one has given it up.
+ * Adds the dependencies that follow from the device: an app that takes over a host port or a volume of another one of the
+ * group is changed after that one has given it up.
  */
-export function withPortHandovers<T extends OrderedChange>(changes: readonly T[]): T[] {
+export function withHandovers<T extends OrderedChange>(changes: readonly T[]): T[] {
   return changes.map((change) => {
-    const wanted = hostPortsOf(change.after);
-    const holders = changes.filter(({ app, before }) => {
-      const held = before ? hostPortsOf(before) : [];
-      return app !== change.app && wanted.some((port) => includesPort(held, port));
-    });
+    const holders = changes.filter(
+      ({ app, before }) => app !== change.app && before && takesOver(change.after, before),
+    );
     const others = change.dependsOn.filter(({ app }) => !holders.some((holder) => holder.app === app));
     const handovers = holders.map(({ app }) => ({ app, condition: "healthy" as const }));
     return { ...change, dependsOn: [...others, ...handovers] };
   });
+}
+
+function takesOver(after: AppSpec, before: AppSpec): boolean {
+  const held = hostPortsOf(before);
+  if (hostPortsOf(after).some((port) => includesPort(held, port))) return true;
+  const written = writtenVolumes(before);
+  return writtenVolumes(after).some((volume) => written.includes(volume));
+}
+
+function writtenVolumes(spec: AppSpec): string[] {
+  return namedVolumesOf(spec).flatMap(({ name, readonly }) => (readonly ? [] : [name]));
 }
 
 /**

@@ -48,16 +48,27 @@ interface Asking {
   readonly app?: string;
   /** Deployments accepted later do not count. */
   readonly order?: number;
+  /** The group that asks: what its apps had before counts no longer, since they give it up before it is taken over. */
+  readonly group?: string | undefined;
 }
 
 /** Returns the uses of volumes by apps that run, may be started, or may be restored. */
-export function volumeUses({ apps, deployments }: Known, { app, order = Infinity }: Asking = {}): VolumeUse[] {
+export function volumeUses(
+  { apps, deployments }: Known,
+  { app, order = Infinity, group: own }: Asking = {},
+): VolumeUse[] {
+  const isOwn = (group: DeploymentRecord["group"]): boolean => own !== undefined && group?.id === own;
   const pending = deployments.filter(({ outcome, options }) => outcome === "pending" && !options.dry_run);
   const specs = [
     ...apps.map(({ spec }) => spec),
-    ...pending.filter((record) => record.order < order).flatMap(({ spec }) => spec ?? []),
+    ...pending
+      .filter(({ action, group, ...record }) => record.order < order && !(action === "remove" && isOwn(group)))
+      .flatMap(({ spec }) => spec ?? []),
     // A change may be rolled back until its final event is acknowledged.
-    ...deployments.flatMap(({ previous, outcome }) => (previous && outcome !== "failed" ? [previous.spec] : [])),
+    ...deployments.flatMap(({ previous, outcome, group }) => {
+      const mayGoBack = outcome !== "failed" && !isOwn(group);
+      return previous && mayGoBack ? [previous.spec] : [];
+    }),
   ];
   const uses = specs
     .filter(({ name }) => name !== app)

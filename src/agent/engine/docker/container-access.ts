@@ -21,11 +21,12 @@ export function createContainerAccess(options: {
   const connect: Connect = createConnector(options.socketPath);
   const run = <T>(signal: AbortSignal, work: (signal: AbortSignal) => Promise<T>, ms = TIMEOUT_MS): Promise<T> =>
     call(options.clock, ms, signal, work);
+  const { signal: never } = new AbortController();
   return {
     addressesOf: (id, port, signal) =>
       run(signal, async (limit) => addressesIn(await requireContainer(connect(), id, limit), port)),
-    exec: (id: string, request: ExecRequest, signal: AbortSignal): Promise<RunningExec> =>
-      run(signal, (limit) => startExec(connect(), id, request, limit, { clock: options.clock })),
+    exec: (id: string, request: ExecRequest): Promise<RunningExec> =>
+      run(never, (limit) => startExec(connect(), id, request, limit, { clock: options.clock })),
     statPath: (id, path, signal) => run(signal, (limit) => statPath(connect(), id, path, limit)),
     readArchive: (id, path, signal) =>
       run(

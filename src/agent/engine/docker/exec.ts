@@ -4,9 +4,13 @@ import { randomUUID } from "node:crypto";
 import type Docker from "dockerode";
 import type { Clock } from "../../../lib/clock.ts";
 import type { ExecRequest, RunningExec } from "../container-access.ts";
+import { untilDrained } from "../../../lib/until-drained.ts";
+import { call } from "./call.ts";
 import { Demultiplexer } from "./demultiplexer.ts";
 import { requireContainer } from "./find-container.ts";
 import { requireFields } from "./shape.ts";
+import { toEngineError } from "./to-engine-error.ts";
+import { unlessStatus } from "./unless-status.ts";
 
 /** Marks the processes of a command, so that they can be found. */
 const MARK = "EDGE_AGENT_EXEC";
@@ -16,6 +20,8 @@ const END_PATIENCE_MS = 2_000;
 /** How long a killed command may take to be gone. */
 const KILL_PATIENCE_MS = 5_000;
 const POLL_MS = 100;
+const CALL_TIMEOUT_MS = 10_000;
+const LATE_KILL_TIMEOUT_MS = 20_000;
 
 const CTRL_C = 3;
 const CTRL_D = 4;
@@ -64,16 +70,15 @@ export async function startExec(
   const socket = (await exec.start({ hijack: true, stdin: true, Tty: request.tty })) as unknown as Socket;
   // Errors are seen by whoever reads or writes.
   socket.on("error", () => undefined);
-  if (signal.aborted) socket.destroy();
-  const resize = async (width: number, height: number, abortSignal: AbortSignal): Promise<void> => {
-    await exec.resize({ w: width, h: height, abortSignal });
-  };
-  // A command that is over already has no terminal.
-  if (request.tty && columns !== undefined && rows !== undefined)
-    await resize(columns, rows, signal).catch(() => undefined);
-
-  const exitCode = async (abortSignal: AbortSignal): Promise<number | undefined> => {
-    const { Running, ExitCode } = await exec.inspect({ abortSignal });
+  const resize = (width: number, height: number, limit: AbortSignal): Promise<void> =>
+    call(clock, CALL_TIMEOUT_MS, limit, async (abortSignal) => {
+      // Podman answers with 201, which the library takes for an error.
+      await unlessStatus(201, exec.resize({ w: width, h: height, abortSignal }));
+    });
+  const exitCode = async (limit: AbortSignal): Promise<number | undefined> => {
+    const { Running, ExitCode } = await call(clock, CALL_TIMEOUT_MS, limit, (abortSignal) =>
+      exec.inspect({ abortSignal }),
+    );
     return Running ? undefined : (ExitCode ?? 0);
   };
   const isGoneWithin = async (ms: number, abortSignal: AbortSignal): Promise<boolean> => {
@@ -82,11 +87,11 @@ export async function startExec(
       if (clock.monotonic() >= end) return false;
     }
   };
-  return {
+  const running: RunningExec = {
     output: request.tty ? plain(socket) : demultiplexed(socket),
     async write(bytes) {
       if (socket.destroyed || socket.writableEnded) return;
-      if (!socket.write(bytes)) await Promise.race([once(socket, "drain"), once(socket, "close")]);
+      if (!socket.write(bytes)) await untilDrained(socket);
     },
     end() {
       // A terminal has no end of input: it is a key.
@@ -108,6 +113,16 @@ export async function startExec(
     },
     close: () => void socket.destroy(),
   };
+  if (signal.aborted) {
+    // Nobody waits for it any more: the engine has taken too long to start it.
+    const limit = AbortSignal.timeout(LATE_KILL_TIMEOUT_MS);
+    await running.kill(limit).catch(() => undefined);
+    running.close();
+  }
+  // A command that is over already has no terminal.
+  else if (request.tty && columns !== undefined && rows !== undefined)
+    await resize(columns, rows, signal).catch(() => undefined);
+  return running;
 }
 
 /** Runs a script in the container and waits for its end. Fails if the image has no shell. */
@@ -138,7 +153,15 @@ function destroyOn(signal: AbortSignal, socket: Socket): Disposable {
 type Output = { readonly source: "stdout" | "stderr"; readonly bytes: Uint8Array };
 
 async function* plain(socket: Socket): AsyncGenerator<Output> {
-  for await (const bytes of socket as AsyncIterable<Uint8Array>) yield { source: "stdout", bytes };
+  for await (const bytes of chunksOf(socket)) yield { source: "stdout", bytes };
+}
+
+async function* chunksOf(socket: Socket): AsyncGenerator<Uint8Array> {
+  try {
+    yield* socket as AsyncIterable<Uint8Array>;
+  } catch (error) {
+    throw toEngineError(error);
+  }
 }
 
 async function* demultiplexed(socket: Socket): AsyncGenerator<Output> {
@@ -146,7 +169,7 @@ async function* demultiplexed(socket: Socket): AsyncGenerator<Output> {
   const demultiplexer = new Demultiplexer((source, bytes) => {
     if (bytes.length > 0) parts.push({ source: source === STDERR ? "stderr" : "stdout", bytes });
   });
-  for await (const chunk of socket as AsyncIterable<Uint8Array>) {
+  for await (const chunk of chunksOf(socket)) {
     demultiplexer.write(chunk);
     yield* parts;
     parts = [];

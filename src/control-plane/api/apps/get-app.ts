@@ -1,6 +1,8 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { unixNow } from "../../../lib/clock.ts";
 import { z } from "zod";
+import { reachedAs } from "../../../protocol/app-network.ts";
+import type { AppReport } from "../../../protocol/app-report.ts";
 import { EdgeError } from "../../../protocol/errors.ts";
 import type { Asset } from "../../core/asset.ts";
 import { maskDeclaredSecrets } from "../../core/mask-spec.ts";
@@ -24,7 +26,21 @@ const query = z.strictObject({
     }),
 });
 
-const schema = appSchema.extend(presenceFields).meta({ id: "AppDetails" });
+const schema = appSchema
+  .extend({
+    reached_as: z
+      .array(z.string())
+      .nullable()
+      .meta({
+        description:
+          "What other apps of the device, on the same network, reach it as: its name, with each container port of `ports`. " +
+          "Empty for an app on the device's network or without one; null if it is not known whether the device's agent has " +
+          "networks with names.",
+        examples: [["mosquitto:1883"]],
+      }),
+    ...presenceFields,
+  })
+  .meta({ id: "AppDetails" });
 
 /** `GET /v1/assets/{asset_id}/edge/apps/{name}`: one app, as last reported or queried from the device. */
 export function getApp(api: Api, context: ApiContext): void {
@@ -63,7 +79,11 @@ export function getApp(api: Api, context: ApiContext): void {
       const app = report?.value.apps.find((each) => each.name === name);
       if (!report || !app) throw appNotFound(report?.at);
       const { at, heldSince } = report;
-      return { ...toAppResponse(app), ...(await presenceOf(context, asset, { at, heldSince, isPushed: true })) };
+      return {
+        ...toAppResponse(app),
+        reached_as: reachedAsOf(context, asset, app),
+        ...(await presenceOf(context, asset, { at, heldSince, isPushed: true })),
+      };
     },
   );
 }
@@ -83,8 +103,22 @@ async function revealApp(
   const at = unixNow(clock);
   return {
     ...toAppResponse({ ...app, spec: maskDeclaredSecrets(spec) }),
+    reached_as: reachedAsOf(context, asset, app),
     ...(await presenceOf(context, asset, { at, isPushed: true })),
   };
+}
+
+/** `null` if the device is away, and nothing the app has tells that its agent keeps networks. */
+function reachedAsOf({ devices }: ApiContext, asset: Asset, app: AppReport): string[] | null {
+  const { networks, network, host_network } = app.spec;
+  const hasNetworks = devices.find(asset.uuid)?.supports("networks") ?? (networks ?? network) !== undefined;
+  if (!hasNetworks) return null;
+  return reachedAs({
+    name: app.name,
+    host_network: host_network === true,
+    ports: toAppResponse(app).ports,
+    ...(typeof network === "string" && { network }),
+  });
 }
 
 function appNotFound(reportedAt: number | undefined): EdgeError {

@@ -104,7 +104,7 @@ describe("the log of earlier runs", () => {
     await executeRepair(context, { kind: "clean", containerIds: [container.id] });
     const rebuild = { isSet: false, clear: () => {} };
     const lease = (app: string) => rig.deployments.lease(app);
-    await new AppReconciler({ ...rig.services, rebuild, lease }).reconcile(signal);
+    await new AppReconciler({ ...rig.services, rebuild, lease, endedRuns: () => 0 }).reconcile(signal);
     expect(rig.engine.container("app")?.status).toBe("running");
     expect((await previous(rig)).lines).toEqual(["before the repair"]);
   });

@@ -84,6 +84,29 @@ describe("the volumes that the agent manages", () => {
     expect(rig.engine.volumes.names).toEqual(["edge-agent.data"]);
   });
 
+  it("that are being removed are made anew for an app that is deployed meanwhile, not found and then lost", async () => {
+    await using rig = new AgentRig();
+    rig.engine.addImage(IMAGE);
+    rig.engine.volumes.add("edge-agent.data", volumeLabels("data", STATE_DIR, "d0"));
+    rig.engine.volumes.write("edge-agent.data", 42);
+    const sources = { ...rig.services, stateDir: STATE_DIR };
+    const client = new AbortController();
+    const hanging = rig.engine.faults.hang("volumes.remove");
+    const removing = removeVolume(sources, "data", client.signal);
+    await rig.clock.advance(0);
+    expect(hanging.waiting).toBe(1);
+    // The technician's connection ends; the engine is at it.
+    client.abort();
+    rig.deployments.deploy("d1", { name: "app", image: IMAGE, volumes: [{ name: "data", target: "/data" }] });
+    await rig.clock.advance(100);
+    hanging[Symbol.dispose]();
+    await removing;
+    expect(await rig.untilEnd("d1")).toMatchObject({ status: "Success" });
+    expect(rig.events("d1").map(({ message }) => message)).toContain("Volume data is made.");
+    expect((await rig.engine.volumes.measure(signal)).get("edge-agent.data")).toBe(0);
+    await expect(removeVolume(sources, "data", signal)).rejects.toMatchObject({ code: "VolumeInUse" });
+  });
+
   it("are removed with their data once no app has them", async () => {
     await using rig = new AgentRig();
     rig.engine.volumes.add("edge-agent.data", volumeLabels("data", STATE_DIR, "d0"));

@@ -37,7 +37,12 @@ async function afterTheLoss(): Promise<{ rig: AgentRig; stateDir: string; before
 
 const reconcilerOf = (rig: AgentRig, isSet: boolean): AppReconciler => {
   const rebuild = { isSet, clear: () => void (rebuild.isSet = false) };
-  return new AppReconciler({ ...rig.services, rebuild, lease: (app) => rig.deployments.lease(app) });
+  return new AppReconciler({
+    ...rig.services,
+    rebuild,
+    lease: (app) => rig.deployments.lease(app),
+    endedRuns: () => rig.deployments.endedRuns,
+  });
 };
 
 const readBack = (rig: AgentRig): unknown =>

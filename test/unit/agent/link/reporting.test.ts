@@ -127,6 +127,22 @@ describe("queries over a session", () => {
     ]);
   });
 
+  it.each([
+    [2, false],
+    [3, true],
+  ])("of protocol %i are told whether the control plane knows streams: %s", async (protocol, expected) => {
+    const link = begin(
+      async ({ supports, send }) => {
+        await send({ streams: supports("streams") });
+        return undefined;
+      },
+      { protocol },
+    );
+    link.receive(ask("q1", "data_usage"));
+    await link.settle();
+    expect(link.ofType("answer")).toEqual([{ type: "answer", query_id: "q1", body: { streams: expected } }]);
+  });
+
   it("end with the code of an EdgeError, and with Internal for other errors", async () => {
     const link = begin(async ({ what }) => {
       throw what === "app" ? new EdgeError("AppNotFound", "There is none.") : new Error("secret detail");

@@ -1,9 +1,11 @@
 import { createServer, type AddressInfo, type Server } from "node:net";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import type { RemoteAccess } from "../../../../src/agent/core/policy/remote-access.ts";
+import { EngineError } from "../../../../src/agent/engine/engine-error.ts";
 import type { Engine } from "../../../../src/agent/engine/engine.ts";
 import { DeviceStreams } from "../../../../src/agent/streams/device-streams.ts";
 import type { StreamServices } from "../../../../src/agent/streams/ports.ts";
+import { Endings } from "../../../../src/agent/streams/endings.ts";
 import { LazyStreamServer } from "../../../../src/agent/streams/stream-server.ts";
 import { decodeStreamMessage, encodeStreamData } from "../../../../src/protocol/stream-data.ts";
 import type { DeviceStreamFrame, StreamKind } from "../../../../src/protocol/streams.ts";
@@ -21,6 +23,7 @@ class Rig {
   readonly messages: Uint8Array[] = [];
   readonly traffic = { sent: 0, received: 0 };
   readonly log = captureLog();
+  readonly endings = new Endings();
   allowed: RemoteAccess = "exec";
   mustYield = false;
   readonly connection = {
@@ -40,6 +43,7 @@ class Rig {
       clock: this.clock,
       logger: this.log.logger,
       limits: { idleMs: IDLE_MS, maxStreams: 2 },
+      endings: this.endings,
       allowed: () => this.allowed,
       pauseAfter: () => 0,
       mustYield: () => this.mustYield,
@@ -181,6 +185,25 @@ describe("a forwarded connection", () => {
     expect(rig.traffic.received).toBeGreaterThanOrEqual(14);
   });
 
+  it("whose app has closed it ends as soon as the client sends more, and not only with the client", async () => {
+    server = createServer((socket) => {
+      socket.on("error", () => undefined);
+      socket.end("enough", () => socket.destroy());
+    });
+    await new Promise<void>((resolve) => server?.listen(0, "127.0.0.1", resolve));
+    const { port } = server.address() as AddressInfo;
+    rig.access.addresses = [{ host: "127.0.0.1", port, isOwn: true }];
+    rig.open(1, "forward", { port: 80 });
+    await rig.frame("stream_opened", 1);
+    await waitFor("the answer", () => rig.received === "enough");
+    // The first of it may still be taken by the system.
+    await waitFor("the end", () => {
+      rig.streams.onData(encodeStreamData(1, 0, Buffer.from("x")));
+      return rig.frames.some(({ type }) => type === "stream_close");
+    });
+    expect(await rig.frame("stream_close", 1)).toEqual({ type: "stream_close", stream_id: 1 });
+  });
+
   it("tries where the port is published if the container's own address does not answer", async () => {
     await listen(false);
     rig.access.addresses = [{ host: "127.0.0.256", port: 1, isOwn: true }, ...rig.access.addresses];
@@ -201,10 +224,14 @@ describe("a forwarded connection", () => {
 
 it("streams that are opened while the code is loaded are served in order", async () => {
   const loading = Promise.withResolvers<void>();
-  const server = new LazyStreamServer("exec", async () => {
-    await loading.promise;
-    return rig.streams;
-  });
+  const server = new LazyStreamServer(
+    "exec",
+    async () => {
+      await loading.promise;
+      return rig.streams;
+    },
+    () => undefined,
+  );
   using session = server.begin(rig.connection);
   const open = {
     type: "stream_open",
@@ -220,4 +247,101 @@ it("streams that are opened while the code is loaded are served in order", async
   expect(session.onData(Uint8Array.of(1))).toBe(false);
   loading.resolve();
   expect(await rig.frame("stream_close", 1)).toEqual({ type: "stream_close", stream_id: 1 });
+});
+
+it("refuses all streams if their code cannot be loaded, and says so", async () => {
+  const errors: unknown[] = [];
+  const server = new LazyStreamServer(
+    "exec",
+    () => Promise.reject(new Error("no such file")),
+    (error) => void errors.push(error),
+  );
+  using session = server.begin(rig.connection);
+  const open = { type: "stream_open", kind: "exec", app: "web", params: {}, credit: 1, by: "k" } as const;
+  expect(session.onFrame({ ...open, stream_id: 1 })).toBe(true);
+  expect(await rig.frame("stream_close", 1)).toMatchObject({ code: "Internal" });
+  expect(session.onFrame({ ...open, stream_id: 2 })).toBe(true);
+  expect(await rig.frame("stream_close", 2)).toMatchObject({ code: "Internal" });
+  expect(errors).toHaveLength(1);
+});
+
+const close = (id: number): boolean => rig.streams.onFrame({ type: "stream_close", stream_id: id, code: undefined });
+
+describe("a command", () => {
+  it("that the engine was starting when its stream was closed is killed", async () => {
+    const starting = Promise.withResolvers<void>();
+    rig.access.starting = starting.promise;
+    rig.exec(1);
+    await waitFor("the engine to be asked", () => rig.access.execs === 1);
+    close(1);
+    expect(await rig.frame("stream_close", 1)).toEqual({ type: "stream_close", stream_id: 1 });
+    starting.resolve();
+    await waitFor("it to be killed", () => rig.access.killed === 1);
+  });
+
+  it("counts as a stream until it is killed, so that no more are started than killed", async () => {
+    const killing = Promise.withResolvers<void>();
+    rig.access.killing = killing.promise;
+    for (const id of [1, 2]) {
+      rig.exec(id);
+      await rig.frame("stream_opened", id);
+      close(id);
+      await rig.frame("stream_close", id);
+    }
+    rig.exec(3);
+    expect(await rig.frame("stream_close", 3)).toMatchObject({ code: "TooManyRequests" });
+    killing.resolve();
+    await rig.endings.done();
+    rig.exec(4);
+    await rig.frame("stream_opened", 4);
+  });
+
+  it("gets the size that the terminal had before it was started", async () => {
+    const starting = Promise.withResolvers<void>();
+    rig.access.starting = starting.promise;
+    rig.open(1, "exec", { command: ["sh"], tty: true, columns: 80, rows: 25 });
+    rig.streams.onFrame({ type: "stream_resize", stream_id: 1, columns: 132, rows: 43 });
+    starting.resolve();
+    await waitFor("the size", () => rig.access.sizes.length === 1);
+    expect(rig.access.sizes).toEqual([[132, 43]]);
+  });
+
+  it("gets one size at a time of many, and the last one", async () => {
+    const resizing = Promise.withResolvers<void>();
+    rig.access.resizing = resizing.promise;
+    rig.open(1, "exec", { command: ["sh"], tty: true });
+    await rig.frame("stream_opened", 1);
+    for (let i = 1; i <= 1_000; i++) rig.streams.onFrame({ type: "stream_resize", stream_id: 1, columns: i, rows: i });
+    expect(rig.access.sizes).toEqual([[1, 1]]);
+    resizing.resolve();
+    await waitFor("the last size", () => rig.access.sizes.at(-1)?.[0] === 1_000);
+    expect(rig.access.sizes).toHaveLength(2);
+  });
+
+  it.each([
+    ["not_found", "AppNotRunning"],
+    ["conflict", "AppNotRunning"],
+    ["unavailable", "EngineUnavailable"],
+  ] as const)("whose container is gone (%s) ends with a typed error: %s", async (kind, code) => {
+    rig.access.exitError = new EngineError(kind, "no such exec instance");
+    rig.exec(1);
+    await rig.frame("stream_opened", 1);
+    rig.access.outputs[0]?.push(null);
+    expect(await rig.frame("stream_close", 1)).toMatchObject({ code });
+  });
+
+  it("that takes no input costs little memory, however small the pieces are", async () => {
+    const taken = Promise.withResolvers<void>();
+    rig.access.accepting = taken.promise;
+    rig.exec(1);
+    const { credit } = await rig.frame("stream_opened", 1);
+    const before = process.memoryUsage();
+    for (let i = 0; i < credit; i++) rig.streams.onData(encodeStreamData(1, 0, Uint8Array.of(i % 256)));
+    const after = process.memoryUsage();
+    expect(after.arrayBuffers - before.arrayBuffers).toBeLessThan(4 * credit + 1_000_000);
+    taken.resolve();
+    await waitFor("all of it", () => rig.access.inputs.reduce((sum, { length }) => sum + length, 0) === credit);
+    expect(rig.access.inputs.length).toBeLessThan(credit / 1_000);
+    expect(Buffer.concat(rig.access.inputs).every((byte, i) => byte === i % 256)).toBe(true);
+  });
 });

@@ -21,6 +21,20 @@ describe("files beside the compose file", () => {
     expect(notes).toEqual([expect.stringContaining("mounts ./run.sh. The file comes with the app")]);
   });
 
+  test("what is outside of the file's directory is noted", () => {
+    const lines =
+      "env_file: /etc/gw.env\nvolumes: ['../a.conf:/a:ro', './conf/../../x:/x:ro', './a.conf:/b:ro']\nconfigs: [c]";
+    const files = { ...FILES, "/etc/gw.env": "A=1", "../a.conf": "a", "../x/y": "y" };
+    const { notes, problems } = convertWeb(lines, "configs: {c: {file: ../a.conf}}", { files });
+    expect(problems).toEqual([]);
+    expect(notes.map((note) => note.replace(/^[^ ]+ /, ""))).toEqual([
+      "services.web.env_file takes /etc/gw.env, which is outside of the directory of this file.",
+      "services.web.volumes[0] takes ../a.conf, which is outside of the directory of this file.",
+      "services.web.volumes[1] takes ./conf/../../x, which is outside of the directory of this file.",
+      "configs.c takes ../a.conf, which is outside of the directory of this file.",
+    ]);
+  });
+
   test("a relative directory comes as its files", () => {
     const { apps } = convertWeb("volumes: [{type: bind, source: conf, target: /etc/app/, read_only: true}]", "", {
       files: FILES,
@@ -79,6 +93,11 @@ describe("files beside the compose file", () => {
     expect(apps["web"]?.["environments"]).toEqual(variables({ A: "1", B: "2", C: "3" }));
   });
 
+  test("an env_file in another format is refused", () => {
+    const { problems } = convertWeb("env_file: [{path: a.env, format: raw}]", "", { files: { "a.env": "A=1" } });
+    expect(problems).toEqual([expect.stringMatching(/env_file\[0\]\.format is not supported\. Remove it, and put/)]);
+  });
+
   test("a problem in an env_file names that file and its line", () => {
     const { problems } = convertWeb("env_file: a.env", "", { files: { "a.env": "A=1\n=planted\nUNSET\n" } });
     expect(problems).toEqual([
@@ -117,6 +136,13 @@ describe("variables", () => {
       expect.stringMatching(/^4:15: services.web.hostname uses the variable HOST, which is not set./),
       expect.stringMatching(/^5:11: services.web.user needs the variable USER_ID: the id of the user./),
     ]);
+  });
+
+  test("make a file no longer than 4 MiB", () => {
+    const lines = Array.from({ length: 30 }, (_, index) => `  k${index}: $LONG`).join("\n");
+    const { problems } = convertWeb(`labels:\n${lines}`, "", { env: { LONG: "x".repeat(200_000) } });
+    expect(problems).toHaveLength(10);
+    expect(problems[0]).toMatch(/^25:12: services.web.labels.k20 makes the file longer than 4 MiB/);
   });
 
   test("an extension of the file is left alone", () => {

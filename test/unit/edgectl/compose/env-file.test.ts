@@ -36,6 +36,19 @@ describe(".env", () => {
     expect(parse(text)).toEqual({ values: expected, problems: [] });
   });
 
+  test("with many spaces is read in linear time", () => {
+    const spaces = " ".repeat(250_000);
+    expect(parse(`A=a${spaces}b${spaces}#c`)).toEqual({ values: { A: `a${spaces}b` }, problems: [] });
+  });
+
+  test("has at most 1 MiB of values, with those of their variables", () => {
+    const lines = ["A=".padEnd(200_000, "x"), ...Array.from({ length: 6 }, (_, index) => `B${index}=$A`)];
+    const { problems } = parse(lines.join("\n"));
+    expect(problems).toEqual([
+      "e:6:1: This line makes the values of this file longer than 1 MiB with those of its variables.",
+    ]);
+  });
+
   test("the shell takes precedence in what a line refers to", () => {
     expect(parse("A=1\nB=$A", { A: "shell" }).values).toEqual({ A: "1", B: "shell" });
   });

@@ -88,6 +88,11 @@ describe("a document", () => {
       `${laughs(1)}\nb: &b {${"k: *a0, ".repeat(1)}}\nc: [${"{<<: *b, x: *a0}, ".repeat(5000)}]`,
       "more than 50,000 values",
     ],
+    [
+      "a long text that is used often",
+      `a: &a ${"x".repeat(100_000)}\nb: [${"*a, ".repeat(100)}]`,
+      "f:2:165: The document has more than 4 MiB of text",
+    ],
     ["deep nesting", "[".repeat(100) + "]".repeat(100), "more than 64 deep"],
     ["very deep nesting", "[".repeat(100_000), "f:1:"],
     ["a merge of a text", "a:\n  <<: text\n", "f:2:7: `<<` takes a map"],

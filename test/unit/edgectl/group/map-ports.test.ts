@@ -160,3 +160,10 @@ describe("without --map-ports", () => {
     ]);
   });
 });
+
+test("more ports than a device has are one problem for each line, and no more work than that", () => {
+  const targets = Array.from({ length: 2_768 }, (_, index) => `:${index + 1}`);
+  const { mapped, problems } = map({ a: targets, b: targets });
+  expect(mapped).toHaveLength(2_768);
+  expect(problems.at(-1)).toMatch(/more$|finds no free port from 30000 to 32767/);
+});

@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, it } from "vitest";
-import { inOrder, withPortHandovers } from "../../../../../src/agent/core/apply/order.ts";
+import { inOrder, withHandovers } from "../../../../../src/agent/core/apply/order.ts";
 import { childId, requestedDeploymentId } from "../../../../../src/agent/core/apply/child-id.ts";
 import type { AppSpec } from "../../../../../src/protocol/app-spec.ts";
 import { FULL } from "../../../../support/every-field.ts";
@@ -46,7 +46,7 @@ const withPort = (host_port: number): AppSpec => ({
 });
 
 it("an app that takes over a port waits for the app that gives it up", () => {
-  const handed = withPortHandovers([
+  const handed = withHandovers([
     { app: "new", before: undefined, after: withPort(30_001), dependsOn: [{ app: "old", condition: "started" }] },
     { app: "old", before: withPort(30_001), after: withPort(30_002), dependsOn: [] },
   ]);

@@ -1,0 +1,55 @@
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import Docker from "dockerode";
+import { expect, test } from "vitest";
+import { run, start } from "../../support/command.ts";
+import { tempDir } from "../../support/temp-dir.ts";
+
+const docker = new Docker();
+
+/** Names of everything on the engine whose name or label has this text. */
+async function found(text: string): Promise<string[]> {
+  const containers = await docker.listContainers({ all: true });
+  const networks = await docker.listNetworks();
+  const { Volumes: volumes } = await docker.listVolumes();
+  const images = await docker.listImages();
+  const all = [
+    ...containers.map(({ Names: [name], Labels }) => ({ name, Labels })),
+    ...networks.map(({ Name, Labels }) => ({ name: Name, Labels })),
+    ...volumes.map(({ Name, Labels }) => ({ name: Name, Labels })),
+    ...images.map(({ RepoTags }) => ({ name: RepoTags?.join(), Labels: {} })),
+  ];
+  return all.filter((entry) => JSON.stringify(entry).includes(text)).map(({ name = "" }) => name);
+}
+
+/** A running quickstart. Disposing it ends it as a user does, so that it cleans up. */
+function startQuickstart() {
+  const process = start("node_modules/.bin/node", ["scripts/quickstart/main.ts"]);
+  const end = async (): Promise<number | null> => {
+    process.kill("SIGINT");
+    return await process.exited;
+  };
+  return { process, end, [Symbol.asyncDispose]: async () => void (await end()) };
+}
+
+test("Ctrl-C in the quickstart removes everything, also what was deployed to it meanwhile", async () => {
+  await using started = startQuickstart();
+  const quickstart = started.process;
+  await quickstart.waitForOutput("Ctrl-C stops everything and removes it.", 120_000);
+  const [, url = "", key = ""] = /EDGECTL_URL=(\S+) EDGECTL_API_KEY=(\S+)/.exec(quickstart.stdout()) ?? [];
+  const [, image = "", id = ""] = /--image (edge-quickstart-(\w+):1)/.exec(quickstart.stdout()) ?? [];
+  const [, folder = ""] = /logs +(\S+)/.exec(quickstart.stdout()) ?? [];
+
+  await using own = await tempDir();
+  const file = join(own.path, "edge.yaml");
+  const apps = { one: { image, volumes: [{ name: "data", target: "/data" }] }, two: { image, networks: ["side"] } };
+  await writeFile(file, JSON.stringify({ name: `line-${id}`, apps }));
+  const env = { EDGECTL_URL: url, EDGECTL_API_KEY: key, XDG_CONFIG_HOME: own.path };
+  const applied = await run("dist/edgectl", ["apply", "GW-0001", "-f", file, "--yes"], { env });
+  expect(applied).toMatchObject({ code: 0, stdout: expect.stringContaining("is applied: 2 changed.") as string });
+  // Three containers, two networks, a volume and an image.
+  expect([...new Set([...(await found(folder)), ...(await found(image))])]).toHaveLength(7);
+
+  expect([await started.end(), quickstart.stderr()]).toEqual([0, ""]);
+  expect([...(await found(folder)), ...(await found(image))]).toEqual([]);
+});

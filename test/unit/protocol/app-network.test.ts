@@ -1,0 +1,18 @@
+import { expect, it } from "vitest";
+import { reachedAs } from "../../../src/protocol/app-network.ts";
+
+const ports = [
+  { host_port: 30_001, target_port: 1883 },
+  { host_port: 30_002, target_port: 514, protocol: "udp" as const },
+  { host_port: 30_003, target_port: 1883 },
+];
+
+it.each([
+  ["its ports in the container, each once", { ports }, ["mqtt:1883", "mqtt:514/udp"]],
+  ["its name where no port is known", { ports: [] }, ["mqtt"]],
+  ["its name on networks of its own", { networks: ["a"] }, ["mqtt"]],
+  ["nothing on the device's network", { ports, host_network: true }, []],
+  ["nothing without a network", { network: "none" as const }, []],
+])("other apps reach an app by %s", (_what, fields, expected) => {
+  expect(reachedAs({ name: "mqtt", ...fields })).toEqual(expected);
+});
