@@ -1,8 +1,24 @@
 /**
- * Publishes that the store has something new. A message has no content and may be spurious: subscribers read the store.
+ * What a message is about. `events`: a deployment has a new event. `session`: sessions of this instance may have been
+ * replaced. `access`: a key or token may have been revoked. `counters`: shared counts have changed.
+ */
+export type Topic = `events.${string}` | `wake.${string}` | `session.${string}` | "access" | "counters";
+
+/** `local`: one process, nothing can be lost. `up`, `down`: whether messages reach other instances. */
+export type BusState = "local" | "up" | "down";
+
+/**
+ * Publishes that the store has something new. A message may be lost, repeated or spurious: subscribers read the store. No
+ * listener may throw.
  */
 export interface Bus {
-  publish(topic: string): void;
-  /** Calls `listener` after each `publish` of the topic, until disposed. The listener must not throw. */
-  subscribe(topic: string, listener: () => void): Disposable;
+  readonly state: BusState;
+  /** Calls local listeners at once, and those of other instances if they can be reached. */
+  publish(topic: Topic): void;
+  /** Calls `listener` after each `publish` of the topic and each reconnect of the bus, until disposed. */
+  subscribe(topic: Topic, listener: () => void): Disposable;
+  /** Reports to an instance, under the topic `wake.<instance>`, that something waits to be delivered to a device. */
+  publishWake(instanceId: string, assetUuid: string): void;
+  /** @param listener called with the device; after a reconnect of the bus with `undefined`: any device may be meant */
+  subscribeWakes(instanceId: string, listener: (assetUuid: string | undefined) => void): Disposable;
 }

@@ -1,6 +1,6 @@
 import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
-import type { Bus } from "../bus/bus.ts";
+import type { Bus, Topic } from "../bus/bus.ts";
 import { type DeploymentChange, type Deployment, isFinished } from "../core/deployment.ts";
 import type { DeploymentEvent } from "../../protocol/deployment-event.ts";
 import type { CreateResult, CreationLimits, DeploymentStore, Idempotency } from "../store/deployments.ts";
@@ -9,8 +9,8 @@ import type { DeadlineTimers } from "./deadlines.ts";
 import { StaleResultFilter } from "./stale-result-filter.ts";
 
 /** Returns the topic that is published after each new event of the deployment. */
-export function eventsTopic(deploymentId: string): string {
-  return `deployment.${deploymentId}`;
+export function eventsTopic(deploymentId: string): Topic {
+  return `events.${deploymentId}`;
 }
 
 export interface RecorderOptions {

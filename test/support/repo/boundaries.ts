@@ -77,12 +77,14 @@ const CHOSEN_BY: Readonly<Record<string, readonly string[]>> = {
   "src/agent/images/image-provider.ts": ["src/agent/daemon/"],
   "src/control-plane/store/sqlite/": ["src/control-plane/main.ts", "src/control-plane/data/"],
   "src/control-plane/bus/in-process-bus.ts": ["src/control-plane/main.ts"],
+  "src/control-plane/bus/nats/": ["src/control-plane/main.ts"],
   "src/control-plane/sim-operator/stored-sim-operator.ts": ["src/control-plane/main.ts"],
 };
 
 /** Packages that one folder alone may know, so that another one can take their place. */
 const OWNERS: Readonly<Record<string, string>> = {
   dockerode: "src/agent/engine/docker/",
+  "@nats-io/transport-node": "src/control-plane/bus/nats/",
   systeminformation: "src/agent/telemetry/",
 };
 
