@@ -43,6 +43,7 @@ const CONTROL_PLANE: Readonly<Record<string, readonly string[]>> = {
   "sim-operator": ["store"],
   "usage-import": ["store"],
   data: ["store"],
+  gateway: ["bus", "devices"],
   queries: ["devices"],
   reports: ["devices", "store"],
 };

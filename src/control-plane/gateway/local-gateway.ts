@@ -1,0 +1,90 @@
+import type { RegistryAuth } from "../../protocol/deploy-request.ts";
+import type { LogsParams } from "../../protocol/app-log.ts";
+import type { QueryKind } from "../../protocol/device-query.ts";
+import { EdgeError } from "../../protocol/errors.ts";
+import { type ProtocolFeature, QUERY_FEATURES } from "../../protocol/features.ts";
+import { tooOldMessage } from "../core/command.ts";
+import type {
+  DeviceDirectory,
+  DeviceSession,
+  DeviceStream,
+  QuerySink,
+  StreamRequest,
+  StreamSink,
+} from "../devices/session.ts";
+import type { DeviceGateway } from "./device-gateway.ts";
+import type { StreamGateway } from "./stream-gateway.ts";
+
+const NOTHING: Disposable = { [Symbol.dispose]: () => undefined };
+const NO_STREAM: DeviceStream = { ...NOTHING, send: () => true, credit: () => true, resize: () => undefined };
+
+/** The devices whose sessions this instance has. */
+export class LocalGateway implements DeviceGateway, StreamGateway {
+  readonly #devices: DeviceDirectory;
+  readonly #credentials: (deploymentId: string) => RegistryAuth | undefined;
+
+  constructor(devices: DeviceDirectory, credentials: (deploymentId: string) => RegistryAuth | undefined) {
+    this.#devices = devices;
+    this.#credentials = credentials;
+  }
+
+  has(assetUuid: string): boolean {
+    return this.#devices.find(assetUuid) !== undefined;
+  }
+
+  query(assetUuid: string, what: QueryKind, params: unknown, sink: QuerySink): Disposable {
+    try {
+      return this.#sessionFor(assetUuid, what, params).query(what, params, sink);
+    } catch (error) {
+      sink.end(toEdgeError(error));
+      return NOTHING;
+    }
+  }
+
+  openStream(assetUuid: string, request: StreamRequest, sink: StreamSink): DeviceStream {
+    try {
+      const session = this.#session(assetUuid);
+      if (!session.supports("streams")) throw new EdgeError("DeviceTooOld", undefined, { features: ["streams"] });
+      return session.openStream(request, sink);
+    } catch (error) {
+      const { code, message } = toEdgeError(error);
+      sink.end({ code, message });
+      return NO_STREAM;
+    }
+  }
+
+  checkLiveness(assetUuid: string): void {
+    this.#devices.find(assetUuid)?.checkLiveness();
+  }
+
+  async credentials(deploymentId: string): Promise<RegistryAuth | undefined> {
+    return this.#credentials(deploymentId);
+  }
+
+  #session(assetUuid: string): DeviceSession {
+    const session = this.#devices.find(assetUuid);
+    if (!session) throw new EdgeError("DeviceNotReachable");
+    return session;
+  }
+
+  #sessionFor(assetUuid: string, what: QueryKind, params: unknown): DeviceSession {
+    const session = this.#session(assetUuid);
+    if (!session.supports("queries")) throw new EdgeError("DeviceTooOld");
+    const feature = QUERY_FEATURES[what];
+    if (feature !== undefined && !session.supports(feature))
+      throw new EdgeError("DeviceTooOld", undefined, { features: [feature] });
+    if (what === "stats") requireFeature(session, "appStats", "stats");
+    if (what === "logs" && (params as LogsParams).previous) requireFeature(session, "previousLog", "previous");
+    return session;
+  }
+}
+
+/** @param usedBy what needs the feature, as a client knows it */
+function requireFeature(session: DeviceSession, feature: ProtocolFeature, usedBy: string): void {
+  if (!session.supports(feature)) throw new EdgeError("DeviceTooOld", tooOldMessage([{ feature, usedBy }]));
+}
+
+function toEdgeError(error: unknown): EdgeError {
+  if (error instanceof EdgeError) return error;
+  throw error;
+}
