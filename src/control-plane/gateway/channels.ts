@@ -54,16 +54,20 @@ export class Channels implements Disposable {
   readonly #open = new Map<string, Entry>();
   /** When channels were closed, oldest first. */
   readonly #closed = new Map<string, number>();
-  readonly #listening: Disposable;
+  readonly #listening = new DisposableStack();
   #timer: Disposable | undefined;
 
   constructor(options: ChannelsOptions) {
     this.#options = options;
     const { link, instanceId } = options;
-    this.#listening = link.listen(subjectOf(instanceId), (bytes) => {
-      const message = decodeMessage(bytes);
-      if (message) this.#receive(message);
-    });
+    this.#listening.use(
+      link.listen(subjectOf(instanceId), (bytes) => {
+        const message = decodeMessage(bytes);
+        if (message) this.#receive(message);
+      }),
+    );
+    // Messages are lost meanwhile.
+    this.#listening.use(link.onChange((state) => state === "down" && this.#failAll()));
   }
 
   /** Number of open channels. */
@@ -84,11 +88,8 @@ export class Channels implements Disposable {
   }
 
   [Symbol.dispose](): void {
-    this.#listening[Symbol.dispose]();
-    for (const [id, entry] of this.#open) {
-      this.#apply(id, entry, entry.channel.reset(this.#now));
-      this.#failed(id);
-    }
+    this.#listening.dispose();
+    this.#failAll();
     this.#timer?.[Symbol.dispose]();
     this.#closed.clear();
   }
@@ -185,6 +186,13 @@ export class Channels implements Disposable {
     this.#remove(id);
     entry.channel.reset(this.#now);
     this.#endReader(entry, undefined);
+  }
+
+  #failAll(): void {
+    for (const [id, entry] of this.#open) {
+      this.#apply(id, entry, entry.channel.reset(this.#now));
+      this.#failed(id);
+    }
   }
 
   #endReader(entry: Entry, body: Uint8Array | undefined): void {

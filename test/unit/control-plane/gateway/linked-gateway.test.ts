@@ -51,6 +51,15 @@ test("while the bus is down, a question to a device of another instance ends at 
   expect([rig.gateway.channels, rig.clock.untilNext]).toEqual([0, expect.any(Number)]);
 });
 
+test("when the bus goes down, open questions end at once on both instances", async () => {
+  await using rig = start();
+  const { sink, seen } = await asked(rig);
+  rig.links[0].state = "down";
+  expect([sink.codes, rig.gateway.channels, seen.isCancelled]).toEqual([["ServiceUnavailable"], 0, false]);
+  rig.links[1].state = "down";
+  expect([seen.isCancelled, rig.holder.channels]).toEqual([true, 0]);
+});
+
 test("an instance that does not respond is given up", async () => {
   await using rig = start();
   rig.faults.asker = "lost";
