@@ -1,12 +1,12 @@
 import { parseJson } from "../../lib/parse-json.ts";
 import type { Bus, Topic } from "./bus.ts";
 import { Listeners } from "./listeners.ts";
-import { type LinkState, MAX_MESSAGE_BYTES, type MessageLink } from "./message-link.ts";
+import type { LinkState, MessageLink } from "./message-link.ts";
 
 const EMPTY = new Uint8Array();
 
-/** Assets in one message: a UUID with its quotes and comma has 39 characters. */
-const MAX_WAKES_PER_MESSAGE = Math.floor((MAX_MESSAGE_BYTES - 2) / 39);
+/** UUIDs in one message, which is then half as large as a link carries. */
+const MAX_WAKES_PER_MESSAGE = 4_096;
 
 /**
  * A bus between instances. Messages are sent once for each turn of the event loop, however often they are published in it:

@@ -2,7 +2,13 @@ import { randomBytes } from "node:crypto";
 import type { Clock } from "../../lib/clock.ts";
 import type { MessageLink } from "../bus/message-link.ts";
 import { Channel, type Effect } from "../core/gateway/channel.ts";
-import { type AddressedMessage, type ChannelMessage, decodeMessage, encodeMessage } from "../core/gateway/message.ts";
+import {
+  type AddressedMessage,
+  type ChannelMessage,
+  decodeMessage,
+  encodeMessage,
+  isInstanceId,
+} from "../core/gateway/message.ts";
 
 /** Channels of an instance at a time. */
 const MAX_CHANNELS = 10_000;
@@ -60,6 +66,7 @@ export class Channels implements Disposable {
   constructor(options: ChannelsOptions) {
     this.#options = options;
     const { link, instanceId } = options;
+    if (!isInstanceId(instanceId)) throw new Error(`${instanceId} is not an id of an instance`);
     this.#listening.use(
       link.listen(subjectOf(instanceId), (bytes) => {
         const message = decodeMessage(bytes);

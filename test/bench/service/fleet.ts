@@ -59,10 +59,9 @@ export const fleet: Bench = {
 
     const deployments = quick ? 200 : 10_000;
     const before = processorMs(service.pid);
-    let times = await load.deployMany(0, 1);
-    const tookMs = await milliseconds(async () => {
-      times = await load.deployMany(deployments, CONCURRENT_DEPLOYMENTS);
-    });
+    const start = performance.now();
+    const times = await load.deployMany(deployments, CONCURRENT_DEPLOYMENTS);
+    const tookMs = performance.now() - start;
     const busy = {
       perSecond: (deployments / tookMs) * 1000,
       processorMs: (processorMs(service.pid) - before) / deployments,

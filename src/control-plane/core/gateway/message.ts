@@ -37,6 +37,11 @@ export interface AddressedMessage extends ChannelMessage {
   readonly sender: string;
 }
 
+/** Whether a text can be the sender of messages. */
+export function isInstanceId(text: string): boolean {
+  return INSTANCE_ID.test(text);
+}
+
 export function encodeMessage(message: AddressedMessage): Uint8Array {
   const { kind, number, taken, isBodyEnd, isChannelEnd, bytes, channel, sender } = message;
   const encoded = new Uint8Array(HEADER_BYTES + sender.length + bytes.length);
@@ -59,7 +64,7 @@ export function decodeMessage(encoded: Uint8Array): AddressedMessage | undefined
   const kind = KINDS[encoded[1] ?? KINDS.length];
   if (encoded[0] !== VERSION || kind === undefined || encoded.length < senderEnd) return undefined;
   const sender = String.fromCharCode(...encoded.subarray(HEADER_BYTES, senderEnd));
-  if (!INSTANCE_ID.test(sender)) return undefined;
+  if (!isInstanceId(sender)) return undefined;
   const view = new DataView(encoded.buffer, encoded.byteOffset, encoded.byteLength);
   const flags = encoded[2] ?? 0;
   return {
