@@ -15,6 +15,7 @@ import {
   decodeMessage,
   encodeMessage,
 } from "../../../../src/control-plane/core/gateway/message.ts";
+import { PartReceiver } from "../../../../src/control-plane/core/gateway/part-receiver.ts";
 import {
   MAX_BODY_BYTES,
   MAX_PART_BYTES,
@@ -42,6 +43,15 @@ class End {
     this.channel = new Channel(now);
   }
 }
+
+const PART: ChannelMessage = {
+  kind: "part",
+  number: 0,
+  taken: 0,
+  isBodyEnd: true,
+  isChannelEnd: false,
+  bytes: new Uint8Array(),
+};
 
 const text = (body: Uint8Array): string => Buffer.from(body).toString();
 
@@ -218,25 +228,42 @@ describe("a channel", () => {
   });
 
   test("what cannot be is refused: parts beyond the window, receipts of unsent parts, larger parts", () => {
-    const part: ChannelMessage = {
-      kind: "part",
-      number: 0,
-      taken: 0,
-      isBodyEnd: true,
-      isChannelEnd: false,
-      bytes: new Uint8Array(),
-    };
     const bad: ChannelMessage[] = [
-      { ...part, number: WINDOW_PARTS },
-      { ...part, taken: 1 },
-      { ...part, bytes: new Uint8Array(MAX_PART_BYTES + 1) },
-      { ...part, kind: "alive", number: WINDOW_PARTS + 1 },
+      { ...PART, number: WINDOW_PARTS },
+      { ...PART, taken: 1 },
+      { ...PART, bytes: new Uint8Array(MAX_PART_BYTES + 1) },
+      { ...PART, kind: "alive", number: WINDOW_PARTS + 1 },
     ];
     for (const message of bad) {
       const channel = new Channel(0);
       expect(channel.receive(message, 0).at(-1)).toEqual({ type: "failed", reason: "bad message" });
-      expect(channel.receive(part, 0)).toEqual([]);
+      expect(channel.receive(PART, 0)).toEqual([]);
     }
+  });
+
+  test("a part that is repeated is not kept, whether its body was taken or not", () => {
+    const receiver = new PartReceiver();
+    const part = { ...PART, isBodyEnd: false };
+    expect([receiver.add(part), receiver.add(part)]).toEqual(["new", "repeated"]);
+    expect(receiver.add({ ...part, number: 1, isBodyEnd: true })).toBe("new");
+    expect(receiver.next()).toBeDefined();
+    expect(receiver.add(part)).toBe("repeated");
+    receiver.take();
+    expect(receiver.add(part)).toBe("repeated");
+  });
+
+  test("what has arrived whole is read to the end, although the other end is gone", () => {
+    const reset: ChannelMessage = { ...PART, kind: "reset" };
+    const channel = new Channel(0);
+    expect(channel.receive(PART, 0)).toMatchObject([{ type: "deliver" }]);
+    expect(channel.receive({ ...PART, number: 1, isChannelEnd: true }, 0)).toEqual([]);
+    expect(channel.receive(reset, 0)).toEqual([]);
+    expect(channel.tick(MAX_SILENCE_MS)).toEqual([]);
+    expect(channel.taken(MAX_SILENCE_MS).at(-1)).toMatchObject({ type: "ended" });
+    const incomplete = new Channel(0);
+    incomplete.receive(PART, 0);
+    incomplete.receive({ ...PART, number: 2, isChannelEnd: true }, 0);
+    expect(incomplete.receive(reset, 0)).toEqual([{ type: "failed", reason: "reset" }]);
   });
 
   test("an unanswered channel fails soon, a silent one later, and keep-alives keep one open", () => {
