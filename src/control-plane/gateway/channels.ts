@@ -1,5 +1,6 @@
 import { randomBytes } from "node:crypto";
 import type { Clock } from "../../lib/clock.ts";
+import type { Logger } from "../../lib/logger.ts";
 import type { MessageLink } from "../bus/message-link.ts";
 import { Channel, type Effect } from "../core/gateway/channel.ts";
 import {
@@ -50,6 +51,7 @@ export interface ChannelsOptions {
   readonly link: MessageLink;
   readonly instanceId: string;
   readonly clock: Clock;
+  readonly logger: Logger;
   /** Another instance has opened a channel. Its first body follows. */
   readonly accept: (channel: OpenChannel) => ChannelReader;
 }
@@ -168,7 +170,12 @@ export class Channels implements Disposable {
   }
 
   #deliver(id: string, entry: Entry, body: Uint8Array): void {
-    const taken = entry.reader?.onBody(body);
+    let taken: void | Promise<void>;
+    try {
+      taken = entry.reader?.onBody(body);
+    } catch (error) {
+      return this.#readerFailed(id, entry, error);
+    }
     // A reader that needs no time gets the next body in the same turn.
     if (taken === undefined) this.#taken(id, entry);
     else void this.#awaitTaken(id, entry, taken);
@@ -177,10 +184,17 @@ export class Channels implements Disposable {
   async #awaitTaken(id: string, entry: Entry, taken: Promise<void>): Promise<void> {
     try {
       await taken;
-    } catch {
-      return this.#failed(id);
+    } catch (error) {
+      return this.#readerFailed(id, entry, error);
     }
     this.#taken(id, entry);
+  }
+
+  /** The other end is told, so that it does not go on for nobody. */
+  #readerFailed(id: string, entry: Entry, error: unknown): void {
+    this.#options.logger.error({ err: error, instance: entry.peer }, "cannot take what another instance has sent");
+    this.#apply(id, entry, entry.channel.reset(this.#now));
+    this.#failed(id);
   }
 
   #taken(id: string, entry: Entry): void {

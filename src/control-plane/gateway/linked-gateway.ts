@@ -1,4 +1,5 @@
 import type { Clock } from "../../lib/clock.ts";
+import type { Logger } from "../../lib/logger.ts";
 import type { RegistryAuth } from "../../protocol/deploy-request.ts";
 import type { QueryKind } from "../../protocol/device-query.ts";
 import { EdgeError } from "../../protocol/errors.ts";
@@ -18,6 +19,7 @@ export interface LinkedGatewayOptions {
   readonly link: MessageLink;
   readonly instanceId: string;
   readonly clock: Clock;
+  readonly logger: Logger;
   /** Returns the instance that has the device's session; `undefined` if the device is not connected. */
   readonly locate: (assetUuid: string) => Promise<string | undefined>;
 }

@@ -15,10 +15,7 @@ import type {
 import type { DeviceGateway } from "./device-gateway.ts";
 import type { StreamGateway } from "./stream-gateway.ts";
 
-const NOTHING: Disposable = { [Symbol.dispose]: () => undefined };
-const NO_STREAM: DeviceStream = { ...NOTHING, send: () => true, credit: () => true, resize: () => undefined };
-
-/** The devices whose sessions this instance has. */
+/** The devices whose sessions this instance has. A sink is not called before the method that takes it has returned. */
 export class LocalGateway implements DeviceGateway, StreamGateway {
   readonly #devices: DeviceDirectory;
   readonly #credentials: (deploymentId: string) => RegistryAuth | undefined;
@@ -36,8 +33,8 @@ export class LocalGateway implements DeviceGateway, StreamGateway {
     try {
       return this.#sessionFor(assetUuid, what, params).query(what, params, sink);
     } catch (error) {
-      sink.end(toEdgeError(error));
-      return NOTHING;
+      const refusal = toEdgeError(error);
+      return callSoon(() => sink.end(refusal));
     }
   }
 
@@ -48,8 +45,8 @@ export class LocalGateway implements DeviceGateway, StreamGateway {
       return session.openStream(request, sink);
     } catch (error) {
       const { code, message } = toEdgeError(error);
-      sink.end({ code, message });
-      return NO_STREAM;
+      const ended = callSoon(() => sink.end({ code, message }));
+      return Object.assign(ended, { send: () => true, credit: () => true, resize: () => undefined });
     }
   }
 
@@ -82,6 +79,15 @@ export class LocalGateway implements DeviceGateway, StreamGateway {
 /** @param usedBy what needs the feature, as a client knows it */
 function requireFeature(session: DeviceSession, feature: ProtocolFeature, usedBy: string): void {
   if (!session.supports(feature)) throw new EdgeError("DeviceTooOld", tooOldMessage([{ feature, usedBy }]));
+}
+
+/** Calls `callback` in this turn of the event loop, unless disposed before. */
+function callSoon(callback: () => void): Disposable {
+  let isDisposed = false;
+  queueMicrotask(() => {
+    if (!isDisposed) callback();
+  });
+  return { [Symbol.dispose]: () => void (isDisposed = true) };
 }
 
 function toEdgeError(error: unknown): EdgeError {

@@ -89,12 +89,24 @@ export function gatewayContract(harness: GatewayHarness): void {
       const stream = new RecordedStream();
       using _query = rig.gateway.query(ASSET, "device", {}, sink);
       using _stream = rig.gateway.openStream(ASSET, EXEC, stream);
+      // The caller does not have what it would end yet.
+      expect([sink.ends, stream.ends]).toEqual([[], []]);
       await waitFor("both ends", () => sink.ends.length + stream.ends.length === 2);
       expect([sink.codes, stream.ends.map(({ code }) => code)]).toEqual([
         ["DeviceNotReachable"],
         ["DeviceNotReachable"],
       ]);
       await rig.idle();
+    });
+
+    test("what was disposed of before its error is not called", async () => {
+      await using rig = await harness.open();
+      rig.session.refusal = new EdgeError("TooManyRequests");
+      const [sink, stream] = [new RecordedQuery(), new RecordedStream()];
+      rig.gateway.query(ASSET, "device", {}, sink)[Symbol.dispose]();
+      rig.gateway.openStream(ASSET, EXEC, stream)[Symbol.dispose]();
+      await rig.idle();
+      expect([sink.ends, stream.ends]).toEqual([[], []]);
     });
 
     test.each([

@@ -7,6 +7,7 @@ import { systemClock } from "../../../src/lib/clock.ts";
 import type { Clock } from "../../../src/lib/clock.ts";
 import type { RegistryAuth } from "../../../src/protocol/deploy-request.ts";
 import { FakeSession } from "../../support/gateway/fake-session.ts";
+import { captureLog } from "../../support/link/log-capture.ts";
 import { waitFor } from "../../support/wait-for.ts";
 
 export const ASSET = "11111111-1111-4111-8111-111111111111";
@@ -39,6 +40,8 @@ export function localGateway(session: () => FakeSession | undefined): LocalGatew
 export interface TwoInstances extends GatewayRig {
   readonly gateway: LinkedGateway;
   readonly holder: LinkedGateway;
+  /** What both have logged. */
+  readonly lines: readonly Record<string, unknown>[];
 }
 
 /** Two instances: the first asks, the second has the device. */
@@ -48,17 +51,26 @@ export function twoInstances(
   clock: Clock = systemClock,
 ): TwoInstances {
   const session = new FakeSession(ASSET);
+  const { logger, lines } = captureLog();
   let isConnected = true;
   const locate = async (asset: string): Promise<string | undefined> =>
     asset === ASSET && isConnected ? "holder" : undefined;
   const gateway = owner.use(
-    new LinkedGateway({ local: localGateway(() => undefined), link: asking, instanceId: "asker", clock, locate }),
+    new LinkedGateway({
+      local: localGateway(() => undefined),
+      link: asking,
+      instanceId: "asker",
+      clock,
+      logger,
+      locate,
+    }),
   );
   const local = localGateway(() => (isConnected ? session : undefined));
-  const holder = owner.use(new LinkedGateway({ local, link: holding, instanceId: "holder", clock, locate }));
+  const holder = owner.use(new LinkedGateway({ local, link: holding, instanceId: "holder", clock, logger, locate }));
   return {
     gateway,
     holder,
+    lines,
     session,
     disconnect: () => void (isConnected = false),
     idle: async () => {

@@ -149,6 +149,30 @@ test("a reader that takes nothing costs bounded memory, and never makes the devi
   expect([taken, ends.length]).toEqual([1, 1]);
 });
 
+test("a reader that fails ends its query, and nothing else", async () => {
+  await using rig = start();
+  const ends: unknown[] = [];
+  const failing = {
+    answer: () => {
+      throw new Error("the reader's own");
+    },
+    end: (error: unknown) => ends.push(error),
+  };
+  rig.gateway.query(ASSET, "logs", LOGS, failing);
+  await settle(rig);
+  const sink = new RecordedQuery();
+  using _query = rig.gateway.query(ASSET, "logs", LOGS, sink);
+  await settle(rig);
+  const [first, second] = rig.session.queries;
+  await first?.sink.answer({ number: 1 });
+  await settle(rig);
+  await second?.sink.answer({ number: 2 });
+  await settle(rig);
+  expect([ends.length, first?.isCancelled, rig.gateway.channels]).toEqual([1, true, 1]);
+  expect(sink.answers).toEqual([{ number: 2 }]);
+  expect(rig.lines.map(({ msg }) => msg)).toEqual(["cannot take what another instance has sent"]);
+});
+
 test("a first message that arrives again after the query's end asks nothing", async () => {
   const kept: (readonly [string, Uint8Array])[] = [];
   await using rig = start((link) => ({
