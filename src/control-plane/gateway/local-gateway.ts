@@ -4,29 +4,29 @@ import type { QueryKind } from "../../protocol/device-query.ts";
 import { EdgeError } from "../../protocol/errors.ts";
 import { type ProtocolFeature, QUERY_FEATURES } from "../../protocol/features.ts";
 import { tooOldMessage } from "../core/command.ts";
-import type {
-  DeviceDirectory,
-  DeviceSession,
-  DeviceStream,
-  QuerySink,
-  StreamRequest,
-  StreamSink,
-} from "../devices/session.ts";
+import type { DeviceSession, DeviceStream, QuerySink, StreamRequest, StreamSink } from "../devices/session.ts";
 import type { DeviceGateway } from "./device-gateway.ts";
 import type { StreamGateway } from "./stream-gateway.ts";
 
 /** The devices whose sessions this instance has. A sink is not called before the method that takes it has returned. */
 export class LocalGateway implements DeviceGateway, StreamGateway {
-  readonly #devices: DeviceDirectory;
+  readonly #find: (assetUuid: string) => DeviceSession | undefined;
   readonly #credentials: (deploymentId: string) => RegistryAuth | undefined;
 
-  constructor(devices: DeviceDirectory, credentials: (deploymentId: string) => RegistryAuth | undefined) {
-    this.#devices = devices;
+  /**
+   * @param find returns the session that this instance has of the device
+   * @param credentials returns the registry credentials of a deployment that are in the memory of this instance
+   */
+  constructor(
+    find: (assetUuid: string) => DeviceSession | undefined,
+    credentials: (deploymentId: string) => RegistryAuth | undefined,
+  ) {
+    this.#find = find;
     this.#credentials = credentials;
   }
 
   has(assetUuid: string): boolean {
-    return this.#devices.find(assetUuid) !== undefined;
+    return this.#find(assetUuid) !== undefined;
   }
 
   query(assetUuid: string, what: QueryKind, params: unknown, sink: QuerySink): Disposable {
@@ -51,7 +51,7 @@ export class LocalGateway implements DeviceGateway, StreamGateway {
   }
 
   checkLiveness(assetUuid: string): void {
-    this.#devices.find(assetUuid)?.checkLiveness();
+    this.#find(assetUuid)?.checkLiveness();
   }
 
   async credentials(deploymentId: string): Promise<RegistryAuth | undefined> {
@@ -59,7 +59,7 @@ export class LocalGateway implements DeviceGateway, StreamGateway {
   }
 
   #session(assetUuid: string): DeviceSession {
-    const session = this.#devices.find(assetUuid);
+    const session = this.#find(assetUuid);
     if (!session) throw new EdgeError("DeviceNotReachable");
     return session;
   }

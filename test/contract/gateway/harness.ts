@@ -32,8 +32,9 @@ export interface GatewayHarness {
 
 /** A device of this instance, or none. */
 export function localGateway(session: () => FakeSession | undefined): LocalGateway {
-  return new LocalGateway({ find: (asset) => (asset === session()?.assetUuid ? session() : undefined) }, (deployment) =>
-    deployment === DEPLOYMENT && session() ? AUTH : undefined,
+  return new LocalGateway(
+    (asset) => (asset === session()?.assetUuid ? session() : undefined),
+    (deployment) => (deployment === DEPLOYMENT && session() ? AUTH : undefined),
   );
 }
 
