@@ -32,6 +32,7 @@ export interface SeenStream {
 export class FakeSession implements DeviceSession {
   readonly id = "session";
   readonly epoch = 1;
+  readonly isCurrent = true;
   readonly assetUuid: string;
   readonly queries: SeenQuery[] = [];
   readonly streams: SeenStream[] = [];
