@@ -17,6 +17,7 @@ import type { Bench, BenchResult } from "./result.ts";
 import { returnOfAFleet } from "./return-of-a-fleet.ts";
 import { assetList } from "./service/asset-list.ts";
 import { assetRead } from "./service/asset-read.ts";
+import { fleet } from "./service/fleet.ts";
 import { usageYear } from "./service/usage-year.ts";
 import { statusCommand } from "./status-command.ts";
 import { table } from "./table.ts";
@@ -41,6 +42,7 @@ const BENCHES: readonly Bench[] = [
   assetRead,
   assetList,
   usageYear,
+  fleet,
 ];
 const FOLDER = "bench-results";
 

@@ -43,6 +43,7 @@ const CONTROL_PLANE: Readonly<Record<string, readonly string[]>> = {
   "sim-operator": ["store"],
   "usage-import": ["store"],
   data: ["store"],
+  gateway: ["bus", "devices"],
   queries: ["devices"],
   reports: ["devices", "store"],
 };
@@ -84,12 +85,14 @@ const CHOSEN_BY: Readonly<Record<string, readonly string[]>> = {
     "src/control-plane/queries/",
     "src/control-plane/streams/",
   ],
+  "src/control-plane/bus/nats/": ["src/control-plane/main.ts"],
   "src/control-plane/sim-operator/stored-sim-operator.ts": ["src/control-plane/main.ts"],
 };
 
 /** Packages that one folder alone may know, so that another one can take their place. */
 const OWNERS: Readonly<Record<string, string>> = {
   dockerode: "src/agent/engine/docker/",
+  "@nats-io/transport-node": "src/control-plane/bus/nats/",
   systeminformation: "src/agent/telemetry/",
 };
 

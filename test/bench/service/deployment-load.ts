@@ -1,0 +1,78 @@
+import { Agent, request } from "node:http";
+import type { Service } from "./service.ts";
+
+const BODY = JSON.stringify({ name: "web", image: "registry.example/team/web:1" });
+
+/** When a deployment's events arrived, in milliseconds from its request. */
+export interface DeploymentTimes {
+  /** The first event that the device sent. */
+  readonly firstMs: number;
+  readonly endMs: number;
+}
+
+/** Deploys to the devices of a fleet, one after the other, and reads the event streams to their end. */
+export class DeploymentLoad implements Disposable {
+  readonly #service: Service;
+  readonly #apiKey: string;
+  readonly #devices: number;
+  readonly #agent = new Agent({ keepAlive: true });
+  #next = 0;
+
+  constructor(service: Service, apiKey: string, devices: number) {
+    this.#service = service;
+    this.#apiKey = apiKey;
+    this.#devices = devices;
+  }
+
+  /** Deploys `count` times, with so many deployments at a time. */
+  async deployMany(count: number, concurrency: number): Promise<DeploymentTimes[]> {
+    const times: DeploymentTimes[] = [];
+    let started = 0;
+    const workers = Array.from({ length: concurrency }, async () => {
+      while (started++ < count) times.push(await this.#deploy());
+    });
+    await Promise.all(workers);
+    return times;
+  }
+
+  /** Sends requests at a constant rate, whether or not earlier ones have ended. */
+  async deployAt(perSecond: number, ms: number): Promise<DeploymentTimes[]> {
+    const running: Promise<DeploymentTimes>[] = [];
+    const start = performance.now();
+    for (let due = 0; due < ms; due = (running.length / perSecond) * 1000) {
+      const delay = start + due - performance.now();
+      if (delay > 0) await new Promise((resolve) => setTimeout(resolve, delay));
+      running.push(this.#deploy());
+    }
+    return await Promise.all(running);
+  }
+
+  [Symbol.dispose](): void {
+    this.#agent.destroy();
+  }
+
+  /** Rejects unless the deployment succeeds. */
+  #deploy(): Promise<DeploymentTimes> {
+    const { host, port } = this.#service;
+    const path = `/v1/assets/GW-${this.#next++ % this.#devices}/edge/apps`;
+    const headers = { "X-API-Key": this.#apiKey, "Content-Type": "application/json", "Content-Length": BODY.length };
+    const { promise, resolve, reject } = Promise.withResolvers<DeploymentTimes>();
+    const start = performance.now();
+    const outgoing = request({ host, port, path, method: "POST", headers, agent: this.#agent }, (response) => {
+      let text = "";
+      let firstMs = Number.NaN;
+      response.setEncoding("latin1");
+      response.on("data", (chunk: string) => {
+        text += chunk;
+        if (Number.isNaN(firstMs) && text.includes('"step":"checking"')) firstMs = performance.now() - start;
+      });
+      response.on("error", reject);
+      response.on("end", () => {
+        if (text.includes('"status":"Success"')) resolve({ firstMs, endMs: performance.now() - start });
+        else reject(new Error(`a deployment failed: ${text.slice(-500)}`));
+      });
+    });
+    outgoing.on("error", reject).end(BODY);
+    return promise;
+  }
+}

@@ -1,0 +1,10 @@
+import { InProcessBus } from "../../../src/control-plane/bus/in-process-bus.ts";
+import { busContract } from "./bus-contract.ts";
+
+busContract({
+  name: "in one process",
+  open: async () => {
+    const bus = new InProcessBus();
+    return { here: bus, there: bus, [Symbol.asyncDispose]: async () => {} };
+  },
+});
