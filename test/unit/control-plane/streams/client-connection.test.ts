@@ -1,7 +1,7 @@
 import { EventEmitter } from "node:events";
 import { expect, it } from "vitest";
 import type { WebSocket } from "ws";
-import type { DeviceDirectory } from "../../../../src/control-plane/devices/session.ts";
+import type { DeviceDirectory } from "../../../../src/control-plane/devices/directory.ts";
 import type { ApiKey } from "../../../../src/control-plane/store/accounts.ts";
 import { AuditTrail } from "../../../../src/control-plane/streams/audit-trail.ts";
 import { ClientConnection } from "../../../../src/control-plane/streams/client-connection.ts";
