@@ -3,11 +3,11 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import Docker from "dockerode";
 import { build } from "../bundling/build.ts";
-import { LABELS } from "../../src/agent/core/app/container.ts";
 import { startAgent, stateDirectory, waitUntilOnline } from "../system/agent.ts";
 import { type AppRequest, deploy, deployUrl, type Target } from "../system/client.ts";
 import { startControlPlane } from "../system/control-plane.ts";
 import { freeHostPort } from "../system/ports.ts";
+import { removeApps } from "../system/remove-apps.ts";
 import { APP_PORT, buildAppImage } from "./app-image.ts";
 import { heading, printEvent, step } from "./terminal.ts";
 
@@ -122,16 +122,6 @@ dist/edgectl deploy ${target.asset} --name second --image ${image} --port ${next
   logs           ${logs}
 
 Ctrl-C stops everything and removes it.`);
-}
-
-/** Removes what an agent has made on the engine: containers, networks and volumes of apps. */
-async function removeApps(stateDir: string): Promise<void> {
-  const docker = new Docker();
-  const ours = { filters: { label: [`${LABELS.stateDir}=${stateDir}`] } };
-  const containers = await docker.listContainers({ all: true, ...ours });
-  for (const { Id } of containers) await docker.getContainer(Id).remove({ force: true, v: true });
-  for (const { Id } of await docker.listNetworks(ours)) await docker.getNetwork(Id).remove();
-  for (const { Name } of (await docker.listVolumes(ours)).Volumes) await docker.getVolume(Name).remove();
 }
 
 /** Removes an image if it exists. */

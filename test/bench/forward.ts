@@ -2,14 +2,14 @@ import { once } from "node:events";
 import { type AddressInfo, connect, createServer, type Server } from "node:net";
 import { join } from "node:path";
 import { setTimeout as sleep } from "node:timers/promises";
-import { startAgent, waitUntilOnline } from "../../scripts/system/agent.ts";
+import { startAgent, stateDirectory, waitUntilOnline } from "../../scripts/system/agent.ts";
 import { startControlPlane } from "../../scripts/system/control-plane.ts";
+import { removeApps } from "../../scripts/system/remove-apps.ts";
 import { StreamConnection } from "../../src/edgectl/streams/connection.ts";
 import { startForward } from "../../src/edgectl/streams/forward.ts";
 import { systemClock } from "../../src/lib/clock.ts";
 import { loadImage, sleeperImage, uniqueName } from "../support/images.ts";
 import { SlowLink } from "../support/slow-link.ts";
-import { removeContainers } from "../support/system/engine-containers.ts";
 import { tempDir } from "../support/temp-dir.ts";
 import { engineSocket } from "./engine-socket.ts";
 import { median, milliseconds, paired } from "./measure.ts";
@@ -30,14 +30,12 @@ export const forward: Bench = {
   name: "forward",
   async run({ quick }) {
     await using owned = new AsyncDisposableStack();
-    const socket = await engineSocket();
-    const image = owned.use(await loadImage(socket, await sleeperImage(), "bench"));
+    const image = owned.use(await loadImage(await engineSocket(), await sleeperImage(), "bench"));
     const source = owned.use(await startSource());
     const app = { name: uniqueName("source"), image: image.reference, host_network: true };
 
     const slow = owned.use(await Rig.start(LINK));
     await deployed(slow.target, app);
-    owned.defer(() => removeContainers(socket, app.name, slow.folder));
     const share = await slow.rate(app.name, source.port, quick ? 5_000 : 30_000);
     await using direct = await SlowLink.to(source.port, LINK);
     const reference = await received(Number(direct.host.split(":")[1]), quick ? 5_000 : 30_000);
@@ -47,7 +45,6 @@ export const forward: Bench = {
     const fast = owned.use(await Rig.start(undefined));
     const other = { ...app, name: uniqueName("echo") };
     await deployed(fast.target, other);
-    owned.defer(() => removeContainers(socket, other.name, fast.folder));
     const added = await fast.addedTime(other.name, source.port, quick ? 20 : 300);
     const memory = await fast.memory(other.name, source.port, (quick ? 10 : 100) * MEGABYTE);
 
@@ -88,18 +85,11 @@ export const forward: Bench = {
 /** A control plane and an agent, connected by a link. */
 class Rig implements AsyncDisposable {
   readonly target: { readonly url: string; readonly apiKey: string; readonly asset: string };
-  /** Holds the state of both. */
-  readonly folder: string;
   readonly #agentPid: number;
   readonly #owned: AsyncDisposableStack;
 
-  private constructor(
-    target: Rig["target"],
-    { folder, agentPid }: { readonly folder: string; readonly agentPid: number },
-    owned: AsyncDisposableStack,
-  ) {
+  private constructor(target: Rig["target"], agentPid: number, owned: AsyncDisposableStack) {
     this.target = target;
-    this.folder = folder;
     this.#agentPid = agentPid;
     this.#owned = owned;
   }
@@ -113,10 +103,12 @@ class Rig implements AsyncDisposable {
     const link = bytesPerSecond === undefined ? undefined : owned.use(await SlowLink.to(port, bytesPerSecond, "both"));
     const controlPlaneUrl = link ? `ws://${link.host}/v1/agent` : control.agentUrl;
     const config = { policy: { remote_access: "forward" }, deploy: { settle_window_s: 0 } };
-    const agent = owned.use(await startAgent(join(folder, "device"), { controlPlaneUrl, deviceToken, config }));
+    const device = join(folder, "device");
+    owned.defer(() => removeApps(stateDirectory(device)));
+    const agent = owned.use(await startAgent(device, { controlPlaneUrl, deviceToken, config }));
     await waitUntilOnline(agent);
     const target = { url: control.url, apiKey, asset: serialNumber };
-    return new Rig(target, { folder, agentPid: agent.pid }, owned.move());
+    return new Rig(target, agent.pid, owned.move());
   }
 
   /** Bytes per second of a forwarded download, after it has begun. */
@@ -127,31 +119,22 @@ class Rig implements AsyncDisposable {
 
   /** Time of a deployment while a forwarded download fills the link, and without one. */
   async besideDeployments(app: string, port: number, image: string, rounds: number) {
-    const names: string[] = [];
-    const deployOne = (label: string) => {
-      const name = uniqueName(label);
-      names.push(name);
-      return milliseconds(() => deployed(this.target, { name, image, host_network: true }));
-    };
-    try {
-      return await paired(
-        rounds,
-        async () => {
-          await using local = await this.#forward(app, port);
-          const download = connect(local.address.port, "127.0.0.1");
-          download.on("error", () => undefined);
-          download.resume();
-          await sleep(2_000);
-          const ms = await deployOne("beside");
-          download.destroy();
-          return ms;
-        },
-        () => deployOne("alone"),
-      );
-    } finally {
-      const socket = await engineSocket();
-      for (const name of names) await removeContainers(socket, name, this.folder);
-    }
+    const deployOne = (label: string) =>
+      milliseconds(() => deployed(this.target, { name: uniqueName(label), image, host_network: true }));
+    return await paired(
+      rounds,
+      async () => {
+        await using local = await this.#forward(app, port);
+        const download = connect(local.address.port, "127.0.0.1");
+        download.on("error", () => undefined);
+        download.resume();
+        await sleep(2_000);
+        const ms = await deployOne("beside");
+        download.destroy();
+        return ms;
+      },
+      () => deployOne("alone"),
+    );
   }
 
   /** Median time of an exchange through the forward, less that of one with the app itself, in milliseconds. */

@@ -1,9 +1,10 @@
 import { join } from "node:path";
 import type { DeploymentEvent } from "../../src/protocol/deployment-event.ts";
-import { startAgent, waitUntilOnline } from "../../scripts/system/agent.ts";
+import { startAgent, stateDirectory, waitUntilOnline } from "../../scripts/system/agent.ts";
 import { type AppRequest, type Target, deploy } from "../../scripts/system/client.ts";
 import { type ControlPlane, type Registration, startControlPlane } from "../../scripts/system/control-plane.ts";
 import type { RunningProgram } from "../../scripts/system/program.ts";
+import { removeApps } from "../../scripts/system/remove-apps.ts";
 import { tempDir } from "../support/temp-dir.ts";
 
 /** The built edge-control and edge-agent, connected to each other. */
@@ -23,7 +24,9 @@ export async function startSystem(agentConfig: Readonly<Record<string, unknown>>
   const registration = await control.register("bench", "BENCH-1");
   const { deviceToken } = registration;
   const settings = { controlPlaneUrl: control.agentUrl, deviceToken, config: agentConfig };
-  const agent = owner.use(await startAgent(join(folder, "device"), settings));
+  const device = join(folder, "device");
+  owner.defer(() => removeApps(stateDirectory(device)));
+  const agent = owner.use(await startAgent(device, settings));
   await waitUntilOnline(agent);
   const target = { url: control.url, apiKey: registration.apiKey, asset: registration.serialNumber };
   const parts = owner.move();

@@ -27,6 +27,7 @@ export function logContract(harness: () => EngineHarness): void {
     test("all output before a time is read, however much follows", async () => {
       const { engine, images } = harness();
       const { id } = await run(harness(), images.crasher);
+      await waitForState(harness(), id, "a second end", ({ restartCount }) => restartCount >= 2);
       const read = () => collect(engine.readLogs(id, { tail: Infinity, follow: false }, unaborted));
       // Podman's times have whole seconds: several runs of the app may have the same.
       const all = await waitFor("output of two times", async () => {

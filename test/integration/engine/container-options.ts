@@ -270,14 +270,15 @@ export function containerOptionsSuite(name: string, setUp: () => Promise<EngineU
       return JSON.parse(body) as Inspected;
     }
 
-    test("hostname: a variable of the app with the same value is read back", async ({ skip }) => {
-      if (host.kind === "podman") skip("Podman sets these variables itself, and lists them no other way");
+    test("hostname: a variable of the app with the same value is read back, unless the engine sets it", async () => {
       const environments = [
         { key: "HOSTNAME", value: "plc-1" },
         { key: "TERM", value: "xterm" },
       ];
       const spec = specWith({ hostname: "plc-1", environments });
-      expect(await readBack(await create(spec), spec)).toEqual(spec);
+      // Podman gives every container these two. It lists them as the app's own: without them, the container is the same.
+      const readable = host.kind === "podman" ? specWith({ ...spec, environments: [] }) : spec;
+      expect(await readBack(await create(spec), spec)).toEqual(readable);
     });
 
     test.for(Object.entries(CASES) as [string, Case<unknown>][])("%s", async ([field, expected], { skip }) => {
