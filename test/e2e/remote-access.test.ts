@@ -23,6 +23,9 @@ beforeAll(async () => {
 afterAll(() => owned.disposeAsync());
 
 const exec = (...command: string[]) => user.run(["exec", system().asset.serialNumber, app, "--", ...command]);
+/** Starts a script in the app by `edgectl exec`. */
+const startScript = (script: string, by = user) =>
+  by.start(["exec", system().asset.serialNumber, app, "--", "sh", "-c", script]);
 
 describe("forward", () => {
   test("opens a port of an app that publishes none, for many connections", async () => {
@@ -82,15 +85,7 @@ describe("exec", () => {
 
   test("a command that never ends is killed with edgectl, and all it has started", async () => {
     const marker = `sleep 98765`;
-    const command = user.start([
-      "exec",
-      system().asset.serialNumber,
-      app,
-      "--",
-      "sh",
-      "-c",
-      `${marker} & echo on; wait`,
-    ]);
+    const command = startScript(`${marker} & echo on; wait`);
     await using _command = command;
     await command.waitForOutput("on");
     expect((await exec("busybox", "ps")).stdout).toContain(marker);
@@ -174,15 +169,7 @@ describe("who may", () => {
 
   test("a revoked key ends what is open", async () => {
     await using other = await remoteUser(system(), ["apps.exec"]);
-    await using command = other.start([
-      "exec",
-      system().asset.serialNumber,
-      app,
-      "--",
-      "sh",
-      "-c",
-      "echo on; sleep 4321",
-    ]);
+    await using command = startScript("echo on; sleep 4321", other);
     await command.waitForOutput("on");
     await system().control.administer("key", "revoke", other.keyId);
     expect(await command.exited).not.toBe(0);
@@ -228,15 +215,7 @@ describe("who may", () => {
           .some(({ msg }) => msg === "the configuration was read again"),
       );
     };
-    await using command = user.start([
-      "exec",
-      system().asset.serialNumber,
-      app,
-      "--",
-      "sh",
-      "-c",
-      "echo on; sleep 8642",
-    ]);
+    await using command = startScript("echo on; sleep 8642");
     await command.waitForOutput("on");
     const { url, command: forward } = await user.forward(app, WEB_PORT);
     await using _forward = forward;
@@ -256,15 +235,7 @@ describe("who may", () => {
     const { url, command } = await user.forward(app, WEB_PORT);
     await using _command = command;
     expect((await fetch(url)).status).toBe(200);
-    await using running = user.start([
-      "exec",
-      system().asset.serialNumber,
-      app,
-      "--",
-      "sh",
-      "-c",
-      "echo on; sleep 7531",
-    ]);
+    await using running = startScript("echo on; sleep 7531");
     await running.waitForOutput("on");
     const sessions = system().countSessions();
     system().link.cut();

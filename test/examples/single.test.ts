@@ -1,8 +1,7 @@
 import { expect, test, describe, afterAll, beforeAll } from "vitest";
 import { type RemoteUser, remoteUser } from "../support/edgectl/remote-user.ts";
-import { missingEngine, startExampleEngine } from "../support/examples/engine.ts";
+import { missingEngine, sharedExampleSystem } from "../support/examples/engine.ts";
 import { Example } from "../support/examples/example.ts";
-import { sharedSystem } from "../support/system/test-system.ts";
 import { waitFor } from "../support/wait-for.ts";
 
 /* The examples of one app whose configuration comes with it, as their READMEs say. */
@@ -10,10 +9,7 @@ import { waitFor } from "../support/wait-for.ts";
 describe.skipIf(missingEngine !== undefined)(
   `an example${missingEngine === undefined ? "" : ` (skipped: ${missingEngine})`}`,
   () => {
-    const system = sharedSystem(async (owned) => ({
-      engine: owned.use(await startExampleEngine()),
-      agentConfig: { policy: { remote_access: "exec" } },
-    }));
+    const system = sharedExampleSystem();
     const owned = new AsyncDisposableStack();
     let user: RemoteUser;
     beforeAll(async () => {

@@ -2,11 +2,10 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { LABELS } from "../../src/agent/core/app/container.ts";
 import { type RemoteUser, remoteUser } from "../support/edgectl/remote-user.ts";
 import { openPage } from "../support/examples/browser.ts";
-import { missingEngine, startExampleEngine } from "../support/examples/engine.ts";
+import { missingEngine, sharedExampleSystem } from "../support/examples/engine.ts";
 import { Example } from "../support/examples/example.ts";
 import type { System } from "../support/system.ts";
 import { listContainers } from "../support/system/engine-containers.ts";
-import { sharedSystem } from "../support/system/test-system.ts";
 import { waitFor } from "../support/wait-for.ts";
 
 /** The apps of the system by name. */
@@ -26,10 +25,7 @@ const TIMEOUT = 600_000;
 describe.skipIf(missingEngine !== undefined)(
   `the stack${missingEngine === undefined ? "" : ` (skipped: ${missingEngine})`}`,
   () => {
-    const system = sharedSystem(async (owned) => ({
-      engine: owned.use(await startExampleEngine()),
-      agentConfig: { policy: { remote_access: "exec" } },
-    }));
+    const system = sharedExampleSystem();
     const owned = new AsyncDisposableStack();
     let user: RemoteUser;
     let example: Example;

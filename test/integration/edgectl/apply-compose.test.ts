@@ -1,19 +1,8 @@
 import { mkdir, rm, symlink } from "node:fs/promises";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
-import { APPS, planned, startApply } from "../../support/edgectl/apply-rig.ts";
+import { APPS, COMPOSE, planned, startApply } from "../../support/edgectl/apply-rig.ts";
 import { json } from "../../support/edgectl/scripted-service.ts";
-
-const COMPOSE = `
-services:
-  mosquitto:
-    image: mosquitto:2
-    ports: ["1883:1883"]
-  web:
-    image: "web:\${TAG}"
-    ports: ["30080:80"]
-    depends_on: [mosquitto]
-`;
 
 describe("edgectl apply of a compose file", () => {
   test("with .env, a file beside it, and the name of its directory as project", async () => {

@@ -1,7 +1,18 @@
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { run } from "../../support/command.ts";
-import { APPS, CHANGES, done, DRY, HASH, planned, REAL, startApply, SUCCESS } from "../../support/edgectl/apply-rig.ts";
+import {
+  APPS,
+  CHANGES,
+  COMPOSE,
+  DRY,
+  HASH,
+  REAL,
+  SUCCESS,
+  done,
+  planned,
+  startApply,
+} from "../../support/edgectl/apply-rig.ts";
 import { event, json, stream } from "../../support/edgectl/scripted-service.ts";
 
 const EDGE = `
@@ -14,17 +25,6 @@ apps:
     image: node-red:4
     environments: [{key: TOKEN, value: planted-secret}]
     depends_on: {mosquitto: healthy}
-`;
-
-const COMPOSE = `
-services:
-  mosquitto:
-    image: mosquitto:2
-    ports: ["1883:1883"]
-  web:
-    image: "web:\${TAG}"
-    ports: ["30080:80"]
-    depends_on: [mosquitto]
 `;
 
 describe("edgectl apply of several apps", () => {

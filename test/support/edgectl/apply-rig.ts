@@ -15,6 +15,18 @@ export const REAL = `POST ${APPLY}`;
 export const APPS = "/v1/assets/GW-1/edge/apps";
 export const HASH = "0123456789abcdef".repeat(4);
 
+/** A compose file with a variable and two ports, one of them outside the range of the device. */
+export const COMPOSE = `
+services:
+  mosquitto:
+    image: mosquitto:2
+    ports: ["1883:1883"]
+  web:
+    image: "web:\${TAG}"
+    ports: ["30080:80"]
+    depends_on: [mosquitto]
+`;
+
 export const CHANGES: PlannedChange[] = [
   { app: "mosquitto", change: "create", fields: [] },
   { app: "node-red", change: "update", fields: ["image", "environments.TOKEN"] },

@@ -44,7 +44,7 @@ export function nextWindowStartMs(windows: readonly TimeWindow[], ms: number, ti
   if (isInWindows(windows, minute)) return ms;
   const wait = Math.min(...windows.map(({ from }) => (from - minute + DAY_MINUTES) % DAY_MINUTES));
   const start = (Math.floor(ms / MINUTE_MS) + wait) * MINUTE_MS;
-  if (isInWindows(windows, minuteOfDay(start, timeZone))) return start;
+  if (minuteOfDay(start, timeZone) === (minute + wait) % DAY_MINUTES) return start;
   // Daylight saving time changes in between: check each minute of the next two days.
   for (let at = start - 2 * 60 * MINUTE_MS; at < start + 2 * DAY_MINUTES * MINUTE_MS; at += MINUTE_MS) {
     if (at > ms && isInWindows(windows, minuteOfDay(at, timeZone))) return at;

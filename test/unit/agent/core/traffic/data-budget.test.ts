@@ -73,6 +73,14 @@ describe("hours", () => {
     );
   });
 
+  it("begin when clocks are set forward into them", () => {
+    // On this island by half an hour, at two o'clock.
+    const hours = [{ from: 121, to: 152 }];
+    const changeMs = Date.UTC(2027, 9, 2, 15, 30);
+    const before = changeMs - 18 * 60 * MINUTE;
+    expect(nextWindowStartMs(hours, before, "Australia/Lord_Howe")).toBe(changeMs);
+  });
+
   it("apply in their time zone", () => {
     expect(nextWindowStartMs([night], NOW, "UTC")).toBe(Date.UTC(2026, 10, 21, 22));
     expect(nextWindowStartMs([night], NOW, "Europe/Vienna")).toBe(Date.UTC(2026, 10, 21, 21));
