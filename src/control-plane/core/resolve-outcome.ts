@@ -66,10 +66,11 @@ export function markForOutcomeQuery(
   const connection = connectedIn(epoch);
   if (deployment.connection >= connection) return undefined;
   if (isFinished(deployment)) return hasEndedUncertain(deployment) ? { fields: { connection } } : undefined;
-  const noted = isConnectionLost(deployment)
-    ? noteConnectionRestored(deployment, nowMs)
-    : endWaitToSend(deployment, nowMs);
-  return { ...noted, fields: { ...noted?.fields, connection, uncertainty: deployment.uncertainty ?? "asked" } };
+  const { uncertainty = "asked" } = deployment;
+  // One that waited when the service went down is sent only if its time is not over.
+  const sent = uncertainty === "asked" ? endWaitToSend(deployment, nowMs) : undefined;
+  const noted = isConnectionLost(deployment) ? noteConnectionRestored(deployment, nowMs) : sent;
+  return { ...noted, fields: { ...noted?.fields, connection, uncertainty } };
 }
 
 /** Whether the outcome must be queried in this session. */

@@ -13,7 +13,7 @@ import {
   markUncertainOnStart,
 } from "../../../../src/control-plane/core/resolve-outcome.ts";
 import { acknowledge, applyDeviceEvent, requestCancel } from "../../../../src/control-plane/core/transitions.ts";
-import { waitForDevice } from "../../../../src/control-plane/core/waiting.ts";
+import { endWaitToSend, waitForDevice } from "../../../../src/control-plane/core/waiting.ts";
 import { applyChange, T0 } from "../../../support/deployment-record.ts";
 
 const ACK_MS = 10_000;
@@ -111,6 +111,42 @@ describe("a deployment that waits for its device", () => {
     const resent = change(last, applyOutcome(last, { status: null }, late, 2), late);
     const end = change(resent, expire(resent, at(late + ACK_MS)), late + ACK_MS);
     expect(end).toMatchObject({ status: "Fail", code: "DeviceNotReachable" });
+  });
+
+  test.each([-24 * HOUR_MS, 24 * HOUR_MS])(
+    "gets its whole time once it is sent, also if the time of day has jumped by %s ms while it waited",
+    (jump) => {
+      // The time of day and the service time, after ten minutes.
+      const time = { ...at(T0 + 600_000), nowMs: T0 + 600_000 + jump };
+      const { nowMs, serviceNowMs } = time;
+      const event = { device_seq: 1, status: "Running", message: "x", step: "pulling" } as const;
+      for (const decided of [
+        markForOutcomeQuery(waiting(), nowMs, 1),
+        endWaitToSend(waiting(), nowMs),
+        acknowledge(waiting(), nowMs, 1),
+        applyDeviceEvent(waiting(), event, nowMs, 1),
+      ]) {
+        const sent = applyChange(waiting(), decided && completeChange(waiting(), decided, time));
+        expect(sent).toMatchObject({ isWaiting: false, finishDueMs: serviceNowMs + TIMEOUT_MS });
+      }
+    },
+  );
+
+  test("is not said to be sent if the service was down at the end of its time", () => {
+    const now = T0 + HOUR_MS + 1;
+    const over = change(waiting(), markUncertainOnStart(waiting(), now, ACK_MS), now);
+    expect(over.uncertainty).toBe("overdue");
+    const asked = change(over, markForOutcomeQuery(over, now + 1, 1), now + 1);
+    expect(asked.lastEvent).toEqual(waiting().lastEvent);
+    const lost = change(asked, applyOutcome(asked, { status: null }, now + 2, 1), now + 2);
+    expect(lost).toMatchObject({ status: "Fail", code: "DeviceNotReachable", delivery: undefined });
+    const held = change(asked, applyOutcome(asked, { status: "Running" }, now + 2, 1), now + 2);
+    expect(held).toMatchObject({
+      status: "Running",
+      isWaiting: false,
+      uncertainty: undefined,
+      finishDueMs: now + 2 + TIMEOUT_MS,
+    });
   });
 
   test("goes on waiting over a restart of the service", () => {
