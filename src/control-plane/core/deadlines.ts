@@ -1,7 +1,7 @@
 import { countApps } from "./command.ts";
 import { type DeploymentChange, type Deployment, isFinished } from "./deployment.ts";
 import { isFromBackup } from "./outcome-uncertainty.ts";
-import { waitForDevice } from "./waiting.ts";
+import { waitAgainForDevice } from "./waiting.ts";
 import { fail, MAX_DEPLOYMENT_DURATION_MS } from "./transitions.ts";
 
 /**
@@ -114,7 +114,7 @@ export function expire(deployment: Deployment, time: ChangeTime): DeploymentChan
   switch (passed?.kind) {
     case "acknowledge":
       return (
-        waitForDevice(deployment, nowMs, "The device does not respond; waiting for it") ??
+        waitAgainForDevice(deployment, nowMs, "The device does not respond; waiting for it") ??
         fail(deployment, nowMs, "DeviceNotReachable")
       );
     case "device":

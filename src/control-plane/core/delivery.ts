@@ -1,6 +1,7 @@
 import { type ChangeTime, dueTimes } from "./deadlines.ts";
 import { type Delivery, type DeploymentChange, type Deployment, isFinished } from "./deployment.ts";
 import { cancelReason } from "./reconcile.ts";
+import { wasNeverSent } from "./waiting.ts";
 
 /*
  * A request or a cancellation only writes what the device has to receive. Whoever holds the device's session brings it
@@ -11,6 +12,8 @@ import { cancelReason } from "./reconcile.ts";
 export function pendingDelivery(deployment: Deployment): Delivery | undefined {
   // The device is asked first, and told nothing until it has answered.
   if (deployment.uncertainty !== undefined) return undefined;
+  // A device that is away for long would have to be told of each one.
+  if (isFinished(deployment) && wasNeverSent(deployment)) return undefined;
   if (cancelReason(deployment)) return "cancel";
   return isFinished(deployment) || deployment.acknowledgedAtMs !== undefined ? undefined : "command";
 }

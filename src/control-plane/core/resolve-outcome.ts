@@ -14,7 +14,7 @@ import {
 import { pendingDelivery } from "./delivery.ts";
 import { appendEvent } from "./event-log.ts";
 import { acknowledge, fail, appendNote } from "./transitions.ts";
-import { endWait, endWaitToSend, waitForDevice } from "./waiting.ts";
+import { endWait, endWaitToSend, waitAgainForDevice } from "./waiting.ts";
 
 /*
  * The outcome of a deployment is uncertain while the record may be behind the device: the service was down or restored
@@ -45,7 +45,7 @@ export function markUncertainOnStart(
   const isOverdue = pendingDeadlines(deployment, ackTimeoutMs).some((deadline) => remainingMs(deadline, nowMs) === 0);
   if (deployment.uncertainty === "restored" || !isOverdue) return undefined;
   if (isUnsent(deployment)) {
-    const waiting = waitForDevice(deployment, nowMs, "The service was restarted; waiting for the device");
+    const waiting = waitAgainForDevice(deployment, nowMs, "The service was restarted; waiting for the device");
     if (waiting) return waiting;
   }
   const uncertainUntilMs = Math.max(deployment.createdAtMs, nowMs) + OVERDUE_GRACE_MS;

@@ -12,7 +12,7 @@ import {
   markForOutcomeQuery,
   markUncertainOnStart,
 } from "../../../../src/control-plane/core/resolve-outcome.ts";
-import { acknowledge, applyDeviceEvent, requestCancel } from "../../../../src/control-plane/core/transitions.ts";
+import { acknowledge, applyDeviceEvent, fail, requestCancel } from "../../../../src/control-plane/core/transitions.ts";
 import { endWaitToSend, waitForDevice } from "../../../../src/control-plane/core/waiting.ts";
 import { applyChange, T0 } from "../../../support/deployment-record.ts";
 
@@ -131,6 +131,24 @@ describe("a deployment that waits for its device", () => {
       }
     },
   );
+
+  test("leaves nothing to tell the device if it ends before it was ever sent", () => {
+    const now = T0 + 600_000;
+    const cancelled = change(waiting(), fail(waiting(), now, "DeploymentCancelled"), now);
+    const over = change(waiting(), expire(waiting(), at(T0 + HOUR_MS)), T0 + HOUR_MS);
+    for (const ended of [cancelled, over]) expect(ended).toMatchObject({ status: "Fail", delivery: undefined });
+    // The device may have what was sent and not acknowledged.
+    const asked = change(waiting(), markForOutcomeQuery(waiting(), now, 1), now);
+    const sent = change(asked, applyOutcome(asked, { status: null }, now, 1), now);
+    const unsure = change(received(), expire(received(), at(T0 + ACK_MS)), T0 + ACK_MS);
+    const resumed = change(received(), markUncertainOnStart(received(), now, ACK_MS), now);
+    const again = change(sent, expire(sent, at(now + ACK_MS)), now + ACK_MS);
+    for (const deployment of [unsure, resumed, again]) {
+      expect(deployment.isWaiting).toBe(true);
+      const ended = change(deployment, expire(deployment, at(T0 + HOUR_MS)), T0 + HOUR_MS);
+      expect(ended).toMatchObject({ status: "Fail", code: "DeviceNotReachable", delivery: "cancel" });
+    }
+  });
 
   test("is not said to be sent if the service was down at the end of its time", () => {
     const now = T0 + HOUR_MS + 1;
