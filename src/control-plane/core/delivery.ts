@@ -38,6 +38,8 @@ export type DeliveryStep =
   | Delivery
   /** It waits for the device, which is connected: the wait is over, and the command follows. */
   | "end_wait"
+  /** It was cancelled before it was sent: it ends. A device does not reply about what it does not have. */
+  | "end"
   /** The command was sent, and the device does not respond: the connection may be dead. */
   | "probe";
 
@@ -47,10 +49,14 @@ export type DeliveryStep =
  * @param done the last step in this session
  */
 export function nextDelivery(
-  { delivery, uncertainty, isWaiting }: Pick<Deployment, "delivery" | "uncertainty" | "isWaiting">,
+  deployment: Pick<Deployment, "delivery" | "uncertainty" | "isWaiting" | "status" | "acknowledgedAtMs">,
   done: DeliveryStep | undefined,
 ): DeliveryStep | undefined {
+  const { delivery, uncertainty, isWaiting, acknowledgedAtMs } = deployment;
   if (uncertainty !== undefined) return undefined;
+  // What an earlier session has sent is acknowledged or uncertain once the device has listed what it holds.
+  const isUnsent = done === undefined && acknowledgedAtMs === undefined && !isFinished(deployment);
+  if (delivery === "cancel" && isUnsent) return "end";
   if (delivery !== "command" || !isWaiting) return delivery === done ? undefined : delivery;
   if (done === undefined) return "end_wait";
   return done === "command" ? "probe" : undefined;

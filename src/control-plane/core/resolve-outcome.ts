@@ -44,7 +44,7 @@ export function markUncertainOnStart(
   }
   const isOverdue = pendingDeadlines(deployment, ackTimeoutMs).some((deadline) => remainingMs(deadline, nowMs) === 0);
   if (deployment.uncertainty === "restored" || !isOverdue) return undefined;
-  if (isUnsent(deployment)) {
+  if (mayWaitAgain(deployment)) {
     const waiting = waitAgainForDevice(deployment, nowMs, "The service was restarted; waiting for the device");
     if (waiting) return waiting;
   }
@@ -52,9 +52,11 @@ export function markUncertainOnStart(
   return { fields: { uncertainty: "overdue", uncertainUntilMs } };
 }
 
-/** Whether nobody has to be asked what became of it: the device never acknowledged it, and it is not cancelled. */
-function isUnsent({ isWaiting, acknowledgedAtMs, cancelRequestedAtMs, uncertainty }: Deployment): boolean {
-  return !isWaiting && acknowledgedAtMs === undefined && cancelRequestedAtMs === undefined && uncertainty === undefined;
+/** Whether the wait of its client goes on: the device never acknowledged it, and it is not cancelled. */
+function mayWaitAgain({ isWaiting, acknowledgedAtMs, cancelRequestedAtMs, uncertainty }: Deployment): boolean {
+  // One of which the device was being asked stays so: it is asked again when it connects.
+  const isCertain = uncertainty === undefined || uncertainty === "asked";
+  return !isWaiting && acknowledgedAtMs === undefined && cancelRequestedAtMs === undefined && isCertain;
 }
 
 /** Marks a deployment that the device, connected in this session, does not hold: its outcome must be queried. */

@@ -85,6 +85,7 @@ export class DeviceDelivery {
       const isOutdated = (): boolean => !session.isCurrent || this.#doneOf(session, id) === "cancel";
       if (await this.#dispatcher.send(session, deployment, isOutdated)) this.#markDone(session, id, "command");
     }
+    if (step === "end") await this.#dispatcher.endUnsent(session, id);
     const reason = step === "cancel" ? cancelReason(deployment) : undefined;
     if (reason) this.cancel(session, id, reason);
     if (step === "probe") this.#markDone(session, id, "probe");

@@ -65,6 +65,17 @@ export class Dispatcher {
     );
   }
 
+  /** Ends a cancelled deployment of which the device has received nothing. */
+  async endUnsent(session: DeviceSession, id: string): Promise<void> {
+    const decide = (current: Deployment, nowMs: number): DeploymentChange | undefined => {
+      const isUnsent = current.acknowledgedAtMs === undefined && current.uncertainty === undefined;
+      const change =
+        current.delivery === "cancel" && isUnsent ? fail(current, nowMs, "DeploymentCancelled") : undefined;
+      return change && { ...change, fields: { ...change.fields, delivery: undefined } };
+    };
+    await this.#options.recorder.update(id, decide, session);
+  }
+
   async #findCredentials(id: string): Promise<RegistryAuth | undefined> {
     const { credentials, gateway } = this.#options;
     return credentials.find(id) ?? (await gateway.credentials(id));

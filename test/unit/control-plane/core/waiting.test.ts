@@ -176,6 +176,18 @@ describe("a deployment that waits for its device", () => {
     expect(over.uncertainty).toBe("overdue");
   });
 
+  test("goes on waiting over a restart while the device was being asked about it", () => {
+    const now = T0 + 600_000;
+    const asked = change(waiting(), markForOutcomeQuery(waiting(), now, 1), now);
+    const later = now + 2 * ACK_MS;
+    const restarted = change(asked, markUncertainOnStart(asked, later, ACK_MS), later);
+    expect(restarted).toMatchObject({ isWaiting: true, uncertainty: "asked", replyDueMs: T0 + HOUR_MS });
+    const again = change(restarted, markForOutcomeQuery(restarted, later, 2), later);
+    expect(change(again, applyOutcome(again, { status: null }, later, 2), later)).toMatchObject({
+      delivery: "command",
+    });
+  });
+
   test("ends without being sent if it is cancelled before it is known whether the device has it", () => {
     const cancelled = change(waiting(), requestCancel(waiting(), T0 + 1), T0 + 1);
     expect(pendingDeadlines(cancelled, ACK_MS).map(({ kind }) => kind)).toEqual(["finish", "cancel"]);

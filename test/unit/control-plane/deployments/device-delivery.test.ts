@@ -48,6 +48,9 @@ function setUp() {
     async endWait(_session: DeviceSession, id: string) {
       sent.push(`end wait ${id}`);
     },
+    async endUnsent(_session: DeviceSession, id: string) {
+      sent.push(`end ${id}`);
+    },
   } as unknown as Dispatcher;
   const session = {
     assetUuid: "asset",
@@ -146,6 +149,15 @@ test("a device whose access was revoked is told what to undo, and gets no comman
   await flow();
   await delivered;
   expect(sent).toEqual(["cancel dep_2 requested"]);
+});
+
+test("a deployment that was cancelled before it was sent in this session ends, and its device hears nothing", async () => {
+  const { delivery, session, waiting, sent, flow } = setUp();
+  const requested = { status: "Running", code: undefined, cancelRequestedAtMs: 1 } as const;
+  waiting.push(row("dep_1", "cancel", requested), row("dep_2", "cancel", { ...requested, acknowledgedAtMs: 1 }));
+  void delivery.deliver(session);
+  await flow();
+  expect(sent).toEqual(["end dep_1", "cancel dep_2 requested"]);
 });
 
 test("a command that is being read while the deployment is cancelled is not sent after its cancellation", async () => {
