@@ -67,13 +67,7 @@ export class Dispatcher {
 
   /** Ends a cancelled deployment of which the device has received nothing. */
   async endUnsent(session: DeviceSession, id: string): Promise<void> {
-    const decide = (current: Deployment, nowMs: number): DeploymentChange | undefined => {
-      const isUnsent = current.acknowledgedAtMs === undefined && current.uncertainty === undefined;
-      const change =
-        current.delivery === "cancel" && isUnsent ? fail(current, nowMs, "DeploymentCancelled") : undefined;
-      return change && { ...change, fields: { ...change.fields, delivery: undefined } };
-    };
-    await this.#options.recorder.update(id, decide, session);
+    await this.#options.recorder.update(id, endCancelled, session);
   }
 
   async #findCredentials(id: string): Promise<RegistryAuth | undefined> {
@@ -93,4 +87,11 @@ export class Dispatcher {
     };
     await this.#options.recorder.update(id, decide, session);
   }
+}
+
+function endCancelled(deployment: Deployment, nowMs: number): DeploymentChange | undefined {
+  const { delivery, acknowledgedAtMs, uncertainty } = deployment;
+  if (delivery !== "cancel" || acknowledgedAtMs !== undefined || uncertainty !== undefined) return undefined;
+  const change = fail(deployment, nowMs, "DeploymentCancelled");
+  return change && { ...change, fields: { ...change.fields, delivery: undefined } };
 }
