@@ -14,7 +14,7 @@ import {
 import { pendingDelivery } from "./delivery.ts";
 import { appendEvent } from "./event-log.ts";
 import { acknowledge, fail, appendNote } from "./transitions.ts";
-import { endWait, endWaitToSend, waitAgainForDevice } from "./waiting.ts";
+import { endWait, endWaitToSend, waitAgainForDevice, wasNeverSent } from "./waiting.ts";
 
 /*
  * The outcome of a deployment is uncertain while the record may be behind the device: the service was down or restored
@@ -68,6 +68,8 @@ export function markForOutcomeQuery(
   const connection = connectedIn(epoch);
   if (deployment.connection >= connection) return undefined;
   if (isFinished(deployment)) return hasEndedUncertain(deployment) ? { fields: { connection } } : undefined;
+  // The device cannot have it, so that it is sent at once, before what was requested later.
+  if (deployment.uncertainty === undefined && wasNeverSent(deployment)) return undefined;
   const { uncertainty = "asked" } = deployment;
   // One that waited when the service went down is sent only if its time is not over.
   const sent = uncertainty === "asked" ? endWaitToSend(deployment, nowMs) : undefined;

@@ -65,6 +65,27 @@ test("a deployment goes out when the device connects, and its time begins then",
   expect(stream.events.at(-1)).toMatchObject({ status: "Fail", code: "DeploymentTimeout" });
 });
 
+test("what waits is sent before what is requested when the device connects", async () => {
+  const { deployments } = control.store;
+  const waiting = await deploy();
+  await waiting.until("the wait", ({ events }) => events.length === 2);
+  // Requested while the device is being reconciled.
+  const list = deployments.listUnfinishedSummaries.bind(deployments);
+  const later = vi.spyOn(deployments, "listUnfinishedSummaries").mockImplementationOnce(async (uuid) => {
+    const found = await list(uuid);
+    await openStream(`${apps()}/web/stop`, { apiKey: account.apiKey, method: "POST" });
+    return found;
+  });
+  try {
+    await using device = await online();
+    await device.next("command");
+    const types = device.received.map(({ type }) => type).filter((type) => type === "deploy" || type === "command");
+    expect(types).toEqual(["deploy", "command"]);
+  } finally {
+    later.mockRestore();
+  }
+});
+
 test("a device that stays away is not reachable when the wait is over", async () => {
   const stream = await deploy();
   await clock.advance(HOUR_S * 1000 - 1);
