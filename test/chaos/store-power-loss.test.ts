@@ -6,6 +6,7 @@ import { contentId } from "../../src/agent/core/app/files.ts";
 import { newApp, newRecord } from "../../src/agent/core/deployment/record.ts";
 import { openStore as openAgentStore } from "../../src/agent/store/open-store.ts";
 import type { AgentStore } from "../../src/agent/store/store.ts";
+import { connectedIn } from "../../src/control-plane/core/connection.ts";
 import { acknowledge, fail, applyDeviceEvent } from "../../src/control-plane/core/transitions.ts";
 import { truncateWal } from "../../src/lib/sqlite.ts";
 import { openStore as openControlStore } from "../../src/control-plane/store/sqlite/open-store.ts";
@@ -176,6 +177,46 @@ describe(`a power loss (seed ${seed})`, () => {
       }
     }
     console.log(`control plane's store: ${tried} states of the disk tried`);
+  });
+
+  it("may lose a session of a device, but none while a write for it is there", async () => {
+    await using home = await tempDir(IN_MEMORY);
+    const random = new SeededRandom(seed);
+    const [live, copy] = [join(home.path, "live"), join(home.path, "copy")];
+    const path = writeFiles({ "": Buffer.alloc(0), "-wal": Buffer.alloc(0) }, live, "control.db");
+    await using store = openControlStore(path);
+    await prepare(store);
+    const { lastEvent, ...received } = receivedDeployment();
+    if (!lastEvent) throw new Error("the received deployment has no event");
+    await store.deployments.createDeployment({ ...received, lastEvent: undefined, lastSeq: 0 }, lastEvent);
+    const stateOf = async ({ deployments, sessions }: Store): Promise<string> => {
+      const { connection } = (await deployments.findDeployment(received.id)) ?? { connection: -1 };
+      return JSON.stringify({ connection, session: await sessions.find(ASSET) });
+    };
+    const given = { assetUuid: ASSET, sessionId: "s", instanceId: "ins_1", protocol: 3, at: 1 };
+    let lost = 0;
+    for (let count = 0; count < DEPLOYMENTS; count++) {
+      const states = [await stateOf(store)];
+      const before = readFiles(path);
+      const session = await store.sessions.open(given);
+      if (!session) throw new Error("the asset is registered");
+      states.push(await stateOf(store));
+      const fence = { assetUuid: ASSET, epoch: session.epoch };
+      const connection = connectedIn(session.epoch);
+      await store.deployments.updateDeployment(received.id, () => ({ fields: { connection } }), fence);
+      states.push(await stateOf(store));
+      // Only the second write was synced: until then nothing of either need be on disk, or a part of the first.
+      for (const files of tornFiles(before, readFiles(path), random, 4 * SAMPLES)) {
+        await using again = openControlStore(writeFiles(files, copy, "control.db"));
+        const state = await stateOf(again);
+        expect(states).toContain(state);
+        if (state === states[0]) lost++;
+      }
+      await using again = openControlStore(writeFiles(readFiles(path), copy, "control.db"));
+      expect(await stateOf(again)).toBe(states[2]);
+      if (count % 4 === 3) expect(await store.truncateWal()).toBe(true);
+    }
+    expect(lost).toBeGreaterThan(0);
   });
 });
 

@@ -42,6 +42,23 @@ test.concurrent("a device without a connection: DeviceNotReachable, at once", as
   await expectWorksAgain(system, request, failed.deploymentId);
 });
 
+test.concurrent("a deployment waits for its device, also while the service is killed, and goes out once", async (context) => {
+  const system = await startTestSystem(context);
+  const request = await app(system);
+  await system.agent.stop();
+  await waitFor("the service to notice", () => system.control.log().some(({ msg }) => msg === "device offline"));
+  const stream = await system.open({ ...request, wait_for_device_s: 600 });
+  await stream.until("the wait", ({ events }) => events.length === 2);
+  await system.control.kill();
+  await system.control.start();
+  await system.agent.start();
+  const { final, events } = await system.finish(await system.follow(stream.deploymentId));
+  expect(final).toMatchObject({ status: "Success" });
+  const sent = events.filter(({ message }) => message === "The device is connected; the deployment is sent.");
+  expect(sent).toHaveLength(1);
+  expect(await system.containersOf(stream.deploymentId)).toHaveLength(1);
+});
+
 test.concurrent("a device that is frozen: DeviceNotReachable after 10 s, and it never runs", async (context) => {
   const system = await startTestSystem(context);
   const request = await app(system);

@@ -1,7 +1,7 @@
 import { countApps } from "./command.ts";
 import { type DeploymentChange, type Deployment, isFinished } from "./deployment.ts";
 import { isFromBackup } from "./outcome-uncertainty.ts";
-import { waitForDevice } from "./waiting.ts";
+import { waitAgainForDevice } from "./waiting.ts";
 import { fail, MAX_DEPLOYMENT_DURATION_MS } from "./transitions.ts";
 
 /**
@@ -42,7 +42,9 @@ export function pendingDeadlines(deployment: Deployment, ackTimeoutMs: number): 
   // While the outcome is uncertain, the device gets time to report it before any other deadline counts.
   const isAwaited = uncertainty !== undefined && uncertainty !== "asked";
   const untilMs = isAwaited ? (uncertainUntilMs ?? deadlineAtMs) : deadlineAtMs;
-  const deadlines: Deadline[] = [{ kind: "finish", sinceMs: createdAtMs, durationMs: untilMs - createdAtMs }];
+  // The time of a deployment that has waited for its device begins when it is sent.
+  const sinceMs = isAwaited || isWaiting ? createdAtMs : (ackSinceMs ?? createdAtMs);
+  const deadlines: Deadline[] = [{ kind: "finish", sinceMs, durationMs: untilMs - sinceMs }];
   if (isAwaited) return deadlines;
   if (cancelRequestedAtMs !== undefined) {
     deadlines.push({
@@ -67,9 +69,9 @@ export function remainingMs({ sinceMs, durationMs }: Deadline, nowMs: number): n
 }
 
 /**
- * Returns when the deadlines of a deployment expire after a change. A deadline that was known before the change keeps its
- * time, or expires later by as much as it was extended: the time of day may have jumped since. Times are whole
- * milliseconds, rounded up.
+ * Returns when the deadlines of a deployment expire after a change. A deadline that was known before the change, with the
+ * same start, keeps its time, or expires later by as much as it was extended: the time of day may have jumped since. Times
+ * are whole milliseconds, rounded up.
  *
  * @param before the deployment before the change; `undefined` to measure all deadlines with the time of day
  */
@@ -81,7 +83,7 @@ export function dueTimes(before: Deployment | undefined, after: Deployment, time
   };
   for (const deadline of pendingDeadlines(after, time.ackTimeoutMs)) {
     const field = deadline.kind === "finish" ? "finishDueMs" : "replyDueMs";
-    const earlier = known.find(({ kind }) => kind === deadline.kind);
+    const earlier = known.find(({ kind, sinceMs }) => kind === deadline.kind && sinceMs === deadline.sinceMs);
     const earlierDueMs = before?.[field];
     due[field] =
       earlier && earlierDueMs !== undefined
@@ -112,7 +114,7 @@ export function expire(deployment: Deployment, time: ChangeTime): DeploymentChan
   switch (passed?.kind) {
     case "acknowledge":
       return (
-        waitForDevice(deployment, nowMs, "The device does not respond; waiting for it") ??
+        waitAgainForDevice(deployment, nowMs, "The device does not respond; waiting for it") ??
         fail(deployment, nowMs, "DeviceNotReachable")
       );
     case "device":

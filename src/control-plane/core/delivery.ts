@@ -1,6 +1,7 @@
 import { type ChangeTime, dueTimes } from "./deadlines.ts";
 import { type Delivery, type DeploymentChange, type Deployment, isFinished } from "./deployment.ts";
 import { cancelReason } from "./reconcile.ts";
+import { wasNeverSent } from "./waiting.ts";
 
 /*
  * A request or a cancellation only writes what the device has to receive. Whoever holds the device's session brings it
@@ -11,6 +12,8 @@ import { cancelReason } from "./reconcile.ts";
 export function pendingDelivery(deployment: Deployment): Delivery | undefined {
   // The device is asked first, and told nothing until it has answered.
   if (deployment.uncertainty !== undefined) return undefined;
+  // A device that is away for long would have to be told of each one.
+  if (isFinished(deployment) && wasNeverSent(deployment)) return undefined;
   if (cancelReason(deployment)) return "cancel";
   return isFinished(deployment) || deployment.acknowledgedAtMs !== undefined ? undefined : "command";
 }
@@ -35,6 +38,8 @@ export type DeliveryStep =
   | Delivery
   /** It waits for the device, which is connected: the wait is over, and the command follows. */
   | "end_wait"
+  /** It was cancelled before it was sent: it ends. A device does not reply about what it does not have. */
+  | "end"
   /** The command was sent, and the device does not respond: the connection may be dead. */
   | "probe";
 
@@ -44,10 +49,14 @@ export type DeliveryStep =
  * @param done the last step in this session
  */
 export function nextDelivery(
-  { delivery, uncertainty, isWaiting }: Pick<Deployment, "delivery" | "uncertainty" | "isWaiting">,
+  deployment: Pick<Deployment, "delivery" | "uncertainty" | "isWaiting" | "status" | "acknowledgedAtMs">,
   done: DeliveryStep | undefined,
 ): DeliveryStep | undefined {
+  const { delivery, uncertainty, isWaiting, acknowledgedAtMs } = deployment;
   if (uncertainty !== undefined) return undefined;
+  // What an earlier session has sent is acknowledged or uncertain once the device has listed what it holds.
+  const isUnsent = done === undefined && acknowledgedAtMs === undefined && !isFinished(deployment);
+  if (delivery === "cancel" && isUnsent) return "end";
   if (delivery !== "command" || !isWaiting) return delivery === done ? undefined : delivery;
   if (done === undefined) return "end_wait";
   return done === "command" ? "probe" : undefined;

@@ -35,7 +35,10 @@ export interface Deployment {
   readonly waitUntilMs: number | undefined;
   /** Whether it waits for the device now. */
   readonly isWaiting: boolean;
-  /** Since when the device should acknowledge the command, if that is later than `createdAtMs`. */
+  /**
+   * Since when the device should acknowledge the command, once it has waited or waits again for the device; otherwise
+   * `undefined`: since `createdAtMs`.
+   */
   readonly ackSinceMs: number | undefined;
   /** When cancellation was requested. */
   readonly cancelRequestedAtMs: number | undefined;

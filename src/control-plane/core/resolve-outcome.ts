@@ -14,7 +14,7 @@ import {
 import { pendingDelivery } from "./delivery.ts";
 import { appendEvent } from "./event-log.ts";
 import { acknowledge, fail, appendNote } from "./transitions.ts";
-import { endWait, endWaitToSend, waitForDevice } from "./waiting.ts";
+import { endWait, endWaitToSend, waitAgainForDevice, wasNeverSent } from "./waiting.ts";
 
 /*
  * The outcome of a deployment is uncertain while the record may be behind the device: the service was down or restored
@@ -44,17 +44,19 @@ export function markUncertainOnStart(
   }
   const isOverdue = pendingDeadlines(deployment, ackTimeoutMs).some((deadline) => remainingMs(deadline, nowMs) === 0);
   if (deployment.uncertainty === "restored" || !isOverdue) return undefined;
-  if (isUnsent(deployment)) {
-    const waiting = waitForDevice(deployment, nowMs, "The service was restarted; waiting for the device");
+  if (mayWaitAgain(deployment)) {
+    const waiting = waitAgainForDevice(deployment, nowMs, "The service was restarted; waiting for the device");
     if (waiting) return waiting;
   }
   const uncertainUntilMs = Math.max(deployment.createdAtMs, nowMs) + OVERDUE_GRACE_MS;
   return { fields: { uncertainty: "overdue", uncertainUntilMs } };
 }
 
-/** Whether nobody has to be asked what became of it: the device never acknowledged it, and it is not cancelled. */
-function isUnsent({ isWaiting, acknowledgedAtMs, cancelRequestedAtMs, uncertainty }: Deployment): boolean {
-  return !isWaiting && acknowledgedAtMs === undefined && cancelRequestedAtMs === undefined && uncertainty === undefined;
+/** Whether the wait of its client goes on: the device never acknowledged it, and it is not cancelled. */
+function mayWaitAgain({ isWaiting, acknowledgedAtMs, cancelRequestedAtMs, uncertainty }: Deployment): boolean {
+  // One of which the device was being asked stays so: it is asked again when it connects.
+  const isCertain = uncertainty === undefined || uncertainty === "asked";
+  return !isWaiting && acknowledgedAtMs === undefined && cancelRequestedAtMs === undefined && isCertain;
 }
 
 /** Marks a deployment that the device, connected in this session, does not hold: its outcome must be queried. */
@@ -66,10 +68,13 @@ export function markForOutcomeQuery(
   const connection = connectedIn(epoch);
   if (deployment.connection >= connection) return undefined;
   if (isFinished(deployment)) return hasEndedUncertain(deployment) ? { fields: { connection } } : undefined;
-  const noted = isConnectionLost(deployment)
-    ? noteConnectionRestored(deployment, nowMs)
-    : endWaitToSend(deployment, nowMs);
-  return { ...noted, fields: { ...noted?.fields, connection, uncertainty: deployment.uncertainty ?? "asked" } };
+  // The device cannot have it, so that it is sent at once, before what was requested later.
+  if (deployment.uncertainty === undefined && wasNeverSent(deployment)) return undefined;
+  const { uncertainty = "asked" } = deployment;
+  // One that waited when the service went down is sent only if its time is not over.
+  const sent = uncertainty === "asked" ? endWaitToSend(deployment, nowMs) : undefined;
+  const noted = isConnectionLost(deployment) ? noteConnectionRestored(deployment, nowMs) : sent;
+  return { ...noted, fields: { ...noted?.fields, connection, uncertainty } };
 }
 
 /** Whether the outcome must be queried in this session. */

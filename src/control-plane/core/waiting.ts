@@ -28,6 +28,22 @@ export function waitForDevice(deployment: Deployment, nowMs: number, waiting: st
   return { ...noted, fields: { ...noted?.fields, ...fields } };
 }
 
+/** As `waitForDevice`, for a deployment that may have been sent. */
+export function waitAgainForDevice(
+  deployment: Deployment,
+  nowMs: number,
+  waiting: string,
+): DeploymentChange | undefined {
+  const change = waitForDevice(deployment, nowMs, waiting);
+  const ackSinceMs = deployment.ackSinceMs ?? deployment.createdAtMs;
+  return change && { ...change, fields: { ...change.fields, ackSinceMs } };
+}
+
+/** Whether it has only waited since the request, so that its device cannot have it. */
+export function wasNeverSent({ isWaiting, ackSinceMs }: Deployment): boolean {
+  return isWaiting && ackSinceMs === undefined;
+}
+
 /** Returns the fields of a deployment that no longer waits for its device; none if it did not wait. */
 export function endWait(
   deployment: Deployment,

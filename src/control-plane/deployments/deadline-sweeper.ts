@@ -59,6 +59,8 @@ export class DeadlineSweeper implements Disposable {
   }
 
   async #sweep(): Promise<void> {
+    // Fired already, unless this is the start.
+    this.#armed?.timer[Symbol.dispose]();
     this.#armed = undefined;
     this.#isSweeping = true;
     const nextMs = await this.#expireDue();

@@ -6,7 +6,7 @@ import { markForOutcomeQuery } from "../core/resolve-outcome.ts";
 import { MAX_EVENT_BYTES, MAX_EVENT_BYTES_OVER_QUOTA } from "../core/event-log.ts";
 import { cancelReason, reconcile } from "../core/reconcile.ts";
 import { acknowledge, refuse, replyToEvent, applyDeviceEvent, withoutDelivery } from "../core/transitions.ts";
-import type { DeploymentStore } from "../store/deployments.ts";
+import { type DeploymentStore, MAX_UNDELIVERED } from "../store/deployments.ts";
 import { StaleSessionError } from "../store/sessions.ts";
 import type { DeploymentHandler, FrameOutcome } from "../devices/handlers.ts";
 import type { DeviceSession } from "../devices/session.ts";
@@ -139,13 +139,18 @@ export class RecordingDeploymentHandler implements DeploymentHandler {
 
   /** Settles cancellations of ended deployments that the device, which has just listed those it holds, has undone. */
   async #forgetUndone(session: DeviceSession, held: ReadonlySet<string>): Promise<void> {
-    for (const { id, status } of await this.#store.listUndelivered(session.assetUuid, session)) {
-      if (status === "Running" || held.has(id)) continue;
-      await this.#recorder.update(
-        id,
-        (current) => (isFinished(current) ? withoutDelivery(current) : undefined),
-        session,
-      );
+    for (;;) {
+      const waiting = await this.#store.listUndelivered(session.assetUuid, session);
+      const undone = waiting.filter(({ id, status }) => status !== "Running" && !held.has(id));
+      for (const { id } of undone) {
+        await this.#recorder.update(
+          id,
+          (current) => (isFinished(current) ? withoutDelivery(current) : undefined),
+          session,
+        );
+      }
+      // What comes after a full list would not be delivered: nothing wakes for it.
+      if (waiting.length < MAX_UNDELIVERED || undone.length === 0) return;
     }
   }
 

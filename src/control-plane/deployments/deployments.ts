@@ -148,7 +148,12 @@ export class Deployments {
     if (registryAuth) this.#credentials.set(id, registryAuth);
     const limits = { maxAccountBytes, maxRunningPerAsset: MAX_RUNNING_PER_ASSET };
     const first = firstEvent(deployment);
-    const result = await this.#recorder.create(deployment, first, idempotency, limits, waitOrFailIfAway);
+    const result = await this.#recorder
+      .create(deployment, first, idempotency, limits, waitOrFailIfAway)
+      .catch((error: unknown) => {
+        this.#credentials.drop(id);
+        throw error;
+      });
     if (result.kind !== "created") this.#credentials.drop(id);
     if (result.kind === "conflict") throw new EdgeError("IdempotencyKeyReused");
     if (result.kind === "quota_exceeded") throw this.#storageQuotaError(asset, result.usedBytes);

@@ -81,8 +81,11 @@ export class DeviceDelivery {
     const step = nextDelivery(deployment, this.#doneOf(session, id));
     if (step === "end_wait") await this.#dispatcher.endWait(session, id);
     if (step === "end_wait" || step === "command") {
-      if (await this.#dispatcher.send(session, deployment)) this.#markDone(session, id, "command");
+      // A device ignores the cancellation of what it does not have, so that the command must not follow it.
+      const isOutdated = (): boolean => !session.isCurrent || this.#doneOf(session, id) === "cancel";
+      if (await this.#dispatcher.send(session, deployment, isOutdated)) this.#markDone(session, id, "command");
     }
+    if (step === "end") await this.#dispatcher.endUnsent(session, id);
     const reason = step === "cancel" ? cancelReason(deployment) : undefined;
     if (reason) this.cancel(session, id, reason);
     if (step === "probe") this.#markDone(session, id, "probe");

@@ -29,10 +29,13 @@ export class Dispatcher {
   /**
    * Sends the command of a deployment, unless the device must not have it any more. Returns whether it was sent. If the
    * deployment ends at the same time, the acknowledgement is answered with `cancel`.
+   *
+   * @param isOutdated whether the device has been told something later by the time the command has been read
    */
   async send(
     session: DeviceSession,
     { id, hasRegistryAuth }: Pick<Deployment, "id" | "hasRegistryAuth">,
+    isOutdated: () => boolean,
   ): Promise<boolean> {
     const auth = hasRegistryAuth ? await this.#findCredentials(id) : undefined;
     const deployment = await this.#options.store.findDeployment(id);
@@ -48,6 +51,7 @@ export class Dispatcher {
       await this.#failUnsent(session, id, (current, now) => fail(current, now, "RegistryAuthLost"));
       return false;
     }
+    if (isOutdated()) return false;
     session.send(commandFrame(deployment, auth, (feature) => session.supports(feature)));
     return true;
   }
@@ -59,6 +63,11 @@ export class Dispatcher {
       (current, nowMs) => (current.delivery === "command" ? endWaitToSend(current, nowMs) : undefined),
       session,
     );
+  }
+
+  /** Ends a cancelled deployment of which the device has received nothing. */
+  async endUnsent(session: DeviceSession, id: string): Promise<void> {
+    await this.#options.recorder.update(id, endCancelled, session);
   }
 
   async #findCredentials(id: string): Promise<RegistryAuth | undefined> {
@@ -78,4 +87,11 @@ export class Dispatcher {
     };
     await this.#options.recorder.update(id, decide, session);
   }
+}
+
+function endCancelled(deployment: Deployment, nowMs: number): DeploymentChange | undefined {
+  const { delivery, acknowledgedAtMs, uncertainty } = deployment;
+  if (delivery !== "cancel" || acknowledgedAtMs !== undefined || uncertainty !== undefined) return undefined;
+  const change = fail(deployment, nowMs, "DeploymentCancelled");
+  return change && { ...change, fields: { ...change.fields, delivery: undefined } };
 }

@@ -1,4 +1,5 @@
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
+import { CredentialCache } from "../../../src/control-plane/deployments/credentials.ts";
 import { type ApiClient, apiClient } from "../../support/api-client.ts";
 import { type ControlPlane, startControlPlane, type TestAccount, type TestAsset } from "../../support/control-plane.ts";
 import { type EventStream, openStream } from "../../support/event-stream.ts";
@@ -64,6 +65,27 @@ test("a deployment goes out when the device connects, and its time begins then",
   expect(stream.events.at(-1)).toMatchObject({ status: "Fail", code: "DeploymentTimeout" });
 });
 
+test("what waits is sent before what is requested when the device connects", async () => {
+  const { deployments } = control.store;
+  const waiting = await deploy();
+  await waiting.until("the wait", ({ events }) => events.length === 2);
+  // Requested while the device is being reconciled.
+  const list = deployments.listUnfinishedSummaries.bind(deployments);
+  const later = vi.spyOn(deployments, "listUnfinishedSummaries").mockImplementationOnce(async (uuid) => {
+    const found = await list(uuid);
+    await openStream(`${apps()}/web/stop`, { apiKey: account.apiKey, method: "POST" });
+    return found;
+  });
+  try {
+    await using device = await online();
+    await device.next("command");
+    const types = device.received.map(({ type }) => type).filter((type) => type === "deploy" || type === "command");
+    expect(types).toEqual(["deploy", "command"]);
+  } finally {
+    later.mockRestore();
+  }
+});
+
 test("a device that stays away is not reachable when the wait is over", async () => {
   const stream = await deploy();
   await clock.advance(HOUR_S * 1000 - 1);
@@ -100,6 +122,41 @@ test("a deployment that waits is cancelled at once", async () => {
   expect(answer.status).toBe(200);
   await stream.ended;
   expect(stream.events.at(-1)).toMatchObject({ status: "Fail", code: "DeploymentCancelled" });
+});
+
+test("a deployment that waits for a device whose asset is removed ends, also if it is stored after that", async () => {
+  const stream = await deploy();
+  await stream.until("the wait", ({ events }) => events.length === 2);
+  const { deployments } = control.store;
+  const create = deployments.createDeployment.bind(deployments);
+  using _store = Object.assign(deployments, {
+    createDeployment: async (...given: Parameters<typeof create>) => {
+      expect((await api.delete(`/v1/assets/${asset.uuid}`)).status).toBe(204);
+      return create(...given);
+    },
+    [Symbol.dispose]: () => void Object.assign(deployments, { createDeployment: create }),
+  });
+  const late = await deploy();
+  for (const { ended, events } of [stream, late]) {
+    await ended;
+    expect(events.at(-1)).toMatchObject({ status: "Fail", code: "DeploymentCancelled" });
+  }
+});
+
+test("credentials of a request that could not be stored are not kept", async () => {
+  const { deployments } = control.store;
+  const kept = new Set<string>();
+  const set = vi.spyOn(CredentialCache.prototype, "set").mockImplementation((id) => void kept.add(id));
+  const drop = vi.spyOn(CredentialCache.prototype, "drop").mockImplementation((id) => void kept.delete(id));
+  const create = vi.spyOn(deployments, "createDeployment").mockRejectedValue(new Error("disk full"));
+  try {
+    const stream = await deploy({ registry_auth: { token: "t" } });
+    await stream.ended;
+    expect(stream.events).toMatchObject([{ code: "Internal" }]);
+    expect([set.mock.calls.length, kept.size]).toEqual([1, 0]);
+  } finally {
+    for (const spy of [set, drop, create]) spy.mockRestore();
+  }
 });
 
 test.each([

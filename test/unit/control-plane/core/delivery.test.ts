@@ -158,18 +158,27 @@ test("nothing is to be delivered after the end that the device itself has report
 });
 
 test("in one session each thing is sent once, and nothing while the outcome is uncertain", () => {
-  const certain = { uncertainty: undefined, isWaiting: false };
+  const certain = { uncertainty: undefined, isWaiting: false, status: "Running", acknowledgedAtMs: undefined } as const;
   expect(nextDelivery({ delivery: "command", ...certain }, undefined)).toBe("command");
   expect(nextDelivery({ delivery: "command", ...certain }, "command")).toBeUndefined();
   expect(nextDelivery({ delivery: "cancel", ...certain }, "command")).toBe("cancel");
   expect(nextDelivery({ delivery: "cancel", ...certain }, "cancel")).toBeUndefined();
-  expect(nextDelivery({ delivery: "command", uncertainty: "backup", isWaiting: true }, undefined)).toBeUndefined();
+  const fromBackup = { ...certain, uncertainty: "backup", isWaiting: true } as const;
+  expect(nextDelivery({ ...fromBackup, delivery: "command" }, undefined)).toBeUndefined();
+  expect(nextDelivery({ ...fromBackup, delivery: "cancel" }, undefined)).toBeUndefined();
+});
+
+test("what was cancelled before it was sent ends, and what the device may have is undone", () => {
+  const row = { uncertainty: undefined, isWaiting: false, delivery: "cancel", acknowledgedAtMs: undefined } as const;
+  expect(nextDelivery({ ...row, status: "Running" }, undefined)).toBe("end");
+  expect(nextDelivery({ ...row, status: "Running", acknowledgedAtMs: T0 }, undefined)).toBe("cancel");
+  expect(nextDelivery({ ...row, status: "Fail" }, undefined)).toBe("cancel");
 });
 
 test("a wait ends when the device is connected, and a silent device is probed once", () => {
-  const waiting = { uncertainty: undefined, isWaiting: true };
+  const waiting = { uncertainty: undefined, isWaiting: true, status: "Running", acknowledgedAtMs: undefined } as const;
   expect(nextDelivery({ delivery: "command", ...waiting }, undefined)).toBe("end_wait");
   expect(nextDelivery({ delivery: "command", ...waiting }, "command")).toBe("probe");
   expect(nextDelivery({ delivery: "command", ...waiting }, "probe")).toBeUndefined();
-  expect(nextDelivery({ delivery: "cancel", ...waiting }, undefined)).toBe("cancel");
+  expect(nextDelivery({ delivery: "cancel", ...waiting }, "probe")).toBe("cancel");
 });

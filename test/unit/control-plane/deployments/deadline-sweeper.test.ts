@@ -59,6 +59,17 @@ test("the next deadline counts if the one for which the timer was set was met", 
   expect(clock.pending).toBe(0);
 });
 
+test("the timer that was set before the start is not left behind", async () => {
+  const clock = new FakeClock(T0);
+  await using rig = await startDeadlineRig(clock);
+  await rig.receive();
+  rig.sweeper.start();
+  await clock.advance(1);
+  expect(clock.pending).toBe(1);
+  rig.sweeper[Symbol.dispose]();
+  expect(clock.pending).toBe(0);
+});
+
 test("an older version that is reported late changes nothing", async () => {
   const clock = new FakeClock(T0);
   await using rig = await startDeadlineRig(clock);

@@ -1,10 +1,11 @@
 import { expect, test } from "vitest";
-import type { Delivery, UndeliveredDeployment } from "../../../../src/control-plane/core/deployment.ts";
+import type { Delivery, Deployment, UndeliveredDeployment } from "../../../../src/control-plane/core/deployment.ts";
 import { DeviceDelivery } from "../../../../src/control-plane/deployments/device-delivery.ts";
-import type { Dispatcher } from "../../../../src/control-plane/deployments/dispatcher.ts";
+import { Dispatcher, type DispatcherOptions } from "../../../../src/control-plane/deployments/dispatcher.ts";
 import type { DeviceSession } from "../../../../src/control-plane/devices/session.ts";
 import type { DeploymentStore } from "../../../../src/control-plane/store/deployments.ts";
 import { StaleSessionError } from "../../../../src/control-plane/store/sessions.ts";
+import { receivedDeployment } from "../../../support/deployment-record.ts";
 
 const row = (id: string, delivery: Delivery, fields: Partial<UndeliveredDeployment> = {}): UndeliveredDeployment => ({
   id,
@@ -47,6 +48,9 @@ function setUp() {
     async endWait(_session: DeviceSession, id: string) {
       sent.push(`end wait ${id}`);
     },
+    async endUnsent(_session: DeviceSession, id: string) {
+      sent.push(`end ${id}`);
+    },
   } as unknown as Dispatcher;
   const session = {
     assetUuid: "asset",
@@ -56,6 +60,7 @@ function setUp() {
     },
     send: (frame: { type: string; deployment_id: string; reason: string }) =>
       sent.push(`${frame.type} ${frame.deployment_id} ${frame.reason}`),
+    supports: () => true,
     checkLiveness: () => sent.push("ping"),
   } as unknown as DeviceSession;
   const delivery = new DeviceDelivery(store, dispatcher);
@@ -144,6 +149,36 @@ test("a device whose access was revoked is told what to undo, and gets no comman
   await flow();
   await delivered;
   expect(sent).toEqual(["cancel dep_2 requested"]);
+});
+
+test("a deployment that was cancelled before it was sent in this session ends, and its device hears nothing", async () => {
+  const { delivery, session, waiting, sent, flow } = setUp();
+  const requested = { status: "Running", code: undefined, cancelRequestedAtMs: 1 } as const;
+  waiting.push(row("dep_1", "cancel", requested), row("dep_2", "cancel", { ...requested, acknowledgedAtMs: 1 }));
+  void delivery.deliver(session);
+  await flow();
+  expect(sent).toEqual(["end dep_1", "cancel dep_2 requested"]);
+});
+
+test("a command that is being read while the deployment is cancelled is not sent after its cancellation", async () => {
+  const { session, sent } = setUp();
+  const found = Promise.withResolvers<Deployment>();
+  const rows = [row("dep_1", "command")];
+  const store = {
+    listUndelivered: async () => rows,
+    findDeployment: () => found.promise,
+  } as unknown as DeploymentStore;
+  const options = { store, recorder: {}, credentials: {}, gateway: {} } as unknown as DispatcherOptions;
+  const delivery = new DeviceDelivery(store, new Dispatcher(options));
+  const delivered = delivery.deliver(session);
+  await settle();
+  // The asset is removed.
+  rows[0] = row("dep_1", "cancel");
+  await delivery.deliverCancellations(session);
+  found.resolve(receivedDeployment({ delivery: "command" }));
+  await delivered;
+  await delivery.deliver(session);
+  expect(sent).toEqual(["cancel dep_1 requested"]);
 });
 
 test("a deployment that waits for the device is sent, and the connection probed once if it waits again", async () => {
