@@ -22,7 +22,7 @@ test("every query of the dashboard and the alert rules has figures from an edge-
   await using directory = await tempDir();
   await using control = new ControlProcess(directory.path, ["--metrics-listen", "127.0.0.1:0"]);
   await control.start();
-  const { port } = await control.waitForLine(({ msg }) => msg === "metrics listening");
+  const { port } = await control.waitForLog("its metrics", ({ msg }) => msg === "metrics listening");
   await using prometheus = await Prometheus.start([`127.0.0.1:${String(port)}`], RULES_FILE);
   const from = Math.floor(Date.now() / 1000);
   await using load = await Load.start(control);

@@ -9,7 +9,7 @@ import type { Store } from "../store/store.ts";
 /** Minimum age of the store's figures before they are read again, however often they are asked for. */
 export const STORE_FIGURES_MS = 15_000;
 /** Time in which the store must respond to count as up. */
-const CHECK_TIMEOUT_MS = 3_000;
+export const CHECK_TIMEOUT_MS = 3_000;
 
 const BUS_STATES: readonly BusState[] = ["local", "up", "down"];
 
@@ -25,35 +25,41 @@ export interface CollectedOptions {
 
 /** Registers the figures that are read when they are asked for. */
 export function registerCollected({ registry, store, bus, clock, logger, countDevices }: CollectedOptions): void {
-  const registers = [registry];
-  new Gauge({ name: "edge_control_build_info", help: "Always 1.", labelNames: ["version"], registers })
-    .labels({ version: VERSION })
-    .set(1);
-  new Gauge({
-    name: "edge_control_devices_connected",
-    help: "Devices that are connected to this instance.",
-    registers,
-    collect() {
-      this.set(countDevices());
-    },
-  });
-  new Gauge({
-    name: "edge_control_bus_state",
-    help: "1 for the bus's current state: local (one instance), up, or down (other instances are not reached).",
-    labelNames: ["state"],
-    registers,
-    collect() {
-      for (const state of BUS_STATES) this.set({ state }, bus.state === state ? 1 : 0);
-    },
-  });
-  new Gauge({
-    name: "edge_control_store_up",
-    help: `Whether the database responds within ${CHECK_TIMEOUT_MS / 1000} s.`,
-    registers,
-    async collect() {
-      this.set((await responds(store, clock)) ? 1 : 0);
-    },
-  });
+  const registers: Registry[] = [];
+  const build = new Gauge({ name: "edge_control_build_info", help: "Always 1.", labelNames: ["version"], registers });
+  build.set({ version: VERSION }, 1);
+  registry.registerMetric(build);
+  registry.registerMetric(
+    new Gauge({
+      name: "edge_control_devices_connected",
+      help: "Devices that are connected to this instance.",
+      registers,
+      collect() {
+        this.set(countDevices());
+      },
+    }),
+  );
+  registry.registerMetric(
+    new Gauge({
+      name: "edge_control_bus_state",
+      help: "1 for the bus's current state: local (one instance), up, or down (other instances are not reached).",
+      labelNames: ["state"],
+      registers,
+      collect() {
+        for (const state of BUS_STATES) this.set({ state }, bus.state === state ? 1 : 0);
+      },
+    }),
+  );
+  registry.registerMetric(
+    new Gauge({
+      name: "edge_control_store_up",
+      help: `Whether the database responds within ${CHECK_TIMEOUT_MS / 1000} s.`,
+      registers,
+      async collect() {
+        this.set((await responds(store, clock)) ? 1 : 0);
+      },
+    }),
+  );
   registerStoreFigures({ registry, store, clock, logger });
 }
 
@@ -108,5 +114,6 @@ async function responds(store: Pick<Store, "check">, clock: Pick<Clock, "timer">
     () => true,
     () => false,
   );
-  return Promise.race([check, late]);
+  // Awaited here: the timer is disposed of at the end of this function.
+  return await Promise.race([check, late]);
 }

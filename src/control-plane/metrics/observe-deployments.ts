@@ -7,7 +7,7 @@ import type { DeploymentStore } from "../store/deployments.ts";
 import type { Observer } from "./observer.ts";
 
 const REPLY_BUCKETS_S = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
-const DURATION_BUCKETS_S = [1, 5, 15, 30, 60, 120, 300, 600, 900, 3600, 86_400];
+const DURATION_BUCKETS_S = [0.25, 1, 5, 15, 30, 60, 120, 300, 600, 900, 3600, 86_400];
 
 const NO_CODE = "none";
 /** Codes in which a deployment may end. Others, as of a newer agent, are counted as `other`. */
@@ -127,7 +127,7 @@ export class DeploymentMetrics {
   }
 
   #countEnd({ action, createdAtMs }: Deployment, { status, code }: NonNullable<DeploymentChange["event"]>): void {
-    const known = code === undefined ? NO_CODE : code;
+    const known = code ?? NO_CODE;
     this.#ended.inc({ status, code: known === NO_CODE || END_CODES.has(known) ? known : "other" });
     this.#durations.observe({ action, status }, Math.max(0, this.#clock.now() - createdAtMs) / 1000);
   }

@@ -6,7 +6,7 @@ import type { Store } from "../store/store.ts";
 const BUCKETS_S = [0.0005, 0.001, 0.0025, 0.01, 0.05, 0.25, 1, 5];
 
 /** The parts of the store whose calls are measured. Their names and those of their methods are labels. */
-export const MEASURED_PARTS = [
+const MEASURED_PARTS = [
   "accounts",
   "keys",
   "assets",
