@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
-import { mkdir, mkdtemp, readFile, readdir, rename, rm, writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { cp, mkdir, mkdtemp, readFile, readdir, rename, rm, writeFile } from "node:fs/promises";
+import { basename, join } from "node:path";
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
 import { bundle } from "./bundle.ts";
@@ -11,9 +11,11 @@ import { LIBRARIES, addRuntime } from "./runtime.ts";
 const FOLDER = "dist";
 const PACKAGES = "packages";
 const FINGERPRINT_FILE = ".fingerprint";
+/** What operators of edge-control load into Prometheus and Grafana. */
+const MONITORING = "packaging/monitoring";
 
 // Everything the build reads; node_modules follows the lock file.
-const SOURCE_FOLDERS = ["src", "scripts/bundling"];
+const SOURCE_FOLDERS = ["src", "scripts/bundling", MONITORING];
 const SOURCE_FILES = ["package.json", "package-lock.json", "tsconfig.base.json"];
 
 /**
@@ -31,6 +33,7 @@ export async function build(options: { readonly onlyIfChanged: boolean }): Promi
       await writeFile(join(staging, executable.name), launcher(executable), { mode: 0o755 });
     }
     await addRuntime(staging);
+    await cp(MONITORING, join(staging, basename(MONITORING)), { recursive: true });
     await writeFile(join(staging, FINGERPRINT_FILE), current);
     const sizes = await sizeTable(staging);
     await replace(staging, FOLDER);
@@ -84,8 +87,9 @@ async function replace(from: string, to: string): Promise<void> {
   await mkdir(to, { recursive: true });
   const built = await readdir(from);
   for (const entry of built) {
-    // The only folder: rename cannot replace it. Nothing runs from it.
-    if (entry === LIBRARIES) await rm(join(to, entry), { recursive: true, force: true });
+    // The only folders: rename cannot replace them. Nothing runs from them.
+    if (entry === LIBRARIES || entry === basename(MONITORING))
+      await rm(join(to, entry), { recursive: true, force: true });
     await rename(join(from, entry), join(to, entry));
   }
   // Device packages are built from dist/ and stay until the next `npm run package`.

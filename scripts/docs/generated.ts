@@ -4,6 +4,7 @@ import { configSchema as controlConfig } from "../../src/control-plane/config.ts
 import { ERRORS, type ErrorEntry } from "../../src/protocol/errors.ts";
 import { composeReference } from "./compose-reference.ts";
 import { configJsonSchema, configReference } from "./config-reference.ts";
+import { metricsReference } from "./metrics-reference.ts";
 import { manPage } from "./man-page.ts";
 
 /**
@@ -19,6 +20,7 @@ export const GENERATED_SECTIONS: readonly GeneratedSection[] = [
   { page: "docs/errors.md", name: "error-table", generate: errorTable },
   { page: "docs/configuration.md", name: "agent", generate: () => configReference(agentConfig) },
   { page: "docs/compose.md", name: "service-keys", generate: composeReference },
+  { page: "docs/operations.md", name: "metrics", generate: metricsReference },
   { page: "docs/configuration.md", name: "control", generate: () => configReference(controlConfig) },
 ];
 

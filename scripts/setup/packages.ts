@@ -58,10 +58,12 @@ function aptGet(args: readonly string[]): void {
 
 const POLICY = "/usr/sbin/policy-rc.d";
 
-// Units of these packages that are not used: tests start their own registry, NATS server and Podman.
+// Units of these packages that are not used: tests start their own registry, NATS server, Prometheus and Podman.
 const UNWANTED_UNITS = [
   "docker-registry.service",
   "nats-server.service",
+  "prometheus.service",
+  "prometheus-node-exporter.service",
   "podman.socket",
   "podman-auto-update.timer",
   "podman-restart.service",

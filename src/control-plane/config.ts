@@ -24,6 +24,10 @@ export const configSchema = z.strictObject({
   listen: listenAddress
     .prefault("127.0.0.1:8080")
     .meta({ description: "Address and port to listen on; port 0 takes any free one." }),
+  metrics_listen: listenAddress.optional().meta({
+    description:
+      "Address and port of `GET /metrics` for Prometheus, such as 127.0.0.1:9464; without it there are no metrics.",
+  }),
   data_dir: z
     .string()
     .min(1)

@@ -10,6 +10,7 @@ import { backup } from "./data/backup.ts";
 import { type DataDir, findDataDir, prepareDataDir } from "./data/data-dir.ts";
 import { scrubDatabase } from "./data/scrub-database.ts";
 import { restore } from "./data/restore.ts";
+import type { Metrics, MetricsOptions } from "./metrics/metrics.ts";
 import { openStore } from "./store/sqlite/open-store.ts";
 
 /** The composition root: chooses the implementations of the store, the bus and the SIM operator. */
@@ -30,16 +31,27 @@ async function serve(config: Config): Promise<void> {
     logger.warn({ mended: describePermissionChanges(permissionChanges) }, PERMISSIONS_MESSAGE);
   scrubDatabase(database, logger);
   await using store = openStore(database);
+  const bus = new InProcessBus();
+  const metrics = await createMetrics(config, { store, bus, clock: systemClock, logger });
+  await using _metrics = config.metrics_listen && (await metrics?.listen(config.metrics_listen, logger));
   const server = await startServer({
     config,
-    store,
-    bus: new InProcessBus(),
+    store: metrics?.store ?? store,
+    bus,
+    ...(metrics && { metrics }),
     simOperator: new StoredSimOperator(store.usage),
     clock: systemClock,
     logger,
   });
   await waitForStopSignal();
   await server.stop();
+}
+
+/** Loaded only if there are to be metrics, so that without them nothing is measured. */
+async function createMetrics(config: Config, options: MetricsOptions): Promise<Metrics | undefined> {
+  if (!config.metrics_listen) return undefined;
+  const { Metrics: Loaded } = await import("./metrics/metrics.ts");
+  return new Loaded(options);
 }
 
 /** Resolves on SIGTERM or SIGINT. A second signal ends the process at once. */

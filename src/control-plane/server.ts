@@ -17,6 +17,7 @@ import { DeviceHub } from "./hub/hub.ts";
 import { localServiceClock } from "./instances/service-clock.ts";
 import { WalTruncator } from "./wal-truncator.ts";
 import { createId } from "./secrets.ts";
+import type { Observer } from "./metrics/observer.ts";
 import type { SimOperator } from "./sim-operator/sim-operator.ts";
 import type { Store } from "./store/store.ts";
 import { isStreamRequest, StreamServer } from "./streams/stream-server.ts";
@@ -34,6 +35,8 @@ export interface ServerOptions {
   readonly simOperator: SimOperator;
   readonly clock: Clock;
   readonly logger: Logger;
+  /** Absent: nothing is measured. */
+  readonly metrics?: { readonly observer: Observer; countDevices: () => number };
 }
 
 export interface RunningServer {
@@ -53,12 +56,15 @@ export async function startServer({
   simOperator,
   clock,
   logger,
+  metrics,
 }: ServerOptions): Promise<RunningServer> {
   const stopping = new AbortController();
+  const observer = metrics?.observer;
   const access = new AccessWatcher(store, clock, logger);
   const instanceId = createId("ins_");
   const { assets, sessions } = store;
-  const hub = new DeviceHub({ assets, sessions, bus, instanceId, access, clock, logger });
+  const hub = new DeviceHub({ assets, sessions, bus, instanceId, access, clock, logger, observer });
+  if (metrics) metrics.countDevices = () => hub.deviceCount;
   const keepMs = config.deployment_retention_days * DAY_MS;
   const deployments = new Deployments({
     store: store.deployments,
@@ -75,9 +81,9 @@ export async function startServer({
     retentionMs: keepMs,
   });
   const reports = new DeviceReports({ store: store.devices, clock, logger });
-  const queries = new DeviceQueries(hub, clock);
+  const queries = new DeviceQueries(hub, clock, observer);
   const assetUpdater = new AssetUpdater({ store, simOperator, clock, logger, stopping: stopping.signal });
-  const streamLimiter = new StreamLimiter({ clock, logger, maxPerAccount: config.max_streams_per_account });
+  const streamLimiter = new StreamLimiter({ clock, logger, maxPerAccount: config.max_streams_per_account, observer });
   const context = {
     config,
     store,
@@ -86,15 +92,16 @@ export async function startServer({
     deployments,
     devices: hub,
     queries,
-    conflictRateLimiter: new ConflictRateLimiter(clock),
+    conflictRateLimiter: new ConflictRateLimiter(clock, observer),
     streamLimiter,
     access,
     clock,
     logger,
+    observer,
   };
   const api = await buildServer({ ...context, stopping: stopping.signal });
   const ratePerMinute = config.rate_limit_per_minute;
-  const streams = new StreamServer({ store, devices: hub, access, ratePerMinute, clock, logger });
+  const streams = new StreamServer({ store, devices: hub, access, ratePerMinute, clock, logger, observer });
   api.server.on("upgrade", (request, socket, head) => {
     (isStreamRequest(request) ? streams : hub).upgrade(request, socket, head);
   });

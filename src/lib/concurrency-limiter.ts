@@ -4,10 +4,15 @@ import { EdgeError } from "../protocol/errors.ts";
 export class ConcurrencyLimiter {
   readonly #limit: number;
   readonly #message: string;
+  readonly #onRefused: (() => void) | undefined;
   readonly #counts = new Map<string, number>();
 
-  /** @param message of the error above the limit */
-  constructor(limit: number, message: string) {
+  /**
+   * @param message of the error above the limit
+   * @param onRefused called before that error is thrown
+   */
+  constructor(limit: number, message: string, onRefused?: () => void) {
+    this.#onRefused = onRefused;
     this.#limit = limit;
     this.#message = message;
   }
@@ -15,7 +20,10 @@ export class ConcurrencyLimiter {
   /** Acquires a lease, released on disposal. Throws `TooManyRequests` when the holder has reached the limit. */
   acquire(holder: string): Disposable {
     const count = this.#counts.get(holder) ?? 0;
-    if (count >= this.#limit) throw new EdgeError("TooManyRequests", this.#message, { limit: this.#limit });
+    if (count >= this.#limit) {
+      this.#onRefused?.();
+      throw new EdgeError("TooManyRequests", this.#message, { limit: this.#limit });
+    }
     this.#counts.set(holder, count + 1);
     let isHeld = true;
     return {

@@ -14,6 +14,7 @@ import {
   MAX_EVENTS,
 } from "../../src/control-plane/core/event-log.ts";
 import { MAX_DEPLOYMENT_DURATION_MS } from "../../src/control-plane/core/transitions.ts";
+import { MAX_METRICS_CONNECTIONS } from "../../src/control-plane/metrics/listener.ts";
 import { MAX_RUNNING_PER_ASSET } from "../../src/control-plane/deployments/deployments.ts";
 import {
   BYTES_PER_EXTRA_EVENT,
@@ -62,6 +63,7 @@ const BOUNDS: Readonly<Record<string, string>> = {
   "usage asked for at once": `${MAX_USAGE_DAYS} days`,
   "open event streams of one account": `\`max_streams_per_account\`, ${count(config.max_streams_per_account)}`,
   "open event streams of one deployment": count(MAX_STREAMS_PER_DEPLOYMENT),
+  "connections to the metrics' listener": count(MAX_METRICS_CONNECTIONS),
   "read of a stream at once": `${kib(MAX_BATCH_BYTES)}, or one event`,
   "a stream whose client takes nothing": seconds(STALL_TIMEOUT_MS),
   "questions to one device at once": count(MAX_QUERIES_PER_DEVICE),

@@ -5,6 +5,8 @@ import { createLogger, type Logger } from "../../src/lib/logger.ts";
 import type { Bus } from "../../src/control-plane/bus/bus.ts";
 import { InProcessBus } from "../../src/control-plane/bus/in-process-bus.ts";
 import { type ConfigInput, configSchema } from "../../src/control-plane/config.ts";
+import type { MetricsListener } from "../../src/control-plane/metrics/listener.ts";
+import { Metrics } from "../../src/control-plane/metrics/metrics.ts";
 import { createId, createSecret, hashSecret } from "../../src/control-plane/secrets.ts";
 import { type RunningServer, startServer } from "../../src/control-plane/server.ts";
 import type { Asset } from "../../src/control-plane/core/asset.ts";
@@ -32,6 +34,8 @@ export interface ControlPlane extends AsyncDisposable {
   readonly url: string;
   /** Where agents connect: `ws://127.0.0.1:40123/v1/agent`. */
   readonly agentUrl: string;
+  /** With `metrics_listen`: where Prometheus scrapes it. */
+  readonly metricsUrl: string;
   /** The server's own store. */
   readonly store: Store;
   /** The database file, for a second process to open. */
@@ -59,6 +63,13 @@ export interface TestAsset {
   readonly deviceToken: string;
 }
 
+interface Running {
+  readonly store: Store;
+  readonly server: RunningServer;
+  readonly listener: MetricsListener | undefined;
+  readonly check: ResponseCheck;
+}
+
 /**
  * Starts a control plane. Disposing it stops it and removes its data; that throws when one of its responses did not fit
  * the OpenAPI document.
@@ -69,16 +80,27 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
   const clock = options.clock ?? systemClock;
   const logger = options.logger ?? (await createLogger({ name: "edge-control", level: "fatal" }));
   const config = configSchema.parse({ rate_limit_per_minute: 1_000_000, listen: "127.0.0.1:0", ...options.config });
-  const start = async (): Promise<{ store: Store; server: RunningServer; check: ResponseCheck }> => {
+  const start = async (): Promise<Running> => {
     const store = openStore(databasePath);
     const simOperator = options.simOperator?.(store) ?? new StoredSimOperator(store.usage);
     const bus = options.bus ?? new InProcessBus();
-    const server = await startServer({ config, store, bus, simOperator, clock, logger });
-    return { store, server, check: await checkResponses(`http://127.0.0.1:${server.port}`) };
+    const metrics = config.metrics_listen && new Metrics({ store, bus, clock, logger });
+    const listener = config.metrics_listen && (await metrics?.listen(config.metrics_listen, logger));
+    const server = await startServer({
+      config,
+      store: metrics?.store ?? store,
+      bus,
+      simOperator,
+      clock,
+      logger,
+      ...(metrics && { metrics }),
+    });
+    return { store, server, listener, check: await checkResponses(`http://127.0.0.1:${server.port}`) };
   };
   const stop = async (): Promise<void> => {
     using check = running.check;
     await running.server.stop();
+    await running.listener?.[Symbol.asyncDispose]();
     await running.store[Symbol.asyncDispose]();
     check.verify();
   };
@@ -89,6 +111,9 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
     },
     get agentUrl() {
       return `ws://127.0.0.1:${running.server.port}/v1/agent`;
+    },
+    get metricsUrl() {
+      return `http://127.0.0.1:${running.listener?.address.port}/metrics`;
     },
     get store() {
       return running.store;

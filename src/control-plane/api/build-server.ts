@@ -12,7 +12,7 @@ import { serveOpenApi } from "./docs/openapi.ts";
 import { serveReferencePage } from "./docs/reference-page.ts";
 import { enrolDevice } from "./enrolments/enrol-device.ts";
 import { health } from "./health.ts";
-import { limitRate, logRequest, trackMethods } from "./hooks.ts";
+import { limitRate, logRequest, observeRequest, trackMethods } from "./hooks.ts";
 import { ROUTES } from "./routes.ts";
 
 const HEADERS_TIMEOUT_MS = 15_000;
@@ -25,7 +25,7 @@ const MAX_HEADER_BYTES = 16 * 1024;
 
 /** Builds the HTTP API with all its endpoints. The caller makes it listen. */
 export async function buildServer(context: ApiContext): Promise<Api> {
-  const { config, logger, store, clock, stopping } = context;
+  const { config, logger, store, clock, stopping, observer } = context;
   const onError = jsonErrorHandler(logger);
   const api: Api = fastify({
     logger: false,
@@ -58,6 +58,7 @@ export async function buildServer(context: ApiContext): Promise<Api> {
   api.setNotFoundHandler((request, reply) => onError(new EdgeError("NotFound"), request, reply));
   api.decorateRequest("apiKey", undefined);
   api.addHook("onResponse", logRequest(logger));
+  if (observer) api.addHook("onResponse", observeRequest(observer));
   const refuseOtherMethods = trackMethods(api);
   await serveOpenApi(api);
   await serveReferencePage(api);
@@ -71,7 +72,12 @@ export async function buildServer(context: ApiContext): Promise<Api> {
     const endpoints = scope as Api;
     endpoints.addHook("onRequest", setResponseHeaders);
     endpoints.addHook("onRequest", refuseWhileStopping);
-    await limitRate(endpoints, config.enrolment_rate_limit_per_minute, (request) => request.ip);
+    await limitRate(
+      endpoints,
+      config.enrolment_rate_limit_per_minute,
+      (request) => request.ip,
+      () => observer?.bounded("enrolments_per_address"),
+    );
     enrolDevice(endpoints, context);
   });
   await api.register(async (scope) => {
@@ -79,7 +85,12 @@ export async function buildServer(context: ApiContext): Promise<Api> {
     endpoints.addHook("onRequest", setResponseHeaders);
     endpoints.addHook("onRequest", authenticate(store, clock));
     endpoints.addHook("onRequest", refuseWhileStopping);
-    await limitRate(endpoints, config.rate_limit_per_minute, (request) => keyOf(request).id);
+    await limitRate(
+      endpoints,
+      config.rate_limit_per_minute,
+      (request) => keyOf(request).id,
+      () => observer?.bounded("requests_per_key"),
+    );
     for (const route of ROUTES) route(endpoints, context);
   });
   refuseOtherMethods();

@@ -10,6 +10,7 @@ import type { Config } from "../config.ts";
 import type { Deployments } from "../deployments/deployments.ts";
 import type { DeviceDirectory } from "../devices/directory.ts";
 import type { DeviceQueries } from "../queries/device-queries.ts";
+import type { Observer } from "../metrics/observer.ts";
 import type { SimOperator } from "../sim-operator/sim-operator.ts";
 import type { Store } from "../store/store.ts";
 import type { StreamLimiter } from "./stream-limiter.ts";
@@ -37,6 +38,7 @@ export interface ApiContext {
   readonly access: AccessWatcher;
   readonly clock: Clock;
   readonly logger: Logger;
+  readonly observer: Observer | undefined;
   /** Aborts when the server begins to stop. */
   readonly stopping: AbortSignal;
 }

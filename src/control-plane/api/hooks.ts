@@ -2,18 +2,24 @@ import rateLimit from "@fastify/rate-limit";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Logger } from "../../lib/logger.ts";
 import { EdgeError } from "../../protocol/errors.ts";
+import type { Observer } from "../metrics/observer.ts";
 import type { Api } from "./context.ts";
+
+/** Responses that are sent while something happens. */
+const STREAM_TYPES = /^(text\/event-stream|application\/x-ndjson)/;
 
 /** Limits the requests per minute of each key that `keyOf` returns. */
 export async function limitRate(
   api: Api,
   perMinute: number,
   keyOf: (request: FastifyRequest) => string,
+  onExceeded: () => void,
 ): Promise<void> {
   await api.register(rateLimit, {
     max: perMinute,
     timeWindow: 60_000,
     keyGenerator: keyOf,
+    onExceeded,
     enableDraftSpec: true,
     errorResponseBuilder: (_request, { ttl }) => {
       const seconds = Math.ceil(ttl / 1000);
@@ -42,6 +48,14 @@ export function logRequest(parent: Logger) {
       },
       "request",
     );
+  };
+}
+
+/** Passes each completed request on to be measured. */
+export function observeRequest(observer: Observer) {
+  return async ({ method, routeOptions }: FastifyRequest, reply: FastifyReply): Promise<void> => {
+    const isStream = STREAM_TYPES.test(String(reply.getHeader("content-type")));
+    observer.request({ method, route: routeOptions.url, status: reply.statusCode, ms: reply.elapsedTime, isStream });
   };
 }
 

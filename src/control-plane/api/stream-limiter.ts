@@ -2,6 +2,7 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { ConcurrencyLimiter } from "../../lib/concurrency-limiter.ts";
+import type { Observer } from "../metrics/observer.ts";
 import { accountOf, keyOf } from "./auth.ts";
 
 /** A stream is closed after its client has read nothing for this long while data was pending. */
@@ -14,6 +15,7 @@ export interface StreamLimiterOptions {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly maxPerAccount: number;
+  readonly observer?: Observer | undefined;
 }
 
 /** Limits the number of clients' streams, and closes those that are not read. */
@@ -28,16 +30,20 @@ export class StreamLimiter {
     this.#accounts = new ConcurrencyLimiter(
       options.maxPerAccount,
       "The account has reached its limit of open event streams.",
+      () => options.observer?.bounded("event_streams_per_account"),
     );
     this.#deployments = new ConcurrencyLimiter(
       MAX_STREAMS_PER_DEPLOYMENT,
       "The deployment has reached its limit of open event streams; the deployment itself continues.",
+      () => options.observer?.bounded("event_streams_per_deployment"),
     );
   }
 
   /** Counts the response as a stream of its account until it is closed. Error: `TooManyRequests`. */
   acquireForAccount(request: FastifyRequest, reply: FastifyReply): void {
     releaseOnClose(reply, this.#accounts.acquire(accountOf(request)));
+    const { observer } = this.#options;
+    if (observer) releaseOnClose(reply, observer.eventStream());
   }
 
   /** Counts the response as a stream of the deployment until it is closed. Error: `TooManyRequests`. */
@@ -60,6 +66,7 @@ export class StreamLimiter {
 
   #cutOff(request: FastifyRequest, reply: FastifyReply): void {
     const { id, accountId } = keyOf(request);
+    this.#options.observer?.bounded("event_stream_not_read");
     this.#options.logger.warn(
       {
         request_id: request.id,

@@ -1,5 +1,6 @@
 import type { Clock } from "../../lib/clock.ts";
 import { EdgeError } from "../../protocol/errors.ts";
+import type { Observer } from "../metrics/observer.ts";
 
 /** Maximum registrations per hour of one account refused because another account has the identifier. */
 export const MAX_CONFLICTS_PER_HOUR = 20;
@@ -8,10 +9,12 @@ const WINDOW_MS = 3_600_000;
 /** Slows down accounts that probe identifiers of others. Uses no memory for accounts without conflicts. */
 export class ConflictRateLimiter {
   readonly #clock: Clock;
+  readonly #observer: Pick<Observer, "bounded"> | undefined;
   readonly #windows = new Map<string, { readonly endsAt: number; count: number }>();
 
-  constructor(clock: Clock) {
+  constructor(clock: Clock, observer?: Pick<Observer, "bounded">) {
     this.#clock = clock;
+    this.#observer = observer;
   }
 
   /** Error: `TooManyRequests` after too many conflicts, until an hour after the first. */
@@ -21,6 +24,7 @@ export class ConflictRateLimiter {
     const leftMs = window.endsAt - this.#clock.monotonic();
     if (leftMs <= 0) this.#windows.delete(accountId);
     else if (window.count >= MAX_CONFLICTS_PER_HOUR) {
+      this.#observer?.bounded("registration_conflicts");
       throw new EdgeError("TooManyRequests", "Too many registrations were refused; try again later.", {
         retry_after_s: Math.ceil(leftMs / 1000),
       });

@@ -15,6 +15,7 @@ import type { DeviceSession } from "../devices/session.ts";
 import { hashSecret } from "../secrets.ts";
 import type { AssetStore } from "../store/assets.ts";
 import type { SessionStore } from "../store/sessions.ts";
+import type { Observer } from "../metrics/observer.ts";
 import { FrameRateLimiter } from "./frame-rate-limiter.ts";
 import { MAX_CONNECTIONS_PER_ASSET, ConnectionRegistry } from "./connection-registry.ts";
 import { refuseUpgrade } from "./refuse-upgrade.ts";
@@ -43,6 +44,7 @@ export interface HubOptions {
   readonly access: AccessWatcher;
   readonly clock: Clock;
   readonly logger: Logger;
+  readonly observer?: Observer | undefined;
 }
 
 /** The connections of all devices, with at most one current session per device, the newest. */
@@ -83,6 +85,11 @@ export class DeviceHub implements DeviceDirectory {
   /** Sets the receivers of frames. Must be called before the first connection. */
   setHandlers(handler: DeploymentHandler, reports: ReportHandler): void {
     this.#handlers = { deploymentHandler: handler, reportHandler: reports };
+  }
+
+  /** Number of devices that are connected. */
+  get deviceCount(): number {
+    return this.#sessions.size;
   }
 
   find(assetUuid: string): DeviceSession | undefined {
@@ -136,6 +143,7 @@ export class DeviceHub implements DeviceDirectory {
     const token = BEARER.exec(request.headers.authorization ?? "")?.[1];
     const hash = token && hashSecret(token);
     const asset = hash && (await this.#options.assets.findAssetByDeviceToken(hash));
+    if (!asset) this.#options.observer?.deviceRefused();
     if (!asset) return refuseUpgrade(socket, "Unauthorized", "The device token is missing, wrong or revoked.");
     // Sessions that use the replaced token are disconnected.
     if (await this.#options.assets.replaceDeviceToken(asset.uuid, hash)) {
@@ -158,6 +166,7 @@ export class DeviceHub implements DeviceDirectory {
       asset,
       clock,
       logger,
+      observer: this.#options.observer,
       ...handlers,
       frameRateLimiter: this.#frameRateLimiter,
       becomeCurrent: (greeted, protocol) => this.#becomeCurrent(greeted, protocol, handlers),
@@ -175,6 +184,7 @@ export class DeviceHub implements DeviceDirectory {
       () => void this.#closeRevoked(session, handlers),
     );
     if (!surplus) return;
+    this.#options.observer?.bounded("connections_per_device");
     logger.warn(
       { cut: surplus.id, most: MAX_CONNECTIONS_PER_ASSET },
       "too many open connections of one device; the oldest is cut",

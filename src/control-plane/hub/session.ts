@@ -8,6 +8,7 @@ import type { QueryKind } from "../../protocol/device-query.ts";
 import { type ProtocolFeature, supports } from "../../protocol/features.ts";
 import type { DeploymentHandler, FrameOutcome, ReportHandler } from "../devices/handlers.ts";
 import type { DeviceSession, DeviceStream, QuerySink, StreamRequest, StreamSink } from "../devices/session.ts";
+import type { Observer } from "../metrics/observer.ts";
 import { StaleSessionError } from "../store/sessions.ts";
 import { type FrameRateLimiter, MIN_CHARGED_BYTES } from "./frame-rate-limiter.ts";
 import { MessageQueue, MAX_WAITING_BYTES } from "./message-queue.ts";
@@ -35,6 +36,7 @@ export interface SessionOptions {
   readonly asset: Asset;
   readonly clock: Clock;
   readonly logger: Logger;
+  readonly observer?: Observer | undefined;
   readonly deploymentHandler: DeploymentHandler;
   readonly reportHandler: ReportHandler;
   readonly frameRateLimiter: FrameRateLimiter;
@@ -68,6 +70,7 @@ export class Session implements DeviceSession {
   readonly #helloTimer: Disposable;
   #livenessTimer: Disposable | undefined;
   #hasHello = false;
+  #isWelcome = false;
   /** Aborts when the session is over. Later messages are not parsed. */
   readonly #ended = new AbortController();
   #lateBytes = 0;
@@ -94,7 +97,10 @@ export class Session implements DeviceSession {
     socket.on("message", (data, isBinary) => this.#receive({ data: data as Buffer, isBinary }));
     socket.on("ping", () => this.#receive({ data: undefined, isBinary: false }));
     socket.on("pong", () => this.#receive({ data: undefined, isBinary: false }));
-    socket.on("error", (error) => logger.warn({ reason: error.message }, "connection error"));
+    socket.on("error", (error: NodeJS.ErrnoException) => {
+      if (error.code === "WS_ERR_UNSUPPORTED_MESSAGE_LENGTH") options.observer?.bounded("frame_size");
+      logger.warn({ reason: error.message }, "connection error");
+    });
     socket.on("close", (code) => this.#onSocketClosed(code));
   }
 
@@ -122,7 +128,10 @@ export class Session implements DeviceSession {
         get bufferedAmount() {
           return socket.bufferedAmount;
         },
-        send: (message) => socket.send(message, { binary: true }, this.#onSent),
+        send: (message) => {
+          this.#options.observer?.sent(message.length);
+          socket.send(message, { binary: true }, this.#onSent);
+        },
         sendFrame: (frame) => this.send(frame),
       },
       clock,
@@ -131,10 +140,13 @@ export class Session implements DeviceSession {
   }
 
   send(frame: ControlFrame): void {
-    const { socket, logger } = this.#options;
+    const { socket, logger, observer } = this.#options;
     if (socket.readyState !== socket.OPEN) return;
-    socket.send(JSON.stringify(frame), this.#onSent);
+    const text = JSON.stringify(frame);
+    observer?.sent(Buffer.byteLength(text));
+    socket.send(text, this.#onSent);
     if (socket.bufferedAmount <= MAX_BUFFERED_BYTES) return;
+    observer?.bounded("device_not_read");
     logger.warn({ buffered_bytes: socket.bufferedAmount }, "the device does not read; connection cut");
     this.terminate();
   }
@@ -187,6 +199,7 @@ export class Session implements DeviceSession {
   /** Queues a message. It is parsed only in its turn, so that a bad frame costs the device as much as a valid one. */
   #receive(message: RawMessage): void {
     this.#stopLivenessTimer();
+    if (message.data) this.#options.observer?.received(message.data.length);
     const bytes = Math.max(message.data?.length ?? 0, MIN_CHARGED_BYTES);
     if (this.#ended.signal.aborted) return this.#countLateBytes(bytes);
     this.#messages.push(message, bytes);
@@ -297,6 +310,8 @@ export class Session implements DeviceSession {
       asset: { uuid, serial_number: serialNumber, name },
       ...(reportHash !== undefined && { report_hash: reportHash }),
     });
+    this.#isWelcome = true;
+    this.#options.observer?.sessionOpened();
     logger.info(
       { agent_version: hello.agent_version, protocol, deployments: hello.deployments.length },
       "device online",
@@ -313,6 +328,7 @@ export class Session implements DeviceSession {
   }
 
   #countBadFrame(reason: string): undefined {
+    this.#options.observer?.bounded("bad_frame");
     if (this.#badFrames.add(reason)) this.close(CLOSE_CODES.badFrame, "too many bad frames");
     return undefined;
   }
@@ -330,8 +346,9 @@ export class Session implements DeviceSession {
   }
 
   #onSocketClosed(code: number): void {
-    const { logger, onClosed } = this.#options;
+    const { logger, observer, onClosed } = this.#options;
     this.#end();
+    observer?.connectionClosed(code, this.#isWelcome);
     this.#stopLivenessTimer();
     logger.info(
       { close_code: code, ...this.#badFrames.counts },

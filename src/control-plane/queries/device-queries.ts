@@ -11,6 +11,7 @@ import { validateAnswer } from "../core/validate-answer.ts";
 import type { DeviceDirectory } from "../devices/directory.ts";
 import type { DeviceSession } from "../devices/session.ts";
 import { onAbort } from "../../lib/on-abort.ts";
+import type { Observer } from "../metrics/observer.ts";
 import { LogFeed } from "./log-feed.ts";
 import { StatsFeed } from "./stats-feed.ts";
 import { invalidAnswer, toQueryError } from "./query-error.ts";
@@ -27,10 +28,16 @@ export const MAX_QUERIES_PER_ACCOUNT = 64;
 export class DeviceQueries {
   readonly #devices: DeviceDirectory;
   readonly #clock: Clock;
-  readonly #deviceSlots = new ConcurrencyLimiter(MAX_QUERIES_PER_DEVICE, "Too many open queries to this device.");
-  readonly #accountSlots = new ConcurrencyLimiter(MAX_QUERIES_PER_ACCOUNT, "Too many open queries of this account.");
+  readonly #deviceSlots: ConcurrencyLimiter;
+  readonly #accountSlots: ConcurrencyLimiter;
 
-  constructor(devices: DeviceDirectory, clock: Clock) {
+  constructor(devices: DeviceDirectory, clock: Clock, observer?: Pick<Observer, "bounded">) {
+    this.#deviceSlots = new ConcurrencyLimiter(MAX_QUERIES_PER_DEVICE, "Too many open queries to this device.", () =>
+      observer?.bounded("queries_per_device"),
+    );
+    this.#accountSlots = new ConcurrencyLimiter(MAX_QUERIES_PER_ACCOUNT, "Too many open queries of this account.", () =>
+      observer?.bounded("queries_per_account"),
+    );
     this.#devices = devices;
     this.#clock = clock;
   }

@@ -7,6 +7,7 @@ import type { EnrolmentStore } from "./enrolments.ts";
 import type { NetworkGroupStore } from "./network-groups.ts";
 import type { SessionStore } from "./sessions.ts";
 import type { SimStore } from "./sims.ts";
+import type { StoreStatistics } from "./statistics.ts";
 import type { UsageStore } from "./usage.ts";
 
 /** Everything edge-control stores. When a method resolves, its change is on disk. */
@@ -22,6 +23,7 @@ export interface Store extends AsyncDisposable {
   readonly sessions: SessionStore;
   readonly enrolments: EnrolmentStore;
   readonly audit: AuditStore;
+  readonly statistics: StoreStatistics;
   /** Throws when the store is not usable. */
   check(): Promise<void>;
   /** Truncates the write-ahead log without waiting for other users. Returns whether that was possible. */

@@ -12,6 +12,7 @@ import { PERMISSIONS } from "../core/permission.ts";
 import type { Asset } from "../core/asset.ts";
 import type { DeviceDirectory } from "../devices/directory.ts";
 import { DeviceRateLimiters } from "../hub/device-rate-limiters.ts";
+import type { Observer } from "../metrics/observer.ts";
 import { refuseUpgrade } from "../hub/refuse-upgrade.ts";
 import { hashSecret } from "../secrets.ts";
 import type { ApiKey } from "../store/accounts.ts";
@@ -37,6 +38,7 @@ export interface StreamServerOptions {
   readonly ratePerMinute: number;
   readonly clock: Clock;
   readonly logger: Logger;
+  readonly observer?: Pick<Observer, "bounded"> | undefined;
 }
 
 interface Target {
@@ -63,10 +65,12 @@ export class StreamServer {
   readonly #connectionSlots = new ConcurrencyLimiter(
     MAX_STREAM_CONNECTIONS_PER_ACCOUNT,
     "The account has reached its limit of connections to apps.",
+    () => this.#options.observer?.bounded("app_connections_per_account"),
   );
   readonly #streamSlots = new ConcurrencyLimiter(
     MAX_STREAMS_PER_ACCOUNT,
     "The account has reached its limit of streams to apps.",
+    () => this.#options.observer?.bounded("app_streams_per_account"),
   );
   readonly #rates: DeviceRateLimiters;
   #isStopping = false;
@@ -114,7 +118,10 @@ export class StreamServer {
         : undefined;
     const key = found?.key;
     if (!key || key.revokedAt !== undefined) throw new EdgeError("Unauthorized");
-    if (this.#rates.forDevice(key.id).charge(1) > 0) throw new EdgeError("TooManyRequests");
+    if (this.#rates.forDevice(key.id).charge(1) > 0) {
+      this.#options.observer?.bounded("requests_per_key");
+      throw new EdgeError("TooManyRequests");
+    }
     const mayStream = PERMISSIONS.some((permission) => key.permissions.includes(permission));
     const [, identifier = "", encodedApp = ""] = PATH.exec(pathOf(request)) ?? [];
     const asset = await store.assets.findAsset(key.accountId, decode(identifier));
@@ -157,6 +164,7 @@ export class StreamServer {
       },
       acquireStream: () => this.#streamSlots.acquire(accountId),
       onUnread: ({ bufferedBytes, bufferedMessages }) => {
+        this.#options.observer?.bounded("app_connection_not_read");
         const waiting = { buffered_bytes: bufferedBytes, buffered_messages: bufferedMessages };
         logger.warn({ ...about, ...waiting }, "a client does not read what its streams bring; connection cut");
       },

@@ -4,6 +4,7 @@ import { deploymentsContract } from "./deployments-contract.ts";
 import { devicesContract } from "./devices-contract.ts";
 import type { StoreHarness } from "./harness.ts";
 import { sessionsContract } from "./sessions-contract.ts";
+import { statisticsContract } from "./statistics-contract.ts";
 import { usageContract } from "./usage-contract.ts";
 
 /** Contract of every implementation of the control plane's store. */
@@ -14,4 +15,5 @@ export function storeContract(harness: StoreHarness): void {
   deploymentsContract(harness);
   devicesContract(harness);
   sessionsContract(harness);
+  statisticsContract(harness);
 }

@@ -44,7 +44,9 @@ const CONTROL_PLANE: Readonly<Record<string, readonly string[]>> = {
   "usage-import": ["store"],
   data: ["store"],
   gateway: ["bus", "devices"],
-  queries: ["devices"],
+  metrics: ["bus", "store"],
+  // The observer's interface.
+  queries: ["devices", "metrics"],
   reports: ["devices", "store"],
 };
 
@@ -86,6 +88,13 @@ const CHOSEN_BY: Readonly<Record<string, readonly string[]>> = {
     "src/control-plane/streams/",
   ],
   "src/control-plane/bus/nats/": ["src/control-plane/main.ts"],
+  // Everything else knows the observer only: prom-client is loaded with these.
+  ...Object.fromEntries(
+    ["metrics", "service-metrics", "observe-store", "observe-deployments", "collected", "listener"].map((name) => [
+      `src/control-plane/metrics/${name}.ts`,
+      ["src/control-plane/metrics/", "src/control-plane/main.ts"],
+    ]),
+  ),
   "src/control-plane/sim-operator/stored-sim-operator.ts": ["src/control-plane/main.ts"],
 };
 
@@ -94,6 +103,7 @@ const OWNERS: Readonly<Record<string, string>> = {
   dockerode: "src/agent/engine/docker/",
   "@nats-io/transport-node": "src/control-plane/bus/nats/",
   systeminformation: "src/agent/telemetry/",
+  "prom-client": "src/control-plane/metrics/",
 };
 
 /** Every folder a rule names. */

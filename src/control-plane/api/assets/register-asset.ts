@@ -47,10 +47,11 @@ export function registerAsset(api: Api, context: ApiContext): void {
   );
 }
 
-async function requireAssetQuota({ store, config }: ApiContext, accountId: string): Promise<void> {
+async function requireAssetQuota({ store, config, observer }: ApiContext, accountId: string): Promise<void> {
   const { assets: used } = await store.accounts.findUsage(accountId);
   const limit = config.max_assets_per_account;
   if (used < limit) return;
+  observer?.bounded("assets_per_account");
   throw new EdgeError("QuotaExceeded", "The account has reached its limit of assets.", {
     quota: "assets",
     used,

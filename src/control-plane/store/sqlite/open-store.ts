@@ -13,6 +13,7 @@ import { MIGRATIONS } from "./migrations.ts";
 import { SqliteNetworkGroupStore } from "./network-groups.ts";
 import { SqliteSessionStore } from "./sessions.ts";
 import { SqliteSimStore } from "./sims.ts";
+import { SqliteStoreStatistics } from "./statistics.ts";
 import { SqliteUsageStore } from "./usage.ts";
 
 /** Opens or creates the database file; `:memory:` for a temporary one. Throws as `openSqlite` does. */
@@ -32,6 +33,7 @@ export function openStore(path: string): Store {
     devices: new SqliteDeviceStore(database),
     sessions: new SqliteSessionStore(database),
     audit: new SqliteAuditStore(database),
+    statistics: new SqliteStoreStatistics(database, path),
     async check() {
       ping.get();
     },

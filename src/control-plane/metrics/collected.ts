@@ -1,0 +1,119 @@
+import { Gauge, type Registry } from "prom-client";
+import { VERSION } from "../../lib/version.ts";
+import type { Clock } from "../../lib/clock.ts";
+import type { Logger } from "../../lib/logger.ts";
+import type { BusState } from "../bus/bus.ts";
+import { UNFINISHED_STATES } from "../store/statistics.ts";
+import type { Store } from "../store/store.ts";
+
+/** Minimum age of the store's figures before they are read again, however often they are asked for. */
+export const STORE_FIGURES_MS = 15_000;
+/** Time in which the store must respond to count as up. */
+export const CHECK_TIMEOUT_MS = 3_000;
+
+const BUS_STATES: readonly BusState[] = ["local", "up", "down"];
+
+export interface CollectedOptions {
+  readonly registry: Registry;
+  readonly store: Pick<Store, "check" | "statistics">;
+  readonly bus: { readonly state: BusState };
+  readonly clock: Pick<Clock, "monotonic" | "timer">;
+  readonly logger: Logger;
+  /** Number of devices that are connected. */
+  readonly countDevices: () => number;
+}
+
+/** Registers the figures that are read when they are asked for. */
+export function registerCollected({ registry, store, bus, clock, logger, countDevices }: CollectedOptions): void {
+  const registers: Registry[] = [];
+  const build = new Gauge({ name: "edge_control_build_info", help: "Always 1.", labelNames: ["version"], registers });
+  build.set({ version: VERSION }, 1);
+  registry.registerMetric(build);
+  registry.registerMetric(
+    new Gauge({
+      name: "edge_control_devices_connected",
+      help: "Devices that are connected to this instance.",
+      registers,
+      collect() {
+        this.set(countDevices());
+      },
+    }),
+  );
+  registry.registerMetric(
+    new Gauge({
+      name: "edge_control_bus_state",
+      help: "1 for the bus's current state: local (one instance), up, or down (other instances are not reached).",
+      labelNames: ["state"],
+      registers,
+      collect() {
+        for (const state of BUS_STATES) this.set({ state }, bus.state === state ? 1 : 0);
+      },
+    }),
+  );
+  registry.registerMetric(
+    new Gauge({
+      name: "edge_control_store_up",
+      help: `Whether the database responds within ${CHECK_TIMEOUT_MS / 1000} s.`,
+      registers,
+      async collect() {
+        this.set((await responds(store, clock)) ? 1 : 0);
+      },
+    }),
+  );
+  registerStoreFigures({ registry, store, clock, logger });
+}
+
+/** What costs a query. Read at most every `STORE_FIGURES_MS`; while that fails, the last ones stay. */
+function registerStoreFigures({
+  registry,
+  store: { statistics },
+  clock,
+  logger,
+}: Pick<CollectedOptions, "registry" | "store" | "clock" | "logger">): void {
+  const registers = [registry];
+  let readAt = -Infinity;
+  let reading: Promise<void> | undefined;
+  // Each of the two is asked for by itself.
+  const collect = async (): Promise<void> => {
+    if (clock.monotonic() - readAt >= STORE_FIGURES_MS) {
+      readAt = clock.monotonic();
+      reading = read();
+    }
+    await reading;
+  };
+  const size = new Gauge({
+    name: "edge_control_store_size_bytes",
+    help: "Size of the database's file and of its write-ahead log (wal), if the service has them.",
+    labelNames: ["file"],
+    registers,
+    collect,
+  });
+  const unfinished = new Gauge({
+    name: "edge_control_deployments_unfinished",
+    help: `Deployments without an end, of all instances, by what they wait for. At most ${STORE_FIGURES_MS / 1000} s old.`,
+    labelNames: ["state"],
+    registers,
+    collect,
+  });
+  const read = async (): Promise<void> => {
+    try {
+      const [counts, sizes] = await Promise.all([statistics.countUnfinished(), statistics.sizes()]);
+      for (const state of UNFINISHED_STATES) unfinished.set({ state }, counts.get(state) ?? 0);
+      if (sizes) size.set({ file: "database" }, sizes.database);
+      if (sizes?.wal !== undefined) size.set({ file: "wal" }, sizes.wal);
+    } catch (error) {
+      logger.warn({ err: error }, "cannot read the store's figures for the metrics");
+    }
+  };
+}
+
+async function responds(store: Pick<Store, "check">, clock: Pick<Clock, "timer">): Promise<boolean> {
+  const { promise: late, resolve } = Promise.withResolvers<false>();
+  using _timeout = clock.timer(CHECK_TIMEOUT_MS, () => resolve(false));
+  const check = store.check().then(
+    () => true,
+    () => false,
+  );
+  // Awaited here: the timer is disposed of at the end of this function.
+  return await Promise.race([check, late]);
+}

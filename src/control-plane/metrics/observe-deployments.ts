@@ -1,0 +1,153 @@
+import { Counter, Histogram, type Registry } from "prom-client";
+import type { Clock } from "../../lib/clock.ts";
+import { isFinal } from "../../protocol/deployment-event.ts";
+import { ERRORS, type ErrorEntry } from "../../protocol/errors.ts";
+import type { Deployment, DeploymentChange } from "../core/deployment.ts";
+import type { DeploymentStore } from "../store/deployments.ts";
+import type { Observer } from "./observer.ts";
+
+const REPLY_BUCKETS_S = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
+const DURATION_BUCKETS_S = [0.25, 1, 5, 15, 30, 60, 120, 300, 600, 900, 3600, 86_400];
+
+const NO_CODE = "none";
+/** Codes in which a deployment may end. Others, as of a newer agent, are counted as `other`. */
+const END_CODES: ReadonlySet<string> = new Set(
+  Object.entries<ErrorEntry>(ERRORS).flatMap(([code, { endsDeployment }]) => (endsDeployment ? [code] : [])),
+);
+
+type Decide = (deployment: Deployment) => DeploymentChange | undefined;
+
+/** Counts what happens to deployments when it has been stored, by whatever part of the service. */
+export class DeploymentMetrics {
+  readonly #clock: Pick<Clock, "now">;
+  readonly #observer: Pick<Observer, "bounded">;
+  readonly #received;
+  readonly #ended;
+  readonly #durations;
+  readonly #acknowledgements;
+  readonly #firstEvents;
+
+  constructor(registry: Registry, clock: Pick<Clock, "now">, observer: Pick<Observer, "bounded">) {
+    const registers = [registry];
+    this.#clock = clock;
+    this.#observer = observer;
+    this.#received = new Counter({
+      name: "edge_control_deployments_received_total",
+      help: "Deployments that were stored, by action.",
+      labelNames: ["action"],
+      registers,
+    });
+    this.#ended = new Counter({
+      name: "edge_control_deployments_ended_total",
+      help: "Deployments that ended, by status and error code; none with Success.",
+      labelNames: ["status", "code"],
+      registers,
+    });
+    this.#durations = new Histogram({
+      name: "edge_control_deployment_duration_seconds",
+      help: "Time from the request to the end of deployments, by action and status.",
+      labelNames: ["action", "status"],
+      buckets: DURATION_BUCKETS_S,
+      registers,
+    });
+    this.#acknowledgements = new Histogram({
+      name: "edge_control_deployment_acknowledgement_seconds",
+      help: "Time until the device acknowledged a deployment, from the request or from when a device that was waited for connected.",
+      buckets: REPLY_BUCKETS_S,
+      registers,
+    });
+    this.#firstEvents = new Histogram({
+      name: "edge_control_deployment_first_device_event_seconds",
+      help: "Time until the first event of the device was stored, from the same start.",
+      buckets: REPLY_BUCKETS_S,
+      registers,
+    });
+    this.#ended.inc({ status: "Success", code: NO_CODE }, 0);
+    for (const code of END_CODES) this.#ended.inc({ status: "Fail", code }, 0);
+  }
+
+  /** The same store, whose changes are counted. */
+  observe(store: DeploymentStore): DeploymentStore {
+    const observed: Pick<DeploymentStore, "createDeployment" | "updateDeployment" | "updateDeployments" | "expireDue"> =
+      {
+        createDeployment: async (deployment, first, idempotency, limits, receive) => {
+          const changes = new LastChanges(receive ?? (() => undefined));
+          const result = await store.createDeployment(
+            deployment,
+            first,
+            idempotency,
+            limits,
+            receive && changes.decide,
+          );
+          if (result.kind === "quota_exceeded") this.#observer.bounded("storage_per_account");
+          if (result.kind === "too_many_running") this.#observer.bounded("unfinished_per_device");
+          if (result.kind !== "created") return result;
+          this.#received.inc({ action: deployment.action });
+          this.#count(changes);
+          return result;
+        },
+        updateDeployment: async (id, decide, fence) => {
+          const changes = new LastChanges(decide);
+          const after = await store.updateDeployment(id, changes.decide, fence);
+          this.#count(changes);
+          return after;
+        },
+        updateDeployments: async (ids, decide) => {
+          const changes = new LastChanges(decide);
+          const after = await store.updateDeployments(ids, changes.decide);
+          this.#count(changes);
+          return after;
+        },
+        expireDue: async (nowMs, limit, decide) => {
+          const changes = new LastChanges(decide);
+          const result = await store.expireDue(nowMs, limit, changes.decide);
+          this.#count(changes);
+          return result;
+        },
+      };
+    return new Proxy(store, {
+      get(target, name) {
+        if (Object.hasOwn(observed, name)) return Reflect.get(observed, name) as unknown;
+        const method: unknown = Reflect.get(target, name);
+        return typeof method === "function" ? (method.bind(target) as unknown) : method;
+      },
+    });
+  }
+
+  #count(changes: LastChanges): void {
+    for (const [before, { event, fields }] of changes.all()) {
+      const sinceMs = before.ackSinceMs ?? before.createdAtMs;
+      const seconds = Math.max(0, this.#clock.now() - sinceMs) / 1000;
+      if (fields?.acknowledgedAtMs !== undefined && before.acknowledgedAtMs === undefined) {
+        this.#acknowledgements.observe(seconds);
+      }
+      if (before.lastDeviceSeq === 0 && (fields?.lastDeviceSeq ?? 0) > 0) this.#firstEvents.observe(seconds);
+      if (event && isFinal(event) && !isFinal(before)) this.#countEnd(before, event);
+    }
+  }
+
+  #countEnd({ action, createdAtMs }: Deployment, { status, code }: NonNullable<DeploymentChange["event"]>): void {
+    const known = code ?? NO_CODE;
+    this.#ended.inc({ status, code: known === NO_CODE || END_CODES.has(known) ? known : "other" });
+    this.#durations.observe({ action, status }, Math.max(0, this.#clock.now() - createdAtMs) / 1000);
+  }
+}
+
+/** Keeps the last decision on each deployment: a store may ask again. */
+class LastChanges {
+  readonly #last = new Map<string, readonly [before: Deployment, change: DeploymentChange]>();
+  readonly decide: Decide;
+
+  constructor(decide: Decide) {
+    this.decide = (deployment) => {
+      const change = decide(deployment);
+      if (change) this.#last.set(deployment.id, [deployment, change]);
+      else this.#last.delete(deployment.id);
+      return change;
+    };
+  }
+
+  all(): Iterable<readonly [before: Deployment, change: DeploymentChange]> {
+    return this.#last.values();
+  }
+}

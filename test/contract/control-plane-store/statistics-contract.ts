@@ -1,0 +1,45 @@
+import { expect, test } from "vitest";
+import { fail } from "../../../src/control-plane/core/transitions.ts";
+import type { Deployment, DeploymentChange } from "../../../src/control-plane/core/deployment.ts";
+import type { Store } from "../../../src/control-plane/store/store.ts";
+import { receivedDeployment, T0 } from "../../support/deployment-record.ts";
+import { describeDomain, openWithAccounts, register, someAsset, type StoreHarness } from "./harness.ts";
+
+/** Contract of stores for the figures of the metrics. */
+export function statisticsContract(harness: StoreHarness): void {
+  describeDomain("statistics", harness, () => {
+    test("count unfinished deployments by the first state that applies", async () => {
+      await using store = await openWithAccounts(harness);
+      expect(await store.statistics.countUnfinished()).toEqual(new Map());
+      const { uuid: assetUuid } = await register(store, someAsset());
+      const changes: Record<string, NonNullable<DeploymentChange["fields"]>> = {
+        dep_running: {},
+        dep_running_too: {},
+        dep_undelivered: { delivery: "command" },
+        dep_waiting: { delivery: "command", isWaiting: true },
+        dep_cancelling: { delivery: "cancel", cancelRequestedAtMs: T0 },
+        dep_uncertain: { uncertainty: "overdue" },
+      };
+      for (const [id, fields] of Object.entries(changes)) {
+        await create(store, receivedDeployment({ id, assetUuid }));
+        await store.deployments.updateDeployment(id, () => ({ fields: { delivery: undefined, ...fields } }));
+      }
+      await create(store, receivedDeployment({ id: "dep_ended", assetUuid }));
+      await store.deployments.updateDeployment("dep_ended", (current) => fail(current, T0, "DeploymentTimeout"));
+      expect(await store.statistics.countUnfinished()).toEqual(
+        new Map([
+          ["waiting_for_device", 1],
+          ["cancelling", 1],
+          ["undelivered", 1],
+          ["uncertain", 1],
+          ["running", 2],
+        ]),
+      );
+    });
+  });
+}
+
+async function create(store: Store, deployment: Deployment): Promise<void> {
+  if (!deployment.lastEvent) throw new Error("a received deployment has an event");
+  await store.deployments.createDeployment({ ...deployment, lastSeq: 0, eventBytes: 0 }, deployment.lastEvent);
+}

@@ -1,0 +1,134 @@
+import { expect, test } from "vitest";
+import type { Deployment } from "../../../../src/control-plane/core/deployment.ts";
+import { newDeployment } from "../../../../src/control-plane/core/deployment.ts";
+import { fail } from "../../../../src/control-plane/core/transitions.ts";
+import { CHECK_TIMEOUT_MS, STORE_FIGURES_MS } from "../../../../src/control-plane/metrics/collected.ts";
+import { Metrics } from "../../../../src/control-plane/metrics/metrics.ts";
+import { MIGRATIONS } from "../../../../src/control-plane/store/sqlite/migrations.ts";
+import { COUNT_UNFINISHED_SQL } from "../../../../src/control-plane/store/sqlite/statistics.ts";
+import { openStore } from "../../../../src/control-plane/store/sqlite/open-store.ts";
+import { StaleSessionError } from "../../../../src/control-plane/store/sessions.ts";
+import type { Store } from "../../../../src/control-plane/store/store.ts";
+import { openSqlite } from "../../../../src/lib/sqlite.ts";
+import { captureLogText } from "../../../support/captured-log.ts";
+import { FakeClock } from "../../../support/fake-clock.ts";
+import { parseExposition, sumOf } from "../../../support/monitoring/exposition.ts";
+
+const deployment: Deployment = newDeployment({
+  id: "dep_1",
+  accountId: "acc_1",
+  assetUuid: "asset",
+  app: "web",
+  action: "deploy",
+  spec: {},
+  options: {},
+  hasRegistryAuth: false,
+  nowMs: 0,
+  timeoutMs: 1_000,
+});
+
+const cancel = (current: Deployment) => fail(current, 500, "DeploymentCancelled");
+
+const CHECKS = {
+  responds: () => Promise.resolve(),
+  fails: () => Promise.reject(new Error("gone")),
+  hangs: () => new Promise<void>(() => {}),
+};
+
+function metricsOf(changed: (store: Store) => Partial<Store>) {
+  const clock = new FakeClock();
+  const log = captureLogText();
+  const sqlite = openStore(":memory:");
+  const bus: { state: "up" | "down" } = { state: "up" };
+  const metrics = new Metrics({ store: { ...sqlite, ...changed(sqlite) }, bus, clock, logger: log.logger });
+  const value = async (name: string, labels?: Record<string, string>) =>
+    sumOf(parseExposition(await metrics.registry.metrics()), name, labels);
+  return { clock, log, bus, store: metrics.store, value };
+}
+
+test("a store that asks twice for a decision counts once, by the last one", async () => {
+  const { store, value } = metricsOf(({ deployments }) => ({
+    deployments: Object.assign(Object.create(deployments) as typeof deployments, {
+      updateDeployment: async (_id: string, decide: (current: Deployment) => unknown) => {
+        decide(deployment);
+        decide({ ...deployment, version: 2 });
+        return deployment;
+      },
+      updateDeployments: async (_ids: unknown, decide: (current: Deployment) => unknown) => {
+        // The first decision is outdated: somebody else has ended the deployment by then.
+        decide(deployment);
+        decide({ ...deployment, version: 2, status: "Success" });
+        return [deployment];
+      },
+    }),
+  }));
+  await store.deployments.updateDeployment("dep_1", cancel);
+  expect(await value("edge_control_deployments_ended_total", { code: "DeploymentCancelled" })).toBe(1);
+  await store.deployments.updateDeployments(["dep_1"], cancel);
+  expect(await value("edge_control_deployments_ended_total")).toBe(1);
+});
+
+test("a change that the store did not make is not counted", async () => {
+  const { store, value } = metricsOf(({ deployments }) => ({
+    deployments: Object.assign(Object.create(deployments) as typeof deployments, {
+      updateDeployment: async (_id: string, decide: (current: Deployment) => unknown) => {
+        decide(deployment);
+        throw new StaleSessionError({ assetUuid: "asset", epoch: 1 });
+      },
+    }),
+  }));
+  await expect(store.deployments.updateDeployment("dep_1", (one) => fail(one, 500, "Internal"))).rejects.toThrow();
+  expect(await value("edge_control_deployments_ended_total")).toBe(0);
+  // A replaced session is no failure of the store.
+  expect(await value("edge_control_store_failures_total")).toBe(0);
+});
+
+test("failures of the store are counted by operation, and passed on", async () => {
+  const { store, value } = metricsOf(({ accounts }) => ({
+    accounts: Object.assign(Object.create(accounts) as typeof accounts, {
+      findUsage: async () => {
+        throw new Error("disk I/O error");
+      },
+    }),
+  }));
+  await expect(store.accounts.findUsage("acc_1")).rejects.toThrow("disk I/O error");
+  const labels = { operation: "accounts.findUsage" };
+  expect(await value("edge_control_store_failures_total", labels)).toBe(1);
+  expect(await value("edge_control_store_call_duration_seconds_count", labels)).toBe(1);
+});
+
+test("a store that fails or does not respond is reported as down, and its last figures stay", async () => {
+  let state: keyof typeof CHECKS = "responds";
+  let counts = new Map([["running" as const, 2]]);
+  const { clock, log, bus, value } = metricsOf(() => ({
+    check: () => CHECKS[state](),
+    statistics: {
+      countUnfinished: async () => {
+        if (counts.size === 0) throw new Error("gone");
+        return counts;
+      },
+      sizes: async () => undefined,
+    },
+  }));
+  expect(await value("edge_control_store_up")).toBe(1);
+  expect(await value("edge_control_bus_state", { state: "down" })).toBe(0);
+  bus.state = "down";
+  state = "fails";
+  counts = new Map();
+  await clock.advance(STORE_FIGURES_MS);
+  expect(await value("edge_control_store_up")).toBe(0);
+  expect(await value("edge_control_bus_state", { state: "down" })).toBe(1);
+  expect(await value("edge_control_deployments_unfinished", { state: "running" })).toBe(2);
+  expect(log.text()).toContain("cannot read the store's figures for the metrics");
+  state = "hangs";
+  const silent = value("edge_control_store_up");
+  await clock.advance(CHECK_TIMEOUT_MS);
+  expect(await silent).toBe(0);
+});
+
+test("unfinished deployments are found by an index", () => {
+  using database = openSqlite(":memory:", { migrations: MIGRATIONS });
+  const plan = database.prepare(`EXPLAIN QUERY PLAN ${COUNT_UNFINISHED_SQL}`).all();
+  const steps = plan.map((row) => String(row["detail"]));
+  expect(steps).toContain("SCAN deployments USING INDEX deployments_unfinished");
+});
