@@ -14,6 +14,7 @@ const STORE_PARTS: ReadonlySet<PropertyKey> = new Set<keyof Store>([
   "devices",
   "sessions",
   "enrolments",
+  "audit",
 ]);
 
 /**
