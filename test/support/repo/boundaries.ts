@@ -81,6 +81,8 @@ const CHOSEN_BY: Readonly<Record<string, readonly string[]>> = {
     "src/control-plane/main.ts",
     "src/control-plane/data/",
     "src/control-plane/cli/",
+    // The type of its options only.
+    "src/control-plane/database-config.ts",
   ],
   "src/control-plane/bus/in-process-bus.ts": ["src/control-plane/main.ts"],
   // Requests and cancellations are delivered through the store, wherever the device's session is: see `DeviceDelivery`.
