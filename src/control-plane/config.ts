@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { LOG_LEVELS } from "../lib/log/levels.ts";
 import { COMMAND_ACK_TIMEOUT_MS, DEFAULT_DEPLOYMENT_TIMEOUT_MS } from "../protocol/limits.ts";
+import { checkDatabaseKeys, databaseShape } from "./database-config.ts";
 
 const seconds = z.number().positive();
 const WEEK_S = 7 * 24 * 3600;
@@ -19,8 +20,7 @@ const listenAddress = z.string().transform((text, context) => {
 export const DATA_DIR_VARIABLE = "EDGE_CONTROL_DATA_DIR";
 export const DEFAULT_DATA_DIR = "data";
 
-/** Configuration of edge-control. Every key has a default, so an empty file is a valid one. */
-export const configSchema = z.strictObject({
+const keys = z.strictObject({
   listen: listenAddress
     .prefault("127.0.0.1:8080")
     .meta({ description: "Address and port to listen on; port 0 takes any free one." }),
@@ -28,7 +28,10 @@ export const configSchema = z.strictObject({
     .string()
     .min(1)
     .default(DEFAULT_DATA_DIR)
-    .meta({ description: `Directory of the database. ${DATA_DIR_VARIABLE} in the environment sets it too.` }),
+    .meta({
+      description: `Directory of the database, unless that is PostgreSQL. ${DATA_DIR_VARIABLE} in the environment sets it too.`,
+    }),
+  ...databaseShape,
   log_level: z.enum(LOG_LEVELS).default("info").meta({ description: "Minimum level of log lines." }),
   rate_limit_per_minute: z
     .int()
@@ -82,6 +85,11 @@ export const configSchema = z.strictObject({
   prosim_finalization_s: seconds
     .default(72 * 3600)
     .meta({ description: "How long PRO SIM usage may still change, in seconds." }),
+});
+
+/** Configuration of edge-control. Without a file every key has its default, or is not set. */
+export const configSchema = keys.superRefine((config, context) => {
+  checkDatabaseKeys(config, (key, message) => context.addIssue({ code: "custom", path: [key], message }));
 });
 
 export type Config = z.output<typeof configSchema>;

@@ -22,6 +22,8 @@ export interface ControlPlaneOptions {
   readonly config?: ConfigInput;
   /** Default: one of its own. */
   readonly bus?: Bus;
+  /** What the server uses in place of its store, such as one that fails. Default: the store itself. */
+  readonly decorateStore?: (store: Store) => Store;
   /** Default: `StoredSimOperator`. */
   readonly simOperator?: (store: Store) => SimOperator;
 }
@@ -32,7 +34,7 @@ export interface ControlPlane extends AsyncDisposable {
   readonly url: string;
   /** Where agents connect: `ws://127.0.0.1:40123/v1/agent`. */
   readonly agentUrl: string;
-  /** The server's own store. */
+  /** The server's own store, not decorated. */
   readonly store: Store;
   /** The database file, for a second process to open. */
   readonly databasePath: string;
@@ -71,9 +73,10 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
   const config = configSchema.parse({ rate_limit_per_minute: 1_000_000, listen: "127.0.0.1:0", ...options.config });
   const start = async (): Promise<{ store: Store; server: RunningServer; check: ResponseCheck }> => {
     const store = openStore(databasePath);
-    const simOperator = options.simOperator?.(store) ?? new StoredSimOperator(store.usage);
+    const used = options.decorateStore?.(store) ?? store;
+    const simOperator = options.simOperator?.(used) ?? new StoredSimOperator(used.usage);
     const bus = options.bus ?? new InProcessBus();
-    const server = await startServer({ config, store, bus, simOperator, clock, logger });
+    const server = await startServer({ config, store: used, bus, simOperator, clock, logger });
     return { store, server, check: await checkResponses(`http://127.0.0.1:${server.port}`) };
   };
   const stop = async (): Promise<void> => {

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { EdgeError } from "../../protocol/errors.ts";
 import type { Api, ApiContext } from "./context.ts";
+import { logStoreError } from "../store/unavailable.ts";
 import { errors, json } from "./docs/responses.ts";
 
 const okSchema = z.object({
@@ -28,7 +29,7 @@ export function health(api: Api, { store, stopping, logger }: ApiContext): void 
       try {
         await store.check();
       } catch (error) {
-        logger.error({ err: error }, "the store does not respond");
+        logStoreError(logger, error, {}, "the store does not respond");
         throw new EdgeError("ServiceUnavailable", "The database does not respond.");
       }
       return { status: "ok" as const };

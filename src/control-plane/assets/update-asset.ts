@@ -7,6 +7,7 @@ import { callOperator } from "../sim-operator/call-operator.ts";
 import { type OperatorSim, type SimOperator, toOperatorSim } from "../sim-operator/sim-operator.ts";
 import type { Asset, SimState } from "../core/asset.ts";
 import type { Store } from "../store/store.ts";
+import { StoreUnavailableError } from "../store/unavailable.ts";
 import { KeyedLock } from "../../lib/keyed-lock.ts";
 
 export interface AssetUpdaterOptions {
@@ -73,6 +74,8 @@ export class AssetUpdater {
         // Stored after each change, so the record is right even if the next change or this process fails.
         await this.#options.store.sims.setSimState(asset.uuid, change.sim, state);
       } catch (cause) {
+        // The operator may have carried it out. Every change is idempotent, so the client repeats the update.
+        if (cause instanceof StoreUnavailableError) throw cause;
         this.#options.logger.error(
           { err: cause, asset: asset.uuid, change: changedFieldName(change) },
           "SIM operator failed",

@@ -1,4 +1,5 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
+import type { z } from "zod";
 import { configSchema, DATA_DIR_VARIABLE } from "../config.ts";
 import { loadConfig } from "../load-config.ts";
 import type { CliContext } from "./context.ts";
@@ -9,9 +10,8 @@ export function addServeCommand(program: Command, context: CliContext): void {
     .command("serve")
     .description("run the control plane until it is stopped by SIGTERM or SIGINT")
     .option("--config <file>", "configuration file (JSON)");
-  const defaults: Readonly<Record<string, unknown>> = configSchema.parse({});
   for (const [key, schema] of Object.entries(configSchema.shape)) {
-    const isNumber = typeof defaults[key] === "number";
+    const isNumber = takesNumber(schema);
     const flag = `--${key.replaceAll("_", "-")} <${isNumber ? "number" : "value"}>`;
     const description = schema.meta()?.description ?? "";
     const option = new Option(flag, description);
@@ -28,6 +28,11 @@ export function addServeCommand(program: Command, context: CliContext): void {
     );
     await context.serve(loadConfig(config === undefined ? undefined : String(config), overrides));
   });
+}
+
+function takesNumber(schema: z.core.$ZodType): boolean {
+  const { def } = (schema as z.core.$ZodTypes)._zod;
+  return "innerType" in def ? takesNumber(def.innerType) : def.type === "number";
 }
 
 function parseNumber(text: string): number {

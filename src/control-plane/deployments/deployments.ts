@@ -13,6 +13,7 @@ import type { ServiceClock } from "../instances/service-clock.ts";
 import { waitForDevice } from "../core/waiting.ts";
 import { createId } from "../secrets.ts";
 import type { DeploymentStore, Idempotency, StoredEvent } from "../store/deployments.ts";
+import { logStoreError, StoreUnavailableError } from "../store/unavailable.ts";
 import { CredentialCache } from "./credentials.ts";
 import { DeadlineSweeper } from "./deadline-sweeper.ts";
 import { RecordingDeploymentHandler } from "./deployment-handler.ts";
@@ -88,6 +89,7 @@ export class Deployments {
       ackTimeoutMs,
       deadlines: this.#deadlines,
       credentials,
+      onUnknownResult: () => this.#undelivered.sweepSoon(),
     });
     this.#undelivered = new UndeliveredSweeper({ store, bus, instanceId, clock, logger, intervalMs: pollMs });
     const { maxAccountBytes } = options;
@@ -148,7 +150,12 @@ export class Deployments {
     if (registryAuth) this.#credentials.set(id, registryAuth);
     const limits = { maxAccountBytes, maxRunningPerAsset: MAX_RUNNING_PER_ASSET };
     const first = firstEvent(deployment);
-    const result = await this.#recorder.create(deployment, first, idempotency, limits, waitOrFailIfAway);
+    const result = await this.#recorder
+      .create(deployment, first, idempotency, limits, waitOrFailIfAway)
+      .catch((error: unknown) => {
+        this.#dropLater(id, error);
+        throw error;
+      });
     if (result.kind !== "created") this.#credentials.drop(id);
     if (result.kind === "conflict") throw new EdgeError("IdempotencyKeyReused");
     if (result.kind === "quota_exceeded") throw this.#storageQuotaError(asset, result.usedBytes);
@@ -194,8 +201,20 @@ export class Deployments {
   async stop(): Promise<void> {
     this.#deadlines[Symbol.dispose]();
     this.#undelivered[Symbol.dispose]();
-    for (const id of this.#streams.keys()) await this.#recorder.update(id, noteStreamInterrupted);
+    for (const id of this.#streams.keys()) {
+      // Without the note the client continues the stream as well: it has the number of the last event.
+      await this.#recorder.update(id, noteStreamInterrupted).catch((error: unknown) => {
+        logStoreError(this.#options.logger, error, { deployment_id: id }, "cannot note that a stream is interrupted");
+      });
+    }
     this.#drain.abort();
+  }
+
+  /** The deployment may be on record all the same, if the store is unavailable. */
+  #dropLater(id: string, error: unknown): void {
+    const { clock, deploymentTimeoutMs } = this.#options;
+    if (error instanceof StoreUnavailableError) clock.timer(deploymentTimeoutMs, () => this.#credentials.drop(id));
+    else this.#credentials.drop(id);
   }
 
   #storageQuotaError({ accountId }: Asset, usedBytes: number): EdgeError {

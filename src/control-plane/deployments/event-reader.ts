@@ -3,6 +3,7 @@ import type { Bus } from "../bus/bus.ts";
 import { isFinished } from "../core/deployment.ts";
 import { onAbort } from "../../lib/on-abort.ts";
 import type { DeploymentStore, StoredEvent } from "../store/deployments.ts";
+import { storeRetryDelayMs, StoreUnavailableError } from "../store/unavailable.ts";
 import { Latch } from "../../lib/latch.ts";
 import { eventsTopic } from "./recorder.ts";
 
@@ -22,7 +23,8 @@ export interface EventReaderOptions {
 
 /**
  * Yields the stored and future events of a deployment with a `seq` above `after`, each once and in order, until the final
- * one. If no event is stored at first, an empty batch is yielded at once.
+ * one. If no event is stored at first, an empty batch is yielded at once. While the store is unavailable, it is read again
+ * until it is not.
  */
 export async function* readEvents(
   deploymentId: string,
@@ -36,11 +38,36 @@ export async function* readEvents(
   using _signal = onAbort(signal, latch.set);
   let cursor = after;
   let isFirst = true;
+  let failures = 0;
+  let silentMs = 0;
+  const read = async () => {
+    try {
+      // Read before the events: if it has ended by then, all its events are stored.
+      const deployment = await store.findSummary(deploymentId);
+      return { deployment, events: await store.readEvents(deploymentId, cursor, MAX_BATCH_EVENTS) };
+    } catch (error) {
+      if (error instanceof StoreUnavailableError) return undefined;
+      throw error;
+    }
+  };
   while (!signal.aborted) {
     const isDraining = drain.aborted;
-    // Read before the events: if it has ended by then, all its events are stored.
-    const deployment = await store.findSummary(deploymentId);
-    const events = await store.readEvents(deploymentId, cursor, MAX_BATCH_EVENTS);
+    const result = await read();
+    if (!result) {
+      if (isDraining) return;
+      if (isFirst) yield [];
+      isFirst = false;
+      const delayMs = storeRetryDelayMs(failures++, Math.random());
+      // A wake-up is not lost: the next read finds what it was for.
+      if (!(await latch.wait(clock, delayMs))) silentMs += delayMs;
+      if (silentMs < idleMs) continue;
+      silentMs = 0;
+      yield [];
+      continue;
+    }
+    failures = 0;
+    silentMs = 0;
+    const { deployment, events } = result;
     if (events.length > 0) {
       cursor = events.at(-1)?.seq ?? cursor;
       isFirst = false;

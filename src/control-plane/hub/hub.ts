@@ -15,6 +15,7 @@ import type { DeviceSession } from "../devices/session.ts";
 import { hashSecret } from "../secrets.ts";
 import type { AssetStore } from "../store/assets.ts";
 import type { SessionStore } from "../store/sessions.ts";
+import { logStoreError, repeatWhileUnavailable, STORE_RETRY_AFTER_S } from "../store/unavailable.ts";
 import { FrameRateLimiter } from "./frame-rate-limiter.ts";
 import { MAX_CONNECTIONS_PER_ASSET, ConnectionRegistry } from "./connection-registry.ts";
 import { refuseUpgrade } from "./refuse-upgrade.ts";
@@ -22,7 +23,9 @@ import { type CurrentSession, Session } from "./session.ts";
 
 const AGENT_PATH = "/v1/agent";
 
-const RETRY_AFTER_S = 5;
+const RETRY_AFTER_S = STORE_RETRY_AFTER_S;
+/** How often it is tried, while the store is unavailable, to read what a device has to hear before it is disconnected. */
+const MAX_FAREWELL_ATTEMPTS = 5;
 /** Time for devices to close their connections when the server stops, in milliseconds. */
 const CLOSE_GRACE_MS = 1_000;
 /** Longer than any agent is silent, so that only dead connections cause traffic. */
@@ -64,7 +67,7 @@ export class DeviceHub implements DeviceDirectory {
   #handlers: Handlers | undefined;
   /** Sessions whose end is being stored. */
   readonly #ending = new Set<Promise<void>>();
-  #isStopping = false;
+  readonly #stopping = new AbortController();
 
   constructor(options: HubOptions) {
     this.#options = options;
@@ -75,7 +78,7 @@ export class DeviceHub implements DeviceDirectory {
     });
     this.#replacements = bus.subscribe(`session.${instanceId}`, () => {
       this.#closeReplacedElsewhere().catch((error: unknown) => {
-        logger.error({ err: error }, "cannot read which sessions other instances have replaced");
+        logStoreError(logger, error, {}, "cannot read which sessions other instances have replaced");
       });
     });
   }
@@ -93,14 +96,14 @@ export class DeviceHub implements DeviceDirectory {
   readonly upgrade = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
     socket.on("error", () => socket.destroy());
     this.#admit(request, socket, head).catch((error: unknown) => {
-      this.#options.logger.error({ err: error }, "cannot admit a device");
+      logStoreError(this.#options.logger, error, {}, "cannot admit a device");
       refuseUpgrade(socket, "ServiceUnavailable", "The service cannot answer right now.", RETRY_AFTER_S);
     });
   };
 
   /** Sends goodbye to all devices. Resolves when their connections are closed, and that is stored. */
   async stop(): Promise<void> {
-    this.#isStopping = true;
+    this.#stopping.abort();
     const closed = this.#allClosed();
     for (const session of this.#connections) {
       // Random, so that a fleet does not reconnect all at once.
@@ -130,7 +133,7 @@ export class DeviceHub implements DeviceDirectory {
     if (request.url?.split("?")[0] !== AGENT_PATH) {
       return refuseUpgrade(socket, "NotFound", `Agents connect to ${AGENT_PATH}.`);
     }
-    if (this.#isStopping) {
+    if (this.#stopping.signal.aborted) {
       return refuseUpgrade(socket, "ServiceUnavailable", "The service is stopping.", RETRY_AFTER_S);
     }
     const token = BEARER.exec(request.headers.authorization ?? "")?.[1];
@@ -149,7 +152,7 @@ export class DeviceHub implements DeviceDirectory {
   #accept(socket: WebSocket, asset: Asset, tokenHash: Uint8Array): void {
     const { assets, access, clock } = this.#options;
     const handlers = this.#handlers;
-    if (!handlers || this.#isStopping) return socket.close(CLOSE_CODES.restart);
+    if (!handlers || this.#stopping.signal.aborted) return socket.close(CLOSE_CODES.restart);
     const id = randomUUID();
     const logger = this.#options.logger.child({ session: id, asset: asset.uuid });
     const session = new Session({
@@ -221,9 +224,12 @@ export class DeviceHub implements DeviceDirectory {
   /** Tells the device first what it must undo: it cannot connect again to hear of it. */
   async #closeRevoked(session: Session, { deploymentHandler }: Handlers): Promise<void> {
     try {
-      if (session.isCurrent) await deploymentHandler.onRevoked(session);
+      await this.#repeat(async () => {
+        if (session.isCurrent) await deploymentHandler.onRevoked(session);
+      }, MAX_FAREWELL_ATTEMPTS);
     } catch (error) {
-      this.#options.logger.error({ err: error, asset: session.assetUuid }, "cannot read what a device must undo");
+      const { logger } = this.#options;
+      logStoreError(logger, error, { asset: session.assetUuid }, "cannot read what a device must undo");
     } finally {
       session.close(CLOSE_CODES.unauthorized, "the device token was revoked");
     }
@@ -232,10 +238,12 @@ export class DeviceHub implements DeviceDirectory {
   /** The session is over in the store. If the asset was removed, its session is closed for that reason. */
   async #closeStale(session: Session, handlers: Handlers): Promise<void> {
     try {
-      const isRemoved = (await this.#options.sessions.find(session.assetUuid)) === undefined;
-      if (isRemoved) return await this.#closeRevoked(session, handlers);
+      const { sessions } = this.#options;
+      const stored = await this.#repeat(() => sessions.find(session.assetUuid), MAX_FAREWELL_ATTEMPTS);
+      if (!stored) return await this.#closeRevoked(session, handlers);
     } catch (error) {
-      this.#options.logger.error({ err: error, asset: session.assetUuid }, "cannot read what has replaced a session");
+      const { logger } = this.#options;
+      logStoreError(logger, error, { asset: session.assetUuid }, "cannot read what has replaced a session");
     }
     closeReplaced(session);
   }
@@ -273,22 +281,32 @@ export class DeviceHub implements DeviceDirectory {
     const { sessions, clock, logger } = this.#options;
     this.#sessions.delete(session.assetUuid);
     this.#trackClosing(session);
-    const ending = sessions.close(session, unixNow(clock)).catch((error: unknown) => {
+    const closedAt = unixNow(clock);
+    const ending = this.#repeat(() => sessions.close(session, closedAt)).catch((error: unknown) => {
       // The next session of the device replaces it.
-      logger.error({ err: error, asset: session.assetUuid }, "cannot record that a device is not connected");
+      logStoreError(logger, error, { asset: session.assetUuid }, "cannot record that a device is not connected");
     });
     this.#ending.add(ending);
     void ending.then(() => this.#ending.delete(ending));
-    if (this.#isStopping) return;
+    if (this.#stopping.signal.aborted) return;
     this.#notifyDisconnected(session, deploymentHandler).catch((error: unknown) => {
-      logger.error({ err: error, asset: session.assetUuid }, "cannot record that a device is offline");
+      logStoreError(logger, error, { asset: session.assetUuid }, "cannot record that a device is offline");
     });
   }
 
   /** Handles the session's last frames first. */
   async #notifyDisconnected(session: Session, handler: DeploymentHandler): Promise<void> {
     await session.whenIdle();
-    if (!this.#isStopping && !this.#sessions.has(session.assetUuid)) await handler.onDisconnected(session);
+    await this.#repeat(async () => {
+      const isOver = !this.#stopping.signal.aborted && !this.#sessions.has(session.assetUuid);
+      if (isOver) await handler.onDisconnected(session);
+    });
+  }
+
+  /** While the store is unavailable, until the hub stops. */
+  #repeat<T>(work: () => Promise<T>, maxAttempts = Infinity): Promise<T> {
+    const { clock } = this.#options;
+    return repeatWhileUnavailable(work, { clock, signal: this.#stopping.signal, maxAttempts });
   }
 }
 

@@ -16,6 +16,7 @@ import { refuseUpgrade } from "../hub/refuse-upgrade.ts";
 import { hashSecret } from "../secrets.ts";
 import type { ApiKey } from "../store/accounts.ts";
 import type { Store } from "../store/store.ts";
+import { logStoreError, STORE_RETRY_AFTER_S, StoreUnavailableError } from "../store/unavailable.ts";
 import { AuditTrail } from "./audit-trail.ts";
 import { ClientConnection } from "./client-connection.ts";
 
@@ -28,7 +29,7 @@ const MAX_CLIENT_FRAME_BYTES = 256 * 1024;
 
 const PATH = /^\/v1\/assets\/([^/]+)\/edge\/apps\/([^/]+)\/stream$/;
 const MAX_KEY_LENGTH = 128;
-const RETRY_AFTER_S = 5;
+const RETRY_AFTER_S = STORE_RETRY_AFTER_S;
 
 export interface StreamServerOptions {
   readonly store: Store;
@@ -81,7 +82,7 @@ export class StreamServer {
     socket.on("error", () => socket.destroy());
     this.#admit(request, socket, head).catch((error: unknown) => {
       if (error instanceof EdgeError) return refuse(socket, error);
-      this.#options.logger.error({ err: error }, "cannot admit a client's streams");
+      logStoreError(this.#options.logger, error, {}, "cannot admit a client's streams");
       refuseUpgrade(socket, "ServiceUnavailable", "The service cannot answer right now.", RETRY_AFTER_S);
     });
   };
@@ -173,8 +174,10 @@ export class StreamServer {
     });
     // The key may have been revoked after it was read, and before it was watched.
     access.recheck(keySubject(key.id)).catch((error: unknown) => {
-      logger.error({ err: error, ...about }, "cannot check whether the API key was revoked");
-      connection.close(CLOSE_CODES.internal, "internal error");
+      logStoreError(logger, error, about, "cannot check whether the API key was revoked");
+      if (error instanceof StoreUnavailableError)
+        connection.close(CLOSE_CODES.restart, "the service cannot answer right now");
+      else connection.close(CLOSE_CODES.internal, "internal error");
     });
     logger.info(about, "client connected for streams to an app");
   }

@@ -3,6 +3,8 @@ import { assetsContract } from "./assets-contract.ts";
 import { deploymentsContract } from "./deployments-contract.ts";
 import { devicesContract } from "./devices-contract.ts";
 import type { StoreHarness } from "./harness.ts";
+import { instancesContract } from "./instances-contract.ts";
+import { leasesContract } from "./leases-contract.ts";
 import { sessionsContract } from "./sessions-contract.ts";
 import { usageContract } from "./usage-contract.ts";
 
@@ -14,4 +16,6 @@ export function storeContract(harness: StoreHarness): void {
   deploymentsContract(harness);
   devicesContract(harness);
   sessionsContract(harness);
+  instancesContract(harness);
+  leasesContract(harness);
 }

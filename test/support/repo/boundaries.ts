@@ -77,6 +77,13 @@ const CHOSEN_BY: Readonly<Record<string, readonly string[]>> = {
   "src/agent/download/image-downloader.ts": ["src/agent/daemon/"],
   "src/agent/images/image-provider.ts": ["src/agent/daemon/"],
   "src/control-plane/store/sqlite/": ["src/control-plane/main.ts", "src/control-plane/data/"],
+  "src/control-plane/store/postgres/": [
+    "src/control-plane/main.ts",
+    "src/control-plane/data/",
+    "src/control-plane/cli/",
+    // The type of its options only.
+    "src/control-plane/database-config.ts",
+  ],
   "src/control-plane/bus/in-process-bus.ts": ["src/control-plane/main.ts"],
   // Requests and cancellations are delivered through the store, wherever the device's session is: see `DeviceDelivery`.
   "src/control-plane/devices/directory.ts": [
@@ -93,6 +100,7 @@ const CHOSEN_BY: Readonly<Record<string, readonly string[]>> = {
 const OWNERS: Readonly<Record<string, string>> = {
   dockerode: "src/agent/engine/docker/",
   "@nats-io/transport-node": "src/control-plane/bus/nats/",
+  pg: "src/control-plane/store/postgres/",
   systeminformation: "src/agent/telemetry/",
 };
 

@@ -8,7 +8,9 @@ import { SqliteAuditStore } from "./audit.ts";
 import { SqliteDeploymentStore } from "./deployments.ts";
 import { SqliteDeviceStore } from "./devices.ts";
 import { SqliteEnrolmentStore } from "./enrolments.ts";
+import { SqliteInstanceStore } from "./instances.ts";
 import { SqliteKeyStore } from "./keys.ts";
+import { SqliteLeaseStore } from "./leases.ts";
 import { MIGRATIONS } from "./migrations.ts";
 import { SqliteNetworkGroupStore } from "./network-groups.ts";
 import { SqliteSessionStore } from "./sessions.ts";
@@ -21,6 +23,7 @@ export function openStore(path: string): Store {
   const version = database.prepare("PRAGMA data_version");
   const ping = database.prepare("SELECT 1 FROM accounts LIMIT 1");
   return {
+    isShared: false,
     accounts: new SqliteAccountStore(database),
     keys: new SqliteKeyStore(database),
     assets: new SqliteAssetStore(database),
@@ -31,6 +34,8 @@ export function openStore(path: string): Store {
     enrolments: new SqliteEnrolmentStore(database),
     devices: new SqliteDeviceStore(database),
     sessions: new SqliteSessionStore(database),
+    instances: new SqliteInstanceStore(database),
+    leases: new SqliteLeaseStore(database),
     audit: new SqliteAuditStore(database),
     async check() {
       ping.get();
