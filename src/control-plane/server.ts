@@ -8,6 +8,7 @@ import type { Api } from "./api/context.ts";
 import { ConflictRateLimiter } from "./assets/conflict-rate-limiter.ts";
 import { AssetUpdater } from "./assets/update-asset.ts";
 import type { Bus } from "./bus/bus.ts";
+import type { MessageLink } from "./bus/message-link.ts";
 import type { Config } from "./config.ts";
 import { Deployments } from "./deployments/deployments.ts";
 import { Retention } from "./deployments/retention.ts";
@@ -16,6 +17,8 @@ import { DeviceReports } from "./reports/device-reports.ts";
 import { DeviceHub } from "./hub/hub.ts";
 import { localServiceClock } from "./instances/service-clock.ts";
 import { WalTruncator } from "./wal-truncator.ts";
+import { LinkedGateway, type LinkedGatewayOptions } from "./gateway/linked-gateway.ts";
+import { LocalGateway } from "./gateway/local-gateway.ts";
 import { createId } from "./secrets.ts";
 import type { SimOperator } from "./sim-operator/sim-operator.ts";
 import type { Store } from "./store/store.ts";
@@ -31,6 +34,8 @@ export interface ServerOptions {
   readonly config: Config;
   readonly store: Store;
   readonly bus: Bus;
+  /** Reaches other instances; absent if there can be none. */
+  readonly link?: MessageLink | undefined;
   readonly simOperator: SimOperator;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -50,6 +55,7 @@ export async function startServer({
   config,
   store,
   bus,
+  link,
   simOperator,
   clock,
   logger,
@@ -67,15 +73,25 @@ export async function startServer({
     serviceClock: localServiceClock(clock),
     logger,
     instanceId,
-    // One instance: it has the credentials of all requests.
-    gateway: { credentials: () => Promise.resolve(undefined) },
+    gateway: { credentials: (id) => gateway.credentials(id) },
     ackTimeoutMs: config.ack_timeout_s * 1000,
     deploymentTimeoutMs: config.deployment_timeout_s * 1000,
     maxAccountBytes: config.storage_mib_per_account * MIB,
     retentionMs: keepMs,
   });
+  const gateway = openGateway({
+    local: new LocalGateway(
+      (assetUuid) => hub.find(assetUuid),
+      (id) => deployments.findCredentials(id),
+    ),
+    link,
+    instanceId,
+    clock,
+    logger,
+    locate: async (assetUuid) => (await sessions.find(assetUuid))?.instanceId,
+  });
   const reports = new DeviceReports({ store: store.devices, clock, logger });
-  const queries = new DeviceQueries(hub, clock);
+  const queries = new DeviceQueries(gateway, clock);
   const assetUpdater = new AssetUpdater({ store, simOperator, clock, logger, stopping: stopping.signal });
   const streamLimiter = new StreamLimiter({ clock, logger, maxPerAccount: config.max_streams_per_account });
   const context = {
@@ -84,7 +100,6 @@ export async function startServer({
     simOperator,
     assetUpdater,
     deployments,
-    devices: hub,
     queries,
     conflictRateLimiter: new ConflictRateLimiter(clock),
     streamLimiter,
@@ -94,7 +109,7 @@ export async function startServer({
   };
   const api = await buildServer({ ...context, stopping: stopping.signal });
   const ratePerMinute = config.rate_limit_per_minute;
-  const streams = new StreamServer({ store, devices: hub, access, ratePerMinute, clock, logger });
+  const streams = new StreamServer({ store, gateway, access, ratePerMinute, clock, logger });
   api.server.on("upgrade", (request, socket, head) => {
     (isStreamRequest(request) ? streams : hub).upgrade(request, socket, head);
   });
@@ -115,6 +130,7 @@ export async function startServer({
     streams.stop();
     const closed = closeApi(api, clock);
     await Promise.all([deployments.stop(), hub.stop(), closed]);
+    if (gateway instanceof LinkedGateway) gateway[Symbol.dispose]();
     access[Symbol.dispose]();
     logger.info("stopped");
   };
@@ -124,6 +140,13 @@ export async function startServer({
     port,
     stop: () => (stopped ??= stop()),
   };
+}
+
+function openGateway({
+  link,
+  ...options
+}: Omit<LinkedGatewayOptions, "link"> & { readonly link: MessageLink | undefined }): LocalGateway | LinkedGateway {
+  return link ? new LinkedGateway({ ...options, link }) : options.local;
 }
 
 /** Stops listening at once, and closes the remaining connections after `DRAIN_GRACE_MS`. */

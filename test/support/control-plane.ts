@@ -114,7 +114,7 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
   };
 }
 
-async function createAccount(
+export async function createAccount(
   store: Store,
   clock: Clock,
   permissions: readonly Permission[] = [],
@@ -124,7 +124,7 @@ async function createAccount(
   return await createKey(store, clock, accountId, permissions);
 }
 
-async function createKey(
+export async function createKey(
   store: Store,
   clock: Clock,
   accountId: string,
@@ -140,7 +140,7 @@ async function createKey(
   return { accountId, keyId, apiKey };
 }
 
-async function createAsset(
+export async function createAsset(
   store: Store,
   clock: Clock,
   account: TestAccount,

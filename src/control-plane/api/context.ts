@@ -8,7 +8,6 @@ import type { ConflictRateLimiter } from "../assets/conflict-rate-limiter.ts";
 import type { AssetUpdater } from "../assets/update-asset.ts";
 import type { Config } from "../config.ts";
 import type { Deployments } from "../deployments/deployments.ts";
-import type { DeviceDirectory } from "../devices/directory.ts";
 import type { DeviceQueries } from "../queries/device-queries.ts";
 import type { SimOperator } from "../sim-operator/sim-operator.ts";
 import type { Store } from "../store/store.ts";
@@ -32,7 +31,6 @@ export interface ApiContext {
   readonly conflictRateLimiter: ConflictRateLimiter;
   readonly deployments: Deployments;
   readonly streamLimiter: StreamLimiter;
-  readonly devices: DeviceDirectory;
   readonly queries: DeviceQueries;
   readonly access: AccessWatcher;
   readonly clock: Clock;

@@ -1,5 +1,6 @@
 import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
+import type { RegistryAuth } from "../../protocol/deploy-request.ts";
 import { EdgeError } from "../../protocol/errors.ts";
 import type { Bus } from "../bus/bus.ts";
 import type { Asset } from "../core/asset.ts";
@@ -177,6 +178,11 @@ export class Deployments {
     for (const { id } of await this.#options.store.listUnfinished(assetUuid)) {
       await this.#recorder.update(id, (current, now) => fail(current, now, "DeploymentCancelled"));
     }
+  }
+
+  /** Returns the registry credentials of a deployment that this instance has in its memory. */
+  findCredentials(id: string): RegistryAuth | undefined {
+    return this.#credentials.find(id);
   }
 
   /** Yields events with a `seq` above `after` until the final one, the signal or `stop`; empty batches keep it alive. */

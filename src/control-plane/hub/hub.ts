@@ -10,7 +10,6 @@ import { type AccessWatcher, deviceSubject } from "../access-watcher.ts";
 import type { Bus } from "../bus/bus.ts";
 import type { Asset } from "../core/asset.ts";
 import type { DeploymentHandler, ReportHandler } from "../devices/handlers.ts";
-import type { DeviceDirectory } from "../devices/directory.ts";
 import type { DeviceSession } from "../devices/session.ts";
 import { hashSecret } from "../secrets.ts";
 import type { AssetStore } from "../store/assets.ts";
@@ -49,7 +48,7 @@ export interface HubOptions {
 }
 
 /** The connections of all devices, with at most one current session per device, the newest. */
-export class DeviceHub implements DeviceDirectory {
+export class DeviceHub {
   readonly #options: HubOptions;
   readonly #sessions = new Map<string, Session>();
   readonly #connections = new ConnectionRegistry<Session>();
@@ -88,6 +87,7 @@ export class DeviceHub implements DeviceDirectory {
     this.#handlers = { deploymentHandler: handler, reportHandler: reports };
   }
 
+  /** Returns the device's current session, if it has one here. */
   find(assetUuid: string): DeviceSession | undefined {
     return this.#sessions.get(assetUuid);
   }

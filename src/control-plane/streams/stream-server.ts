@@ -10,7 +10,7 @@ import { MAX_STREAM_APP_LENGTH } from "../../protocol/streams.ts";
 import { type AccessWatcher, keySubject } from "../access-watcher.ts";
 import { PERMISSIONS } from "../core/permission.ts";
 import type { Asset } from "../core/asset.ts";
-import type { DeviceDirectory } from "../devices/directory.ts";
+import type { StreamGateway } from "../gateway/stream-gateway.ts";
 import { DeviceRateLimiters } from "../hub/device-rate-limiters.ts";
 import { refuseUpgrade } from "../hub/refuse-upgrade.ts";
 import { hashSecret } from "../secrets.ts";
@@ -33,7 +33,7 @@ const RETRY_AFTER_S = STORE_RETRY_AFTER_S;
 
 export interface StreamServerOptions {
   readonly store: Store;
-  readonly devices: DeviceDirectory;
+  readonly gateway: StreamGateway;
   readonly access: AccessWatcher;
   readonly ratePerMinute: number;
   readonly clock: Clock;
@@ -138,7 +138,7 @@ export class StreamServer {
   }
 
   #accept(socket: WebSocket, target: Target, source: string | undefined): void {
-    const { store, devices, access, clock, logger } = this.#options;
+    const { store, gateway, access, clock, logger } = this.#options;
     const { key, asset, app } = target;
     const { accountId } = key;
     const assetUuid = asset.uuid;
@@ -147,7 +147,7 @@ export class StreamServer {
     const about = { key_id: key.id, asset: assetUuid, app };
     const connection = new ClientConnection({
       socket,
-      devices,
+      gateway,
       assetUuid,
       app,
       key,
