@@ -8,6 +8,7 @@ import { AgentProcess } from "../../support/system/agent.ts";
 import { waitFor } from "../../support/wait-for.ts";
 
 const APP_IMAGE = "localhost/web:1";
+const ASSET = "GW-1";
 
 async function unavailableReason(): Promise<string | undefined> {
   const compose = await run("docker-compose", ["--version"]).catch(() => undefined);
@@ -22,7 +23,6 @@ describe.skipIf(missing !== undefined)("the recipe compose.yaml", () => {
   let agent: AgentProcess;
   let user: EdgectlUser;
   let env: Record<string, string>;
-  let asset: string;
 
   beforeAll(async () => {
     project = owned.use(await ComposeProject.prepare());
@@ -32,8 +32,7 @@ describe.skipIf(missing !== undefined)("the recipe compose.yaml", () => {
     await project.untilHealthy("edge-control-2");
     const { account_id: accountId = "" } = await project.administer("account", "create", "acme");
     const key = await project.administer("key", "create", "--account", accountId, "--name", "test");
-    const added = await project.administer("asset", "add", "--account", accountId, "--serial-number", "GW-1");
-    asset = added["serial_number"] ?? "GW-1";
+    const added = await project.administer("asset", "add", "--account", accountId, "--serial-number", ASSET);
     user = owned.use(await edgectlUser());
     const url = `https://127.0.0.1:${project.port}`;
     env = { EDGECTL_URL: url, EDGECTL_API_KEY: key["api_key"] ?? "", NODE_EXTRA_CA_CERTS: project.caFile };
@@ -52,8 +51,8 @@ describe.skipIf(missing !== undefined)("the recipe compose.yaml", () => {
   beforeEach(({ onTestFailed }) => onTestFailed(async () => console.error(`${await project.logs()}\n${agent.tail()}`)));
 
   const deploy = (name: string): readonly string[] => {
-    const options = ["--name", name, "--image", APP_IMAGE, "--wait-for-device", "2m"];
-    return ["deploy", asset, ...options];
+    const options = ["--name", name, "--image", APP_IMAGE, "--wait-for-device", "120"];
+    return ["deploy", ASSET, ...options];
   };
 
   it("a device deploys through the proxy with TLS", async () => {
