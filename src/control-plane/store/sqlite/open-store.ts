@@ -1,6 +1,8 @@
 import { statSync } from "node:fs";
 import type { DatabaseSync } from "node:sqlite";
 import { openSqlite, truncateWal } from "../../../lib/sqlite.ts";
+import { SqlKeyStore } from "../sql/keys.ts";
+import { SqliteExecutor } from "../sql/sqlite-executor.ts";
 import type { Store } from "../store.ts";
 import { SqliteAccountStore } from "./accounts.ts";
 import { SqliteAssetStore } from "./assets.ts";
@@ -8,7 +10,6 @@ import { SqliteAuditStore } from "./audit.ts";
 import { SqliteDeploymentStore } from "./deployments.ts";
 import { SqliteDeviceStore } from "./devices.ts";
 import { SqliteEnrolmentStore } from "./enrolments.ts";
-import { SqliteKeyStore } from "./keys.ts";
 import { MIGRATIONS } from "./migrations.ts";
 import { SqliteNetworkGroupStore } from "./network-groups.ts";
 import { SqliteSessionStore } from "./sessions.ts";
@@ -18,11 +19,12 @@ import { SqliteUsageStore } from "./usage.ts";
 /** Opens or creates the database file; `:memory:` for a temporary one. Throws as `openSqlite` does. */
 export function openStore(path: string): Store {
   const database = openSqlite(path, { migrations: MIGRATIONS });
+  const executor = new SqliteExecutor(database);
   const version = database.prepare("PRAGMA data_version");
   const ping = database.prepare("SELECT 1 FROM accounts LIMIT 1");
   return {
     accounts: new SqliteAccountStore(database),
-    keys: new SqliteKeyStore(database),
+    keys: new SqlKeyStore(executor),
     assets: new SqliteAssetStore(database),
     sims: new SqliteSimStore(database),
     networkGroups: new SqliteNetworkGroupStore(database),
