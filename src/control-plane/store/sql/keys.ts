@@ -1,7 +1,6 @@
 import { PERMISSIONS } from "../../core/permission.ts";
 import type { ApiKey, KeyStore } from "../accounts.ts";
 import type { Executor } from "./executor.ts";
-import { all, change, one } from "./statement.ts";
 
 interface Row {
   readonly id: string;
@@ -35,30 +34,31 @@ export class SqlKeyStore implements KeyStore {
     const { id, accountId, name, createdAt, lastUsedAt, revokedAt, permissions } = key;
     const list = JSON.stringify(permissions);
     const values = [id, accountId, name, hash, createdAt, lastUsedAt ?? null, revokedAt ?? null, list];
-    await this.#executor.run(change(INSERT, values));
+    await this.#executor.change(INSERT, values);
   }
 
   async findKeyByHash(hash: Uint8Array): Promise<{ readonly key: ApiKey; readonly hash: Uint8Array } | undefined> {
-    const row = await this.#executor.run(one<Row>(FIND_BY_HASH, [hash]));
+    const row = await this.#executor.one<Row>(FIND_BY_HASH, [hash]);
     return row && { key: toKey(row), hash: row.hash };
   }
 
   async findKey(id: string): Promise<ApiKey | undefined> {
-    const row = await this.#executor.run(one<Row>(FIND, [id]));
+    const row = await this.#executor.one<Row>(FIND, [id]);
     return row && toKey(row);
   }
 
   async listKeys(accountId?: string): Promise<readonly ApiKey[]> {
-    const list = accountId === undefined ? all<Row>(LIST) : all<Row>(LIST_OF_ACCOUNT, [accountId]);
-    return (await this.#executor.run(list)).map(toKey);
+    const isOfAll = accountId === undefined;
+    const rows = await this.#executor.all<Row>(isOfAll ? LIST : LIST_OF_ACCOUNT, isOfAll ? [] : [accountId]);
+    return rows.map(toKey);
   }
 
   async recordKeyUse(id: string, at: number): Promise<void> {
-    await this.#executor.run(change(RECORD_USE, [at, id]));
+    await this.#executor.change(RECORD_USE, [at, id]);
   }
 
   async revokeKey(id: string, at: number): Promise<boolean> {
-    return (await this.#executor.run(change(REVOKE, [at, id]))) > 0;
+    return (await this.#executor.change(REVOKE, [at, id])) > 0;
   }
 }
 

@@ -1,7 +1,7 @@
 import { type Dialect, POSTGRES } from "./dialect.ts";
-import type { Executor } from "./executor.ts";
+import type { ConnectionExecutor, Executor } from "./executor.ts";
 import { numberedParameters } from "./numbered-parameters.ts";
-import type { Statement, Work } from "./statement.ts";
+import type { Parameters, Statement, Work } from "./statement.ts";
 
 /**
  * Runs statements with parameters `$1`, `$2`, each text prepared once for a connection. BIGINT values are numbers; one that
@@ -19,8 +19,13 @@ export interface TransactionalQueryable extends Queryable {
   transaction<T>(work: (connection: Queryable) => Promise<T>): Promise<T>;
 }
 
+export interface ConnectionPool extends TransactionalQueryable {
+  /** Lends one connection until the promise of `work` settles. */
+  withConnection<T>(work: (connection: TransactionalQueryable) => Promise<T>): Promise<T>;
+}
+
 /** Runs work statement by statement. Other calls come between the statements, of this instance and of others. */
-export class PostgresExecutor implements Executor {
+class PostgresConnectionExecutor implements ConnectionExecutor {
   readonly dialect: Dialect = POSTGRES;
   readonly #database: TransactionalQueryable;
 
@@ -28,12 +33,37 @@ export class PostgresExecutor implements Executor {
     this.#database = database;
   }
 
-  async run<T>(work: Work<T>): Promise<T> {
-    return finish(this.#database, work);
+  async one<Row>(sql: string, parameters: Parameters = []): Promise<Row | undefined> {
+    return (await this.#database.query(translate(sql), parameters)).rows[0] as Row | undefined;
+  }
+
+  async all<Row>(sql: string, parameters: Parameters = []): Promise<readonly Row[]> {
+    return (await this.#database.query(translate(sql), parameters)).rows as readonly Row[];
+  }
+
+  async change(sql: string, parameters: Parameters = []): Promise<number> {
+    return (await this.#database.query(translate(sql), parameters)).rowCount;
   }
 
   async transact<T>(start: () => Work<T>): Promise<T> {
     return this.#database.transaction(async (connection) => finish(connection, start()));
+  }
+
+  temporaryTable(name: string): string {
+    return name;
+  }
+}
+
+export class PostgresExecutor extends PostgresConnectionExecutor implements Executor {
+  readonly #pool: ConnectionPool;
+
+  constructor(pool: ConnectionPool) {
+    super(pool);
+    this.#pool = pool;
+  }
+
+  async withConnection<T>(work: (connection: ConnectionExecutor) => Promise<T>): Promise<T> {
+    return this.#pool.withConnection(async (connection) => work(new PostgresConnectionExecutor(connection)));
   }
 }
 
