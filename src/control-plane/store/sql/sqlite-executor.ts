@@ -1,7 +1,7 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import { transaction } from "../../../lib/sqlite.ts";
 import { type Dialect, SQLITE } from "./dialect.ts";
-import type { ConnectionExecutor, Executor } from "./executor.ts";
+import type { Awaitable, ConnectionExecutor, Executor } from "./executor.ts";
 import type { Parameters, Statement, Work } from "./statement.ts";
 
 /** Runs work to its end at once: no other call of this process comes between its statements. */
@@ -17,15 +17,15 @@ export class SqliteExecutor implements Executor, ConnectionExecutor {
     this.#suffix = suffix;
   }
 
-  one<Row>(sql: string, parameters: Parameters = []): Row | undefined {
+  one<Row>(sql: string, parameters: Parameters = []): Awaitable<Row | undefined> {
     return this.#prepare(sql).get(...parameters) as Row | undefined;
   }
 
-  all<Row>(sql: string, parameters: Parameters = []): readonly Row[] {
+  all<Row>(sql: string, parameters: Parameters = []): Awaitable<readonly Row[]> {
     return this.#prepare(sql).all(...parameters) as unknown as readonly Row[];
   }
 
-  change(sql: string, parameters: Parameters = []): number {
+  change(sql: string, parameters: Parameters = []): Awaitable<number> {
     return Number(this.#prepare(sql).run(...parameters).changes);
   }
 
