@@ -4,6 +4,8 @@ import { deploymentsContract } from "./deployments-contract.ts";
 import { devicesContract } from "./devices-contract.ts";
 import type { StoreHarness } from "./harness.ts";
 import { portableContract } from "./portable-contract.ts";
+import { instancesContract } from "./instances-contract.ts";
+import { leasesContract } from "./leases-contract.ts";
 import { sessionsContract } from "./sessions-contract.ts";
 import { usageContract } from "./usage-contract.ts";
 
@@ -16,4 +18,6 @@ export function storeContract(harness: StoreHarness): void {
   deploymentsContract(harness);
   devicesContract(harness);
   sessionsContract(harness);
+  instancesContract(harness);
+  leasesContract(harness);
 }

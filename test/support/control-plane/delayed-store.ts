@@ -13,6 +13,8 @@ const STORE_PARTS: ReadonlySet<PropertyKey> = new Set<keyof Store>([
   "deployments",
   "devices",
   "sessions",
+  "instances",
+  "leases",
   "enrolments",
 ]);
 

@@ -77,6 +77,11 @@ const CHOSEN_BY: Readonly<Record<string, readonly string[]>> = {
   "src/agent/download/image-downloader.ts": ["src/agent/daemon/"],
   "src/agent/images/image-provider.ts": ["src/agent/daemon/"],
   "src/control-plane/store/sqlite/": ["src/control-plane/main.ts", "src/control-plane/data/"],
+  "src/control-plane/store/postgres/": [
+    "src/control-plane/main.ts",
+    "src/control-plane/data/",
+    "src/control-plane/cli/",
+  ],
   "src/control-plane/store/sql/": ["src/control-plane/store/"],
   "src/control-plane/bus/in-process-bus.ts": ["src/control-plane/main.ts"],
   // Requests and cancellations are delivered through the store, wherever the device's session is: see `DeviceDelivery`.
@@ -94,6 +99,7 @@ const CHOSEN_BY: Readonly<Record<string, readonly string[]>> = {
 const OWNERS: Readonly<Record<string, string>> = {
   dockerode: "src/agent/engine/docker/",
   "@nats-io/transport-node": "src/control-plane/bus/nats/",
+  pg: "src/control-plane/store/postgres/",
   systeminformation: "src/agent/telemetry/",
 };
 

@@ -13,6 +13,8 @@ import { SqlUsageStore } from "../sql/usage.ts";
 import type { Store } from "../store.ts";
 import { SqliteDeploymentStore } from "./deployments.ts";
 import { SqliteDeviceStore } from "./devices.ts";
+import { SqliteInstanceStore } from "./instances.ts";
+import { SqliteLeaseStore } from "./leases.ts";
 import { MIGRATIONS } from "./migrations.ts";
 import { SqliteSessionStore } from "./sessions.ts";
 
@@ -23,6 +25,7 @@ export function openStore(path: string): Store {
   const version = database.prepare("PRAGMA data_version");
   const ping = database.prepare("SELECT 1 FROM accounts LIMIT 1");
   return {
+    isShared: false,
     accounts: new SqlAccountStore(executor),
     keys: new SqlKeyStore(executor),
     assets: new SqlAssetStore(executor),
@@ -33,6 +36,8 @@ export function openStore(path: string): Store {
     enrolments: new SqlEnrolmentStore(executor),
     devices: new SqliteDeviceStore(database),
     sessions: new SqliteSessionStore(database),
+    instances: new SqliteInstanceStore(database),
+    leases: new SqliteLeaseStore(database),
     audit: new SqlAuditStore(executor),
     async check() {
       ping.get();
