@@ -84,6 +84,7 @@ const CHOSEN_BY: Readonly<Record<string, readonly string[]>> = {
     // The type of its options only.
     "src/control-plane/database-config.ts",
   ],
+  "src/control-plane/store/sql/": ["src/control-plane/store/"],
   "src/control-plane/bus/in-process-bus.ts": ["src/control-plane/main.ts"],
   // Who talks to a device does so through a gateway, wherever its session is, or through the store: see `DeviceDelivery`.
   "src/control-plane/hub/hub.ts": ["src/control-plane/server.ts"],
