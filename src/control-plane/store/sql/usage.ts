@@ -40,7 +40,8 @@ export class SqlUsageStore implements UsageStore {
     return this.#executor.withConnection(async (connection) => {
       await using staging = await UsageStaging.create(connection);
       await staging.fill(records);
-      return staging.merge();
+      // Awaited here, since the staging table is dropped at the end of this block.
+      return await staging.merge();
     });
   }
 
