@@ -14,9 +14,9 @@ export interface Dialect {
   /** Size of what is stored for the row of `accounts` that the statement reads. */
   readonly storedBytes: string;
   /** Returns a column of text for comparison by LIKE with a pattern whose ASCII letters are lower case. */
-  forLike(column: string): string;
+  readonly forLike: (column: string) => string;
   /** Returns the start of the month in UTC for a column of Unix seconds. */
-  monthStart(column: string): string;
+  readonly monthStart: (column: string) => string;
 }
 
 export const SQLITE: Dialect = {
