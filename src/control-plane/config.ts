@@ -51,6 +51,10 @@ const keys = z.strictObject({
     .max(WEEK_S)
     .default(DEFAULT_DEPLOYMENT_TIMEOUT_MS / 1000)
     .meta({ description: "How long a deployment may take in total." }),
+  stop_delay_s: z.number().min(0).max(300).default(0).meta({
+    description:
+      "How long the service goes on after it was told to stop and `/readyz` says 503, so that a load balancer can notice.",
+  }),
   deployment_retention_days: z
     .int()
     .min(1)

@@ -15,7 +15,10 @@ import { Retention } from "./deployments/retention.ts";
 import { DeviceQueries } from "./queries/device-queries.ts";
 import { DeviceReports } from "./reports/device-reports.ts";
 import { DeviceHub } from "./hub/hub.ts";
+import { Membership } from "./instances/membership.ts";
+import { Reaper } from "./instances/reaper.ts";
 import { localServiceClock } from "./instances/service-clock.ts";
+import { SharedClock } from "./instances/shared-clock.ts";
 import { WalTruncator } from "./wal-truncator.ts";
 import { LinkedGateway, type LinkedGatewayOptions } from "./gateway/linked-gateway.ts";
 import { LocalGateway } from "./gateway/local-gateway.ts";
@@ -26,6 +29,10 @@ import { isStreamRequest, StreamServer } from "./streams/stream-server.ts";
 
 /** How long open requests may take to end when the server stops. */
 const DRAIN_GRACE_MS = 3_000;
+/** How often a store that other instances use is read for what a lost message has not told. */
+const POLL_MS = 1_000;
+/** Longer than the pause between two rounds of retention, so that one instance does them all. */
+const RETENTION_LEASE_MS = 2 * 3_600_000;
 const DAY_MS = 24 * 3600 * 1000;
 const MIB = 1024 * 1024;
 
@@ -57,23 +64,28 @@ export async function startServer({
   bus,
   link,
   simOperator,
-  clock,
+  clock: ownClock,
   logger,
 }: ServerOptions): Promise<RunningServer> {
+  const leaving = new AbortController();
   const stopping = new AbortController();
-  const access = new AccessWatcher(store, clock, logger);
   const instanceId = createId("ins_");
-  const { assets, sessions } = store;
-  const hub = new DeviceHub({ assets, sessions, bus, instanceId, access, clock, logger });
+  const { assets, sessions, instances, isShared } = store;
+  const sharedClock = isShared ? await SharedClock.open({ instances, instanceId, clock: ownClock, logger }) : undefined;
+  const clock = sharedClock ?? ownClock;
+  const serviceClock = sharedClock ?? localServiceClock(clock);
+  const access = new AccessWatcher(store, clock, logger);
+  const hub = new DeviceHub({ assets, sessions, bus, instanceId, isShared, access, clock, logger });
   const keepMs = config.deployment_retention_days * DAY_MS;
   const deployments = new Deployments({
     store: store.deployments,
     bus,
     clock,
-    serviceClock: localServiceClock(clock),
+    serviceClock,
     logger,
     instanceId,
     gateway: { credentials: (id) => gateway.credentials(id) },
+    ...(isShared && { pollMs: POLL_MS }),
     ackTimeoutMs: config.ack_timeout_s * 1000,
     deploymentTimeoutMs: config.deployment_timeout_s * 1000,
     maxAccountBytes: config.storage_mib_per_account * MIB,
@@ -107,29 +119,67 @@ export async function startServer({
     clock,
     logger,
   };
-  const api = await buildServer({ ...context, stopping: stopping.signal });
+  const api = await buildServer({ ...context, leaving: leaving.signal, stopping: stopping.signal });
   const ratePerMinute = config.rate_limit_per_minute;
   const streams = new StreamServer({ store, gateway, access, ratePerMinute, clock, logger });
   api.server.on("upgrade", (request, socket, head) => {
     (isStreamRequest(request) ? streams : hub).upgrade(request, socket, head);
   });
-  // One process at a time uses this store: sessions on record are those of a process that is gone.
-  await sessions.closeAll(undefined);
-  await deployments.recover();
+  const reaper = new Reaper({
+    store,
+    instanceId,
+    serviceClock,
+    logger,
+    listBusyAssets: () => deployments.listBusyAssets(),
+    noteLost: (lost) => deployments.noteLost(lost),
+  });
+  const membership = new Membership({
+    store,
+    instanceId,
+    clock,
+    serviceClock,
+    logger,
+    recover: (isOtherDatabase, onProgress) => deployments.recover(isOtherDatabase, onProgress),
+    onRejoined: async () => hub.reopenSessions(await deployments.listBusyAssets()),
+    onAbandoned: () => hub.abandon(),
+    onRenewed: () => void reaper.run(),
+  });
+  await membership.join();
+  deployments.start();
   hub.setHandlers(deployments.deploymentHandler, reports);
   await api.listen(config.listen);
   const { address, port } = api.server.address() as AddressInfo;
   logger.info({ address, port }, "listening");
-  const retention = new Retention({ store: store.deployments, clock, logger, retentionMs: keepMs });
-  const walTruncator = new WalTruncator({ store, clock, logger });
+  const acquireRetention = async (): Promise<boolean> => {
+    const nowMs = Math.floor(serviceClock.serviceNow());
+    return (await store.leases.acquire("retention", instanceId, nowMs, nowMs + RETENTION_LEASE_MS)) !== undefined;
+  };
+  const retention = new Retention({
+    store: store.deployments,
+    clock,
+    logger,
+    acquire: isShared ? acquireRetention : () => Promise.resolve(true),
+    retentionMs: keepMs,
+  });
+  const walTruncator = isShared ? undefined : new WalTruncator({ store, clock, logger });
+  const sendDevicesAway = async (): Promise<void> => {
+    await membership.markStopping();
+    await hub.sendAway();
+  };
   const stop = async (): Promise<void> => {
     logger.info("stopping");
+    leaving.abort();
+    const warn = (error: unknown): void => logger.warn({ err: error }, "the store cannot be reached while stopping");
+    if (config.stop_delay_s > 0) await ownClock.sleep(config.stop_delay_s * 1000);
+    if (isShared) await sendDevicesAway().catch(warn);
     stopping.abort();
-    walTruncator[Symbol.dispose]();
+    walTruncator?.[Symbol.dispose]();
     retention[Symbol.dispose]();
     streams.stop();
     const closed = closeApi(api, clock);
-    await Promise.all([deployments.stop(), hub.stop(), closed]);
+    await Promise.all([deployments.stop().catch(warn), hub.stop(), closed]);
+    await membership.leave().catch(warn);
+    sharedClock?.[Symbol.dispose]();
     if (gateway instanceof LinkedGateway) gateway[Symbol.dispose]();
     access[Symbol.dispose]();
     logger.info("stopped");

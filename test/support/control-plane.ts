@@ -124,7 +124,7 @@ export async function createAccount(
   return await createKey(store, clock, accountId, permissions);
 }
 
-export async function createKey(
+async function createKey(
   store: Store,
   clock: Clock,
   accountId: string,

@@ -35,6 +35,8 @@ export interface ApiContext {
   readonly access: AccessWatcher;
   readonly clock: Clock;
   readonly logger: Logger;
+  /** Aborts when the server was told to stop. It serves for some time yet. */
+  readonly leaving: AbortSignal;
   /** Aborts when the server begins to stop. */
   readonly stopping: AbortSignal;
 }

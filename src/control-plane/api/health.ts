@@ -15,7 +15,7 @@ const DOCUMENTATION = {
 };
 
 /** `GET /healthz`: the process runs. `GET /readyz`: it can serve requests; 503 while it cannot or is stopping. */
-export function health(api: Api, { store, stopping, logger }: ApiContext): void {
+export function health(api: Api, { store, leaving, logger }: ApiContext): void {
   api.get(
     "/healthz",
     { schema: { ...DOCUMENTATION, operationId: "healthz", summary: "The process runs" } },
@@ -25,7 +25,7 @@ export function health(api: Api, { store, stopping, logger }: ApiContext): void 
     "/readyz",
     { schema: { ...DOCUMENTATION, operationId: "readyz", summary: "The service can serve requests" } },
     async () => {
-      if (stopping.aborted) throw new EdgeError("ServiceUnavailable", "The service is stopping.");
+      if (leaving.aborted) throw new EdgeError("ServiceUnavailable", "The service is stopping.");
       try {
         await store.check();
       } catch (error) {

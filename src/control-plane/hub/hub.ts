@@ -27,6 +27,14 @@ const RETRY_AFTER_S = STORE_RETRY_AFTER_S;
 const MAX_FAREWELL_ATTEMPTS = 5;
 /** Time for devices to close their connections when the server stops, in milliseconds. */
 const CLOSE_GRACE_MS = 1_000;
+/** How often it is compared which sessions other instances have replaced, whose message may be lost. */
+const COMPARE_INTERVAL_MS = 30_000;
+/** Sessions that are taken up again in one piece. */
+const MAX_REOPENED_AT_ONCE = 200;
+/** Pace at which devices are sent to other instances, and the longest time that takes. */
+const MAX_SENT_AWAY_PER_S = 500;
+const MAX_SENDING_AWAY_MS = 30_000;
+const SENDING_AWAY_PAUSE_MS = 20;
 /** Longer than any agent is silent, so that only dead connections cause traffic. */
 const TCP_KEEPALIVE_MS = 70 * 60_000;
 const BEARER = /^Bearer (ed_[A-Za-z0-9_-]{1,100})$/i;
@@ -42,6 +50,8 @@ export interface HubOptions {
   readonly bus: Bus;
   /** The instance of the service, which holds the sessions. */
   readonly instanceId: string;
+  /** Whether other instances use the same store. */
+  readonly isShared: boolean;
   readonly access: AccessWatcher;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -67,19 +77,19 @@ export class DeviceHub {
   /** Sessions whose end is being stored. */
   readonly #ending = new Set<Promise<void>>();
   readonly #stopping = new AbortController();
+  /** Devices are sent to other instances, and their sessions stay on record until they are there. */
+  #isSendingAway = false;
+  #comparison: Disposable | undefined;
 
   constructor(options: HubOptions) {
     this.#options = options;
     this.#frameRateLimiter = new FrameRateLimiter(options.clock);
-    const { bus, instanceId, logger } = options;
+    const { bus, instanceId } = options;
     this.#wakes = bus.subscribeWakes(instanceId, (assetUuid) => {
       if (assetUuid !== undefined) this.#sessions.get(assetUuid)?.deliver();
     });
-    this.#replacements = bus.subscribe(`session.${instanceId}`, () => {
-      this.#closeReplacedElsewhere().catch((error: unknown) => {
-        logStoreError(logger, error, {}, "cannot read which sessions other instances have replaced");
-      });
-    });
+    this.#replacements = bus.subscribe(`session.${instanceId}`, () => void this.#compareSessions());
+    if (options.isShared) this.#scheduleComparison();
   }
 
   /** Sets the receivers of frames. Must be called before the first connection. */
@@ -104,6 +114,7 @@ export class DeviceHub {
   /** Sends goodbye to all devices. Resolves when their connections are closed, and that is stored. */
   async stop(): Promise<void> {
     this.#stopping.abort();
+    this.#comparison?.[Symbol.dispose]();
     const closed = this.#allClosed();
     for (const session of this.#connections) {
       // Random, so that a fleet does not reconnect all at once.
@@ -120,6 +131,49 @@ export class DeviceHub {
     this.#wakes[Symbol.dispose]();
   }
 
+  /**
+   * Sends the devices to other instances, spread over a time, and takes no more. Those that are on their way count as connected:
+   * what is requested meanwhile waits for them in the store.
+   */
+  async sendAway(): Promise<void> {
+    this.#isSendingAway = true;
+    const sessions = [...this.#connections];
+    const inTime = Math.ceil((sessions.length * SENDING_AWAY_PAUSE_MS) / MAX_SENDING_AWAY_MS);
+    const atOnce = Math.max(inTime, (MAX_SENT_AWAY_PER_S * SENDING_AWAY_PAUSE_MS) / 1000);
+    for (let from = 0; from < sessions.length; from += atOnce) {
+      if (from > 0) await this.#options.clock.sleep(SENDING_AWAY_PAUSE_MS);
+      for (const session of sessions.slice(from, from + atOnce)) sendAway(session);
+    }
+  }
+
+  /** Sends all devices to other instances: this one has not reached the store for long, and others have taken over. */
+  abandon(): void {
+    for (const session of this.#connections) sendAway(session);
+  }
+
+  /**
+   * Takes up again the sessions that this instance still has, after others may have ended them: those that no later one has
+   * replaced. Devices that have unfinished deployments connect again, so that what they hold is compared with the record.
+   */
+  async reopenSessions(busyAssets: ReadonlySet<string>): Promise<void> {
+    const { sessions: store, instanceId } = this.#options;
+    const sessions = [...this.#sessions.values()];
+    for (let from = 0; from < sessions.length; from += MAX_REOPENED_AT_ONCE) {
+      const piece = sessions.slice(from, from + MAX_REOPENED_AT_ONCE);
+      const fences = piece.map(({ assetUuid, epoch }) => ({ assetUuid, epoch }));
+      const reopened = await store.reopen(instanceId, fences);
+      const epochs = new Map(reopened.map(({ assetUuid, epoch }) => [assetUuid, epoch]));
+      for (const session of piece) {
+        // A later session of the device may have come here meanwhile.
+        if (this.#sessions.get(session.assetUuid) !== session) continue;
+        const epoch = epochs.get(session.assetUuid);
+        if (epoch === undefined) closeReplaced(session);
+        else session.epoch = epoch;
+        if (epoch !== undefined && busyAssets.has(session.assetUuid)) sendAway(session);
+      }
+    }
+  }
+
   #onAllClosed: (() => void) | undefined;
 
   #allClosed(): Promise<void> {
@@ -133,7 +187,7 @@ export class DeviceHub {
     if (request.url?.split("?")[0] !== AGENT_PATH) {
       return refuseUpgrade(socket, "NotFound", `Agents connect to ${AGENT_PATH}.`);
     }
-    if (this.#stopping.signal.aborted) {
+    if (this.#stopping.signal.aborted || this.#isSendingAway) {
       return refuseUpgrade(socket, "ServiceUnavailable", "The service is stopping.", RETRY_AFTER_S);
     }
     const token = BEARER.exec(request.headers.authorization ?? "")?.[1];
@@ -152,7 +206,7 @@ export class DeviceHub {
   #accept(socket: WebSocket, asset: Asset, tokenHash: Uint8Array): void {
     const { assets, access, clock } = this.#options;
     const handlers = this.#handlers;
-    if (!handlers || this.#stopping.signal.aborted) return socket.close(CLOSE_CODES.restart);
+    if (!handlers || this.#stopping.signal.aborted || this.#isSendingAway) return socket.close(CLOSE_CODES.restart);
     const id = randomUUID();
     const logger = this.#options.logger.child({ session: id, asset: asset.uuid });
     const session = new Session({
@@ -248,6 +302,21 @@ export class DeviceHub {
     closeReplaced(session);
   }
 
+  #scheduleComparison(): void {
+    this.#comparison = this.#options.clock.timer(COMPARE_INTERVAL_MS, async () => {
+      await this.#compareSessions();
+      if (!this.#stopping.signal.aborted) this.#scheduleComparison();
+    });
+  }
+
+  async #compareSessions(): Promise<void> {
+    try {
+      await this.#closeReplacedElsewhere();
+    } catch (error) {
+      logStoreError(this.#options.logger, error, {}, "cannot read which sessions other instances have replaced");
+    }
+  }
+
   /** Closes the sessions that other instances have replaced. */
   async #closeReplacedElsewhere(): Promise<void> {
     // Before the store is read, which does not have later sessions.
@@ -281,6 +350,7 @@ export class DeviceHub {
     const { sessions, clock, logger } = this.#options;
     this.#sessions.delete(session.assetUuid);
     this.#trackClosing(session);
+    if (this.#isSendingAway) return;
     const closedAt = unixNow(clock);
     const ending = this.#repeat(() => sessions.close(session, closedAt)).catch((error: unknown) => {
       // The next session of the device replaces it.
@@ -308,6 +378,15 @@ export class DeviceHub {
     const { clock } = this.#options;
     return repeatWhileUnavailable(work, { clock, signal: this.#stopping.signal, maxAttempts });
   }
+}
+
+function sendAway(session: Session): void {
+  session.send({
+    type: "goodbye",
+    reason: "this instance of edge-control does not serve any longer",
+    retry_after_s: 1,
+  });
+  session.close(CLOSE_CODES.restart, "edge-control is restarting");
 }
 
 function closeReplaced(session: Session): void {

@@ -31,6 +31,8 @@ beforeEach(async () => {
 const path = (rest: string): string => `/v1/assets/${asset.uuid}/edge/${rest}`;
 const get = (instance: TestInstance, rest: string) => apiClient(instance, account).get(path(rest));
 
+const line = (text: string) => ({ stream: "stdout", timestamp: "2026-11-20T10:00:00Z", text });
+
 test("a question is answered by the device of another instance, which is reachable everywhere", async () => {
   const asked = get(second, "volumes");
   const query = await device.next("query");
@@ -43,7 +45,6 @@ test("a question is answered by the device of another instance, which is reachab
 test("a log is followed through another instance, until its client leaves", async () => {
   const opening = openStream(second.url + path("apps/web/logs?follow=true"), { apiKey: account.apiKey });
   const query = await device.next("query");
-  const line = (text: string) => ({ stream: "stdout", timestamp: "2026-11-20T10:00:00Z", text });
   device.answer(query.query_id, { lines: [line("one")] });
   const log = await opening;
   device.answer(query.query_id, { lines: [line("two")] });
@@ -103,12 +104,11 @@ test("while instances cannot reach each other, the own devices of each answer, a
 });
 
 test("a device has as many open questions as if all were asked of one instance", async () => {
-  const query = (instance: TestInstance) => get(instance, "volumes");
-  const open = Array.from({ length: 16 }, (_, index) => query(index % 2 === 0 ? first : second));
+  const open = Array.from({ length: 16 }, (_, index) => get(index % 2 === 0 ? first : second, "volumes"));
   const seen = [];
   for (let index = 0; index < open.length; index++) seen.push(await device.next("query"));
   for (const instance of [first, second]) {
-    expect(await query(instance)).toMatchObject({ status: 429, body: { code: "TooManyRequests" } });
+    expect(await get(instance, "volumes")).toMatchObject({ status: 429, body: { code: "TooManyRequests" } });
   }
   for (const { query_id: id } of seen) device.answer(id, VOLUMES);
   for (const { status } of await Promise.all(open)) expect(status).toBe(200);

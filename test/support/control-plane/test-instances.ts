@@ -6,6 +6,7 @@ import { type ConfigInput, configSchema } from "../../../src/control-plane/confi
 import { type RunningServer, startServer } from "../../../src/control-plane/server.ts";
 import { StoredSimOperator } from "../../../src/control-plane/sim-operator/stored-sim-operator.ts";
 import { openStore } from "../../../src/control-plane/store/sqlite/open-store.ts";
+import type { InstanceStore } from "../../../src/control-plane/store/instances.ts";
 import type { Store } from "../../../src/control-plane/store/store.ts";
 import { type Clock, systemClock } from "../../../src/lib/clock.ts";
 import { type MemoryLink, MemoryNetwork } from "../bus/memory-link.ts";
@@ -104,7 +105,7 @@ export class TestInstances implements AsyncDisposable {
     const access: StoreAccess = { isCut: false };
     const link = this.network.join();
     const { logger, lines } = captureLog();
-    const store = sharedStore(this.store, access);
+    const store = sharedStore(this.store, access, this.clock);
     const server = await startServer({
       config: configSchema.parse({ rate_limit_per_minute: 1_000_000, listen: "127.0.0.1:0", ...this.#config }),
       store,
@@ -127,13 +128,23 @@ interface StoreAccess {
   isCut: boolean;
 }
 
-function sharedStore(store: Store, access: StoreAccess): Store {
+/** @param clock of the database */
+function sharedStore(store: Store, access: StoreAccess, clock: Clock): Store {
   const throwIfCut = async (): Promise<void> => {
     if (access.isCut) throw new Error("the store cannot be reached");
   };
   const faulty = delayedStore(store, throwIfCut);
+  const instances: InstanceStore = new Proxy(faulty.instances, {
+    get: (target, name): unknown =>
+      name === "readTime"
+        ? async () => ({ ...(await target.readTime()), nowMs: clock.now() })
+        : Reflect.get(target, name),
+  });
   return new Proxy(faulty, {
-    get: (target, name) => (name === "isShared" ? true : (Reflect.get(target, name) as unknown)),
+    get: (target, name): unknown => {
+      if (name === "isShared") return true;
+      return name === "instances" ? instances : Reflect.get(target, name);
+    },
   });
 }
 
