@@ -3,6 +3,7 @@ import { assetsContract } from "./assets-contract.ts";
 import { deploymentsContract } from "./deployments-contract.ts";
 import { devicesContract } from "./devices-contract.ts";
 import type { StoreHarness } from "./harness.ts";
+import { portableContract } from "./portable-contract.ts";
 import { instancesContract } from "./instances-contract.ts";
 import { leasesContract } from "./leases-contract.ts";
 import { sessionsContract } from "./sessions-contract.ts";
@@ -13,6 +14,7 @@ export function storeContract(harness: StoreHarness): void {
   accountsContract(harness);
   assetsContract(harness);
   usageContract(harness);
+  portableContract(harness);
   deploymentsContract(harness);
   devicesContract(harness);
   sessionsContract(harness);

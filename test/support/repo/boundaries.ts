@@ -84,6 +84,7 @@ const CHOSEN_BY: Readonly<Record<string, readonly string[]>> = {
     // The type of its options only.
     "src/control-plane/database-config.ts",
   ],
+  "src/control-plane/store/sql/": ["src/control-plane/store/"],
   "src/control-plane/bus/in-process-bus.ts": ["src/control-plane/main.ts"],
   // Requests and cancellations are delivered through the store, wherever the device's session is: see `DeviceDelivery`.
   "src/control-plane/devices/directory.ts": [

@@ -1,6 +1,6 @@
-import type { DatabaseSync } from "node:sqlite";
 import { PERMISSIONS } from "../../core/permission.ts";
 import type { ApiKey, KeyStore } from "../accounts.ts";
+import type { Executor } from "./executor.ts";
 
 interface Row {
   readonly id: string;
@@ -14,53 +14,51 @@ interface Row {
   readonly permissions: string;
 }
 
-export class SqliteKeyStore implements KeyStore {
-  readonly #insert;
-  readonly #byHash;
-  readonly #byId;
-  readonly #list;
-  readonly #use;
-  readonly #revoke;
+const COLUMNS = "id, account_id, name, hash, created_at, last_used_at, revoked_at, permissions";
+const INSERT = `INSERT INTO api_keys (${COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`;
+const FIND_BY_HASH = `SELECT ${COLUMNS} FROM api_keys WHERE hash = ?`;
+const FIND = `SELECT ${COLUMNS} FROM api_keys WHERE id = ?`;
+const LIST = `SELECT ${COLUMNS} FROM api_keys ORDER BY created_at, id`;
+const LIST_OF_ACCOUNT = `SELECT ${COLUMNS} FROM api_keys WHERE account_id = ? ORDER BY created_at, id`;
+const RECORD_USE = "UPDATE api_keys SET last_used_at = ? WHERE id = ?";
+const REVOKE = "UPDATE api_keys SET revoked_at = coalesce(revoked_at, ?) WHERE id = ?";
 
-  constructor(database: DatabaseSync) {
-    this.#insert = database.prepare(
-      "INSERT INTO api_keys (id, account_id, name, hash, created_at, last_used_at, revoked_at, permissions) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-    );
-    this.#byHash = database.prepare("SELECT * FROM api_keys WHERE hash = ?");
-    this.#byId = database.prepare("SELECT * FROM api_keys WHERE id = ?");
-    this.#list = database.prepare(
-      "SELECT * FROM api_keys WHERE account_id = coalesce(?, account_id) ORDER BY created_at, id",
-    );
-    this.#use = database.prepare("UPDATE api_keys SET last_used_at = ? WHERE id = ?");
-    this.#revoke = database.prepare("UPDATE api_keys SET revoked_at = coalesce(revoked_at, ?) WHERE id = ?");
+export class SqlKeyStore implements KeyStore {
+  readonly #executor: Executor;
+
+  constructor(executor: Executor) {
+    this.#executor = executor;
   }
 
   async createKey(key: ApiKey, hash: Uint8Array): Promise<void> {
     const { id, accountId, name, createdAt, lastUsedAt, revokedAt, permissions } = key;
     const list = JSON.stringify(permissions);
-    this.#insert.run(id, accountId, name, hash, createdAt, lastUsedAt ?? null, revokedAt ?? null, list);
+    const values = [id, accountId, name, hash, createdAt, lastUsedAt ?? null, revokedAt ?? null, list];
+    await this.#executor.change(INSERT, values);
   }
 
   async findKeyByHash(hash: Uint8Array): Promise<{ readonly key: ApiKey; readonly hash: Uint8Array } | undefined> {
-    const row = this.#byHash.get(hash) as Row | undefined;
+    const row = await this.#executor.one<Row>(FIND_BY_HASH, [hash]);
     return row && { key: toKey(row), hash: row.hash };
   }
 
   async findKey(id: string): Promise<ApiKey | undefined> {
-    const row = this.#byId.get(id) as Row | undefined;
+    const row = await this.#executor.one<Row>(FIND, [id]);
     return row && toKey(row);
   }
 
   async listKeys(accountId?: string): Promise<readonly ApiKey[]> {
-    return (this.#list.all(accountId ?? null) as unknown as Row[]).map(toKey);
+    const isOfAll = accountId === undefined;
+    const rows = await this.#executor.all<Row>(isOfAll ? LIST : LIST_OF_ACCOUNT, isOfAll ? [] : [accountId]);
+    return rows.map(toKey);
   }
 
   async recordKeyUse(id: string, at: number): Promise<void> {
-    this.#use.run(at, id);
+    await this.#executor.change(RECORD_USE, [at, id]);
   }
 
   async revokeKey(id: string, at: number): Promise<boolean> {
-    return this.#revoke.run(at, id).changes > 0;
+    return (await this.#executor.change(REVOKE, [at, id])) > 0;
   }
 }
 
