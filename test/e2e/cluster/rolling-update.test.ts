@@ -40,8 +40,7 @@ async function deployUntil(site: Site, stopped: AbortSignal): Promise<Deployment
   const deployments: DeploymentEvent[][] = [];
   while (!stopped.aborted) {
     const { assetUrl, apiKey } = site;
-    // A device that comes back is waited for, as by a client that does not watch.
-    const request = { ...APP, wait_for_device_s: 60 };
+    const request = APP;
     using client = new RetryingClient({ assetUrl, apiKey, idempotencyKey: crypto.randomUUID(), request });
     await client.finished;
     deployments.push(client.events);
