@@ -33,6 +33,37 @@ const keys = z.strictObject({
     }),
   ...databaseShape,
   log_level: z.enum(LOG_LEVELS).default("info").meta({ description: "Minimum level of log lines." }),
+  nats_url: z.string().min(1).optional().meta({
+    description:
+      "Address of a NATS server, 2.9 or newer, through which instances on one database wake and ask each other: nats://HOST:PORT or tls://HOST:PORT; several of one cluster separated by commas.",
+  }),
+  nats_prefix: z
+    .string()
+    .min(1)
+    .default("edge-control")
+    .meta({ description: "First part of all NATS subjects; the same for all instances on one database." }),
+  nats_user: z.string().min(1).optional().meta({ description: "User at the NATS server, with nats_password_file." }),
+  nats_password_file: z.string().min(1).optional().meta({ description: "File that holds the password of nats_user." }),
+  nats_token_file: z.string().min(1).optional().meta({ description: "File that holds a token for the NATS server." }),
+  nats_creds_file: z
+    .string()
+    .min(1)
+    .optional()
+    .meta({ description: "File of nsc with a JWT and the seed of its key, for the NATS server." }),
+  nats_nkey_file: z
+    .string()
+    .min(1)
+    .optional()
+    .meta({ description: "File that holds the seed of a key for the NATS server." }),
+  nats_ca_file: z.string().min(1).optional().meta({
+    description: "PEM file with the authorities to trust for the NATS server instead of those of the system.",
+  }),
+  nats_cert_file: z
+    .string()
+    .min(1)
+    .optional()
+    .meta({ description: "PEM file with the certificate of this client for the NATS server, with nats_key_file." }),
+  nats_key_file: z.string().min(1).optional().meta({ description: "PEM file with the key of nats_cert_file." }),
   rate_limit_per_minute: z
     .int()
     .min(1)

@@ -9,6 +9,7 @@ import { ConflictRateLimiter } from "./assets/conflict-rate-limiter.ts";
 import { AssetUpdater } from "./assets/update-asset.ts";
 import type { Bus } from "./bus/bus.ts";
 import type { MessageLink } from "./bus/message-link.ts";
+import { NO_LINK } from "./bus/no-link.ts";
 import type { Config } from "./config.ts";
 import { Deployments } from "./deployments/deployments.ts";
 import { Retention } from "./deployments/retention.ts";
@@ -96,7 +97,8 @@ export async function startServer({
       (assetUuid) => hub.find(assetUuid),
       (id) => deployments.findCredentials(id),
     ),
-    link,
+    // Devices of other instances cannot be asked then, and the client is told so.
+    link: link ?? (isShared ? NO_LINK : undefined),
     instanceId,
     clock,
     logger,
@@ -109,6 +111,7 @@ export async function startServer({
   const context = {
     config,
     store,
+    bus,
     simOperator,
     assetUpdater,
     deployments,

@@ -6,6 +6,7 @@ import type { Logger } from "../../lib/logger.ts";
 import type { AccessWatcher } from "../access-watcher.ts";
 import type { ConflictRateLimiter } from "../assets/conflict-rate-limiter.ts";
 import type { AssetUpdater } from "../assets/update-asset.ts";
+import type { Bus } from "../bus/bus.ts";
 import type { Config } from "../config.ts";
 import type { Deployments } from "../deployments/deployments.ts";
 import type { DeviceQueries } from "../queries/device-queries.ts";
@@ -26,6 +27,7 @@ export type Api = FastifyInstance<
 export interface ApiContext {
   readonly config: Config;
   readonly store: Store;
+  readonly bus: Pick<Bus, "state">;
   readonly simOperator: SimOperator;
   readonly assetUpdater: AssetUpdater;
   readonly conflictRateLimiter: ConflictRateLimiter;

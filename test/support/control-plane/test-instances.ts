@@ -2,6 +2,8 @@ import { createServer, connect, type Server, type Socket } from "node:net";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { LinkedBus } from "../../../src/control-plane/bus/linked-bus.ts";
+import { NatsLink } from "../../../src/control-plane/bus/nats/nats-link.ts";
+import type { NatsOptions } from "../../../src/control-plane/bus/nats/options.ts";
 import { type ConfigInput, configSchema } from "../../../src/control-plane/config.ts";
 import { type RunningServer, startServer } from "../../../src/control-plane/server.ts";
 import { StoredSimOperator } from "../../../src/control-plane/sim-operator/stored-sim-operator.ts";
@@ -16,6 +18,7 @@ import { delayedStore } from "./delayed-store.ts";
 
 /** One of several instances of the service. Clients and devices reach it through a proxy of its own. */
 export class TestInstance {
+  /** Without NATS. */
   readonly link: MemoryLink;
   /** What it has logged. */
   readonly lines: Record<string, unknown>[];
@@ -100,11 +103,12 @@ export class TestInstances implements AsyncDisposable {
     return new TestInstances(store, options, owner.move());
   }
 
-  /** Starts one more. */
-  async start(clock: Clock = this.clock): Promise<TestInstance> {
+  /** Starts one more. @param options what differs for this one */
+  async start({ clock = this.clock, nats }: { clock?: Clock; nats?: NatsOptions } = {}): Promise<TestInstance> {
     const access: StoreAccess = { isCut: false };
-    const link = this.network.join();
     const { logger, lines } = captureLog();
+    const memoryLink = this.network.join();
+    const link = nats ? this.#owner.use(new NatsLink({ nats, clock: systemClock, logger })) : memoryLink;
     const store = sharedStore(this.store, access, this.clock);
     const server = await startServer({
       config: configSchema.parse({ rate_limit_per_minute: 1_000_000, listen: "127.0.0.1:0", ...this.#config }),
@@ -115,7 +119,7 @@ export class TestInstances implements AsyncDisposable {
       clock,
       logger,
     });
-    const instance = new TestInstance(server, await TcpProxy.open(server.port), link, access, lines);
+    const instance = new TestInstance(server, await TcpProxy.open(server.port), memoryLink, access, lines);
     return this.#owner.use(instance);
   }
 
