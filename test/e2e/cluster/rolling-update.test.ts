@@ -28,7 +28,7 @@ async function createSites(): Promise<Site[]> {
   const sites: Site[] = [];
   for (let index = 0; index < DEVICES; index++) {
     const { uuid, deviceToken } = await cluster.addAsset(accountId, `GW-${index}`);
-    const options = { url: cluster.agentUrl, deviceToken, eventMs: 150, runningEvents: 5 };
+    const options = { url: cluster.agentUrl, deviceToken, eventMs: 500, runningEvents: 5 };
     const device = owned.use(new ReturningDevice(options));
     sites.push({ device, assetUrl: `${cluster.url}/v1/assets/${uuid}`, apiKey });
   }
