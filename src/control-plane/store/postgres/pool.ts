@@ -50,11 +50,16 @@ export interface Queryable {
   query<Row>(text: string, values?: readonly unknown[]): Promise<QueryOutcome<Row>>;
 }
 
+export interface TransactionalQueryable extends Queryable {
+  /** Runs `work` in one transaction, and repeats it after a conflict with another one. */
+  transaction<T>(work: (client: Queryable) => Promise<T>): Promise<T>;
+}
+
 /**
  * Connections to one database. A failure of the server or the way to it is a `StoreUnavailableError`; the next call opens
  * a new connection.
  */
-export class PostgresPool implements Queryable, AsyncDisposable {
+export class PostgresPool implements TransactionalQueryable, AsyncDisposable {
   readonly #pool: pg.Pool;
   #isClosed = false;
 
@@ -78,7 +83,7 @@ export class PostgresPool implements Queryable, AsyncDisposable {
 
   /** Runs one statement, which is a transaction by itself. */
   async query<Row>(text: string, values?: readonly unknown[]): Promise<QueryOutcome<Row>> {
-    return this.#withClient((client) => client.query<Row>(text, values));
+    return this.#lend((client) => client.query<Row>(text, values));
   }
 
   /**
@@ -86,32 +91,13 @@ export class PostgresPool implements Queryable, AsyncDisposable {
    * other transactions are in the way, so `work` must have no other effects.
    */
   async transaction<T>(work: (client: Queryable) => Promise<T>): Promise<T> {
-    return this.repeatOnConflict(() =>
-      this.#withClient(async (client) => {
-        await client.query("BEGIN");
-        try {
-          const result = await work(client);
-          await client.commit();
-          return result;
-        } catch (error) {
-          await client.rollback();
-          throw error;
-        }
-      }),
-    );
+    // A connection for each attempt, so that others come first meanwhile.
+    return repeatOnConflict(() => this.#lend((client) => client.transactOnce(work)));
   }
 
-  /** Repeats `work` while other transactions are in the way of it. */
-  async repeatOnConflict<T>(work: () => Promise<T>): Promise<T> {
-    for (let attempt = 1; ; attempt++) {
-      try {
-        return await work();
-      } catch (error) {
-        if (!isConflict(error)) throw error;
-        if (attempt === MAX_ATTEMPTS) throw new StoreUnavailableError("too many conflicts", { cause: error });
-        await pause(Math.random() * MAX_CONFLICT_DELAY_MS * attempt);
-      }
-    }
+  /** Lends one connection until the promise of `work` settles. */
+  async withConnection<T>(work: (connection: TransactionalQueryable) => Promise<T>): Promise<T> {
+    return this.#lend(work);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -120,7 +106,7 @@ export class PostgresPool implements Queryable, AsyncDisposable {
     await this.#pool.end();
   }
 
-  async #withClient<T>(work: (client: PooledClient) => Promise<T>): Promise<T> {
+  async #lend<T>(work: (client: PooledClient) => Promise<T>): Promise<T> {
     let client: pg.PoolClient | undefined;
     try {
       client = await this.#pool.connect();
@@ -130,15 +116,26 @@ export class PostgresPool implements Queryable, AsyncDisposable {
     const pooled = new PooledClient(client);
     try {
       return await work(pooled);
-    } catch (error) {
-      throw toStoreError(error);
     } finally {
       client.release(!pooled.isReusable);
     }
   }
 }
 
-class PooledClient implements Queryable {
+/** Repeats `work` while other transactions are in the way of it. */
+export async function repeatOnConflict<T>(work: () => Promise<T>): Promise<T> {
+  for (let attempt = 1; ; attempt++) {
+    try {
+      return await work();
+    } catch (error) {
+      if (!isConflict(error)) throw error;
+      if (attempt === MAX_ATTEMPTS) throw new StoreUnavailableError("too many conflicts", { cause: error });
+      await pause(Math.random() * MAX_CONFLICT_DELAY_MS * attempt);
+    }
+  }
+}
+
+class PooledClient implements TransactionalQueryable {
   readonly #client: pg.PoolClient;
   /** Whether nothing is left over on the connection. */
   #isReusable = true;
@@ -155,27 +152,50 @@ class PooledClient implements Queryable {
   }
 
   async query<Row>(text: string, values?: readonly unknown[]): Promise<QueryOutcome<Row>> {
+    const { rows, rowCount } = await this.#run(text, values);
+    return { rows: rows as Row[], rowCount: rowCount ?? 0 };
+  }
+
+  async #run(text: string, values?: readonly unknown[]): Promise<pg.QueryResult> {
     try {
-      const name = statementName(text);
-      const { rows, rowCount } = await this.#client.query(
-        values === undefined ? text : { text, name, values: [...values] },
+      // Without values it may be several statements, which cannot be prepared.
+      return await this.#client.query(
+        values ? { text, name: statementName(text), values: values.map(withoutNul) } : text,
       );
-      return { rows: rows as Row[], rowCount: rowCount ?? 0 };
     } catch (error) {
       // An error that the server sent leaves the connection as it was. After any other one, such as a timeout, the result
       // may still arrive.
       if (!(error instanceof pg.DatabaseError)) this.#isReusable = false;
+      throw toStoreError(error);
+    }
+  }
+
+  async transaction<T>(work: (client: Queryable) => Promise<T>): Promise<T> {
+    return repeatOnConflict(() => this.transactOnce(work));
+  }
+
+  async transactOnce<T>(work: (client: Queryable) => Promise<T>): Promise<T> {
+    // Not waited for: it goes ahead of the first statement of the work, which does not arrive without it.
+    const begin = this.query("BEGIN");
+    begin.catch(() => {});
+    try {
+      const result = await work(this);
+      await begin;
+      await this.#commit();
+      return result;
+    } catch (error) {
+      await this.#rollback();
       throw error;
     }
   }
 
-  async commit(): Promise<void> {
-    const { command } = await this.#client.query("COMMIT");
+  async #commit(): Promise<void> {
+    const { command } = await this.#run("COMMIT");
     // The server does not call it an error that there is nothing to commit since a statement failed.
     if (command !== "COMMIT") throw new Error("the transaction was not committed: a statement of it had failed");
   }
 
-  async rollback(): Promise<void> {
+  async #rollback(): Promise<void> {
     if (!this.#isReusable) return;
     await this.query("ROLLBACK").catch(() => {
       this.#isReusable = false;
@@ -185,6 +205,15 @@ class PooledClient implements Queryable {
   readonly #onError = (): void => {
     this.#isReusable = false;
   };
+}
+
+/**
+ * Replaces NUL, which PostgreSQL refuses, in texts, as the encoding does with unpaired surrogates. So a search for such a
+ * text finds nothing. There is none to be stored: the API refuses it, and JSON escapes it.
+ */
+function withoutNul(value: unknown): unknown {
+  if (typeof value === "string") return value.includes("\0") ? value.replaceAll("\0", "\uFFFD") : value;
+  return Array.isArray(value) ? value.map(withoutNul) : value;
 }
 
 /** Settings of a single connection, as for `pg.Client`. */

@@ -291,6 +291,26 @@ const INSTANCES = /* sql */ `
   INSERT INTO service_state (id) VALUES (1);
 `;
 
+/** Rises with each change that may take somebody's access away, so that instances see those of other processes. */
+const ACCESS_VERSION = /* sql */ `
+  CREATE TABLE access_version (
+    id INTEGER PRIMARY KEY CHECK (id = 1),
+    version BIGINT NOT NULL
+  ) WITH (fillfactor = 50);
+  INSERT INTO access_version (id, version) VALUES (1, 1);
+
+  CREATE FUNCTION raise_access_version() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+    UPDATE access_version SET version = version + 1;
+    RETURN NULL;
+  END $$;
+  CREATE TRIGGER key_revoked AFTER UPDATE OF revoked_at ON api_keys
+    FOR EACH STATEMENT EXECUTE FUNCTION raise_access_version();
+  CREATE TRIGGER key_removed AFTER DELETE ON api_keys FOR EACH STATEMENT EXECUTE FUNCTION raise_access_version();
+  CREATE TRIGGER device_token_replaced AFTER UPDATE OF device_token_hash ON assets
+    FOR EACH STATEMENT EXECUTE FUNCTION raise_access_version();
+  CREATE TRIGGER device_removed AFTER DELETE ON assets FOR EACH STATEMENT EXECUTE FUNCTION raise_access_version();
+`;
+
 export const SCHEMA_STEPS: readonly SchemaStep[] = [
-  { version: 10, compatibleFrom: 10, sql: BASELINE + COUNTERS + INSTANCES },
+  { version: 10, compatibleFrom: 10, sql: BASELINE + COUNTERS + INSTANCES + ACCESS_VERSION },
 ];

@@ -16,7 +16,6 @@ import {
   MAX_UNDELIVERED,
   type StoredEvent,
 } from "../deployments.ts";
-import { type SessionFence, StaleSessionError } from "../sessions.ts";
 import {
   DEPLOYMENT_COLUMNS,
   type DeploymentRow,
@@ -25,7 +24,8 @@ import {
   toSummary,
   toUndelivered,
   UNDELIVERED_COLUMNS,
-} from "./deployment-row.ts";
+} from "../deployment-row.ts";
+import { type SessionFence, StaleSessionError } from "../sessions.ts";
 
 /** Selects the deployments that ended first from an index; unfinished ones have no `finished_at_ms`. */
 export const REMOVE_FINISHED_SQL = /* sql */ `
@@ -61,7 +61,8 @@ export class SqliteDeploymentStore implements DeploymentStore {
 
   constructor(database: DatabaseSync) {
     this.#database = database;
-    const select = `SELECT ${DEPLOYMENT_COLUMNS} FROM deployments d`;
+    const accountBytes = "(SELECT a.stored_bytes FROM accounts a WHERE a.id = d.account_id) AS account_bytes";
+    const select = `SELECT ${DEPLOYMENT_COLUMNS}, ${accountBytes} FROM deployments d`;
     this.#byId = database.prepare(`${select} WHERE d.id = ?`);
     const summary = `SELECT ${SUMMARY_COLUMNS} FROM deployments d`;
     this.#summary = database.prepare(`${summary} WHERE d.id = ?`);

@@ -1,6 +1,6 @@
-import type { DeploymentEvent, DeploymentStatus } from "../../../protocol/deployment-event.ts";
-import type { DeploymentAction } from "../../../protocol/deployment-action.ts";
-import type { ErrorCode } from "../../../protocol/errors.ts";
+import type { DeploymentEvent, DeploymentStatus } from "../../protocol/deployment-event.ts";
+import type { DeploymentAction } from "../../protocol/deployment-action.ts";
+import type { ErrorCode } from "../../protocol/errors.ts";
 import type {
   Delivery,
   Deployment,
@@ -8,7 +8,7 @@ import type {
   OutcomeUncertainty,
   RecordedOptions,
   UndeliveredDeployment,
-} from "../../core/deployment.ts";
+} from "../core/deployment.ts";
 
 export interface DeploymentRow {
   readonly id: string;
@@ -45,10 +45,45 @@ export interface DeploymentRow {
   readonly omitted_events: number;
 }
 
-/** Columns of a `DeploymentRow`, for a query with the table alias `d`. */
+const OWN_COLUMNS = [
+  "id",
+  "account_id",
+  "asset_uuid",
+  "app",
+  "action",
+  "spec",
+  "options",
+  "has_registry_auth",
+  "status",
+  "code",
+  "created_at_ms",
+  "deadline_at_ms",
+  "acknowledged_at_ms",
+  "cancel_requested_at_ms",
+  "wait_until_ms",
+  "is_waiting",
+  "ack_since_ms",
+  "finished_at_ms",
+  "delivery",
+  "finish_due_ms",
+  "reply_due_ms",
+  "last_seq",
+  "last_device_seq",
+  "version",
+  "connection",
+  "doubt",
+  "doubt_until_ms",
+  "event_bytes",
+  "omitted_events",
+] as const satisfies readonly (keyof DeploymentRow)[];
+
+/**
+ * Columns of a `DeploymentRow` except `account_bytes`, for a query with the table alias `d`. By name: PostgreSQL refuses a
+ * prepared `SELECT *` once the schema has a further column.
+ */
 export const DEPLOYMENT_COLUMNS = /* sql */ `
-  d.*, (SELECT e.event FROM deployment_events e WHERE e.deployment_id = d.id AND e.seq = d.last_seq) AS last_event,
-  (SELECT a.stored_bytes FROM accounts a WHERE a.id = d.account_id) AS account_bytes,
+  ${OWN_COLUMNS.map((name) => `d.${name}`).join(", ")},
+  (SELECT e.event FROM deployment_events e WHERE e.deployment_id = d.id AND e.seq = d.last_seq) AS last_event,
   (SELECT s.instance_id FROM device_sessions s WHERE s.asset_uuid = d.asset_uuid) AS holder`;
 
 /** Columns of a `SummaryRow`, for a query with the table alias `d`. */

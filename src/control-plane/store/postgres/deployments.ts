@@ -1,0 +1,144 @@
+import type { DeploymentEvent } from "../../../protocol/deployment-event.ts";
+import type { Deployment, DeploymentSummary, UndeliveredDeployment } from "../../core/deployment.ts";
+import type { DeploymentCursor } from "../../core/deployment-cursor.ts";
+import { type DeploymentRow, toDeployment, toSummary, toUndelivered } from "../deployment-row.ts";
+import {
+  type CreateResult,
+  type CreationLimits,
+  type DeploymentPage,
+  type DeploymentStore,
+  type ExpiredDeployments,
+  type Idempotency,
+  MAX_UNDELIVERED,
+  type StoredEvent,
+} from "../deployments.ts";
+import { type SessionFence, StaleSessionError } from "../sessions.ts";
+import { createDeployment } from "./create-deployment.ts";
+import { unchanged, withChange } from "./deployment-change.ts";
+import * as sql from "./deployment-statements.ts";
+import { type Decide, DeploymentWriter, writeChanges } from "./deployment-writer.ts";
+import { type PostgresPool, type Queryable, repeatOnConflict } from "./pool.ts";
+
+/** Before every deployment of a list, newest first. */
+const FIRST_PAGE_CURSOR: DeploymentCursor = { createdAtMs: Number.MAX_SAFE_INTEGER, id: "" };
+
+/** How many batches of changes may be on their way: one is decided while the other is written. */
+const MAX_BATCHES = 2;
+
+export class PostgresDeploymentStore implements DeploymentStore {
+  readonly #pool: PostgresPool;
+  readonly #writer: DeploymentWriter;
+
+  constructor(pool: PostgresPool) {
+    this.#pool = pool;
+    this.#writer = new DeploymentWriter(pool, MAX_BATCHES);
+  }
+
+  async createDeployment(
+    deployment: Deployment,
+    first: DeploymentEvent,
+    idempotency?: Idempotency,
+    limits?: CreationLimits,
+    receive?: Decide,
+  ): Promise<CreateResult> {
+    return createDeployment(this.#pool, { deployment, first, idempotency, limits, receive });
+  }
+
+  async findDeployment(id: string): Promise<Deployment | undefined> {
+    return (await this.#list(sql.FIND, [id]))[0];
+  }
+
+  async findSummary(id: string): Promise<DeploymentSummary | undefined> {
+    const { rows } = await this.#pool.query(sql.FIND_SUMMARY, [id]);
+    return rows.map(toSummary)[0];
+  }
+
+  async listDeployments(assetUuid: string, limit: number, after = FIRST_PAGE_CURSOR): Promise<DeploymentPage> {
+    const values = [assetUuid, after.createdAtMs, after.id, limit + 1];
+    const { rows } = await this.#pool.query<DeploymentRow & { found: number }>(sql.LIST_PAGE, values);
+    const deployments = rows.slice(0, limit).map(toDeployment);
+    const last = deployments.at(-1);
+    const hasMore = last !== undefined && (rows[0]?.found ?? 0) > deployments.length;
+    return { deployments, next: hasMore ? { createdAtMs: last.createdAtMs, id: last.id } : undefined };
+  }
+
+  async listUnfinished(assetUuid?: string): Promise<readonly Deployment[]> {
+    return assetUuid === undefined
+      ? this.#list(sql.LIST_UNFINISHED, [])
+      : this.#list(sql.LIST_UNFINISHED_OF_ASSET, [assetUuid]);
+  }
+
+  async listUnfinishedSummaries(assetUuid: string): Promise<readonly DeploymentSummary[]> {
+    return (await this.#pool.query(sql.LIST_UNFINISHED_SUMMARIES, [assetUuid])).rows.map(toSummary);
+  }
+
+  async listEndedUncertain(assetUuid: string, limit: number): Promise<readonly Deployment[]> {
+    return this.#list(sql.LIST_ENDED_UNCERTAIN, [assetUuid, limit]);
+  }
+
+  async listUndelivered(assetUuid: string, fence?: SessionFence): Promise<readonly UndeliveredDeployment[]> {
+    const values = [assetUuid, fence?.epoch ?? null, MAX_UNDELIVERED];
+    const { rows } = await this.#pool.query<{ isValid: boolean; id: string | null }>(sql.LIST_UNDELIVERED, values);
+    if (fence && rows[0]?.isValid !== true) throw new StaleSessionError(fence);
+    return rows.filter(({ id }) => id !== null).map(toUndelivered);
+  }
+
+  async listUndeliveredAssets(instanceId: string): Promise<readonly string[]> {
+    const { rows } = await this.#pool.query<{ asset_uuid: string }>(sql.LIST_UNDELIVERED_ASSETS, [
+      instanceId,
+      MAX_UNDELIVERED,
+    ]);
+    return rows.map((row) => row.asset_uuid);
+  }
+
+  updateDeployment(id: string, decide: Decide, fence?: SessionFence): Promise<Deployment | undefined> {
+    return this.#writer.update(id, decide, fence);
+  }
+
+  async updateDeployments(ids: readonly string[], decide: Decide): Promise<readonly Deployment[]> {
+    return this.#pool.transaction(async (client) => {
+      const { rows } = await client.query<DeploymentRow>(sql.LOCK_ALL, [ids]);
+      const found = new Map(rows.map((row) => [row.id, toDeployment(row)]));
+      const deployments = ids.map((id) => found.get(id)).filter((deployment) => deployment !== undefined);
+      return decideAndWrite(client, deployments, decide);
+    });
+  }
+
+  async expireDue(serviceNowMs: number, limit: number, decide: Decide): Promise<ExpiredDeployments> {
+    return this.#pool.transaction(async (client) => {
+      const due = await client.query<DeploymentRow>(sql.LOCK_DUE, [serviceNowMs, limit]);
+      const expired = await decideAndWrite(client, due.rows.map(toDeployment), decide);
+      const { rows } = await client.query<{ due: number | null }>(sql.NEXT_DUE, []);
+      return { expired, nextDueMs: rows[0]?.due ?? undefined };
+    });
+  }
+
+  async readEvents(id: string, after: number, limit: number): Promise<readonly StoredEvent[]> {
+    return (await this.#pool.query<StoredEvent>(sql.READ_EVENTS, [id, after, limit])).rows;
+  }
+
+  async removeFinished(beforeMs: number, limit: number): Promise<number> {
+    const removed = await repeatOnConflict(() => this.#pool.query(sql.REMOVE_FINISHED, [beforeMs, limit]));
+    return removed.rowCount;
+  }
+
+  async #list(text: string, values: readonly unknown[]): Promise<readonly Deployment[]> {
+    return (await this.#pool.query<DeploymentRow>(text, values)).rows.map(toDeployment);
+  }
+}
+
+/** Changes deployments that this transaction has locked. */
+async function decideAndWrite(
+  client: Queryable,
+  deployments: readonly Deployment[],
+  decide: Decide,
+): Promise<readonly Deployment[]> {
+  const changes = deployments.map((deployment) => {
+    const change = decide(deployment);
+    return { changed: change ? withChange(unchanged(deployment), change) : unchanged(deployment), fence: undefined };
+  });
+  const toStore = changes.filter(({ changed }) => changed.after !== changed.before);
+  const stored = await writeChanges(client, toStore);
+  if (stored.size !== toStore.length) throw new Error("a deployment was changed although it was locked");
+  return changes.map(({ changed }) => changed.after);
+}
