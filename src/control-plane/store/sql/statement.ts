@@ -13,8 +13,8 @@ export interface Statement {
 }
 
 /**
- * What a call of the store does: yields statements, and returns the result of the call. Written once, and run by an
- * executor for each database. A statement that fails ends it: the error is not thrown into the generator.
+ * What a transaction of the store does: yields statements, and returns its result. Written once, and run by an executor for
+ * each database. A statement that fails ends it: the error is not thrown into the generator.
  */
 export type Work<T> = Generator<Statement, T, unknown>;
 
