@@ -222,8 +222,8 @@ async function findUser(): Promise<ServerParts["user"]> {
   return uid === undefined ? undefined : { uid: Number(uid), gid: Number(gid) };
 }
 
-/** Sends a signal to a process that may have ended by now, as one of a connection that was closed. */
-function signal(pid: number, name: NodeJS.Signals): void {
+/** Does nothing if the process has ended: one that served a connection ends with it. */
+function signal(pid: number, name: "SIGSTOP" | "SIGCONT"): void {
   try {
     process.kill(pid, name);
   } catch (error) {
