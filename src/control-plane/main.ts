@@ -91,7 +91,7 @@ async function openPostgres(options: PostgresOptions): Promise<Store> {
     import("./store/postgres/maintenance.ts"),
   ]);
   await requireCompleteCopy(options);
-  return openPostgresStore(options) as unknown as Store;
+  return openPostgresStore(options);
 }
 
 /** Resolves on SIGTERM or SIGINT. A second signal ends the process at once. */
