@@ -95,7 +95,7 @@ async function openPostgres(options: PostgresOptions): Promise<Store> {
     import("./store/postgres/maintenance.ts"),
   ]);
   await requireCompleteCopy(options);
-  return openPostgresStore(options) as unknown as Store;
+  return openPostgresStore(options);
 }
 interface Messages extends AsyncDisposable {
   readonly bus: Bus;

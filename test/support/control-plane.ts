@@ -22,6 +22,8 @@ export interface ControlPlaneOptions {
   readonly config?: ConfigInput;
   /** Default: one of its own. */
   readonly bus?: Bus;
+  /** Opens the store. Default: SQLite in the data directory. */
+  readonly openStore?: () => Promise<Store>;
   /** What the server uses in place of its store, such as one that fails. Default: the store itself. */
   readonly decorateStore?: (store: Store) => Store;
   /** Default: `StoredSimOperator`. */
@@ -72,7 +74,7 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
   const logger = options.logger ?? (await createLogger({ name: "edge-control", level: "fatal" }));
   const config = configSchema.parse({ rate_limit_per_minute: 1_000_000, listen: "127.0.0.1:0", ...options.config });
   const start = async (): Promise<{ store: Store; server: RunningServer; check: ResponseCheck }> => {
-    const store = openStore(databasePath);
+    const store = (await options.openStore?.()) ?? openStore(databasePath);
     const used = options.decorateStore?.(store) ?? store;
     const simOperator = options.simOperator?.(used) ?? new StoredSimOperator(used.usage);
     const bus = options.bus ?? new InProcessBus();

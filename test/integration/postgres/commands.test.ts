@@ -1,4 +1,4 @@
-import { writeFileSync } from "node:fs";
+import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { knownSchemaVersion } from "../../../src/control-plane/store/postgres/migrations.ts";
@@ -128,33 +128,58 @@ describe.skipIf(reason !== undefined)(`commands on PostgreSQL${reason === undefi
     expect([code, stderr]).toEqual([1, expect.stringContaining("names no PostgreSQL database")]);
   });
 
-  test.each<[string, object, RegExp]>([
-    ["a wrong password", { database_password_file: "wrong" }, /password authentication failed/],
-    ["a certificate of another authority", { database_ca_file: "other" }, /certificate/],
-    ["no TLS", { database_ca_file: undefined, database_tls: "off" }, /no encryption|pg_hba/],
-    ["no server", { database_url: "postgres://postgres@127.0.0.1:1/edge" }, /ECONNREFUSED/],
-  ])("%s: the reason is said, the password is not", async (_what, keys, reasonText) => {
-    const { directory, path } = await configFile({});
-    const { caFile, wrong } = { caFile: join(directory, "ca.pem"), wrong: join(directory, "password") };
-    writeFileSync(wrong, "n0t-the-password");
-    // Of no use to anybody: it has not signed anything.
-    const other = await PostgresServer.start({ tls: true });
-    onTestFinished(() => other[Symbol.asyncDispose]());
-    const files = { wrong, other: other.caFile ?? caFile } as Record<string, string>;
-    const named = Object.fromEntries(
-      Object.entries(keys).map(([key, value]) => [
-        key,
-        (value as unknown) === undefined ? undefined : (files[String(value)] ?? value),
-      ]),
-    );
-    const { config } = await configure(named);
-    for (const command of [["migrate"], ["account", "list"], ["serve", "--listen", "127.0.0.1:0"]]) {
-      const { code, stdout, stderr } = await edgeControl(...command, ...config);
-      expect([code, stderr]).toEqual([1, expect.stringMatching(reasonText)]);
-      expect(stderr).toContain("the database cannot be reached");
-      expect(stdout + stderr).not.toMatch(/s3cret|n0t-the/);
-    }
-    expect(path).toContain(directory);
+  describe("the reason is said, the password is not", () => {
+    const failures = async (keys: object, reasonText: RegExp): Promise<void> => {
+      const { config } = await configure(keys);
+      for (const command of [["migrate"], ["account", "list"], ["serve", "--listen", "127.0.0.1:0"]]) {
+        const { code, stdout, stderr } = await edgeControl(...command, ...config);
+        expect([code, stderr]).toEqual([1, expect.stringMatching(reasonText)]);
+        expect(stdout + stderr).not.toMatch(/s3cret|n0t-the/);
+      }
+    };
+
+    test("a wrong password", async () => {
+      const { directory } = await configFile({});
+      const wrong = join(directory, "password");
+      writeFileSync(wrong, "n0t-the-password");
+      await failures({ database_password_file: wrong }, /cannot be reached: password authentication failed/);
+    });
+
+    test("a certificate of another authority", async () => {
+      await using other = await PostgresServer.start({ tls: true });
+      await failures({ database_ca_file: other.caFile }, /cannot be reached: .*certificate/);
+    });
+
+    test("no TLS", async () => {
+      await failures({ database_ca_file: undefined, database_tls: "off" }, /cannot be reached: no pg_hba.conf entry/);
+    });
+
+    test("no server", async () => {
+      await failures({ database_url: "postgres://postgres@127.0.0.1:1/edge" }, /cannot be reached: .*ECONNREFUSED/);
+    });
+  });
+
+  test("the service and its administration work on it", async () => {
+    const { config } = await configure();
+    await edgeControl("migrate", ...config);
+    const administer = async (...args: string[]) => {
+      const { code, stdout, stderr } = await edgeControl(...args, ...config, "--json");
+      expect([code, stderr]).toEqual([0, ""]);
+      return JSON.parse(stdout) as Record<string, string>;
+    };
+    const { account_id: account = "" } = await administer("account", "create", "Acme");
+    await using serving = start(process.execPath, [MAIN, "serve", "--listen", "127.0.0.1:0", ...config]);
+    await serving.waitForOutput('"msg":"listening"');
+    const { port } = JSON.parse(/.*"msg":"listening".*/.exec(serving.stdout())?.[0] ?? "{}") as { port: number };
+    const key = await administer("key", "create", "--account", account, "--name", "ops");
+    await administer("asset", "add", "--account", account, "--serial-number", "GW-1");
+    const get = () =>
+      fetch(`http://127.0.0.1:${port}/v1/assets/GW-1`, { headers: { "X-API-Key": key["api_key"] ?? "" } });
+    expect((await get()).status).toBe(200);
+    await administer("key", "revoke", key["key_id"] ?? "");
+    expect((await get()).status).toBe(401);
+    serving.kill("SIGTERM");
+    expect(await serving.exited).toBe(0);
   });
 
   test("the password is in no process title, environment or argument", async () => {
@@ -178,7 +203,6 @@ describe.skipIf(reason !== undefined)(`commands on PostgreSQL${reason === undefi
       server.execute("SELECT count(*) FROM pg_locks WHERE relation = 'schema_version'::regclass", name);
     await waitFor("the lock", async () => Number(await locked().catch(() => "1")) > 0);
     await using child = start(process.execPath, [MAIN, "account", "list", ...config]);
-    const { readFileSync } = await import("node:fs");
     await waitFor(
       "its connection",
       async () =>

@@ -10,7 +10,7 @@ import { CommandClient } from "../../../src/control-plane/store/postgres/command
 import { openStore } from "../../../src/control-plane/store/sqlite/open-store.ts";
 import { run, start } from "../../support/command.ts";
 import { type PostgresServer, postgresUnavailableReason } from "../../support/postgres.ts";
-import { createMigratedDatabase, startMigratedPostgres } from "../../support/postgres-store.ts";
+import { PostgresDatabases } from "../../support/postgres-store.ts";
 import { tempDir } from "../../support/temp-dir.ts";
 import { waitFor } from "../../support/wait-for.ts";
 
@@ -19,11 +19,13 @@ const MAIN = join(import.meta.dirname, "../../../src/control-plane/main.ts");
 const FIXTURES = join(import.meta.dirname, "../../fixtures/control-plane");
 
 describe.skipIf(reason !== undefined)(`edge-control copy${reason === undefined ? "" : ` (${reason})`}`, () => {
+  let databases: PostgresDatabases;
   let server: PostgresServer;
   beforeAll(async () => {
-    server = await startMigratedPostgres();
+    databases = await PostgresDatabases.start();
+    ({ server } = databases);
   });
-  afterAll(() => server[Symbol.asyncDispose]());
+  afterAll(() => databases[Symbol.asyncDispose]());
 
   /** A data directory with the fixture of a schema version, and an empty database. */
   async function prepare(version: number) {
@@ -34,8 +36,9 @@ describe.skipIf(reason !== undefined)(`edge-control copy${reason === undefined ?
     old.exec(await readFile(join(FIXTURES, `schema-v${version}.sql`), "utf8"));
     old.close();
     prepareDataDir(directory.path);
-    const name = await createMigratedDatabase(server);
-    const to = server.options(name);
+    // Not given back: it carries the copy.
+    const { options: to } = await databases.take();
+    const name = to.database;
     return {
       dataDir: directory.path,
       database,

@@ -1,7 +1,7 @@
 import pg from "pg";
 import { toStoreError } from "./errors.ts";
 import type { PostgresOptions } from "./options.ts";
-import { clientConfig, type Queryable, type QueryOutcome } from "./pool.ts";
+import { clientConfig, connectError, type Queryable, type QueryOutcome } from "./pool.ts";
 
 const CONNECT_TIMEOUT_MS = 5_000;
 
@@ -23,7 +23,7 @@ export class CommandClient implements Queryable, AsyncDisposable {
       return new CommandClient(client);
     } catch (error) {
       await client.end().catch(() => {});
-      throw toStoreError(error);
+      throw connectError(error);
     }
   }
 

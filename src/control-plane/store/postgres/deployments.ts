@@ -125,7 +125,7 @@ export class PostgresDeploymentStore implements DeploymentStore {
 
   async expireDue(serviceNowMs: number, limit: number, decide: Decide): Promise<ExpiredDeployments> {
     return this.#pool.transaction(async (client) => {
-      const due = await client.query<DeploymentRow>(sql.LOCK_DUE, [serviceNowMs, limit]);
+      const due = await client.query<DeploymentRow>(sql.LOCK_DUE, [Math.floor(serviceNowMs), limit]);
       const expired = await decideAndWrite(client, due.rows.map(toDeployment), decide);
       const { rows } = await client.query<{ due: number | null }>(sql.NEXT_DUE, []);
       return { expired, nextDueMs: rows[0]?.due ?? undefined };

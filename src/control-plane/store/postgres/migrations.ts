@@ -1,7 +1,7 @@
 import pg from "pg";
 import { toStoreError } from "./errors.ts";
 import type { PostgresOptions } from "./options.ts";
-import { clientConfig } from "./pool.ts";
+import { clientConfig, connectError } from "./pool.ts";
 import { SCHEMA_STEPS, type SchemaStep } from "./schema.ts";
 
 /** Any number that no other program uses for the same database: of two that migrate at a time, one waits. */
@@ -63,13 +63,15 @@ export async function migratePostgres(
   // Errors of the connection are those of the query that is under way.
   client.on("error", () => {});
   try {
-    await client.connect();
+    await client.connect().catch((error: unknown) => {
+      throw connectError(error);
+    });
     await requireServer(client);
     // Released with the connection.
     await client.query("SELECT pg_advisory_lock($1)", [MIGRATION_LOCK]);
     return await migrate(client, steps);
   } catch (error) {
-    throw toStoreError(error);
+    throw error instanceof SchemaError ? error : toStoreError(error);
   } finally {
     await client.end().catch(() => {});
   }

@@ -266,7 +266,7 @@ async function setUpConnection(client: pg.ClientBase): Promise<void> {
 }
 
 /** Any failure to connect may be temporary: passwords and certificates are replaced while the service runs. */
-function connectError(error: unknown): StoreUnavailableError {
+export function connectError(error: unknown): StoreUnavailableError {
   if (error instanceof StoreUnavailableError) return error;
   const reason = error instanceof AggregateError ? error.errors.join(", ") : (error as Error).message;
   return new StoreUnavailableError(reason, { cause: error });
