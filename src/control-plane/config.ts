@@ -52,13 +52,9 @@ export const configSchema = z.strictObject({
     .min(1)
     .optional()
     .meta({ description: "File that holds the seed of a key for the NATS server." }),
-  nats_ca_file: z
-    .string()
-    .min(1)
-    .optional()
-    .meta({
-      description: "PEM file with the authorities to trust for the NATS server instead of those of the system.",
-    }),
+  nats_ca_file: z.string().min(1).optional().meta({
+    description: "PEM file with the authorities to trust for the NATS server instead of those of the system.",
+  }),
   nats_cert_file: z
     .string()
     .min(1)

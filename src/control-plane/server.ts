@@ -17,7 +17,7 @@ import { DeviceQueries } from "./queries/device-queries.ts";
 import { DeviceReports } from "./reports/device-reports.ts";
 import { DeviceHub } from "./hub/hub.ts";
 import { Membership } from "./instances/membership.ts";
-import { Reaper } from "./instances/reaper.ts";
+import { DeadInstanceSweeper } from "./instances/dead-instance-sweeper.ts";
 import { localServiceClock } from "./instances/service-clock.ts";
 import { SharedClock } from "./instances/shared-clock.ts";
 import { WalTruncator } from "./wal-truncator.ts";
@@ -128,7 +128,7 @@ export async function startServer({
   api.server.on("upgrade", (request, socket, head) => {
     (isStreamRequest(request) ? streams : hub).upgrade(request, socket, head);
   });
-  const reaper = new Reaper({
+  const sweeper = new DeadInstanceSweeper({
     store,
     instanceId,
     serviceClock,
@@ -145,7 +145,7 @@ export async function startServer({
     recover: (isOtherDatabase, onProgress) => deployments.recover(isOtherDatabase, onProgress),
     onRejoined: async () => hub.reopenSessions(await deployments.listBusyAssets()),
     onAbandoned: () => hub.abandon(),
-    onRenewed: () => void reaper.run(),
+    onRenewed: () => void sweeper.run(),
   });
   await membership.join();
   deployments.start();
