@@ -16,6 +16,7 @@ import { Retention } from "./deployments/retention.ts";
 import { DeviceQueries } from "./queries/device-queries.ts";
 import { DeviceReports } from "./reports/device-reports.ts";
 import { DeviceHub } from "./hub/hub.ts";
+import { LeaseLock } from "./instances/lease-lock.ts";
 import { Membership } from "./instances/membership.ts";
 import { DeadInstanceSweeper } from "./instances/dead-instance-sweeper.ts";
 import { localServiceClock } from "./instances/service-clock.ts";
@@ -106,7 +107,14 @@ export async function startServer({
   });
   const reports = new DeviceReports({ store: store.devices, clock, logger });
   const queries = new DeviceQueries(gateway, clock);
-  const assetUpdater = new AssetUpdater({ store, simOperator, clock, logger, stopping: stopping.signal });
+  const locks = new LeaseLock({
+    leases: isShared ? store.leases : undefined,
+    instanceId,
+    clock,
+    serviceClock,
+    logger,
+  });
+  const assetUpdater = new AssetUpdater({ store, simOperator, locks, clock, logger, stopping: stopping.signal });
   const streamLimiter = new StreamLimiter({ clock, logger, maxPerAccount: config.max_streams_per_account });
   const context = {
     config,
