@@ -16,9 +16,11 @@ import { Retention } from "./deployments/retention.ts";
 import { DeviceQueries } from "./queries/device-queries.ts";
 import { DeviceReports } from "./reports/device-reports.ts";
 import { DeviceHub } from "./hub/hub.ts";
+import { LeaseLock } from "./instances/lease-lock.ts";
 import { Membership } from "./instances/membership.ts";
-import { Reaper } from "./instances/reaper.ts";
+import { DeadInstanceSweeper } from "./instances/dead-instance-sweeper.ts";
 import { localServiceClock } from "./instances/service-clock.ts";
+import { SharedCounts } from "./instances/shared-counts.ts";
 import { SharedClock } from "./instances/shared-clock.ts";
 import { WalTruncator } from "./wal-truncator.ts";
 import { LinkedGateway, type LinkedGatewayOptions } from "./gateway/linked-gateway.ts";
@@ -105,9 +107,18 @@ export async function startServer({
     locate: async (assetUuid) => (await sessions.find(assetUuid))?.instanceId,
   });
   const reports = new DeviceReports({ store: store.devices, clock, logger });
-  const queries = new DeviceQueries(gateway, clock);
-  const assetUpdater = new AssetUpdater({ store, simOperator, clock, logger, stopping: stopping.signal });
-  const streamLimiter = new StreamLimiter({ clock, logger, maxPerAccount: config.max_streams_per_account });
+  // Without a link each instance counts alone.
+  const counts = isShared && link ? new SharedCounts({ link, instanceId, clock }) : undefined;
+  const queries = new DeviceQueries(gateway, clock, counts?.of("queries"));
+  const locks = new LeaseLock({
+    leases: isShared ? store.leases : undefined,
+    instanceId,
+    clock,
+    serviceClock,
+    logger,
+  });
+  const assetUpdater = new AssetUpdater({ store, simOperator, locks, clock, logger, stopping: stopping.signal });
+  const streamLimiter = new StreamLimiter({ clock, logger, counts, maxPerAccount: config.max_streams_per_account });
   const context = {
     config,
     store,
@@ -116,19 +127,20 @@ export async function startServer({
     assetUpdater,
     deployments,
     queries,
-    conflictRateLimiter: new ConflictRateLimiter(clock),
+    conflictRateLimiter: new ConflictRateLimiter(clock, counts?.of("conflicts")),
     streamLimiter,
     access,
+    counts,
     clock,
     logger,
   };
   const api = await buildServer({ ...context, leaving: leaving.signal, stopping: stopping.signal });
   const ratePerMinute = config.rate_limit_per_minute;
-  const streams = new StreamServer({ store, gateway, access, ratePerMinute, clock, logger });
+  const streams = new StreamServer({ store, gateway, access, ratePerMinute, counts, clock, logger });
   api.server.on("upgrade", (request, socket, head) => {
     (isStreamRequest(request) ? streams : hub).upgrade(request, socket, head);
   });
-  const reaper = new Reaper({
+  const sweeper = new DeadInstanceSweeper({
     store,
     instanceId,
     serviceClock,
@@ -145,7 +157,7 @@ export async function startServer({
     recover: (isOtherDatabase, onProgress) => deployments.recover(isOtherDatabase, onProgress),
     onRejoined: async () => hub.reopenSessions(await deployments.listBusyAssets()),
     onAbandoned: () => hub.abandon(),
-    onRenewed: () => void reaper.run(),
+    onRenewed: () => void sweeper.run(),
   });
   await membership.join();
   deployments.start();
@@ -182,6 +194,7 @@ export async function startServer({
     const closed = closeApi(api, clock);
     await Promise.all([deployments.stop().catch(warn), hub.stop(), closed]);
     await membership.leave().catch(warn);
+    counts?.[Symbol.dispose]();
     sharedClock?.[Symbol.dispose]();
     if (gateway instanceof LinkedGateway) gateway[Symbol.dispose]();
     access[Symbol.dispose]();

@@ -90,9 +90,9 @@ describe.skipIf(missing !== undefined)("the control plane's units", () => {
       // On loopback of the machine, as the recipe's configuration has it.
       const database = owned.use(await TcpRelay.to(postgres.port, engine.hostAddress));
       const bus = owned.use(await TcpRelay.to(nats.port, engine.hostAddress));
-      await postgres.execute('CREATE ROLE "edge-control" LOGIN');
-      await postgres.execute(`ALTER ROLE "edge-control" PASSWORD '${PASSWORD}'`);
-      await postgres.execute('CREATE DATABASE "edge-control" OWNER "edge-control"');
+      await postgres.execute("CREATE ROLE edge_control LOGIN");
+      await postgres.execute(`ALTER ROLE edge_control PASSWORD '${PASSWORD}'`);
+      await postgres.execute("CREATE DATABASE edge_control OWNER edge_control");
       await forwardPort(machine, 5432, engine.hostAddress, database.port);
       await forwardPort(machine, 4222, engine.hostAddress, bus.port);
       await writeForService(machine, "config.json", await readFile(`${RECIPE}/config.json`, "utf8"));

@@ -10,6 +10,7 @@ import type { Bus } from "../bus/bus.ts";
 import type { Config } from "../config.ts";
 import type { Deployments } from "../deployments/deployments.ts";
 import type { DeviceQueries } from "../queries/device-queries.ts";
+import type { SharedCounts } from "../instances/shared-counts.ts";
 import type { SimOperator } from "../sim-operator/sim-operator.ts";
 import type { Store } from "../store/store.ts";
 import type { StreamLimiter } from "./stream-limiter.ts";
@@ -35,6 +36,8 @@ export interface ApiContext {
   readonly streamLimiter: StreamLimiter;
   readonly queries: DeviceQueries;
   readonly access: AccessWatcher;
+  /** What other instances count; `undefined` if there can be none. */
+  readonly counts: SharedCounts | undefined;
   readonly clock: Clock;
   readonly logger: Logger;
   /** Aborts when the server was told to stop. It serves for some time yet. */

@@ -49,13 +49,15 @@ export class StreamPoller {
   #schedule(): void {
     const { clock, intervalMs } = this.#options;
     if (intervalMs === undefined || this.#timer) return;
-    const timer = clock.timer(intervalMs, async () => {
-      await this.#look();
-      if (this.#timer !== timer) return;
-      this.#timer = undefined;
-      if (this.#readers.size > 0) this.#schedule();
-    });
+    const timer = clock.timer(intervalMs, () => void this.#lookAgain(timer));
     this.#timer = timer;
+  }
+
+  async #lookAgain(timer: Disposable): Promise<void> {
+    await this.#look();
+    if (this.#timer !== timer) return;
+    this.#timer = undefined;
+    if (this.#readers.size > 0) this.#schedule();
   }
 
   async #look(): Promise<void> {

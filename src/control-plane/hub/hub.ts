@@ -303,10 +303,12 @@ export class DeviceHub {
   }
 
   #scheduleComparison(): void {
-    this.#comparison = this.#options.clock.timer(COMPARE_INTERVAL_MS, async () => {
-      await this.#compareSessions();
-      if (!this.#stopping.signal.aborted) this.#scheduleComparison();
-    });
+    this.#comparison = this.#options.clock.timer(COMPARE_INTERVAL_MS, () => void this.#compareAgain());
+  }
+
+  async #compareAgain(): Promise<void> {
+    await this.#compareSessions();
+    if (!this.#stopping.signal.aborted) this.#scheduleComparison();
   }
 
   async #compareSessions(): Promise<void> {

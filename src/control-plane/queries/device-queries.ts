@@ -17,7 +17,7 @@ import { onAbort } from "../../lib/on-abort.ts";
 import { LogFeed } from "./log-feed.ts";
 import { StatsFeed } from "./stats-feed.ts";
 import { invalidAnswer } from "./query-error.ts";
-import { ConcurrencyLimiter } from "../../lib/concurrency-limiter.ts";
+import { ConcurrencyLimiter, type SharedCount } from "../../lib/concurrency-limiter.ts";
 
 /** Time until the first answer after which the device counts as not reachable, in milliseconds. */
 const FIRST_ANSWER_TIMEOUT_MS = 10_000;
@@ -29,11 +29,14 @@ export const MAX_QUERIES_PER_ACCOUNT = 64;
 export class DeviceQueries {
   readonly #gateway: DeviceGateway;
   readonly #clock: Clock;
-  readonly #accountSlots = new ConcurrencyLimiter(MAX_QUERIES_PER_ACCOUNT, "Too many open queries of this account.");
+  readonly #accountSlots: ConcurrencyLimiter;
 
-  constructor(gateway: DeviceGateway, clock: Clock) {
+  /** @param others the open queries of accounts at other instances */
+  constructor(gateway: DeviceGateway, clock: Clock, others?: SharedCount) {
     this.#gateway = gateway;
     this.#clock = clock;
+    const message = "Too many open queries of this account.";
+    this.#accountSlots = new ConcurrencyLimiter(MAX_QUERIES_PER_ACCOUNT, message, others);
   }
 
   /**

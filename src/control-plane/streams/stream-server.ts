@@ -12,6 +12,7 @@ import { PERMISSIONS } from "../core/permission.ts";
 import type { Asset } from "../core/asset.ts";
 import type { StreamGateway } from "../gateway/stream-gateway.ts";
 import { DeviceRateLimiters } from "../hub/device-rate-limiters.ts";
+import type { SharedCounts } from "../instances/shared-counts.ts";
 import { refuseUpgrade } from "../hub/refuse-upgrade.ts";
 import { hashSecret } from "../secrets.ts";
 import type { ApiKey } from "../store/accounts.ts";
@@ -36,6 +37,8 @@ export interface StreamServerOptions {
   readonly gateway: StreamGateway;
   readonly access: AccessWatcher;
   readonly ratePerMinute: number;
+  /** What other instances count; absent if there can be none. */
+  readonly counts?: SharedCounts | undefined;
   readonly clock: Clock;
   readonly logger: Logger;
 }
@@ -61,19 +64,24 @@ export class StreamServer {
     maxPayload: MAX_CLIENT_FRAME_BYTES,
     perMessageDeflate: false,
   });
-  readonly #connectionSlots = new ConcurrencyLimiter(
-    MAX_STREAM_CONNECTIONS_PER_ACCOUNT,
-    "The account has reached its limit of connections to apps.",
-  );
-  readonly #streamSlots = new ConcurrencyLimiter(
-    MAX_STREAMS_PER_ACCOUNT,
-    "The account has reached its limit of streams to apps.",
-  );
+  readonly #connectionSlots: ConcurrencyLimiter;
+  readonly #streamSlots: ConcurrencyLimiter;
   readonly #rates: DeviceRateLimiters;
   #isStopping = false;
 
   constructor(options: StreamServerOptions) {
     this.#options = options;
+    const { counts } = options;
+    this.#connectionSlots = new ConcurrencyLimiter(
+      MAX_STREAM_CONNECTIONS_PER_ACCOUNT,
+      "The account has reached its limit of connections to apps.",
+      counts?.of("app-connections"),
+    );
+    this.#streamSlots = new ConcurrencyLimiter(
+      MAX_STREAMS_PER_ACCOUNT,
+      "The account has reached its limit of streams to apps.",
+      counts?.of("app-streams"),
+    );
     this.#rates = new DeviceRateLimiters(options.clock, options.ratePerMinute, options.ratePerMinute / 60);
   }
 

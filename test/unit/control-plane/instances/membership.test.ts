@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { type MembershipOptions, Membership } from "../../../../src/control-plane/instances/membership.ts";
-import { Reaper } from "../../../../src/control-plane/instances/reaper.ts";
+import { DeadInstanceSweeper } from "../../../../src/control-plane/instances/dead-instance-sweeper.ts";
 import type { SessionFence } from "../../../../src/control-plane/store/sessions.ts";
 import { openStore } from "../../../../src/control-plane/store/sqlite/open-store.ts";
 import type { Store } from "../../../../src/control-plane/store/store.ts";
@@ -41,7 +41,7 @@ class Instance {
       if (this.isCut) throw new Error("the store cannot be reached");
     });
     const serviceClock = { serviceNow: () => clock.now() };
-    const reaper = new Reaper({
+    const sweeper = new DeadInstanceSweeper({
       store: own,
       instanceId: id,
       serviceClock,
@@ -61,7 +61,7 @@ class Instance {
       },
       onRejoined: async () => void this.calls.push("rejoined"),
       onAbandoned: () => void this.calls.push("abandoned"),
-      onRenewed: () => void reaper.run(),
+      onRenewed: () => void sweeper.run(),
     };
     this.membership = new Membership(options);
   }

@@ -4,14 +4,14 @@ import type { SessionFence } from "../store/sessions.ts";
 import type { Store } from "../store/store.ts";
 import type { ServiceClock } from "./service-clock.ts";
 
-const LEASE = "reaper";
+const LEASE = "dead-instances";
 const LEASE_MS = 10_000;
 /** Sessions that are ended in one piece. */
 const MAX_SESSIONS_AT_ONCE = 200;
 /** How long a dead instance is remembered: it may have opened sessions after its end, when it was paused. */
 const KEEP_MS = 3_600_000;
 
-export interface ReaperOptions {
+export interface DeadInstanceSweeperOptions {
   readonly store: Pick<Store, "instances" | "leases" | "sessions">;
   readonly instanceId: string;
   readonly serviceClock: ServiceClock;
@@ -23,11 +23,11 @@ export interface ReaperOptions {
 }
 
 /** Ends the sessions of instances whose lease has lapsed. One instance does that at a time. */
-export class Reaper {
-  readonly #options: ReaperOptions;
+export class DeadInstanceSweeper {
+  readonly #options: DeadInstanceSweeperOptions;
   #isRunning = false;
 
-  constructor(options: ReaperOptions) {
+  constructor(options: DeadInstanceSweeperOptions) {
     this.#options = options;
   }
 
@@ -53,7 +53,7 @@ export class Reaper {
     for (const instance of lapsed) if (!(await this.#endSessions(instance))) return;
   }
 
-  /** Returns false if another instance has become the reaper. */
+  /** Returns false if another instance has taken over that work. */
   async #endSessions({ id, isStopping }: Instance): Promise<boolean> {
     const { store, logger, listBusyAssets, noteLost } = this.#options;
     let count = 0;
