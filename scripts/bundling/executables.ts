@@ -30,6 +30,9 @@ const DOCKERODE_EXTRAS = [
   "@balena/dockerignore",
 ];
 
+// Another driver of pg, in C, and its sockets on another platform.
+const PG_EXTRAS = ["pg-native", "pg-cloudflare"];
+
 // Workers for pino's transports; the logs are written directly to a descriptor.
 const PINO_WORKERS = ["thread-stream"];
 
@@ -62,7 +65,7 @@ export const EXECUTABLES: readonly Executable[] = [
   {
     name: "edge-control",
     entry: "src/control-plane/main.ts",
-    stubbed: { absent: WS_NATIVES, unused: PINO_WORKERS },
+    stubbed: { absent: [...WS_NATIVES, ...PG_EXTRAS], unused: PINO_WORKERS },
     describesSchemas: true,
     splits: true,
     daemon: { command: "serve", nodeOptions: [QUIET] },

@@ -58,7 +58,8 @@ function aptGet(args: readonly string[]): void {
 
 const POLICY = "/usr/sbin/policy-rc.d";
 
-// Units of these packages that are not used: tests start their own registry, NATS server, Prometheus and Podman.
+// Units of these packages that are not used: tests start their own registry, NATS server, PostgreSQL, Prometheus and
+// Podman.
 const UNWANTED_UNITS = [
   "docker-registry.service",
   "nats-server.service",
@@ -67,6 +68,7 @@ const UNWANTED_UNITS = [
   "podman.socket",
   "podman-auto-update.timer",
   "podman-restart.service",
+  "postgresql.service",
 ];
 
 /** Prevents packages from starting services during installation and at the next boot. */

@@ -1,4 +1,4 @@
-import { accessSync, constants, existsSync, readFileSync } from "node:fs";
+import { accessSync, constants, existsSync, readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
 // Daemons are in the sbin folders, which a user's PATH often lacks.
@@ -41,4 +41,15 @@ function isStaticExecutable(file: Buffer): boolean {
 export function findFakeTime(): string | undefined {
   const triplets = ["x86_64-linux-gnu", "aarch64-linux-gnu"];
   return triplets.map((triplet) => `/usr/lib/${triplet}/faketime/libfaketime.so.1`).find((path) => existsSync(path));
+}
+
+const POSTGRES_VERSIONS = "/usr/lib/postgresql";
+
+/** Returns the folder with the programs of the newest PostgreSQL server, which Debian keeps out of the search path. */
+export function findPostgresFolder(): string | undefined {
+  if (!existsSync(POSTGRES_VERSIONS)) return undefined;
+  const versions = readdirSync(POSTGRES_VERSIONS).toSorted((a, b) => Number(b) - Number(a));
+  return versions
+    .map((version) => join(POSTGRES_VERSIONS, version, "bin"))
+    .find((folder) => ["initdb", "postgres"].every((name) => isExecutable(join(folder, name))));
 }

@@ -1,7 +1,7 @@
 import { existsSync } from "node:fs";
 import { isEngineReachable } from "./engine.ts";
 import { canInstall } from "./packages.ts";
-import { findFakeTime, findProgram, findStaticBusybox } from "./programs.ts";
+import { findFakeTime, findPostgresFolder, findProgram, findStaticBusybox } from "./programs.ts";
 
 /** A requirement on the machine, and the Debian packages that provide it. */
 export interface Requirement {
@@ -65,6 +65,13 @@ const FAKE_TIME: Requirement = {
   packages: ["libfaketime"],
 };
 
+const POSTGRESQL: Requirement = {
+  name: "PostgreSQL",
+  purpose: "the database of a control plane with several instances",
+  isPresent: () => findPostgresFolder() !== undefined,
+  packages: ["postgresql"],
+};
+
 const DEVICES = [
   program("mmdebstrap", "makes the devices that the packages are tested on"),
   program("arch-test", "devices of another architecture"),
@@ -84,6 +91,7 @@ const TESTS = [
   program("nats-server", "the bus between instances of the control plane"),
   program("prometheus", "scrapes the metrics of the control plane"),
   program("promtool", "checks the alert rules", ["prometheus"]),
+  program("docker-compose", "runs the compose recipe of the control plane"),
   program("podman", "the second engine"),
   podmanHelper("netavark", "gives Podman's containers their networks"),
   podmanHelper("aardvark-dns", "lets Podman's containers find each other by name"),
@@ -91,6 +99,7 @@ const TESTS = [
   program("openssl", "certificates for TLS tests"),
   program("chromium", "opens an app's page as an operator does"),
   FAKE_TIME,
+  POSTGRESQL,
   ...PACKAGING,
   ...DEVICES,
 ];

@@ -1,6 +1,7 @@
 import type { Clock } from "../lib/clock.ts";
 import type { Logger } from "../lib/logger.ts";
 import type { Store } from "./store/store.ts";
+import { logStoreError } from "./store/unavailable.ts";
 
 const POLL_MS = 2_000;
 
@@ -84,7 +85,7 @@ export class AccessWatcher implements Disposable {
   #schedule(): Disposable {
     return this.#clock.timer(POLL_MS, () => {
       this.#poll()
-        .catch((error: unknown) => this.#logger.error({ err: error }, "cannot check whether access was revoked"))
+        .catch((error: unknown) => logStoreError(this.#logger, error, {}, "cannot check whether access was revoked"))
         .finally(() => {
           if (this.#timer) this.#timer = this.#schedule();
         });

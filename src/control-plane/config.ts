@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { LOG_LEVELS } from "../lib/log/levels.ts";
 import { COMMAND_ACK_TIMEOUT_MS, DEFAULT_DEPLOYMENT_TIMEOUT_MS } from "../protocol/limits.ts";
+import { checkDatabaseKeys, databaseShape } from "./database-config.ts";
 
 const seconds = z.number().positive();
 const WEEK_S = 7 * 24 * 3600;
@@ -19,8 +20,7 @@ const listenAddress = z.string().transform((text, context) => {
 export const DATA_DIR_VARIABLE = "EDGE_CONTROL_DATA_DIR";
 export const DEFAULT_DATA_DIR = "data";
 
-/** Configuration of edge-control. Every key has a default, so an empty file is a valid one. */
-export const configSchema = z.strictObject({
+const keys = z.strictObject({
   listen: listenAddress
     .prefault("127.0.0.1:8080")
     .meta({ description: "Address and port to listen on; port 0 takes any free one." }),
@@ -32,8 +32,42 @@ export const configSchema = z.strictObject({
     .string()
     .min(1)
     .default(DEFAULT_DATA_DIR)
-    .meta({ description: `Directory of the database. ${DATA_DIR_VARIABLE} in the environment sets it too.` }),
+    .meta({
+      description: `Directory of the database, unless that is PostgreSQL. ${DATA_DIR_VARIABLE} in the environment sets it too.`,
+    }),
+  ...databaseShape,
   log_level: z.enum(LOG_LEVELS).default("info").meta({ description: "Minimum level of log lines." }),
+  nats_url: z.string().min(1).optional().meta({
+    description:
+      "Address of a NATS server, 2.9 or newer, through which instances on one database wake and ask each other: nats://HOST:PORT or tls://HOST:PORT; several of one cluster separated by commas.",
+  }),
+  nats_prefix: z
+    .string()
+    .min(1)
+    .default("edge-control")
+    .meta({ description: "First part of all NATS subjects; the same for all instances on one database." }),
+  nats_user: z.string().min(1).optional().meta({ description: "User at the NATS server, with nats_password_file." }),
+  nats_password_file: z.string().min(1).optional().meta({ description: "File that holds the password of nats_user." }),
+  nats_token_file: z.string().min(1).optional().meta({ description: "File that holds a token for the NATS server." }),
+  nats_creds_file: z
+    .string()
+    .min(1)
+    .optional()
+    .meta({ description: "File of nsc with a JWT and the seed of its key, for the NATS server." }),
+  nats_nkey_file: z
+    .string()
+    .min(1)
+    .optional()
+    .meta({ description: "File that holds the seed of a key for the NATS server." }),
+  nats_ca_file: z.string().min(1).optional().meta({
+    description: "PEM file with the authorities to trust for the NATS server instead of those of the system.",
+  }),
+  nats_cert_file: z
+    .string()
+    .min(1)
+    .optional()
+    .meta({ description: "PEM file with the certificate of this client for the NATS server, with nats_key_file." }),
+  nats_key_file: z.string().min(1).optional().meta({ description: "PEM file with the key of nats_cert_file." }),
   rate_limit_per_minute: z
     .int()
     .min(1)
@@ -52,6 +86,10 @@ export const configSchema = z.strictObject({
     .max(WEEK_S)
     .default(DEFAULT_DEPLOYMENT_TIMEOUT_MS / 1000)
     .meta({ description: "How long a deployment may take in total." }),
+  stop_delay_s: z.number().min(0).max(300).default(0).meta({
+    description:
+      "How long the service goes on after it was told to stop and `/readyz` says 503, so that a load balancer can notice.",
+  }),
   deployment_retention_days: z
     .int()
     .min(1)
@@ -86,6 +124,11 @@ export const configSchema = z.strictObject({
   prosim_finalization_s: seconds
     .default(72 * 3600)
     .meta({ description: "How long PRO SIM usage may still change, in seconds." }),
+});
+
+/** Configuration of edge-control. Without a file every key has its default, or is not set. */
+export const configSchema = keys.superRefine((config, context) => {
+  checkDatabaseKeys(config, (key, message) => context.addIssue({ code: "custom", path: [key], message }));
 });
 
 export type Config = z.output<typeof configSchema>;

@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { listIssues } from "../protocol/request-error.ts";
 import { type Config, configSchema } from "./config.ts";
+import { findFileErrors } from "./database-config.ts";
 
 /** Settings from the command line, by configuration key. They take precedence over the file. */
 export type ConfigOverrides = Readonly<Record<string, string | number>>;
@@ -14,7 +15,11 @@ class ConfigError extends Error {
 export function loadConfig(path: string | undefined, overrides: ConfigOverrides): Config {
   const file = path === undefined ? {} : readObject(path);
   const result = configSchema.safeParse({ ...file, ...overrides });
-  if (result.success) return result.data;
+  if (result.success) {
+    const errors = findFileErrors(result.data);
+    if (errors.length === 0) return result.data;
+    throw new ConfigError(`${path ?? "configuration"}: ${errors.join("; ")}`);
+  }
   const issues = listIssues(result.error, configSchema).map((issue) => `${issue.path}: ${issue.reason}`);
   throw new ConfigError(`${path ?? "configuration"}: ${issues.join("; ")}`);
 }

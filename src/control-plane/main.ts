@@ -1,25 +1,32 @@
 import { resolve } from "node:path";
 import { systemClock } from "../lib/clock.ts";
 import { tryLock } from "../lib/instance-lock.ts";
-import { createLogger } from "../lib/logger.ts";
+import { createLogger, type Logger } from "../lib/logger.ts";
 import { describePermissionChanges } from "../lib/file-permissions.ts";
-import { type CliContext, CommandError } from "./cli/context.ts";
+import type { Bus } from "./bus/bus.ts";
+import type { MessageLink } from "./bus/message-link.ts";
+import { type CliContext, CommandError, type ServeOptions } from "./cli/context.ts";
 import { run } from "./cli/run.ts";
 import { type Config, DATA_DIR_VARIABLE } from "./config.ts";
+import { type Database, databaseOf } from "./database-config.ts";
 import { backup } from "./data/backup.ts";
+import { readCopiedMark, removeCopiedMark } from "./data/copied-mark.ts";
 import { type DataDir, findDataDir, prepareDataDir } from "./data/data-dir.ts";
 import { scrubDatabase } from "./data/scrub-database.ts";
 import { restore } from "./data/restore.ts";
 import type { Metrics, MetricsOptions } from "./metrics/metrics.ts";
+import type { PostgresOptions } from "./store/postgres/options.ts";
 import { openStore } from "./store/sqlite/open-store.ts";
+import type { Store } from "./store/store.ts";
 
 /** The composition root: chooses the implementations of the store, the bus and the SIM operator. */
-async function serve(config: Config): Promise<void> {
-  const { database, lock: lockFile, permissionChanges } = prepareDataDir(config.data_dir);
-  using lock = tryLock(lockFile);
-  if (!lock) {
-    throw new CommandError(`another edge-control serves ${config.data_dir}; stop it, or choose another --data-dir`);
-  }
+async function serve(config: Config, options: ServeOptions): Promise<void> {
+  await using resources = new AsyncDisposableStack();
+  const database = databaseOf(config);
+  const open: OpenStore =
+    database.kind === "sqlite"
+      ? await lockToServe(database.dataDir, options, resources)
+      : (logger) => openWatched(database.options, logger);
   // Loaded lazily: the server takes longer to load than an administration command takes to run.
   const [{ startServer }, { InProcessBus }, { StoredSimOperator }] = await Promise.all([
     import("./server.ts"),
@@ -27,17 +34,16 @@ async function serve(config: Config): Promise<void> {
     import("./sim-operator/stored-sim-operator.ts"),
   ]);
   const logger = await createLogger({ name: "edge-control", level: config.log_level, background: true });
-  if (permissionChanges.length > 0)
-    logger.warn({ mended: describePermissionChanges(permissionChanges) }, PERMISSIONS_MESSAGE);
-  scrubDatabase(database, logger);
-  await using store = openStore(database);
-  const bus = new InProcessBus();
+  const store = resources.use(await open(logger));
+  await using messages = await openMessages(config, logger);
+  const bus = messages?.bus ?? new InProcessBus();
   const metrics = await createMetrics(config, { store, bus, clock: systemClock, logger });
   await using _metrics = config.metrics_listen && (await metrics?.listen(config.metrics_listen, logger));
   const server = await startServer({
     config,
     store: metrics?.store ?? store,
     bus,
+    link: messages?.link,
     ...(metrics && { metrics }),
     simOperator: new StoredSimOperator(store.usage),
     clock: systemClock,
@@ -53,6 +59,90 @@ async function createMetrics(config: Config, options: MetricsOptions): Promise<M
   const { Metrics: Loaded } = await import("./metrics/metrics.ts");
   return new Loaded(options);
 }
+
+type OpenStore = (logger: Logger) => Promise<Store>;
+
+/** Locks a data directory for this process. Returns what opens its store. Throws `CommandError` if it must not be served. */
+async function lockToServe(
+  path: string,
+  { mayServeCopied }: ServeOptions,
+  resources: AsyncDisposableStack,
+): Promise<OpenStore> {
+  const dataDir = prepareDataDir(path);
+  const lock = tryLock(dataDir.lock);
+  if (!lock) throw new CommandError(`another edge-control serves ${path}; stop it, or choose another --data-dir`);
+  resources.use(lock);
+  const copied = readCopiedMark(dataDir.database);
+  if (copied && !mayServeCopied) {
+    throw new CommandError(
+      copied.isComplete
+        ? `${path} was copied to ${copied.target}, and two services must not serve the same devices: serve that one, or ` +
+            "this one with --force"
+        : `a copy of ${path} to ${copied.target} has begun: complete it with edge-control copy, or give it up with --force`,
+    );
+  }
+  if (copied) await removeCopiedMark(dataDir.database);
+  const { database, permissionChanges } = dataDir;
+  return async (logger) => {
+    if (permissionChanges.length > 0)
+      logger.warn({ mended: describePermissionChanges(permissionChanges) }, PERMISSIONS_MESSAGE);
+    scrubDatabase(database, logger);
+    return openStore(database);
+  };
+}
+
+/** Opens a PostgreSQL store to serve it: the log says when it is away. */
+async function openWatched(options: PostgresOptions, logger: Logger): Promise<Store> {
+  const [{ watchedStore }, { StoreOutageLog }] = await Promise.all([
+    import("./store/watched-store.ts"),
+    import("./store/outage-log.ts"),
+  ]);
+  return watchedStore(await openPostgres(options), new StoreOutageLog(systemClock, logger));
+}
+
+/** Loaded lazily: most installations use SQLite. */
+async function openPostgres(options: PostgresOptions): Promise<Store> {
+  const [{ openPostgresStore }, { requireCompleteCopy }] = await Promise.all([
+    import("./store/postgres/open-store.ts"),
+    import("./store/postgres/maintenance.ts"),
+  ]);
+  await requireCompleteCopy(options);
+  return openPostgresStore(options);
+}
+interface Messages extends AsyncDisposable {
+  readonly bus: Bus;
+  readonly link: MessageLink;
+}
+
+/** Opens what carries messages to other instances, if that is configured. Begins to connect, and does not wait for it. */
+async function openMessages(config: Config, logger: Logger): Promise<Messages | undefined> {
+  if (!Object.keys(config).some((key) => key.startsWith("nats_") && key !== "nats_prefix")) return undefined;
+  const [{ natsOptionsOf }, { NatsLink }, { LinkedBus }] = await Promise.all([
+    import("./bus/nats/configured.ts"),
+    import("./bus/nats/nats-link.ts"),
+    import("./bus/linked-bus.ts"),
+  ]);
+  try {
+    const nats = natsOptionsOf(config);
+    if (!nats) return undefined;
+    const link = new NatsLink({ nats, clock: systemClock, logger });
+    if (!link.isConfidential) logger.warn({ urls: nats.urls }, NOT_CONFIDENTIAL_MESSAGE);
+    const bus = new LinkedBus(link);
+    return {
+      bus,
+      link,
+      async [Symbol.asyncDispose]() {
+        bus[Symbol.dispose]();
+        await link[Symbol.asyncDispose]();
+      },
+    };
+  } catch (error) {
+    throw new CommandError(error instanceof Error ? error.message : String(error));
+  }
+}
+
+const NOT_CONFIDENTIAL_MESSAGE =
+  "the connection to NATS is not encrypted: instances do not pass credentials of registries to each other, and a deployment that needs them fails with RegistryAuthLost if its device is connected to another instance than its client. Use tls:// or nats_ca_file";
 
 /** Resolves on SIGTERM or SIGINT. A second signal ends the process at once. */
 function waitForStopSignal(): Promise<void> {
@@ -90,6 +180,19 @@ function requireDataDir(path: string): DataDir {
   return dataDir;
 }
 
+async function copyDataDir(path: string, to: PostgresOptions, target: string) {
+  const dataDir = requireDataDir(path);
+  using lock = tryLock(dataDir.lock);
+  if (!lock) throw new CommandError(`an edge-control serves ${path}; stop it before copying`);
+  const { copyDatabase } = await import("./data/copy/copy.ts");
+  return copyDatabase({ database: dataDir.database, to, target });
+}
+
+async function openDatabase(database: Database): Promise<Store> {
+  if (database.kind === "postgres") return openPostgres(database.options);
+  return openStore(requireDataDir(database.dataDir).database);
+}
+
 async function restoreDataDir(path: string, file: string, isNamed: boolean): Promise<string | undefined> {
   const dataDir = isNamed ? prepareDataDir(path) : requireDataDir(path);
   if (isNamed) reportPermissionChanges(dataDir);
@@ -102,8 +205,11 @@ async function restoreDataDir(path: string, file: string, isNamed: boolean): Pro
 // Files created here contain hashes of keys and deployed specifications.
 process.umask(0o077);
 const context: CliContext = {
-  openStore: (path) => openStore(requireDataDir(path).database),
+  openStore: openDatabase,
   serve,
+  migrate: async (options) => (await import("./store/postgres/migrations.ts")).migratePostgres(options),
+  copy: copyDataDir,
+  markRestored: async (options) => (await import("./store/postgres/maintenance.ts")).markUnfinishedRestored(options),
   backup: (path, file) => backup(requireDataDir(path).database, file),
   restore: restoreDataDir,
   clock: systemClock,

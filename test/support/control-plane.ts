@@ -24,6 +24,10 @@ export interface ControlPlaneOptions {
   readonly config?: ConfigInput;
   /** Default: one of its own. */
   readonly bus?: Bus;
+  /** Opens the store. Default: SQLite in the data directory. */
+  readonly openStore?: () => Promise<Store>;
+  /** What the server uses in place of its store, such as one that fails. Default: the store itself. */
+  readonly decorateStore?: (store: Store) => Store;
   /** Default: `StoredSimOperator`. */
   readonly simOperator?: (store: Store) => SimOperator;
 }
@@ -36,7 +40,7 @@ export interface ControlPlane extends AsyncDisposable {
   readonly agentUrl: string;
   /** With `metrics_listen`: where Prometheus scrapes it. */
   readonly metricsUrl: string;
-  /** The server's own store. */
+  /** The server's own store, not decorated. */
   readonly store: Store;
   /** The database file, for a second process to open. */
   readonly databasePath: string;
@@ -81,14 +85,15 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
   const logger = options.logger ?? (await createLogger({ name: "edge-control", level: "fatal" }));
   const config = configSchema.parse({ rate_limit_per_minute: 1_000_000, listen: "127.0.0.1:0", ...options.config });
   const start = async (): Promise<Running> => {
-    const store = openStore(databasePath);
-    const simOperator = options.simOperator?.(store) ?? new StoredSimOperator(store.usage);
+    const store = (await options.openStore?.()) ?? openStore(databasePath);
+    const used = options.decorateStore?.(store) ?? store;
+    const simOperator = options.simOperator?.(used) ?? new StoredSimOperator(used.usage);
     const bus = options.bus ?? new InProcessBus();
-    const metrics = config.metrics_listen && new Metrics({ store, bus, clock, logger });
+    const metrics = config.metrics_listen && new Metrics({ store: used, bus, clock, logger });
     const listener = config.metrics_listen && (await metrics?.listen(config.metrics_listen, logger));
     const server = await startServer({
       config,
-      store: metrics?.store ?? store,
+      store: metrics?.store ?? used,
       bus,
       simOperator,
       clock,
@@ -136,7 +141,7 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
   };
 }
 
-async function createAccount(
+export async function createAccount(
   store: Store,
   clock: Clock,
   permissions: readonly Permission[] = [],
@@ -162,7 +167,7 @@ async function createKey(
   return { accountId, keyId, apiKey };
 }
 
-async function createAsset(
+export async function createAsset(
   store: Store,
   clock: Clock,
   account: TestAccount,

@@ -14,6 +14,7 @@ import { enrolDevice } from "./enrolments/enrol-device.ts";
 import { health } from "./health.ts";
 import { limitRate, logRequest, observeRequest, trackMethods } from "./hooks.ts";
 import { ROUTES } from "./routes.ts";
+import { SharedRateCounter } from "./shared-rate-store.ts";
 
 const HEADERS_TIMEOUT_MS = 15_000;
 const REQUEST_TIMEOUT_MS = 30_000;
@@ -25,7 +26,7 @@ const MAX_HEADER_BYTES = 16 * 1024;
 
 /** Builds the HTTP API with all its endpoints. The caller makes it listen. */
 export async function buildServer(context: ApiContext): Promise<Api> {
-  const { config, logger, store, clock, stopping, observer } = context;
+  const { config, logger, store, clock, counts, stopping, observer } = context;
   const onError = jsonErrorHandler(logger);
   const api: Api = fastify({
     logger: false,
@@ -72,12 +73,10 @@ export async function buildServer(context: ApiContext): Promise<Api> {
     const endpoints = scope as Api;
     endpoints.addHook("onRequest", setResponseHeaders);
     endpoints.addHook("onRequest", refuseWhileStopping);
-    await limitRate(
-      endpoints,
-      config.enrolment_rate_limit_per_minute,
-      (request) => request.ip,
-      () => observer?.bounded("enrolments_per_address"),
-    );
+    const perMinute = config.enrolment_rate_limit_per_minute;
+    const shared = counts && new SharedRateCounter("enrolments", perMinute, counts, clock);
+    const onExceeded = () => observer?.bounded("enrolments_per_address");
+    await limitRate(endpoints, { perMinute, keyOf: (request) => request.ip, onExceeded, shared });
     enrolDevice(endpoints, context);
   });
   await api.register(async (scope) => {
@@ -85,12 +84,10 @@ export async function buildServer(context: ApiContext): Promise<Api> {
     endpoints.addHook("onRequest", setResponseHeaders);
     endpoints.addHook("onRequest", authenticate(store, clock));
     endpoints.addHook("onRequest", refuseWhileStopping);
-    await limitRate(
-      endpoints,
-      config.rate_limit_per_minute,
-      (request) => keyOf(request).id,
-      () => observer?.bounded("requests_per_key"),
-    );
+    const perMinute = config.rate_limit_per_minute;
+    const shared = counts && new SharedRateCounter("requests", perMinute, counts, clock);
+    const onExceeded = () => observer?.bounded("requests_per_key");
+    await limitRate(endpoints, { perMinute, keyOf: (request) => keyOf(request).id, onExceeded, shared });
     for (const route of ROUTES) route(endpoints, context);
   });
   refuseOtherMethods();

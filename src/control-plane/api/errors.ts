@@ -3,6 +3,7 @@ import type { Logger } from "../../lib/logger.ts";
 import type { ZodType } from "zod";
 import { EdgeError, type ErrorCode, errorEntry } from "../../protocol/errors.ts";
 import { toInvalidRequest } from "../../protocol/request-error.ts";
+import { STORE_RETRY_AFTER_S, StoreUnavailableError } from "../store/unavailable.ts";
 
 /** Body of every error response that is not an event stream. */
 export interface ErrorBody {
@@ -20,7 +21,11 @@ const FRAMEWORK_CODES: Readonly<Record<string, ErrorCode>> = {
 };
 
 /** Default `Retry-After` in seconds, for errors without `details.retry_after_s`. */
-const DEFAULT_RETRY_AFTER_S: Partial<Record<ErrorCode, number>> = { TooManyRequests: 5, QuotaExceeded: 3600 };
+const DEFAULT_RETRY_AFTER_S: Partial<Record<ErrorCode, number>> = {
+  TooManyRequests: 5,
+  QuotaExceeded: 3600,
+  ServiceUnavailable: STORE_RETRY_AFTER_S,
+};
 
 /** HTTP status of a response that consists of this error. */
 export function errorStatus(code: ErrorCode): number {
@@ -44,6 +49,9 @@ export function validateBy(schema: ZodType): (data: unknown) => { value: unknown
 /** Converts a thrown value to a typed error. One that the client did not cause becomes `Internal`. */
 function toEdgeError(error: unknown): EdgeError {
   if (error instanceof EdgeError) return error;
+  if (error instanceof StoreUnavailableError) {
+    return new EdgeError("ServiceUnavailable", "The database does not respond.", undefined, { cause: error });
+  }
   const { code, statusCode } = error as { code?: unknown; statusCode?: unknown };
   const known = typeof code === "string" ? FRAMEWORK_CODES[code] : undefined;
   if (known) return new EdgeError(known, undefined, undefined, { cause: error });
@@ -70,7 +78,7 @@ export function toPublicError(error: unknown, request: FastifyRequest, logger: L
   return new EdgeError("Internal", undefined, { request_id: request.id });
 }
 
-/** Sets `Retry-After` on `TooManyRequests` and `QuotaExceeded`. */
+/** Sets `Retry-After` on `TooManyRequests`, `QuotaExceeded` and `ServiceUnavailable`. */
 export function setRetryAfter({ code, details }: EdgeError, reply: FastifyReply): void {
   const seconds = DEFAULT_RETRY_AFTER_S[code];
   if (seconds === undefined || reply.hasHeader("Retry-After")) return;

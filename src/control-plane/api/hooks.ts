@@ -4,23 +4,28 @@ import type { Logger } from "../../lib/logger.ts";
 import { EdgeError } from "../../protocol/errors.ts";
 import type { Observer } from "../metrics/observer.ts";
 import type { Api } from "./context.ts";
+import { rateStoreOf, type SharedRateCounter } from "./shared-rate-store.ts";
 
 /** Responses that are sent while something happens. */
 const STREAM_TYPES = /^(text\/event-stream|application\/x-ndjson)/;
 
+interface RateLimit {
+  readonly perMinute: number;
+  readonly keyOf: (request: FastifyRequest) => string;
+  readonly onExceeded: () => void;
+  /** Counts over all instances; absent if there can be one only. */
+  readonly shared?: SharedRateCounter | undefined;
+}
+
 /** Limits the requests per minute of each key that `keyOf` returns. */
-export async function limitRate(
-  api: Api,
-  perMinute: number,
-  keyOf: (request: FastifyRequest) => string,
-  onExceeded: () => void,
-): Promise<void> {
+export async function limitRate(api: Api, { perMinute, keyOf, onExceeded, shared }: RateLimit): Promise<void> {
   await api.register(rateLimit, {
     max: perMinute,
     timeWindow: 60_000,
     keyGenerator: keyOf,
     onExceeded,
     enableDraftSpec: true,
+    ...(shared && { store: rateStoreOf(shared) }),
     errorResponseBuilder: (_request, { ttl }) => {
       const seconds = Math.ceil(ttl / 1000);
       return new EdgeError("TooManyRequests", `Too many requests; try again in ${seconds} s.`, {

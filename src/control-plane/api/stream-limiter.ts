@@ -3,6 +3,7 @@ import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { ConcurrencyLimiter } from "../../lib/concurrency-limiter.ts";
 import type { Observer } from "../metrics/observer.ts";
+import type { SharedCounts } from "../instances/shared-counts.ts";
 import { accountOf, keyOf } from "./auth.ts";
 
 /** A stream is closed after its client has read nothing for this long while data was pending. */
@@ -16,6 +17,8 @@ export interface StreamLimiterOptions {
   readonly logger: Logger;
   readonly maxPerAccount: number;
   readonly observer?: Observer | undefined;
+  /** What other instances count; absent if there can be none. */
+  readonly counts?: SharedCounts | undefined;
 }
 
 /** Limits the number of clients' streams, and closes those that are not read. */
@@ -30,11 +33,13 @@ export class StreamLimiter {
     this.#accounts = new ConcurrencyLimiter(
       options.maxPerAccount,
       "The account has reached its limit of open event streams.",
+      options.counts?.of("event-streams"),
       () => options.observer?.bounded("event_streams_per_account"),
     );
     this.#deployments = new ConcurrencyLimiter(
       MAX_STREAMS_PER_DEPLOYMENT,
       "The deployment has reached its limit of open event streams; the deployment itself continues.",
+      options.counts?.of("deployment-streams"),
       () => options.observer?.bounded("event_streams_per_deployment"),
     );
   }

@@ -9,6 +9,7 @@ import { finalizedUntil, resolveRange } from "../core/usage-period.ts";
 import type { Usage } from "../core/usage-view.ts";
 import { callOperator } from "../sim-operator/call-operator.ts";
 import { type SimOperator, toOperatorSim } from "../sim-operator/sim-operator.ts";
+import { StoreUnavailableError } from "../store/unavailable.ts";
 
 export interface UsageSource {
   readonly config: Pick<Config, "supersim_finalization_s" | "prosim_finalization_s">;
@@ -31,6 +32,7 @@ export async function readUsage(source: UsageSource, asset: Asset, type: SimType
   const totals = await callOperator(clock, stopping, (signal) =>
     simOperator.readUsage(sim, range, granularity, signal),
   ).catch((cause: unknown) => {
+    if (cause instanceof StoreUnavailableError) throw cause;
     logger.error({ err: cause, asset: asset.uuid, sim: type }, "SIM operator did not answer the usage");
     throw new EdgeError("SimOperatorFailed", "The SIM operator did not answer.", { sim_type: type }, { cause });
   });

@@ -1,6 +1,7 @@
 import { type Command, Option } from "commander";
 import { safeJson, sanitizeValue } from "../../lib/terminal/sanitize.ts";
 import { DATA_DIR_VARIABLE, DEFAULT_DATA_DIR } from "../config.ts";
+import { type Database, databaseOf } from "../database-config.ts";
 import { loadConfig } from "../load-config.ts";
 import type { Store } from "../store/store.ts";
 import { type CliContext, CommandError } from "./context.ts";
@@ -28,14 +29,24 @@ export async function runAdministration<T>(
   work: (store: Store) => Promise<T>,
   describe: (result: T) => string,
 ): Promise<void> {
-  await using store = context.openStore(dataDirOf(options));
+  await using store = await context.openStore(databaseOfOptions(options));
   printResult(context, options, await work(store), describe);
 }
 
-/** The data directory from the options or the configuration. */
-export function dataDirOf(options: AdministrationOptions): string {
+/** The database from the options or the configuration. */
+function databaseOfOptions(options: AdministrationOptions): Database {
   const overrides = options.dataDir === undefined ? {} : { data_dir: options.dataDir };
-  return loadConfig(options.config, overrides).data_dir;
+  return databaseOf(loadConfig(options.config, overrides));
+}
+
+/** The data directory from the options or the configuration. Throws `CommandError` if the database is PostgreSQL. */
+export function dataDirOf(options: AdministrationOptions): string {
+  const database = databaseOfOptions(options);
+  if (database.kind === "sqlite") return database.dataDir;
+  throw new CommandError(
+    "the database is PostgreSQL: back it up and restore it with its own tools, such as pg_dump and pg_restore, and run " +
+      "`edge-control restored` after that; see docs/operations.md",
+  );
 }
 
 /** Whether the options, the environment or the configuration name the data directory. */

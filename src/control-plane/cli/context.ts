@@ -1,14 +1,27 @@
 import type { Command } from "commander";
 import type { Clock } from "../../lib/clock.ts";
 import type { Config } from "../config.ts";
+import type { CopiedRows } from "../data/copy/copy.ts";
+import type { Database } from "../database-config.ts";
+import type { PostgresOptions } from "../store/postgres/options.ts";
 import type { Store } from "../store/store.ts";
 
 /** The services that commands use. */
 export interface CliContext {
-  /** Opens the store in a data directory. Throws on failure, and `CommandError` if there is no database in it. */
-  readonly openStore: (dataDir: string) => Store;
+  /** Opens the store in a database. Throws on failure, and `CommandError` if a data directory has none. */
+  readonly openStore: (database: Database) => Promise<Store>;
   /** Serves until the process receives a signal to stop. Throws when it cannot start. */
-  readonly serve: (config: Config) => Promise<void>;
+  readonly serve: (config: Config, options: ServeOptions) => Promise<void>;
+  /** Migrates a PostgreSQL database. Returns its schema version before and after. */
+  readonly migrate: (options: PostgresOptions) => Promise<{ readonly from: number; readonly to: number }>;
+  /**
+   * Copies a data directory into a PostgreSQL database. Returns what both have; `undefined` if it was copied before.
+   *
+   * @param target the database, for people
+   */
+  readonly copy: (dataDir: string, to: PostgresOptions, target: string) => Promise<readonly CopiedRows[] | undefined>;
+  /** Marks the outcomes of unfinished deployments in a PostgreSQL database as uncertain. Returns how many there are. */
+  readonly markRestored: (options: PostgresOptions) => Promise<number>;
   /** Copies the database in a data directory into a file. Throws as `openStore` does. */
   readonly backup: (dataDir: string, file: string) => Promise<void>;
   /**
@@ -20,6 +33,11 @@ export interface CliContext {
   readonly restore: (dataDir: string, file: string, isNamed: boolean) => Promise<string | undefined>;
   readonly clock: Clock;
   readonly stdout: { write(text: string): unknown };
+}
+
+export interface ServeOptions {
+  /** Whether to serve a data directory that was copied to another database. */
+  readonly mayServeCopied: boolean;
 }
 
 /** Adds one command, or a group of them, to the program. */

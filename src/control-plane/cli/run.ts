@@ -7,6 +7,7 @@ import { addAssetCommands } from "./asset.ts";
 import { addAuditCommands } from "./audit.ts";
 import { addBackupCommands } from "./backup.ts";
 import type { AddCommand, CliContext } from "./context.ts";
+import { addDatabaseCommands } from "./database.ts";
 import { addKeyCommands } from "./key.ts";
 import { addNetworkGroupCommands } from "./network-group.ts";
 import { addServeCommand } from "./serve.ts";
@@ -21,6 +22,7 @@ const COMMANDS: readonly AddCommand[] = [
   addUsageCommands,
   addAuditCommands,
   addBackupCommands,
+  addDatabaseCommands,
 ];
 
 const EXIT_FAILED = 1;

@@ -1,41 +1,16 @@
-import { type Command, InvalidArgumentError, Option } from "commander";
-import { configSchema, DATA_DIR_VARIABLE } from "../config.ts";
-import { loadConfig } from "../load-config.ts";
+import type { Command } from "commander";
+import { configSchema } from "../config.ts";
 import type { CliContext } from "./context.ts";
+import { addConfigOptions, configOf } from "./database-options.ts";
 
 /** `serve`, with an option for every configuration key. */
 export function addServeCommand(program: Command, context: CliContext): void {
   const serve = program
     .command("serve")
     .description("run the control plane until it is stopped by SIGTERM or SIGINT")
-    .option("--config <file>", "configuration file (JSON)");
-  const defaults: Readonly<Record<string, unknown>> = configSchema.parse({});
-  for (const [key, schema] of Object.entries(configSchema.shape)) {
-    const isNumber = typeof defaults[key] === "number";
-    const flag = `--${key.replaceAll("_", "-")} <${isNumber ? "number" : "value"}>`;
-    const description = schema.meta()?.description ?? "";
-    const option = new Option(flag, description);
-    if (key === "data_dir") option.env(DATA_DIR_VARIABLE);
-    serve.addOption(isNumber ? option.argParser(parseNumber) : option);
-  }
-  serve.action(async (options: Readonly<Record<string, string | number>>) => {
-    const { config, ...given } = options;
-    const overrides = Object.fromEntries(
-      Object.keys(configSchema.shape).flatMap((key) => {
-        const value = given[toCamelCase(key)];
-        return value === undefined ? [] : [[key, value]];
-      }),
-    );
-    await context.serve(loadConfig(config === undefined ? undefined : String(config), overrides));
+    .option("--config <file>", "configuration file (JSON)")
+    .option("--force", "serve a data directory although it was copied to another database");
+  addConfigOptions(serve, configSchema.shape).action(async (options: Readonly<Record<string, unknown>>) => {
+    await context.serve(configOf(options), { mayServeCopied: options["force"] === true });
   });
-}
-
-function parseNumber(text: string): number {
-  const value = Number(text);
-  if (text.trim() === "" || Number.isNaN(value)) throw new InvalidArgumentError("must be a number");
-  return value;
-}
-
-function toCamelCase(key: string): string {
-  return key.replaceAll(/_([a-z])/g, (_match, letter: string) => letter.toUpperCase());
 }

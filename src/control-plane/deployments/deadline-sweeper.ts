@@ -2,6 +2,7 @@ import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { type DueTimes, nextDueMs } from "../core/deadlines.ts";
 import type { ServiceClock } from "../instances/service-clock.ts";
+import { logStoreError } from "../store/unavailable.ts";
 
 const RETRY_DELAY_MS = 5_000;
 
@@ -75,7 +76,8 @@ export class DeadlineSweeper implements Disposable {
     try {
       return (await this.#options.expireDue()) ?? Infinity;
     } catch (error) {
-      this.#options.logger.error({ err: error }, "cannot end deployments whose deadline has passed; trying again");
+      const message = "cannot end deployments whose deadline has passed; trying again";
+      logStoreError(this.#options.logger, error, {}, message);
       return this.#in(RETRY_DELAY_MS);
     }
   }

@@ -14,6 +14,7 @@ import {
 } from "../core/resolve-outcome.ts";
 import type { DeploymentStore } from "../store/deployments.ts";
 import { StaleSessionError } from "../store/sessions.ts";
+import { logStoreError, storeRetryDelayMs, StoreUnavailableError } from "../store/unavailable.ts";
 import type { DeviceSession } from "../devices/session.ts";
 import type { Recorder } from "./recorder.ts";
 
@@ -160,14 +161,21 @@ export class OutcomeQueries {
     });
   }
 
-  async #retryQueries(session: DeviceSession): Promise<void> {
+  async #retryQueries(session: DeviceSession, attempt = 0): Promise<void> {
     if (!session.isCurrent) return;
     try {
       await this.queryOutcomes(session, await this.#options.store.listUnfinished(session.assetUuid));
     } catch (error) {
       // Another session has taken over, and asks.
       if (error instanceof StaleSessionError) return;
-      this.#options.logger.error({ err: error, asset: session.assetUuid }, "cannot query the outcome of deployments");
+      const { clock, logger } = this.#options;
+      logStoreError(logger, error, { asset: session.assetUuid }, "cannot query the outcome of deployments");
+      if (!(error instanceof StoreUnavailableError) || this.#retrying.has(session)) return;
+      this.#retrying.add(session);
+      clock.timer(storeRetryDelayMs(attempt, Math.random()), () => {
+        this.#retrying.delete(session);
+        void this.#retryQueries(session, attempt + 1);
+      });
     }
   }
 

@@ -8,6 +8,7 @@ import type { DeploymentEvent } from "../../protocol/deployment-event.ts";
 import type { ServiceClock } from "../instances/service-clock.ts";
 import type { CreateResult, CreationLimits, DeploymentStore, Idempotency } from "../store/deployments.ts";
 import type { SessionFence } from "../store/sessions.ts";
+import { StoreUnavailableError } from "../store/unavailable.ts";
 import type { CredentialCache } from "./credentials.ts";
 import type { DeadlineSweeper } from "./deadline-sweeper.ts";
 
@@ -22,6 +23,9 @@ type Decide = (deployment: Deployment, nowMs: number) => DeploymentChange | unde
 /** Maximum number of deployments that one sweep ends. */
 const MAX_EXPIRED_PER_SWEEP = 50;
 
+/** When deadlines are read again that a change without a result may have set. */
+const LOOK_AGAIN_MS = 5_000;
+
 export interface RecorderOptions {
   readonly store: DeploymentStore;
   readonly bus: Bus;
@@ -31,6 +35,8 @@ export interface RecorderOptions {
   readonly ackTimeoutMs: number;
   readonly deadlines: Pick<DeadlineSweeper, "note">;
   readonly credentials: CredentialCache;
+  /** Called when the store did not say whether a change was made: something may have to be delivered. */
+  readonly onUnknownResult: () => void;
 }
 
 /** The only writer of deployments: stores a change first, then publishes it. */
@@ -55,8 +61,9 @@ export class Recorder {
     const { store, logger, deadlines } = this.#options;
     const changes = new Changes((stored, { nowMs }) => receive(stored, nowMs));
     const created = completeNew(deployment, this.#time());
-    const result = await store.createDeployment(created, first, idempotency, limits, (stored) =>
-      changes.decide(stored, this.#time()),
+    const result = await this.#orWake(
+      deployment.id,
+      store.createDeployment(created, first, idempotency, limits, (stored) => changes.decide(stored, this.#time())),
     );
     if (result.kind !== "created") return result;
     const { id, app, action, spec, assetUuid } = deployment;
@@ -76,10 +83,10 @@ export class Recorder {
    */
   async update(id: string, decide: Decide, fence?: SessionFence): Promise<Deployment | undefined> {
     const changes = new Changes((deployment, { nowMs }) => decide(deployment, nowMs));
-    const after = await this.#options.store.updateDeployment(
+    const { store } = this.#options;
+    const after = await this.#orWake(
       id,
-      (current) => changes.decide(current, this.#time()),
-      fence,
+      store.updateDeployment(id, (current) => changes.decide(current, this.#time()), fence),
     );
     if (after) this.#publish(after, changes);
     return after;
@@ -107,6 +114,21 @@ export class Recorder {
     );
     for (const deployment of expired) this.#publish(deployment, changes);
     return nextDueMs;
+  }
+
+  /** If the store does not say whether it was changed, whoever waits for a change looks for it once the store is back. */
+  async #orWake<T>(id: string, change: Promise<T>): Promise<T> {
+    try {
+      return await change;
+    } catch (error) {
+      if (error instanceof StoreUnavailableError) {
+        const { bus, deadlines, serviceClock, onUnknownResult } = this.#options;
+        bus.publish(eventsTopic(id));
+        deadlines.note({ finishDueMs: serviceClock.serviceNow() + LOOK_AGAIN_MS, replyDueMs: undefined });
+        onUnknownResult();
+      }
+      throw error;
+    }
   }
 
   #time(): ChangeTime {

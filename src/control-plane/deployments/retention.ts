@@ -1,18 +1,23 @@
 import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
 import type { DeploymentStore } from "../store/deployments.ts";
+import { logStoreError, StoreUnavailableError } from "../store/unavailable.ts";
 
 /** Leaves the time after a start to devices that reconnect. */
 const INITIAL_DELAY_MS = 60_000;
 const INTERVAL_MS = 3_600_000;
 /** Pause between two batches of one round, so that requests wait for one batch at most. */
 const BATCH_PAUSE_MS = 1_000;
+/** Pause while the store is unavailable. */
+const RETRY_DELAY_MS = 60_000;
 const MAX_BATCH_DEPLOYMENTS = 50;
 
 export interface RetentionOptions {
   readonly store: Pick<DeploymentStore, "removeFinished">;
   readonly clock: Clock;
   readonly logger: Logger;
+  /** Whether this instance is to do it now. */
+  readonly acquire: () => Promise<boolean>;
   /** How long a deployment is kept after its end, in milliseconds. */
   readonly retentionMs: number;
 }
@@ -39,8 +44,8 @@ export class Retention implements Disposable {
       this.#removeBatch().then(
         (hasMore) => this.#continue(hasMore ? BATCH_PAUSE_MS : INTERVAL_MS),
         (error: unknown) => {
-          this.#options.logger.error({ err: error }, "cannot remove old deployments; trying again in an hour");
-          this.#continue(INTERVAL_MS);
+          logStoreError(this.#options.logger, error, {}, "cannot remove old deployments; trying again in an hour");
+          this.#continue(error instanceof StoreUnavailableError ? RETRY_DELAY_MS : INTERVAL_MS);
         },
       );
     });
@@ -51,7 +56,8 @@ export class Retention implements Disposable {
   }
 
   async #removeBatch(): Promise<boolean> {
-    const { store, clock, logger, retentionMs } = this.#options;
+    const { store, clock, logger, acquire, retentionMs } = this.#options;
+    if (!(await acquire())) return false;
     const removed = await store.removeFinished(clock.now() - retentionMs, MAX_BATCH_DEPLOYMENTS);
     this.#removed += removed;
     if (removed === MAX_BATCH_DEPLOYMENTS) return true;

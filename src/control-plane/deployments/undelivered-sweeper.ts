@@ -2,6 +2,7 @@ import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
 import type { Bus } from "../bus/bus.ts";
 import type { DeploymentStore } from "../store/deployments.ts";
+import { logStoreError, storeRetryDelayMs, StoreUnavailableError } from "../store/unavailable.ts";
 
 export interface UndeliveredSweeperOptions {
   readonly store: Pick<DeploymentStore, "listUndeliveredAssets">;
@@ -18,12 +19,14 @@ export class UndeliveredSweeper implements Disposable {
   readonly #options: UndeliveredSweeperOptions;
   readonly #wakes: Disposable;
   #timer: Disposable | undefined;
+  /** Set while the store is unavailable. */
+  #retry: Disposable | undefined;
   #disposed = false;
 
   constructor(options: UndeliveredSweeperOptions) {
     this.#options = options;
     this.#wakes = options.bus.subscribeWakes(options.instanceId, (assetUuid) => {
-      if (assetUuid === undefined) void this.#sweep();
+      if (assetUuid === undefined && !this.#retry) void this.#sweep();
     });
     this.#schedule();
   }
@@ -32,6 +35,12 @@ export class UndeliveredSweeper implements Disposable {
     this.#disposed = true;
     this.#wakes[Symbol.dispose]();
     this.#timer?.[Symbol.dispose]();
+    this.#retry?.[Symbol.dispose]();
+  }
+
+  /** Sweeps in a moment: something may wait that nobody was woken for. */
+  sweepSoon(): void {
+    this.#retryLater(0);
   }
 
   #schedule(): void {
@@ -40,12 +49,21 @@ export class UndeliveredSweeper implements Disposable {
     this.#timer = clock.timer(intervalMs, () => void this.#sweep().then(() => this.#schedule()));
   }
 
-  async #sweep(): Promise<void> {
+  async #sweep(attempt = 0): Promise<void> {
     const { store, bus, instanceId, logger } = this.#options;
     try {
       for (const assetUuid of await store.listUndeliveredAssets(instanceId)) bus.publishWake(instanceId, assetUuid);
     } catch (error) {
-      logger.error({ err: error }, "cannot read which devices have something waiting for them");
+      logStoreError(logger, error, {}, "cannot read which devices have something waiting for them");
+      if (error instanceof StoreUnavailableError) this.#retryLater(attempt);
     }
+  }
+
+  #retryLater(attempt: number): void {
+    if (this.#disposed || this.#retry) return;
+    this.#retry = this.#options.clock.timer(storeRetryDelayMs(attempt, Math.random()), () => {
+      this.#retry = undefined;
+      void this.#sweep(attempt + 1);
+    });
   }
 }

@@ -10,12 +10,12 @@ import { type AccessWatcher, deviceSubject } from "../access-watcher.ts";
 import type { Bus } from "../bus/bus.ts";
 import type { Asset } from "../core/asset.ts";
 import type { DeploymentHandler, ReportHandler } from "../devices/handlers.ts";
-import type { DeviceDirectory } from "../devices/directory.ts";
 import type { DeviceSession } from "../devices/session.ts";
 import { hashSecret } from "../secrets.ts";
 import type { AssetStore } from "../store/assets.ts";
 import type { SessionStore } from "../store/sessions.ts";
 import type { Observer } from "../metrics/observer.ts";
+import { logStoreError, repeatWhileUnavailable, STORE_RETRY_AFTER_S } from "../store/unavailable.ts";
 import { FrameRateLimiter } from "./frame-rate-limiter.ts";
 import { MAX_CONNECTIONS_PER_ASSET, ConnectionRegistry } from "./connection-registry.ts";
 import { refuseUpgrade } from "./refuse-upgrade.ts";
@@ -23,9 +23,19 @@ import { type CurrentSession, Session } from "./session.ts";
 
 const AGENT_PATH = "/v1/agent";
 
-const RETRY_AFTER_S = 5;
+const RETRY_AFTER_S = STORE_RETRY_AFTER_S;
+/** How often it is tried, while the store is unavailable, to read what a device has to hear before it is disconnected. */
+const MAX_FAREWELL_ATTEMPTS = 5;
 /** Time for devices to close their connections when the server stops, in milliseconds. */
 const CLOSE_GRACE_MS = 1_000;
+/** How often it is compared which sessions other instances have replaced, whose message may be lost. */
+const COMPARE_INTERVAL_MS = 30_000;
+/** Sessions that are taken up again in one piece. */
+const MAX_REOPENED_AT_ONCE = 200;
+/** Pace at which devices are sent to other instances, and the longest time that takes. */
+const MAX_SENT_AWAY_PER_S = 500;
+const MAX_SENDING_AWAY_MS = 30_000;
+const SENDING_AWAY_PAUSE_MS = 20;
 /** Longer than any agent is silent, so that only dead connections cause traffic. */
 const TCP_KEEPALIVE_MS = 70 * 60_000;
 const BEARER = /^Bearer (ed_[A-Za-z0-9_-]{1,100})$/i;
@@ -41,6 +51,8 @@ export interface HubOptions {
   readonly bus: Bus;
   /** The instance of the service, which holds the sessions. */
   readonly instanceId: string;
+  /** Whether other instances use the same store. */
+  readonly isShared: boolean;
   readonly access: AccessWatcher;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -48,7 +60,7 @@ export interface HubOptions {
 }
 
 /** The connections of all devices, with at most one current session per device, the newest. */
-export class DeviceHub implements DeviceDirectory {
+export class DeviceHub {
   readonly #options: HubOptions;
   readonly #sessions = new Map<string, Session>();
   readonly #connections = new ConnectionRegistry<Session>();
@@ -66,20 +78,20 @@ export class DeviceHub implements DeviceDirectory {
   #handlers: Handlers | undefined;
   /** Sessions whose end is being stored. */
   readonly #ending = new Set<Promise<void>>();
-  #isStopping = false;
+  readonly #stopping = new AbortController();
+  /** Devices are sent to other instances, and their sessions stay on record until they are there. */
+  #isSendingAway = false;
+  #comparison: Disposable | undefined;
 
   constructor(options: HubOptions) {
     this.#options = options;
     this.#frameRateLimiter = new FrameRateLimiter(options.clock);
-    const { bus, instanceId, logger } = options;
+    const { bus, instanceId } = options;
     this.#wakes = bus.subscribeWakes(instanceId, (assetUuid) => {
       if (assetUuid !== undefined) this.#sessions.get(assetUuid)?.deliver();
     });
-    this.#replacements = bus.subscribe(`session.${instanceId}`, () => {
-      this.#closeReplacedElsewhere().catch((error: unknown) => {
-        logger.error({ err: error }, "cannot read which sessions other instances have replaced");
-      });
-    });
+    this.#replacements = bus.subscribe(`session.${instanceId}`, () => void this.#compareSessions());
+    if (options.isShared) this.#scheduleComparison();
   }
 
   /** Sets the receivers of frames. Must be called before the first connection. */
@@ -92,6 +104,7 @@ export class DeviceHub implements DeviceDirectory {
     return this.#sessions.size;
   }
 
+  /** Returns the device's current session, if it has one here. */
   find(assetUuid: string): DeviceSession | undefined {
     return this.#sessions.get(assetUuid);
   }
@@ -100,14 +113,15 @@ export class DeviceHub implements DeviceDirectory {
   readonly upgrade = (request: IncomingMessage, socket: Duplex, head: Buffer): void => {
     socket.on("error", () => socket.destroy());
     this.#admit(request, socket, head).catch((error: unknown) => {
-      this.#options.logger.error({ err: error }, "cannot admit a device");
+      logStoreError(this.#options.logger, error, {}, "cannot admit a device");
       refuseUpgrade(socket, "ServiceUnavailable", "The service cannot answer right now.", RETRY_AFTER_S);
     });
   };
 
   /** Sends goodbye to all devices. Resolves when their connections are closed, and that is stored. */
   async stop(): Promise<void> {
-    this.#isStopping = true;
+    this.#stopping.abort();
+    this.#comparison?.[Symbol.dispose]();
     const closed = this.#allClosed();
     for (const session of this.#connections) {
       // Random, so that a fleet does not reconnect all at once.
@@ -124,6 +138,49 @@ export class DeviceHub implements DeviceDirectory {
     this.#wakes[Symbol.dispose]();
   }
 
+  /**
+   * Sends the devices to other instances, spread over a time, and takes no more. Those that are on their way count as connected:
+   * what is requested meanwhile waits for them in the store.
+   */
+  async sendAway(): Promise<void> {
+    this.#isSendingAway = true;
+    const sessions = [...this.#connections];
+    const inTime = Math.ceil((sessions.length * SENDING_AWAY_PAUSE_MS) / MAX_SENDING_AWAY_MS);
+    const atOnce = Math.max(inTime, (MAX_SENT_AWAY_PER_S * SENDING_AWAY_PAUSE_MS) / 1000);
+    for (let from = 0; from < sessions.length; from += atOnce) {
+      if (from > 0) await this.#options.clock.sleep(SENDING_AWAY_PAUSE_MS);
+      for (const session of sessions.slice(from, from + atOnce)) sendAway(session);
+    }
+  }
+
+  /** Sends all devices to other instances: this one has not reached the store for long, and others have taken over. */
+  abandon(): void {
+    for (const session of this.#connections) sendAway(session);
+  }
+
+  /**
+   * Takes up again the sessions that this instance still has, after others may have ended them: those that no later one has
+   * replaced. Devices that have unfinished deployments connect again, so that what they hold is compared with the record.
+   */
+  async reopenSessions(busyAssets: ReadonlySet<string>): Promise<void> {
+    const { sessions: store, instanceId } = this.#options;
+    const sessions = [...this.#sessions.values()];
+    for (let from = 0; from < sessions.length; from += MAX_REOPENED_AT_ONCE) {
+      const piece = sessions.slice(from, from + MAX_REOPENED_AT_ONCE);
+      const fences = piece.map(({ assetUuid, epoch }) => ({ assetUuid, epoch }));
+      const reopened = await store.reopen(instanceId, fences);
+      const epochs = new Map(reopened.map(({ assetUuid, epoch }) => [assetUuid, epoch]));
+      for (const session of piece) {
+        // A later session of the device may have come here meanwhile.
+        if (this.#sessions.get(session.assetUuid) !== session) continue;
+        const epoch = epochs.get(session.assetUuid);
+        if (epoch === undefined) closeReplaced(session);
+        else session.epoch = epoch;
+        if (epoch !== undefined && busyAssets.has(session.assetUuid)) sendAway(session);
+      }
+    }
+  }
+
   #onAllClosed: (() => void) | undefined;
 
   #allClosed(): Promise<void> {
@@ -137,7 +194,7 @@ export class DeviceHub implements DeviceDirectory {
     if (request.url?.split("?")[0] !== AGENT_PATH) {
       return refuseUpgrade(socket, "NotFound", `Agents connect to ${AGENT_PATH}.`);
     }
-    if (this.#isStopping) {
+    if (this.#stopping.signal.aborted || this.#isSendingAway) {
       return refuseUpgrade(socket, "ServiceUnavailable", "The service is stopping.", RETRY_AFTER_S);
     }
     const token = BEARER.exec(request.headers.authorization ?? "")?.[1];
@@ -157,7 +214,7 @@ export class DeviceHub implements DeviceDirectory {
   #accept(socket: WebSocket, asset: Asset, tokenHash: Uint8Array): void {
     const { assets, access, clock } = this.#options;
     const handlers = this.#handlers;
-    if (!handlers || this.#isStopping) return socket.close(CLOSE_CODES.restart);
+    if (!handlers || this.#stopping.signal.aborted || this.#isSendingAway) return socket.close(CLOSE_CODES.restart);
     const id = randomUUID();
     const logger = this.#options.logger.child({ session: id, asset: asset.uuid });
     const session = new Session({
@@ -231,9 +288,12 @@ export class DeviceHub implements DeviceDirectory {
   /** Tells the device first what it must undo: it cannot connect again to hear of it. */
   async #closeRevoked(session: Session, { deploymentHandler }: Handlers): Promise<void> {
     try {
-      if (session.isCurrent) await deploymentHandler.onRevoked(session);
+      await this.#repeat(async () => {
+        if (session.isCurrent) await deploymentHandler.onRevoked(session);
+      }, MAX_FAREWELL_ATTEMPTS);
     } catch (error) {
-      this.#options.logger.error({ err: error, asset: session.assetUuid }, "cannot read what a device must undo");
+      const { logger } = this.#options;
+      logStoreError(logger, error, { asset: session.assetUuid }, "cannot read what a device must undo");
     } finally {
       session.close(CLOSE_CODES.unauthorized, "the device token was revoked");
     }
@@ -242,12 +302,31 @@ export class DeviceHub implements DeviceDirectory {
   /** The session is over in the store. If the asset was removed, its session is closed for that reason. */
   async #closeStale(session: Session, handlers: Handlers): Promise<void> {
     try {
-      const isRemoved = (await this.#options.sessions.find(session.assetUuid)) === undefined;
-      if (isRemoved) return await this.#closeRevoked(session, handlers);
+      const { sessions } = this.#options;
+      const stored = await this.#repeat(() => sessions.find(session.assetUuid), MAX_FAREWELL_ATTEMPTS);
+      if (!stored) return await this.#closeRevoked(session, handlers);
     } catch (error) {
-      this.#options.logger.error({ err: error, asset: session.assetUuid }, "cannot read what has replaced a session");
+      const { logger } = this.#options;
+      logStoreError(logger, error, { asset: session.assetUuid }, "cannot read what has replaced a session");
     }
     closeReplaced(session);
+  }
+
+  #scheduleComparison(): void {
+    this.#comparison = this.#options.clock.timer(COMPARE_INTERVAL_MS, () => void this.#compareAgain());
+  }
+
+  async #compareAgain(): Promise<void> {
+    await this.#compareSessions();
+    if (!this.#stopping.signal.aborted) this.#scheduleComparison();
+  }
+
+  async #compareSessions(): Promise<void> {
+    try {
+      await this.#closeReplacedElsewhere();
+    } catch (error) {
+      logStoreError(this.#options.logger, error, {}, "cannot read which sessions other instances have replaced");
+    }
   }
 
   /** Closes the sessions that other instances have replaced. */
@@ -283,23 +362,43 @@ export class DeviceHub implements DeviceDirectory {
     const { sessions, clock, logger } = this.#options;
     this.#sessions.delete(session.assetUuid);
     this.#trackClosing(session);
-    const ending = sessions.close(session, unixNow(clock)).catch((error: unknown) => {
+    if (this.#isSendingAway) return;
+    const closedAt = unixNow(clock);
+    const ending = this.#repeat(() => sessions.close(session, closedAt)).catch((error: unknown) => {
       // The next session of the device replaces it.
-      logger.error({ err: error, asset: session.assetUuid }, "cannot record that a device is not connected");
+      logStoreError(logger, error, { asset: session.assetUuid }, "cannot record that a device is not connected");
     });
     this.#ending.add(ending);
     void ending.then(() => this.#ending.delete(ending));
-    if (this.#isStopping) return;
+    if (this.#stopping.signal.aborted) return;
     this.#notifyDisconnected(session, deploymentHandler).catch((error: unknown) => {
-      logger.error({ err: error, asset: session.assetUuid }, "cannot record that a device is offline");
+      logStoreError(logger, error, { asset: session.assetUuid }, "cannot record that a device is offline");
     });
   }
 
   /** Handles the session's last frames first. */
   async #notifyDisconnected(session: Session, handler: DeploymentHandler): Promise<void> {
     await session.whenIdle();
-    if (!this.#isStopping && !this.#sessions.has(session.assetUuid)) await handler.onDisconnected(session);
+    await this.#repeat(async () => {
+      const isOver = !this.#stopping.signal.aborted && !this.#sessions.has(session.assetUuid);
+      if (isOver) await handler.onDisconnected(session);
+    });
   }
+
+  /** While the store is unavailable, until the hub stops. */
+  #repeat<T>(work: () => Promise<T>, maxAttempts = Infinity): Promise<T> {
+    const { clock } = this.#options;
+    return repeatWhileUnavailable(work, { clock, signal: this.#stopping.signal, maxAttempts });
+  }
+}
+
+function sendAway(session: Session): void {
+  session.send({
+    type: "goodbye",
+    reason: "this instance of edge-control does not serve any longer",
+    retry_after_s: 1,
+  });
+  session.close(CLOSE_CODES.restart, "edge-control is restarting");
 }
 
 function closeReplaced(session: Session): void {

@@ -29,12 +29,12 @@ export class SessionQueries {
     };
   }
 
-  /** Hands an answer to its query. An answer to a cancelled query is ignored. */
-  async answer(id: string, body: unknown): Promise<void> {
+  /** Returns the receiver of an answer. One to a cancelled query has none. */
+  receiverOf(id: string): QuerySink | undefined {
     const query = this.#open.get(id);
     // The only answer is the last one: there is nothing left to cancel.
     if (query && QUERIES[query.what].answers === "one") this.#open.delete(id);
-    await query?.sink.answer(body);
+    return query?.sink;
   }
 
   end(id: string, code: ErrorCode | undefined, message: string | undefined): void {

@@ -10,6 +10,7 @@ import type { DeploymentHandler, FrameOutcome, ReportHandler } from "../devices/
 import type { DeviceSession, DeviceStream, QuerySink, StreamRequest, StreamSink } from "../devices/session.ts";
 import type { Observer } from "../metrics/observer.ts";
 import { StaleSessionError } from "../store/sessions.ts";
+import { repeatWhileUnavailable, StoreUnavailableError } from "../store/unavailable.ts";
 import { type FrameRateLimiter, MIN_CHARGED_BYTES } from "./frame-rate-limiter.ts";
 import { MessageQueue, MAX_WAITING_BYTES } from "./message-queue.ts";
 import { SessionQueries } from "./session-queries.ts";
@@ -80,6 +81,7 @@ export class Session implements DeviceSession {
   epoch = 0;
   /** Whether what the device holds was compared with the record. Only then is anything delivered. */
   #isReconciled = false;
+  #isDeliveryRepeated = false;
 
   constructor(options: SessionOptions) {
     const { id, socket, asset, clock, logger } = options;
@@ -154,7 +156,16 @@ export class Session implements DeviceSession {
   /** Brings over what waits for the device. Before the device is reconciled that follows anyway. */
   deliver(): void {
     if (!this.#isReconciled) return;
-    this.#options.deploymentHandler.deliver(this).catch((error: unknown) => this.#fail(error));
+    // Another wake-up during an outage changes nothing: what is repeated reads everything.
+    if (this.#isDeliveryRepeated) return;
+    const deliver = (): Promise<void> => this.#options.deploymentHandler.deliver(this);
+    deliver()
+      .catch((error: unknown) => {
+        if (!(error instanceof StoreUnavailableError) || this.#isDeliveryRepeated) throw error;
+        this.#isDeliveryRepeated = true;
+        return this.#repeat(deliver).finally(() => (this.#isDeliveryRepeated = false));
+      })
+      .catch((error: unknown) => this.#fail(error));
   }
 
   checkLiveness(): void {
@@ -232,11 +243,13 @@ export class Session implements DeviceSession {
     if (!this.isCurrent) return;
     switch (frame.type) {
       case "report":
-        return this.#options.reportHandler.onReport(this, frame);
+        return this.#repeat(() => this.#options.reportHandler.onReport(this, frame));
       case "report_held":
-        return this.#options.reportHandler.onReportHeld(this, frame.since_s);
-      case "answer":
-        return this.#queries.answer(frame.query_id, frame.body);
+        return this.#repeat(() => this.#options.reportHandler.onReportHeld(this, frame.since_s));
+      case "answer": {
+        const receiver = this.#queries.receiverOf(frame.query_id);
+        return this.#repeat(async () => receiver?.answer(frame.body));
+      }
       case "query_end":
         return this.#queries.end(frame.query_id, frame.code, frame.message);
       case "stream_opened":
@@ -246,8 +259,17 @@ export class Session implements DeviceSession {
       case "ack":
       case "refuse":
       case "event":
-        return this.#countRejected(frame, await this.#takeDeploymentFrame(frame));
+        return this.#countRejected(frame, await this.#repeat(() => this.#takeDeploymentFrame(frame)));
     }
+  }
+
+  /**
+   * Does what a frame asks for, again and again while the store is unavailable. The device's later frames wait meanwhile, and
+   * nothing is acknowledged: if the session ends before, the device sends it again.
+   */
+  #repeat<T>(work: () => Promise<T>): Promise<T> {
+    const { clock } = this.#options;
+    return repeatWhileUnavailable(work, { clock, signal: this.#ended.signal });
   }
 
   #takeData(data: Buffer): void {
@@ -298,9 +320,9 @@ export class Session implements DeviceSession {
       return this.close(CLOSE_CODES.unsupportedProtocol, "protocol version not supported");
     }
     this.#protocol = protocol;
-    const reportHash = await reportHandler.onHello(this);
+    const reportHash = await this.#repeat(() => reportHandler.onHello(this));
     // Closed meanwhile: it must not become the current session.
-    const current = this.isOpen ? await becomeCurrent(this, protocol) : undefined;
+    const current = await this.#repeat(async () => (this.isOpen ? becomeCurrent(this, protocol) : undefined));
     if (!current) return;
     const { uuid, serialNumber, name } = asset;
     this.send({
@@ -317,14 +339,12 @@ export class Session implements DeviceSession {
       "device online",
     );
     await current.earlierSessionsIdle;
-    const reconciled = await deploymentHandler.onConnected(
-      this,
-      hello.deployments.map((deployment) => deployment.deployment_id),
-    );
+    const held = hello.deployments.map((deployment) => deployment.deployment_id);
+    const reconciled = await this.#repeat(() => deploymentHandler.onConnected(this, held));
     frameRateLimiter.chargeDeployments(this.assetUuid, reconciled);
     // Before the store is read: a wake-up from now on is not lost.
     this.#isReconciled = true;
-    await deploymentHandler.deliver(this);
+    await this.#repeat(() => deploymentHandler.deliver(this));
   }
 
   #countBadFrame(reason: string): undefined {
@@ -335,6 +355,8 @@ export class Session implements DeviceSession {
 
   #fail(error: unknown): void {
     if (error instanceof StaleSessionError) return void this.#options.onStale(this);
+    // The session has ended while the store was unavailable.
+    if (error instanceof StoreUnavailableError) return;
     this.#options.logger.error({ err: error }, "cannot handle a frame");
     this.close(CLOSE_CODES.internal, "internal error");
   }

@@ -16,6 +16,8 @@ const MEASURED_PARTS = [
   "deployments",
   "devices",
   "sessions",
+  "instances",
+  "leases",
   "enrolments",
   "audit",
 ] as const satisfies readonly (keyof Store)[];

@@ -1,8 +1,8 @@
-/** A right that one holder has at a time, until a time. Times are Unix milliseconds of the service's clock. */
+/** A right that one holder has at a time, until a time. Times are milliseconds of the service's clock. */
 export interface LeaseStore {
   /**
    * Acquires or renews the lease. Returns its epoch, which increases with each change of the holder; `undefined` if
-   * another holder has it.
+   * another holder has it, and it has not lapsed.
    */
   acquire(name: string, holder: string, nowMs: number, untilMs: number): Promise<number | undefined>;
   /** Does nothing if another holder has the lease. */

@@ -50,8 +50,15 @@ export interface SessionStore {
   /** Ends the session. Does nothing if a later one has replaced it. */
   close(fence: SessionFence, at: number): Promise<void>;
   find(assetUuid: string): Promise<StoredSession | undefined>;
-  /** Returns the sessions that this instance holds. */
-  listHeld(instanceId: string): Promise<readonly SessionFence[]>;
+  /** Returns the sessions that this instance holds, at most `limit`. */
+  listHeld(instanceId: string, limit?: number): Promise<readonly SessionFence[]>;
+  /**
+   * Gives the instance again those of these sessions that no later one has replaced, with their next epoch, whether they were
+   * ended meanwhile or not. Returns them with that epoch.
+   */
+  reopen(instanceId: string, sessions: readonly SessionFence[]): Promise<readonly SessionFence[]>;
+  /** Ends these sessions in one transaction, except those that later ones have replaced. */
+  end(sessions: readonly SessionFence[]): Promise<void>;
   /** Ends all sessions of this instance; `undefined`: of every instance. */
   closeAll(instanceId: string | undefined): Promise<void>;
 }

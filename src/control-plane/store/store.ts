@@ -4,6 +4,8 @@ import type { AssetStore } from "./assets.ts";
 import type { DeploymentStore } from "./deployments.ts";
 import type { DeviceStore } from "./devices.ts";
 import type { EnrolmentStore } from "./enrolments.ts";
+import type { InstanceStore } from "./instances.ts";
+import type { LeaseStore } from "./leases.ts";
 import type { NetworkGroupStore } from "./network-groups.ts";
 import type { SessionStore } from "./sessions.ts";
 import type { SimStore } from "./sims.ts";
@@ -12,6 +14,8 @@ import type { UsageStore } from "./usage.ts";
 
 /** Everything edge-control stores. When a method resolves, its change is on disk. */
 export interface Store extends AsyncDisposable {
+  /** Whether several instances may serve this store at a time. */
+  readonly isShared: boolean;
   readonly accounts: AccountStore;
   readonly keys: KeyStore;
   readonly assets: AssetStore;
@@ -21,6 +25,8 @@ export interface Store extends AsyncDisposable {
   readonly deployments: DeploymentStore;
   readonly devices: DeviceStore;
   readonly sessions: SessionStore;
+  readonly instances: InstanceStore;
+  readonly leases: LeaseStore;
   readonly enrolments: EnrolmentStore;
   readonly audit: AuditStore;
   readonly statistics: StoreStatistics;

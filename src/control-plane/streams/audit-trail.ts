@@ -1,7 +1,11 @@
 import { unixNow, type Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
 import type { StreamKind } from "../../protocol/streams.ts";
-import type { AuditStore } from "../store/audit.ts";
+import type { AuditEntry, AuditStore } from "../store/audit.ts";
+import { repeatWhileUnavailable, StoreUnavailableError } from "../store/unavailable.ts";
+
+/** Entries of one connection that may wait for the store. Those beyond are left out, and logged. */
+const MAX_WAITING_ENTRIES = 200;
 
 export interface AuditTrailOptions {
   readonly audit: AuditStore;
@@ -30,6 +34,7 @@ export interface Access {
 export class AuditTrail {
   readonly #options: AuditTrailOptions;
   readonly #forwards = new Map<string, Access>();
+  #waiting = 0;
 
   constructor(options: AuditTrailOptions) {
     this.#options = options;
@@ -96,8 +101,19 @@ export class AuditTrail {
     const { audit, clock, logger, accountId, keyId, source, assetUuid, app } = this.#options;
     const actor = { kind: "key", id: keyId } as const;
     const entry = { accountId, at: unixNow(clock), actor, source, action, assetUuid, app, outcome };
-    audit.addEntry({ ...entry, details: { ...(kind && { kind }), ...target, ...facts } }).catch((error: unknown) => {
-      logger.error({ err: error, action, asset: assetUuid, app }, "cannot write to the audit log");
+    const complete = { ...entry, details: { ...(kind && { kind }), ...target, ...facts } };
+    this.#add(audit, complete).catch((error: unknown) => {
+      logger.error({ err: error, action, asset: assetUuid, app, key_id: keyId }, "cannot write to the audit log");
+    });
+  }
+
+  /** The access was answered already: its entry waits for a store that is unavailable. */
+  async #add(audit: AuditStore, entry: AuditEntry): Promise<void> {
+    const { clock } = this.#options;
+    await audit.addEntry(entry).catch(async (error: unknown) => {
+      if (!(error instanceof StoreUnavailableError) || this.#waiting >= MAX_WAITING_ENTRIES) throw error;
+      this.#waiting++;
+      await repeatWhileUnavailable(() => audit.addEntry(entry), { clock }).finally(() => this.#waiting--);
     });
   }
 }

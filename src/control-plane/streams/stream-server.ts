@@ -10,13 +10,15 @@ import { MAX_STREAM_APP_LENGTH } from "../../protocol/streams.ts";
 import { type AccessWatcher, keySubject } from "../access-watcher.ts";
 import { PERMISSIONS } from "../core/permission.ts";
 import type { Asset } from "../core/asset.ts";
-import type { DeviceDirectory } from "../devices/directory.ts";
+import type { StreamGateway } from "../gateway/stream-gateway.ts";
 import { DeviceRateLimiters } from "../hub/device-rate-limiters.ts";
 import type { Observer } from "../metrics/observer.ts";
+import type { SharedCounts } from "../instances/shared-counts.ts";
 import { refuseUpgrade } from "../hub/refuse-upgrade.ts";
 import { hashSecret } from "../secrets.ts";
 import type { ApiKey } from "../store/accounts.ts";
 import type { Store } from "../store/store.ts";
+import { logStoreError, STORE_RETRY_AFTER_S, StoreUnavailableError } from "../store/unavailable.ts";
 import { AuditTrail } from "./audit-trail.ts";
 import { ClientConnection } from "./client-connection.ts";
 
@@ -29,13 +31,15 @@ const MAX_CLIENT_FRAME_BYTES = 256 * 1024;
 
 const PATH = /^\/v1\/assets\/([^/]+)\/edge\/apps\/([^/]+)\/stream$/;
 const MAX_KEY_LENGTH = 128;
-const RETRY_AFTER_S = 5;
+const RETRY_AFTER_S = STORE_RETRY_AFTER_S;
 
 export interface StreamServerOptions {
   readonly store: Store;
-  readonly devices: DeviceDirectory;
+  readonly gateway: StreamGateway;
   readonly access: AccessWatcher;
   readonly ratePerMinute: number;
+  /** What other instances count; absent if there can be none. */
+  readonly counts?: SharedCounts | undefined;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly observer?: Pick<Observer, "bounded"> | undefined;
@@ -62,21 +66,26 @@ export class StreamServer {
     maxPayload: MAX_CLIENT_FRAME_BYTES,
     perMessageDeflate: false,
   });
-  readonly #connectionSlots = new ConcurrencyLimiter(
-    MAX_STREAM_CONNECTIONS_PER_ACCOUNT,
-    "The account has reached its limit of connections to apps.",
-    () => this.#options.observer?.bounded("app_connections_per_account"),
-  );
-  readonly #streamSlots = new ConcurrencyLimiter(
-    MAX_STREAMS_PER_ACCOUNT,
-    "The account has reached its limit of streams to apps.",
-    () => this.#options.observer?.bounded("app_streams_per_account"),
-  );
+  readonly #connectionSlots: ConcurrencyLimiter;
+  readonly #streamSlots: ConcurrencyLimiter;
   readonly #rates: DeviceRateLimiters;
   #isStopping = false;
 
   constructor(options: StreamServerOptions) {
     this.#options = options;
+    const { counts, observer } = options;
+    this.#connectionSlots = new ConcurrencyLimiter(
+      MAX_STREAM_CONNECTIONS_PER_ACCOUNT,
+      "The account has reached its limit of connections to apps.",
+      counts?.of("app-connections"),
+      () => observer?.bounded("app_connections_per_account"),
+    );
+    this.#streamSlots = new ConcurrencyLimiter(
+      MAX_STREAMS_PER_ACCOUNT,
+      "The account has reached its limit of streams to apps.",
+      counts?.of("app-streams"),
+      () => observer?.bounded("app_streams_per_account"),
+    );
     this.#rates = new DeviceRateLimiters(options.clock, options.ratePerMinute, options.ratePerMinute / 60);
   }
 
@@ -85,7 +94,7 @@ export class StreamServer {
     socket.on("error", () => socket.destroy());
     this.#admit(request, socket, head).catch((error: unknown) => {
       if (error instanceof EdgeError) return refuse(socket, error);
-      this.#options.logger.error({ err: error }, "cannot admit a client's streams");
+      logStoreError(this.#options.logger, error, {}, "cannot admit a client's streams");
       refuseUpgrade(socket, "ServiceUnavailable", "The service cannot answer right now.", RETRY_AFTER_S);
     });
   };
@@ -144,7 +153,7 @@ export class StreamServer {
   }
 
   #accept(socket: WebSocket, target: Target, source: string | undefined): void {
-    const { store, devices, access, clock, logger } = this.#options;
+    const { store, gateway, access, clock, logger } = this.#options;
     const { key, asset, app } = target;
     const { accountId } = key;
     const assetUuid = asset.uuid;
@@ -153,7 +162,7 @@ export class StreamServer {
     const about = { key_id: key.id, asset: assetUuid, app };
     const connection = new ClientConnection({
       socket,
-      devices,
+      gateway,
       assetUuid,
       app,
       key,
@@ -181,8 +190,10 @@ export class StreamServer {
     });
     // The key may have been revoked after it was read, and before it was watched.
     access.recheck(keySubject(key.id)).catch((error: unknown) => {
-      logger.error({ err: error, ...about }, "cannot check whether the API key was revoked");
-      connection.close(CLOSE_CODES.internal, "internal error");
+      logStoreError(logger, error, about, "cannot check whether the API key was revoked");
+      if (error instanceof StoreUnavailableError)
+        connection.close(CLOSE_CODES.restart, "the service cannot answer right now");
+      else connection.close(CLOSE_CODES.internal, "internal error");
     });
     logger.info(about, "client connected for streams to an app");
   }

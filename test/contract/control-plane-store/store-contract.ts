@@ -3,6 +3,9 @@ import { assetsContract } from "./assets-contract.ts";
 import { deploymentsContract } from "./deployments-contract.ts";
 import { devicesContract } from "./devices-contract.ts";
 import type { StoreHarness } from "./harness.ts";
+import { portableContract } from "./portable-contract.ts";
+import { instancesContract } from "./instances-contract.ts";
+import { leasesContract } from "./leases-contract.ts";
 import { sessionsContract } from "./sessions-contract.ts";
 import { statisticsContract } from "./statistics-contract.ts";
 import { usageContract } from "./usage-contract.ts";
@@ -12,8 +15,11 @@ export function storeContract(harness: StoreHarness): void {
   accountsContract(harness);
   assetsContract(harness);
   usageContract(harness);
+  portableContract(harness);
   deploymentsContract(harness);
   devicesContract(harness);
   sessionsContract(harness);
   statisticsContract(harness);
+  instancesContract(harness);
+  leasesContract(harness);
 }

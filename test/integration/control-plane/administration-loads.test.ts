@@ -27,6 +27,7 @@ test("an administration command does not load the server", async () => {
   const loaded = await packagesLoadedBy("key", "list", "--data-dir", directory.path);
   expect(loaded).not.toContain("fastify");
   expect(loaded).not.toContain("ws");
+  expect(loaded).not.toContain("pg");
 });
 
 test("the command serve does load it, so the test above can fail", async () => {

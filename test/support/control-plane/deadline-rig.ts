@@ -58,6 +58,7 @@ export async function startDeadlineRig(
     ackTimeoutMs: 10_000,
     deadlines: sweeper,
     credentials: new CredentialCache(),
+    onUnknownResult: () => {},
   });
   return {
     sweeper,

@@ -13,7 +13,10 @@ const STORE_PARTS: ReadonlySet<PropertyKey> = new Set<keyof Store>([
   "deployments",
   "devices",
   "sessions",
+  "instances",
+  "leases",
   "enrolments",
+  "audit",
 ]);
 
 /**

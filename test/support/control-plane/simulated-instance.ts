@@ -98,7 +98,7 @@ export class SimulatedInstance {
     if (this.#session !== session) return;
     if (frame.type === "ack") await handler.onAck(session, frame.deployment_id);
     if (frame.type === "event") await handler.onEvent(session, frame.deployment_id, frame.event);
-    if (frame.type === "answer") await session.queries.answer(frame.query_id, frame.body);
+    if (frame.type === "answer") await session.queries.receiverOf(frame.query_id)?.answer(frame.body);
     if (frame.type === "query_end") session.queries.end(frame.query_id, frame.code, frame.message);
   }
 

@@ -46,7 +46,7 @@ const CONTROL_PLANE: Readonly<Record<string, readonly string[]>> = {
   gateway: ["bus", "devices"],
   metrics: ["bus", "store"],
   // The observer's interface.
-  queries: ["devices", "metrics"],
+  queries: ["devices", "gateway", "metrics"],
   reports: ["devices", "store"],
 };
 
@@ -79,14 +79,19 @@ const CHOSEN_BY: Readonly<Record<string, readonly string[]>> = {
   "src/agent/download/image-downloader.ts": ["src/agent/daemon/"],
   "src/agent/images/image-provider.ts": ["src/agent/daemon/"],
   "src/control-plane/store/sqlite/": ["src/control-plane/main.ts", "src/control-plane/data/"],
-  "src/control-plane/bus/in-process-bus.ts": ["src/control-plane/main.ts"],
-  // Requests and cancellations are delivered through the store, wherever the device's session is: see `DeviceDelivery`.
-  "src/control-plane/devices/directory.ts": [
-    "src/control-plane/api/",
-    "src/control-plane/hub/",
-    "src/control-plane/queries/",
-    "src/control-plane/streams/",
+  "src/control-plane/store/postgres/": [
+    "src/control-plane/main.ts",
+    "src/control-plane/data/",
+    "src/control-plane/cli/",
+    // The type of its options only.
+    "src/control-plane/database-config.ts",
   ],
+  "src/control-plane/store/sql/": ["src/control-plane/store/"],
+  "src/control-plane/bus/in-process-bus.ts": ["src/control-plane/main.ts"],
+  // Who talks to a device does so through a gateway, wherever its session is, or through the store: see `DeviceDelivery`.
+  "src/control-plane/hub/hub.ts": ["src/control-plane/server.ts"],
+  "src/control-plane/gateway/local-gateway.ts": ["src/control-plane/server.ts", "src/control-plane/gateway/"],
+  "src/control-plane/gateway/linked-gateway.ts": ["src/control-plane/server.ts"],
   "src/control-plane/bus/nats/": ["src/control-plane/main.ts"],
   // Everything else knows the observer only: prom-client is loaded with these.
   ...Object.fromEntries(
@@ -102,6 +107,7 @@ const CHOSEN_BY: Readonly<Record<string, readonly string[]>> = {
 const OWNERS: Readonly<Record<string, string>> = {
   dockerode: "src/agent/engine/docker/",
   "@nats-io/transport-node": "src/control-plane/bus/nats/",
+  pg: "src/control-plane/store/postgres/",
   systeminformation: "src/agent/telemetry/",
   "prom-client": "src/control-plane/metrics/",
 };

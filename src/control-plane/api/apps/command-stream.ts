@@ -44,12 +44,15 @@ export const STREAM_DESCRIPTION =
   "become a deployment gets one `Fail` event with an empty `deployment_id`. With the header `Idempotency-Key`, a " +
   "repeated request joins the stream of the first one. The deployment continues when the client disconnects.";
 
-/** The error handler of these endpoints. After authentication, refusals are event streams too. */
+/**
+ * The error handler of these endpoints. After authentication, refusals are event streams too, and so is the service's own
+ * failure before it: while the database does not respond, no key can be checked.
+ */
 export function streamErrorHandler({ logger, clock }: ApiContext) {
   return (error: unknown, request: FastifyRequest, reply: FastifyReply): void => {
     const shown = toPublicError(error, request, logger);
     setRetryAfter(shown, reply);
-    if (request.apiKey) sendFailure(reply, shown, clock.now());
+    if (request.apiKey || shown.code === "ServiceUnavailable") sendFailure(reply, shown, clock.now());
     else void reply.code(errorStatus(shown.code)).send(toErrorBody(shown));
   };
 }

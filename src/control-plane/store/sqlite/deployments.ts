@@ -16,7 +16,6 @@ import {
   MAX_UNDELIVERED,
   type StoredEvent,
 } from "../deployments.ts";
-import { type SessionFence, StaleSessionError } from "../sessions.ts";
 import {
   DEPLOYMENT_COLUMNS,
   type DeploymentRow,
@@ -25,7 +24,8 @@ import {
   toSummary,
   toUndelivered,
   UNDELIVERED_COLUMNS,
-} from "./deployment-row.ts";
+} from "../deployment-row.ts";
+import { type SessionFence, StaleSessionError } from "../sessions.ts";
 
 /** Selects the deployments that ended first from an index; unfinished ones have no `finished_at_ms`. */
 export const REMOVE_FINISHED_SQL = /* sql */ `
@@ -39,6 +39,7 @@ export class SqliteDeploymentStore implements DeploymentStore {
   readonly #database: DatabaseSync;
   readonly #byId;
   readonly #summary;
+  readonly #lastSeqs;
   readonly #unfinishedSummaries;
   readonly #byIdempotencyKey;
   readonly #storedBytes;
@@ -61,9 +62,13 @@ export class SqliteDeploymentStore implements DeploymentStore {
 
   constructor(database: DatabaseSync) {
     this.#database = database;
-    const select = `SELECT ${DEPLOYMENT_COLUMNS} FROM deployments d`;
+    const accountBytes = "(SELECT a.stored_bytes FROM accounts a WHERE a.id = d.account_id) AS account_bytes";
+    const select = `SELECT ${DEPLOYMENT_COLUMNS}, ${accountBytes} FROM deployments d`;
     this.#byId = database.prepare(`${select} WHERE d.id = ?`);
     const summary = `SELECT ${SUMMARY_COLUMNS} FROM deployments d`;
+    this.#lastSeqs = database.prepare(
+      "SELECT id, last_seq AS lastSeq FROM deployments WHERE id IN (SELECT value FROM json_each(?))",
+    );
     this.#summary = database.prepare(`${summary} WHERE d.id = ?`);
     this.#unfinishedSummaries = database.prepare(
       `${summary} WHERE d.asset_uuid = ? AND d.status = 'Running' ORDER BY d.created_at_ms, d.rowid`,
@@ -165,6 +170,11 @@ export class SqliteDeploymentStore implements DeploymentStore {
 
   async findDeployment(id: string): Promise<Deployment | undefined> {
     return this.#find(id);
+  }
+
+  async findLastSeqs(ids: readonly string[]): Promise<ReadonlyMap<string, number>> {
+    const rows = this.#lastSeqs.all(JSON.stringify(ids)) as unknown as { id: string; lastSeq: number }[];
+    return new Map(rows.map(({ id, lastSeq }) => [id, lastSeq]));
   }
 
   async findSummary(id: string): Promise<DeploymentSummary | undefined> {

@@ -1,38 +1,45 @@
 import { statSync } from "node:fs";
 import type { DatabaseSync } from "node:sqlite";
 import { openSqlite, truncateWal } from "../../../lib/sqlite.ts";
+import { SqlAccountStore } from "../sql/accounts.ts";
+import { SqlAssetStore } from "../sql/assets.ts";
+import { SqlAuditStore } from "../sql/audit.ts";
+import { SqlEnrolmentStore } from "../sql/enrolments.ts";
+import { SqlKeyStore } from "../sql/keys.ts";
+import { SqlNetworkGroupStore } from "../sql/network-groups.ts";
+import { SqlSimStore } from "../sql/sims.ts";
+import { SqliteExecutor } from "../sql/sqlite-executor.ts";
+import { SqlUsageStore } from "../sql/usage.ts";
 import type { Store } from "../store.ts";
-import { SqliteAccountStore } from "./accounts.ts";
-import { SqliteAssetStore } from "./assets.ts";
-import { SqliteAuditStore } from "./audit.ts";
 import { SqliteDeploymentStore } from "./deployments.ts";
 import { SqliteDeviceStore } from "./devices.ts";
-import { SqliteEnrolmentStore } from "./enrolments.ts";
-import { SqliteKeyStore } from "./keys.ts";
+import { SqliteInstanceStore } from "./instances.ts";
+import { SqliteLeaseStore } from "./leases.ts";
 import { MIGRATIONS } from "./migrations.ts";
-import { SqliteNetworkGroupStore } from "./network-groups.ts";
 import { SqliteSessionStore } from "./sessions.ts";
-import { SqliteSimStore } from "./sims.ts";
 import { SqliteStoreStatistics } from "./statistics.ts";
-import { SqliteUsageStore } from "./usage.ts";
 
 /** Opens or creates the database file; `:memory:` for a temporary one. Throws as `openSqlite` does. */
 export function openStore(path: string): Store {
   const database = openSqlite(path, { migrations: MIGRATIONS });
+  const executor = new SqliteExecutor(database);
   const version = database.prepare("PRAGMA data_version");
   const ping = database.prepare("SELECT 1 FROM accounts LIMIT 1");
   return {
-    accounts: new SqliteAccountStore(database),
-    keys: new SqliteKeyStore(database),
-    assets: new SqliteAssetStore(database),
-    sims: new SqliteSimStore(database),
-    networkGroups: new SqliteNetworkGroupStore(database),
-    usage: new SqliteUsageStore(database),
+    isShared: false,
+    accounts: new SqlAccountStore(executor),
+    keys: new SqlKeyStore(executor),
+    assets: new SqlAssetStore(executor),
+    sims: new SqlSimStore(executor),
+    networkGroups: new SqlNetworkGroupStore(executor),
+    usage: new SqlUsageStore(executor),
     deployments: new SqliteDeploymentStore(database),
-    enrolments: new SqliteEnrolmentStore(database),
+    enrolments: new SqlEnrolmentStore(executor),
     devices: new SqliteDeviceStore(database),
     sessions: new SqliteSessionStore(database),
-    audit: new SqliteAuditStore(database),
+    instances: new SqliteInstanceStore(database),
+    leases: new SqliteLeaseStore(database),
+    audit: new SqlAuditStore(executor),
     statistics: new SqliteStoreStatistics(database, path),
     async check() {
       ping.get();

@@ -30,6 +30,8 @@ export class SqliteSessionStore implements SessionStore {
   readonly #closeAll;
   readonly #closeAllOf;
   readonly #held;
+  readonly #reopen;
+  readonly #end;
   /** Sessions that arrived in one turn of the event loop are opened together. */
   #waiting: WaitingSession[] = [];
 
@@ -53,7 +55,16 @@ export class SqliteSessionStore implements SessionStore {
     const closeAll = "UPDATE device_sessions SET instance_id = NULL, session_id = NULL WHERE instance_id";
     this.#closeAll = database.prepare(`${closeAll} IS NOT NULL`);
     this.#closeAllOf = database.prepare(`${closeAll} = ?`);
-    this.#held = database.prepare("SELECT asset_uuid AS assetUuid, epoch FROM device_sessions WHERE instance_id = ?");
+    this.#held = database.prepare(
+      "SELECT asset_uuid AS assetUuid, epoch FROM device_sessions WHERE instance_id = ? ORDER BY asset_uuid LIMIT ?",
+    );
+    this.#reopen = database.prepare(
+      `UPDATE device_sessions SET epoch = epoch + 1, instance_id = ? WHERE asset_uuid = ? AND epoch = ?
+       RETURNING asset_uuid AS assetUuid, epoch`,
+    );
+    this.#end = database.prepare(
+      "UPDATE device_sessions SET instance_id = NULL, session_id = NULL WHERE asset_uuid = ? AND epoch = ?",
+    );
   }
 
   open(session: NewSession): Promise<OpenedSession | undefined> {
@@ -79,8 +90,20 @@ export class SqliteSessionStore implements SessionStore {
     );
   }
 
-  async listHeld(instanceId: string): Promise<readonly SessionFence[]> {
-    return this.#held.all(instanceId) as unknown as SessionFence[];
+  async listHeld(instanceId: string, limit = Number.MAX_SAFE_INTEGER): Promise<readonly SessionFence[]> {
+    return this.#held.all(instanceId, limit) as unknown as SessionFence[];
+  }
+
+  async reopen(instanceId: string, sessions: readonly SessionFence[]): Promise<readonly SessionFence[]> {
+    return unsyncedTransaction(this.#database, () =>
+      sessions.flatMap(({ assetUuid, epoch }) => this.#reopen.all(instanceId, assetUuid, epoch)),
+    ) as unknown as SessionFence[];
+  }
+
+  async end(sessions: readonly SessionFence[]): Promise<void> {
+    unsyncedTransaction(this.#database, () => {
+      for (const { assetUuid, epoch } of sessions) this.#end.run(assetUuid, epoch);
+    });
   }
 
   async closeAll(instanceId: string | undefined): Promise<void> {

@@ -1,0 +1,57 @@
+/** How the rows of one table are copied. */
+export interface CopiedTable {
+  readonly name: string;
+  /** Columns that order the rows of the SQLite table, which has an index on them. */
+  readonly key: readonly string[];
+  /** Columns of SQLite that PostgreSQL has not, or determines itself. */
+  readonly omitted?: readonly string[];
+  /** SQLite expressions for columns that are not copied as they are. */
+  readonly computed?: Readonly<Record<string, string>>;
+  /** Condition, for both databases, of the rows that are copied. */
+  readonly where?: string;
+  /** Where a trigger of another table has made the row already: what identifies it. */
+  readonly replaces?: string;
+  /** Column that PostgreSQL counts by itself, from the highest value on. */
+  readonly serial?: string;
+}
+
+const IS_UNFINISHED = "status = 'Running'";
+
+/** All tables that are copied, those that others refer to first. */
+export const COPIED_TABLES: readonly CopiedTable[] = [
+  // Triggers count what an account has, as the rows arrive.
+  { name: "accounts", key: ["id"], omitted: ["stored_bytes", "asset_count"] },
+  { name: "api_keys", key: ["id"] },
+  { name: "assets", key: ["uuid"], omitted: ["last_seen_at"] },
+  { name: "sims", key: ["asset_uuid", "kind"] },
+  { name: "identifiers", key: ["value"] },
+  { name: "network_groups", key: ["account_id", "name"] },
+  { name: "usage_records", key: ["iccid", "start_time", "bucket"] },
+  { name: "enrolment_codes", key: ["hash"] },
+  { name: "device_reports", key: ["asset_uuid"] },
+  { name: "device_ledgers", key: ["asset_uuid"] },
+  {
+    name: "device_sessions",
+    key: ["asset_uuid"],
+    // No device is connected while nothing serves it.
+    omitted: ["instance_id", "session_id"],
+    where: "(epoch > 0 OR protocol IS NOT NULL OR last_seen_at IS NOT NULL)",
+    replaces: "asset_uuid",
+  },
+  {
+    name: "deployments",
+    key: ["rowid"],
+    computed: {
+      stored_seq: "rowid",
+      // As in a backup: the device is asked for the outcome before anything is undone.
+      doubt: `CASE WHEN ${IS_UNFINISHED} THEN 'backup' ELSE doubt END`,
+      version: `version + (${IS_UNFINISHED})`,
+    },
+    serial: "stored_seq",
+  },
+  { name: "deployment_events", key: ["deployment_id", "seq"] },
+  { name: "audit", key: ["id"], serial: "id" },
+];
+
+/** Tables that say which processes serve a database. They begin anew in another one. */
+export const OMITTED_TABLES: readonly string[] = ["instances", "leases", "service_state"];

@@ -1,0 +1,161 @@
+import type { DeploymentEvent, DeploymentStatus } from "../../protocol/deployment-event.ts";
+import type { DeploymentAction } from "../../protocol/deployment-action.ts";
+import type { ErrorCode } from "../../protocol/errors.ts";
+import type {
+  Delivery,
+  Deployment,
+  DeploymentSummary,
+  OutcomeUncertainty,
+  RecordedOptions,
+  UndeliveredDeployment,
+} from "../core/deployment.ts";
+
+export interface DeploymentRow {
+  readonly id: string;
+  readonly account_id: string;
+  readonly asset_uuid: string;
+  readonly app: string;
+  readonly action: DeploymentAction;
+  readonly spec: string;
+  readonly options: string;
+  readonly has_registry_auth: 0 | 1;
+  readonly status: DeploymentStatus;
+  readonly code: ErrorCode | null;
+  readonly created_at_ms: number;
+  readonly deadline_at_ms: number;
+  readonly acknowledged_at_ms: number | null;
+  readonly cancel_requested_at_ms: number | null;
+  readonly wait_until_ms: number | null;
+  readonly is_waiting: 0 | 1;
+  readonly ack_since_ms: number | null;
+  readonly finished_at_ms: number | null;
+  readonly delivery: Delivery | null;
+  readonly finish_due_ms: number | null;
+  readonly reply_due_ms: number | null;
+  readonly last_seq: number;
+  readonly last_device_seq: number;
+  readonly last_event: string | null;
+  readonly version: number;
+  readonly connection: number;
+  readonly doubt: OutcomeUncertainty | null;
+  readonly doubt_until_ms: number | null;
+  readonly event_bytes: number;
+  readonly account_bytes: number | null;
+  readonly holder: string | null;
+  readonly omitted_events: number;
+}
+
+const OWN_COLUMNS = [
+  "id",
+  "account_id",
+  "asset_uuid",
+  "app",
+  "action",
+  "spec",
+  "options",
+  "has_registry_auth",
+  "status",
+  "code",
+  "created_at_ms",
+  "deadline_at_ms",
+  "acknowledged_at_ms",
+  "cancel_requested_at_ms",
+  "wait_until_ms",
+  "is_waiting",
+  "ack_since_ms",
+  "finished_at_ms",
+  "delivery",
+  "finish_due_ms",
+  "reply_due_ms",
+  "last_seq",
+  "last_device_seq",
+  "version",
+  "connection",
+  "doubt",
+  "doubt_until_ms",
+  "event_bytes",
+  "omitted_events",
+] as const satisfies readonly (keyof DeploymentRow)[];
+
+/**
+ * Columns of a `DeploymentRow` except `account_bytes`, for a query with the table alias `d`. By name: PostgreSQL refuses a
+ * prepared `SELECT *` once the schema has a further column.
+ */
+export const DEPLOYMENT_COLUMNS = /* sql */ `
+  ${OWN_COLUMNS.map((name) => `d.${name}`).join(", ")},
+  (SELECT e.event FROM deployment_events e WHERE e.deployment_id = d.id AND e.seq = d.last_seq) AS last_event,
+  (SELECT s.instance_id FROM device_sessions s WHERE s.asset_uuid = d.asset_uuid) AS holder`;
+
+/** Columns of a `SummaryRow`, for a query with the table alias `d`. */
+export const SUMMARY_COLUMNS = /* sql */ `
+  d.id, d.asset_uuid, d.status, d.code, d.acknowledged_at_ms, d.cancel_requested_at_ms, d.doubt`;
+
+type SummaryRow = Pick<
+  DeploymentRow,
+  "id" | "asset_uuid" | "status" | "code" | "acknowledged_at_ms" | "cancel_requested_at_ms" | "doubt"
+>;
+
+export function toSummary(value: unknown): DeploymentSummary {
+  const row = value as SummaryRow;
+  return {
+    id: row.id,
+    assetUuid: row.asset_uuid,
+    status: row.status,
+    code: row.code ?? undefined,
+    acknowledgedAtMs: row.acknowledged_at_ms ?? undefined,
+    cancelRequestedAtMs: row.cancel_requested_at_ms ?? undefined,
+    uncertainty: row.doubt ?? undefined,
+  };
+}
+
+/** Columns of an `UndeliveredRow`, for a query with the table alias `d`. */
+export const UNDELIVERED_COLUMNS = `${SUMMARY_COLUMNS}, d.delivery, d.is_waiting, d.has_registry_auth`;
+
+type UndeliveredRow = SummaryRow & Pick<DeploymentRow, "delivery" | "is_waiting" | "has_registry_auth">;
+
+export function toUndelivered(value: unknown): UndeliveredDeployment {
+  const row = value as UndeliveredRow;
+  return {
+    ...toSummary(row),
+    delivery: row.delivery ?? undefined,
+    isWaiting: row.is_waiting === 1,
+    hasRegistryAuth: row.has_registry_auth === 1,
+  };
+}
+
+export function toDeployment(row: DeploymentRow): Deployment {
+  return {
+    id: row.id,
+    version: row.version,
+    accountId: row.account_id,
+    assetUuid: row.asset_uuid,
+    app: row.app,
+    action: row.action,
+    spec: JSON.parse(row.spec),
+    options: JSON.parse(row.options) as RecordedOptions,
+    hasRegistryAuth: row.has_registry_auth === 1,
+    status: row.status,
+    code: row.code ?? undefined,
+    createdAtMs: row.created_at_ms,
+    deadlineAtMs: row.deadline_at_ms,
+    acknowledgedAtMs: row.acknowledged_at_ms ?? undefined,
+    cancelRequestedAtMs: row.cancel_requested_at_ms ?? undefined,
+    waitUntilMs: row.wait_until_ms ?? undefined,
+    isWaiting: row.is_waiting === 1,
+    ackSinceMs: row.ack_since_ms ?? undefined,
+    finishedAtMs: row.finished_at_ms ?? undefined,
+    delivery: row.delivery ?? undefined,
+    finishDueMs: row.finish_due_ms ?? undefined,
+    replyDueMs: row.reply_due_ms ?? undefined,
+    holder: row.holder ?? undefined,
+    lastSeq: row.last_seq,
+    lastDeviceSeq: row.last_device_seq,
+    lastEvent: row.last_event === null ? undefined : (JSON.parse(row.last_event) as DeploymentEvent),
+    connection: row.connection,
+    uncertainty: row.doubt ?? undefined,
+    uncertainUntilMs: row.doubt_until_ms ?? undefined,
+    eventBytes: row.event_bytes,
+    accountStoredBytes: row.account_bytes ?? 0,
+    omittedEvents: row.omitted_events,
+  };
+}

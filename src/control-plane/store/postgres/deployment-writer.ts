@@ -1,0 +1,208 @@
+import type { Deployment, DeploymentChange } from "../../core/deployment.ts";
+import { type DeploymentRow, toDeployment } from "../deployment-row.ts";
+import { type SessionFence, StaleSessionError } from "../sessions.ts";
+import { StoreUnavailableError } from "../unavailable.ts";
+import { type ChangedDeployment, changedValues, unchanged, withChange } from "./deployment-change.ts";
+import { FIND_ALL, IS_CURRENT_SESSION, WRITE_CHANGES } from "./deployment-statements.ts";
+import { type Queryable, repeatOnConflict } from "./pool.ts";
+
+export type Decide = (deployment: Deployment) => DeploymentChange | undefined;
+
+/** Maximum number of changes that are stored together. */
+const MAX_TOGETHER = 256;
+
+/** A call that changes one deployment. */
+class Call {
+  readonly id: string;
+  readonly decide: Decide;
+  readonly fence: SessionFence | undefined;
+  readonly #settle: PromiseWithResolvers<Deployment | undefined>;
+  #hasEnded = false;
+
+  constructor(
+    id: string,
+    decide: Decide,
+    fence: SessionFence | undefined,
+    settle: PromiseWithResolvers<Deployment | undefined>,
+  ) {
+    this.id = id;
+    this.decide = decide;
+    this.fence = fence;
+    this.#settle = settle;
+  }
+
+  /** Whether its caller has the result: it must not change anything any more. */
+  get hasEnded(): boolean {
+    return this.#hasEnded;
+  }
+
+  resolve(deployment: Deployment | undefined): void {
+    this.#hasEnded = true;
+    this.#settle.resolve(deployment);
+  }
+
+  reject(error: unknown): void {
+    this.#hasEnded = true;
+    this.#settle.reject(error);
+  }
+}
+
+/** Calls for one deployment, and what they change, in their order. */
+interface Chain {
+  readonly changed: ChangedDeployment;
+  readonly fence: SessionFence | undefined;
+  readonly results: readonly { readonly call: Call; readonly after: Deployment }[];
+}
+
+/**
+ * Changes deployments by the version they were read at. Calls that arrive while others are on their way to the database go
+ * there together: one statement reads all their deployments, one stores all changes. Calls for one deployment are decided
+ * in memory one after the other.
+ */
+export class DeploymentWriter {
+  readonly #pool: Queryable;
+  /** How many batches may be on their way at a time. */
+  readonly #maxBatches: number;
+  #waiting: Call[] = [];
+  #batches = 0;
+  #isScheduled = false;
+  /** Deployments of which a change is on its way. */
+  readonly #busy = new Set<string>();
+
+  constructor(pool: Queryable, maxBatches: number) {
+    this.#pool = pool;
+    this.#maxBatches = maxBatches;
+  }
+
+  update(id: string, decide: Decide, fence: SessionFence | undefined): Promise<Deployment | undefined> {
+    const settle = Promise.withResolvers<Deployment | undefined>();
+    this.#waiting.push(new Call(id, decide, fence, settle));
+    this.#schedule();
+    return settle.promise;
+  }
+
+  /** Waits for the end of the turn, so that calls of one turn go together. */
+  #schedule(): void {
+    if (this.#isScheduled || this.#batches >= this.#maxBatches) return;
+    this.#isScheduled = true;
+    setImmediate(() => {
+      this.#isScheduled = false;
+      this.#start();
+    });
+  }
+
+  #start(): void {
+    const batch = this.#takeBatch();
+    if (batch.length === 0) return;
+    this.#batches++;
+    const ids = new Set(batch.map(({ id }) => id));
+    for (const id of ids) this.#busy.add(id);
+    void this.#run(batch).finally(() => {
+      for (const id of ids) this.#busy.delete(id);
+      this.#batches--;
+      if (this.#waiting.length > 0) this.#schedule();
+    });
+    if (this.#waiting.length > 0) this.#schedule();
+  }
+
+  /** Returns calls for deployments that are not on their way, in the order in which they came. */
+  #takeBatch(): Call[] {
+    const batch: Call[] = [];
+    const later: Call[] = [];
+    for (const call of this.#waiting) {
+      const isReady = batch.length < MAX_TOGETHER && !this.#busy.has(call.id);
+      (isReady ? batch : later).push(call);
+    }
+    this.#waiting = later;
+    return batch;
+  }
+
+  async #run(batch: readonly Call[]): Promise<void> {
+    const left = (): readonly Call[] => batch.filter(({ hasEnded }) => !hasEnded);
+    try {
+      // Each round at least one of those who change a deployment at the same time succeeds.
+      while (left().length > 0) await repeatOnConflict(() => this.#tryOnce(left()));
+    } catch (error) {
+      // A change that the database refuses must not fail its neighbours.
+      const isOfOne = batch.length > 1 && !(error instanceof StoreUnavailableError);
+      for (const call of left()) {
+        if (isOfOne) await this.#run([call]);
+        else call.reject(error);
+      }
+    }
+  }
+
+  /** Leaves the calls to be tried again whose deployments others have changed meanwhile. */
+  async #tryOnce(calls: readonly Call[]): Promise<void> {
+    const chains = await this.#decide(calls);
+    const changes = chains.filter(({ changed }) => changed.after !== changed.before);
+    const stored = await writeChanges(this.#pool, changes);
+    for (const { changed, results } of chains) {
+      if (changed.after !== changed.before && !stored.has(changed.after.id)) continue;
+      for (const { call, after } of results) call.resolve(after);
+    }
+  }
+
+  /** Reads the deployments and decides what changes. Ends the calls that can be ended without a change. */
+  async #decide(calls: readonly Call[]): Promise<readonly Chain[]> {
+    const ids = [...new Set(calls.map(({ id }) => id))];
+    const { rows } = await this.#pool.query<FoundRow>(FIND_ALL, [ids]);
+    const found = new Map(rows.map((row) => [row.id, row]));
+    const chains = new Map<string, Chain>();
+    for (const call of calls) {
+      const row = found.get(call.id);
+      if (call.fence && !(await this.#isCurrent(call.fence, row))) {
+        call.reject(new StaleSessionError(call.fence));
+      } else if (row) {
+        const chain = chains.get(call.id) ?? { changed: unchanged(toDeployment(row)), fence: undefined, results: [] };
+        const next = extend(chain, call);
+        if (next) chains.set(call.id, next);
+      } else {
+        call.resolve(undefined);
+      }
+    }
+    return [...chains.values()];
+  }
+
+  /** Needs a statement of its own only if the deployment is not one of the session's device. */
+  async #isCurrent({ assetUuid, epoch }: SessionFence, row: FoundRow | undefined): Promise<boolean> {
+    if (row?.asset_uuid === assetUuid) return row.epoch === epoch;
+    return (await this.#pool.query(IS_CURRENT_SESSION, [assetUuid, epoch])).rowCount > 0;
+  }
+}
+
+interface FoundRow extends DeploymentRow {
+  /** Of the session of its device. */
+  readonly epoch: number | null;
+}
+
+/** Adds the change of a call to its deployment; `undefined` if the call has failed. */
+function extend({ changed, fence, results }: Chain, call: Call): Chain | undefined {
+  try {
+    const change = call.decide(changed.after);
+    const next = change ? withChange(changed, change) : changed;
+    return { changed: next, fence: call.fence ?? fence, results: [...results, { call, after: next.after }] };
+  } catch (error) {
+    call.reject(error);
+    return undefined;
+  }
+}
+
+/** Stores the changes whose deployments are as they were read, and returns the ids of these. */
+export async function writeChanges(
+  client: Queryable,
+  changes: readonly Pick<Chain, "changed" | "fence">[],
+): Promise<ReadonlySet<string>> {
+  if (changes.length === 0) return new Set();
+  const inOrder = changes.toSorted((a, b) => (a.changed.after.id < b.changed.after.id ? -1 : 1));
+  const rows = inOrder.map(({ changed, fence }) => ({
+    id: changed.after.id,
+    versionBefore: changed.before.version,
+    fenceAsset: fence?.assetUuid,
+    fenceEpoch: fence?.epoch,
+    ...changedValues(changed),
+  }));
+  const events = inOrder.flatMap(({ changed }) => changed.events);
+  const stored = await client.query<{ id: string }>(WRITE_CHANGES, [JSON.stringify(rows), JSON.stringify(events)]);
+  return new Set(stored.rows.map(({ id }) => id));
+}

@@ -1,0 +1,163 @@
+import type { DeploymentEvent } from "../../../protocol/deployment-event.ts";
+import type { Deployment, DeploymentSummary, UndeliveredDeployment } from "../../core/deployment.ts";
+import type { DeploymentCursor } from "../../core/deployment-cursor.ts";
+import { type DeploymentRow, toDeployment, toSummary } from "../deployment-row.ts";
+import {
+  type CreateResult,
+  type CreationLimits,
+  type DeploymentPage,
+  type DeploymentStore,
+  type ExpiredDeployments,
+  type Idempotency,
+  MAX_UNDELIVERED,
+  type StoredEvent,
+} from "../deployments.ts";
+import { type SessionFence, StaleSessionError } from "../sessions.ts";
+import { createDeployment } from "./create-deployment.ts";
+import { unchanged, withChange } from "./deployment-change.ts";
+import * as sql from "./deployment-statements.ts";
+import {
+  type DeviceOfSession,
+  type EventRange,
+  findAll,
+  listAllUndelivered,
+  readAllEvents,
+  type Undelivered,
+} from "./deployment-reads.ts";
+import { type Decide, DeploymentWriter, writeChanges } from "./deployment-writer.ts";
+import { JointReads } from "./joint-reads.ts";
+import { type PostgresPool, type Queryable, repeatOnConflict } from "./pool.ts";
+
+/** Before every deployment of a list, newest first. */
+const FIRST_PAGE_CURSOR: DeploymentCursor = { createdAtMs: Number.MAX_SAFE_INTEGER, id: "" };
+
+/** How many batches of changes, or of reads of one kind, may be on their way. More would be smaller, and cost more. */
+const MAX_BATCHES = 2;
+
+export class PostgresDeploymentStore implements DeploymentStore {
+  readonly #pool: PostgresPool;
+  readonly #writer: DeploymentWriter;
+  readonly #deployments: JointReads<string, Deployment | undefined>;
+  readonly #events: JointReads<EventRange, readonly StoredEvent[]>;
+  readonly #undelivered: JointReads<DeviceOfSession, Undelivered>;
+
+  constructor(pool: PostgresPool) {
+    this.#pool = pool;
+    this.#writer = new DeploymentWriter(pool, MAX_BATCHES);
+    this.#deployments = new JointReads((ids) => findAll(pool, ids), MAX_BATCHES);
+    this.#events = new JointReads((ranges) => readAllEvents(pool, ranges), MAX_BATCHES);
+    this.#undelivered = new JointReads((devices) => listAllUndelivered(pool, devices), MAX_BATCHES);
+  }
+
+  async createDeployment(
+    deployment: Deployment,
+    first: DeploymentEvent,
+    idempotency?: Idempotency,
+    limits?: CreationLimits,
+    receive?: Decide,
+  ): Promise<CreateResult> {
+    return createDeployment(this.#pool, { deployment, first, idempotency, limits, receive });
+  }
+
+  findDeployment(id: string): Promise<Deployment | undefined> {
+    return this.#deployments.read(id);
+  }
+
+  async findLastSeqs(ids: readonly string[]): Promise<ReadonlyMap<string, number>> {
+    const { rows } = await this.#pool.query<{ id: string; lastSeq: number }>(sql.FIND_LAST_SEQS, [ids]);
+    return new Map(rows.map(({ id, lastSeq }) => [id, lastSeq]));
+  }
+
+  async findSummary(id: string): Promise<DeploymentSummary | undefined> {
+    const { rows } = await this.#pool.query(sql.FIND_SUMMARY, [id]);
+    return rows.map(toSummary)[0];
+  }
+
+  async listDeployments(assetUuid: string, limit: number, after = FIRST_PAGE_CURSOR): Promise<DeploymentPage> {
+    const values = [assetUuid, after.createdAtMs, after.id, limit + 1];
+    const { rows } = await this.#pool.query<DeploymentRow & { found: number }>(sql.LIST_PAGE, values);
+    const deployments = rows.slice(0, limit).map(toDeployment);
+    const last = deployments.at(-1);
+    const hasMore = last !== undefined && (rows[0]?.found ?? 0) > deployments.length;
+    return { deployments, next: hasMore ? { createdAtMs: last.createdAtMs, id: last.id } : undefined };
+  }
+
+  async listUnfinished(assetUuid?: string): Promise<readonly Deployment[]> {
+    return assetUuid === undefined
+      ? this.#list(sql.LIST_UNFINISHED, [])
+      : this.#list(sql.LIST_UNFINISHED_OF_ASSET, [assetUuid]);
+  }
+
+  async listUnfinishedSummaries(assetUuid: string): Promise<readonly DeploymentSummary[]> {
+    return (await this.#pool.query(sql.LIST_UNFINISHED_SUMMARIES, [assetUuid])).rows.map(toSummary);
+  }
+
+  async listEndedUncertain(assetUuid: string, limit: number): Promise<readonly Deployment[]> {
+    return this.#list(sql.LIST_ENDED_UNCERTAIN, [assetUuid, limit]);
+  }
+
+  async listUndelivered(assetUuid: string, fence?: SessionFence): Promise<readonly UndeliveredDeployment[]> {
+    const { isValid, deployments } = await this.#undelivered.read({ asset: assetUuid, epoch: fence?.epoch });
+    if (fence && !isValid) throw new StaleSessionError(fence);
+    return deployments;
+  }
+
+  async listUndeliveredAssets(instanceId: string): Promise<readonly string[]> {
+    const { rows } = await this.#pool.query<{ asset_uuid: string }>(sql.LIST_UNDELIVERED_ASSETS, [
+      instanceId,
+      MAX_UNDELIVERED,
+    ]);
+    return rows.map((row) => row.asset_uuid);
+  }
+
+  updateDeployment(id: string, decide: Decide, fence?: SessionFence): Promise<Deployment | undefined> {
+    return this.#writer.update(id, decide, fence);
+  }
+
+  async updateDeployments(ids: readonly string[], decide: Decide): Promise<readonly Deployment[]> {
+    return this.#pool.transaction(async (client) => {
+      const { rows } = await client.query<DeploymentRow>(sql.LOCK_ALL, [ids]);
+      const found = new Map(rows.map((row) => [row.id, toDeployment(row)]));
+      const deployments = ids.map((id) => found.get(id)).filter((deployment) => deployment !== undefined);
+      return decideAndWrite(client, deployments, decide);
+    });
+  }
+
+  async expireDue(serviceNowMs: number, limit: number, decide: Decide): Promise<ExpiredDeployments> {
+    return this.#pool.transaction(async (client) => {
+      const due = await client.query<DeploymentRow>(sql.LOCK_DUE, [Math.floor(serviceNowMs), limit]);
+      const expired = await decideAndWrite(client, due.rows.map(toDeployment), decide);
+      const { rows } = await client.query<{ due: number | null }>(sql.NEXT_DUE, []);
+      return { expired, nextDueMs: rows[0]?.due ?? undefined };
+    });
+  }
+
+  readEvents(id: string, after: number, limit: number): Promise<readonly StoredEvent[]> {
+    return this.#events.read({ id, after, limit });
+  }
+
+  async removeFinished(beforeMs: number, limit: number): Promise<number> {
+    const removed = await repeatOnConflict(() => this.#pool.query(sql.REMOVE_FINISHED, [beforeMs, limit]));
+    return removed.rowCount;
+  }
+
+  async #list(text: string, values: readonly unknown[]): Promise<readonly Deployment[]> {
+    return (await this.#pool.query<DeploymentRow>(text, values)).rows.map(toDeployment);
+  }
+}
+
+/** Changes deployments that this transaction has locked. */
+async function decideAndWrite(
+  client: Queryable,
+  deployments: readonly Deployment[],
+  decide: Decide,
+): Promise<readonly Deployment[]> {
+  const changes = deployments.map((deployment) => {
+    const change = decide(deployment);
+    return { changed: change ? withChange(unchanged(deployment), change) : unchanged(deployment), fence: undefined };
+  });
+  const toStore = changes.filter(({ changed }) => changed.after !== changed.before);
+  const stored = await writeChanges(client, toStore);
+  if (stored.size !== toStore.length) throw new Error("a deployment was changed although it was locked");
+  return changes.map(({ changed }) => changed.after);
+}

@@ -1,0 +1,62 @@
+import { SqlAccountStore } from "../sql/accounts.ts";
+import { SqlAssetStore } from "../sql/assets.ts";
+import { SqlAuditStore } from "../sql/audit.ts";
+import { SqlEnrolmentStore } from "../sql/enrolments.ts";
+import { SqlKeyStore } from "../sql/keys.ts";
+import { SqlNetworkGroupStore } from "../sql/network-groups.ts";
+import { PostgresExecutor } from "../sql/postgres-executor.ts";
+import { SqlSimStore } from "../sql/sims.ts";
+import { SqlUsageStore } from "../sql/usage.ts";
+import type { Store } from "../store.ts";
+import { PostgresDeploymentStore } from "./deployments.ts";
+import { PostgresDeviceStore } from "./devices.ts";
+import { PostgresInstanceStore } from "./instances.ts";
+import { PostgresLeaseStore } from "./leases.ts";
+import { findSchemaError, readSchemaVersion, SchemaError } from "./migrations.ts";
+import type { PostgresOptions } from "./options.ts";
+import { PostgresPool } from "./pool.ts";
+import { PostgresSessionStore } from "./sessions.ts";
+import { PostgresStoreStatistics } from "./statistics.ts";
+
+/**
+ * Opens the store in a database that `migratePostgres` has prepared. Throws a `SchemaError` if its schema is not one that
+ * this program can use, and a `StoreUnavailableError` if the server cannot be reached.
+ */
+export async function openPostgresStore(options: PostgresOptions): Promise<Store> {
+  await using owner = new AsyncDisposableStack();
+  const pool = owner.use(new PostgresPool(options));
+  const error = findSchemaError(await readSchemaVersion(pool));
+  if (error !== undefined) throw new SchemaError(error);
+  owner.move();
+  const executor = new PostgresExecutor(pool);
+  return {
+    isShared: true,
+    accounts: new SqlAccountStore(executor),
+    keys: new SqlKeyStore(executor),
+    assets: new SqlAssetStore(executor),
+    sims: new SqlSimStore(executor),
+    networkGroups: new SqlNetworkGroupStore(executor),
+    usage: new SqlUsageStore(executor),
+    deployments: new PostgresDeploymentStore(pool),
+    enrolments: new SqlEnrolmentStore(executor),
+    devices: new PostgresDeviceStore(pool),
+    sessions: new PostgresSessionStore(pool),
+    instances: new PostgresInstanceStore(pool),
+    leases: new PostgresLeaseStore(pool),
+    audit: new SqlAuditStore(executor),
+    statistics: new PostgresStoreStatistics(pool),
+    async check() {
+      await pool.query("SELECT 1 FROM accounts LIMIT 1", []);
+    },
+    /** The server looks after its own log. */
+    async truncateWal() {
+      return true;
+    },
+    /** Changes with what may take access away, in whatever process. */
+    async dataVersion() {
+      const { rows } = await pool.query<{ version: number }>("SELECT version FROM access_version", []);
+      return rows[0]?.version ?? 0;
+    },
+    [Symbol.asyncDispose]: () => pool[Symbol.asyncDispose](),
+  };
+}

@@ -1,0 +1,96 @@
+import type { AssetCursor } from "../../core/asset-cursor.ts";
+import type { Asset } from "../../core/asset.ts";
+import { canonicalIdentifier } from "../../core/identifier.ts";
+import type { AssetFilter, AssetStore, RegisterResult } from "../assets.ts";
+import { AssetList } from "./asset-list.ts";
+import { ASSET_COLUMNS, ASSET_JOINS, type AssetRow, toAsset } from "./asset-row.ts";
+import type { Executor } from "./executor.ts";
+import { IdentifierTakenError, insertAsset } from "./insert-asset.ts";
+import { change, one, type Parameters, type Work } from "./statement.ts";
+
+const FIND_BY_IDENTIFIER = /* sql */ `
+  SELECT ${ASSET_COLUMNS} FROM identifiers i JOIN assets a ON a.uuid = i.asset_uuid ${ASSET_JOINS}
+  WHERE i.value = ? AND a.account_id = ?`;
+const FIND_BY_TOKEN = /* sql */ `
+  SELECT ${ASSET_COLUMNS} FROM assets a ${ASSET_JOINS}
+  WHERE a.device_token_hash = ?1 OR a.next_device_token_hash = ?1`;
+const FIND = `SELECT ${ASSET_COLUMNS} FROM assets a ${ASSET_JOINS} WHERE a.uuid = ?`;
+const REPLACE_TOKEN = /* sql */ `
+  UPDATE assets SET device_token_hash = next_device_token_hash, next_device_token_hash = NULL
+  WHERE uuid = ? AND next_device_token_hash = ?`;
+const RENAME = "UPDATE assets SET name = ? WHERE uuid = ?";
+const REMOVE_USAGE = "DELETE FROM usage_records WHERE iccid IN (SELECT iccid FROM sims WHERE asset_uuid = ?)";
+const REMOVE = "DELETE FROM assets WHERE uuid = ?";
+
+/** No stored text contains it, and PostgreSQL refuses it in a parameter. */
+const NUL = "\0";
+
+export class SqlAssetStore implements AssetStore {
+  readonly #executor: Executor;
+  readonly #list: AssetList;
+  readonly #lockSims: string;
+
+  constructor(executor: Executor) {
+    this.#executor = executor;
+    this.#list = new AssetList(executor);
+    this.#lockSims = `SELECT iccid FROM sims WHERE asset_uuid = ? ORDER BY iccid ${executor.dialect.lockForRemoval}`;
+  }
+
+  async findAsset(accountId: string, identifier: string): Promise<Asset | undefined> {
+    if (identifier.includes(NUL)) return undefined;
+    return this.#find(FIND_BY_IDENTIFIER, canonicalIdentifier(identifier), accountId);
+  }
+
+  async findAssetByDeviceToken(hash: Uint8Array): Promise<Asset | undefined> {
+    return this.#find(FIND_BY_TOKEN, hash);
+  }
+
+  async findAssetByUuid(uuid: string): Promise<Asset | undefined> {
+    return this.#find(FIND, uuid);
+  }
+
+  async replaceDeviceToken(uuid: string, hash: Uint8Array): Promise<boolean> {
+    return (await this.#executor.change(REPLACE_TOKEN, [uuid, hash])) > 0;
+  }
+
+  async registerAsset(asset: Asset, deviceTokenHash: Uint8Array): Promise<RegisterResult> {
+    try {
+      await this.#executor.transact(() => insertAsset(asset, deviceTokenHash));
+      return { ok: true };
+    } catch (error) {
+      if (error instanceof IdentifierTakenError)
+        return { ok: false, taken: error.field, value: error.value, owner: error.owner };
+      throw error;
+    }
+  }
+
+  async listAssets(
+    accountId: string,
+    filter: AssetFilter,
+    limit: number,
+    after: AssetCursor | undefined,
+  ): Promise<readonly Asset[]> {
+    if (filter.text?.includes(NUL) || filter.type?.includes(NUL)) return [];
+    return this.#list.page(accountId, filter, limit, after);
+  }
+
+  async renameAsset(uuid: string, name: string): Promise<void> {
+    await this.#executor.change(RENAME, [name, uuid]);
+  }
+
+  async removeAsset(uuid: string): Promise<void> {
+    await this.#executor.transact(() => this.#remove(uuid));
+  }
+
+  async #find(sql: string, ...parameters: Parameters): Promise<Asset | undefined> {
+    const row = await this.#executor.one<AssetRow>(sql, parameters);
+    return row && toAsset(row);
+  }
+
+  *#remove(uuid: string): Work<void> {
+    // An import that is storing usage of the SIMs is waited for, so that what it stores is removed too.
+    yield* one(this.#lockSims, [uuid]);
+    yield* change(REMOVE_USAGE, [uuid]);
+    yield* change(REMOVE, [uuid]);
+  }
+}

@@ -1,0 +1,47 @@
+/**
+ * Parts of a statement for which the databases have no common form. The locks are clauses at the end of a `SELECT`, kept
+ * until the end of the transaction, and empty if only one transaction at a time can write.
+ */
+export interface Dialect {
+  /** Lock: no other transaction changes, removes or locks the rows. Others may refer to them. */
+  readonly lockRows: string;
+  /** Lock: as `lockRows`, and waits for those that keep the rows. */
+  readonly lockForRemoval: string;
+  /** Lock: no other transaction removes the rows. */
+  readonly keepRows: string;
+  /** How many rows of many to insert with one statement. */
+  readonly rowsPerInsert: number;
+  /** Size of what is stored for the row of `accounts` that the statement reads. */
+  readonly storedBytes: string;
+  /** Returns a column of text for comparison by LIKE with a pattern whose ASCII letters are lower case. */
+  readonly forLike: (column: string) => string;
+  /** Returns the start of the month in UTC for a column of Unix seconds. */
+  readonly monthStart: (column: string) => string;
+}
+
+export const SQLITE: Dialect = {
+  lockRows: "",
+  lockForRemoval: "",
+  keepRows: "",
+  // Several rows in one statement take twice the time of as many statements.
+  rowsPerInsert: 1,
+  storedBytes: "stored_bytes",
+  // LIKE ignores the case of ASCII letters.
+  forLike: (column) => column,
+  monthStart: (column) => `unixepoch(${column}, 'unixepoch', 'start of month')`,
+};
+
+export const POSTGRES: Dialect = {
+  lockRows: "FOR NO KEY UPDATE",
+  lockForRemoval: "FOR UPDATE",
+  keepRows: "FOR KEY SHARE",
+  // A round trip takes longer than the rows.
+  rowsPerInsert: 200,
+  // The sum of a BIGINT column is NUMERIC.
+  storedBytes: `(SELECT CAST(coalesce(sum(b.stored_bytes), 0) AS BIGINT) FROM account_bytes b
+    WHERE b.account_id = accounts.id)`,
+  // With the collation of the columns, "C", `lower` changes ASCII letters alone.
+  forLike: (column) => `lower(${column})`,
+  monthStart: (column) =>
+    `CAST(extract(epoch FROM date_trunc('month', to_timestamp(${column}) AT TIME ZONE 'UTC')) AS BIGINT)`,
+};

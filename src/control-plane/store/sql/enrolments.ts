@@ -1,0 +1,76 @@
+import type { EnrolmentCode } from "../../core/enrolment.ts";
+import type { EnrolmentStore } from "../enrolments.ts";
+import type { Dialect } from "./dialect.ts";
+import type { Executor } from "./executor.ts";
+import { change, one, type Work } from "./statement.ts";
+
+/** How long used and expired codes are kept for precise error messages, in seconds. */
+const RETENTION_S = 30 * 24 * 3600;
+
+interface Row {
+  readonly hash: Uint8Array;
+  readonly asset_uuid: string;
+  readonly created_at: number;
+  readonly expires_at: number;
+  readonly used_at: number | null;
+  readonly nonce_hash: Uint8Array | null;
+}
+
+type CodeUse = Parameters<EnrolmentStore["useCode"]>[0];
+
+const FIND = /* sql */ `
+  SELECT hash, asset_uuid, created_at, expires_at, used_at, nonce_hash FROM enrolment_codes WHERE hash = ?`;
+const INSERT = "INSERT INTO enrolment_codes (hash, asset_uuid, created_at, expires_at) VALUES (?, ?, ?, ?)";
+const REMOVE_UNUSED = "DELETE FROM enrolment_codes WHERE asset_uuid = ? AND used_at IS NULL";
+const REMOVE_OLD = "DELETE FROM enrolment_codes WHERE expires_at < ?1 AND coalesce(used_at, 0) < ?1";
+const USE = /* sql */ `
+  UPDATE enrolment_codes SET used_at = coalesce(used_at, ?1), nonce_hash = ?2
+  WHERE hash = ?3 AND (nonce_hash IS NULL OR nonce_hash = ?2)`;
+const SET_TOKEN = "UPDATE assets SET next_device_token_hash = ? WHERE uuid = ?";
+
+export class SqlEnrolmentStore implements EnrolmentStore {
+  readonly #executor: Executor;
+  readonly #lockAsset: string;
+  readonly #lockAssetOfCode: string;
+
+  constructor(executor: Executor) {
+    this.#executor = executor;
+    const { lockRows }: Dialect = executor.dialect;
+    this.#lockAsset = `SELECT uuid FROM assets WHERE uuid = ? ${lockRows}`;
+    this.#lockAssetOfCode = /* sql */ `
+      SELECT uuid FROM assets WHERE uuid = (SELECT asset_uuid FROM enrolment_codes WHERE hash = ?) ${lockRows}`;
+  }
+
+  async issueCode(code: EnrolmentCode, hash: Uint8Array): Promise<void> {
+    await this.#executor.transact(() => this.#issue(code, hash));
+  }
+
+  async findCode(hash: Uint8Array) {
+    const row = await this.#executor.one<Row>(FIND, [hash]);
+    return row && { code: toCode(row), hash: row.hash, nonceHash: row.nonce_hash ?? undefined };
+  }
+
+  async useCode(use: CodeUse): Promise<boolean> {
+    return this.#executor.transact(() => this.#use(use));
+  }
+
+  *#issue({ assetUuid, createdAt, expiresAt }: EnrolmentCode, hash: Uint8Array): Work<void> {
+    yield* change(REMOVE_OLD, [createdAt - RETENTION_S]);
+    // Without the lock, codes that are issued at the same time would not see, and so not remove, each other.
+    yield* one(this.#lockAsset, [assetUuid]);
+    yield* change(REMOVE_UNUSED, [assetUuid]);
+    yield* change(INSERT, [hash, assetUuid, createdAt, expiresAt]);
+  }
+
+  *#use({ hash, nonceHash, at, tokenHash }: CodeUse): Work<boolean> {
+    // Locked before the code, as everywhere, so that no two transactions wait for each other.
+    const asset = yield* one<{ readonly uuid: string }>(this.#lockAssetOfCode, [hash]);
+    if (!asset || (yield* change(USE, [at, nonceHash, hash])) === 0) return false;
+    yield* change(SET_TOKEN, [tokenHash, asset.uuid]);
+    return true;
+  }
+}
+
+function toCode({ asset_uuid, created_at, expires_at, used_at }: Row): EnrolmentCode {
+  return { assetUuid: asset_uuid, createdAt: created_at, expiresAt: expires_at, usedAt: used_at ?? undefined };
+}

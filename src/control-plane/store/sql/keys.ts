@@ -1,0 +1,75 @@
+import { PERMISSIONS } from "../../core/permission.ts";
+import type { ApiKey, KeyStore } from "../accounts.ts";
+import type { Executor } from "./executor.ts";
+
+interface Row {
+  readonly id: string;
+  readonly account_id: string;
+  readonly name: string;
+  readonly hash: Uint8Array;
+  readonly created_at: number;
+  readonly last_used_at: number | null;
+  readonly revoked_at: number | null;
+  /** A JSON array. */
+  readonly permissions: string;
+}
+
+const COLUMNS = "id, account_id, name, hash, created_at, last_used_at, revoked_at, permissions";
+const INSERT = `INSERT INTO api_keys (${COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`;
+const FIND_BY_HASH = `SELECT ${COLUMNS} FROM api_keys WHERE hash = ?`;
+const FIND = `SELECT ${COLUMNS} FROM api_keys WHERE id = ?`;
+const LIST = `SELECT ${COLUMNS} FROM api_keys ORDER BY created_at, id`;
+const LIST_OF_ACCOUNT = `SELECT ${COLUMNS} FROM api_keys WHERE account_id = ? ORDER BY created_at, id`;
+const RECORD_USE = "UPDATE api_keys SET last_used_at = ? WHERE id = ?";
+const REVOKE = "UPDATE api_keys SET revoked_at = coalesce(revoked_at, ?) WHERE id = ?";
+
+export class SqlKeyStore implements KeyStore {
+  readonly #executor: Executor;
+
+  constructor(executor: Executor) {
+    this.#executor = executor;
+  }
+
+  async createKey(key: ApiKey, hash: Uint8Array): Promise<void> {
+    const { id, accountId, name, createdAt, lastUsedAt, revokedAt, permissions } = key;
+    const list = JSON.stringify(permissions);
+    const values = [id, accountId, name, hash, createdAt, lastUsedAt ?? null, revokedAt ?? null, list];
+    await this.#executor.change(INSERT, values);
+  }
+
+  async findKeyByHash(hash: Uint8Array): Promise<{ readonly key: ApiKey; readonly hash: Uint8Array } | undefined> {
+    const row = await this.#executor.one<Row>(FIND_BY_HASH, [hash]);
+    return row && { key: toKey(row), hash: row.hash };
+  }
+
+  async findKey(id: string): Promise<ApiKey | undefined> {
+    const row = await this.#executor.one<Row>(FIND, [id]);
+    return row && toKey(row);
+  }
+
+  async listKeys(accountId?: string): Promise<readonly ApiKey[]> {
+    const isOfAll = accountId === undefined;
+    const rows = await this.#executor.all<Row>(isOfAll ? LIST : LIST_OF_ACCOUNT, isOfAll ? [] : [accountId]);
+    return rows.map(toKey);
+  }
+
+  async recordKeyUse(id: string, at: number): Promise<void> {
+    await this.#executor.change(RECORD_USE, [at, id]);
+  }
+
+  async revokeKey(id: string, at: number): Promise<boolean> {
+    return (await this.#executor.change(REVOKE, [at, id])) > 0;
+  }
+}
+
+function toKey(row: Row): ApiKey {
+  return {
+    id: row.id,
+    accountId: row.account_id,
+    name: row.name,
+    createdAt: row.created_at,
+    lastUsedAt: row.last_used_at ?? undefined,
+    revokedAt: row.revoked_at ?? undefined,
+    permissions: PERMISSIONS.filter((permission) => (JSON.parse(row.permissions) as unknown[]).includes(permission)),
+  };
+}

@@ -1,0 +1,89 @@
+import { type Dialect, POSTGRES } from "./dialect.ts";
+import type { ConnectionExecutor, Executor } from "./executor.ts";
+import { numberedParameters } from "./numbered-parameters.ts";
+import type { Parameters, Statement, Work } from "./statement.ts";
+
+/**
+ * Runs statements with parameters `$1`, `$2`, each text prepared once for a connection. BIGINT values are numbers; one that
+ * is not an exact number is refused.
+ */
+export interface Queryable {
+  query(
+    text: string,
+    values?: readonly unknown[],
+  ): Promise<{ readonly rows: readonly unknown[]; readonly rowCount: number }>;
+}
+
+export interface TransactionalQueryable extends Queryable {
+  /** Runs `work` on one connection in one transaction, and repeats it after a conflict with another one. */
+  transaction<T>(work: (connection: Queryable) => Promise<T>): Promise<T>;
+}
+
+export interface ConnectionPool extends TransactionalQueryable {
+  /** Lends one connection until the promise of `work` settles. */
+  withConnection<T>(work: (connection: TransactionalQueryable) => Promise<T>): Promise<T>;
+}
+
+/** Runs work statement by statement. Other calls come between the statements, of this instance and of others. */
+class PostgresConnectionExecutor implements ConnectionExecutor {
+  readonly dialect: Dialect = POSTGRES;
+  readonly #database: TransactionalQueryable;
+
+  constructor(database: TransactionalQueryable) {
+    this.#database = database;
+  }
+
+  async one<Row>(sql: string, parameters: Parameters = []): Promise<Row | undefined> {
+    return (await this.#database.query(translate(sql), parameters)).rows[0] as Row | undefined;
+  }
+
+  async all<Row>(sql: string, parameters: Parameters = []): Promise<readonly Row[]> {
+    return (await this.#database.query(translate(sql), parameters)).rows as readonly Row[];
+  }
+
+  async change(sql: string, parameters: Parameters = []): Promise<number> {
+    return (await this.#database.query(translate(sql), parameters)).rowCount;
+  }
+
+  async transact<T>(start: () => Work<T>): Promise<T> {
+    return this.#database.transaction(async (connection) => finish(connection, start()));
+  }
+
+  temporaryTable(name: string): string {
+    return name;
+  }
+}
+
+export class PostgresExecutor extends PostgresConnectionExecutor implements Executor {
+  readonly #pool: ConnectionPool;
+
+  constructor(pool: ConnectionPool) {
+    super(pool);
+    this.#pool = pool;
+  }
+
+  async withConnection<T>(work: (connection: ConnectionExecutor) => Promise<T>): Promise<T> {
+    return this.#pool.withConnection(async (connection) => work(new PostgresConnectionExecutor(connection)));
+  }
+}
+
+async function finish<T>(connection: Queryable, work: Work<T>): Promise<T> {
+  let step = work.next();
+  while (step.done !== true) step = work.next(await execute(connection, step.value));
+  return step.value;
+}
+
+async function execute(connection: Queryable, { sql, parameters, wanted }: Statement): Promise<unknown> {
+  const { rows, rowCount } = await connection.query(translate(sql), parameters);
+  return wanted === "first row" ? rows[0] : rowCount;
+}
+
+const translations = new Map<string, string>();
+
+function translate(sql: string): string {
+  const known = translations.get(sql);
+  if (known !== undefined) return known;
+  const text = numberedParameters(sql);
+  translations.set(sql, text);
+  return text;
+}

@@ -1,0 +1,24 @@
+import type { SimType } from "../../../protocol/sim.ts";
+import type { SimState } from "../../core/asset.ts";
+import type { SimStore } from "../sims.ts";
+import type { Executor } from "./executor.ts";
+
+const SET_STATE =
+  "UPDATE sims SET status = ?, network_group = coalesce(?, network_group) WHERE asset_uuid = ? AND kind = ?";
+const FIND_ICCID = "SELECT asset_uuid FROM sims WHERE iccid = ? LIMIT 1";
+
+export class SqlSimStore implements SimStore {
+  readonly #executor: Executor;
+
+  constructor(executor: Executor) {
+    this.#executor = executor;
+  }
+
+  async setSimState(assetUuid: string, type: SimType, { status, networkGroup }: SimState): Promise<void> {
+    await this.#executor.change(SET_STATE, [status, networkGroup ?? null, assetUuid, type]);
+  }
+
+  async hasIccid(iccid: string): Promise<boolean> {
+    return (await this.#executor.one(FIND_ICCID, [iccid])) !== undefined;
+  }
+}

@@ -1,0 +1,28 @@
+import type { DatabaseSync } from "node:sqlite";
+import type { LeaseStore } from "../leases.ts";
+
+export class SqliteLeaseStore implements LeaseStore {
+  readonly #acquire;
+  readonly #release;
+
+  constructor(database: DatabaseSync) {
+    this.#acquire = database.prepare(
+      `INSERT INTO leases (name, holder, epoch, until_ms) VALUES (?1, ?2, 1, ?4)
+       ON CONFLICT (name) DO UPDATE SET epoch = epoch + (holder <> excluded.holder), holder = excluded.holder,
+         until_ms = excluded.until_ms
+       WHERE holder = excluded.holder OR until_ms <= ?3
+       RETURNING epoch`,
+    );
+    // The row stays, so that epochs go on.
+    this.#release = database.prepare("UPDATE leases SET until_ms = 0 WHERE name = ? AND holder = ?");
+  }
+
+  async acquire(name: string, holder: string, nowMs: number, untilMs: number): Promise<number | undefined> {
+    const row = this.#acquire.get(name, holder, nowMs, untilMs) as { epoch: number } | undefined;
+    return row?.epoch;
+  }
+
+  async release(name: string, holder: string): Promise<void> {
+    this.#release.run(name, holder);
+  }
+}

@@ -1,0 +1,333 @@
+import { once } from "node:events";
+import { randomBytes } from "node:crypto";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { WebSocket } from "ws";
+import { issueCode } from "../../../src/control-plane/enrolment/codes.ts";
+import type { Clock } from "../../../src/lib/clock.ts";
+import { StoreOutageLog } from "../../../src/control-plane/store/outage-log.ts";
+import { watchedStore } from "../../../src/control-plane/store/watched-store.ts";
+import { captureLogText, type CapturedLog } from "../../support/captured-log.ts";
+import { type ControlPlane, startControlPlane, type TestAccount, type TestAsset } from "../../support/control-plane.ts";
+import { type FailingStore, type Fate, failingStore } from "../../support/control-plane/failing-store.ts";
+import { someProSim, someSuperSim } from "../../support/control-plane/sims.ts";
+import { openStream } from "../../support/event-stream.ts";
+import { FakeDevice } from "../../support/fake-device.ts";
+import { fastClock } from "../../support/fast-clock.ts";
+import type { OpenApiDocument } from "../../support/openapi/conformance.ts";
+import { sampleRequests, type SampleRequest } from "../../support/openapi/sample-requests.ts";
+import { RawStreamClient } from "../../support/raw-stream-client.ts";
+import { waitFor } from "../../support/wait-for.ts";
+
+let clock: Clock;
+let log: CapturedLog;
+let failing: FailingStore;
+let control: ControlPlane;
+let account: TestAccount;
+let asset: TestAsset;
+
+/** Starts a control plane whose time runs faster. */
+async function start(times: number): Promise<void> {
+  clock = fastClock(times);
+  log = captureLogText();
+  control = await startControlPlane({
+    clock,
+    logger: log.logger,
+    config: { legacy_removal_at: "2999-01-01T00:00:00Z", ack_timeout_s: 600 },
+    decorateStore: (store) => {
+      failing = failingStore(store);
+      return watchedStore(failing.store, new StoreOutageLog(clock, log.logger));
+    },
+  });
+  account = await control.account(["apps.forward", "apps.exec"]);
+  asset = await control.asset(account, { supersim: someSuperSim(), prosim: someProSim() });
+}
+beforeEach(() => start(5));
+// Disposing also checks that every answer fits the OpenAPI document.
+afterEach(() => control[Symbol.asyncDispose]());
+
+/** From now on every call has this fate. */
+function setFate(fate: Fate): void {
+  failing.fate = () => fate;
+}
+
+/** The messages of this level and above, as logged so far. */
+function logged(level: number): string[] {
+  const lines = log.text().split("\n").filter(Boolean);
+  return lines
+    .map((line) => JSON.parse(line) as { level: number; msg: string })
+    .flatMap((line) => (line.level >= level ? [line.msg] : []));
+}
+
+interface Answer {
+  readonly status: number;
+  readonly type: string;
+  readonly retryAfter: string | null;
+  readonly text: string;
+  /** Of a JSON error, or of the last event of a stream. */
+  readonly code: unknown;
+}
+
+/** Sends a request of the document to this asset. */
+async function send(
+  { method, path, body }: SampleRequest,
+  { uuid }: TestAsset,
+  deploymentId = "dep_x",
+  key = account.apiKey,
+): Promise<Answer> {
+  const url = path
+    .replace("{asset_id}", uuid)
+    .replace("{deployment_id}", deploymentId)
+    .replace("{name}", "web")
+    .replace("{sim_type}", "supersim");
+  const query = path.endsWith("usages") ? "?start_time=1785000000&end_time=1785540000" : "";
+  const response = await fetch(control.url + url + query, {
+    method,
+    headers: { "X-API-Key": key, ...(body !== undefined && { "Content-Type": "application/json" }) },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+  });
+  const text = await response.text();
+  const last =
+    text
+      .trimEnd()
+      .split("\n")
+      .at(-1)
+      ?.replace(/^data: /, "") ?? "";
+  return {
+    status: response.status,
+    type: response.headers.get("content-type") ?? "",
+    retryAfter: response.headers.get("retry-after"),
+    text,
+    code: last.startsWith("{") ? (JSON.parse(last) as { code?: unknown }).code : undefined,
+  };
+}
+
+async function allRequests(): Promise<SampleRequest[]> {
+  return sampleRequests((await (await fetch(`${control.url}/openapi.json`)).json()) as OpenApiDocument);
+}
+
+const isStream = ({ method, path }: SampleRequest): boolean => method !== "GET" && path.includes("/edge/app");
+
+/** Everything that clients can change. */
+async function everything(): Promise<string> {
+  const { assets, deployments } = control.store;
+  const filter = { status: undefined, type: undefined, text: undefined };
+  const found = await assets.listAssets(account.accountId, filter, 1000, undefined);
+  const listed = await Promise.all(found.map(({ uuid }) => deployments.listDeployments(uuid, 100)));
+  return JSON.stringify([found, listed]);
+}
+
+test("every endpoint of the document responds with 503 and Retry-After, nothing changes, and one line is logged", async () => {
+  const requests = await allRequests();
+  expect(requests.length).toBeGreaterThan(30);
+  const before = await everything();
+  setFate("refused");
+  for (const key of [account.apiKey, "ek_wrong"]) {
+    for (const request of requests) {
+      const name = `${request.method} ${request.path}`;
+      const answer = await send(request, asset, "dep_x", key);
+      if (request.path === "/healthz") {
+        expect(answer.status, name).toBe(200);
+        continue;
+      }
+      expect([answer.status, answer.retryAfter, answer.code], name).toEqual([503, "5", "ServiceUnavailable"]);
+      expect(answer.type, name).toContain(isStream(request) ? "text/event-stream" : "application/json");
+      if (isStream(request)) expect(answer.text, name).toMatch(/^data: \{"status":"Fail",[^\n]*\n\n$/);
+    }
+  }
+  expect(logged(40)).toEqual([expect.stringContaining("the database cannot be reached")]);
+  setFate("done");
+  expect(await everything()).toBe(before);
+  for (const request of requests) expect((await send(request, asset)).code).not.toBe("ServiceUnavailable");
+  await waitFor("the line that says it is over", async () => {
+    await fetch(`${control.url}/readyz`);
+    return logged(30).filter((line) => line === "the database can be reached again").length === 1;
+  });
+  expect(logged(40)).toHaveLength(1);
+});
+
+test.each<Fate>(["refused", "result_lost"])(
+  "at whichever call of a request the database is lost (%s), the response is the usual one or 503",
+  async (fate) => {
+    // Without devices, whose time limits need real time.
+    await control[Symbol.asyncDispose]();
+    await start(100);
+    for (const request of await allRequests()) {
+      const name = `${request.method} ${request.path}`;
+      const usual = await attempt(request, () => "done");
+      let lost = 0;
+      for (let at = 0; ; at++) {
+        let calls = 0;
+        const before = failing.failures;
+        const answer = await attempt(request, () => (calls++ === at ? fate : "done"));
+        if (failing.failures === before) break;
+        lost++;
+        const where = `${name}, call ${at}: ${answer.text}`;
+        if (answer.code === "ServiceUnavailable") expect([answer.status, answer.retryAfter], where).toEqual([503, "5"]);
+        else expect([answer.status, answer.code], where).toEqual([usual.status, usual.code]);
+      }
+      if (request.path !== "/healthz") expect(lost, name).toBeGreaterThan(0);
+    }
+    expect(logged(40).filter((line) => !line.startsWith("the database cannot be reached"))).toEqual([]);
+  },
+);
+
+/** Sends a request to an asset made for it. */
+async function attempt(request: SampleRequest, fate: () => Fate): Promise<Answer> {
+  const fresh = await control.asset(account, { supersim: someSuperSim(), prosim: someProSim() });
+  const deployed = await openStream(`${control.url}/v1/assets/${fresh.uuid}/edge/apps`, {
+    apiKey: account.apiKey,
+    body: { name: "web", image: "web:1" },
+  });
+  await deployed.ended;
+  let body = request.body;
+  if (request.path === "/v1/enrolments") {
+    const { code } = await issueCode({ store: control.store, clock }, fresh.uuid, 24 * 3600);
+    body = { code, nonce: randomBytes(16).toString("base64url") };
+  }
+  if (request.path === "/v1/assets" && request.method === "POST")
+    body = { serial_number: randomBytes(8).toString("hex") };
+  failing.fate = fate;
+  try {
+    return await send({ ...request, body }, fresh, deployed.deploymentId);
+  } finally {
+    setFate("done");
+  }
+}
+
+describe("a request for a WebSocket is refused with 503 and Retry-After", () => {
+  test.each(["/v1/agent", "/v1/assets/x/edge/apps/web/stream"])("%s", async (path) => {
+    setFate("refused");
+    const headers = { Authorization: `Bearer ${asset.deviceToken}`, "X-API-Key": account.apiKey };
+    const socket = new WebSocket(control.url.replace(/^http/, "ws") + path, { headers });
+    socket.on("error", () => {});
+    const [, response] = (await once(socket, "unexpected-response")) as [unknown, import("node:http").IncomingMessage];
+    expect([response.statusCode, response.headers["retry-after"]]).toEqual([503, "5"]);
+    socket.terminate();
+    setFate("done");
+    await using device = await FakeDevice.connect(control.agentUrl, asset.deviceToken);
+    await using client = await RawStreamClient.connect(control.url, asset.uuid, "web", account.apiKey);
+    expect([device.isClosed, client.frames]).toEqual([false, []]);
+  });
+});
+
+test.each<Fate>(["refused", "result_lost"])(
+  "frames wait, nothing is acknowledged, and the stream goes on by itself (%s)",
+  async (fate) => {
+    await using device = await FakeDevice.connect(control.agentUrl, asset.deviceToken);
+    using stream = await openStream(`${control.url}/v1/assets/${asset.uuid}/edge/apps`, {
+      apiKey: account.apiKey,
+      body: { name: "web", image: "web:1" },
+    });
+    const { deployment_id: id } = await device.next("deploy");
+    const record = () => control.store.deployments.findDeployment(id);
+    await waitFor("the acknowledgement on record", async () => (await record())?.acknowledgedAtMs !== undefined);
+    setFate(fate);
+    const before = failing.failures;
+    device.event(id, { step: "pulling", message: "Pulling." });
+    device.event(id, { step: "starting", message: "Starting." });
+    device.success(id);
+    await device.flushed();
+    await waitFor("three attempts", () => failing.failures >= before + 3);
+    expect(device.received.filter(({ type }) => type === "event_ack")).toEqual([]);
+    expect(device.isClosed).toBe(false);
+    setFate("done");
+    await stream.ended;
+    await waitFor("the acknowledgements", () => device.received.filter(({ type }) => type === "event_ack").length >= 3);
+    const acks = device.received.flatMap((frame) => (frame.type === "event_ack" ? [frame.device_seq] : []));
+    expect(acks).toEqual([1, 2, 3]);
+    const { events } = stream;
+    expect(events.map(({ seq }) => seq)).toEqual(events.map((_event, index) => index + 1));
+    expect(events.map(({ message }) => message).slice(-3)).toEqual(["Pulling.", "Starting.", "The app runs."]);
+    expect(device.received.filter(({ type }) => type === "deploy")).toHaveLength(1);
+    expect(logged(40)).toHaveLength(1);
+  },
+);
+
+test("a hello that comes during the outage is answered once, after it", async () => {
+  await using device = await FakeDevice.open(control.agentUrl, asset.deviceToken);
+  setFate("result_lost");
+  const before = failing.failures;
+  device.hello();
+  await waitFor("three attempts", () => failing.failures >= before + 3);
+  expect(device.received).toEqual([]);
+  setFate("done");
+  await device.next("welcome");
+  using stream = await openStream(`${control.url}/v1/assets/${asset.uuid}/edge/apps`, {
+    apiKey: account.apiKey,
+    body: { name: "web", image: "web:1" },
+  });
+  const { deployment_id: id } = await device.next("deploy");
+  device.success(id);
+  await stream.ended;
+  expect(device.received.filter(({ type }) => type === "welcome")).toHaveLength(1);
+});
+
+test("a disconnect during the outage is on record after it", async () => {
+  const device = await FakeDevice.connect(control.agentUrl, asset.deviceToken);
+  setFate("refused");
+  const before = failing.failures;
+  await device.cut();
+  await waitFor("an attempt to store it", () => failing.failures > before);
+  setFate("done");
+  await waitFor("the record", async () => (await control.store.sessions.find(asset.uuid))?.instanceId === undefined);
+});
+
+test("a deployment that was stored although its client heard 503 is delivered, and repeating the request joins it", async () => {
+  await using device = await FakeDevice.connect(control.agentUrl, asset.deviceToken);
+  failing.fate = (call) => (call === "deployments.createDeployment" ? "result_lost" : "done");
+  const request = {
+    apiKey: account.apiKey,
+    headers: { "Idempotency-Key": "once" },
+    body: { name: "web", image: "web:1", registry_auth: { username: "u", password: "p" } },
+  };
+  const path = `${control.url}/v1/assets/${asset.uuid}/edge/apps`;
+  using refused = await openStream(path, request);
+  await refused.ended;
+  expect([refused.status, refused.events.map(({ code }) => code)]).toEqual([503, ["ServiceUnavailable"]]);
+  setFate("done");
+  const { deployment_id: id, options } = await device.next("deploy");
+  expect(options?.registry_auth).toEqual({ username: "u", password: "p" });
+  using joined = await openStream(path, request);
+  device.success(id);
+  await joined.ended;
+  expect([joined.deploymentId, joined.events.at(-1)?.status]).toEqual([id, "Success"]);
+  expect((await control.store.deployments.listDeployments(asset.uuid, 10)).deployments).toHaveLength(1);
+  expect(device.received.filter(({ type }) => type === "deploy")).toHaveLength(1);
+});
+
+test("the audit log has the end of an access that came during the outage", async () => {
+  await using device = await FakeDevice.connect(control.agentUrl, asset.deviceToken);
+  await using client = await RawStreamClient.connect(control.url, asset.uuid, "web", account.apiKey);
+  client.open(7, "exec", { command: ["sh"], tty: false });
+  const { stream_id: id } = await device.next("stream_open");
+  const actions = async () =>
+    (await control.store.audit.listEntries(account.accountId, 10)).map(({ action }) => action);
+  await waitFor("the first entry", async () => (await actions()).length === 1);
+  setFate("refused");
+  device.send({ type: "stream_close", stream_id: id });
+  await client.next("stream_close");
+  setFate("done");
+  await waitFor("the second entry", async () => (await actions()).length === 2);
+  expect(await actions()).toEqual(["remote_access.closed", "remote_access.opened"]);
+});
+
+test("the service stops during an outage, and the stream continues after the next start", async () => {
+  await using device = await FakeDevice.connect(control.agentUrl, asset.deviceToken);
+  using stream = await openStream(`${control.url}/v1/assets/${asset.uuid}/edge/apps`, {
+    apiKey: account.apiKey,
+    body: { name: "web", image: "web:1" },
+  });
+  const { deployment_id: id } = await device.next("deploy");
+  await stream.until("the first event", ({ events }) => events.length > 0);
+  const after = stream.events.length;
+  setFate("refused");
+  await control.restart();
+  expect(await stream.ended).toBe(true);
+  await using again = await FakeDevice.connect(control.agentUrl, asset.deviceToken, { held: [id] });
+  const url = `${control.url}/v1/assets/${asset.uuid}/edge/deployments/${id}/events?after=${after}`;
+  using resumed = await openStream(url, { apiKey: account.apiKey });
+  again.success(id);
+  await resumed.ended;
+  expect(resumed.events[0]?.seq).toBe(after + 1);
+  expect(resumed.events.at(-1)?.status).toBe("Success");
+});

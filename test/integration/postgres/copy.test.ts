@@ -1,0 +1,247 @@
+import { readdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { DatabaseSync } from "node:sqlite";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { copyDatabase } from "../../../src/control-plane/data/copy/copy.ts";
+import { readCopiedMark } from "../../../src/control-plane/data/copied-mark.ts";
+import { prepareDataDir } from "../../../src/control-plane/data/data-dir.ts";
+import { COPIED_TABLES } from "../../../src/control-plane/data/copy/tables.ts";
+import { CommandClient } from "../../../src/control-plane/store/postgres/command-client.ts";
+import { openStore } from "../../../src/control-plane/store/sqlite/open-store.ts";
+import { run, start } from "../../support/command.ts";
+import { type PostgresServer, postgresUnavailableReason } from "../../support/postgres.ts";
+import { PostgresDatabases } from "../../support/postgres-store.ts";
+import { tempDir } from "../../support/temp-dir.ts";
+import { waitFor } from "../../support/wait-for.ts";
+
+const reason = await postgresUnavailableReason();
+const MAIN = join(import.meta.dirname, "../../../src/control-plane/main.ts");
+const FIXTURES = join(import.meta.dirname, "../../fixtures/control-plane");
+
+describe.skipIf(reason !== undefined)(`edge-control copy${reason === undefined ? "" : ` (${reason})`}`, () => {
+  let databases: PostgresDatabases;
+  let server: PostgresServer;
+  beforeAll(async () => {
+    databases = await PostgresDatabases.start();
+    ({ server } = databases);
+  });
+  afterAll(() => databases[Symbol.asyncDispose]());
+
+  /** A data directory with the fixture of a schema version, and an empty database. */
+  async function prepare(version: number) {
+    const directory = await tempDir();
+    onTestFinished(() => directory[Symbol.asyncDispose]());
+    const { database } = prepareDataDir(directory.path);
+    const old = new DatabaseSync(database);
+    old.exec(await readFile(join(FIXTURES, `schema-v${version}.sql`), "utf8"));
+    old.close();
+    prepareDataDir(directory.path);
+    // Not given back: it carries the copy.
+    const { options: to } = await databases.take();
+    const name = to.database;
+    return {
+      dataDir: directory.path,
+      database,
+      name,
+      to,
+      url: `postgres://postgres@127.0.0.1:${server.port}/${name}`,
+      copy: () => copyDatabase({ database, to, target: name }),
+    };
+  }
+
+  /** A database with rows in every table that is copied. */
+  async function prepareFull() {
+    const prepared = await prepare(8);
+    // Migrated.
+    await openStore(prepared.database)[Symbol.asyncDispose]();
+    const sqlite = new DatabaseSync(prepared.database);
+    sqlite.exec(`
+      INSERT INTO enrolment_codes (hash, asset_uuid, created_at, expires_at)
+        SELECT x'00ff01', uuid, 1, 2 FROM assets LIMIT 1;
+      INSERT OR IGNORE INTO network_groups (account_id, name) SELECT id, 'own' FROM accounts;
+      INSERT OR IGNORE INTO device_reports (asset_uuid, hash, report, reported_at) SELECT uuid, 'h', '{}', 1 FROM assets;
+      INSERT OR IGNORE INTO device_ledgers (asset_uuid, ledger, answered_at) SELECT uuid, '{"é":1}', 1 FROM assets;
+      INSERT INTO audit (account_id, at, actor_kind, actor_id, action, asset_uuid, app, outcome, details)
+        VALUES ('acc_fixture', 1, 'key', 'k', 'a', 'u', 'n' || char(0) || 'm', 'ok', '{}');
+      UPDATE device_sessions SET epoch = 7;
+    `);
+    sqlite.close();
+    return prepared;
+  }
+
+  const countOf = async (table: string, database: string) =>
+    Number(await server.execute(`SELECT count(*) FROM ${table}`, database));
+
+  test("there is a fixture of every schema version", async () => {
+    expect((await readdir(FIXTURES)).length).toBeGreaterThanOrEqual(10);
+  });
+
+  test.each([1, 2, 3, 4, 5, 6, 7, 8, 9, 10])(
+    "schema version %i: every row is there, and unfinished ones are in doubt",
+    async (version) => {
+      const { database, name, copy } = await prepare(version);
+      const copied = await copy();
+      expect(copied?.map(({ table }) => table)).toEqual(COPIED_TABLES.map((each) => each.name));
+      const sqlite = new DatabaseSync(database, { readOnly: true });
+      onTestFinished(() => sqlite.close());
+      for (const { table, rows } of copied ?? []) {
+        if (table === "device_sessions") continue;
+        expect(rows, table).toBe(sqlite.prepare(`SELECT count(*) AS n FROM ${table}`).get()?.["n"]);
+        expect(await countOf(table, name), table).toBe(rows);
+      }
+      expect(await countOf("device_sessions", name)).toBe(await countOf("assets", name));
+      const unfinished = "SELECT count(*) FROM deployments WHERE status = 'Running'";
+      expect(await server.execute(`${unfinished} AND doubt IS DISTINCT FROM 'backup'`, name)).toBe("0");
+      expect(sqlite.prepare("SELECT count(*) AS n FROM deployments WHERE doubt = 'backup'").get()?.["n"]).toBe(0);
+      // What the triggers counted is what the rows have.
+      expect(
+        await server.execute(
+          `SELECT count(*) FROM accounts a WHERE asset_count <> (SELECT count(*) FROM assets WHERE account_id = a.id)
+           OR coalesce((SELECT sum(stored_bytes) FROM account_bytes WHERE account_id = a.id), 0) <>
+             coalesce((SELECT sum(deployment_bytes(spec, options, event_bytes)) FROM deployments WHERE account_id = a.id), 0)`,
+          name,
+        ),
+      ).toBe("0");
+      expect(readCopiedMark(database)).toMatchObject({ isComplete: true });
+      expect(await copy()).toBeUndefined();
+    },
+  );
+
+  test("rows keep their values, and later ones get later numbers", async () => {
+    const { name, copy } = await prepareFull();
+    const copied = await copy();
+    for (const { table, rows } of copied ?? []) expect(rows, table).toBeGreaterThan(0);
+    expect(await server.execute("SELECT DISTINCT encode(hash, 'hex') FROM enrolment_codes", name)).toContain("00ff01");
+    expect(await server.execute("SELECT DISTINCT epoch FROM device_sessions", name)).toBe("7");
+    expect(await server.execute("SELECT app FROM audit WHERE actor_id = 'k'", name)).toBe("n\u{FFFD}m");
+    const next =
+      "INSERT INTO audit SELECT nextval(pg_get_serial_sequence('audit', 'id')), account_id, at, actor_kind, actor_id, source, action, asset_uuid, app, outcome, details FROM audit LIMIT 1";
+    await server.execute(next, name);
+    expect(await server.execute("SELECT count(*) - count(DISTINCT id) FROM audit", name)).toBe("0");
+    expect(
+      await server.execute(
+        "SELECT nextval(pg_get_serial_sequence('deployments', 'stored_seq')) > max(stored_seq) FROM deployments",
+        name,
+      ),
+    ).toBe("t");
+  });
+
+  test("killed before each table, and taken up again: the result is the same", async () => {
+    const { dataDir, database, name, to, url, copy } = await prepareFull();
+    await using holder = await CommandClient.connect(to);
+    const waiting = async (): Promise<number> =>
+      Number(
+        await server.execute(
+          `SELECT count(*) FROM pg_stat_activity WHERE datname = '${name}' AND wait_event_type = 'Lock'`,
+        ),
+      );
+    let kills = 0;
+    for (const { name: table } of COPIED_TABLES) {
+      await holder.query("BEGIN");
+      // The table can be read, and not written.
+      await holder.query(`LOCK TABLE ${table} IN SHARE MODE`);
+      await using child = start(process.execPath, [MAIN, "copy", "--from", dataDir, "--to", url]);
+      await waitFor(`the copy to wait for ${table}`, async () => (await waiting()) > 0);
+      child.kill("SIGKILL");
+      await child.exited;
+      kills++;
+      await holder.query("ROLLBACK");
+      await waitFor("the end of its connection", async () => (await waiting()) === 0);
+      expect(readCopiedMark(database)).toMatchObject({ isComplete: false });
+      expect(await server.execute("SELECT count(*) FROM copy_progress WHERE is_done = 1", name)).toBe(
+        String(kills - 1),
+      );
+    }
+    expect(kills).toBe(14);
+    const { code, stderr } = await run(process.execPath, [
+      MAIN,
+      "serve",
+      "--listen",
+      "127.0.0.1:0",
+      "--database-url",
+      url,
+    ]);
+    expect([code, stderr]).toEqual([1, expect.stringContaining("incomplete copy; run edge-control copy again")]);
+    const copied = await copyDatabase({ database, to, target: name });
+    const other = await prepareFull();
+    expect(copied).toEqual(await other.copy());
+    expect(await copy()).toBeUndefined();
+  });
+
+  test("a directory that was copied is not served without --force", async () => {
+    const { dataDir, url } = await prepare(8);
+    const edgeControl = (...args: string[]) => run(process.execPath, [MAIN, ...args]);
+    const copied = await edgeControl("copy", "--from", dataDir, "--to", url);
+    expect([copied.code, copied.stderr]).toEqual([0, ""]);
+    expect(copied.stdout).toMatch(/^TABLE +ROWS +BYTES\naccounts +1 +\d+\n/);
+    expect((await edgeControl("copy", "--from", dataDir, "--to", url)).stdout).toContain("before; nothing to do");
+    const refused = await edgeControl("serve", "--listen", "127.0.0.1:0", "--data-dir", dataDir);
+    expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining("this one with --force")]);
+    await using forced = start(process.execPath, [
+      MAIN,
+      "serve",
+      "--listen",
+      "127.0.0.1:0",
+      "--data-dir",
+      dataDir,
+      "--force",
+    ]);
+    await forced.waitForOutput('"msg":"listening"');
+  });
+
+  test("a directory in use, a database that is not migrated, not empty, in use or has another copy are refused", async () => {
+    const one = await prepare(8);
+    const two = await prepare(8);
+    await server.execute("INSERT INTO accounts (id, name, created_at) VALUES ('acc_x', 'x', 1)", two.name);
+    await expect(two.copy()).rejects.toThrow("the database is not empty: it has rows in accounts");
+    // It is the original still.
+    expect(readCopiedMark(two.database)).toBeUndefined();
+    await one.copy();
+    await expect(copyDatabase({ database: two.database, to: one.to, target: one.name })).rejects.toThrow(
+      "another data directory",
+    );
+    await expect(copyDatabase({ database: one.database, to: two.to, target: two.name })).rejects.toThrow(
+      `copied to ${one.name} already`,
+    );
+    const bare = server.options(await server.createDatabase());
+    await expect(copyDatabase({ database: two.database, to: bare, target: "bare" })).rejects.toThrow(
+      "run edge-control migrate",
+    );
+    const used = await prepare(8);
+    await server.execute(
+      "INSERT INTO instances (id, version, started_at_ms, lease_until_ms) VALUES ('ins_a', '1', 1, 99999999999999)",
+      used.name,
+    );
+    await expect(used.copy()).rejects.toThrow("in use by ins_a; stop every edge-control first");
+    const served = await prepare(8);
+    await using _server = start(process.execPath, [
+      MAIN,
+      "serve",
+      "--listen",
+      "127.0.0.1:0",
+      "--data-dir",
+      served.dataDir,
+    ]);
+    await _server.waitForOutput('"msg":"listening"');
+    const { stderr } = await run(process.execPath, [MAIN, "copy", "--from", served.dataDir, "--to", served.url]);
+    expect(stderr).toContain("stop it before copying");
+  });
+
+  test("a column that only one of the databases has is refused, not left out", async () => {
+    const { name, copy } = await prepare(8);
+    await server.execute("ALTER TABLE deployments DROP COLUMN wait_until_ms", name);
+    await expect(copy()).rejects.toThrow("the database has no column wait_until_ms in deployments");
+  });
+
+  test("a difference is found", async () => {
+    const { name, copy, to } = await prepareFull();
+    await using client = await CommandClient.connect(to);
+    // A change that a trigger of the operator's makes, for example.
+    await client.query(
+      `CREATE FUNCTION change() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN new.reported_at = new.reported_at + 1; RETURN new; END $$`,
+    );
+    await client.query("CREATE TRIGGER change BEFORE INSERT ON device_reports FOR EACH ROW EXECUTE FUNCTION change()");
+    await expect(copy()).rejects.toThrow("the copy of device_reports differs");
+    expect(await server.execute("SELECT is_done FROM copy_state", name)).toBe("0");
+  });
+});

@@ -1,0 +1,232 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import type { Deployment } from "../../../src/control-plane/core/deployment.ts";
+import { appendEvent } from "../../../src/control-plane/core/event-log.ts";
+import { fail } from "../../../src/control-plane/core/transitions.ts";
+import type { CreateResult, CreationLimits } from "../../../src/control-plane/store/deployments.ts";
+import { DeploymentWriter } from "../../../src/control-plane/store/postgres/deployment-writer.ts";
+import { openPostgresStore } from "../../../src/control-plane/store/postgres/open-store.ts";
+import type { PostgresOptions } from "../../../src/control-plane/store/postgres/options.ts";
+import { PostgresPool, type Queryable } from "../../../src/control-plane/store/postgres/pool.ts";
+import { StaleSessionError } from "../../../src/control-plane/store/sessions.ts";
+import type { Store } from "../../../src/control-plane/store/store.ts";
+import { receivedDeployment, T0 } from "../../support/deployment-record.ts";
+import { postgresUnavailableReason } from "../../support/postgres.ts";
+import { PostgresDatabases } from "../../support/postgres-store.ts";
+
+const ACCOUNT = "acc_1";
+const DEVICE = "11111111-1111-4111-8111-111111111111";
+const reason = await postgresUnavailableReason();
+
+async function prepare(store: Store): Promise<void> {
+  await store.accounts.createAccount({ id: ACCOUNT, name: "account", createdAt: 1 });
+  const asset = {
+    uuid: DEVICE,
+    accountId: ACCOUNT,
+    serialNumber: "GW-1",
+    name: "gateway",
+    type: "gateway",
+    createdAt: 1,
+  };
+  await store.assets.registerAsset({ ...asset, supersim: undefined, prosim: undefined }, Buffer.from("token"));
+}
+
+function create(
+  store: Store,
+  fields: Partial<Deployment>,
+  limits?: CreationLimits,
+  receive?: Parameters<Store["deployments"]["createDeployment"]>[4],
+): Promise<CreateResult> {
+  const { lastEvent, ...deployment } = receivedDeployment({ assetUuid: DEVICE, ...fields });
+  const first = { ...lastEvent!, deployment_id: deployment.id };
+  return store.deployments.createDeployment(
+    { ...deployment, lastSeq: 0, lastEvent: undefined },
+    first,
+    undefined,
+    limits,
+    receive,
+  );
+}
+
+const say = (message: string) => (current: Deployment) =>
+  appendEvent(current, { status: "Running", message, step: "pulling" }, T0);
+
+const numbers = (count: number): number[] => Array.from({ length: count }, (_, index) => index);
+
+describe.skipIf(reason !== undefined)(`deployments in PostgreSQL${reason === undefined ? "" : ` (${reason})`}`, () => {
+  let databases: PostgresDatabases;
+  beforeAll(async () => {
+    databases = await PostgresDatabases.start();
+  });
+  afterAll(() => databases[Symbol.asyncDispose]());
+
+  /** Gives a database of its own to the test, with an account and a device. */
+  const withStore = async (work: (store: Store, options: PostgresOptions) => Promise<void>): Promise<void> => {
+    await using database = await databases.take();
+    await using store = await openPostgresStore(database.options);
+    await prepare(store);
+    await work(store, database.options);
+  };
+
+  test("changes of many deployments that come together are stored by two statements", () =>
+    withStore(async (store, options) => {
+      const ids = numbers(100).map((index) => `dep_${index}`);
+      for (const id of ids) await create(store, { id });
+      const session = { assetUuid: DEVICE, sessionId: "s", instanceId: "ins_1", protocol: 3, at: 1 };
+      await store.sessions.open(session);
+      await using pool = new PostgresPool(options);
+      let statements = 0;
+      const counting: Queryable = {
+        query: (text, values) => {
+          statements++;
+          return pool.query(text, values);
+        },
+      };
+      const writer = new DeploymentWriter(counting, 2);
+      const fence = { assetUuid: DEVICE, epoch: 1 };
+      const updates = ids.flatMap((id) => ["a", "b", "c"].map((text) => writer.update(id, say(text), fence)));
+      const changed = await Promise.all(updates);
+      // 300 changes are more than go together at a time; those of one deployment never go apart.
+      expect(statements).toBeLessThanOrEqual(6);
+      expect(changed.map((deployment) => deployment?.version).slice(0, 6)).toEqual([2, 3, 4, 2, 3, 4]);
+      for (const id of ["dep_0", "dep_99"]) {
+        const events = await store.deployments.readEvents(id, 1, 10);
+        expect(events.map(({ json }) => (JSON.parse(json) as { message: string }).message)).toEqual(["a", "b", "c"]);
+      }
+    }));
+
+  test("a change that fails does not fail those that come together with it", () =>
+    withStore(async (store) => {
+      for (const id of ["dep_1", "dep_2", "dep_3", "dep_4"]) await create(store, { id });
+      const { deployments, sessions } = store;
+      await sessions.open({ assetUuid: DEVICE, sessionId: "s", instanceId: "ins_1", protocol: 3, at: 1 });
+      const results = await Promise.allSettled([
+        deployments.updateDeployment("dep_1", say("a")),
+        deployments.updateDeployment("dep_1", () => {
+          throw new Error("undecided");
+        }),
+        deployments.updateDeployment("dep_1", say("b")),
+        // The database refuses it.
+        deployments.updateDeployment("dep_2", () => ({ fields: { status: "Nonsense" as "Fail" } })),
+        deployments.updateDeployment("dep_3", say("a"), { assetUuid: DEVICE, epoch: 1 }),
+        deployments.updateDeployment("dep_4", say("a"), { assetUuid: DEVICE, epoch: 2 }),
+        deployments.updateDeployment("dep_none", say("a")),
+      ]);
+      expect(results.map((result) => (result.status === "fulfilled" ? result.value?.version : "failed"))).toEqual([
+        2,
+        "failed",
+        3,
+        "failed",
+        2,
+        "failed",
+        undefined,
+      ]);
+      expect(results[5]).toMatchObject({ reason: expect.any(StaleSessionError) });
+      const versions = ["dep_1", "dep_2", "dep_3", "dep_4"].map((id) => deployments.findDeployment(id));
+      expect((await Promise.all(versions)).map((deployment) => deployment?.version)).toEqual([3, 1, 2, 1]);
+    }));
+
+  test("calls are carried out once, although other transactions are in the way at first", () =>
+    withStore(async (store, { database }) => {
+      const { server } = databases;
+      // Each statement that changes deployments fails twice before it succeeds.
+      await server.execute(
+        `CREATE SEQUENCE attempts;
+         CREATE FUNCTION fail_at_first() RETURNS trigger LANGUAGE plpgsql AS $$
+         DECLARE attempt BIGINT := nextval('attempts'); BEGIN
+           IF attempt % 3 = 1 THEN RAISE EXCEPTION 'forced' USING ERRCODE = '40001'; END IF;
+           IF attempt % 3 = 2 THEN RAISE EXCEPTION 'forced' USING ERRCODE = '40P01'; END IF;
+           RETURN NULL;
+         END $$;
+         CREATE TRIGGER forced AFTER INSERT OR UPDATE ON deployments FOR EACH STATEMENT EXECUTE FUNCTION fail_at_first()`,
+        database,
+      );
+      try {
+        expect(await create(store, { id: "dep_1", finishDueMs: 5 })).toMatchObject({ kind: "created" });
+        expect(await store.deployments.updateDeployment("dep_1", say("a"))).toMatchObject({ version: 2 });
+        const [updated] = await store.deployments.updateDeployments(["dep_1"], say("b"));
+        expect(updated).toMatchObject({ version: 3, lastSeq: 3 });
+        const { expired } = await store.deployments.expireDue(9, 10, (current) => ({
+          ...fail(current, T0, "DeploymentTimeout"),
+        }));
+        expect(expired).toMatchObject([{ version: 4, status: "Fail", lastSeq: 4 }]);
+        expect(await store.deployments.readEvents("dep_1", 0, 10)).toHaveLength(4);
+        expect(await server.execute("SELECT last_value FROM attempts", database)).toBe("12");
+      } finally {
+        await server.execute(
+          "DROP TRIGGER forced ON deployments; DROP FUNCTION fail_at_first; DROP SEQUENCE attempts",
+          database,
+        );
+      }
+    }));
+
+  test("the limits hold for requests that come together to two instances", () =>
+    withStore(async (store, options) => {
+      await using other = await openPostgresStore(options);
+      const createAll = (prefix: string, limits: CreationLimits) =>
+        Promise.all(
+          numbers(16).map((index) => create(index % 2 ? store : other, { id: `${prefix}_${index}` }, limits)),
+        );
+      const running = await createAll("a", { maxAccountBytes: 2 ** 40, maxRunningPerAsset: 5 });
+      expect(running.filter(({ kind }) => kind === "created")).toHaveLength(5);
+      const { storedBytes } = await store.accounts.findUsage(ACCOUNT);
+      const limits = { maxAccountBytes: Math.floor((storedBytes / 5) * 9.5), maxRunningPerAsset: 100 };
+      const bounded = await createAll("b", limits);
+      expect(bounded.filter(({ kind }) => kind === "created")).toHaveLength(5);
+      expect(bounded.filter(({ kind }) => kind === "quota_exceeded")).toHaveLength(11);
+    }));
+
+  test("the size of an account is that of what it stores, whatever was stored and removed together", () =>
+    withStore(async (store, { database }) => {
+      await Promise.all(numbers(20).map((index) => create(store, { id: `dep_${index}` })));
+      const updates = numbers(20).flatMap((index) =>
+        numbers(5).map((text) => store.deployments.updateDeployment(`dep_${index}`, say("x".repeat(text * 10)))),
+      );
+      await Promise.all(updates);
+      await store.deployments.updateDeployments(["dep_1", "dep_2"], () => ({ fields: { spec: null } }));
+      const ends = numbers(10).map((index) =>
+        store.deployments.updateDeployment(`dep_${index}`, (current) => fail(current, T0 + index, "DeploymentTimeout")),
+      );
+      await Promise.all(ends);
+      expect(await store.deployments.removeFinished(T0 + 8, 5)).toBe(5);
+      const truth = await databases.server.execute(
+        `SELECT sum(octet_length(d.spec) + octet_length(d.options) + 512
+           + (SELECT sum(octet_length(event)) FROM deployment_events WHERE deployment_id = d.id)) FROM deployments d`,
+        database,
+      );
+      expect((await store.accounts.findUsage(ACCOUNT)).storedBytes).toBe(Number(truth));
+      const record = await store.deployments.findDeployment("dep_19");
+      expect(record?.accountStoredBytes).toBe(Number(truth));
+    }));
+
+  test("a deployment is created before its device connects, which then finds it, or sees the session", () =>
+    withStore(async (store, options) => {
+      await using other = await openPostgresStore(options);
+      for (const index of numbers(20)) {
+        const id = `dep_${index}`;
+        let holder: string | undefined = "not asked";
+        const created = create(store, { id, delivery: "command" }, undefined, (deployment) => {
+          holder = deployment.holder;
+          return undefined;
+        });
+        const instanceId = `ins_${index}`;
+        const opened = other.sessions
+          .open({ assetUuid: DEVICE, sessionId: "s", instanceId, protocol: 3, at: 1 })
+          .then(() => other.deployments.listUndelivered(DEVICE));
+        const [undelivered] = await Promise.all([opened, created]);
+        expect(holder === instanceId || undelivered.some((deployment) => deployment.id === id)).toBe(true);
+      }
+    }));
+
+  test("a text with NUL is found nowhere, and one in a specification is stored", () =>
+    withStore(async (store) => {
+      expect(await store.deployments.findDeployment("dep_\0")).toBeUndefined();
+      expect(await store.deployments.findSummary("\0")).toBeUndefined();
+      expect(await store.deployments.readEvents("\0", 0, 1)).toEqual([]);
+      expect(await store.deployments.listDeployments("\0", 1)).toEqual({ deployments: [], next: undefined });
+      expect(await store.deployments.updateDeployment("\0", say("a"))).toBeUndefined();
+      const spec = { name: "web", environments: [{ key: "A", value: "a\0b\ud800" }] };
+      await create(store, { id: "dep_1", spec });
+      expect(await store.deployments.updateDeployment("dep_1", say("c\0d"))).toMatchObject({ version: 2 });
+      expect(await store.deployments.findDeployment("dep_1")).toMatchObject({ spec, lastEvent: { message: "c\0d" } });
+    }));
+});
