@@ -42,14 +42,23 @@ export interface DeploymentRow {
   readonly event_bytes: number;
   readonly account_bytes: number | null;
   readonly holder: string | null;
+  /** Of the device's session. */
+  readonly epoch: number | null;
   readonly omitted_events: number;
 }
 
-/** Columns of a `DeploymentRow`, for a query with the table alias `d`. */
-export const DEPLOYMENT_COLUMNS = /* sql */ `
-  d.*, (SELECT e.event FROM deployment_events e WHERE e.deployment_id = d.id AND e.seq = d.last_seq) AS last_event,
-  (SELECT a.stored_bytes FROM accounts a WHERE a.id = d.account_id) AS account_bytes,
-  (SELECT s.instance_id FROM device_sessions s WHERE s.asset_uuid = d.asset_uuid) AS holder`;
+/** One event of a deployment, with the status that the deployment has. */
+export type EventRow =
+  | { readonly status: DeploymentStatus; readonly seq: number; readonly json: string }
+  /** No event was found. */
+  | { readonly status: DeploymentStatus; readonly seq: null; readonly json: null };
+
+/** Selects `DeploymentRow`s, with the table alias `d`. */
+export const SELECT_DEPLOYMENTS = /* sql */ `
+  SELECT d.*, e.event AS last_event, a.stored_bytes AS account_bytes, s.instance_id AS holder, s.epoch FROM deployments d
+  LEFT JOIN deployment_events e ON e.deployment_id = d.id AND e.seq = d.last_seq
+  LEFT JOIN accounts a ON a.id = d.account_id
+  LEFT JOIN device_sessions s ON s.asset_uuid = d.asset_uuid`;
 
 /** Columns of a `SummaryRow`, for a query with the table alias `d`. */
 export const SUMMARY_COLUMNS = /* sql */ `

@@ -5,6 +5,7 @@ import type { Store } from "../store.ts";
 import { SqliteAccountStore } from "./accounts.ts";
 import { SqliteAssetStore } from "./assets.ts";
 import { SqliteAuditStore } from "./audit.ts";
+import { CommitQueue } from "./commit-queue.ts";
 import { SqliteDeploymentStore } from "./deployments.ts";
 import { SqliteDeviceStore } from "./devices.ts";
 import { SqliteEnrolmentStore } from "./enrolments.ts";
@@ -18,6 +19,7 @@ import { SqliteUsageStore } from "./usage.ts";
 /** Opens or creates the database file; `:memory:` for a temporary one. Throws as `openSqlite` does. */
 export function openStore(path: string): Store {
   const database = openSqlite(path, { migrations: MIGRATIONS });
+  const commits = new CommitQueue(database);
   const version = database.prepare("PRAGMA data_version");
   const ping = database.prepare("SELECT 1 FROM accounts LIMIT 1");
   return {
@@ -27,10 +29,10 @@ export function openStore(path: string): Store {
     sims: new SqliteSimStore(database),
     networkGroups: new SqliteNetworkGroupStore(database),
     usage: new SqliteUsageStore(database),
-    deployments: new SqliteDeploymentStore(database),
+    deployments: new SqliteDeploymentStore(database, commits),
     enrolments: new SqliteEnrolmentStore(database),
-    devices: new SqliteDeviceStore(database),
-    sessions: new SqliteSessionStore(database),
+    devices: new SqliteDeviceStore(database, commits),
+    sessions: new SqliteSessionStore(database, commits),
     audit: new SqliteAuditStore(database),
     async check() {
       ping.get();
@@ -42,6 +44,7 @@ export function openStore(path: string): Store {
       return Number(version.get()?.["data_version"]);
     },
     async [Symbol.asyncDispose]() {
+      commits[Symbol.dispose]();
       close(database);
     },
   };
