@@ -17,6 +17,11 @@ const SCHEMA = /* sql */ `
     parent INTEGER REFERENCES parents (id) DEFERRABLE INITIALLY DEFERRED
   ) STRICT;`;
 
+function idsOf(connection: DatabaseSync): number[] {
+  const rows = connection.prepare("SELECT id FROM entries ORDER BY id").all();
+  return rows.map(({ id }) => Number(id));
+}
+
 async function setUp() {
   const owner = new AsyncDisposableStack();
   const folder = owner.use(await tempDir(IN_MEMORY)).path;
@@ -28,11 +33,6 @@ async function setUp() {
   const queue = new CommitQueue(database);
   const insert = database.prepare("INSERT INTO entries (id, text, parent) VALUES (?, ?, ?)");
   const exec = vi.spyOn(database, "exec");
-  const idsOf = (connection: DatabaseSync) =>
-    connection
-      .prepare("SELECT id FROM entries ORDER BY id")
-      .all()
-      .map(({ id }) => Number(id));
   return {
     database,
     queue,

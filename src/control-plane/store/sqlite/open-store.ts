@@ -1,6 +1,7 @@
 import { statSync } from "node:fs";
 import type { DatabaseSync } from "node:sqlite";
 import { openSqlite, truncateWal } from "../../../lib/sqlite.ts";
+import { CachedKeyStore } from "../cached-keys.ts";
 import type { Store } from "../store.ts";
 import { SqliteAccountStore } from "./accounts.ts";
 import { SqliteAssetStore } from "./assets.ts";
@@ -21,10 +22,11 @@ export function openStore(path: string): Store {
   const database = openSqlite(path, { migrations: MIGRATIONS });
   const commits = new CommitQueue(database);
   const version = database.prepare("PRAGMA data_version");
+  const readVersion = (): number => Number(version.get()?.["data_version"]);
   const ping = database.prepare("SELECT 1 FROM accounts LIMIT 1");
   return {
     accounts: new SqliteAccountStore(database),
-    keys: new SqliteKeyStore(database),
+    keys: new CachedKeyStore(new SqliteKeyStore(database), readVersion),
     assets: new SqliteAssetStore(database),
     sims: new SqliteSimStore(database),
     networkGroups: new SqliteNetworkGroupStore(database),
@@ -41,7 +43,7 @@ export function openStore(path: string): Store {
       return isEmpty(`${path}-wal`) || truncateWal(database);
     },
     async dataVersion() {
-      return Number(version.get()?.["data_version"]);
+      return readVersion();
     },
     async [Symbol.asyncDispose]() {
       commits[Symbol.dispose]();
