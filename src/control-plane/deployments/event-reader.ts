@@ -1,6 +1,5 @@
 import type { Clock } from "../../lib/clock.ts";
 import type { Bus } from "../bus/bus.ts";
-import { isFinished } from "../core/deployment.ts";
 import { onAbort } from "../../lib/on-abort.ts";
 import type { DeploymentStore, StoredEvent } from "../store/deployments.ts";
 import { Latch } from "../../lib/latch.ts";
@@ -38,18 +37,16 @@ export async function* readEvents(
   let isFirst = true;
   while (!signal.aborted) {
     const isDraining = drain.aborted;
-    // Read before the events: if it has ended by then, all its events are stored.
-    const deployment = await store.findSummary(deploymentId);
-    const events = await store.readEvents(deploymentId, cursor, MAX_BATCH_EVENTS);
+    const { events, hasMore, isOver } = await store.readEvents(deploymentId, cursor, MAX_BATCH_EVENTS);
     if (events.length > 0) {
       cursor = events.at(-1)?.seq ?? cursor;
-      isFirst = false;
       yield events;
-      continue;
+    } else if (isFirst && !isOver && !isDraining) {
+      yield [];
     }
-    if (!deployment || isFinished(deployment) || isDraining) return;
-    if (isFirst) yield [];
     isFirst = false;
+    if (hasMore && events.length > 0) continue;
+    if (isOver || isDraining) return;
     if (!(await latch.wait(clock, idleMs))) yield [];
   }
 }

@@ -1,14 +1,21 @@
 import type { DatabaseSync } from "node:sqlite";
-import type { DeploymentEvent } from "../../../protocol/deployment-event.ts";
 import { transaction } from "../../../lib/sqlite.ts";
+import type { DeploymentEvent } from "../../../protocol/deployment-event.ts";
 import { nextDueMs } from "../../core/deadlines.ts";
-import type { DeploymentChange, Deployment, DeploymentSummary, UndeliveredDeployment } from "../../core/deployment.ts";
+import {
+  type DeploymentChange,
+  type Deployment,
+  type DeploymentSummary,
+  isFinished,
+  type UndeliveredDeployment,
+} from "../../core/deployment.ts";
 import type { DeploymentCursor } from "../../core/deployment-cursor.ts";
 import {
   type CreateResult,
   type CreationLimits,
   type DeploymentPage,
   type DeploymentStore,
+  type EventBatch,
   type ExpiredDeployments,
   type Idempotency,
   MAX_BATCH_BYTES,
@@ -18,7 +25,9 @@ import {
 } from "../deployments.ts";
 import {
   DEPLOYMENT_COLUMNS,
+  DEPLOYMENT_JOINS,
   type DeploymentRow,
+  type EventRow,
   SUMMARY_COLUMNS,
   toDeployment,
   toSummary,
@@ -26,17 +35,24 @@ import {
   UNDELIVERED_COLUMNS,
 } from "../deployment-row.ts";
 import { type SessionFence, StaleSessionError } from "../sessions.ts";
+import type { CommitQueue } from "./commit-queue.ts";
 
 /** Selects the deployments that ended first from an index; unfinished ones have no `finished_at_ms`. */
 export const REMOVE_FINISHED_SQL = /* sql */ `
   DELETE FROM deployments WHERE id IN
     (SELECT id FROM deployments WHERE finished_at_ms < ? ORDER BY finished_at_ms LIMIT ?)`;
 
+/** Selects `DeploymentRow`s. */
+const SELECT_DEPLOYMENTS = /* sql */ `
+  SELECT ${DEPLOYMENT_COLUMNS}, a.stored_bytes AS account_bytes FROM deployments d ${DEPLOYMENT_JOINS}
+  LEFT JOIN accounts a ON a.id = d.account_id`;
+
 /** Before every deployment of a list, newest first. */
 const FIRST_PAGE_CURSOR: DeploymentCursor = { createdAtMs: Number.MAX_SAFE_INTEGER, id: "" };
 
 export class SqliteDeploymentStore implements DeploymentStore {
   readonly #database: DatabaseSync;
+  readonly #commits: CommitQueue;
   readonly #byId;
   readonly #summary;
   readonly #unfinishedSummaries;
@@ -59,11 +75,10 @@ export class SqliteDeploymentStore implements DeploymentStore {
   readonly #events;
   readonly #removeFinished;
 
-  constructor(database: DatabaseSync) {
+  constructor(database: DatabaseSync, commits: CommitQueue) {
     this.#database = database;
-    const accountBytes = "(SELECT a.stored_bytes FROM accounts a WHERE a.id = d.account_id) AS account_bytes";
-    const select = `SELECT ${DEPLOYMENT_COLUMNS}, ${accountBytes} FROM deployments d`;
-    this.#byId = database.prepare(`${select} WHERE d.id = ?`);
+    this.#commits = commits;
+    this.#byId = database.prepare(`${SELECT_DEPLOYMENTS} WHERE d.id = ?`);
     const summary = `SELECT ${SUMMARY_COLUMNS} FROM deployments d`;
     this.#summary = database.prepare(`${summary} WHERE d.id = ?`);
     this.#unfinishedSummaries = database.prepare(
@@ -84,15 +99,17 @@ export class SqliteDeploymentStore implements DeploymentStore {
     );
     this.#insertEvent = database.prepare("INSERT INTO deployment_events (deployment_id, seq, event) VALUES (?, ?, ?)");
     this.#page = database.prepare(
-      `${select} WHERE d.asset_uuid = ? AND (d.created_at_ms, d.id) < (?, ?)
+      `${SELECT_DEPLOYMENTS} WHERE d.asset_uuid = ? AND (d.created_at_ms, d.id) < (?, ?)
        ORDER BY d.created_at_ms DESC, d.id DESC LIMIT ?`,
     );
-    this.#unfinished = database.prepare(`${select} WHERE d.status = 'Running' ORDER BY d.created_at_ms, d.rowid`);
+    this.#unfinished = database.prepare(
+      `${SELECT_DEPLOYMENTS} WHERE d.status = 'Running' ORDER BY d.created_at_ms, d.rowid`,
+    );
     this.#unfinishedOfAsset = database.prepare(
-      `${select} WHERE d.asset_uuid = ? AND d.status = 'Running' ORDER BY d.created_at_ms, d.rowid`,
+      `${SELECT_DEPLOYMENTS} WHERE d.asset_uuid = ? AND d.status = 'Running' ORDER BY d.created_at_ms, d.rowid`,
     );
     this.#endedUncertain = database.prepare(
-      `${select} WHERE d.asset_uuid = ? AND d.doubt IN ('asked', 'overdue') AND d.status <> 'Running'
+      `${SELECT_DEPLOYMENTS} WHERE d.asset_uuid = ? AND d.doubt IN ('asked', 'overdue') AND d.status <> 'Running'
        ORDER BY d.created_at_ms, d.id LIMIT ?`,
     );
     this.#update = database.prepare(
@@ -115,7 +132,9 @@ export class SqliteDeploymentStore implements DeploymentStore {
     );
     this.#nextDue = database.prepare("SELECT min(due_at_ms) AS due FROM deployments WHERE due_at_ms IS NOT NULL");
     this.#events = database.prepare(
-      "SELECT seq, event AS json FROM deployment_events WHERE deployment_id = ? AND seq > ? ORDER BY seq LIMIT ?",
+      `SELECT d.status, e.seq, e.event AS json FROM deployments d
+       LEFT JOIN deployment_events e ON e.deployment_id = d.id AND e.seq > ?
+       WHERE d.id = ? ORDER BY e.seq LIMIT ?`,
     );
     this.#removeFinished = database.prepare(REMOVE_FINISHED_SQL);
   }
@@ -127,7 +146,7 @@ export class SqliteDeploymentStore implements DeploymentStore {
     limits?: CreationLimits,
     receive?: (deployment: Deployment) => DeploymentChange | undefined,
   ): Promise<CreateResult> {
-    return transaction(this.#database, () => {
+    return this.#commits.run(() => {
       const earlier = idempotency && this.#repetition(deployment.accountId, idempotency);
       if (earlier) return earlier;
       const refused = limits && this.#refusal(deployment, limits);
@@ -165,7 +184,8 @@ export class SqliteDeploymentStore implements DeploymentStore {
   }
 
   async findDeployment(id: string): Promise<Deployment | undefined> {
-    return this.#find(id);
+    const row = this.#byId.get(id) as DeploymentRow | undefined;
+    return row && toDeployment(row);
   }
 
   async findSummary(id: string): Promise<DeploymentSummary | undefined> {
@@ -216,9 +236,11 @@ export class SqliteDeploymentStore implements DeploymentStore {
     decide: (deployment: Deployment) => DeploymentChange | undefined,
     fence?: SessionFence,
   ): Promise<Deployment | undefined> {
-    return transaction(this.#database, () => {
-      if (fence) this.#requireSession(fence);
-      return this.#decideAndApply(id, decide);
+    return this.#commits.run(() => {
+      const row = this.#byId.get(id) as DeploymentRow | undefined;
+      // The row has the epoch of its device: usually that is the device of the session.
+      if (fence && (row?.asset_uuid !== fence.assetUuid || row.epoch !== fence.epoch)) this.#requireSession(fence);
+      return this.#decideAndApply(row, decide);
     });
   }
 
@@ -245,16 +267,19 @@ export class SqliteDeploymentStore implements DeploymentStore {
     });
   }
 
-  async readEvents(id: string, after: number, limit: number): Promise<readonly StoredEvent[]> {
+  async readEvents(id: string, after: number, limit: number): Promise<EventBatch> {
     const events: StoredEvent[] = [];
     let bytes = 0;
-    for (const row of this.#events.iterate(id, after, limit)) {
-      const event = row as unknown as StoredEvent;
-      bytes += Buffer.byteLength(event.json);
-      if (events.length > 0 && bytes > MAX_BATCH_BYTES) break;
-      events.push(event);
+    let isOver = true;
+    for (const found of this.#events.iterate(after, id, limit)) {
+      const { status, seq, json } = found as unknown as EventRow;
+      isOver = isFinished({ status });
+      if (seq === null) break;
+      bytes += Buffer.byteLength(json);
+      if (events.length > 0 && bytes > MAX_BATCH_BYTES) return { events, hasMore: true, isOver };
+      events.push({ seq, json });
     }
-    return events;
+    return { events, hasMore: events.length === limit, isOver };
   }
 
   async removeFinished(beforeMs: number, limit: number): Promise<number> {
@@ -265,16 +290,11 @@ export class SqliteDeploymentStore implements DeploymentStore {
     if (!this.#session.get(fence.assetUuid, fence.epoch)) throw new StaleSessionError(fence);
   }
 
-  #find(id: string): Deployment | undefined {
-    const row = this.#byId.get(id) as DeploymentRow | undefined;
-    return row && toDeployment(row);
-  }
-
   #decideAndApply(
-    id: string,
+    row: DeploymentRow | undefined,
     decide: (deployment: Deployment) => DeploymentChange | undefined,
   ): Deployment | undefined {
-    const deployment = this.#find(id);
+    const deployment = row && toDeployment(row);
     const change = deployment && decide(deployment);
     return deployment && change ? this.#apply(deployment, change) : deployment;
   }
@@ -283,7 +303,7 @@ export class SqliteDeploymentStore implements DeploymentStore {
     ids: readonly string[],
     decide: (deployment: Deployment) => DeploymentChange | undefined,
   ): Deployment[] {
-    const found = ids.map((id) => this.#decideAndApply(id, decide));
+    const found = ids.map((id) => this.#decideAndApply(this.#byId.get(id) as DeploymentRow | undefined, decide));
     return found.filter((deployment) => deployment !== undefined);
   }
 
