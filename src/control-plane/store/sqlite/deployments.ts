@@ -55,6 +55,7 @@ export class SqliteDeploymentStore implements DeploymentStore {
   readonly #commits: CommitQueue;
   readonly #byId;
   readonly #summary;
+  readonly #lastSeqs;
   readonly #unfinishedSummaries;
   readonly #byIdempotencyKey;
   readonly #storedBytes;
@@ -80,6 +81,9 @@ export class SqliteDeploymentStore implements DeploymentStore {
     this.#commits = commits;
     this.#byId = database.prepare(`${SELECT_DEPLOYMENTS} WHERE d.id = ?`);
     const summary = `SELECT ${SUMMARY_COLUMNS} FROM deployments d`;
+    this.#lastSeqs = database.prepare(
+      "SELECT id, last_seq AS lastSeq FROM deployments WHERE id IN (SELECT value FROM json_each(?))",
+    );
     this.#summary = database.prepare(`${summary} WHERE d.id = ?`);
     this.#unfinishedSummaries = database.prepare(
       `${summary} WHERE d.asset_uuid = ? AND d.status = 'Running' ORDER BY d.created_at_ms, d.rowid`,
@@ -186,6 +190,11 @@ export class SqliteDeploymentStore implements DeploymentStore {
   async findDeployment(id: string): Promise<Deployment | undefined> {
     const row = this.#byId.get(id) as DeploymentRow | undefined;
     return row && toDeployment(row);
+  }
+
+  async findLastSeqs(ids: readonly string[]): Promise<ReadonlyMap<string, number>> {
+    const rows = this.#lastSeqs.all(JSON.stringify(ids)) as unknown as { id: string; lastSeq: number }[];
+    return new Map(rows.map(({ id, lastSeq }) => [id, lastSeq]));
   }
 
   async findSummary(id: string): Promise<DeploymentSummary | undefined> {
