@@ -75,8 +75,7 @@ async function finish<T>(connection: Queryable, work: Work<T>): Promise<T> {
 
 async function execute(connection: Queryable, { sql, parameters, wanted }: Statement): Promise<unknown> {
   const { rows, rowCount } = await connection.query(translate(sql), parameters);
-  if (wanted === "first row") return rows[0];
-  return wanted === "rows" ? rows : rowCount;
+  return wanted === "first row" ? rows[0] : rowCount;
 }
 
 const translations = new Map<string, string>();

@@ -51,7 +51,6 @@ export class SqliteExecutor implements Executor, ConnectionExecutor {
   #execute({ sql, parameters, wanted }: Statement): unknown {
     const statement = this.#prepare(sql);
     if (wanted === "first row") return statement.get(...parameters);
-    if (wanted === "rows") return statement.all(...parameters);
     return Number(statement.run(...parameters).changes);
   }
 

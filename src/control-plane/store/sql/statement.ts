@@ -9,23 +9,18 @@ export interface Statement {
   /** Constant, or one of a few texts: it is prepared once and kept. */
   readonly sql: string;
   readonly parameters: Parameters;
-  readonly wanted: "first row" | "rows" | "change count";
+  readonly wanted: "first row" | "change count";
 }
 
 /**
- * What a call of the store does: yields statements, and returns the result of the call. Written once, and run by an
- * executor for each database. A statement that fails ends it: the error is not thrown into the generator.
+ * What a transaction of the store does: yields statements, and returns its result. Written once, and run by an executor for
+ * each database. A statement that fails ends it: the error is not thrown into the generator.
  */
 export type Work<T> = Generator<Statement, T, unknown>;
 
 /** Returns the first row, if there is one. */
 export function* one<Row>(sql: string, parameters: Parameters = []): Work<Row | undefined> {
   return (yield { sql, parameters, wanted: "first row" }) as Row | undefined;
-}
-
-/** Returns all rows. */
-export function* all<Row>(sql: string, parameters: Parameters = []): Work<readonly Row[]> {
-  return (yield { sql, parameters, wanted: "rows" }) as readonly Row[];
 }
 
 /** Returns the number of rows that were inserted, updated or deleted. */
