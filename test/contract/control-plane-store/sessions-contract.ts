@@ -120,8 +120,10 @@ export function sessionsContract(harness: StoreHarness): void {
       const assets = await Promise.all(ids.map(() => register(store, someAsset())));
       const write = (id: string, epoch: number) => {
         const assetUuid = assets[ids.indexOf(id)]!.uuid;
-        const decide = () => ({ fields: { acknowledgedAtMs: T0 + 1 } });
-        return store.deployments.updateDeployment(id, decide, { assetUuid, epoch });
+        return store.deployments.updateDeployment(id, () => ({ fields: { acknowledgedAtMs: T0 + 1 } }), {
+          assetUuid,
+          epoch,
+        });
       };
       for (const [index, id] of ids.entries()) {
         const assetUuid = assets[index]!.uuid;

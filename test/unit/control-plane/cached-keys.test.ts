@@ -91,10 +91,9 @@ test("unknown keys are not kept, and of the others a bounded number", async () =
   const unknown = Buffer.from("unknown");
   for (let count = 0; count < 3; count++) expect(await keys.findKeyByHash(unknown)).toBeUndefined();
   expect(reads()).toBe(3);
-  vi.spyOn(stored, "findKeyByHash").mockImplementation(async (hash) => {
+  const again = vi.spyOn(stored, "findKeyByHash").mockImplementation(async (hash) => {
     return { key: someKey(`key_${Buffer.from(hash).toString()}`), hash };
   });
-  const again = vi.mocked(stored.findKeyByHash);
   again.mockClear();
   for (let number = 0; number <= 10_000; number++) await keys.findKeyByHash(Buffer.from(String(number)));
   await keys.findKeyByHash(Buffer.from("10000"));

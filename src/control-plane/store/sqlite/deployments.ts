@@ -36,6 +36,7 @@ import {
 } from "../deployment-row.ts";
 import { type SessionFence, StaleSessionError } from "../sessions.ts";
 import type { CommitQueue } from "./commit-queue.ts";
+import { LatestEvents } from "./latest-events.ts";
 
 /** Selects the deployments that ended first from an index; unfinished ones have no `finished_at_ms`. */
 export const REMOVE_FINISHED_SQL = /* sql */ `
@@ -50,16 +51,24 @@ const SELECT_DEPLOYMENTS = /* sql */ `
 /** Before every deployment of a list, newest first. */
 const FIRST_PAGE_CURSOR: DeploymentCursor = { createdAtMs: Number.MAX_SAFE_INTEGER, id: "" };
 
+interface BeforeCreation {
+  /** Size of the account's deployments. */
+  readonly bytes: number | null;
+  /** Number of unfinished deployments of the asset. */
+  readonly running: number;
+  readonly holder: string | null;
+}
+
 export class SqliteDeploymentStore implements DeploymentStore {
   readonly #database: DatabaseSync;
   readonly #commits: CommitQueue;
+  readonly #latest = new LatestEvents();
   readonly #byId;
   readonly #summary;
   readonly #lastSeqs;
   readonly #unfinishedSummaries;
   readonly #byIdempotencyKey;
-  readonly #storedBytes;
-  readonly #running;
+  readonly #beforeCreation;
   readonly #insert;
   readonly #insertEvent;
   readonly #page;
@@ -68,7 +77,6 @@ export class SqliteDeploymentStore implements DeploymentStore {
   readonly #endedUncertain;
   readonly #update;
   readonly #session;
-  readonly #holder;
   readonly #undelivered;
   readonly #undeliveredAssets;
   readonly #due;
@@ -91,9 +99,10 @@ export class SqliteDeploymentStore implements DeploymentStore {
     this.#byIdempotencyKey = database.prepare(
       "SELECT id, request_hash FROM deployments WHERE account_id = ? AND idempotency_key = ?",
     );
-    this.#storedBytes = database.prepare("SELECT stored_bytes AS bytes FROM accounts WHERE id = ?");
-    this.#running = database.prepare(
-      "SELECT count(*) AS count FROM deployments WHERE asset_uuid = ? AND status = 'Running'",
+    this.#beforeCreation = database.prepare(
+      `SELECT (SELECT stored_bytes FROM accounts WHERE id = ?1) AS bytes,
+         (SELECT count(*) FROM deployments WHERE asset_uuid = ?2 AND status = 'Running') AS running,
+         (SELECT instance_id FROM device_sessions WHERE asset_uuid = ?2) AS holder`,
     );
     this.#insert = database.prepare(
       `INSERT INTO deployments (id, account_id, asset_uuid, app, action, spec, options, has_registry_auth, status,
@@ -122,7 +131,6 @@ export class SqliteDeploymentStore implements DeploymentStore {
          doubt = ?, doubt_until_ms = ?, event_bytes = ?, omitted_events = ?, version = ? WHERE id = ? AND version = ?`,
     );
     this.#session = database.prepare("SELECT 1 FROM device_sessions WHERE asset_uuid = ? AND epoch = ?");
-    this.#holder = database.prepare("SELECT instance_id AS holder FROM device_sessions WHERE asset_uuid = ?");
     this.#undelivered = database.prepare(
       `SELECT ${UNDELIVERED_COLUMNS} FROM deployments d WHERE d.asset_uuid = ? AND d.delivery IS NOT NULL
        ORDER BY d.rowid LIMIT ?`,
@@ -153,7 +161,9 @@ export class SqliteDeploymentStore implements DeploymentStore {
     return this.#commits.run(() => {
       const earlier = idempotency && this.#repetition(deployment.accountId, idempotency);
       if (earlier) return earlier;
-      const refused = limits && this.#refusal(deployment, limits);
+      const { accountId, assetUuid } = deployment;
+      const before = this.#beforeCreation.get(accountId, assetUuid) as unknown as BeforeCreation;
+      const refused = limits && refusal(deployment, before, limits);
       if (refused) return refused;
       const json = JSON.stringify(first);
       const eventBytes = Buffer.byteLength(json);
@@ -180,8 +190,13 @@ export class SqliteDeploymentStore implements DeploymentStore {
         idempotency?.requestHash ?? null,
       );
       this.#insertEvent.run(deployment.id, first.seq, json);
-      const { holder } = (this.#holder.get(deployment.assetUuid) ?? { holder: null }) as { holder: string | null };
-      const stored = { ...deployment, holder: holder ?? undefined, lastSeq: first.seq, lastEvent: first, eventBytes };
+      const stored = {
+        ...deployment,
+        holder: before.holder ?? undefined,
+        lastSeq: first.seq,
+        lastEvent: first,
+        eventBytes,
+      };
       const change = receive?.(stored);
       return { kind: "created", deployment: change ? this.#apply(stored, change) : stored };
     });
@@ -245,12 +260,19 @@ export class SqliteDeploymentStore implements DeploymentStore {
     decide: (deployment: Deployment) => DeploymentChange | undefined,
     fence?: SessionFence,
   ): Promise<Deployment | undefined> {
-    return this.#commits.run(() => {
+    let event: DeploymentEvent | undefined;
+    const after = await this.#commits.run(() => {
       const row = this.#byId.get(id) as DeploymentRow | undefined;
       // The row has the epoch of its device: usually that is the device of the session.
       if (fence && (row?.asset_uuid !== fence.assetUuid || row.epoch !== fence.epoch)) this.#requireSession(fence);
-      return this.#decideAndApply(row, decide);
+      return this.#decideAndApply(row, (deployment) => {
+        const change = decide(deployment);
+        event = change?.event;
+        return change;
+      });
     });
+    if (after && event) this.#latest.add(after, event);
+    return after;
   }
 
   async updateDeployments(
@@ -277,6 +299,8 @@ export class SqliteDeploymentStore implements DeploymentStore {
   }
 
   async readEvents(id: string, after: number, limit: number): Promise<EventBatch> {
+    const latest = this.#latest.findAfter(id, after);
+    if (latest) return latest;
     const events: StoredEvent[] = [];
     let bytes = 0;
     let isOver = true;
@@ -352,14 +376,6 @@ export class SqliteDeploymentStore implements DeploymentStore {
     return { ...after, lastSeq, lastEvent: event, eventBytes };
   }
 
-  #refusal({ accountId, assetUuid, spec }: Deployment, limits: CreationLimits): CreateResult | undefined {
-    const { bytes: usedBytes } = (this.#storedBytes.get(accountId) ?? { bytes: 0 }) as { bytes: number };
-    if (usedBytes + Buffer.byteLength(JSON.stringify(spec)) > limits.maxAccountBytes)
-      return { kind: "quota_exceeded", usedBytes };
-    const { count } = this.#running.get(assetUuid) as { count: number };
-    return count >= limits.maxRunningPerAsset ? { kind: "too_many_running" } : undefined;
-  }
-
   #repetition(accountId: string, { key, requestHash }: Idempotency): CreateResult | undefined {
     const row = this.#byIdempotencyKey.get(accountId, key) as { id: string; request_hash: Uint8Array } | undefined;
     if (!row) return undefined;
@@ -367,4 +383,15 @@ export class SqliteDeploymentStore implements DeploymentStore {
       ? { kind: "repeated", id: row.id }
       : { kind: "conflict" };
   }
+}
+
+function refusal(
+  { spec }: Deployment,
+  { bytes, running }: BeforeCreation,
+  limits: CreationLimits,
+): CreateResult | undefined {
+  const usedBytes = bytes ?? 0;
+  if (usedBytes + Buffer.byteLength(JSON.stringify(spec)) > limits.maxAccountBytes)
+    return { kind: "quota_exceeded", usedBytes };
+  return running >= limits.maxRunningPerAsset ? { kind: "too_many_running" } : undefined;
 }
