@@ -1,4 +1,4 @@
-import { createHash, randomBytes } from "node:crypto";
+import { hash, randomBytes } from "node:crypto";
 
 /** The kind of a secret: `ek_` for an API key, `ed_` for a device token. */
 export type SecretPrefix = "ek_" | "ed_";
@@ -15,7 +15,7 @@ export function createSecret(prefix: SecretPrefix): string {
  * Hashes a secret for storage. A fast hash is enough, since a secret of 32 random bytes cannot be guessed.
  */
 export function hashSecret(secret: string): Uint8Array {
-  return createHash("sha256").update(secret).digest();
+  return hash("sha256", secret, "buffer");
 }
 
 /** Creates an unpredictable identifier: the prefix and 24 hexadecimal digits. */

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import { type FastifyReply, fastify } from "fastify";
+import { fastify, type onRequestHookHandler } from "fastify";
 import type { ZodTypeProvider } from "fastify-type-provider-zod";
 import type { ZodType } from "zod";
 import { MAX_REQUEST_BYTES } from "../../protocol/limits.ts";
@@ -64,10 +64,10 @@ export async function buildServer(context: ApiContext): Promise<Api> {
   await serveOpenApi(api);
   await serveReferencePage(api);
   health(api, context);
-  const refuseWhileStopping = async (_request: unknown, reply: FastifyReply): Promise<void> => {
-    if (!stopping.aborted) return;
+  const refuseWhileStopping: onRequestHookHandler = (_request, reply, done) => {
+    if (!stopping.aborted) return done();
     void reply.header("Retry-After", RETRY_AFTER_S);
-    throw new EdgeError("ServiceUnavailable", "The service is stopping.");
+    done(new EdgeError("ServiceUnavailable", "The service is stopping."));
   };
   await api.register(async (scope) => {
     const endpoints = scope as Api;
@@ -95,9 +95,10 @@ export async function buildServer(context: ApiContext): Promise<Api> {
 }
 
 /** Forbids caching and content sniffing. Event streams set their own `Cache-Control`. */
-async function setResponseHeaders(_request: unknown, reply: FastifyReply): Promise<void> {
-  void reply.headers({ "Cache-Control": "no-store", "X-Content-Type-Options": "nosniff" });
-}
+const setResponseHeaders: onRequestHookHandler = (_request, reply, done) => {
+  void reply.header("Cache-Control", "no-store").header("X-Content-Type-Options", "nosniff");
+  done();
+};
 
 /** Generates request ids that are unique across restarts of the server. */
 function requestIds(): () => string {

@@ -39,7 +39,7 @@ export async function limitRate(api: Api, { perMinute, keyOf, onExceeded, shared
 export function logRequest(parent: Logger) {
   // These fields hold no secrets; redacting each line would cost as much as the request.
   const logger = parent.child({}, { redact: [] });
-  return async (request: FastifyRequest, reply: FastifyReply): Promise<void> => {
+  return (request: FastifyRequest, reply: FastifyReply, done: () => void): void => {
     const { id, method, routeOptions, apiKey } = request;
     const isQuiet = apiKey === undefined && reply.statusCode < 400;
     logger[isQuiet ? "debug" : "info"](
@@ -53,6 +53,7 @@ export function logRequest(parent: Logger) {
       },
       "request",
     );
+    done();
   };
 }
 

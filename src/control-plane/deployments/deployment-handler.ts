@@ -1,7 +1,7 @@
 import type { DeviceEvent } from "../../protocol/deployment-event.ts";
 import type { ErrorCode } from "../../protocol/errors.ts";
 import { confirmOnDevice, noteConnectionLost } from "../core/connection-notes.ts";
-import { type Deployment, type DeploymentSummary, isFinished } from "../core/deployment.ts";
+import { type Deployment, type DeploymentChange, type DeploymentSummary, isFinished } from "../core/deployment.ts";
 import { markForOutcomeQuery } from "../core/resolve-outcome.ts";
 import { MAX_EVENT_BYTES, MAX_EVENT_BYTES_OVER_QUOTA } from "../core/event-log.ts";
 import { cancelReason, reconcile } from "../core/reconcile.ts";
@@ -85,15 +85,12 @@ export class RecordingDeploymentHandler implements DeploymentHandler {
   }
 
   async onAck(session: DeviceSession, deploymentId: string): Promise<FrameOutcome> {
-    const deployment = await this.#store.findSummary(deploymentId);
-    if (!deployment) return "unknown";
-    if (deployment.assetUuid !== session.assetUuid) return this.#cancelUnknown(session, deploymentId);
-    const after = await this.#recorder.update(
-      deploymentId,
-      (current, nowMs) => acknowledge(current, nowMs, session.epoch),
-      session,
+    const after = await this.#update(session, deploymentId, (current, nowMs) =>
+      acknowledge(current, nowMs, session.epoch),
     );
-    const reason = after && cancelReason(after);
+    if (!after) return "unknown";
+    if (after.assetUuid !== session.assetUuid) return this.#cancelUnknown(session, deploymentId);
+    const reason = cancelReason(after);
     if (reason) this.#delivery.cancel(session, deploymentId, reason);
     return "taken";
   }
@@ -104,37 +101,45 @@ export class RecordingDeploymentHandler implements DeploymentHandler {
     code: ErrorCode,
     message: string,
   ): Promise<FrameOutcome> {
-    const deployment = await this.#store.findDeployment(deploymentId);
-    if (!deployment) return "unknown";
-    if (deployment.assetUuid !== session.assetUuid) return "foreign";
-    await this.#recorder.update(deploymentId, (current, nowMs) => refuse(current, nowMs, code, message), session);
-    return "taken";
+    const after = await this.#update(session, deploymentId, (current, nowMs) => refuse(current, nowMs, code, message));
+    if (!after) return "unknown";
+    return after.assetUuid === session.assetUuid ? "taken" : "foreign";
   }
 
   async onEvent(session: DeviceSession, deploymentId: string, event: DeviceEvent): Promise<FrameOutcome> {
-    const deployment = await this.#store.findSummary(deploymentId);
-    if (!deployment) {
+    const after = await this.#update(session, deploymentId, (current, nowMs) =>
+      applyDeviceEvent(current, event, nowMs, session.epoch, this.#maxEventBytes(current)),
+    );
+    if (!after) {
       // Removed by retention while the device was offline, or created after the backup that was restored. The deployment
       // was requested all the same, so the device does not undo it.
       acknowledgeEvent(session, deploymentId, event);
       return "unknown";
     }
-    if (deployment.assetUuid !== session.assetUuid) {
+    if (after.assetUuid !== session.assetUuid) {
       if (event.status !== "Fail") return this.#cancelUnknown(session, deploymentId);
       acknowledgeEvent(session, deploymentId, event);
       return "foreign";
     }
-    const after = await this.#recorder.update(
-      deploymentId,
-      (current, nowMs) => applyDeviceEvent(current, event, nowMs, session.epoch, this.#maxEventBytes(current)),
-      session,
-    );
-    if (after && replyToEvent(after, event) === "cancel") {
+    if (replyToEvent(after, event) === "cancel") {
       this.#delivery.cancel(session, deploymentId, cancelReason(after) ?? "unknown");
     } else {
       acknowledgeEvent(session, deploymentId, event);
     }
     return "taken";
+  }
+
+  /** Changes a deployment of the session's device. Returns that of another device unchanged. */
+  #update(
+    session: DeviceSession,
+    deploymentId: string,
+    decide: (deployment: Deployment, nowMs: number) => DeploymentChange | undefined,
+  ): Promise<Deployment | undefined> {
+    return this.#recorder.update(
+      deploymentId,
+      (current, nowMs) => (current.assetUuid === session.assetUuid ? decide(current, nowMs) : undefined),
+      session,
+    );
   }
 
   /** Settles cancellations of ended deployments that the device, which has just listed those it holds, has undone. */

@@ -1,6 +1,5 @@
 import type { Clock } from "../../lib/clock.ts";
 import type { Bus } from "../bus/bus.ts";
-import { isFinished } from "../core/deployment.ts";
 import { onAbort } from "../../lib/on-abort.ts";
 import type { DeploymentStore, StoredEvent } from "../store/deployments.ts";
 import { storeRetryDelayMs, StoreUnavailableError } from "../store/unavailable.ts";
@@ -51,9 +50,7 @@ export async function* readEvents(
   let silentMs = 0;
   const read = async () => {
     try {
-      // Read before the events: if it has ended by then, all its events are stored.
-      const deployment = await store.findSummary(deploymentId);
-      return { deployment, events: await store.readEvents(deploymentId, cursor, MAX_BATCH_EVENTS) };
+      return await store.readEvents(deploymentId, cursor, MAX_BATCH_EVENTS);
     } catch (error) {
       if (error instanceof StoreUnavailableError) return undefined;
       throw error;
@@ -76,16 +73,16 @@ export async function* readEvents(
     }
     failures = 0;
     silentMs = 0;
-    const { deployment, events } = result;
+    const { events, hasMore, isOver } = result;
     if (events.length > 0) {
       cursor = events.at(-1)?.seq ?? cursor;
-      isFirst = false;
       yield events;
-      continue;
+    } else if (isFirst && !isOver && !isDraining) {
+      yield [];
     }
-    if (!deployment || isFinished(deployment) || isDraining) return;
-    if (isFirst) yield [];
     isFirst = false;
+    if (hasMore && events.length > 0) continue;
+    if (isOver || isDraining) return;
     if (!(await latch.wait(clock, idleMs))) yield [];
   }
 }

@@ -16,6 +16,10 @@ const JOIN_LEASE = "join";
 const JOIN_LEASE_MS = 30_000;
 const JOIN_RETRY_MS = 250;
 
+const LAPSED_MESSAGE = "the lease of this instance has lapsed, and others may have taken over; it joins again";
+const OTHER_DATABASE_MESSAGE =
+  "another database has taken the place of the one that this instance joined; it joins again";
+
 export interface MembershipOptions {
   readonly store: Pick<Store, "isShared" | "instances" | "leases" | "sessions">;
   readonly instanceId: string;
@@ -47,6 +51,8 @@ export class Membership {
   #isLeaving = false;
   /** Until when others count on this instance, in service time. */
   #leaseUntilMs = 0;
+  /** Of the database that this instance has joined. */
+  #identity: string | undefined;
   #isLapsed = false;
   #isAbandoned = false;
   #renewing: Promise<void> = Promise.resolve();
@@ -122,6 +128,7 @@ export class Membership {
     const leaseUntilMs = store.isShared ? nowMs + LEASE_MS : Number.MAX_SAFE_INTEGER;
     await instances.join({ id, version: VERSION, startedAtMs: nowMs, leaseUntilMs, nowMs });
     this.#leaseUntilMs = leaseUntilMs;
+    this.#identity = identity;
     if (store.isShared) logger.info({ instance: id, others: others.length }, "this instance serves");
   }
 
@@ -159,11 +166,12 @@ export class Membership {
   async #renew(): Promise<void> {
     const { store, instanceId, logger, onRejoined, onRenewed } = this.#options;
     const nowMs = this.#nowMs;
-    const isMember = await store.instances.renew(instanceId, nowMs, nowMs + LEASE_MS);
+    const isRenewed = await store.instances.renew(instanceId, nowMs, nowMs + LEASE_MS);
+    const { identity } = await store.instances.findState();
     if (this.#isLeaving) return;
-    if (isMember) this.#leaseUntilMs = nowMs + LEASE_MS;
+    if (isRenewed && identity === this.#identity) this.#leaseUntilMs = nowMs + LEASE_MS;
     else {
-      logger.warn("the lease of this instance has lapsed, and others may have taken over; it joins again");
+      logger.warn(identity === this.#identity ? LAPSED_MESSAGE : OTHER_DATABASE_MESSAGE);
       await this.#join();
       await onRejoined();
     }

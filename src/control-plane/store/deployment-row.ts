@@ -42,8 +42,16 @@ export interface DeploymentRow {
   readonly event_bytes: number;
   readonly account_bytes: number | null;
   readonly holder: string | null;
+  /** Of the device's session. */
+  readonly epoch: number | null;
   readonly omitted_events: number;
 }
+
+/** One event of a deployment, with the status that the deployment has. */
+export type EventRow =
+  | { readonly status: DeploymentStatus; readonly seq: number; readonly json: string }
+  /** No event was found. */
+  | { readonly status: DeploymentStatus; readonly seq: null; readonly json: null };
 
 const OWN_COLUMNS = [
   "id",
@@ -78,13 +86,16 @@ const OWN_COLUMNS = [
 ] as const satisfies readonly (keyof DeploymentRow)[];
 
 /**
- * Columns of a `DeploymentRow` except `account_bytes`, for a query with the table alias `d`. By name: PostgreSQL refuses a
+ * Columns of a `DeploymentRow` except `account_bytes`, for a query with `DEPLOYMENT_JOINS`. By name: PostgreSQL refuses a
  * prepared `SELECT *` once the schema has a further column.
  */
 export const DEPLOYMENT_COLUMNS = /* sql */ `
-  ${OWN_COLUMNS.map((name) => `d.${name}`).join(", ")},
-  (SELECT e.event FROM deployment_events e WHERE e.deployment_id = d.id AND e.seq = d.last_seq) AS last_event,
-  (SELECT s.instance_id FROM device_sessions s WHERE s.asset_uuid = d.asset_uuid) AS holder`;
+  ${OWN_COLUMNS.map((name) => `d.${name}`).join(", ")}, e.event AS last_event, s.instance_id AS holder, s.epoch`;
+
+/** The joined tables of `DEPLOYMENT_COLUMNS`, after the table `deployments d`. */
+export const DEPLOYMENT_JOINS = /* sql */ `
+  LEFT JOIN deployment_events e ON e.deployment_id = d.id AND e.seq = d.last_seq
+  LEFT JOIN device_sessions s ON s.asset_uuid = d.asset_uuid`;
 
 /** Columns of a `SummaryRow`, for a query with the table alias `d`. */
 export const SUMMARY_COLUMNS = /* sql */ `

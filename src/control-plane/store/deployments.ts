@@ -46,6 +46,15 @@ export interface StoredEvent {
   readonly json: string;
 }
 
+/** Events of a deployment, and what was true when they were read. */
+export interface EventBatch {
+  readonly events: readonly StoredEvent[];
+  /** Whether later events may be stored already, which did not fit. */
+  readonly hasMore: boolean;
+  /** Whether the deployment has ended, or there is none: no events follow those that are stored. */
+  readonly isOver: boolean;
+}
+
 export interface DeploymentPage {
   /** Newest first. */
   readonly deployments: readonly Deployment[];
@@ -122,7 +131,7 @@ export interface DeploymentStore {
     decide: (deployment: Deployment) => DeploymentChange | undefined,
   ): Promise<ExpiredDeployments>;
   /** Returns events with a `seq` above `after`, in order, at most `limit` and `MAX_BATCH_BYTES`, but at least one. */
-  readEvents(id: string, after: number, limit: number): Promise<readonly StoredEvent[]>;
+  readEvents(id: string, after: number, limit: number): Promise<EventBatch>;
   /**
    * Removes at most `limit` deployments that ended before this time (Unix milliseconds), with their events, oldest first.
    * Returns how many were removed.

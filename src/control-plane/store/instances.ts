@@ -38,10 +38,7 @@ export interface SharedTime {
 export interface InstanceStore {
   /** Adds the instance, or takes it up again with a new lease. Records the database's identity. */
   join(instance: NewInstance): Promise<void>;
-  /**
-   * Extends a lease that has not lapsed. Returns false if it has: then others may have ended what it held. Also returns false if
-   * the database is not the one that an instance joined last, so that it joins this one.
-   */
+  /** Extends a lease that has not lapsed. Returns false if it has: then others may have ended what it held. */
   renew(id: string, nowMs: number, untilMs: number): Promise<boolean>;
   /** Records that the instance is about to leave. */
   markStopping(id: string): Promise<void>;

@@ -13,7 +13,7 @@ import { addAccount, startService, withStore } from "./service.ts";
 
 /** Enough that neither server waits for requests, which would measure their wake-up time. */
 const CONNECTIONS = 64;
-const MIN_RATIO = 0.5;
+const MIN_RATIO = 0.3;
 
 /** Requests per second for one asset, compared with Fastify returning a constant of that size. */
 export const assetRead: Bench = {

@@ -161,10 +161,10 @@ export function deploymentsContract(harness: StoreHarness): void {
       const results = await Promise.all(Array.from({ length: 30 }, (_, index) => say(store, id, `${index}`)));
       const versions = results.map((result) => result?.version ?? 0).toSorted((a, b) => a - b);
       expect(versions).toEqual(Array.from({ length: 30 }, (_, index) => index + 2));
-      const events = await store.deployments.readEvents(id, 0, 100);
+      const { events } = await store.deployments.readEvents(id, 0, 100);
       expect(events.map(({ seq }) => seq)).toEqual(Array.from({ length: 31 }, (_, index) => index + 1));
       for (const { seq, json } of events) expect(JSON.parse(json)).toMatchObject({ seq, deployment_id: id });
-      expect((await store.deployments.readEvents(id, 29, 1)).map(({ seq }) => seq)).toEqual([30]);
+      expect((await store.deployments.readEvents(id, 29, 1)).events.map(({ seq }) => seq)).toEqual([30]);
     });
 
     test("of several concurrent final events one is stored, and nothing after it", async () => {
@@ -173,7 +173,7 @@ export function deploymentsContract(harness: StoreHarness): void {
       const ends = Array.from({ length: 6 }, (_, index) => end(store, id, T0 + index));
       await Promise.all([...ends, say(store, id, "late"), say(store, id, "later")]);
       const record = await store.deployments.findDeployment(id);
-      const events = (await store.deployments.readEvents(id, 0, 100)).map(({ json }) => JSON.parse(json));
+      const events = (await store.deployments.readEvents(id, 0, 100)).events.map(({ json }) => JSON.parse(json));
       expect(events.filter(({ status }) => status !== "Running")).toEqual([events.at(-1)]);
       expect(record).toMatchObject({ status: "Fail", lastSeq: events.length, version: events.length });
     });
@@ -285,7 +285,7 @@ export function deploymentsContract(harness: StoreHarness): void {
       }
       const removed = await Promise.all([1, 2, 3].map(() => store.deployments.removeFinished(T0 + 4, 3)));
       expect(removed.reduce((sum, count) => sum + count, 0)).toBe(4);
-      expect(await store.deployments.readEvents("dep_0", 0, 10)).toEqual([]);
+      expect(await store.deployments.readEvents("dep_0", 0, 10)).toEqual({ events: [], hasMore: false, isOver: true });
       expect(await store.deployments.findDeployment("dep_4")).toMatchObject({ status: "Fail" });
       expect(await store.deployments.findDeployment("dep_5")).toMatchObject({ status: "Running" });
     });

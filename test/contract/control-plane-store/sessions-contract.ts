@@ -113,6 +113,39 @@ export function sessionsContract(harness: StoreHarness): void {
       expect(await write(2)).toMatchObject({ version: 4, acknowledgedAtMs: T0 + 2 });
     });
 
+    test("of changes that arrive together, one for an earlier session is refused and the others are stored", async () => {
+      await using store = await openWithAccounts(harness);
+      const { lastEvent, ...deployment } = receivedDeployment();
+      const ids = ["dep_1", "dep_2", "dep_3"];
+      const assets = await Promise.all(ids.map(() => register(store, someAsset())));
+      const write = (id: string, epoch: number) => {
+        const assetUuid = assets[ids.indexOf(id)]!.uuid;
+        return store.deployments.updateDeployment(id, () => ({ fields: { acknowledgedAtMs: T0 + 1 } }), {
+          assetUuid,
+          epoch,
+        });
+      };
+      for (const [index, id] of ids.entries()) {
+        const assetUuid = assets[index]!.uuid;
+        await store.sessions.open(sessionOf(assetUuid));
+        const created = { ...deployment, id, assetUuid, lastSeq: 0, lastEvent: undefined };
+        await store.deployments.createDeployment(created, { ...lastEvent!, deployment_id: id });
+      }
+      const failing = store.deployments.updateDeployment("dep_1", () => {
+        throw new Error("cannot decide");
+      });
+      const results = await Promise.allSettled([write("dep_1", 1), failing, write("dep_2", 9), write("dep_3", 1)]);
+      expect(results.map(({ status }) => status)).toEqual(["fulfilled", "rejected", "rejected", "fulfilled"]);
+      expect(results[1]).toMatchObject({ reason: { message: "cannot decide" } });
+      expect(results[2]).toMatchObject({ reason: new StaleSessionError({ assetUuid: assets[1]!.uuid, epoch: 9 }) });
+      const stored = await Promise.all(ids.map((id) => store.deployments.findDeployment(id)));
+      expect(stored.map((each) => [each?.version, each?.acknowledgedAtMs])).toEqual([
+        [2, T0 + 1],
+        [1, undefined],
+        [2, T0 + 1],
+      ]);
+    });
+
     test("a report is stored for the device's session only", async () => {
       await using store = await openWithAccounts(harness);
       const { devices, sessions } = store;
@@ -144,7 +177,7 @@ export function sessionsContract(harness: StoreHarness): void {
         kind: "created",
         deployment: { version: 2, status: "Fail", holder: undefined, lastSeq: 2 },
       });
-      expect((await store.deployments.readEvents("dep_1", 0, 10)).map(({ seq }) => seq)).toEqual([1, 2]);
+      expect((await store.deployments.readEvents("dep_1", 0, 10)).events.map(({ seq }) => seq)).toEqual([1, 2]);
       await store.sessions.open(sessionOf(assetUuid));
       const created = await create("dep_2");
       expect(created).toMatchObject({ deployment: { version: 1, status: "Running", holder: "ins_1", lastSeq: 1 } });

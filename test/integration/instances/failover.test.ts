@@ -1,5 +1,6 @@
 import { beforeEach, expect, onTestFinished, test } from "vitest";
 import { CLOSE_CODES } from "../../../src/protocol/frames.ts";
+import { type Clock, unixNow } from "../../../src/lib/clock.ts";
 import { apiClient } from "../../support/api-client.ts";
 import { createAccount, createAsset, type TestAccount, type TestAsset } from "../../support/control-plane.ts";
 import { type TestInstance, TestInstances } from "../../support/control-plane/test-instances.ts";
@@ -177,4 +178,35 @@ test("a device that connects elsewhere is closed where it was, at once or, if no
   await clock.advance(30_000);
   expect(await second.closed).toBe(CLOSE_CODES.replaced);
   expect(third.isClosed).toBe(false);
+});
+
+test("an instance whose machine's clock is ten minutes off changes no deadline, no time of an event and no lease", async () => {
+  const clock = new FakeClock();
+  await using own = await TestInstances.open({ clock, config: { deployment_timeout_s: 60 } });
+  const a = await own.start();
+  const wrong: Clock = {
+    now: () => clock.now() + 600_000,
+    monotonic: () => 123 + clock.monotonic(),
+    timer: (ms, callback) => clock.timer(ms, callback),
+    sleep: (ms, signal) => clock.sleep(ms, signal),
+  };
+  const b = await own.start({ clock: wrong });
+  account = await createAccount(own.store, clock);
+  asset = await createAsset(own.store, clock, account);
+  const device = await online(b);
+  await clock.advance(30_000);
+  const stream = await deploy(a);
+  const { deployment_id: id } = await device.next("deploy");
+  await waitFor("the acknowledgement", async () => {
+    return (await own.store.deployments.findDeployment(id))?.acknowledgedAtMs === clock.now();
+  });
+  await clock.advance(50_000);
+  device.event(id, { message: "one" });
+  await stream.until("the event", () => messages(stream).includes("one"));
+  const times = stream.events.map(({ timestamp }) => timestamp);
+  expect(times).toEqual([unixNow(clock) - 50, unixNow(clock)]);
+  await clock.advance(11_000);
+  await stream.until("the end", () => stream.events.at(-1)?.status === "Fail");
+  expect(stream.events.at(-1)).toMatchObject({ code: "DeploymentTimeout" });
+  expect(await own.store.instances.list()).toHaveLength(2);
 });

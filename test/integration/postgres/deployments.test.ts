@@ -89,7 +89,7 @@ describe.skipIf(reason !== undefined)(`deployments in PostgreSQL${reason === und
       expect(statements).toBeLessThanOrEqual(6);
       expect(changed.map((deployment) => deployment?.version).slice(0, 6)).toEqual([2, 3, 4, 2, 3, 4]);
       for (const id of ["dep_0", "dep_99"]) {
-        const events = await store.deployments.readEvents(id, 1, 10);
+        const { events } = await store.deployments.readEvents(id, 1, 10);
         expect(events.map(({ json }) => (JSON.parse(json) as { message: string }).message)).toEqual(["a", "b", "c"]);
       }
     }));
@@ -149,7 +149,7 @@ describe.skipIf(reason !== undefined)(`deployments in PostgreSQL${reason === und
           ...fail(current, T0, "DeploymentTimeout"),
         }));
         expect(expired).toMatchObject([{ version: 4, status: "Fail", lastSeq: 4 }]);
-        expect(await store.deployments.readEvents("dep_1", 0, 10)).toHaveLength(4);
+        expect((await store.deployments.readEvents("dep_1", 0, 10)).events).toHaveLength(4);
         expect(await server.execute("SELECT last_value FROM attempts", database)).toBe("12");
       } finally {
         await server.execute(
@@ -221,7 +221,7 @@ describe.skipIf(reason !== undefined)(`deployments in PostgreSQL${reason === und
     withStore(async (store) => {
       expect(await store.deployments.findDeployment("dep_\0")).toBeUndefined();
       expect(await store.deployments.findSummary("\0")).toBeUndefined();
-      expect(await store.deployments.readEvents("\0", 0, 1)).toEqual([]);
+      expect(await store.deployments.readEvents("\0", 0, 1)).toEqual({ events: [], hasMore: false, isOver: true });
       expect(await store.deployments.listDeployments("\0", 1)).toEqual({ deployments: [], next: undefined });
       expect(await store.deployments.updateDeployment("\0", say("a"))).toBeUndefined();
       const spec = { name: "web", environments: [{ key: "A", value: "a\0b\ud800" }] };

@@ -170,7 +170,7 @@ export class InterleavedService implements SimulatedWorld {
   }
 
   async storedEvents(id: string): Promise<DeploymentEvent[]> {
-    const events = await this.store.deployments.readEvents(id, 0, 20_000);
+    const { events } = await this.store.deployments.readEvents(id, 0, 20_000);
     return events.map(({ json }) => JSON.parse(json) as DeploymentEvent);
   }
 

@@ -117,7 +117,7 @@ test("if counted events are missing it waits as usual, instead of reading in a l
   const { read, add, leave } = await setUp({
     readEvents: async () => {
       if (++reads > 10) throw new Error("asked on and on");
-      return [];
+      return { events: [], hasMore: true, isOver: false };
     },
   });
   await add("Running");

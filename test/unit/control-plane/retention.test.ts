@@ -81,8 +81,8 @@ test("a deployment is removed with its events when it has been finished for long
   expect(await kept()).toEqual(["dep_newer", "dep_old", "dep_unfinished"]);
   await clock.advance(2 * HOUR_MS);
   expect(await kept()).toEqual(["dep_newer", "dep_unfinished"]);
-  expect(await store.deployments.readEvents("dep_old", 0, 10)).toEqual([]);
-  expect(await store.deployments.readEvents("dep_newer", 0, 10)).toHaveLength(2);
+  expect((await store.deployments.readEvents("dep_old", 0, 10)).events).toEqual([]);
+  expect((await store.deployments.readEvents("dep_newer", 0, 10)).events).toHaveLength(2);
   await clock.advance(10 * KEEP_MS);
   expect(await kept()).toEqual(["dep_unfinished"]);
 });

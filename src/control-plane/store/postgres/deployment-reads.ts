@@ -1,6 +1,6 @@
-import type { Deployment, UndeliveredDeployment } from "../../core/deployment.ts";
-import { type DeploymentRow, toDeployment, toUndelivered } from "../deployment-row.ts";
-import { MAX_UNDELIVERED, type StoredEvent } from "../deployments.ts";
+import { type Deployment, isFinished, type UndeliveredDeployment } from "../../core/deployment.ts";
+import { type DeploymentRow, type EventRow, toDeployment, toUndelivered } from "../deployment-row.ts";
+import { type EventBatch, MAX_UNDELIVERED } from "../deployments.ts";
 import { FIND_ALL, LIST_UNDELIVERED, READ_EVENTS } from "./deployment-statements.ts";
 import type { Queryable } from "./pool.ts";
 
@@ -35,18 +35,30 @@ export async function findAll(client: Queryable, ids: readonly string[]): Promis
   });
 }
 
-export async function readAllEvents(
-  client: Queryable,
-  ranges: readonly EventRange[],
-): Promise<readonly (readonly StoredEvent[])[]> {
-  const events = ranges.map((): StoredEvent[] => []);
-  const { rows } = await client.query<StoredEvent & Numbered>(READ_EVENTS, [
+export async function readAllEvents(client: Queryable, ranges: readonly EventRange[]): Promise<readonly EventBatch[]> {
+  const { rows } = await client.query<EventRow & FoundEvents>(READ_EVENTS, [
     ranges.map(({ id }) => id),
     ranges.map(({ after }) => after),
     ranges.map(({ limit }) => limit),
   ]);
-  for (const { number, seq, json } of rows) events[number - 1]?.push({ seq, json });
-  return events;
+  const rowsOf = Map.groupBy(rows, ({ number }) => number);
+  return ranges.map(({ limit }, index) => toBatch(rowsOf.get(index + 1) ?? [], limit));
+}
+
+interface FoundEvents extends Numbered {
+  /** How many events there are up to the limit, also those that do not fit. */
+  readonly found: number;
+}
+
+function toBatch(rows: readonly (EventRow & FoundEvents)[], limit: number): EventBatch {
+  const events = rows.flatMap(({ seq, json }) => (seq === null ? [] : [{ seq, json }]));
+  const [first] = rows;
+  const found = first?.found ?? 0;
+  return {
+    events,
+    hasMore: found > events.length || found === limit,
+    isOver: first === undefined || isFinished(first),
+  };
 }
 
 export async function listAllUndelivered(

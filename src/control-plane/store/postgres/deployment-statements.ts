@@ -1,4 +1,4 @@
-import { DEPLOYMENT_COLUMNS, SUMMARY_COLUMNS, UNDELIVERED_COLUMNS } from "../deployment-row.ts";
+import { DEPLOYMENT_COLUMNS, DEPLOYMENT_JOINS, SUMMARY_COLUMNS, UNDELIVERED_COLUMNS } from "../deployment-row.ts";
 import { MAX_BATCH_BYTES, MAX_PAGE_BYTES } from "../deployments.ts";
 import { CHANGED_COLUMNS } from "./deployment-change.ts";
 
@@ -6,16 +6,13 @@ const ACCOUNT_BYTES = /* sql */ `
   (SELECT sum(b.stored_bytes)::bigint FROM account_bytes b WHERE b.account_id = d.account_id) AS account_bytes`;
 
 const COLUMNS = `${DEPLOYMENT_COLUMNS}, ${ACCOUNT_BYTES}`;
-const SELECT = `SELECT ${COLUMNS} FROM deployments d`;
+const SELECT = `SELECT ${COLUMNS} FROM deployments d ${DEPLOYMENT_JOINS}`;
 const SELECT_SUMMARY = `SELECT ${SUMMARY_COLUMNS} FROM deployments d`;
 
-/** With the session that writes of the device must be for. */
-export const FIND_ALL = /* sql */ `
-  SELECT ${COLUMNS}, (SELECT s.epoch FROM device_sessions s WHERE s.asset_uuid = d.asset_uuid) AS epoch
-  FROM deployments d WHERE d.id = ANY ($1)`;
+export const FIND_ALL = `${SELECT} WHERE d.id = ANY ($1)`;
 /** In order of the id, so that two transactions never wait for each other in turn. */
 export const LOCK_ALL = `${SELECT} WHERE d.id = ANY ($1) ORDER BY d.id FOR NO KEY UPDATE OF d`;
-export const FIND_LAST_SEQS = /* sql */ `SELECT id, last_seq AS "lastSeq" FROM deployments WHERE id = ANY ($1)`;
+export const FIND_LAST_SEQS = 'SELECT id, last_seq AS "lastSeq" FROM deployments WHERE id = ANY ($1)';
 export const FIND_SUMMARY = `${SELECT_SUMMARY} WHERE d.id = $1`;
 export const LIST_UNFINISHED = `${SELECT} WHERE d.status = 'Running' ORDER BY d.created_at_ms, d.stored_seq`;
 export const LIST_UNFINISHED_OF_ASSET = /* sql */ `
@@ -37,7 +34,7 @@ export const LIST_PAGE = /* sql */ `
       sum(bytes) OVER (ORDER BY created_at_ms DESC, id DESC ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS bytes_before
     FROM page
   )
-  SELECT ${COLUMNS}, b.found FROM bounded b JOIN deployments d ON d.id = b.id
+  SELECT ${COLUMNS}, b.found FROM bounded b JOIN deployments d ON d.id = b.id ${DEPLOYMENT_JOINS}
   WHERE coalesce(b.bytes_before, 0) < ${MAX_PAGE_BYTES}
   ORDER BY d.created_at_ms DESC, d.id DESC`;
 
@@ -59,15 +56,19 @@ export const LOCK_DUE = /* sql */ `
   ${SELECT} WHERE d.due_at_ms <= $1 ORDER BY d.due_at_ms LIMIT $2 FOR NO KEY UPDATE OF d SKIP LOCKED`;
 export const NEXT_DUE = "SELECT min(due_at_ms) AS due FROM deployments WHERE due_at_ms IS NOT NULL";
 
+/** Rows for each input have its `number`, from 1; there is one without an event if the deployment has none. */
 export const READ_EVENTS = /* sql */ `
-  SELECT i.number, e.seq, e.event AS json
-  FROM unnest($1::text[], $2::bigint[], $3::int[]) WITH ORDINALITY AS i(id, after, "limit", number),
-  LATERAL (
-    SELECT seq, event, row_number() OVER w AS position, sum(octet_length(event)) OVER w AS bytes FROM (
+  SELECT i.number, d.status, e.seq, e.event AS json, coalesce(e.found, 0) AS found
+  FROM unnest($1::text[], $2::bigint[], $3::int[]) WITH ORDINALITY AS i(id, after, "limit", number)
+  JOIN deployments d ON d.id = i.id
+  LEFT JOIN LATERAL (
+    SELECT seq, event, row_number() OVER w AS position, sum(octet_length(event)) OVER w AS bytes,
+      count(*) OVER () AS found
+    FROM (
       SELECT seq, event FROM deployment_events WHERE deployment_id = i.id AND seq > i.after ORDER BY seq LIMIT i."limit"
     ) first_events WINDOW w AS (ORDER BY seq)
-  ) e
-  WHERE e.position = 1 OR e.bytes <= ${MAX_BATCH_BYTES} ORDER BY i.number, e.seq`;
+  ) e ON e.position = 1 OR e.bytes <= ${MAX_BATCH_BYTES}
+  ORDER BY i.number, e.seq`;
 
 export const REMOVE_FINISHED = /* sql */ `
   WITH old AS MATERIALIZED (

@@ -146,7 +146,7 @@ export class DeploymentWriter {
   /** Reads the deployments and decides what changes. Ends the calls that can be ended without a change. */
   async #decide(calls: readonly Call[]): Promise<readonly Chain[]> {
     const ids = [...new Set(calls.map(({ id }) => id))];
-    const { rows } = await this.#pool.query<FoundRow>(FIND_ALL, [ids]);
+    const { rows } = await this.#pool.query<DeploymentRow>(FIND_ALL, [ids]);
     const found = new Map(rows.map((row) => [row.id, row]));
     const chains = new Map<string, Chain>();
     for (const call of calls) {
@@ -165,15 +165,10 @@ export class DeploymentWriter {
   }
 
   /** Needs a statement of its own only if the deployment is not one of the session's device. */
-  async #isCurrent({ assetUuid, epoch }: SessionFence, row: FoundRow | undefined): Promise<boolean> {
+  async #isCurrent({ assetUuid, epoch }: SessionFence, row: DeploymentRow | undefined): Promise<boolean> {
     if (row?.asset_uuid === assetUuid) return row.epoch === epoch;
     return (await this.#pool.query(IS_CURRENT_SESSION, [assetUuid, epoch])).rowCount > 0;
   }
-}
-
-interface FoundRow extends DeploymentRow {
-  /** Of the session of its device. */
-  readonly epoch: number | null;
 }
 
 /** Adds the change of a call to its deployment; `undefined` if the call has failed. */

@@ -7,10 +7,10 @@ import {
   type CreationLimits,
   type DeploymentPage,
   type DeploymentStore,
+  type EventBatch,
   type ExpiredDeployments,
   type Idempotency,
   MAX_UNDELIVERED,
-  type StoredEvent,
 } from "../deployments.ts";
 import { type SessionFence, StaleSessionError } from "../sessions.ts";
 import { createDeployment } from "./create-deployment.ts";
@@ -38,7 +38,7 @@ export class PostgresDeploymentStore implements DeploymentStore {
   readonly #pool: PostgresPool;
   readonly #writer: DeploymentWriter;
   readonly #deployments: JointReads<string, Deployment | undefined>;
-  readonly #events: JointReads<EventRange, readonly StoredEvent[]>;
+  readonly #events: JointReads<EventRange, EventBatch>;
   readonly #undelivered: JointReads<DeviceOfSession, Undelivered>;
 
   constructor(pool: PostgresPool) {
@@ -132,7 +132,7 @@ export class PostgresDeploymentStore implements DeploymentStore {
     });
   }
 
-  readEvents(id: string, after: number, limit: number): Promise<readonly StoredEvent[]> {
+  readEvents(id: string, after: number, limit: number): Promise<EventBatch> {
     return this.#events.read({ id, after, limit });
   }
 

@@ -1,14 +1,21 @@
 import type { DatabaseSync } from "node:sqlite";
-import type { DeploymentEvent } from "../../../protocol/deployment-event.ts";
 import { transaction } from "../../../lib/sqlite.ts";
+import type { DeploymentEvent } from "../../../protocol/deployment-event.ts";
 import { nextDueMs } from "../../core/deadlines.ts";
-import type { DeploymentChange, Deployment, DeploymentSummary, UndeliveredDeployment } from "../../core/deployment.ts";
+import {
+  type DeploymentChange,
+  type Deployment,
+  type DeploymentSummary,
+  isFinished,
+  type UndeliveredDeployment,
+} from "../../core/deployment.ts";
 import type { DeploymentCursor } from "../../core/deployment-cursor.ts";
 import {
   type CreateResult,
   type CreationLimits,
   type DeploymentPage,
   type DeploymentStore,
+  type EventBatch,
   type ExpiredDeployments,
   type Idempotency,
   MAX_BATCH_BYTES,
@@ -18,7 +25,9 @@ import {
 } from "../deployments.ts";
 import {
   DEPLOYMENT_COLUMNS,
+  DEPLOYMENT_JOINS,
   type DeploymentRow,
+  type EventRow,
   SUMMARY_COLUMNS,
   toDeployment,
   toSummary,
@@ -26,24 +35,40 @@ import {
   UNDELIVERED_COLUMNS,
 } from "../deployment-row.ts";
 import { type SessionFence, StaleSessionError } from "../sessions.ts";
+import type { CommitQueue } from "./commit-queue.ts";
+import { LatestEvents } from "./latest-events.ts";
 
 /** Selects the deployments that ended first from an index; unfinished ones have no `finished_at_ms`. */
 export const REMOVE_FINISHED_SQL = /* sql */ `
   DELETE FROM deployments WHERE id IN
     (SELECT id FROM deployments WHERE finished_at_ms < ? ORDER BY finished_at_ms LIMIT ?)`;
 
+/** Selects `DeploymentRow`s. */
+const SELECT_DEPLOYMENTS = /* sql */ `
+  SELECT ${DEPLOYMENT_COLUMNS}, a.stored_bytes AS account_bytes FROM deployments d ${DEPLOYMENT_JOINS}
+  LEFT JOIN accounts a ON a.id = d.account_id`;
+
 /** Before every deployment of a list, newest first. */
 const FIRST_PAGE_CURSOR: DeploymentCursor = { createdAtMs: Number.MAX_SAFE_INTEGER, id: "" };
 
+interface BeforeCreation {
+  /** Size of the account's deployments. */
+  readonly bytes: number | null;
+  /** Number of unfinished deployments of the asset. */
+  readonly running: number;
+  readonly holder: string | null;
+}
+
 export class SqliteDeploymentStore implements DeploymentStore {
   readonly #database: DatabaseSync;
+  readonly #commits: CommitQueue;
+  readonly #latest = new LatestEvents();
   readonly #byId;
   readonly #summary;
   readonly #lastSeqs;
   readonly #unfinishedSummaries;
   readonly #byIdempotencyKey;
-  readonly #storedBytes;
-  readonly #running;
+  readonly #beforeCreation;
   readonly #insert;
   readonly #insertEvent;
   readonly #page;
@@ -52,7 +77,6 @@ export class SqliteDeploymentStore implements DeploymentStore {
   readonly #endedUncertain;
   readonly #update;
   readonly #session;
-  readonly #holder;
   readonly #undelivered;
   readonly #undeliveredAssets;
   readonly #due;
@@ -60,11 +84,10 @@ export class SqliteDeploymentStore implements DeploymentStore {
   readonly #events;
   readonly #removeFinished;
 
-  constructor(database: DatabaseSync) {
+  constructor(database: DatabaseSync, commits: CommitQueue) {
     this.#database = database;
-    const accountBytes = "(SELECT a.stored_bytes FROM accounts a WHERE a.id = d.account_id) AS account_bytes";
-    const select = `SELECT ${DEPLOYMENT_COLUMNS}, ${accountBytes} FROM deployments d`;
-    this.#byId = database.prepare(`${select} WHERE d.id = ?`);
+    this.#commits = commits;
+    this.#byId = database.prepare(`${SELECT_DEPLOYMENTS} WHERE d.id = ?`);
     const summary = `SELECT ${SUMMARY_COLUMNS} FROM deployments d`;
     this.#lastSeqs = database.prepare(
       "SELECT id, last_seq AS lastSeq FROM deployments WHERE id IN (SELECT value FROM json_each(?))",
@@ -76,9 +99,10 @@ export class SqliteDeploymentStore implements DeploymentStore {
     this.#byIdempotencyKey = database.prepare(
       "SELECT id, request_hash FROM deployments WHERE account_id = ? AND idempotency_key = ?",
     );
-    this.#storedBytes = database.prepare("SELECT stored_bytes AS bytes FROM accounts WHERE id = ?");
-    this.#running = database.prepare(
-      "SELECT count(*) AS count FROM deployments WHERE asset_uuid = ? AND status = 'Running'",
+    this.#beforeCreation = database.prepare(
+      `SELECT (SELECT stored_bytes FROM accounts WHERE id = ?1) AS bytes,
+         (SELECT count(*) FROM deployments WHERE asset_uuid = ?2 AND status = 'Running') AS running,
+         (SELECT instance_id FROM device_sessions WHERE asset_uuid = ?2) AS holder`,
     );
     this.#insert = database.prepare(
       `INSERT INTO deployments (id, account_id, asset_uuid, app, action, spec, options, has_registry_auth, status,
@@ -88,15 +112,17 @@ export class SqliteDeploymentStore implements DeploymentStore {
     );
     this.#insertEvent = database.prepare("INSERT INTO deployment_events (deployment_id, seq, event) VALUES (?, ?, ?)");
     this.#page = database.prepare(
-      `${select} WHERE d.asset_uuid = ? AND (d.created_at_ms, d.id) < (?, ?)
+      `${SELECT_DEPLOYMENTS} WHERE d.asset_uuid = ? AND (d.created_at_ms, d.id) < (?, ?)
        ORDER BY d.created_at_ms DESC, d.id DESC LIMIT ?`,
     );
-    this.#unfinished = database.prepare(`${select} WHERE d.status = 'Running' ORDER BY d.created_at_ms, d.rowid`);
+    this.#unfinished = database.prepare(
+      `${SELECT_DEPLOYMENTS} WHERE d.status = 'Running' ORDER BY d.created_at_ms, d.rowid`,
+    );
     this.#unfinishedOfAsset = database.prepare(
-      `${select} WHERE d.asset_uuid = ? AND d.status = 'Running' ORDER BY d.created_at_ms, d.rowid`,
+      `${SELECT_DEPLOYMENTS} WHERE d.asset_uuid = ? AND d.status = 'Running' ORDER BY d.created_at_ms, d.rowid`,
     );
     this.#endedUncertain = database.prepare(
-      `${select} WHERE d.asset_uuid = ? AND d.doubt IN ('asked', 'overdue') AND d.status <> 'Running'
+      `${SELECT_DEPLOYMENTS} WHERE d.asset_uuid = ? AND d.doubt IN ('asked', 'overdue') AND d.status <> 'Running'
        ORDER BY d.created_at_ms, d.id LIMIT ?`,
     );
     this.#update = database.prepare(
@@ -105,7 +131,6 @@ export class SqliteDeploymentStore implements DeploymentStore {
          doubt = ?, doubt_until_ms = ?, event_bytes = ?, omitted_events = ?, version = ? WHERE id = ? AND version = ?`,
     );
     this.#session = database.prepare("SELECT 1 FROM device_sessions WHERE asset_uuid = ? AND epoch = ?");
-    this.#holder = database.prepare("SELECT instance_id AS holder FROM device_sessions WHERE asset_uuid = ?");
     this.#undelivered = database.prepare(
       `SELECT ${UNDELIVERED_COLUMNS} FROM deployments d WHERE d.asset_uuid = ? AND d.delivery IS NOT NULL
        ORDER BY d.rowid LIMIT ?`,
@@ -119,7 +144,9 @@ export class SqliteDeploymentStore implements DeploymentStore {
     );
     this.#nextDue = database.prepare("SELECT min(due_at_ms) AS due FROM deployments WHERE due_at_ms IS NOT NULL");
     this.#events = database.prepare(
-      "SELECT seq, event AS json FROM deployment_events WHERE deployment_id = ? AND seq > ? ORDER BY seq LIMIT ?",
+      `SELECT d.status, e.seq, e.event AS json FROM deployments d
+       LEFT JOIN deployment_events e ON e.deployment_id = d.id AND e.seq > ?
+       WHERE d.id = ? ORDER BY e.seq LIMIT ?`,
     );
     this.#removeFinished = database.prepare(REMOVE_FINISHED_SQL);
   }
@@ -131,10 +158,12 @@ export class SqliteDeploymentStore implements DeploymentStore {
     limits?: CreationLimits,
     receive?: (deployment: Deployment) => DeploymentChange | undefined,
   ): Promise<CreateResult> {
-    return transaction(this.#database, () => {
+    return this.#commits.run(() => {
       const earlier = idempotency && this.#repetition(deployment.accountId, idempotency);
       if (earlier) return earlier;
-      const refused = limits && this.#refusal(deployment, limits);
+      const { accountId, assetUuid } = deployment;
+      const before = this.#beforeCreation.get(accountId, assetUuid) as unknown as BeforeCreation;
+      const refused = limits && refusal(deployment, before, limits);
       if (refused) return refused;
       const json = JSON.stringify(first);
       const eventBytes = Buffer.byteLength(json);
@@ -161,15 +190,21 @@ export class SqliteDeploymentStore implements DeploymentStore {
         idempotency?.requestHash ?? null,
       );
       this.#insertEvent.run(deployment.id, first.seq, json);
-      const { holder } = (this.#holder.get(deployment.assetUuid) ?? { holder: null }) as { holder: string | null };
-      const stored = { ...deployment, holder: holder ?? undefined, lastSeq: first.seq, lastEvent: first, eventBytes };
+      const stored = {
+        ...deployment,
+        holder: before.holder ?? undefined,
+        lastSeq: first.seq,
+        lastEvent: first,
+        eventBytes,
+      };
       const change = receive?.(stored);
       return { kind: "created", deployment: change ? this.#apply(stored, change) : stored };
     });
   }
 
   async findDeployment(id: string): Promise<Deployment | undefined> {
-    return this.#find(id);
+    const row = this.#byId.get(id) as DeploymentRow | undefined;
+    return row && toDeployment(row);
   }
 
   async findLastSeqs(ids: readonly string[]): Promise<ReadonlyMap<string, number>> {
@@ -225,10 +260,19 @@ export class SqliteDeploymentStore implements DeploymentStore {
     decide: (deployment: Deployment) => DeploymentChange | undefined,
     fence?: SessionFence,
   ): Promise<Deployment | undefined> {
-    return transaction(this.#database, () => {
-      if (fence) this.#requireSession(fence);
-      return this.#decideAndApply(id, decide);
+    let event: DeploymentEvent | undefined;
+    const after = await this.#commits.run(() => {
+      const row = this.#byId.get(id) as DeploymentRow | undefined;
+      // The row has the epoch of its device: usually that is the device of the session.
+      if (fence && (row?.asset_uuid !== fence.assetUuid || row.epoch !== fence.epoch)) this.#requireSession(fence);
+      return this.#decideAndApply(row, (deployment) => {
+        const change = decide(deployment);
+        event = change?.event;
+        return change;
+      });
     });
+    if (after && event) this.#latest.add(after, event);
+    return after;
   }
 
   async updateDeployments(
@@ -254,16 +298,21 @@ export class SqliteDeploymentStore implements DeploymentStore {
     });
   }
 
-  async readEvents(id: string, after: number, limit: number): Promise<readonly StoredEvent[]> {
+  async readEvents(id: string, after: number, limit: number): Promise<EventBatch> {
+    const latest = this.#latest.findAfter(id, after);
+    if (latest) return latest;
     const events: StoredEvent[] = [];
     let bytes = 0;
-    for (const row of this.#events.iterate(id, after, limit)) {
-      const event = row as unknown as StoredEvent;
-      bytes += Buffer.byteLength(event.json);
-      if (events.length > 0 && bytes > MAX_BATCH_BYTES) break;
-      events.push(event);
+    let isOver = true;
+    for (const found of this.#events.iterate(after, id, limit)) {
+      const { status, seq, json } = found as unknown as EventRow;
+      isOver = isFinished({ status });
+      if (seq === null) break;
+      bytes += Buffer.byteLength(json);
+      if (events.length > 0 && bytes > MAX_BATCH_BYTES) return { events, hasMore: true, isOver };
+      events.push({ seq, json });
     }
-    return events;
+    return { events, hasMore: events.length === limit, isOver };
   }
 
   async removeFinished(beforeMs: number, limit: number): Promise<number> {
@@ -274,16 +323,11 @@ export class SqliteDeploymentStore implements DeploymentStore {
     if (!this.#session.get(fence.assetUuid, fence.epoch)) throw new StaleSessionError(fence);
   }
 
-  #find(id: string): Deployment | undefined {
-    const row = this.#byId.get(id) as DeploymentRow | undefined;
-    return row && toDeployment(row);
-  }
-
   #decideAndApply(
-    id: string,
+    row: DeploymentRow | undefined,
     decide: (deployment: Deployment) => DeploymentChange | undefined,
   ): Deployment | undefined {
-    const deployment = this.#find(id);
+    const deployment = row && toDeployment(row);
     const change = deployment && decide(deployment);
     return deployment && change ? this.#apply(deployment, change) : deployment;
   }
@@ -292,7 +336,7 @@ export class SqliteDeploymentStore implements DeploymentStore {
     ids: readonly string[],
     decide: (deployment: Deployment) => DeploymentChange | undefined,
   ): Deployment[] {
-    const found = ids.map((id) => this.#decideAndApply(id, decide));
+    const found = ids.map((id) => this.#decideAndApply(this.#byId.get(id) as DeploymentRow | undefined, decide));
     return found.filter((deployment) => deployment !== undefined);
   }
 
@@ -332,14 +376,6 @@ export class SqliteDeploymentStore implements DeploymentStore {
     return { ...after, lastSeq, lastEvent: event, eventBytes };
   }
 
-  #refusal({ accountId, assetUuid, spec }: Deployment, limits: CreationLimits): CreateResult | undefined {
-    const { bytes: usedBytes } = (this.#storedBytes.get(accountId) ?? { bytes: 0 }) as { bytes: number };
-    if (usedBytes + Buffer.byteLength(JSON.stringify(spec)) > limits.maxAccountBytes)
-      return { kind: "quota_exceeded", usedBytes };
-    const { count } = this.#running.get(assetUuid) as { count: number };
-    return count >= limits.maxRunningPerAsset ? { kind: "too_many_running" } : undefined;
-  }
-
   #repetition(accountId: string, { key, requestHash }: Idempotency): CreateResult | undefined {
     const row = this.#byIdempotencyKey.get(accountId, key) as { id: string; request_hash: Uint8Array } | undefined;
     if (!row) return undefined;
@@ -347,4 +383,15 @@ export class SqliteDeploymentStore implements DeploymentStore {
       ? { kind: "repeated", id: row.id }
       : { kind: "conflict" };
   }
+}
+
+function refusal(
+  { spec }: Deployment,
+  { bytes, running }: BeforeCreation,
+  limits: CreationLimits,
+): CreateResult | undefined {
+  const usedBytes = bytes ?? 0;
+  if (usedBytes + Buffer.byteLength(JSON.stringify(spec)) > limits.maxAccountBytes)
+    return { kind: "quota_exceeded", usedBytes };
+  return running >= limits.maxRunningPerAsset ? { kind: "too_many_running" } : undefined;
 }

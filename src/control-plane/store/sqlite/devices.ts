@@ -1,12 +1,12 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
-import { transaction } from "../../../lib/sqlite.ts";
 import type { DeviceDataUsage } from "../../../protocol/data-usage.ts";
 import type { DeviceReport } from "../../core/device-report.ts";
 import type { Dated, DeviceStore, StoredReport } from "../devices.ts";
 import { type SessionFence, StaleSessionError } from "../sessions.ts";
+import type { CommitQueue } from "./commit-queue.ts";
 
 export class SqliteDeviceStore implements DeviceStore {
-  readonly #database: DatabaseSync;
+  readonly #commits: CommitQueue;
   readonly #session;
   readonly #report;
   readonly #reportHash;
@@ -15,8 +15,8 @@ export class SqliteDeviceStore implements DeviceStore {
   readonly #ledger;
   readonly #saveLedger;
 
-  constructor(database: DatabaseSync) {
-    this.#database = database;
+  constructor(database: DatabaseSync, commits: CommitQueue) {
+    this.#commits = commits;
     this.#session = database.prepare("SELECT 1 FROM device_sessions WHERE asset_uuid = ? AND epoch = ?");
     this.#report = database.prepare(
       "SELECT report AS text, reported_at AS at, held_since AS heldSince FROM device_reports WHERE asset_uuid = ?",
@@ -46,8 +46,10 @@ export class SqliteDeviceStore implements DeviceStore {
   }
 
   async recordHeld(assetUuid: string, since: number | undefined, fence?: SessionFence): Promise<void> {
-    this.#requireSession(fence);
-    this.#recordHeld.run(since ?? null, assetUuid);
+    await this.#commits.run(() => {
+      this.#requireSession(fence);
+      this.#recordHeld.run(since ?? null, assetUuid);
+    });
   }
 
   async findReportHash(assetUuid: string): Promise<string | undefined> {
@@ -61,11 +63,13 @@ export class SqliteDeviceStore implements DeviceStore {
     { value, at }: Dated<DeviceReport>,
     fence?: SessionFence,
   ): Promise<boolean> {
-    this.#requireSession(fence);
-    return this.#saveReport.run(value.hash, JSON.stringify(value), at, assetUuid, storedHash ?? null).changes > 0;
+    const report = JSON.stringify(value);
+    return this.#commits.run(() => {
+      this.#requireSession(fence);
+      return this.#saveReport.run(value.hash, report, at, assetUuid, storedHash ?? null).changes > 0;
+    });
   }
 
-  /** Needs no transaction with the write that follows: nothing else comes between them in this process. */
   #requireSession(fence: SessionFence | undefined): void {
     if (fence && !this.#session.get(fence.assetUuid, fence.epoch)) throw new StaleSessionError(fence);
   }
@@ -78,7 +82,7 @@ export class SqliteDeviceStore implements DeviceStore {
     assetUuid: string,
     decide: (stored: Dated<DeviceDataUsage> | undefined) => Dated<DeviceDataUsage>,
   ): Promise<Dated<DeviceDataUsage>> {
-    return transaction(this.#database, () => {
+    return this.#commits.run(() => {
       const ledger = decide(read(this.#ledger, assetUuid));
       this.#saveLedger.run(JSON.stringify(ledger.value), ledger.at, assetUuid);
       return ledger;

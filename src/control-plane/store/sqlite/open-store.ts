@@ -1,6 +1,7 @@
 import { statSync } from "node:fs";
 import type { DatabaseSync } from "node:sqlite";
 import { openSqlite, truncateWal } from "../../../lib/sqlite.ts";
+import { CachedKeyStore } from "../cached-keys.ts";
 import { SqlAccountStore } from "../sql/accounts.ts";
 import { SqlAssetStore } from "../sql/assets.ts";
 import { SqlAuditStore } from "../sql/audit.ts";
@@ -11,6 +12,7 @@ import { SqlSimStore } from "../sql/sims.ts";
 import { SqliteExecutor } from "../sql/sqlite-executor.ts";
 import { SqlUsageStore } from "../sql/usage.ts";
 import type { Store } from "../store.ts";
+import { CommitQueue } from "./commit-queue.ts";
 import { SqliteDeploymentStore } from "./deployments.ts";
 import { SqliteDeviceStore } from "./devices.ts";
 import { SqliteInstanceStore } from "./instances.ts";
@@ -23,20 +25,22 @@ import { SqliteStoreStatistics } from "./statistics.ts";
 export function openStore(path: string): Store {
   const database = openSqlite(path, { migrations: MIGRATIONS });
   const executor = new SqliteExecutor(database);
+  const commits = new CommitQueue(database);
   const version = database.prepare("PRAGMA data_version");
+  const readVersion = (): number => Number(version.get()?.["data_version"]);
   const ping = database.prepare("SELECT 1 FROM accounts LIMIT 1");
   return {
     isShared: false,
     accounts: new SqlAccountStore(executor),
-    keys: new SqlKeyStore(executor),
+    keys: new CachedKeyStore(new SqlKeyStore(executor), readVersion),
     assets: new SqlAssetStore(executor),
     sims: new SqlSimStore(executor),
     networkGroups: new SqlNetworkGroupStore(executor),
     usage: new SqlUsageStore(executor),
-    deployments: new SqliteDeploymentStore(database),
+    deployments: new SqliteDeploymentStore(database, commits),
     enrolments: new SqlEnrolmentStore(executor),
-    devices: new SqliteDeviceStore(database),
-    sessions: new SqliteSessionStore(database),
+    devices: new SqliteDeviceStore(database, commits),
+    sessions: new SqliteSessionStore(database, commits),
     instances: new SqliteInstanceStore(database),
     leases: new SqliteLeaseStore(database),
     audit: new SqlAuditStore(executor),
@@ -48,9 +52,10 @@ export function openStore(path: string): Store {
       return isEmpty(`${path}-wal`) || truncateWal(database);
     },
     async dataVersion() {
-      return Number(version.get()?.["data_version"]);
+      return readVersion();
     },
     async [Symbol.asyncDispose]() {
+      commits[Symbol.dispose]();
       close(database);
     },
   };

@@ -1,15 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
-import { transaction, unsyncedTransaction } from "../../../lib/sqlite.ts";
 import type { NewSession, OpenedSession, SessionFence, SessionStore, StoredSession } from "../sessions.ts";
-
-/** Maximum number of sessions that are opened in one transaction, so that other work gets its turn. */
-const MAX_OPENED_AT_ONCE = 256;
-
-interface WaitingSession {
-  readonly session: NewSession;
-  readonly resolve: (opened: OpenedSession | undefined) => void;
-  readonly reject: (error: unknown) => void;
-}
+import type { CommitQueue } from "./commit-queue.ts";
 
 interface SessionRow {
   readonly epoch: number;
@@ -23,7 +14,7 @@ interface SessionRow {
  * next synced transaction makes them durable: nothing on disk names an epoch that is not on disk.
  */
 export class SqliteSessionStore implements SessionStore {
-  readonly #database: DatabaseSync;
+  readonly #commits: CommitQueue;
   readonly #find;
   readonly #open;
   readonly #close;
@@ -32,11 +23,9 @@ export class SqliteSessionStore implements SessionStore {
   readonly #held;
   readonly #reopen;
   readonly #end;
-  /** Sessions that arrived in one turn of the event loop are opened together. */
-  #waiting: WaitingSession[] = [];
 
-  constructor(database: DatabaseSync) {
-    this.#database = database;
+  constructor(database: DatabaseSync, commits: CommitQueue) {
+    this.#commits = commits;
     this.#find = database.prepare(
       "SELECT epoch, instance_id, protocol, last_seen_at FROM device_sessions WHERE asset_uuid = ?",
     );
@@ -68,14 +57,11 @@ export class SqliteSessionStore implements SessionStore {
   }
 
   open(session: NewSession): Promise<OpenedSession | undefined> {
-    return new Promise((resolve, reject) => {
-      this.#waiting.push({ session, resolve, reject });
-      if (this.#waiting.length === 1) setImmediate(() => this.#openWaiting());
-    });
+    return this.#commits.runUnsynced(() => this.#openOne(session));
   }
 
   async close({ assetUuid, epoch }: SessionFence, at: number): Promise<void> {
-    unsyncedTransaction(this.#database, () => this.#close.run(at, assetUuid, epoch));
+    await this.#commits.runUnsynced(() => this.#close.run(at, assetUuid, epoch));
   }
 
   async find(assetUuid: string): Promise<StoredSession | undefined> {
@@ -95,32 +81,19 @@ export class SqliteSessionStore implements SessionStore {
   }
 
   async reopen(instanceId: string, sessions: readonly SessionFence[]): Promise<readonly SessionFence[]> {
-    return unsyncedTransaction(this.#database, () =>
+    return this.#commits.runUnsynced(() =>
       sessions.flatMap(({ assetUuid, epoch }) => this.#reopen.all(instanceId, assetUuid, epoch)),
-    ) as unknown as SessionFence[];
+    ) as unknown as Promise<SessionFence[]>;
   }
 
   async end(sessions: readonly SessionFence[]): Promise<void> {
-    unsyncedTransaction(this.#database, () => {
+    await this.#commits.runUnsynced(() => {
       for (const { assetUuid, epoch } of sessions) this.#end.run(assetUuid, epoch);
     });
   }
 
   async closeAll(instanceId: string | undefined): Promise<void> {
-    transaction(this.#database, () =>
-      instanceId === undefined ? this.#closeAll.run() : this.#closeAllOf.run(instanceId),
-    );
-  }
-
-  #openWaiting(): void {
-    const waiting = this.#waiting.splice(0, MAX_OPENED_AT_ONCE);
-    if (this.#waiting.length > 0) setImmediate(() => this.#openWaiting());
-    try {
-      const opened = unsyncedTransaction(this.#database, () => waiting.map(({ session }) => this.#openOne(session)));
-      for (const [index, { resolve }] of waiting.entries()) resolve(opened[index]);
-    } catch (error) {
-      for (const { reject } of waiting) reject(error);
-    }
+    await this.#commits.run(() => (instanceId === undefined ? this.#closeAll.run() : this.#closeAllOf.run(instanceId)));
   }
 
   #openOne({ assetUuid, instanceId, sessionId, protocol, at }: NewSession): OpenedSession | undefined {

@@ -66,7 +66,7 @@ test.each(MIGRATIONS.map((_, index) => index + 1))(
         code: "DeviceNotReachable",
         lastSeq: 2,
       });
-      const events = await store.deployments.readEvents("dep_failed", 0, 10);
+      const { events } = await store.deployments.readEvents("dep_failed", 0, 10);
       expect(events.map(({ seq }) => seq)).toEqual([1, 2]);
     }
     using migrated = new DatabaseSync(path);

@@ -1,8 +1,10 @@
+import fc from "fast-check";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { type MembershipOptions, Membership } from "../../../../src/control-plane/instances/membership.ts";
 import { DeadInstanceSweeper } from "../../../../src/control-plane/instances/dead-instance-sweeper.ts";
 import type { SessionFence } from "../../../../src/control-plane/store/sessions.ts";
 import { openStore } from "../../../../src/control-plane/store/sqlite/open-store.ts";
+import type { InstanceStore, ServiceState } from "../../../../src/control-plane/store/instances.ts";
 import type { Store } from "../../../../src/control-plane/store/store.ts";
 import { createAccount, createAsset } from "../../../support/control-plane.ts";
 import { delayedStore } from "../../../support/control-plane/delayed-store.ts";
@@ -15,12 +17,19 @@ let uuids: string[];
 
 beforeEach(async () => {
   clock = new FakeClock();
+  Object.assign(database, { identity: "1", knownIdentity: undefined });
   store = openStore(":memory:");
   const account = await createAccount(store, clock);
   uuids = [];
   for (let count = 0; count < 3; count++) uuids.push((await createAsset(store, clock, account)).uuid);
 });
 afterEach(() => store[Symbol.asyncDispose]());
+
+/** As a store that can tell that a copy of the database has taken its place. */
+const database = { identity: "1", knownIdentity: undefined as string | undefined };
+async function findState(target: InstanceStore): Promise<ServiceState> {
+  return { ...(await target.findState()), ...database };
+}
 
 /** An instance without a server. Its store can be cut off, or its process be paused. */
 class Instance {
@@ -49,13 +58,17 @@ class Instance {
       listBusyAssets: async () => new Set(uuids.slice(0, 2)),
       noteLost: async (sessions) => void this.lost.push(...sessions),
     });
+    const instances: InstanceStore = new Proxy(own.instances, {
+      get: (target, name): unknown => (name === "findState" ? () => findState(target) : Reflect.get(target, name)),
+    });
     const options: MembershipOptions = {
-      store: { isShared, instances: own.instances, leases: own.leases, sessions: own.sessions },
+      store: { isShared, instances, leases: own.leases, sessions: own.sessions },
       instanceId: id,
       clock,
       serviceClock,
       logger,
       recover: async (isOtherDatabase, onProgress) => {
+        database.knownIdentity = database.identity;
         this.calls.push(isOtherDatabase ? "recover other" : "recover");
         await onProgress();
       },
@@ -218,4 +231,71 @@ test("on a store of its own an instance takes the place of any other, and writes
   own.isCut = false;
   await own.membership.leave();
   expect([await held("ins_2"), await ids()]).toEqual([0, []]);
+});
+
+test("when a copy of the database takes its place, one instance resumes what it may lack, and all join it", async () => {
+  const instances = [new Instance("ins_1"), new Instance("ins_2"), new Instance("ins_3")];
+  for (const { membership } of instances) await membership.join();
+  await clock.advance(10_000);
+  database.identity = "2";
+  await clock.advance(10_000);
+  const calls = instances.flatMap((instance) => instance.calls).toSorted();
+  expect(calls).toEqual(["recover", "recover other", "rejoined", "rejoined", "rejoined"]);
+  expect(instances[2]?.messages).toContain(
+    "another database has taken the place of the one that this instance joined; it joins again",
+  );
+});
+
+test("whatever happens to instances, sessions are those of instances that run, and the service is resumed when none did", async () => {
+  const step = fc.record({
+    what: fc.constantFrom("start", "start", "kill", "cut", "restore", "stop", "connect", "connect", "pass"),
+    which: fc.nat(20),
+    ms: fc.integer({ min: 0, max: 15_000 }),
+  });
+  await fc.assert(
+    fc.asyncProperty(fc.array(step, { maxLength: 25 }), async (steps) => {
+      clock = new FakeClock();
+      await using own = openStore(":memory:");
+      store = own;
+      const account = await createAccount(store, clock);
+      uuids = [(await createAsset(store, clock, account)).uuid, (await createAsset(store, clock, account)).uuid];
+      const running: Instance[] = [];
+      let count = 0;
+      const start = async (): Promise<void> => {
+        const instance = new Instance(`ins_${++count}`);
+        const joining = instance.membership.join();
+        await clock.advance(60_000);
+        await joining;
+        running.push(instance);
+      };
+      await start();
+      for (const { what, which, ms } of steps) {
+        const instance = running[which % Math.max(1, running.length)];
+        if (what === "start" && running.length < 4) await start();
+        if (what === "connect" && instance && !instance.isCut) await instance.openSessions();
+        if (what === "cut" && instance) instance.isCut = true;
+        if (what === "restore" && instance) instance.isCut = false;
+        if (what === "kill" && instance) {
+          instance.isPaused = true;
+          running.splice(running.indexOf(instance), 1);
+        }
+        if (what === "stop" && instance && !instance.isCut) {
+          await instance.membership.leave();
+          running.splice(running.indexOf(instance), 1);
+        }
+        await clock.advance(ms);
+      }
+      for (const instance of running) instance.isCut = false;
+      if (running.length === 0) await start();
+      await clock.advance(60_000);
+      const alive = new Set(running.map(({ id }) => id));
+      for (const uuid of uuids) {
+        const holder = (await store.sessions.find(uuid))?.instanceId;
+        expect(holder === undefined || alive.has(holder)).toBe(true);
+      }
+      const leases = (await store.instances.list()).filter(({ leaseUntilMs }) => leaseUntilMs > clock.now());
+      expect(new Set(leases.map(({ id }) => id))).toEqual(alive);
+    }),
+    { numRuns: 60 },
+  );
 });

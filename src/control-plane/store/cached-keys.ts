@@ -1,0 +1,96 @@
+import type { ApiKey, KeyStore } from "./accounts.ts";
+
+/** Maximum number of cached keys. */
+const MAX_KEYS = 10_000;
+
+type Found = NonNullable<Awaited<ReturnType<KeyStore["findKeyByHash"]>>>;
+
+/**
+ * Keeps the keys that requests use in memory. A change is seen by the next request: one of this process removes the key
+ * from the cache, and one of another process is noticed by the version, which is read once in each turn of the event loop.
+ */
+export class CachedKeyStore implements KeyStore {
+  readonly #keys: KeyStore;
+  readonly #readVersion: () => number;
+  /** By their hashes as text. */
+  readonly #byName = new Map<string, Found>();
+  readonly #nameById = new Map<string, string>();
+  #version: number | undefined;
+  /** Whether the version was read in this turn of the event loop. */
+  #isChecked = false;
+  /** Increases with each change of this process, so that what was read before it is not kept. */
+  #changes = 0;
+
+  /** @param readVersion returns a number that changes when another process has changed a key */
+  constructor(keys: KeyStore, readVersion: () => number) {
+    this.#keys = keys;
+    this.#readVersion = readVersion;
+  }
+
+  async findKeyByHash(hash: Uint8Array): Promise<Found | undefined> {
+    this.#checkVersion();
+    const name = Buffer.from(hash.buffer, hash.byteOffset, hash.byteLength).toString("latin1");
+    const cached = this.#byName.get(name);
+    if (cached) return cached;
+    const [version, changes] = [this.#version, this.#changes];
+    const found = await this.#keys.findKeyByHash(hash);
+    // Unknown keys are not kept: a client can make up any number of them.
+    if (found && version === this.#version && changes === this.#changes) this.#keep(name, found);
+    return found;
+  }
+
+  recordKeyUse(id: string, at: number): Promise<void> {
+    return this.#change(id, () => this.#keys.recordKeyUse(id, at));
+  }
+
+  revokeKey(id: string, at: number): Promise<boolean> {
+    return this.#change(id, () => this.#keys.revokeKey(id, at));
+  }
+
+  createKey(key: ApiKey, hash: Uint8Array): Promise<void> {
+    return this.#keys.createKey(key, hash);
+  }
+
+  findKey(id: string): Promise<ApiKey | undefined> {
+    return this.#keys.findKey(id);
+  }
+
+  listKeys(accountId?: string): Promise<readonly ApiKey[]> {
+    return this.#keys.listKeys(accountId);
+  }
+
+  async #change<T>(id: string, work: () => Promise<T>): Promise<T> {
+    try {
+      return await work();
+    } finally {
+      this.#changes++;
+      this.#drop(id);
+    }
+  }
+
+  #keep(name: string, found: Found): void {
+    const oldest = this.#nameById.size >= MAX_KEYS ? this.#nameById.keys().next().value : undefined;
+    if (oldest !== undefined) this.#drop(oldest);
+    this.#byName.set(name, found);
+    this.#nameById.set(found.key.id, name);
+  }
+
+  #drop(id: string): void {
+    const name = this.#nameById.get(id);
+    if (name !== undefined) this.#byName.delete(name);
+    this.#nameById.delete(id);
+  }
+
+  #checkVersion(): void {
+    if (this.#isChecked) return;
+    this.#isChecked = true;
+    setImmediate(() => {
+      this.#isChecked = false;
+    });
+    const version = this.#readVersion();
+    if (version === this.#version) return;
+    this.#version = version;
+    this.#byName.clear();
+    this.#nameById.clear();
+  }
+}
