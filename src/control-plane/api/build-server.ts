@@ -75,8 +75,12 @@ export async function buildServer(context: ApiContext): Promise<Api> {
     endpoints.addHook("onRequest", refuseWhileStopping);
     const perMinute = config.enrolment_rate_limit_per_minute;
     const shared = counts && new SharedRateCounter("enrolments", perMinute, counts, clock);
-    const onExceeded = () => observer?.bounded("enrolments_per_address");
-    await limitRate(endpoints, { perMinute, keyOf: (request) => request.ip, onExceeded, shared });
+    await limitRate(endpoints, {
+      perMinute,
+      keyOf: (request) => request.ip,
+      onExceeded: () => observer?.bounded("enrolments_per_address"),
+      shared,
+    });
     enrolDevice(endpoints, context);
   });
   await api.register(async (scope) => {
@@ -86,8 +90,12 @@ export async function buildServer(context: ApiContext): Promise<Api> {
     endpoints.addHook("onRequest", refuseWhileStopping);
     const perMinute = config.rate_limit_per_minute;
     const shared = counts && new SharedRateCounter("requests", perMinute, counts, clock);
-    const onExceeded = () => observer?.bounded("requests_per_key");
-    await limitRate(endpoints, { perMinute, keyOf: (request) => keyOf(request).id, onExceeded, shared });
+    await limitRate(endpoints, {
+      perMinute,
+      keyOf: (request) => keyOf(request).id,
+      onExceeded: () => observer?.bounded("requests_per_key"),
+      shared,
+    });
     for (const route of ROUTES) route(endpoints, context);
   });
   refuseOtherMethods();

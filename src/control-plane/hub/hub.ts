@@ -15,6 +15,7 @@ import { hashSecret } from "../secrets.ts";
 import type { AssetStore } from "../store/assets.ts";
 import type { SessionStore } from "../store/sessions.ts";
 import type { Observer } from "../metrics/observer.ts";
+import { closeReplaced, SessionComparison } from "./session-comparison.ts";
 import { logStoreError, repeatWhileUnavailable, STORE_RETRY_AFTER_S } from "../store/unavailable.ts";
 import { FrameRateLimiter } from "./frame-rate-limiter.ts";
 import { MAX_CONNECTIONS_PER_ASSET, ConnectionRegistry } from "./connection-registry.ts";
@@ -28,8 +29,6 @@ const RETRY_AFTER_S = STORE_RETRY_AFTER_S;
 const MAX_FAREWELL_ATTEMPTS = 5;
 /** Time for devices to close their connections when the server stops, in milliseconds. */
 const CLOSE_GRACE_MS = 1_000;
-/** How often it is compared which sessions other instances have replaced, whose message may be lost. */
-const COMPARE_INTERVAL_MS = 30_000;
 /** Sessions that are taken up again in one piece. */
 const MAX_REOPENED_AT_ONCE = 200;
 /** Pace at which devices are sent to other instances, and the longest time that takes. */
@@ -73,7 +72,7 @@ export class DeviceHub {
   /** Resolves, for each device, when the frames of its earlier sessions are handled. */
   readonly #closing = new Map<string, Promise<void>>();
   readonly #frameRateLimiter: FrameRateLimiter;
-  readonly #replacements: Disposable;
+  readonly #comparison: Disposable;
   readonly #wakes: Disposable;
   #handlers: Handlers | undefined;
   /** Sessions whose end is being stored. */
@@ -81,7 +80,6 @@ export class DeviceHub {
   readonly #stopping = new AbortController();
   /** Devices are sent to other instances, and their sessions stay on record until they are there. */
   #isSendingAway = false;
-  #comparison: Disposable | undefined;
 
   constructor(options: HubOptions) {
     this.#options = options;
@@ -90,8 +88,7 @@ export class DeviceHub {
     this.#wakes = bus.subscribeWakes(instanceId, (assetUuid) => {
       if (assetUuid !== undefined) this.#sessions.get(assetUuid)?.deliver();
     });
-    this.#replacements = bus.subscribe(`session.${instanceId}`, () => void this.#compareSessions());
-    if (options.isShared) this.#scheduleComparison();
+    this.#comparison = new SessionComparison({ ...options, current: () => [...this.#sessions.values()] });
   }
 
   /** Sets the receivers of frames. Must be called before the first connection. */
@@ -121,7 +118,7 @@ export class DeviceHub {
   /** Sends goodbye to all devices. Resolves when their connections are closed, and that is stored. */
   async stop(): Promise<void> {
     this.#stopping.abort();
-    this.#comparison?.[Symbol.dispose]();
+    this.#comparison[Symbol.dispose]();
     const closed = this.#allClosed();
     for (const session of this.#connections) {
       // Random, so that a fleet does not reconnect all at once.
@@ -134,7 +131,6 @@ export class DeviceHub {
     });
     await closed;
     await Promise.all(this.#ending);
-    this.#replacements[Symbol.dispose]();
     this.#wakes[Symbol.dispose]();
   }
 
@@ -312,35 +308,6 @@ export class DeviceHub {
     closeReplaced(session);
   }
 
-  #scheduleComparison(): void {
-    this.#comparison = this.#options.clock.timer(COMPARE_INTERVAL_MS, () => void this.#compareAgain());
-  }
-
-  async #compareAgain(): Promise<void> {
-    await this.#compareSessions();
-    if (!this.#stopping.signal.aborted) this.#scheduleComparison();
-  }
-
-  async #compareSessions(): Promise<void> {
-    try {
-      await this.#closeReplacedElsewhere();
-    } catch (error) {
-      logStoreError(this.#options.logger, error, {}, "cannot read which sessions other instances have replaced");
-    }
-  }
-
-  /** Closes the sessions that other instances have replaced. */
-  async #closeReplacedElsewhere(): Promise<void> {
-    // Before the store is read, which does not have later sessions.
-    const sessions = [...this.#sessions.values()];
-    const held = await this.#options.sessions.listHeld(this.#options.instanceId);
-    const epochs = new Map(held.map(({ assetUuid, epoch }) => [assetUuid, epoch]));
-    for (const session of sessions) {
-      // A later epoch is that of a connection which is about to become current here.
-      if ((epochs.get(session.assetUuid) ?? 0) < session.epoch) closeReplaced(session);
-    }
-  }
-
   #trackClosing(session: Session): void {
     const { assetUuid } = session;
     const before = this.#closing.get(assetUuid);
@@ -399,8 +366,4 @@ function sendAway(session: Session): void {
     retry_after_s: 1,
   });
   session.close(CLOSE_CODES.restart, "edge-control is restarting");
-}
-
-function closeReplaced(session: Session): void {
-  session.close(CLOSE_CODES.replaced, "replaced by a newer connection");
 }
