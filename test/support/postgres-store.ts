@@ -1,5 +1,6 @@
 import { migratePostgres } from "../../src/control-plane/store/postgres/migrations.ts";
 import type { PostgresOptions } from "../../src/control-plane/store/postgres/options.ts";
+import { PostgresPool } from "../../src/control-plane/store/postgres/pool.ts";
 import { PostgresServer } from "./postgres.ts";
 
 const TEMPLATE = "migrated";
@@ -18,7 +19,8 @@ interface TestDatabase extends AsyncDisposable {
 /** A PostgreSQL server with databases that have the schema of the store. */
 export class PostgresDatabases implements AsyncDisposable {
   readonly server: PostgresServer;
-  readonly #used: string[] = [];
+  readonly #unused: EmptiedDatabase[] = [];
+  readonly #all = new AsyncDisposableStack();
 
   private constructor(server: PostgresServer) {
     this.server = server;
@@ -37,18 +39,29 @@ export class PostgresDatabases implements AsyncDisposable {
   }
 
   async take(): Promise<TestDatabase> {
-    const used = this.#used.pop();
-    if (used !== undefined) await this.server.execute(EMPTY, used);
-    const name = used ?? (await this.server.createDatabase(TEMPLATE));
+    const database = this.#unused.pop() ?? (await this.#create());
+    await database.pool.query(EMPTY);
     return {
-      options: this.server.options(name),
+      options: database.options,
       [Symbol.asyncDispose]: async () => {
-        this.#used.push(name);
+        this.#unused.push(database);
       },
     };
   }
 
-  [Symbol.asyncDispose](): Promise<void> {
-    return this.server[Symbol.asyncDispose]();
+  async #create(): Promise<EmptiedDatabase> {
+    const options = this.server.options(await this.server.createDatabase(TEMPLATE));
+    return { options, pool: this.#all.use(new PostgresPool({ ...options, poolMax: 1 })) };
   }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#all.disposeAsync();
+    await this.server[Symbol.asyncDispose]();
+  }
+}
+
+interface EmptiedDatabase {
+  readonly options: PostgresOptions;
+  /** Empties it. */
+  readonly pool: PostgresPool;
 }

@@ -105,11 +105,11 @@ export class PostgresServer implements AsyncDisposable {
   async pause(): Promise<void> {
     // The first process first, so that it cannot start more of them.
     this.#process.kill("SIGSTOP");
-    for (const pid of await childrenOf(this.pid)) process.kill(pid, "SIGSTOP");
+    for (const pid of await childrenOf(this.pid)) signal(pid, "SIGSTOP");
   }
 
   async resume(): Promise<void> {
-    for (const pid of await childrenOf(this.pid)) process.kill(pid, "SIGCONT");
+    for (const pid of await childrenOf(this.pid)) signal(pid, "SIGCONT");
     this.#process.kill("SIGCONT");
   }
 
@@ -220,6 +220,15 @@ async function findUser(): Promise<ServerParts["user"]> {
   const line = (await readFile("/etc/passwd", "utf8")).split("\n").find((entry) => entry.startsWith(`${USER}:`));
   const [, , uid, gid] = line?.split(":") ?? [];
   return uid === undefined ? undefined : { uid: Number(uid), gid: Number(gid) };
+}
+
+/** Does nothing if the process has ended: one that served a connection ends with it. */
+function signal(pid: number, name: "SIGSTOP" | "SIGCONT"): void {
+  try {
+    process.kill(pid, name);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "ESRCH") throw error;
+  }
 }
 
 async function childrenOf(pid: number): Promise<number[]> {

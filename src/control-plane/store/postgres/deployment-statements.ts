@@ -9,7 +9,6 @@ const COLUMNS = `${DEPLOYMENT_COLUMNS}, ${ACCOUNT_BYTES}`;
 const SELECT = `SELECT ${COLUMNS} FROM deployments d`;
 const SELECT_SUMMARY = `SELECT ${SUMMARY_COLUMNS} FROM deployments d`;
 
-export const FIND = `${SELECT} WHERE d.id = $1`;
 /** With the session that writes of the device must be for. */
 export const FIND_ALL = /* sql */ `
   SELECT ${COLUMNS}, (SELECT s.epoch FROM device_sessions s WHERE s.asset_uuid = d.asset_uuid) AS epoch
@@ -41,14 +40,15 @@ export const LIST_PAGE = /* sql */ `
   WHERE coalesce(b.bytes_before, 0) < ${MAX_PAGE_BYTES}
   ORDER BY d.created_at_ms DESC, d.id DESC`;
 
-/** One row without a deployment if there is none, to tell that from a session that was replaced. */
+/** Rows for each input have its `number`, from 1; there is one without a deployment if there is none. */
 export const LIST_UNDELIVERED = /* sql */ `
-  SELECT f."isValid", u.* FROM (
-    SELECT $2::bigint IS NULL OR EXISTS (SELECT 1 FROM device_sessions WHERE asset_uuid = $1 AND epoch = $2) AS "isValid"
-  ) f LEFT JOIN LATERAL (
+  SELECT i.number, i.epoch IS NULL OR EXISTS (
+    SELECT 1 FROM device_sessions s WHERE s.asset_uuid = i.asset AND s.epoch = i.epoch) AS "isValid", u.*
+  FROM unnest($1::text[], $2::bigint[]) WITH ORDINALITY AS i(asset, epoch, number)
+  LEFT JOIN LATERAL (
     SELECT ${UNDELIVERED_COLUMNS}, d.stored_seq FROM deployments d
-    WHERE d.asset_uuid = $1 AND d.delivery IS NOT NULL ORDER BY d.stored_seq LIMIT $3
-  ) u ON true ORDER BY u.stored_seq`;
+    WHERE d.asset_uuid = i.asset AND d.delivery IS NOT NULL ORDER BY d.stored_seq LIMIT $3
+  ) u ON true ORDER BY i.number, u.stored_seq`;
 export const LIST_UNDELIVERED_ASSETS = /* sql */ `
   SELECT DISTINCT d.asset_uuid FROM deployments d JOIN device_sessions s ON s.asset_uuid = d.asset_uuid
   WHERE d.delivery IS NOT NULL AND s.instance_id = $1 LIMIT $2`;
@@ -59,11 +59,14 @@ export const LOCK_DUE = /* sql */ `
 export const NEXT_DUE = "SELECT min(due_at_ms) AS due FROM deployments WHERE due_at_ms IS NOT NULL";
 
 export const READ_EVENTS = /* sql */ `
-  SELECT seq, event AS json FROM (
-    SELECT seq, event, row_number() OVER w AS number, sum(octet_length(event)) OVER w AS bytes FROM (
-      SELECT seq, event FROM deployment_events WHERE deployment_id = $1 AND seq > $2 ORDER BY seq LIMIT $3
-    ) e WINDOW w AS (ORDER BY seq)
-  ) bounded WHERE number = 1 OR bytes <= ${MAX_BATCH_BYTES} ORDER BY seq`;
+  SELECT i.number, e.seq, e.event AS json
+  FROM unnest($1::text[], $2::bigint[], $3::int[]) WITH ORDINALITY AS i(id, after, "limit", number),
+  LATERAL (
+    SELECT seq, event, row_number() OVER w AS position, sum(octet_length(event)) OVER w AS bytes FROM (
+      SELECT seq, event FROM deployment_events WHERE deployment_id = i.id AND seq > i.after ORDER BY seq LIMIT i."limit"
+    ) first_events WINDOW w AS (ORDER BY seq)
+  ) e
+  WHERE e.position = 1 OR e.bytes <= ${MAX_BATCH_BYTES} ORDER BY i.number, e.seq`;
 
 export const REMOVE_FINISHED = /* sql */ `
   WITH old AS MATERIALIZED (

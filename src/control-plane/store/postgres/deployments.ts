@@ -1,7 +1,7 @@
 import type { DeploymentEvent } from "../../../protocol/deployment-event.ts";
 import type { Deployment, DeploymentSummary, UndeliveredDeployment } from "../../core/deployment.ts";
 import type { DeploymentCursor } from "../../core/deployment-cursor.ts";
-import { type DeploymentRow, toDeployment, toSummary, toUndelivered } from "../deployment-row.ts";
+import { type DeploymentRow, toDeployment, toSummary } from "../deployment-row.ts";
 import {
   type CreateResult,
   type CreationLimits,
@@ -16,22 +16,37 @@ import { type SessionFence, StaleSessionError } from "../sessions.ts";
 import { createDeployment } from "./create-deployment.ts";
 import { unchanged, withChange } from "./deployment-change.ts";
 import * as sql from "./deployment-statements.ts";
+import {
+  type DeviceOfSession,
+  type EventRange,
+  findAll,
+  listAllUndelivered,
+  readAllEvents,
+  type Undelivered,
+} from "./deployment-reads.ts";
 import { type Decide, DeploymentWriter, writeChanges } from "./deployment-writer.ts";
+import { JointReads } from "./joint-reads.ts";
 import { type PostgresPool, type Queryable, repeatOnConflict } from "./pool.ts";
 
 /** Before every deployment of a list, newest first. */
 const FIRST_PAGE_CURSOR: DeploymentCursor = { createdAtMs: Number.MAX_SAFE_INTEGER, id: "" };
 
-/** How many batches of changes may be on their way: one is decided while the other is written. */
+/** How many batches of changes, or of reads of one kind, may be on their way. More would be smaller, and cost more. */
 const MAX_BATCHES = 2;
 
 export class PostgresDeploymentStore implements DeploymentStore {
   readonly #pool: PostgresPool;
   readonly #writer: DeploymentWriter;
+  readonly #deployments: JointReads<string, Deployment | undefined>;
+  readonly #events: JointReads<EventRange, readonly StoredEvent[]>;
+  readonly #undelivered: JointReads<DeviceOfSession, Undelivered>;
 
   constructor(pool: PostgresPool) {
     this.#pool = pool;
     this.#writer = new DeploymentWriter(pool, MAX_BATCHES);
+    this.#deployments = new JointReads((ids) => findAll(pool, ids), MAX_BATCHES);
+    this.#events = new JointReads((ranges) => readAllEvents(pool, ranges), MAX_BATCHES);
+    this.#undelivered = new JointReads((devices) => listAllUndelivered(pool, devices), MAX_BATCHES);
   }
 
   async createDeployment(
@@ -44,8 +59,8 @@ export class PostgresDeploymentStore implements DeploymentStore {
     return createDeployment(this.#pool, { deployment, first, idempotency, limits, receive });
   }
 
-  async findDeployment(id: string): Promise<Deployment | undefined> {
-    return (await this.#list(sql.FIND, [id]))[0];
+  findDeployment(id: string): Promise<Deployment | undefined> {
+    return this.#deployments.read(id);
   }
 
   async findSummary(id: string): Promise<DeploymentSummary | undefined> {
@@ -77,10 +92,9 @@ export class PostgresDeploymentStore implements DeploymentStore {
   }
 
   async listUndelivered(assetUuid: string, fence?: SessionFence): Promise<readonly UndeliveredDeployment[]> {
-    const values = [assetUuid, fence?.epoch ?? null, MAX_UNDELIVERED];
-    const { rows } = await this.#pool.query<{ isValid: boolean; id: string | null }>(sql.LIST_UNDELIVERED, values);
-    if (fence && rows[0]?.isValid !== true) throw new StaleSessionError(fence);
-    return rows.filter(({ id }) => id !== null).map(toUndelivered);
+    const { isValid, deployments } = await this.#undelivered.read({ asset: assetUuid, epoch: fence?.epoch });
+    if (fence && !isValid) throw new StaleSessionError(fence);
+    return deployments;
   }
 
   async listUndeliveredAssets(instanceId: string): Promise<readonly string[]> {
@@ -113,8 +127,8 @@ export class PostgresDeploymentStore implements DeploymentStore {
     });
   }
 
-  async readEvents(id: string, after: number, limit: number): Promise<readonly StoredEvent[]> {
-    return (await this.#pool.query<StoredEvent>(sql.READ_EVENTS, [id, after, limit])).rows;
+  readEvents(id: string, after: number, limit: number): Promise<readonly StoredEvent[]> {
+    return this.#events.read({ id, after, limit });
   }
 
   async removeFinished(beforeMs: number, limit: number): Promise<number> {
