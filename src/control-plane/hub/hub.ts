@@ -65,9 +65,11 @@ export class DeviceHub implements DeviceDirectory {
   readonly #replacements: Disposable;
   readonly #wakes: Disposable;
   #handlers: Handlers | undefined;
+  /** Aborts when the hub stops: nothing is repeated any more. */
+  readonly #repeating = new AbortController();
   /** Sessions whose end is being stored. */
   readonly #ending = new Set<Promise<void>>();
-  readonly #stopping = new AbortController();
+  #isStopping = false;
 
   constructor(options: HubOptions) {
     this.#options = options;
@@ -103,8 +105,9 @@ export class DeviceHub implements DeviceDirectory {
 
   /** Sends goodbye to all devices. Resolves when their connections are closed, and that is stored. */
   async stop(): Promise<void> {
-    this.#stopping.abort();
+    this.#isStopping = true;
     const closed = this.#allClosed();
+    this.#repeating.abort();
     for (const session of this.#connections) {
       // Random, so that a fleet does not reconnect all at once.
       const retryAfterS = 1 + Math.random() * RETRY_AFTER_S;
@@ -133,7 +136,7 @@ export class DeviceHub implements DeviceDirectory {
     if (request.url?.split("?")[0] !== AGENT_PATH) {
       return refuseUpgrade(socket, "NotFound", `Agents connect to ${AGENT_PATH}.`);
     }
-    if (this.#stopping.signal.aborted) {
+    if (this.#isStopping) {
       return refuseUpgrade(socket, "ServiceUnavailable", "The service is stopping.", RETRY_AFTER_S);
     }
     const token = BEARER.exec(request.headers.authorization ?? "")?.[1];
@@ -152,7 +155,7 @@ export class DeviceHub implements DeviceDirectory {
   #accept(socket: WebSocket, asset: Asset, tokenHash: Uint8Array): void {
     const { assets, access, clock } = this.#options;
     const handlers = this.#handlers;
-    if (!handlers || this.#stopping.signal.aborted) return socket.close(CLOSE_CODES.restart);
+    if (!handlers || this.#isStopping) return socket.close(CLOSE_CODES.restart);
     const id = randomUUID();
     const logger = this.#options.logger.child({ session: id, asset: asset.uuid });
     const session = new Session({
@@ -288,7 +291,7 @@ export class DeviceHub implements DeviceDirectory {
     });
     this.#ending.add(ending);
     void ending.then(() => this.#ending.delete(ending));
-    if (this.#stopping.signal.aborted) return;
+    if (this.#isStopping) return;
     this.#notifyDisconnected(session, deploymentHandler).catch((error: unknown) => {
       logStoreError(logger, error, { asset: session.assetUuid }, "cannot record that a device is offline");
     });
@@ -298,7 +301,7 @@ export class DeviceHub implements DeviceDirectory {
   async #notifyDisconnected(session: Session, handler: DeploymentHandler): Promise<void> {
     await session.whenIdle();
     await this.#repeat(async () => {
-      const isOver = !this.#stopping.signal.aborted && !this.#sessions.has(session.assetUuid);
+      const isOver = !this.#isStopping && !this.#sessions.has(session.assetUuid);
       if (isOver) await handler.onDisconnected(session);
     });
   }
@@ -306,7 +309,7 @@ export class DeviceHub implements DeviceDirectory {
   /** While the store is unavailable, until the hub stops. */
   #repeat<T>(work: () => Promise<T>, maxAttempts = Infinity): Promise<T> {
     const { clock } = this.#options;
-    return repeatWhileUnavailable(work, { clock, signal: this.#stopping.signal, maxAttempts });
+    return repeatWhileUnavailable(work, { clock, signal: this.#repeating.signal, maxAttempts });
   }
 }
 
