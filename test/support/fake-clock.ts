@@ -53,8 +53,8 @@ export class FakeClock implements Clock {
 
   /**
    * Advances the clock by `ms` milliseconds. Timers fire in the order of their due times, then in the order they were
-   * set, each with the clock at its due time. Promise reactions of a timer run before the next timer fires; I/O is not
-   * awaited. New timers that are due by the end fire too.
+   * set, each with the clock at its due time. Promise reactions of a timer, and what it writes to a store in this process,
+   * are awaited before the next timer fires; other I/O is not. New timers that are due by the end fire too.
    */
   async advance(ms: number): Promise<void> {
     const end = this.#monotonic + ms;
@@ -87,9 +87,10 @@ export class FakeClock implements Clock {
   }
 }
 
-/** Waits for one turn of the event loop, so that pending promise reactions have run. */
-function settle(): Promise<void> {
-  return new Promise((resolve) => {
-    setImmediate(resolve);
-  });
+/** More than the store takes one after the other for what a timer begins: each change of it takes a turn. */
+const SETTLING_TURNS = 8;
+
+/** Waits for some turns of the event loop, so that pending promise reactions have run. */
+async function settle(): Promise<void> {
+  for (let turn = 0; turn < SETTLING_TURNS; turn++) await new Promise((resolve) => setImmediate(resolve));
 }

@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
-import { z } from "zod";
+import type { z } from "zod";
 import { type Config, configSchema, DATA_DIR_VARIABLE } from "../config.ts";
 import { type Database, databaseOf, databaseShape, describeDatabase } from "../database-config.ts";
 import { type ConfigOverrides, loadConfig } from "../load-config.ts";
@@ -29,7 +29,7 @@ export function configOf(options: Readonly<Record<string, unknown>>): Config {
     }),
   );
   const { config } = options;
-  return loadConfig(config === undefined ? undefined : String(config), overrides);
+  return loadConfig(typeof config === "string" ? config : undefined, overrides);
 }
 
 /** Adds the options of a command that is for PostgreSQL only. */

@@ -1,4 +1,5 @@
 import { once } from "node:events";
+import type { IncomingMessage } from "node:http";
 import { randomBytes } from "node:crypto";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { WebSocket } from "ws";
@@ -200,7 +201,7 @@ describe("a request for a WebSocket is refused with 503 and Retry-After", () => 
     const headers = { Authorization: `Bearer ${asset.deviceToken}`, "X-API-Key": account.apiKey };
     const socket = new WebSocket(control.url.replace(/^http/, "ws") + path, { headers });
     socket.on("error", () => {});
-    const [, response] = (await once(socket, "unexpected-response")) as [unknown, import("node:http").IncomingMessage];
+    const [, response] = (await once(socket, "unexpected-response")) as [unknown, IncomingMessage];
     expect([response.statusCode, response.headers["retry-after"]]).toEqual([503, "5"]);
     socket.terminate();
     setFate("done");

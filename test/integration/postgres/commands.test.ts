@@ -12,14 +12,22 @@ const MAIN = join(import.meta.dirname, "../../../src/control-plane/main.ts");
 const latest = knownSchemaVersion();
 const PASSWORD = "s3cret-of-the-database";
 
+const edgeControl = (...args: string[]) => run(process.execPath, [MAIN, ...args]);
+
+async function configFile(keys: object) {
+  const directory = await tempDir();
+  onTestFinished(() => directory[Symbol.asyncDispose]());
+  const path = join(directory.path, "config.json");
+  writeFileSync(path, JSON.stringify(keys));
+  return { directory: directory.path, path };
+}
+
 describe.skipIf(reason !== undefined)(`commands on PostgreSQL${reason === undefined ? "" : ` (${reason})`}`, () => {
   let server: PostgresServer;
   beforeAll(async () => {
     server = await PostgresServer.start({ tls: true, password: PASSWORD });
   });
   afterAll(() => server[Symbol.asyncDispose]());
-
-  const edgeControl = (...args: string[]) => run(process.execPath, [MAIN, ...args]);
 
   /** A configuration file for a new, empty database, to which the connection is encrypted and verified. */
   async function configure(keys: object = {}) {
@@ -31,14 +39,6 @@ describe.skipIf(reason !== undefined)(`commands on PostgreSQL${reason === undefi
       ...keys,
     });
     return { name, directory, config: ["--config", path] };
-  }
-
-  async function configFile(keys: object) {
-    const directory = await tempDir();
-    onTestFinished(() => directory[Symbol.asyncDispose]());
-    const path = join(directory.path, "config.json");
-    writeFileSync(path, JSON.stringify(keys));
-    return { directory: directory.path, path };
   }
 
   test("migrate says from which version to which, and later that there is nothing to do", async () => {
@@ -128,16 +128,16 @@ describe.skipIf(reason !== undefined)(`commands on PostgreSQL${reason === undefi
     expect([code, stderr]).toEqual([1, expect.stringContaining("names no PostgreSQL database")]);
   });
 
-  describe("the reason is said, the password is not", () => {
-    const failures = async (keys: object, reasonText: RegExp): Promise<void> => {
-      const { config } = await configure(keys);
-      for (const command of [["migrate"], ["account", "list"], ["serve", "--listen", "127.0.0.1:0"]]) {
-        const { code, stdout, stderr } = await edgeControl(...command, ...config);
-        expect([code, stderr]).toEqual([1, expect.stringMatching(reasonText)]);
-        expect(stdout + stderr).not.toMatch(/s3cret|n0t-the/);
-      }
-    };
+  async function failures(keys: object, reasonText: RegExp): Promise<void> {
+    const { config } = await configure(keys);
+    for (const command of [["migrate"], ["account", "list"], ["serve", "--listen", "127.0.0.1:0"]]) {
+      const { code, stdout, stderr } = await edgeControl(...command, ...config);
+      expect([code, stderr]).toEqual([1, expect.stringMatching(reasonText)]);
+      expect(stdout + stderr).not.toMatch(/s3cret|n0t-the/);
+    }
+  }
 
+  describe("the reason is said, the password is not", () => {
     test("a wrong password", async () => {
       const { directory } = await configFile({});
       const wrong = join(directory, "password");

@@ -110,8 +110,9 @@ describe.skipIf(reason !== undefined)(`loss of PostgreSQL${reason === undefined 
       .text()
       .split("\n")
       .filter((line) => line.includes('"level":50'));
-    expect(errors.map((line) => (JSON.parse(line) as { msg: string }).msg)).toEqual([
-      expect.stringContaining("the database cannot be reached"),
-    ]);
+    const messages = errors.map((line) => (JSON.parse(line) as { msg: string }).msg);
+    expect(messages.filter((message) => message.startsWith("the database cannot be reached"))).toHaveLength(1);
+    // A lease that has lapsed may be said as well, but nothing for each call.
+    expect(new Set(messages).size).toBe(messages.length);
   });
 });

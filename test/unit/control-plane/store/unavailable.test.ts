@@ -58,18 +58,19 @@ describe("repeating", () => {
   });
 });
 
-describe("the log of outages", () => {
-  const begin = () => {
-    const clock = new FakeClock();
-    const { logger, text } = captureLogText();
-    const lines = () =>
-      text()
-        .split("\n")
-        .filter(Boolean)
-        .map((line) => JSON.parse(line) as { msg: string; seconds?: number; failed_calls?: number });
-    return { clock, lines, log: new StoreOutageLog(clock, logger) };
-  };
+const begin = () => {
+  const clock = new FakeClock();
+  const captured = captureLogText();
+  const lines = () =>
+    captured
+      .text()
+      .split("\n")
+      .filter(Boolean)
+      .map((line) => JSON.parse(line) as { msg: string; seconds?: number; failed_calls?: number });
+  return { clock, lines, log: new StoreOutageLog(clock, captured.logger) };
+};
 
+describe("the log of outages", () => {
   test("has one line at the beginning and one at the end, with the number of calls", async () => {
     const { clock, lines, log } = begin();
     log.succeeded();
