@@ -30,6 +30,37 @@ export const configSchema = z.strictObject({
     .default(DEFAULT_DATA_DIR)
     .meta({ description: `Directory of the database. ${DATA_DIR_VARIABLE} in the environment sets it too.` }),
   log_level: z.enum(LOG_LEVELS).default("info").meta({ description: "Minimum level of log lines." }),
+  nats_url: z.string().min(1).optional().meta({
+    description:
+      "Address of a NATS server, 2.9 or newer, through which instances on one database wake and ask each other: nats://HOST:PORT or tls://HOST:PORT; several of one cluster separated by commas.",
+  }),
+  nats_prefix: z
+    .string()
+    .min(1)
+    .default("edge-control")
+    .meta({ description: "First part of all NATS subjects; the same for all instances on one database." }),
+  nats_user: z.string().min(1).optional().meta({ description: "User at the NATS server, with nats_password_file." }),
+  nats_password_file: z.string().min(1).optional().meta({ description: "File that holds the password of nats_user." }),
+  nats_token_file: z.string().min(1).optional().meta({ description: "File that holds a token for the NATS server." }),
+  nats_creds_file: z
+    .string()
+    .min(1)
+    .optional()
+    .meta({ description: "File of nsc with a JWT and the seed of its key, for the NATS server." }),
+  nats_nkey_file: z
+    .string()
+    .min(1)
+    .optional()
+    .meta({ description: "File that holds the seed of a key for the NATS server." }),
+  nats_ca_file: z.string().min(1).optional().meta({
+    description: "PEM file with the authorities to trust for the NATS server instead of those of the system.",
+  }),
+  nats_cert_file: z
+    .string()
+    .min(1)
+    .optional()
+    .meta({ description: "PEM file with the certificate of this client for the NATS server, with nats_key_file." }),
+  nats_key_file: z.string().min(1).optional().meta({ description: "PEM file with the key of nats_cert_file." }),
   rate_limit_per_minute: z
     .int()
     .min(1)
@@ -48,6 +79,10 @@ export const configSchema = z.strictObject({
     .max(WEEK_S)
     .default(DEFAULT_DEPLOYMENT_TIMEOUT_MS / 1000)
     .meta({ description: "How long a deployment may take in total." }),
+  stop_delay_s: z.number().min(0).max(300).default(0).meta({
+    description:
+      "How long the service goes on after it was told to stop and `/readyz` says 503, so that a load balancer can notice.",
+  }),
   deployment_retention_days: z
     .int()
     .min(1)

@@ -1,8 +1,10 @@
 import { resolve } from "node:path";
 import { systemClock } from "../lib/clock.ts";
 import { tryLock } from "../lib/instance-lock.ts";
-import { createLogger } from "../lib/logger.ts";
+import { createLogger, type Logger } from "../lib/logger.ts";
 import { describePermissionChanges } from "../lib/file-permissions.ts";
+import type { Bus } from "./bus/bus.ts";
+import type { MessageLink } from "./bus/message-link.ts";
 import { type CliContext, CommandError } from "./cli/context.ts";
 import { run } from "./cli/run.ts";
 import { type Config, DATA_DIR_VARIABLE } from "./config.ts";
@@ -30,10 +32,12 @@ async function serve(config: Config): Promise<void> {
     logger.warn({ mended: describePermissionChanges(permissionChanges) }, PERMISSIONS_MESSAGE);
   scrubDatabase(database, logger);
   await using store = openStore(database);
+  await using messages = await openMessages(config, logger);
   const server = await startServer({
     config,
     store,
-    bus: new InProcessBus(),
+    bus: messages?.bus ?? new InProcessBus(),
+    link: messages?.link,
     simOperator: new StoredSimOperator(store.usage),
     clock: systemClock,
     logger,
@@ -41,6 +45,41 @@ async function serve(config: Config): Promise<void> {
   await waitForStopSignal();
   await server.stop();
 }
+
+interface Messages extends AsyncDisposable {
+  readonly bus: Bus;
+  readonly link: MessageLink;
+}
+
+/** Opens what carries messages to other instances, if that is configured. Begins to connect, and does not wait for it. */
+async function openMessages(config: Config, logger: Logger): Promise<Messages | undefined> {
+  if (!Object.keys(config).some((key) => key.startsWith("nats_") && key !== "nats_prefix")) return undefined;
+  const [{ natsOptionsOf }, { NatsLink }, { LinkedBus }] = await Promise.all([
+    import("./bus/nats/configured.ts"),
+    import("./bus/nats/nats-link.ts"),
+    import("./bus/linked-bus.ts"),
+  ]);
+  try {
+    const nats = natsOptionsOf(config);
+    if (!nats) return undefined;
+    const link = new NatsLink({ nats, clock: systemClock, logger });
+    if (!link.isConfidential) logger.warn({ urls: nats.urls }, NOT_CONFIDENTIAL_MESSAGE);
+    const bus = new LinkedBus(link);
+    return {
+      bus,
+      link,
+      async [Symbol.asyncDispose]() {
+        bus[Symbol.dispose]();
+        await link[Symbol.asyncDispose]();
+      },
+    };
+  } catch (error) {
+    throw new CommandError(error instanceof Error ? error.message : String(error));
+  }
+}
+
+const NOT_CONFIDENTIAL_MESSAGE =
+  "the connection to NATS is not encrypted: instances do not pass credentials of registries to each other, and a deployment that needs them fails with RegistryAuthLost if its device is connected to another instance than its client. Use tls:// or nats_ca_file";
 
 /** Resolves on SIGTERM or SIGINT. A second signal ends the process at once. */
 function waitForStopSignal(): Promise<void> {

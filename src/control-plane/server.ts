@@ -8,14 +8,23 @@ import type { Api } from "./api/context.ts";
 import { ConflictRateLimiter } from "./assets/conflict-rate-limiter.ts";
 import { AssetUpdater } from "./assets/update-asset.ts";
 import type { Bus } from "./bus/bus.ts";
+import type { MessageLink } from "./bus/message-link.ts";
+import { NO_LINK } from "./bus/no-link.ts";
 import type { Config } from "./config.ts";
 import { Deployments } from "./deployments/deployments.ts";
 import { Retention } from "./deployments/retention.ts";
 import { DeviceQueries } from "./queries/device-queries.ts";
 import { DeviceReports } from "./reports/device-reports.ts";
 import { DeviceHub } from "./hub/hub.ts";
+import { LeaseLock } from "./instances/lease-lock.ts";
+import { Membership } from "./instances/membership.ts";
+import { DeadInstanceSweeper } from "./instances/dead-instance-sweeper.ts";
 import { localServiceClock } from "./instances/service-clock.ts";
+import { SharedCounts } from "./instances/shared-counts.ts";
+import { SharedClock } from "./instances/shared-clock.ts";
 import { WalTruncator } from "./wal-truncator.ts";
+import { LinkedGateway, type LinkedGatewayOptions } from "./gateway/linked-gateway.ts";
+import { LocalGateway } from "./gateway/local-gateway.ts";
 import { createId } from "./secrets.ts";
 import type { SimOperator } from "./sim-operator/sim-operator.ts";
 import type { Store } from "./store/store.ts";
@@ -23,6 +32,10 @@ import { isStreamRequest, StreamServer } from "./streams/stream-server.ts";
 
 /** How long open requests may take to end when the server stops. */
 const DRAIN_GRACE_MS = 3_000;
+/** How often a store that other instances use is read for what a lost message has not told. */
+const POLL_MS = 1_000;
+/** Longer than the pause between two rounds of retention, so that one instance does them all. */
+const RETENTION_LEASE_MS = 2 * 3_600_000;
 const DAY_MS = 24 * 3600 * 1000;
 const MIB = 1024 * 1024;
 
@@ -31,6 +44,8 @@ export interface ServerOptions {
   readonly config: Config;
   readonly store: Store;
   readonly bus: Bus;
+  /** Reaches other instances; absent if there can be none. */
+  readonly link?: MessageLink | undefined;
   readonly simOperator: SimOperator;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -50,71 +65,138 @@ export async function startServer({
   config,
   store,
   bus,
+  link,
   simOperator,
-  clock,
+  clock: ownClock,
   logger,
 }: ServerOptions): Promise<RunningServer> {
+  const leaving = new AbortController();
   const stopping = new AbortController();
-  const access = new AccessWatcher(store, clock, logger);
   const instanceId = createId("ins_");
-  const { assets, sessions } = store;
-  const hub = new DeviceHub({ assets, sessions, bus, instanceId, access, clock, logger });
+  const { assets, sessions, instances, isShared } = store;
+  const sharedClock = isShared ? await SharedClock.open({ instances, instanceId, clock: ownClock, logger }) : undefined;
+  const clock = sharedClock ?? ownClock;
+  const serviceClock = sharedClock ?? localServiceClock(clock);
+  const access = new AccessWatcher(store, clock, logger);
+  const hub = new DeviceHub({ assets, sessions, bus, instanceId, isShared, access, clock, logger });
   const keepMs = config.deployment_retention_days * DAY_MS;
   const deployments = new Deployments({
     store: store.deployments,
     bus,
     clock,
-    serviceClock: localServiceClock(clock),
+    serviceClock,
     logger,
     instanceId,
-    // One instance: it has the credentials of all requests.
-    gateway: { credentials: () => Promise.resolve(undefined) },
+    gateway: { credentials: (id) => gateway.credentials(id) },
+    ...(isShared && { pollMs: POLL_MS }),
     ackTimeoutMs: config.ack_timeout_s * 1000,
     deploymentTimeoutMs: config.deployment_timeout_s * 1000,
     maxAccountBytes: config.storage_mib_per_account * MIB,
     retentionMs: keepMs,
   });
+  const gateway = openGateway({
+    local: new LocalGateway(
+      (assetUuid) => hub.find(assetUuid),
+      (id) => deployments.findCredentials(id),
+    ),
+    // Devices of other instances cannot be asked then, and the client is told so.
+    link: link ?? (isShared ? NO_LINK : undefined),
+    instanceId,
+    clock,
+    logger,
+    locate: async (assetUuid) => (await sessions.find(assetUuid))?.instanceId,
+  });
   const reports = new DeviceReports({ store: store.devices, clock, logger });
-  const queries = new DeviceQueries(hub, clock);
-  const assetUpdater = new AssetUpdater({ store, simOperator, clock, logger, stopping: stopping.signal });
-  const streamLimiter = new StreamLimiter({ clock, logger, maxPerAccount: config.max_streams_per_account });
+  // Without a link each instance counts alone.
+  const counts = isShared && link ? new SharedCounts({ link, instanceId, clock }) : undefined;
+  const queries = new DeviceQueries(gateway, clock, counts?.of("queries"));
+  const locks = new LeaseLock({
+    leases: isShared ? store.leases : undefined,
+    instanceId,
+    clock,
+    serviceClock,
+    logger,
+  });
+  const assetUpdater = new AssetUpdater({ store, simOperator, locks, clock, logger, stopping: stopping.signal });
+  const streamLimiter = new StreamLimiter({ clock, logger, counts, maxPerAccount: config.max_streams_per_account });
   const context = {
     config,
     store,
+    bus,
     simOperator,
     assetUpdater,
     deployments,
-    devices: hub,
     queries,
-    conflictRateLimiter: new ConflictRateLimiter(clock),
+    conflictRateLimiter: new ConflictRateLimiter(clock, counts?.of("conflicts")),
     streamLimiter,
     access,
+    counts,
     clock,
     logger,
   };
-  const api = await buildServer({ ...context, stopping: stopping.signal });
+  const api = await buildServer({ ...context, leaving: leaving.signal, stopping: stopping.signal });
   const ratePerMinute = config.rate_limit_per_minute;
-  const streams = new StreamServer({ store, devices: hub, access, ratePerMinute, clock, logger });
+  const streams = new StreamServer({ store, gateway, access, ratePerMinute, counts, clock, logger });
   api.server.on("upgrade", (request, socket, head) => {
     (isStreamRequest(request) ? streams : hub).upgrade(request, socket, head);
   });
-  // One process at a time uses this store: sessions on record are those of a process that is gone.
-  await sessions.closeAll(undefined);
-  await deployments.recover();
+  const sweeper = new DeadInstanceSweeper({
+    store,
+    instanceId,
+    serviceClock,
+    logger,
+    listBusyAssets: () => deployments.listBusyAssets(),
+    noteLost: (lost) => deployments.noteLost(lost),
+  });
+  const membership = new Membership({
+    store,
+    instanceId,
+    clock,
+    serviceClock,
+    logger,
+    recover: (isOtherDatabase, onProgress) => deployments.recover(isOtherDatabase, onProgress),
+    onRejoined: async () => hub.reopenSessions(await deployments.listBusyAssets()),
+    onAbandoned: () => hub.abandon(),
+    onRenewed: () => void sweeper.run(),
+  });
+  await membership.join();
+  deployments.start();
   hub.setHandlers(deployments.deploymentHandler, reports);
   await api.listen(config.listen);
   const { address, port } = api.server.address() as AddressInfo;
   logger.info({ address, port }, "listening");
-  const retention = new Retention({ store: store.deployments, clock, logger, retentionMs: keepMs });
-  const walTruncator = new WalTruncator({ store, clock, logger });
+  const acquireRetention = async (): Promise<boolean> => {
+    const nowMs = Math.floor(serviceClock.serviceNow());
+    return (await store.leases.acquire("retention", instanceId, nowMs, nowMs + RETENTION_LEASE_MS)) !== undefined;
+  };
+  const retention = new Retention({
+    store: store.deployments,
+    clock,
+    logger,
+    acquire: isShared ? acquireRetention : () => Promise.resolve(true),
+    retentionMs: keepMs,
+  });
+  const walTruncator = isShared ? undefined : new WalTruncator({ store, clock, logger });
+  const sendDevicesAway = async (): Promise<void> => {
+    await membership.markStopping();
+    await hub.sendAway();
+  };
   const stop = async (): Promise<void> => {
     logger.info("stopping");
+    leaving.abort();
+    const warn = (error: unknown): void => logger.warn({ err: error }, "the store cannot be reached while stopping");
+    if (config.stop_delay_s > 0) await ownClock.sleep(config.stop_delay_s * 1000);
+    if (isShared) await sendDevicesAway().catch(warn);
     stopping.abort();
-    walTruncator[Symbol.dispose]();
+    walTruncator?.[Symbol.dispose]();
     retention[Symbol.dispose]();
     streams.stop();
     const closed = closeApi(api, clock);
-    await Promise.all([deployments.stop(), hub.stop(), closed]);
+    await Promise.all([deployments.stop().catch(warn), hub.stop(), closed]);
+    await membership.leave().catch(warn);
+    counts?.[Symbol.dispose]();
+    sharedClock?.[Symbol.dispose]();
+    if (gateway instanceof LinkedGateway) gateway[Symbol.dispose]();
     access[Symbol.dispose]();
     logger.info("stopped");
   };
@@ -124,6 +206,13 @@ export async function startServer({
     port,
     stop: () => (stopped ??= stop()),
   };
+}
+
+function openGateway({
+  link,
+  ...options
+}: Omit<LinkedGatewayOptions, "link"> & { readonly link: MessageLink | undefined }): LocalGateway | LinkedGateway {
+  return link ? new LinkedGateway({ ...options, link }) : options.local;
 }
 
 /** Stops listening at once, and closes the remaining connections after `DRAIN_GRACE_MS`. */

@@ -27,7 +27,8 @@ import {
 } from "../../src/control-plane/hub/frame-rate-limiter.ts";
 import { MAX_WAITING_BYTES as MAX_INBOX_BYTES } from "../../src/control-plane/hub/message-queue.ts";
 import { MAX_CONNECTIONS_PER_ASSET } from "../../src/control-plane/hub/connection-registry.ts";
-import { MAX_QUERIES_PER_ACCOUNT, MAX_QUERIES_PER_DEVICE } from "../../src/control-plane/queries/device-queries.ts";
+import { MAX_QUERIES_PER_DEVICE } from "../../src/control-plane/gateway/local-gateway.ts";
+import { MAX_QUERIES_PER_ACCOUNT } from "../../src/control-plane/queries/device-queries.ts";
 import { MAX_BUFFERED_BYTES as MAX_LOG_BYTES } from "../../src/control-plane/queries/log-feed.ts";
 import { MAX_BATCH_BYTES, MAX_PAGE_BYTES } from "../../src/control-plane/store/deployments.ts";
 import { MAX_STREAMS_PER_CLIENT } from "../../src/control-plane/streams/client-connection.ts";

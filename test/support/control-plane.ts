@@ -111,7 +111,7 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
   };
 }
 
-async function createAccount(
+export async function createAccount(
   store: Store,
   clock: Clock,
   permissions: readonly Permission[] = [],
@@ -137,7 +137,7 @@ async function createKey(
   return { accountId, keyId, apiKey };
 }
 
-async function createAsset(
+export async function createAsset(
   store: Store,
   clock: Clock,
   account: TestAccount,

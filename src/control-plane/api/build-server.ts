@@ -14,6 +14,7 @@ import { enrolDevice } from "./enrolments/enrol-device.ts";
 import { health } from "./health.ts";
 import { limitRate, logRequest, trackMethods } from "./hooks.ts";
 import { ROUTES } from "./routes.ts";
+import { SharedRateCounter } from "./shared-rate-store.ts";
 
 const HEADERS_TIMEOUT_MS = 15_000;
 const REQUEST_TIMEOUT_MS = 30_000;
@@ -25,7 +26,7 @@ const MAX_HEADER_BYTES = 16 * 1024;
 
 /** Builds the HTTP API with all its endpoints. The caller makes it listen. */
 export async function buildServer(context: ApiContext): Promise<Api> {
-  const { config, logger, store, clock, stopping } = context;
+  const { config, logger, store, clock, counts, stopping } = context;
   const onError = jsonErrorHandler(logger);
   const api: Api = fastify({
     logger: false,
@@ -71,7 +72,9 @@ export async function buildServer(context: ApiContext): Promise<Api> {
     const endpoints = scope as Api;
     endpoints.addHook("onRequest", setResponseHeaders);
     endpoints.addHook("onRequest", refuseWhileStopping);
-    await limitRate(endpoints, config.enrolment_rate_limit_per_minute, (request) => request.ip);
+    const perMinute = config.enrolment_rate_limit_per_minute;
+    const shared = counts && new SharedRateCounter("enrolments", perMinute, counts, clock);
+    await limitRate(endpoints, perMinute, (request) => request.ip, shared);
     enrolDevice(endpoints, context);
   });
   await api.register(async (scope) => {
@@ -79,7 +82,9 @@ export async function buildServer(context: ApiContext): Promise<Api> {
     endpoints.addHook("onRequest", setResponseHeaders);
     endpoints.addHook("onRequest", authenticate(store, clock));
     endpoints.addHook("onRequest", refuseWhileStopping);
-    await limitRate(endpoints, config.rate_limit_per_minute, (request) => keyOf(request).id);
+    const perMinute = config.rate_limit_per_minute;
+    const shared = counts && new SharedRateCounter("requests", perMinute, counts, clock);
+    await limitRate(endpoints, perMinute, (request) => keyOf(request).id, shared);
     for (const route of ROUTES) route(endpoints, context);
   });
   refuseOtherMethods();

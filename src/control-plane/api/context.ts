@@ -6,10 +6,11 @@ import type { Logger } from "../../lib/logger.ts";
 import type { AccessWatcher } from "../access-watcher.ts";
 import type { ConflictRateLimiter } from "../assets/conflict-rate-limiter.ts";
 import type { AssetUpdater } from "../assets/update-asset.ts";
+import type { Bus } from "../bus/bus.ts";
 import type { Config } from "../config.ts";
 import type { Deployments } from "../deployments/deployments.ts";
-import type { DeviceDirectory } from "../devices/directory.ts";
 import type { DeviceQueries } from "../queries/device-queries.ts";
+import type { SharedCounts } from "../instances/shared-counts.ts";
 import type { SimOperator } from "../sim-operator/sim-operator.ts";
 import type { Store } from "../store/store.ts";
 import type { StreamLimiter } from "./stream-limiter.ts";
@@ -27,16 +28,20 @@ export type Api = FastifyInstance<
 export interface ApiContext {
   readonly config: Config;
   readonly store: Store;
+  readonly bus: Pick<Bus, "state">;
   readonly simOperator: SimOperator;
   readonly assetUpdater: AssetUpdater;
   readonly conflictRateLimiter: ConflictRateLimiter;
   readonly deployments: Deployments;
   readonly streamLimiter: StreamLimiter;
-  readonly devices: DeviceDirectory;
   readonly queries: DeviceQueries;
   readonly access: AccessWatcher;
+  /** What other instances count; `undefined` if there can be none. */
+  readonly counts: SharedCounts | undefined;
   readonly clock: Clock;
   readonly logger: Logger;
+  /** Aborts when the server was told to stop. It serves for some time yet. */
+  readonly leaving: AbortSignal;
   /** Aborts when the server begins to stop. */
   readonly stopping: AbortSignal;
 }

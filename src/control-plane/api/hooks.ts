@@ -3,18 +3,25 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Logger } from "../../lib/logger.ts";
 import { EdgeError } from "../../protocol/errors.ts";
 import type { Api } from "./context.ts";
+import { rateStoreOf, type SharedRateCounter } from "./shared-rate-store.ts";
 
-/** Limits the requests per minute of each key that `keyOf` returns. */
+/**
+ * Limits the requests per minute of each key that `keyOf` returns.
+ *
+ * @param shared counts them over all instances; absent if there can be one only
+ */
 export async function limitRate(
   api: Api,
   perMinute: number,
   keyOf: (request: FastifyRequest) => string,
+  shared?: SharedRateCounter,
 ): Promise<void> {
   await api.register(rateLimit, {
     max: perMinute,
     timeWindow: 60_000,
     keyGenerator: keyOf,
     enableDraftSpec: true,
+    ...(shared && { store: rateStoreOf(shared) }),
     errorResponseBuilder: (_request, { ttl }) => {
       const seconds = Math.ceil(ttl / 1000);
       return new EdgeError("TooManyRequests", `Too many requests; try again in ${seconds} s.`, {

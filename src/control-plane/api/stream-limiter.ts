@@ -2,6 +2,7 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { ConcurrencyLimiter } from "../../lib/concurrency-limiter.ts";
+import type { SharedCounts } from "../instances/shared-counts.ts";
 import { accountOf, keyOf } from "./auth.ts";
 
 /** A stream is closed after its client has read nothing for this long while data was pending. */
@@ -14,6 +15,8 @@ export interface StreamLimiterOptions {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly maxPerAccount: number;
+  /** What other instances count; absent if there can be none. */
+  readonly counts?: SharedCounts | undefined;
 }
 
 /** Limits the number of clients' streams, and closes those that are not read. */
@@ -28,10 +31,12 @@ export class StreamLimiter {
     this.#accounts = new ConcurrencyLimiter(
       options.maxPerAccount,
       "The account has reached its limit of open event streams.",
+      options.counts?.of("event-streams"),
     );
     this.#deployments = new ConcurrencyLimiter(
       MAX_STREAMS_PER_DEPLOYMENT,
       "The deployment has reached its limit of open event streams; the deployment itself continues.",
+      options.counts?.of("deployment-streams"),
     );
   }
 

@@ -1,4 +1,5 @@
 import type { Clock } from "../../lib/clock.ts";
+import type { SharedCount } from "../../lib/concurrency-limiter.ts";
 import { EdgeError } from "../../protocol/errors.ts";
 
 /** Maximum registrations per hour of one account refused because another account has the identifier. */
@@ -10,27 +11,33 @@ export class ConflictRateLimiter {
   readonly #clock: Clock;
   readonly #windows = new Map<string, { readonly endsAt: number; count: number }>();
 
-  constructor(clock: Clock) {
+  readonly #shared: SharedCount | undefined;
+
+  /** @param shared the same count at other instances */
+  constructor(clock: Clock, shared?: SharedCount) {
     this.#clock = clock;
+    this.#shared = shared;
   }
 
   /** Error: `TooManyRequests` after too many conflicts, until an hour after the first. */
   requireAllowed(accountId: string): void {
+    const others = this.#shared?.others(accountId) ?? 0;
     const window = this.#windows.get(accountId);
-    if (!window) return;
-    const leftMs = window.endsAt - this.#clock.monotonic();
+    const leftMs = window ? window.endsAt - this.#clock.monotonic() : WINDOW_MS;
     if (leftMs <= 0) this.#windows.delete(accountId);
-    else if (window.count >= MAX_CONFLICTS_PER_HOUR) {
-      throw new EdgeError("TooManyRequests", "Too many registrations were refused; try again later.", {
-        retry_after_s: Math.ceil(leftMs / 1000),
-      });
-    }
+    const own = window && leftMs > 0 ? window.count : 0;
+    if (own + others < MAX_CONFLICTS_PER_HOUR) return;
+    throw new EdgeError("TooManyRequests", "Too many registrations were refused; try again later.", {
+      retry_after_s: Math.ceil((leftMs > 0 ? leftMs : WINDOW_MS) / 1000),
+    });
   }
 
   /** Counts a conflict: the account was refused an identifier of another account. */
   record(accountId: string): void {
-    const window = this.#windows.get(accountId) ?? { endsAt: this.#clock.monotonic() + WINDOW_MS, count: 0 };
+    const now = this.#clock.monotonic();
+    const window = this.#windows.get(accountId) ?? { endsAt: now + WINDOW_MS, count: 0 };
     window.count++;
     this.#windows.set(accountId, window);
+    this.#shared?.set(accountId, window.count, window.endsAt - now);
   }
 }

@@ -7,11 +7,12 @@ import { callOperator } from "../sim-operator/call-operator.ts";
 import { type OperatorSim, type SimOperator, toOperatorSim } from "../sim-operator/sim-operator.ts";
 import type { Asset, SimState } from "../core/asset.ts";
 import type { Store } from "../store/store.ts";
-import { KeyedLock } from "../../lib/keyed-lock.ts";
+import type { LeaseLock } from "../instances/lease-lock.ts";
 
 export interface AssetUpdaterOptions {
   readonly store: Pick<Store, "assets" | "sims" | "networkGroups">;
   readonly simOperator: SimOperator;
+  readonly locks: LeaseLock;
   readonly clock: Clock;
   readonly logger: Logger;
   /** Aborts when the server begins to stop. */
@@ -24,7 +25,6 @@ export type UpdateDecision = (asset: Asset, ownGroups: readonly string[]) => Upd
 /** Carries out updates, one at a time per asset, so the stored state is the last that the operator confirmed. */
 export class AssetUpdater {
   readonly #options: AssetUpdaterOptions;
-  readonly #locks = new KeyedLock();
 
   constructor(options: AssetUpdaterOptions) {
     this.#options = options;
@@ -38,7 +38,7 @@ export class AssetUpdater {
   async update(accountId: string, identifier: string, decide: UpdateDecision): Promise<Asset> {
     const { store } = this.#options;
     const { uuid } = await this.#find(accountId, identifier);
-    using _lock = await this.#lock(uuid);
+    await using _lock = await this.#lock(uuid);
     const asset = await this.#find(accountId, uuid);
     const plan = decide(asset, await store.networkGroups.listNetworkGroups(accountId));
     await this.#changeSims(asset, plan);
@@ -46,10 +46,10 @@ export class AssetUpdater {
     return this.#find(accountId, uuid);
   }
 
-  async #lock(uuid: string): Promise<Disposable> {
-    const { stopping } = this.#options;
+  async #lock(uuid: string): Promise<AsyncDisposable> {
+    const { locks, stopping } = this.#options;
     try {
-      return await this.#locks.acquire(uuid, stopping);
+      return await locks.acquire(lockOf(uuid), stopping);
     } catch (error) {
       // Nothing has changed yet.
       throw stopping.aborted ? new EdgeError("ServiceUnavailable", "The service is stopping.") : error;
@@ -89,6 +89,11 @@ export class AssetUpdater {
       return change.value === "active" ? simOperator.activate(sim, signal) : simOperator.deactivate(sim, signal);
     });
   }
+}
+
+/** A bounded number of locks for all assets. Assets that share one wait for each other, which does no harm. */
+function lockOf(uuid: string): string {
+  return `asset:${uuid.slice(0, 3)}`;
 }
 
 function operatorFailed(plan: UpdatePlan, index: number, cause: unknown): EdgeError {

@@ -73,7 +73,7 @@ export class RecordingDeploymentHandler implements DeploymentHandler {
     return this.#delivery.deliverCancellations(session);
   }
 
-  async onDisconnected(session: DeviceSession): Promise<void> {
+  async onDisconnected(session: Pick<DeviceSession, "assetUuid" | "epoch">): Promise<void> {
     try {
       for (const { id } of await this.#store.listUnfinishedSummaries(session.assetUuid)) {
         await this.#recorder.update(id, (current, nowMs) => noteConnectionLost(current, nowMs, session.epoch), session);

@@ -1,5 +1,6 @@
 import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
+import type { RegistryAuth } from "../../protocol/deploy-request.ts";
 import { EdgeError } from "../../protocol/errors.ts";
 import type { Bus } from "../bus/bus.ts";
 import type { Asset } from "../core/asset.ts";
@@ -13,6 +14,7 @@ import type { ServiceClock } from "../instances/service-clock.ts";
 import { waitForDevice } from "../core/waiting.ts";
 import { createId } from "../secrets.ts";
 import type { DeploymentStore, Idempotency, StoredEvent } from "../store/deployments.ts";
+import type { SessionFence } from "../store/sessions.ts";
 import { CredentialCache } from "./credentials.ts";
 import { DeadlineSweeper } from "./deadline-sweeper.ts";
 import { RecordingDeploymentHandler } from "./deployment-handler.ts";
@@ -23,6 +25,7 @@ import { Dispatcher } from "./dispatcher.ts";
 import { readEvents } from "./event-reader.ts";
 import { OutcomeQueries } from "./outcome-queries.ts";
 import { Recorder } from "./recorder.ts";
+import { StreamPoller } from "./stream-poller.ts";
 import { UndeliveredSweeper } from "./undelivered-sweeper.ts";
 
 /** Maximum silence of a stream before an empty batch keeps it alive, in milliseconds. */
@@ -64,6 +67,7 @@ export class Deployments {
   readonly #credentials = new CredentialCache();
   readonly #recorder: Recorder;
   readonly #undelivered: UndeliveredSweeper;
+  readonly #poller: StreamPoller;
   readonly #drain = new AbortController();
   /** Number of open streams of each deployment. */
   readonly #streams = new Map<string, number>();
@@ -90,6 +94,7 @@ export class Deployments {
       credentials,
     });
     this.#undelivered = new UndeliveredSweeper({ store, bus, instanceId, clock, logger, intervalMs: pollMs });
+    this.#poller = new StreamPoller({ store, clock, logger, intervalMs: pollMs });
     const { maxAccountBytes } = options;
     const dispatcher = new Dispatcher({ store, recorder: this.#recorder, credentials, gateway });
     const shared = { store, clock, logger, recorder: this.#recorder };
@@ -103,22 +108,36 @@ export class Deployments {
   }
 
   /**
-   * Resumes the deployments that an earlier process left unfinished. Must be called before the first request and the first
-   * session.
+   * Resumes the deployments that were unfinished when the service was last there. For an instance that joins others there is
+   * nothing to resume.
+   *
+   * @param isOtherDatabase whether a copy of the database, which may lack the latest, has taken its place
    */
-  async recover(): Promise<void> {
+  async recover(isOtherDatabase = false, onProgress?: () => Promise<void>): Promise<void> {
     const { store, ackTimeoutMs } = this.#options;
     const unfinished = await store.listUnfinished();
     for (let from = 0; from < unfinished.length; from += MAX_RESUMED_AT_ONCE) {
       const ids = unfinished.slice(from, from + MAX_RESUMED_AT_ONCE).map(({ id }) => id);
-      await this.#recorder.resumeAll(ids, (current, now) => markUncertainOnStart(current, now, ackTimeoutMs));
+      await this.#recorder.resumeAll(ids, (current, now) =>
+        markUncertainOnStart(isOtherDatabase ? markFromBackup(current) : current, now, ackTimeoutMs),
+      );
+      await onProgress?.();
     }
-    this.start();
   }
 
-  /** Begins to enforce deadlines. Without `recover`, for an instance that joins others. */
+  /** Begins to enforce deadlines. Must be called before the first request and the first session, and after `recover`. */
   start(): void {
     this.#deadlines.start();
+  }
+
+  /** Returns the devices that have unfinished deployments. */
+  async listBusyAssets(): Promise<ReadonlySet<string>> {
+    return new Set((await this.#options.store.listUnfinished()).map(({ assetUuid }) => assetUuid));
+  }
+
+  /** Records that the connection to these devices was lost in the sessions that an instance had which is gone. */
+  async noteLost(sessions: readonly SessionFence[]): Promise<void> {
+    for (const session of sessions) await this.deploymentHandler.onDisconnected(session);
   }
 
   /**
@@ -172,6 +191,11 @@ export class Deployments {
     }
   }
 
+  /** Returns the registry credentials of a deployment that this instance has in its memory. */
+  findCredentials(id: string): RegistryAuth | undefined {
+    return this.#credentials.find(id);
+  }
+
   /** Yields events with a `seq` above `after` until the final one, the signal or `stop`; empty batches keep it alive. */
   async *events(
     id: string,
@@ -182,7 +206,8 @@ export class Deployments {
     this.#streams.set(id, (this.#streams.get(id) ?? 0) + 1);
     try {
       const drain = this.#drain.signal;
-      yield* readEvents(id, after, { store, bus, clock, idleMs: KEEP_ALIVE_MS, drain, signal });
+      const poller = this.#poller;
+      yield* readEvents(id, after, { store, bus, poller, clock, idleMs: KEEP_ALIVE_MS, drain, signal });
     } finally {
       const remaining = (this.#streams.get(id) ?? 1) - 1;
       if (remaining > 0) this.#streams.set(id, remaining);
@@ -194,8 +219,11 @@ export class Deployments {
   async stop(): Promise<void> {
     this.#deadlines[Symbol.dispose]();
     this.#undelivered[Symbol.dispose]();
-    for (const id of this.#streams.keys()) await this.#recorder.update(id, noteStreamInterrupted);
-    this.#drain.abort();
+    try {
+      for (const id of this.#streams.keys()) await this.#recorder.update(id, noteStreamInterrupted);
+    } finally {
+      this.#drain.abort();
+    }
   }
 
   #storageQuotaError({ accountId }: Asset, usedBytes: number): EdgeError {
@@ -211,6 +239,11 @@ export class Deployments {
       kept_days: retentionMs / DAY_MS,
     });
   }
+}
+
+/** The record may be behind what the device has done and what the client was told. */
+function markFromBackup(deployment: Deployment): Deployment {
+  return deployment.uncertainty === "restored" ? deployment : { ...deployment, uncertainty: "backup" };
 }
 
 /** Ends a new deployment whose device is not connected, unless its client waits. */

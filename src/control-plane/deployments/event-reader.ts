@@ -5,6 +5,7 @@ import { onAbort } from "../../lib/on-abort.ts";
 import type { DeploymentStore, StoredEvent } from "../store/deployments.ts";
 import { Latch } from "../../lib/latch.ts";
 import { eventsTopic } from "./recorder.ts";
+import type { StreamPoller } from "./stream-poller.ts";
 
 const MAX_BATCH_EVENTS = 100;
 
@@ -12,6 +13,8 @@ export interface EventReaderOptions {
   readonly store: DeploymentStore;
   readonly bus: Bus;
   readonly clock: Clock;
+  /** Finds events whose message was lost. */
+  readonly poller: Pick<StreamPoller, "add">;
   /** After this many milliseconds without an event, an empty batch is yielded. */
   readonly idleMs: number;
   /** On abort, the events stored by then are still yielded. */
@@ -27,7 +30,7 @@ export interface EventReaderOptions {
 export async function* readEvents(
   deploymentId: string,
   after: number,
-  { store, bus, clock, idleMs, drain, signal }: EventReaderOptions,
+  { store, bus, poller, clock, idleMs, drain, signal }: EventReaderOptions,
 ): AsyncGenerator<readonly StoredEvent[], void, undefined> {
   const latch = new Latch();
   // Subscribed before the first read, so that every event stored after a read sets the latch.
@@ -35,6 +38,12 @@ export async function* readEvents(
   using _drain = onAbort(drain, latch.set);
   using _signal = onAbort(signal, latch.set);
   let cursor = after;
+  using _polled = poller.add(deploymentId, {
+    get lastSeq() {
+      return cursor;
+    },
+    wake: latch.set,
+  });
   let isFirst = true;
   while (!signal.aborted) {
     const isDraining = drain.aborted;

@@ -13,6 +13,8 @@ export interface RetentionOptions {
   readonly store: Pick<DeploymentStore, "removeFinished">;
   readonly clock: Clock;
   readonly logger: Logger;
+  /** Whether this instance is to do it now. */
+  readonly acquire: () => Promise<boolean>;
   /** How long a deployment is kept after its end, in milliseconds. */
   readonly retentionMs: number;
 }
@@ -51,7 +53,8 @@ export class Retention implements Disposable {
   }
 
   async #removeBatch(): Promise<boolean> {
-    const { store, clock, logger, retentionMs } = this.#options;
+    const { store, clock, logger, acquire, retentionMs } = this.#options;
+    if (!(await acquire())) return false;
     const removed = await store.removeFinished(clock.now() - retentionMs, MAX_BATCH_DEPLOYMENTS);
     this.#removed += removed;
     if (removed === MAX_BATCH_DEPLOYMENTS) return true;

@@ -32,7 +32,7 @@ export interface DeploymentHandler {
   /** The device's access was revoked, such as with its asset. Called before its connection is closed. */
   onRevoked(session: DeviceSession): Promise<void>;
   /** The session ended, its remaining frames are handled, and no other session has replaced it. */
-  onDisconnected(session: DeviceSession): Promise<void>;
+  onDisconnected(session: Pick<DeviceSession, "assetUuid" | "epoch">): Promise<void>;
   onAck(session: DeviceSession, deploymentId: string): Promise<FrameOutcome>;
   /** The device could not store the command, and will not run any of it. */
   onRefuse(session: DeviceSession, deploymentId: string, code: ErrorCode, message: string): Promise<FrameOutcome>;

@@ -1,3 +1,4 @@
+import { ConcurrencyLimiter } from "../../lib/concurrency-limiter.ts";
 import type { RegistryAuth } from "../../protocol/deploy-request.ts";
 import type { LogsParams } from "../../protocol/app-log.ts";
 import type { QueryKind } from "../../protocol/device-query.ts";
@@ -5,13 +6,18 @@ import { EdgeError } from "../../protocol/errors.ts";
 import { type ProtocolFeature, QUERY_FEATURES } from "../../protocol/features.ts";
 import { tooOldMessage } from "../core/command.ts";
 import type { DeviceSession, DeviceStream, QuerySink, StreamRequest, StreamSink } from "../devices/session.ts";
+import { toClientError } from "./device-error.ts";
 import type { DeviceGateway } from "./device-gateway.ts";
 import type { StreamGateway } from "./stream-gateway.ts";
+
+/** Maximum number of open queries of a device. */
+export const MAX_QUERIES_PER_DEVICE = 16;
 
 /** The devices whose sessions this instance has. A sink is not called before the method that takes it has returned. */
 export class LocalGateway implements DeviceGateway, StreamGateway {
   readonly #find: (assetUuid: string) => DeviceSession | undefined;
   readonly #credentials: (deploymentId: string) => RegistryAuth | undefined;
+  readonly #slots = new ConcurrencyLimiter(MAX_QUERIES_PER_DEVICE, "Too many open queries to this device.");
 
   /**
    * @param find returns the session that this instance has of the device
@@ -31,7 +37,19 @@ export class LocalGateway implements DeviceGateway, StreamGateway {
 
   query(assetUuid: string, what: QueryKind, params: unknown, sink: QuerySink): Disposable {
     try {
-      return this.#sessionFor(assetUuid, what, params).query(what, params, sink);
+      const session = this.#sessionFor(assetUuid, what, params);
+      using resources = new DisposableStack();
+      const slot = resources.use(this.#slots.acquire(assetUuid));
+      resources.use(
+        session.query(what, params, {
+          answer: (body) => sink.answer(body),
+          end: (error) => {
+            slot[Symbol.dispose]();
+            sink.end(error && toClientError(error));
+          },
+        }),
+      );
+      return resources.move();
     } catch (error) {
       const refusal = toEdgeError(error);
       return callSoon(() => sink.end(refusal));

@@ -10,7 +10,6 @@ import { type AccessWatcher, deviceSubject } from "../access-watcher.ts";
 import type { Bus } from "../bus/bus.ts";
 import type { Asset } from "../core/asset.ts";
 import type { DeploymentHandler, ReportHandler } from "../devices/handlers.ts";
-import type { DeviceDirectory } from "../devices/directory.ts";
 import type { DeviceSession } from "../devices/session.ts";
 import { hashSecret } from "../secrets.ts";
 import type { AssetStore } from "../store/assets.ts";
@@ -25,6 +24,14 @@ const AGENT_PATH = "/v1/agent";
 const RETRY_AFTER_S = 5;
 /** Time for devices to close their connections when the server stops, in milliseconds. */
 const CLOSE_GRACE_MS = 1_000;
+/** How often it is compared which sessions other instances have replaced, whose message may be lost. */
+const COMPARE_INTERVAL_MS = 30_000;
+/** Sessions that are taken up again in one piece. */
+const MAX_REOPENED_AT_ONCE = 200;
+/** Pace at which devices are sent to other instances, and the longest time that takes. */
+const MAX_SENT_AWAY_PER_S = 500;
+const MAX_SENDING_AWAY_MS = 30_000;
+const SENDING_AWAY_PAUSE_MS = 20;
 /** Longer than any agent is silent, so that only dead connections cause traffic. */
 const TCP_KEEPALIVE_MS = 70 * 60_000;
 const BEARER = /^Bearer (ed_[A-Za-z0-9_-]{1,100})$/i;
@@ -40,13 +47,15 @@ export interface HubOptions {
   readonly bus: Bus;
   /** The instance of the service, which holds the sessions. */
   readonly instanceId: string;
+  /** Whether other instances use the same store. */
+  readonly isShared: boolean;
   readonly access: AccessWatcher;
   readonly clock: Clock;
   readonly logger: Logger;
 }
 
 /** The connections of all devices, with at most one current session per device, the newest. */
-export class DeviceHub implements DeviceDirectory {
+export class DeviceHub {
   readonly #options: HubOptions;
   readonly #sessions = new Map<string, Session>();
   readonly #connections = new ConnectionRegistry<Session>();
@@ -65,19 +74,19 @@ export class DeviceHub implements DeviceDirectory {
   /** Sessions whose end is being stored. */
   readonly #ending = new Set<Promise<void>>();
   #isStopping = false;
+  /** Devices are sent to other instances, and their sessions stay on record until they are there. */
+  #isSendingAway = false;
+  #comparison: Disposable | undefined;
 
   constructor(options: HubOptions) {
     this.#options = options;
     this.#frameRateLimiter = new FrameRateLimiter(options.clock);
-    const { bus, instanceId, logger } = options;
+    const { bus, instanceId } = options;
     this.#wakes = bus.subscribeWakes(instanceId, (assetUuid) => {
       if (assetUuid !== undefined) this.#sessions.get(assetUuid)?.deliver();
     });
-    this.#replacements = bus.subscribe(`session.${instanceId}`, () => {
-      this.#closeReplacedElsewhere().catch((error: unknown) => {
-        logger.error({ err: error }, "cannot read which sessions other instances have replaced");
-      });
-    });
+    this.#replacements = bus.subscribe(`session.${instanceId}`, () => void this.#compareSessions());
+    if (options.isShared) this.#scheduleComparison();
   }
 
   /** Sets the receivers of frames. Must be called before the first connection. */
@@ -85,6 +94,7 @@ export class DeviceHub implements DeviceDirectory {
     this.#handlers = { deploymentHandler: handler, reportHandler: reports };
   }
 
+  /** Returns the device's current session, if it has one here. */
   find(assetUuid: string): DeviceSession | undefined {
     return this.#sessions.get(assetUuid);
   }
@@ -101,6 +111,7 @@ export class DeviceHub implements DeviceDirectory {
   /** Sends goodbye to all devices. Resolves when their connections are closed, and that is stored. */
   async stop(): Promise<void> {
     this.#isStopping = true;
+    this.#comparison?.[Symbol.dispose]();
     const closed = this.#allClosed();
     for (const session of this.#connections) {
       // Random, so that a fleet does not reconnect all at once.
@@ -117,6 +128,49 @@ export class DeviceHub implements DeviceDirectory {
     this.#wakes[Symbol.dispose]();
   }
 
+  /**
+   * Sends the devices to other instances, spread over a time, and takes no more. Those that are on their way count as connected:
+   * what is requested meanwhile waits for them in the store.
+   */
+  async sendAway(): Promise<void> {
+    this.#isSendingAway = true;
+    const sessions = [...this.#connections];
+    const inTime = Math.ceil((sessions.length * SENDING_AWAY_PAUSE_MS) / MAX_SENDING_AWAY_MS);
+    const atOnce = Math.max(inTime, (MAX_SENT_AWAY_PER_S * SENDING_AWAY_PAUSE_MS) / 1000);
+    for (let from = 0; from < sessions.length; from += atOnce) {
+      if (from > 0) await this.#options.clock.sleep(SENDING_AWAY_PAUSE_MS);
+      for (const session of sessions.slice(from, from + atOnce)) sendAway(session);
+    }
+  }
+
+  /** Sends all devices to other instances: this one has not reached the store for long, and others have taken over. */
+  abandon(): void {
+    for (const session of this.#connections) sendAway(session);
+  }
+
+  /**
+   * Takes up again the sessions that this instance still has, after others may have ended them: those that no later one has
+   * replaced. Devices that have unfinished deployments connect again, so that what they hold is compared with the record.
+   */
+  async reopenSessions(busyAssets: ReadonlySet<string>): Promise<void> {
+    const { sessions: store, instanceId } = this.#options;
+    const sessions = [...this.#sessions.values()];
+    for (let from = 0; from < sessions.length; from += MAX_REOPENED_AT_ONCE) {
+      const piece = sessions.slice(from, from + MAX_REOPENED_AT_ONCE);
+      const fences = piece.map(({ assetUuid, epoch }) => ({ assetUuid, epoch }));
+      const reopened = await store.reopen(instanceId, fences);
+      const epochs = new Map(reopened.map(({ assetUuid, epoch }) => [assetUuid, epoch]));
+      for (const session of piece) {
+        // A later session of the device may have come here meanwhile.
+        if (this.#sessions.get(session.assetUuid) !== session) continue;
+        const epoch = epochs.get(session.assetUuid);
+        if (epoch === undefined) closeReplaced(session);
+        else session.epoch = epoch;
+        if (epoch !== undefined && busyAssets.has(session.assetUuid)) sendAway(session);
+      }
+    }
+  }
+
   #onAllClosed: (() => void) | undefined;
 
   #allClosed(): Promise<void> {
@@ -130,7 +184,7 @@ export class DeviceHub implements DeviceDirectory {
     if (request.url?.split("?")[0] !== AGENT_PATH) {
       return refuseUpgrade(socket, "NotFound", `Agents connect to ${AGENT_PATH}.`);
     }
-    if (this.#isStopping) {
+    if (this.#isStopping || this.#isSendingAway) {
       return refuseUpgrade(socket, "ServiceUnavailable", "The service is stopping.", RETRY_AFTER_S);
     }
     const token = BEARER.exec(request.headers.authorization ?? "")?.[1];
@@ -149,7 +203,7 @@ export class DeviceHub implements DeviceDirectory {
   #accept(socket: WebSocket, asset: Asset, tokenHash: Uint8Array): void {
     const { assets, access, clock } = this.#options;
     const handlers = this.#handlers;
-    if (!handlers || this.#isStopping) return socket.close(CLOSE_CODES.restart);
+    if (!handlers || this.#isStopping || this.#isSendingAway) return socket.close(CLOSE_CODES.restart);
     const id = randomUUID();
     const logger = this.#options.logger.child({ session: id, asset: asset.uuid });
     const session = new Session({
@@ -240,6 +294,23 @@ export class DeviceHub implements DeviceDirectory {
     closeReplaced(session);
   }
 
+  #scheduleComparison(): void {
+    this.#comparison = this.#options.clock.timer(COMPARE_INTERVAL_MS, () => void this.#compareAgain());
+  }
+
+  async #compareAgain(): Promise<void> {
+    await this.#compareSessions();
+    if (!this.#isStopping) this.#scheduleComparison();
+  }
+
+  async #compareSessions(): Promise<void> {
+    try {
+      await this.#closeReplacedElsewhere();
+    } catch (error) {
+      this.#options.logger.error({ err: error }, "cannot read which sessions other instances have replaced");
+    }
+  }
+
   /** Closes the sessions that other instances have replaced. */
   async #closeReplacedElsewhere(): Promise<void> {
     // Before the store is read, which does not have later sessions.
@@ -273,6 +344,7 @@ export class DeviceHub implements DeviceDirectory {
     const { sessions, clock, logger } = this.#options;
     this.#sessions.delete(session.assetUuid);
     this.#trackClosing(session);
+    if (this.#isSendingAway) return;
     const ending = sessions.close(session, unixNow(clock)).catch((error: unknown) => {
       // The next session of the device replaces it.
       logger.error({ err: error, asset: session.assetUuid }, "cannot record that a device is not connected");
@@ -290,6 +362,15 @@ export class DeviceHub implements DeviceDirectory {
     await session.whenIdle();
     if (!this.#isStopping && !this.#sessions.has(session.assetUuid)) await handler.onDisconnected(session);
   }
+}
+
+function sendAway(session: Session): void {
+  session.send({
+    type: "goodbye",
+    reason: "this instance of edge-control does not serve any longer",
+    retry_after_s: 1,
+  });
+  session.close(CLOSE_CODES.restart, "edge-control is restarting");
 }
 
 function closeReplaced(session: Session): void {

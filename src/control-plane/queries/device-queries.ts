@@ -1,44 +1,49 @@
 import type { Clock } from "../../lib/clock.ts";
-import { type QueryAnswer, type QueryParams, QUERIES, type SingleQuery } from "../../protocol/device-query.ts";
+import {
+  type QueryAnswer,
+  type QueryKind,
+  type QueryParams,
+  QUERIES,
+  type SingleQuery,
+} from "../../protocol/device-query.ts";
 import type { LogsParams } from "../../protocol/app-log.ts";
 import type { StatsParams } from "../../protocol/app-stats.ts";
-import type { ProtocolFeature } from "../../protocol/features.ts";
 import { EdgeError } from "../../protocol/errors.ts";
-import { QUERY_FEATURES } from "../../protocol/features.ts";
 import type { Asset } from "../core/asset.ts";
-import { tooOldMessage } from "../core/command.ts";
 import { validateAnswer } from "../core/validate-answer.ts";
-import type { DeviceDirectory } from "../devices/directory.ts";
-import type { DeviceSession } from "../devices/session.ts";
+import type { QuerySink } from "../devices/session.ts";
+import type { DeviceGateway } from "../gateway/device-gateway.ts";
 import { onAbort } from "../../lib/on-abort.ts";
 import { LogFeed } from "./log-feed.ts";
 import { StatsFeed } from "./stats-feed.ts";
-import { invalidAnswer, toQueryError } from "./query-error.ts";
-import { ConcurrencyLimiter } from "../../lib/concurrency-limiter.ts";
+import { invalidAnswer } from "./query-error.ts";
+import { ConcurrencyLimiter, type SharedCount } from "../../lib/concurrency-limiter.ts";
 
 /** Time until the first answer after which the device counts as not reachable, in milliseconds. */
 const FIRST_ANSWER_TIMEOUT_MS = 10_000;
 
-/** Maximum numbers of open queries. */
-export const MAX_QUERIES_PER_DEVICE = 16;
+/** Maximum number of open queries of an account. Those of a device are limited where its session is. */
 export const MAX_QUERIES_PER_ACCOUNT = 64;
 
 /** Sends queries to devices for clients. */
 export class DeviceQueries {
-  readonly #devices: DeviceDirectory;
+  readonly #gateway: DeviceGateway;
   readonly #clock: Clock;
-  readonly #deviceSlots = new ConcurrencyLimiter(MAX_QUERIES_PER_DEVICE, "Too many open queries to this device.");
-  readonly #accountSlots = new ConcurrencyLimiter(MAX_QUERIES_PER_ACCOUNT, "Too many open queries of this account.");
+  readonly #accountSlots: ConcurrencyLimiter;
 
-  constructor(devices: DeviceDirectory, clock: Clock) {
-    this.#devices = devices;
+  /** @param others the open queries of accounts at other instances */
+  constructor(gateway: DeviceGateway, clock: Clock, others?: SharedCount) {
+    this.#gateway = gateway;
     this.#clock = clock;
+    const message = "Too many open queries of this account.";
+    this.#accountSlots = new ConcurrencyLimiter(MAX_QUERIES_PER_ACCOUNT, message, others);
   }
 
   /**
    * Sends a query and returns its answer. Errors: `DeviceNotReachable` when the device is not connected, disconnects, or does
-   * not answer within 10 s; `DeviceTooOld`, `TooManyRequests`, `DeviceFailed`; `AppNotFound`, `EngineUnavailable` and those of
-   * volumes as reported by the device. When the signal aborts, its reason.
+   * not answer within 10 s; `ServiceUnavailable` when the instance that it is connected to cannot be reached; `DeviceTooOld`,
+   * `TooManyRequests`, `DeviceFailed`; `AppNotFound`, `EngineUnavailable` and those of volumes as reported by the device. When
+   * the signal aborts, its reason.
    */
   async query<K extends SingleQuery>(
     asset: Asset,
@@ -47,82 +52,51 @@ export class DeviceQueries {
     signal: AbortSignal,
   ): Promise<QueryAnswer<K>> {
     signal.throwIfAborted();
-    const session = this.#session(asset);
-    const feature = QUERY_FEATURES[what];
-    if (feature !== undefined && !session.supports(feature)) {
-      throw new EdgeError("DeviceTooOld", undefined, { features: [feature] });
-    }
-    using _slots = this.#acquireSlots(asset);
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
+    using _query = this.#open(asset, what, params, {
+      answer: resolve,
+      end: (error) => reject(error ?? invalidAnswer()),
+    });
     using _timeout = this.#clock.timer(FIRST_ANSWER_TIMEOUT_MS, () => {
-      session.checkLiveness();
+      this.#gateway.checkLiveness(asset.uuid);
       reject(new EdgeError("DeviceNotReachable"));
     });
     using _abort = onAbort(signal, () => reject(signal.reason));
-    using _query = session.query(what, params, {
-      answer: resolve,
-      end: (error) => reject(error ? toQueryError(error) : invalidAnswer()),
-    });
     const parsed = QUERIES[what].answer.safeParse(await promise);
     const answer = parsed.success ? validateAnswer(what, params, parsed.data as QueryAnswer<K>) : undefined;
     if (answer === undefined) throw invalidAnswer();
     return answer;
   }
 
-  /** Opens the log of an app. Dispose of the feed to end the query. Errors as in `query`, from here or from the feed. */
+  /** Opens the log of an app. Dispose of the feed to end the query. Errors as in `query`, most of them from the feed. */
   openLogs(asset: Asset, params: LogsParams): LogFeed {
-    const session = this.#session(asset);
-    if (params.previous) requireFeature(session, "previousLog", "previous");
     const { follow: isFollowing, tail: maxLines } = params;
     return new LogFeed({
       clock: this.#clock,
       isFollowing,
       maxLines,
       firstAnswerTimeoutMs: FIRST_ANSWER_TIMEOUT_MS,
-      openQuery: (sink) => {
-        using resources = new DisposableStack();
-        resources.use(this.#acquireSlots(asset));
-        resources.use(session.query("logs", params, sink));
-        return resources.move();
-      },
-      onSilence: () => session.checkLiveness(),
+      openQuery: (sink) => this.#open(asset, "logs", params, sink),
+      onSilence: () => this.#gateway.checkLiveness(asset.uuid),
     });
   }
 
   /** Opens a measurement of what the apps use. Dispose of the feed to end the query. Errors as in `openLogs`. */
   openStats(asset: Asset, params: StatsParams): StatsFeed {
-    const session = this.#session(asset);
-    requireFeature(session, "appStats", "stats");
     return new StatsFeed({
       clock: this.#clock,
       params,
       firstAnswerTimeoutMs: FIRST_ANSWER_TIMEOUT_MS,
-      openQuery: (sink) => {
-        using resources = new DisposableStack();
-        resources.use(this.#acquireSlots(asset));
-        resources.use(session.query("stats", params, sink));
-        return resources.move();
-      },
-      onSilence: () => session.checkLiveness(),
+      openQuery: (sink) => this.#open(asset, "stats", params, sink),
+      onSilence: () => this.#gateway.checkLiveness(asset.uuid),
     });
   }
 
-  #acquireSlots({ uuid, accountId }: Asset): Disposable {
-    using slots = new DisposableStack();
-    slots.use(this.#deviceSlots.acquire(uuid));
-    slots.use(this.#accountSlots.acquire(accountId));
-    return slots.move();
+  /** Error: `TooManyRequests`. */
+  #open({ uuid, accountId }: Asset, what: QueryKind, params: unknown, sink: QuerySink): Disposable {
+    using resources = new DisposableStack();
+    resources.use(this.#accountSlots.acquire(accountId));
+    resources.use(this.#gateway.query(uuid, what, params, sink));
+    return resources.move();
   }
-
-  #session(asset: Asset): DeviceSession {
-    const session = this.#devices.find(asset.uuid);
-    if (!session) throw new EdgeError("DeviceNotReachable");
-    if (!session.supports("queries")) throw new EdgeError("DeviceTooOld");
-    return session;
-  }
-}
-
-/** @param usedBy what needs the feature, as a client knows it */
-function requireFeature(session: DeviceSession, feature: ProtocolFeature, usedBy: string): void {
-  if (!session.supports(feature)) throw new EdgeError("DeviceTooOld", tooOldMessage([{ feature, usedBy }]));
 }

@@ -4,7 +4,7 @@ import { EdgeError } from "../../protocol/errors.ts";
 import type { LogEntry } from "../core/log-entry.ts";
 import { Latch } from "../../lib/latch.ts";
 import type { QuerySink } from "../devices/session.ts";
-import { excessiveAnswer, invalidAnswer, toQueryError } from "./query-error.ts";
+import { excessiveAnswer, invalidAnswer } from "./query-error.ts";
 
 /** Maximum size of lines buffered for a slow client. Further lines are left out and counted. */
 export const MAX_BUFFERED_BYTES = 512 * 1024;
@@ -65,7 +65,7 @@ export class LogFeed implements QuerySink, Disposable {
   }
 
   end(error: EdgeError | undefined): void {
-    this.#end ??= { error: error && toQueryError(error) };
+    this.#end ??= { error };
     this.#timeout?.[Symbol.dispose]();
     this.#latch.set();
   }

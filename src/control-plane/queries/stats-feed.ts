@@ -4,7 +4,7 @@ import { type AppStats, appStatsSchema, type StatsParams } from "../../protocol/
 import { EdgeError } from "../../protocol/errors.ts";
 import { validateAnswer } from "../core/validate-answer.ts";
 import type { QuerySink } from "../devices/session.ts";
-import { invalidAnswer, toQueryError } from "./query-error.ts";
+import { invalidAnswer } from "./query-error.ts";
 
 /** Maximum pause between two answers beyond the requested interval, in milliseconds. */
 const NEXT_ANSWER_TIMEOUT_MS = 30_000;
@@ -53,7 +53,7 @@ export class StatsFeed implements QuerySink, Disposable {
   }
 
   end(error: EdgeError | undefined): void {
-    this.#end ??= { error: error && toQueryError(error) };
+    this.#end ??= { error };
     this.#timeout?.[Symbol.dispose]();
     this.#latch.set();
   }

@@ -73,6 +73,8 @@ export interface DeploymentStore {
     receive?: (deployment: Deployment) => DeploymentChange | undefined,
   ): Promise<CreateResult>;
   findDeployment(id: string): Promise<Deployment | undefined>;
+  /** Returns the sequence number of the last event of each of these deployments that exists. */
+  findLastSeqs(ids: readonly string[]): Promise<ReadonlyMap<string, number>>;
   /** Like `findDeployment`, but cheap even for large deployments. */
   findSummary(id: string): Promise<DeploymentSummary | undefined>;
   /** Returns at most `limit` deployments, fewer if `MAX_PAGE_BYTES` is reached. */

@@ -15,8 +15,8 @@ import {
   type StreamEnd,
 } from "../../protocol/streams.ts";
 import { STREAM_PERMISSIONS } from "../core/permission.ts";
-import type { DeviceDirectory } from "../devices/directory.ts";
 import type { DeviceStream } from "../devices/session.ts";
+import type { StreamGateway } from "../gateway/stream-gateway.ts";
 import type { ApiKey } from "../store/accounts.ts";
 import type { Access, AuditTrail } from "./audit-trail.ts";
 
@@ -41,7 +41,7 @@ type Open = Extract<ClientStreamFrame, { type: "stream_open" }>;
 
 export interface ClientConnectionOptions {
   readonly socket: WebSocket;
-  readonly devices: DeviceDirectory;
+  readonly gateway: StreamGateway;
   readonly assetUuid: string;
   readonly app: string;
   readonly key: ApiKey;
@@ -147,7 +147,7 @@ export class ClientConnection {
   }
 
   #openOnDevice({ stream_id: id, kind, params: unchecked, credit }: Open): ClientStream {
-    const { devices, assetUuid, app, key, trail, acquireStream } = this.#options;
+    const { gateway, assetUuid, app, key, trail, acquireStream } = this.#options;
     const parsed = STREAM_PARAMS[kind].safeParse(unchecked);
     const permission = STREAM_PERMISSIONS[kind];
     if (!key.permissions.includes(permission)) {
@@ -158,9 +158,6 @@ export class ClientConnection {
       const reasons = parsed.error.issues.slice(0, 3).map(({ path, message }) => `${path.join(".")}: ${message}`);
       throw new EdgeError("InvalidRequest", `The parameters of the stream are not valid: ${reasons.join("; ")}.`);
     }
-    const session = devices.find(assetUuid);
-    if (!session) throw new EdgeError("DeviceNotReachable");
-    if (!session.supports("streams")) throw new EdgeError("DeviceTooOld", undefined, { features: ["streams"] });
     if (this.#streams.size >= MAX_STREAMS_PER_CLIENT) {
       throw new EdgeError("TooManyRequests", `A connection has at most ${MAX_STREAMS_PER_CLIENT} streams at a time.`);
     }
@@ -168,22 +165,22 @@ export class ClientConnection {
     const slot = resources.use(acquireStream());
     const params = parsed.data;
     const access = trail.begin(kind, params);
-    const stream = openOrEnd(trail, access, () =>
-      session.openStream(
-        { kind, app, params, credit, by: key.id },
-        {
-          opened: (facts) => this.#send({ type: "stream_opened", stream_id: id, ...facts }),
-          data: (channel, bytes) => {
-            access.received += bytes.length;
-            this.#sendBinary(encodeStreamData(id, channel, bytes));
-          },
-          credit: (bytes) => this.#send({ type: "stream_credit", stream_id: id, bytes }),
-          end: (end) => {
-            const open = this.#streams.get(id);
-            if (open) this.#end(id, open, end);
-          },
+    // Whether the device is connected is known to the gateway alone: a refusal comes as the end of the stream.
+    const stream = gateway.openStream(
+      assetUuid,
+      { kind, app, params, credit, by: key.id },
+      {
+        opened: (facts) => this.#send({ type: "stream_opened", stream_id: id, ...facts }),
+        data: (channel, bytes) => {
+          access.received += bytes.length;
+          this.#sendBinary(encodeStreamData(id, channel, bytes));
         },
-      ),
+        credit: (bytes) => this.#send({ type: "stream_credit", stream_id: id, bytes }),
+        end: (end) => {
+          const open = this.#streams.get(id);
+          if (open) this.#end(id, open, end);
+        },
+      },
     );
     resources.move();
     return { stream, slot, access };
@@ -252,15 +249,5 @@ export class ClientConnection {
     this.#resume?.[Symbol.dispose]();
     this.#endStreams();
     this.#options.trail.close();
-  }
-}
-
-/** The audit log has an entry of the attempt before anything is sent to the device, and one of its failure. */
-function openOrEnd(trail: AuditTrail, access: Access, open: () => DeviceStream): DeviceStream {
-  try {
-    return open();
-  } catch (error) {
-    trail.end(access, error instanceof EdgeError ? error.code : "Internal");
-    throw error;
   }
 }

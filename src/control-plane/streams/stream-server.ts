@@ -10,8 +10,9 @@ import { MAX_STREAM_APP_LENGTH } from "../../protocol/streams.ts";
 import { type AccessWatcher, keySubject } from "../access-watcher.ts";
 import { PERMISSIONS } from "../core/permission.ts";
 import type { Asset } from "../core/asset.ts";
-import type { DeviceDirectory } from "../devices/directory.ts";
+import type { StreamGateway } from "../gateway/stream-gateway.ts";
 import { DeviceRateLimiters } from "../hub/device-rate-limiters.ts";
+import type { SharedCounts } from "../instances/shared-counts.ts";
 import { refuseUpgrade } from "../hub/refuse-upgrade.ts";
 import { hashSecret } from "../secrets.ts";
 import type { ApiKey } from "../store/accounts.ts";
@@ -32,9 +33,11 @@ const RETRY_AFTER_S = 5;
 
 export interface StreamServerOptions {
   readonly store: Store;
-  readonly devices: DeviceDirectory;
+  readonly gateway: StreamGateway;
   readonly access: AccessWatcher;
   readonly ratePerMinute: number;
+  /** What other instances count; absent if there can be none. */
+  readonly counts?: SharedCounts | undefined;
   readonly clock: Clock;
   readonly logger: Logger;
 }
@@ -60,19 +63,24 @@ export class StreamServer {
     maxPayload: MAX_CLIENT_FRAME_BYTES,
     perMessageDeflate: false,
   });
-  readonly #connectionSlots = new ConcurrencyLimiter(
-    MAX_STREAM_CONNECTIONS_PER_ACCOUNT,
-    "The account has reached its limit of connections to apps.",
-  );
-  readonly #streamSlots = new ConcurrencyLimiter(
-    MAX_STREAMS_PER_ACCOUNT,
-    "The account has reached its limit of streams to apps.",
-  );
+  readonly #connectionSlots: ConcurrencyLimiter;
+  readonly #streamSlots: ConcurrencyLimiter;
   readonly #rates: DeviceRateLimiters;
   #isStopping = false;
 
   constructor(options: StreamServerOptions) {
     this.#options = options;
+    const { counts } = options;
+    this.#connectionSlots = new ConcurrencyLimiter(
+      MAX_STREAM_CONNECTIONS_PER_ACCOUNT,
+      "The account has reached its limit of connections to apps.",
+      counts?.of("app-connections"),
+    );
+    this.#streamSlots = new ConcurrencyLimiter(
+      MAX_STREAMS_PER_ACCOUNT,
+      "The account has reached its limit of streams to apps.",
+      counts?.of("app-streams"),
+    );
     this.#rates = new DeviceRateLimiters(options.clock, options.ratePerMinute, options.ratePerMinute / 60);
   }
 
@@ -137,7 +145,7 @@ export class StreamServer {
   }
 
   #accept(socket: WebSocket, target: Target, source: string | undefined): void {
-    const { store, devices, access, clock, logger } = this.#options;
+    const { store, gateway, access, clock, logger } = this.#options;
     const { key, asset, app } = target;
     const { accountId } = key;
     const assetUuid = asset.uuid;
@@ -146,7 +154,7 @@ export class StreamServer {
     const about = { key_id: key.id, asset: assetUuid, app };
     const connection = new ClientConnection({
       socket,
-      devices,
+      gateway,
       assetUuid,
       app,
       key,

@@ -145,6 +145,7 @@ export class InterleavedService implements SimulatedWorld {
     const next = this.#addInstance();
     await this.store.sessions.closeAll(undefined);
     await this.#advanceUntil(next.deployments.recover());
+    next.deployments.start();
     for (const [id, client] of this.clients) if (!client.ended) this.#read(id);
   }
 

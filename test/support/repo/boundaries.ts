@@ -44,7 +44,7 @@ const CONTROL_PLANE: Readonly<Record<string, readonly string[]>> = {
   "usage-import": ["store"],
   data: ["store"],
   gateway: ["bus", "devices"],
-  queries: ["devices"],
+  queries: ["devices", "gateway"],
   reports: ["devices", "store"],
 };
 
@@ -84,13 +84,10 @@ const CHOSEN_BY: Readonly<Record<string, readonly string[]>> = {
   ],
   "src/control-plane/store/sql/": ["src/control-plane/store/"],
   "src/control-plane/bus/in-process-bus.ts": ["src/control-plane/main.ts"],
-  // Requests and cancellations are delivered through the store, wherever the device's session is: see `DeviceDelivery`.
-  "src/control-plane/devices/directory.ts": [
-    "src/control-plane/api/",
-    "src/control-plane/hub/",
-    "src/control-plane/queries/",
-    "src/control-plane/streams/",
-  ],
+  // Who talks to a device does so through a gateway, wherever its session is, or through the store: see `DeviceDelivery`.
+  "src/control-plane/hub/hub.ts": ["src/control-plane/server.ts"],
+  "src/control-plane/gateway/local-gateway.ts": ["src/control-plane/server.ts", "src/control-plane/gateway/"],
+  "src/control-plane/gateway/linked-gateway.ts": ["src/control-plane/server.ts"],
   "src/control-plane/bus/nats/": ["src/control-plane/main.ts"],
   "src/control-plane/sim-operator/stored-sim-operator.ts": ["src/control-plane/main.ts"],
 };

@@ -7,9 +7,11 @@ import { eventsTopic } from "../../../src/control-plane/deployments/recorder.ts"
 import type { DeploymentStore } from "../../../src/control-plane/store/deployments.ts";
 import { openStore } from "../../../src/control-plane/store/sqlite/open-store.ts";
 import { receivedDeployment } from "../../support/deployment-record.ts";
+import { StreamPoller } from "../../../src/control-plane/deployments/stream-poller.ts";
+import { captureLog } from "../../support/link/log-capture.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
 
-async function setUp(change: Partial<DeploymentStore> = {}) {
+async function setUp(change: Partial<DeploymentStore> = {}, intervalMs?: number) {
   const store = openStore(":memory:");
   const bus = new InProcessBus();
   const clock = new FakeClock();
@@ -17,6 +19,8 @@ async function setUp(change: Partial<DeploymentStore> = {}) {
   const first = receivedDeployment().lastEvent;
   if (!first) throw new Error("no first event");
   await store.deployments.createDeployment(deployment, first);
+  const logger = captureLog().logger;
+  const poller = new StreamPoller({ store: store.deployments, clock, logger, intervalMs });
   const leave = new AbortController();
   const drain = new AbortController();
   const read = (after: number) =>
@@ -24,15 +28,16 @@ async function setUp(change: Partial<DeploymentStore> = {}) {
       store: Object.assign(store.deployments, change),
       bus,
       clock,
+      poller,
       idleMs: 15_000,
       drain: drain.signal,
       signal: leave.signal,
     });
-  const add = async (status: Deployment["status"]): Promise<void> => {
+  const add = async (status: Deployment["status"], isLost = false): Promise<void> => {
     await store.deployments.updateDeployment(deployment.id, (current) =>
       appendEvent(current, { status, message: "x", step: "pulling" }, clock.now()),
     );
-    bus.publish(eventsTopic(deployment.id));
+    if (!isLost) bus.publish(eventsTopic(deployment.id));
   };
   return { clock, read, add, leave, drain };
 }
@@ -121,4 +126,20 @@ test("if counted events are missing it waits as usual, instead of reading in a l
   expect(reads).toBe(1);
   leave.abort();
   await reader.return();
+});
+
+test("an event whose message was lost is found when the store is looked at, and nothing is looked at without readers", async () => {
+  const { read, add, clock, leave } = await setUp({}, 1_000);
+  expect(clock.pending).toBe(0);
+  const reader = read(1);
+  await reader.next();
+  const next = reader.next();
+  await clock.advance(500);
+  await add("Running", true);
+  await clock.advance(500);
+  expect((await next).value).toMatchObject([{ seq: 2 }]);
+  const last = reader.next();
+  leave.abort();
+  expect(await last).toMatchObject({ done: true });
+  expect(clock.pending).toBe(0);
 });

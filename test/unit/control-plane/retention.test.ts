@@ -56,9 +56,17 @@ const entries = (log: CapturedLog): unknown[] =>
     .split("\n")
     .map((line) => JSON.parse(line));
 
-function start() {
+const acquire = async (): Promise<boolean> => true;
+
+function start(mayRun = acquire) {
   const log = captureLogText();
-  const retention = new Retention({ store: store.deployments, clock, logger: log.logger, retentionMs: KEEP_MS });
+  const retention = new Retention({
+    store: store.deployments,
+    clock,
+    logger: log.logger,
+    acquire: mayRun,
+    retentionMs: KEEP_MS,
+  });
   return { log, retention };
 }
 
@@ -102,7 +110,7 @@ test("after an error of the store it tries again an hour later", async () => {
       throw new Error("disk I/O error");
     },
   };
-  using _retention = new Retention({ store: failing, clock, logger: log.logger, retentionMs: KEEP_MS });
+  using _retention = new Retention({ store: failing, clock, logger: log.logger, acquire, retentionMs: KEEP_MS });
   await clock.advance(60_000 + HOUR_MS);
   expect(calls).toEqual([60_000, 60_000 + HOUR_MS]);
   expect(entries(log)).toMatchObject([{ level: 50 }, { level: 50 }]);
@@ -112,7 +120,7 @@ test("nothing happens after it was disposed, also during a round", async () => {
   const answer = Promise.withResolvers<number>();
   const log = captureLogText();
   const slow = { removeFinished: () => answer.promise };
-  const retention = new Retention({ store: slow, clock, logger: log.logger, retentionMs: KEEP_MS });
+  const retention = new Retention({ store: slow, clock, logger: log.logger, acquire, retentionMs: KEEP_MS });
   await clock.advance(60_000);
   retention[Symbol.dispose]();
   answer.resolve(50);
@@ -126,4 +134,16 @@ test("old deployments are found by an index", () => {
   const steps = plan.map((row) => String(row["detail"]));
   expect(steps).toContain("SEARCH deployments USING INDEX deployments_finished (finished_at_ms<?)");
   expect(steps.filter((step) => step.startsWith("SCAN"))).toEqual([]);
+});
+
+test("an instance that is not to do it removes nothing, until it is", async () => {
+  let isHolder = false;
+  await deploy("dep_1");
+  const { retention } = start(async () => isHolder);
+  using _retention = retention;
+  await clock.advance(KEEP_MS + 2 * HOUR_MS);
+  expect(await kept()).toEqual(["dep_1"]);
+  isHolder = true;
+  await clock.advance(HOUR_MS);
+  expect(await kept()).toEqual([]);
 });

@@ -9,8 +9,8 @@ import { maskDeclaredSecrets } from "../../core/mask-spec.ts";
 import { findAsset } from "../assets/asset-resource.ts";
 import { keyOf } from "../auth.ts";
 import type { Api, ApiContext } from "../context.ts";
-import { presenceFields, presenceOf } from "../device/presence.ts";
-import { requireReportingAgent } from "../device/live-or-stored.ts";
+import { presenceFields, presenceOf, requireReportingAgent, supportsNow } from "../device/presence.ts";
+import type { StoredSession } from "../../store/sessions.ts";
 import { errors, json } from "../docs/responses.ts";
 import { streamSignal } from "../stream-signal.ts";
 import { appParams, appSchema, toAppResponse } from "./app-resource.ts";
@@ -73,7 +73,8 @@ export function getApp(api: Api, context: ApiContext): void {
     async (request, reply) => {
       const { asset_id, name } = request.params;
       const asset = await findAsset(context.store, request, asset_id);
-      requireReportingAgent(context, asset);
+      const session = await context.store.sessions.find(asset.uuid);
+      requireReportingAgent(session);
       if (request.query.reveal) return revealApp(context, request, reply, asset, name);
       const report = await context.store.devices.findReport(asset.uuid);
       const app = report?.value.apps.find((each) => each.name === name);
@@ -81,8 +82,8 @@ export function getApp(api: Api, context: ApiContext): void {
       const { at, heldSince } = report;
       return {
         ...toAppResponse(app),
-        reached_as: reachedAsOf(context, asset, app),
-        ...(await presenceOf(context, asset, { at, heldSince, isPushed: true })),
+        reached_as: reachedAsOf(session, app),
+        ...presenceOf(context, session, { at, heldSince, isPushed: true }),
       };
     },
   );
@@ -95,23 +96,24 @@ async function revealApp(
   asset: Asset,
   name: string,
 ): Promise<z.output<typeof schema>> {
-  const { queries, clock, logger } = context;
+  const { queries, store, clock, logger } = context;
   const signal = streamSignal(request, reply, context);
   const { app, spec } = await queries.query(asset, "app", { app: name, reveal: true }, signal);
   if (!spec) throw new EdgeError("DeviceFailed", "The device did not return the app's environment.");
   logger.info({ asset: asset.uuid, app: name, key_id: keyOf(request).id }, "environment revealed");
   const at = unixNow(clock);
+  const session = await store.sessions.find(asset.uuid);
   return {
     ...toAppResponse({ ...app, spec: maskDeclaredSecrets(spec) }),
-    reached_as: reachedAsOf(context, asset, app),
-    ...(await presenceOf(context, asset, { at, isPushed: true })),
+    reached_as: reachedAsOf(session, app),
+    ...presenceOf(context, session, { at, isPushed: true }),
   };
 }
 
 /** `null` if the device is away, and nothing the app has tells that its agent keeps networks. */
-function reachedAsOf({ devices }: ApiContext, asset: Asset, app: AppReport): string[] | null {
+function reachedAsOf(session: StoredSession | undefined, app: AppReport): string[] | null {
   const { networks, network, host_network } = app.spec;
-  const hasNetworks = devices.find(asset.uuid)?.supports("networks") ?? (networks ?? network) !== undefined;
+  const hasNetworks = supportsNow(session, "networks") ?? (networks ?? network) !== undefined;
   if (!hasNetworks) return null;
   return reachedAs({
     name: app.name,

@@ -1,8 +1,7 @@
 import { z } from "zod";
 import { assetParams, findAsset } from "../assets/asset-resource.ts";
 import type { Api, ApiContext } from "../context.ts";
-import { presenceFields, presenceOf } from "../device/presence.ts";
-import { requireReportingAgent } from "../device/live-or-stored.ts";
+import { presenceFields, presenceOf, requireReportingAgent } from "../device/presence.ts";
 import { errors, json } from "../docs/responses.ts";
 import { appSchema, toAppResponse } from "./app-resource.ts";
 
@@ -28,9 +27,10 @@ export function listApps(api: Api, context: ApiContext): void {
     },
     async (request) => {
       const asset = await findAsset(context.store, request, request.params.asset_id);
-      requireReportingAgent(context, asset);
+      const session = await context.store.sessions.find(asset.uuid);
+      requireReportingAgent(session);
       const report = await context.store.devices.findReport(asset.uuid);
-      const presence = await presenceOf(context, asset, {
+      const presence = presenceOf(context, session, {
         at: report?.at,
         heldSince: report?.heldSince,
         isPushed: true,

@@ -85,7 +85,8 @@ export function getDataUsage(api: Api, context: ApiContext): void {
       );
       const sims = await readDailyUsage(context, asset, range);
       // The ledger is not pushed, so it ages also while the device is connected.
-      const presence = await presenceOf(context, asset, { at: ledger?.at, isPushed: false });
+      const session = await context.store.sessions.find(asset.uuid);
+      const presence = presenceOf(context, session, { at: ledger?.at, isPushed: false });
       return { ...days, ...ledgerInRange(ledger?.value, days), sims, live, ...presence };
     },
   );

@@ -64,7 +64,8 @@ export function getDevice(api: Api, context: ApiContext): void {
         () => readStored(context, asset),
       );
       const { at, heldSince, ...shown } = value;
-      return { ...shown, live, ...(await presenceOf(context, asset, { at, heldSince, isPushed: true })) };
+      const session = await context.store.sessions.find(asset.uuid);
+      return { ...shown, live, ...presenceOf(context, session, { at, heldSince, isPushed: true }) };
     },
   );
 }

@@ -39,9 +39,3 @@ export async function refreshLedger(
     at: unixNow(clock),
   }));
 }
-
-/** Error: `DeviceTooOld` when the connected device's agent is too old to send reports. */
-export function requireReportingAgent({ devices }: Pick<ApiContext, "devices">, asset: Asset): void {
-  const session = devices.find(asset.uuid);
-  if (session && !session.supports("reports")) throw new EdgeError("DeviceTooOld");
-}

@@ -1,7 +1,9 @@
 import { z } from "zod";
 import { unixSeconds } from "../../../protocol/scalars.ts";
 import { unixNow } from "../../../lib/clock.ts";
-import type { Asset } from "../../core/asset.ts";
+import { EdgeError } from "../../../protocol/errors.ts";
+import { type ProtocolFeature, supports } from "../../../protocol/features.ts";
+import type { StoredSession } from "../../store/sessions.ts";
 import type { ApiContext } from "../context.ts";
 
 /** Connection of the device and age of the data, in every response about a device. */
@@ -33,15 +35,15 @@ export interface ReportFreshness {
   readonly heldSince?: number | undefined;
 }
 
-/** Returns whether the device is connected and how old its data is. */
-export async function presenceOf(
-  { devices, store, clock }: Pick<ApiContext, "devices" | "store" | "clock">,
-  asset: Asset,
+/** Returns whether the device is connected and how old its data is. @param session of the device, as stored */
+export function presenceOf(
+  { clock }: Pick<ApiContext, "clock">,
+  session: StoredSession | undefined,
   { at, isPushed, heldSince = Infinity }: ReportFreshness,
-): Promise<Presence> {
+): Presence {
   const now = unixNow(clock);
-  const isReachable = devices.find(asset.uuid) !== undefined;
-  const seenAt = isReachable ? now : (await store.sessions.find(asset.uuid))?.lastSeenAt;
+  const isReachable = session?.instanceId !== undefined;
+  const seenAt = isReachable ? now : session?.lastSeenAt;
   const currentAt = at !== undefined && isPushed ? Math.max(at, Math.min(seenAt ?? 0, heldSince)) : at;
   return {
     reachable: isReachable,
@@ -49,4 +51,15 @@ export async function presenceOf(
     reported_at: at ?? null,
     age_s: currentAt === undefined ? null : Math.max(0, now - currentAt),
   };
+}
+
+/** Whether the connected device has the feature; `undefined` if it is not connected. */
+export function supportsNow(session: StoredSession | undefined, feature: ProtocolFeature): boolean | undefined {
+  if (session?.instanceId === undefined || session.protocol === undefined) return undefined;
+  return supports(session.protocol, feature);
+}
+
+/** Error: `DeviceTooOld` when the connected device's agent is too old to send reports. */
+export function requireReportingAgent(session: StoredSession | undefined): void {
+  if (supportsNow(session, "reports") === false) throw new EdgeError("DeviceTooOld");
 }

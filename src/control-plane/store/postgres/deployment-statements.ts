@@ -15,6 +15,7 @@ export const FIND_ALL = /* sql */ `
   FROM deployments d WHERE d.id = ANY ($1)`;
 /** In order of the id, so that two transactions never wait for each other in turn. */
 export const LOCK_ALL = `${SELECT} WHERE d.id = ANY ($1) ORDER BY d.id FOR NO KEY UPDATE OF d`;
+export const FIND_LAST_SEQS = 'SELECT id, last_seq AS "lastSeq" FROM deployments WHERE id = ANY ($1)';
 export const FIND_SUMMARY = `${SELECT_SUMMARY} WHERE d.id = $1`;
 export const LIST_UNFINISHED = `${SELECT} WHERE d.status = 'Running' ORDER BY d.created_at_ms, d.stored_seq`;
 export const LIST_UNFINISHED_OF_ASSET = /* sql */ `

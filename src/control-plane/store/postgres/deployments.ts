@@ -63,6 +63,11 @@ export class PostgresDeploymentStore implements DeploymentStore {
     return this.#deployments.read(id);
   }
 
+  async findLastSeqs(ids: readonly string[]): Promise<ReadonlyMap<string, number>> {
+    const { rows } = await this.#pool.query<{ id: string; lastSeq: number }>(sql.FIND_LAST_SEQS, [ids]);
+    return new Map(rows.map(({ id, lastSeq }) => [id, lastSeq]));
+  }
+
   async findSummary(id: string): Promise<DeploymentSummary | undefined> {
     const { rows } = await this.#pool.query(sql.FIND_SUMMARY, [id]);
     return rows.map(toSummary)[0];

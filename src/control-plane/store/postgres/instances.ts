@@ -18,7 +18,9 @@ const JOIN = /* sql */ `
   UPDATE service_state SET alive_at_ms = greatest(alive_at_ms, $5), database_identity = ${IDENTITY}`;
 const RENEW = /* sql */ `
   WITH renewed AS (
-    UPDATE instances SET lease_until_ms = $3 WHERE id = $1 AND lease_until_ms > $2 RETURNING 1)
+    UPDATE instances SET lease_until_ms = $3 WHERE id = $1 AND lease_until_ms > $2
+      AND (SELECT database_identity FROM service_state) = ${IDENTITY}
+    RETURNING 1)
   UPDATE service_state SET alive_at_ms = greatest(alive_at_ms, $2) WHERE EXISTS (SELECT 1 FROM renewed)`;
 const MARK_STOPPING = "UPDATE instances SET is_stopping = 1 WHERE id = $1";
 const LEAVE = /* sql */ `

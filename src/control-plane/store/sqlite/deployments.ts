@@ -39,6 +39,7 @@ export class SqliteDeploymentStore implements DeploymentStore {
   readonly #database: DatabaseSync;
   readonly #byId;
   readonly #summary;
+  readonly #lastSeqs;
   readonly #unfinishedSummaries;
   readonly #byIdempotencyKey;
   readonly #storedBytes;
@@ -65,6 +66,9 @@ export class SqliteDeploymentStore implements DeploymentStore {
     const select = `SELECT ${DEPLOYMENT_COLUMNS}, ${accountBytes} FROM deployments d`;
     this.#byId = database.prepare(`${select} WHERE d.id = ?`);
     const summary = `SELECT ${SUMMARY_COLUMNS} FROM deployments d`;
+    this.#lastSeqs = database.prepare(
+      "SELECT id, last_seq AS lastSeq FROM deployments WHERE id IN (SELECT value FROM json_each(?))",
+    );
     this.#summary = database.prepare(`${summary} WHERE d.id = ?`);
     this.#unfinishedSummaries = database.prepare(
       `${summary} WHERE d.asset_uuid = ? AND d.status = 'Running' ORDER BY d.created_at_ms, d.rowid`,
@@ -166,6 +170,11 @@ export class SqliteDeploymentStore implements DeploymentStore {
 
   async findDeployment(id: string): Promise<Deployment | undefined> {
     return this.#find(id);
+  }
+
+  async findLastSeqs(ids: readonly string[]): Promise<ReadonlyMap<string, number>> {
+    const rows = this.#lastSeqs.all(JSON.stringify(ids)) as unknown as { id: string; lastSeq: number }[];
+    return new Map(rows.map(({ id, lastSeq }) => [id, lastSeq]));
   }
 
   async findSummary(id: string): Promise<DeploymentSummary | undefined> {

@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { AssetUpdater } from "../../../../src/control-plane/assets/update-asset.ts";
+import { LeaseLock } from "../../../../src/control-plane/instances/lease-lock.ts";
 import { planUpdate } from "../../../../src/control-plane/core/asset-update.ts";
 import { StoredSimOperator } from "../../../../src/control-plane/sim-operator/stored-sim-operator.ts";
 import { openStore } from "../../../../src/control-plane/store/sqlite/open-store.ts";
@@ -25,7 +26,10 @@ test("when the server stops, an update that has begun tells what it did, and one
   const operator = new FailingSimOperator(new StoredSimOperator(store.usage));
   const stopping = new AbortController();
   const { logger } = captureLogText();
-  const parts = { store, simOperator: operator, clock: new FakeClock(), logger, stopping: stopping.signal };
+  const clock = new FakeClock();
+  const serviceClock = { serviceNow: () => clock.now() };
+  const locks = new LeaseLock({ leases: undefined, instanceId: "ins_1", clock, serviceClock, logger });
+  const parts = { store, simOperator: operator, locks, clock, logger, stopping: stopping.signal };
   const updater = new AssetUpdater(parts);
   operator.beforeCall = async (call) => {
     if (!call.startsWith("deactivate")) return;

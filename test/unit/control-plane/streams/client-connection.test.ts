@@ -1,7 +1,7 @@
 import { EventEmitter } from "node:events";
 import { expect, it } from "vitest";
 import type { WebSocket } from "ws";
-import type { DeviceDirectory } from "../../../../src/control-plane/devices/directory.ts";
+import { LocalGateway } from "../../../../src/control-plane/gateway/local-gateway.ts";
 import type { ApiKey } from "../../../../src/control-plane/store/accounts.ts";
 import { AuditTrail } from "../../../../src/control-plane/streams/audit-trail.ts";
 import { ClientConnection } from "../../../../src/control-plane/streams/client-connection.ts";
@@ -46,7 +46,10 @@ function setUp() {
   const about = { accountId: "acc_1", keyId: "key_1", source: undefined, assetUuid: "asset", app: "web" };
   void new ClientConnection({
     socket: socket as unknown as WebSocket,
-    devices: { find: () => undefined } satisfies DeviceDirectory,
+    gateway: new LocalGateway(
+      () => undefined,
+      () => undefined,
+    ),
     assetUuid: "asset",
     app: "web",
     key,

@@ -1,0 +1,90 @@
+import type { Logger } from "../../lib/logger.ts";
+import type { Instance } from "../store/instances.ts";
+import type { SessionFence } from "../store/sessions.ts";
+import type { Store } from "../store/store.ts";
+import type { ServiceClock } from "./service-clock.ts";
+
+const LEASE = "dead-instances";
+const LEASE_MS = 10_000;
+/** Sessions that are ended in one piece. */
+const MAX_SESSIONS_AT_ONCE = 200;
+/** How long a dead instance is remembered: it may have opened sessions after its end, when it was paused. */
+const KEEP_MS = 3_600_000;
+
+export interface DeadInstanceSweeperOptions {
+  readonly store: Pick<Store, "instances" | "leases" | "sessions">;
+  readonly instanceId: string;
+  readonly serviceClock: ServiceClock;
+  readonly logger: Logger;
+  /** Returns the devices that have unfinished deployments. */
+  readonly listBusyAssets: () => Promise<ReadonlySet<string>>;
+  /** Records for these sessions that the connection to the device was lost. May be repeated. */
+  readonly noteLost: (sessions: readonly SessionFence[]) => Promise<void>;
+}
+
+/** Ends the sessions of instances whose lease has lapsed. One instance does that at a time. */
+export class DeadInstanceSweeper {
+  readonly #options: DeadInstanceSweeperOptions;
+  #isRunning = false;
+
+  constructor(options: DeadInstanceSweeperOptions) {
+    this.#options = options;
+  }
+
+  /** Looks once. Never throws. */
+  async run(): Promise<void> {
+    if (this.#isRunning) return;
+    this.#isRunning = true;
+    try {
+      await this.#endLapsed();
+    } catch (error) {
+      this.#options.logger.error({ err: error }, "cannot end the sessions of an instance that is gone; trying again");
+    } finally {
+      this.#isRunning = false;
+    }
+  }
+
+  async #endLapsed(): Promise<void> {
+    const { store, instanceId } = this.#options;
+    const nowMs = this.#nowMs;
+    const instances = await store.instances.list();
+    const lapsed = instances.filter(({ id, leaseUntilMs }) => id !== instanceId && leaseUntilMs <= nowMs);
+    if (lapsed.length === 0 || !(await this.#acquire())) return;
+    for (const instance of lapsed) if (!(await this.#endSessions(instance))) return;
+  }
+
+  /** Returns false if another instance has taken over that work. */
+  async #endSessions({ id, isStopping }: Instance): Promise<boolean> {
+    const { store, logger, listBusyAssets, noteLost } = this.#options;
+    let count = 0;
+    let busy: ReadonlySet<string> | undefined;
+    for (;;) {
+      const piece = await store.sessions.listHeld(id, MAX_SESSIONS_AT_ONCE);
+      if (piece.length === 0) break;
+      busy ??= await listBusyAssets();
+      // Before the sessions end: after a crash in between it is done again.
+      await noteLost(piece.filter(({ assetUuid }) => busy?.has(assetUuid)));
+      await store.sessions.end(piece);
+      count += piece.length;
+      if (!(await this.#acquire())) return false;
+    }
+    if (count > 0) {
+      const message = isStopping
+        ? "devices of an instance that has stopped did not come back yet"
+        : "an instance is gone; its devices count as not connected";
+      logger.warn({ instance: id, devices: count }, message);
+    }
+    await store.instances.removeLapsed(id, this.#nowMs - KEEP_MS);
+    return true;
+  }
+
+  async #acquire(): Promise<boolean> {
+    const { store, instanceId } = this.#options;
+    const nowMs = this.#nowMs;
+    return (await store.leases.acquire(LEASE, instanceId, nowMs, nowMs + LEASE_MS)) !== undefined;
+  }
+
+  get #nowMs(): number {
+    return Math.floor(this.#options.serviceClock.serviceNow());
+  }
+}
