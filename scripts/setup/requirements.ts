@@ -82,6 +82,7 @@ const TESTS = [
   program("docker", "the engine's command, to compare with", ["docker-cli", "docker.io"]),
   program("docker-registry", "the registry that tests pull from"),
   program("nats-server", "the bus between instances of the control plane"),
+  program("docker-compose", "runs the compose recipe of the control plane"),
   program("podman", "the second engine"),
   podmanHelper("netavark", "gives Podman's containers their networks"),
   podmanHelper("aardvark-dns", "lets Podman's containers find each other by name"),

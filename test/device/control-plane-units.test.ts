@@ -1,18 +1,29 @@
+import { readFile } from "node:fs/promises";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { NatsServer } from "../support/bus/nats-server.ts";
 import { Device } from "../support/device/device.ts";
 import { type DeviceEngine, devicesUnavailableReason, startDeviceEngine } from "../support/device/device-engine.ts";
 import { deviceImage } from "../support/device/device-image.ts";
+import { TcpRelay } from "../support/link/tcp-relay.ts";
+import { PostgresServer, postgresUnavailableReason } from "../support/postgres.ts";
 import {
   administer,
   exposureOf,
+  forwardPort,
   installRecipe,
   mainPid,
+  RECIPE,
   statusOf,
   untilReplaced,
   writeForService,
 } from "../support/recipes/control-machine.ts";
 
-const missing = await devicesUnavailableReason();
+const PASSWORD = "a-password";
+const TOKEN = "a-token";
+
+const urlOf = (unit: string): string => `http://127.0.0.1:808${unit.at("edge-control@".length)}`;
+
+const missing = (await devicesUnavailableReason()) ?? (await postgresUnavailableReason());
 
 /** The units of the control plane, on a machine with Debian 12. The tests run in order on the same machine. */
 describe.skipIf(missing !== undefined)("the control plane's units", () => {
@@ -67,6 +78,64 @@ describe.skipIf(missing !== undefined)("the control plane's units", () => {
     test("it stops without an error", async () => {
       await machine.succeed(`systemctl disable --now ${UNIT}`);
       expect((await machine.succeed(`systemctl show ${UNIT} -p Result --value`)).trim()).toBe("success");
+    });
+  });
+
+  describe("two instances on PostgreSQL and NATS", () => {
+    const UNITS = ["edge-control@1.service", "edge-control@2.service"] as const;
+
+    beforeAll(async () => {
+      const postgres = owned.use(await PostgresServer.start({ password: PASSWORD }));
+      const nats = owned.use(await NatsServer.start({ config: [`authorization { token: "${TOKEN}" }`] }));
+      // On loopback of the machine, as the recipe's configuration has it.
+      const database = owned.use(await TcpRelay.to(postgres.port, engine.hostAddress));
+      const bus = owned.use(await TcpRelay.to(nats.port, engine.hostAddress));
+      await postgres.execute("CREATE ROLE edge_control LOGIN");
+      await postgres.execute(`ALTER ROLE edge_control PASSWORD '${PASSWORD}'`);
+      await postgres.execute("CREATE DATABASE edge_control OWNER edge_control");
+      await forwardPort(machine, 5432, engine.hostAddress, database.port);
+      await forwardPort(machine, 4222, engine.hostAddress, bus.port);
+      await writeForService(machine, "config.json", await readFile(`${RECIPE}/config.json`, "utf8"));
+      await writeForService(machine, "database-password", PASSWORD);
+      await writeForService(machine, "nats-token", TOKEN);
+    }, 120_000);
+
+    test("the first start migrates the database, and both are ready when systemctl returns", async () => {
+      await machine.succeed(`systemctl enable --now ${UNITS.join(" ")}`);
+      for (const unit of UNITS) {
+        expect(await statusOf(machine, `${urlOf(unit)}/readyz`)).toBe(200);
+        await expectConfined(unit);
+      }
+    });
+
+    test("what is done on one is seen on the other", async () => {
+      const config = "--config /etc/edge-control/config.json";
+      const { account_id: account = "" } = await administer(machine, `account create acme ${config}`);
+      const key = await administer(machine, `key create --account ${account} --name test ${config}`);
+      for (const unit of UNITS) {
+        expect(await statusOf(machine, `${urlOf(unit)}/v1/assets`, key["api_key"])).toBe(200);
+      }
+    });
+
+    test("systemd starts an instance again after it was killed, and the other serves meanwhile", async () => {
+      const [first, second] = UNITS;
+      const pid = await mainPid(machine, first);
+      await machine.succeed(`kill -KILL ${pid}`);
+      expect(await statusOf(machine, `${urlOf(second)}/readyz`)).toBe(200);
+      await untilReplaced(machine, first, pid);
+      expect(await statusOf(machine, `${urlOf(first)}/readyz`)).toBe(200);
+    });
+
+    test("an update restarts one after the other, and each stops without an error", async () => {
+      const before = await Promise.all(UNITS.map((unit) => mainPid(machine, unit)));
+      await machine.succeed(UNITS.map((unit) => `systemctl restart ${unit}`).join(" && "));
+      for (const [index, unit] of UNITS.entries()) {
+        expect(await mainPid(machine, unit)).not.toBe(before[index]);
+        expect(await statusOf(machine, `${urlOf(unit)}/readyz`)).toBe(200);
+        expect(await machine.succeed(`journalctl -u ${unit} -o cat --quiet`)).not.toMatch(
+          /Failed with result 'timeout'/,
+        );
+      }
     });
   });
 });

@@ -4,7 +4,7 @@ import { waitFor } from "../wait-for.ts";
 
 const FOLDER = "/opt/edge-control";
 const CONFIG_FOLDER = "/etc/edge-control";
-const RECIPE = "packaging/recipes/systemd";
+export const RECIPE = "packaging/recipes/systemd";
 
 /** Installs edge-control and the recipe's units on a machine with systemd, as docs/operations.md says. */
 export async function installRecipe(machine: Device): Promise<void> {
@@ -35,10 +35,30 @@ export async function administer(machine: Device, command: string): Promise<Reco
   return JSON.parse(output) as Record<string, string>;
 }
 
+/** Runs a script on the machine with the Node.js of edge-control. */
+const nodeCommand = (script: string): string => `LD_LIBRARY_PATH=${FOLDER}/lib ${FOLDER}/node -e '${script}'`;
+
 /** The status of a request to an instance on the machine; 0 if there is no response. */
-export async function statusOf(machine: Device, url: string): Promise<number> {
-  const script = `fetch("${url}").then((r) => r.status, () => 0).then((s) => console.log(s))`;
-  return Number(await machine.succeed(`LD_LIBRARY_PATH=${FOLDER}/lib ${FOLDER}/node -e '${script}'`));
+export async function statusOf(machine: Device, url: string, apiKey?: string): Promise<number> {
+  const headers = JSON.stringify(apiKey === undefined ? {} : { "X-API-Key": apiKey });
+  const script = `fetch("${url}", { headers: ${headers} }).then((r) => r.status, () => 0).then((s) => console.log(s))`;
+  return Number(await machine.succeed(nodeCommand(script)));
+}
+
+/** Forwards a port on the machine's loopback to an address outside until the machine ends. */
+export async function forwardPort(machine: Device, port: number, host: string, target: number): Promise<void> {
+  const script = `
+    const net = require("node:net");
+    net.createServer((near) => {
+      const far = net.connect(${target}, "${host}");
+      for (const [side, other] of [[near, far], [far, near]]) side.on("error", () => other.destroy());
+      near.pipe(far).pipe(near);
+    }).listen(${port}, "127.0.0.1");
+  `;
+  const file = `/opt/forward-${port}.cjs`;
+  await machine.write(file, script);
+  const environment = `--setenv=LD_LIBRARY_PATH=${FOLDER}/lib`;
+  await machine.succeed(`systemd-run --unit=forward-${port} ${environment} ${FOLDER}/node ${file}`);
 }
 
 export async function mainPid(machine: Device, unit: string): Promise<number> {

@@ -8,8 +8,17 @@ import { engineRequest, type LoadedImage, removeImage, uniqueName } from "../ima
 import { tempDir } from "../temp-dir.ts";
 
 /** Builds the agent's image from the Dockerfile and dist/ on a minimal base, without network access. */
-export async function agentImage(socket: string): Promise<LoadedImage> {
-  const [base, image] = [uniqueName("base"), uniqueName("agent")];
+export function agentImage(socket: string): Promise<LoadedImage> {
+  return buildOnSmallestBase(socket, "Dockerfile", "agent");
+}
+
+/** Builds the control plane's image in the same way. */
+export function controlPlaneImage(socket: string): Promise<LoadedImage> {
+  return buildOnSmallestBase(socket, "packaging/recipes/Dockerfile", "control");
+}
+
+async function buildOnSmallestBase(socket: string, file: string, label: string): Promise<LoadedImage> {
+  const [base, image] = [uniqueName("base"), uniqueName(label)];
   await using owned = new AsyncDisposableStack();
   for (const name of [base, image]) owned.defer(() => removeImage(socket, `${name}:latest`));
   const headers = { "Content-Type": "application/x-tar" };
@@ -19,8 +28,8 @@ export async function agentImage(socket: string): Promise<LoadedImage> {
     throw new Error(`the engine did not import the base image: ${imported.status} ${imported.body}`);
   await using folder = await tempDir();
   const env = { DOCKER_BUILDKIT: "0", DOCKER_CONFIG: folder.path };
-  const build = ["build", "--network", "none", "--build-arg", `BASE=${base}:latest`, "--tag", image, "."];
-  await succeed("docker", build, { env, timeoutMs: 120_000 });
+  const build = ["build", "--network", "none", "--file", file, "--build-arg", `BASE=${base}:latest`, "--tag", image];
+  await succeed("docker", ["--host", `unix://${socket}`, ...build, "."], { env, timeoutMs: 120_000 });
   const kept = owned.move();
   return { reference: `${image}:latest`, [Symbol.asyncDispose]: () => kept.disposeAsync() };
 }

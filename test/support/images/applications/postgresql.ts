@@ -52,13 +52,14 @@ const LEFT_OUT = /^usr\/lib\/postgresql\/15\/lib\/(bitcode|llvmjit)/;
 
 const START = `#!/bin/sh
 set -e
+if [ -n "$POSTGRES_PASSWORD_FILE" ]; then POSTGRES_PASSWORD=$(cat "$POSTGRES_PASSWORD_FILE"); fi
 if [ ! -s "$PGDATA/PG_VERSION" ]; then
   if [ -z "$POSTGRES_PASSWORD" ]; then
     echo "Error: the database is not initialized, and POSTGRES_PASSWORD is not set." >&2
     exit 1
   fi
   (umask 077 && printf '%s\\n' "$POSTGRES_PASSWORD" > /tmp/password)
-  initdb -U postgres --pwfile=/tmp/password --auth-host=scram-sha-256 --auth-local=trust --locale=C --encoding=UTF8
+  initdb -U "\${POSTGRES_USER:-postgres}" --pwfile=/tmp/password --auth-host=scram-sha-256 --auth-local=trust --locale=C --encoding=UTF8
   rm /tmp/password
   echo "host all all all scram-sha-256" >> "$PGDATA/pg_hba.conf"
   if [ -n "$POSTGRES_DB" ]; then
@@ -69,8 +70,8 @@ exec postgres -c listen_addresses='*' "$@"
 `;
 
 /**
- * Debian's PostgreSQL 15, used as the image `postgres`: `POSTGRES_PASSWORD`, `POSTGRES_DB` and `PGDATA`. Initializes an
- * empty data directory at its first start.
+ * Debian's PostgreSQL 15, used as the image `postgres`: `POSTGRES_USER`, `POSTGRES_PASSWORD` or
+ * `POSTGRES_PASSWORD_FILE`, `POSTGRES_DB` and `PGDATA`. Initializes an empty data directory at its first start.
  */
 export function postgresqlImage(): Promise<Image> {
   return buildAppImage({
