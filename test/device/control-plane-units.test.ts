@@ -5,7 +5,7 @@ import { Device } from "../support/device/device.ts";
 import { type DeviceEngine, devicesUnavailableReason, startDeviceEngine } from "../support/device/device-engine.ts";
 import { deviceImage } from "../support/device/device-image.ts";
 import { TcpRelay } from "../support/link/tcp-relay.ts";
-import { PostgresServer } from "../support/postgres.ts";
+import { PostgresServer, postgresUnavailableReason } from "../support/postgres.ts";
 import {
   administer,
   exposureOf,
@@ -23,7 +23,7 @@ const TOKEN = "a-token";
 
 const urlOf = (unit: string): string => `http://127.0.0.1:808${unit.at("edge-control@".length)}`;
 
-const missing = await devicesUnavailableReason();
+const missing = (await devicesUnavailableReason()) ?? (await postgresUnavailableReason());
 
 /** The units of the control plane, on a machine with Debian 12. The tests run in order on the same machine. */
 describe.skipIf(missing !== undefined)("the control plane's units", () => {

@@ -15,6 +15,11 @@ async function unavailableReason(): Promise<string | undefined> {
   return compose?.code === 0 ? await privateEngineUnavailableReason() : "docker-compose is not installed";
 }
 
+const deploy = (name: string): readonly string[] => {
+  const options = ["--name", name, "--image", APP_IMAGE, "--wait-for-device", "120"];
+  return ["deploy", ASSET, ...options];
+};
+
 const missing = await unavailableReason();
 
 describe.skipIf(missing !== undefined)("the recipe compose.yaml", () => {
@@ -50,11 +55,6 @@ describe.skipIf(missing !== undefined)("the recipe compose.yaml", () => {
   afterAll(() => owned.disposeAsync(), 120_000);
   beforeEach(({ onTestFailed }) => onTestFailed(async () => console.error(`${await project.logs()}\n${agent.tail()}`)));
 
-  const deploy = (name: string): readonly string[] => {
-    const options = ["--name", name, "--image", APP_IMAGE, "--wait-for-device", "120"];
-    return ["deploy", ASSET, ...options];
-  };
-
   it("a device deploys through the proxy with TLS", async () => {
     expect(await user.run(deploy("first"), { env })).toMatchObject({
       code: 0,
@@ -75,7 +75,7 @@ describe.skipIf(missing !== undefined)("the recipe compose.yaml", () => {
     expect(published).toEqual([`proxy 127.0.0.1:${project.port}->8443/tcp`]);
   });
 
-  it.each(["edge-control-1", "edge-control-2"])("without %s all goes on", async (instance) => {
+  it.each(["edge-control-1", "edge-control-2"])("without %s all goes on", { timeout: 300_000 }, async (instance) => {
     await project.kill(instance);
     await waitFor("a deployment", async () => {
       const { code, stderr } = await user.run(deploy(`without-${instance}`), { env });
@@ -85,28 +85,32 @@ describe.skipIf(missing !== undefined)("the recipe compose.yaml", () => {
     await project.untilHealthy(instance);
   });
 
-  it("both instances are replaced one after the other while a client deploys, as the reference says", async () => {
-    await project.changeImage();
-    const updated = new AbortController();
-    const deployments = (async () => {
-      const outcomes: { readonly code: number | null; readonly stderr: string }[] = [];
-      for (let count = 0; !updated.signal.aborted; count++)
-        outcomes.push(await user.run(deploy(`during-${count}`), { env }));
-      return outcomes;
-    })();
-    try {
-      await project.compose("up", "--no-deps", "migrate");
-      for (const instance of ["edge-control-1", "edge-control-2"]) {
-        await project.compose("up", "--detach", "--no-deps", instance);
-        await project.untilHealthy(instance);
+  it(
+    "both instances are replaced one after the other while a client deploys, as the reference says",
+    { timeout: 300_000 },
+    async () => {
+      await project.changeImage();
+      const updated = new AbortController();
+      const deployments = (async () => {
+        const outcomes: { readonly code: number | null; readonly stderr: string }[] = [];
+        for (let count = 0; !updated.signal.aborted; count++)
+          outcomes.push(await user.run(deploy(`during-${count}`), { env }));
+        return outcomes;
+      })();
+      try {
+        await project.compose("up", "--no-deps", "migrate");
+        for (const instance of ["edge-control-1", "edge-control-2"]) {
+          await project.compose("up", "--detach", "--no-deps", instance);
+          await project.untilHealthy(instance);
+        }
+      } finally {
+        updated.abort();
       }
-    } finally {
-      updated.abort();
-    }
-    const outcomes = await deployments;
-    expect(outcomes.length).toBeGreaterThan(0);
-    expect(outcomes.filter(({ code }) => code !== 0)).toEqual([]);
-  });
+      const outcomes = await deployments;
+      expect(outcomes.length).toBeGreaterThan(0);
+      expect(outcomes.filter(({ code }) => code !== 0)).toEqual([]);
+    },
+  );
 });
 
 // Shows the reason if the suite is skipped.

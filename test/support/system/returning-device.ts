@@ -28,6 +28,8 @@ const RETRY_MS = 200;
 export class ReturningDevice implements AsyncDisposable {
   /** Sessions so far. */
   sessions = 0;
+  /** Events that the control plane has confirmed. */
+  confirmations = 0;
   /** Ids of deployments that it was told to undo. */
   readonly cancelled: string[] = [];
   readonly #options: ReturningDeviceOptions;
@@ -136,6 +138,7 @@ export class ReturningDevice implements AsyncDisposable {
   #confirm(id: string, seq: number): void {
     const task = this.#tasks.get(id);
     if (!task) return;
+    this.confirmations += 1;
     task.confirmed = Math.max(task.confirmed, seq);
     if (seq <= this.#options.runningEvents) return;
     this.#tasks.delete(id);
