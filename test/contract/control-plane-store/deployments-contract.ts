@@ -32,6 +32,21 @@ function undecided(): never {
 /** Contract of stores for deployments. */
 export function deploymentsContract(harness: StoreHarness): void {
   describeDomain("deployments", harness, () => {
+    test("the last event of several is known at once", async () => {
+      await using store = await openWithAccounts(harness);
+      await create(store, { id: "dep_1" });
+      await create(store, { id: "dep_2" });
+      await say(store, "dep_2", "x");
+      const seqs = await store.deployments.findLastSeqs(["dep_2", "dep_1", "dep_9", "dep_1"]);
+      expect(seqs).toEqual(
+        new Map([
+          ["dep_1", 1],
+          ["dep_2", 2],
+        ]),
+      );
+      expect(await store.deployments.findLastSeqs([])).toEqual(new Map());
+    });
+
     test("are read as they were stored, with every field", async () => {
       await using store = await openWithAccounts(harness);
       const waitUntilMs = T0 + 9;
