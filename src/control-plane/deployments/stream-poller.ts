@@ -1,6 +1,7 @@
 import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
 import type { DeploymentStore } from "../store/deployments.ts";
+import { logStoreError } from "../store/unavailable.ts";
 
 /** Deployments that one statement looks at. */
 const MAX_AT_ONCE = 500;
@@ -74,7 +75,7 @@ export class StreamPoller {
         }
       }
     } catch (error) {
-      logger.error({ err: error }, "cannot look for new events of deployments that clients read; trying again");
+      logStoreError(logger, error, {}, "cannot look for new events of deployments that clients read; trying again");
     }
   }
 }

@@ -3,6 +3,7 @@ import type { Instance } from "../store/instances.ts";
 import type { SessionFence } from "../store/sessions.ts";
 import type { Store } from "../store/store.ts";
 import type { ServiceClock } from "./service-clock.ts";
+import { logStoreError } from "../store/unavailable.ts";
 
 const LEASE = "dead-instances";
 const LEASE_MS = 10_000;
@@ -38,7 +39,8 @@ export class DeadInstanceSweeper {
     try {
       await this.#endLapsed();
     } catch (error) {
-      this.#options.logger.error({ err: error }, "cannot end the sessions of an instance that is gone; trying again");
+      const message = "cannot end the sessions of an instance that is gone; trying again";
+      logStoreError(this.#options.logger, error, {}, message);
     } finally {
       this.#isRunning = false;
     }

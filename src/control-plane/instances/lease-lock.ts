@@ -3,6 +3,7 @@ import type { Logger } from "../../lib/logger.ts";
 import { KeyedLock } from "../../lib/keyed-lock.ts";
 import type { LeaseStore } from "../store/leases.ts";
 import type { ServiceClock } from "./service-clock.ts";
+import { logStoreError } from "../store/unavailable.ts";
 
 const LEASE_MS = 30_000;
 const RENEW_INTERVAL_MS = 10_000;
@@ -61,6 +62,6 @@ export class LeaseLock {
   }
 
   #warn(error: unknown, name: string): void {
-    this.#options.logger.warn({ err: error, lease: name }, "cannot renew or release a lease");
+    logStoreError(this.#options.logger, error, { lease: name }, "cannot renew or release a lease");
   }
 }

@@ -129,7 +129,11 @@ export class Membership {
     await instances.join({ id, version: VERSION, startedAtMs: nowMs, leaseUntilMs, nowMs });
     this.#leaseUntilMs = leaseUntilMs;
     this.#identity = identity;
-    if (store.isShared) logger.info({ instance: id, others: others.length }, "this instance serves");
+    if (store.isShared)
+      logger.info(
+        { instance: id, others: others.filter(({ isStopping }) => !isStopping).length },
+        "this instance serves",
+      );
   }
 
   async #acquireJoin(): Promise<boolean> {
