@@ -13,6 +13,7 @@ import { serveReferencePage } from "./docs/reference-page.ts";
 import { enrolDevice } from "./enrolments/enrol-device.ts";
 import { health } from "./health.ts";
 import { limitRate, logRequest, observeRequest, trackMethods } from "./hooks.ts";
+import { trackPermissions } from "./permission-table.ts";
 import { ROUTES } from "./routes.ts";
 import { SharedRateCounter } from "./shared-rate-store.ts";
 
@@ -61,6 +62,7 @@ export async function buildServer(context: ApiContext): Promise<Api> {
   api.addHook("onResponse", logRequest(logger));
   if (observer) api.addHook("onResponse", observeRequest(observer));
   const refuseOtherMethods = trackMethods(api);
+  const requirePermissions = trackPermissions(api);
   await serveOpenApi(api);
   await serveReferencePage(api);
   health(api, context);
@@ -98,6 +100,7 @@ export async function buildServer(context: ApiContext): Promise<Api> {
     });
     for (const route of ROUTES) route(endpoints, context);
   });
+  requirePermissions();
   refuseOtherMethods();
   return api;
 }

@@ -1,0 +1,71 @@
+import type { RolePermission } from "./roles.ts";
+
+/**
+ * What an endpoint needs: a permission of the principal's role, or nothing (`public`).
+ */
+export type Requirement = RolePermission | "public";
+
+/**
+ * Every endpoint with what it needs, by method and path. The server does not start with an endpoint that is not in this
+ * table.
+ */
+export const ENDPOINT_PERMISSIONS: Readonly<Record<string, Requirement>> = {
+  "POST /v1/enrolments": "public",
+
+  "GET /v1/assets": "assets.read",
+  "POST /v1/assets": "assets.register",
+  "GET /v1/assets/:asset_id": "assets.read",
+  // Fields other than the name need more: see `FIELD_PERMISSIONS`.
+  "PATCH /v1/assets/:asset_id": "assets.name",
+  "DELETE /v1/assets/:asset_id": "assets.remove",
+  "GET /v1/assets/:asset_id/sims/:sim_type/usages": "usage.read",
+
+  "GET /v1/assets/:asset_id/edge/apps": "apps.read",
+  "POST /v1/assets/:asset_id/edge/apps": "apps.deploy",
+  "POST /v1/assets/:asset_id/edge/apply": "apps.deploy",
+  "GET /v1/assets/:asset_id/edge/apps/:name": "apps.read",
+  "PATCH /v1/assets/:asset_id/edge/apps/:name": "apps.deploy",
+  "DELETE /v1/assets/:asset_id/edge/apps/:name": "apps.deploy",
+  "POST /v1/assets/:asset_id/edge/apps/:name/start": "apps.deploy",
+  "POST /v1/assets/:asset_id/edge/apps/:name/stop": "apps.deploy",
+  "POST /v1/assets/:asset_id/edge/apps/:name/restart": "apps.deploy",
+  "GET /v1/assets/:asset_id/edge/apps/:name/logs": "logs.read",
+
+  "GET /v1/assets/:asset_id/edge/deployments": "deployments.read",
+  "GET /v1/assets/:asset_id/edge/deployments/:deployment_id": "deployments.read",
+  "GET /v1/assets/:asset_id/edge/deployments/:deployment_id/events": "deployments.read",
+  "DELETE /v1/assets/:asset_id/edge/deployments/:deployment_id": "deployments.cancel",
+
+  "GET /v1/assets/:asset_id/edge/device": "apps.read",
+  "GET /v1/assets/:asset_id/edge/stats": "apps.read",
+  "GET /v1/assets/:asset_id/edge/data-usage": "usage.read",
+  "GET /v1/assets/:asset_id/edge/volumes": "apps.read",
+  "DELETE /v1/assets/:asset_id/edge/volumes/:name": "volumes.remove",
+
+  "PATCH /assets/:asset_id/sim": "assets.connectivity",
+  "PATCH /v1/assets/:asset_id/sim": "assets.connectivity",
+  "GET /assets/:asset_id/sim/usages": "usage.read",
+  "GET /v1/assets/:asset_id/sim/usages": "usage.read",
+};
+
+/** Fields of a request that need a permission besides that of the endpoint. */
+export const FIELD_PERMISSIONS: Readonly<Record<string, Readonly<Record<string, RolePermission>>>> = {
+  "PATCH /v1/assets/:asset_id": { status: "assets.connectivity", supersim: "assets.connectivity" },
+};
+
+/** The paths under which the table lists every endpoint. */
+const LISTED_PATHS = /^(?:\/v1)?\/(?:assets|enrolments)(?:\/|$)|^\/v1\//;
+
+/** Returns what the endpoint needs; `undefined` if the table does not list it. A HEAD request needs what GET does. */
+export function requirementOf(method: string, path: string): Requirement | undefined {
+  const key = `${method === "HEAD" ? "GET" : method} ${path}`;
+  return Object.hasOwn(ENDPOINT_PERMISSIONS, key) ? ENDPOINT_PERMISSIONS[key] : undefined;
+}
+
+/** Returns the endpoints, such as `GET /v1/assets`, that the table ought to list and does not. */
+export function findUnlisted(endpoints: Iterable<{ readonly method: string; readonly path: string }>): string[] {
+  const missing = [...endpoints].filter(
+    ({ method, path }) => LISTED_PATHS.test(path) && requirementOf(method, path) === undefined,
+  );
+  return missing.map(({ method, path }) => `${method} ${path}`);
+}

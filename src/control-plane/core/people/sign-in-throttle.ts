@@ -1,0 +1,97 @@
+import { addFailure, type Failures, pauseLeft, type PausePolicy, rememberedFailures, removeFailure } from "./pause.ts";
+
+/** An attempt to sign in with a password. */
+export interface SignInAttempt {
+  /** The address in the form that is compared. It need not belong to anybody. */
+  readonly emailKey: string;
+  /** What `sourceOf` returns for the client. */
+  readonly source: string;
+  /** Identifies a browser in which the user of this address has signed in before; it has proved that with its token. */
+  readonly knownBrowser: string | undefined;
+}
+
+/** Failures with one address from one source, or in one known browser. */
+export const PAIR_POLICY: PausePolicy = { free: 5, firstPauseS: 1, maxPauseS: 900, forgetS: 900 };
+/** Failures from one source, which people of one site share, with any address. */
+export const SOURCE_POLICY: PausePolicy = { free: 20, firstPauseS: 1, maxPauseS: 60, forgetS: 60 };
+
+/** Maximum of what is remembered. */
+const MAX_ENTRIES = 50_000;
+
+interface Bucket {
+  readonly name: string;
+  readonly policy: PausePolicy;
+}
+
+/**
+ * Slows down the guessing of passwords. What strangers do never makes somebody wait who signs in from a source of their own,
+ * or in a browser they have used before: failures count for the pair of address and source, and for the source, and
+ * those of a known browser for itself alone. There is no count for an address alone, which anybody could drive up.
+ *
+ * Has no clock: its caller passes the seconds of one that does not jump.
+ */
+export class SignInThrottle {
+  readonly #maxEntries: number;
+  /** In order of the last failure. */
+  readonly #failures = new Map<string, Failures & { readonly policy: PausePolicy }>();
+  #dropped = 0;
+
+  constructor(maxEntries = MAX_ENTRIES) {
+    this.#maxEntries = maxEntries;
+  }
+
+  /** How often a pause was forgotten early because there were too many. */
+  get dropped(): number {
+    return this.#dropped;
+  }
+
+  get size(): number {
+    return this.#failures.size;
+  }
+
+  /**
+   * Returns how long to wait before this attempt, in seconds. If that is 0, the attempt counts as failed until `succeeded` is
+   * called, so that attempts at the same time count too.
+   */
+  begin(attempt: SignInAttempt, now: number): number {
+    const buckets = bucketsOf(attempt);
+    const pause = Math.max(...buckets.map(({ name, policy }) => pauseLeft(this.#failures.get(name), now, policy)));
+    if (pause > 0) return pause;
+    for (const { name, policy } of buckets)
+      this.#keep(name, addFailure(this.#failures.get(name), now, policy), policy, now);
+    return 0;
+  }
+
+  /** The attempt has succeeded. Failures with other addresses from its source still count: they may be guesses. */
+  succeeded(attempt: SignInAttempt, now: number): void {
+    const [own, ...others] = bucketsOf(attempt);
+    if (own) this.#failures.delete(own.name);
+    for (const { name, policy } of others) {
+      const failures = this.#failures.get(name);
+      const left = failures && removeFailure(failures, now, policy);
+      if (left) this.#failures.set(name, { ...left, policy });
+      else this.#failures.delete(name);
+    }
+  }
+
+  #keep(name: string, failures: Failures, policy: PausePolicy, now: number): void {
+    this.#failures.delete(name);
+    const [oldest] = this.#failures.size >= this.#maxEntries ? this.#failures : [];
+    if (oldest) {
+      const [oldName, old] = oldest;
+      if (rememberedFailures(old, now, old.policy) > 0) this.#dropped++;
+      this.#failures.delete(oldName);
+    }
+    this.#failures.set(name, { ...failures, policy });
+  }
+}
+
+/** The counts that an attempt belongs to; the first is its own. */
+function bucketsOf({ emailKey, source, knownBrowser }: SignInAttempt): readonly Bucket[] {
+  if (knownBrowser !== undefined)
+    return [{ name: JSON.stringify(["browser", emailKey, knownBrowser]), policy: PAIR_POLICY }];
+  return [
+    { name: JSON.stringify(["pair", emailKey, source]), policy: PAIR_POLICY },
+    { name: JSON.stringify(["source", source]), policy: SOURCE_POLICY },
+  ];
+}
