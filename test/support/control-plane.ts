@@ -161,7 +161,18 @@ async function createKey(
   const apiKey = createSecret("ek_");
   const createdAt = Math.floor(clock.now() / 1000);
   await store.keys.createKey(
-    { id: keyId, accountId, name: "test", createdAt, lastUsedAt: undefined, revokedAt: undefined, permissions },
+    {
+      id: keyId,
+      accountId,
+      name: "test",
+      createdAt,
+      lastUsedAt: undefined,
+      revokedAt: undefined,
+      permissions,
+      role: "admin",
+      expiresAt: undefined,
+      createdBy: undefined,
+    },
     hashSecret(apiKey),
   );
   return { accountId, keyId, apiKey };

@@ -48,6 +48,9 @@ export function addKeyCommands(program: Command, context: CliContext): void {
               lastUsedAt: undefined,
               revokedAt: undefined,
               permissions,
+              role: "admin",
+              expiresAt: undefined,
+              createdBy: undefined,
             },
             hashSecret(secret),
           );

@@ -20,6 +20,8 @@ const MEASURED_PARTS = [
   "leases",
   "enrolments",
   "audit",
+  "users",
+  "userSessions",
 ] as const satisfies readonly (keyof Store)[];
 
 /** The same store, whose calls are measured by operation, such as `deployments.findDeployment`. */

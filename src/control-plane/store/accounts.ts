@@ -1,3 +1,4 @@
+import type { Role } from "../core/people/roles.ts";
 import type { Permission } from "../core/permission.ts";
 
 /** Times are Unix seconds. */
@@ -24,6 +25,11 @@ export interface ApiKey {
   readonly revokedAt: number | undefined;
   /** What it may do besides what every key may. */
   readonly permissions: readonly Permission[];
+  readonly role: Role;
+  /** From then on it is refused; `undefined` for never. */
+  readonly expiresAt: number | undefined;
+  /** The user who created it; `undefined` for one of the command line. */
+  readonly createdBy: string | undefined;
 }
 
 export interface AccountStore {

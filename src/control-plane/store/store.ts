@@ -11,6 +11,8 @@ import type { SessionStore } from "./sessions.ts";
 import type { SimStore } from "./sims.ts";
 import type { StoreStatistics } from "./statistics.ts";
 import type { UsageStore } from "./usage.ts";
+import type { UserSessionStore } from "./user-sessions.ts";
+import type { UserStore } from "./users.ts";
 
 /** Everything edge-control stores. When a method resolves, its change is on disk. */
 export interface Store extends AsyncDisposable {
@@ -29,6 +31,8 @@ export interface Store extends AsyncDisposable {
   readonly leases: LeaseStore;
   readonly enrolments: EnrolmentStore;
   readonly audit: AuditStore;
+  readonly users: UserStore;
+  readonly userSessions: UserSessionStore;
   readonly statistics: StoreStatistics;
   /** Throws when the store is not usable. */
   check(): Promise<void>;

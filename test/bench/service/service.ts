@@ -65,6 +65,9 @@ export async function addAccount(store: Store): Promise<{ readonly accountId: st
     lastUsedAt: undefined,
     revokedAt: undefined,
     permissions: [],
+    role: "admin" as const,
+    expiresAt: undefined,
+    createdBy: undefined,
   };
   await store.keys.createKey(key, hashSecret(apiKey));
   return { accountId, apiKey };

@@ -9,6 +9,9 @@ const keyOf = (id: string, accountId: string = ACCOUNT, createdAt = 1) => ({
   lastUsedAt: undefined,
   revokedAt: undefined,
   permissions: ["apps.exec"] as const,
+  role: "operator" as const,
+  expiresAt: 1_000,
+  createdBy: "usr_1",
 });
 
 const auditEntryOf = (accountId: string, at: number, action: string) => ({

@@ -9,6 +9,8 @@ import { leasesContract } from "./leases-contract.ts";
 import { sessionsContract } from "./sessions-contract.ts";
 import { statisticsContract } from "./statistics-contract.ts";
 import { usageContract } from "./usage-contract.ts";
+import { userSessionsContract } from "./user-sessions-contract.ts";
+import { usersContract } from "./users-contract.ts";
 
 /** Contract of every implementation of the control plane's store. */
 export function storeContract(harness: StoreHarness): void {
@@ -22,4 +24,6 @@ export function storeContract(harness: StoreHarness): void {
   statisticsContract(harness);
   instancesContract(harness);
   leasesContract(harness);
+  usersContract(harness);
+  userSessionsContract(harness);
 }

@@ -64,6 +64,12 @@ describe.skipIf(reason !== undefined)(`edge-control copy${reason === undefined ?
       INSERT INTO audit (account_id, at, actor_kind, actor_id, action, asset_uuid, app, outcome, details)
         VALUES ('acc_fixture', 1, 'key', 'k', 'a', 'u', 'n' || char(0) || 'm', 'ok', '{}');
       UPDATE device_sessions SET epoch = 7;
+      INSERT INTO users (id, account_id, email, email_key, name, role, created_at)
+        VALUES ('usr_1', 'acc_fixture', 'A@b.c', 'a@b.c', 'A', 'admin', 1);
+      INSERT INTO user_sessions (hash, id, user_id, created_at, last_used_at, method)
+        VALUES (x'00ff02', 'ses_1', 'usr_1', 1, 1, 'setup');
+      INSERT INTO one_time_codes (hash, purpose, user_id, created_at, expires_at)
+        VALUES (x'00ff03', 'reset', 'usr_1', 1, 2);
     `);
     sqlite.close();
     return prepared;
@@ -76,7 +82,7 @@ describe.skipIf(reason !== undefined)(`edge-control copy${reason === undefined ?
     expect((await readdir(FIXTURES)).length).toBeGreaterThanOrEqual(10);
   });
 
-  test.each([1, 2, 3, 4, 5, 6, 7, 8, 9, 10])(
+  test.each([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11])(
     "schema version %i: every row is there, and unfinished ones are in doubt",
     async (version) => {
       const { database, name, copy } = await prepare(version);

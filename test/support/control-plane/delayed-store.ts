@@ -17,6 +17,8 @@ const STORE_PARTS: ReadonlySet<PropertyKey> = new Set<keyof Store>([
   "leases",
   "enrolments",
   "audit",
+  "users",
+  "userSessions",
 ]);
 
 /**

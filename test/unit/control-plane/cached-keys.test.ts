@@ -21,6 +21,9 @@ function someKey(id: string): ApiKey {
     lastUsedAt: undefined,
     revokedAt: undefined,
     permissions: [],
+    role: "admin",
+    expiresAt: undefined,
+    createdBy: undefined,
   };
 }
 

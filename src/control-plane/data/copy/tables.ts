@@ -51,6 +51,9 @@ export const COPIED_TABLES: readonly CopiedTable[] = [
   },
   { name: "deployment_events", key: ["deployment_id", "seq"] },
   { name: "audit", key: ["id"], serial: "id" },
+  { name: "users", key: ["id"] },
+  { name: "user_sessions", key: ["hash"] },
+  { name: "one_time_codes", key: ["hash"] },
 ];
 
 /** Tables that say which processes serve a database. They begin anew in another one. */

@@ -7,6 +7,8 @@ import { SqlNetworkGroupStore } from "../sql/network-groups.ts";
 import { PostgresExecutor } from "../sql/postgres-executor.ts";
 import { SqlSimStore } from "../sql/sims.ts";
 import { SqlUsageStore } from "../sql/usage.ts";
+import { SqlUserSessionStore } from "../sql/user-sessions.ts";
+import { SqlUserStore } from "../sql/users.ts";
 import type { Store } from "../store.ts";
 import { PostgresDeploymentStore } from "./deployments.ts";
 import { PostgresDeviceStore } from "./devices.ts";
@@ -44,6 +46,8 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
     instances: new PostgresInstanceStore(pool),
     leases: new PostgresLeaseStore(pool),
     audit: new SqlAuditStore(executor),
+    users: new SqlUserStore(executor),
+    userSessions: new SqlUserSessionStore(executor),
     statistics: new PostgresStoreStatistics(pool),
     async check() {
       await pool.query("SELECT 1 FROM accounts LIMIT 1", []);

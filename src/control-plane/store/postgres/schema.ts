@@ -1,3 +1,5 @@
+import { PEOPLE } from "./schema-people.ts";
+
 /** A step of the schema. Append only: a released entry is never edited. */
 export interface SchemaStep {
   /** The version of the schema after the step. The same as that of the SQLite store with the same tables. */
@@ -313,4 +315,6 @@ const ACCESS_VERSION = /* sql */ `
 
 export const SCHEMA_STEPS: readonly SchemaStep[] = [
   { version: 10, compatibleFrom: 10, sql: BASELINE + COUNTERS + INSTANCES + ACCESS_VERSION },
+  // An earlier program knows no roles: it would let every key do everything.
+  { version: 11, compatibleFrom: 11, sql: PEOPLE },
 ];

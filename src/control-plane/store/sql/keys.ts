@@ -1,6 +1,7 @@
 import { PERMISSIONS } from "../../core/permission.ts";
 import type { ApiKey, KeyStore } from "../accounts.ts";
 import type { Executor } from "./executor.ts";
+import { toRole } from "./user-row.ts";
 
 interface Row {
   readonly id: string;
@@ -12,10 +13,14 @@ interface Row {
   readonly revoked_at: number | null;
   /** A JSON array. */
   readonly permissions: string;
+  readonly role: string;
+  readonly expires_at: number | null;
+  readonly created_by: string | null;
 }
 
-const COLUMNS = "id, account_id, name, hash, created_at, last_used_at, revoked_at, permissions";
-const INSERT = `INSERT INTO api_keys (${COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?)`;
+const COLUMNS =
+  "id, account_id, name, hash, created_at, last_used_at, revoked_at, permissions, role, expires_at, created_by";
+const INSERT = `INSERT INTO api_keys (${COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
 const FIND_BY_HASH = `SELECT ${COLUMNS} FROM api_keys WHERE hash = ?`;
 const FIND = `SELECT ${COLUMNS} FROM api_keys WHERE id = ?`;
 const LIST = `SELECT ${COLUMNS} FROM api_keys ORDER BY created_at, id`;
@@ -31,10 +36,10 @@ export class SqlKeyStore implements KeyStore {
   }
 
   async createKey(key: ApiKey, hash: Uint8Array): Promise<void> {
-    const { id, accountId, name, createdAt, lastUsedAt, revokedAt, permissions } = key;
+    const { id, accountId, name, createdAt, lastUsedAt, revokedAt, permissions, role, expiresAt, createdBy } = key;
     const list = JSON.stringify(permissions);
     const values = [id, accountId, name, hash, createdAt, lastUsedAt ?? null, revokedAt ?? null, list];
-    await this.#executor.change(INSERT, values);
+    await this.#executor.change(INSERT, [...values, role, expiresAt ?? null, createdBy ?? null]);
   }
 
   async findKeyByHash(hash: Uint8Array): Promise<{ readonly key: ApiKey; readonly hash: Uint8Array } | undefined> {
@@ -70,6 +75,9 @@ function toKey(row: Row): ApiKey {
     createdAt: row.created_at,
     lastUsedAt: row.last_used_at ?? undefined,
     revokedAt: row.revoked_at ?? undefined,
+    role: toRole(row.role),
+    expiresAt: row.expires_at ?? undefined,
+    createdBy: row.created_by ?? undefined,
     permissions: PERMISSIONS.filter((permission) => (JSON.parse(row.permissions) as unknown[]).includes(permission)),
   };
 }

@@ -274,4 +274,60 @@ export const MIGRATIONS: readonly string[] = [
   ) STRICT;
   INSERT INTO service_state (id) VALUES (1);
   `,
+  /* sql */ `
+  -- What a key may do, until when, and the user who created it. Keys from before may do everything.
+  ALTER TABLE api_keys ADD COLUMN role TEXT NOT NULL DEFAULT 'admin'
+    CHECK (role IN ('viewer', 'installer', 'operator', 'admin'));
+  ALTER TABLE api_keys ADD COLUMN expires_at INTEGER;
+  ALTER TABLE api_keys ADD COLUMN created_by TEXT;
+
+  CREATE TABLE users (
+    id TEXT PRIMARY KEY,
+    account_id TEXT NOT NULL REFERENCES accounts (id),
+    email TEXT NOT NULL,
+    -- The address as it is compared. It belongs to one user of the service, since nobody names an account to sign in.
+    email_key TEXT NOT NULL UNIQUE,
+    name TEXT NOT NULL,
+    role TEXT NOT NULL CHECK (role IN ('viewer', 'installer', 'operator', 'admin')),
+    -- NULL until an invitation is accepted, and for users who sign in at a provider.
+    password_hash TEXT,
+    oidc_issuer TEXT,
+    oidc_subject TEXT,
+    is_disabled INTEGER NOT NULL DEFAULT 0 CHECK (is_disabled IN (0, 1)),
+    created_at INTEGER NOT NULL,
+    last_sign_in_at INTEGER
+  ) STRICT;
+  CREATE INDEX users_by_account ON users (account_id, created_at, id);
+  CREATE UNIQUE INDEX users_by_identity ON users (oidc_issuer, oidc_subject) WHERE oidc_subject IS NOT NULL;
+
+  CREATE TABLE user_sessions (
+    hash BLOB PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    user_id TEXT NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+    created_at INTEGER NOT NULL,
+    last_used_at INTEGER NOT NULL,
+    source TEXT,
+    method TEXT NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX user_sessions_by_user ON user_sessions (user_id, last_used_at);
+
+  -- Codes of links: to set up the service or an account, to accept an invitation, to choose another password.
+  CREATE TABLE one_time_codes (
+    hash BLOB PRIMARY KEY,
+    purpose TEXT NOT NULL CHECK (purpose IN ('setup', 'invitation', 'reset')),
+    account_id TEXT REFERENCES accounts (id),
+    user_id TEXT REFERENCES users (id) ON DELETE CASCADE,
+    created_at INTEGER NOT NULL,
+    expires_at INTEGER NOT NULL,
+    used_at INTEGER,
+    CHECK ((purpose = 'setup') = (user_id IS NULL))
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX one_time_codes_by_user ON one_time_codes (user_id);
+
+  -- As they were called when it happened: both may be renamed or removed later.
+  ALTER TABLE audit ADD COLUMN actor_name TEXT;
+  ALTER TABLE audit ADD COLUMN subject_kind TEXT;
+  ALTER TABLE audit ADD COLUMN subject_id TEXT;
+  ALTER TABLE audit ADD COLUMN subject_name TEXT;
+  `,
 ];

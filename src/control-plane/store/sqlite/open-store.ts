@@ -11,6 +11,8 @@ import { SqlNetworkGroupStore } from "../sql/network-groups.ts";
 import { SqlSimStore } from "../sql/sims.ts";
 import { SqliteExecutor } from "../sql/sqlite-executor.ts";
 import { SqlUsageStore } from "../sql/usage.ts";
+import { SqlUserSessionStore } from "../sql/user-sessions.ts";
+import { SqlUserStore } from "../sql/users.ts";
 import type { Store } from "../store.ts";
 import { CommitQueue } from "./commit-queue.ts";
 import { SqliteDeploymentStore } from "./deployments.ts";
@@ -44,6 +46,8 @@ export function openStore(path: string): Store {
     instances: new SqliteInstanceStore(database),
     leases: new SqliteLeaseStore(database),
     audit: new SqlAuditStore(executor),
+    users: new SqlUserStore(executor),
+    userSessions: new SqlUserSessionStore(executor),
     statistics: new SqliteStoreStatistics(database, path),
     async check() {
       ping.get();

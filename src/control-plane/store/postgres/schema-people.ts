@@ -1,0 +1,71 @@
+/** Users with their sessions and codes, roles of keys, and what the audit log says of them. */
+export const PEOPLE = /* sql */ `
+  -- What a key may do, until when, and the user who created it. Keys from before may do everything.
+  ALTER TABLE api_keys ADD COLUMN role TEXT COLLATE "C" NOT NULL DEFAULT 'admin'
+    CHECK (role IN ('viewer', 'installer', 'operator', 'admin'));
+  ALTER TABLE api_keys ADD COLUMN expires_at BIGINT;
+  ALTER TABLE api_keys ADD COLUMN created_by TEXT COLLATE "C";
+
+  CREATE TABLE users (
+    id TEXT COLLATE "C" PRIMARY KEY,
+    account_id TEXT COLLATE "C" NOT NULL REFERENCES accounts (id),
+    email TEXT NOT NULL,
+    -- The address as it is compared. It belongs to one user of the service, since nobody names an account to sign in.
+    email_key TEXT COLLATE "C" NOT NULL UNIQUE,
+    name TEXT NOT NULL,
+    role TEXT COLLATE "C" NOT NULL CHECK (role IN ('viewer', 'installer', 'operator', 'admin')),
+    -- NULL until an invitation is accepted, and for users who sign in at a provider.
+    password_hash TEXT,
+    oidc_issuer TEXT COLLATE "C",
+    oidc_subject TEXT COLLATE "C",
+    is_disabled SMALLINT NOT NULL DEFAULT 0 CHECK (is_disabled IN (0, 1)),
+    created_at BIGINT NOT NULL,
+    last_sign_in_at BIGINT
+  );
+  CREATE INDEX users_by_account ON users (account_id, created_at, id);
+  CREATE UNIQUE INDEX users_by_identity ON users (oidc_issuer, oidc_subject) WHERE oidc_subject IS NOT NULL;
+
+  CREATE TABLE user_sessions (
+    hash BYTEA PRIMARY KEY,
+    id TEXT COLLATE "C" NOT NULL UNIQUE,
+    user_id TEXT COLLATE "C" NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+    created_at BIGINT NOT NULL,
+    last_used_at BIGINT NOT NULL,
+    source TEXT,
+    method TEXT NOT NULL
+  );
+  CREATE INDEX user_sessions_by_user ON user_sessions (user_id, last_used_at);
+
+  -- Codes of links: to set up the service or an account, to accept an invitation, to choose another password.
+  CREATE TABLE one_time_codes (
+    hash BYTEA PRIMARY KEY,
+    purpose TEXT COLLATE "C" NOT NULL CHECK (purpose IN ('setup', 'invitation', 'reset')),
+    account_id TEXT COLLATE "C" REFERENCES accounts (id),
+    user_id TEXT COLLATE "C" REFERENCES users (id) ON DELETE CASCADE,
+    created_at BIGINT NOT NULL,
+    expires_at BIGINT NOT NULL,
+    used_at BIGINT,
+    CHECK ((purpose = 'setup') = (user_id IS NULL))
+  );
+  CREATE INDEX one_time_codes_by_user ON one_time_codes (user_id);
+
+  -- As they were called when it happened: both may be renamed or removed later.
+  ALTER TABLE audit ADD COLUMN actor_name TEXT;
+  ALTER TABLE audit ADD COLUMN subject_kind TEXT;
+  ALTER TABLE audit ADD COLUMN subject_id TEXT COLLATE "C";
+  ALTER TABLE audit ADD COLUMN subject_name TEXT;
+
+  CREATE TRIGGER key_limited AFTER UPDATE OF role, expires_at ON api_keys
+    FOR EACH STATEMENT EXECUTE FUNCTION raise_access_version();
+  CREATE TRIGGER user_changed AFTER UPDATE OF role, password_hash, is_disabled ON users
+    FOR EACH STATEMENT EXECUTE FUNCTION raise_access_version();
+  CREATE TRIGGER user_removed AFTER DELETE ON users FOR EACH STATEMENT EXECUTE FUNCTION raise_access_version();
+
+  -- Not for a statement that removes none: each sign-in has one.
+  CREATE FUNCTION note_closed_sessions() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+    IF EXISTS (SELECT 1 FROM closed) THEN UPDATE access_version SET version = version + 1; END IF;
+    RETURN NULL;
+  END $$;
+  CREATE TRIGGER session_closed AFTER DELETE ON user_sessions REFERENCING OLD TABLE AS closed
+    FOR EACH STATEMENT EXECUTE FUNCTION note_closed_sessions();
+`;

@@ -1,0 +1,94 @@
+import { MAX_SESSION_S, SESSION_IDLE_S, type SignInMethod, type UserSession } from "../../core/people/session.ts";
+import type { User } from "../../core/people/user.ts";
+import { MAX_SESSIONS_PER_USER, type OpenedSession, type UserSessionStore } from "../user-sessions.ts";
+import { recordAudit } from "./audit.ts";
+import type { Executor } from "./executor.ts";
+import { change, one, type Work } from "./statement.ts";
+import { CODE_RETENTION_S } from "./user-codes.ts";
+import { toUser, USER_COLUMNS, type UserRow } from "./user-row.ts";
+
+interface Row extends UserRow {
+  readonly session_id: string;
+  readonly session_created_at: number;
+  readonly session_last_used_at: number;
+  readonly session_source: string | null;
+  readonly session_method: SignInMethod;
+}
+
+const INSERT = /* sql */ `
+  INSERT INTO user_sessions (hash, id, user_id, created_at, last_used_at, source, method) VALUES (?, ?, ?, ?, ?, ?, ?)`;
+const REMOVE_SURPLUS = /* sql */ `
+  DELETE FROM user_sessions WHERE user_id = ?1 AND id NOT IN (
+    SELECT id FROM user_sessions WHERE user_id = ?1 ORDER BY last_used_at DESC, created_at DESC, id LIMIT ?2)`;
+const FIND = /* sql */ `
+  SELECT ${USER_COLUMNS}, s.id AS session_id, s.created_at AS session_created_at,
+    s.last_used_at AS session_last_used_at, s.source AS session_source, s.method AS session_method
+  FROM user_sessions s JOIN users u ON u.id = s.user_id WHERE s.hash = ?`;
+const RECORD_USE = "UPDATE user_sessions SET last_used_at = ?1 WHERE hash = ?2 AND last_used_at < ?1";
+const CLOSE = "DELETE FROM user_sessions WHERE hash = ?";
+const RECORD_SIGN_IN = "UPDATE users SET last_sign_in_at = ? WHERE id = ?";
+const REMOVE_EXPIRED = "DELETE FROM user_sessions WHERE last_used_at <= ? OR created_at <= ?";
+const REMOVE_OLD_CODES = "DELETE FROM one_time_codes WHERE created_at < ?";
+
+export class SqlUserSessionStore implements UserSessionStore {
+  readonly #executor: Executor;
+  readonly #lockUser: string;
+
+  constructor(executor: Executor) {
+    this.#executor = executor;
+    this.#lockUser = `SELECT ${USER_COLUMNS} FROM users u WHERE u.id = ? ${executor.dialect.lockRows}`;
+  }
+
+  async openSession(opened: OpenedSession): Promise<boolean> {
+    return this.#executor.transact(() => this.#open(opened));
+  }
+
+  async findSession(hash: Uint8Array): Promise<{ readonly session: UserSession; readonly user: User } | undefined> {
+    const row = await this.#executor.one<Row>(FIND, [hash]);
+    return row && { session: toSession(row), user: toUser(row) };
+  }
+
+  async recordSessionUse(hash: Uint8Array, at: number): Promise<void> {
+    await this.#executor.change(RECORD_USE, [at, hash]);
+  }
+
+  async closeSession(hash: Uint8Array): Promise<boolean> {
+    return (await this.#executor.change(CLOSE, [hash])) > 0;
+  }
+
+  async removeExpired(now: number): Promise<number> {
+    return this.#executor.transact(function* (): Work<number> {
+      yield* change(REMOVE_OLD_CODES, [now - CODE_RETENTION_S]);
+      return yield* change(REMOVE_EXPIRED, [now - SESSION_IDLE_S, now - MAX_SESSION_S]);
+    });
+  }
+
+  *#open({ session, hash, user, replaces, audit }: OpenedSession): Work<boolean> {
+    // Locked: a change of the user that is under way ends the sessions that it sees, and this one would not be among them.
+    const row = yield* one<UserRow>(this.#lockUser, [user.id]);
+    if (!row || !isUnchanged(toUser(row), user)) return false;
+    if (replaces) yield* change(CLOSE, [replaces]);
+    const { id, createdAt, lastUsedAt, source, method } = session;
+    yield* change(INSERT, [hash, id, user.id, createdAt, lastUsedAt, source ?? null, method]);
+    yield* change(REMOVE_SURPLUS, [user.id, MAX_SESSIONS_PER_USER]);
+    yield* change(RECORD_SIGN_IN, [createdAt, user.id]);
+    yield* recordAudit(audit);
+    return true;
+  }
+}
+
+/** Whether the user may still sign in, with what it has proved. */
+function isUnchanged(now: User, checked: User): boolean {
+  return !now.isDisabled && now.role === checked.role && now.passwordHash === checked.passwordHash;
+}
+
+function toSession(row: Row): UserSession {
+  return {
+    id: row.session_id,
+    userId: row.id,
+    createdAt: row.session_created_at,
+    lastUsedAt: row.session_last_used_at,
+    source: row.session_source ?? undefined,
+    method: row.session_method,
+  };
+}

@@ -1,0 +1,197 @@
+import { codeState, type OneTimeCode } from "../../core/people/one-time-code.ts";
+import { emailKey, isLocalAdmin, type User } from "../../core/people/user.ts";
+import type { AuditEntry } from "../audit.ts";
+import type { CodeAcceptance, SetUp, SetUpResult, UserChange, UserChangeResult, UserStore } from "../users.ts";
+import { recordAudit } from "./audit.ts";
+import type { Executor } from "./executor.ts";
+import { change, one, type Work } from "./statement.ts";
+import { type CodeRow, FIND_CODE, findCode, removeUnusedCodes, replaceCode, toCode, useCode } from "./user-codes.ts";
+import { INSERT_USER, toUser, USER_COLUMNS, type UserRow, valuesOf } from "./user-row.ts";
+
+const FIND_ANY = "SELECT 1 AS found FROM users LIMIT 1";
+const FIND = `SELECT ${USER_COLUMNS} FROM users u WHERE u.id = ?`;
+const FIND_BY_EMAIL = `SELECT ${USER_COLUMNS} FROM users u WHERE u.email_key = ?`;
+const FIND_BY_IDENTITY = `SELECT ${USER_COLUMNS} FROM users u WHERE u.oidc_issuer = ? AND u.oidc_subject = ?`;
+const LIST = `SELECT ${USER_COLUMNS} FROM users u WHERE u.account_id = ? ORDER BY u.created_at, u.id`;
+const FIND_OTHER_ADMIN = /* sql */ `
+  SELECT 1 AS found FROM users WHERE account_id = ? AND id <> ? AND role = 'admin' AND is_disabled = 0
+    AND password_hash IS NOT NULL LIMIT 1`;
+const CHANGE = "UPDATE users SET name = ?, role = ?, is_disabled = ?, password_hash = ? WHERE id = ?";
+const REMOVE = "DELETE FROM users WHERE id = ?";
+const RECORD_SIGN_IN = "UPDATE users SET last_sign_in_at = ? WHERE id = ?";
+const REMOVE_SESSIONS = "DELETE FROM user_sessions WHERE user_id = ?";
+const INSERT_ACCOUNT = "INSERT INTO accounts (id, name, created_at) VALUES (?, ?, ?)";
+
+/** No stored text contains it, and PostgreSQL refuses it in a parameter. */
+const NUL = "\0";
+
+/** Rolls back the transaction of a set-up. */
+class EmailTakenError extends Error {}
+
+export class SqlUserStore implements UserStore {
+  readonly #executor: Executor;
+  readonly #lockUser: string;
+  readonly #lockAdmins: string;
+  readonly #lockSetUp: string;
+
+  constructor(executor: Executor) {
+    this.#executor = executor;
+    const { lockRows } = executor.dialect;
+    this.#lockUser = `${FIND} ${lockRows}`;
+    // In order, so that no two transactions wait for each other. The count is all the caller needs.
+    this.#lockAdmins = /* sql */ `
+      SELECT count(*) AS locked FROM (
+        SELECT id FROM users WHERE account_id = ? AND role = 'admin' ORDER BY id ${lockRows}) admins`;
+    this.#lockSetUp = `SELECT id FROM service_state WHERE id = 1 ${lockRows}`;
+  }
+
+  async hasUsers(): Promise<boolean> {
+    return (await this.#executor.one(FIND_ANY)) !== undefined;
+  }
+
+  async findUser(id: string): Promise<User | undefined> {
+    return this.#find(FIND, id);
+  }
+
+  async findUserByEmail(email: string): Promise<User | undefined> {
+    return this.#find(FIND_BY_EMAIL, emailKey(email));
+  }
+
+  async findUserByIdentity(issuer: string, subject: string): Promise<User | undefined> {
+    return this.#find(FIND_BY_IDENTITY, issuer, subject);
+  }
+
+  async listUsers(accountId: string): Promise<readonly User[]> {
+    return (await this.#executor.all<UserRow>(LIST, [accountId])).map(toUser);
+  }
+
+  async createUser(
+    user: User,
+    invitation: { readonly code: OneTimeCode; readonly hash: Uint8Array } | undefined,
+    audit: AuditEntry,
+  ): Promise<boolean> {
+    return this.#executor.transact(function* (): Work<boolean> {
+      if ((yield* change(INSERT_USER, valuesOf(user))) === 0) return false;
+      if (invitation) yield* replaceCode(invitation.code, invitation.hash);
+      yield* recordAudit(audit);
+      return true;
+    });
+  }
+
+  async changeUser(accountId: string, id: string, changes: UserChange, audit: AuditEntry): Promise<UserChangeResult> {
+    return this.#executor.transact(() => this.#change(accountId, id, changes, audit));
+  }
+
+  async removeUser(accountId: string, id: string, audit: AuditEntry): Promise<UserChangeResult> {
+    return this.#executor.transact(() => this.#remove(accountId, id, audit));
+  }
+
+  async recordSignIn(id: string, at: number): Promise<void> {
+    await this.#executor.change(RECORD_SIGN_IN, [at, id]);
+  }
+
+  async issueCode(code: OneTimeCode, hash: Uint8Array, audit: AuditEntry | undefined): Promise<void> {
+    await this.#executor.transact(() => this.#issueCode(code, hash, audit));
+  }
+
+  async findCode(hash: Uint8Array): Promise<OneTimeCode | undefined> {
+    const row = await this.#executor.one<CodeRow>(FIND_CODE, [hash]);
+    return row && toCode(row);
+  }
+
+  async setUp(setUp: SetUp): Promise<SetUpResult> {
+    try {
+      return await this.#executor.transact(() => this.#setUp(setUp));
+    } catch (error) {
+      if (error instanceof EmailTakenError) return "email_taken";
+      throw error;
+    }
+  }
+
+  async acceptCode(acceptance: CodeAcceptance): Promise<User | undefined> {
+    return this.#executor.transact(() => this.#accept(acceptance));
+  }
+
+  async #find(sql: string, ...parameters: readonly string[]): Promise<User | undefined> {
+    if (parameters.some((text) => text.includes(NUL))) return undefined;
+    const row = await this.#executor.one<UserRow>(sql, parameters);
+    return row && toUser(row);
+  }
+
+  *#change(accountId: string, id: string, changes: UserChange, audit: AuditEntry): Work<UserChangeResult> {
+    const user = yield* this.#lock(accountId, id);
+    if (!user) return "unknown";
+    const after = { ...user, ...changes };
+    if (yield* this.#isLastAdmin(user, after)) return "last_admin";
+    yield* this.#store(after);
+    if (changes.role !== undefined || changes.isDisabled !== undefined || changes.passwordHash !== undefined)
+      yield* change(REMOVE_SESSIONS, [id]);
+    if (after.isDisabled) yield* removeUnusedCodes(id);
+    yield* recordAudit(audit);
+    return "changed";
+  }
+
+  *#remove(accountId: string, id: string, audit: AuditEntry): Work<UserChangeResult> {
+    const user = yield* this.#lock(accountId, id);
+    if (!user) return "unknown";
+    if (yield* this.#isLastAdmin(user, undefined)) return "last_admin";
+    yield* change(REMOVE, [id]);
+    yield* recordAudit(audit);
+    return "changed";
+  }
+
+  *#issueCode(code: OneTimeCode, hash: Uint8Array, audit: AuditEntry | undefined): Work<void> {
+    // Without the lock, codes that are issued at the same time would not see, and so not remove, each other.
+    if (code.userId === undefined) yield* one(this.#lockSetUp);
+    else yield* one(this.#lockUser, [code.userId]);
+    yield* replaceCode(code, hash);
+    if (audit) yield* recordAudit(audit);
+  }
+
+  *#setUp({ codeHash, at, account, user, audit }: SetUp): Work<SetUpResult> {
+    yield* one(this.#lockSetUp);
+    const code = yield* findCode(codeHash);
+    if (codeState(code, ["setup"], at) !== "usable") return "code_not_usable";
+    // A code without an account makes the first one, a code of an account lets somebody into that one alone.
+    if (code?.accountId !== (account ? undefined : user.accountId)) return "code_not_usable";
+    if (account) {
+      if (yield* one(FIND_ANY)) return "users_exist";
+      yield* change(INSERT_ACCOUNT, [account.id, account.name, account.createdAt]);
+    }
+    if ((yield* change(INSERT_USER, valuesOf(user))) === 0) throw new EmailTakenError();
+    yield* useCode(codeHash, at);
+    yield* recordAudit(audit);
+    return "done";
+  }
+
+  *#accept({ codeHash, at, passwordHash, name, audit }: CodeAcceptance): Work<User | undefined> {
+    const code = yield* findCode(codeHash);
+    if (code?.userId === undefined || codeState(code, ["invitation", "reset"], at) !== "usable") return undefined;
+    // The user before its codes, as everywhere, so that no two transactions wait for each other.
+    const row = yield* one<UserRow>(this.#lockUser, [code.userId]);
+    if (!row || row.is_disabled === 1 || !(yield* useCode(codeHash, at))) return undefined;
+    const user = toUser(row);
+    const after = { ...user, passwordHash, name: name ?? user.name };
+    yield* this.#store(after);
+    yield* change(REMOVE_SESSIONS, [user.id]);
+    yield* removeUnusedCodes(user.id);
+    yield* recordAudit(audit);
+    return after;
+  }
+
+  /** Locks the account's admins and then the user, since whether it is the last admin depends on the others. */
+  *#lock(accountId: string, id: string): Work<User | undefined> {
+    yield* one(this.#lockAdmins, [accountId]);
+    const row = yield* one<UserRow>(this.#lockUser, [id]);
+    return row?.account_id === accountId ? toUser(row) : undefined;
+  }
+
+  *#isLastAdmin(user: User, after: User | undefined): Work<boolean> {
+    if (!isLocalAdmin(user) || (after && isLocalAdmin(after))) return false;
+    return !(yield* one(FIND_OTHER_ADMIN, [user.accountId, user.id]));
+  }
+
+  *#store({ id, name, role, isDisabled, passwordHash }: User): Work<void> {
+    yield* change(CHANGE, [name, role, Number(isDisabled), passwordHash ?? null, id]);
+  }
+}

@@ -1,0 +1,74 @@
+import type { OneTimeCode } from "../core/people/one-time-code.ts";
+import type { Role } from "../core/people/roles.ts";
+import type { User } from "../core/people/user.ts";
+import type { Account } from "./accounts.ts";
+import type { AuditEntry } from "./audit.ts";
+
+/** What may be changed of a user; a field that is absent stays. */
+export interface UserChange {
+  readonly name?: string;
+  readonly role?: Role;
+  readonly isDisabled?: boolean;
+  /** Of a new password, as a PHC string. */
+  readonly passwordHash?: string;
+}
+
+export type UserChangeResult = "changed" | "unknown" | "last_admin";
+
+/** The first user of the service, or of an account. */
+export interface SetUp {
+  readonly codeHash: Uint8Array;
+  /** Unix seconds. */
+  readonly at: number;
+  /** The account to create; `undefined` if the code is of an account that exists. */
+  readonly account: Account | undefined;
+  readonly user: User;
+  readonly audit: AuditEntry;
+}
+
+export type SetUpResult = "done" | "code_not_usable" | "users_exist" | "email_taken";
+
+/** A code that a user sets a password with: an invitation or a reset. */
+export interface CodeAcceptance {
+  readonly codeHash: Uint8Array;
+  /** Unix seconds. */
+  readonly at: number;
+  readonly passwordHash: string;
+  /** The name the user wants; `undefined` to keep the one there is. */
+  readonly name: string | undefined;
+  readonly audit: AuditEntry;
+}
+
+/** The users of accounts, and their codes. Each change and its entry of the audit log are one transaction. */
+export interface UserStore {
+  /** Whether there is any user in any account. */
+  hasUsers(): Promise<boolean>;
+  findUser(id: string): Promise<User | undefined>;
+  /** Finds the user with an address, whatever case it is written in. An address belongs to one user of the service. */
+  findUserByEmail(email: string): Promise<User | undefined>;
+  findUserByIdentity(issuer: string, subject: string): Promise<User | undefined>;
+  /** Returns the users of an account in order of creation. */
+  listUsers(accountId: string): Promise<readonly User[]>;
+  /** Stores a user. Returns false if another one has the address or the identity. @param invitation how to get a password */
+  createUser(
+    user: User,
+    invitation: { readonly code: OneTimeCode; readonly hash: Uint8Array } | undefined,
+    audit: AuditEntry,
+  ): Promise<boolean>;
+  /** Ends the user's sessions unless only the name is changed. Refuses to take the last local admin of the account away. */
+  changeUser(accountId: string, id: string, change: UserChange, audit: AuditEntry): Promise<UserChangeResult>;
+  /** Removes the user with sessions and codes. Refuses to remove the last local admin of the account. */
+  removeUser(accountId: string, id: string, audit: AuditEntry): Promise<UserChangeResult>;
+  recordSignIn(id: string, at: number): Promise<void>;
+
+  /** Stores a code. Unused ones of the same user, or unused set-up codes, become invalid. @param hash unique */
+  issueCode(code: OneTimeCode, hash: Uint8Array, audit: AuditEntry | undefined): Promise<void>;
+  findCode(hash: Uint8Array): Promise<OneTimeCode | undefined>;
+  /** Uses a set-up code: creates the user as the admin it makes, and the account unless the code is of one. */
+  setUp(setUp: SetUp): Promise<SetUpResult>;
+  /**
+   * Uses an invitation or a reset: sets the password and ends the user's sessions. Returns the user; `undefined` if the code
+   * is not usable, or its user is disabled.
+   */
+  acceptCode(acceptance: CodeAcceptance): Promise<User | undefined>;
+}

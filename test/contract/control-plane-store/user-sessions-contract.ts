@@ -1,0 +1,127 @@
+import { expect, test } from "vitest";
+import { MAX_SESSION_S, SESSION_IDLE_S } from "../../../src/control-plane/core/people/session.ts";
+import type { User } from "../../../src/control-plane/core/people/user.ts";
+import type { Store } from "../../../src/control-plane/store/store.ts";
+import { MAX_SESSIONS_PER_USER } from "../../../src/control-plane/store/user-sessions.ts";
+import { someAudit, someCode, someSession, someUser } from "../../support/control-plane/people.ts";
+import { ACCOUNT, describeDomain, hash, openWithAccounts, type StoreHarness } from "./harness.ts";
+
+const AUDIT = someAudit("session.opened");
+const ROUNDS = 6;
+
+async function create(store: Store): Promise<User> {
+  const user = someUser();
+  await store.users.createUser(user, undefined, AUDIT);
+  return user;
+}
+
+async function open(store: Store, user: User, secret: string, fields = {}): Promise<boolean> {
+  const session = someSession(user, fields);
+  return store.userSessions.openSession({ session, hash: hash(secret), user, replaces: undefined, audit: AUDIT });
+}
+
+/** Contract of stores for the sessions of users. */
+export function userSessionsContract(harness: StoreHarness): void {
+  describeDomain("sessions of users", harness, () => {
+    test("are found with their user, used and closed", async () => {
+      await using store = await openWithAccounts(harness);
+      const user = await create(store);
+      const session = someSession(user, { source: undefined });
+      const opened = { session, hash: hash("a"), user, replaces: undefined, audit: AUDIT };
+      expect(await store.userSessions.openSession(opened)).toBe(true);
+      const signedIn = { ...user, lastSignInAt: session.createdAt };
+      expect(await store.userSessions.findSession(hash("a"))).toEqual({ session, user: signedIn });
+      expect(await store.userSessions.findSession(hash("b"))).toBeUndefined();
+      await store.userSessions.recordSessionUse(hash("a"), 1_100);
+      await store.userSessions.recordSessionUse(hash("a"), 1_050);
+      expect(await store.userSessions.findSession(hash("a"))).toMatchObject({ session: { lastUsedAt: 1_100 } });
+      expect(await store.userSessions.closeSession(hash("a"))).toBe(true);
+      expect(await store.userSessions.closeSession(hash("a"))).toBe(false);
+      expect(await store.userSessions.findSession(hash("a"))).toBeUndefined();
+      expect((await store.audit.listEntries(ACCOUNT, 10)).map(({ action }) => action)).toHaveLength(2);
+    });
+
+    test("one that takes the place of another ends that one", async () => {
+      await using store = await openWithAccounts(harness);
+      const user = await create(store);
+      await open(store, user, "before");
+      const opened = { session: someSession(user), hash: hash("after"), user, replaces: hash("before"), audit: AUDIT };
+      expect(await store.userSessions.openSession(opened)).toBe(true);
+      expect(await store.userSessions.findSession(hash("before"))).toBeUndefined();
+      expect(await store.userSessions.findSession(hash("after"))).toBeDefined();
+    });
+
+    test.each([
+      ["the role is changed", { role: "operator" }, false],
+      ["the password is changed", { passwordHash: "$new" }, false],
+      ["the user is disabled", { isDisabled: true }, false],
+      ["the name is changed", { name: "Jo" }, true],
+    ] as const)("when %s", async (_, change, isKept) => {
+      await using store = await openWithAccounts(harness);
+      const [user, other] = [await create(store), await create(store)];
+      await open(store, user, "one");
+      await open(store, user, "two");
+      await open(store, other, "other");
+      const before = await store.dataVersion();
+      await store.users.changeUser(ACCOUNT, user.id, change, AUDIT);
+      for (const secret of ["one", "two"])
+        expect((await store.userSessions.findSession(hash(secret))) !== undefined).toBe(isKept);
+      expect(await store.userSessions.findSession(hash("other"))).toBeDefined();
+      // Other instances see that they have to look.
+      if (store.isShared && !isKept) expect(await store.dataVersion()).not.toBe(before);
+      // Whoever proved who it is before the change has to do so again.
+      expect(await open(store, user, "late")).toBe(isKept);
+    });
+
+    test("end with a new password by code, and with the user", async () => {
+      await using store = await openWithAccounts(harness);
+      const user = await create(store);
+      await open(store, user, "one");
+      await store.users.issueCode(someCode("reset", user), hash("code"), undefined);
+      expect(await store.userSessions.findSession(hash("one"))).toBeDefined();
+      const acceptance = { codeHash: hash("code"), at: 1_500, passwordHash: "$new", name: undefined, audit: AUDIT };
+      const changed = await store.users.acceptCode(acceptance);
+      expect(await store.userSessions.findSession(hash("one"))).toBeUndefined();
+      expect(changed && (await open(store, changed, "two"))).toBe(true);
+      await store.users.removeUser(ACCOUNT, user.id, AUDIT);
+      expect(await store.userSessions.findSession(hash("two"))).toBeUndefined();
+      expect(await open(store, user, "three")).toBe(false);
+    });
+
+    test("that are opened while the password is changed: none stays of the old password", async () => {
+      await using store = await openWithAccounts(harness);
+      for (let round = 0; round < ROUNDS; round++) {
+        const user = await create(store);
+        const secrets = [1, 2, 3, 4].map((number) => `${round} ${number}`);
+        await Promise.all([
+          ...secrets.slice(0, 2).map((secret) => open(store, user, secret)),
+          store.users.changeUser(ACCOUNT, user.id, { passwordHash: "$new" }, AUDIT),
+          ...secrets.slice(2).map((secret) => open(store, user, secret)),
+        ]);
+        for (const secret of secrets) expect(await store.userSessions.findSession(hash(secret))).toBeUndefined();
+      }
+    });
+
+    test("a user has a limited number: the one used least recently ends", async () => {
+      await using store = await openWithAccounts(harness);
+      const user = await create(store);
+      for (let number = 0; number <= MAX_SESSIONS_PER_USER; number++)
+        await open(store, user, `s${number}`, { lastUsedAt: number === 0 ? 5_000 : number });
+      expect(await store.userSessions.findSession(hash("s1"))).toBeUndefined();
+      expect(await store.userSessions.findSession(hash("s0"))).toBeDefined();
+      expect(await store.userSessions.findSession(hash(`s${MAX_SESSIONS_PER_USER}`))).toBeDefined();
+    });
+
+    test("expired ones are removed", async () => {
+      await using store = await openWithAccounts(harness);
+      const user = await create(store);
+      const now = 1_790_000_000;
+      await open(store, user, "idle", { createdAt: now - SESSION_IDLE_S, lastUsedAt: now - SESSION_IDLE_S });
+      await open(store, user, "old", { createdAt: now - MAX_SESSION_S, lastUsedAt: now });
+      await open(store, user, "live", { createdAt: now - MAX_SESSION_S + 1, lastUsedAt: now - SESSION_IDLE_S + 1 });
+      expect(await store.userSessions.removeExpired(now)).toBe(2);
+      expect(await store.userSessions.findSession(hash("live"))).toBeDefined();
+      expect(await store.userSessions.removeExpired(now)).toBe(0);
+    });
+  });
+}
