@@ -11,8 +11,9 @@ import { moveIntoPlace } from "./durable-file.ts";
 const DATABASE_SUFFIXES = ["-wal", "-shm", ""];
 
 /**
- * Restores a backup. It is copied, checked and migrated first, and the outcomes of its unfinished deployments are marked
- * as uncertain. The caller holds the data directory's lock. Throws when the backup is not valid; nothing has changed then.
+ * Restores a backup. It is copied, checked and migrated first, the outcomes of its unfinished deployments are marked as
+ * uncertain, and its users are signed out. The caller holds the data directory's lock. Throws when the backup is not valid;
+ * nothing has changed then.
  *
  * @param database path of the database file
  * @param suffix appended to the name of the replaced database, such as `.replaced-2026-11-20T12-00-00Z`
@@ -25,7 +26,10 @@ export async function restore(file: string, database: string, suffix: string): P
     await chmod(incoming, 0o600);
     checkDatabase(incoming);
     // Migrated first, since an earlier schema cannot record uncertain outcomes.
-    openSqlite(incoming, { migrations: MIGRATIONS }).close();
+    const migrated = openSqlite(incoming, { migrations: MIGRATIONS });
+    // Each may have been ended, or used, since the backup was made. Their users sign in again.
+    migrated.exec("DELETE FROM user_sessions; DELETE FROM one_time_codes WHERE used_at IS NULL");
+    migrated.close();
     markUnfinishedUncertain(incoming);
     const replaced = (await exists(database)) ? database + suffix : undefined;
     if (replaced !== undefined) await moveAside(database, replaced);

@@ -6,6 +6,7 @@ import { backup } from "../../../../src/control-plane/data/backup.ts";
 import { restore } from "../../../../src/control-plane/data/restore.ts";
 import { MIGRATIONS } from "../../../../src/control-plane/store/sqlite/migrations.ts";
 import { openStore } from "../../../../src/control-plane/store/sqlite/open-store.ts";
+import { someAudit, someCode, someSession, someUser } from "../../../support/control-plane/people.ts";
 import { tempDir } from "../../../support/temp-dir.ts";
 
 let directory: Awaited<ReturnType<typeof tempDir>>;
@@ -77,6 +78,24 @@ describe("backup", () => {
 });
 
 describe("restore", () => {
+  test("brings back no session and no unused code: they may have been ended since", async () => {
+    const user = someUser();
+    {
+      await using store = openStore(database);
+      const audit = someAudit("user.created");
+      const invitation = { code: someCode("invitation", user), hash: Buffer.from("code") };
+      await store.users.createUser(user, invitation, audit);
+      const session = someSession(user);
+      await store.userSessions.openSession({ session, hash: Buffer.from("s"), user, replaces: undefined, audit });
+    }
+    await backup(database, copy);
+    await restore(copy, database, ".replaced");
+    await using store = openStore(database);
+    expect(await store.users.findUser(user.id)).toMatchObject({ email: user.email });
+    expect(await store.userSessions.findSession(Buffer.from("s"))).toBeUndefined();
+    expect(await store.users.findCode(Buffer.from("code"))).toBeUndefined();
+  });
+
   test("puts the backup in place and keeps what it replaces, the log included", async () => {
     await backup(database, copy);
     // Left open by a process that was killed: the last account stands in the log alone.
