@@ -3,6 +3,7 @@ import { copyDatabase } from "../../../src/control-plane/data/copy/copy.ts";
 import { markUnfinishedRestored } from "../../../src/control-plane/store/postgres/maintenance.ts";
 import { openPostgresStore } from "../../../src/control-plane/store/postgres/open-store.ts";
 import type { PostgresOptions } from "../../../src/control-plane/store/postgres/options.ts";
+import { someAudit, someCode, someSession, someUser } from "../../support/control-plane/people.ts";
 import { type ControlPlane, startControlPlane, type TestAsset } from "../../support/control-plane.ts";
 import { openStream } from "../../support/event-stream.ts";
 import { FakeDevice } from "../../support/fake-device.ts";
@@ -86,5 +87,20 @@ describe.skipIf(reason !== undefined)(`devices are asked${reason === undefined ?
     const restored = databases.server.options(await databases.server.createDatabase(original.database));
     expect(await markUnfinishedRestored(restored)).toBe(1);
     await expectAsked(await serve(restored), id, asset, outcome);
+  });
+
+  test("a restored backup brings back no session and no unused code", async () => {
+    const { options } = await databases.take();
+    const user = someUser();
+    await using store = await openPostgresStore(options);
+    await store.accounts.createAccount({ id: user.accountId, name: "x", createdAt: 1 });
+    const audit = someAudit("user.created");
+    await store.users.createUser(user, { code: someCode("invitation", user), hash: Buffer.from("code") }, audit);
+    const opened = { session: someSession(user), hash: Buffer.from("s"), user, replaces: undefined, audit };
+    expect(await store.userSessions.openSession(opened)).toBe(true);
+    await markUnfinishedRestored(options);
+    expect(await store.users.findUser(user.id)).toMatchObject({ email: user.email });
+    expect(await store.userSessions.findSession(Buffer.from("s"))).toBeUndefined();
+    expect(await store.users.findCode(Buffer.from("code"))).toBeUndefined();
   });
 });

@@ -32,14 +32,19 @@ export async function requireCompleteCopy(options: PostgresOptions): Promise<voi
 
 /**
  * Marks the outcomes of unfinished deployments as uncertain, as a backup of SQLite has them: the next start of the service
- * asks the devices before anything is undone. Returns how many there are.
+ * asks the devices before anything is undone. Removes sessions and unused codes of users, which may have been ended or used
+ * since the backup was made. Returns how many deployments there are.
  */
 export async function markUnfinishedRestored(options: PostgresOptions): Promise<number> {
   await using client = await CommandClient.connect(options);
   await requireUsableSchema(client);
   await requireStopped(client);
-  const { rowCount } = await client.query(
-    "UPDATE deployments SET doubt = 'backup', version = version + 1 WHERE status = 'Running'",
-  );
-  return rowCount;
+  return await client.transaction(async () => {
+    await client.query("DELETE FROM user_sessions");
+    await client.query("DELETE FROM one_time_codes WHERE used_at IS NULL");
+    const { rowCount } = await client.query(
+      "UPDATE deployments SET doubt = 'backup', version = version + 1 WHERE status = 'Running'",
+    );
+    return rowCount;
+  });
 }
