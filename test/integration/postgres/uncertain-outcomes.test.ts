@@ -84,6 +84,10 @@ describe.skipIf(reason !== undefined)(`devices are asked${reason === undefined ?
     const control = await serve(original);
     const { id, asset } = await stopDuringDeployment(control);
     await control.store[Symbol.asyncDispose]();
+    // The connection that emptied the database for this test is kept for a while, and a template must have none.
+    await databases.server.execute(
+      `SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '${original.database}'`,
+    );
     const restored = databases.server.options(await databases.server.createDatabase(original.database));
     expect(await markUnfinishedRestored(restored)).toBe(1);
     await expectAsked(await serve(restored), id, asset, outcome);
