@@ -112,7 +112,7 @@ export class ModelDevice implements AsyncDisposable {
     const { random } = this.#options;
     const { signal } = this.#stopped;
     const steps = random.between(0, 6);
-    const slowest = random.pick([20, 400, 1_500]);
+    const slowest = random.pick([20, 400, 1_500, 4_000]);
     const end = random.chance(0.3) ? "Fail" : "Success";
     for (let step = 0; step <= steps; step++) {
       await sleep(random.between(0, slowest), undefined, { signal }).catch(() => undefined);

@@ -29,12 +29,12 @@ export async function runRound({ system, apps, random, ms }: RoundOptions): Prom
   // The seeds of all steps are drawn before any step, so that they do not depend on what happens.
   const seeded = (): SeededRandom => new SeededRandom(random.between(1, 2 ** 31));
   for (const site of [undefined, ...system.sites]) {
-    for (let count = random.between(1, site ? 3 : 2); count > 0; count--) {
+    for (let count = random.between(1, site ? 4 : 2); count > 0; count--) {
       const own = seeded();
       steps.push({ atMs: at(), run: () => useSystem(system, apps, site, own) });
     }
   }
-  for (let count = random.between(1, 4); count > 0; count--) {
+  for (let count = random.between(2, 5); count > 0; count--) {
     const fault = pickFault(random);
     const own = seeded();
     steps.push({ atMs: at(), run: () => inject(system, fault, own, names) });

@@ -5,7 +5,15 @@ export class Totals {
   rounds = 0;
   readonly #faults = new Map<string, number>();
   readonly #ends = new Map<string, number>();
-  readonly #counts = { systems: 0, deployments: 0, repeatedKeys: 0, unavailable: 0, deviceSessions: 0 };
+  readonly #counts = {
+    systems: 0,
+    deployments: 0,
+    repeatedKeys: 0,
+    unavailable: 0,
+    waited: 0,
+    lost: 0,
+    deviceSessions: 0,
+  };
 
   /** @param faults names of those that happened */
   addRound(faults: readonly string[]): void {
@@ -18,7 +26,10 @@ export class Totals {
     this.#counts.deployments += allClients.length;
     this.#counts.repeatedKeys += repeated.size;
     for (const { device } of sites) this.#counts.deviceSessions += device.sessions;
-    for (const { final, refusals } of allClients) {
+    for (const { final, refusals, events } of allClients) {
+      // Deployments that waited for their device, and those whose device lost its connection meanwhile.
+      if (events.some(({ details }) => details?.["waiting_for"] !== undefined)) this.#counts.waited++;
+      if (events.some(({ details }) => details?.["connection"] === "lost")) this.#counts.lost++;
       this.#counts.unavailable += refusals.length;
       increment(this.#ends, final?.code ?? final?.status ?? "none");
     }
