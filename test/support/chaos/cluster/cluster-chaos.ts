@@ -14,7 +14,7 @@ import { History } from "./history.ts";
 import { Instances } from "./instances.ts";
 import { ModelDevice } from "./model-device.ts";
 
-const MODELS = 4;
+const MODELS = 6;
 /** Of every instance: seconds to acknowledge a deployment, and for all of it. */
 const SETTINGS = { ack_timeout_s: 4, deployment_timeout_s: 60, stop_delay_s: 1 };
 const CONNECTED_MS = 60_000;
@@ -46,6 +46,8 @@ export class ClusterChaos implements AsyncDisposable {
   readonly sites: readonly ModelSite[];
   /** Second clients with the same `Idempotency-Key`, by the first ones. */
   readonly repeated = new Map<RetryingClient, RetryingClient>();
+  /** Clients whose streams were compared with the record. */
+  readonly checked = new Set<RetryingClient>();
   readonly history: History;
   readonly #account: Account;
   readonly #asset: Asset;

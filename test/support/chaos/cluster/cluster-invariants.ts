@@ -10,8 +10,12 @@ const IDLE_MS = 90_000;
  * the devices, the agent's engine, and the database. Throws with the violations. Must be called after `recover`.
  */
 export async function checkCluster(system: ClusterChaos): Promise<void> {
-  for (const client of system.allClients) await checkClient(client);
-  for (const [first, second] of system.repeated) await checkRepeated(first, second);
+  for (const client of system.allClients) await checkOnce(system, client);
+  for (const [first, second] of system.repeated) {
+    await checkOnce(system, second);
+    if (first.deploymentId === second.deploymentId) continue;
+    throw new Error(`the same key, but two deployments: ${describe(first)}\n${describe(second)}`);
+  }
   for (const site of system.sites) await checkModel(site);
   await checkInvariants(system);
   await checkDatabase(system);
@@ -19,11 +23,11 @@ export async function checkCluster(system: ClusterChaos): Promise<void> {
   if (violations.length > 0) throw new Error(violations.join("\n"));
 }
 
-/** A repeated `Idempotency-Key` joins the first deployment. */
-async function checkRepeated(first: RetryingClient, second: RetryingClient): Promise<void> {
-  await checkClient(second);
-  if (first.deploymentId === second.deploymentId) return;
-  throw new Error(`the same key, but two deployments: ${describe(first)}\n${describe(second)}`);
+/** The record of a deployment that has ended is compared with its stream once, and later by its end. */
+async function checkOnce({ checked }: ClusterChaos, client: RetryingClient): Promise<void> {
+  if (checked.has(client)) return;
+  await checkClient(client);
+  checked.add(client);
 }
 
 /** The device has nothing in progress, and what it says of each deployment is what the client was told. */
@@ -49,8 +53,15 @@ async function checkModel({ device: { model }, asset, clients }: ModelSite): Pro
 /** What the database holds is whole, and nothing in it waits. */
 async function checkDatabase({ cluster, allClients, sites }: ClusterChaos): Promise<void> {
   const query = (sql: string): Promise<string> => cluster.postgres.execute(sql, cluster.databaseName);
-  const count = Number(await query("SELECT count(*) FROM deployments"));
-  if (count !== allClients.length) throw new Error(`${count} deployments on record, of ${allClients.length} requests`);
+  const records = (await query("SELECT id, status, last_seq FROM deployments")).split("\n").toSorted();
+  const told = allClients
+    .map(({ deploymentId, final }) => [deploymentId, final?.status, final?.seq].join("|"))
+    .toSorted();
+  const differences = [
+    ...records.filter((record) => !told.includes(record)).map((record) => `on record: ${record}`),
+    ...told.filter((end) => !records.includes(end)).map((end) => `told: ${end}`),
+  ];
+  if (differences.length > 0) throw new Error(`the record differs from what was streamed:\n${differences.join("\n")}`);
   const broken = await query(`
     SELECT id, status, last_seq, count(seq), max(seq), count(*) FILTER (WHERE said IN ('Success', 'Fail'))
     FROM deployments

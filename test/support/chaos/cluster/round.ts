@@ -6,6 +6,8 @@ import type { ClusterChaos, ModelSite } from "./cluster-chaos.ts";
 import { CLUSTER_FAULTS, type ClusterFault } from "./cluster-faults.ts";
 
 const MAX_WAIT_FOR_DEVICE_S = 10;
+/** Longest time between two requests for one device. */
+const MAX_PAUSE_MS = 3_000;
 
 interface RoundOptions {
   readonly system: ClusterChaos;
@@ -15,32 +17,53 @@ interface RoundOptions {
   readonly ms: number;
 }
 
-/** Something that is done to the system at a time that the seed decides. */
-interface Step {
-  readonly atMs: number;
-  readonly run: () => Promise<void>;
-}
-
-/** Returns the names of the faults that happened. Resolves when all of them are over. */
+/**
+ * Injects some faults, and requests something of every device until all of them are over, and a moment longer. Returns the
+ * names of the faults that happened.
+ */
 export async function runRound({ system, apps, random, ms }: RoundOptions): Promise<string[]> {
   const names: string[] = [];
-  const steps: Step[] = [];
-  const at = (): number => random.between(0, ms);
-  // The seeds of all steps are drawn before any step, so that they do not depend on what happens.
+  // The seeds of everything are drawn before anything begins, so that they do not depend on what happens.
   const seeded = (): SeededRandom => new SeededRandom(random.between(1, 2 ** 31));
-  for (const site of [undefined, ...system.sites]) {
-    for (let count = random.between(1, site ? 4 : 2); count > 0; count--) {
-      const own = seeded();
-      steps.push({ atMs: at(), run: () => useSystem(system, apps, site, own) });
-    }
+  const faults = Array.from({ length: random.between(2, 5) }, () => {
+    return { fault: pickFault(random), atMs: random.between(0, ms), own: seeded() };
+  });
+  const users = system.sites.map((site) => ({ site, own: seeded() }));
+  const agentUses = Array.from({ length: random.between(1, 3) }, () => ({
+    atMs: random.between(0, ms),
+    own: seeded(),
+  }));
+  const over = new AbortController();
+  const used = [
+    ...users.map(({ site, own }) => useUntil(over.signal, system, apps, site, own)),
+    ...agentUses.map(async ({ atMs, own }) => (await sleep(atMs), useSystem(system, apps, undefined, own))),
+  ];
+  try {
+    await Promise.all([
+      sleep(ms),
+      ...faults.map(async ({ fault, atMs, own }) => (await sleep(atMs), inject(system, fault, own, names))),
+    ]);
+  } finally {
+    over.abort();
+    await Promise.all(used);
   }
-  for (let count = random.between(2, 5); count > 0; count--) {
-    const fault = pickFault(random);
-    const own = seeded();
-    steps.push({ atMs: at(), run: () => inject(system, fault, own, names) });
-  }
-  await Promise.all(steps.map(async ({ atMs, run }) => (await sleep(atMs), run())));
   return names;
+}
+
+/** Requests something of the device again and again. */
+async function useUntil(
+  over: AbortSignal,
+  system: ClusterChaos,
+  apps: Apps,
+  site: ModelSite,
+  random: SeededRandom,
+): Promise<void> {
+  const uses: Promise<void>[] = [];
+  while (!over.aborted) {
+    await sleep(random.between(0, MAX_PAUSE_MS), undefined, { signal: over }).catch(() => undefined);
+    uses.push(useSystem(system, apps, site, new SeededRandom(random.between(1, 2 ** 31))));
+  }
+  await Promise.all(uses);
 }
 
 async function inject(system: ClusterChaos, fault: ClusterFault, random: SeededRandom, names: string[]): Promise<void> {
