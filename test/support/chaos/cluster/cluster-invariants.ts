@@ -1,3 +1,4 @@
+import { eventMessage } from "../../control-plane/device-model.ts";
 import { waitFor } from "../../wait-for.ts";
 import type { RetryingClient } from "../client.ts";
 import { checkClient, checkInvariants, describe } from "../invariants.ts";
@@ -41,6 +42,7 @@ async function checkModel({ device: { model }, asset, clients }: ModelSite): Pro
     // One that never reached the device fails.
     const matches = told === onDevice || (told === "Fail" && onDevice === undefined);
     if (!matches) throw new Error(`the device says ${onDevice}, the client was told ${told}: ${describe(client)}`);
+    checkDeviceEvents(client);
   }
   if (model.undoneAfterSuccess.length > 0) {
     throw new Error(`${asset.serialNumber} was told to undo what had succeeded: ${model.undoneAfterSuccess.join()}`);
@@ -48,6 +50,19 @@ async function checkModel({ device: { model }, asset, clients }: ModelSite): Pro
   const known = new Set(clients.map(({ deploymentId }) => deploymentId));
   const unknown = [...model.ended.keys()].filter((id) => !known.has(id));
   if (unknown.length > 0) throw new Error(`${asset.serialNumber} has deployments of no client: ${unknown.join()}`);
+}
+
+/** Events of the device reach the client from the first one on, without gaps, and a success is the device's own event. */
+function checkDeviceEvents(client: RetryingClient): void {
+  const fromDevice = client.events.filter(({ message }) => message.endsWith(" of the device"));
+  const isExpected = client.events.flatMap(({ status, message }) => {
+    const number = fromDevice.findIndex((event) => event.message === message) + 1;
+    // Of a failure, a success that was given up may be missing before it.
+    if (status === "Fail" || (number === 0 && status === "Running")) return [];
+    return [message === eventMessage(number)];
+  });
+  if (!isExpected.every(Boolean))
+    throw new Error(`events of the device are missing or out of order: ${describe(client)}`);
 }
 
 /** What the database holds is whole, and nothing in it waits. */
