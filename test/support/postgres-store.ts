@@ -49,8 +49,13 @@ export class PostgresDatabases implements AsyncDisposable {
     };
   }
 
+  /** Returns a database to which nobody else is connected, so that it can be copied. It is not given back. */
+  async create(): Promise<PostgresOptions> {
+    return this.server.options(await this.server.createDatabase(TEMPLATE));
+  }
+
   async #create(): Promise<EmptiedDatabase> {
-    const options = this.server.options(await this.server.createDatabase(TEMPLATE));
+    const options = await this.create();
     return { options, pool: this.#all.use(new PostgresPool({ ...options, poolMax: 1 })) };
   }
 

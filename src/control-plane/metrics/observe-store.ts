@@ -1,28 +1,9 @@
 import { Counter, Histogram, type Registry } from "prom-client";
 import type { Clock } from "../../lib/clock.ts";
 import { StaleSessionError } from "../store/sessions.ts";
-import type { Store } from "../store/store.ts";
+import { RECORD_STORES, type Store } from "../store/store.ts";
 
 const BUCKETS_S = [0.0005, 0.001, 0.0025, 0.01, 0.05, 0.25, 1, 5];
-
-/** The parts of the store whose calls are measured. Their names and those of their methods are labels. */
-const MEASURED_PARTS = [
-  "accounts",
-  "keys",
-  "assets",
-  "sims",
-  "networkGroups",
-  "usage",
-  "deployments",
-  "devices",
-  "sessions",
-  "instances",
-  "leases",
-  "enrolments",
-  "audit",
-  "users",
-  "userSessions",
-] as const satisfies readonly (keyof Store)[];
 
 /** The same store, whose calls are measured by operation, such as `deployments.findDeployment`. */
 export function measureStore(store: Store, clock: Pick<Clock, "monotonic">, registry: Registry): Store {
@@ -41,7 +22,8 @@ export function measureStore(store: Store, clock: Pick<Clock, "monotonic">, regi
     registers,
   });
   const measured = Object.fromEntries(
-    MEASURED_PARTS.map((part) => [
+    // Their names and those of their methods are labels.
+    RECORD_STORES.map((part) => [
       part,
       withCalls(store[part], (name, call) => {
         const labels = { operation: `${part}.${name}` };

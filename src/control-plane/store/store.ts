@@ -41,3 +41,22 @@ export interface Store extends AsyncDisposable {
   /** Returns a number that changes when another process has written to the database. */
   dataVersion(): Promise<number>;
 }
+
+/** The parts of a store whose methods read and write records. They all return promises. */
+export const RECORD_STORES = [
+  "accounts",
+  "keys",
+  "assets",
+  "sims",
+  "networkGroups",
+  "usage",
+  "deployments",
+  "devices",
+  "sessions",
+  "instances",
+  "leases",
+  "enrolments",
+  "audit",
+  "users",
+  "userSessions",
+] as const satisfies readonly (keyof Store)[];

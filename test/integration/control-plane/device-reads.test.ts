@@ -5,6 +5,7 @@ import { someFacts, someLedgerDay, someState } from "../../support/control-plane
 import { someSuperSim } from "../../support/control-plane/sims.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
 import { FakeDevice } from "../../support/fake-device.ts";
+import { waitFor } from "../../support/wait-for.ts";
 
 let clock: FakeClock;
 let control: ControlPlane;
@@ -53,8 +54,11 @@ describe("the device", () => {
       age_s: 0,
     });
     await device.cut();
-    const away = await get(uuid, "device");
-    expect(away.body).toMatchObject({ live: false, reachable: false, device: { hostname: "gw-reported" } });
+    const away = await waitFor("the end of the session to be stored", async () => {
+      const answer = await get(uuid, "device");
+      return answer.body["reachable"] === false && answer;
+    });
+    expect(away.body).toMatchObject({ live: false, device: { hostname: "gw-reported" } });
     expect(away.body["device"]).not.toHaveProperty("cpu_percent");
     expect(away.body["data_usage"]).toEqual({ today: someLedgerDay("2026-11-20", 5), budget });
   });

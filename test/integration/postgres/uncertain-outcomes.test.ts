@@ -80,7 +80,7 @@ describe.skipIf(reason !== undefined)(`devices are asked${reason === undefined ?
   });
 
   test.each(CASES)("after a backup was restored, and marked so: the device says $says", async (outcome) => {
-    const { options: original } = await databases.take();
+    const original = await databases.create();
     const control = await serve(original);
     const { id, asset } = await stopDuringDeployment(control);
     await control.store[Symbol.asyncDispose]();

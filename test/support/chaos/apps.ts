@@ -7,6 +7,9 @@ import { expectedApps } from "./expected-apps.ts";
 import type { AppChange, Request } from "./request.ts";
 import type { ChaosSystem } from "./chaos-system.ts";
 
+/** What the choice of a request depends on. */
+type Deployed = Pick<ChaosSystem, "clients" | "name">;
+
 const PORTS = 6;
 const CHANGES = ["update", "update", "update", "update", "remove", "stop", "start", "restart"] as const;
 
@@ -42,7 +45,7 @@ export class Apps implements AsyncDisposable {
   }
 
   /** Picks a random request: a deployment, or a change of an existing app. */
-  randomRequest(system: ChaosSystem, random: SeededRandom): Request {
+  randomRequest(system: Deployed, random: SeededRandom): Request {
     const ended = system.clients.filter(({ final }) => final !== undefined);
     const busy = new Set(system.clients.flatMap(({ request, final }) => (final ? [] : [request.name])));
     // The order of concurrent requests for one app cannot be predicted.
@@ -62,7 +65,7 @@ export class Apps implements AsyncDisposable {
   }
 
   /** Picks a random app, now and then with the name or a port of an existing one. */
-  #deployment(system: ChaosSystem, random: SeededRandom, busy: ReadonlySet<string>): AppRequest {
+  #deployment(system: Deployed, random: SeededRandom, busy: ReadonlySet<string>): AppRequest {
     const earlier = system.clients.map(({ request }) => request.name).filter((name) => !busy.has(name));
     const name = earlier.length > 0 && random.chance(0.1) ? random.pick(earlier) : system.name();
     return {

@@ -115,11 +115,6 @@ export class ChaosSystem implements AsyncDisposable {
     return client;
   }
 
-  /** Sends a GET request to the service's API. */
-  async get(path: string): Promise<Response> {
-    return fetch(`${this.assetUrl}${path}`, { headers: { "X-API-Key": this.#account.apiKey } });
-  }
-
   get assetUrl(): string {
     return `${this.control.url}/v1/assets/${this.#asset.uuid}`;
   }

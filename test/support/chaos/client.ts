@@ -12,6 +12,8 @@ export interface RetryingClientOptions {
   /** Makes the request safe to repeat. */
   readonly idempotencyKey: string;
   readonly request: Request;
+  /** Seconds to wait for a device that is not connected. Not for changes without a body. */
+  readonly waitForDeviceS?: number;
 }
 
 /**
@@ -23,6 +25,8 @@ export class RetryingClient implements Disposable {
   /** Every event received, in order. */
   readonly events: DeploymentEvent[] = [];
   deploymentId: string | undefined;
+  /** Statuses of the responses that refused something for now. */
+  readonly refusals: number[] = [];
   /** Resolves to the final event. Rejects on an unexpected response. */
   readonly finished: Promise<DeploymentEvent>;
   readonly #options: RetryingClientOptions;
@@ -48,7 +52,25 @@ export class RetryingClient implements Disposable {
       const url = this.deploymentId && `${assetUrl}/edge/deployments/${this.deploymentId}`;
       const answer =
         url && (await fetch(url, { method: "DELETE", headers: { "X-API-Key": apiKey } }).catch(() => undefined));
-      if (answer) return;
+      if (answer && answer.status < 500) return;
+      if (answer) this.refusals.push(answer.status);
+      await sleep(RETRY_MS);
+    }
+  }
+
+  /** Leaves the stream, if there is one, and comes back a moment later with `after`. */
+  leave(): void {
+    this.#stream?.[Symbol.dispose]();
+  }
+
+  /** Sends a GET request about the asset, and repeats it while the service cannot respond. */
+  async get(path: string): Promise<Response> {
+    const { assetUrl, apiKey } = this.#options;
+    for (;;) {
+      const answer = await fetch(assetUrl + path, { headers: { "X-API-Key": apiKey } }).catch(() => undefined);
+      if (answer && answer.status < 500) return answer;
+      if (answer) this.refusals.push(answer.status);
+      if (this.#isOver) throw new Error(`the client was disposed before a response to ${path}`);
       await sleep(RETRY_MS);
     }
   }
@@ -69,11 +91,13 @@ export class RetryingClient implements Disposable {
   }
 
   #open(): Promise<EventStream> {
-    const { assetUrl, apiKey, idempotencyKey, request } = this.#options;
+    const { assetUrl, apiKey, idempotencyKey, request, waitForDeviceS } = this.#options;
     if (this.deploymentId === undefined) {
       const headers = { "Idempotency-Key": idempotencyKey };
       const { method, path, body } = httpRequest(request);
-      return openStream(assetUrl + path, { method, apiKey, headers, body });
+      const waits = body !== undefined && waitForDeviceS !== undefined;
+      const sent = waits ? { ...body, wait_for_device_s: waitForDeviceS } : body;
+      return openStream(assetUrl + path, { method, apiKey, headers, body: sent });
     }
     const url = `${assetUrl}/edge/deployments/${this.deploymentId}/events?after=${this.events.at(-1)?.seq ?? 0}`;
     return openStream(url, { apiKey });
@@ -82,6 +106,7 @@ export class RetryingClient implements Disposable {
   async #read(stream: EventStream): Promise<void> {
     this.#stream = stream;
     if (stream.status !== 200) {
+      this.refusals.push(stream.status);
       await stream.ended;
       // The service is stopping or starting: retry.
       if (stream.status >= 500) return;

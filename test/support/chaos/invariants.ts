@@ -12,16 +12,15 @@ import type { ChaosSystem } from "./chaos-system.ts";
 const REPAIRED_MS = 90_000;
 const ENDED_MS = 120_000;
 
+/** A system with one device that has an engine. */
+type CheckedSystem = Pick<ChaosSystem, "clients" | "agent" | "engineSocket" | "prefix">;
+
 /**
  * Waits until the system is idle and checks the invariants of the client's stream, the control plane's record, the
  * agent's store and the engine. Throws with the violations. All faults must have been cleared.
  */
-export async function checkInvariants(system: ChaosSystem): Promise<void> {
-  for (const client of system.clients) {
-    await within(ENDED_MS, client.finished, () => `no final event of ${describe(client)}`);
-    checkStream(client);
-    await checkRecord(system, client);
-  }
+export async function checkInvariants(system: CheckedSystem): Promise<void> {
+  for (const client of system.clients) await checkClient(client);
   await waitFor("the agent to have nothing unacknowledged", () => unacknowledgedDeployments(system).length === 0, {
     timeoutMs: 60_000,
   });
@@ -30,6 +29,13 @@ export async function checkInvariants(system: ChaosSystem): Promise<void> {
     intervalMs: 250,
   });
   throwIfAny(storeViolations(system));
+}
+
+/** Waits for the end of the deployment and checks what the client received, and the record. */
+export async function checkClient(client: RetryingClient): Promise<void> {
+  await within(ENDED_MS, client.finished, () => `no final event of ${describe(client)}`);
+  checkStream(client);
+  await checkRecord(client);
 }
 
 /** The client receives every event once, in order, and exactly one final event, the last. */
@@ -44,10 +50,10 @@ function checkStream(client: RetryingClient): void {
 }
 
 /** The recorded events equal the streamed ones. */
-async function checkRecord(system: ChaosSystem, client: RetryingClient): Promise<void> {
+async function checkRecord(client: RetryingClient): Promise<void> {
   const path = `/edge/deployments/${client.deploymentId}`;
-  const record = (await (await system.get(path)).json()) as { status: string; code?: string };
-  const text = await (await system.get(`${path}/events`)).text();
+  const record = (await (await client.get(path)).json()) as { status: string; code?: string };
+  const text = await (await client.get(`${path}/events`)).text();
   const stored = text.split("\n").flatMap((line) => (line ? [JSON.parse(line.slice(6)) as DeploymentEvent] : []));
   if (JSON.stringify(stored) !== JSON.stringify(client.events)) {
     throw new Error(`the record differs from what was streamed: ${JSON.stringify(stored)}, ${describe(client)}`);
@@ -55,7 +61,7 @@ async function checkRecord(system: ChaosSystem, client: RetryingClient): Promise
   if (record.status !== client.final?.status) throw new Error(`the record says ${record.status}: ${describe(client)}`);
 }
 
-async function engineViolations(system: ChaosSystem): Promise<string[]> {
+async function engineViolations(system: CheckedSystem): Promise<string[]> {
   const all = await listContainers(system.engineSocket);
   const own = all.filter(({ Labels }) => Labels?.[LABELS.app]?.startsWith(system.prefix));
   const apps = expectedApps(system.clients);
@@ -86,18 +92,18 @@ function appViolations(name: string, app: ExpectedApp, containers: readonly List
 }
 
 /** The agent's store has exactly the expected apps. */
-function storeViolations(system: ChaosSystem): string[] {
+function storeViolations(system: CheckedSystem): string[] {
   const apps = query(system, "SELECT name FROM apps ORDER BY name");
   const [is, should] = [JSON.stringify(apps), JSON.stringify([...expectedApps(system.clients).keys()].toSorted())];
   return is === should ? [] : [`the agent's store has the apps ${is}, it should have ${should}`];
 }
 
 /** Deployments whose final event is not acknowledged yet. */
-function unacknowledgedDeployments(system: ChaosSystem): unknown[] {
+function unacknowledgedDeployments(system: CheckedSystem): unknown[] {
   return query(system, "SELECT id FROM deployments");
 }
 
-function query(system: ChaosSystem, sql: string): unknown[] {
+function query(system: CheckedSystem, sql: string): unknown[] {
   const database = new DatabaseSync(join(system.agent.stateDir, "agent.db"), { readOnly: true });
   try {
     return database
@@ -114,7 +120,7 @@ function throwIfAny(faults: readonly string[]): true {
   return true;
 }
 
-function describe({ deploymentId, request, events }: RetryingClient): string {
+export function describe({ deploymentId, request, events }: RetryingClient): string {
   const lines = events.map(
     ({ seq, status, step, code, message }) => `${seq} ${status} ${step} ${code ?? ""} ${message}`,
   );

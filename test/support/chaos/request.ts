@@ -19,7 +19,7 @@ export function isChange(request: Request): request is AppChange {
 export function httpRequest(request: Request): {
   readonly method: string;
   readonly path: string;
-  readonly body?: unknown;
+  readonly body?: object;
 } {
   if (!isChange(request)) return { method: "POST", path: "/edge/apps", body: request };
   const path = `/edge/apps/${request.name}`;

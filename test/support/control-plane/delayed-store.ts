@@ -1,25 +1,9 @@
-import type { Store } from "../../../src/control-plane/store/store.ts";
+import { RECORD_STORES, type Store } from "../../../src/control-plane/store/store.ts";
 
 /** Resolves after the simulated delay; called before and after each call of the store. */
 export type Delay = () => Promise<void>;
 
-const STORE_PARTS: ReadonlySet<PropertyKey> = new Set<keyof Store>([
-  "accounts",
-  "keys",
-  "assets",
-  "sims",
-  "networkGroups",
-  "usage",
-  "deployments",
-  "devices",
-  "sessions",
-  "instances",
-  "leases",
-  "enrolments",
-  "audit",
-  "users",
-  "userSessions",
-]);
+const DELAYED: ReadonlySet<PropertyKey> = new Set(RECORD_STORES);
 
 /**
  * The same store with the delays of a remote database: every call is delayed before and after it is carried out, so
@@ -29,7 +13,7 @@ export function delayedStore(store: Store, delay: Delay): Store {
   return new Proxy(store, {
     get(target, name) {
       const value: unknown = Reflect.get(target, name);
-      if (STORE_PARTS.has(name)) return delayedCalls(value as object, delay);
+      if (DELAYED.has(name)) return delayedCalls(value as object, delay);
       return typeof value === "function" ? value.bind(target) : value;
     },
   });

@@ -10,6 +10,11 @@ interface HeldDeployment {
   end: Ended | undefined;
 }
 
+/** The message of each event of a model, by its number. */
+export function eventMessage(seq: number): string {
+  return `event ${seq} of the device`;
+}
+
 /**
  * A device as the protocol defines it: its records of deployments and its reactions to frames, without an engine, time or
  * link.
@@ -72,7 +77,7 @@ export class DeviceModel {
     if (status !== "Running") held.end = status;
     const event: DeviceEvent = {
       status,
-      message: `${status} ${id}`,
+      message: eventMessage(held.lastSeq + 1),
       step: status === "Running" ? "pulling" : "done",
       ...(status === "Fail" && { code: "CrashLoopBackOff" as const }),
       device_seq: ++held.lastSeq,

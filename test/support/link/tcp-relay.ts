@@ -6,6 +6,11 @@ export class TcpRelay implements AsyncDisposable {
   bytes = 0;
   /** Cuts a connection instead of relaying a chunk that contains this text. */
   loses: string | undefined;
+  /**
+   * Called with the direction of each chunk before it is relayed; `up` is towards the target. Resets the connection instead
+   * of relaying the chunk if it returns false.
+   */
+  onChunk: ((direction: "up" | "down") => boolean) | undefined;
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
   #isDown = false;
@@ -19,8 +24,8 @@ export class TcpRelay implements AsyncDisposable {
       }
       const far = connect(port, "127.0.0.1");
       const passed = { at: performance.now() };
-      this.#join(near, far, passed);
-      this.#join(far, near, passed);
+      this.#join(near, far, "up", passed);
+      this.#join(far, near, "down", passed);
     });
   }
 
@@ -73,7 +78,7 @@ export class TcpRelay implements AsyncDisposable {
     });
   }
 
-  #join(from: Socket, to: Socket, passed: { at: number }): void {
+  #join(from: Socket, to: Socket, direction: "up" | "down", passed: { at: number }): void {
     this.#sockets.add(from);
     from.on("error", () => undefined);
     from.on("close", () => {
@@ -82,6 +87,7 @@ export class TcpRelay implements AsyncDisposable {
     });
     from.on("data", (chunk: Buffer) => {
       if (this.loses !== undefined && chunk.includes(this.loses)) return void from.resetAndDestroy();
+      if (this.onChunk?.(direction) === false) return void from.resetAndDestroy();
       const now = performance.now();
       if (this.#forgetsAfterMs !== undefined && now - passed.at >= this.#forgetsAfterMs) return;
       passed.at = now;
