@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { displayText } from "./display-text.ts";
 import { proSimSchema, superSimSchema } from "./sim.ts";
 import { isUuid, unixSeconds } from "./scalars.ts";
 
@@ -12,14 +13,6 @@ export const serialNumberSchema = z
   .regex(/^[A-Za-z0-9][A-Za-z0-9._:-]{0,63}$/, "must be 1 to 64 letters, digits, '.', '_', ':' or '-'")
   .refine((value) => !isUuid(value), "must not have the form of a UUID")
   .meta({ description: "Serial number of the device, unique in the whole service.", examples: ["GW-2026-000123"] });
-
-/** Text for people, without control characters, which could forge entries of a list or a log. */
-const displayText = (min: number, max: number) =>
-  z
-    .string()
-    .min(min)
-    .max(max)
-    .regex(/^[^\p{Cc}\p{Cs}\u2028\u2029\u202A-\u202E\u2066-\u2069]*$/u, "must not contain control characters");
 
 export const assetNameSchema = displayText(1, 128).meta({ description: "Display name.", examples: ["Pump house 7"] });
 

@@ -1,16 +1,16 @@
+import { ROLES, type Role } from "../../../protocol/principal.ts";
+
+export { ROLES, type Role };
+
 /** What a principal may do in its account. Each endpoint needs one of them: see `ENDPOINT_PERMISSIONS`. */
 export const ROLE_PERMISSIONS = {
   viewer: ["assets.read", "apps.read", "deployments.read", "usage.read", "events.read"],
   installer: ["assets.register", "assets.name", "enrolment.create", "logs.read"],
   operator: ["apps.deploy", "deployments.cancel", "assets.connectivity", "volumes.remove"],
   admin: ["assets.remove", "users.manage", "keys.manage", "audit.read", "settings.manage"],
-} as const;
+} as const satisfies Record<Role, readonly string[]>;
 
-export type Role = keyof typeof ROLE_PERMISSIONS;
 export type RolePermission = (typeof ROLE_PERMISSIONS)[Role][number];
-
-/** The roles in order: each has the permissions of those before it, and the ones listed for it. */
-export const ROLES = ["viewer", "installer", "operator", "admin"] as const satisfies readonly Role[];
 
 const PERMISSIONS_OF: ReadonlyMap<Role, ReadonlySet<RolePermission>> = new Map(
   ROLES.map((role, rank) => [role, new Set(ROLES.slice(0, rank + 1).flatMap((each) => ROLE_PERMISSIONS[each]))]),

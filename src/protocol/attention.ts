@@ -1,0 +1,34 @@
+import { z } from "zod";
+
+/** Why somebody should look at an asset. The order is the order of display. */
+export const ATTENTION_REASONS = [
+  "not_seen",
+  "app_missing",
+  "app_restarting",
+  "app_unhealthy",
+  "deployment_failed",
+  "update_waiting",
+  "disk_low",
+  "data_budget_spent",
+] as const;
+export const attentionReasonSchema = z.enum(ATTENTION_REASONS).meta({ id: "AttentionReason" });
+export type AttentionReason = z.output<typeof attentionReasonSchema>;
+
+const count = (description: string) => z.int().min(0).meta({ description });
+
+/** Response of Get Overview. */
+export const overviewSchema = z
+  .strictObject({
+    as_of: z.int().min(0).meta({ description: "When it was counted. Unix seconds, UTC." }),
+    assets: count("All assets."),
+    connected: count("Assets whose device is connected."),
+    not_connected: count("Assets whose device has been connected before and is not now."),
+    never_connected: count("Assets whose device has not been connected yet."),
+    attention: count("Assets that need somebody, for any reason."),
+    reasons: z
+      .record(attentionReasonSchema, count("Assets with this reason."))
+      .meta({ description: "Assets for each reason; one asset may have several." }),
+    deployments_running: count("Deployments that have not ended."),
+  })
+  .meta({ id: "Overview" });
+export type Overview = z.output<typeof overviewSchema>;
