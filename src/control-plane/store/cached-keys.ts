@@ -1,4 +1,5 @@
 import type { ApiKey, KeyStore } from "./accounts.ts";
+import type { AuditEntry } from "./audit.ts";
 
 /** Maximum number of cached keys. */
 const MAX_KEYS = 10_000;
@@ -41,12 +42,12 @@ export class CachedKeyStore implements KeyStore {
     return this.#change(id, () => this.#keys.recordKeyUse(id, at));
   }
 
-  revokeKey(id: string, at: number): Promise<boolean> {
-    return this.#change(id, () => this.#keys.revokeKey(id, at));
+  revokeKey(id: string, at: number, audit?: AuditEntry): Promise<boolean> {
+    return this.#change(id, () => this.#keys.revokeKey(id, at, audit));
   }
 
-  createKey(key: ApiKey, hash: Uint8Array): Promise<void> {
-    return this.#keys.createKey(key, hash);
+  createKey(key: ApiKey, hash: Uint8Array, audit?: AuditEntry): Promise<void> {
+    return this.#keys.createKey(key, hash, audit);
   }
 
   findKey(id: string): Promise<ApiKey | undefined> {
