@@ -2,9 +2,9 @@ import { PERMISSIONS } from "../../core/permission.ts";
 import type { ApiKey, KeyChange, KeyStore } from "../accounts.ts";
 import type { AuditEntry } from "../audit.ts";
 import { markedKeyHash, plainKeyHash, storedKeyHash } from "../key-hash.ts";
-import { recordAudit } from "./audit.ts";
+import { changeWithAudit, recordAudit } from "./audit.ts";
 import type { Executor } from "./executor.ts";
-import { change, one, type Parameters, type Work } from "./statement.ts";
+import { change, one, type Work } from "./statement.ts";
 import { toRole } from "./user-row.ts";
 
 interface Row {
@@ -48,7 +48,7 @@ export class SqlKeyStore implements KeyStore {
     const list = JSON.stringify(permissions);
     const stored = storedKeyHash(key, hash);
     const values = [stored, id, accountId, name, createdAt, lastUsedAt ?? null, revokedAt ?? null, list];
-    await this.#changeWithAudit(INSERT, [...values, role, expiresAt ?? null, createdBy ?? null], audit);
+    await changeWithAudit(this.#executor, INSERT, [...values, role, expiresAt ?? null, createdBy ?? null], audit);
   }
 
   async findKeyByHash(hash: Uint8Array): Promise<ApiKey | undefined> {
@@ -72,7 +72,7 @@ export class SqlKeyStore implements KeyStore {
   }
 
   async revokeKey(id: string, at: number, audit?: AuditEntry): Promise<boolean> {
-    if ((await this.#changeWithAudit(REVOKE, [at, id], audit)) > 0) return true;
+    if ((await changeWithAudit(this.#executor, REVOKE, [at, id], audit)) > 0) return true;
     return (await this.findKey(id)) !== undefined;
   }
 
@@ -98,15 +98,6 @@ export class SqlKeyStore implements KeyStore {
 
   async removeRevoked(accountId: string, kept: number): Promise<void> {
     await this.#executor.change(REMOVE_REVOKED, [accountId, kept]);
-  }
-
-  async #changeWithAudit(sql: string, parameters: Parameters, audit: AuditEntry | undefined): Promise<number> {
-    if (!audit) return this.#executor.change(sql, parameters);
-    return this.#executor.transact(function* (): Work<number> {
-      const count = yield* change(sql, parameters);
-      if (count > 0) yield* recordAudit(audit);
-      return count;
-    });
   }
 }
 
