@@ -1,7 +1,7 @@
 import { hash, randomBytes } from "node:crypto";
 
-/** The kind of a secret: `ek_` for an API key, `ed_` for a device token. */
-export type SecretPrefix = "ek_" | "ed_";
+/** The kind of a secret: `ek_` for an API key, `ed_` for a device token, `eb_` for a browser that a user has signed in with. */
+export type SecretPrefix = "ek_" | "ed_" | "eb_";
 
 const SECRET_BYTES = 32;
 const ID_BYTES = 12;

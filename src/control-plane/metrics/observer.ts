@@ -2,6 +2,9 @@
 export const BOUNDS = [
   "requests_per_key",
   "enrolments_per_address",
+  "sign_ins_per_source",
+  "sign_ins_waiting",
+  "sign_in_pauses_dropped",
   "event_streams_per_account",
   "event_streams_per_deployment",
   "event_stream_not_read",

@@ -1,5 +1,6 @@
 import { accountsContract } from "./accounts-contract.ts";
 import { assetsContract } from "./assets-contract.ts";
+import { browsersContract } from "./browsers-contract.ts";
 import { deploymentsContract } from "./deployments-contract.ts";
 import { devicesContract } from "./devices-contract.ts";
 import type { StoreHarness } from "./harness.ts";
@@ -26,4 +27,5 @@ export function storeContract(harness: StoreHarness): void {
   leasesContract(harness);
   usersContract(harness);
   userSessionsContract(harness);
+  browsersContract(harness);
 }
