@@ -34,7 +34,7 @@ export interface ApiKey {
 }
 
 export interface AccountStore {
-  createAccount(account: Account): Promise<void>;
+  createAccount(account: Account, audit?: AuditEntry): Promise<void>;
   findAccount(id: string): Promise<Account | undefined>;
   /** Returns zeros if there is no such account. */
   findUsage(id: string): Promise<AccountUsage>;

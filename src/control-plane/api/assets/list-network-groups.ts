@@ -12,7 +12,8 @@ export function listNetworkGroups(api: Api, { store }: ApiContext): void {
       schema: {
         operationId: "listNetworkGroups",
         summary: "Get Network Groups",
-        description: "The network groups that a Super SIM of the account may be in: those of every account, and its own.",
+        description:
+          "The network groups that a Super SIM of the account may be in: those of every account, and its own.",
         tags: ["Assets"],
         response: { 200: json("The network groups.", networkGroupListSchema), ...errors() },
       },

@@ -21,7 +21,7 @@ import { accountOf, principalOf } from "../auth.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errors, errorsWithBody, json } from "../docs/responses.ts";
 import { pageOf } from "../page.ts";
-import { auditOf } from "../people/audit-entry.ts";
+import { type AuditFacts, auditOf } from "../people/audit-entry.ts";
 import { findKey, keyParams, keySubjectOf, requireFuture, toKeyBody } from "./key-resource.ts";
 
 /** `GET /v1/api-keys`: the API keys of the account, oldest first. */
@@ -124,7 +124,7 @@ export function updateKey(api: Api, context: ApiContext): void {
       if (name === undefined && expiresAt === undefined)
         throw invalidRequest([{ path: "", reason: "nothing to update; give at least one of name and expires_at" }]);
       requireFuture(clock, expiresAt);
-      const facts = { action: "key.changed", subject: keySubjectOf({ id, name: key.name }), details: request.body };
+      const facts: AuditFacts = { action: "key.changed", subject: keySubjectOf({ id, name: key.name }), details: request.body };
       const changed = await store.keys.changeKey(accountId, id, { name, expiresAt }, auditOf(request, clock, facts));
       if (!changed) throw new EdgeError("KeyNotFound");
       // Open streams learn when they are to end.

@@ -9,7 +9,7 @@ import { requireStrongPassword } from "../../people/new-password.ts";
 import { hashSecret } from "../../secrets.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { json, publicErrorsWithBody } from "../docs/responses.ts";
-import { auditOfUser, userSubjectOf } from "./audit-entry.ts";
+import { type AuditFacts, auditOfUser, userSubjectOf } from "./audit-entry.ts";
 import { findAccount, signIn } from "./session-resource.ts";
 
 /** `POST /v1/invitations`: sets a password with the code of an invitation or of a reset. */
@@ -49,7 +49,7 @@ export function acceptInvitation(api: Api, context: ApiContext): void {
       const account = await findAccount(store, user.accountId);
       requireStrongPassword(password, user.email, [name ?? user.name, account.name]);
       const passwordHash = await hasher.hash(password, { source: sourceOf(request.ip), goesFirst: false });
-      const facts = { action: "invitation.accepted", subject: userSubjectOf(user), details: { purpose } };
+      const facts: AuditFacts = { action: "invitation.accepted", subject: userSubjectOf(user), details: { purpose } };
       const audit = auditOfUser(request, clock, user, facts);
       const accepted = await store.users.acceptCode({ codeHash, at: now, passwordHash, name, audit });
       // Used by another request, or replaced by a newer code, meanwhile.

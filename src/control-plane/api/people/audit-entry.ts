@@ -6,7 +6,8 @@ import type { AuditEntry } from "../../store/audit.ts";
 import { principalOf } from "../auth.ts";
 
 /** What an entry is about, besides who did it, when and from where. */
-export type AuditFacts = Pick<AuditEntry, "action" | "subject"> & Partial<Pick<AuditEntry, "assetUuid" | "app" | "details">>;
+export type AuditFacts = Pick<AuditEntry, "action" | "subject"> &
+  Partial<Pick<AuditEntry, "assetUuid" | "app" | "details">>;
 
 /** Returns the entry of the audit log for what the principal of the request does. */
 export function auditOf(request: FastifyRequest, clock: Clock, facts: AuditFacts): AuditEntry {

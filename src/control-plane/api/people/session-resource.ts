@@ -10,7 +10,7 @@ import type { Principal } from "../../people/principal.ts";
 import type { Account } from "../../store/accounts.ts";
 import type { ApiContext } from "../context.ts";
 import { unixNow } from "../../../lib/clock.ts";
-import { auditOfUser, userSubjectOf } from "./audit-entry.ts";
+import { type AuditFacts, auditOfUser, userSubjectOf } from "./audit-entry.ts";
 
 /** Opens a session for a user who has proved to be one, and sets its cookie. Error: `SignInFailed`. */
 export async function signIn(
@@ -22,7 +22,7 @@ export async function signIn(
 ): Promise<SessionBody> {
   const { site, store, clock, access, principals } = context;
   const replaces = site.sessionSecretOf(request);
-  const facts = { action: "session.opened", subject: userSubjectOf(user), details: { method } };
+  const facts: AuditFacts = { action: "session.opened", subject: userSubjectOf(user), details: { method } };
   // It may be one of somebody else.
   const replaced = await principals.ofSession(replaces);
   const audit = auditOfUser(request, clock, user, facts);

@@ -21,7 +21,8 @@ export function getSession(api: Api, { store }: ApiContext): void {
       schema: {
         operationId: "getSession",
         summary: "Get Session",
-        description: "Who the request acts as: a person who is signed in, or an API key. What it may do, and until when.",
+        description:
+          "Who the request acts as: a person who is signed in, or an API key. What it may do, and until when.",
         tags: ["People"],
         response: { 200: json("The principal of the request.", sessionSchema), ...errors() },
       },

@@ -11,7 +11,7 @@ import { createId, hashSecret } from "../../secrets.ts";
 import type { Account } from "../../store/accounts.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { json, publicErrorsWithBody } from "../docs/responses.ts";
-import { auditOfUser, userSubjectOf } from "./audit-entry.ts";
+import { type AuditFacts, auditOfUser, userSubjectOf } from "./audit-entry.ts";
 import { findAccount, signIn } from "./session-resource.ts";
 import { newUser, requireEmail } from "./user-resource.ts";
 
@@ -54,7 +54,7 @@ export function setUp(api: Api, context: ApiContext): void {
       requireStrongPassword(password, email, [...(name === undefined ? [] : [name]), account.name]);
       const passwordHash = await hasher.hash(password, { source: sourceOf(request.ip), goesFirst: false });
       const user: User = { ...newUser(clock, { accountId: account.id, email, name, role: "admin" }), passwordHash };
-      const facts = { action: "user.created", subject: userSubjectOf(user), details: { role: "admin" } };
+      const facts: AuditFacts = { action: "user.created", subject: userSubjectOf(user), details: { role: "admin" } };
       const audit = auditOfUser(request, clock, user, facts);
       const isNew = code.accountId === undefined;
       const result = await store.users.setUp({ codeHash, at: now, account: isNew ? account : undefined, user, audit });

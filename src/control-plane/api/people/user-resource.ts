@@ -52,7 +52,8 @@ export async function findUser(
 }
 
 export function requireEmail(email: string): void {
-  if (!isEmail(email.trim())) throw invalidRequest([{ path: "email", reason: "is not an address such as ada@example.com" }]);
+  if (!isEmail(email.trim()))
+    throw invalidRequest([{ path: "email", reason: "is not an address such as ada@example.com" }]);
 }
 
 /** Errors: `UserNotFound`, `LastAdmin`. */

@@ -22,7 +22,7 @@ import { accountOf } from "../auth.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errors, errorsWithBody, json } from "../docs/responses.ts";
 import { pageOf } from "../page.ts";
-import { auditOf, userSubjectOf } from "./audit-entry.ts";
+import { type AuditFacts, auditOf, userSubjectOf } from "./audit-entry.ts";
 import {
   findUser,
   MAX_USERS_PER_ACCOUNT,
@@ -91,7 +91,10 @@ export function inviteUser(api: Api, { store, clock, site, logger, observer }: A
         const holder = await store.users.findUserByEmail(email);
         // For the service's operator, who may settle it. The account does not see whose user it is.
         if (holder && holder.accountId !== accountId)
-          logger.warn({ account_id: accountId, holder_user: holder.id }, "address refused: a user of another account has it");
+          logger.warn(
+            { account_id: accountId, holder_user: holder.id },
+            "address refused: a user of another account has it",
+          );
         throw new EdgeError("EmailTaken");
       }
       void reply.code(201);
@@ -128,7 +131,7 @@ export function updateUser(api: Api, context: ApiContext): void {
       };
       if (Object.keys(change).length === 0)
         throw invalidRequest([{ path: "", reason: "nothing to update; give at least one of name, role and disabled" }]);
-      const facts = { action: "user.changed", subject: userSubjectOf(user), details: { ...request.body } };
+      const facts: AuditFacts = { action: "user.changed", subject: userSubjectOf(user), details: { ...request.body } };
       const audit = auditOf(request, clock, facts);
       requireChanged(await store.users.changeUser(user.accountId, user.id, change, audit));
       await access.recheck(userSubject(user.id));
