@@ -45,8 +45,8 @@ export interface AccountStore {
 export interface KeyStore {
   /** Throws when there is no such account. @param hash hash of the secret; unique */
   createKey(key: ApiKey, hash: Uint8Array, audit?: AuditEntry): Promise<void>;
-  /** Returns the key with this hash, even if revoked, and the stored hash. */
-  findKeyByHash(hash: Uint8Array): Promise<{ readonly key: ApiKey; readonly hash: Uint8Array } | undefined>;
+  /** Returns the key whose secret has this hash, even if it is revoked or has expired. */
+  findKeyByHash(hash: Uint8Array): Promise<ApiKey | undefined>;
   findKey(id: string): Promise<ApiKey | undefined>;
   /** Returns the keys of one account or of all, in order of creation. */
   listKeys(accountId?: string): Promise<readonly ApiKey[]>;

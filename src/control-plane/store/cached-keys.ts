@@ -4,8 +4,6 @@ import type { AuditEntry } from "./audit.ts";
 /** Maximum number of cached keys. */
 const MAX_KEYS = 10_000;
 
-type Found = NonNullable<Awaited<ReturnType<KeyStore["findKeyByHash"]>>>;
-
 /**
  * Keeps the keys that requests use in memory. A change is seen by the next request: one of this process removes the key
  * from the cache, and one of another process is noticed by the version, which is read once in each turn of the event loop.
@@ -14,7 +12,7 @@ export class CachedKeyStore implements KeyStore {
   readonly #keys: KeyStore;
   readonly #readVersion: () => number;
   /** By their hashes as text. */
-  readonly #byName = new Map<string, Found>();
+  readonly #byName = new Map<string, ApiKey>();
   readonly #nameById = new Map<string, string>();
   #version: number | undefined;
   /** Whether the version was read in this turn of the event loop. */
@@ -28,7 +26,7 @@ export class CachedKeyStore implements KeyStore {
     this.#readVersion = readVersion;
   }
 
-  async findKeyByHash(hash: Uint8Array): Promise<Found | undefined> {
+  async findKeyByHash(hash: Uint8Array): Promise<ApiKey | undefined> {
     this.#checkVersion();
     const name = Buffer.from(hash.buffer, hash.byteOffset, hash.byteLength).toString("latin1");
     const cached = this.#byName.get(name);
@@ -69,11 +67,11 @@ export class CachedKeyStore implements KeyStore {
     }
   }
 
-  #keep(name: string, found: Found): void {
+  #keep(name: string, found: ApiKey): void {
     const oldest = this.#nameById.size >= MAX_KEYS ? this.#nameById.keys().next().value : undefined;
     if (oldest !== undefined) this.#drop(oldest);
     this.#byName.set(name, found);
-    this.#nameById.set(found.key.id, name);
+    this.#nameById.set(found.id, name);
   }
 
   #drop(id: string): void {
