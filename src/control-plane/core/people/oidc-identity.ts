@@ -1,3 +1,4 @@
+import { userNameSchema } from "../../../protocol/users.ts";
 import { ROLES, type Role } from "./roles.ts";
 import { isEmail, type User } from "./user.ts";
 
@@ -45,8 +46,7 @@ export type IdentityDecision =
   | { readonly kind: "known" | "link"; readonly user: User; readonly role: Role }
   | { readonly kind: "create"; readonly accountId: string; readonly email: string; readonly role: Role };
 
-/** Claims that are longer than this are not the ones that were meant. */
-const MAX_TEXT_LENGTH = 256;
+const MAX_NAME_LENGTH = 128;
 const MAX_VALUES = 1_000;
 
 /** @param claims of the ID token and, where it lacks some, of the provider's userinfo endpoint */
@@ -62,7 +62,8 @@ export function readIdentity(
     subject,
     email: typeof email === "string" && isEmail(email) ? email : undefined,
     isEmailVerified: isYes(findClaim(claims, rules.verifiedClaim)),
-    name: typeof name === "string" && name.trim() !== "" ? name.trim().slice(0, MAX_TEXT_LENGTH) : undefined,
+    name:
+      typeof name === "string" && name.trim() !== "" ? name.trim().slice(0, MAX_NAME_LENGTH).toWellFormed() : undefined,
     role: roleOf(findClaim(claims, rules.rolesClaim), rules),
   };
 }
@@ -116,6 +117,12 @@ function roleOf(claim: unknown, { roles }: IdentityRules): Role | undefined {
   if (!roles) return undefined;
   const values = new Set((Array.isArray(claim) ? (claim as unknown[]) : [claim]).slice(0, MAX_VALUES));
   return ROLES.findLast((role) => roles[role]?.some((value) => values.has(value)));
+}
+
+/** A name that cannot be shown as it is, is none. */
+function readName(name: unknown): string | undefined {
+  if (typeof name !== "string") return undefined;
+  return userNameSchema.safeParse(name.trim().slice(0, MAX_NAME_LENGTH).toWellFormed()).data;
 }
 
 /** A claim by its whole name, since names may contain dots, or else within nested objects. */
