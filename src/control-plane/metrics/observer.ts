@@ -2,6 +2,9 @@
 export const BOUNDS = [
   "requests_per_key",
   "enrolments_per_address",
+  "sign_in_requests_per_address",
+  "users_per_account",
+  "keys_per_account",
   "sign_ins_per_source",
   "sign_ins_waiting",
   "sign_in_pauses_dropped",

@@ -1,4 +1,5 @@
-import type { ApiKey, KeyStore } from "./accounts.ts";
+import type { ApiKey, KeyChange, KeyStore } from "./accounts.ts";
+import type { AuditEntry } from "./audit.ts";
 
 /** Maximum number of cached keys. */
 const MAX_KEYS = 10_000;
@@ -41,12 +42,21 @@ export class CachedKeyStore implements KeyStore {
     return this.#change(id, () => this.#keys.recordKeyUse(id, at));
   }
 
-  revokeKey(id: string, at: number): Promise<boolean> {
-    return this.#change(id, () => this.#keys.revokeKey(id, at));
+  revokeKey(id: string, at: number, audit?: AuditEntry): Promise<boolean> {
+    return this.#change(id, () => this.#keys.revokeKey(id, at, audit));
   }
 
-  createKey(key: ApiKey, hash: Uint8Array): Promise<void> {
-    return this.#keys.createKey(key, hash);
+  createKey(key: ApiKey, hash: Uint8Array, audit?: AuditEntry): Promise<void> {
+    return this.#keys.createKey(key, hash, audit);
+  }
+
+  changeKey(accountId: string, id: string, change: KeyChange, audit?: AuditEntry): Promise<ApiKey | undefined> {
+    return this.#change(id, () => this.#keys.changeKey(accountId, id, change, audit));
+  }
+
+  /** Those that are in memory are refused as they are. */
+  removeRevoked(accountId: string, kept: number): Promise<void> {
+    return this.#keys.removeRevoked(accountId, kept);
   }
 
   findKey(id: string): Promise<ApiKey | undefined> {
