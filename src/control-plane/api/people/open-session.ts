@@ -2,6 +2,7 @@ import { z } from "zod";
 import { EdgeError } from "../../../protocol/errors.ts";
 import { type SessionBody, sessionSchema } from "../../../protocol/principal.ts";
 import { type SignInOptions, signInOptionsSchema, signInRequestSchema } from "../../../protocol/users.ts";
+import { oidcSettingsOf } from "../../oidc-config.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { json, publicErrors, publicErrorsWithBody } from "../docs/responses.ts";
 import { signIn } from "./session-resource.ts";
@@ -43,7 +44,8 @@ export function createSession(api: Api, context: ApiContext): void {
 }
 
 /** `GET /v1/sign-in`: the ways to sign in. */
-export function getSignInOptions(api: Api, { store, site }: ApiContext): void {
+export function getSignInOptions(api: Api, { store, site, config }: ApiContext): void {
+  const oidc = oidcSettingsOf(config);
   api.get(
     "/v1/sign-in",
     {
@@ -58,6 +60,7 @@ export function getSignInOptions(api: Api, { store, site }: ApiContext): void {
     },
     async (request): Promise<SignInOptions> => ({
       set_up: !(await store.users.hasUsers()),
+      ...(oidc && { oidc: { name: oidc.name } }),
       secure: site.keepsCookies(request),
     }),
   );

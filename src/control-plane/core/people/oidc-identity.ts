@@ -45,7 +45,6 @@ export type IdentityDecision =
   /** @property role the one to give the user first, if it has another */
   | { readonly kind: "known" | "link"; readonly user: User; readonly role: Role }
   | { readonly kind: "create"; readonly accountId: string; readonly email: string; readonly role: Role };
-
 const MAX_NAME_LENGTH = 128;
 const MAX_VALUES = 1_000;
 
@@ -62,8 +61,7 @@ export function readIdentity(
     subject,
     email: typeof email === "string" && isEmail(email) ? email : undefined,
     isEmailVerified: isYes(findClaim(claims, rules.verifiedClaim)),
-    name:
-      typeof name === "string" && name.trim() !== "" ? name.trim().slice(0, MAX_NAME_LENGTH).toWellFormed() : undefined,
+    name: readName(name),
     role: roleOf(findClaim(claims, rules.rolesClaim), rules),
   };
 }
