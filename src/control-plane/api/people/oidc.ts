@@ -5,7 +5,7 @@ import { EdgeError } from "../../../protocol/errors.ts";
 import { userSubject } from "../../access-watcher.ts";
 import type { OidcSignIn } from "../../people/oidc/oidc-sign-in.ts";
 import type { Api, ApiContext } from "../context.ts";
-import { type DocumentedResponse, publicErrors } from "../docs/responses.ts";
+import { publicErrors } from "../docs/responses.ts";
 import { toPublicError } from "../errors.ts";
 import { signIn } from "./session-resource.ts";
 
@@ -27,14 +27,8 @@ const keptSchema = z.strictObject({
   next: nextSchema.optional(),
 });
 
-function redirect(description: string): Record<303, DocumentedResponse> {
-  return {
-    303: {
-      description,
-      headers: { Location: { type: "string", description: "Where the browser goes on." } },
-      content: {},
-    },
-  };
+function redirect(description: string): Record<303, z.ZodType> {
+  return { 303: z.undefined().meta({ description }) };
 }
 
 /** `GET /v1/oidc/start`: sends the browser to the identity provider. */
@@ -63,9 +57,9 @@ export function startOidc(api: Api, context: ApiContext): void {
     },
     async (request, reply) => {
       const oidc = requireOidc(context);
-      // Images and scripts of other pages have no business here.
-      const mode = request.headers["sec-fetch-mode"];
-      if (mode !== undefined && mode !== "navigate") throw new EdgeError("CrossSiteRequest");
+      // Images and scripts of pages have no business here. Browsers send both headers.
+      const { "sec-fetch-site": from, "sec-fetch-mode": mode } = request.headers;
+      if (from !== undefined && mode !== "navigate") throw new EdgeError("CrossSiteRequest");
       return withFailurePage(context, request, reply, async () => {
         const { url, checks } = await oidc.begin();
         const kept: z.output<typeof keptSchema> = { ...checks, ...request.query };
