@@ -1,6 +1,7 @@
 import type { Command } from "commander";
 import { unixNow } from "../../lib/clock.ts";
 import { parsePermissions, permissionName } from "../core/permission.ts";
+import { auditEntry } from "../audit/audit-entry.ts";
 import { createId, createSecret, hashSecret } from "../secrets.ts";
 import type { ApiKey } from "../store/accounts.ts";
 import {
@@ -11,10 +12,9 @@ import {
   formatTimeOrNever,
   withAdministrationOptions,
 } from "./administration.ts";
+import { MAX_KEYS_PER_ACCOUNT } from "../core/people/key-limits.ts";
+import { commandOrigin } from "./command-origin.ts";
 import { type CliContext, CommandError } from "./context.ts";
-
-/** Maximum number of keys of one account, without revoked ones. */
-export const MAX_KEYS_PER_ACCOUNT = 1_000;
 
 /** `key create`, `key list` and `key revoke`. */
 export function addKeyCommands(program: Command, context: CliContext): void {
@@ -53,6 +53,11 @@ export function addKeyCommands(program: Command, context: CliContext): void {
               createdBy: undefined,
             },
             hashSecret(secret),
+            auditEntry(commandOrigin(options.account), context.clock, {
+              action: "key.created",
+              subject: { kind: "key", id, name: options.name },
+              details: { role: "admin", permissions },
+            }),
           );
           return { key_id: id, api_key: secret };
         },
@@ -92,10 +97,13 @@ export function addKeyCommands(program: Command, context: CliContext): void {
         context,
         options,
         async (store) => {
-          await store.keys.revokeKey(keyId, unixNow(context.clock));
-          const revoked = await store.keys.findKey(keyId);
-          if (!revoked) throw new CommandError(`there is no key ${keyId}; see \`edge-control key list\``);
-          return toKeyRecord(revoked);
+          const key = await store.keys.findKey(keyId);
+          if (!key) throw new CommandError(`there is no key ${keyId}; see \`edge-control key list\``);
+          const { accountId, name } = key;
+          const subject = { kind: "key", id: keyId, name };
+          const entry = auditEntry(commandOrigin(accountId), context.clock, { action: "key.revoked", subject });
+          await store.keys.revokeKey(keyId, unixNow(context.clock), entry);
+          return toKeyRecord((await store.keys.findKey(keyId)) ?? key);
         },
         ({ key_id }) => `key ${key_id} is revoked`,
       ),

@@ -23,7 +23,8 @@ import { accountOf } from "../auth.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errors, errorsWithBody, json } from "../docs/responses.ts";
 import { pageOf } from "../page.ts";
-import { type AuditFacts, auditOf, userSubjectOf } from "./audit-entry.ts";
+import type { AuditFacts } from "../../audit/audit-entry.ts";
+import { auditOf, userSubjectOf } from "./audit-entry.ts";
 import { findUser, newUser, requireChanged, requireEmail, toUserBody, userParams } from "./user-resource.ts";
 
 /** `GET /v1/users`: the people of the account, oldest first. */
