@@ -7,7 +7,7 @@ import type { Api, ApiContext } from "../context.ts";
 import { json, publicErrors, publicErrorsWithBody } from "../docs/responses.ts";
 import { signIn } from "./session-resource.ts";
 
-const BROWSER_COOKIE = "edge_browser";
+export const BROWSER_COOKIE = "edge_browser";
 const BROWSER_COOKIE_S = 180 * 24 * 3600;
 
 /** `POST /v1/session`: signs a person in with a password. */
