@@ -31,6 +31,11 @@ export const ENDPOINT_PERMISSIONS: Readonly<Record<string, Requirement>> = {
   "DELETE /v1/api-keys/:key_id": "keys.manage",
   "GET /v1/audit": "audit.read",
 
+  "POST /v1/device-logins": "public",
+  "POST /v1/device-logins/token": "public",
+  "GET /v1/device-logins/:user_code": "session",
+  "POST /v1/device-logins/:user_code": "session",
+
   "GET /v1/assets": "assets.read",
   "POST /v1/assets": "assets.register",
   "GET /v1/assets/:asset_id": "assets.read",
