@@ -43,10 +43,10 @@ export interface ApiContext {
   readonly queries: DeviceQueries;
   readonly access: AccessWatcher;
   readonly principals: PrincipalReader;
-  readonly refusals: RefusalLog;
   readonly hasher: PasswordHasher;
   readonly signInGate: SignInGate;
   readonly site: Site;
+  readonly refusals: RefusalLog;
   /** What other instances count; `undefined` if there can be none. */
   readonly counts: SharedCounts | undefined;
   readonly clock: Clock;

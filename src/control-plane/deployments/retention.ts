@@ -18,6 +18,7 @@ export interface RetentionOptions {
   readonly store: {
     readonly deployments: Pick<Store["deployments"], "removeFinished">;
     readonly audit: Pick<Store["audit"], "removeOld">;
+    readonly userSessions: Pick<Store["userSessions"], "removeExpired">;
   };
   readonly clock: Clock;
   readonly logger: Logger;
@@ -27,7 +28,10 @@ export interface RetentionOptions {
   readonly retentionMs: number;
 }
 
-/** Removes old finished deployments and old entries of the audit log every hour, in small batches, from its creation until disposed. */
+/**
+ * Removes old finished deployments, old entries of the audit log and sessions that have expired, every hour, in small batches,
+ * from its creation until disposed.
+ */
 export class Retention implements Disposable {
   readonly #options: RetentionOptions;
   #timer: Disposable;
@@ -66,6 +70,8 @@ export class Retention implements Disposable {
     if (!(await acquire())) return false;
     const removed = await store.deployments.removeFinished(clock.now() - retentionMs, MAX_BATCH_DEPLOYMENTS);
     const entries = await store.audit.removeOld(unixNow(clock) - AUDIT_RETENTION_S, MAX_BATCH_ENTRIES);
+    // A user has few of them: no batches.
+    await store.userSessions.removeExpired(unixNow(clock));
     this.#removed += removed;
     this.#removedEntries += entries;
     if (removed === MAX_BATCH_DEPLOYMENTS || entries === MAX_BATCH_ENTRIES) return true;

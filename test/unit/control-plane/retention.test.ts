@@ -111,7 +111,7 @@ test("after an error of the store it tries again an hour later", async () => {
     },
   };
   using _retention = new Retention({
-    store: { deployments: failing, audit: store.audit },
+    store: { deployments: failing, audit: store.audit, userSessions: store.userSessions },
     clock,
     logger: log.logger,
     acquire,
@@ -127,7 +127,7 @@ test("nothing happens after it was disposed, also during a round", async () => {
   const log = captureLogText();
   const slow = { removeFinished: () => answer.promise };
   const retention = new Retention({
-    store: { deployments: slow, audit: store.audit },
+    store: { deployments: slow, audit: store.audit, userSessions: store.userSessions },
     clock,
     logger: log.logger,
     acquire,

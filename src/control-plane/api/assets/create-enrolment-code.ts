@@ -5,9 +5,9 @@ import {
   formatEnrolmentCode,
 } from "../../../protocol/enrolment.ts";
 import { issueCode } from "../../enrolment/codes.ts";
+import { originOf } from "../audit/origin-of.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errorsWithBody, json } from "../docs/responses.ts";
-import { originOf } from "../audit/origin-of.ts";
 import { assetParams, findAsset } from "./asset-resource.ts";
 
 /** `POST /v1/assets/{asset_id}/enrolment-codes`: creates a code with which a device becomes this asset. */

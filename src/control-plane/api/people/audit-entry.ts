@@ -5,8 +5,6 @@ import type { User } from "../../core/people/user.ts";
 import type { AuditEntry } from "../../store/audit.ts";
 import { originOf } from "../audit/origin-of.ts";
 
-export type { AuditFacts };
-
 /** Returns the entry of the audit log for what the principal of the request does. */
 export function auditOf(request: FastifyRequest, clock: Clock, facts: AuditFacts): AuditEntry {
   return auditEntry(originOf(request), clock, facts);
@@ -14,8 +12,8 @@ export function auditOf(request: FastifyRequest, clock: Clock, facts: AuditFacts
 
 /** Returns the entry for what a user does who is not signed in yet. */
 export function auditOfUser(request: FastifyRequest, clock: Clock, user: User, facts: AuditFacts): AuditEntry {
-  const { accountId, id, email } = user;
-  return auditEntry({ accountId, actor: { kind: "user", id, name: email }, source: request.ip }, clock, facts);
+  const actor = { kind: "user", id: user.id, name: user.name } as const;
+  return auditEntry({ accountId: user.accountId, actor, source: request.ip }, clock, facts);
 }
 
 export function userSubjectOf({ id, email }: Pick<User, "id" | "email">): AuditEntry["subject"] {
