@@ -6,6 +6,18 @@ export const PEOPLE_ERRORS = {
     retryable: false,
     hint: "Check both. An admin of the account can send a link that sets another password.",
   },
+  OidcFailed: {
+    message: "The identity provider did not confirm who you are.",
+    http: 502,
+    retryable: true,
+    hint: "Try again, within 10 minutes and in one window. If that does not help, the log of the service says why; details.reason tells unreachable (the provider does not respond), state (begun elsewhere, or too late) and response.",
+  },
+  OidcNotAllowed: {
+    message: "The identity provider has confirmed who you are, but you may not sign in.",
+    http: 403,
+    retryable: false,
+    hint: "details.reason says why. An admin of the account can invite you, or give you a role at the provider; who has a password signs in with it.",
+  },
   WrongPassword: {
     message: "The current password is wrong.",
     http: 422,
@@ -35,6 +47,30 @@ export const PEOPLE_ERRORS = {
     http: 409,
     retryable: false,
     hint: "Sign in. For another admin of an account, create a code on the server: edge-control setup-code --account.",
+  },
+  LoginRequestUnknown: {
+    message: "There is no such log-in request.",
+    http: 404,
+    retryable: false,
+    hint: "Check the code for typing errors. A request can be used once and expires after 10 minutes; start it again with edgectl login.",
+  },
+  LoginRequestExpired: {
+    message: "The log-in request has expired.",
+    http: 410,
+    retryable: false,
+    hint: "Start it again with edgectl login.",
+  },
+  LoginRequestDenied: {
+    message: "The log-in request was denied.",
+    http: 403,
+    retryable: false,
+    hint: "The person who was asked has denied it, or may not sign in any more.",
+  },
+  LoginRequestDecided: {
+    message: "The log-in request was confirmed or denied already.",
+    http: 409,
+    retryable: false,
+    hint: "Start it again with edgectl login if that was not you, and revoke the key that it made.",
   },
   InvitationUnknown: {
     message: "There is no such invitation.",

@@ -110,6 +110,7 @@ const OWNERS: Readonly<Record<string, string>> = {
   pg: "src/control-plane/store/postgres/",
   systeminformation: "src/agent/telemetry/",
   "prom-client": "src/control-plane/metrics/",
+  "openid-client": "src/control-plane/people/oidc/",
 };
 
 /** Every folder a rule names. */

@@ -1,17 +1,20 @@
+import type { FastifyRequest } from "fastify";
 import { z } from "zod";
+import { auditEntry } from "../../audit/audit-entry.ts";
 import { EdgeError } from "../../../protocol/errors.ts";
 import { type SessionBody, sessionSchema } from "../../../protocol/principal.ts";
 import { type SignInOptions, signInOptionsSchema, signInRequestSchema } from "../../../protocol/users.ts";
+import { oidcSettingsOf } from "../../oidc-config.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { json, publicErrors, publicErrorsWithBody } from "../docs/responses.ts";
 import { signIn } from "./session-resource.ts";
 
-const BROWSER_COOKIE = "edge_browser";
+export const BROWSER_COOKIE = "edge_browser";
 const BROWSER_COOKIE_S = 180 * 24 * 3600;
 
 /** `POST /v1/session`: signs a person in with a password. */
 export function createSession(api: Api, context: ApiContext): void {
-  const { site, signInGate } = context;
+  const { site, signInGate, refusals } = context;
   api.post(
     "/v1/session",
     {
@@ -34,7 +37,10 @@ export function createSession(api: Api, context: ApiContext): void {
       const { email, password } = request.body;
       const browserToken = request.cookies[site.cookieName(request, BROWSER_COOKIE)];
       const proof = await signInGate.signIn({ email, password, address: request.ip, browserToken });
-      if (!proof) throw new EdgeError("SignInFailed");
+      if (!proof) {
+        await refusals.record(await failedSignIn(context, request, email));
+        throw new EdgeError("SignInFailed");
+      }
       const body = await signIn(context, request, reply, proof.user, "password");
       site.setCookie(request, reply, BROWSER_COOKIE, proof.browserToken, BROWSER_COOKIE_S);
       return body;
@@ -42,8 +48,17 @@ export function createSession(api: Api, context: ApiContext): void {
   );
 }
 
+/** The text is not stored if it is nobody's address: it may be a password in the wrong field. */
+async function failedSignIn({ store, clock }: ApiContext, { ip: source }: FastifyRequest, email: string) {
+  const user = await store.users.findUserByEmail(email).catch(() => undefined);
+  const actor = { kind: "user", id: user?.id ?? "unknown", ...(user && { name: user.email }) } as const;
+  const facts = { action: "session.opened", outcome: "SignInFailed", details: { method: "password" } } as const;
+  return auditEntry({ accountId: user?.accountId ?? "", actor, source }, clock, facts);
+}
+
 /** `GET /v1/sign-in`: the ways to sign in. */
-export function getSignInOptions(api: Api, { store, site }: ApiContext): void {
+export function getSignInOptions(api: Api, { store, site, config }: ApiContext): void {
+  const oidc = oidcSettingsOf(config);
   api.get(
     "/v1/sign-in",
     {
@@ -58,6 +73,7 @@ export function getSignInOptions(api: Api, { store, site }: ApiContext): void {
     },
     async (request): Promise<SignInOptions> => ({
       set_up: !(await store.users.hasUsers()),
+      ...(oidc && { oidc: { name: oidc.name } }),
       secure: site.keepsCookies(request),
     }),
   );
