@@ -11,6 +11,7 @@ import type { Config } from "../config.ts";
 import type { Deployments } from "../deployments/deployments.ts";
 import type { DeviceQueries } from "../queries/device-queries.ts";
 import type { Observer } from "../metrics/observer.ts";
+import type { PrincipalReader } from "../people/principal-reader.ts";
 import type { SharedCounts } from "../instances/shared-counts.ts";
 import type { SimOperator } from "../sim-operator/sim-operator.ts";
 import type { Store } from "../store/store.ts";
@@ -37,6 +38,7 @@ export interface ApiContext {
   readonly streamLimiter: StreamLimiter;
   readonly queries: DeviceQueries;
   readonly access: AccessWatcher;
+  readonly principals: PrincipalReader;
   /** What other instances count; `undefined` if there can be none. */
   readonly counts: SharedCounts | undefined;
   readonly clock: Clock;

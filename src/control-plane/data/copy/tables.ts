@@ -56,5 +56,5 @@ export const COPIED_TABLES: readonly CopiedTable[] = [
   { name: "one_time_codes", key: ["hash"] },
 ];
 
-/** Tables that say which processes serve a database. They begin anew in another one. */
-export const OMITTED_TABLES: readonly string[] = ["instances", "leases", "service_state"];
+/** Tables that say which processes serve a database, or what lasts minutes. They begin anew in another one. */
+export const OMITTED_TABLES: readonly string[] = ["instances", "leases", "service_state", "login_requests"];
