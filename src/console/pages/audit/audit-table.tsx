@@ -98,11 +98,17 @@ function Subject({ entry }: { readonly entry: AuditEntryBody }): ReactNode {
   );
 }
 
+/** Times of the API have names with `_at`. */
+function formatDetail(name: string, value: unknown): string {
+  if (name.endsWith("_at") && typeof value === "number") return formatTime(value);
+  return typeof value === "string" ? value : JSON.stringify(value);
+}
+
 function Details({ details }: Pick<AuditEntryBody, "details">): ReactNode {
   const facts = Object.entries(details);
   return facts.map(([name, value]) => (
     <Text key={name} size="xs" component="div">
-      {name}: <SafeText text={typeof value === "string" ? value : JSON.stringify(value)} max={300} />
+      {name}: <SafeText text={formatDetail(name, value)} max={300} />
     </Text>
   ));
 }
