@@ -25,6 +25,9 @@ import { SharedClock } from "./instances/shared-clock.ts";
 import { WalTruncator } from "./wal-truncator.ts";
 import { LinkedGateway, type LinkedGatewayOptions } from "./gateway/linked-gateway.ts";
 import { LocalGateway } from "./gateway/local-gateway.ts";
+import { Site } from "./api/people/site.ts";
+import { PasswordHasher } from "./people/password-hasher.ts";
+import { SignInGate } from "./people/sign-in-gate.ts";
 import { PrincipalReader } from "./people/principal-reader.ts";
 import { createId } from "./secrets.ts";
 import { parseTrustedProxies } from "./trusted-proxies.ts";
@@ -130,6 +133,7 @@ export async function startServer({
   const assetUpdater = new AssetUpdater({ store, simOperator, locks, clock, logger, stopping: stopping.signal });
   const maxPerAccount = config.max_streams_per_account;
   const streamLimiter = new StreamLimiter({ clock, logger, counts, maxPerAccount, observer });
+  const hasher = new PasswordHasher({ onRefused: () => observer?.bounded("sign_ins_waiting") });
   const context = {
     config,
     store,
@@ -142,6 +146,9 @@ export async function startServer({
     streamLimiter,
     access,
     principals,
+    hasher,
+    signInGate: new SignInGate({ store, hasher, clock, shared: counts?.of("sign-ins"), observer }),
+    site: new Site(config.public_url),
     counts,
     clock,
     logger,

@@ -13,13 +13,12 @@ import type { Api, ApiContext } from "./context.ts";
 import { jsonErrorHandler, validateBy } from "./errors.ts";
 import { serveOpenApi } from "./docs/openapi.ts";
 import { serveReferencePage } from "./docs/reference-page.ts";
-import { enrolDevice } from "./enrolments/enrol-device.ts";
 import { health } from "./health.ts";
 import { limitRate, logRequest, observeRequest, trackMethods } from "./hooks.ts";
 import { requireFieldPermissions, requirePermission } from "./people/require-permission.ts";
-import { Site } from "./people/site.ts";
+import type { Site } from "./people/site.ts";
 import { trackPermissions } from "./permission-table.ts";
-import { ROUTES } from "./routes.ts";
+import { CODE_ROUTES, ROUTES, SIGN_IN_ROUTES } from "./routes.ts";
 import { SharedRateCounter } from "./shared-rate-store.ts";
 
 const HEADERS_TIMEOUT_MS = 15_000;
@@ -32,8 +31,7 @@ const MAX_HEADER_BYTES = 16 * 1024;
 
 /** Builds the HTTP API with all its endpoints. The caller makes it listen. */
 export async function buildServer(context: ApiContext): Promise<Api> {
-  const { config, logger, principals, clock, counts, stopping, observer } = context;
-  const site = new Site(config.public_url);
+  const { config, logger, principals, site, clock, counts, stopping, observer } = context;
   const onError = jsonErrorHandler(logger);
   const api: Api = fastify({
     logger: false,
@@ -91,7 +89,23 @@ export async function buildServer(context: ApiContext): Promise<Api> {
       onExceeded: () => observer?.bounded("enrolments_per_address"),
       shared,
     });
-    enrolDevice(endpoints, context);
+    requireOwnPages(endpoints, site);
+    for (const route of CODE_ROUTES) route(endpoints, context);
+  });
+  await api.register(async (scope) => {
+    const endpoints = scope as Api;
+    endpoints.addHook("onRequest", setResponseHeaders);
+    endpoints.addHook("onRequest", refuseWhileStopping);
+    const perMinute = config.rate_limit_per_minute;
+    const shared = counts && new SharedRateCounter("sign-in-requests", perMinute, counts, clock);
+    await limitRate(endpoints, {
+      perMinute,
+      keyOf: (request) => request.ip,
+      onExceeded: () => observer?.bounded("sign_in_requests_per_address"),
+      shared,
+    });
+    requireOwnPages(endpoints, site);
+    for (const route of SIGN_IN_ROUTES) route(endpoints, context);
   });
   await api.register(async (scope) => {
     const endpoints = scope as Api;
@@ -118,6 +132,11 @@ export async function buildServer(context: ApiContext): Promise<Api> {
   await serveConsole(api, logger);
   refuseOtherMethods();
   return api;
+}
+
+/** Refuses what a page of another site sends, such as the form of somebody who wants a person to use another account. */
+function requireOwnPages(api: Api, site: Site): void {
+  api.addHook("onRequest", async (request) => site.requireNoOtherPage(request));
 }
 
 /** Forbids caching and content sniffing. Event streams set their own `Cache-Control`. */

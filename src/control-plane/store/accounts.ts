@@ -42,6 +42,13 @@ export interface AccountStore {
   listAccounts(): Promise<readonly Account[]>;
 }
 
+/** What may be changed of a key; a field that is absent stays. */
+export interface KeyChange {
+  readonly name?: string | undefined;
+  /** Unix seconds; `null` for never. */
+  readonly expiresAt?: number | null | undefined;
+}
+
 export interface KeyStore {
   /** Throws when there is no such account. @param hash hash of the secret; unique */
   createKey(key: ApiKey, hash: Uint8Array, audit?: AuditEntry): Promise<void>;
@@ -53,4 +60,8 @@ export interface KeyStore {
   recordKeyUse(id: string, at: number): Promise<void>;
   /** Returns whether the key exists. A revoked key keeps the time of its first revocation, and has no second entry. */
   revokeKey(id: string, at: number, audit?: AuditEntry): Promise<boolean>;
+  /** Returns the key as changed; `undefined` if there is none in the account. */
+  changeKey(accountId: string, id: string, change: KeyChange, audit?: AuditEntry): Promise<ApiKey | undefined>;
+  /** Removes all revoked keys of an account but those that were revoked last. */
+  removeRevoked(accountId: string, kept: number): Promise<void>;
 }

@@ -1,4 +1,4 @@
-import type { ApiKey, KeyStore } from "./accounts.ts";
+import type { ApiKey, KeyChange, KeyStore } from "./accounts.ts";
 import type { AuditEntry } from "./audit.ts";
 
 /** Maximum number of cached keys. */
@@ -48,6 +48,15 @@ export class CachedKeyStore implements KeyStore {
 
   createKey(key: ApiKey, hash: Uint8Array, audit?: AuditEntry): Promise<void> {
     return this.#keys.createKey(key, hash, audit);
+  }
+
+  changeKey(accountId: string, id: string, change: KeyChange, audit?: AuditEntry): Promise<ApiKey | undefined> {
+    return this.#change(id, () => this.#keys.changeKey(accountId, id, change, audit));
+  }
+
+  /** Those that are in memory are refused as they are. */
+  removeRevoked(accountId: string, kept: number): Promise<void> {
+    return this.#keys.removeRevoked(accountId, kept);
   }
 
   findKey(id: string): Promise<ApiKey | undefined> {

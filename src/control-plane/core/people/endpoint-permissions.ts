@@ -12,6 +12,23 @@ export type Requirement = RolePermission | "self" | "session" | "public";
  */
 export const ENDPOINT_PERMISSIONS: Readonly<Record<string, Requirement>> = {
   "POST /v1/enrolments": "public",
+  "POST /v1/setup": "public",
+  "POST /v1/invitations": "public",
+  "GET /v1/sign-in": "public",
+  "POST /v1/session": "public",
+  "GET /v1/session": "self",
+  "DELETE /v1/session": "session",
+  "PUT /v1/session/password": "session",
+
+  "GET /v1/users": "users.manage",
+  "POST /v1/users": "users.manage",
+  "PATCH /v1/users/:user_id": "users.manage",
+  "DELETE /v1/users/:user_id": "users.manage",
+  "POST /v1/users/:user_id/reset": "users.manage",
+  "GET /v1/api-keys": "keys.manage",
+  "POST /v1/api-keys": "keys.manage",
+  "PATCH /v1/api-keys/:key_id": "keys.manage",
+  "DELETE /v1/api-keys/:key_id": "keys.manage",
 
   "GET /v1/assets": "assets.read",
   "POST /v1/assets": "assets.register",
@@ -20,6 +37,9 @@ export const ENDPOINT_PERMISSIONS: Readonly<Record<string, Requirement>> = {
   "PATCH /v1/assets/:asset_id": "assets.name",
   "DELETE /v1/assets/:asset_id": "assets.remove",
   "GET /v1/assets/:asset_id/sims/:sim_type/usages": "usage.read",
+
+  "POST /v1/assets/:asset_id/enrolment-codes": "enrolment.create",
+  "GET /v1/network-groups": "assets.read",
 
   "GET /v1/assets/:asset_id/edge/apps": "apps.read",
   "POST /v1/assets/:asset_id/edge/apps": "apps.deploy",

@@ -36,6 +36,15 @@ export const PEOPLE = /* sql */ `
   );
   CREATE INDEX user_sessions_by_user ON user_sessions (user_id, last_used_at);
 
+  -- Browsers in which users have signed in: attempts in them are not slowed down by those of strangers.
+  CREATE TABLE browser_tokens (
+    hash BYTEA PRIMARY KEY,
+    user_id TEXT COLLATE "C" NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+    created_at BIGINT NOT NULL,
+    last_used_at BIGINT NOT NULL
+  );
+  CREATE INDEX browser_tokens_by_user ON browser_tokens (user_id, last_used_at);
+
   -- Codes of links: to set up the service or an account, to accept an invitation, to choose another password.
   CREATE TABLE one_time_codes (
     hash BYTEA PRIMARY KEY,

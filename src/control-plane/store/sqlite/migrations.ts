@@ -311,6 +311,15 @@ export const MIGRATIONS: readonly string[] = [
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX user_sessions_by_user ON user_sessions (user_id, last_used_at);
 
+  -- Browsers in which users have signed in: attempts in them are not slowed down by those of strangers.
+  CREATE TABLE browser_tokens (
+    hash BLOB PRIMARY KEY,
+    user_id TEXT NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+    created_at INTEGER NOT NULL,
+    last_used_at INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX browser_tokens_by_user ON browser_tokens (user_id, last_used_at);
+
   -- Codes of links: to set up the service or an account, to accept an invitation, to choose another password.
   CREATE TABLE one_time_codes (
     hash BLOB PRIMARY KEY,
