@@ -1,4 +1,8 @@
 // Generated from the OpenAPI document by `npm run docs`.
+export type ApiKey = { "id": string; "name": string; "role": Role; "permissions": readonly ("apps.forward" | "apps.exec")[]; "created_at": number; "created_by": string | null; "expires_at": number | null; "last_used_at": number | null; "revoked_at": number | null };
+export type ApiKeyCreation = { "name": string; "role"?: Role; "expires_at"?: number; "permissions"?: readonly ("apps.forward" | "apps.exec")[] };
+export type ApiKeyList = { "api_keys": readonly (ApiKey)[]; "next_cursor": string | null };
+export type ApiKeyUpdate = { "name"?: string; "expires_at"?: number | null };
 export type App = { "name": string; "image": string; "image_digest": string | null; "state": "running" | "restarting" | "stopped" | "unhealthy" | "missing"; "desired_state": "running" | "stopped"; "since": number | null; "restarts": number | null; "spec": { readonly [key in string]: unknown }; "last_deployment": LastDeployment | null; "ports": readonly (PortMapping)[] };
 export type AppDependency = { "app": string; "condition"?: "started" | "healthy" };
 export type AppDeploymentRequest = { "name": string; "image": string; "host_network"?: boolean; "privileged"?: boolean; "environments"?: readonly (EnvironmentVariable)[]; "ports"?: readonly (PortMapping)[]; "volumes"?: readonly (Volume)[]; "command"?: readonly (string)[]; "cpu_limit"?: number; "memory_limit"?: number; "devices"?: readonly (DeviceMapping)[]; "healthcheck"?: Healthcheck; "restart_policy"?: "unless-stopped" | "always" | "on-failure" | "no"; "pull"?: "missing" | "changed" | "always"; "health_timeout_s"?: number; "entrypoint"?: readonly (string)[]; "user"?: string; "working_dir"?: string; "cap_add"?: readonly (string)[]; "cap_drop"?: readonly (string)[]; "read_only"?: boolean; "tmpfs"?: readonly (TmpfsMount)[]; "shm_size"?: number; "ulimits"?: readonly (Ulimit)[]; "sysctls"?: { readonly [key in string]: string }; "extra_hosts"?: readonly (ExtraHost)[]; "dns"?: readonly (string)[]; "hostname"?: string; "labels"?: { readonly [key in string]: string }; "init"?: boolean; "stop_signal"?: string; "stop_grace_s"?: number; "log"?: ContainerLog; "gpus"?: "all" | { "ids": readonly (string)[] }; "project"?: string; "networks"?: readonly (string)[]; "network"?: "none"; "files"?: readonly (AppFile)[]; "registry_auth"?: RegistryAuth; "max_download_bytes"?: number; "urgent"?: boolean; "wait_for_device_s"?: number };
@@ -22,12 +26,14 @@ export type AssetListItem = { "uuid": string; "serial_number": string; "name": s
 export type AssetRegistration = { "serial_number": string; "name"?: string; "type"?: string; "supersim"?: SuperSimRegistration; "prosim"?: ProSimRegistration };
 export type AssetUpdate = { "name"?: string; "status"?: "active" | "inactive"; "supersim"?: { "network_group"?: string } };
 export type ContainerLog = { "max_bytes": number; "max_files"?: number };
+export type CreatedApiKey = { "key": ApiKey; "api_key": string };
+export type CreatedEnrolmentCode = { "code": string; "serial_number": string; "expires_at": number };
 export type DataBudget = { "monthly_bytes": number | null; "daily_bytes": number | null; "used_this_month_bytes": number; "used_today_bytes": number };
 export type DataUsage = { "from": string; "to": string; "days": readonly (DeviceDataUsageDay)[]; "deployments": readonly (DeploymentDataUsage)[]; "budget": DataBudget | null; "sims": readonly (SimDataUsage)[]; "live": boolean; "reachable": boolean; "last_seen": number | null; "reported_at": number | null; "age_s": number | null };
 export type Deployment = { "deployment_id": string; "asset_uuid": string; "app": string; "action": DeploymentAction; "image"?: string; "dry_run"?: true; "max_download_bytes"?: number; "urgent"?: true; "status": "Running" | "Success" | "Fail"; "message": string; "code"?: string; "created_at": number; "finished_at"?: number; "cancel_requested_at"?: number; "last_seq": number };
 export type DeploymentAction = "deploy" | "update" | "remove" | "stop" | "start" | "restart" | "apply";
 export type DeploymentDataUsage = { "deployment_id": string; "app": string; "day": string; "sent_bytes": number; "received_bytes": number };
-export type DeploymentEvent = { "status": "Running" | "Success" | "Fail"; "message": string; "step": "received" | "checking" | "pulling" | "creating" | "starting" | "verifying" | "stopping" | "removing" | "rolling_back" | "done"; "progress"?: number; "bytes"?: { "done": number; "total": number }; "code"?: "ErrorNodePortIsNotCorrectRange" | "ErrorPortInUse" | "DeviceNotReachable" | "AssetNotFound" | "ErrorNoName" | "ErrorNoImage" | "InvalidRequest" | "AppExists" | "AppNotFound" | "PlanChanged" | "ErrorNameExists" | "VolumeInUse" | "VolumeNotFound" | "ErrorDeploymentAlreadyExist" | "ImagePullBackOff" | "CrashLoopBackOff" | "Unhealthy" | "InsufficientDisk" | "NetworkUnavailable" | "DataBudgetExceeded" | "PolicyDenied" | "EngineUnavailable" | "RegistryAuthLost" | "DeviceFailed" | "DeviceTooOld" | "FilesNotPlaced" | "DeploymentTimeout" | "DeploymentCancelled" | "Internal" | "InvalidJson" | "BadRequest" | "PayloadTooLarge" | "UnsupportedMediaType" | "Forbidden" | "AppNotRunning" | "AppPortClosed" | "AppPathNotFound" | "StreamIdle" | "Unauthorized" | "CrossSiteRequest" | "NotFound" | "MethodNotAllowed" | "TooManyRequests" | "ServiceUnavailable" | "DeploymentNotFound" | "IdentifierTaken" | "QuotaExceeded" | "EnrolmentCodeUnknown" | "EnrolmentCodeExpired" | "EnrolmentCodeUsed" | "AssetHasNoSim" | "UnknownNetworkGroup" | "SimNotFound" | "SimOperatorFailed" | "IdempotencyKeyReused" | "EndpointRemoved"; "app"?: string; "details"?: { readonly [key in string]: unknown }; "deployment_id": string; "seq": number; "timestamp": number };
+export type DeploymentEvent = { "status": "Running" | "Success" | "Fail"; "message": string; "step": "received" | "checking" | "pulling" | "creating" | "starting" | "verifying" | "stopping" | "removing" | "rolling_back" | "done"; "progress"?: number; "bytes"?: { "done": number; "total": number }; "code"?: "ErrorNodePortIsNotCorrectRange" | "ErrorPortInUse" | "DeviceNotReachable" | "AssetNotFound" | "ErrorNoName" | "ErrorNoImage" | "InvalidRequest" | "AppExists" | "AppNotFound" | "PlanChanged" | "ErrorNameExists" | "VolumeInUse" | "VolumeNotFound" | "ErrorDeploymentAlreadyExist" | "ImagePullBackOff" | "CrashLoopBackOff" | "Unhealthy" | "InsufficientDisk" | "NetworkUnavailable" | "DataBudgetExceeded" | "PolicyDenied" | "EngineUnavailable" | "RegistryAuthLost" | "DeviceFailed" | "DeviceTooOld" | "FilesNotPlaced" | "DeploymentTimeout" | "DeploymentCancelled" | "Internal" | "InvalidJson" | "BadRequest" | "PayloadTooLarge" | "UnsupportedMediaType" | "Forbidden" | "AppNotRunning" | "AppPortClosed" | "AppPathNotFound" | "StreamIdle" | "SignInFailed" | "WrongPassword" | "WeakPassword" | "SetupCodeUnknown" | "SetupCodeExpired" | "SetupDone" | "InvitationUnknown" | "InvitationExpired" | "InvitationUsed" | "LastAdmin" | "EmailTaken" | "UserDisabled" | "UserNotFound" | "KeyNotFound" | "Unauthorized" | "CrossSiteRequest" | "NotFound" | "MethodNotAllowed" | "TooManyRequests" | "ServiceUnavailable" | "DeploymentNotFound" | "IdentifierTaken" | "QuotaExceeded" | "EnrolmentCodeUnknown" | "EnrolmentCodeExpired" | "EnrolmentCodeUsed" | "AssetHasNoSim" | "UnknownNetworkGroup" | "SimNotFound" | "SimOperatorFailed" | "IdempotencyKeyReused" | "EndpointRemoved"; "app"?: string; "details"?: { readonly [key in string]: unknown }; "deployment_id": string; "seq": number; "timestamp": number };
 export type DeploymentList = { "deployments": readonly (Deployment)[]; "next_cursor": string | null };
 export type Device = { "device": DeviceState | DeviceFacts | null; "data_usage": { "today": DeviceDataUsageDay | null; "budget": DataBudget | null }; "live": boolean; "reachable": boolean; "last_seen": number | null; "reported_at": number | null; "age_s": number | null };
 export type DeviceContainer = { "name": string; "app": string | null; "image": string; "status": string };
@@ -35,16 +41,22 @@ export type DeviceDataUsageDay = { "day": string; "by_purpose": { readonly [key 
 export type DeviceFacts = { "agent_version": string; "engine": { "kind": string; "version": string } | null; "architecture": string | null; "os": string | null; "kernel": string | null; "hostname": string | null; "model": string | null; "cpus": number | null; "memory_total_bytes": number | null; "disk_total_bytes": number | null };
 export type DeviceMapping = { "local": string; "target"?: string; "permissions"?: string };
 export type DeviceState = { "agent_version": string; "engine": { "kind": string; "version": string } | null; "architecture": string | null; "os": string | null; "kernel": string | null; "hostname": string | null; "model": string | null; "cpus": number | null; "memory_total_bytes": number | null; "disk_total_bytes": number | null; "uptime_s": number | null; "agent_uptime_s": number; "load_1m": number | null; "cpu_percent": number | null; "memory_available_bytes": number | null; "disk_free_bytes": number | null; "temperature_celsius": number | null; "interfaces": readonly (NetworkInterface)[]; "containers": readonly (DeviceContainer)[] };
+export type EnrolmentCodeCreation = { "valid_s"?: number };
 export type EnrolmentRequest = { "code": string; "nonce": string };
 export type EnvironmentVariable = { "key": string; "value": string; "secret"?: boolean };
 export type EnvironmentVariableUpdate = { "key": string; "value"?: string; "secret"?: boolean };
 export type ExtraHost = { "name": string; "address": string | "host-gateway" };
 export type Healthcheck = { "command": readonly (string)[]; "interval_s"?: number; "timeout_s"?: number; "retries"?: number; "start_period_s"?: number };
-export type LastDeployment = { "deployment_id": string; "action": DeploymentAction; "status": "Running" | "Success" | "Fail"; "code"?: "ErrorNodePortIsNotCorrectRange" | "ErrorPortInUse" | "DeviceNotReachable" | "AssetNotFound" | "ErrorNoName" | "ErrorNoImage" | "InvalidRequest" | "AppExists" | "AppNotFound" | "PlanChanged" | "ErrorNameExists" | "VolumeInUse" | "VolumeNotFound" | "ErrorDeploymentAlreadyExist" | "ImagePullBackOff" | "CrashLoopBackOff" | "Unhealthy" | "InsufficientDisk" | "NetworkUnavailable" | "DataBudgetExceeded" | "PolicyDenied" | "EngineUnavailable" | "RegistryAuthLost" | "DeviceFailed" | "DeviceTooOld" | "FilesNotPlaced" | "DeploymentTimeout" | "DeploymentCancelled" | "Internal" | "InvalidJson" | "BadRequest" | "PayloadTooLarge" | "UnsupportedMediaType" | "Forbidden" | "AppNotRunning" | "AppPortClosed" | "AppPathNotFound" | "StreamIdle" | "Unauthorized" | "CrossSiteRequest" | "NotFound" | "MethodNotAllowed" | "TooManyRequests" | "ServiceUnavailable" | "DeploymentNotFound" | "IdentifierTaken" | "QuotaExceeded" | "EnrolmentCodeUnknown" | "EnrolmentCodeExpired" | "EnrolmentCodeUsed" | "AssetHasNoSim" | "UnknownNetworkGroup" | "SimNotFound" | "SimOperatorFailed" | "IdempotencyKeyReused" | "EndpointRemoved"; "finished_at": number | null };
+export type InvitationAcceptance = { "code": string; "password": string; "name"?: string };
+export type InvitedUser = { "user": User; "invitation": { "link": string; "expires_at": number } };
+export type LastDeployment = { "deployment_id": string; "action": DeploymentAction; "status": "Running" | "Success" | "Fail"; "code"?: "ErrorNodePortIsNotCorrectRange" | "ErrorPortInUse" | "DeviceNotReachable" | "AssetNotFound" | "ErrorNoName" | "ErrorNoImage" | "InvalidRequest" | "AppExists" | "AppNotFound" | "PlanChanged" | "ErrorNameExists" | "VolumeInUse" | "VolumeNotFound" | "ErrorDeploymentAlreadyExist" | "ImagePullBackOff" | "CrashLoopBackOff" | "Unhealthy" | "InsufficientDisk" | "NetworkUnavailable" | "DataBudgetExceeded" | "PolicyDenied" | "EngineUnavailable" | "RegistryAuthLost" | "DeviceFailed" | "DeviceTooOld" | "FilesNotPlaced" | "DeploymentTimeout" | "DeploymentCancelled" | "Internal" | "InvalidJson" | "BadRequest" | "PayloadTooLarge" | "UnsupportedMediaType" | "Forbidden" | "AppNotRunning" | "AppPortClosed" | "AppPathNotFound" | "StreamIdle" | "SignInFailed" | "WrongPassword" | "WeakPassword" | "SetupCodeUnknown" | "SetupCodeExpired" | "SetupDone" | "InvitationUnknown" | "InvitationExpired" | "InvitationUsed" | "LastAdmin" | "EmailTaken" | "UserDisabled" | "UserNotFound" | "KeyNotFound" | "Unauthorized" | "CrossSiteRequest" | "NotFound" | "MethodNotAllowed" | "TooManyRequests" | "ServiceUnavailable" | "DeploymentNotFound" | "IdentifierTaken" | "QuotaExceeded" | "EnrolmentCodeUnknown" | "EnrolmentCodeExpired" | "EnrolmentCodeUsed" | "AssetHasNoSim" | "UnknownNetworkGroup" | "SimNotFound" | "SimOperatorFailed" | "IdempotencyKeyReused" | "EndpointRemoved"; "finished_at": number | null };
 export type LegacySim = { "sid": string; "iccid": string; "network_group": string; "status": "active" | "inactive" };
 export type LegacySimUpdate = { "status"?: "active" | "inactive"; "network_group"?: string };
 export type ListedVolume = { "name": string; "apps": readonly ({ "app": string; "readonly": boolean })[]; "apps_left_out": number; "size_bytes": number | null; "created_at": number | null };
+export type NetworkGroupList = { "network_groups": readonly ({ "name": string; "default": boolean })[] };
 export type NetworkInterface = { "name": string; "kind": "ethernet" | "wifi" | "cellular" | "other"; "is_up": boolean; "addresses": readonly (string)[]; "received_bytes": number | null; "sent_bytes": number | null };
+export type PasswordChange = { "current_password": string; "password": string };
+export type PasswordReset = { "reset": { "link": string; "expires_at": number } };
 export type PortMapping = { "host_port": number; "target_port": number; "protocol"?: "tcp" | "udp" };
 export type ProSim = { "imsi": string; "iccid": string; "service_profile": string };
 export type ProSimRegistration = { "imsi": string; "iccid": string; "service_profile": string };
@@ -52,6 +64,11 @@ export type ProSimUsage = { "start_time": number; "end_time": number; "finalized
 export type ProSimUsageEntry = { "service_profile": string; "total": number; "start_time"?: number; "end_time"?: number };
 export type RegisteredAsset = { "uuid": string; "serial_number": string; "name": string; "type": string; "created_at": number; "status": "active" | "inactive"; "supersim"?: SuperSim; "prosim"?: ProSim; "sim"?: LegacySim; "network_group"?: string; "device_token": string };
 export type RegistryAuth = { "username": string; "password": string } | { "token": string };
+export type Role = "viewer" | "installer" | "operator" | "admin";
+export type Session = { "principal": { "kind": "user" | "key"; "id": string; "name": string; "email"?: string }; "account": { "id": string; "name": string }; "role": Role; "permissions": readonly (string)[]; "expires_at": number | null };
+export type SetUpRequest = { "code": string; "account_name"?: string; "email": string; "name"?: string; "password": string };
+export type SignInOptions = { "set_up": boolean; "oidc"?: { "name": string }; "secure": boolean };
+export type SignInRequest = { "email": string; "password": string };
 export type SimDataUsage = { "sim_type": "supersim" | "prosim"; "iccid": string; "days": readonly ({ "day": string; "total": number })[]; "finalized_until": number };
 export type SuperSim = { "sid": string; "iccid": string; "network_group": string };
 export type SuperSimRegistration = { "sid": string; "iccid": string; "network_group": string };
@@ -59,11 +76,21 @@ export type SuperSimUsage = { "start_time": number; "end_time": number; "finaliz
 export type SuperSimUsageEntry = { "network_group": string; "total": number; "start_time"?: number; "end_time"?: number };
 export type TmpfsMount = { "target": string; "size_bytes"?: number; "mode"?: string };
 export type Ulimit = { "name": "as" | "core" | "cpu" | "data" | "fsize" | "locks" | "memlock" | "msgqueue" | "nice" | "nofile" | "nproc" | "rss" | "rtprio" | "rttime" | "sigpending" | "stack"; "soft": number; "hard"?: number };
+export type User = { "id": string; "email": string; "name": string; "role": Role; "state": "invited" | "active" | "disabled"; "sign_in": "password" | "oidc"; "created_at": number; "last_sign_in_at": number | null };
+export type UserInvitation = { "email": string; "name"?: string; "role": Role };
+export type UserList = { "users": readonly (User)[]; "next_cursor": string | null };
+export type UserUpdate = { "name"?: string; "role"?: Role; "disabled"?: boolean };
 export type Volume = { "local"?: string; "name"?: string; "target": string; "readonly"?: boolean; "owner"?: string };
 export type VolumeList = { "volumes": readonly (ListedVolume)[]; "left_out": number };
 /** Operations of the API by method and path: what is sent and received. */
 export interface Operations {
   "POST /v1/enrolments": { query: undefined; body: EnrolmentRequest; response: { "device_token": string; "asset": { "uuid": string; "serial_number": string; "name": string } } };
+  "POST /v1/setup": { query: undefined; body: SetUpRequest; response: Session };
+  "POST /v1/invitations": { query: undefined; body: InvitationAcceptance; response: Session };
+  "GET /v1/sign-in": { query: undefined; body: undefined; response: SignInOptions };
+  "GET /v1/session": { query: undefined; body: undefined; response: Session };
+  "POST /v1/session": { query: undefined; body: SignInRequest; response: Session };
+  "DELETE /v1/session": { query: undefined; body: undefined; response: undefined };
   "GET /v1/assets": { query: { limit?: string | undefined; cursor?: string | undefined; status?: string | undefined; type?: string | undefined; q?: string | undefined }; body: undefined; response: AssetList };
   "POST /v1/assets": { query: undefined; body: AssetRegistration; response: RegisteredAsset };
   "GET /v1/assets/{asset_id}": { query: undefined; body: undefined; response: Asset };
@@ -91,4 +118,16 @@ export interface Operations {
   "GET /v1/assets/{asset_id}/sims/{sim_type}/usages": { query: { start_time?: string | undefined; end_time?: string | undefined; granularity?: string | undefined }; body: undefined; response: SuperSimUsage | ProSimUsage };
   "PATCH /v1/assets/{asset_id}/sim": { query: undefined; body: LegacySimUpdate; response: LegacySim };
   "GET /v1/assets/{asset_id}/sim/usages": { query: { start_time?: string | undefined; end_time?: string | undefined; granularity?: string | undefined }; body: undefined; response: SuperSimUsage };
+  "POST /v1/assets/{asset_id}/enrolment-codes": { query: undefined; body: EnrolmentCodeCreation; response: CreatedEnrolmentCode };
+  "GET /v1/network-groups": { query: undefined; body: undefined; response: NetworkGroupList };
+  "PUT /v1/session/password": { query: undefined; body: PasswordChange; response: undefined };
+  "GET /v1/users": { query: { limit?: string | undefined; cursor?: string | undefined }; body: undefined; response: UserList };
+  "POST /v1/users": { query: undefined; body: UserInvitation; response: InvitedUser };
+  "PATCH /v1/users/{user_id}": { query: undefined; body: UserUpdate; response: User };
+  "DELETE /v1/users/{user_id}": { query: undefined; body: undefined; response: undefined };
+  "POST /v1/users/{user_id}/reset": { query: undefined; body: undefined; response: PasswordReset };
+  "GET /v1/api-keys": { query: { limit?: string | undefined; cursor?: string | undefined }; body: undefined; response: ApiKeyList };
+  "POST /v1/api-keys": { query: undefined; body: ApiKeyCreation; response: CreatedApiKey };
+  "PATCH /v1/api-keys/{key_id}": { query: undefined; body: ApiKeyUpdate; response: ApiKey };
+  "DELETE /v1/api-keys/{key_id}": { query: undefined; body: undefined; response: undefined };
 }
