@@ -1,5 +1,5 @@
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { VIEWS, lookAt } from "../../support/console/look-at.ts";
+import { afterAll, beforeAll, expect, it } from "vitest";
+import { lookAtAll } from "../../support/console/look-at.ts";
 import { ADMIN, type ConsoleRig, startConsole } from "../../support/console/opened-console.ts";
 
 let rig: ConsoleRig;
@@ -24,22 +24,21 @@ const PAGES = [
   ["audit", "/audit", "account.created"],
   ["audit-filtered", "/audit?action=volume.&outcome=failed", "No entry fits."],
   ["profile", "/profile", "What your role permits"],
+  ["login-request", "/login-request", "A program that wants to log in"],
 ] as const;
 
-describe.each(VIEWS)("in $colorScheme at $viewport.width px", (view) => {
-  it.each(PUBLIC_PAGES)("%s without a session", async (name, path, text) => {
-    await using tab = await rig.open(view);
-    await tab.page.goto(rig.control.url + path);
-    await tab.page.getByText(text).first().waitFor();
-    expect(await lookAt(tab.page, name, view)).toEqual([]);
-    expect(tab.complaints).toEqual([]);
-  });
+it.each(PUBLIC_PAGES)("%s, without a session, in light and dark, on a phone and a desk", async (name, path, text) => {
+  await using tab = await rig.open();
+  await tab.page.goto(rig.control.url + path);
+  await tab.page.getByText(text).first().waitFor();
+  expect(await lookAtAll(tab.page, name)).toEqual([]);
+  expect(tab.complaints).toEqual([]);
+});
 
-  it.each(PAGES)("%s with a session", async (name, path, text) => {
-    await using tab = await rig.openSignedIn(view);
-    await tab.page.goto(rig.control.url + path);
-    await tab.page.getByText(text).locator("visible=true").first().waitFor();
-    expect(await lookAt(tab.page, name, view)).toEqual([]);
-    expect(tab.complaints).toEqual([]);
-  });
+it.each(PAGES)("%s, with a session, in light and dark, on a phone and a desk", async (name, path, text) => {
+  await using tab = await rig.openSignedIn();
+  await tab.page.goto(rig.control.url + path);
+  await tab.page.getByText(text).locator("visible=true").first().waitFor();
+  expect(await lookAtAll(tab.page, name)).toEqual([]);
+  expect(tab.complaints).toEqual([]);
 });

@@ -7,20 +7,27 @@ import type { AxeResults } from "axe-core";
 const SCREENSHOTS = ".cache/screenshots/console";
 
 /** Ways to see a page: the colour scheme and the width of a phone and of a desk. */
-export const VIEWS = [
+const VIEWS = [
   { colorScheme: "light", viewport: { width: 360, height: 740 } },
   { colorScheme: "dark", viewport: { width: 360, height: 740 } },
   { colorScheme: "light", viewport: { width: 1440, height: 900 } },
   { colorScheme: "dark", viewport: { width: 1440, height: 900 } },
 ] as const;
-type View = (typeof VIEWS)[number];
-
-/** Keeps a picture of the whole page in `.cache/screenshots/console`, and returns its serious and critical findings. */
-export async function lookAt(page: Page, name: string, { colorScheme, viewport }: View): Promise<string[]> {
+/**
+ * Keeps pictures of the whole page in `.cache/screenshots/console`, in each view, and returns its findings there: serious
+ * and critical ones of axe, and whether it has to be scrolled sideways.
+ */
+export async function lookAtAll(page: Page, name: string): Promise<string[]> {
   await mkdir(SCREENSHOTS, { recursive: true });
-  const path = join(SCREENSHOTS, `${name}-${colorScheme}-${viewport.width}.png`);
-  await page.screenshot({ path, fullPage: true, animations: "disabled" });
-  return [...(await findings(page)), ...(await overflows(page))].map((finding) => `${name}: ${finding}`);
+  const found: string[] = [];
+  for (const { colorScheme, viewport } of VIEWS) {
+    await page.emulateMedia({ colorScheme });
+    await page.setViewportSize(viewport);
+    const view = `${name}-${colorScheme}-${viewport.width}`;
+    await page.screenshot({ path: join(SCREENSHOTS, `${view}.png`), fullPage: true, animations: "disabled" });
+    found.push(...[...(await findings(page)), ...(await overflows(page))].map((finding) => `${view}: ${finding}`));
+  }
+  return found;
 }
 
 /** Serious and critical findings of axe. It is evaluated by the debugger, which the page's policy does not restrict. */
