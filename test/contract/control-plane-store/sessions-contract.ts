@@ -203,7 +203,7 @@ export function sessionsContract(harness: StoreHarness): void {
       expect(await has()).toBe(false);
       await change({ delivery: "cancel" });
       expect(await has()).toBe(true);
-      await change({ delivery: undefined, uncertainty: { kind: "overdue", untilMs: undefined } });
+      await change({ delivery: undefined, uncertainty: "overdue" });
       expect(await has()).toBe(true);
       await change({ uncertainty: undefined });
       expect(await has()).toBe(false);

@@ -34,14 +34,13 @@ test("to connect an idle device takes one transaction and no sync of the disk", 
   device.hello();
   await device.next("welcome");
   // The last that is done for a device that connects.
-  await waitFor(() => list.mock.calls.length > 0);
+  await waitFor("what waits for the device to be read", () => list.mock.calls.length > 0);
   expect(count()).toEqual({ all: 1, synced: 0 });
 });
 
 test("devices that say hello in one turn share a transaction", async () => {
   await using control = await startControlPlane();
   const account = await control.account();
-  await using owner = new AsyncDisposableStack();
   const uuids: string[] = [];
   for (let index = 0; index < DEVICES; index++) uuids.push((await control.asset(account)).asset.uuid);
   const count = countTransactions();
