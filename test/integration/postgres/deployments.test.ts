@@ -3,7 +3,8 @@ import type { Deployment } from "../../../src/control-plane/core/deployment.ts";
 import { appendEvent } from "../../../src/control-plane/core/event-log.ts";
 import { fail } from "../../../src/control-plane/core/transitions.ts";
 import type { CreateResult, CreationLimits } from "../../../src/control-plane/store/deployments.ts";
-import { DeploymentWriter } from "../../../src/control-plane/store/postgres/deployment-writer.ts";
+import { unchanged, withChange } from "../../../src/control-plane/store/postgres/deployment-change.ts";
+import { DeploymentWriter, writeChanges } from "../../../src/control-plane/store/postgres/deployment-writer.ts";
 import { openPostgresStore } from "../../../src/control-plane/store/postgres/open-store.ts";
 import type { PostgresOptions } from "../../../src/control-plane/store/postgres/options.ts";
 import { PostgresPool, type Queryable } from "../../../src/control-plane/store/postgres/pool.ts";
@@ -12,6 +13,7 @@ import type { Store } from "../../../src/control-plane/store/store.ts";
 import { receivedDeployment, T0 } from "../../support/deployment-record.ts";
 import { postgresUnavailableReason } from "../../support/postgres.ts";
 import { PostgresDatabases } from "../../support/postgres-store.ts";
+import { waitFor } from "../../support/wait-for.ts";
 
 const ACCOUNT = "acc_1";
 const DEVICE = "11111111-1111-4111-8111-111111111111";
@@ -92,6 +94,29 @@ describe.skipIf(reason !== undefined)(`deployments in PostgreSQL${reason === und
         const { events } = await store.deployments.readEvents(id, 1, 10);
         expect(events.map(({ json }) => (JSON.parse(json) as { message: string }).message)).toEqual(["a", "b", "c"]);
       }
+    }));
+
+  test("a deployment that another instance changes while it is about to be changed here is read as it is then", () =>
+    withStore(async (store, options) => {
+      const { deployments } = store;
+      await create(store, { id: "dep_1" });
+      await using other = new PostgresPool(options);
+      const changed = await other.transaction(async (client) => {
+        const before = await deployments.findDeployment("dep_1");
+        if (!before) throw new Error("the deployment is gone");
+        const change = withChange(unchanged(before), fail(before, T0, "DeploymentCancelled")!);
+        await writeChanges(client, [{ changed: change, fence: undefined }]);
+        // Without an event, as when an instance takes over what another one has left.
+        const waiting = deployments.updateDeployments(["dep_1"], () => ({ fields: { connection: 7 } }));
+        await waitFor("the other change to wait for this one", async () => {
+          const { rowCount } = await client.query("SELECT 1 FROM pg_locks WHERE NOT granted LIMIT 1");
+          return rowCount > 0;
+        });
+        return { waiting };
+      });
+      const [after] = await changed.waiting;
+      expect(after).toMatchObject({ status: "Fail", connection: 7, version: 3, lastSeq: 2, lastEvent: { seq: 2 } });
+      expect(await deployments.findDeployment("dep_1")).toMatchObject({ lastSeq: 2, lastEvent: { status: "Fail" } });
     }));
 
   test("a change that fails does not fail those that come together with it", () =>

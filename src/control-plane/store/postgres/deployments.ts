@@ -116,17 +116,16 @@ export class PostgresDeploymentStore implements DeploymentStore {
 
   async updateDeployments(ids: readonly string[], decide: Decide): Promise<readonly Deployment[]> {
     return this.#pool.transaction(async (client) => {
-      const { rows } = await client.query<DeploymentRow>(sql.LOCK_ALL, [ids]);
-      const found = new Map(rows.map((row) => [row.id, toDeployment(row)]));
-      const deployments = ids.map((id) => found.get(id)).filter((deployment) => deployment !== undefined);
-      return decideAndWrite(client, deployments, decide);
+      await client.query(sql.LOCK_ALL, [ids]);
+      return decideAndWrite(client, ids, decide);
     });
   }
 
   async expireDue(serviceNowMs: number, limit: number, decide: Decide): Promise<ExpiredDeployments> {
     return this.#pool.transaction(async (client) => {
-      const due = await client.query<DeploymentRow>(sql.LOCK_DUE, [Math.floor(serviceNowMs), limit]);
-      const expired = await decideAndWrite(client, due.rows.map(toDeployment), decide);
+      const due = await client.query<{ id: string }>(sql.LOCK_DUE, [Math.floor(serviceNowMs), limit]);
+      const ids = due.rows.map(({ id }) => id);
+      const expired = ids.length === 0 ? [] : await decideAndWrite(client, ids, decide);
       const { rows } = await client.query<{ due: number | null }>(sql.NEXT_DUE, []);
       return { expired, nextDueMs: rows[0]?.due ?? undefined };
     });
@@ -146,12 +145,13 @@ export class PostgresDeploymentStore implements DeploymentStore {
   }
 }
 
-/** Changes deployments that this transaction has locked. */
+/** Changes deployments that this transaction has locked. Leaves out those that do not exist. */
 async function decideAndWrite(
   client: Queryable,
-  deployments: readonly Deployment[],
+  ids: readonly string[],
   decide: Decide,
 ): Promise<readonly Deployment[]> {
+  const deployments = (await findAll(client, ids)).filter((deployment) => deployment !== undefined);
   const changes = deployments.map((deployment) => {
     const change = decide(deployment);
     return { changed: change ? withChange(unchanged(deployment), change) : unchanged(deployment), fence: undefined };
