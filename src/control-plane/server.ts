@@ -83,7 +83,19 @@ export async function startServer({
   const clock = sharedClock ?? ownClock;
   const serviceClock = sharedClock ?? localServiceClock(clock);
   const access = new AccessWatcher(store, clock, logger);
-  const hub = new DeviceHub({ assets, sessions, bus, instanceId, isShared, access, clock, logger, observer });
+  const listBusyAssets = (): Promise<ReadonlySet<string>> => deployments.listBusyAssets();
+  const hub = new DeviceHub({
+    assets,
+    sessions,
+    bus,
+    instanceId,
+    isShared,
+    listBusyAssets,
+    access,
+    clock,
+    logger,
+    observer,
+  });
   if (metrics) metrics.countDevices = () => hub.deviceCount;
   const keepMs = config.deployment_retention_days * DAY_MS;
   const deployments = new Deployments({
@@ -154,7 +166,7 @@ export async function startServer({
     instanceId,
     serviceClock,
     logger,
-    listBusyAssets: () => deployments.listBusyAssets(),
+    listBusyAssets,
     noteLost: (lost) => deployments.noteLost(lost),
   });
   const membership = new Membership({
@@ -164,7 +176,7 @@ export async function startServer({
     serviceClock,
     logger,
     recover: (isOtherDatabase, onProgress) => deployments.recover(isOtherDatabase, onProgress),
-    onRejoined: async () => hub.reopenSessions(await deployments.listBusyAssets()),
+    onRejoined: () => hub.reopenSessions(),
     onAbandoned: () => hub.abandon(),
     onRenewed: () => void sweeper.run(),
   });

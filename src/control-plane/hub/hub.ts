@@ -53,6 +53,8 @@ export interface HubOptions {
   readonly instanceId: string;
   /** Whether other instances use the same store. */
   readonly isShared: boolean;
+  /** Returns the devices that have unfinished deployments. */
+  readonly listBusyAssets: () => Promise<ReadonlySet<string>>;
   readonly access: AccessWatcher;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -89,7 +91,11 @@ export class DeviceHub {
     this.#wakes = bus.subscribeWakes(instanceId, (assetUuid) => {
       if (assetUuid !== undefined) this.#sessions.get(assetUuid)?.deliver();
     });
-    this.#comparison = new SessionComparison({ ...options, current: () => [...this.#sessions.values()] });
+    this.#comparison = new SessionComparison({
+      ...options,
+      current: () => [...this.#sessions.values()],
+      reopen: (lost) => this.reopenSessions(lost),
+    });
   }
 
   /** Sets the receivers of frames. Must be called before the first connection. */
@@ -171,9 +177,9 @@ export class DeviceHub {
    * Takes up again the sessions that this instance still has, after others may have ended them: those that no later one has
    * replaced. Devices that have unfinished deployments connect again, so that what they hold is compared with the record.
    */
-  async reopenSessions(busyAssets: ReadonlySet<string>): Promise<void> {
-    const { sessions: store, instanceId } = this.#options;
-    const sessions = [...this.#sessions.values()];
+  async reopenSessions(sessions: readonly Session[] = [...this.#sessions.values()]): Promise<void> {
+    const { sessions: store, instanceId, listBusyAssets } = this.#options;
+    const busyAssets = await listBusyAssets();
     for (let from = 0; from < sessions.length; from += MAX_REOPENED_AT_ONCE) {
       const piece = sessions.slice(from, from + MAX_REOPENED_AT_ONCE);
       const fences = piece.map(({ assetUuid, epoch }) => ({ assetUuid, epoch }));
