@@ -3,6 +3,8 @@ import type { Service } from "./service.ts";
 
 const BODY = JSON.stringify({ name: "web", image: "registry.example/team/web:1" });
 
+type Address = Pick<Service, "host" | "port">;
+
 /** When a deployment's events arrived, in milliseconds from its request. */
 export interface DeploymentTimes {
   /** The first event that the device sent. */
@@ -10,16 +12,20 @@ export interface DeploymentTimes {
   readonly endMs: number;
 }
 
-/** Deploys to the devices of a fleet, one after the other, and reads the event streams to their end. */
+/**
+ * Deploys to the devices of a fleet, one after the other, and reads the event streams to their end. With several instances
+ * the requests go to them in turn, to each one's own devices as often as to those of the others if the devices are dealt
+ * out in turn too.
+ */
 export class DeploymentLoad implements Disposable {
-  readonly #service: Service;
+  readonly #instances: readonly Address[];
   readonly #apiKey: string;
   readonly #devices: number;
   readonly #agent = new Agent({ keepAlive: true });
   #next = 0;
 
-  constructor(service: Service, apiKey: string, devices: number) {
-    this.#service = service;
+  constructor(instances: readonly Address[], apiKey: string, devices: number) {
+    this.#instances = instances;
     this.#apiKey = apiKey;
     this.#devices = devices;
   }
@@ -53,8 +59,10 @@ export class DeploymentLoad implements Disposable {
 
   /** Rejects unless the deployment succeeds. */
   #deploy(): Promise<DeploymentTimes> {
-    const { host, port } = this.#service;
-    const path = `/v1/assets/GW-${this.#next++ % this.#devices}/edge/apps`;
+    const number = this.#next++;
+    const count = this.#instances.length;
+    const { host, port } = this.#instances[Math.floor(number / count) % count] as Address;
+    const path = `/v1/assets/GW-${number % this.#devices}/edge/apps`;
     const headers = { "X-API-Key": this.#apiKey, "Content-Type": "application/json", "Content-Length": BODY.length };
     const { promise, resolve, reject } = Promise.withResolvers<DeploymentTimes>();
     const start = performance.now();

@@ -15,6 +15,8 @@ export interface Service extends AsyncDisposable {
   readonly host: string;
   readonly port: number;
   readonly pid: number;
+  /** Ends it with SIGKILL and waits for its end. */
+  kill(): Promise<void>;
 }
 
 /** Prepares the data directory for `startService` in this folder. */
@@ -24,11 +26,17 @@ export async function prepareData(folder: string): Promise<{ readonly database: 
   return prepareDataDir(path);
 }
 
-/** Starts the service on the folder's data, with a higher rate limit than the default. */
-export async function startService(folder: string): Promise<Service> {
+/**
+ * Starts the service on the folder's data, with a higher rate limit than the default.
+ *
+ * @param further options of `edge-control serve`, such as another database
+ */
+export async function startService(folder: string, further: Readonly<Record<string, string>> = {}): Promise<Service> {
+  await mkdir(folder, { recursive: true });
   const logFile = join(folder, "edge-control.log");
   const log = await open(logFile, "a");
-  const options = { listen: `${HOST}:0`, "data-dir": join(folder, "data"), "rate-limit-per-minute": "1000000000" };
+  const own = { listen: `${HOST}:0`, "data-dir": join(folder, "data"), "rate-limit-per-minute": "1000000000" };
+  const options = { ...own, ...further };
   const args = Object.entries(options).flatMap(([key, value]) => [`--${key}`, value]);
   const child = spawn("dist/edge-control", ["serve", ...args], { stdio: ["ignore", log.fd, log.fd] });
   const { pid } = child;
@@ -42,9 +50,13 @@ export async function startService(folder: string): Promise<Service> {
     child.kill("SIGTERM");
     await ended;
   };
+  const killNow = async (): Promise<void> => {
+    child.kill("SIGKILL");
+    await ended;
+  };
   try {
     const port = await listeningPort(logFile, () => child.exitCode !== null);
-    return { host: HOST, port, pid, [Symbol.asyncDispose]: stop };
+    return { host: HOST, port, pid, kill: killNow, [Symbol.asyncDispose]: stop };
   } catch (error) {
     await stop();
     throw error;
