@@ -18,6 +18,7 @@ import { returnOfAFleet } from "./return-of-a-fleet.ts";
 import { assetList } from "./service/asset-list.ts";
 import { assetRead } from "./service/asset-read.ts";
 import { fleet } from "./service/fleet.ts";
+import { fleetLoss } from "./service/fleet-loss.ts";
 import { fleetShared } from "./service/fleet-shared.ts";
 import { usageYear } from "./service/usage-year.ts";
 import { statusCommand } from "./status-command.ts";
@@ -45,6 +46,7 @@ const BENCHES: readonly Bench[] = [
   usageYear,
   fleet,
   fleetShared,
+  fleetLoss,
 ];
 const FOLDER = "bench-results";
 
