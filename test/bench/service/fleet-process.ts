@@ -132,14 +132,13 @@ async function disconnectAll(): Promise<void> {
   isEnding = false;
 }
 
-async function carryOut(order: FleetOrder): Promise<void> {
+async function carryOut(order: FleetOrder): Promise<FleetReport> {
   if (order.type === "connect") await connectAll(order.url, order.tokens, order.returns);
   if (order.type === "disconnect") await disconnectAll();
+  return { connected: sockets.size, returnedAt: [...returnedAt.values()] };
 }
 
 process.on("message", (order: FleetOrder) => {
   // A failed connection ends the process, and the bench with it.
-  void carryOut(order).then(() => {
-    process.send?.({ connected: sockets.size, returnedAt: [...returnedAt.values()] } satisfies FleetReport);
-  });
+  void carryOut(order).then((report) => process.send?.(report));
 });

@@ -28,8 +28,8 @@ interface Turn {
   readonly perSecond: number;
   /** Of one deployment, of all instances. */
   readonly processorMs: number;
-  /** Median of the first events that a device sent. */
-  readonly firstMs: number;
+  /** When the first event that a device sent arrived, for each deployment. */
+  readonly firstMs: readonly number[];
 }
 
 /**
@@ -46,26 +46,21 @@ export const fleetShared: Bench = {
     const ways: Way[] = [];
     for (const [name, instances] of [
       ["SQLite", 0],
-      ["one instance", 1],
-      ["two instances", 2],
+      ["PostgreSQL and NATS, one instance", 1],
+      ["PostgreSQL and NATS, two instances", 2],
     ] as const) {
       ways.push(owner.use(await startWay(join(folder, String(instances)), name, instances, devices)));
     }
     for (const { load } of ways) await load.deployMany(quick ? 50 : 1_000, CONCURRENT_DEPLOYMENTS);
-    const rounds = quick ? 1 : 7;
-    const turns = await byTurns(rounds, ways, (way) => busyTurn(way, quick ? 100 : 1_000));
-    const steady = await byTurns(quick ? 1 : 4, ways, ({ load }) =>
-      load.deployAt(REQUESTS_PER_SECOND, quick ? 2_000 : 10_000),
+    const busyRounds = quick ? 1 : 7;
+    const busy = await byTurns(busyRounds, ways, (way) =>
+      measure(way, ({ load }) => load.deployMany(quick ? 100 : 1_000, CONCURRENT_DEPLOYMENTS)),
     );
-    const results = ways.map(({ name }, index) => ({
-      name,
-      turns: turns[index] ?? [],
-      firstEventP99Ms: percentile(
-        (steady[index] ?? []).flat().map(({ firstMs }) => firstMs),
-        99,
-      ),
-    }));
-    return { data: { devices, rounds, results }, rows: rows(results) };
+    const steady = await byTurns(quick ? 1 : 4, ways, (way) =>
+      measure(way, ({ load }) => load.deployAt(REQUESTS_PER_SECOND, quick ? 2_000 : 10_000)),
+    );
+    const results = ways.map(({ name }, index) => ({ name, busy: busy[index] ?? [], steady: steady[index] ?? [] }));
+    return { data: { devices, results: results.map(summary) }, rows: rows(results) };
   },
 };
 
@@ -100,48 +95,78 @@ async function byTurns<T>(rounds: number, ways: readonly Way[], turn: (way: Way)
   return results;
 }
 
-async function busyTurn({ load, services }: Way, deployments: number): Promise<Turn> {
-  const used = (): number => services.reduce((sum, { pid }) => sum + processorMs(pid), 0);
+async function measure(way: Way, deploy: (way: Way) => Promise<readonly DeploymentTimes[]>): Promise<Turn> {
+  const used = (): number => way.services.reduce((sum, { pid }) => sum + processorMs(pid), 0);
   const before = used();
   const start = performance.now();
-  const times: DeploymentTimes[] = await load.deployMany(deployments, CONCURRENT_DEPLOYMENTS);
+  const times = await deploy(way);
   const tookMs = performance.now() - start;
   return {
-    perSecond: (deployments / tookMs) * 1000,
-    processorMs: (used() - before) / deployments,
-    firstMs: median(times.map(({ firstMs }) => firstMs)),
+    perSecond: (times.length / tookMs) * 1000,
+    processorMs: (used() - before) / times.length,
+    firstMs: times.map(({ firstMs }) => firstMs),
   };
 }
 
 interface Result {
   readonly name: string;
-  readonly turns: readonly Turn[];
-  readonly firstEventP99Ms: number;
+  /** So many deployments at a time. */
+  readonly busy: readonly Turn[];
+  /** So many requests a second. */
+  readonly steady: readonly Turn[];
+}
+
+const costs = (turns: readonly Turn[]): number[] => turns.map(({ processorMs: ms }) => ms);
+const firstEventP99 = (turns: readonly Turn[]): number =>
+  percentile(
+    turns.flatMap(({ firstMs }) => firstMs),
+    99,
+  );
+
+function summary({ name, busy, steady }: Result) {
+  const rates = busy.map(({ perSecond }) => perSecond);
+  return { name, perSecond: rates, busyMs: costs(busy), steadyMs: costs(steady), firstP99Ms: firstEventP99(steady) };
 }
 
 function rows([sqlite, one, two]: readonly Result[]): Row[] {
   if (!sqlite || !one || !two) throw new Error("three ways to serve a fleet are compared");
+  const loads = [
+    { what: `${CONCURRENT_DEPLOYMENTS} deployments at a time`, turnsOf: ({ busy }: Result) => busy },
+    { what: `${REQUESTS_PER_SECOND} deployments/s`, turnsOf: ({ steady }: Result) => steady },
+  ];
   return [
-    costRow("PostgreSQL and NATS, one instance", one, sqlite, MAX_SHARED_TO_SQLITE),
-    costRow("PostgreSQL and NATS, two instances in sum", two, one, MAX_TWO_TO_ONE),
-    ...[sqlite, one, two].map((result) => ({
-      what: `edge-control: ${CONCURRENT_DEPLOYMENTS} deployments at a time, ${result.name}`,
-      value: `${median(result.turns.map(({ perSecond }) => perSecond)).toFixed(0)}/s`,
-      reference: `first event at ${REQUESTS_PER_SECOND}/s, p99: ${result.firstEventP99Ms.toFixed(0)} ms`,
+    ...loads.flatMap(({ what, turnsOf }) => [
+      costRow(
+        `${what}, processor time of one: ${one.name}`,
+        turnsOf(one),
+        sqlite.name,
+        turnsOf(sqlite),
+        MAX_SHARED_TO_SQLITE,
+      ),
+      costRow(
+        `${what}, processor time of one: ${two.name} in sum`,
+        turnsOf(two),
+        one.name,
+        turnsOf(one),
+        MAX_TWO_TO_ONE,
+      ),
+    ]),
+    ...[sqlite, one, two].map(({ name, busy, steady }) => ({
+      what: `edge-control: ${CONCURRENT_DEPLOYMENTS} deployments at a time, ${name}`,
+      value: `${median(busy.map(({ perSecond }) => perSecond)).toFixed(0)}/s`,
+      reference: `first event at ${REQUESTS_PER_SECOND}/s, p99: ${firstEventP99(steady).toFixed(0)} ms`,
     })),
   ];
 }
 
 /** The ratio is the median of those within each round. */
-function costRow(what: string, ours: Result, reference: Result, max: number): Row {
-  const costs = ({ turns }: Result): number[] => turns.map(({ processorMs: ms }) => ms);
-  const references = costs(reference);
+function costRow(what: string, ours: readonly Turn[], reference: string, turns: readonly Turn[], max: number): Row {
+  const references = costs(turns);
   const ratio = median(costs(ours).map((cost, round) => cost / (references[round] ?? Number.NaN)));
-  const inMs = (result: Result): string => `${median(costs(result)).toFixed(2)} ms`;
   return {
-    what: `edge-control: processor time of a deployment, ${what}`,
-    value: inMs(ours),
-    reference: `${reference.name}: ${inMs(reference)}`,
+    what: `edge-control: ${what}`,
+    value: `${median(costs(ours)).toFixed(2)} ms`,
+    reference: `${reference}: ${median(references).toFixed(2)} ms`,
     ratio,
     target: atMost(max, "x", ratio),
   };
