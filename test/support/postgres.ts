@@ -79,17 +79,17 @@ export class PostgresServer implements AsyncDisposable {
     return this.#process.stderr();
   }
 
-  /** Options of a store on the given database of this server. */
-  options(database: string): PostgresOptions {
+  /** Options of a store on the given database of this server. A user other than its owner has no password. */
+  options(database: string, user = USER): PostgresOptions {
     const tls = this.caFile === undefined ? undefined : { caFile: this.caFile };
     const passwordFile = this.#password === undefined ? undefined : join(this.#parts.directory.path, "password");
-    return { host: "127.0.0.1", port: this.port, database, user: USER, passwordFile, tls };
+    return { host: "127.0.0.1", port: this.port, database, user, passwordFile, tls };
   }
 
   /** Creates a database, which is a copy of the template, and returns its name. The template must not be in use. */
-  async createDatabase(template = "template0"): Promise<string> {
+  async createDatabase(template = "template0", owner = USER): Promise<string> {
     const name = `test_${process.pid}_${++this.#databases}`;
-    await this.execute(`CREATE DATABASE ${name} TEMPLATE ${template}`);
+    await this.execute(`CREATE DATABASE ${name} OWNER ${owner} TEMPLATE ${template}`);
     return name;
   }
 

@@ -13,6 +13,8 @@ const DEVICE_PROCESSES = 2;
 const REQUESTS_PER_SECOND = 40;
 const BEFORE_MS = 3_000;
 const MAX_SECONDS = 30;
+/** How long clients wait for a device: longer than any takes to come back. */
+const WAIT_S = 300;
 
 /**
  * An instance that is killed with all devices on it, while clients of the other one deploy to them, and wait for devices that are not
@@ -34,7 +36,7 @@ export const fleetLoss: Bench = {
     await fleet.connect(`ws://127.0.0.1:${proxy.port}/v1/agent`);
     proxy.restore(1);
 
-    const load = owner.use(new DeploymentLoad([other], apiKey, devices, { wait_for_device_s: MAX_SECONDS }));
+    const load = owner.use(new DeploymentLoad([other], apiKey, devices, { wait_for_device_s: WAIT_S }));
     const deployed = load.attemptAt(REQUESTS_PER_SECOND, BEFORE_MS + MAX_SECONDS * 1_000);
     await new Promise((resolve) => setTimeout(resolve, BEFORE_MS));
     const killedAt = Date.now();

@@ -173,7 +173,7 @@ describe.skipIf(reason !== undefined)(`deployments in PostgreSQL${reason === und
       const { server } = databases;
       // Each statement that changes deployments fails twice before it succeeds.
       await server.execute(
-        `CREATE SEQUENCE attempts;
+        `CREATE SEQUENCE attempts; GRANT USAGE ON SEQUENCE attempts TO PUBLIC;
          CREATE FUNCTION fail_at_first() RETURNS trigger LANGUAGE plpgsql AS $$
          DECLARE attempt BIGINT := nextval('attempts'); BEGIN
            IF attempt % 3 = 1 THEN RAISE EXCEPTION 'forced' USING ERRCODE = '40001'; END IF;
