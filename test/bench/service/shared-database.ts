@@ -34,8 +34,12 @@ export class SharedDatabase implements AsyncDisposable {
     this.#owned = owned;
   }
 
-  /** Starts both, with a copy of the data directory of this folder. */
-  static async copyOf(folder: string): Promise<SharedDatabase> {
+  /**
+   * Starts both, with a copy of the data directory of this folder.
+   *
+   * @param further options of each instance
+   */
+  static async copyOf(folder: string, further: Readonly<Record<string, string>> = {}): Promise<SharedDatabase> {
     await using owned = new AsyncDisposableStack();
     const postgres = owned.use(await PostgresServer.start({ isDurable: true }));
     const nats = owned.use(await NatsServer.start());
@@ -45,7 +49,8 @@ export class SharedDatabase implements AsyncDisposable {
     ];
     await succeed(PROGRAM, ["migrate", ...database]);
     await succeed(PROGRAM, ["copy", "--from", join(folder, "data"), ...database]);
-    const options = { "database-url": database[1] ?? "", "nats-url": `nats://127.0.0.1:${nats.port}` };
+    const shared = { "database-url": database[1] ?? "", "nats-url": `nats://127.0.0.1:${nats.port}` };
+    const options = { ...shared, ...further };
     return new SharedDatabase(folder, options, owned.move());
   }
 
