@@ -4,6 +4,7 @@ import { MAX_STREAMS_PER_DEPLOYMENT, STALL_TIMEOUT_MS } from "../../src/control-
 import { MAX_CONFLICTS_PER_HOUR } from "../../src/control-plane/assets/conflict-rate-limiter.ts";
 import { MAX_KEYS_PER_ACCOUNT } from "../../src/control-plane/cli/key.ts";
 import { MAX_GROUPS_PER_ACCOUNT } from "../../src/control-plane/cli/network-group.ts";
+import { MAX_WAKES, MAX_WAKES_PER_TOPIC } from "../../src/control-plane/bus/flood-guard.ts";
 import { configSchema } from "../../src/control-plane/config.ts";
 import { CANCEL_TIMEOUT_MS } from "../../src/control-plane/core/deadlines.ts";
 import { MAX_LEDGER_BYTES } from "../../src/control-plane/core/device-ledger.ts";
@@ -56,6 +57,7 @@ const days = (ms: number): string => `${count(ms / 24 / 3_600_000)} days`;
 
 /** What the documentation has to say in the column `bound`, by the first column. */
 const BOUNDS: Readonly<Record<string, string>> = {
+  "wake-ups from other instances: of one topic, of all": `${MAX_WAKES_PER_TOPIC}, ${count(MAX_WAKES)} a second`,
   "requests of one key": `\`rate_limit_per_minute\`, ${config.rate_limit_per_minute}`,
   "attempts to enrol from one address": `\`enrolment_rate_limit_per_minute\`, ${config.enrolment_rate_limit_per_minute}`,
   "request body": kib(MAX_REQUEST_BYTES),

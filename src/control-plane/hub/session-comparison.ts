@@ -1,3 +1,4 @@
+import { Coalesced } from "../../lib/coalesced.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { CLOSE_CODES } from "../../protocol/frames.ts";
@@ -31,13 +32,15 @@ export interface SessionComparisonOptions {
 export class SessionComparison implements Disposable {
   readonly #options: SessionComparisonOptions;
   readonly #replacements: Disposable;
+  /** However many messages arrive, one comparison is in progress. */
+  readonly #comparing = new Coalesced(() => this.#compare());
   #timer: Disposable | undefined;
   #isDisposed = false;
 
   constructor(options: SessionComparisonOptions) {
     this.#options = options;
     const { bus, instanceId, isShared } = options;
-    this.#replacements = bus.subscribe(`session.${instanceId}`, () => void this.#compare());
+    this.#replacements = bus.subscribe(`session.${instanceId}`, () => void this.#comparing.run());
     if (isShared) this.#schedule();
   }
 
@@ -50,7 +53,7 @@ export class SessionComparison implements Disposable {
   #schedule(): void {
     if (this.#isDisposed) return;
     const { clock } = this.#options;
-    this.#timer = clock.timer(COMPARE_INTERVAL_MS, () => void this.#compare().then(() => this.#schedule()));
+    this.#timer = clock.timer(COMPARE_INTERVAL_MS, () => void this.#comparing.run().then(() => this.#schedule()));
   }
 
   async #compare(): Promise<void> {

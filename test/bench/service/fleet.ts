@@ -55,7 +55,7 @@ export const fleet: Bench = {
 
     const service = owner.use(await startService(folder));
     const ours = await connect(simulated, service.pid, service.port, devices, settleMs);
-    const load = owner.use(new DeploymentLoad(service, apiKey, devices));
+    const load = owner.use(new DeploymentLoad([service], apiKey, devices));
     await load.deployMany(quick ? 50 : 1_000, CONCURRENT_DEPLOYMENTS);
 
     const deployments = quick ? 200 : 10_000;

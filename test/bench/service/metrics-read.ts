@@ -15,7 +15,7 @@ export interface MetricsRead {
 
 /** Starts the service on the folder's data with metrics, connects the fleet, and reads them. */
 export async function readMetrics(folder: string, simulated: SimulatedFleet): Promise<MetricsRead> {
-  await using service = await startService(folder, { withMetrics: true });
+  await using service = await startService(folder, { "metrics-listen": "127.0.0.1:0" });
   await simulated.connect(`ws://${service.host}:${service.port}/v1/agent`);
   // Compiled, as in a service that has been scraped for a while.
   await readAll(service);

@@ -17,6 +17,8 @@ export interface Service extends AsyncDisposable {
   readonly pid: number;
   /** Where it serves its metrics; `undefined` without. */
   readonly metricsPort: number | undefined;
+  /** Ends it with SIGKILL and waits for its end. */
+  kill(): Promise<void>;
 }
 
 /** Prepares the data directory for `startService` in this folder. */
@@ -26,16 +28,17 @@ export async function prepareData(folder: string): Promise<{ readonly database: 
   return prepareDataDir(path);
 }
 
-/** Starts the service on the folder's data, with a higher rate limit than the default. */
-export async function startService(folder: string, { withMetrics = false } = {}): Promise<Service> {
+/**
+ * Starts the service on the folder's data, with a higher rate limit than the default.
+ *
+ * @param further options of `edge-control serve`, such as another database
+ */
+export async function startService(folder: string, further: Readonly<Record<string, string>> = {}): Promise<Service> {
+  await mkdir(folder, { recursive: true });
   const logFile = join(folder, "edge-control.log");
   const log = await open(logFile, "w");
-  const options = {
-    listen: `${HOST}:0`,
-    "data-dir": join(folder, "data"),
-    "rate-limit-per-minute": "1000000000",
-    ...(withMetrics && { "metrics-listen": `${HOST}:0` }),
-  };
+  const own = { listen: `${HOST}:0`, "data-dir": join(folder, "data"), "rate-limit-per-minute": "1000000000" };
+  const options = { ...own, ...further };
   const args = Object.entries(options).flatMap(([key, value]) => [`--${key}`, value]);
   const child = spawn("dist/edge-control", ["serve", ...args], { stdio: ["ignore", log.fd, log.fd] });
   const { pid } = child;
@@ -49,11 +52,16 @@ export async function startService(folder: string, { withMetrics = false } = {})
     child.kill("SIGTERM");
     await ended;
   };
+  const killNow = async (): Promise<void> => {
+    child.kill("SIGKILL");
+    await ended;
+  };
   try {
     const hasEnded = (): boolean => child.exitCode !== null;
     const port = await listeningPort(logFile, "listening", hasEnded);
-    const metricsPort = withMetrics ? await listeningPort(logFile, "metrics listening", hasEnded) : undefined;
-    return { host: HOST, port, pid, metricsPort, [Symbol.asyncDispose]: stop };
+    const metricsPort =
+      "metrics-listen" in further ? await listeningPort(logFile, "metrics listening", hasEnded) : undefined;
+    return { host: HOST, port, pid, metricsPort, kill: killNow, [Symbol.asyncDispose]: stop };
   } catch (error) {
     await stop();
     throw error;

@@ -69,6 +69,49 @@ describe.skipIf(reason !== undefined)(`deployments in PostgreSQL${reason === und
     await work(store, database.options);
   };
 
+  test("what was changed a moment ago for the same session is not read again", () =>
+    withStore(async (store, options) => {
+      await create(store, { id: "dep_1" });
+      const session = { assetUuid: DEVICE, sessionId: "s", instanceId: "ins_1", protocol: 3, at: 1 };
+      await store.sessions.open(session);
+      await using pool = new PostgresPool(options);
+      let statements = 0;
+      const counting: Queryable = {
+        query: (text, values) => {
+          statements++;
+          return pool.query(text, values);
+        },
+      };
+      const writer = new DeploymentWriter(counting, 2);
+      const fence = { assetUuid: DEVICE, epoch: 1 };
+      await writer.update("dep_1", say("one"), fence);
+      expect(statements).toBe(2);
+      const second = await writer.update("dep_1", say("two"), fence);
+      expect(statements).toBe(3);
+      const read = await store.deployments.findDeployment("dep_1");
+      expect(read).toEqual({ ...second, accountStoredBytes: read?.accountStoredBytes });
+      // Somebody else changes it: found out when the change is stored, and decided again.
+      await store.deployments.updateDeployment("dep_1", say("of somebody else"));
+      const seen: (string | undefined)[] = [];
+      const observe = (decide: ReturnType<typeof say>) => (current: Deployment) => {
+        seen.push(current.lastEvent?.message);
+        return decide(current);
+      };
+      expect(await writer.update("dep_1", observe(say("three")), fence)).toMatchObject({ lastSeq: 5 });
+      expect(seen).toEqual(["two", "of somebody else"]);
+      // Without a change nothing shows that what is known is right: it is read.
+      await store.deployments.updateDeployment("dep_1", say("of somebody else again"));
+      const unchanged = await writer.update("dep_1", () => undefined, fence);
+      expect(unchanged?.lastEvent?.message).toBe("of somebody else again");
+      // A later session of the device, and another device with a session of the same number.
+      await store.sessions.open(session);
+      const refused = [fence, { assetUuid: "22222222-2222-4222-8222-222222222222", epoch: 1 }];
+      for (const other of refused) {
+        await expect(writer.update("dep_1", say("no"), other)).rejects.toThrow(StaleSessionError);
+      }
+      expect(await writer.update("dep_1", say("four"), { ...fence, epoch: 2 })).toMatchObject({ lastSeq: 7 });
+    }));
+
   test("changes of many deployments that come together are stored by two statements", () =>
     withStore(async (store, options) => {
       const ids = numbers(100).map((index) => `dep_${index}`);
@@ -155,7 +198,7 @@ describe.skipIf(reason !== undefined)(`deployments in PostgreSQL${reason === und
       const { server } = databases;
       // Each statement that changes deployments fails twice before it succeeds.
       await server.execute(
-        `CREATE SEQUENCE attempts;
+        `CREATE SEQUENCE attempts; GRANT USAGE ON SEQUENCE attempts TO PUBLIC;
          CREATE FUNCTION fail_at_first() RETURNS trigger LANGUAGE plpgsql AS $$
          DECLARE attempt BIGINT := nextval('attempts'); BEGIN
            IF attempt % 3 = 1 THEN RAISE EXCEPTION 'forced' USING ERRCODE = '40001'; END IF;
