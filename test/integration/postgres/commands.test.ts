@@ -22,6 +22,33 @@ async function configFile(keys: object) {
   return { directory: directory.path, path };
 }
 
+/** Carries out what an operator does on an empty database, from its schema to the end of the service. */
+async function operate(config: readonly string[]): Promise<void> {
+  expect(await edgeControl("migrate", ...config)).toMatchObject({ code: 0, stderr: "" });
+  const administer = async (...args: string[]) => {
+    const { code, stdout, stderr } = await edgeControl(...args, ...config, "--json");
+    expect([code, stderr]).toEqual([0, ""]);
+    return JSON.parse(stdout) as Record<string, string>;
+  };
+  const { account_id: account = "" } = await administer("account", "create", "Acme");
+  await administer("restored");
+  const listen = ["--listen", "127.0.0.1:0", "--metrics-listen", "127.0.0.1:0"];
+  await using serving = start(process.execPath, [MAIN, "serve", ...listen, ...config]);
+  await serving.waitForOutput('"msg":"listening"');
+  const { port } = JSON.parse(/.*"msg":"listening".*/.exec(serving.stdout())?.[0] ?? "{}") as { port: number };
+  const key = await administer("key", "create", "--account", account, "--name", "ops");
+  await administer("asset", "add", "--account", account, "--serial-number", "GW-1");
+  const get = () =>
+    fetch(`http://127.0.0.1:${port}/v1/assets/GW-1`, { headers: { "X-API-Key": key["api_key"] ?? "" } });
+  expect((await get()).status).toBe(200);
+  await administer("key", "revoke", key["key_id"] ?? "");
+  expect((await get()).status).toBe(401);
+  expect((await fetch(`http://127.0.0.1:${port}/readyz`)).status).toBe(200);
+  serving.kill("SIGTERM");
+  expect(await serving.exited).toBe(0);
+  expect(serving.stdout()).not.toMatch(/"level":(?:40|50|60)/);
+}
+
 describe.skipIf(reason !== undefined)(`commands on PostgreSQL${reason === undefined ? "" : ` (${reason})`}`, () => {
   let server: PostgresServer;
   beforeAll(async () => {
@@ -158,33 +185,6 @@ describe.skipIf(reason !== undefined)(`commands on PostgreSQL${reason === undefi
       await failures({ database_url: "postgres://postgres@127.0.0.1:1/edge" }, /cannot be reached: .*ECONNREFUSED/);
     });
   });
-
-  /** Carries out what an operator does on an empty database, from its schema to the end of the service. */
-  async function operate(config: readonly string[]): Promise<void> {
-    expect(await edgeControl("migrate", ...config)).toMatchObject({ code: 0, stderr: "" });
-    const administer = async (...args: string[]) => {
-      const { code, stdout, stderr } = await edgeControl(...args, ...config, "--json");
-      expect([code, stderr]).toEqual([0, ""]);
-      return JSON.parse(stdout) as Record<string, string>;
-    };
-    const { account_id: account = "" } = await administer("account", "create", "Acme");
-    await administer("restored");
-    const listen = ["--listen", "127.0.0.1:0", "--metrics-listen", "127.0.0.1:0"];
-    await using serving = start(process.execPath, [MAIN, "serve", ...listen, ...config]);
-    await serving.waitForOutput('"msg":"listening"');
-    const { port } = JSON.parse(/.*"msg":"listening".*/.exec(serving.stdout())?.[0] ?? "{}") as { port: number };
-    const key = await administer("key", "create", "--account", account, "--name", "ops");
-    await administer("asset", "add", "--account", account, "--serial-number", "GW-1");
-    const get = () =>
-      fetch(`http://127.0.0.1:${port}/v1/assets/GW-1`, { headers: { "X-API-Key": key["api_key"] ?? "" } });
-    expect((await get()).status).toBe(200);
-    await administer("key", "revoke", key["key_id"] ?? "");
-    expect((await get()).status).toBe(401);
-    expect((await fetch(`http://127.0.0.1:${port}/readyz`)).status).toBe(200);
-    serving.kill("SIGTERM");
-    expect(await serving.exited).toBe(0);
-    expect(serving.stdout()).not.toMatch(/"level":(?:40|50|60)/);
-  }
 
   test("the service and its administration work on it", async () => operate((await configure()).config));
 

@@ -36,9 +36,9 @@ describe.skipIf(reason !== undefined)(`failover of PostgreSQL${reason === undefi
     copy = await PostgresServer.copyOf(original, "127.0.0.2");
     onTestFinished(() => copy[Symbol.asyncDispose]());
     const resolve = dns.lookup as (...args: unknown[]) => void;
-    const lookup = vi.spyOn(dns, "lookup").mockImplementation(((host: string, ...args: unknown[]) => {
+    const lookup = vi.spyOn(dns, "lookup").mockImplementation((host: string, ...args: unknown[]) => {
       resolve(host === NAME ? address : host, ...args);
-    }) as typeof dns.lookup);
+    });
     onTestFinished(() => lookup.mockRestore());
     log = captureLogText();
     control = await startControlPlane({
