@@ -77,7 +77,6 @@ export function decideIdentity(
 ): IdentityDecision {
   const { email, isEmailVerified, role } = identity;
   const { byIdentity, byEmail } = users;
-  const refused = (reason: IdentityRefusal): IdentityDecision => ({ kind: "refused", reason });
   if (rules.roles && role === undefined) return refused("no_role");
   const domainProblem = findDomainProblem(identity, rules);
   if (domainProblem) return refused(domainProblem);
@@ -97,6 +96,10 @@ export function decideIdentity(
   }
   if (rules.accountId === undefined || role === undefined) return refused("not_invited");
   return { kind: "create", accountId: rules.accountId, email, role };
+}
+
+function refused(reason: IdentityRefusal): IdentityDecision {
+  return { kind: "refused", reason };
 }
 
 function findDomainProblem(
