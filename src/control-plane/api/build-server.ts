@@ -9,6 +9,7 @@ import { parseTrustedProxies } from "../trusted-proxies.ts";
 import { recordRefusals } from "./audit/record-refusals.ts";
 import { authenticate, principalOf } from "./auth.ts";
 import { respondToClientError } from "./client-error.ts";
+import { serveConsole } from "./console/serve-console.ts";
 import type { Api, ApiContext } from "./context.ts";
 import { jsonErrorHandler, validateBy } from "./errors.ts";
 import { serveOpenApi } from "./docs/openapi.ts";
@@ -130,6 +131,8 @@ export async function buildServer(context: ApiContext): Promise<Api> {
     for (const route of ROUTES) route(endpoints, context);
   });
   requirePermissions();
+  // After the check: pages need no principal, and some have the paths of the legacy API.
+  await serveConsole(api, logger);
   refuseOtherMethods();
   return api;
 }
