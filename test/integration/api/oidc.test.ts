@@ -35,15 +35,14 @@ describe("people who are invited", () => {
     });
     // Another person who is given the address later is somebody else.
     expect(await rig.signIn({ ...JANE, sub: "joan" })).toBe(failure("OidcNotAllowed", "other_identity"));
-    const actions = (await rig.control.store.audit.listEntries(rig.accountId, 10)).map(({ action, actor }) => [
-      action,
-      actor.kind,
+    const entries = await rig.control.store.audit.listEntries(rig.accountId, 4);
+    expect(entries.map(({ action, outcome, actor }) => [action, outcome, actor.kind])).toEqual([
+      ["session.opened", "OidcNotAllowed", "user"],
+      ["session.opened", "ok", "user"],
+      ["session.opened", "ok", "user"],
+      ["user.changed", "ok", "service"],
     ]);
-    expect(actions.slice(0, 3)).toEqual([
-      ["session.opened", "user"],
-      ["session.opened", "user"],
-      ["user.changed", "service"],
-    ]);
+    expect(entries[3]).toMatchObject({ details: { linked: true, role: "installer" }, subject: { id: user.id } });
   });
 
   test("are not linked by an address that the provider has not verified, nor if they have a password", async () => {
@@ -72,6 +71,8 @@ describe("people who are invited", () => {
       someAudit("user.changed", rig.accountId),
     );
     expect(await rig.signIn(JANE)).toBe(failure("OidcNotAllowed", "disabled"));
+    const [refused] = await rig.control.store.audit.listEntries(rig.accountId, 1);
+    expect(refused).toMatchObject({ action: "session.opened", outcome: "OidcNotAllowed", actor: { id: user.id } });
   });
 
   test("the session is always a new one, and the one before ends", async () => {

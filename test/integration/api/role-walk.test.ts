@@ -76,10 +76,6 @@ const EXPECTED: Readonly<Record<string, Expected>> = {
   "GET /v1/oidc/start": row("public", 404),
   "GET /v1/oidc/callback": row("public", 404),
   "GET /v1/sign-in": row("public", 200),
-  "GET /v1/sign-in-settings": row("admin", 200),
-  // No identity provider is configured here.
-  "GET /v1/oidc/start": row("public", 404),
-  "GET /v1/oidc/callback": row("public", 404),
   "POST /v1/session": row("public", 200),
   // The codes of these requests are unknown.
   "POST /v1/setup": row("public", 404),
