@@ -18,6 +18,13 @@ if (Number(shift ?? 0) !== 0) {
 const { default: Provider } = await import("oidc-provider");
 
 const people = new Map<string, unknown>();
+
+async function setClaims(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const claims = (await json(request)) as { readonly sub: string };
+  people.set(claims.sub, claims);
+  response.end();
+}
+
 const server = createServer();
 server.listen(0, "127.0.0.1", () => {
   const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
@@ -47,11 +54,6 @@ server.listen(0, "127.0.0.1", () => {
     },
   });
   const respond = provider.callback();
-  const setClaims = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
-    const claims = (await json(request)) as { readonly sub: string };
-    people.set(claims.sub, claims);
-    response.end();
-  };
   server.on("request", (request, response) => {
     if (request.url === "/test/claims") void setClaims(request, response);
     else respond(request, response);
