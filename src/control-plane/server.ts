@@ -163,7 +163,7 @@ export async function startServer({
     principals,
     hasher,
     signInGate: new SignInGate({ store, hasher, clock, shared: counts?.of("sign-ins"), observer }),
-    oidc: await openOidc(config, { store, clock, logger }),
+    oidc: await openOidc(config, { store, refusals, clock, logger }),
     site: new Site(config.public_url),
     refusals,
     counts,

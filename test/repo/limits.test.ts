@@ -2,6 +2,14 @@ import { readFile } from "node:fs/promises";
 import { expect, test } from "vitest";
 import { MAX_STREAMS_PER_DEPLOYMENT, STALL_TIMEOUT_MS } from "../../src/control-plane/api/stream-limiter.ts";
 import { MAX_CONFLICTS_PER_HOUR } from "../../src/control-plane/assets/conflict-rate-limiter.ts";
+import { CHECKS_COOKIE_S } from "../../src/control-plane/api/people/oidc.ts";
+import {
+  MAX_REMEMBERED_PAUSES,
+  PAIR_POLICY,
+  SOURCE_POLICY,
+} from "../../src/control-plane/core/people/sign-in-throttle.ts";
+import { MAX_HASHES_AT_ONCE, QUEUE_LIMITS } from "../../src/control-plane/people/password-hasher.ts";
+import { BROWSER_RETENTION_S, MAX_BROWSERS_PER_USER } from "../../src/control-plane/store/browsers.ts";
 import { MAX_SESSIONS_PER_USER } from "../../src/control-plane/store/user-sessions.ts";
 import { MAX_USERS_PER_ACCOUNT } from "../../src/control-plane/core/people/user.ts";
 import { MAX_KEYS_PER_ACCOUNT, MAX_REVOKED_KEYS_PER_ACCOUNT } from "../../src/control-plane/core/people/key-limits.ts";
@@ -103,6 +111,13 @@ const BOUNDS: Readonly<Record<string, string>> = {
   "revoked API keys of one account": count(MAX_REVOKED_KEYS_PER_ACCOUNT),
   "users of one account": count(MAX_USERS_PER_ACCOUNT),
   "sessions of one user": count(MAX_SESSIONS_PER_USER),
+  "known browsers of one user": `${MAX_BROWSERS_PER_USER}, for ${days(BROWSER_RETENTION_S * 1000)}`,
+  "failed sign-ins, one email and network address": `${PAIR_POLICY.free}, one forgotten every ${PAIR_POLICY.forgetS / 60} min`,
+  "failed sign-ins from one network address": `${SOURCE_POLICY.free}, one forgotten every minute`,
+  "failures that are remembered": count(MAX_REMEMBERED_PAUSES),
+  "passwords that are hashed at once": count(MAX_HASHES_AT_ONCE),
+  "sign-ins that wait": `${QUEUE_LIMITS.perSource} of a network address, ${QUEUE_LIMITS.total} in all`,
+  "time at the identity provider": `${CHECKS_COOKIE_S / 60} min`,
   "network groups of one account's own": count(MAX_GROUPS_PER_ACCOUNT),
 };
 
