@@ -55,7 +55,7 @@ interface Shape {
  * Returns the statement for one page. Each action is a range of an index of its own, of which the newest entries are taken.
  * Parameters: the account, the cursor, the limit, then those of the criteria in the order of `Shape`, and the actions.
  */
-export function auditListSql(shape: Shape): string {
+function auditListSql(shape: Shape): string {
   let parameters = 4;
   const next = (): string => `?${++parameters}`;
   const conditions = ["account_id = ?1", "(at, id) < (?2, ?3)"];
