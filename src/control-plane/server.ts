@@ -140,6 +140,7 @@ export async function startServer({
     access,
     counts,
     clock,
+    serviceClock,
     logger,
     observer,
   };

@@ -11,6 +11,7 @@ import type { Config } from "../config.ts";
 import type { Deployments } from "../deployments/deployments.ts";
 import type { DeviceQueries } from "../queries/device-queries.ts";
 import type { Observer } from "../metrics/observer.ts";
+import type { ServiceClock } from "../instances/service-clock.ts";
 import type { SharedCounts } from "../instances/shared-counts.ts";
 import type { SimOperator } from "../sim-operator/sim-operator.ts";
 import type { Store } from "../store/store.ts";
@@ -40,6 +41,7 @@ export interface ApiContext {
   /** What other instances count; `undefined` if there can be none. */
   readonly counts: SharedCounts | undefined;
   readonly clock: Clock;
+  readonly serviceClock: ServiceClock;
   readonly logger: Logger;
   readonly observer: Observer | undefined;
   /** Aborts when the server was told to stop. It serves for some time yet. */

@@ -3,6 +3,7 @@ import type { Deployment } from "../../core/deployment.ts";
 import type { CreateResult, CreationLimits, Idempotency } from "../deployments.ts";
 import { CHANGED_COLUMNS, type ChangedDeployment, unchanged, withChange } from "./deployment-change.ts";
 import { CREATE, CREATION_FACTS, LOCK_ACCOUNT, LOCK_DEVICE } from "./deployment-statements.ts";
+import { effectsOf } from "./deployment-effects.ts";
 import type { Decide } from "./deployment-writer.ts";
 import type { PostgresPool, Queryable } from "./pool.ts";
 
@@ -83,8 +84,11 @@ async function store(
   const initial: ChangedDeployment = { ...unchanged(received), events };
   const change = receive?.(received);
   const changed = change ? withChange(initial, change) : initial;
+  const { effects, events: told } = effectsOf([{ before: undefined, after: changed.after }]);
   const { rowCount } = await client.query(CREATE, [
     JSON.stringify(changed.events),
+    effects,
+    told,
     ...firstValues(changed.after, idempotency),
     ...CHANGED_COLUMNS.map(({ valueOf }) => valueOf(changed.after) ?? null),
   ]);

@@ -1,5 +1,6 @@
 import type { AssetStatus } from "../../../protocol/asset.ts";
 import type { Asset } from "../../core/asset.ts";
+import type { AssetWithState } from "../assets.ts";
 
 /** An asset with both its SIMs in one row. */
 export interface AssetRow {
@@ -44,5 +45,38 @@ export function toAsset(row: AssetRow): Asset {
       row.p_status === null
         ? undefined
         : { imsi: row.p_imsi, iccid: row.p_iccid, serviceProfile: row.p_service_profile, status: row.p_status },
+  };
+}
+
+/** The state of an asset in the same row. */
+interface StateRow {
+  readonly is_connected: boolean | 0 | 1 | null;
+  readonly last_seen_at: number | null;
+  readonly agent_version: string | null;
+  readonly reasons: number | null;
+  readonly budget_spent_until: number | null;
+}
+
+export type AssetWithStateRow = AssetRow & StateRow;
+
+/** Whether a running instance holds the session of the device. The parameter is the service time. */
+export const isConnectedSql = (nowParameter: string): string =>
+  `(t.instance_id IS NOT NULL AND t.instance_id IN (SELECT i.id FROM instances i WHERE i.lease_until_ms > ${nowParameter}))`;
+
+/** Columns and join of a `StateRow`, after those of an `AssetRow`. */
+export const stateColumns = (nowParameter: string): string =>
+  `${isConnectedSql(nowParameter)} AS is_connected, t.last_seen_at, t.agent_version, t.reasons, t.budget_spent_until`;
+export const STATE_JOIN = "LEFT JOIN asset_states t ON t.asset_uuid = a.uuid";
+
+export function toAssetWithState(row: AssetWithStateRow): AssetWithState {
+  return {
+    asset: toAsset(row),
+    state: {
+      isConnected: Boolean(row.is_connected),
+      lastSeenAt: row.last_seen_at ?? undefined,
+      agentVersion: row.agent_version ?? undefined,
+      reasonBits: row.reasons ?? 0,
+      budgetSpentUntil: row.budget_spent_until ?? undefined,
+    },
   };
 }

@@ -1,9 +1,19 @@
 import type { AssetCursor } from "../../core/asset-cursor.ts";
 import type { Asset } from "../../core/asset.ts";
 import { canonicalIdentifier } from "../../core/identifier.ts";
-import type { AssetFilter, AssetStore, RegisterResult } from "../assets.ts";
+import type { AssetCounts, AssetFilter, AssetStore, AssetWithState, RegisterResult, StateTime } from "../assets.ts";
+import { countAssets } from "./asset-counts.ts";
 import { AssetList } from "./asset-list.ts";
-import { ASSET_COLUMNS, ASSET_JOINS, type AssetRow, toAsset } from "./asset-row.ts";
+import {
+  ASSET_COLUMNS,
+  ASSET_JOINS,
+  type AssetRow,
+  type AssetWithStateRow,
+  STATE_JOIN,
+  stateColumns,
+  toAsset,
+  toAssetWithState,
+} from "./asset-row.ts";
 import type { Executor } from "./executor.ts";
 import { IdentifierTakenError, insertAsset } from "./insert-asset.ts";
 import { change, one, type Parameters, type Work } from "./statement.ts";
@@ -11,6 +21,9 @@ import { change, one, type Parameters, type Work } from "./statement.ts";
 const FIND_BY_IDENTIFIER = /* sql */ `
   SELECT ${ASSET_COLUMNS} FROM identifiers i JOIN assets a ON a.uuid = i.asset_uuid ${ASSET_JOINS}
   WHERE i.value = ? AND a.account_id = ?`;
+const FIND_WITH_STATE = /* sql */ `
+  SELECT ${ASSET_COLUMNS}, ${stateColumns("?3")} FROM identifiers i JOIN assets a ON a.uuid = i.asset_uuid
+  ${ASSET_JOINS} ${STATE_JOIN} WHERE i.value = ?1 AND a.account_id = ?2`;
 const FIND_BY_TOKEN = /* sql */ `
   SELECT ${ASSET_COLUMNS} FROM assets a ${ASSET_JOINS}
   WHERE a.device_token_hash = ?1 OR a.next_device_token_hash = ?1`;
@@ -41,6 +54,17 @@ export class SqlAssetStore implements AssetStore {
     return this.#find(FIND_BY_IDENTIFIER, canonicalIdentifier(identifier), accountId);
   }
 
+  async findAssetWithState(
+    accountId: string,
+    identifier: string,
+    { serviceNowMs }: StateTime,
+  ): Promise<AssetWithState | undefined> {
+    if (identifier.includes(NUL)) return undefined;
+    const values = [canonicalIdentifier(identifier), accountId, serviceNowMs];
+    const row = await this.#executor.one<AssetWithStateRow>(FIND_WITH_STATE, values);
+    return row && toAssetWithState(row);
+  }
+
   async findAssetByDeviceToken(hash: Uint8Array): Promise<Asset | undefined> {
     return this.#find(FIND_BY_TOKEN, hash);
   }
@@ -69,9 +93,14 @@ export class SqlAssetStore implements AssetStore {
     filter: AssetFilter,
     limit: number,
     after: AssetCursor | undefined,
-  ): Promise<readonly Asset[]> {
-    if (filter.text?.includes(NUL) || filter.type?.includes(NUL)) return [];
-    return this.#list.page(accountId, filter, limit, after);
+    time: StateTime,
+  ): Promise<readonly AssetWithState[]> {
+    if ([filter.text, filter.type, filter.agentVersion].some((value) => value?.includes(NUL))) return [];
+    return this.#list.page(accountId, filter, time, limit, after);
+  }
+
+  async countAssets(accountId: string, time: StateTime): Promise<AssetCounts> {
+    return countAssets(this.#executor, accountId, time);
   }
 
   async renameAsset(uuid: string, name: string): Promise<void> {

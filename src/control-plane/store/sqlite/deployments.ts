@@ -35,6 +35,7 @@ import {
   UNDELIVERED_COLUMNS,
 } from "../deployment-row.ts";
 import { type SessionFence, StaleSessionError } from "../sessions.ts";
+import type { SqliteAssetStates } from "./asset-states.ts";
 import type { CommitQueue } from "./commit-queue.ts";
 import { LatestEvents } from "./latest-events.ts";
 
@@ -62,6 +63,7 @@ interface BeforeCreation {
 export class SqliteDeploymentStore implements DeploymentStore {
   readonly #database: DatabaseSync;
   readonly #commits: CommitQueue;
+  readonly #states: SqliteAssetStates;
   readonly #latest = new LatestEvents();
   readonly #byId;
   readonly #summary;
@@ -84,9 +86,10 @@ export class SqliteDeploymentStore implements DeploymentStore {
   readonly #events;
   readonly #removeFinished;
 
-  constructor(database: DatabaseSync, commits: CommitQueue) {
+  constructor(database: DatabaseSync, commits: CommitQueue, states: SqliteAssetStates) {
     this.#database = database;
     this.#commits = commits;
+    this.#states = states;
     this.#byId = database.prepare(`${SELECT_DEPLOYMENTS} WHERE d.id = ?`);
     const summary = `SELECT ${SUMMARY_COLUMNS} FROM deployments d`;
     this.#lastSeqs = database.prepare(
@@ -169,8 +172,8 @@ export class SqliteDeploymentStore implements DeploymentStore {
       const eventBytes = Buffer.byteLength(json);
       this.#insert.run(
         deployment.id,
-        deployment.accountId,
-        deployment.assetUuid,
+        accountId,
+        assetUuid,
         deployment.app,
         deployment.action,
         JSON.stringify(deployment.spec),
@@ -197,6 +200,7 @@ export class SqliteDeploymentStore implements DeploymentStore {
         lastEvent: first,
         eventBytes,
       };
+      this.#states.deploymentChanged(undefined, stored);
       const change = receive?.(stored);
       return { kind: "created", deployment: change ? this.#apply(stored, change) : stored };
     });
@@ -208,13 +212,11 @@ export class SqliteDeploymentStore implements DeploymentStore {
   }
 
   async findLastSeqs(ids: readonly string[]): Promise<ReadonlyMap<string, number>> {
-    const rows = this.#lastSeqs.all(JSON.stringify(ids)) as unknown as { id: string; lastSeq: number }[];
-    return new Map(rows.map(({ id, lastSeq }) => [id, lastSeq]));
+    return new Map(this.#lastSeqs.all(JSON.stringify(ids)).map((row) => [String(row["id"]), Number(row["lastSeq"])]));
   }
 
   async findSummary(id: string): Promise<DeploymentSummary | undefined> {
-    const row = this.#summary.get(id);
-    return row && toSummary(row);
+    return this.#summary.all(id).map(toSummary)[0];
   }
 
   async listUnfinishedSummaries(assetUuid: string): Promise<readonly DeploymentSummary[]> {
@@ -227,8 +229,7 @@ export class SqliteDeploymentStore implements DeploymentStore {
   }
 
   async listUndeliveredAssets(instanceId: string): Promise<readonly string[]> {
-    const rows = this.#undeliveredAssets.all(instanceId, MAX_UNDELIVERED) as { asset_uuid: string }[];
-    return rows.map((row) => row.asset_uuid);
+    return this.#undeliveredAssets.all(instanceId, MAX_UNDELIVERED).map((row) => String(row["asset_uuid"]));
   }
 
   async listDeployments(assetUuid: string, limit: number, after = FIRST_PAGE_CURSOR): Promise<DeploymentPage> {
@@ -373,7 +374,9 @@ export class SqliteDeploymentStore implements DeploymentStore {
       before.version,
     );
     if (changes !== 1) throw new Error(`deployment ${before.id} is no longer at version ${before.version}`);
-    return { ...after, lastSeq, lastEvent: event, eventBytes };
+    const stored = { ...after, lastSeq, lastEvent: event, eventBytes };
+    this.#states.deploymentChanged(before, stored);
+    return stored;
   }
 
   #repetition(accountId: string, { key, requestHash }: Idempotency): CreateResult | undefined {

@@ -1,3 +1,5 @@
+import { STATES } from "./schema-states.ts";
+
 /** Schema of edge-control's database. Append only: a released entry is never edited. Times are Unix seconds unless named `_ms`. */
 export const MIGRATIONS: readonly string[] = [
   /* sql */ `
@@ -329,5 +331,5 @@ export const MIGRATIONS: readonly string[] = [
   ALTER TABLE audit ADD COLUMN subject_kind TEXT;
   ALTER TABLE audit ADD COLUMN subject_id TEXT;
   ALTER TABLE audit ADD COLUMN subject_name TEXT;
-  `,
+  ` + STATES,
 ];
