@@ -1,16 +1,8 @@
 import { z } from "zod";
+import { formatTypedCode, parseTypedCode, TYPED_CODE_ALPHABET } from "./typed-code.ts";
 
-/** Crockford's base 32: without I, L, O and U, which are mistaken for other characters. */
-export const ENROLMENT_CODE_ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
+export const ENROLMENT_CODE_ALPHABET = TYPED_CODE_ALPHABET;
 export const ENROLMENT_CODE_LENGTH = 10;
-
-const CODE = new RegExp(`^[${ENROLMENT_CODE_ALPHABET}]+$`);
-
-const LOOK_ALIKES: ReadonlyMap<string, string> = new Map([
-  ["O", "0"],
-  ["I", "1"],
-  ["L", "1"],
-]);
 
 /** Body of a request to enrol a device. */
 export const enrolmentRequestSchema = z
@@ -50,14 +42,10 @@ export type Enrolment = z.output<typeof enrolmentSchema>;
 
 /** Normalizes a typed enrolment code; `undefined` when it is not a valid one. */
 export function parseEnrolmentCode(typed: string): string | undefined {
-  const code = typed
-    .toUpperCase()
-    .replaceAll(/[\s-]/g, "")
-    .replaceAll(/[OIL]/g, (sign) => LOOK_ALIKES.get(sign) ?? sign);
-  return code.length === ENROLMENT_CODE_LENGTH && CODE.test(code) ? code : undefined;
+  return parseTypedCode(typed, ENROLMENT_CODE_LENGTH);
 }
 
 /** Formats a code in two groups, such as `7K3MQ-XW9TD`. */
 export function formatEnrolmentCode(code: string): string {
-  return `${code.slice(0, ENROLMENT_CODE_LENGTH / 2)}-${code.slice(ENROLMENT_CODE_LENGTH / 2)}`;
+  return formatTypedCode(code);
 }

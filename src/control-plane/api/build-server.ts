@@ -4,7 +4,9 @@ import type { ZodTypeProvider } from "fastify-type-provider-zod";
 import type { ZodType } from "zod";
 import { MAX_REQUEST_BYTES } from "../../protocol/limits.ts";
 import { EdgeError } from "../../protocol/errors.ts";
-import { authenticate, keyOf } from "./auth.ts";
+import cookie from "@fastify/cookie";
+import { parseTrustedProxies } from "../trusted-proxies.ts";
+import { authenticate, principalOf } from "./auth.ts";
 import { respondToClientError } from "./client-error.ts";
 import type { Api, ApiContext } from "./context.ts";
 import { jsonErrorHandler, validateBy } from "./errors.ts";
@@ -13,6 +15,8 @@ import { serveReferencePage } from "./docs/reference-page.ts";
 import { enrolDevice } from "./enrolments/enrol-device.ts";
 import { health } from "./health.ts";
 import { limitRate, logRequest, observeRequest, trackMethods } from "./hooks.ts";
+import { requireFieldPermissions, requirePermission } from "./people/require-permission.ts";
+import { Site } from "./people/site.ts";
 import { trackPermissions } from "./permission-table.ts";
 import { ROUTES } from "./routes.ts";
 import { SharedRateCounter } from "./shared-rate-store.ts";
@@ -27,10 +31,12 @@ const MAX_HEADER_BYTES = 16 * 1024;
 
 /** Builds the HTTP API with all its endpoints. The caller makes it listen. */
 export async function buildServer(context: ApiContext): Promise<Api> {
-  const { config, logger, store, clock, counts, stopping, observer } = context;
+  const { config, logger, principals, clock, counts, stopping, observer } = context;
+  const site = new Site(config.public_url);
   const onError = jsonErrorHandler(logger);
   const api: Api = fastify({
     logger: false,
+    trustProxy: parseTrustedProxies(config.trusted_proxies),
     bodyLimit: MAX_REQUEST_BYTES,
     requestTimeout: REQUEST_TIMEOUT_MS,
     keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
@@ -58,7 +64,8 @@ export async function buildServer(context: ApiContext): Promise<Api> {
   api.setSerializerCompiler(() => (data) => JSON.stringify(data));
   api.setErrorHandler(onError);
   api.setNotFoundHandler((request, reply) => onError(new EdgeError("NotFound"), request, reply));
-  api.decorateRequest("apiKey", undefined);
+  api.decorateRequest("principal", undefined);
+  await api.register(cookie);
   api.addHook("onResponse", logRequest(logger));
   if (observer) api.addHook("onResponse", observeRequest(observer));
   const refuseOtherMethods = trackMethods(api);
@@ -88,13 +95,18 @@ export async function buildServer(context: ApiContext): Promise<Api> {
   await api.register(async (scope) => {
     const endpoints = scope as Api;
     endpoints.addHook("onRequest", setResponseHeaders);
-    endpoints.addHook("onRequest", authenticate(store, clock));
+    endpoints.addHook("onRequest", authenticate(principals, site));
+    endpoints.addHook("onRequest", async (request) => {
+      if (request.principal?.kind === "user") site.requireOwnPage(request);
+    });
+    endpoints.addHook("onRequest", requirePermission);
+    endpoints.addHook("preValidation", requireFieldPermissions);
     endpoints.addHook("onRequest", refuseWhileStopping);
     const perMinute = config.rate_limit_per_minute;
     const shared = counts && new SharedRateCounter("requests", perMinute, counts, clock);
     await limitRate(endpoints, {
       perMinute,
-      keyOf: (request) => keyOf(request).id,
+      keyOf: (request) => principalOf(request).id,
       onExceeded: () => observer?.bounded("requests_per_key"),
       shared,
     });

@@ -3,6 +3,7 @@ import { access, chmod, copyFile, rename, rm } from "node:fs/promises";
 import { DatabaseSync } from "node:sqlite";
 import { openSqlite } from "../../lib/sqlite.ts";
 import { MIGRATIONS } from "../store/sqlite/migrations.ts";
+import { startEventsAnew } from "../store/sqlite/account-events.ts";
 import { checkDatabase } from "./check-database.ts";
 import { markUnfinishedUncertain } from "./mark-unfinished.ts";
 import { moveIntoPlace } from "./durable-file.ts";
@@ -28,7 +29,10 @@ export async function restore(file: string, database: string, suffix: string): P
     // Migrated first, since an earlier schema cannot record uncertain outcomes.
     const migrated = openSqlite(incoming, { migrations: MIGRATIONS });
     // Each may have been ended, or used, since the backup was made. Their users sign in again.
-    migrated.exec("DELETE FROM user_sessions; DELETE FROM one_time_codes WHERE used_at IS NULL");
+    migrated.exec(
+      "DELETE FROM user_sessions; DELETE FROM login_requests; DELETE FROM one_time_codes WHERE used_at IS NULL",
+    );
+    startEventsAnew(migrated);
     migrated.close();
     markUnfinishedUncertain(incoming);
     const replaced = (await exists(database)) ? database + suffix : undefined;

@@ -34,8 +34,11 @@ export interface AccountEventStore {
    * `MAX_EVENTS_PER_ACCOUNT`, in small transactions. Returns how many were removed of the latter.
    */
   prune(): Promise<number>;
-  /** Gives no id again that was given before, though the database may have lost the latest. Called when the service starts. */
-  skipLost(): Promise<void>;
+  /**
+   * Called when the service starts. Gives no id again that was given before, though the database may have lost the latest, and
+   * corrects what an earlier release has not written while it served the same database.
+   */
+  prepare(): Promise<void>;
   /** Removes all events: the database is a copy of an earlier one, and readers have to begin anew. */
   startAnew(): Promise<void>;
 }

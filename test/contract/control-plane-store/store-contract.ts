@@ -1,5 +1,6 @@
 import { accountsContract } from "./accounts-contract.ts";
 import { assetsContract } from "./assets-contract.ts";
+import { auditContract } from "./audit-contract.ts";
 import { deploymentsContract } from "./deployments-contract.ts";
 import { devicesContract } from "./devices-contract.ts";
 import type { StoreHarness } from "./harness.ts";
@@ -16,6 +17,7 @@ import { usersContract } from "./users-contract.ts";
 export function storeContract(harness: StoreHarness): void {
   accountsContract(harness);
   assetsContract(harness);
+  auditContract(harness);
   usageContract(harness);
   portableContract(harness);
   deploymentsContract(harness);

@@ -62,11 +62,15 @@ export const COPIED_TABLES: readonly CopiedTable[] = [
   { name: "one_time_codes", key: ["hash"] },
 ];
 
-/** Tables that belong to one database: its processes, and its events, whose readers begin anew with another one. */
+/**
+ * Tables that belong to one database: its processes, what lasts minutes, and its events, whose readers begin anew with another
+ * one.
+ */
 export const OMITTED_TABLES: readonly string[] = [
   "instances",
   "leases",
   "service_state",
+  "login_requests",
   "account_events",
   "account_event_heads",
 ];

@@ -6,6 +6,7 @@ import {
   EVENTS_KEPT_MS,
   MAX_EVENTS_PER_ACCOUNT,
 } from "../account-events.ts";
+import { CORRECT_STATES, LOCK_WRONG_STATES } from "./asset-states.ts";
 import { type PostgresPool, repeatOnConflict } from "./pool.ts";
 
 /** Events that get their ids, or are removed, in one transaction. */
@@ -66,7 +67,8 @@ const REMOVE_SURPLUS = /* sql */ `
     WHERE account_id = $1 AND EXISTS (SELECT 1 FROM removed)
   )
   SELECT count(*) AS removed FROM removed`;
-const START_ANEW = /* sql */ `
+/** Removes all events: their readers have to begin anew. */
+export const START_EVENTS_ANEW = /* sql */ `
   WITH gone AS (DELETE FROM account_events)
   UPDATE account_event_heads SET last_id = greatest(last_id + 1, ${NOW_MS}), removed_to = greatest(last_id + 1, ${NOW_MS})`;
 
@@ -114,16 +116,27 @@ export class PostgresAccountEventStore implements AccountEventStore {
     }
     for (;;) {
       const { rows } = await this.#pool.query<{ account_id: string }>(OLD_ACCOUNTS, []);
-      if (rows.length === 0) return surplus;
+      if (rows.length === 0) break;
       for (const { account_id: id } of rows) await repeatOnConflict(() => this.#pool.query(REMOVE_OLD, [id]));
     }
+    await this.#correctStates();
+    return surplus;
   }
 
-  /** The database that follows a lost one is recognized as another: see `startAnew`. */
-  async skipLost(): Promise<void> {}
+  async prepare(): Promise<void> {
+    await this.#correctStates();
+  }
 
   async startAnew(): Promise<void> {
-    await repeatOnConflict(() => this.#pool.query(START_ANEW, []));
+    await repeatOnConflict(() => this.#pool.query(START_EVENTS_ANEW, []));
+  }
+
+  /** An instance of an earlier release on the same database, as during an update, writes no states of assets. */
+  async #correctStates(): Promise<void> {
+    await this.#pool.transaction(async (client) => {
+      const { rows } = await client.query<{ asset: string }>(LOCK_WRONG_STATES, []);
+      if (rows.length > 0) await client.query(CORRECT_STATES, [rows.map(({ asset }) => asset)]);
+    });
   }
 
   /** Returns whether all events that are committed have ids. */

@@ -2,6 +2,7 @@ import type { DeploymentEvent } from "../../../protocol/deployment-event.ts";
 import type { Deployment, DeploymentSummary, UndeliveredDeployment } from "../../core/deployment.ts";
 import type { DeploymentCursor } from "../../core/deployment-cursor.ts";
 import { type DeploymentRow, toDeployment, toSummary } from "../deployment-row.ts";
+import type { AuditEntry } from "../audit.ts";
 import {
   type CreateResult,
   type CreationLimits,
@@ -58,8 +59,9 @@ export class PostgresDeploymentStore implements DeploymentStore {
     idempotency?: Idempotency,
     limits?: CreationLimits,
     receive?: Decide,
+    audit?: AuditEntry,
   ): Promise<CreateResult> {
-    const result = await createDeployment(this.#pool, { deployment, first, idempotency, limits, receive });
+    const result = await createDeployment(this.#pool, { deployment, first, idempotency, limits, receive, audit });
     if (result.kind === "created") this.#appended.emit([deployment.accountId]);
     return result;
   }
@@ -115,8 +117,13 @@ export class PostgresDeploymentStore implements DeploymentStore {
     return rows.map((row) => row.asset_uuid);
   }
 
-  updateDeployment(id: string, decide: Decide, fence?: SessionFence): Promise<Deployment | undefined> {
-    return this.#writer.update(id, decide, fence);
+  updateDeployment(
+    id: string,
+    decide: Decide,
+    fence?: SessionFence,
+    audit?: AuditEntry,
+  ): Promise<Deployment | undefined> {
+    return this.#writer.update(id, decide, fence, audit);
   }
 
   async updateDeployments(ids: readonly string[], decide: Decide): Promise<readonly Deployment[]> {
@@ -168,7 +175,8 @@ async function decideAndWrite(
 ): Promise<{ readonly deployments: readonly Deployment[]; readonly accounts: readonly string[] }> {
   const changes = deployments.map((deployment) => {
     const change = decide(deployment);
-    return { changed: change ? withChange(unchanged(deployment), change) : unchanged(deployment), fence: undefined };
+    const changed = change ? withChange(unchanged(deployment), change) : unchanged(deployment);
+    return { changed, fence: undefined, audit: [] };
   });
   const toStore = changes.filter(({ changed }) => changed.after !== changed.before);
   const { stored, accounts } = await writeChanges(client, toStore);

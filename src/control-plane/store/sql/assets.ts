@@ -2,6 +2,8 @@ import type { AssetCursor } from "../../core/asset-cursor.ts";
 import type { Asset } from "../../core/asset.ts";
 import { canonicalIdentifier } from "../../core/identifier.ts";
 import type { AssetCounts, AssetFilter, AssetStore, AssetWithState, RegisterResult, StateTime } from "../assets.ts";
+import type { AuditEntry } from "../audit.ts";
+import { appendAccountEvents, appendAssetEvent } from "./append-events.ts";
 import { countAssets } from "./asset-counts.ts";
 import { AssetList } from "./asset-list.ts";
 import {
@@ -14,6 +16,7 @@ import {
   toAsset,
   toAssetWithState,
 } from "./asset-row.ts";
+import { recordAudit } from "./audit.ts";
 import type { Executor } from "./executor.ts";
 import { IdentifierTakenError, insertAsset } from "./insert-asset.ts";
 import { change, one, type Parameters, type Work } from "./statement.ts";
@@ -77,9 +80,13 @@ export class SqlAssetStore implements AssetStore {
     return (await this.#executor.change(REPLACE_TOKEN, [uuid, hash])) > 0;
   }
 
-  async registerAsset(asset: Asset, deviceTokenHash: Uint8Array): Promise<RegisterResult> {
+  async registerAsset(asset: Asset, deviceTokenHash: Uint8Array, audit?: AuditEntry): Promise<RegisterResult> {
     try {
-      await this.#executor.transact(() => insertAsset(asset, deviceTokenHash));
+      await this.#executor.transact(function* (): Work<void> {
+        yield* insertAsset(asset, deviceTokenHash);
+        yield* appendAccountEvents(asset.accountId, [{ type: "asset.registered", asset_id: asset.uuid }]);
+        if (audit) yield* recordAudit(audit);
+      });
       return { ok: true };
     } catch (error) {
       if (error instanceof IdentifierTakenError)
@@ -103,12 +110,16 @@ export class SqlAssetStore implements AssetStore {
     return countAssets(this.#executor, accountId, time);
   }
 
-  async renameAsset(uuid: string, name: string): Promise<void> {
-    await this.#executor.change(RENAME, [name, uuid]);
+  async renameAsset(uuid: string, name: string, audit?: AuditEntry): Promise<void> {
+    await this.#executor.transact(function* (): Work<void> {
+      if ((yield* change(RENAME, [name, uuid])) === 0) return;
+      yield* appendAssetEvent(uuid, "asset.changed");
+      if (audit) yield* recordAudit(audit);
+    });
   }
 
-  async removeAsset(uuid: string): Promise<void> {
-    await this.#executor.transact(() => this.#remove(uuid));
+  async removeAsset(uuid: string, audit?: AuditEntry): Promise<void> {
+    await this.#executor.transact(() => this.#remove(uuid, audit));
   }
 
   async #find(sql: string, ...parameters: Parameters): Promise<Asset | undefined> {
@@ -116,10 +127,12 @@ export class SqlAssetStore implements AssetStore {
     return row && toAsset(row);
   }
 
-  *#remove(uuid: string): Work<void> {
+  *#remove(uuid: string, audit: AuditEntry | undefined): Work<void> {
     // An import that is storing usage of the SIMs is waited for, so that what it stores is removed too.
     yield* one(this.#lockSims, [uuid]);
     yield* change(REMOVE_USAGE, [uuid]);
-    yield* change(REMOVE, [uuid]);
+    yield* appendAssetEvent(uuid, "asset.removed");
+    const removed = yield* change(REMOVE, [uuid]);
+    if (audit && removed > 0) yield* recordAudit(audit);
   }
 }

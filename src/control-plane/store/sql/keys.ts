@@ -1,13 +1,17 @@
 import { PERMISSIONS } from "../../core/permission.ts";
 import type { ApiKey, KeyStore } from "../accounts.ts";
+import type { AuditEntry } from "../audit.ts";
+import { isLimitedKey, limitedKeyHash } from "../key-hash.ts";
+import { appendAccountEvents } from "./append-events.ts";
+import { recordAudit } from "./audit.ts";
 import type { Executor } from "./executor.ts";
+import { change, type Work } from "./statement.ts";
 import { toRole } from "./user-row.ts";
 
 interface Row {
   readonly id: string;
   readonly account_id: string;
   readonly name: string;
-  readonly hash: Uint8Array;
   readonly created_at: number;
   readonly last_used_at: number | null;
   readonly revoked_at: number | null;
@@ -18,15 +22,14 @@ interface Row {
   readonly created_by: string | null;
 }
 
-const COLUMNS =
-  "id, account_id, name, hash, created_at, last_used_at, revoked_at, permissions, role, expires_at, created_by";
-const INSERT = `INSERT INTO api_keys (${COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
-const FIND_BY_HASH = `SELECT ${COLUMNS} FROM api_keys WHERE hash = ?`;
+const COLUMNS = "id, account_id, name, created_at, last_used_at, revoked_at, permissions, role, expires_at, created_by";
+const INSERT = `INSERT INTO api_keys (hash, ${COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
+const FIND_BY_HASH = `SELECT ${COLUMNS} FROM api_keys WHERE hash IN (?, ?)`;
 const FIND = `SELECT ${COLUMNS} FROM api_keys WHERE id = ?`;
 const LIST = `SELECT ${COLUMNS} FROM api_keys ORDER BY created_at, id`;
 const LIST_OF_ACCOUNT = `SELECT ${COLUMNS} FROM api_keys WHERE account_id = ? ORDER BY created_at, id`;
 const RECORD_USE = "UPDATE api_keys SET last_used_at = ? WHERE id = ?";
-const REVOKE = "UPDATE api_keys SET revoked_at = coalesce(revoked_at, ?) WHERE id = ?";
+const REVOKE = "UPDATE api_keys SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL";
 
 export class SqlKeyStore implements KeyStore {
   readonly #executor: Executor;
@@ -35,16 +38,21 @@ export class SqlKeyStore implements KeyStore {
     this.#executor = executor;
   }
 
-  async createKey(key: ApiKey, hash: Uint8Array): Promise<void> {
+  async createKey(key: ApiKey, hash: Uint8Array, audit?: AuditEntry): Promise<void> {
     const { id, accountId, name, createdAt, lastUsedAt, revokedAt, permissions, role, expiresAt, createdBy } = key;
     const list = JSON.stringify(permissions);
-    const values = [id, accountId, name, hash, createdAt, lastUsedAt ?? null, revokedAt ?? null, list];
-    await this.#executor.change(INSERT, [...values, role, expiresAt ?? null, createdBy ?? null]);
+    const stored = isLimitedKey(key) ? limitedKeyHash(hash) : hash;
+    const values = [stored, id, accountId, name, createdAt, lastUsedAt ?? null, revokedAt ?? null, list];
+    await this.#executor.transact(function* (): Work<void> {
+      yield* change(INSERT, [...values, role, expiresAt ?? null, createdBy ?? null]);
+      yield* appendAccountEvents(accountId, [{ type: "key.changed", key_id: id }]);
+      if (audit) yield* recordAudit(audit);
+    });
   }
 
-  async findKeyByHash(hash: Uint8Array): Promise<{ readonly key: ApiKey; readonly hash: Uint8Array } | undefined> {
-    const row = await this.#executor.one<Row>(FIND_BY_HASH, [hash]);
-    return row && { key: toKey(row), hash: row.hash };
+  async findKeyByHash(hash: Uint8Array): Promise<ApiKey | undefined> {
+    const row = await this.#executor.one<Row>(FIND_BY_HASH, [hash, limitedKeyHash(hash)]);
+    return row && toKey(row);
   }
 
   async findKey(id: string): Promise<ApiKey | undefined> {
@@ -62,8 +70,15 @@ export class SqlKeyStore implements KeyStore {
     await this.#executor.change(RECORD_USE, [at, id]);
   }
 
-  async revokeKey(id: string, at: number): Promise<boolean> {
-    return (await this.#executor.change(REVOKE, [at, id])) > 0;
+  async revokeKey(id: string, at: number, audit?: AuditEntry): Promise<boolean> {
+    const key = await this.findKey(id);
+    if (!key) return false;
+    await this.#executor.transact(function* (): Work<void> {
+      if ((yield* change(REVOKE, [at, id])) === 0) return;
+      yield* appendAccountEvents(key.accountId, [{ type: "key.changed", key_id: id }]);
+      if (audit) yield* recordAudit(audit);
+    });
+    return true;
   }
 }
 

@@ -3,6 +3,7 @@ import { emailKey, isLocalAdmin, type User } from "../../core/people/user.ts";
 import type { AuditEntry } from "../audit.ts";
 import type { CodeAcceptance, SetUp, SetUpResult, UserChange, UserChangeResult, UserStore } from "../users.ts";
 import { recordAudit } from "./audit.ts";
+import { appendAccountEvents } from "./append-events.ts";
 import type { Executor } from "./executor.ts";
 import { change, one, type Work } from "./statement.ts";
 import { type CodeRow, FIND_CODE, findCode, removeUnusedCodes, replaceCode, toCode, useCode } from "./user-codes.ts";
@@ -73,6 +74,7 @@ export class SqlUserStore implements UserStore {
     return this.#executor.transact(function* (): Work<boolean> {
       if ((yield* change(INSERT_USER, valuesOf(user))) === 0) return false;
       if (invitation) yield* replaceCode(invitation.code, invitation.hash);
+      yield* tellChanged(user);
       yield* recordAudit(audit);
       return true;
     });
@@ -127,6 +129,7 @@ export class SqlUserStore implements UserStore {
     if (changes.role !== undefined || changes.isDisabled !== undefined || changes.passwordHash !== undefined)
       yield* change(REMOVE_SESSIONS, [id]);
     if (after.isDisabled) yield* removeUnusedCodes(id);
+    yield* tellChanged(user);
     yield* recordAudit(audit);
     return "changed";
   }
@@ -136,6 +139,7 @@ export class SqlUserStore implements UserStore {
     if (!user) return "unknown";
     if (yield* this.#isLastAdmin(user, undefined)) return "last_admin";
     yield* change(REMOVE, [id]);
+    yield* tellChanged(user);
     yield* recordAudit(audit);
     return "changed";
   }
@@ -160,6 +164,7 @@ export class SqlUserStore implements UserStore {
     }
     if ((yield* change(INSERT_USER, valuesOf(user))) === 0) throw new EmailTakenError();
     yield* useCode(codeHash, at);
+    yield* tellChanged(user);
     yield* recordAudit(audit);
     return "done";
   }
@@ -175,6 +180,7 @@ export class SqlUserStore implements UserStore {
     yield* this.#store(after);
     yield* change(REMOVE_SESSIONS, [user.id]);
     yield* removeUnusedCodes(user.id);
+    yield* tellChanged(user);
     yield* recordAudit(audit);
     return after;
   }
@@ -194,4 +200,8 @@ export class SqlUserStore implements UserStore {
   *#store({ id, name, role, isDisabled, passwordHash }: User): Work<void> {
     yield* change(CHANGE, [name, role, Number(isDisabled), passwordHash ?? null, id]);
   }
+}
+
+function tellChanged({ accountId, id }: User): Work<void> {
+  return appendAccountEvents(accountId, [{ type: "user.changed", user_id: id }]);
 }

@@ -12,6 +12,23 @@ import {
 /** Events that are removed in one transaction. */
 const MAX_REMOVED_AT_ONCE = 2_000;
 
+const SKIP_LOST = /* sql */ `
+  INSERT INTO sqlite_sequence (name, seq) SELECT 'account_events', 0
+    WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = 'account_events');
+  UPDATE sqlite_sequence SET seq = max(seq + 1, CAST(unixepoch('subsec') * 1000 AS INTEGER))
+    WHERE name = 'account_events'`;
+const START_ANEW = /* sql */ `
+  ${SKIP_LOST};
+  DELETE FROM account_events;
+  INSERT INTO account_event_heads (account_id, removed_to)
+    SELECT a.id, s.seq FROM accounts a, sqlite_sequence s WHERE s.name = 'account_events'
+    ON CONFLICT (account_id) DO UPDATE SET removed_to = excluded.removed_to`;
+
+/** Removes all events of a database that is a copy of an earlier one: their readers have to begin anew. */
+export function startEventsAnew(database: DatabaseSync): void {
+  transaction(database, () => database.exec(START_ANEW));
+}
+
 interface Row {
   readonly id: number;
   readonly at_ms: number;
@@ -111,27 +128,12 @@ export class SqliteAccountEventStore implements AccountEventStore {
    * Sessions of devices are not synced to disk by themselves, so a power cut may have taken events that somebody has read:
    * ids go on above the time of day, which is above all that were given.
    */
-  async skipLost(): Promise<void> {
-    transaction(this.#database, () => {
-      this.#database.exec(
-        `INSERT INTO sqlite_sequence (name, seq) SELECT 'account_events', 0
-           WHERE NOT EXISTS (SELECT 1 FROM sqlite_sequence WHERE name = 'account_events');
-         UPDATE sqlite_sequence SET seq = max(seq + 1, CAST(unixepoch('subsec') * 1000 AS INTEGER))
-           WHERE name = 'account_events'`,
-      );
-    });
+  async prepare(): Promise<void> {
+    transaction(this.#database, () => this.#database.exec(SKIP_LOST));
   }
 
   async startAnew(): Promise<void> {
-    await this.skipLost();
-    transaction(this.#database, () => {
-      this.#database.exec(
-        `DELETE FROM account_events;
-         INSERT INTO account_event_heads (account_id, removed_to)
-           SELECT a.id, s.seq FROM accounts a, sqlite_sequence s WHERE s.name = 'account_events'
-           ON CONFLICT (account_id) DO UPDATE SET removed_to = excluded.removed_to`,
-      );
-    });
+    startEventsAnew(this.#database);
   }
 
   async #removeAllTo(accountId: string, lastId: number): Promise<number> {

@@ -10,6 +10,7 @@ import {
   type UndeliveredDeployment,
 } from "../../core/deployment.ts";
 import type { DeploymentCursor } from "../../core/deployment-cursor.ts";
+import type { AuditEntry } from "../audit.ts";
 import {
   type CreateResult,
   type CreationLimits,
@@ -36,7 +37,9 @@ import {
 } from "../deployment-row.ts";
 import { type SessionFence, StaleSessionError } from "../sessions.ts";
 import type { SqliteAssetStates } from "./asset-states.ts";
+import { auditValues, INSERT_AUDIT } from "../sql/audit.ts";
 import type { CommitQueue } from "./commit-queue.ts";
+import { type BeforeCreation, refusal } from "./creation-limits.ts";
 import { LatestEvents } from "./latest-events.ts";
 
 /** Selects the deployments that ended first from an index; unfinished ones have no `finished_at_ms`. */
@@ -52,14 +55,6 @@ const SELECT_DEPLOYMENTS = /* sql */ `
 /** Before every deployment of a list, newest first. */
 const FIRST_PAGE_CURSOR: DeploymentCursor = { createdAtMs: Number.MAX_SAFE_INTEGER, id: "" };
 
-interface BeforeCreation {
-  /** Size of the account's deployments. */
-  readonly bytes: number | null;
-  /** Number of unfinished deployments of the asset. */
-  readonly running: number;
-  readonly holder: string | null;
-}
-
 export class SqliteDeploymentStore implements DeploymentStore {
   readonly #database: DatabaseSync;
   readonly #commits: CommitQueue;
@@ -73,6 +68,7 @@ export class SqliteDeploymentStore implements DeploymentStore {
   readonly #beforeCreation;
   readonly #insert;
   readonly #insertEvent;
+  readonly #insertAudit;
   readonly #page;
   readonly #unfinished;
   readonly #unfinishedOfAsset;
@@ -114,6 +110,7 @@ export class SqliteDeploymentStore implements DeploymentStore {
        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     );
     this.#insertEvent = database.prepare("INSERT INTO deployment_events (deployment_id, seq, event) VALUES (?, ?, ?)");
+    this.#insertAudit = database.prepare(INSERT_AUDIT);
     this.#page = database.prepare(
       `${SELECT_DEPLOYMENTS} WHERE d.asset_uuid = ? AND (d.created_at_ms, d.id) < (?, ?)
        ORDER BY d.created_at_ms DESC, d.id DESC LIMIT ?`,
@@ -160,6 +157,7 @@ export class SqliteDeploymentStore implements DeploymentStore {
     idempotency?: Idempotency,
     limits?: CreationLimits,
     receive?: (deployment: Deployment) => DeploymentChange | undefined,
+    audit?: AuditEntry,
   ): Promise<CreateResult> {
     return this.#commits.run(() => {
       const earlier = idempotency && this.#repetition(deployment.accountId, idempotency);
@@ -193,6 +191,7 @@ export class SqliteDeploymentStore implements DeploymentStore {
         idempotency?.requestHash ?? null,
       );
       this.#insertEvent.run(deployment.id, first.seq, json);
+      if (audit) this.#insertAudit.run(...auditValues(audit));
       const stored = {
         ...deployment,
         holder: before.holder ?? undefined,
@@ -260,6 +259,7 @@ export class SqliteDeploymentStore implements DeploymentStore {
     id: string,
     decide: (deployment: Deployment) => DeploymentChange | undefined,
     fence?: SessionFence,
+    audit?: AuditEntry,
   ): Promise<Deployment | undefined> {
     let event: DeploymentEvent | undefined;
     const after = await this.#commits.run(() => {
@@ -269,6 +269,7 @@ export class SqliteDeploymentStore implements DeploymentStore {
       return this.#decideAndApply(row, (deployment) => {
         const change = decide(deployment);
         event = change?.event;
+        if (audit && change) this.#insertAudit.run(...auditValues(audit));
         return change;
       });
     });
@@ -386,15 +387,4 @@ export class SqliteDeploymentStore implements DeploymentStore {
       ? { kind: "repeated", id: row.id }
       : { kind: "conflict" };
   }
-}
-
-function refusal(
-  { spec }: Deployment,
-  { bytes, running }: BeforeCreation,
-  limits: CreationLimits,
-): CreateResult | undefined {
-  const usedBytes = bytes ?? 0;
-  if (usedBytes + Buffer.byteLength(JSON.stringify(spec)) > limits.maxAccountBytes)
-    return { kind: "quota_exceeded", usedBytes };
-  return running >= limits.maxRunningPerAsset ? { kind: "too_many_running" } : undefined;
 }
