@@ -1,3 +1,4 @@
+import { accountEventsContract } from "./account-events-contract.ts";
 import { accountsContract } from "./accounts-contract.ts";
 import { assetsContract } from "./assets-contract.ts";
 import { auditContract } from "./audit-contract.ts";
@@ -28,4 +29,5 @@ export function storeContract(harness: StoreHarness): void {
   leasesContract(harness);
   usersContract(harness);
   userSessionsContract(harness);
+  accountEventsContract(harness);
 }

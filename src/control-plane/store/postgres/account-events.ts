@@ -97,7 +97,8 @@ export class PostgresAccountEventStore implements AccountEventStore {
     const [head] = first.rows;
     const isNumbered = head?.lastId !== null && head?.hasMore === false;
     // A full page is read on from its end, whatever follows.
-    if (isNumbered || first.rows.length === limit) return toPage(first.rows, limit, isNumbered);
+    const isFull = first.rows.filter(({ id }) => id !== null).length === limit;
+    if (isNumbered || isFull) return toPage(first.rows, limit, isNumbered);
     const isAll = await this.#number(accountId);
     return toPage((await this.#pool.query<Row>(READ, [accountId, after, limit])).rows, limit, isAll);
   }
