@@ -74,9 +74,11 @@ export interface AttentionTime {
 
 /** Returns why somebody should look at the asset, in the order of display. */
 export function reasonsOf(state: AssetState, { now, notSeenBefore }: AttentionTime): AttentionReason[] {
-  const { isConnected, lastSeenAt, budgetSpentUntil = 0 } = state;
+  const { isConnected, lastSeenAt, reasonBits, budgetSpentUntil = 0 } = state;
   const isNotSeen = !isConnected && lastSeenAt !== undefined && lastSeenAt < notSeenBefore;
-  const bits = budgetSpentUntil > now ? state.reasonBits : state.reasonBits & ~BUDGET_BIT;
+  // As most are.
+  if (!isNotSeen && reasonBits === 0) return [];
+  const bits = budgetSpentUntil > now ? reasonBits : reasonBits & ~BUDGET_BIT;
   return [...(isNotSeen ? (["not_seen"] as const) : []), ...reasonsOfBits(bits)];
 }
 

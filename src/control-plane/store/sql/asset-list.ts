@@ -1,15 +1,7 @@
 import type { AssetCursor } from "../../core/asset-cursor.ts";
 import { BUDGET_BIT, REASON_BITS, TIMELESS_BITS } from "../../core/attention.ts";
 import type { AssetFilter, AssetWithState, StateTime } from "../assets.ts";
-import {
-  ASSET_COLUMNS,
-  ASSET_JOINS,
-  type AssetWithStateRow,
-  isConnectedSql,
-  STATE_JOIN,
-  stateColumns,
-  toAssetWithState,
-} from "./asset-row.ts";
+import { ASSET_COLUMNS, ASSET_JOINS, isConnectedSql, STATE_JOIN, stateColumns, toAssetWithState } from "./asset-row.ts";
 import type { Dialect } from "./dialect.ts";
 import type { Executor } from "./executor.ts";
 import type { Value } from "./statement.ts";
@@ -123,7 +115,7 @@ export class AssetList {
     const values: Value[] = [accountId, after.createdAt, after.uuid, time.serviceNowMs];
     for (const criterion of criteria) values.push(...criterion.values);
     values.push(limit);
-    return (await this.#executor.all<AssetWithStateRow>(this.#statement(criteria), values)).map(toAssetWithState);
+    return (await this.#executor.allValues(this.#statement(criteria), values)).map(toAssetWithState);
   }
 
   /** Kept, so that the executor finds the prepared one quickly. */

@@ -48,35 +48,49 @@ export function toAsset(row: AssetRow): Asset {
   };
 }
 
-/** The state of an asset in the same row. */
-interface StateRow {
-  readonly is_connected: boolean | 0 | 1 | null;
-  readonly last_seen_at: number | null;
-  readonly agent_version: string | null;
-  readonly reasons: number | null;
-  readonly budget_spent_until: number | null;
-}
-
-export type AssetWithStateRow = AssetRow & StateRow;
-
 /** Whether a running instance holds the session of the device. The parameter is the service time. */
 export const isConnectedSql = (nowParameter: string): string =>
   `(t.instance_id IS NOT NULL AND t.instance_id IN (SELECT i.id FROM instances i WHERE i.lease_until_ms > ${nowParameter}))`;
 
-/** Columns and join of a `StateRow`, after those of an `AssetRow`. */
+/** Columns of the state of an asset, after `ASSET_COLUMNS`, and their join. */
 export const stateColumns = (nowParameter: string): string =>
   `${isConnectedSql(nowParameter)} AS is_connected, t.last_seen_at, t.agent_version, t.reasons, t.budget_spent_until`;
 export const STATE_JOIN = "LEFT JOIN asset_states t ON t.asset_uuid = a.uuid";
 
-export function toAssetWithState(row: AssetWithStateRow): AssetWithState {
+/** The values of `ASSET_COLUMNS` and of `stateColumns`. */
+type Values = readonly [
+  ...asset: readonly [string, string, string, string, string, number],
+  ...supersim: readonly [string, string, string, AssetStatus | null],
+  ...prosim: readonly [string, string, string, AssetStatus | null],
+  ...state: readonly [boolean | 0 | 1 | null, number | null, string | null, number | null, number | null],
+];
+
+/** @param row values of `ASSET_COLUMNS` and then of `stateColumns` */
+export function toAssetWithState(row: readonly unknown[]): AssetWithState {
+  const values = row as Values;
+  const sStatus = values[9];
+  const pStatus = values[13];
   return {
-    asset: toAsset(row),
+    asset: {
+      uuid: values[0],
+      accountId: values[1],
+      serialNumber: values[2],
+      name: values[3],
+      type: values[4],
+      createdAt: values[5],
+      supersim:
+        sStatus === null ? undefined : { sid: values[6], iccid: values[7], networkGroup: values[8], status: sStatus },
+      prosim:
+        pStatus === null
+          ? undefined
+          : { imsi: values[10], iccid: values[11], serviceProfile: values[12], status: pStatus },
+    },
     state: {
-      isConnected: Boolean(row.is_connected),
-      lastSeenAt: row.last_seen_at ?? undefined,
-      agentVersion: row.agent_version ?? undefined,
-      reasonBits: row.reasons ?? 0,
-      budgetSpentUntil: row.budget_spent_until ?? undefined,
+      isConnected: Boolean(values[14]),
+      lastSeenAt: values[15] ?? undefined,
+      agentVersion: values[16] ?? undefined,
+      reasonBits: values[17] ?? 0,
+      budgetSpentUntil: values[18] ?? undefined,
     },
   };
 }

@@ -10,7 +10,6 @@ import {
   ASSET_COLUMNS,
   ASSET_JOINS,
   type AssetRow,
-  type AssetWithStateRow,
   STATE_JOIN,
   stateColumns,
   toAsset,
@@ -64,8 +63,7 @@ export class SqlAssetStore implements AssetStore {
   ): Promise<AssetWithState | undefined> {
     if (identifier.includes(NUL)) return undefined;
     const values = [canonicalIdentifier(identifier), accountId, serviceNowMs];
-    const row = await this.#executor.one<AssetWithStateRow>(FIND_WITH_STATE, values);
-    return row && toAssetWithState(row);
+    return (await this.#executor.allValues(FIND_WITH_STATE, values)).map(toAssetWithState)[0];
   }
 
   async findAssetByDeviceToken(hash: Uint8Array): Promise<Asset | undefined> {

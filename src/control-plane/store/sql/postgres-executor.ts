@@ -45,6 +45,11 @@ class PostgresConnectionExecutor implements ConnectionExecutor {
     return (await this.#database.query(translate(sql), parameters)).rows as readonly Row[];
   }
 
+  async allValues(sql: string, parameters: Parameters = []): Promise<readonly (readonly unknown[])[]> {
+    // In the order of the columns.
+    return (await this.all<object>(sql, parameters)).map((row) => Object.values(row) as unknown[]);
+  }
+
   async change(sql: string, parameters: Parameters = []): Promise<number> {
     return (await this.#database.query(translate(sql), parameters)).rowCount;
   }

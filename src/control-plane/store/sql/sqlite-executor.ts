@@ -11,6 +11,8 @@ export class SqliteExecutor implements Executor, ConnectionExecutor {
   readonly #onAppended: (accountId: string) => void;
   readonly #suffix: string;
   readonly #prepared = new Map<string, StatementSync>();
+  /** Statements whose rows are arrays. */
+  readonly #withArrays = new Map<string, StatementSync>();
   #borrowers = 0;
 
   /** @param onAppended called in a transaction that writes events of the account */
@@ -26,6 +28,16 @@ export class SqliteExecutor implements Executor, ConnectionExecutor {
 
   all<Row>(sql: string, parameters: Parameters = []): Awaitable<readonly Row[]> {
     return this.#prepare(sql).all(...parameters) as unknown as readonly Row[];
+  }
+
+  allValues(sql: string, parameters: Parameters = []): Awaitable<readonly (readonly unknown[])[]> {
+    let statement = this.#withArrays.get(sql);
+    if (!statement) {
+      statement = this.#database.prepare(sql);
+      statement.setReturnArrays(true);
+      this.#withArrays.set(sql, statement);
+    }
+    return statement.all(...parameters) as unknown as readonly (readonly unknown[])[];
   }
 
   change(sql: string, parameters: Parameters = []): Awaitable<number> {
