@@ -7,6 +7,7 @@ import { StreamLimiter } from "./api/stream-limiter.ts";
 import type { Api } from "./api/context.ts";
 import { ConflictRateLimiter } from "./assets/conflict-rate-limiter.ts";
 import { AssetUpdater } from "./assets/update-asset.ts";
+import { RefusalLog } from "./audit/refusal-log.ts";
 import type { Bus } from "./bus/bus.ts";
 import type { MessageLink } from "./bus/message-link.ts";
 import { NO_LINK } from "./bus/no-link.ts";
@@ -27,6 +28,10 @@ import { SharedClock } from "./instances/shared-clock.ts";
 import { WalTruncator } from "./wal-truncator.ts";
 import { LinkedGateway, type LinkedGatewayOptions } from "./gateway/linked-gateway.ts";
 import { LocalGateway } from "./gateway/local-gateway.ts";
+import { Site } from "./api/people/site.ts";
+import { openOidc } from "./people/oidc/open-oidc.ts";
+import { PasswordHasher } from "./people/password-hasher.ts";
+import { SignInGate } from "./people/sign-in-gate.ts";
 import { PrincipalReader } from "./people/principal-reader.ts";
 import { createId } from "./secrets.ts";
 import { parseTrustedProxies } from "./trusted-proxies.ts";
@@ -89,6 +94,7 @@ export async function startServer({
   const serviceClock = sharedClock ?? localServiceClock(clock);
   const access = new AccessWatcher(store, clock, logger);
   const principals = new PrincipalReader(store, clock);
+  const refusals = new RefusalLog({ audit: store.audit, clock, logger });
   const hub = new DeviceHub({ assets, sessions, bus, instanceId, isShared, access, clock, logger, observer });
   if (metrics) metrics.countDevices = () => hub.deviceCount;
   const keepMs = config.deployment_retention_days * DAY_MS;
@@ -141,6 +147,7 @@ export async function startServer({
     ...(isShared && { pollMs: POLL_MS }),
   });
   const telling = store.onAccountEvents((accountId) => bus.publish(accountTopic(accountId)));
+  const hasher = new PasswordHasher({ onRefused: () => observer?.bounded("sign_ins_waiting") });
   const context = {
     config,
     store,
@@ -154,6 +161,11 @@ export async function startServer({
     streamLimiter,
     access,
     principals,
+    hasher,
+    signInGate: new SignInGate({ store, hasher, clock, shared: counts?.of("sign-ins"), observer }),
+    oidc: await openOidc(config, { store, clock, logger }),
+    site: new Site(config.public_url),
+    refusals,
     counts,
     clock,
     serviceClock,
@@ -211,7 +223,7 @@ export async function startServer({
     return (await store.leases.acquire("retention", instanceId, nowMs, nowMs + RETENTION_LEASE_MS)) !== undefined;
   };
   const retention = new Retention({
-    store: store.deployments,
+    store,
     clock,
     logger,
     acquire: isShared ? acquireRetention : () => Promise.resolve(true),
@@ -245,6 +257,7 @@ export async function startServer({
     streams.stop();
     const closed = closeApi(api, clock);
     await Promise.all([deployments.stop().catch(warn), hub.stop(), closed]);
+    await refusals[Symbol.asyncDispose]();
     await membership.leave().catch(warn);
     counts?.[Symbol.dispose]();
     sharedClock?.[Symbol.dispose]();

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { unixSeconds } from "./scalars.ts";
 import { formatTypedCode, parseTypedCode, TYPED_CODE_ALPHABET } from "./typed-code.ts";
 
 export const ENROLMENT_CODE_ALPHABET = TYPED_CODE_ALPHABET;
@@ -24,6 +25,32 @@ export const enrolmentRequestSchema = z
       }),
   })
   .meta({ id: "EnrolmentRequest", examples: [{ code: "7K3MQ-XW9TD", nonce: "q83vASNFZ4mrze8BI0VniQ" }] });
+
+const MIN_CODE_VALIDITY_S = 60;
+export const MAX_CODE_VALIDITY_S = 30 * 24 * 3600;
+const DEFAULT_CODE_VALIDITY_S = 24 * 3600;
+
+/** Body of Create Enrolment Code. */
+export const enrolmentCodeCreationSchema = z
+  .strictObject({
+    valid_s: z
+      .int()
+      .min(MIN_CODE_VALIDITY_S)
+      .max(MAX_CODE_VALIDITY_S)
+      .default(DEFAULT_CODE_VALIDITY_S)
+      .meta({ description: "How long the code can be used, in seconds." }),
+  })
+  .meta({ id: "EnrolmentCodeCreation", examples: [{ valid_s: 3600 }] });
+
+/** Response of Create Enrolment Code. */
+export const createdEnrolmentCodeSchema = z
+  .strictObject({
+    code: z.string().meta({ description: "The code. Shown only once.", examples: ["7K3MQ-XW9TD"] }),
+    serial_number: z.string().meta({ description: "Serial number of the asset that the device becomes." }),
+    expires_at: unixSeconds("When the code expires."),
+  })
+  .meta({ id: "CreatedEnrolmentCode" });
+export type CreatedEnrolmentCode = z.output<typeof createdEnrolmentCodeSchema>;
 
 /** Response to an enrolment. The token is shown only once. */
 export const enrolmentSchema = z.object({

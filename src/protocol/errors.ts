@@ -1,4 +1,5 @@
 import { MAX_HOST_PORT, MIN_HOST_PORT } from "./limits.ts";
+import { PEOPLE_ERRORS } from "./people-errors.ts";
 import { REMOTE_ACCESS_ERRORS } from "./remote-access-errors.ts";
 
 interface ErrorText {
@@ -243,6 +244,7 @@ export const ERRORS = {
     hint: "Send the header Content-Type: application/json.",
   },
   ...REMOTE_ACCESS_ERRORS,
+  ...PEOPLE_ERRORS,
   Unauthorized: {
     message: "The API key is missing, wrong, revoked or has expired.",
     http: 401,

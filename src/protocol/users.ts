@@ -8,7 +8,7 @@ import { integerString, unixSeconds } from "./scalars.ts";
 const MAX_EMAIL_LENGTH = 254;
 /** Length of a password in characters. */
 export const MIN_PASSWORD_LENGTH = 12;
-export const MAX_PASSWORD_LENGTH = 256;
+const MAX_PASSWORD_LENGTH = 256;
 
 export const userNameSchema = displayText(1, 128).meta({ description: "Name of the person.", examples: ["Ada Byron"] });
 const emailSchema = z
@@ -35,26 +35,30 @@ export const setUpRequestSchema = z
     name: userNameSchema.optional().meta({ description: "Name of the person; the address by default." }),
     password: passwordSchema,
   })
-  .meta({ id: "SetUpRequest" });
-export type SetUpRequest = z.output<typeof setUpRequestSchema>;
+  .meta({
+    id: "SetUpRequest",
+    examples: [
+      { code: "ec_…", account_name: "Water works", email: "ada@example.com", password: "rain over the reservoir" },
+    ],
+  });
 
 /** Body of Sign In. */
 export const signInRequestSchema = z
   .strictObject({ email: emailSchema, password: passwordSchema })
-  .meta({ id: "SignInRequest" });
-export type SignInRequest = z.output<typeof signInRequestSchema>;
+  .meta({ id: "SignInRequest", examples: [{ email: "ada@example.com", password: "rain over the reservoir" }] });
 
 /** Body of Accept Invitation, which also sets a password after a reset. */
 export const invitationAcceptanceSchema = z
   .strictObject({ code: codeSchema, password: passwordSchema, name: userNameSchema.optional() })
-  .meta({ id: "InvitationAcceptance" });
-export type InvitationAcceptance = z.output<typeof invitationAcceptanceSchema>;
+  .meta({ id: "InvitationAcceptance", examples: [{ code: "ec_…", password: "rain over the reservoir" }] });
 
 /** Body of Change Password. */
 export const passwordChangeSchema = z
   .strictObject({ current_password: passwordSchema, password: passwordSchema })
-  .meta({ id: "PasswordChange" });
-export type PasswordChange = z.output<typeof passwordChangeSchema>;
+  .meta({
+    id: "PasswordChange",
+    examples: [{ current_password: "rain over the reservoir", password: "a long way to the pump house" }],
+  });
 
 /** Response of Get Sign-In Options: the ways to sign in. */
 export const signInOptionsSchema = z
@@ -70,6 +74,41 @@ export const signInOptionsSchema = z
   })
   .meta({ id: "SignInOptions" });
 export type SignInOptions = z.output<typeof signInOptionsSchema>;
+
+const roleValuesSchema = z.array(z.string());
+
+/** Response of Get Sign-In Settings. */
+export const signInSettingsSchema = z
+  .strictObject({
+    oidc: z
+      .strictObject({
+        name: z.string().meta({ description: "Name of the provider on the sign-in page." }),
+        issuer: z.string().meta({ description: "Issuer of the provider.", examples: ["https://id.example.com"] }),
+        client_id: z.string().meta({ description: "Id of this service at the provider." }),
+        redirect_uri: z
+          .string()
+          .meta({ description: "Address to allow at the provider, to which it sends people back." }),
+        scope: z.string().meta({ description: "Scopes that the provider is asked for." }),
+        roles_claim: z.string().meta({ description: "Claim with the values that give roles." }),
+        roles: z
+          .strictObject({
+            viewer: roleValuesSchema,
+            installer: roleValuesSchema,
+            operator: roleValuesSchema,
+            admin: roleValuesSchema,
+          })
+          .nullable()
+          .meta({ description: "Values of the claim for each role; null if roles are set here alone." }),
+        domains: z.array(z.string()).meta({ description: "Domains of the addresses that may sign in; empty for all." }),
+        creates_users: z.boolean().meta({
+          description: "Whether people who were not invited become users of this account when they sign in first.",
+        }),
+      })
+      .nullable()
+      .meta({ description: "The OpenID Connect provider; null if none is configured." }),
+  })
+  .meta({ id: "SignInSettings" });
+export type SignInSettings = z.output<typeof signInSettingsSchema>;
 
 export const userSchema = z
   .strictObject({
@@ -110,8 +149,7 @@ export const userInvitationSchema = z
     name: userNameSchema.optional().meta({ description: "Name of the person; the address by default." }),
     role: roleSchema,
   })
-  .meta({ id: "UserInvitation" });
-export type UserInvitation = z.output<typeof userInvitationSchema>;
+  .meta({ id: "UserInvitation", examples: [{ email: "bob@example.com", role: "operator" }] });
 
 const oneTimeLinkSchema = z.strictObject({
   link: z.string().meta({ description: "Link that sets the password. Shown once; it can be used once." }),
@@ -120,12 +158,17 @@ const oneTimeLinkSchema = z.strictObject({
 
 /** Response of Invite User. */
 export const invitedUserSchema = z
-  .strictObject({ user: userSchema, invitation: oneTimeLinkSchema })
+  .strictObject({
+    user: userSchema.meta({ description: "The user." }),
+    invitation: oneTimeLinkSchema.meta({ description: "The link for the person." }),
+  })
   .meta({ id: "InvitedUser" });
 export type InvitedUser = z.output<typeof invitedUserSchema>;
 
 /** Response of Reset Password. */
-export const passwordResetSchema = z.strictObject({ reset: oneTimeLinkSchema }).meta({ id: "PasswordReset" });
+export const passwordResetSchema = z
+  .strictObject({ reset: oneTimeLinkSchema.meta({ description: "The link for the person." }) })
+  .meta({ id: "PasswordReset" });
 export type PasswordReset = z.output<typeof passwordResetSchema>;
 
 /** Body of Update User. Omitted fields keep their values; at least one field is required. */
@@ -135,5 +178,4 @@ export const userUpdateSchema = z
     role: roleSchema.optional(),
     disabled: z.boolean().optional().meta({ description: "Whether the person is kept from signing in." }),
   })
-  .meta({ id: "UserUpdate", minProperties: 1 });
-export type UserUpdate = z.output<typeof userUpdateSchema>;
+  .meta({ id: "UserUpdate", minProperties: 1, examples: [{ role: "operator" }] });

@@ -1,24 +1,26 @@
-import { randomBytes } from "node:crypto";
-import { fastify, type onRequestHookHandler } from "fastify";
+import { hash, randomBytes } from "node:crypto";
+import { fastify, type FastifyRequest, type onRequestHookHandler } from "fastify";
 import type { ZodTypeProvider } from "fastify-type-provider-zod";
 import type { ZodType } from "zod";
 import { MAX_REQUEST_BYTES } from "../../protocol/limits.ts";
 import { EdgeError } from "../../protocol/errors.ts";
 import cookie from "@fastify/cookie";
 import { parseTrustedProxies } from "../trusted-proxies.ts";
+import { recordRefusals } from "./audit/record-refusals.ts";
 import { authenticate, principalOf } from "./auth.ts";
 import { respondToClientError } from "./client-error.ts";
+import { serveConsole } from "./console/serve-console.ts";
 import type { Api, ApiContext } from "./context.ts";
 import { jsonErrorHandler, validateBy } from "./errors.ts";
 import { serveOpenApi } from "./docs/openapi.ts";
 import { serveReferencePage } from "./docs/reference-page.ts";
-import { enrolDevice } from "./enrolments/enrol-device.ts";
 import { health } from "./health.ts";
 import { limitRate, logRequest, observeRequest, trackMethods } from "./hooks.ts";
 import { requireFieldPermissions, requirePermission } from "./people/require-permission.ts";
-import { Site } from "./people/site.ts";
+import { BROWSER_COOKIE } from "./people/open-session.ts";
+import type { Site } from "./people/site.ts";
 import { trackPermissions } from "./permission-table.ts";
-import { ROUTES } from "./routes.ts";
+import { CODE_ROUTES, ROUTES, SIGN_IN_ROUTES } from "./routes.ts";
 import { SharedRateCounter } from "./shared-rate-store.ts";
 
 const HEADERS_TIMEOUT_MS = 15_000;
@@ -31,8 +33,7 @@ const MAX_HEADER_BYTES = 16 * 1024;
 
 /** Builds the HTTP API with all its endpoints. The caller makes it listen. */
 export async function buildServer(context: ApiContext): Promise<Api> {
-  const { config, logger, principals, clock, counts, stopping, observer } = context;
-  const site = new Site(config.public_url);
+  const { config, logger, principals, site, clock, counts, stopping, observer } = context;
   const onError = jsonErrorHandler(logger);
   const api: Api = fastify({
     logger: false,
@@ -90,7 +91,23 @@ export async function buildServer(context: ApiContext): Promise<Api> {
       onExceeded: () => observer?.bounded("enrolments_per_address"),
       shared,
     });
-    enrolDevice(endpoints, context);
+    requireOwnPages(endpoints, site);
+    for (const route of CODE_ROUTES) route(endpoints, context);
+  });
+  await api.register(async (scope) => {
+    const endpoints = scope as Api;
+    endpoints.addHook("onRequest", setResponseHeaders);
+    endpoints.addHook("onRequest", refuseWhileStopping);
+    const perMinute = config.rate_limit_per_minute;
+    const shared = counts && new SharedRateCounter("sign-in-requests", perMinute, counts, clock);
+    await limitRate(endpoints, {
+      perMinute,
+      keyOf: signInKeyOf(site),
+      onExceeded: () => observer?.bounded("sign_in_requests_per_address"),
+      shared,
+    });
+    requireOwnPages(endpoints, site);
+    for (const route of SIGN_IN_ROUTES) route(endpoints, context);
   });
   await api.register(async (scope) => {
     const endpoints = scope as Api;
@@ -99,6 +116,7 @@ export async function buildServer(context: ApiContext): Promise<Api> {
     endpoints.addHook("onRequest", async (request) => {
       if (request.principal?.kind === "user") site.requireOwnPage(request);
     });
+    endpoints.addHook("onError", recordRefusals(context));
     endpoints.addHook("onRequest", requirePermission);
     endpoints.addHook("preValidation", requireFieldPermissions);
     endpoints.addHook("onRequest", refuseWhileStopping);
@@ -113,8 +131,26 @@ export async function buildServer(context: ApiContext): Promise<Api> {
     for (const route of ROUTES) route(endpoints, context);
   });
   requirePermissions();
+  // After the check: pages need no principal, and some have the paths of the legacy API.
+  await serveConsole(api, logger);
   refuseOtherMethods();
   return api;
+}
+
+/**
+ * Requests of a browser that says somebody has signed in with it count for it alone, so that a neighbour of the same address
+ * cannot use up what there is. Whether that is true is found out when a password is checked.
+ */
+function signInKeyOf(site: Site): (request: FastifyRequest) => string {
+  return (request) => {
+    const token = request.cookies[site.cookieName(request, BROWSER_COOKIE)];
+    return token === undefined ? request.ip : `${request.ip} ${hash("sha256", token, "base64url")}`;
+  };
+}
+
+/** Refuses what a page of another site sends, such as the form of somebody who wants a person to use another account. */
+function requireOwnPages(api: Api, site: Site): void {
+  api.addHook("onRequest", async (request) => site.requireNoOtherPage(request));
 }
 
 /** Forbids caching and content sniffing. Event streams set their own `Cache-Control`. */

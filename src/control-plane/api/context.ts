@@ -5,6 +5,7 @@ import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
 import type { AccessWatcher } from "../access-watcher.ts";
 import type { ConflictRateLimiter } from "../assets/conflict-rate-limiter.ts";
+import type { RefusalLog } from "../audit/refusal-log.ts";
 import type { AssetUpdater } from "../assets/update-asset.ts";
 import type { Bus } from "../bus/bus.ts";
 import type { Config } from "../config.ts";
@@ -15,6 +16,10 @@ import type { Observer } from "../metrics/observer.ts";
 import type { ServiceClock } from "../instances/service-clock.ts";
 import type { PrincipalReader } from "../people/principal-reader.ts";
 import type { SharedCounts } from "../instances/shared-counts.ts";
+import type { OidcSignIn } from "../people/oidc/oidc-sign-in.ts";
+import type { PasswordHasher } from "../people/password-hasher.ts";
+import type { SignInGate } from "../people/sign-in-gate.ts";
+import type { Site } from "./people/site.ts";
 import type { SimOperator } from "../sim-operator/sim-operator.ts";
 import type { Store } from "../store/store.ts";
 import type { StreamLimiter } from "./stream-limiter.ts";
@@ -42,6 +47,12 @@ export interface ApiContext {
   readonly queries: DeviceQueries;
   readonly access: AccessWatcher;
   readonly principals: PrincipalReader;
+  readonly hasher: PasswordHasher;
+  readonly signInGate: SignInGate;
+  /** `undefined` if no identity provider is configured. */
+  readonly oidc: OidcSignIn | undefined;
+  readonly site: Site;
+  readonly refusals: RefusalLog;
   /** What other instances count; `undefined` if there can be none. */
   readonly counts: SharedCounts | undefined;
   readonly clock: Clock;

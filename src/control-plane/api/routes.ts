@@ -13,7 +13,21 @@ import { listAssets } from "./assets/list-assets.ts";
 import { registerAsset } from "./assets/register-asset.ts";
 import { removeAsset } from "./assets/remove-asset.ts";
 import { updateAsset } from "./assets/update-asset.ts";
+import { createEnrolmentCode } from "./assets/create-enrolment-code.ts";
+import { listNetworkGroups } from "./assets/list-network-groups.ts";
+import { getAuditLog } from "./audit/get-audit-log.ts";
 import type { Route } from "./context.ts";
+import { enrolDevice } from "./enrolments/enrol-device.ts";
+import { createKey, listKeys, revokeKey, updateKey } from "./keys/keys.ts";
+import { acceptInvitation } from "./people/accept-invitation.ts";
+import { finishOidc, startOidc } from "./people/oidc.ts";
+import { createSession, getSignInOptions } from "./people/open-session.ts";
+import { changePassword, deleteSession, getSession } from "./people/session.ts";
+import { getSignInSettings } from "./people/sign-in-settings.ts";
+import { decideLogin } from "./people/decide-login.ts";
+import { fetchLoginKey, startLogin } from "./people/start-login.ts";
+import { setUp } from "./people/set-up.ts";
+import { inviteUser, listUsers, removeUser, resetPassword, updateUser } from "./people/users.ts";
 import { cancelDeployment } from "./deployments/cancel-deployment.ts";
 import { getDeployment } from "./deployments/get-deployment.ts";
 import { listDeployments } from "./deployments/list-deployments.ts";
@@ -27,7 +41,20 @@ import { listVolumes } from "./device/list-volumes.ts";
 import { removeVolume } from "./device/remove-volume.ts";
 import { getUsage } from "./usage/get-usage.ts";
 
-/** The endpoints that require an API key. */
+/** The endpoints that a one-time code opens. */
+export const CODE_ROUTES: readonly Route[] = [enrolDevice, setUp, acceptInvitation];
+
+/** The endpoints of people who are not signed in yet. */
+export const SIGN_IN_ROUTES: readonly Route[] = [
+  getSignInOptions,
+  createSession,
+  startOidc,
+  finishOidc,
+  startLogin,
+  fetchLoginKey,
+];
+
+/** The endpoints that require a principal. */
 export const ROUTES: readonly Route[] = [
   listAssets,
   registerAsset,
@@ -56,4 +83,21 @@ export const ROUTES: readonly Route[] = [
   streamAccountEvents,
   legacyUpdateSim,
   legacyUsage,
+  createEnrolmentCode,
+  listNetworkGroups,
+  getSession,
+  deleteSession,
+  changePassword,
+  listUsers,
+  inviteUser,
+  updateUser,
+  removeUser,
+  resetPassword,
+  getSignInSettings,
+  listKeys,
+  createKey,
+  updateKey,
+  revokeKey,
+  getAuditLog,
+  decideLogin,
 ];

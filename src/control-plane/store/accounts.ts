@@ -29,7 +29,7 @@ export interface ApiKey {
   readonly role: Role;
   /** From then on it is refused; `undefined` for never. */
   readonly expiresAt: number | undefined;
-  /** The user who created it; `undefined` for one of the command line. */
+  /** The user or the key that created it; `undefined` for one of the command line. */
   readonly createdBy: string | undefined;
 }
 
@@ -40,6 +40,13 @@ export interface AccountStore {
   findUsage(id: string): Promise<AccountUsage>;
   /** Returns all accounts in order of creation. */
   listAccounts(): Promise<readonly Account[]>;
+}
+
+/** What may be changed of a key; a field that is absent stays. */
+export interface KeyChange {
+  readonly name?: string | undefined;
+  /** Unix seconds; `null` for never. */
+  readonly expiresAt?: number | null | undefined;
 }
 
 export interface KeyStore {
@@ -53,4 +60,8 @@ export interface KeyStore {
   recordKeyUse(id: string, at: number): Promise<void>;
   /** Returns whether the key exists. A revoked key keeps the time of its first revocation, and has no second entry. */
   revokeKey(id: string, at: number, audit?: AuditEntry): Promise<boolean>;
+  /** Returns the key as changed; `undefined` if there is none in the account. */
+  changeKey(accountId: string, id: string, change: KeyChange, audit?: AuditEntry): Promise<ApiKey | undefined>;
+  /** Removes all revoked keys of an account but those that were revoked last. */
+  removeRevoked(accountId: string, kept: number): Promise<void>;
 }

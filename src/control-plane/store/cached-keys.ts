@@ -1,4 +1,4 @@
-import type { ApiKey, KeyStore } from "./accounts.ts";
+import type { ApiKey, KeyChange, KeyStore } from "./accounts.ts";
 import type { AuditEntry } from "./audit.ts";
 
 /** Maximum number of cached keys. */
@@ -50,12 +50,28 @@ export class CachedKeyStore implements KeyStore {
     return this.#keys.createKey(key, hash, audit);
   }
 
+  changeKey(accountId: string, id: string, change: KeyChange, audit?: AuditEntry): Promise<ApiKey | undefined> {
+    return this.#change(id, () => this.#keys.changeKey(accountId, id, change, audit));
+  }
+
+  /** Those that are in memory are refused as they are. */
+  removeRevoked(accountId: string, kept: number): Promise<void> {
+    return this.#keys.removeRevoked(accountId, kept);
+  }
+
   findKey(id: string): Promise<ApiKey | undefined> {
     return this.#keys.findKey(id);
   }
 
   listKeys(accountId?: string): Promise<readonly ApiKey[]> {
     return this.#keys.listKeys(accountId);
+  }
+
+  /** Forgets what is in memory: this process has changed keys in another way. */
+  clear(): void {
+    this.#changes++;
+    this.#byName.clear();
+    this.#nameById.clear();
   }
 
   async #change<T>(id: string, work: () => Promise<T>): Promise<T> {

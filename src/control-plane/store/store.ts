@@ -2,11 +2,13 @@ import type { AccountEventStore } from "./account-events.ts";
 import type { AccountStore, KeyStore } from "./accounts.ts";
 import type { AuditStore } from "./audit.ts";
 import type { AssetStore } from "./assets.ts";
+import type { BrowserStore } from "./browsers.ts";
 import type { DeploymentStore } from "./deployments.ts";
 import type { DeviceStore } from "./devices.ts";
 import type { EnrolmentStore } from "./enrolments.ts";
 import type { InstanceStore } from "./instances.ts";
 import type { LeaseStore } from "./leases.ts";
+import type { LoginRequestStore } from "./login-requests.ts";
 import type { NetworkGroupStore } from "./network-groups.ts";
 import type { SessionStore } from "./sessions.ts";
 import type { SimStore } from "./sims.ts";
@@ -35,6 +37,8 @@ export interface Store extends AsyncDisposable {
   readonly users: UserStore;
   readonly userSessions: UserSessionStore;
   readonly accountEvents: AccountEventStore;
+  readonly loginRequests: LoginRequestStore;
+  readonly browsers: BrowserStore;
   readonly statistics: StoreStatistics;
   /** Calls the listener with each account that has new events, once this process has committed them, until disposed. */
   onAccountEvents(listener: (accountId: string) => void): Disposable;
@@ -64,4 +68,6 @@ export const RECORD_STORES = [
   "users",
   "userSessions",
   "accountEvents",
+  "loginRequests",
+  "browsers",
 ] as const satisfies readonly (keyof Store)[];

@@ -2,12 +2,14 @@ import { accountEventsContract } from "./account-events-contract.ts";
 import { accountsContract } from "./accounts-contract.ts";
 import { assetsContract } from "./assets-contract.ts";
 import { auditContract } from "./audit-contract.ts";
+import { browsersContract } from "./browsers-contract.ts";
 import { deploymentsContract } from "./deployments-contract.ts";
 import { devicesContract } from "./devices-contract.ts";
 import type { StoreHarness } from "./harness.ts";
 import { portableContract } from "./portable-contract.ts";
 import { instancesContract } from "./instances-contract.ts";
 import { leasesContract } from "./leases-contract.ts";
+import { loginRequestsContract } from "./login-requests-contract.ts";
 import { sessionsContract } from "./sessions-contract.ts";
 import { statisticsContract } from "./statistics-contract.ts";
 import { usageContract } from "./usage-contract.ts";
@@ -27,7 +29,9 @@ export function storeContract(harness: StoreHarness): void {
   statisticsContract(harness);
   instancesContract(harness);
   leasesContract(harness);
+  loginRequestsContract(harness);
   usersContract(harness);
   userSessionsContract(harness);
   accountEventsContract(harness);
+  browsersContract(harness);
 }

@@ -6,6 +6,7 @@ import {
 import { type IdentifierConflict, registerAsset as register } from "../../assets/register-asset.ts";
 import { NEW_ASSET_STATE } from "../../core/attention.ts";
 import { EdgeError } from "../../../protocol/errors.ts";
+import { originOf } from "../audit/origin-of.ts";
 import { accountOf } from "../auth.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errorsWithBody, json } from "../docs/responses.ts";
@@ -39,7 +40,7 @@ export function registerAsset(api: Api, context: ApiContext): void {
       const accountId = accountOf(request);
       context.conflictRateLimiter.requireAllowed(accountId);
       await requireAssetQuota(context, accountId);
-      const { asset, deviceToken } = await register(context, accountId, request.body, (conflict) =>
+      const { asset, deviceToken } = await register(context, originOf(request), request.body, (conflict) =>
         recordConflict(context, accountId, conflict),
       );
       void reply.code(201).header("location", assetPath(asset.uuid));

@@ -12,6 +12,32 @@ export type Requirement = RolePermission | "self" | "session" | "public";
  */
 export const ENDPOINT_PERMISSIONS: Readonly<Record<string, Requirement>> = {
   "POST /v1/enrolments": "public",
+  "POST /v1/setup": "public",
+  "POST /v1/invitations": "public",
+  "GET /v1/sign-in": "public",
+  "POST /v1/session": "public",
+  "GET /v1/oidc/start": "public",
+  "GET /v1/oidc/callback": "public",
+  "GET /v1/session": "self",
+  "DELETE /v1/session": "session",
+  "PUT /v1/session/password": "session",
+
+  "GET /v1/users": "users.manage",
+  "POST /v1/users": "users.manage",
+  "PATCH /v1/users/:user_id": "users.manage",
+  "DELETE /v1/users/:user_id": "users.manage",
+  "POST /v1/users/:user_id/reset": "users.manage",
+  "GET /v1/sign-in-settings": "settings.manage",
+  "GET /v1/api-keys": "keys.manage",
+  "POST /v1/api-keys": "keys.manage",
+  "PATCH /v1/api-keys/:key_id": "keys.manage",
+  "DELETE /v1/api-keys/:key_id": "keys.manage",
+  "GET /v1/audit": "audit.read",
+
+  "POST /v1/device-logins": "public",
+  "POST /v1/device-logins/token": "public",
+  "GET /v1/device-logins/:user_code": "session",
+  "POST /v1/device-logins/:user_code": "session",
 
   "GET /v1/overview": "assets.read",
   "GET /v1/events": "events.read",
@@ -23,6 +49,9 @@ export const ENDPOINT_PERMISSIONS: Readonly<Record<string, Requirement>> = {
   "PATCH /v1/assets/:asset_id": "assets.name",
   "DELETE /v1/assets/:asset_id": "assets.remove",
   "GET /v1/assets/:asset_id/sims/:sim_type/usages": "usage.read",
+
+  "POST /v1/assets/:asset_id/enrolment-codes": "enrolment.create",
+  "GET /v1/network-groups": "assets.read",
 
   "GET /v1/assets/:asset_id/edge/apps": "apps.read",
   "POST /v1/assets/:asset_id/edge/apps": "apps.deploy",
@@ -66,6 +95,11 @@ const FIELDS_BY_ENDPOINT: ReadonlyMap<string, ReadonlyMap<string, RolePermission
 /** The paths under which the table lists every endpoint. */
 const LISTED_PATHS = /^(?:\/v1)?\/(?:assets|enrolments)(?:\/|$)|^\/v1\//;
 
+/** Whether the table lists every endpoint with this path. */
+export function isListed(path: string): boolean {
+  return LISTED_PATHS.test(path);
+}
+
 /** Returns what the endpoint needs; `undefined` if the table does not list it. A HEAD request needs what GET does. */
 export function requirementOf(method: string, path: string): Requirement | undefined {
   const key = endpointName(method, path);
@@ -84,7 +118,7 @@ function endpointName(method: string, path: string): string {
 /** Returns the endpoints, such as `GET /v1/assets`, that the table ought to list and does not. */
 export function findUnlisted(endpoints: Iterable<{ readonly method: string; readonly path: string }>): string[] {
   const missing = [...endpoints].filter(
-    ({ method, path }) => LISTED_PATHS.test(path) && requirementOf(method, path) === undefined,
+    ({ method, path }) => isListed(path) && requirementOf(method, path) === undefined,
   );
   return missing.map(({ method, path }) => `${method} ${path}`);
 }

@@ -59,6 +59,7 @@ export const COPIED_TABLES: readonly CopiedTable[] = [
   { name: "audit", key: ["id"], serial: "id" },
   { name: "users", key: ["id"] },
   { name: "user_sessions", key: ["hash"] },
+  { name: "browser_tokens", key: ["hash"] },
   { name: "one_time_codes", key: ["hash"] },
 ];
 

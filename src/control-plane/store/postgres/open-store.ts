@@ -1,8 +1,10 @@
 import { SqlAccountStore } from "../sql/accounts.ts";
 import { SqlAssetStore } from "../sql/assets.ts";
+import { SqlBrowserStore } from "../sql/browsers.ts";
 import { SqlAuditStore } from "../sql/audit.ts";
 import { SqlEnrolmentStore } from "../sql/enrolments.ts";
 import { SqlKeyStore } from "../sql/keys.ts";
+import { SqlLoginRequestStore } from "../sql/login-requests.ts";
 import { SqlNetworkGroupStore } from "../sql/network-groups.ts";
 import { PostgresExecutor } from "../sql/postgres-executor.ts";
 import { SqlSimStore } from "../sql/sims.ts";
@@ -50,9 +52,11 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
     leases: new PostgresLeaseStore(pool),
     audit: new SqlAuditStore(executor),
     users: new SqlUserStore(executor),
+    loginRequests: new SqlLoginRequestStore(executor),
     userSessions: new SqlUserSessionStore(executor),
     accountEvents: new PostgresAccountEventStore(pool),
     onAccountEvents: (listener) => appended.add(listener),
+    browsers: new SqlBrowserStore(executor),
     statistics: new PostgresStoreStatistics(pool),
     async check() {
       await pool.query("SELECT 1 FROM accounts LIMIT 1", []);

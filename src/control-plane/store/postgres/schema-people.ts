@@ -36,6 +36,15 @@ export const PEOPLE = /* sql */ `
   );
   CREATE INDEX user_sessions_by_user ON user_sessions (user_id, last_used_at);
 
+  -- Browsers in which users have signed in: attempts in them are not slowed down by those of strangers.
+  CREATE TABLE browser_tokens (
+    hash BYTEA PRIMARY KEY,
+    user_id TEXT COLLATE "C" NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+    created_at BIGINT NOT NULL,
+    last_used_at BIGINT NOT NULL
+  );
+  CREATE INDEX browser_tokens_by_user ON browser_tokens (user_id, last_used_at);
+
   -- Codes of links: to set up the service or an account, to accept an invitation, to choose another password.
   CREATE TABLE one_time_codes (
     hash BYTEA PRIMARY KEY,
@@ -70,6 +79,7 @@ export const PEOPLE = /* sql */ `
     user_code_hash BYTEA NOT NULL UNIQUE,
     client_name TEXT NOT NULL,
     source TEXT,
+    source_group TEXT COLLATE "C" NOT NULL,
     created_at BIGINT NOT NULL,
     expires_at BIGINT NOT NULL,
     state TEXT NOT NULL CHECK (state IN ('pending', 'approved', 'denied')),
@@ -78,6 +88,7 @@ export const PEOPLE = /* sql */ `
     key_expires_at BIGINT,
     CHECK ((state = 'pending') = (user_id IS NULL))
   );
+  CREATE INDEX login_requests_by_source ON login_requests (source_group);
   CREATE INDEX login_requests_by_age ON login_requests (expires_at);
   CREATE INDEX login_requests_by_user ON login_requests (user_id) WHERE user_id IS NOT NULL;
 

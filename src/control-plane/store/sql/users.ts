@@ -1,10 +1,19 @@
 import { codeState, type OneTimeCode } from "../../core/people/one-time-code.ts";
 import { emailKey, isLocalAdmin, type User } from "../../core/people/user.ts";
 import type { AuditEntry } from "../audit.ts";
-import type { CodeAcceptance, SetUp, SetUpResult, UserChange, UserChangeResult, UserStore } from "../users.ts";
+import type {
+  CodeAcceptance,
+  IdentityLink,
+  SetUp,
+  SetUpResult,
+  UserChange,
+  UserChangeResult,
+  UserStore,
+} from "../users.ts";
 import { recordAudit } from "./audit.ts";
 import { appendAccountEvents } from "./append-events.ts";
 import type { Executor } from "./executor.ts";
+import { keptRoles, revokeLoginKeys } from "./login-requests.ts";
 import { change, one, type Work } from "./statement.ts";
 import { type CodeRow, FIND_CODE, findCode, removeUnusedCodes, replaceCode, toCode, useCode } from "./user-codes.ts";
 import { INSERT_USER, toUser, USER_COLUMNS, type UserRow, valuesOf } from "./user-row.ts";
@@ -19,6 +28,8 @@ const FIND_OTHER_ADMIN = /* sql */ `
     AND password_hash IS NOT NULL LIMIT 1`;
 const CHANGE = "UPDATE users SET name = ?, role = ?, is_disabled = ?, password_hash = ? WHERE id = ?";
 const REMOVE = "DELETE FROM users WHERE id = ?";
+const LINK = "UPDATE users SET oidc_issuer = ?, oidc_subject = ?, role = ? WHERE id = ?";
+const REPLACE_HASH = "UPDATE users SET password_hash = ? WHERE id = ? AND password_hash = ?";
 const RECORD_SIGN_IN = "UPDATE users SET last_sign_in_at = ? WHERE id = ?";
 const REMOVE_SESSIONS = "DELETE FROM user_sessions WHERE user_id = ?";
 const INSERT_ACCOUNT = "INSERT INTO accounts (id, name, created_at) VALUES (?, ?, ?)";
@@ -31,12 +42,16 @@ class EmailTakenError extends Error {}
 
 export class SqlUserStore implements UserStore {
   readonly #executor: Executor;
+  readonly #onKeysRevoked: () => void;
+  #mustForgetKeys = false;
   readonly #lockUser: string;
   readonly #lockAdmins: string;
   readonly #lockSetUp: string;
 
-  constructor(executor: Executor) {
+  /** @param onKeysRevoked called when keys were revoked with a change of their user */
+  constructor(executor: Executor, onKeysRevoked: () => void = () => {}) {
     this.#executor = executor;
+    this.#onKeysRevoked = onKeysRevoked;
     const { lockRows } = executor.dialect;
     this.#lockUser = `${FIND} ${lockRows}`;
     // In order, so that no two transactions wait for each other. The count is all the caller needs.
@@ -81,15 +96,27 @@ export class SqlUserStore implements UserStore {
   }
 
   async changeUser(accountId: string, id: string, changes: UserChange, audit: AuditEntry): Promise<UserChangeResult> {
-    return this.#executor.transact(() => this.#change(accountId, id, changes, audit));
+    return this.#thenForgetKeys(this.#executor.transact(() => this.#change(accountId, id, changes, audit)));
   }
 
   async removeUser(accountId: string, id: string, audit: AuditEntry): Promise<UserChangeResult> {
-    return this.#executor.transact(() => this.#remove(accountId, id, audit));
+    return this.#thenForgetKeys(this.#executor.transact(() => this.#remove(accountId, id, audit)));
+  }
+
+  async linkIdentity(link: IdentityLink): Promise<User | undefined> {
+    return this.#executor.transact(() => this.#link(link));
   }
 
   async recordSignIn(id: string, at: number): Promise<void> {
     await this.#executor.change(RECORD_SIGN_IN, [at, id]);
+  }
+
+  async replaceHash(id: string, from: string, to: string): Promise<User | undefined> {
+    return this.#executor.transact(function* (): Work<User | undefined> {
+      if ((yield* change(REPLACE_HASH, [to, id, from])) === 0) return undefined;
+      const row = yield* one<UserRow>(FIND, [id]);
+      return row && toUser(row);
+    });
   }
 
   async issueCode(code: OneTimeCode, hash: Uint8Array, audit: AuditEntry | undefined): Promise<void> {
@@ -114,6 +141,16 @@ export class SqlUserStore implements UserStore {
     return this.#executor.transact(() => this.#accept(acceptance));
   }
 
+  /** Also after a failure: the transaction may have been carried out all the same. */
+  async #thenForgetKeys<T>(work: Promise<T>): Promise<T> {
+    try {
+      return await work;
+    } finally {
+      if (this.#mustForgetKeys) this.#onKeysRevoked();
+      this.#mustForgetKeys = false;
+    }
+  }
+
   async #find(sql: string, ...parameters: readonly string[]): Promise<User | undefined> {
     if (parameters.some((text) => text.includes(NUL))) return undefined;
     const row = await this.#executor.one<UserRow>(sql, parameters);
@@ -130,7 +167,7 @@ export class SqlUserStore implements UserStore {
       yield* change(REMOVE_SESSIONS, [id]);
     if (after.isDisabled) yield* removeUnusedCodes(id);
     yield* tellChanged(user);
-    yield* recordAudit(audit);
+    yield* this.#recordWithKeys(id, after, audit);
     return "changed";
   }
 
@@ -138,9 +175,9 @@ export class SqlUserStore implements UserStore {
     const user = yield* this.#lock(accountId, id);
     if (!user) return "unknown";
     if (yield* this.#isLastAdmin(user, undefined)) return "last_admin";
+    yield* this.#recordWithKeys(id, undefined, audit);
     yield* change(REMOVE, [id]);
     yield* tellChanged(user);
-    yield* recordAudit(audit);
     return "changed";
   }
 
@@ -185,6 +222,20 @@ export class SqlUserStore implements UserStore {
     return after;
   }
 
+  *#link({ userId, identity, role, audit }: IdentityLink): Work<User | undefined> {
+    const row = yield* one<UserRow>(this.#lockUser, [userId]);
+    const user = row && toUser(row);
+    if (!user || user.isDisabled) return undefined;
+    const { issuer, subject } = identity;
+    if (user.oidc) return user.oidc.issuer === issuer && user.oidc.subject === subject ? user : undefined;
+    if (user.passwordHash !== undefined) return undefined;
+    yield* change(LINK, [issuer, subject, role, userId]);
+    yield* removeUnusedCodes(userId);
+    yield* tellChanged(user);
+    yield* recordAudit(audit);
+    return { ...user, oidc: identity, role };
+  }
+
   /** Locks the account's admins and then the user, since whether it is the last admin depends on the others. */
   *#lock(accountId: string, id: string): Work<User | undefined> {
     yield* one(this.#lockAdmins, [accountId]);
@@ -195,6 +246,14 @@ export class SqlUserStore implements UserStore {
   *#isLastAdmin(user: User, after: User | undefined): Work<boolean> {
     if (!isLocalAdmin(user) || (after && isLocalAdmin(after))) return false;
     return !(yield* one(FIND_OTHER_ADMIN, [user.accountId, user.id]));
+  }
+
+  /** Revokes keys of the user's log-ins that may do more than the user by now, and says how many in the entry. */
+  *#recordWithKeys(id: string, after: User | undefined, audit: AuditEntry): Work<void> {
+    const revoked = yield* revokeLoginKeys(id, keptRoles(after), audit.at);
+    if (revoked > 0) this.#mustForgetKeys = true;
+    const details = revoked > 0 ? { ...audit.details, revoked_keys: revoked } : audit.details;
+    yield* recordAudit({ ...audit, details });
   }
 
   *#store({ id, name, role, isDisabled, passwordHash }: User): Work<void> {

@@ -313,6 +313,15 @@ export const MIGRATIONS: readonly string[] = [
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX user_sessions_by_user ON user_sessions (user_id, last_used_at);
 
+  -- Browsers in which users have signed in: attempts in them are not slowed down by those of strangers.
+  CREATE TABLE browser_tokens (
+    hash BLOB PRIMARY KEY,
+    user_id TEXT NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+    created_at INTEGER NOT NULL,
+    last_used_at INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX browser_tokens_by_user ON browser_tokens (user_id, last_used_at);
+
   -- Codes of links: to set up the service or an account, to accept an invitation, to choose another password.
   CREATE TABLE one_time_codes (
     hash BLOB PRIMARY KEY,
@@ -347,6 +356,7 @@ export const MIGRATIONS: readonly string[] = [
     user_code_hash BLOB NOT NULL UNIQUE,
     client_name TEXT NOT NULL,
     source TEXT,
+    source_group TEXT NOT NULL,
     created_at INTEGER NOT NULL,
     expires_at INTEGER NOT NULL,
     state TEXT NOT NULL CHECK (state IN ('pending', 'approved', 'denied')),
@@ -355,6 +365,7 @@ export const MIGRATIONS: readonly string[] = [
     key_expires_at INTEGER,
     CHECK ((state = 'pending') = (user_id IS NULL))
   ) STRICT, WITHOUT ROWID;
+  CREATE INDEX login_requests_by_source ON login_requests (source_group);
   CREATE INDEX login_requests_by_age ON login_requests (expires_at);
   CREATE INDEX login_requests_by_user ON login_requests (user_id) WHERE user_id IS NOT NULL;
   ` + STATES,

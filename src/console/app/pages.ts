@@ -1,0 +1,51 @@
+import type { ComponentType } from "react";
+import type { ConsolePath } from "../../protocol/console-paths.ts";
+import type { IconName } from "../parts/icon.tsx";
+
+/** A page of the console. Its module is loaded when it is opened. */
+interface Page {
+  readonly load: () => Promise<ComponentType>;
+  /** Whether it is shown without a session. */
+  readonly isPublic?: true;
+  /** Permission without which it says that it may not be seen. */
+  readonly permission?: string;
+  /** Entry in the navigation, in the order of this table. */
+  readonly navigation?: { readonly label: string; readonly icon: IconName };
+}
+
+/** All pages by their paths, which `protocol/console-paths.ts` lists for the server. */
+export const PAGES: Readonly<Record<Exclude<ConsolePath, "/">, Page>> = {
+  "/setup": { load: async () => (await import("../pages/set-up/set-up-page.tsx")).SetUpPage, isPublic: true },
+  "/sign-in": { load: async () => (await import("../pages/sign-in/sign-in-page.tsx")).SignInPage, isPublic: true },
+  "/overview": {
+    load: async () => (await import("../pages/overview/overview-page.tsx")).OverviewPage,
+    permission: "assets.read",
+    navigation: { label: "Overview", icon: "overview" },
+  },
+  "/invitation": {
+    load: async () => (await import("../pages/invitation/invitation-page.tsx")).InvitationPage,
+    isPublic: true,
+  },
+  "/login-request": {
+    load: async () => (await import("../pages/login-request/login-request-page.tsx")).LoginRequestPage,
+  },
+  "/people": {
+    load: async () => (await import("../pages/people/people-page.tsx")).PeoplePage,
+    permission: "users.manage",
+    navigation: { label: "People", icon: "people" },
+  },
+  "/developer": {
+    load: async () => (await import("../pages/developer/developer-page.tsx")).DeveloperPage,
+    permission: "keys.manage",
+    navigation: { label: "Developer", icon: "developer" },
+  },
+  "/audit": {
+    load: async () => (await import("../pages/audit/audit-page.tsx")).AuditPage,
+    permission: "audit.read",
+    navigation: { label: "Audit log", icon: "audit" },
+  },
+  "/profile": {
+    load: async () => (await import("../pages/profile/profile-page.tsx")).ProfilePage,
+    navigation: { label: "Your session", icon: "person" },
+  },
+};

@@ -1,0 +1,21 @@
+import type { FastifyRequest } from "fastify";
+import type { Clock } from "../../../lib/clock.ts";
+import { auditEntry, type AuditFacts } from "../../audit/audit-entry.ts";
+import type { User } from "../../core/people/user.ts";
+import type { AuditEntry } from "../../store/audit.ts";
+import { originOf } from "../audit/origin-of.ts";
+
+/** Returns the entry of the audit log for what the principal of the request does. */
+export function auditOf(request: FastifyRequest, clock: Clock, facts: AuditFacts): AuditEntry {
+  return auditEntry(originOf(request), clock, facts);
+}
+
+/** Returns the entry for what a user does who is not signed in yet. */
+export function auditOfUser(request: FastifyRequest, clock: Clock, user: User, facts: AuditFacts): AuditEntry {
+  const actor = { kind: "user", id: user.id, name: user.name } as const;
+  return auditEntry({ accountId: user.accountId, actor, source: request.ip }, clock, facts);
+}
+
+export function userSubjectOf({ id, email }: Pick<User, "id" | "email">): AuditEntry["subject"] {
+  return { kind: "user", id, name: email };
+}

@@ -1,0 +1,123 @@
+/** The part of the error table for people, their sessions and their keys. */
+export const PEOPLE_ERRORS = {
+  SignInFailed: {
+    message: "The address or the password is wrong, or this person cannot sign in.",
+    http: 401,
+    retryable: false,
+    hint: "Check both. An admin of the account can send a link that sets another password.",
+  },
+  OidcFailed: {
+    message: "The identity provider did not confirm who you are.",
+    http: 502,
+    retryable: true,
+    hint: "Try again, within 10 minutes and in one window. If that does not help, the log of the service says why; details.reason tells unreachable (the provider does not respond), state (begun elsewhere, or too late) and response.",
+  },
+  OidcNotAllowed: {
+    message: "The identity provider has confirmed who you are, but you may not sign in.",
+    http: 403,
+    retryable: false,
+    hint: "details.reason says why. An admin of the account can invite you, or give you a role at the provider; who has a password signs in with it.",
+  },
+  WrongPassword: {
+    message: "The current password is wrong.",
+    http: 422,
+    retryable: false,
+    hint: "An admin of the account can send a link that sets another password.",
+  },
+  WeakPassword: {
+    message: "The password is too easy to guess.",
+    http: 422,
+    retryable: false,
+    hint: "Choose 12 to 256 characters that are not a common password, a repeated text, or the address or a name; details.problem says what is wrong.",
+  },
+  SetupCodeUnknown: {
+    message: "There is no such set-up code.",
+    http: 404,
+    retryable: false,
+    hint: "A newer code replaces earlier ones. Create one on the server: edge-control setup-code.",
+  },
+  SetupCodeExpired: {
+    message: "The set-up code has expired.",
+    http: 410,
+    retryable: false,
+    hint: "Create another one on the server: edge-control setup-code.",
+  },
+  SetupDone: {
+    message: "The service is set up already.",
+    http: 409,
+    retryable: false,
+    hint: "Sign in. For another admin of an account, create a code on the server: edge-control setup-code --account.",
+  },
+  LoginRequestUnknown: {
+    message: "There is no such log-in request.",
+    http: 404,
+    retryable: false,
+    hint: "Check the code for typing errors. A request can be used once and expires after 10 minutes; start it again with edgectl login.",
+  },
+  LoginRequestExpired: {
+    message: "The log-in request has expired.",
+    http: 410,
+    retryable: false,
+    hint: "Start it again with edgectl login.",
+  },
+  LoginRequestDenied: {
+    message: "The log-in request was denied.",
+    http: 403,
+    retryable: false,
+    hint: "The person who was asked has denied it, or may not sign in any more.",
+  },
+  LoginRequestDecided: {
+    message: "The log-in request was confirmed or denied already.",
+    http: 409,
+    retryable: false,
+    hint: "Start it again with edgectl login if that was not you, and revoke the key that it made.",
+  },
+  InvitationUnknown: {
+    message: "There is no such invitation.",
+    http: 404,
+    retryable: false,
+    hint: "A newer link replaces earlier ones. An admin of the account can send another one.",
+  },
+  InvitationExpired: {
+    message: "The link has expired.",
+    http: 410,
+    retryable: false,
+    hint: "An admin of the account can send another one.",
+  },
+  InvitationUsed: {
+    message: "The link was used already.",
+    http: 409,
+    retryable: false,
+    hint: "Sign in with the password that was set with it, or ask an admin of the account for another link.",
+  },
+  LastAdmin: {
+    message: "The account would have no admin with a password left.",
+    http: 409,
+    retryable: false,
+    hint: "Make another user an admin first.",
+  },
+  EmailTaken: {
+    message: "A user has this address already.",
+    http: 409,
+    retryable: false,
+    hint: "An address belongs to one user of the service. Use another one.",
+  },
+  UserDisabled: {
+    message: "The user is disabled.",
+    http: 409,
+    retryable: false,
+    hint: "Let the user sign in again first.",
+  },
+  UserNotFound: {
+    message: "There is no such user in this account.",
+    http: 404,
+    retryable: false,
+    hint: "List the users to see their ids.",
+  },
+  KeyNotFound: {
+    message: "There is no such API key in this account.",
+    http: 404,
+    retryable: false,
+    hint: "List the API keys to see their ids.",
+  },
+} as const;
