@@ -21,7 +21,7 @@ import { FrameRateLimiter } from "./frame-rate-limiter.ts";
 import { MAX_CONNECTIONS_PER_ASSET, ConnectionRegistry } from "./connection-registry.ts";
 import { refuseUpgrade } from "./refuse-upgrade.ts";
 import { Session } from "./session.ts";
-import type { CurrentSession, SessionHost } from "./session-host.ts";
+import type { CurrentSession, Hello, SessionHost } from "./session-host.ts";
 
 const AGENT_PATH = "/v1/agent";
 
@@ -108,7 +108,7 @@ export class DeviceHub {
       observer,
       ...handlers,
       frameRateLimiter: this.#frameRateLimiter,
-      becomeCurrent: (greeted, protocol) => this.#becomeCurrent(greeted, protocol, handlers),
+      becomeCurrent: (greeted, hello) => this.#becomeCurrent(greeted, hello, handlers),
       onClosed: (closed) => this.#onSessionClosed(closed, handlers),
       isCurrent: (session) => this.#sessions.get(session.assetUuid) === session,
       onStale: (stale) => this.#closeStale(stale, handlers),
@@ -257,10 +257,15 @@ export class DeviceHub {
    * Stores the session, so that it counts everywhere. Of two connections of a device that arrive together, the one that is
    * stored later stays.
    */
-  async #becomeCurrent(session: Session, protocol: number, handlers: Handlers): Promise<CurrentSession | undefined> {
+  async #becomeCurrent(
+    session: Session,
+    { protocol, agent_version: agentVersion }: Pick<Hello, "protocol" | "agent_version">,
+    handlers: Handlers,
+  ): Promise<CurrentSession | undefined> {
     const { sessions, instanceId, bus, clock } = this.#options;
     const { id: sessionId, assetUuid } = session;
-    const opened = await sessions.open({ assetUuid, sessionId, instanceId, protocol, at: unixNow(clock) });
+    const at = unixNow(clock);
+    const opened = await sessions.open({ assetUuid, sessionId, instanceId, protocol, agentVersion, at });
     if (!opened) {
       session.close(CLOSE_CODES.unauthorized, "the asset was removed");
       return undefined;

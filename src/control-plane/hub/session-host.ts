@@ -5,7 +5,10 @@ import type { Asset } from "../core/asset.ts";
 import type { DeploymentHandler, ReportHandler } from "../devices/handlers.ts";
 import type { Observer } from "../metrics/observer.ts";
 import type { FrameRateLimiter } from "./frame-rate-limiter.ts";
+import type { AgentFrame } from "../../protocol/frames.ts";
 import type { Session } from "./session.ts";
+
+export type Hello = Extract<AgentFrame, { type: "hello" }>;
 
 /** What all sessions share: one object, whatever their number. */
 export interface SessionHost {
@@ -19,7 +22,10 @@ export interface SessionHost {
    * Makes this the device's current session and sets its epoch: after the hello, before the welcome. Returns `undefined` if
    * the session is over by then.
    */
-  readonly becomeCurrent: (session: Session, protocol: number) => Promise<CurrentSession | undefined>;
+  readonly becomeCurrent: (
+    session: Session,
+    hello: Pick<Hello, "protocol" | "agent_version">,
+  ) => Promise<CurrentSession | undefined>;
   readonly onClosed: (session: Session) => void;
   /** Whether this is still the device's current session. */
   readonly isCurrent: (session: Session) => boolean;

@@ -10,7 +10,7 @@ import { StaleSessionError } from "../store/sessions.ts";
 import { repeatWhileUnavailable, StoreUnavailableError } from "../store/unavailable.ts";
 import { MIN_CHARGED_BYTES } from "./frame-rate-limiter.ts";
 import { MessageQueue, MAX_WAITING_BYTES } from "./message-queue.ts";
-import type { Connection, SessionHost } from "./session-host.ts";
+import type { Connection, Hello, SessionHost } from "./session-host.ts";
 import { SessionQueries } from "./session-queries.ts";
 import { SessionStreams } from "./session-streams.ts";
 import { BadFrameCounter, NO_BAD_FRAMES } from "./bad-frame-counter.ts";
@@ -22,7 +22,6 @@ const LIVENESS_TIMEOUT_MS = 10_000;
 const MAX_BUFFERED_BYTES = 4 * 1024 * 1024;
 
 type DeploymentFrame = Extract<AgentFrame, { type: "ack" | "refuse" | "event" }>;
-type Hello = Extract<AgentFrame, { type: "hello" }>;
 
 /** A message of the device, not parsed yet. A ping or pong has no data and is only charged. */
 interface RawMessage {
@@ -312,7 +311,9 @@ export class Session implements DeviceSession {
     }
     this.#protocol = protocol;
     // Closed meanwhile: it must not become the current session.
-    const current = await this.#repeat(async () => (this.isOpen ? becomeCurrent(this, protocol) : undefined));
+    const current = await this.#repeat(async () =>
+      this.isOpen ? becomeCurrent(this, { ...hello, protocol }) : undefined,
+    );
     const asset = this.#asset;
     if (!current || !asset) return;
     this.#asset = undefined;

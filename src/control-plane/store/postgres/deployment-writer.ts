@@ -1,13 +1,18 @@
 import type { AuditEntry } from "../audit.ts";
 import { type Deployment, type DeploymentChange, isFinished } from "../../core/deployment.ts";
 import { type DeploymentRow, toDeployment } from "../deployment-row.ts";
+import type { AppendSignal } from "../account-events.ts";
 import { type SessionFence, StaleSessionError } from "../sessions.ts";
 import { StoreUnavailableError } from "../unavailable.ts";
 import { auditRow } from "./audit-row.ts";
 import { type ChangedDeployment, changedValues, unchanged, withChange } from "./deployment-change.ts";
-import { FIND_ALL, IS_CURRENT_SESSION, WRITE_CHANGES } from "./deployment-statements.ts";
+import { effectsOf } from "./deployment-effects.ts";
+import { FIND_ALL, IS_CURRENT_SESSION, WRITE_CHANGES, WRITE_CHANGES_WITH_EFFECTS } from "./deployment-statements.ts";
 import { type KnownDeployment, KnownDeployments } from "./known-deployments.ts";
 import { type Queryable, repeatOnConflict } from "./pool.ts";
+
+/** An empty list of effects. */
+const NONE = "[]";
 
 export type Decide = (deployment: Deployment) => DeploymentChange | undefined;
 
@@ -72,6 +77,7 @@ interface Chain {
  */
 export class DeploymentWriter {
   readonly #pool: Queryable;
+  readonly #appended: AppendSignal;
   /** How many batches may be on their way at a time. */
   readonly #maxBatches: number;
   #waiting: Call[] = [];
@@ -81,8 +87,9 @@ export class DeploymentWriter {
   readonly #busy = new Set<string>();
   readonly #known = new KnownDeployments();
 
-  constructor(pool: Queryable, maxBatches: number) {
+  constructor(pool: Queryable, appended: AppendSignal, maxBatches: number) {
     this.#pool = pool;
+    this.#appended = appended;
     this.#maxBatches = maxBatches;
   }
 
@@ -153,7 +160,8 @@ export class DeploymentWriter {
   async #tryOnce(calls: readonly Call[]): Promise<void> {
     const chains = await this.#decide(calls);
     const changes = chains.filter(({ changed }) => changed.after !== changed.before);
-    const stored = await writeChanges(this.#pool, changes);
+    const { stored, accounts } = await writeChanges(this.#pool, changes);
+    this.#appended.emit(accounts);
     for (const { changed, results, known } of chains) {
       const { before, after } = changed;
       const isStored = after === before || stored.has(after.id);
@@ -261,12 +269,19 @@ function extend({ changed, fence, audit, results, known }: Chain, call: Call): C
   }
 }
 
+export interface WrittenChanges {
+  /** Ids of the deployments. */
+  readonly stored: ReadonlySet<string>;
+  /** Accounts that may have new events once that is committed. */
+  readonly accounts: readonly string[];
+}
+
 /** Stores the changes whose deployments are as they were read, and returns the ids of these. */
 export async function writeChanges(
   client: Queryable,
   changes: readonly Pick<Chain, "changed" | "fence" | "audit">[],
-): Promise<ReadonlySet<string>> {
-  if (changes.length === 0) return new Set();
+): Promise<WrittenChanges> {
+  if (changes.length === 0) return { stored: new Set(), accounts: [] };
   const inOrder = changes.toSorted((a, b) => (a.changed.after.id < b.changed.after.id ? -1 : 1));
   const rows = inOrder.map(({ changed, fence }) => ({
     id: changed.after.id,
@@ -279,7 +294,11 @@ export async function writeChanges(
   const audit = inOrder.flatMap(({ changed, audit: entries }) =>
     entries.map((entry) => ({ deployment_id: changed.after.id, ...auditRow(entry) })),
   );
-  const parameters = [rows, events, audit].map((each) => JSON.stringify(each));
-  const stored = await client.query<{ id: string }>(WRITE_CHANGES, parameters);
-  return new Set(stored.rows.map(({ id }) => id));
+  const { effects, events: told, accounts } = effectsOf(inOrder.map(({ changed }) => changed));
+  const values = [rows, events, audit].map((each) => JSON.stringify(each));
+  const hasEffects = effects !== NONE || told !== NONE;
+  const stored = hasEffects
+    ? await client.query<{ id: string }>(WRITE_CHANGES_WITH_EFFECTS, [...values, effects, told])
+    : await client.query<{ id: string }>(WRITE_CHANGES, values);
+  return { stored: new Set(stored.rows.map(({ id }) => id)), accounts };
 }
