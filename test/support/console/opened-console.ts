@@ -1,5 +1,5 @@
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from "playwright-core";
-import { launchChromium } from "../examples/browser.ts";
+import { launchBrowser } from "../examples/browser.ts";
 import { ControlProcess } from "../system/control.ts";
 import { tempDir } from "../temp-dir.ts";
 
@@ -40,7 +40,7 @@ export async function startConsole(flags: readonly string[] = []): Promise<Conso
   const directory = owned.use(await tempDir());
   const control = owned.use(new ControlProcess(directory.path, flags));
   await control.start();
-  const browser = await launchChromium();
+  const browser = await launchBrowser();
   owned.defer(() => browser.close());
   const setUpCode = async (): Promise<string> => (await control.administer("setup-code"))["code"] ?? "";
   const setUpLink = async (): Promise<string> => `${control.url}/#/setup?code=${await setUpCode()}`;
