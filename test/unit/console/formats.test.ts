@@ -2,7 +2,7 @@ import { describe, expect, it, test } from "vitest";
 import { nextPath } from "../../../src/console/app/after-sign-in.ts";
 import { toCurl } from "../../../src/console/pages/developer/to-curl.ts";
 import { ACTION_GROUPS } from "../../../src/console/pages/audit/action-groups.ts";
-import { formatDuration } from "../../../src/console/parts/durations.ts";
+import { formatDuration, formatRoundedDuration } from "../../../src/console/parts/durations.ts";
 import { formatDetails } from "../../../src/console/parts/failure-details.ts";
 import { formatBytes } from "../../../src/console/parts/format-bytes.ts";
 import { AUDIT_ACTIONS } from "../../../src/control-plane/core/people/audit-actions.ts";
@@ -30,6 +30,15 @@ test.each([
   [864_000, "10 d"],
 ])("%d seconds are %s", (seconds, text) => {
   expect(formatDuration(seconds)).toBe(text);
+});
+
+test.each([
+  [90 * 86_400 - 30, "90 d"],
+  [36 * 3600 - 1, "1 d"],
+  [89.6, "1 min"],
+  [4.4, "4 s"],
+])("in %d seconds is in %s", (seconds, text) => {
+  expect(formatRoundedDuration(seconds)).toBe(text);
 });
 
 describe("the page after signing in", () => {
