@@ -92,7 +92,19 @@ export async function startServer({
   const access = new AccessWatcher(store, clock, logger);
   const principals = new PrincipalReader(store, clock);
   const refusals = new RefusalLog({ audit: store.audit, clock, logger });
-  const hub = new DeviceHub({ assets, sessions, bus, instanceId, isShared, access, clock, logger, observer });
+  const listBusyAssets = (): Promise<ReadonlySet<string>> => deployments.listBusyAssets();
+  const hub = new DeviceHub({
+    assets,
+    sessions,
+    bus,
+    instanceId,
+    isShared,
+    listBusyAssets,
+    access,
+    clock,
+    logger,
+    observer,
+  });
   if (metrics) metrics.countDevices = () => hub.deviceCount;
   const keepMs = config.deployment_retention_days * DAY_MS;
   const deployments = new Deployments({
@@ -151,7 +163,7 @@ export async function startServer({
     principals,
     hasher,
     signInGate: new SignInGate({ store, hasher, clock, shared: counts?.of("sign-ins"), observer }),
-    oidc: await openOidc(config, { store, clock, logger }),
+    oidc: await openOidc(config, { store, refusals, clock, logger }),
     site: new Site(config.public_url),
     refusals,
     counts,
@@ -181,7 +193,7 @@ export async function startServer({
     instanceId,
     serviceClock,
     logger,
-    listBusyAssets: () => deployments.listBusyAssets(),
+    listBusyAssets,
     noteLost: (lost) => deployments.noteLost(lost),
   });
   const membership = new Membership({
@@ -191,7 +203,7 @@ export async function startServer({
     serviceClock,
     logger,
     recover: (isOtherDatabase, onProgress) => deployments.recover(isOtherDatabase, onProgress),
-    onRejoined: async () => hub.reopenSessions(await deployments.listBusyAssets()),
+    onRejoined: () => hub.reopenSessions(),
     onAbandoned: () => hub.abandon(),
     onRenewed: () => void sweeper.run(),
   });

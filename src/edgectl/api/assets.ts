@@ -9,6 +9,10 @@ const assetSchema = z.looseObject({
   type: z.string(),
   created_at: z.number(),
   status: z.string(),
+  // From services that know them.
+  connected: z.boolean().optional(),
+  last_seen: z.number().nullish(),
+  attention: z.array(z.string()).optional(),
   supersim: z.looseObject({ sid: z.string(), iccid: z.string(), network_group: z.string() }).optional(),
   prosim: z.looseObject({ imsi: z.string(), iccid: z.string(), service_profile: z.string() }).optional(),
 });
@@ -21,6 +25,8 @@ export interface AssetQuery {
   readonly status?: string | undefined;
   readonly type?: string | undefined;
   readonly q?: string | undefined;
+  readonly connected?: string | undefined;
+  readonly attention?: string | undefined;
   readonly limit?: number | undefined;
   readonly cursor?: string | undefined;
 }

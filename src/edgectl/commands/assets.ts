@@ -1,5 +1,6 @@
 import { type Command, Option } from "commander";
 import { assetStatusSchema } from "../../protocol/asset.ts";
+import { attentionReasonSchema } from "../../protocol/attention.ts";
 import { type AssetChange, getAsset, listAssets, updateAsset } from "../api/assets.ts";
 import { connect, createContext } from "../context.ts";
 import { usageFailure } from "../failure.ts";
@@ -12,6 +13,8 @@ interface ListOptions extends PagingOptions {
   readonly status?: string;
   readonly type?: string;
   readonly q?: string;
+  readonly connected?: true;
+  readonly attention?: string | true;
 }
 
 interface UpdateOptions {
@@ -26,14 +29,22 @@ export function addAssetsList(assets: Command, io: Io): void {
     .description("list the assets of your account")
     .addOption(new Option("--status <status>", "only those with this status").choices(assetStatusSchema.options))
     .option("--type <type>", "only those of this type")
-    .option("--q <text>", "only those with this text in the name or serial number");
+    .option("--q <text>", "only those with this text in the name or serial number")
+    .option("--connected", "only those whose device is connected")
+    .addOption(
+      new Option("--attention [reason]", "only those that need somebody, for any reason or this one").choices(
+        attentionReasonSchema.options,
+      ),
+    );
   addPagingOptions(list).action(async (options: ListOptions, command: Command) => {
     const context = createContext(io, command);
     const { printer } = context;
     const client = await connect(context);
     const { status, type, q } = options;
+    const connected = options.connected ? "true" : undefined;
+    const attention = options.attention === true ? "any" : options.attention;
     const { items, next } = await listPages(options, async (position) => {
-      const page = await listAssets(client, { status, type, q, ...position });
+      const page = await listAssets(client, { status, type, q, connected, attention, ...position });
       return { items: page.assets, next: page.next_cursor };
     });
     printer.result({ assets: items, next_cursor: next }, () => renderAssets(items, printer.theme, printer.width));

@@ -16,6 +16,13 @@ export function renderAssets(assets: readonly Asset[], theme: Theme, width: numb
       paint: (text, asset) => paintStatus(text, asset.status, theme),
     },
     { header: "SIMS", cell: simsOf },
+    // Only from services that say it.
+    ...(assets.some(({ connected }) => connected !== undefined)
+      ? [
+          { header: "DEVICE", cell: deviceOf },
+          { header: "ATTENTION", cell: attentionOf, canShrink: true as const },
+        ]
+      : []),
   ];
   return renderTable(columns, assets, theme, width);
 }
@@ -41,6 +48,15 @@ export function renderAsset(asset: Asset, theme: Theme): string {
     return [name, name === "Status" ? paintStatus(text, value, theme) : text];
   });
   return renderFields(safe, theme);
+}
+
+function deviceOf({ connected, last_seen }: Asset): string {
+  if (connected) return "connected";
+  return last_seen === null || last_seen === undefined ? "never seen" : `seen ${formatTime(last_seen)}`;
+}
+
+function attentionOf({ attention = [] }: Asset): string {
+  return sanitizeLine(attention.join(", ") || "-");
 }
 
 function simsOf(asset: Asset): string {
