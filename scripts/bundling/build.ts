@@ -4,6 +4,7 @@ import { basename, join } from "node:path";
 import { promisify } from "node:util";
 import { gzip } from "node:zlib";
 import { bundle } from "./bundle.ts";
+import { CONSOLE, buildConsole } from "./console.ts";
 import { EXECUTABLES } from "./executables.ts";
 import { launcher } from "./launcher.ts";
 import { LIBRARIES, addRuntime } from "./runtime.ts";
@@ -13,6 +14,8 @@ const PACKAGES = "packages";
 const FINGERPRINT_FILE = ".fingerprint";
 /** What operators of edge-control load into Prometheus and Grafana. */
 const MONITORING = "packaging/monitoring";
+/** Folders of dist/ that are replaced as a whole. */
+const FOLDERS: ReadonlySet<string> = new Set([LIBRARIES, basename(MONITORING), CONSOLE]);
 
 // Everything the build reads; node_modules follows the lock file.
 const SOURCE_FOLDERS = ["src", "scripts/bundling", MONITORING];
@@ -32,10 +35,11 @@ export async function build(options: { readonly onlyIfChanged: boolean }): Promi
       await bundle(executable, staging);
       await writeFile(join(staging, executable.name), launcher(executable), { mode: 0o755 });
     }
+    const consoleSize = await buildConsole(staging);
     await addRuntime(staging);
     await cp(MONITORING, join(staging, basename(MONITORING)), { recursive: true });
     await writeFile(join(staging, FINGERPRINT_FILE), current);
-    const sizes = await sizeTable(staging);
+    const sizes = `${await sizeTable(staging)}\n${consoleSize}`;
     await replace(staging, FOLDER);
     return sizes;
   } finally {
@@ -87,9 +91,8 @@ async function replace(from: string, to: string): Promise<void> {
   await mkdir(to, { recursive: true });
   const built = await readdir(from);
   for (const entry of built) {
-    // The only folders: rename cannot replace them. Nothing runs from them.
-    if (entry === LIBRARIES || entry === basename(MONITORING))
-      await rm(join(to, entry), { recursive: true, force: true });
+    // Rename cannot replace a folder. Nothing runs from them.
+    if (FOLDERS.has(entry)) await rm(join(to, entry), { recursive: true, force: true });
     await rename(join(from, entry), join(to, entry));
   }
   // Device packages are built from dist/ and stay until the next `npm run package`.

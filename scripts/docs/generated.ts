@@ -3,6 +3,7 @@ import { configSchema as agentConfig } from "../../src/agent/config/schema.ts";
 import { configSchema as controlConfig } from "../../src/control-plane/config.ts";
 import { ERRORS, type ErrorEntry } from "../../src/protocol/errors.ts";
 import { composeReference } from "./compose-reference.ts";
+import { consoleTypes } from "./console-types.ts";
 import { configJsonSchema, configReference } from "./config-reference.ts";
 import { metricsReference } from "./metrics-reference.ts";
 import { manPage } from "./man-page.ts";
@@ -34,6 +35,7 @@ export const GENERATED_FILES: readonly GeneratedFile[] = [
   { path: "config.example.json", generate: agentExample },
   { path: "config.schema.json", generate: () => configJsonSchema(agentConfig) },
   { path: "man/edge-agent.8", generate: manPage },
+  { path: "src/console/api/types.ts", generate: consoleTypes },
 ];
 
 /** Returns the current content of the file, formatted as `npm run check` requires. */

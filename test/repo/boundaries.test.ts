@@ -36,6 +36,11 @@ describe("import boundaries", () => {
     ["src/control-plane/a.ts", `export { b } from "../agent/b.ts";`],
     ["src/control-plane/core/a.ts", `import "node:crypto";`],
     ["src/edgectl/a.ts", `import { b } from "../control-plane/api/b.ts";`],
+    ["src/console/a.tsx", `import { pino } from "pino";`],
+    ["src/console/a.tsx", `import { readFile } from "node:fs/promises";`],
+    ["src/console/a.ts", `import { b } from "../lib/b.ts";`],
+    ["src/control-plane/a.ts", `import { useState } from "react";`],
+    ["src/control-plane/api/a.ts", `import files from "@fastify/static";`],
     ["src/elsewhere/a.ts", ``],
   ])("a violation is found: %s with %s", (path, source) => {
     expect(violations(readImports(path, source))).toHaveLength(1);
@@ -46,6 +51,7 @@ describe("import boundaries", () => {
     ["src/agent/core/a.ts", `import type { AppSpec } from "../../protocol/app-spec.ts"; import { b } from "./b.ts";`],
     ["src/agent/engine/docker/a.ts", `import Docker from "dockerode"; import { c } from "../engine.ts";`],
     ["src/agent/steps/a.ts", `import { plan } from "../core/plan.ts"; import { join } from "node:path";`],
+    ["src/console/a.tsx", `import { Link } from "react-router"; import type { B } from "../protocol/b.ts";`],
     ["src/agent/daemon/a.ts", `import { createDockerEngine } from "../engine/docker/docker-engine.ts";`],
   ])("nothing is found where nothing is wrong: %s with %s", (path, source) => {
     expect(violations(readImports(path, source))).toEqual([]);

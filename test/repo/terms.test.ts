@@ -28,7 +28,8 @@ const RETIRED: Readonly<Record<string, string>> = {
 /** Prefixes of bounds and times other than MAX_ and MIN_. */
 const RETIRED_PREFIXES = ["MOST", "LONGEST", "SHORTEST", "LARGEST", "SMALLEST", "WIDEST", "NARROWEST", "LEAST"];
 
-const isText = (path: string): boolean => /\.(?:ts|md|sh|json|service)$/.test(path) && !path.endsWith("terms.test.ts");
+const isText = (path: string): boolean =>
+  /\.(?:ts|tsx|css|html|md|sh|json|service)$/.test(path) && !path.endsWith("terms.test.ts");
 
 describe("the terms of the glossary", async () => {
   const paths = projectFiles("src", "scripts", "test", "docs", "systemd", "packaging", "README.md", "CHANGELOG.md");

@@ -6,6 +6,7 @@ import { MAX_REQUEST_BYTES } from "../../protocol/limits.ts";
 import { EdgeError } from "../../protocol/errors.ts";
 import { authenticate, keyOf } from "./auth.ts";
 import { respondToClientError } from "./client-error.ts";
+import { serveConsole } from "./console/serve-console.ts";
 import type { Api, ApiContext } from "./context.ts";
 import { jsonErrorHandler, validateBy } from "./errors.ts";
 import { serveOpenApi } from "./docs/openapi.ts";
@@ -101,6 +102,8 @@ export async function buildServer(context: ApiContext): Promise<Api> {
     for (const route of ROUTES) route(endpoints, context);
   });
   requirePermissions();
+  // After the check: pages need no principal, and some have the paths of the legacy API.
+  await serveConsole(api, logger);
   refuseOtherMethods();
   return api;
 }

@@ -50,6 +50,18 @@ const CONTROL_PLANE: Readonly<Record<string, readonly string[]>> = {
   reports: ["devices", "store"],
 };
 
+/** Packages that run in a browser. */
+const BROWSER_PACKAGES = [
+  "react",
+  "react-dom",
+  "react-router",
+  "@mantine/core",
+  "@mantine/hooks",
+  "@tanstack/react-query",
+  "@tanstack/react-virtual",
+  "uplot",
+] as const;
+
 const PARTS: readonly Part[] = [
   { folder: "src/protocol/", mayImport: [], packages: ["zod"] },
   { folder: "src/lib/", mayImport: ["src/protocol/"] },
@@ -61,6 +73,7 @@ const PARTS: readonly Part[] = [
   ...partsOf("src/control-plane/", CONTROL_PLANE),
   { folder: "src/control-plane/", mayImport: ["src/protocol/", "src/lib/"] },
   { folder: "src/edgectl/", mayImport: ["src/protocol/", "src/lib/"] },
+  { folder: "src/console/", mayImport: ["src/protocol/"], packages: [...BROWSER_PACKAGES, "zod"] },
 ];
 
 function partsOf(root: string, folders: Readonly<Record<string, readonly string[]>>): Part[] {
@@ -110,6 +123,8 @@ const OWNERS: Readonly<Record<string, string>> = {
   pg: "src/control-plane/store/postgres/",
   systeminformation: "src/agent/telemetry/",
   "prom-client": "src/control-plane/metrics/",
+  "@fastify/static": "src/control-plane/api/console/",
+  ...Object.fromEntries(BROWSER_PACKAGES.map((name) => [name, "src/console/"])),
 };
 
 /** Every folder a rule names. */

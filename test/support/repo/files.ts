@@ -11,7 +11,7 @@ export function projectFiles(...folders: readonly string[]): string[] {
 
 /** The TypeScript files among `projectFiles`. */
 export function sourceFiles(...folders: readonly string[]): string[] {
-  return projectFiles(...folders).filter((path) => path.endsWith(".ts"));
+  return projectFiles(...folders).filter((path) => /\.tsx?$/.test(path));
 }
 
 export async function countLines(path: string): Promise<number> {

@@ -1,0 +1,88 @@
+import { buildServer } from "../../src/control-plane/api/build-server.ts";
+import type { ApiContext } from "../../src/control-plane/api/context.ts";
+import { configSchema } from "../../src/control-plane/config.ts";
+import { systemClock } from "../../src/lib/clock.ts";
+import { createLogger } from "../../src/lib/logger.ts";
+import { type JsonSchema, typeOf } from "./schema-types.ts";
+
+const METHODS = ["get", "post", "put", "patch", "delete"] as const;
+
+type Contents = Readonly<Record<string, { readonly schema?: JsonSchema }>>;
+
+interface Operation {
+  readonly parameters?: readonly { readonly in: string; readonly name: string; readonly required?: boolean }[];
+  readonly requestBody?: { readonly content: Contents };
+  readonly responses: Readonly<Record<string, { readonly content?: Contents }>>;
+}
+
+interface Document {
+  readonly paths: Readonly<Record<string, Readonly<Partial<Record<(typeof METHODS)[number], Operation>>>>>;
+  readonly components: { readonly schemas: Readonly<Record<string, JsonSchema>> };
+}
+
+/**
+ * Returns the console's module with the types of the API: the schemas of the OpenAPI document, and its operations. One
+ * line each; the file is not formatted.
+ */
+export async function consoleTypes(): Promise<string> {
+  const { paths, components } = await openApiDocument();
+  const schemas = Object.entries(components.schemas).toSorted(([a], [b]) => (a < b ? -1 : 1));
+  const operations = Object.entries(paths)
+    .filter(([path]) => path.startsWith("/v1/"))
+    .flatMap(([path, methods]) =>
+      METHODS.flatMap((method) => {
+        const operation = methods[method];
+        return operation ? [`  "${method.toUpperCase()} ${path}": ${operationType(operation)};`] : [];
+      }),
+    );
+  return [
+    "// Generated from the OpenAPI document by `npm run docs`.",
+    ...schemas.map(([id, schema]) => `export type ${id} = ${typeOf(schema)};`),
+    "/** Operations of the API by method and path: what is sent and received. */",
+    "export interface Operations {",
+    ...operations,
+    "}",
+    "",
+  ].join("\n");
+}
+
+function operationType({ parameters = [], requestBody, responses }: Operation): string {
+  const query = parameters.filter((parameter) => parameter.in === "query");
+  const fields = query.map(({ name, required }) => `${name}${required ? "" : "?"}: QueryValue`);
+  const success = Object.entries(responses).find(([status]) => status.startsWith("2"))?.[1];
+  const types = Object.entries({
+    query: fields.length > 0 ? `{ ${fields.join("; ").replaceAll("QueryValue", "string | undefined")} }` : undefined,
+    body: contentType(requestBody?.content),
+    response: contentType(success?.content),
+  });
+  return `{ ${types.map(([name, type]) => `${name}: ${type ?? "undefined"}`).join("; ")} }`;
+}
+
+/** The type of a JSON body; of a stream, that of one of its messages. */
+function contentType(content: Contents | undefined): string | undefined {
+  const media = content && (content["application/json"] ?? Object.values(content)[0]);
+  return media && typeOf(media.schema ?? {});
+}
+
+async function openApiDocument(): Promise<Document> {
+  // No request is served: what handlers use is never called.
+  const unused: object = new Proxy({}, { get: () => unused });
+  const never = new AbortController().signal;
+  const context: Readonly<Record<PropertyKey, unknown>> = {
+    config: configSchema.parse({}),
+    clock: systemClock,
+    logger: await createLogger({ name: "docs", level: "fatal" }),
+    counts: undefined,
+    observer: undefined,
+    leaving: never,
+    stopping: never,
+  };
+  const anyContext = new Proxy(context, { get: (known, key) => (key in known ? known[key] : unused) });
+  const api = await buildServer(anyContext as unknown as ApiContext);
+  try {
+    await api.ready();
+    return api.swagger() as unknown as Document;
+  } finally {
+    await api.close();
+  }
+}

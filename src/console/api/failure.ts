@@ -1,0 +1,50 @@
+import type { ErrorCode } from "../../protocol/errors.ts";
+
+/** Codes of failures that the service did not send. */
+export type FailureCode = ErrorCode | "Unreachable" | "BadResponse";
+
+/** A request that did not succeed: refused by the service, or not answered. */
+export class Failure extends Error {
+  readonly code: string;
+  /** HTTP status; 0 without a response. */
+  readonly status: number;
+  readonly details: Readonly<Record<string, unknown>> | undefined;
+
+  constructor(code: string, message: string, status: number, details?: Readonly<Record<string, unknown>>) {
+    super(message);
+    this.name = "Failure";
+    this.code = code;
+    this.status = status;
+    this.details = details;
+  }
+
+  /** Whether the service cannot be reached at all, as while it restarts. */
+  get isUnreachable(): boolean {
+    return this.code === ("Unreachable" satisfies FailureCode) || (this.status >= 502 && this.status <= 504);
+  }
+}
+
+/** Converts a thrown value. */
+export function toFailure(error: unknown): Failure {
+  if (error instanceof Failure) return error;
+  return new Failure("BadResponse", error instanceof Error ? error.message : String(error), 0);
+}
+
+/** Reads the failure that a response consists of. A proxy may respond with something else than JSON. */
+export async function readFailure(response: Response): Promise<Failure> {
+  const { status, statusText } = response;
+  const body: unknown = await response.json().catch(() => undefined);
+  if (isErrorBody(body)) return new Failure(body.code, body.message, status, body.details);
+  const said = `The server responded with ${status}${statusText ? ` ${statusText}` : ""} and no message.`;
+  return new Failure("BadResponse", said, status);
+}
+
+interface ErrorBody {
+  readonly code: string;
+  readonly message: string;
+  readonly details?: Readonly<Record<string, unknown>>;
+}
+
+function isErrorBody(body: unknown): body is ErrorBody {
+  return typeof body === "object" && body !== null && "code" in body && "message" in body;
+}

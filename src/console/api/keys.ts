@@ -1,0 +1,16 @@
+/**
+ * Keys of queries. A query of a page begins with one of these and adds its parameters, so that an event of the account
+ * makes all of them outdated.
+ */
+export const KEYS = {
+  session: ["session"],
+  signIn: ["sign-in"],
+  overview: ["overview"],
+  users: ["users"],
+  apiKeys: ["api-keys"],
+  audit: ["audit"],
+  assets: ["assets"],
+  /** Everything of one asset. */
+  asset: (id: string) => ["asset", id],
+  deployments: (id: string) => ["asset", id, "deployments"],
+} as const;

@@ -1,0 +1,29 @@
+import { useQuery, useQueryClient, type UseQueryResult } from "@tanstack/react-query";
+import { createContext, use, useCallback } from "react";
+import type { SessionBody } from "../../protocol/principal.ts";
+import { call } from "./client.ts";
+import { KEYS } from "./keys.ts";
+
+/** Who is signed in, as below `SessionContext`. */
+export const SessionContext = createContext<SessionBody | undefined>(undefined);
+
+export function useSession(): SessionBody {
+  const session = use(SessionContext);
+  if (!session) throw new Error("this page is shown without a session");
+  return session;
+}
+
+/** Returns whether the person may do something, by the name of the permission. */
+export function usePermission(permission: string): boolean {
+  return useSession().permissions.includes(permission);
+}
+
+export function useSessionQuery(): UseQueryResult<SessionBody> {
+  return useQuery({ queryKey: KEYS.session, queryFn: ({ signal }) => call("GET /v1/session", { signal }) });
+}
+
+/** Returns a function that forgets everything of the account, after the session has begun or ended. */
+export function useForgetEverything(): () => void {
+  const client = useQueryClient();
+  return useCallback(() => client.clear(), [client]);
+}

@@ -1,0 +1,50 @@
+import { Button, Group, Stack, Text } from "@mantine/core";
+import { type ReactNode, useRef, useState } from "react";
+import { copyText } from "./copy-text.ts";
+import { Icon } from "./icon.tsx";
+import classes from "./copy-once.module.css";
+
+interface Props {
+  /** What the value is, such as "API key". */
+  readonly label: string;
+  readonly value: string;
+  /** A note below it; by default that it is shown once. */
+  readonly note?: ReactNode;
+}
+
+/** A value to copy, such as a secret that is shown once. */
+export function CopyOnce({
+  label,
+  value,
+  note = "It is shown only now: store it before you go on.",
+}: Props): ReactNode {
+  const element = useRef<HTMLElement>(null);
+  const [state, setState] = useState<"idle" | "copied" | "failed">("idle");
+  const copy = async (): Promise<void> => setState((await copyText(value, element.current)) ? "copied" : "failed");
+  return (
+    <Stack gap={4}>
+      <Text size="sm" fw={600}>
+        {label}
+      </Text>
+      <Group gap="xs" align="stretch" wrap="nowrap">
+        <code ref={element} className={classes.value}>
+          {value}
+        </code>
+        <Button
+          variant="default"
+          size="compact-md"
+          style={{ height: "auto" }}
+          leftSection={<Icon name={state === "copied" ? "check" : "copy"} size={16} />}
+          onClick={() => void copy()}
+        >
+          {state === "copied" ? "Copied" : "Copy"}
+        </Button>
+      </Group>
+      <Text size="xs" c="dimmed" component="div" role="status">
+        {state === "failed"
+          ? "The browser does not permit copying here: it is selected, copy it with the keyboard."
+          : note}
+      </Text>
+    </Stack>
+  );
+}

@@ -1,0 +1,34 @@
+const MINUTE_S = 60;
+const HOUR_S = 60 * MINUTE_S;
+const DAY_S = 24 * HOUR_S;
+
+const UNITS = [
+  [DAY_S, "d"],
+  [HOUR_S, "h"],
+  [MINUTE_S, "min"],
+] as const;
+
+/** Formats a number of seconds for people, with one unit: `40 s`, `3 min`, `5 h`, `12 d`. */
+export function formatDuration(seconds: number): string {
+  const whole = Math.max(0, Math.floor(seconds));
+  const [size, unit] = UNITS.find(([size]) => whole >= size) ?? [1, "s"];
+  return `${Math.floor(whole / size)} ${unit}`;
+}
+
+/** Formats Unix seconds as date and time of this machine's zone, with the zone's name. */
+export function formatTime(unixSeconds: number): string {
+  return new Date(unixSeconds * 1000).toLocaleString("en-GB", {
+    day: "numeric",
+    month: "short",
+    year: "numeric",
+    hour: "2-digit",
+    minute: "2-digit",
+    second: "2-digit",
+    timeZoneName: "short",
+  });
+}
+
+/** Formats Unix seconds as a date of this machine's zone. */
+export function formatDate(unixSeconds: number): string {
+  return new Date(unixSeconds * 1000).toLocaleDateString("en-GB", { day: "numeric", month: "short", year: "numeric" });
+}

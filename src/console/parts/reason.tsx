@@ -1,0 +1,45 @@
+import type { ReactNode } from "react";
+import type { AttentionReason } from "../../protocol/attention.ts";
+import { Icon, type IconName } from "./icon.tsx";
+import classes from "./reason.module.css";
+
+interface ReasonText {
+  readonly label: string;
+  /** What to look at. */
+  readonly hint: string;
+  readonly icon: IconName;
+  readonly kind: "warn" | "bad";
+}
+
+/** The reasons for attention in words. */
+export const REASONS: Readonly<Record<AttentionReason, ReasonText>> = {
+  not_seen: { label: "not seen for long", hint: "Check power, link and signal.", icon: "clock", kind: "bad" },
+  app_missing: { label: "app missing", hint: "Its container is gone; see the app.", icon: "cross", kind: "bad" },
+  app_restarting: {
+    label: "app restarting",
+    hint: "It ends again and again; read its log.",
+    icon: "alert",
+    kind: "bad",
+  },
+  app_unhealthy: { label: "app unhealthy", hint: "Its health check fails; read its log.", icon: "alert", kind: "bad" },
+  deployment_failed: { label: "deployment failed", hint: "See why, and what to do.", icon: "cross", kind: "bad" },
+  update_waiting: { label: "update waiting", hint: "It waits for hours or data budget.", icon: "pause", kind: "warn" },
+  disk_low: { label: "disk low", hint: "Remove volumes or images.", icon: "alert", kind: "warn" },
+  data_budget_spent: {
+    label: "data budget spent",
+    hint: "Nothing more is pulled until it renews.",
+    icon: "alert",
+    kind: "warn",
+  },
+};
+
+/** Why an asset needs somebody: icon, words and colour. */
+export function Reason({ reason }: { readonly reason: AttentionReason }): ReactNode {
+  const { label, hint, icon, kind } = REASONS[reason];
+  return (
+    <span className={classes.reason} data-kind={kind} title={hint}>
+      <Icon name={icon} size={14} />
+      {label}
+    </span>
+  );
+}

@@ -1,0 +1,32 @@
+import { useSyncExternalStore } from "react";
+import { serverNow } from "../live/reachability.ts";
+
+const TICK_MS = 1000;
+
+const listeners = new Set<() => void>();
+let timer: ReturnType<typeof setInterval> | undefined;
+let now = serverNow();
+
+/** The service's time in milliseconds, which changes each second: one timer for the whole page. */
+export function useNow(): number {
+  return useSyncExternalStore(subscribe, readNow);
+}
+
+function readNow(): number {
+  if (timer === undefined) now = Math.floor(serverNow() / TICK_MS) * TICK_MS;
+  return now;
+}
+
+function subscribe(listener: () => void): () => void {
+  listeners.add(listener);
+  timer ??= setInterval(() => {
+    now = Math.floor(serverNow() / TICK_MS) * TICK_MS;
+    for (const each of listeners) each();
+  }, TICK_MS);
+  return () => {
+    listeners.delete(listener);
+    if (listeners.size > 0) return;
+    clearInterval(timer);
+    timer = undefined;
+  };
+}
