@@ -1,3 +1,4 @@
+import { useMediaQuery } from "@mantine/hooks";
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { memo, type ReactNode, useEffect, useRef } from "react";
 import { Link } from "react-router";
@@ -11,6 +12,9 @@ import { LinkState } from "./link-state.tsx";
 import type { AssetListResult } from "./use-asset-list.ts";
 
 const ROW_HEIGHT_PX = 44;
+/** On a phone a row has the name in one line and what matters below it. */
+const NARROW_ROW_HEIGHT_PX = 76;
+const NARROW = "(width < 48em)";
 const OVERSCAN_ROWS = 12;
 /** The next page is fetched when fewer rows than this are left below the visible ones. */
 const FETCH_AHEAD_ROWS = 100;
@@ -25,16 +29,19 @@ interface Props {
 /** The rows that are in view, as plain elements: a list of 100,000 has about 40 of them. */
 export function AssetTable({ rows, columns, list }: Props): ReactNode {
   const container = useRef<HTMLDivElement>(null);
+  const isNarrow = useMediaQuery(NARROW, undefined, { getInitialValueInEffect: false }) === true;
+  const height = isNarrow ? NARROW_ROW_HEIGHT_PX : ROW_HEIGHT_PX;
   const virtualizer = useVirtualizer({
     count: rows.length,
     getScrollElement: () => container.current,
-    estimateSize: () => ROW_HEIGHT_PX,
+    estimateSize: () => height,
     overscan: OVERSCAN_ROWS,
   });
+  useEffect(() => virtualizer.measure(), [virtualizer, height]);
   const visible = virtualizer.getVirtualItems();
   useFetchAhead(visible.at(-1)?.index ?? 0, rows.length, list);
   const shown = COLUMNS.filter(({ id }) => columns.includes(id));
-  const style = { gridTemplateColumns: gridOf(columns) };
+  const style = isNarrow ? undefined : gridOf(columns);
   return (
     <div
       ref={container}
@@ -54,10 +61,16 @@ export function AssetTable({ rows, columns, list }: Props): ReactNode {
           ))}
         </div>
       </div>
-      <div role="rowgroup" className={classes.body} style={{ height: virtualizer.getTotalSize() }}>
+      <div
+        role="rowgroup"
+        className={classes.body}
+        style={{ height: virtualizer.getTotalSize(), minWidth: style?.minWidth }}
+      >
         {visible.map(({ index, start }) => {
           const row = rows[index];
-          return row && <Row key={row.uuid} row={row} index={index} start={start} columns={columns} />;
+          return row && (
+            <Row key={row.uuid} row={row} index={index} start={start} height={height} columns={columns} isNarrow={isNarrow} />
+          );
         })}
       </div>
     </div>
@@ -76,11 +89,13 @@ interface RowProps {
   readonly row: AssetRow;
   readonly index: number;
   readonly start: number;
+  readonly height: number;
   readonly columns: readonly ColumnId[];
+  readonly isNarrow: boolean;
 }
 
-const Row = memo(function Row({ row, index, start, columns }: RowProps): ReactNode {
-  const style = { gridTemplateColumns: gridOf(columns), transform: `translateY(${start}px)`, height: ROW_HEIGHT_PX };
+const Row = memo(function Row({ row, index, start, height, columns, isNarrow }: RowProps): ReactNode {
+  const style = { ...(!isNarrow && gridOf(columns)), transform: `translateY(${start}px)`, height };
   return (
     // The first row is the head.
     <div role="row" aria-rowindex={index + 2} className={classes.row} data-item style={style}>

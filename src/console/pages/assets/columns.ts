@@ -2,23 +2,24 @@
 export interface Column {
   readonly id: ColumnId;
   readonly label: string;
-  /** Track of the grid. */
-  readonly width: string;
+  /** Smallest width in rem, and the share of what is left. */
+  readonly minWidth: number;
+  readonly share: number;
 }
 
 export const COLUMN_IDS = ["name", "serial", "link", "attention", "status", "type", "agent", "sims", "created"] as const;
 export type ColumnId = (typeof COLUMN_IDS)[number];
 
 export const COLUMNS: readonly Column[] = [
-  { id: "name", label: "Name", width: "minmax(10rem, 2fr)" },
-  { id: "serial", label: "Serial number", width: "minmax(9rem, 1.2fr)" },
-  { id: "link", label: "Link", width: "minmax(9rem, 1fr)" },
-  { id: "attention", label: "Attention", width: "minmax(11rem, 1.6fr)" },
-  { id: "status", label: "SIM status", width: "6.5rem" },
-  { id: "type", label: "Type", width: "minmax(6rem, 0.8fr)" },
-  { id: "agent", label: "Agent", width: "6.5rem" },
-  { id: "sims", label: "SIMs", width: "6.5rem" },
-  { id: "created", label: "Registered", width: "8rem" },
+  { id: "name", label: "Name", minWidth: 12, share: 2 },
+  { id: "serial", label: "Serial number", minWidth: 10, share: 1.2 },
+  { id: "link", label: "Link", minWidth: 10, share: 1 },
+  { id: "attention", label: "Attention", minWidth: 12, share: 1.6 },
+  { id: "status", label: "SIM status", minWidth: 6.5, share: 0 },
+  { id: "type", label: "Type", minWidth: 6, share: 0.8 },
+  { id: "agent", label: "Agent", minWidth: 6.5, share: 0 },
+  { id: "sims", label: "SIMs", minWidth: 6.5, share: 0 },
+  { id: "created", label: "Registered", minWidth: 8, share: 0 },
 ];
 
 export const DEFAULT_COLUMNS: readonly ColumnId[] = ["name", "serial", "link", "attention", "status", "type", "agent"];
@@ -40,9 +41,13 @@ export function toggleColumn(ids: readonly ColumnId[], id: ColumnId): readonly C
   return COLUMN_IDS.filter((each) => each === "name" || next.includes(each));
 }
 
-/** `grid-template-columns` of these columns. */
-export function gridOf(ids: readonly ColumnId[]): string {
-  return COLUMNS.filter(({ id }) => ids.includes(id))
-    .map(({ width }) => width)
-    .join(" ");
+/** `grid-template-columns` and the width that they need at least. */
+export function gridOf(ids: readonly ColumnId[]): { readonly gridTemplateColumns: string; readonly minWidth: string } {
+  const shown = COLUMNS.filter(({ id }) => ids.includes(id));
+  const tracks = shown.map(({ minWidth, share }) => (share === 0 ? `${minWidth}rem` : `minmax(${minWidth}rem, ${share}fr)`));
+  // With the gaps between the columns and the padding of the row.
+  const width = shown.reduce((sum, { minWidth }) => sum + minWidth, 0) + shown.length * GAP_REM + GAP_REM;
+  return { gridTemplateColumns: tracks.join(" "), minWidth: `${width}rem` };
 }
+
+const GAP_REM = 0.75;
