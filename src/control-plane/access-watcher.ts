@@ -18,6 +18,11 @@ export function keySubject(keyId: string): string {
   return `key ${keyId}`;
 }
 
+/** Subject of the streams opened in the sessions of a user. */
+export function userSubject(userId: string): string {
+  return `user ${userId}`;
+}
+
 interface WatchEntry {
   readonly subject: string;
   readonly isAllowed: () => Promise<boolean>;

@@ -1,3 +1,4 @@
+import { isIP } from "node:net";
 import { z } from "zod";
 import { LOG_LEVELS } from "../lib/log/levels.ts";
 import { COMMAND_ACK_TIMEOUT_MS, DEFAULT_DEPLOYMENT_TIMEOUT_MS } from "../protocol/limits.ts";
@@ -16,6 +17,28 @@ const listenAddress = z.string().transform((text, context) => {
   return { host: (match[1] ?? match[2]) as string, port };
 });
 
+const publicUrl = z.string().refine(isOrigin, {
+  message: "must be http:// or https:// with a host and no path, such as https://control.example.com",
+});
+
+/** Comma-separated addresses of proxies. */
+const addressRanges = z.string().refine((text) => text.split(",").every((range) => isAddressRange(range.trim())), {
+  message: "must be addresses or ranges separated by commas, such as 127.0.0.1,10.0.0.0/8",
+});
+
+function isOrigin(text: string): boolean {
+  const url = URL.parse(text);
+  if (!url || !/^https?:$/.test(url.protocol) || url.username !== "" || url.password !== "") return false;
+  return url.pathname === "/" && url.search === "" && url.hash === "" && !text.includes("#") && !text.includes("?");
+}
+
+function isAddressRange(text: string): boolean {
+  const [address = "", prefix, ...rest] = text.split("/");
+  const version = isIP(address);
+  if (version === 0 || rest.length > 0) return false;
+  return prefix === undefined || (/^\d{1,3}$/.test(prefix) && Number(prefix) <= (version === 4 ? 32 : 128));
+}
+
 /** Environment variable that stands in for the option `--data-dir`, in every command. */
 export const DATA_DIR_VARIABLE = "EDGE_CONTROL_DATA_DIR";
 export const DEFAULT_DATA_DIR = "data";
@@ -24,6 +47,14 @@ const keys = z.strictObject({
   listen: listenAddress
     .prefault("127.0.0.1:8080")
     .meta({ description: "Address and port to listen on; port 0 takes any free one." }),
+  public_url: publicUrl.optional().meta({
+    description:
+      "Address under which people open the service, such as https://control.example.com; links and the cookies of sessions need it where a proxy stands in front.",
+  }),
+  trusted_proxies: addressRanges.optional().meta({
+    description:
+      "Addresses or ranges of proxies in front of the service, separated by commas. Their X-Forwarded headers say where requests come from.",
+  }),
   metrics_listen: listenAddress.optional().meta({
     description:
       "Address and port of `GET /metrics` for Prometheus, such as 127.0.0.1:9464; without it there are no metrics.",
@@ -72,7 +103,7 @@ const keys = z.strictObject({
     .int()
     .min(1)
     .default(600)
-    .meta({ description: "Maximum requests per minute with one API key." }),
+    .meta({ description: "Maximum requests per minute with one API key, or of one user." }),
   enrolment_rate_limit_per_minute: z
     .int()
     .min(1)

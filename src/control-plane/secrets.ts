@@ -1,7 +1,10 @@
 import { hash, randomBytes } from "node:crypto";
 
-/** The kind of a secret: `ek_` for an API key, `ed_` for a device token. */
-export type SecretPrefix = "ek_" | "ed_";
+/**
+ * The kind of a secret: `ek_` for an API key, `ed_` for a device token, `es_` for a session, `eb_` for a browser that a user
+ * has signed in with, `ec_` for a code of a link.
+ */
+export type SecretPrefix = "ek_" | "ed_" | "es_" | "eb_" | "ec_";
 
 const SECRET_BYTES = 32;
 const ID_BYTES = 12;
@@ -19,6 +22,6 @@ export function hashSecret(secret: string): Uint8Array {
 }
 
 /** Creates an unpredictable identifier: the prefix and 24 hexadecimal digits. */
-export function createId(prefix: "acc_" | "key_" | "dep_" | "ins_"): string {
+export function createId(prefix: "acc_" | "key_" | "dep_" | "ins_" | "usr_" | "ses_"): string {
   return prefix + randomBytes(ID_BYTES).toString("hex");
 }

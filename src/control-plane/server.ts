@@ -25,7 +25,12 @@ import { SharedClock } from "./instances/shared-clock.ts";
 import { WalTruncator } from "./wal-truncator.ts";
 import { LinkedGateway, type LinkedGatewayOptions } from "./gateway/linked-gateway.ts";
 import { LocalGateway } from "./gateway/local-gateway.ts";
+import { Site } from "./api/people/site.ts";
+import { PasswordHasher } from "./people/password-hasher.ts";
+import { SignInGate } from "./people/sign-in-gate.ts";
+import { PrincipalReader } from "./people/principal-reader.ts";
 import { createId } from "./secrets.ts";
+import { parseTrustedProxies } from "./trusted-proxies.ts";
 import type { Observer } from "./metrics/observer.ts";
 import type { SimOperator } from "./sim-operator/sim-operator.ts";
 import type { Store } from "./store/store.ts";
@@ -83,6 +88,7 @@ export async function startServer({
   const clock = sharedClock ?? ownClock;
   const serviceClock = sharedClock ?? localServiceClock(clock);
   const access = new AccessWatcher(store, clock, logger);
+  const principals = new PrincipalReader(store, clock);
   const hub = new DeviceHub({ assets, sessions, bus, instanceId, isShared, access, clock, logger, observer });
   if (metrics) metrics.countDevices = () => hub.deviceCount;
   const keepMs = config.deployment_retention_days * DAY_MS;
@@ -127,6 +133,7 @@ export async function startServer({
   const assetUpdater = new AssetUpdater({ store, simOperator, locks, clock, logger, stopping: stopping.signal });
   const maxPerAccount = config.max_streams_per_account;
   const streamLimiter = new StreamLimiter({ clock, logger, counts, maxPerAccount, observer });
+  const hasher = new PasswordHasher({ onRefused: () => observer?.bounded("sign_ins_waiting") });
   const context = {
     config,
     store,
@@ -138,6 +145,10 @@ export async function startServer({
     conflictRateLimiter: new ConflictRateLimiter(clock, counts?.of("conflicts"), observer),
     streamLimiter,
     access,
+    principals,
+    hasher,
+    signInGate: new SignInGate({ store, hasher, clock, shared: counts?.of("sign-ins"), observer }),
+    site: new Site(config.public_url),
     counts,
     clock,
     logger,
@@ -145,7 +156,18 @@ export async function startServer({
   };
   const api = await buildServer({ ...context, leaving: leaving.signal, stopping: stopping.signal });
   const ratePerMinute = config.rate_limit_per_minute;
-  const streams = new StreamServer({ store, gateway, access, ratePerMinute, counts, clock, logger, observer });
+  const streams = new StreamServer({
+    store,
+    gateway,
+    access,
+    principals,
+    isTrustedProxy: parseTrustedProxies(config.trusted_proxies),
+    ratePerMinute,
+    counts,
+    clock,
+    logger,
+    observer,
+  });
   api.server.on("upgrade", (request, socket, head) => {
     (isStreamRequest(request) ? streams : hub).upgrade(request, socket, head);
   });

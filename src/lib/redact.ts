@@ -2,8 +2,8 @@ import { MASK, SecretMasker } from "./secret-masker.ts";
 
 export { MASK, SecretMasker } from "./secret-masker.ts";
 
-/** Credentials of this system: `ek_` API keys, `ed_` device tokens. */
-const TOKEN = /\b(e[kd]_)[A-Za-z0-9_-]{16,}/g;
+/** Credentials of this system: `ek_` API keys, `ed_` device tokens, `eb_` browser tokens. */
+const TOKEN = /\b(e[bdk]_)[A-Za-z0-9_-]{16,}/g;
 
 /** Replaces every API key and device token in a text. */
 export function maskTokens(text: string): string {

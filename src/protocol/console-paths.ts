@@ -2,7 +2,17 @@
  * Paths of the console's pages, as patterns of its router and of the server, which serves the same document at each of
  * them. None is below `/v1`.
  */
-export const CONSOLE_PATHS = ["/", "/setup", "/sign-in", "/overview"] as const;
+export const CONSOLE_PATHS = [
+  "/",
+  "/setup",
+  "/sign-in",
+  "/invitation",
+  "/overview",
+  "/people",
+  "/developer",
+  "/audit",
+  "/profile",
+] as const;
 export type ConsolePath = (typeof CONSOLE_PATHS)[number];
 
 /** Path of the console's script and style files, whose names contain a hash of their content. */

@@ -1,16 +1,9 @@
 import { z } from "zod";
+import { unixSeconds } from "./scalars.ts";
+import { formatTypedCode, parseTypedCode, TYPED_CODE_ALPHABET } from "./typed-code.ts";
 
-/** Crockford's base 32: without I, L, O and U, which are mistaken for other characters. */
-export const ENROLMENT_CODE_ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
+export const ENROLMENT_CODE_ALPHABET = TYPED_CODE_ALPHABET;
 export const ENROLMENT_CODE_LENGTH = 10;
-
-const CODE = new RegExp(`^[${ENROLMENT_CODE_ALPHABET}]+$`);
-
-const LOOK_ALIKES: ReadonlyMap<string, string> = new Map([
-  ["O", "0"],
-  ["I", "1"],
-  ["L", "1"],
-]);
 
 /** Body of a request to enrol a device. */
 export const enrolmentRequestSchema = z
@@ -33,6 +26,32 @@ export const enrolmentRequestSchema = z
   })
   .meta({ id: "EnrolmentRequest", examples: [{ code: "7K3MQ-XW9TD", nonce: "q83vASNFZ4mrze8BI0VniQ" }] });
 
+const MIN_CODE_VALIDITY_S = 60;
+export const MAX_CODE_VALIDITY_S = 30 * 24 * 3600;
+const DEFAULT_CODE_VALIDITY_S = 24 * 3600;
+
+/** Body of Create Enrolment Code. */
+export const enrolmentCodeCreationSchema = z
+  .strictObject({
+    valid_s: z
+      .int()
+      .min(MIN_CODE_VALIDITY_S)
+      .max(MAX_CODE_VALIDITY_S)
+      .default(DEFAULT_CODE_VALIDITY_S)
+      .meta({ description: "How long the code can be used, in seconds." }),
+  })
+  .meta({ id: "EnrolmentCodeCreation", examples: [{ valid_s: 3600 }] });
+
+/** Response of Create Enrolment Code. */
+export const createdEnrolmentCodeSchema = z
+  .strictObject({
+    code: z.string().meta({ description: "The code. Shown only once.", examples: ["7K3MQ-XW9TD"] }),
+    serial_number: z.string().meta({ description: "Serial number of the asset that the device becomes." }),
+    expires_at: unixSeconds("When the code expires."),
+  })
+  .meta({ id: "CreatedEnrolmentCode" });
+export type CreatedEnrolmentCode = z.output<typeof createdEnrolmentCodeSchema>;
+
 /** Response to an enrolment. The token is shown only once. */
 export const enrolmentSchema = z.object({
   device_token: z.string().meta({
@@ -50,14 +69,10 @@ export type Enrolment = z.output<typeof enrolmentSchema>;
 
 /** Normalizes a typed enrolment code; `undefined` when it is not a valid one. */
 export function parseEnrolmentCode(typed: string): string | undefined {
-  const code = typed
-    .toUpperCase()
-    .replaceAll(/[\s-]/g, "")
-    .replaceAll(/[OIL]/g, (sign) => LOOK_ALIKES.get(sign) ?? sign);
-  return code.length === ENROLMENT_CODE_LENGTH && CODE.test(code) ? code : undefined;
+  return parseTypedCode(typed, ENROLMENT_CODE_LENGTH);
 }
 
 /** Formats a code in two groups, such as `7K3MQ-XW9TD`. */
 export function formatEnrolmentCode(code: string): string {
-  return `${code.slice(0, ENROLMENT_CODE_LENGTH / 2)}-${code.slice(ENROLMENT_CODE_LENGTH / 2)}`;
+  return formatTypedCode(code);
 }

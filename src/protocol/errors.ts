@@ -1,4 +1,5 @@
 import { MAX_HOST_PORT, MIN_HOST_PORT } from "./limits.ts";
+import { PEOPLE_ERRORS } from "./people-errors.ts";
 import { REMOTE_ACCESS_ERRORS } from "./remote-access-errors.ts";
 
 interface ErrorText {
@@ -243,11 +244,18 @@ export const ERRORS = {
     hint: "Send the header Content-Type: application/json.",
   },
   ...REMOTE_ACCESS_ERRORS,
+  ...PEOPLE_ERRORS,
   Unauthorized: {
-    message: "The API key is missing, wrong or revoked.",
+    message: "The API key is missing, wrong, revoked or has expired.",
     http: 401,
     retryable: false,
-    hint: "Send a valid key in the header X-API-Key.",
+    hint: "Send a valid key in the header X-API-Key, or sign in again.",
+  },
+  CrossSiteRequest: {
+    message: "The request was not sent by a page of this service.",
+    http: 403,
+    retryable: false,
+    hint: "Browsers say which page sends a request. Open the console at the service's own address: the configuration key public_url.",
   },
   NotFound: {
     message: "There is nothing at this address.",

@@ -1,10 +1,10 @@
 /** The part of the error table for streams to apps. */
 export const REMOTE_ACCESS_ERRORS = {
   Forbidden: {
-    message: "The API key does not have the permission for this.",
+    message: "The role of the API key or of the user does not have the permission for this.",
     http: 403,
     retryable: false,
-    hint: "details.permission names it. Create a key that has it: edge-control key create --allow.",
+    hint: "details.permission names it. An admin of the account can change a user's role or create another key; apps.forward and apps.exec are given to keys alone: edge-control key create --allow.",
   },
   AppNotRunning: {
     message: "The app does not run.",

@@ -72,3 +72,18 @@ export const proSimSchema = z
     service_profile: responseField(serviceProfileSchema),
   })
   .meta({ id: "ProSim" });
+
+/** Response of Get Network Groups. */
+export const networkGroupListSchema = z
+  .strictObject({
+    network_groups: z
+      .array(
+        z.strictObject({
+          name: z.string().meta({ description: "Name of the group, as `supersim.network_group` takes it." }),
+          default: z.boolean().meta({ description: "Whether every account has it." }),
+        }),
+      )
+      .meta({ description: "Those of every account first, then the account's own by name." }),
+  })
+  .meta({ id: "NetworkGroupList" });
+export type NetworkGroupList = z.output<typeof networkGroupListSchema>;

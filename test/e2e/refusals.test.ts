@@ -120,7 +120,7 @@ test("a missing, wrong or revoked key: 401 with the JSON error body", async () =
     expect(stream.headers["content-type"]).toContain("application/json");
     expect(JSON.parse(stream.text)).toEqual({
       code: "Unauthorized",
-      message: "The API key is missing, wrong or revoked.",
+      message: "The API key is missing, wrong, revoked or has expired.",
     });
   }
 });

@@ -10,12 +10,15 @@ import { Metrics } from "../../src/control-plane/metrics/metrics.ts";
 import { createId, createSecret, hashSecret } from "../../src/control-plane/secrets.ts";
 import { type RunningServer, startServer } from "../../src/control-plane/server.ts";
 import type { Asset } from "../../src/control-plane/core/asset.ts";
+import type { User } from "../../src/control-plane/core/people/user.ts";
 import type { Permission } from "../../src/control-plane/core/permission.ts";
 import type { SimOperator } from "../../src/control-plane/sim-operator/sim-operator.ts";
 import { StoredSimOperator } from "../../src/control-plane/sim-operator/stored-sim-operator.ts";
+import type { ApiKey } from "../../src/control-plane/store/accounts.ts";
 import { openStore } from "../../src/control-plane/store/sqlite/open-store.ts";
 import type { Store } from "../../src/control-plane/store/store.ts";
 import { checkResponses, type ResponseCheck } from "./openapi/check-responses.ts";
+import { someAudit, someSession, someUser } from "./control-plane/people.ts";
 import { tempDir } from "./temp-dir.ts";
 
 export interface ControlPlaneOptions {
@@ -48,7 +51,9 @@ export interface ControlPlane extends AsyncDisposable {
   /** A new account with a key. */
   account(permissions?: readonly Permission[]): Promise<TestAccount>;
   /** Another key of an account. */
-  key(account: TestAccount, permissions: readonly Permission[]): Promise<TestAccount>;
+  key(account: TestAccount, permissions: readonly Permission[], fields?: Partial<ApiKey>): Promise<TestAccount>;
+  /** A new user of the account, an admin unless said otherwise, who is signed in. */
+  session(account: Pick<TestAccount, "accountId">, fields?: Partial<User>): Promise<TestSession>;
   /** A new asset of the account, without SIMs unless given. */
   asset(account: TestAccount, fields?: Partial<Asset>): Promise<TestAsset>;
   /** Stops the server gracefully and starts a new one on the same data, on another port. */
@@ -59,6 +64,14 @@ export interface TestAccount {
   readonly accountId: string;
   readonly keyId: string;
   readonly apiKey: string;
+}
+
+export interface TestSession {
+  readonly user: User;
+  readonly sessionId: string;
+  readonly hash: Uint8Array;
+  /** The header `Cookie` of a browser, over plain HTTP on loopback. */
+  readonly cookie: string;
 }
 
 export interface TestAsset {
@@ -128,7 +141,8 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
       return running.server;
     },
     account: (permissions) => createAccount(running.store, clock, permissions),
-    key: ({ accountId }, permissions) => createKey(running.store, clock, accountId, permissions),
+    key: ({ accountId }, permissions, fields) => createKey(running.store, clock, accountId, permissions, fields),
+    session: ({ accountId }, fields) => openSession(running.store, clock, accountId, fields),
     asset: (account, fields) => createAsset(running.store, clock, account, fields),
     async restart() {
       await stop();
@@ -156,6 +170,7 @@ async function createKey(
   clock: Clock,
   accountId: string,
   permissions: readonly Permission[],
+  fields: Partial<ApiKey> = {},
 ): Promise<TestAccount> {
   const keyId = createId("key_");
   const apiKey = createSecret("ek_");
@@ -172,10 +187,30 @@ async function createKey(
       role: "admin",
       expiresAt: undefined,
       createdBy: undefined,
+      ...fields,
     },
     hashSecret(apiKey),
   );
   return { accountId, keyId, apiKey };
+}
+
+async function openSession(
+  store: Store,
+  clock: Clock,
+  accountId: string,
+  fields: Partial<User> = {},
+): Promise<TestSession> {
+  const at = Math.floor(clock.now() / 1000);
+  const user = someUser({ id: `usr_${randomUUID()}`, email: `${randomUUID()}@example.com`, role: "admin", ...fields });
+  const owned = { ...user, accountId };
+  if (!(await store.users.createUser(owned, undefined, someAudit("user.invited", accountId))))
+    throw new Error(`cannot create the test user ${user.email}`);
+  const secret = randomUUID();
+  const hash = hashSecret(secret);
+  const session = someSession(owned, { id: `ses_${randomUUID()}`, createdAt: at, lastUsedAt: at });
+  const opened = { session, hash, user: owned, replaces: undefined, audit: someAudit("session.opened", accountId) };
+  if (!(await store.userSessions.openSession(opened))) throw new Error("cannot open the test session");
+  return { user: owned, sessionId: session.id, hash, cookie: `edge_session=${secret}` };
 }
 
 export async function createAsset(

@@ -1,5 +1,5 @@
-import { useQuery, useQueryClient, type UseQueryResult } from "@tanstack/react-query";
-import { createContext, use, useCallback } from "react";
+import { useQuery, type UseQueryResult } from "@tanstack/react-query";
+import { createContext, use } from "react";
 import type { SessionBody } from "../../protocol/principal.ts";
 import { call } from "./client.ts";
 import { KEYS } from "./keys.ts";
@@ -20,10 +20,4 @@ export function usePermission(permission: string): boolean {
 
 export function useSessionQuery(): UseQueryResult<SessionBody> {
   return useQuery({ queryKey: KEYS.session, queryFn: ({ signal }) => call("GET /v1/session", { signal }) });
-}
-
-/** Returns a function that forgets everything of the account, after the session has begun or ended. */
-export function useForgetEverything(): () => void {
-  const client = useQueryClient();
-  return useCallback(() => client.clear(), [client]);
 }

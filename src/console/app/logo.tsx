@@ -8,7 +8,7 @@ export function Logo(): ReactNode {
         <rect width="16" height="16" rx="3" fill="#1864ab" />
         <path d="M4 5h8M4 8h5M4 11h8" stroke="#fff" strokeWidth="1.6" strokeLinecap="round" />
       </svg>
-      <Text fw={600} size="lg">
+      <Text fw={600} size="lg" style={{ whiteSpace: "nowrap" }}>
         edge-control
       </Text>
     </Group>

@@ -22,4 +22,27 @@ export const PAGES: Readonly<Record<Exclude<ConsolePath, "/">, Page>> = {
     permission: "assets.read",
     navigation: { label: "Overview", icon: "overview" },
   },
+  "/invitation": {
+    load: async () => (await import("../pages/invitation/invitation-page.tsx")).InvitationPage,
+    isPublic: true,
+  },
+  "/people": {
+    load: async () => (await import("../pages/people/people-page.tsx")).PeoplePage,
+    permission: "users.manage",
+    navigation: { label: "People", icon: "people" },
+  },
+  "/developer": {
+    load: async () => (await import("../pages/developer/developer-page.tsx")).DeveloperPage,
+    permission: "keys.manage",
+    navigation: { label: "Developer", icon: "developer" },
+  },
+  "/audit": {
+    load: async () => (await import("../pages/audit/audit-page.tsx")).AuditPage,
+    permission: "audit.read",
+    navigation: { label: "Audit log", icon: "audit" },
+  },
+  "/profile": {
+    load: async () => (await import("../pages/profile/profile-page.tsx")).ProfilePage,
+    navigation: { label: "Your session", icon: "person" },
+  },
 };

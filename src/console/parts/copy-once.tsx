@@ -32,7 +32,7 @@ export function CopyOnce({
         </code>
         <Button
           variant="default"
-          size="compact-md"
+          size="compact-sm"
           style={{ height: "auto" }}
           leftSection={<Icon name={state === "copied" ? "check" : "copy"} size={16} />}
           onClick={() => void copy()}

@@ -5,7 +5,7 @@ import classes from "./note.module.css";
 
 export type NoteKind = "good" | "info" | "warn" | "bad";
 
-const ICONS: Readonly<Record<NoteKind, IconName>> = { good: "check", info: "clock", warn: "alert", bad: "cross" };
+const ICONS: Readonly<Record<NoteKind, IconName>> = { good: "check", info: "info", warn: "alert", bad: "cross" };
 
 interface Props {
   readonly kind: NoteKind;

@@ -1,49 +1,36 @@
-import { timingSafeEqual } from "node:crypto";
 import type { FastifyRequest } from "fastify";
-import { type Clock, unixNow } from "../../lib/clock.ts";
 import { EdgeError } from "../../protocol/errors.ts";
-import { hashSecret } from "../secrets.ts";
-import type { ApiKey } from "../store/accounts.ts";
-import type { Store } from "../store/store.ts";
+import type { Principal } from "../people/principal.ts";
+import type { PrincipalReader } from "../people/principal-reader.ts";
+import type { Site } from "./people/site.ts";
 
 declare module "fastify" {
   interface FastifyRequest {
-    /** The request's API key. Set only on endpoints that require one. */
-    apiKey: ApiKey | undefined;
+    /** Who the request acts as. Set only on endpoints that require it. */
+    principal: Principal | undefined;
   }
 }
 
-const MAX_KEY_LENGTH = 128;
-/** Resolution of the time of last use. A write for every request would cost more than the request. */
-const LAST_USED_RESOLUTION_S = 60;
-
-/** Returns a hook that requires a valid API key. Error: `Unauthorized`. */
-export function authenticate(store: Store, clock: Clock) {
+/** Returns a hook that requires a valid API key, or without one a session. Error: `Unauthorized`. */
+export function authenticate(principals: PrincipalReader, site: Site) {
   return async (request: FastifyRequest): Promise<void> => {
-    const header = request.headers["x-api-key"];
-    const key =
-      typeof header === "string" && header.length <= MAX_KEY_LENGTH ? await findKey(store, header) : undefined;
-    if (!key) throw new EdgeError("Unauthorized");
-    request.apiKey = key;
-    const now = unixNow(clock);
-    if (now - (key.lastUsedAt ?? 0) >= LAST_USED_RESOLUTION_S) await store.keys.recordKeyUse(key.id, now);
+    const key = request.headers["x-api-key"];
+    // A request with a key acts as that key alone, whatever cookies the client sends along.
+    const principal =
+      key === undefined ? await principals.ofSession(site.sessionSecretOf(request)) : await principals.ofKey(key);
+    if (!principal) throw new EdgeError("Unauthorized");
+    request.principal = principal;
+    await principals.recordUse(principal);
   };
 }
 
-/** The account of the request's key. */
+/** The account that the request acts in. */
 export function accountOf(request: FastifyRequest): string {
-  return keyOf(request).accountId;
+  return principalOf(request).accountId;
 }
 
-/** The key of a request that has passed `authenticate`. */
-export function keyOf(request: FastifyRequest): ApiKey {
-  if (!request.apiKey) throw new Error("the endpoint does not authenticate requests");
-  return request.apiKey;
-}
-
-async function findKey(store: Store, secret: string): Promise<ApiKey | undefined> {
-  const hash = hashSecret(secret);
-  const found = await store.keys.findKeyByHash(hash);
-  if (!found || !timingSafeEqual(found.hash, hash) || found.key.revokedAt !== undefined) return undefined;
-  return found.key;
+/** The principal of a request that has passed `authenticate`. */
+export function principalOf(request: FastifyRequest): Principal {
+  if (!request.principal) throw new Error("the endpoint does not authenticate requests");
+  return request.principal;
 }

@@ -4,18 +4,21 @@ import type { ZodTypeProvider } from "fastify-type-provider-zod";
 import type { ZodType } from "zod";
 import { MAX_REQUEST_BYTES } from "../../protocol/limits.ts";
 import { EdgeError } from "../../protocol/errors.ts";
-import { authenticate, keyOf } from "./auth.ts";
+import cookie from "@fastify/cookie";
+import { parseTrustedProxies } from "../trusted-proxies.ts";
+import { authenticate, principalOf } from "./auth.ts";
 import { respondToClientError } from "./client-error.ts";
 import { serveConsole } from "./console/serve-console.ts";
 import type { Api, ApiContext } from "./context.ts";
 import { jsonErrorHandler, validateBy } from "./errors.ts";
 import { serveOpenApi } from "./docs/openapi.ts";
 import { serveReferencePage } from "./docs/reference-page.ts";
-import { enrolDevice } from "./enrolments/enrol-device.ts";
 import { health } from "./health.ts";
 import { limitRate, logRequest, observeRequest, trackMethods } from "./hooks.ts";
+import { requireFieldPermissions, requirePermission } from "./people/require-permission.ts";
+import type { Site } from "./people/site.ts";
 import { trackPermissions } from "./permission-table.ts";
-import { ROUTES } from "./routes.ts";
+import { CODE_ROUTES, ROUTES, SIGN_IN_ROUTES } from "./routes.ts";
 import { SharedRateCounter } from "./shared-rate-store.ts";
 
 const HEADERS_TIMEOUT_MS = 15_000;
@@ -28,10 +31,11 @@ const MAX_HEADER_BYTES = 16 * 1024;
 
 /** Builds the HTTP API with all its endpoints. The caller makes it listen. */
 export async function buildServer(context: ApiContext): Promise<Api> {
-  const { config, logger, store, clock, counts, stopping, observer } = context;
+  const { config, logger, principals, site, clock, counts, stopping, observer } = context;
   const onError = jsonErrorHandler(logger);
   const api: Api = fastify({
     logger: false,
+    trustProxy: parseTrustedProxies(config.trusted_proxies),
     bodyLimit: MAX_REQUEST_BYTES,
     requestTimeout: REQUEST_TIMEOUT_MS,
     keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
@@ -59,7 +63,8 @@ export async function buildServer(context: ApiContext): Promise<Api> {
   api.setSerializerCompiler(() => (data) => JSON.stringify(data));
   api.setErrorHandler(onError);
   api.setNotFoundHandler((request, reply) => onError(new EdgeError("NotFound"), request, reply));
-  api.decorateRequest("apiKey", undefined);
+  api.decorateRequest("principal", undefined);
+  await api.register(cookie);
   api.addHook("onResponse", logRequest(logger));
   if (observer) api.addHook("onResponse", observeRequest(observer));
   const refuseOtherMethods = trackMethods(api);
@@ -84,18 +89,39 @@ export async function buildServer(context: ApiContext): Promise<Api> {
       onExceeded: () => observer?.bounded("enrolments_per_address"),
       shared,
     });
-    enrolDevice(endpoints, context);
+    requireOwnPages(endpoints, site);
+    for (const route of CODE_ROUTES) route(endpoints, context);
   });
   await api.register(async (scope) => {
     const endpoints = scope as Api;
     endpoints.addHook("onRequest", setResponseHeaders);
-    endpoints.addHook("onRequest", authenticate(store, clock));
+    endpoints.addHook("onRequest", refuseWhileStopping);
+    const perMinute = config.rate_limit_per_minute;
+    const shared = counts && new SharedRateCounter("sign-in-requests", perMinute, counts, clock);
+    await limitRate(endpoints, {
+      perMinute,
+      keyOf: (request) => request.ip,
+      onExceeded: () => observer?.bounded("sign_in_requests_per_address"),
+      shared,
+    });
+    requireOwnPages(endpoints, site);
+    for (const route of SIGN_IN_ROUTES) route(endpoints, context);
+  });
+  await api.register(async (scope) => {
+    const endpoints = scope as Api;
+    endpoints.addHook("onRequest", setResponseHeaders);
+    endpoints.addHook("onRequest", authenticate(principals, site));
+    endpoints.addHook("onRequest", async (request) => {
+      if (request.principal?.kind === "user") site.requireOwnPage(request);
+    });
+    endpoints.addHook("onRequest", requirePermission);
+    endpoints.addHook("preValidation", requireFieldPermissions);
     endpoints.addHook("onRequest", refuseWhileStopping);
     const perMinute = config.rate_limit_per_minute;
     const shared = counts && new SharedRateCounter("requests", perMinute, counts, clock);
     await limitRate(endpoints, {
       perMinute,
-      keyOf: (request) => keyOf(request).id,
+      keyOf: (request) => principalOf(request).id,
       onExceeded: () => observer?.bounded("requests_per_key"),
       shared,
     });
@@ -106,6 +132,11 @@ export async function buildServer(context: ApiContext): Promise<Api> {
   await serveConsole(api, logger);
   refuseOtherMethods();
   return api;
+}
+
+/** Refuses what a page of another site sends, such as the form of somebody who wants a person to use another account. */
+function requireOwnPages(api: Api, site: Site): void {
+  api.addHook("onRequest", async (request) => site.requireNoOtherPage(request));
 }
 
 /** Forbids caching and content sniffing. Event streams set their own `Cache-Control`. */

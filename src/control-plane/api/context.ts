@@ -11,7 +11,11 @@ import type { Config } from "../config.ts";
 import type { Deployments } from "../deployments/deployments.ts";
 import type { DeviceQueries } from "../queries/device-queries.ts";
 import type { Observer } from "../metrics/observer.ts";
+import type { PrincipalReader } from "../people/principal-reader.ts";
 import type { SharedCounts } from "../instances/shared-counts.ts";
+import type { PasswordHasher } from "../people/password-hasher.ts";
+import type { SignInGate } from "../people/sign-in-gate.ts";
+import type { Site } from "./people/site.ts";
 import type { SimOperator } from "../sim-operator/sim-operator.ts";
 import type { Store } from "../store/store.ts";
 import type { StreamLimiter } from "./stream-limiter.ts";
@@ -37,6 +41,10 @@ export interface ApiContext {
   readonly streamLimiter: StreamLimiter;
   readonly queries: DeviceQueries;
   readonly access: AccessWatcher;
+  readonly principals: PrincipalReader;
+  readonly hasher: PasswordHasher;
+  readonly signInGate: SignInGate;
+  readonly site: Site;
   /** What other instances count; `undefined` if there can be none. */
   readonly counts: SharedCounts | undefined;
   readonly clock: Clock;

@@ -3,6 +3,7 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Logger } from "../../lib/logger.ts";
 import { EdgeError } from "../../protocol/errors.ts";
 import type { Observer } from "../metrics/observer.ts";
+import { principalFields } from "../people/principal.ts";
 import type { Api } from "./context.ts";
 import { rateStoreOf, type SharedRateCounter } from "./shared-rate-store.ts";
 
@@ -40,12 +41,12 @@ export function logRequest(parent: Logger) {
   // These fields hold no secrets; redacting each line would cost as much as the request.
   const logger = parent.child({}, { redact: [] });
   return (request: FastifyRequest, reply: FastifyReply, done: () => void): void => {
-    const { id, method, routeOptions, apiKey } = request;
-    const isQuiet = apiKey === undefined && reply.statusCode < 400;
+    const { id, method, routeOptions, principal } = request;
+    const isQuiet = principal === undefined && reply.statusCode < 400;
     logger[isQuiet ? "debug" : "info"](
       {
         request_id: id,
-        key_id: apiKey?.id,
+        ...(principal && principalFields(principal)),
         method,
         route: routeOptions.url ?? "(none)",
         status: reply.statusCode,

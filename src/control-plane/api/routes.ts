@@ -11,7 +11,16 @@ import { listAssets } from "./assets/list-assets.ts";
 import { registerAsset } from "./assets/register-asset.ts";
 import { removeAsset } from "./assets/remove-asset.ts";
 import { updateAsset } from "./assets/update-asset.ts";
+import { createEnrolmentCode } from "./assets/create-enrolment-code.ts";
+import { listNetworkGroups } from "./assets/list-network-groups.ts";
 import type { Route } from "./context.ts";
+import { enrolDevice } from "./enrolments/enrol-device.ts";
+import { createKey, listKeys, revokeKey, updateKey } from "./keys/keys.ts";
+import { acceptInvitation } from "./people/accept-invitation.ts";
+import { createSession, getSignInOptions } from "./people/open-session.ts";
+import { changePassword, deleteSession, getSession } from "./people/session.ts";
+import { setUp } from "./people/set-up.ts";
+import { inviteUser, listUsers, removeUser, resetPassword, updateUser } from "./people/users.ts";
 import { cancelDeployment } from "./deployments/cancel-deployment.ts";
 import { getDeployment } from "./deployments/get-deployment.ts";
 import { listDeployments } from "./deployments/list-deployments.ts";
@@ -25,7 +34,13 @@ import { listVolumes } from "./device/list-volumes.ts";
 import { removeVolume } from "./device/remove-volume.ts";
 import { getUsage } from "./usage/get-usage.ts";
 
-/** The endpoints that require an API key. */
+/** The endpoints that a one-time code opens. */
+export const CODE_ROUTES: readonly Route[] = [enrolDevice, setUp, acceptInvitation];
+
+/** The endpoints of people who are not signed in yet. */
+export const SIGN_IN_ROUTES: readonly Route[] = [getSignInOptions, createSession];
+
+/** The endpoints that require a principal. */
 export const ROUTES: readonly Route[] = [
   listAssets,
   registerAsset,
@@ -52,4 +67,18 @@ export const ROUTES: readonly Route[] = [
   getUsage,
   legacyUpdateSim,
   legacyUsage,
+  createEnrolmentCode,
+  listNetworkGroups,
+  getSession,
+  deleteSession,
+  changePassword,
+  listUsers,
+  inviteUser,
+  updateUser,
+  removeUser,
+  resetPassword,
+  listKeys,
+  createKey,
+  updateKey,
+  revokeKey,
 ];

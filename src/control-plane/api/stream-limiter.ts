@@ -4,7 +4,8 @@ import type { Logger } from "../../lib/logger.ts";
 import { ConcurrencyLimiter } from "../../lib/concurrency-limiter.ts";
 import type { Observer } from "../metrics/observer.ts";
 import type { SharedCounts } from "../instances/shared-counts.ts";
-import { accountOf, keyOf } from "./auth.ts";
+import { principalFields } from "../people/principal.ts";
+import { accountOf, principalOf } from "./auth.ts";
 
 /** A stream is closed after its client has read nothing for this long while data was pending. */
 export const STALL_TIMEOUT_MS = 120_000;
@@ -70,13 +71,13 @@ export class StreamLimiter {
   }
 
   #cutOff(request: FastifyRequest, reply: FastifyReply): void {
-    const { id, accountId } = keyOf(request);
+    const principal = principalOf(request);
     this.#options.observer?.bounded("event_stream_not_read");
     this.#options.logger.warn(
       {
         request_id: request.id,
-        key_id: id,
-        account_id: accountId,
+        ...principalFields(principal),
+        account_id: principal.accountId,
         route: request.routeOptions.url,
         count: ++this.#cutCount,
       },

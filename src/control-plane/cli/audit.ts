@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import type { AuditEntry } from "../store/audit.ts";
+import type { StoredAuditEntry } from "../store/audit.ts";
 import {
   type AdministrationOptions,
   formatTable,
@@ -28,14 +28,15 @@ export function addAuditCommands(program: Command, context: CliContext): void {
         },
         (entries) =>
           formatTable([
-            ["TIME", "KEY", "FROM", "ACTION", "ASSET", "APP", "OUTCOME", "DETAILS"],
+            ["TIME", "WHO", "FROM", "ACTION", "SUBJECT", "ASSET", "APP", "OUTCOME", "DETAILS"],
             ...entries.map((entry) => [
               formatTimeOrNever(entry.at),
-              entry.key_id,
+              `${entry.actor.kind} ${entry.actor.name ?? entry.actor.id}`,
               entry.source ?? "-",
               entry.action,
-              entry.asset_uuid,
-              entry.app,
+              entry.subject ? (entry.subject.name ?? entry.subject.id) : "-",
+              entry.asset_uuid === "" ? "-" : entry.asset_uuid,
+              entry.app === "" ? "-" : entry.app,
               entry.outcome,
               JSON.stringify(entry.details),
             ]),
@@ -44,6 +45,19 @@ export function addAuditCommands(program: Command, context: CliContext): void {
     );
 }
 
-function toAuditRecord({ at, actor, source, action, assetUuid, app, outcome, details }: AuditEntry) {
-  return { at, key_id: actor.id, source: source ?? null, action, asset_uuid: assetUuid, app, outcome, details };
+function toAuditRecord({ id, at, actor, source, action, assetUuid, app, outcome, details, subject }: StoredAuditEntry) {
+  return {
+    id: String(id),
+    at,
+    actor,
+    // As it was when only keys were in the log.
+    key_id: actor.kind === "key" ? actor.id : null,
+    source: source ?? null,
+    action,
+    asset_uuid: assetUuid,
+    app,
+    subject: subject ?? null,
+    outcome,
+    details,
+  };
 }

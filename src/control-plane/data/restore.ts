@@ -28,7 +28,10 @@ export async function restore(file: string, database: string, suffix: string): P
     // Migrated first, since an earlier schema cannot record uncertain outcomes.
     const migrated = openSqlite(incoming, { migrations: MIGRATIONS });
     // Each may have been ended, or used, since the backup was made. Their users sign in again.
-    migrated.exec("DELETE FROM user_sessions; DELETE FROM one_time_codes WHERE used_at IS NULL");
+    migrated.exec(
+      "DELETE FROM user_sessions; DELETE FROM browser_tokens; DELETE FROM login_requests; " +
+        "DELETE FROM one_time_codes WHERE used_at IS NULL",
+    );
     migrated.close();
     markUnfinishedUncertain(incoming);
     const replaced = (await exists(database)) ? database + suffix : undefined;

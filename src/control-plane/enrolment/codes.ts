@@ -11,6 +11,7 @@ import { EdgeError } from "../../protocol/errors.ts";
 import type { Asset } from "../core/asset.ts";
 import { requireUsable } from "../core/enrolment.ts";
 import { createSecret, hashSecret } from "../secrets.ts";
+import type { AuditEntry } from "../store/audit.ts";
 import type { Store } from "../store/store.ts";
 
 const CODE_HASH_BYTES = 32;
@@ -30,12 +31,23 @@ export interface IssuedCode {
   readonly expiresAt: number;
 }
 
-/** Creates a code that enrols a device as this asset. @param validS validity in seconds */
-export async function issueCode({ store, clock }: Services, assetUuid: string, validS: number): Promise<IssuedCode> {
+/**
+ * Creates a code that enrols a device as this asset.
+ *
+ * @param validS validity in seconds
+ * @param audit returns the entry of the audit log
+ */
+export async function issueCode(
+  { store, clock }: Services,
+  assetUuid: string,
+  validS: number,
+  audit?: (expiresAt: number) => AuditEntry,
+): Promise<IssuedCode> {
   const code = createCode();
   const createdAt = unixNow(clock);
   const expiresAt = createdAt + validS;
-  await store.enrolments.issueCode({ assetUuid, createdAt, expiresAt, usedAt: undefined }, await hashCode(code));
+  const record = { assetUuid, createdAt, expiresAt, usedAt: undefined };
+  await store.enrolments.issueCode(record, await hashCode(code), audit?.(expiresAt));
   return { code, expiresAt };
 }
 

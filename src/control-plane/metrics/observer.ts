@@ -2,6 +2,12 @@
 export const BOUNDS = [
   "requests_per_key",
   "enrolments_per_address",
+  "sign_in_requests_per_address",
+  "users_per_account",
+  "keys_per_account",
+  "sign_ins_per_source",
+  "sign_ins_waiting",
+  "sign_in_pauses_dropped",
   "event_streams_per_account",
   "event_streams_per_deployment",
   "event_stream_not_read",

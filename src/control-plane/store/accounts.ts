@@ -1,5 +1,6 @@
 import type { Role } from "../core/people/roles.ts";
 import type { Permission } from "../core/permission.ts";
+import type { AuditEntry } from "./audit.ts";
 
 /** Times are Unix seconds. */
 export interface Account {
@@ -33,7 +34,7 @@ export interface ApiKey {
 }
 
 export interface AccountStore {
-  createAccount(account: Account): Promise<void>;
+  createAccount(account: Account, audit?: AuditEntry): Promise<void>;
   findAccount(id: string): Promise<Account | undefined>;
   /** Returns zeros if there is no such account. */
   findUsage(id: string): Promise<AccountUsage>;
@@ -41,15 +42,26 @@ export interface AccountStore {
   listAccounts(): Promise<readonly Account[]>;
 }
 
+/** What may be changed of a key; a field that is absent stays. */
+export interface KeyChange {
+  readonly name?: string | undefined;
+  /** Unix seconds; `null` for never. */
+  readonly expiresAt?: number | null | undefined;
+}
+
 export interface KeyStore {
   /** Throws when there is no such account. @param hash hash of the secret; unique */
-  createKey(key: ApiKey, hash: Uint8Array): Promise<void>;
-  /** Returns the key with this hash, even if revoked, and the stored hash. */
-  findKeyByHash(hash: Uint8Array): Promise<{ readonly key: ApiKey; readonly hash: Uint8Array } | undefined>;
+  createKey(key: ApiKey, hash: Uint8Array, audit?: AuditEntry): Promise<void>;
+  /** Returns the key whose secret has this hash, even if it is revoked or has expired. */
+  findKeyByHash(hash: Uint8Array): Promise<ApiKey | undefined>;
   findKey(id: string): Promise<ApiKey | undefined>;
   /** Returns the keys of one account or of all, in order of creation. */
   listKeys(accountId?: string): Promise<readonly ApiKey[]>;
   recordKeyUse(id: string, at: number): Promise<void>;
-  /** Returns whether the key exists. A revoked key keeps the time of its first revocation. */
-  revokeKey(id: string, at: number): Promise<boolean>;
+  /** Returns whether the key exists. A revoked key keeps the time of its first revocation, and has no second entry. */
+  revokeKey(id: string, at: number, audit?: AuditEntry): Promise<boolean>;
+  /** Returns the key as changed; `undefined` if there is none in the account. */
+  changeKey(accountId: string, id: string, change: KeyChange, audit?: AuditEntry): Promise<ApiKey | undefined>;
+  /** Removes all revoked keys of an account but those that were revoked last. */
+  removeRevoked(accountId: string, kept: number): Promise<void>;
 }

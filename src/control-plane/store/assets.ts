@@ -2,6 +2,7 @@ import type { Asset } from "../core/asset.ts";
 import type { Identifier } from "../core/identifier.ts";
 import type { AssetCursor } from "../core/asset-cursor.ts";
 import type { AssetStatus } from "../../protocol/asset.ts";
+import type { AuditEntry } from "./audit.ts";
 
 export type RegisterResult =
   | { readonly ok: true }
@@ -41,7 +42,7 @@ export interface AssetStore {
    */
   replaceDeviceToken(uuid: string, hash: Uint8Array): Promise<boolean>;
   /** Stores the asset with its SIMs in one transaction. Throws when there is no such account. */
-  registerAsset(asset: Asset, deviceTokenHash: Uint8Array): Promise<RegisterResult>;
+  registerAsset(asset: Asset, deviceTokenHash: Uint8Array, audit?: AuditEntry): Promise<RegisterResult>;
   /** Returns at most `limit` of the account's assets after `after`, ordered by creation time, then UUID. */
   listAssets(
     accountId: string,
@@ -50,10 +51,10 @@ export interface AssetStore {
     after: AssetCursor | undefined,
   ): Promise<readonly Asset[]>;
   /** Does nothing if the asset does not exist. */
-  renameAsset(uuid: string, name: string): Promise<void>;
+  renameAsset(uuid: string, name: string, audit?: AuditEntry): Promise<void>;
   /**
    * Removes the asset with its SIMs, identifiers and usage: a later owner of a SIM must not see its earlier usage. Does
    * nothing if the asset does not exist.
    */
-  removeAsset(uuid: string): Promise<void>;
+  removeAsset(uuid: string, audit?: AuditEntry): Promise<void>;
 }

@@ -1,9 +1,8 @@
-import type { ApiKey, KeyStore } from "./accounts.ts";
+import type { ApiKey, KeyChange, KeyStore } from "./accounts.ts";
+import type { AuditEntry } from "./audit.ts";
 
 /** Maximum number of cached keys. */
 const MAX_KEYS = 10_000;
-
-type Found = NonNullable<Awaited<ReturnType<KeyStore["findKeyByHash"]>>>;
 
 /**
  * Keeps the keys that requests use in memory. A change is seen by the next request: one of this process removes the key
@@ -13,7 +12,7 @@ export class CachedKeyStore implements KeyStore {
   readonly #keys: KeyStore;
   readonly #readVersion: () => number;
   /** By their hashes as text. */
-  readonly #byName = new Map<string, Found>();
+  readonly #byName = new Map<string, ApiKey>();
   readonly #nameById = new Map<string, string>();
   #version: number | undefined;
   /** Whether the version was read in this turn of the event loop. */
@@ -27,7 +26,7 @@ export class CachedKeyStore implements KeyStore {
     this.#readVersion = readVersion;
   }
 
-  async findKeyByHash(hash: Uint8Array): Promise<Found | undefined> {
+  async findKeyByHash(hash: Uint8Array): Promise<ApiKey | undefined> {
     this.#checkVersion();
     const name = Buffer.from(hash.buffer, hash.byteOffset, hash.byteLength).toString("latin1");
     const cached = this.#byName.get(name);
@@ -43,12 +42,21 @@ export class CachedKeyStore implements KeyStore {
     return this.#change(id, () => this.#keys.recordKeyUse(id, at));
   }
 
-  revokeKey(id: string, at: number): Promise<boolean> {
-    return this.#change(id, () => this.#keys.revokeKey(id, at));
+  revokeKey(id: string, at: number, audit?: AuditEntry): Promise<boolean> {
+    return this.#change(id, () => this.#keys.revokeKey(id, at, audit));
   }
 
-  createKey(key: ApiKey, hash: Uint8Array): Promise<void> {
-    return this.#keys.createKey(key, hash);
+  createKey(key: ApiKey, hash: Uint8Array, audit?: AuditEntry): Promise<void> {
+    return this.#keys.createKey(key, hash, audit);
+  }
+
+  changeKey(accountId: string, id: string, change: KeyChange, audit?: AuditEntry): Promise<ApiKey | undefined> {
+    return this.#change(id, () => this.#keys.changeKey(accountId, id, change, audit));
+  }
+
+  /** Those that are in memory are refused as they are. */
+  removeRevoked(accountId: string, kept: number): Promise<void> {
+    return this.#keys.removeRevoked(accountId, kept);
   }
 
   findKey(id: string): Promise<ApiKey | undefined> {
@@ -68,11 +76,11 @@ export class CachedKeyStore implements KeyStore {
     }
   }
 
-  #keep(name: string, found: Found): void {
+  #keep(name: string, found: ApiKey): void {
     const oldest = this.#nameById.size >= MAX_KEYS ? this.#nameById.keys().next().value : undefined;
     if (oldest !== undefined) this.#drop(oldest);
     this.#byName.set(name, found);
-    this.#nameById.set(found.key.id, name);
+    this.#nameById.set(found.id, name);
   }
 
   #drop(id: string): void {

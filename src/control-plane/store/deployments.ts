@@ -1,6 +1,7 @@
 import type { DeploymentEvent } from "../../protocol/deployment-event.ts";
 import type { DeploymentChange, Deployment, DeploymentSummary, UndeliveredDeployment } from "../core/deployment.ts";
 import type { DeploymentCursor } from "../core/deployment-cursor.ts";
+import type { AuditEntry } from "./audit.ts";
 import type { SessionFence } from "./sessions.ts";
 
 /** Identifies repetitions of a request. */
@@ -80,6 +81,7 @@ export interface DeploymentStore {
     idempotency?: Idempotency,
     limits?: CreationLimits,
     receive?: (deployment: Deployment) => DeploymentChange | undefined,
+    audit?: AuditEntry,
   ): Promise<CreateResult>;
   findDeployment(id: string): Promise<Deployment | undefined>;
   /** Returns the sequence number of the last event of each of these deployments that exists. */
@@ -105,7 +107,8 @@ export interface DeploymentStore {
    * Applies the change that `decide` returns for the stored deployment, or none for `undefined`, and increments the
    * version. `decide` must be pure: if another change comes first, it is called again with the newer deployment, and only
    * its last result counts. Returns the deployment afterwards, or `undefined` if the id is unknown. Throws
-   * `StaleSessionError`, and changes nothing, if `fence` is given and no longer the device's session.
+   * `StaleSessionError`, and changes nothing, if `fence` is given and no longer the device's session. The entry of the audit
+   * log is stored with a change only.
    *
    * Results of overlapping calls may arrive out of order; compare their versions.
    */
@@ -113,6 +116,7 @@ export interface DeploymentStore {
     id: string,
     decide: (deployment: Deployment) => DeploymentChange | undefined,
     fence?: SessionFence,
+    audit?: AuditEntry,
   ): Promise<Deployment | undefined>;
   /** Does the same for several deployments in one transaction. Returns those that exist, as they are afterwards. */
   updateDeployments(

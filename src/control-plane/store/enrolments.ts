@@ -1,8 +1,9 @@
 import type { EnrolmentCode } from "../core/enrolment.ts";
+import type { AuditEntry } from "./audit.ts";
 
 export interface EnrolmentStore {
   /** Stores a new code. Unused codes of the same asset become invalid. @param hash unique */
-  issueCode(code: EnrolmentCode, hash: Uint8Array): Promise<void>;
+  issueCode(code: EnrolmentCode, hash: Uint8Array, audit?: AuditEntry): Promise<void>;
   /** Returns the code with its hash, and the hash of the nonce it was used with. */
   findCode(
     hash: Uint8Array,
@@ -19,5 +20,6 @@ export interface EnrolmentStore {
     readonly nonceHash: Uint8Array;
     readonly at: number;
     readonly tokenHash: Uint8Array;
+    readonly audit?: AuditEntry;
   }): Promise<boolean>;
 }

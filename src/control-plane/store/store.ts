@@ -1,6 +1,7 @@
 import type { AccountStore, KeyStore } from "./accounts.ts";
 import type { AuditStore } from "./audit.ts";
 import type { AssetStore } from "./assets.ts";
+import type { BrowserStore } from "./browsers.ts";
 import type { DeploymentStore } from "./deployments.ts";
 import type { DeviceStore } from "./devices.ts";
 import type { EnrolmentStore } from "./enrolments.ts";
@@ -33,6 +34,7 @@ export interface Store extends AsyncDisposable {
   readonly audit: AuditStore;
   readonly users: UserStore;
   readonly userSessions: UserSessionStore;
+  readonly browsers: BrowserStore;
   readonly statistics: StoreStatistics;
   /** Throws when the store is not usable. */
   check(): Promise<void>;
@@ -59,4 +61,5 @@ export const RECORD_STORES = [
   "audit",
   "users",
   "userSessions",
+  "browsers",
 ] as const satisfies readonly (keyof Store)[];

@@ -60,6 +60,11 @@ export interface UserStore {
   /** Removes the user with sessions and codes. Refuses to remove the last local admin of the account. */
   removeUser(accountId: string, id: string, audit: AuditEntry): Promise<UserChangeResult>;
   recordSignIn(id: string, at: number): Promise<void>;
+  /**
+   * Stores another hash of the same password. Sessions stay. Returns the user as stored; `undefined` if the user no longer has
+   * the hash `from`.
+   */
+  replaceHash(id: string, from: string, to: string): Promise<User | undefined>;
 
   /** Stores a code. Unused ones of the same user, or unused set-up codes, become invalid. @param hash unique */
   issueCode(code: OneTimeCode, hash: Uint8Array, audit: AuditEntry | undefined): Promise<void>;

@@ -1,6 +1,7 @@
 import { unixNow, type Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
 import type { StreamKind } from "../../protocol/streams.ts";
+import type { AuditAction } from "../core/people/audit-actions.ts";
 import type { AuditEntry, AuditStore } from "../store/audit.ts";
 import { repeatWhileUnavailable, StoreUnavailableError } from "../store/unavailable.ts";
 
@@ -8,7 +9,7 @@ import { repeatWhileUnavailable, StoreUnavailableError } from "../store/unavaila
 const MAX_WAITING_ENTRIES = 200;
 
 export interface AuditTrailOptions {
-  readonly audit: AuditStore;
+  readonly audit: Pick<AuditStore, "addEntry">;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly accountId: string;
@@ -94,7 +95,7 @@ export class AuditTrail {
   }
 
   #write(
-    action: string,
+    action: AuditAction,
     { kind, target, outcome }: Pick<Access, "target" | "outcome"> & { readonly kind: StreamKind | undefined },
     facts: object,
   ): void {
@@ -108,7 +109,7 @@ export class AuditTrail {
   }
 
   /** The access was answered already: its entry waits for a store that is unavailable. */
-  async #add(audit: AuditStore, entry: AuditEntry): Promise<void> {
+  async #add(audit: AuditTrailOptions["audit"], entry: AuditEntry): Promise<void> {
     const { clock } = this.#options;
     await audit.addEntry(entry).catch(async (error: unknown) => {
       if (!(error instanceof StoreUnavailableError) || this.#waiting >= MAX_WAITING_ENTRIES) throw error;

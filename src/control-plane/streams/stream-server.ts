@@ -15,8 +15,10 @@ import { DeviceRateLimiters } from "../hub/device-rate-limiters.ts";
 import type { Observer } from "../metrics/observer.ts";
 import type { SharedCounts } from "../instances/shared-counts.ts";
 import { refuseUpgrade } from "../hub/refuse-upgrade.ts";
-import { hashSecret } from "../secrets.ts";
-import type { ApiKey } from "../store/accounts.ts";
+import type { PrincipalReader } from "../people/principal-reader.ts";
+import type { KeyPrincipal } from "../people/principal.ts";
+import { watchPrincipal } from "../people/watch-principal.ts";
+import { clientAddress, type IsTrusted } from "../trusted-proxies.ts";
 import type { Store } from "../store/store.ts";
 import { logStoreError, STORE_RETRY_AFTER_S, StoreUnavailableError } from "../store/unavailable.ts";
 import { AuditTrail } from "./audit-trail.ts";
@@ -30,13 +32,14 @@ export const MAX_STREAMS_PER_ACCOUNT = 64;
 const MAX_CLIENT_FRAME_BYTES = 256 * 1024;
 
 const PATH = /^\/v1\/assets\/([^/]+)\/edge\/apps\/([^/]+)\/stream$/;
-const MAX_KEY_LENGTH = 128;
 const RETRY_AFTER_S = STORE_RETRY_AFTER_S;
 
 export interface StreamServerOptions {
   readonly store: Store;
   readonly gateway: StreamGateway;
   readonly access: AccessWatcher;
+  readonly principals: PrincipalReader;
+  readonly isTrustedProxy: IsTrusted;
   readonly ratePerMinute: number;
   /** What other instances count; absent if there can be none. */
   readonly counts?: SharedCounts | undefined;
@@ -46,7 +49,7 @@ export interface StreamServerOptions {
 }
 
 interface Target {
-  readonly key: ApiKey;
+  readonly principal: KeyPrincipal;
   readonly asset: Asset;
   readonly app: string;
 }
@@ -110,23 +113,20 @@ export class StreamServer {
     const target = await this.#resolve(request);
     if (socket.destroyed) return;
     using slot = new DisposableStack();
-    slot.use(this.#connectionSlots.acquire(target.key.accountId));
+    slot.use(this.#connectionSlots.acquire(target.principal.accountId));
     const held = slot.move();
     socket.once("close", () => held.dispose());
-    const source = request.socket.remoteAddress;
+    const source = clientAddress(request, this.#options.isTrustedProxy);
     this.#sockets.handleUpgrade(request, socket, head, (webSocket) => this.#accept(webSocket, target, source));
   }
 
   /** Errors: `Unauthorized`, `TooManyRequests`, `Forbidden`, `AssetNotFound`, `AppNotFound`. */
   async #resolve(request: IncomingMessage): Promise<Target> {
-    const { store } = this.#options;
-    const secret = request.headers["x-api-key"];
-    const found =
-      typeof secret === "string" && secret.length <= MAX_KEY_LENGTH
-        ? await store.keys.findKeyByHash(hashSecret(secret))
-        : undefined;
-    const key = found?.key;
-    if (!key || key.revokedAt !== undefined) throw new EdgeError("Unauthorized");
+    const { store, principals, isTrustedProxy } = this.#options;
+    // Keys only. A session's cookie would come along with what any page opens, and the console opens none of these.
+    const principal = await principals.ofKey(request.headers["x-api-key"]);
+    if (!principal) throw new EdgeError("Unauthorized");
+    const { key } = principal;
     if (this.#rates.forDevice(key.id).charge(1) > 0) {
       this.#options.observer?.bounded("requests_per_key");
       throw new EdgeError("TooManyRequests");
@@ -134,9 +134,11 @@ export class StreamServer {
     const mayStream = PERMISSIONS.some((permission) => key.permissions.includes(permission));
     const [, identifier = "", encodedApp = ""] = PATH.exec(pathOf(request)) ?? [];
     const asset = await store.assets.findAsset(key.accountId, decode(identifier));
-    const target = asset && { key, asset, app: decode(encodedApp) };
+    const target = asset && { principal, asset, app: decode(encodedApp) };
     if (!mayStream) {
-      if (target) this.#trailOf(target, request.socket.remoteAddress).refuse(undefined, undefined, "Forbidden");
+      if (target) {
+        this.#trailOf(target, clientAddress(request, isTrustedProxy)).refuse(undefined, undefined, "Forbidden");
+      }
       throw new EdgeError("Forbidden", `The API key has neither of the permissions ${PERMISSIONS.join(" and ")}.`, {
         permission: PERMISSIONS[0],
       });
@@ -146,16 +148,16 @@ export class StreamServer {
     return target;
   }
 
-  #trailOf({ key, asset, app }: Target, source: string | undefined): AuditTrail {
+  #trailOf({ principal, asset, app }: Target, source: string | undefined): AuditTrail {
     const { store, clock, logger } = this.#options;
-    const who = { audit: store.audit, accountId: key.accountId, keyId: key.id, source };
+    const who = { audit: store.audit, accountId: principal.accountId, keyId: principal.id, source };
     return new AuditTrail({ ...who, clock, logger, assetUuid: asset.uuid, app });
   }
 
   #accept(socket: WebSocket, target: Target, source: string | undefined): void {
-    const { store, gateway, access, clock, logger } = this.#options;
-    const { key, asset, app } = target;
-    const { accountId } = key;
+    const { gateway, access, clock, logger } = this.#options;
+    const { principal, asset, app } = target;
+    const { key, accountId } = principal;
     const assetUuid = asset.uuid;
     const trail = this.#trailOf(target, source);
     const rate = this.#rates.forDevice(key.id);
@@ -179,10 +181,8 @@ export class StreamServer {
       },
     });
     this.#connections.add(connection);
-    const watching = access.watch(
-      keySubject(key.id),
-      async () => (await store.keys.findKey(key.id))?.revokedAt === undefined,
-      () => connection.close(CLOSE_CODES.unauthorized, "the API key was revoked"),
+    const watching = watchPrincipal(this.#options, principal, () =>
+      connection.close(CLOSE_CODES.unauthorized, "the API key was revoked or has expired"),
     );
     socket.on("close", () => {
       watching[Symbol.dispose]();

@@ -1,5 +1,7 @@
 import { accountsContract } from "./accounts-contract.ts";
 import { assetsContract } from "./assets-contract.ts";
+import { auditContract } from "./audit-contract.ts";
+import { browsersContract } from "./browsers-contract.ts";
 import { deploymentsContract } from "./deployments-contract.ts";
 import { devicesContract } from "./devices-contract.ts";
 import type { StoreHarness } from "./harness.ts";
@@ -16,6 +18,7 @@ import { usersContract } from "./users-contract.ts";
 export function storeContract(harness: StoreHarness): void {
   accountsContract(harness);
   assetsContract(harness);
+  auditContract(harness);
   usageContract(harness);
   portableContract(harness);
   deploymentsContract(harness);
@@ -26,4 +29,5 @@ export function storeContract(harness: StoreHarness): void {
   leasesContract(harness);
   usersContract(harness);
   userSessionsContract(harness);
+  browsersContract(harness);
 }

@@ -8,6 +8,7 @@ interface Operation {
   readonly summary?: string;
   readonly tags?: readonly string[];
   readonly deprecated?: boolean;
+  readonly "x-permission"?: string;
   readonly security?: readonly unknown[];
   readonly responses: Readonly<Record<string, { readonly description: string; readonly headers?: object }>>;
 }
@@ -32,12 +33,13 @@ const operations = (): [string, Operation][] =>
     ]),
   );
 
-test("is OpenAPI 3.1, open to everybody, with the key as security scheme", () => {
+test("is OpenAPI 3.1, open to everybody, with keys and sessions as security schemes", () => {
   expect(document.openapi).toMatch(/^3\.1\./);
   expect(document.components.securitySchemes).toEqual({
     apiKey: { type: "apiKey", in: "header", name: "X-API-Key", description: expect.any(String) },
+    session: { type: "apiKey", in: "cookie", name: "__Host-edge_session", description: expect.any(String) },
   });
-  expect(document.security).toEqual([{ apiKey: [] }]);
+  expect(document.security).toEqual([{ apiKey: [] }, { session: [] }]);
 });
 
 test("has every endpoint of the specification and the decisions", () => {
@@ -87,7 +89,8 @@ test("every operation has an id, a summary and a tag, and documents the response
     expect(operation.summary, name).toBeTruthy();
     expect(operation.tags, name).toHaveLength(1);
     names.add(operation.operationId ?? "");
-    if (operation.tags?.[0] === "Health") expect(operation.security, name).toEqual([]);
+    if (operation.tags?.[0] === "Health" || operation["x-permission"] === "public")
+      expect(operation.security, name).toEqual([]);
     else expect(operation.responses["401"]?.description, name).toContain("Unauthorized");
     expect(operation.deprecated ?? false, name).toBe(operation.tags?.[0] === "Legacy");
     for (const response of Object.values(operation.responses)) {

@@ -48,7 +48,7 @@ test("without a valid key nothing is answered", async () => {
     expect(response.status).toBe(401);
     expect(await response.json()).toEqual({
       code: "Unauthorized",
-      message: "The API key is missing, wrong or revoked.",
+      message: "The API key is missing, wrong, revoked or has expired.",
     });
   }
 });

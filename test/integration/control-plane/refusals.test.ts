@@ -155,7 +155,7 @@ test("without a valid key the answer is 401 with the JSON error body, whatever e
     expect(stream.headers["content-type"]).toContain("application/json");
     expect(JSON.parse(stream.text)).toEqual({
       code: "Unauthorized",
-      message: "The API key is missing, wrong or revoked.",
+      message: "The API key is missing, wrong, revoked or has expired.",
     });
   }
 });

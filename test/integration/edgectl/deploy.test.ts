@@ -216,7 +216,10 @@ describe("edgectl deploy", () => {
     await using rig = await setUp();
     rig.service.on(POST, (response) => void response.end("<html>"));
     expect((await rig.deploy(...APP)).code).toBe(1);
-    rig.service.on(POST, json(401, { code: "Unauthorized", message: "The API key is missing, wrong or revoked." }));
+    rig.service.on(
+      POST,
+      json(401, { code: "Unauthorized", message: "The API key is missing, wrong, revoked or has expired." }),
+    );
     expect((await rig.deploy(...APP)).code).toBe(3);
   });
 

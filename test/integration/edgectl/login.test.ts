@@ -9,7 +9,7 @@ const NO_ASSETS = { assets: [], next_cursor: null };
 
 const guarded: Respond = (response, request) => {
   const accepted = request.headers["x-api-key"] === KEY;
-  const refusal = { code: "Unauthorized", message: "The API key is missing, wrong or revoked." };
+  const refusal = { code: "Unauthorized", message: "The API key is missing, wrong, revoked or has expired." };
   void (accepted ? json(200, NO_ASSETS) : json(401, refusal))(response, request);
 };
 
@@ -55,7 +55,7 @@ describe("edgectl login", () => {
     const wrong = "ek_wrongwrongwrongwrongwrongwrongwrong";
     const { code, stdout, stderr } = await rig.user.run(["login", "--url", rig.service.url, "--key", wrong]);
     expect({ code, stdout }).toEqual({ code: 3, stdout: "" });
-    expect(stderr).toContain("The API key is missing, wrong or revoked. (Unauthorized)");
+    expect(stderr).toContain("The API key is missing, wrong, revoked or has expired. (Unauthorized)");
     expect(stderr).toContain("edgectl login");
     expect(stderr).not.toContain(wrong);
     await expect(stat(rig.configFile)).rejects.toThrow("ENOENT");

@@ -158,7 +158,7 @@ describe.skipIf(reason !== undefined)(`edge-control copy${reason === undefined ?
         String(kills - 1),
       );
     }
-    expect(kills).toBe(17);
+    expect(kills).toBe(18);
     const { code, stderr } = await run(process.execPath, [
       MAIN,
       "serve",

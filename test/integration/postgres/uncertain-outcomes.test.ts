@@ -102,7 +102,9 @@ describe.skipIf(reason !== undefined)(`devices are asked${reason === undefined ?
     await store.users.createUser(user, { code: someCode("invitation", user), hash: Buffer.from("code") }, audit);
     const opened = { session: someSession(user), hash: Buffer.from("s"), user, replaces: undefined, audit };
     expect(await store.userSessions.openSession(opened)).toBe(true);
+    await store.browsers.remember(user.id, Buffer.from("b"), 1_000);
     await markUnfinishedRestored(options);
+    expect(await store.browsers.isKnown(user.id, Buffer.from("b"), 1_000)).toBe(false);
     expect(await store.users.findUser(user.id)).toMatchObject({ email: user.email });
     expect(await store.userSessions.findSession(Buffer.from("s"))).toBeUndefined();
     expect(await store.users.findCode(Buffer.from("code"))).toBeUndefined();

@@ -1,3 +1,4 @@
+import type { AuditAction } from "../../../src/control-plane/core/people/audit-actions.ts";
 import type { CodePurpose, OneTimeCode } from "../../../src/control-plane/core/people/one-time-code.ts";
 import type { UserSession } from "../../../src/control-plane/core/people/session.ts";
 import type { User } from "../../../src/control-plane/core/people/user.ts";
@@ -48,7 +49,7 @@ export function someCode(purpose: CodePurpose, user: User | undefined, fields: P
 }
 
 /** An entry of the audit log for an action of the command line. */
-export function someAudit(action: string, accountId = "acc_1"): AuditEntry {
+export function someAudit(action: AuditAction, accountId = "acc_1"): AuditEntry {
   return {
     accountId,
     at: 1_000,

@@ -40,12 +40,12 @@ async function setUp() {
 test("a key is read once, until it or the database of another process changes", async () => {
   const { keys, state, reads } = await setUp();
   for (let count = 0; count < 3; count++) {
-    expect(await keys.findKeyByHash(HASH)).toMatchObject({ key: { id: "key_1" } });
+    expect(await keys.findKeyByHash(HASH)).toMatchObject({ id: "key_1" });
     await turn();
   }
   expect(reads()).toBe(1);
   await keys.recordKeyUse("key_1", 7);
-  expect((await keys.findKeyByHash(HASH))?.key.lastUsedAt).toBe(7);
+  expect((await keys.findKeyByHash(HASH))?.lastUsedAt).toBe(7);
   await keys.recordKeyUse("key_other", 7);
   await keys.findKeyByHash(HASH);
   expect(reads()).toBe(2);
@@ -60,8 +60,8 @@ test("a revoked key is known as revoked at once, also if it was being read then"
   await keys.findKeyByHash(HASH);
   await turn();
   const [before] = await Promise.all([keys.findKeyByHash(HASH), keys.revokeKey("key_1", 9)]);
-  expect(before?.key.revokedAt).toBeUndefined();
-  expect((await keys.findKeyByHash(HASH))?.key.revokedAt).toBe(9);
+  expect(before?.revokedAt).toBeUndefined();
+  expect((await keys.findKeyByHash(HASH))?.revokedAt).toBe(9);
   expect(reads()).toBe(2);
 });
 
@@ -73,8 +73,8 @@ test("what was read before a change is not kept", async () => {
   const early = keys.findKeyByHash(HASH);
   await keys.revokeKey("key_1", 9);
   resolve(undefined);
-  expect((await early)?.key.revokedAt).toBeUndefined();
-  expect((await keys.findKeyByHash(HASH))?.key.revokedAt).toBe(9);
+  expect((await early)?.revokedAt).toBeUndefined();
+  expect((await keys.findKeyByHash(HASH))?.revokedAt).toBe(9);
 
   const { promise: second, resolve: resolveSecond } = Promise.withResolvers<undefined>();
   state.version = 2;
@@ -86,7 +86,7 @@ test("what was read before a change is not kept", async () => {
   await keys.findKeyByHash(Buffer.from("other"));
   resolveSecond(undefined);
   await late;
-  expect((await keys.findKeyByHash(HASH))?.key.revokedAt).toBe(9);
+  expect((await keys.findKeyByHash(HASH))?.revokedAt).toBe(9);
 });
 
 test("unknown keys are not kept, and of the others a bounded number", async () => {
@@ -95,7 +95,7 @@ test("unknown keys are not kept, and of the others a bounded number", async () =
   for (let count = 0; count < 3; count++) expect(await keys.findKeyByHash(unknown)).toBeUndefined();
   expect(reads()).toBe(3);
   const again = vi.spyOn(stored, "findKeyByHash").mockImplementation(async (hash) => {
-    return { key: someKey(`key_${Buffer.from(hash).toString()}`), hash };
+    return someKey(`key_${Buffer.from(hash).toString()}`);
   });
   again.mockClear();
   for (let number = 0; number <= 10_000; number++) await keys.findKeyByHash(Buffer.from(String(number)));
@@ -113,8 +113,8 @@ test("a key that another process has revoked is refused from the next turn on", 
   await using other = openStore(path);
   await store.accounts.createAccount({ id: "acc_1", name: "x", createdAt: 0 });
   await store.keys.createKey(someKey("key_1"), HASH);
-  expect((await store.keys.findKeyByHash(HASH))?.key.revokedAt).toBeUndefined();
+  expect((await store.keys.findKeyByHash(HASH))?.revokedAt).toBeUndefined();
   await turn();
   await other.keys.revokeKey("key_1", 9);
-  expect((await store.keys.findKeyByHash(HASH))?.key.revokedAt).toBe(9);
+  expect((await store.keys.findKeyByHash(HASH))?.revokedAt).toBe(9);
 });

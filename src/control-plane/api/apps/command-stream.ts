@@ -52,7 +52,7 @@ export function streamErrorHandler({ logger, clock }: ApiContext) {
   return (error: unknown, request: FastifyRequest, reply: FastifyReply): void => {
     const shown = toPublicError(error, request, logger);
     setRetryAfter(shown, reply);
-    if (request.apiKey || shown.code === "ServiceUnavailable") sendFailure(reply, shown, clock.now());
+    if (request.principal || shown.code === "ServiceUnavailable") sendFailure(reply, shown, clock.now());
     else void reply.code(errorStatus(shown.code)).send(toErrorBody(shown));
   };
 }

@@ -7,7 +7,8 @@ import { EdgeError } from "../../../protocol/errors.ts";
 import type { Asset } from "../../core/asset.ts";
 import { maskDeclaredSecrets } from "../../core/mask-spec.ts";
 import { findAsset } from "../assets/asset-resource.ts";
-import { keyOf } from "../auth.ts";
+import { principalFields } from "../../people/principal.ts";
+import { principalOf } from "../auth.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { presenceFields, presenceOf, requireReportingAgent, supportsNow } from "../device/presence.ts";
 import type { StoredSession } from "../../store/sessions.ts";
@@ -100,7 +101,7 @@ async function revealApp(
   const signal = streamSignal(request, reply, context);
   const { app, spec } = await queries.query(asset, "app", { app: name, reveal: true }, signal);
   if (!spec) throw new EdgeError("DeviceFailed", "The device did not return the app's environment.");
-  logger.info({ asset: asset.uuid, app: name, key_id: keyOf(request).id }, "environment revealed");
+  logger.info({ asset: asset.uuid, app: name, ...principalFields(principalOf(request)) }, "environment revealed");
   const at = unixNow(clock);
   const session = await store.sessions.find(asset.uuid);
   return {

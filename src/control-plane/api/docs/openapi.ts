@@ -2,6 +2,7 @@ import swagger, { type SwaggerTransform } from "@fastify/swagger";
 import { jsonSchemaTransform, jsonSchemaTransformObject } from "fastify-type-provider-zod";
 import type { ZodType } from "zod";
 import { VERSION } from "../../../lib/version.ts";
+import { type Requirement, requirementOf } from "../../core/people/endpoint-permissions.ts";
 import type { Api } from "../context.ts";
 import { streamSamples } from "./curl-sample.ts";
 import { pruneComponents } from "./prune-components.ts";
@@ -11,7 +12,10 @@ import { tidySchemas } from "./tidy-schemas.ts";
 const DESCRIPTION = `Assets with their SIMs, SIM usage, and deployment of container apps to edge devices.
 
 Timestamps are integer Unix seconds, UTC. \`asset_id\` is any identifier of the asset: serial number, SIM SID, ICCID or
-UUID; UUIDs are matched without regard to case, the others exactly. Every error has a \`code\` and a \`message\`.`;
+UUID; UUIDs are matched without regard to case, the others exactly. Every error has a \`code\` and a \`message\`.
+
+\`x-permission\` of an operation names the permission that the role of the API key or of the person must have; \`self\` stands
+for any of them, \`session\` for a person who is signed in, \`public\` for nothing.`;
 
 /**
  * Generates an OpenAPI 3.1 document from the validation schemas of the routes registered afterwards, and serves it at
@@ -29,15 +33,25 @@ export async function serveOpenApi(api: Api): Promise<void> {
         { name: "Apps", description: "Container apps on devices: deploy, update, inspect and remove." },
         { name: "Deployments", description: "Requested changes of apps, with their events and outcomes." },
         { name: "Devices", description: "State and data usage of devices." },
+        { name: "People", description: "The people of an account, and how they sign in." },
+        { name: "API Keys", description: "The API keys of an account." },
         { name: "Legacy", description: "Deprecated; removed at a configured time." },
         { name: "Health", description: "For load balancers and supervisors; no key needed." },
       ],
       components: {
         securitySchemes: {
           apiKey: { type: "apiKey", in: "header", name: "X-API-Key", description: "API key of the account." },
+          session: {
+            type: "apiKey",
+            in: "cookie",
+            name: "__Host-edge_session",
+            description:
+              "Session of a person who is signed in, for browsers. Over plain HTTP on loopback the cookie is called " +
+              "`edge_session`.",
+          },
         },
       },
-      security: [{ apiKey: [] }],
+      security: [{ apiKey: [] }, { session: [] }],
     },
     transform,
     transformObject: (document) => tidySchemas(pruneComponents(jsonSchemaTransformObject(document as never) as object)),
@@ -69,8 +83,17 @@ const transform: SwaggerTransform = (route) => {
     body: exampleOf(route.schema?.body),
   });
   if (samples) Object.assign(transformed.schema as object, { "x-codeSamples": samples });
+  const requirement = requirementOf(String(route.route.method), route.url);
+  if (requirement !== undefined && transformed.schema)
+    Object.assign(transformed.schema, { "x-permission": requirement, ...securityOf(requirement) });
   return transformed;
 };
+
+/** Who may call the endpoint, where that is not any principal. */
+function securityOf(requirement: Requirement): { readonly security?: readonly object[] } {
+  if (requirement === "public") return { security: [] };
+  return requirement === "session" ? { security: [{ session: [] }] } : {};
+}
 
 interface TransformedResponse {
   readonly content?: Readonly<Record<string, object>>;

@@ -13,14 +13,11 @@ export interface DocumentedResponse<T extends z.ZodType = z.ZodType> {
   readonly content: Readonly<Record<string, { readonly schema: T; readonly example?: unknown }>>;
 }
 
+// Errors of every endpoint.
+const PUBLIC: readonly ErrorCode[] = ["BadRequest", "TooManyRequests", "Internal", "ServiceUnavailable"];
+
 // Errors of every endpoint with authentication.
-const COMMON: readonly ErrorCode[] = [
-  "BadRequest",
-  "Unauthorized",
-  "TooManyRequests",
-  "Internal",
-  "ServiceUnavailable",
-];
+const COMMON: readonly ErrorCode[] = [...PUBLIC, "Unauthorized", "Forbidden", "CrossSiteRequest"];
 
 // Further errors of every endpoint with a request body.
 const WITH_BODY: readonly ErrorCode[] = ["InvalidJson", "PayloadTooLarge", "UnsupportedMediaType", "InvalidRequest"];
@@ -30,7 +27,7 @@ const seconds = (description: string): HeaderSchema => ({ type: "integer", descr
 const ERROR_HEADERS: Partial<Record<ErrorCode, Readonly<Record<string, HeaderSchema>>>> = {
   TooManyRequests: {
     "Retry-After": seconds("Seconds until the next request is accepted."),
-    "RateLimit-Limit": { type: "integer", description: "Requests that a key may send in the window." },
+    "RateLimit-Limit": { type: "integer", description: "Requests that a key or a person may send in the window." },
     "RateLimit-Remaining": { type: "integer", description: "Requests left in the window." },
     "RateLimit-Reset": seconds("Seconds until the next window."),
   },
@@ -49,13 +46,27 @@ export function json<T extends z.ZodType>(
 
 /** The error responses of an endpoint: the given codes and those of every endpoint. */
 export function errors(...codes: readonly ErrorCode[]): Record<number, DocumentedResponse> {
-  const byStatus = Map.groupBy([...codes, ...COMMON], errorStatus);
-  return Object.fromEntries([...byStatus].map(([status, codes]) => [status, errorResponse(codes)]));
+  return errorResponses([...codes, ...COMMON]);
+}
+
+/** The error responses of an endpoint without authentication: the given codes and those of every such endpoint. */
+export function publicErrors(...codes: readonly ErrorCode[]): Record<number, DocumentedResponse> {
+  return errorResponses([...codes, ...PUBLIC]);
+}
+
+/** The same for one with a JSON request body. */
+export function publicErrorsWithBody(...codes: readonly ErrorCode[]): Record<number, DocumentedResponse> {
+  return publicErrors(...codes, ...WITH_BODY);
 }
 
 /** The error responses of an endpoint with a JSON request body. */
 export function errorsWithBody(...codes: readonly ErrorCode[]): Record<number, DocumentedResponse> {
   return errors(...codes, ...WITH_BODY);
+}
+
+function errorResponses(codes: readonly ErrorCode[]): Record<number, DocumentedResponse> {
+  const byStatus = Map.groupBy(new Set(codes), errorStatus);
+  return Object.fromEntries([...byStatus].map(([status, codes]) => [status, errorResponse(codes)]));
 }
 
 function errorResponse(codes: readonly ErrorCode[]): DocumentedResponse {

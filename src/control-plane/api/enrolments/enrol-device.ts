@@ -1,7 +1,7 @@
 import { type Enrolment, enrolmentRequestSchema, enrolmentSchema } from "../../../protocol/enrolment.ts";
 import { redeemCode } from "../../enrolment/codes.ts";
 import type { Api, ApiContext } from "../context.ts";
-import { errorsWithBody, json } from "../docs/responses.ts";
+import { publicErrorsWithBody, json } from "../docs/responses.ts";
 
 /** `POST /v1/enrolments`: exchanges an enrolment code for a device token. The code stands in for an API key. */
 export function enrolDevice(api: Api, context: ApiContext): void {
@@ -17,11 +17,10 @@ export function enrolDevice(api: Api, context: ApiContext): void {
           "code with the same nonce is accepted again and returns another token. No API key is needed; attempts are limited " +
           "by address.",
         tags: ["Devices"],
-        security: [],
         body: enrolmentRequestSchema,
         response: {
           201: json("The device's new token and its asset.", enrolmentSchema),
-          ...errorsWithBody("EnrolmentCodeUnknown", "EnrolmentCodeExpired", "EnrolmentCodeUsed"),
+          ...publicErrorsWithBody("EnrolmentCodeUnknown", "EnrolmentCodeExpired", "EnrolmentCodeUsed"),
         },
       },
     },

@@ -1,9 +1,10 @@
 import type { RolePermission } from "./roles.ts";
 
 /**
- * What an endpoint needs: a permission of the principal's role, or nothing (`public`).
+ * What an endpoint needs: a permission of the principal's role; any principal (`self`); a person who is signed in
+ * (`session`); or no principal at all (`public`).
  */
-export type Requirement = RolePermission | "public";
+export type Requirement = RolePermission | "self" | "session" | "public";
 
 /**
  * Every endpoint with what it needs, by method and path. The server does not start with an endpoint that is not in this
@@ -11,6 +12,23 @@ export type Requirement = RolePermission | "public";
  */
 export const ENDPOINT_PERMISSIONS: Readonly<Record<string, Requirement>> = {
   "POST /v1/enrolments": "public",
+  "POST /v1/setup": "public",
+  "POST /v1/invitations": "public",
+  "GET /v1/sign-in": "public",
+  "POST /v1/session": "public",
+  "GET /v1/session": "self",
+  "DELETE /v1/session": "session",
+  "PUT /v1/session/password": "session",
+
+  "GET /v1/users": "users.manage",
+  "POST /v1/users": "users.manage",
+  "PATCH /v1/users/:user_id": "users.manage",
+  "DELETE /v1/users/:user_id": "users.manage",
+  "POST /v1/users/:user_id/reset": "users.manage",
+  "GET /v1/api-keys": "keys.manage",
+  "POST /v1/api-keys": "keys.manage",
+  "PATCH /v1/api-keys/:key_id": "keys.manage",
+  "DELETE /v1/api-keys/:key_id": "keys.manage",
 
   "GET /v1/assets": "assets.read",
   "POST /v1/assets": "assets.register",
@@ -19,6 +37,9 @@ export const ENDPOINT_PERMISSIONS: Readonly<Record<string, Requirement>> = {
   "PATCH /v1/assets/:asset_id": "assets.name",
   "DELETE /v1/assets/:asset_id": "assets.remove",
   "GET /v1/assets/:asset_id/sims/:sim_type/usages": "usage.read",
+
+  "POST /v1/assets/:asset_id/enrolment-codes": "enrolment.create",
+  "GET /v1/network-groups": "assets.read",
 
   "GET /v1/assets/:asset_id/edge/apps": "apps.read",
   "POST /v1/assets/:asset_id/edge/apps": "apps.deploy",
@@ -48,18 +69,33 @@ export const ENDPOINT_PERMISSIONS: Readonly<Record<string, Requirement>> = {
   "GET /v1/assets/:asset_id/sim/usages": "usage.read",
 };
 
-/** Fields of a request that need a permission besides that of the endpoint. */
+/** Fields of a request's body or query that need a permission besides that of the endpoint. */
 export const FIELD_PERMISSIONS: Readonly<Record<string, Readonly<Record<string, RolePermission>>>> = {
   "PATCH /v1/assets/:asset_id": { status: "assets.connectivity", supersim: "assets.connectivity" },
+  // Values of the environment may be secrets. Those who deploy the app have set them.
+  "GET /v1/assets/:asset_id/edge/apps/:name": { reveal: "apps.deploy" },
 };
+
+const FIELDS_BY_ENDPOINT: ReadonlyMap<string, ReadonlyMap<string, RolePermission>> = new Map(
+  Object.entries(FIELD_PERMISSIONS).map(([endpoint, fields]) => [endpoint, new Map(Object.entries(fields))]),
+);
 
 /** The paths under which the table lists every endpoint. */
 const LISTED_PATHS = /^(?:\/v1)?\/(?:assets|enrolments)(?:\/|$)|^\/v1\//;
 
 /** Returns what the endpoint needs; `undefined` if the table does not list it. A HEAD request needs what GET does. */
 export function requirementOf(method: string, path: string): Requirement | undefined {
-  const key = `${method === "HEAD" ? "GET" : method} ${path}`;
+  const key = endpointName(method, path);
   return Object.hasOwn(ENDPOINT_PERMISSIONS, key) ? ENDPOINT_PERMISSIONS[key] : undefined;
+}
+
+/** Returns the fields of the endpoint that need a further permission; `undefined` if there are none. */
+export function fieldPermissionsOf(method: string, path: string): ReadonlyMap<string, RolePermission> | undefined {
+  return FIELDS_BY_ENDPOINT.get(endpointName(method, path));
+}
+
+function endpointName(method: string, path: string): string {
+  return `${method === "HEAD" ? "GET" : method} ${path}`;
 }
 
 /** Returns the endpoints, such as `GET /v1/assets`, that the table ought to list and does not. */

@@ -17,6 +17,15 @@ export const SOURCE_POLICY: PausePolicy = { free: 20, firstPauseS: 1, maxPauseS:
 
 /** Maximum of what is remembered. */
 const MAX_ENTRIES = 50_000;
+/** One failure is everybody's own; the other instances of the service need not know of it. */
+const MIN_SHARED_FAILURES = 2;
+
+/** Failures that other instances of the service count, by the name of what they count for. */
+export interface SharedFailures {
+  others(name: string): number;
+  /** @param forS after this time the count is over, in seconds */
+  set(name: string, count: number, forS: number): void;
+}
 
 interface Bucket {
   readonly name: string;
@@ -32,12 +41,15 @@ interface Bucket {
  */
 export class SignInThrottle {
   readonly #maxEntries: number;
+  readonly #shared: SharedFailures | undefined;
   /** In order of the last failure. */
   readonly #failures = new Map<string, Failures & { readonly policy: PausePolicy }>();
   #dropped = 0;
 
-  constructor(maxEntries = MAX_ENTRIES) {
+  /** @param shared what other instances count is added; each one lets at least one attempt through after its pause */
+  constructor(maxEntries = MAX_ENTRIES, shared?: SharedFailures) {
     this.#maxEntries = maxEntries;
+    this.#shared = shared;
   }
 
   /** How often a pause was forgotten early because there were too many. */
@@ -55,7 +67,7 @@ export class SignInThrottle {
    */
   begin(attempt: SignInAttempt, now: number): number {
     const buckets = bucketsOf(attempt);
-    const pause = Math.max(...buckets.map(({ name, policy }) => pauseLeft(this.#failures.get(name), now, policy)));
+    const pause = Math.max(...buckets.map(({ name, policy }) => pauseLeft(this.#totalOf(name), now, policy)));
     if (pause > 0) return pause;
     for (const { name, policy } of buckets)
       this.#keep(name, addFailure(this.#failures.get(name), now, policy), policy, now);
@@ -65,13 +77,39 @@ export class SignInThrottle {
   /** The attempt has succeeded. Failures with other addresses from its source still count: they may be guesses. */
   succeeded(attempt: SignInAttempt, now: number): void {
     const [own, ...others] = bucketsOf(attempt);
-    if (own) this.#failures.delete(own.name);
-    for (const { name, policy } of others) {
+    if (own) this.#forget(own.name);
+    this.#takeBack(others, now);
+  }
+
+  /** The attempt was given up before the password was looked at. */
+  withdraw(attempt: SignInAttempt, now: number): void {
+    this.#takeBack(bucketsOf(attempt), now);
+  }
+
+  #totalOf(name: string): Failures | undefined {
+    const own = this.#failures.get(name);
+    return own && { ...own, count: own.count + (this.#shared?.others(name) ?? 0) };
+  }
+
+  #takeBack(buckets: readonly Bucket[], now: number): void {
+    for (const { name, policy } of buckets) {
       const failures = this.#failures.get(name);
       const left = failures && removeFailure(failures, now, policy);
-      if (left) this.#failures.set(name, { ...left, policy });
-      else this.#failures.delete(name);
+      if (!left) this.#forget(name);
+      else {
+        this.#failures.set(name, { ...left, policy });
+        this.#share(name, left.count, policy);
+      }
     }
+  }
+
+  #forget(name: string): void {
+    if ((this.#failures.get(name)?.count ?? 0) >= MIN_SHARED_FAILURES) this.#shared?.set(name, 0, 0);
+    this.#failures.delete(name);
+  }
+
+  #share(name: string, count: number, { forgetS }: PausePolicy): void {
+    if (count >= MIN_SHARED_FAILURES) this.#shared?.set(name, count, forgetS);
   }
 
   #keep(name: string, failures: Failures, policy: PausePolicy, now: number): void {
@@ -83,6 +121,7 @@ export class SignInThrottle {
       this.#failures.delete(oldName);
     }
     this.#failures.set(name, { ...failures, policy });
+    this.#share(name, failures.count, policy);
   }
 }
 

@@ -53,8 +53,9 @@ export const COPIED_TABLES: readonly CopiedTable[] = [
   { name: "audit", key: ["id"], serial: "id" },
   { name: "users", key: ["id"] },
   { name: "user_sessions", key: ["hash"] },
+  { name: "browser_tokens", key: ["hash"] },
   { name: "one_time_codes", key: ["hash"] },
 ];
 
-/** Tables that say which processes serve a database. They begin anew in another one. */
-export const OMITTED_TABLES: readonly string[] = ["instances", "leases", "service_state"];
+/** Tables that say which processes serve a database, or what lasts minutes. They begin anew in another one. */
+export const OMITTED_TABLES: readonly string[] = ["instances", "leases", "service_state", "login_requests"];

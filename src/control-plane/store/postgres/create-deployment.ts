@@ -1,6 +1,8 @@
 import type { DeploymentEvent } from "../../../protocol/deployment-event.ts";
 import type { Deployment } from "../../core/deployment.ts";
+import type { AuditEntry } from "../audit.ts";
 import type { CreateResult, CreationLimits, Idempotency } from "../deployments.ts";
+import { auditRow } from "./audit-row.ts";
 import { CHANGED_COLUMNS, type ChangedDeployment, unchanged, withChange } from "./deployment-change.ts";
 import { CREATE, CREATION_FACTS, LOCK_ACCOUNT, LOCK_DEVICE } from "./deployment-statements.ts";
 import type { Decide } from "./deployment-writer.ts";
@@ -18,6 +20,7 @@ interface Creation {
   readonly idempotency: Idempotency | undefined;
   readonly limits: CreationLimits | undefined;
   readonly receive: Decide | undefined;
+  readonly audit: AuditEntry | undefined;
 }
 
 interface Facts {
@@ -73,7 +76,7 @@ function findRefusal({ idempotency, limits }: Creation, facts: Facts, size: numb
 /** Returns `undefined` if another deployment has the same idempotency key. */
 async function store(
   client: Queryable,
-  { deployment, first, idempotency, receive }: Creation,
+  { deployment, first, idempotency, receive, audit }: Creation,
   holder: string | undefined,
 ): Promise<CreateResult | undefined> {
   const event = JSON.stringify(first);
@@ -85,6 +88,7 @@ async function store(
   const changed = change ? withChange(initial, change) : initial;
   const { rowCount } = await client.query(CREATE, [
     JSON.stringify(changed.events),
+    JSON.stringify(audit ? [auditRow(audit)] : []),
     ...firstValues(changed.after, idempotency),
     ...CHANGED_COLUMNS.map(({ valueOf }) => valueOf(changed.after) ?? null),
   ]);

@@ -1,5 +1,7 @@
 import { DEPLOYMENT_COLUMNS, DEPLOYMENT_JOINS, SUMMARY_COLUMNS, UNDELIVERED_COLUMNS } from "../deployment-row.ts";
 import { MAX_BATCH_BYTES, MAX_PAGE_BYTES } from "../deployments.ts";
+import { AUDIT_COLUMNS } from "../sql/audit-list.ts";
+import { AUDIT_ROW_TYPE } from "./audit-row.ts";
 import { CHANGED_COLUMNS } from "./deployment-change.ts";
 
 const ACCOUNT_BYTES = /* sql */ `
@@ -101,6 +103,10 @@ export const WRITE_CHANGES = /* sql */ `
     INSERT INTO deployment_events (deployment_id, seq, event)
     SELECT e.id, e.seq, e.event FROM json_to_recordset($2::json) AS e(id TEXT, seq INTEGER, event TEXT)
     JOIN updated u ON u.id = e.id
+  ), audited AS (
+    INSERT INTO audit (${AUDIT_COLUMNS.join(", ")})
+    SELECT ${AUDIT_COLUMNS.map((name) => `a.${name}`).join(", ")}
+    FROM json_to_recordset($3::json) AS a(deployment_id TEXT, ${AUDIT_ROW_TYPE}) JOIN updated u ON u.id = a.deployment_id
   )
   SELECT id FROM updated`;
 
@@ -132,15 +138,19 @@ const FIRST_COLUMNS = [
 ];
 const CREATED_COLUMNS = [...FIRST_COLUMNS, ...CHANGED_COLUMNS.map(({ name }) => name)];
 
-/** Stores a deployment with its events. Returns no row if another one has its idempotency key. */
+/** Stores a deployment with its events and the entry of the audit log. Returns no row if another one has its idempotency key. */
 export const CREATE = /* sql */ `
   WITH created AS (
     INSERT INTO deployments (${CREATED_COLUMNS.join(", ")})
-    VALUES (${CREATED_COLUMNS.map((_, index) => `$${index + 2}`).join(", ")})
+    VALUES (${CREATED_COLUMNS.map((_, index) => `$${index + 3}`).join(", ")})
     ON CONFLICT (account_id, idempotency_key) WHERE idempotency_key IS NOT NULL DO NOTHING
     RETURNING id
   ), stored AS (
     INSERT INTO deployment_events (deployment_id, seq, event)
     SELECT c.id, e.seq, e.event FROM created c, json_to_recordset($1::json) AS e(seq INTEGER, event TEXT)
+  ), audited AS (
+    INSERT INTO audit (${AUDIT_COLUMNS.join(", ")})
+    SELECT ${AUDIT_COLUMNS.map((name) => `a.${name}`).join(", ")}
+    FROM created, json_to_recordset($2::json) AS a(${AUDIT_ROW_TYPE})
   )
   SELECT id FROM created`;

@@ -1,7 +1,9 @@
 import type { Deployment, DeploymentChange } from "../../core/deployment.ts";
+import type { AuditEntry } from "../audit.ts";
 import { type DeploymentRow, toDeployment } from "../deployment-row.ts";
 import { type SessionFence, StaleSessionError } from "../sessions.ts";
 import { StoreUnavailableError } from "../unavailable.ts";
+import { auditRow } from "./audit-row.ts";
 import { type ChangedDeployment, changedValues, unchanged, withChange } from "./deployment-change.ts";
 import { FIND_ALL, IS_CURRENT_SESSION, WRITE_CHANGES } from "./deployment-statements.ts";
 import { type Queryable, repeatOnConflict } from "./pool.ts";
@@ -16,6 +18,7 @@ class Call {
   readonly id: string;
   readonly decide: Decide;
   readonly fence: SessionFence | undefined;
+  readonly audit: AuditEntry | undefined;
   readonly #settle: PromiseWithResolvers<Deployment | undefined>;
   #hasEnded = false;
 
@@ -23,11 +26,13 @@ class Call {
     id: string,
     decide: Decide,
     fence: SessionFence | undefined,
+    audit: AuditEntry | undefined,
     settle: PromiseWithResolvers<Deployment | undefined>,
   ) {
     this.id = id;
     this.decide = decide;
     this.fence = fence;
+    this.audit = audit;
     this.#settle = settle;
   }
 
@@ -51,6 +56,8 @@ class Call {
 interface Chain {
   readonly changed: ChangedDeployment;
   readonly fence: SessionFence | undefined;
+  /** Entries of the audit log about the changes. */
+  readonly audit: readonly AuditEntry[];
   readonly results: readonly { readonly call: Call; readonly after: Deployment }[];
 }
 
@@ -74,9 +81,14 @@ export class DeploymentWriter {
     this.#maxBatches = maxBatches;
   }
 
-  update(id: string, decide: Decide, fence: SessionFence | undefined): Promise<Deployment | undefined> {
+  update(
+    id: string,
+    decide: Decide,
+    fence: SessionFence | undefined,
+    audit?: AuditEntry,
+  ): Promise<Deployment | undefined> {
     const settle = Promise.withResolvers<Deployment | undefined>();
-    this.#waiting.push(new Call(id, decide, fence, settle));
+    this.#waiting.push(new Call(id, decide, fence, audit, settle));
     this.#schedule();
     return settle.promise;
   }
@@ -154,7 +166,12 @@ export class DeploymentWriter {
       if (call.fence && !(await this.#isCurrent(call.fence, row))) {
         call.reject(new StaleSessionError(call.fence));
       } else if (row) {
-        const chain = chains.get(call.id) ?? { changed: unchanged(toDeployment(row)), fence: undefined, results: [] };
+        const chain = chains.get(call.id) ?? {
+          changed: unchanged(toDeployment(row)),
+          fence: undefined,
+          audit: [],
+          results: [],
+        };
         const next = extend(chain, call);
         if (next) chains.set(call.id, next);
       } else {
@@ -172,11 +189,16 @@ export class DeploymentWriter {
 }
 
 /** Adds the change of a call to its deployment; `undefined` if the call has failed. */
-function extend({ changed, fence, results }: Chain, call: Call): Chain | undefined {
+function extend({ changed, fence, audit, results }: Chain, call: Call): Chain | undefined {
   try {
     const change = call.decide(changed.after);
     const next = change ? withChange(changed, change) : changed;
-    return { changed: next, fence: call.fence ?? fence, results: [...results, { call, after: next.after }] };
+    return {
+      changed: next,
+      fence: call.fence ?? fence,
+      audit: change && call.audit ? [...audit, call.audit] : audit,
+      results: [...results, { call, after: next.after }],
+    };
   } catch (error) {
     call.reject(error);
     return undefined;
@@ -186,7 +208,7 @@ function extend({ changed, fence, results }: Chain, call: Call): Chain | undefin
 /** Stores the changes whose deployments are as they were read, and returns the ids of these. */
 export async function writeChanges(
   client: Queryable,
-  changes: readonly Pick<Chain, "changed" | "fence">[],
+  changes: readonly Pick<Chain, "changed" | "fence" | "audit">[],
 ): Promise<ReadonlySet<string>> {
   if (changes.length === 0) return new Set();
   const inOrder = changes.toSorted((a, b) => (a.changed.after.id < b.changed.after.id ? -1 : 1));
@@ -198,6 +220,10 @@ export async function writeChanges(
     ...changedValues(changed),
   }));
   const events = inOrder.flatMap(({ changed }) => changed.events);
-  const stored = await client.query<{ id: string }>(WRITE_CHANGES, [JSON.stringify(rows), JSON.stringify(events)]);
+  const audit = inOrder.flatMap(({ changed, audit: entries }) =>
+    entries.map((entry) => ({ deployment_id: changed.after.id, ...auditRow(entry) })),
+  );
+  const parameters = [rows, events, audit].map((each) => JSON.stringify(each));
+  const stored = await client.query<{ id: string }>(WRITE_CHANGES, parameters);
   return new Set(stored.rows.map(({ id }) => id));
 }

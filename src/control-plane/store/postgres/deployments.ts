@@ -2,6 +2,7 @@ import type { DeploymentEvent } from "../../../protocol/deployment-event.ts";
 import type { Deployment, DeploymentSummary, UndeliveredDeployment } from "../../core/deployment.ts";
 import type { DeploymentCursor } from "../../core/deployment-cursor.ts";
 import { type DeploymentRow, toDeployment, toSummary } from "../deployment-row.ts";
+import type { AuditEntry } from "../audit.ts";
 import {
   type CreateResult,
   type CreationLimits,
@@ -55,8 +56,9 @@ export class PostgresDeploymentStore implements DeploymentStore {
     idempotency?: Idempotency,
     limits?: CreationLimits,
     receive?: Decide,
+    audit?: AuditEntry,
   ): Promise<CreateResult> {
-    return createDeployment(this.#pool, { deployment, first, idempotency, limits, receive });
+    return createDeployment(this.#pool, { deployment, first, idempotency, limits, receive, audit });
   }
 
   findDeployment(id: string): Promise<Deployment | undefined> {
@@ -110,8 +112,13 @@ export class PostgresDeploymentStore implements DeploymentStore {
     return rows.map((row) => row.asset_uuid);
   }
 
-  updateDeployment(id: string, decide: Decide, fence?: SessionFence): Promise<Deployment | undefined> {
-    return this.#writer.update(id, decide, fence);
+  updateDeployment(
+    id: string,
+    decide: Decide,
+    fence?: SessionFence,
+    audit?: AuditEntry,
+  ): Promise<Deployment | undefined> {
+    return this.#writer.update(id, decide, fence, audit);
   }
 
   async updateDeployments(ids: readonly string[], decide: Decide): Promise<readonly Deployment[]> {
@@ -154,7 +161,8 @@ async function decideAndWrite(
 ): Promise<readonly Deployment[]> {
   const changes = deployments.map((deployment) => {
     const change = decide(deployment);
-    return { changed: change ? withChange(unchanged(deployment), change) : unchanged(deployment), fence: undefined };
+    const changed = change ? withChange(unchanged(deployment), change) : unchanged(deployment);
+    return { changed, fence: undefined, audit: [] };
   });
   const toStore = changes.filter(({ changed }) => changed.after !== changed.before);
   const stored = await writeChanges(client, toStore);

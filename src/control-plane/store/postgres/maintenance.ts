@@ -41,6 +41,8 @@ export async function markUnfinishedRestored(options: PostgresOptions): Promise<
   await requireStopped(client);
   return await client.transaction(async () => {
     await client.query("DELETE FROM user_sessions");
+    await client.query("DELETE FROM login_requests");
+    await client.query("DELETE FROM browser_tokens");
     await client.query("DELETE FROM one_time_codes WHERE used_at IS NULL");
     const { rowCount } = await client.query(
       "UPDATE deployments SET doubt = 'backup', version = version + 1 WHERE status = 'Running'",

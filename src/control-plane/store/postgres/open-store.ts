@@ -1,5 +1,6 @@
 import { SqlAccountStore } from "../sql/accounts.ts";
 import { SqlAssetStore } from "../sql/assets.ts";
+import { SqlBrowserStore } from "../sql/browsers.ts";
 import { SqlAuditStore } from "../sql/audit.ts";
 import { SqlEnrolmentStore } from "../sql/enrolments.ts";
 import { SqlKeyStore } from "../sql/keys.ts";
@@ -48,6 +49,7 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
     audit: new SqlAuditStore(executor),
     users: new SqlUserStore(executor),
     userSessions: new SqlUserSessionStore(executor),
+    browsers: new SqlBrowserStore(executor),
     statistics: new PostgresStoreStatistics(pool),
     async check() {
       await pool.query("SELECT 1 FROM accounts LIMIT 1", []);

@@ -315,6 +315,6 @@ const ACCESS_VERSION = /* sql */ `
 
 export const SCHEMA_STEPS: readonly SchemaStep[] = [
   { version: 10, compatibleFrom: 10, sql: BASELINE + COUNTERS + INSTANCES + ACCESS_VERSION },
-  // An earlier program knows no roles: it would let every key do everything.
-  { version: 11, compatibleFrom: 11, sql: PEOPLE },
+  // An earlier program knows no roles, and does not find the keys that have one: see `storedKeyHash`.
+  { version: 11, compatibleFrom: 10, sql: PEOPLE },
 ];

@@ -1,4 +1,6 @@
 import type { Account, AccountStore, AccountUsage } from "../accounts.ts";
+import type { AuditEntry } from "../audit.ts";
+import { changeWithAudit } from "./audit.ts";
 import type { Executor } from "./executor.ts";
 
 interface Row {
@@ -20,8 +22,8 @@ export class SqlAccountStore implements AccountStore {
     this.#findUsage = `SELECT ${executor.dialect.storedBytes} AS "storedBytes", asset_count AS assets FROM accounts WHERE id = ?`;
   }
 
-  async createAccount({ id, name, createdAt }: Account): Promise<void> {
-    await this.#executor.change(INSERT, [id, name, createdAt]);
+  async createAccount({ id, name, createdAt }: Account, audit?: AuditEntry): Promise<void> {
+    await changeWithAudit(this.#executor, INSERT, [id, name, createdAt], audit);
   }
 
   async findAccount(id: string): Promise<Account | undefined> {

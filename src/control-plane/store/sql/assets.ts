@@ -2,8 +2,10 @@ import type { AssetCursor } from "../../core/asset-cursor.ts";
 import type { Asset } from "../../core/asset.ts";
 import { canonicalIdentifier } from "../../core/identifier.ts";
 import type { AssetFilter, AssetStore, RegisterResult } from "../assets.ts";
+import type { AuditEntry } from "../audit.ts";
 import { AssetList } from "./asset-list.ts";
 import { ASSET_COLUMNS, ASSET_JOINS, type AssetRow, toAsset } from "./asset-row.ts";
+import { changeWithAudit, recordAudit } from "./audit.ts";
 import type { Executor } from "./executor.ts";
 import { IdentifierTakenError, insertAsset } from "./insert-asset.ts";
 import { change, one, type Parameters, type Work } from "./statement.ts";
@@ -53,9 +55,12 @@ export class SqlAssetStore implements AssetStore {
     return (await this.#executor.change(REPLACE_TOKEN, [uuid, hash])) > 0;
   }
 
-  async registerAsset(asset: Asset, deviceTokenHash: Uint8Array): Promise<RegisterResult> {
+  async registerAsset(asset: Asset, deviceTokenHash: Uint8Array, audit?: AuditEntry): Promise<RegisterResult> {
     try {
-      await this.#executor.transact(() => insertAsset(asset, deviceTokenHash));
+      await this.#executor.transact(function* (): Work<void> {
+        yield* insertAsset(asset, deviceTokenHash);
+        if (audit) yield* recordAudit(audit);
+      });
       return { ok: true };
     } catch (error) {
       if (error instanceof IdentifierTakenError)
@@ -74,12 +79,12 @@ export class SqlAssetStore implements AssetStore {
     return this.#list.page(accountId, filter, limit, after);
   }
 
-  async renameAsset(uuid: string, name: string): Promise<void> {
-    await this.#executor.change(RENAME, [name, uuid]);
+  async renameAsset(uuid: string, name: string, audit?: AuditEntry): Promise<void> {
+    await changeWithAudit(this.#executor, RENAME, [name, uuid], audit);
   }
 
-  async removeAsset(uuid: string): Promise<void> {
-    await this.#executor.transact(() => this.#remove(uuid));
+  async removeAsset(uuid: string, audit?: AuditEntry): Promise<void> {
+    await this.#executor.transact(() => this.#remove(uuid, audit));
   }
 
   async #find(sql: string, ...parameters: Parameters): Promise<Asset | undefined> {
@@ -87,10 +92,11 @@ export class SqlAssetStore implements AssetStore {
     return row && toAsset(row);
   }
 
-  *#remove(uuid: string): Work<void> {
+  *#remove(uuid: string, audit: AuditEntry | undefined): Work<void> {
     // An import that is storing usage of the SIMs is waited for, so that what it stores is removed too.
     yield* one(this.#lockSims, [uuid]);
     yield* change(REMOVE_USAGE, [uuid]);
-    yield* change(REMOVE, [uuid]);
+    const removed = yield* change(REMOVE, [uuid]);
+    if (audit && removed > 0) yield* recordAudit(audit);
   }
 }

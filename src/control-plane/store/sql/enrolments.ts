@@ -1,5 +1,7 @@
 import type { EnrolmentCode } from "../../core/enrolment.ts";
+import type { AuditEntry } from "../audit.ts";
 import type { EnrolmentStore } from "../enrolments.ts";
+import { recordAudit } from "./audit.ts";
 import type { Dialect } from "./dialect.ts";
 import type { Executor } from "./executor.ts";
 import { change, one, type Work } from "./statement.ts";
@@ -41,8 +43,8 @@ export class SqlEnrolmentStore implements EnrolmentStore {
       SELECT uuid FROM assets WHERE uuid = (SELECT asset_uuid FROM enrolment_codes WHERE hash = ?) ${lockRows}`;
   }
 
-  async issueCode(code: EnrolmentCode, hash: Uint8Array): Promise<void> {
-    await this.#executor.transact(() => this.#issue(code, hash));
+  async issueCode(code: EnrolmentCode, hash: Uint8Array, audit?: AuditEntry): Promise<void> {
+    await this.#executor.transact(() => this.#issue(code, hash, audit));
   }
 
   async findCode(hash: Uint8Array) {
@@ -54,19 +56,25 @@ export class SqlEnrolmentStore implements EnrolmentStore {
     return this.#executor.transact(() => this.#use(use));
   }
 
-  *#issue({ assetUuid, createdAt, expiresAt }: EnrolmentCode, hash: Uint8Array): Work<void> {
+  *#issue(
+    { assetUuid, createdAt, expiresAt }: EnrolmentCode,
+    hash: Uint8Array,
+    audit: AuditEntry | undefined,
+  ): Work<void> {
     yield* change(REMOVE_OLD, [createdAt - RETENTION_S]);
     // Without the lock, codes that are issued at the same time would not see, and so not remove, each other.
     yield* one(this.#lockAsset, [assetUuid]);
     yield* change(REMOVE_UNUSED, [assetUuid]);
     yield* change(INSERT, [hash, assetUuid, createdAt, expiresAt]);
+    if (audit) yield* recordAudit(audit);
   }
 
-  *#use({ hash, nonceHash, at, tokenHash }: CodeUse): Work<boolean> {
+  *#use({ hash, nonceHash, at, tokenHash, audit }: CodeUse): Work<boolean> {
     // Locked before the code, as everywhere, so that no two transactions wait for each other.
     const asset = yield* one<{ readonly uuid: string }>(this.#lockAssetOfCode, [hash]);
     if (!asset || (yield* change(USE, [at, nonceHash, hash])) === 0) return false;
     yield* change(SET_TOKEN, [tokenHash, asset.uuid]);
+    if (audit) yield* recordAudit(audit);
     return true;
   }
 }

@@ -1,4 +1,6 @@
+import type { AuditEntry } from "../audit.ts";
 import type { NetworkGroupStore } from "../network-groups.ts";
+import { changeWithAudit } from "./audit.ts";
 import type { Executor } from "./executor.ts";
 
 const INSERT = "INSERT INTO network_groups (account_id, name) VALUES (?, ?) ON CONFLICT DO NOTHING";
@@ -11,8 +13,8 @@ export class SqlNetworkGroupStore implements NetworkGroupStore {
     this.#executor = executor;
   }
 
-  async addNetworkGroup(accountId: string, name: string): Promise<void> {
-    await this.#executor.change(INSERT, [accountId, name]);
+  async addNetworkGroup(accountId: string, name: string, audit?: AuditEntry): Promise<void> {
+    await changeWithAudit(this.#executor, INSERT, [accountId, name], audit);
   }
 
   async listNetworkGroups(accountId: string): Promise<readonly string[]> {

@@ -1,6 +1,8 @@
 import type { SimType } from "../../../protocol/sim.ts";
 import type { SimState } from "../../core/asset.ts";
+import type { AuditEntry } from "../audit.ts";
 import type { SimStore } from "../sims.ts";
+import { changeWithAudit } from "./audit.ts";
 import type { Executor } from "./executor.ts";
 
 const SET_STATE =
@@ -14,8 +16,13 @@ export class SqlSimStore implements SimStore {
     this.#executor = executor;
   }
 
-  async setSimState(assetUuid: string, type: SimType, { status, networkGroup }: SimState): Promise<void> {
-    await this.#executor.change(SET_STATE, [status, networkGroup ?? null, assetUuid, type]);
+  async setSimState(
+    assetUuid: string,
+    type: SimType,
+    { status, networkGroup }: SimState,
+    audit?: AuditEntry,
+  ): Promise<void> {
+    await changeWithAudit(this.#executor, SET_STATE, [status, networkGroup ?? null, assetUuid, type], audit);
   }
 
   async hasIccid(iccid: string): Promise<boolean> {

@@ -18,6 +18,7 @@ const FIND_OTHER_ADMIN = /* sql */ `
     AND password_hash IS NOT NULL LIMIT 1`;
 const CHANGE = "UPDATE users SET name = ?, role = ?, is_disabled = ?, password_hash = ? WHERE id = ?";
 const REMOVE = "DELETE FROM users WHERE id = ?";
+const REPLACE_HASH = "UPDATE users SET password_hash = ? WHERE id = ? AND password_hash = ?";
 const RECORD_SIGN_IN = "UPDATE users SET last_sign_in_at = ? WHERE id = ?";
 const REMOVE_SESSIONS = "DELETE FROM user_sessions WHERE user_id = ?";
 const INSERT_ACCOUNT = "INSERT INTO accounts (id, name, created_at) VALUES (?, ?, ?)";
@@ -88,6 +89,14 @@ export class SqlUserStore implements UserStore {
 
   async recordSignIn(id: string, at: number): Promise<void> {
     await this.#executor.change(RECORD_SIGN_IN, [at, id]);
+  }
+
+  async replaceHash(id: string, from: string, to: string): Promise<User | undefined> {
+    return this.#executor.transact(function* (): Work<User | undefined> {
+      if ((yield* change(REPLACE_HASH, [to, id, from])) === 0) return undefined;
+      const row = yield* one<UserRow>(FIND, [id]);
+      return row && toUser(row);
+    });
   }
 
   async issueCode(code: OneTimeCode, hash: Uint8Array, audit: AuditEntry | undefined): Promise<void> {

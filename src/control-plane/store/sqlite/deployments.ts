@@ -10,6 +10,7 @@ import {
   type UndeliveredDeployment,
 } from "../../core/deployment.ts";
 import type { DeploymentCursor } from "../../core/deployment-cursor.ts";
+import type { AuditEntry } from "../audit.ts";
 import {
   type CreateResult,
   type CreationLimits,
@@ -35,6 +36,7 @@ import {
   UNDELIVERED_COLUMNS,
 } from "../deployment-row.ts";
 import { type SessionFence, StaleSessionError } from "../sessions.ts";
+import { auditValues, INSERT_AUDIT } from "../sql/audit.ts";
 import type { CommitQueue } from "./commit-queue.ts";
 import { LatestEvents } from "./latest-events.ts";
 
@@ -71,6 +73,7 @@ export class SqliteDeploymentStore implements DeploymentStore {
   readonly #beforeCreation;
   readonly #insert;
   readonly #insertEvent;
+  readonly #insertAudit;
   readonly #page;
   readonly #unfinished;
   readonly #unfinishedOfAsset;
@@ -111,6 +114,7 @@ export class SqliteDeploymentStore implements DeploymentStore {
        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     );
     this.#insertEvent = database.prepare("INSERT INTO deployment_events (deployment_id, seq, event) VALUES (?, ?, ?)");
+    this.#insertAudit = database.prepare(INSERT_AUDIT);
     this.#page = database.prepare(
       `${SELECT_DEPLOYMENTS} WHERE d.asset_uuid = ? AND (d.created_at_ms, d.id) < (?, ?)
        ORDER BY d.created_at_ms DESC, d.id DESC LIMIT ?`,
@@ -157,6 +161,7 @@ export class SqliteDeploymentStore implements DeploymentStore {
     idempotency?: Idempotency,
     limits?: CreationLimits,
     receive?: (deployment: Deployment) => DeploymentChange | undefined,
+    audit?: AuditEntry,
   ): Promise<CreateResult> {
     return this.#commits.run(() => {
       const earlier = idempotency && this.#repetition(deployment.accountId, idempotency);
@@ -190,6 +195,7 @@ export class SqliteDeploymentStore implements DeploymentStore {
         idempotency?.requestHash ?? null,
       );
       this.#insertEvent.run(deployment.id, first.seq, json);
+      if (audit) this.#insertAudit.run(...auditValues(audit));
       const stored = {
         ...deployment,
         holder: before.holder ?? undefined,
@@ -259,6 +265,7 @@ export class SqliteDeploymentStore implements DeploymentStore {
     id: string,
     decide: (deployment: Deployment) => DeploymentChange | undefined,
     fence?: SessionFence,
+    audit?: AuditEntry,
   ): Promise<Deployment | undefined> {
     let event: DeploymentEvent | undefined;
     const after = await this.#commits.run(() => {
@@ -268,6 +275,7 @@ export class SqliteDeploymentStore implements DeploymentStore {
       return this.#decideAndApply(row, (deployment) => {
         const change = decide(deployment);
         event = change?.event;
+        if (audit && change) this.#insertAudit.run(...auditValues(audit));
         return change;
       });
     });

@@ -311,6 +311,15 @@ export const MIGRATIONS: readonly string[] = [
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX user_sessions_by_user ON user_sessions (user_id, last_used_at);
 
+  -- Browsers in which users have signed in: attempts in them are not slowed down by those of strangers.
+  CREATE TABLE browser_tokens (
+    hash BLOB PRIMARY KEY,
+    user_id TEXT NOT NULL REFERENCES users (id) ON DELETE CASCADE,
+    created_at INTEGER NOT NULL,
+    last_used_at INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX browser_tokens_by_user ON browser_tokens (user_id, last_used_at);
+
   -- Codes of links: to set up the service or an account, to accept an invitation, to choose another password.
   CREATE TABLE one_time_codes (
     hash BLOB PRIMARY KEY,
@@ -329,5 +338,31 @@ export const MIGRATIONS: readonly string[] = [
   ALTER TABLE audit ADD COLUMN subject_kind TEXT;
   ALTER TABLE audit ADD COLUMN subject_id TEXT;
   ALTER TABLE audit ADD COLUMN subject_name TEXT;
+
+  CREATE INDEX audit_by_actor ON audit (account_id, actor_id, at, id);
+  CREATE INDEX audit_by_asset ON audit (account_id, asset_uuid, at, id);
+  CREATE INDEX audit_by_action ON audit (account_id, action, at, id);
+  CREATE INDEX audit_of_failures ON audit (account_id, at, id) WHERE outcome <> 'ok';
+
+  -- The user whose log-in in a browser made the key; it falls with the user.
+  ALTER TABLE api_keys ADD COLUMN login_user_id TEXT;
+  CREATE INDEX api_keys_of_logins ON api_keys (login_user_id) WHERE login_user_id IS NOT NULL;
+
+  -- Log-ins of programs that wait for a person to confirm them, or for the program to fetch its key.
+  CREATE TABLE login_requests (
+    device_code_hash BLOB PRIMARY KEY,
+    user_code_hash BLOB NOT NULL UNIQUE,
+    client_name TEXT NOT NULL,
+    source TEXT,
+    created_at INTEGER NOT NULL,
+    expires_at INTEGER NOT NULL,
+    state TEXT NOT NULL CHECK (state IN ('pending', 'approved', 'denied')),
+    user_id TEXT REFERENCES users (id) ON DELETE CASCADE,
+    role TEXT CHECK (role IN ('viewer', 'installer', 'operator', 'admin')),
+    key_expires_at INTEGER,
+    CHECK ((state = 'pending') = (user_id IS NULL))
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX login_requests_by_age ON login_requests (expires_at);
+  CREATE INDEX login_requests_by_user ON login_requests (user_id) WHERE user_id IS NOT NULL;
   `,
 ];

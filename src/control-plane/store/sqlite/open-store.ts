@@ -4,6 +4,7 @@ import { openSqlite, truncateWal } from "../../../lib/sqlite.ts";
 import { CachedKeyStore } from "../cached-keys.ts";
 import { SqlAccountStore } from "../sql/accounts.ts";
 import { SqlAssetStore } from "../sql/assets.ts";
+import { SqlBrowserStore } from "../sql/browsers.ts";
 import { SqlAuditStore } from "../sql/audit.ts";
 import { SqlEnrolmentStore } from "../sql/enrolments.ts";
 import { SqlKeyStore } from "../sql/keys.ts";
@@ -48,6 +49,7 @@ export function openStore(path: string): Store {
     audit: new SqlAuditStore(executor),
     users: new SqlUserStore(executor),
     userSessions: new SqlUserSessionStore(executor),
+    browsers: new SqlBrowserStore(executor),
     statistics: new SqliteStoreStatistics(database, path),
     async check() {
       ping.get();

@@ -87,12 +87,14 @@ describe("restore", () => {
       await store.users.createUser(user, invitation, audit);
       const session = someSession(user);
       await store.userSessions.openSession({ session, hash: Buffer.from("s"), user, replaces: undefined, audit });
+      await store.browsers.remember(user.id, Buffer.from("b"), 1_000);
     }
     await backup(database, copy);
     await restore(copy, database, ".replaced");
     await using store = openStore(database);
     expect(await store.users.findUser(user.id)).toMatchObject({ email: user.email });
     expect(await store.userSessions.findSession(Buffer.from("s"))).toBeUndefined();
+    expect(await store.browsers.isKnown(user.id, Buffer.from("b"), 1_000)).toBe(false);
     expect(await store.users.findCode(Buffer.from("code"))).toBeUndefined();
   });
 

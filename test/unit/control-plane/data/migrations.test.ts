@@ -40,7 +40,7 @@ test.each(MIGRATIONS.map((_, index) => index + 1))(
         ["key_live", 1_790_000_100, undefined],
         ["key_revoked", undefined, 1_790_000_050],
       ]);
-      expect((await store.keys.findKeyByHash(new Uint8Array([1])))?.key.id).toBe("key_live");
+      expect((await store.keys.findKeyByHash(new Uint8Array([1])))?.id).toBe("key_live");
       expect(await store.networkGroups.listNetworkGroups("acc_fixture")).toEqual(["own-group"]);
       const asset = {
         uuid: UUID,

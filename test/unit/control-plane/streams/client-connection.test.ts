@@ -42,7 +42,7 @@ function setUp() {
   const { logger } = captureLog();
   const unread: unknown[] = [];
   const key = { id: "key_1", accountId: "acc_1", permissions: [] } as unknown as ApiKey;
-  const audit = { addEntry: async () => undefined, listEntries: async () => [] };
+  const audit = { addEntry: async () => 1 };
   const about = { accountId: "acc_1", keyId: "key_1", source: undefined, assetUuid: "asset", app: "web" };
   void new ClientConnection({
     socket: socket as unknown as WebSocket,

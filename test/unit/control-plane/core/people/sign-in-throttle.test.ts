@@ -86,3 +86,48 @@ test("remembers a limited number, and counts the pauses that it forgets early", 
   expect(throttle.size).toBe(100);
   expect(throttle.dropped).toBe(900);
 });
+
+test("an attempt that was given up before the password was looked at is no failure", () => {
+  const throttle = new SignInThrottle();
+  for (let number = 0; number < 100; number++) {
+    expect(throttle.begin(HONEST, 1)).toBe(0);
+    throttle.withdraw(HONEST, 1);
+  }
+  expect(throttle.size).toBe(0);
+});
+
+test("failures at other instances make the pause longer, and success takes the own ones back", () => {
+  const counts = new Map<string, number>();
+  const shared = {
+    others: (name: string) => (name.includes("pair") ? (counts.get("others") ?? 0) : 0),
+    set: (name: string, count: number) => void (name.includes("pair") && counts.set("own", count)),
+  };
+  const throttle = new SignInThrottle(undefined, shared);
+  counts.set("others", 6);
+  // Each instance lets one through, which is not worth a message.
+  expect(throttle.begin(HONEST, 10)).toBe(0);
+  expect(counts.get("own")).toBeUndefined();
+  expect(throttle.begin(HONEST, 10)).toBe(2);
+  expect(throttle.begin(HONEST, 12)).toBe(0);
+  expect(counts.get("own")).toBe(2);
+  expect(throttle.begin(HONEST, 12)).toBe(4);
+  throttle.succeeded(HONEST, 12);
+  expect(counts.get("own")).toBe(0);
+  expect(throttle.begin(HONEST, 12)).toBe(0);
+});
+
+test("however the attempts of several instances interleave, together they let through little more than one alone", () => {
+  const instances = 4;
+  const own = Array.from({ length: instances }, () => new Map<string, number>());
+  const throttles = own.map(
+    (_, at) =>
+      new SignInThrottle(undefined, {
+        others: (name) => own.reduce((sum, counts, index) => sum + (index === at ? 0 : (counts.get(name) ?? 0)), 0),
+        set: (name, count) => void own[at]!.set(name, count),
+      }),
+  );
+  let admitted = 0;
+  for (let now = 0; now < 3_600; now++)
+    for (const throttle of throttles) if (throttle.begin(HONEST, now) === 0) admitted++;
+  expect(admitted).toBeLessThan(instances * 12);
+});

@@ -1,0 +1,27 @@
+import { type NetworkGroupList, networkGroupListSchema } from "../../../protocol/sim.ts";
+import { DEFAULT_NETWORK_GROUPS } from "../../../protocol/sim.ts";
+import { accountOf } from "../auth.ts";
+import type { Api, ApiContext } from "../context.ts";
+import { errors, json } from "../docs/responses.ts";
+
+/** `GET /v1/network-groups`: the network groups that a Super SIM of the account may be in. */
+export function listNetworkGroups(api: Api, { store }: ApiContext): void {
+  api.get(
+    "/v1/network-groups",
+    {
+      schema: {
+        operationId: "listNetworkGroups",
+        summary: "Get Network Groups",
+        description:
+          "The network groups that a Super SIM of the account may be in: those of every account, and its own.",
+        tags: ["Assets"],
+        response: { 200: json("The network groups.", networkGroupListSchema), ...errors() },
+      },
+    },
+    async (request): Promise<NetworkGroupList> => {
+      const own = await store.networkGroups.listNetworkGroups(accountOf(request));
+      const toItem = (isDefault: boolean) => (name: string) => ({ name, default: isDefault });
+      return { network_groups: [...DEFAULT_NETWORK_GROUPS.map(toItem(true)), ...own.map(toItem(false))] };
+    },
+  );
+}

@@ -1,0 +1,160 @@
+import { z } from "zod";
+import { keySubject } from "../../access-watcher.ts";
+import { unixNow } from "../../../lib/clock.ts";
+import {
+  type ApiKeyBody,
+  apiKeyCreationSchema,
+  type ApiKeyList,
+  apiKeyListSchema,
+  apiKeySchema,
+  apiKeyUpdateSchema,
+  type CreatedApiKey,
+  createdApiKeySchema,
+} from "../../../protocol/api-keys.ts";
+import { EdgeError } from "../../../protocol/errors.ts";
+import { invalidRequest } from "../../../protocol/request-error.ts";
+import { pageQuerySchema } from "../../../protocol/users.ts";
+import { MAX_KEYS_PER_ACCOUNT, MAX_REVOKED_KEYS_PER_ACCOUNT } from "../../core/people/key-limits.ts";
+import { createId, createSecret, hashSecret } from "../../secrets.ts";
+import type { ApiKey } from "../../store/accounts.ts";
+import { accountOf, principalOf } from "../auth.ts";
+import type { Api, ApiContext } from "../context.ts";
+import { errors, errorsWithBody, json } from "../docs/responses.ts";
+import { pageOf } from "../page.ts";
+import { type AuditFacts, auditOf } from "../people/audit-entry.ts";
+import { findKey, keyParams, keySubjectOf, requireFuture, toKeyBody } from "./key-resource.ts";
+
+/** `GET /v1/api-keys`: the API keys of the account, oldest first. */
+export function listKeys(api: Api, { store }: ApiContext): void {
+  api.get(
+    "/v1/api-keys",
+    {
+      schema: {
+        operationId: "listApiKeys",
+        summary: "Get API Keys",
+        description:
+          "The API keys of the account in order of creation, oldest first, with those that were revoked last. The keys " +
+          "themselves are not stored.",
+        tags: ["API Keys"],
+        querystring: pageQuerySchema,
+        response: { 200: json("One page of keys.", apiKeyListSchema), ...errors("InvalidRequest") },
+      },
+    },
+    async (request): Promise<ApiKeyList> => {
+      const { items, nextCursor } = pageOf(await store.keys.listKeys(accountOf(request)), request.query);
+      return { api_keys: items.map(toKeyBody), next_cursor: nextCursor };
+    },
+  );
+}
+
+/** `POST /v1/api-keys`: creates an API key, which is not shown again. */
+export function createKey(api: Api, { store, clock, observer }: ApiContext): void {
+  api.post(
+    "/v1/api-keys",
+    {
+      schema: {
+        operationId: "createApiKey",
+        summary: "Create API Key",
+        description:
+          "Creates an API key with a role, `operator` by default. The response contains the key, which is shown only once.",
+        tags: ["API Keys"],
+        body: apiKeyCreationSchema,
+        response: { 201: json("The key.", createdApiKeySchema), ...errorsWithBody("QuotaExceeded") },
+      },
+    },
+    async (request, reply): Promise<CreatedApiKey> => {
+      const { name, role, expires_at, permissions } = request.body;
+      requireFuture(clock, expires_at);
+      const { accountId, id: createdBy } = principalOf(request);
+      await requireRoom(accountId);
+      const secret = createSecret("ek_");
+      const key: ApiKey = {
+        id: createId("key_"),
+        accountId,
+        name,
+        createdAt: unixNow(clock),
+        lastUsedAt: undefined,
+        revokedAt: undefined,
+        permissions: [...new Set(permissions)],
+        role,
+        expiresAt: expires_at,
+        createdBy,
+      };
+      const details = { role, permissions: key.permissions, ...(expires_at !== undefined && { expires_at }) };
+      const audit = auditOf(request, clock, { action: "key.created", subject: keySubjectOf(key), details });
+      await store.keys.createKey(key, hashSecret(secret), audit);
+      void reply.code(201);
+      return { key: toKeyBody(key), api_key: secret };
+    },
+  );
+
+  /** Error: `QuotaExceeded`. Forgets the oldest of the revoked keys, of which there would be ever more. */
+  async function requireRoom(accountId: string): Promise<void> {
+    const keys = await store.keys.listKeys(accountId);
+    const used = keys.filter(({ revokedAt }) => revokedAt === undefined).length;
+    if (used >= MAX_KEYS_PER_ACCOUNT) {
+      observer?.bounded("keys_per_account");
+      const facts = { quota: "api_keys", used, limit: MAX_KEYS_PER_ACCOUNT };
+      throw new EdgeError("QuotaExceeded", "The account has reached its limit of API keys; revoke unused ones.", facts);
+    }
+    if (keys.length - used > MAX_REVOKED_KEYS_PER_ACCOUNT)
+      await store.keys.removeRevoked(accountId, MAX_REVOKED_KEYS_PER_ACCOUNT);
+  }
+}
+
+/** `PATCH /v1/api-keys/{key_id}`: renames an API key, or changes when it expires. */
+export function updateKey(api: Api, context: ApiContext): void {
+  const { store, clock, access } = context;
+  api.patch(
+    "/v1/api-keys/:key_id",
+    {
+      schema: {
+        operationId: "updateApiKey",
+        summary: "Update API Key",
+        description: "Changes the name, or when the key expires. The role cannot be changed: create another key.",
+        tags: ["API Keys"],
+        params: keyParams,
+        body: apiKeyUpdateSchema,
+        response: { 200: json("The key.", apiKeySchema), ...errorsWithBody("KeyNotFound") },
+      },
+    },
+    async (request): Promise<ApiKeyBody> => {
+      const { id, accountId, ...key } = await findKey(context, request);
+      const { name, expires_at: expiresAt } = request.body;
+      if (name === undefined && expiresAt === undefined)
+        throw invalidRequest([{ path: "", reason: "nothing to update; give at least one of name and expires_at" }]);
+      requireFuture(clock, expiresAt);
+      const facts: AuditFacts = { action: "key.changed", subject: keySubjectOf({ id, name: key.name }), details: request.body };
+      const changed = await store.keys.changeKey(accountId, id, { name, expiresAt }, auditOf(request, clock, facts));
+      if (!changed) throw new EdgeError("KeyNotFound");
+      // Open streams learn when they are to end.
+      await access.recheck(keySubject(id));
+      return toKeyBody(changed);
+    },
+  );
+}
+
+/** `DELETE /v1/api-keys/{key_id}`: revokes an API key. */
+export function revokeKey(api: Api, context: ApiContext): void {
+  const { store, clock, access } = context;
+  api.delete(
+    "/v1/api-keys/:key_id",
+    {
+      schema: {
+        operationId: "revokeApiKey",
+        summary: "Revoke API Key",
+        description: "The key is refused from now on, and its open streams end. Has no further effect when repeated.",
+        tags: ["API Keys"],
+        params: keyParams,
+        response: { 204: z.undefined().meta({ description: "The key is revoked." }), ...errors("KeyNotFound") },
+      },
+    },
+    async (request, reply) => {
+      const key = await findKey(context, request);
+      const audit = auditOf(request, clock, { action: "key.revoked", subject: keySubjectOf(key) });
+      await store.keys.revokeKey(key.id, unixNow(clock), audit);
+      await access.recheck(keySubject(key.id));
+      return reply.code(204).send();
+    },
+  );
+}

@@ -1,0 +1,64 @@
+import { z } from "zod";
+import { EdgeError } from "../../../protocol/errors.ts";
+import { type SessionBody, sessionSchema } from "../../../protocol/principal.ts";
+import { type SignInOptions, signInOptionsSchema, signInRequestSchema } from "../../../protocol/users.ts";
+import type { Api, ApiContext } from "../context.ts";
+import { json, publicErrors, publicErrorsWithBody } from "../docs/responses.ts";
+import { signIn } from "./session-resource.ts";
+
+const BROWSER_COOKIE = "edge_browser";
+const BROWSER_COOKIE_S = 180 * 24 * 3600;
+
+/** `POST /v1/session`: signs a person in with a password. */
+export function createSession(api: Api, context: ApiContext): void {
+  const { site, signInGate } = context;
+  api.post(
+    "/v1/session",
+    {
+      schema: {
+        operationId: "createSession",
+        summary: "Sign In",
+        description:
+          "Signs a person in, for browsers: the response sets the cookie of the session. A session ends 12 hours after its " +
+          "last use, 7 days after it began, and when the password, the role or the right to sign in changes. The response is " +
+          "the same for an address that nobody has and for a wrong password. Failed attempts make further ones wait.",
+        tags: ["People"],
+        body: signInRequestSchema,
+        response: {
+          200: json("The person is signed in.", sessionSchema),
+          ...publicErrorsWithBody("SignInFailed", "CrossSiteRequest"),
+        },
+      },
+    },
+    async (request, reply): Promise<SessionBody> => {
+      const { email, password } = request.body;
+      const browserToken = request.cookies[site.cookieName(request, BROWSER_COOKIE)];
+      const proof = await signInGate.signIn({ email, password, address: request.ip, browserToken });
+      if (!proof) throw new EdgeError("SignInFailed");
+      const body = await signIn(context, request, reply, proof.user, "password");
+      site.setCookie(request, reply, BROWSER_COOKIE, proof.browserToken, BROWSER_COOKIE_S);
+      return body;
+    },
+  );
+}
+
+/** `GET /v1/sign-in`: the ways to sign in. */
+export function getSignInOptions(api: Api, { store, site }: ApiContext): void {
+  api.get(
+    "/v1/sign-in",
+    {
+      schema: {
+        operationId: "getSignInOptions",
+        summary: "Get Sign-In Options",
+        description: "What a page for signing in needs to know.",
+        tags: ["People"],
+        querystring: z.strictObject({}),
+        response: { 200: json("The ways to sign in.", signInOptionsSchema), ...publicErrors("InvalidRequest") },
+      },
+    },
+    async (request): Promise<SignInOptions> => ({
+      set_up: !(await store.users.hasUsers()),
+      secure: site.keepsCookies(request),
+    }),
+  );
+}

@@ -1,0 +1,57 @@
+import type { FastifyReply, FastifyRequest } from "fastify";
+import type { SessionBody } from "../../../protocol/principal.ts";
+import { EdgeError } from "../../../protocol/errors.ts";
+import { permissionsOf } from "../../core/people/roles.ts";
+import { MAX_SESSION_S, SESSION_IDLE_S, type SignInMethod } from "../../core/people/session.ts";
+import type { User } from "../../core/people/user.ts";
+import { openSession } from "../../people/open-session.ts";
+import { principalSubject } from "../../people/watch-principal.ts";
+import type { Principal } from "../../people/principal.ts";
+import type { Account } from "../../store/accounts.ts";
+import type { ApiContext } from "../context.ts";
+import { unixNow } from "../../../lib/clock.ts";
+import { type AuditFacts, auditOfUser, userSubjectOf } from "./audit-entry.ts";
+
+/** Opens a session for a user who has proved to be one, and sets its cookie. Error: `SignInFailed`. */
+export async function signIn(
+  context: ApiContext,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  user: User,
+  method: SignInMethod,
+): Promise<SessionBody> {
+  const { site, store, clock, access, principals } = context;
+  const replaces = site.sessionSecretOf(request);
+  const facts: AuditFacts = { action: "session.opened", subject: userSubjectOf(user), details: { method } };
+  // It may be one of somebody else.
+  const replaced = await principals.ofSession(replaces);
+  const audit = auditOfUser(request, clock, user, facts);
+  const secret = await openSession(context, { user, method, source: request.ip, replaces, audit });
+  if (secret === undefined) throw new EdgeError("SignInFailed");
+  site.setSessionCookie(request, reply, secret, MAX_SESSION_S);
+  if (replaced) await access.recheck(principalSubject(replaced));
+  const { id, accountId, name, role } = user;
+  const expiresAt = unixNow(clock) + SESSION_IDLE_S;
+  return toSessionBody({ kind: "user", id, name, role, expiresAt, user }, await findAccount(store, accountId));
+}
+
+export async function findAccount(store: ApiContext["store"], id: string): Promise<Account> {
+  const account = await store.accounts.findAccount(id);
+  if (!account) throw new Error(`there is no account ${id}`);
+  return account;
+}
+
+type Shown = Pick<Principal, "id" | "name" | "role" | "expiresAt"> &
+  ({ readonly kind: "user"; readonly user: User } | Pick<Extract<Principal, { kind: "key" }>, "kind" | "key">);
+
+export function toSessionBody(principal: Shown, account: Account): SessionBody {
+  const { kind, id, name, role, expiresAt } = principal;
+  const given = kind === "key" ? principal.key.permissions : [];
+  return {
+    principal: { kind, id, name, ...(kind === "user" && { email: principal.user.email }) },
+    account: { id: account.id, name: account.name },
+    role,
+    permissions: [...permissionsOf(role), ...given],
+    expires_at: expiresAt ?? null,
+  };
+}

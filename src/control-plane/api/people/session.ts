@@ -1,0 +1,103 @@
+import { z } from "zod";
+import { userSubject } from "../../access-watcher.ts";
+import { EdgeError } from "../../../protocol/errors.ts";
+import { type SessionBody, sessionSchema } from "../../../protocol/principal.ts";
+import { passwordChangeSchema } from "../../../protocol/users.ts";
+import { requireStrongPassword } from "../../people/new-password.ts";
+import type { UserPrincipal } from "../../people/principal.ts";
+import { sourceOf } from "../../core/people/source.ts";
+import { principalOf } from "../auth.ts";
+import type { Api, ApiContext } from "../context.ts";
+import { errors, errorsWithBody, json } from "../docs/responses.ts";
+import type { FastifyRequest } from "fastify";
+import { auditOf, userSubjectOf } from "./audit-entry.ts";
+import { findAccount, signIn, toSessionBody } from "./session-resource.ts";
+
+/** `GET /v1/session`: who the request acts as. */
+export function getSession(api: Api, { store }: ApiContext): void {
+  api.get(
+    "/v1/session",
+    {
+      schema: {
+        operationId: "getSession",
+        summary: "Get Session",
+        description:
+          "Who the request acts as: a person who is signed in, or an API key. What it may do, and until when.",
+        tags: ["People"],
+        response: { 200: json("The principal of the request.", sessionSchema), ...errors() },
+      },
+    },
+    async (request): Promise<SessionBody> => {
+      const principal = principalOf(request);
+      return toSessionBody(principal, await findAccount(store, principal.accountId));
+    },
+  );
+}
+
+/** `DELETE /v1/session`: signs the person out. */
+export function deleteSession(api: Api, { store, site, access, clock }: ApiContext): void {
+  api.delete(
+    "/v1/session",
+    {
+      schema: {
+        operationId: "deleteSession",
+        summary: "Sign Out",
+        description: "Ends the session and its open streams.",
+        tags: ["People"],
+        response: { 204: z.undefined().meta({ description: "The session has ended." }), ...errors() },
+      },
+    },
+    async (request, reply) => {
+      const { sessionHash, user } = userOf(request);
+      await store.userSessions.closeSession(sessionHash);
+      await store.audit.addEntry(auditOf(request, clock, { action: "session.closed", subject: userSubjectOf(user) }));
+      site.clearSessionCookie(request, reply);
+      await access.recheck(userSubject(user.id));
+      return reply.code(204).send();
+    },
+  );
+}
+
+/** `PUT /v1/session/password`: changes the password of the person. */
+export function changePassword(api: Api, context: ApiContext): void {
+  const { store, clock, access, hasher, signInGate } = context;
+  api.put(
+    "/v1/session/password",
+    {
+      schema: {
+        operationId: "changePassword",
+        summary: "Change Password",
+        description:
+          "Sets another password. All sessions of the person end; the response sets the cookie of a new one for this browser.",
+        tags: ["People"],
+        body: passwordChangeSchema,
+        response: {
+          204: z.undefined().meta({ description: "The password was changed." }),
+          ...errorsWithBody("WrongPassword", "WeakPassword"),
+        },
+      },
+    },
+    async (request, reply) => {
+      const { current_password, password } = request.body;
+      const { user } = userOf(request);
+      const account = await findAccount(store, user.accountId);
+      requireStrongPassword(password, user.email, [user.name, account.name]);
+      const checked = await signInGate.confirm(user, current_password, request.ip);
+      if (!checked) throw new EdgeError("WrongPassword");
+      const passwordHash = await hasher.hash(password, { source: sourceOf(request.ip), goesFirst: true });
+      const audit = auditOf(request, clock, { action: "password.changed", subject: userSubjectOf(user) });
+      const result = await store.users.changeUser(user.accountId, user.id, { passwordHash }, audit);
+      if (result !== "changed") throw new EdgeError("UserNotFound");
+      await access.recheck(userSubject(user.id));
+      await signIn(context, request, reply, { ...checked, passwordHash }, "password");
+      return reply.code(204).send();
+    },
+  );
+}
+
+/** The user of a request that only people can send. */
+function userOf(request: FastifyRequest): UserPrincipal {
+  const principal = principalOf(request);
+  if (principal.kind !== "user") throw new Error("the endpoint is open to API keys");
+  return principal;
+}

@@ -1,0 +1,205 @@
+import { z } from "zod";
+import { userSubject } from "../../access-watcher.ts";
+import { EdgeError } from "../../../protocol/errors.ts";
+import { invalidRequest } from "../../../protocol/request-error.ts";
+import {
+  type InvitedUser,
+  invitedUserSchema,
+  pageQuerySchema,
+  type PasswordReset,
+  passwordResetSchema,
+  type UserBody,
+  userInvitationSchema,
+  type UserList,
+  userListSchema,
+  userSchema,
+  userUpdateSchema,
+} from "../../../protocol/users.ts";
+import { createCode, linkOf } from "../../people/one-time-link.ts";
+import type { UserChange } from "../../store/users.ts";
+import { ignoreContentTypeOfEmptyBody, refuseBody } from "../apps/no-body.ts";
+import { accountOf } from "../auth.ts";
+import type { Api, ApiContext } from "../context.ts";
+import { errors, errorsWithBody, json } from "../docs/responses.ts";
+import { pageOf } from "../page.ts";
+import { type AuditFacts, auditOf, userSubjectOf } from "./audit-entry.ts";
+import {
+  findUser,
+  MAX_USERS_PER_ACCOUNT,
+  newUser,
+  requireChanged,
+  requireEmail,
+  toUserBody,
+  userParams,
+} from "./user-resource.ts";
+
+/** `GET /v1/users`: the people of the account, oldest first. */
+export function listUsers(api: Api, { store }: ApiContext): void {
+  api.get(
+    "/v1/users",
+    {
+      schema: {
+        operationId: "listUsers",
+        summary: "Get Users",
+        description: "The people of the account in order of creation, oldest first.",
+        tags: ["People"],
+        querystring: pageQuerySchema,
+        response: { 200: json("One page of users.", userListSchema), ...errors("InvalidRequest") },
+      },
+    },
+    async (request): Promise<UserList> => {
+      const { items, nextCursor } = pageOf(await store.users.listUsers(accountOf(request)), request.query);
+      return { users: items.map(toUserBody), next_cursor: nextCursor };
+    },
+  );
+}
+
+/** `POST /v1/users`: invites a person. */
+export function inviteUser(api: Api, { store, clock, site, logger, observer }: ApiContext): void {
+  api.post(
+    "/v1/users",
+    {
+      schema: {
+        operationId: "inviteUser",
+        summary: "Invite User",
+        description:
+          "Creates a user, and a link with which the person chooses a password. The link is shown once, can be used once, and " +
+          "expires after 7 days. The service sends no mail: pass it on.",
+        tags: ["People"],
+        body: userInvitationSchema,
+        response: {
+          201: json("The user and the link.", invitedUserSchema),
+          ...errorsWithBody("EmailTaken", "QuotaExceeded"),
+        },
+      },
+    },
+    async (request, reply): Promise<InvitedUser> => {
+      const accountId = accountOf(request);
+      const { email, name, role } = request.body;
+      requireEmail(email);
+      const { length: used } = await store.users.listUsers(accountId);
+      if (used >= MAX_USERS_PER_ACCOUNT) {
+        observer?.bounded("users_per_account");
+        const facts = { quota: "users", used, limit: MAX_USERS_PER_ACCOUNT };
+        throw new EdgeError("QuotaExceeded", "The account has reached its limit of users; remove some first.", facts);
+      }
+      const user = newUser(clock, { accountId, email, name, role });
+      const { code, hash, secret } = createCode(clock, "invitation", { accountId, userId: user.id });
+      const details = { role, expires_at: code.expiresAt };
+      const audit = auditOf(request, clock, { action: "user.invited", subject: userSubjectOf(user), details });
+      if (!(await store.users.createUser(user, { code, hash }, audit))) {
+        const holder = await store.users.findUserByEmail(email);
+        // For the service's operator, who may settle it. The account does not see whose user it is.
+        if (holder && holder.accountId !== accountId)
+          logger.warn(
+            { account_id: accountId, holder_user: holder.id },
+            "address refused: a user of another account has it",
+          );
+        throw new EdgeError("EmailTaken");
+      }
+      void reply.code(201);
+      const link = linkOf(site.urlOf(request), "invitation", secret);
+      return { user: toUserBody(user), invitation: { link, expires_at: code.expiresAt } };
+    },
+  );
+}
+
+/** `PATCH /v1/users/{user_id}`: changes name, role or the right to sign in. */
+export function updateUser(api: Api, context: ApiContext): void {
+  const { store, clock, access } = context;
+  api.patch(
+    "/v1/users/:user_id",
+    {
+      schema: {
+        operationId: "updateUser",
+        summary: "Update User",
+        description:
+          "Changes the name, the role, or whether the person may sign in. A change of the last two ends the person's sessions.",
+        tags: ["People"],
+        params: userParams,
+        body: userUpdateSchema,
+        response: { 200: json("The user.", userSchema), ...errorsWithBody("UserNotFound", "LastAdmin") },
+      },
+    },
+    async (request): Promise<UserBody> => {
+      const user = await findUser(context, request);
+      const { name, role, disabled } = request.body;
+      const change: UserChange = {
+        ...(name !== undefined && { name }),
+        ...(role !== undefined && { role }),
+        ...(disabled !== undefined && { isDisabled: disabled }),
+      };
+      if (Object.keys(change).length === 0)
+        throw invalidRequest([{ path: "", reason: "nothing to update; give at least one of name, role and disabled" }]);
+      const facts: AuditFacts = { action: "user.changed", subject: userSubjectOf(user), details: { ...request.body } };
+      const audit = auditOf(request, clock, facts);
+      requireChanged(await store.users.changeUser(user.accountId, user.id, change, audit));
+      await access.recheck(userSubject(user.id));
+      return toUserBody({ ...user, ...change });
+    },
+  );
+}
+
+/** `DELETE /v1/users/{user_id}`: removes a person from the account. */
+export function removeUser(api: Api, context: ApiContext): void {
+  const { store, clock, access } = context;
+  api.delete(
+    "/v1/users/:user_id",
+    {
+      schema: {
+        operationId: "removeUser",
+        summary: "Remove User",
+        description: "Removes the person with all sessions and links. API keys that the person created stay.",
+        tags: ["People"],
+        params: userParams,
+        response: {
+          204: z.undefined().meta({ description: "The user was removed." }),
+          ...errors("UserNotFound", "LastAdmin"),
+        },
+      },
+    },
+    async (request, reply) => {
+      const user = await findUser(context, request);
+      const audit = auditOf(request, clock, { action: "user.removed", subject: userSubjectOf(user) });
+      requireChanged(await store.users.removeUser(user.accountId, user.id, audit));
+      await access.recheck(userSubject(user.id));
+      return reply.code(204).send();
+    },
+  );
+}
+
+/** `POST /v1/users/{user_id}/reset`: makes a link that sets another password. */
+export function resetPassword(api: Api, context: ApiContext): void {
+  const { store, clock, site } = context;
+  api.post(
+    "/v1/users/:user_id/reset",
+    {
+      onRequest: ignoreContentTypeOfEmptyBody,
+      preValidation: refuseBody,
+      schema: {
+        operationId: "resetPassword",
+        summary: "Reset Password",
+        description:
+          "Creates a link with which the person chooses another password; for a person who was invited, another invitation. It " +
+          "is shown once and replaces earlier links. The old password works until the link is used.",
+        tags: ["People"],
+        params: userParams,
+        response: {
+          200: json("The link.", passwordResetSchema),
+          ...errors("UserNotFound", "UserDisabled", "InvalidRequest"),
+        },
+      },
+    },
+    async (request): Promise<PasswordReset> => {
+      const user = await findUser(context, request);
+      if (user.isDisabled) throw new EdgeError("UserDisabled");
+      const { id: userId, accountId } = user;
+      const purpose = toUserBody(user).state === "invited" ? "invitation" : "reset";
+      const { code, hash, secret } = createCode(clock, purpose, { accountId, userId });
+      const details = { expires_at: code.expiresAt };
+      const audit = auditOf(request, clock, { action: "user.reset", subject: userSubjectOf(user), details });
+      await store.users.issueCode(code, hash, audit);
+      return { reset: { link: linkOf(site.urlOf(request), "invitation", secret), expires_at: code.expiresAt } };
+    },
+  );
+}

@@ -1,0 +1,129 @@
+/** What a fact of an entry may be. Texts are clipped; anything else is left out. */
+type FactKind = "text" | "texts" | "number" | "flag";
+
+/** Facts that a refused attempt may have besides those of its action. */
+const REFUSAL_FACTS = {
+  /** How often it was tried in `COUNTED_TOGETHER_S`. */
+  count: "number",
+  /** The permission that was missing. */
+  permission: "text",
+} as const satisfies Record<string, FactKind>;
+
+const REMOTE_ACCESS = {
+  kind: "text",
+  port: "number",
+  program: "text",
+  tty: "flag",
+  path: "text",
+  sent: "number",
+  received: "number",
+  seconds: "number",
+  streams: "number",
+} as const satisfies Record<string, FactKind>;
+
+/**
+ * Every action of the audit log, `noun.verb`, with the facts that an entry of it may hold. The list is closed: a fact that
+ * is not in it is not stored, so that no secret gets there by mistake.
+ */
+export const AUDIT_ACTIONS = {
+  "account.created": {},
+  "setup_code.created": { expires_at: "number" },
+  "session.opened": { method: "text" },
+  "session.closed": {},
+  "password.changed": {},
+  "user.created": { role: "text" },
+  "user.invited": { role: "text", expires_at: "number" },
+  "user.changed": { name: "text", role: "text", disabled: "flag" },
+  "user.reset": { expires_at: "number" },
+  "user.removed": { revoked_keys: "number" },
+  "invitation.accepted": { purpose: "text" },
+  "key.created": { role: "text", expires_at: "number", permissions: "texts", confirmed_by: "text" },
+  "key.changed": { name: "text", expires_at: "number" },
+  "key.revoked": {},
+  "login.approved": { role: "text", expires_at: "number", client_name: "text", client_source: "text" },
+  "login.denied": { client_name: "text", client_source: "text" },
+  "settings.changed": { fields: "texts" },
+  "asset.registered": { serial_number: "text", type: "text", network_group: "text", service_profile: "text" },
+  "asset.changed": {
+    name: "text",
+    status: "text",
+    network_group: "text",
+    changed: "texts",
+    not_changed: "texts",
+  },
+  "asset.removed": { serial_number: "text" },
+  "enrolment_code.created": { expires_at: "number" },
+  "device.enrolled": {},
+  "network_group.added": {},
+  "usage.imported": { imported: "number", skipped: "number" },
+  "deployment.requested": {
+    action: "text",
+    image: "text",
+    apps: "texts",
+    dry_run: "flag",
+    wait_for_device_s: "number",
+  },
+  "deployment.cancelled": { had_ended: "flag" },
+  "volume.removed": { volume: "text" },
+  "remote_access.opened": REMOTE_ACCESS,
+  "remote_access.closed": REMOTE_ACCESS,
+  "remote_access.refused": REMOTE_ACCESS,
+} as const satisfies Record<string, Readonly<Record<string, FactKind>>>;
+
+export type AuditAction = keyof typeof AUDIT_ACTIONS;
+
+/** Outcome of an action that was carried out. All others are codes of errors. */
+export const OUTCOME_OK = "ok";
+
+/** Time in which refused attempts of the same kind are one entry with a count, in seconds. */
+export const COUNTED_TOGETHER_S = 600;
+
+/** How long entries are kept, in seconds. */
+export const AUDIT_RETENTION_S = 400 * 24 * 3600;
+
+const MAX_TEXT_LENGTH = 256;
+const MAX_TEXTS = 64;
+
+/** Returns the actions with this name, or with this beginning if it ends with a dot, such as `key.`. */
+export function actionsNamed(name: string): readonly AuditAction[] {
+  const all = Object.keys(AUDIT_ACTIONS) as AuditAction[];
+  return all.filter((action) => (name.endsWith(".") ? action.startsWith(name) : action === name));
+}
+
+/** Returns the facts that an entry of the action may hold. */
+export function storableDetails(
+  action: AuditAction,
+  details: Readonly<Record<string, unknown>>,
+): Readonly<Record<string, unknown>> {
+  const kinds: Readonly<Record<string, FactKind>> = { ...AUDIT_ACTIONS[action], ...REFUSAL_FACTS };
+  const stored: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(details)) {
+    const kind = Object.hasOwn(kinds, name) ? kinds[name] : undefined;
+    const fact = kind && toFact(kind, value);
+    if (fact !== undefined) stored[name] = fact;
+  }
+  return stored;
+}
+
+function toFact(kind: FactKind, value: unknown): unknown {
+  switch (kind) {
+    case "text":
+      return typeof value === "string" ? clip(value) : undefined;
+    case "texts":
+      return Array.isArray(value)
+        ? value
+            .filter((each) => typeof each === "string")
+            .slice(0, MAX_TEXTS)
+            .map(clip)
+        : undefined;
+    case "number":
+      return typeof value === "number" && Number.isFinite(value) ? value : undefined;
+    case "flag":
+      return typeof value === "boolean" ? value : undefined;
+  }
+}
+
+/** At whole characters: half of one is no valid text. NUL cannot be stored. */
+function clip(text: string): string {
+  return text.slice(0, MAX_TEXT_LENGTH).toWellFormed().replaceAll("\0", "\uFFFD");
+}

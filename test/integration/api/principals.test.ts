@@ -1,0 +1,176 @@
+import { once } from "node:events";
+import { DatabaseSync } from "node:sqlite";
+import { expect, onTestFinished, test } from "vitest";
+import { WebSocket } from "ws";
+import { hashSecret } from "../../../src/control-plane/secrets.ts";
+import { openStore } from "../../../src/control-plane/store/sqlite/open-store.ts";
+import { type ControlPlane, type ControlPlaneOptions, startControlPlane } from "../../support/control-plane.ts";
+import { someAudit } from "../../support/control-plane/people.ts";
+import { FakeClock } from "../../support/fake-clock.ts";
+import { waitFor } from "../../support/wait-for.ts";
+
+async function setUp(options: ControlPlaneOptions = {}) {
+  const control = await startControlPlane(options);
+  onTestFinished(() => control[Symbol.asyncDispose]());
+  const account = await control.account();
+  return { control, account };
+}
+
+const OWN_PAGE = { "Sec-Fetch-Site": "same-origin" };
+
+async function call(
+  control: Pick<ControlPlane, "url">,
+  method: string,
+  path: string,
+  headers: Readonly<Record<string, string>>,
+  body?: unknown,
+): Promise<{ status: number; body: Record<string, unknown> }> {
+  const response = await fetch(control.url + path, {
+    method,
+    headers: { ...(body !== undefined && { "Content-Type": "application/json" }), ...headers },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+  });
+  const text = await response.text();
+  return { status: response.status, body: text === "" ? {} : (JSON.parse(text) as Record<string, unknown>) };
+}
+
+test("a key acts with its role, until it expires", async () => {
+  const clock = new FakeClock();
+  const { control, account } = await setUp({ clock });
+  const expiresAt = Math.floor(clock.now() / 1000) + 60;
+  const { apiKey } = await control.key(account, [], { role: "viewer", expiresAt });
+  expect(await call(control, "GET", "/v1/assets", { "X-API-Key": apiKey })).toMatchObject({ status: 200 });
+  expect(
+    await call(
+      control,
+      "POST",
+      "/v1/assets",
+      { "X-API-Key": apiKey },
+      { serial_number: "SN-1", name: "x", type: "gateway" },
+    ),
+  ).toMatchObject({ status: 403, body: { code: "Forbidden", details: { permission: "assets.register" } } });
+  await clock.advance(60_000);
+  expect(await call(control, "GET", "/v1/assets", { "X-API-Key": apiKey })).toMatchObject({ status: 401 });
+});
+
+test("a limited key is not stored under the hash that earlier releases look for", async () => {
+  const { control, account } = await setUp();
+  const admin = await control.key(account, []);
+  const viewer = await control.key(account, [], { role: "viewer" });
+  const brief = await control.key(account, [], { expiresAt: 9_000_000_000 });
+  using database = new DatabaseSync(control.databasePath, { readOnly: true });
+  const isStored = ({ apiKey }: { apiKey: string }) =>
+    database.prepare("SELECT 1 FROM api_keys WHERE hash = ?").get(hashSecret(apiKey)) !== undefined;
+  expect([admin, viewer, brief].map(isStored)).toEqual([true, false, false]);
+});
+
+test("a session acts with the role of its user as it is now", async () => {
+  const { control, account } = await setUp();
+  const { cookie, user } = await control.session(account, { role: "installer" });
+  expect(await call(control, "GET", "/v1/assets", { cookie })).toMatchObject({ status: 200 });
+  const { uuid } = await control.asset(account);
+  const path = `/v1/assets/${uuid}`;
+  const headers = { cookie, ...OWN_PAGE };
+  expect(await call(control, "PATCH", path, headers, { name: "Pump" })).toMatchObject({ status: 200 });
+  expect(await call(control, "PATCH", path, headers, { name: "Pump", status: "inactive" })).toMatchObject({
+    status: 403,
+    body: { code: "Forbidden", details: { permission: "assets.connectivity" } },
+  });
+  expect(await call(control, "DELETE", path, headers)).toMatchObject({ status: 403 });
+  const { accountId } = account;
+  await control.store.users.changeUser(accountId, user.id, { role: "viewer" }, someAudit("user.changed", accountId));
+  expect(await call(control, "GET", "/v1/assets", { cookie })).toMatchObject({ status: 401 });
+});
+
+test("a session ends 12 h after its last use", async () => {
+  const clock = new FakeClock();
+  const { control, account } = await setUp({ clock });
+  const { cookie } = await control.session(account);
+  const hour = 3_600_000;
+  for (const hours of [11, 11, 11]) {
+    await clock.advance(hours * hour);
+    expect(await call(control, "GET", "/v1/assets", { cookie })).toMatchObject({ status: 200 });
+  }
+  await clock.advance(12 * hour);
+  expect(await call(control, "GET", "/v1/assets", { cookie })).toMatchObject({ status: 401 });
+});
+
+test("a request with a key acts as the key alone, also if the key is wrong", async () => {
+  const { control, account } = await setUp();
+  const { cookie } = await control.session(account);
+  expect(await call(control, "GET", "/v1/assets", { cookie, "X-API-Key": "ek_wrong" })).toMatchObject({ status: 401 });
+  expect(await call(control, "GET", "/v1/assets", { cookie: "edge_session=" })).toMatchObject({ status: 401 });
+  const secure = cookie.replace("edge_session", "__Host-edge_session");
+  expect(await call(control, "GET", "/v1/assets", { cookie: secure })).toMatchObject({ status: 401 });
+});
+
+test("a change with a session comes from a page of the service, with a body that no form can send", async () => {
+  const { control, account } = await setUp();
+  const { cookie } = await control.session(account);
+  const { uuid } = await control.asset(account);
+  const path = `/v1/assets/${uuid}`;
+  const body = { name: "Pump" };
+  const send = async (headers: Readonly<Record<string, string>>) =>
+    (await call(control, "PATCH", path, { cookie, ...headers }, body)).body["code"];
+  expect(await send({})).toBe("CrossSiteRequest");
+  expect(await send({ "Sec-Fetch-Site": "same-site" })).toBe("CrossSiteRequest");
+  expect(await send({ "Sec-Fetch-Site": "cross-site", Origin: control.url })).toBe("CrossSiteRequest");
+  expect(await send({ Origin: "http://127.0.0.1:1" })).toBe("CrossSiteRequest");
+  expect(await send({ Origin: "null" })).toBe("CrossSiteRequest");
+  expect(await send({ ...OWN_PAGE, "Content-Type": "text/plain" })).toBe("UnsupportedMediaType");
+  expect(await send({ Origin: control.url })).toBeUndefined();
+  expect(await send(OWN_PAGE)).toBeUndefined();
+});
+
+test("behind a trusted proxy the origin, the cookie and the address are those of the browser", async () => {
+  const { control, account } = await setUp({
+    config: { public_url: "https://control.example.com", trusted_proxies: "127.0.0.0/8" },
+  });
+  const { cookie } = await control.session(account);
+  const { uuid } = await control.asset(account);
+  const secure = cookie.replace("edge_session", "__Host-edge_session");
+  expect(await call(control, "GET", "/v1/assets", { cookie })).toMatchObject({ status: 401 });
+  const headers = { cookie: secure, Origin: "https://control.example.com" };
+  expect(await call(control, "PATCH", `/v1/assets/${uuid}`, headers, { name: "x" })).toMatchObject({ status: 200 });
+});
+
+test("a stream with a session ends when the session does, and cookies open no stream to an app", async () => {
+  const { control, account } = await setUp();
+  const { cookie, hash } = await control.session(account);
+  const { uuid } = await control.asset(account);
+  const response = await fetch(`${control.url}/v1/assets/${uuid}/edge/apps`, {
+    method: "POST",
+    headers: { cookie, ...OWN_PAGE, "Content-Type": "application/json" },
+    body: JSON.stringify({ name: "web", image: "registry.example.com/web:1", wait_for_device_s: 600 }),
+  });
+  expect(response.status).toBe(200);
+  // As another process would.
+  await using other = openStore(control.databasePath);
+  await other.userSessions.closeSession(hash);
+  expect(await response.text()).not.toContain("Success");
+  const socket = new WebSocket(`${control.url.replace("http", "ws")}/v1/assets/${uuid}/edge/apps/web/stream`, {
+    headers: { cookie },
+  });
+  const [error] = (await once(socket, "error")) as [Error];
+  expect(error.message).toContain("401");
+});
+
+test("a stream ends when its key expires", async () => {
+  const clock = new FakeClock();
+  const { control, account } = await setUp({ clock });
+  const expiresAt = Math.floor(clock.now() / 1000) + 60;
+  const { apiKey } = await control.key(account, [], { role: "operator", expiresAt });
+  const { uuid } = await control.asset(account);
+  const response = await fetch(`${control.url}/v1/assets/${uuid}/edge/apps`, {
+    method: "POST",
+    headers: { "X-API-Key": apiKey, "Content-Type": "application/json" },
+    body: JSON.stringify({ name: "web", image: "registry.example.com/web:1", wait_for_device_s: 600 }),
+  });
+  let isOver = false;
+  const text = response.text().finally(() => (isOver = true));
+  await clock.advance(59_000);
+  expect(isOver).toBe(false);
+  await clock.advance(1_000);
+  await waitFor("the end of the stream", () => isOver);
+  expect(await text).not.toContain("Success");
+});
