@@ -60,7 +60,9 @@ describe("the ring of a log", () => {
 describe("the position in a log", () => {
   const times = fc
     .array(fc.nat(6), { minLength: 1, maxLength: 30 })
-    .map((values) => values.toSorted((a, b) => a - b).map((ns, index) => line(String(index), `2026-11-20T10:00:00.00000000${ns}Z`)));
+    .map((values) =>
+      values.toSorted((a, b) => a - b).map((ns, index) => line(String(index), `2026-11-20T10:00:00.00000000${ns}Z`)),
+    );
 
   it("takes a stream up again without repeating or losing a line", () => {
     fc.assert(

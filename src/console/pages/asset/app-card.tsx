@@ -83,7 +83,9 @@ function portsOf({ ports, spec }: App): string {
   if (spec["host_network"] === true) return "those of the device's network";
   if (ports.length === 0) return "none";
   return ports
-    .map(({ host_port: host, target_port: target, protocol }) => `${host} → ${target}${protocol === "udp" ? " udp" : ""}`)
+    .map(
+      ({ host_port: host, target_port: target, protocol }) => `${host} → ${target}${protocol === "udp" ? " udp" : ""}`,
+    )
     .join(", ");
 }
 
@@ -93,7 +95,12 @@ const CONSEQUENCES: Readonly<Record<Exclude<AppAction, "start">, string>> = {
   remove: "Its container is removed from the device. Its volumes and directories stay, with their data.",
 };
 
-const LABELS: Readonly<Record<AppAction, string>> = { start: "Start", stop: "Stop", restart: "Restart", remove: "Remove" };
+const LABELS: Readonly<Record<AppAction, string>> = {
+  start: "Start",
+  stop: "Stop",
+  restart: "Restart",
+  remove: "Remove",
+};
 
 function AppActions({ assetId, app }: Props): ReactNode {
   const [asked, setAsked] = useState<Exclude<AppAction, "start">>();
@@ -105,7 +112,7 @@ function AppActions({ assetId, app }: Props): ReactNode {
       key={name}
       size="xs"
       variant="default"
-      c={name === "remove" ? "var(--console-bad)" : undefined}
+      {...(name === "remove" && { c: "var(--console-bad)" })}
       loading={action.isPending && action.variables === name}
       onClick={() => {
         action.reset();

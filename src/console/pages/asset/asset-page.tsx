@@ -33,8 +33,16 @@ const TABS: readonly Tab[] = [
     label: "Deployments",
     Content: lazy(async () => ({ default: (await import("./deployments-tab.tsx")).DeploymentsTab })),
   },
-  { id: "device", label: "Device", Content: lazy(async () => ({ default: (await import("./device-tab.tsx")).DeviceTab })) },
-  { id: "history", label: "History", Content: lazy(async () => ({ default: (await import("./history-tab.tsx")).HistoryTab })) },
+  {
+    id: "device",
+    label: "Device",
+    Content: lazy(async () => ({ default: (await import("./device-tab.tsx")).DeviceTab })),
+  },
+  {
+    id: "history",
+    label: "History",
+    Content: lazy(async () => ({ default: (await import("./history-tab.tsx")).HistoryTab })),
+  },
 ];
 
 /** One asset: how it is, how old that knowledge is, and everything of it. */
@@ -66,7 +74,11 @@ function OneAsset({ asset }: { readonly asset: Asset & Partial<AssetState> }): R
         actions={
           <>
             {mayEnrol && (
-              <Button component={Link} to={`/enrol?serial=${encodeURIComponent(asset.serial_number)}`} variant="default">
+              <Button
+                component={Link}
+                to={`/enrol?serial=${encodeURIComponent(asset.serial_number)}`}
+                variant="default"
+              >
                 Enrol again
               </Button>
             )}
@@ -90,7 +102,9 @@ function OneAsset({ asset }: { readonly asset: Asset & Partial<AssetState> }): R
           {` · SIMs ${asset.supersim || asset.prosim ? asset.status : "none"}`}
         </Text>
         {apps.data && <Freshness presence={apps.data} />}
-        {asset.attention?.map((reason) => <Reason key={reason} reason={reason} />)}
+        {asset.attention?.map((reason) => (
+          <Reason key={reason} reason={reason} />
+        ))}
       </Group>
       <nav aria-label="Parts of the asset" className={classes.tabs}>
         {TABS.map(({ id, label }) => (

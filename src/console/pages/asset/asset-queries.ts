@@ -1,4 +1,10 @@
-import { useInfiniteQuery, useQuery, type UseInfiniteQueryResult, type UseQueryResult, type InfiniteData } from "@tanstack/react-query";
+import {
+  useInfiniteQuery,
+  useQuery,
+  type UseInfiniteQueryResult,
+  type UseQueryResult,
+  type InfiniteData,
+} from "@tanstack/react-query";
 import { call } from "../../api/client.ts";
 import { KEYS } from "../../api/keys.ts";
 import type { AppDetails, AppList, Asset, DataUsage, DeploymentList, Device } from "../../api/types.ts";

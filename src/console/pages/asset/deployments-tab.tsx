@@ -19,7 +19,11 @@ export function DeploymentsTab({ asset }: TabProps): ReactNode {
       {({ pages }) => {
         const list = pages.flatMap(({ deployments }) => deployments);
         if (list.length === 0)
-          return <Empty title="Nothing has been deployed yet.">Each deployment, update and restart is listed here for 90 days.</Empty>;
+          return (
+            <Empty title="Nothing has been deployed yet.">
+              Each deployment, update and restart is listed here for 90 days.
+            </Empty>
+          );
         return (
           <Stack gap="sm">
             <div className={classes.scroll}>
@@ -80,7 +84,11 @@ const STATUSES = {
 } as const;
 
 /** How a deployment ended by word, icon and colour. */
-export function DeploymentStatus({ deployment }: { readonly deployment: Pick<Deployment, "status" | "code"> }): ReactNode {
+export function DeploymentStatus({
+  deployment,
+}: {
+  readonly deployment: Pick<Deployment, "status" | "code">;
+}): ReactNode {
   const { kind, icon, label } = STATUSES[deployment.status];
   return (
     <span className={classes.state} data-kind={kind}>

@@ -40,7 +40,10 @@ function Facts({ response: { device, data_usage: usage } }: { readonly response:
   const state = "interfaces" in device ? device : undefined;
   const { engine, cpus } = device;
   const rows: readonly (readonly [string, string | null | undefined])[] = [
-    ["Agent", [device.agent_version, state && `up for ${formatDuration(state.agent_uptime_s)}`].filter(Boolean).join(", ")],
+    [
+      "Agent",
+      [device.agent_version, state && `up for ${formatDuration(state.agent_uptime_s)}`].filter(Boolean).join(", "),
+    ],
     ["Container engine", engine ? `${engine.kind} ${engine.version}` : "does not answer"],
     ["System", [device.os, device.kernel, device.architecture].filter(Boolean).join(", ")],
     ["Hardware", [device.model, cpus === null ? null : `${cpus} processors`].filter(Boolean).join(", ")],

@@ -18,7 +18,10 @@ export function Freshness({ presence }: Props): ReactNode {
     <span>
       <LinkState connected={reachable} lastSeen={lastSeen} />
       {reachable && (ageS ?? 0) > MAX_CURRENT_AGE_S && (
-        <span> · may be out of date by {formatDuration(ageS ?? 0)}: the device has not reported its latest changes yet</span>
+        <span>
+          {" "}
+          · may be out of date by {formatDuration(ageS ?? 0)}: the device has not reported its latest changes yet
+        </span>
       )}
       {!reachable && reportedAt !== null && (
         <span>

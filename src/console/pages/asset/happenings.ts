@@ -20,7 +20,16 @@ const ENDS = {
 } as const;
 
 /** A deployment at the time it was requested. */
-export function ofDeployment({ deployment_id: id, action, app, status, code, message, created_at: at, dry_run: dry }: Deployment): AssetHappening {
+export function ofDeployment({
+  deployment_id: id,
+  action,
+  app,
+  status,
+  code,
+  message,
+  created_at: at,
+  dry_run: dry,
+}: Deployment): AssetHappening {
   const { kind, text } = ENDS[status];
   const what = `${dry ? "check of " : ""}${action} ${app}`;
   return {
@@ -51,7 +60,8 @@ export function ofAuditEntry(entry: AuditEntryBody): AssetHappening {
 export function ofEvent(event: AccountEvent, assetId: string): AssetHappening | undefined {
   if (!("asset_id" in event) || event.asset_id !== assetId) return undefined;
   const base = { key: `event ${event.id}`, at: Math.floor(event.at_ms / 1000), text: "" };
-  if (event.type === "device.connected") return { ...base, title: `device connected, agent ${event.agent_version}`, kind: "good" };
+  if (event.type === "device.connected")
+    return { ...base, title: `device connected, agent ${event.agent_version}`, kind: "good" };
   if (event.type === "device.disconnected") return { ...base, title: "device disconnected", kind: "warn" };
   return undefined;
 }

@@ -84,7 +84,11 @@ function Happened({ item, assetId }: { readonly item: AssetHappening; readonly a
   return (
     <div>
       <span className={classes.state} data-kind={item.kind}>
-        {item.deploymentId === undefined ? title : <Link to={`/assets/${assetId}/deployments/${item.deploymentId}`}>{title}</Link>}
+        {item.deploymentId === undefined ? (
+          title
+        ) : (
+          <Link to={`/assets/${assetId}/deployments/${item.deploymentId}`}>{title}</Link>
+        )}
       </span>
       {item.actor !== undefined && (
         <>
@@ -102,14 +106,23 @@ function Happened({ item, assetId }: { readonly item: AssetHappening; readonly a
 }
 
 /** Requests of deployments are told by the deployments themselves. */
-function isShown({ action, details, outcome }: { readonly action: string; readonly details: object; readonly outcome: string }): boolean {
+function isShown({
+  action,
+  details,
+  outcome,
+}: {
+  readonly action: string;
+  readonly details: object;
+  readonly outcome: string;
+}): boolean {
   return !(action.startsWith("deployment.") && "deployment_id" in details && outcome === "ok");
 }
 
 function useAudit(id: string, isEnabled: boolean) {
   return useInfiniteQuery({
     queryKey: [...KEYS.asset(id), "audit"],
-    queryFn: ({ pageParam, signal }) => call("GET /v1/audit", { query: { asset: id, cursor: pageParam, limit: "50" }, signal }),
+    queryFn: ({ pageParam, signal }) =>
+      call("GET /v1/audit", { query: { asset: id, cursor: pageParam, limit: "50" }, signal }),
     initialPageParam: undefined as string | undefined,
     getNextPageParam: (page) => page.next_cursor ?? undefined,
     enabled: isEnabled,

@@ -23,14 +23,21 @@ export function UsageChart({ days }: { readonly days: readonly UsageDay[] }): Re
     const element = container.current;
     if (!element) return undefined;
     const colours = COLOURS[scheme];
-    const axis = { stroke: colours.text, grid: { stroke: colours.grid, width: 1 }, ticks: { stroke: colours.grid, width: 1 } };
+    const axis = {
+      stroke: colours.text,
+      grid: { stroke: colours.grid, width: 1 },
+      ticks: { stroke: colours.grid, width: 1 },
+    };
     const bars = UPlot.paths.bars?.({ size: [0.6, 40] });
     const chart = new UPlot(
       {
         width: element.clientWidth,
         height: HEIGHT_PX,
         tzDate: (seconds) => UPlot.tzDate(new Date(seconds * 1000), "UTC"),
-        axes: [axis, { ...axis, size: AXIS_WIDTH_PX, values: (_plot, ticks) => ticks.map((tick) => formatBytes(tick)) }],
+        axes: [
+          axis,
+          { ...axis, size: AXIS_WIDTH_PX, values: (_plot, ticks) => ticks.map((tick) => formatBytes(tick)) },
+        ],
         scales: { y: { range: (_plot, _min, max) => [0, Math.max(1, max * 1.05)] } },
         legend: { show: false },
         series: [
@@ -40,7 +47,12 @@ export function UsageChart({ days }: { readonly days: readonly UsageDay[] }): Re
           { label: "Device", stroke: colours.device, width: 2, dash: [6, 4], points: { show: true, size: 5 } },
         ],
       },
-      [days.map(({ at }) => at), days.map(({ sims }) => sims), days.map(({ agent }) => agent), days.map(({ device }) => device)],
+      [
+        days.map(({ at }) => at),
+        days.map(({ sims }) => sims),
+        days.map(({ agent }) => agent),
+        days.map(({ device }) => device),
+      ],
       element,
     );
     const observer = new ResizeObserver(() => chart.setSize({ width: element.clientWidth, height: HEIGHT_PX }));

@@ -38,10 +38,7 @@ export function UsageSection({ asset, sim }: Props): ReactNode {
   });
   // The device answers this one. What the operator counted is shown without waiting for it.
   const ledger = useDataUsage(asset.uuid, utcDay(range.from), utcDay(range.to));
-  const days = useMemo(
-    () => usageDays(range, usage.data?.usages, ledger.data?.days),
-    [range, usage.data, ledger.data],
-  );
+  const days = useMemo(() => usageDays(range, usage.data?.usages, ledger.data?.days), [range, usage.data, ledger.data]);
   return (
     <section aria-labelledby={`usage-${sim}`}>
       <Title order={2} id={`usage-${sim}`} mb="xs">
@@ -69,7 +66,13 @@ export function UsageSection({ asset, sim }: Props): ReactNode {
   );
 }
 
-function LedgerNote({ ledger, error }: { readonly ledger: DataUsage | undefined; readonly error: Error | null }): ReactNode {
+function LedgerNote({
+  ledger,
+  error,
+}: {
+  readonly ledger: DataUsage | undefined;
+  readonly error: Error | null;
+}): ReactNode {
   if (error) return <Text size="sm">What the device counted is not known: {toFailure(error).message}</Text>;
   if (!ledger) return <Text size="sm">Asking the device what it counted …</Text>;
   const { live, reported_at: at, budget } = ledger;

@@ -16,7 +16,8 @@ export function useAppAction(
     mutationFn: async (action) => {
       const key = (keys.current[action] ??= crypto.randomUUID());
       const path = { asset_id: assetId, name: app };
-      if (action === "remove") return await startDeployment("DELETE /v1/assets/{asset_id}/edge/apps/{name}", { path }, key);
+      if (action === "remove")
+        return await startDeployment("DELETE /v1/assets/{asset_id}/edge/apps/{name}", { path }, key);
       return await startDeployment(`POST /v1/assets/{asset_id}/edge/apps/{name}/${action}`, { path }, key);
     },
     onSuccess: (id, action) => {

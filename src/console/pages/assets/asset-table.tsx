@@ -68,8 +68,18 @@ export function AssetTable({ rows, columns, list }: Props): ReactNode {
       >
         {visible.map(({ index, start }) => {
           const row = rows[index];
-          return row && (
-            <Row key={row.uuid} row={row} index={index} start={start} height={height} columns={columns} isNarrow={isNarrow} />
+          return (
+            row && (
+              <Row
+                key={row.uuid}
+                row={row}
+                index={index}
+                start={start}
+                height={height}
+                columns={columns}
+                isNarrow={isNarrow}
+              />
+            )
           );
         })}
       </div>
@@ -130,7 +140,11 @@ function cellOf(id: ColumnId, row: AssetRow): ReactNode {
     case "type":
       return <SafeText text={row.type} />;
     case "agent":
-      return row.agent_version === undefined || row.agent_version === null ? "–" : <SafeText text={row.agent_version} />;
+      return row.agent_version === undefined || row.agent_version === null ? (
+        "–"
+      ) : (
+        <SafeText text={row.agent_version} />
+      );
     case "sims":
       return simsOf(row);
     case "created":

@@ -55,7 +55,9 @@ export function AssetsPage(): ReactNode {
           <>
             <AssetTable rows={rows} columns={columns} list={list} />
             <Text size="xs" c="dimmed" role="status">
-              {isPlaceholderData ? "Searching …" : `${rows.length.toLocaleString("en")} ${hasNextPage ? "loaded, and more" : "assets"}`}
+              {isPlaceholderData
+                ? "Searching …"
+                : `${rows.length.toLocaleString("en")} ${hasNextPage ? "loaded, and more" : "assets"}`}
               {". As of "}
               <Age at={dataUpdatedAt / 1000} />.
             </Text>

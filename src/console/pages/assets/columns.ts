@@ -7,7 +7,17 @@ export interface Column {
   readonly share: number;
 }
 
-export const COLUMN_IDS = ["name", "serial", "link", "attention", "status", "type", "agent", "sims", "created"] as const;
+export const COLUMN_IDS = [
+  "name",
+  "serial",
+  "link",
+  "attention",
+  "status",
+  "type",
+  "agent",
+  "sims",
+  "created",
+] as const;
 export type ColumnId = (typeof COLUMN_IDS)[number];
 
 export const COLUMNS: readonly Column[] = [
@@ -44,7 +54,9 @@ export function toggleColumn(ids: readonly ColumnId[], id: ColumnId): readonly C
 /** `grid-template-columns` and the width that they need at least. */
 export function gridOf(ids: readonly ColumnId[]): { readonly gridTemplateColumns: string; readonly minWidth: string } {
   const shown = COLUMNS.filter(({ id }) => ids.includes(id));
-  const tracks = shown.map(({ minWidth, share }) => (share === 0 ? `${minWidth}rem` : `minmax(${minWidth}rem, ${share}fr)`));
+  const tracks = shown.map(({ minWidth, share }) =>
+    share === 0 ? `${minWidth}rem` : `minmax(${minWidth}rem, ${share}fr)`,
+  );
   // With the gaps between the columns and the padding of the row.
   const width = shown.reduce((sum, { minWidth }) => sum + minWidth, 0) + shown.length * GAP_REM + GAP_REM;
   return { gridTemplateColumns: tracks.join(" "), minWidth: `${width}rem` };

@@ -55,7 +55,13 @@ export function FilterBar({ filters, onChange }: Props): ReactNode {
         ]}
         onChange={({ currentTarget }) => set({ status: currentTarget.value as AssetFilters["status"] })}
       />
-      <DelayedInput label="Type" placeholder="Exactly" value={filters.type} maxLength={64} onChange={(type) => set({ type })} />
+      <DelayedInput
+        label="Type"
+        placeholder="Exactly"
+        value={filters.type}
+        maxLength={64}
+        onChange={(type) => set({ type })}
+      />
       <DelayedInput
         label="Agent version"
         placeholder="Exactly"
@@ -64,7 +70,12 @@ export function FilterBar({ filters, onChange }: Props): ReactNode {
         onChange={(agentVersion) => set({ agentVersion })}
       />
       {hasFilters(filters) && (
-        <Button variant="subtle" className={classes.clear} onClick={() => onChange(NO_FILTERS)} leftSection={<Icon name="cross" size={14} />}>
+        <Button
+          variant="subtle"
+          className={classes.clear}
+          onClick={() => onChange(NO_FILTERS)}
+          leftSection={<Icon name="cross" size={14} />}
+        >
           Clear
         </Button>
       )}

@@ -1,4 +1,15 @@
-import { ActionIcon, Button, Checkbox, Fieldset, Group, NativeSelect, Stack, Text, Textarea, TextInput } from "@mantine/core";
+import {
+  ActionIcon,
+  Button,
+  Checkbox,
+  Fieldset,
+  Group,
+  NativeSelect,
+  Stack,
+  Text,
+  Textarea,
+  TextInput,
+} from "@mantine/core";
 import { type ReactNode, useRef } from "react";
 import { Icon } from "../../parts/icon.tsx";
 import classes from "./deploy.module.css";
@@ -259,7 +270,10 @@ interface Rows<T> {
 }
 
 /** Changes of a list whose rows keep their identity while others come and go. */
-function useRows<T extends { readonly id: number }>(rows: readonly T[], onChange: (rows: readonly T[]) => void): Rows<T> {
+function useRows<T extends { readonly id: number }>(
+  rows: readonly T[],
+  onChange: (rows: readonly T[]) => void,
+): Rows<T> {
   // Rows of an installed app are numbered from 1.
   const nextId = useRef(1_000_000);
   return {

@@ -35,7 +35,9 @@ export function DeployFormView<Body>(props: Props<Body>): ReactNode {
   const request = built.ok ? JSON.stringify(built.body) : "";
   const idempotency = useIdempotencyKey();
   const isAway = useApps(assetId).data?.reachable === false;
-  const price = usePrice(request, () => (built.ok ? dryRun(built.body) : Promise.reject(new Error("the form is not complete"))));
+  const price = usePrice(request, () =>
+    built.ok ? dryRun(built.body) : Promise.reject(new Error("the form is not complete")),
+  );
   const starting = useMutation({
     mutationFn: ({ body }: { readonly body: Body; readonly text: string }) => start(body, idempotency.keyFor(request)),
     onSuccess: (id) => {
@@ -61,8 +63,8 @@ export function DeployFormView<Body>(props: Props<Body>): ReactNode {
         {refusal && <FailureNote failure={toFailure(refusal)} />}
         {isAway && (
           <Note kind="warn" title="The device is not connected." isAnnounced={false}>
-            What it would download is not known until it is. With a time to wait, the {isUpdate ? "update" : "deployment"} is
-            sent when it connects.
+            What it would download is not known until it is. With a time to wait, the{" "}
+            {isUpdate ? "update" : "deployment"} is sent when it connects.
           </Note>
         )}
         <Group gap="xs">
@@ -111,11 +113,19 @@ function useIdempotencyKey(): IdempotencyKey {
   };
 }
 
-function PriceNote({ assetId, priced: { event, price } }: { readonly assetId: string; readonly priced: Priced }): ReactNode {
+function PriceNote({
+  assetId,
+  priced: { event, price },
+}: {
+  readonly assetId: string;
+  readonly priced: Priced;
+}): ReactNode {
   // Asked for here only: the device answers it, and the price does not wait for it.
   const budget = useDevice(assetId).data?.data_usage.budget;
   if (event.status !== "Success")
-    return <FailureNote failure={{ code: event.code ?? "Internal", message: event.message, details: event.details ?? {} }} />;
+    return (
+      <FailureNote failure={{ code: event.code ?? "Internal", message: event.message, details: event.details ?? {} }} />
+    );
   const left = price && budgetText(price, budget);
   return (
     <div className={classes.price} role="status">

@@ -57,7 +57,9 @@ export interface FormIssue {
   readonly reason: string;
 }
 
-export type Built<T> = { readonly ok: true; readonly body: T } | { readonly ok: false; readonly issues: readonly FormIssue[] };
+export type Built<T> =
+  | { readonly ok: true; readonly body: T }
+  | { readonly ok: false; readonly issues: readonly FormIssue[] };
 
 export const EMPTY_APP: AppForm = {
   name: "",
@@ -100,7 +102,12 @@ export const FORM_FIELDS: ReadonlySet<string> = new Set([
   "privileged",
 ]);
 /** Fields of the whole request that say how it is carried out. */
-const DELIVERY_FIELDS: ReadonlySet<string> = new Set(["registry_auth", "max_download_bytes", "urgent", "wait_for_device_s"]);
+const DELIVERY_FIELDS: ReadonlySet<string> = new Set([
+  "registry_auth",
+  "max_download_bytes",
+  "urgent",
+  "wait_for_device_s",
+]);
 
 /** Makes the request of a new app. What a value may be is decided by the service; here only its form. */
 export function toDeployment(form: AppForm, delivery: DeliveryForm): Built<AppDeploymentRequest> {
@@ -146,7 +153,9 @@ function toSpec(form: AppForm, issues: FormIssue[]): Spec {
     ...(name.trim() !== "" && { name: name.trim() }),
     ...(image.trim() !== "" && { image: image.trim() }),
     ...(form.ports.length > 0 && { ports: form.ports.map((row, index) => toPort(row, index, issues)) }),
-    ...(form.variables.length > 0 && { environments: form.variables.map((row, index) => toVariable(row, index, issues)) }),
+    ...(form.variables.length > 0 && {
+      environments: form.variables.map((row, index) => toVariable(row, index, issues)),
+    }),
     ...(form.volumes.length > 0 && { volumes: form.volumes.map((row, index) => toVolume(row, index, issues)) }),
     ...(words.length > 0 && { command: words }),
     ...(memory !== undefined && { memory_limit: Math.round(memory * BYTES_PER_MB) }),
@@ -174,7 +183,8 @@ function toVariable({ key, value, isSecret, isKept }: VariableRow, index: number
 
 function toVolume({ source, target, isReadonly }: VolumeRow, index: number, issues: FormIssue[]): object {
   const trimmed = source.trim();
-  if (trimmed === "") issues.push({ path: `volumes.${index}.name`, reason: "is required: a path or the name of a volume" });
+  if (trimmed === "")
+    issues.push({ path: `volumes.${index}.name`, reason: "is required: a path or the name of a volume" });
   if (target.trim() === "") issues.push({ path: `volumes.${index}.target`, reason: "is required" });
   return {
     ...(trimmed.startsWith("/") ? { local: trimmed } : { name: trimmed }),
@@ -224,7 +234,8 @@ function parseObject(text: string): Record<string, unknown> | undefined {
 
 function port(text: string, path: string, issues: FormIssue[]): number {
   const trimmed = text.trim();
-  if (!/^\d{1,5}$/.test(trimmed)) issues.push({ path, reason: trimmed === "" ? "is required" : "must be a port number" });
+  if (!/^\d{1,5}$/.test(trimmed))
+    issues.push({ path, reason: trimmed === "" ? "is required" : "must be a port number" });
   return Number(trimmed);
 }
 

@@ -71,8 +71,7 @@ function UpdateForm({ assetId, app, onStarted }: FormProps): ReactNode {
   const [form, setForm] = useState<AppForm>(installed);
   const path = { asset_id: assetId, name: app.name };
   const reveal = useMutation({
-    mutationFn: () =>
-      call("GET /v1/assets/{asset_id}/edge/apps/{name}", { path, query: { reveal: "environments" } }),
+    mutationFn: () => call("GET /v1/assets/{asset_id}/edge/apps/{name}", { path, query: { reveal: "environments" } }),
     onSuccess: ({ spec }) => {
       const { variables } = toForm(spec);
       setInstalled((before) => ({ ...before, variables }));
@@ -95,8 +94,8 @@ function UpdateForm({ assetId, app, onStarted }: FormProps): ReactNode {
         variables: (
           <Fieldset legend="Environment variables">
             <Text size="sm" mb="xs">
-              {installed.variables.map(({ key }) => key).join(", ")}. Their values are on the device alone; without a change
-              here they stay.
+              {installed.variables.map(({ key }) => key).join(", ")}. Their values are on the device alone; without a
+              change here they stay.
             </Text>
             {reveal.error && <FailureNote failure={toFailure(reveal.error)} />}
             <Button size="xs" variant="default" loading={reveal.isPending} onClick={() => reveal.mutate()}>

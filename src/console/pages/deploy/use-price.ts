@@ -23,7 +23,10 @@ export function usePrice(request: string, run: () => Promise<DeploymentEvent>): 
   const asking = useMutation({
     mutationFn: async (asked: string) => ({ asked, event: await run() }),
     onSuccess: ({ asked, event }) => {
-      setAnswer({ request: asked, priced: { event, price: event.status === "Success" ? readPrice(event) : undefined } });
+      setAnswer({
+        request: asked,
+        priced: { event, price: event.status === "Success" ? readPrice(event) : undefined },
+      });
     },
   });
   return {

@@ -38,14 +38,22 @@ export function DeploymentView({ assetId, deploymentId, actions, onEnd }: Props)
           The deployment goes on without it. This page takes it up again by itself.
         </Note>
       )}
-      {progress.final ? <Outcome progress={progress} /> : <Running assetId={assetId} deploymentId={deploymentId} progress={progress} />}
+      {progress.final ? (
+        <Outcome progress={progress} />
+      ) : (
+        <Running assetId={assetId} deploymentId={deploymentId} progress={progress} />
+      )}
       {progress.final && actions !== undefined && <Group gap="xs">{actions}</Group>}
       <Lines progress={progress} />
     </Stack>
   );
 }
 
-function Running({ assetId, deploymentId, progress }: Omit<Props, "actions"> & { readonly progress: Progress }): ReactNode {
+function Running({
+  assetId,
+  deploymentId,
+  progress,
+}: Omit<Props, "actions"> & { readonly progress: Progress }): ReactNode {
   const last = progress.lines.at(-1);
   return (
     <section className={classes.now} aria-label="Under way">

@@ -70,7 +70,8 @@ export function addEvent(progress: Progress, event: DeploymentEvent): Progress {
     step: event.step,
     lines: dropped > 0 ? lines.slice(dropped) : lines,
     droppedLines: progress.droppedLines + dropped,
-    download: event.status === "Running" && event.step === "pulling" ? downloadOf(event) ?? progress.download : undefined,
+    download:
+      event.status === "Running" && event.step === "pulling" ? (downloadOf(event) ?? progress.download) : undefined,
     final: event.status === "Running" ? undefined : event,
     waitingUntil: waitOf(event),
   };

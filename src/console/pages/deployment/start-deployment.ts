@@ -1,4 +1,4 @@
-import { type CallOptions, send } from "../../api/client.ts";
+import { type Arguments, type CallOptions, send } from "../../api/client.ts";
 import type { OperationName } from "../../api/operations.ts";
 import type { DeploymentEvent } from "../../api/types.ts";
 import { readMessages } from "../../live/line-stream.ts";
@@ -35,5 +35,5 @@ async function sendDeployment<Name extends OperationName>(
   key: string,
 ): Promise<Response> {
   const headers = { ...options.headers, "idempotency-key": key };
-  return await send(name, ...([{ ...options, headers }] as unknown as Parameters<typeof send<Name>> extends [Name, ...infer Rest] ? Rest : never));
+  return await send(name, ...([{ ...options, headers }] as unknown as Arguments<Name>));
 }

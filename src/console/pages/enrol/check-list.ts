@@ -1,4 +1,4 @@
-import type { Device } from "../../api/types.ts";
+import type { Device, DeviceFacts, DeviceState } from "../../api/types.ts";
 import { formatBytes } from "../../parts/format-bytes.ts";
 
 /** What has to be right before an installer may leave. */
@@ -55,13 +55,17 @@ function check(id: CheckId, device: Device | undefined, failure: string | undefi
   if (device?.reachable !== true) return { state: "waiting", text: WAITING_TEXT };
   // Old facts say nothing about now.
   const state = device.live ? device.device : null;
-  if (state === null || !("interfaces" in state)) {
+  if (!isState(state)) {
     if (failure === undefined) return { state: "waiting", text: WAITING_TEXT };
     return { state: "waiting", text: `The device has not answered: ${failure}` };
   }
   if (id === "clock") return checkClock(state.clock, device.reported_at);
   if (id === "disk") return checkDisk(state.disk_free_bytes, state.disk_total_bytes);
   return id === "engine" ? checkEngine(state.engine) : checkNetwork(state.interfaces);
+}
+
+function isState(device: DeviceState | DeviceFacts | null): device is DeviceState {
+  return device !== null && "interfaces" in device;
 }
 
 function checkLink(device: Device | undefined): Finding {

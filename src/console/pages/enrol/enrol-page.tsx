@@ -40,7 +40,13 @@ function AskForSerial({ onSerial }: { readonly onSerial: (serial: string) => voi
   const [typed, setTyped] = useState("");
   const serial = typed.trim();
   return (
-    <Form action="Continue" isPending={false} error={undefined} canSubmit={serial !== ""} onSubmit={() => onSerial(serial)}>
+    <Form
+      action="Continue"
+      isPending={false}
+      error={undefined}
+      canSubmit={serial !== ""}
+      onSubmit={() => onSerial(serial)}
+    >
       <TextInput
         label="Serial number"
         description="On the label of the housing. An ICCID of its SIM works too, for a device that is registered."
@@ -95,7 +101,11 @@ function Register({ serial, other }: { readonly serial: string; readonly other: 
   const register = useMutation({
     mutationFn: () =>
       call("POST /v1/assets", {
-        body: { serial_number: serial, ...(name.trim() !== "" && { name: name.trim() }), ...(type.trim() !== "" && { type: type.trim() }) },
+        body: {
+          serial_number: serial,
+          ...(name.trim() !== "" && { name: name.trim() }),
+          ...(type.trim() !== "" && { type: type.trim() }),
+        },
       }),
     onSuccess: () => client.invalidateQueries({ queryKey: KEYS.assets }),
   });
@@ -113,7 +123,13 @@ function Register({ serial, other }: { readonly serial: string; readonly other: 
       <Note kind="info" title={`There is no asset with the number ${serial} yet.`}>
         Compare it with the label. If it is right, register the device.
       </Note>
-      <Form action="Register" isPending={register.isPending} error={register.error} onSubmit={() => register.mutate()} actions={other}>
+      <Form
+        action="Register"
+        isPending={register.isPending}
+        error={register.error}
+        onSubmit={() => register.mutate()}
+        actions={other}
+      >
         <TextInput
           label="Name"
           description="Such as where it stands; the serial number if nothing is typed."

@@ -49,7 +49,11 @@ function Log({ assetId, app }: { readonly assetId: string; readonly app: string 
             </Link>
           </Text>
           {presence && <LinkState connected={presence.reachable} lastSeen={presence.last_seen} />}
-          <Checkbox label="Times" checked={hasTimes} onChange={({ currentTarget }) => setTimes(currentTarget.checked)} />
+          <Checkbox
+            label="Times"
+            checked={hasTimes}
+            onChange={({ currentTarget }) => setTimes(currentTarget.checked)}
+          />
           <Checkbox
             label="Follow the end"
             checked={isFollowing}
@@ -57,7 +61,9 @@ function Log({ assetId, app }: { readonly assetId: string; readonly app: string 
           />
         </Group>
         {snapshot.failure && !snapshot.failure.isUnreachable && <FailureNote failure={snapshot.failure} />}
-        {snapshot.failure?.isUnreachable && snapshot.failure.code !== "Unreachable" && <FailureNote failure={snapshot.failure} />}
+        {snapshot.failure?.isUnreachable && snapshot.failure.code !== "Unreachable" && (
+          <FailureNote failure={snapshot.failure} />
+        )}
         <LogLines
           ring={reader.ring}
           version={snapshot.version}
@@ -67,7 +73,9 @@ function Log({ assetId, app }: { readonly assetId: string; readonly app: string 
         />
         <Text size="xs" c="dimmed" role="status">
           {STATES[snapshot.state]} {reader.ring.length.toLocaleString("en")} lines shown
-          {reader.ring.droppedLines > 0 && `, ${reader.ring.droppedLines.toLocaleString("en")} earlier ones no longer kept`}.
+          {reader.ring.droppedLines > 0 &&
+            `, ${reader.ring.droppedLines.toLocaleString("en")} earlier ones no longer kept`}
+          .
         </Text>
       </Stack>
     </>

@@ -84,7 +84,11 @@ export class LogReader {
     const { since } = this.#position;
     const response = await send("GET /v1/assets/{asset_id}/edge/apps/{name}/logs", {
       path: { asset_id: this.#assetId, name: this.#app },
-      query: { follow: "true", tail: since === undefined ? FIRST_TAIL : RESUMED_TAIL, since: since === undefined ? undefined : String(since) },
+      query: {
+        follow: "true",
+        tail: since === undefined ? FIRST_TAIL : RESUMED_TAIL,
+        since: since === undefined ? undefined : String(since),
+      },
       signal,
     });
     this.#position.resume();
