@@ -24,7 +24,7 @@ export const apiKeySchema = z
     created_by: z
       .string()
       .nullable()
-      .meta({ description: "Id of the user who created it; null for the command line." }),
+      .meta({ description: "Id of the user or the key that created it; null for the command line." }),
     expires_at: unixSeconds("From then on the key is refused; null for never.").nullable(),
     last_used_at: unixSeconds("When the key was used last, to the minute; null for never.").nullable(),
     revoked_at: unixSeconds("When the key was revoked; null if it was not.").nullable(),
@@ -54,12 +54,11 @@ export const apiKeyCreationSchema = z
     permissions: remoteAccessSchema.default([]),
   })
   .meta({ id: "ApiKeyCreation", examples: [{ name: "Deployments by CI", role: "operator" }] });
-export type ApiKeyCreation = z.output<typeof apiKeyCreationSchema>;
 
 /** Response of Create API Key. */
 export const createdApiKeySchema = z
   .strictObject({
-    key: apiKeySchema,
+    key: apiKeySchema.meta({ description: "The key, without its secret." }),
     api_key: z
       .string()
       .meta({ description: "The secret. Shown only once; the service stores its hash.", examples: ["ek_…"] }),
@@ -80,4 +79,3 @@ export const apiKeyUpdateSchema = z
       .meta({ description: "From then on the key is refused; null for never. Unix seconds, UTC." }),
   })
   .meta({ id: "ApiKeyUpdate", minProperties: 1 });
-export type ApiKeyUpdate = z.output<typeof apiKeyUpdateSchema>;

@@ -8,7 +8,7 @@ import { integerString, unixSeconds } from "./scalars.ts";
 const MAX_EMAIL_LENGTH = 254;
 /** Length of a password in characters. */
 export const MIN_PASSWORD_LENGTH = 12;
-export const MAX_PASSWORD_LENGTH = 256;
+const MAX_PASSWORD_LENGTH = 256;
 
 export const userNameSchema = displayText(1, 128).meta({ description: "Name of the person.", examples: ["Ada Byron"] });
 const emailSchema = z
@@ -36,25 +36,21 @@ export const setUpRequestSchema = z
     password: passwordSchema,
   })
   .meta({ id: "SetUpRequest" });
-export type SetUpRequest = z.output<typeof setUpRequestSchema>;
 
 /** Body of Sign In. */
 export const signInRequestSchema = z
   .strictObject({ email: emailSchema, password: passwordSchema })
   .meta({ id: "SignInRequest" });
-export type SignInRequest = z.output<typeof signInRequestSchema>;
 
 /** Body of Accept Invitation, which also sets a password after a reset. */
 export const invitationAcceptanceSchema = z
   .strictObject({ code: codeSchema, password: passwordSchema, name: userNameSchema.optional() })
   .meta({ id: "InvitationAcceptance" });
-export type InvitationAcceptance = z.output<typeof invitationAcceptanceSchema>;
 
 /** Body of Change Password. */
 export const passwordChangeSchema = z
   .strictObject({ current_password: passwordSchema, password: passwordSchema })
   .meta({ id: "PasswordChange" });
-export type PasswordChange = z.output<typeof passwordChangeSchema>;
 
 /** Response of Get Sign-In Options: the ways to sign in. */
 export const signInOptionsSchema = z
@@ -111,7 +107,6 @@ export const userInvitationSchema = z
     role: roleSchema,
   })
   .meta({ id: "UserInvitation" });
-export type UserInvitation = z.output<typeof userInvitationSchema>;
 
 const oneTimeLinkSchema = z.strictObject({
   link: z.string().meta({ description: "Link that sets the password. Shown once; it can be used once." }),
@@ -120,12 +115,17 @@ const oneTimeLinkSchema = z.strictObject({
 
 /** Response of Invite User. */
 export const invitedUserSchema = z
-  .strictObject({ user: userSchema, invitation: oneTimeLinkSchema })
+  .strictObject({
+    user: userSchema.meta({ description: "The user." }),
+    invitation: oneTimeLinkSchema.meta({ description: "The link for the person." }),
+  })
   .meta({ id: "InvitedUser" });
 export type InvitedUser = z.output<typeof invitedUserSchema>;
 
 /** Response of Reset Password. */
-export const passwordResetSchema = z.strictObject({ reset: oneTimeLinkSchema }).meta({ id: "PasswordReset" });
+export const passwordResetSchema = z
+  .strictObject({ reset: oneTimeLinkSchema.meta({ description: "The link for the person." }) })
+  .meta({ id: "PasswordReset" });
 export type PasswordReset = z.output<typeof passwordResetSchema>;
 
 /** Body of Update User. Omitted fields keep their values; at least one field is required. */
@@ -136,4 +136,3 @@ export const userUpdateSchema = z
     disabled: z.boolean().optional().meta({ description: "Whether the person is kept from signing in." }),
   })
   .meta({ id: "UserUpdate", minProperties: 1 });
-export type UserUpdate = z.output<typeof userUpdateSchema>;

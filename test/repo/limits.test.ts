@@ -2,7 +2,9 @@ import { readFile } from "node:fs/promises";
 import { expect, test } from "vitest";
 import { MAX_STREAMS_PER_DEPLOYMENT, STALL_TIMEOUT_MS } from "../../src/control-plane/api/stream-limiter.ts";
 import { MAX_CONFLICTS_PER_HOUR } from "../../src/control-plane/assets/conflict-rate-limiter.ts";
-import { MAX_KEYS_PER_ACCOUNT } from "../../src/control-plane/cli/key.ts";
+import { MAX_SESSIONS_PER_USER } from "../../src/control-plane/store/user-sessions.ts";
+import { MAX_USERS_PER_ACCOUNT } from "../../src/control-plane/api/people/user-resource.ts";
+import { MAX_KEYS_PER_ACCOUNT, MAX_REVOKED_KEYS_PER_ACCOUNT } from "../../src/control-plane/core/people/key-limits.ts";
 import { MAX_GROUPS_PER_ACCOUNT } from "../../src/control-plane/cli/network-group.ts";
 import { configSchema } from "../../src/control-plane/config.ts";
 import { CANCEL_TIMEOUT_MS } from "../../src/control-plane/core/deadlines.ts";
@@ -96,6 +98,9 @@ const BOUNDS: Readonly<Record<string, string>> = {
   "assets of one account": `\`max_assets_per_account\`, ${count(config.max_assets_per_account)}`,
   "identifiers refused because of another account": `${MAX_CONFLICTS_PER_HOUR} an hour`,
   "API keys of one account that are not revoked": count(MAX_KEYS_PER_ACCOUNT),
+  "revoked API keys of one account": count(MAX_REVOKED_KEYS_PER_ACCOUNT),
+  "users of one account": count(MAX_USERS_PER_ACCOUNT),
+  "sessions of one user": count(MAX_SESSIONS_PER_USER),
   "network groups of one account's own": count(MAX_GROUPS_PER_ACCOUNT),
 };
 

@@ -1,5 +1,5 @@
 import { type Command, InvalidArgumentError } from "commander";
-import { formatEnrolmentCode } from "../../protocol/enrolment.ts";
+import { formatEnrolmentCode, MAX_CODE_VALIDITY_S } from "../../protocol/enrolment.ts";
 import { issueCode } from "../enrolment/codes.ts";
 import {
   type AdministrationOptions,
@@ -11,7 +11,6 @@ import {
 import { type CliContext, CommandError } from "./context.ts";
 
 const SECONDS: Readonly<Record<string, number>> = { m: 60, h: 3600, d: 24 * 3600 };
-const MAX_VALIDITY_S = 30 * 24 * 3600;
 
 interface CodeOptions extends AdministrationOptions {
   readonly account: string;
@@ -58,6 +57,6 @@ export function addEnrolmentCodeCommand(asset: Command, context: CliContext): vo
 function parseDuration(text: string): number {
   const [, count = "", unit = ""] = /^(\d{1,6})([mhd])$/.exec(text) ?? [];
   const seconds = Number(count) * (SECONDS[unit] ?? 0);
-  if (count !== "" && seconds > 0 && seconds <= MAX_VALIDITY_S) return seconds;
+  if (count !== "" && seconds > 0 && seconds <= MAX_CODE_VALIDITY_S) return seconds;
   throw new InvalidArgumentError("Expected a duration such as 30m, 24h or 7d, at most 30d.");
 }

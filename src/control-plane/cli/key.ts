@@ -11,10 +11,8 @@ import {
   formatTimeOrNever,
   withAdministrationOptions,
 } from "./administration.ts";
+import { MAX_KEYS_PER_ACCOUNT } from "../core/people/key-limits.ts";
 import { type CliContext, CommandError } from "./context.ts";
-
-/** Maximum number of keys of one account, without revoked ones. */
-export const MAX_KEYS_PER_ACCOUNT = 1_000;
 
 /** `key create`, `key list` and `key revoke`. */
 export function addKeyCommands(program: Command, context: CliContext): void {

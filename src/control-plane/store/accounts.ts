@@ -29,7 +29,7 @@ export interface ApiKey {
   readonly role: Role;
   /** From then on it is refused; `undefined` for never. */
   readonly expiresAt: number | undefined;
-  /** The user who created it; `undefined` for one of the command line. */
+  /** The user or the key that created it; `undefined` for one of the command line. */
   readonly createdBy: string | undefined;
 }
 

@@ -1,5 +1,4 @@
-import { type NetworkGroupList, networkGroupListSchema } from "../../../protocol/sim.ts";
-import { DEFAULT_NETWORK_GROUPS } from "../../../protocol/sim.ts";
+import { DEFAULT_NETWORK_GROUPS, type NetworkGroupList, networkGroupListSchema } from "../../../protocol/sim.ts";
 import { accountOf } from "../auth.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errors, json } from "../docs/responses.ts";
@@ -20,8 +19,8 @@ export function listNetworkGroups(api: Api, { store }: ApiContext): void {
     },
     async (request): Promise<NetworkGroupList> => {
       const own = await store.networkGroups.listNetworkGroups(accountOf(request));
-      const toItem = (isDefault: boolean) => (name: string) => ({ name, default: isDefault });
-      return { network_groups: [...DEFAULT_NETWORK_GROUPS.map(toItem(true)), ...own.map(toItem(false))] };
+      const defaults = DEFAULT_NETWORK_GROUPS.map((name) => ({ name, default: true }));
+      return { network_groups: [...defaults, ...own.map((name) => ({ name, default: false }))] };
     },
   );
 }

@@ -124,7 +124,11 @@ export function updateKey(api: Api, context: ApiContext): void {
       if (name === undefined && expiresAt === undefined)
         throw invalidRequest([{ path: "", reason: "nothing to update; give at least one of name and expires_at" }]);
       requireFuture(clock, expiresAt);
-      const facts: AuditFacts = { action: "key.changed", subject: keySubjectOf({ id, name: key.name }), details: request.body };
+      const facts: AuditFacts = {
+        action: "key.changed",
+        subject: keySubjectOf({ id, name: key.name }),
+        details: request.body,
+      };
       const changed = await store.keys.changeKey(accountId, id, { name, expiresAt }, auditOf(request, clock, facts));
       if (!changed) throw new EdgeError("KeyNotFound");
       // Open streams learn when they are to end.
