@@ -1,13 +1,13 @@
 import { useQuery, type UseQueryResult } from "@tanstack/react-query";
 import { createContext, use } from "react";
-import type { SessionBody } from "../../protocol/principal.ts";
+import type { Session } from "./types.ts";
 import { call } from "./client.ts";
 import { KEYS } from "./keys.ts";
 
 /** Who is signed in, as below `SessionContext`. */
-export const SessionContext = createContext<SessionBody | undefined>(undefined);
+export const SessionContext = createContext<Session | undefined>(undefined);
 
-export function useSession(): SessionBody {
+export function useSession(): Session {
   const session = use(SessionContext);
   if (!session) throw new Error("this page is shown without a session");
   return session;
@@ -18,6 +18,6 @@ export function usePermission(permission: string): boolean {
   return useSession().permissions.includes(permission);
 }
 
-export function useSessionQuery(): UseQueryResult<SessionBody> {
+export function useSessionQuery(): UseQueryResult<Session> {
   return useQuery({ queryKey: KEYS.session, queryFn: ({ signal }) => call("GET /v1/session", { signal }) });
 }

@@ -1,7 +1,7 @@
 import { TextInput } from "@mantine/core";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
-import type { ApiKeyBody } from "../../../protocol/api-keys.ts";
+import type { ApiKey } from "../../api/types.ts";
 import { call } from "../../api/client.ts";
 import { KEYS } from "../../api/keys.ts";
 import { Dialog } from "../../parts/dialog.tsx";
@@ -10,7 +10,7 @@ import { Form } from "../../parts/form.tsx";
 import { ExpirySelect, type Expiry, expiryTime } from "./expiry-select.tsx";
 
 interface Props {
-  readonly apiKey: ApiKeyBody;
+  readonly apiKey: ApiKey;
   readonly onClose: () => void;
 }
 

@@ -1,7 +1,7 @@
 import { Anchor, Button, Checkbox, Stack, Text, Title } from "@mantine/core";
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
-import type { ApiKeyBody } from "../../../protocol/api-keys.ts";
+import type { ApiKey } from "../../api/types.ts";
 import { call } from "../../api/client.ts";
 import { KEYS } from "../../api/keys.ts";
 import { Empty } from "../../parts/empty.tsx";
@@ -15,7 +15,7 @@ import { CurlLines } from "./curl-lines.tsx";
 import { KeyTable } from "./key-table.tsx";
 import { RevokeDialog } from "./revoke-dialog.tsx";
 
-type Action = { readonly kind: "create" } | { readonly kind: "change" | "revoke"; readonly apiKey: ApiKeyBody };
+type Action = { readonly kind: "create" } | { readonly kind: "change" | "revoke"; readonly apiKey: ApiKey };
 
 /** API keys of the account, and how to use them. */
 export function DeveloperPage(): ReactNode {

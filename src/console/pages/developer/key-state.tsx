@@ -1,9 +1,9 @@
 import type { ReactNode } from "react";
-import type { ApiKeyBody } from "../../../protocol/api-keys.ts";
+import type { ApiKey } from "../../api/types.ts";
 import { State } from "../../parts/state.tsx";
 import { useNow } from "../../parts/use-now.ts";
 
-export function KeyState({ apiKey }: { readonly apiKey: ApiKeyBody }): ReactNode {
+export function KeyState({ apiKey }: { readonly apiKey: ApiKey }): ReactNode {
   const now = useNow();
   if (apiKey.revoked_at !== null)
     return (

@@ -1,18 +1,18 @@
 import { Button, Group, Text } from "@mantine/core";
 import type { ReactNode } from "react";
-import type { ApiKeyBody } from "../../../protocol/api-keys.ts";
+import type { ApiKey } from "../../api/types.ts";
 import { Age } from "../../parts/age.tsx";
 import { SafeText } from "../../parts/safe-text.tsx";
 import { type Column, Table } from "../../parts/table.tsx";
 import { KeyState } from "./key-state.tsx";
 
 interface Props {
-  readonly keys: readonly ApiKeyBody[];
-  readonly onAction: (kind: "change" | "revoke", key: ApiKeyBody) => void;
+  readonly keys: readonly ApiKey[];
+  readonly onAction: (kind: "change" | "revoke", key: ApiKey) => void;
 }
 
 export function KeyTable({ keys, onAction }: Props): ReactNode {
-  const columns: readonly Column<ApiKeyBody>[] = [
+  const columns: readonly Column<ApiKey>[] = [
     {
       header: "Name",
       renderCell: ({ id, name, permissions }) => (

@@ -1,13 +1,13 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import type { ReactNode } from "react";
-import type { ApiKeyBody } from "../../../protocol/api-keys.ts";
+import type { ApiKey } from "../../api/types.ts";
 import { call } from "../../api/client.ts";
 import { KEYS } from "../../api/keys.ts";
 import { Age } from "../../parts/age.tsx";
 import { Confirm } from "../../parts/confirm.tsx";
 
 interface Props {
-  readonly apiKey: ApiKeyBody;
+  readonly apiKey: ApiKey;
   readonly onClose: () => void;
 }
 

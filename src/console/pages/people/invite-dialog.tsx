@@ -1,7 +1,7 @@
 import { Button, Group, Stack, TextInput } from "@mantine/core";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
-import type { Role } from "../../../protocol/principal.ts";
+import type { Role } from "../../api/types.ts";
 import { call } from "../../api/client.ts";
 import { KEYS } from "../../api/keys.ts";
 import { Dialog } from "../../parts/dialog.tsx";

@@ -1,5 +1,5 @@
 import type { ReactNode } from "react";
-import type { UserBody } from "../../../protocol/users.ts";
+import type { User } from "../../api/types.ts";
 import { ChangeDialog } from "./change-dialog.tsx";
 import { RemoveDialog } from "./remove-dialog.tsx";
 import { ResetDialog } from "./reset-dialog.tsx";
@@ -7,11 +7,11 @@ import { ResetDialog } from "./reset-dialog.tsx";
 /** What is being done with a person. */
 export interface UserAction {
   readonly kind: "change" | "reset" | "remove";
-  readonly user: UserBody;
+  readonly user: User;
 }
 
 export interface UserDialogProps {
-  readonly user: UserBody;
+  readonly user: User;
   readonly onClose: () => void;
 }
 

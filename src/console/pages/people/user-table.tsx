@@ -1,6 +1,6 @@
 import { Button, Group, Text } from "@mantine/core";
 import type { ReactNode } from "react";
-import type { UserBody } from "../../../protocol/users.ts";
+import type { User } from "../../api/types.ts";
 import { useSession } from "../../api/session.ts";
 import { Age } from "../../parts/age.tsx";
 import { SafeText } from "../../parts/safe-text.tsx";
@@ -9,13 +9,13 @@ import { type Column, Table } from "../../parts/table.tsx";
 import type { UserAction } from "./user-dialogs.tsx";
 
 interface Props {
-  readonly users: readonly UserBody[];
+  readonly users: readonly User[];
   readonly onAction: (action: UserAction) => void;
 }
 
 export function UserTable({ users, onAction }: Props): ReactNode {
   const { principal } = useSession();
-  const columns: readonly Column<UserBody>[] = [
+  const columns: readonly Column<User>[] = [
     {
       header: "Name",
       renderCell: ({ id, name, email }) => (
@@ -68,7 +68,7 @@ export function UserTable({ users, onAction }: Props): ReactNode {
 
 interface ActionProps {
   readonly label: string;
-  readonly of: UserBody;
+  readonly of: User;
   readonly onClick: () => void;
 }
 
@@ -80,7 +80,7 @@ function ActionButton({ label, of, onClick }: ActionProps): ReactNode {
   );
 }
 
-function UserState({ user }: { readonly user: UserBody }): ReactNode {
+function UserState({ user }: { readonly user: User }): ReactNode {
   if (user.state === "invited")
     return (
       <State kind="plain" icon="clock" title="Has not used the invitation yet.">
