@@ -136,9 +136,9 @@ function cellOf(id: ColumnId, row: AssetRow): ReactNode {
     case "attention":
       return <Attention reasons={row.attention} />;
     case "status":
-      return row.status;
+      return row.supersim || row.prosim ? row.status : "no SIM";
     case "type":
-      return <SafeText text={row.type} />;
+      return row.type === "" ? "–" : <SafeText text={row.type} />;
     case "agent":
       return row.agent_version === undefined || row.agent_version === null ? (
         "–"

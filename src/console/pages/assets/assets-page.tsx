@@ -55,9 +55,7 @@ export function AssetsPage(): ReactNode {
           <>
             <AssetTable rows={rows} columns={columns} list={list} />
             <Text size="xs" c="dimmed" role="status">
-              {isPlaceholderData
-                ? "Searching …"
-                : `${rows.length.toLocaleString("en")} ${hasNextPage ? "loaded, and more" : "assets"}`}
+              {isPlaceholderData ? "Searching …" : countText(rows.length, hasNextPage)}
               {". As of "}
               <Age at={dataUpdatedAt / 1000} />.
             </Text>
@@ -82,6 +80,11 @@ export function AssetsPage(): ReactNode {
       </Dialog>
     </>
   );
+}
+
+function countText(count: number, hasMore: boolean): string {
+  const number = count.toLocaleString("en");
+  return hasMore ? `${number} loaded, and more as you scroll` : `${number} ${count === 1 ? "asset" : "assets"}`;
 }
 
 function NoAssets({ isFiltered, onClear }: { readonly isFiltered: boolean; readonly onClear: () => void }): ReactNode {

@@ -5,6 +5,7 @@ import { toFailure } from "../../api/failure.ts";
 import type { DeploymentEvent } from "../../api/types.ts";
 import { FailureNote } from "../../parts/failure-note.tsx";
 import { Note } from "../../parts/note.tsx";
+import { DeploymentFailure } from "../deployment/deployment-failure.tsx";
 import { useApps, useDevice } from "../asset/asset-queries.ts";
 import { AppFields } from "./app-fields.tsx";
 import { DeliveryFields } from "./delivery-fields.tsx";
@@ -122,10 +123,7 @@ function PriceNote({
 }): ReactNode {
   // Asked for here only: the device answers it, and the price does not wait for it.
   const budget = useDevice(assetId).data?.data_usage.budget;
-  if (event.status !== "Success")
-    return (
-      <FailureNote failure={{ code: event.code ?? "Internal", message: event.message, details: event.details ?? {} }} />
-    );
+  if (event.status !== "Success") return <DeploymentFailure event={event} />;
   const left = price && budgetText(price, budget);
   return (
     <div className={classes.price} role="status">

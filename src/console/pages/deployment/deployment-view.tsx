@@ -1,5 +1,5 @@
-import { Button, Code, Group, Progress as Bar, Stack, Text, Title } from "@mantine/core";
-import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
+import { Button, Group, Progress as Bar, Stack, Text, Title } from "@mantine/core";
+import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { type ReactNode, useEffect, useState } from "react";
 import { call } from "../../api/client.ts";
 import { type Failure, toFailure } from "../../api/failure.ts";
@@ -13,7 +13,7 @@ import { formatBytes } from "../../parts/format-bytes.ts";
 import { Loading } from "../../parts/loading.tsx";
 import { Note } from "../../parts/note.tsx";
 import { SafeText } from "../../parts/safe-text.tsx";
-import { adviceFor } from "./advice.ts";
+import { DeploymentFailure } from "./deployment-failure.tsx";
 import classes from "./deployment.module.css";
 import { followDeployment } from "./follow-deployment.ts";
 import { type Download, fractionOf, NO_PROGRESS, type Progress, type ProgressLine, secondsLeft } from "./progress.ts";
@@ -100,7 +100,6 @@ function DownloadBar({ download }: { readonly download: Download }): ReactNode {
 }
 
 function Outcome({ progress: { final } }: { readonly progress: Progress }): ReactNode {
-  const hint = useTableHint(final?.code);
   if (!final) return null;
   if (final.status === "Success")
     return (
@@ -108,40 +107,7 @@ function Outcome({ progress: { final } }: { readonly progress: Progress }): Reac
         Ended <Age at={final.timestamp} />.
       </Note>
     );
-  const { facts, next, output } = adviceFor(final.code, final.details, hint);
-  return (
-    <Note kind="bad" title={<SafeText text={final.message} />}>
-      {facts.length > 0 && (
-        <ul className={classes.facts}>
-          {facts.map((fact) => (
-            <li key={fact}>
-              <SafeText text={fact} max={500} />
-            </li>
-          ))}
-        </ul>
-      )}
-      {next !== undefined && (
-        <Text size="sm" component="div" my={4}>
-          <strong>What to do: </strong>
-          <SafeText text={next} />
-        </Text>
-      )}
-      {output.length > 0 && (
-        <pre className={classes.output} tabIndex={0} aria-label="Output">
-          {output.map((line, index) => (
-            // Lines have no identity of their own.
-            // oxlint-disable-next-line react/no-array-index-key
-            <div key={index}>
-              <SafeText text={line} max={2000} isMultiline />
-            </div>
-          ))}
-        </pre>
-      )}
-      <div>
-        Code: <Code>{final.code ?? "none"}</Code> · ended <Age at={final.timestamp} />
-      </div>
-    </Note>
-  );
+  return <DeploymentFailure event={final} />;
 }
 
 function Lines({ progress: { lines, droppedLines } }: { readonly progress: Progress }): ReactNode {
@@ -234,19 +200,6 @@ function useDeployment(assetId: string, deploymentId: string, onEnd: Props["onEn
     // oxlint-disable-next-line react-hooks/exhaustive-deps
   }, [isSuccess, assetId, client]);
   return state;
-}
-
-/** What the error table advises. The table is loaded with the first failure. */
-function useTableHint(code: string | undefined): string | undefined {
-  const { data } = useQuery({
-    queryKey: ["error-table"],
-    queryFn: async () => (await import("../../../protocol/errors.ts")).ERRORS,
-    staleTime: Number.POSITIVE_INFINITY,
-    retry: false,
-    enabled: code !== undefined,
-  });
-  const table: Readonly<Record<string, { readonly hint: string }>> = data ?? {};
-  return code === undefined ? undefined : table[code]?.hint;
 }
 
 const STEPS: Readonly<Record<string, string>> = {
