@@ -47,7 +47,12 @@ export function DeployFormView<Body>(props: Props<Body>): ReactNode {
     },
   });
   const refusal = starting.variables?.text === request ? starting.error : null;
-  const issues = [...(isChecked && !built.ok ? built.issues : []), ...issuesOf(refusal), ...issuesOf(price.error)];
+  const issues = [
+    ...(isChecked && !built.ok ? built.issues : []),
+    ...issuesOf(refusal),
+    ...issuesOf(price.error),
+    ...takenPort(form, price.priced?.event),
+  ];
   const ask = (event: FormEvent): void => {
     event.preventDefault();
     setChecked(true);
@@ -148,6 +153,14 @@ function Incomplete({ issues }: { readonly issues: readonly FormIssue[] }): Reac
       </ul>
     </Note>
   );
+}
+
+/** Marks the port that the device says is taken. */
+function takenPort({ ports }: AppForm, event: DeploymentEvent | undefined): readonly FormIssue[] {
+  const port = event?.code === "ErrorPortInUse" ? event.details?.["host_port"] : undefined;
+  return ports.flatMap(({ host }, index) => {
+    return Number(host) === port ? [{ path: `ports.${index}.host_port`, reason: "is taken" }] : [];
+  });
 }
 
 /** Problems of fields that the service has found. */

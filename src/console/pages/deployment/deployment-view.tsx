@@ -60,7 +60,7 @@ function Running({
       <Group justify="space-between" wrap="nowrap" align="start">
         <div role="status">
           <Text fw={600}>{stepText(progress.step)}</Text>
-          {last && (
+          {last && !progress.download && (
             <Text size="sm" component="div">
               <SafeText text={last.message} />
             </Text>
@@ -205,7 +205,7 @@ function useDeployment(assetId: string, deploymentId: string, onEnd: Props["onEn
 const STEPS: Readonly<Record<string, string>> = {
   received: "Received",
   checking: "Checking",
-  pulling: "Downloading the image",
+  pulling: "Downloading",
   creating: "Creating",
   starting: "Starting",
   verifying: "Verifying",
