@@ -14,6 +14,8 @@ import { readCopiedMark, removeCopiedMark } from "./data/copied-mark.ts";
 import { type DataDir, findDataDir, prepareDataDir } from "./data/data-dir.ts";
 import { scrubDatabase } from "./data/scrub-database.ts";
 import { restore } from "./data/restore.ts";
+import { consoleUrlOf, describeSetUp } from "./people/set-up-code.ts";
+import { logStoreError } from "./store/unavailable.ts";
 import type { Metrics, MetricsOptions } from "./metrics/metrics.ts";
 import type { PostgresOptions } from "./store/postgres/options.ts";
 import { openStore } from "./store/sqlite/open-store.ts";
@@ -49,8 +51,19 @@ async function serve(config: Config, options: ServeOptions): Promise<void> {
     clock: systemClock,
     logger,
   });
+  await announceSetUp(config, server.port, store, logger);
   await waitForStopSignal();
   await server.stop();
+}
+
+/** Says on standard error, not in the log, how to make the first admin while there is none. */
+async function announceSetUp(config: Config, port: number, store: Store, logger: Logger): Promise<void> {
+  try {
+    const text = await describeSetUp({ store, clock: systemClock }, consoleUrlOf(config, port));
+    if (text !== undefined) process.stderr.write(`edge-control: ${text}\n`);
+  } catch (error) {
+    logStoreError(logger, error, {}, "cannot create a set-up code; create one with edge-control setup-code");
+  }
 }
 
 /** Loaded only if there are to be metrics, so that without them nothing is measured. */

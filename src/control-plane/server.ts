@@ -7,6 +7,7 @@ import { StreamLimiter } from "./api/stream-limiter.ts";
 import type { Api } from "./api/context.ts";
 import { ConflictRateLimiter } from "./assets/conflict-rate-limiter.ts";
 import { AssetUpdater } from "./assets/update-asset.ts";
+import { RefusalLog } from "./audit/refusal-log.ts";
 import type { Bus } from "./bus/bus.ts";
 import type { MessageLink } from "./bus/message-link.ts";
 import { NO_LINK } from "./bus/no-link.ts";
@@ -89,6 +90,7 @@ export async function startServer({
   const serviceClock = sharedClock ?? localServiceClock(clock);
   const access = new AccessWatcher(store, clock, logger);
   const principals = new PrincipalReader(store, clock);
+  const refusals = new RefusalLog({ audit: store.audit, clock, logger });
   const hub = new DeviceHub({ assets, sessions, bus, instanceId, isShared, access, clock, logger, observer });
   if (metrics) metrics.countDevices = () => hub.deviceCount;
   const keepMs = config.deployment_retention_days * DAY_MS;
@@ -149,6 +151,7 @@ export async function startServer({
     hasher,
     signInGate: new SignInGate({ store, hasher, clock, shared: counts?.of("sign-ins"), observer }),
     site: new Site(config.public_url),
+    refusals,
     counts,
     clock,
     logger,
@@ -201,7 +204,7 @@ export async function startServer({
     return (await store.leases.acquire("retention", instanceId, nowMs, nowMs + RETENTION_LEASE_MS)) !== undefined;
   };
   const retention = new Retention({
-    store: store.deployments,
+    store,
     clock,
     logger,
     acquire: isShared ? acquireRetention : () => Promise.resolve(true),
@@ -224,6 +227,7 @@ export async function startServer({
     streams.stop();
     const closed = closeApi(api, clock);
     await Promise.all([deployments.stop().catch(warn), hub.stop(), closed]);
+    await refusals[Symbol.asyncDispose]();
     await membership.leave().catch(warn);
     counts?.[Symbol.dispose]();
     sharedClock?.[Symbol.dispose]();

@@ -78,4 +78,4 @@ export const apiKeyUpdateSchema = z
       .optional()
       .meta({ description: "From then on the key is refused; null for never. Unix seconds, UTC." }),
   })
-  .meta({ id: "ApiKeyUpdate", minProperties: 1 });
+  .meta({ id: "ApiKeyUpdate", minProperties: 1, examples: [{ name: "Deployments by CI" }] });

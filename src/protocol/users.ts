@@ -35,22 +35,30 @@ export const setUpRequestSchema = z
     name: userNameSchema.optional().meta({ description: "Name of the person; the address by default." }),
     password: passwordSchema,
   })
-  .meta({ id: "SetUpRequest" });
+  .meta({
+    id: "SetUpRequest",
+    examples: [
+      { code: "ec_…", account_name: "Water works", email: "ada@example.com", password: "rain over the reservoir" },
+    ],
+  });
 
 /** Body of Sign In. */
 export const signInRequestSchema = z
   .strictObject({ email: emailSchema, password: passwordSchema })
-  .meta({ id: "SignInRequest" });
+  .meta({ id: "SignInRequest", examples: [{ email: "ada@example.com", password: "rain over the reservoir" }] });
 
 /** Body of Accept Invitation, which also sets a password after a reset. */
 export const invitationAcceptanceSchema = z
   .strictObject({ code: codeSchema, password: passwordSchema, name: userNameSchema.optional() })
-  .meta({ id: "InvitationAcceptance" });
+  .meta({ id: "InvitationAcceptance", examples: [{ code: "ec_…", password: "rain over the reservoir" }] });
 
 /** Body of Change Password. */
 export const passwordChangeSchema = z
   .strictObject({ current_password: passwordSchema, password: passwordSchema })
-  .meta({ id: "PasswordChange" });
+  .meta({
+    id: "PasswordChange",
+    examples: [{ current_password: "rain over the reservoir", password: "a long way to the pump house" }],
+  });
 
 /** Response of Get Sign-In Options: the ways to sign in. */
 export const signInOptionsSchema = z
@@ -106,7 +114,7 @@ export const userInvitationSchema = z
     name: userNameSchema.optional().meta({ description: "Name of the person; the address by default." }),
     role: roleSchema,
   })
-  .meta({ id: "UserInvitation" });
+  .meta({ id: "UserInvitation", examples: [{ email: "bob@example.com", role: "operator" }] });
 
 const oneTimeLinkSchema = z.strictObject({
   link: z.string().meta({ description: "Link that sets the password. Shown once; it can be used once." }),
@@ -135,4 +143,4 @@ export const userUpdateSchema = z
     role: roleSchema.optional(),
     disabled: z.boolean().optional().meta({ description: "Whether the person is kept from signing in." }),
   })
-  .meta({ id: "UserUpdate", minProperties: 1 });
+  .meta({ id: "UserUpdate", minProperties: 1, examples: [{ role: "operator" }] });

@@ -10,6 +10,7 @@ import { Metrics } from "../../src/control-plane/metrics/metrics.ts";
 import { createId, createSecret, hashSecret } from "../../src/control-plane/secrets.ts";
 import { type RunningServer, startServer } from "../../src/control-plane/server.ts";
 import type { Asset } from "../../src/control-plane/core/asset.ts";
+import type { UserSession } from "../../src/control-plane/core/people/session.ts";
 import type { User } from "../../src/control-plane/core/people/user.ts";
 import type { Permission } from "../../src/control-plane/core/permission.ts";
 import type { SimOperator } from "../../src/control-plane/sim-operator/sim-operator.ts";
@@ -53,7 +54,11 @@ export interface ControlPlane extends AsyncDisposable {
   /** Another key of an account. */
   key(account: TestAccount, permissions: readonly Permission[], fields?: Partial<ApiKey>): Promise<TestAccount>;
   /** A new user of the account, an admin unless said otherwise, who is signed in. */
-  session(account: Pick<TestAccount, "accountId">, fields?: Partial<User>): Promise<TestSession>;
+  session(
+    account: Pick<TestAccount, "accountId">,
+    fields?: Partial<User>,
+    session?: Partial<UserSession>,
+  ): Promise<TestSession>;
   /** A new asset of the account, without SIMs unless given. */
   asset(account: TestAccount, fields?: Partial<Asset>): Promise<TestAsset>;
   /** Stops the server gracefully and starts a new one on the same data, on another port. */
@@ -142,7 +147,7 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
     },
     account: (permissions) => createAccount(running.store, clock, permissions),
     key: ({ accountId }, permissions, fields) => createKey(running.store, clock, accountId, permissions, fields),
-    session: ({ accountId }, fields) => openSession(running.store, clock, accountId, fields),
+    session: ({ accountId }, ...fields) => openSession(running.store, clock, accountId, ...fields),
     asset: (account, fields) => createAsset(running.store, clock, account, fields),
     async restart() {
       await stop();
@@ -199,6 +204,7 @@ async function openSession(
   clock: Clock,
   accountId: string,
   fields: Partial<User> = {},
+  sessionFields: Partial<UserSession> = {},
 ): Promise<TestSession> {
   const at = Math.floor(clock.now() / 1000);
   const user = someUser({ id: `usr_${randomUUID()}`, email: `${randomUUID()}@example.com`, role: "admin", ...fields });
@@ -207,7 +213,7 @@ async function openSession(
     throw new Error(`cannot create the test user ${user.email}`);
   const secret = randomUUID();
   const hash = hashSecret(secret);
-  const session = someSession(owned, { id: `ses_${randomUUID()}`, createdAt: at, lastUsedAt: at });
+  const session = someSession(owned, { id: `ses_${randomUUID()}`, createdAt: at, lastUsedAt: at, ...sessionFields });
   const opened = { session, hash, user: owned, replaces: undefined, audit: someAudit("session.opened", accountId) };
   if (!(await store.userSessions.openSession(opened))) throw new Error("cannot open the test session");
   return { user: owned, sessionId: session.id, hash, cookie: `edge_session=${secret}` };

@@ -6,6 +6,7 @@ import { MAX_REQUEST_BYTES } from "../../protocol/limits.ts";
 import { EdgeError } from "../../protocol/errors.ts";
 import cookie from "@fastify/cookie";
 import { parseTrustedProxies } from "../trusted-proxies.ts";
+import { recordRefusals } from "./audit/record-refusals.ts";
 import { authenticate, principalOf } from "./auth.ts";
 import { respondToClientError } from "./client-error.ts";
 import { serveConsole } from "./console/serve-console.ts";
@@ -114,6 +115,7 @@ export async function buildServer(context: ApiContext): Promise<Api> {
     endpoints.addHook("onRequest", async (request) => {
       if (request.principal?.kind === "user") site.requireOwnPage(request);
     });
+    endpoints.addHook("onError", recordRefusals(context));
     endpoints.addHook("onRequest", requirePermission);
     endpoints.addHook("preValidation", requireFieldPermissions);
     endpoints.addHook("onRequest", refuseWhileStopping);

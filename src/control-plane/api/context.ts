@@ -5,6 +5,7 @@ import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
 import type { AccessWatcher } from "../access-watcher.ts";
 import type { ConflictRateLimiter } from "../assets/conflict-rate-limiter.ts";
+import type { RefusalLog } from "../audit/refusal-log.ts";
 import type { AssetUpdater } from "../assets/update-asset.ts";
 import type { Bus } from "../bus/bus.ts";
 import type { Config } from "../config.ts";
@@ -45,6 +46,7 @@ export interface ApiContext {
   readonly hasher: PasswordHasher;
   readonly signInGate: SignInGate;
   readonly site: Site;
+  readonly refusals: RefusalLog;
   /** What other instances count; `undefined` if there can be none. */
   readonly counts: SharedCounts | undefined;
   readonly clock: Clock;

@@ -1,4 +1,5 @@
-import { findUnlisted } from "../core/people/endpoint-permissions.ts";
+import { findWithoutAction } from "../core/people/endpoint-actions.ts";
+import { findUnlisted, isListed } from "../core/people/endpoint-permissions.ts";
 import type { Api } from "./context.ts";
 
 /**
@@ -13,5 +14,7 @@ export function trackPermissions(api: Api): () => void {
   return () => {
     const missing = findUnlisted(endpoints);
     if (missing.length > 0) throw new Error(`no permission is defined for ${missing.join(", ")}`);
+    const without = findWithoutAction(endpoints.filter(({ path }) => isListed(path)));
+    if (without.length > 0) throw new Error(`no action of the audit log is defined for ${without.join(", ")}`);
   };
 }

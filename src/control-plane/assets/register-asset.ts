@@ -2,6 +2,7 @@ import { randomUUIDv7 } from "node:crypto";
 import { type Clock, unixNow } from "../../lib/clock.ts";
 import type { AssetRegistration } from "../../protocol/asset-request.ts";
 import { EdgeError } from "../../protocol/errors.ts";
+import { auditEntry, type AuditOrigin } from "../audit/audit-entry.ts";
 import { requireKnownGroup } from "../core/network-group.ts";
 import { createSecret, hashSecret } from "../secrets.ts";
 import type { Asset } from "../core/asset.ts";
@@ -25,11 +26,12 @@ export type IdentifierConflict = Extract<RegisterResult, { ok: false }>;
  */
 export async function registerAsset(
   { store, clock }: { readonly store: Pick<Store, "assets" | "networkGroups">; readonly clock: Clock },
-  accountId: string,
+  origin: AuditOrigin,
   registration: AssetRegistration,
   onConflict: (conflict: IdentifierConflict) => void = () => {},
 ): Promise<RegistrationResult> {
   const { supersim, prosim } = registration;
+  const { accountId } = origin;
   if (supersim) {
     requireKnownGroup(supersim.network_group, await store.networkGroups.listNetworkGroups(accountId));
   }
@@ -55,7 +57,18 @@ export async function registerAsset(
     },
   };
   const deviceToken = createSecret("ed_");
-  const result = await store.assets.registerAsset(asset, hashSecret(deviceToken));
+  const entry = auditEntry(origin, clock, {
+    action: "asset.registered",
+    assetUuid: asset.uuid,
+    subject: { kind: "asset", id: asset.uuid, name: asset.name },
+    details: {
+      serial_number: asset.serialNumber,
+      type: asset.type,
+      network_group: supersim?.network_group,
+      service_profile: prosim?.service_profile,
+    },
+  });
+  const result = await store.assets.registerAsset(asset, hashSecret(deviceToken), entry);
   if (!result.ok) {
     onConflict(result);
     throw new EdgeError("IdentifierTaken", `The value of ${result.taken} cannot be used.`, {

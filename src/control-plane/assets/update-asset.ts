@@ -5,13 +5,15 @@ import type { SimType } from "../../protocol/sim.ts";
 import { changedFieldName, type SimChange, type UpdatePlan } from "../core/asset-update.ts";
 import { callOperator } from "../sim-operator/call-operator.ts";
 import { type OperatorSim, type SimOperator, toOperatorSim } from "../sim-operator/sim-operator.ts";
+import { auditEntry, type AuditOrigin } from "../audit/audit-entry.ts";
 import type { Asset, SimState } from "../core/asset.ts";
+import type { AuditEntry } from "../store/audit.ts";
 import type { Store } from "../store/store.ts";
 import { StoreUnavailableError } from "../store/unavailable.ts";
 import type { LeaseLock } from "../instances/lease-lock.ts";
 
 export interface AssetUpdaterOptions {
-  readonly store: Pick<Store, "assets" | "sims" | "networkGroups">;
+  readonly store: Pick<Store, "assets" | "sims" | "networkGroups" | "audit">;
   readonly simOperator: SimOperator;
   readonly locks: LeaseLock;
   readonly clock: Clock;
@@ -36,14 +38,16 @@ export class AssetUpdater {
    * `decide` before anything has changed, and `SimOperatorFailed` with the names of the fields in `details.changed` and
    * `details.not_changed`.
    */
-  async update(accountId: string, identifier: string, decide: UpdateDecision): Promise<Asset> {
+  async update(origin: AuditOrigin, identifier: string, decide: UpdateDecision): Promise<Asset> {
     const { store } = this.#options;
+    const { accountId } = origin;
     const { uuid } = await this.#find(accountId, identifier);
     await using _lock = await this.#lock(uuid);
     const asset = await this.#find(accountId, uuid);
     const plan = decide(asset, await store.networkGroups.listNetworkGroups(accountId));
-    await this.#changeSims(asset, plan);
-    if (plan.name !== undefined) await store.assets.renameAsset(uuid, plan.name);
+    await this.#changeSims(asset, plan, origin);
+    const entry = this.#entry(origin, asset, plan);
+    if (plan.name !== undefined) await store.assets.renameAsset(uuid, plan.name, entry);
     return this.#find(accountId, uuid);
   }
 
@@ -63,7 +67,20 @@ export class AssetUpdater {
     return asset;
   }
 
-  async #changeSims(asset: Asset, plan: UpdatePlan): Promise<void> {
+  /** The entry for the whole update, which is stored with the last of its changes. */
+  #entry(origin: AuditOrigin, asset: Asset, { name, simChanges }: UpdatePlan, failure?: EdgeError): AuditEntry {
+    const valueOf = (field: SimChange["field"]) => simChanges.find((change) => change.field === field)?.value;
+    const { changed, not_changed } = failure?.details ?? {};
+    return auditEntry(origin, this.#options.clock, {
+      action: "asset.changed",
+      assetUuid: asset.uuid,
+      subject: { kind: "asset", id: asset.uuid, name: asset.name },
+      ...(failure && { outcome: failure.code }),
+      details: { name, status: valueOf("status"), network_group: valueOf("network_group"), changed, not_changed },
+    });
+  }
+
+  async #changeSims(asset: Asset, plan: UpdatePlan, origin: AuditOrigin): Promise<void> {
     const states = new Map<SimType, SimState>();
     for (const [index, change] of plan.simChanges.entries()) {
       const sim = toOperatorSim(asset, change.sim);
@@ -72,7 +89,9 @@ export class AssetUpdater {
         const state = await this.#applyChange({ ...sim, state: states.get(change.sim) ?? sim.state }, change);
         states.set(change.sim, state);
         // Stored after each change, so the record is right even if the next change or this process fails.
-        await this.#options.store.sims.setSimState(asset.uuid, change.sim, state);
+        const isLast = plan.name === undefined && index === plan.simChanges.length - 1;
+        const entry = isLast ? this.#entry(origin, asset, plan) : undefined;
+        await this.#options.store.sims.setSimState(asset.uuid, change.sim, state, entry);
       } catch (cause) {
         // The operator may have carried it out. Every change is idempotent, so the client repeats the update.
         if (cause instanceof StoreUnavailableError) throw cause;
@@ -80,7 +99,9 @@ export class AssetUpdater {
           { err: cause, asset: asset.uuid, change: changedFieldName(change) },
           "SIM operator failed",
         );
-        throw operatorFailed(plan, index, cause);
+        const failure = operatorFailed(plan, index, cause);
+        await this.#options.store.audit.addEntry(this.#entry(origin, asset, plan, failure));
+        throw failure;
       }
     }
   }

@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import { unixNow } from "../../lib/clock.ts";
+import { auditEntry } from "../audit/audit-entry.ts";
 import { createId } from "../secrets.ts";
 import {
   type AdministrationOptions,
@@ -8,6 +9,7 @@ import {
   formatTimeOrNever,
   withAdministrationOptions,
 } from "./administration.ts";
+import { commandOrigin } from "./command-origin.ts";
 import { type CliContext, CommandError } from "./context.ts";
 
 const MAX_NAME_LENGTH = 128;
@@ -26,7 +28,11 @@ export function addAccountCommands(program: Command, context: CliContext): void 
             throw new CommandError(`the name of an account has 1 to ${MAX_NAME_LENGTH} characters`);
           }
           const id = createId("acc_");
-          await store.accounts.createAccount({ id, name, createdAt: unixNow(context.clock) });
+          const entry = auditEntry(commandOrigin(id), context.clock, {
+            action: "account.created",
+            subject: { kind: "account", id, name },
+          });
+          await store.accounts.createAccount({ id, name, createdAt: unixNow(context.clock) }, entry);
           return { account_id: id };
         },
         ({ account_id }) => `account ${account_id}`,

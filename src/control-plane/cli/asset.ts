@@ -1,6 +1,8 @@
 import type { Command } from "commander";
 import { assetRegistrationSchema } from "../../protocol/asset-request.ts";
+import { EdgeError } from "../../protocol/errors.ts";
 import { listIssues } from "../../protocol/request-error.ts";
+import { auditEntry } from "../audit/audit-entry.ts";
 import { type IdentifierConflict, registerAsset } from "../assets/register-asset.ts";
 import {
   type AdministrationOptions,
@@ -8,6 +10,7 @@ import {
   runAdministration,
   withAdministrationOptions,
 } from "./administration.ts";
+import { commandOrigin } from "./command-origin.ts";
 import { addEnrolmentCodeCommand } from "./enrolment-code.ts";
 import { type CliContext, CommandError } from "./context.ts";
 
@@ -47,14 +50,16 @@ export function addAssetCommands(program: Command, context: CliContext): void {
         async (store) => {
           await requireAccount(store, options.account);
           const registration = parseRegistration(options);
-          const registered = await registerAsset(
-            { store, clock: context.clock },
-            options.account,
-            registration,
-            (conflict) => {
-              throw new CommandError(describeIdentifierConflict(conflict));
-            },
-          );
+          const origin = commandOrigin(options.account);
+          let conflict: IdentifierConflict | undefined;
+          const registered = await registerAsset({ store, clock: context.clock }, origin, registration, (found) => {
+            conflict = found;
+          }).catch(async (error: unknown) => {
+            if (!conflict || !(error instanceof EdgeError)) throw error;
+            const facts = { action: "asset.registered", outcome: error.code } as const;
+            await store.audit.addEntry(auditEntry(origin, context.clock, facts));
+            throw new CommandError(describeIdentifierConflict(conflict));
+          });
           return { uuid: registered.asset.uuid, device_token: registered.deviceToken };
         },
         ({ uuid, device_token }) =>

@@ -17,14 +17,14 @@ export function addAuditCommands(program: Command, context: CliContext): void {
   const audit = program.command("audit").description("read the audit log");
   withAdministrationOptions(audit.command("list"))
     .description(`list the last ${MAX_ENTRIES} entries of an account, newest first`)
-    .requiredOption("--account <id>", "the account")
-    .action((options: AdministrationOptions & { account: string }) =>
+    .option("--account <id>", "the account; without it, entries about no account, such as imports of usage")
+    .action((options: AdministrationOptions & { account?: string }) =>
       runAdministration(
         context,
         options,
         async (store) => {
-          await requireAccount(store, options.account);
-          return (await store.audit.listEntries(options.account, MAX_ENTRIES)).map(toAuditRecord);
+          if (options.account !== undefined) await requireAccount(store, options.account);
+          return (await store.audit.listEntries(options.account ?? "", MAX_ENTRIES)).map(toAuditRecord);
         },
         (entries) =>
           formatTable([

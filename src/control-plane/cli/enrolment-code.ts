@@ -8,6 +8,7 @@ import {
   formatTimeOrNever,
   withAdministrationOptions,
 } from "./administration.ts";
+import { commandOrigin } from "./command-origin.ts";
 import { type CliContext, CommandError } from "./context.ts";
 
 const SECONDS: Readonly<Record<string, number>> = { m: 60, h: 3600, d: 24 * 3600 };
@@ -39,7 +40,9 @@ export function addEnrolmentCodeCommand(asset: Command, context: CliContext): vo
           await requireAccount(store, options.account);
           const found = await store.assets.findAsset(options.account, options.asset);
           if (!found) throw new CommandError(`there is no asset ${options.asset} in this account`);
-          const { code, expiresAt } = await issueCode({ store, clock: context.clock }, found.uuid, options.valid);
+          const origin = commandOrigin(options.account);
+          const services = { store, clock: context.clock };
+          const { code, expiresAt } = await issueCode(services, found.uuid, options.valid, origin);
           return {
             code: formatEnrolmentCode(code),
             uuid: found.uuid,

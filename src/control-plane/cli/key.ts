@@ -1,6 +1,10 @@
-import type { Command } from "commander";
+import { type Command, InvalidArgumentError } from "commander";
+import { z } from "zod";
 import { unixNow } from "../../lib/clock.ts";
+import { MAX_UNIX_SECONDS } from "../../protocol/scalars.ts";
+import { isRole, type Role, ROLES } from "../core/people/roles.ts";
 import { parsePermissions, permissionName } from "../core/permission.ts";
+import { auditEntry } from "../audit/audit-entry.ts";
 import { createId, createSecret, hashSecret } from "../secrets.ts";
 import type { ApiKey } from "../store/accounts.ts";
 import {
@@ -12,7 +16,19 @@ import {
   withAdministrationOptions,
 } from "./administration.ts";
 import { MAX_KEYS_PER_ACCOUNT } from "../core/people/key-limits.ts";
+import { commandOrigin } from "./command-origin.ts";
 import { type CliContext, CommandError } from "./context.ts";
+
+const DURATION = /^(\d{1,6})([mhd])$/;
+const SECONDS: Readonly<Record<string, number>> = { m: 60, h: 3600, d: 24 * 3600 };
+
+interface CreationOptions extends AdministrationOptions {
+  readonly account: string;
+  readonly name: string;
+  readonly allow?: string;
+  readonly role: Role;
+  readonly expires?: string;
+}
 
 /** `key create`, `key list` and `key revoke`. */
 export function addKeyCommands(program: Command, context: CliContext): void {
@@ -22,7 +38,9 @@ export function addKeyCommands(program: Command, context: CliContext): void {
     .requiredOption("--account <id>", "account the key acts for")
     .requiredOption("--name <name>", "what the key is for")
     .option("--allow <list>", "what it may do besides: forward (ports of apps), exec (commands and files of apps)")
-    .action((options: AdministrationOptions & { account: string; name: string; allow?: string }) =>
+    .option("--role <role>", `what it may do: ${ROLES.join(", ")}`, parseRole, "admin")
+    .option("--expires <time>", "when it expires: in a time such as 24h or 90d, or at one such as 2027-01-31T00:00:00Z")
+    .action((options: CreationOptions) =>
       runAdministration(
         context,
         options,
@@ -30,13 +48,15 @@ export function addKeyCommands(program: Command, context: CliContext): void {
           await requireAccount(store, options.account);
           const permissions = options.allow === undefined ? [] : parsePermissions(options.allow);
           if (!permissions) throw new CommandError("--allow takes forward and exec, separated by a comma");
+          const { role } = options;
+          const createdAt = unixNow(context.clock);
+          const expiresAt = options.expires === undefined ? undefined : parseExpiry(options.expires, createdAt);
           const keys = await store.keys.listKeys(options.account);
           if (keys.filter(({ revokedAt }) => revokedAt === undefined).length >= MAX_KEYS_PER_ACCOUNT) {
             throw new CommandError(`the account has ${MAX_KEYS_PER_ACCOUNT} keys already; revoke unused ones`);
           }
           const id = createId("key_");
           const secret = createSecret("ek_");
-          const createdAt = unixNow(context.clock);
           await store.keys.createKey(
             {
               id,
@@ -46,11 +66,16 @@ export function addKeyCommands(program: Command, context: CliContext): void {
               lastUsedAt: undefined,
               revokedAt: undefined,
               permissions,
-              role: "admin",
-              expiresAt: undefined,
+              role,
+              expiresAt,
               createdBy: undefined,
             },
             hashSecret(secret),
+            auditEntry(commandOrigin(options.account), context.clock, {
+              action: "key.created",
+              subject: { kind: "key", id, name: options.name },
+              details: { role, permissions, ...(expiresAt !== undefined && { expires_at: expiresAt }) },
+            }),
           );
           return { key_id: id, api_key: secret };
         },
@@ -70,13 +95,15 @@ export function addKeyCommands(program: Command, context: CliContext): void {
         },
         (keys) =>
           formatTable([
-            ["KEY", "ACCOUNT", "CREATED", "LAST USED", "REVOKED", "ALLOWS", "NAME"],
+            ["KEY", "ACCOUNT", "CREATED", "LAST USED", "REVOKED", "ROLE", "EXPIRES", "ALLOWS", "NAME"],
             ...keys.map((entry) => [
               entry.key_id,
               entry.account_id,
               formatTimeOrNever(entry.created_at),
               formatTimeOrNever(entry.last_used_at),
               entry.revoked_at === null ? "no" : formatTimeOrNever(entry.revoked_at),
+              entry.role,
+              formatTimeOrNever(entry.expires_at),
               entry.permissions.length === 0 ? "-" : entry.permissions.map(permissionName).join(","),
               entry.name,
             ]),
@@ -90,10 +117,13 @@ export function addKeyCommands(program: Command, context: CliContext): void {
         context,
         options,
         async (store) => {
-          await store.keys.revokeKey(keyId, unixNow(context.clock));
-          const revoked = await store.keys.findKey(keyId);
-          if (!revoked) throw new CommandError(`there is no key ${keyId}; see \`edge-control key list\``);
-          return toKeyRecord(revoked);
+          const key = await store.keys.findKey(keyId);
+          if (!key) throw new CommandError(`there is no key ${keyId}; see \`edge-control key list\``);
+          const { accountId, name } = key;
+          const subject = { kind: "key", id: keyId, name };
+          const entry = auditEntry(commandOrigin(accountId), context.clock, { action: "key.revoked", subject });
+          await store.keys.revokeKey(keyId, unixNow(context.clock), entry);
+          return toKeyRecord((await store.keys.findKey(keyId)) ?? key);
         },
         ({ key_id }) => `key ${key_id} is revoked`,
       ),
@@ -109,5 +139,27 @@ function toKeyRecord(key: ApiKey) {
     last_used_at: key.lastUsedAt ?? null,
     revoked_at: key.revokedAt ?? null,
     permissions: key.permissions,
+    role: key.role,
+    expires_at: key.expiresAt ?? null,
+    created_by: key.createdBy ?? null,
   };
+}
+
+function parseRole(text: string): Role {
+  if (isRole(text)) return text;
+  throw new InvalidArgumentError(`Expected one of ${ROLES.join(", ")}.`);
+}
+
+/** Parses a duration or a time; returns Unix seconds. Throws `CommandError` unless it is in the future. */
+function parseExpiry(text: string, now: number): number {
+  const [, count, unit = ""] = DURATION.exec(text) ?? [];
+  const at = count === undefined ? parseTime(text) : now + Number(count) * (SECONDS[unit] ?? 0);
+  if (at !== undefined && at > now && at <= MAX_UNIX_SECONDS) return at;
+  throw new CommandError(
+    "--expires takes a time such as 24h or 90d, or one in the future such as 2027-01-31T00:00:00Z",
+  );
+}
+
+function parseTime(text: string): number | undefined {
+  return z.iso.datetime({ offset: true }).safeParse(text).success ? Math.floor(Date.parse(text) / 1000) : undefined;
 }

@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import { DEFAULT_NETWORK_GROUPS, networkGroupSchema } from "../../protocol/sim.ts";
+import { auditEntry } from "../audit/audit-entry.ts";
 import { isDefaultGroup } from "../core/network-group.ts";
 import {
   type AdministrationOptions,
@@ -7,6 +8,7 @@ import {
   runAdministration,
   withAdministrationOptions,
 } from "./administration.ts";
+import { commandOrigin } from "./command-origin.ts";
 import { type CliContext, CommandError } from "./context.ts";
 
 /** Maximum number of an account's own network groups. */
@@ -33,7 +35,11 @@ export function addNetworkGroupCommands(program: Command, context: CliContext): 
           if (own.length >= MAX_GROUPS_PER_ACCOUNT && !own.includes(name)) {
             throw new CommandError(`the account has ${MAX_GROUPS_PER_ACCOUNT} network groups of its own already`);
           }
-          await store.networkGroups.addNetworkGroup(options.account, name);
+          const entry = auditEntry(commandOrigin(options.account), context.clock, {
+            action: "network_group.added",
+            subject: { kind: "network_group", id: name },
+          });
+          await store.networkGroups.addNetworkGroup(options.account, name, entry);
           return { network_group: name };
         },
         ({ network_group }) => `network group ${network_group}`,

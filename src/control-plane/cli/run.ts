@@ -11,10 +11,12 @@ import { addDatabaseCommands } from "./database.ts";
 import { addKeyCommands } from "./key.ts";
 import { addNetworkGroupCommands } from "./network-group.ts";
 import { addServeCommand } from "./serve.ts";
+import { addSetupCodeCommand } from "./setup-code.ts";
 import { addUsageCommands } from "./usage.ts";
 
 const COMMANDS: readonly AddCommand[] = [
   addServeCommand,
+  addSetupCodeCommand,
   addAccountCommands,
   addKeyCommands,
   addAssetCommands,

@@ -1,8 +1,10 @@
 import { createReadStream } from "node:fs";
 import type { Command } from "commander";
+import { auditEntry } from "../audit/audit-entry.ts";
 import { importUsage } from "../usage-import/import-usage.ts";
 import { COLUMNS } from "../usage-import/read-records.ts";
 import { type AdministrationOptions, runAdministration, withAdministrationOptions } from "./administration.ts";
+import { commandOrigin } from "./command-origin.ts";
 import type { CliContext } from "./context.ts";
 
 /** `usage import`. */
@@ -18,7 +20,12 @@ export function addUsageCommands(program: Command, context: CliContext): void {
       runAdministration(
         context,
         options,
-        (store) => importUsage(store, createReadStream(file), { skipUnknown: options.skipUnknown ?? false }),
+        (store) =>
+          importUsage(store, createReadStream(file), {
+            skipUnknown: options.skipUnknown ?? false,
+            // Of no account: the SIMs may be of several.
+            audit: (details) => auditEntry(commandOrigin(""), context.clock, { action: "usage.imported", details }),
+          }),
         ({ imported, skipped }) => `${imported} records imported${skipped > 0 ? `, ${skipped} lines skipped` : ""}`,
       ),
     );

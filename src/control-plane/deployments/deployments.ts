@@ -1,7 +1,9 @@
 import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
+import { appliedApps } from "../../protocol/applied-apps.ts";
 import type { RegistryAuth } from "../../protocol/deploy-request.ts";
 import { EdgeError } from "../../protocol/errors.ts";
+import { auditEntry, type AuditOrigin } from "../audit/audit-entry.ts";
 import type { Bus } from "../bus/bus.ts";
 import type { Asset } from "../core/asset.ts";
 import { type AppCommand, countApps } from "../core/command.ts";
@@ -146,7 +148,7 @@ export class Deployments {
    * Records a deployment, which whoever holds the device's session sends to it. Returns its id, or the earlier id when the
    * request repeats an `Idempotency-Key`. Errors: `IdempotencyKeyReused`, `QuotaExceeded`, `TooManyRequests`.
    */
-  async request(asset: Asset, command: AppCommand, idempotency?: Idempotency): Promise<string> {
+  async request(asset: Asset, command: AppCommand, origin: AuditOrigin, idempotency?: Idempotency): Promise<string> {
     const { clock, deploymentTimeoutMs, maxAccountBytes } = this.#options;
     const { action, app, spec } = command;
     const { registry_auth: registryAuth, ...options } = command.options;
@@ -170,7 +172,14 @@ export class Deployments {
     const limits = { maxAccountBytes, maxRunningPerAsset: MAX_RUNNING_PER_ASSET };
     const first = firstEvent(deployment);
     const result = await this.#recorder
-      .create(deployment, first, idempotency, limits, waitOrFailIfAway)
+      .create(
+        deployment,
+        first,
+        idempotency,
+        limits,
+        waitOrFailIfAway,
+        requestEntry(origin, clock, deployment, command),
+      )
       .catch((error: unknown) => {
         this.#dropLater(id, error);
         throw error;
@@ -182,13 +191,26 @@ export class Deployments {
     return result.kind === "repeated" ? result.id : id;
   }
 
-  /** Requests to cancel a deployment, and returns it afterwards. A finished deployment does not change. */
-  async cancel(id: string): Promise<Deployment | undefined> {
-    return this.#recorder.update(id, (current, now) => {
+  /**
+   * Requests to cancel a deployment, and returns it afterwards, and whether it has changed: one that is finished or being
+   * cancelled does not.
+   */
+  async cancel(
+    { id, app, assetUuid }: Pick<Deployment, "id" | "app" | "assetUuid">,
+    origin: AuditOrigin,
+  ): Promise<{ readonly after: Deployment | undefined; readonly hasChanged: boolean }> {
+    let hasChanged = false;
+    const subject = { kind: "deployment", id };
+    const entry = auditEntry(origin, this.#options.clock, { action: "deployment.cancelled", assetUuid, app, subject });
+    const decide = (current: Deployment, now: number): DeploymentChange | undefined => {
       // While the outcome is uncertain, only the device knows whether the deployment has ended.
       const mustAskDevice = current.uncertainty !== undefined || current.holder !== undefined;
-      return mustAskDevice ? requestCancel(current, now) : fail(current, now, "DeploymentCancelled");
-    });
+      const change = mustAskDevice ? requestCancel(current, now) : fail(current, now, "DeploymentCancelled");
+      hasChanged = change !== undefined;
+      return change;
+    };
+    const after = await this.#recorder.update(id, decide, undefined, entry);
+    return { after, hasChanged };
   }
 
   /** Ends the deployments of a removed asset. The holder of its device's session tells it to undo them. */
@@ -275,6 +297,21 @@ function waitOrFailIfAway(deployment: Deployment, nowMs: number): DeploymentChan
 function tooManyRunningError(): EdgeError {
   return new EdgeError("TooManyRequests", "The device has too many unfinished deployments.", {
     limit: MAX_RUNNING_PER_ASSET,
+  });
+}
+
+/** The entry for a request: what is asked for, without the app itself, whose values may be secrets. */
+function requestEntry(origin: AuditOrigin, clock: Clock, { id, app, assetUuid }: Deployment, command: AppCommand) {
+  const { action, spec, options, waitForDeviceS } = command;
+  const { image } = (spec ?? {}) as { readonly image?: unknown };
+  const apps =
+    action === "apply" ? appliedApps(spec).map((each) => (each as { readonly name?: unknown }).name) : undefined;
+  return auditEntry(origin, clock, {
+    action: "deployment.requested",
+    assetUuid,
+    app,
+    subject: { kind: "deployment", id },
+    details: { action, image, apps, dry_run: options.dry_run, wait_for_device_s: waitForDeviceS },
   });
 }
 

@@ -7,6 +7,7 @@ import { type DeploymentChange, type Deployment, isFinished } from "../core/depl
 import type { DeploymentEvent } from "../../protocol/deployment-event.ts";
 import type { ServiceClock } from "../instances/service-clock.ts";
 import type { CreateResult, CreationLimits, DeploymentStore, Idempotency } from "../store/deployments.ts";
+import type { AuditEntry } from "../store/audit.ts";
 import type { SessionFence } from "../store/sessions.ts";
 import { StoreUnavailableError } from "../store/unavailable.ts";
 import type { CredentialCache } from "./credentials.ts";
@@ -57,13 +58,21 @@ export class Recorder {
     idempotency: Idempotency | undefined,
     limits: CreationLimits,
     receive: Decide,
+    audit: AuditEntry,
   ): Promise<CreateResult> {
     const { store, logger, deadlines } = this.#options;
     const changes = new Changes((stored, { nowMs }) => receive(stored, nowMs));
     const created = completeNew(deployment, this.#time());
     const result = await this.#orWake(
       deployment.id,
-      store.createDeployment(created, first, idempotency, limits, (stored) => changes.decide(stored, this.#time())),
+      store.createDeployment(
+        created,
+        first,
+        idempotency,
+        limits,
+        (stored) => changes.decide(stored, this.#time()),
+        audit,
+      ),
     );
     if (result.kind !== "created") return result;
     const { id, app, action, spec, assetUuid } = deployment;
@@ -81,12 +90,12 @@ export class Recorder {
    *
    * @param fence the session for which it is changed; error if a later one has replaced it: `StaleSessionError`
    */
-  async update(id: string, decide: Decide, fence?: SessionFence): Promise<Deployment | undefined> {
+  async update(id: string, decide: Decide, fence?: SessionFence, audit?: AuditEntry): Promise<Deployment | undefined> {
     const changes = new Changes((deployment, { nowMs }) => decide(deployment, nowMs));
     const { store } = this.#options;
     const after = await this.#orWake(
       id,
-      store.updateDeployment(id, (current) => changes.decide(current, this.#time()), fence),
+      store.updateDeployment(id, (current) => changes.decide(current, this.#time()), fence, audit),
     );
     if (after) this.#publish(after, changes);
     return after;

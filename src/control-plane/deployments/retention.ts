@@ -1,6 +1,7 @@
-import type { Clock } from "../../lib/clock.ts";
+import { type Clock, unixNow } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
-import type { DeploymentStore } from "../store/deployments.ts";
+import { AUDIT_RETENTION_S } from "../core/people/audit-actions.ts";
+import type { Store } from "../store/store.ts";
 import { logStoreError, StoreUnavailableError } from "../store/unavailable.ts";
 
 /** Leaves the time after a start to devices that reconnect. */
@@ -11,9 +12,14 @@ const BATCH_PAUSE_MS = 1_000;
 /** Pause while the store is unavailable. */
 const RETRY_DELAY_MS = 60_000;
 const MAX_BATCH_DEPLOYMENTS = 50;
+const MAX_BATCH_ENTRIES = 500;
 
 export interface RetentionOptions {
-  readonly store: Pick<DeploymentStore, "removeFinished">;
+  readonly store: {
+    readonly deployments: Pick<Store["deployments"], "removeFinished">;
+    readonly audit: Pick<Store["audit"], "removeOld">;
+    readonly userSessions: Pick<Store["userSessions"], "removeExpired">;
+  };
   readonly clock: Clock;
   readonly logger: Logger;
   /** Whether this instance is to do it now. */
@@ -22,12 +28,16 @@ export interface RetentionOptions {
   readonly retentionMs: number;
 }
 
-/** Removes old finished deployments every hour, in small batches, from its creation until disposed. */
+/**
+ * Removes old finished deployments, old entries of the audit log and sessions that have expired, every hour, in small batches,
+ * from its creation until disposed.
+ */
 export class Retention implements Disposable {
   readonly #options: RetentionOptions;
   #timer: Disposable;
   #disposed = false;
   #removed = 0;
+  #removedEntries = 0;
 
   constructor(options: RetentionOptions) {
     this.#options = options;
@@ -44,7 +54,7 @@ export class Retention implements Disposable {
       this.#removeBatch().then(
         (hasMore) => this.#continue(hasMore ? BATCH_PAUSE_MS : INTERVAL_MS),
         (error: unknown) => {
-          logStoreError(this.#options.logger, error, {}, "cannot remove old deployments; trying again in an hour");
+          logStoreError(this.#options.logger, error, {}, "cannot remove old records; trying again in an hour");
           this.#continue(error instanceof StoreUnavailableError ? RETRY_DELAY_MS : INTERVAL_MS);
         },
       );
@@ -58,11 +68,17 @@ export class Retention implements Disposable {
   async #removeBatch(): Promise<boolean> {
     const { store, clock, logger, acquire, retentionMs } = this.#options;
     if (!(await acquire())) return false;
-    const removed = await store.removeFinished(clock.now() - retentionMs, MAX_BATCH_DEPLOYMENTS);
+    const removed = await store.deployments.removeFinished(clock.now() - retentionMs, MAX_BATCH_DEPLOYMENTS);
+    const entries = await store.audit.removeOld(unixNow(clock) - AUDIT_RETENTION_S, MAX_BATCH_ENTRIES);
+    // A user has few of them: no batches.
+    await store.userSessions.removeExpired(unixNow(clock));
     this.#removed += removed;
-    if (removed === MAX_BATCH_DEPLOYMENTS) return true;
+    this.#removedEntries += entries;
+    if (removed === MAX_BATCH_DEPLOYMENTS || entries === MAX_BATCH_ENTRIES) return true;
     if (this.#removed > 0) logger.info({ count: this.#removed }, "removed old deployments");
+    if (this.#removedEntries > 0) logger.info({ count: this.#removedEntries }, "removed old entries of the audit log");
     this.#removed = 0;
+    this.#removedEntries = 0;
     return false;
   }
 }

@@ -8,6 +8,8 @@ import {
   parseEnrolmentCode,
 } from "../../protocol/enrolment.ts";
 import { EdgeError } from "../../protocol/errors.ts";
+import { auditEntry, type AuditOrigin } from "../audit/audit-entry.ts";
+import type { RefusalLog } from "../audit/refusal-log.ts";
 import type { Asset } from "../core/asset.ts";
 import { requireUsable } from "../core/enrolment.ts";
 import { createSecret, hashSecret } from "../secrets.ts";
@@ -31,23 +33,19 @@ export interface IssuedCode {
   readonly expiresAt: number;
 }
 
-/**
- * Creates a code that enrols a device as this asset.
- *
- * @param validS validity in seconds
- * @param audit returns the entry of the audit log
- */
+/** Creates a code that enrols a device as this asset. @param validS validity in seconds */
 export async function issueCode(
   { store, clock }: Services,
   assetUuid: string,
   validS: number,
-  audit?: (expiresAt: number) => AuditEntry,
+  origin?: AuditOrigin,
 ): Promise<IssuedCode> {
   const code = createCode();
   const createdAt = unixNow(clock);
   const expiresAt = createdAt + validS;
-  const record = { assetUuid, createdAt, expiresAt, usedAt: undefined };
-  await store.enrolments.issueCode(record, await hashCode(code), audit?.(expiresAt));
+  const details = { expires_at: expiresAt };
+  const entry = origin && auditEntry(origin, clock, { action: "enrolment_code.created", assetUuid, details });
+  await store.enrolments.issueCode({ assetUuid, createdAt, expiresAt, usedAt: undefined }, await hashCode(code), entry);
   return { code, expiresAt };
 }
 
@@ -56,7 +54,12 @@ export async function issueCode(
  * a while the same device may use the code again, so a lost response or a power cut does not lock it out.
  * Errors: `EnrolmentCodeUnknown`, `EnrolmentCodeExpired`, `EnrolmentCodeUsed`.
  */
-export async function redeemCode({ store, clock }: Services, typed: string, nonce: string): Promise<Enrolment> {
+export async function redeemCode(
+  { store, clock, refusals }: Services & { readonly refusals: RefusalLog },
+  typed: string,
+  nonce: string,
+  source: string | undefined,
+): Promise<Enrolment> {
   const code = parseEnrolmentCode(typed);
   if (code === undefined) throw new EdgeError("EnrolmentCodeUnknown");
   const hash = await hashCode(code);
@@ -66,13 +69,24 @@ export async function redeemCode({ store, clock }: Services, typed: string, nonc
   const isReal = found !== undefined && timingSafeEqual(found.hash, hash);
   const isSameDevice = found?.nonceHash !== undefined && timingSafeEqual(found.nonceHash, nonceHash);
   const known = isReal ? found.code : undefined;
-  requireUsable(known, isSameDevice, now);
-  const asset = await store.assets.findAssetByUuid(known.assetUuid);
+  const asset = known && (await store.assets.findAssetByUuid(known.assetUuid));
   if (!asset) throw new EdgeError("EnrolmentCodeUnknown");
-  const token = createSecret("ed_");
-  const isMine = await store.enrolments.useCode({ hash, nonceHash, at: now, tokenHash: hashSecret(token) });
-  if (!isMine) throw new EdgeError("EnrolmentCodeUsed");
-  return { device_token: token, asset: toEnrolmentAsset(asset) };
+  const entry = (outcome?: string): AuditEntry => {
+    const { uuid, accountId, serialNumber } = asset;
+    const actor = { kind: "device", id: uuid, name: serialNumber } as const;
+    const facts = { action: "device.enrolled", assetUuid: uuid, ...(outcome !== undefined && { outcome }) } as const;
+    return auditEntry({ accountId, actor, source }, clock, facts);
+  };
+  try {
+    requireUsable(known, isSameDevice, now);
+    const token = createSecret("ed_");
+    const use = { hash, nonceHash, at: now, tokenHash: hashSecret(token), audit: entry() };
+    if (!(await store.enrolments.useCode(use))) throw new EdgeError("EnrolmentCodeUsed");
+    return { device_token: token, asset: toEnrolmentAsset(asset) };
+  } catch (error) {
+    if (error instanceof EdgeError) await refusals.record(entry(error.code));
+    throw error;
+  }
 }
 
 function toEnrolmentAsset({ uuid, serialNumber, name }: Asset): Enrolment["asset"] {

@@ -1,3 +1,4 @@
+import type { AuditEntry } from "./audit.ts";
 import type { Granularity } from "../../protocol/usage.ts";
 import type { TimeRange } from "../core/usage-period.ts";
 import type { UsageTotal } from "../core/usage-view.ts";
@@ -21,8 +22,10 @@ export interface UsageStore {
    * Stores all records or, when the source throws, none. A record replaces an earlier one with the same ICCID, start and
    * bucket, so that an import can be repeated. Records with an ICCID of no asset are skipped. Returns how many were stored,
    * without duplicates.
+   *
+   * @param audit returns the entry of the audit log for this number of records
    */
-  recordUsage(records: AsyncIterable<UsageRecord>): Promise<number>;
+  recordUsage(records: AsyncIterable<UsageRecord>, audit?: (stored: number) => AuditEntry | undefined): Promise<number>;
   /** Returns totals of the records that begin within the range, by period and then bucket, without empty periods. */
   sumUsage(iccid: string, range: TimeRange, granularity: Granularity): Promise<readonly UsageTotal[]>;
 }

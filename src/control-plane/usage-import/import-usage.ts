@@ -1,11 +1,14 @@
 import type { Readable } from "node:stream";
 import type { Store } from "../store/store.ts";
+import type { AuditEntry } from "../store/audit.ts";
 import type { UsageRecord } from "../store/usage.ts";
 import { BadLineError, readRecords } from "./read-records.ts";
 
 export interface ImportOptions {
   /** Skips records of SIMs that no asset has, instead of refusing the file. */
   readonly skipUnknown: boolean;
+  /** Returns the entry of the audit log for this result. */
+  readonly audit?: (result: { readonly imported: number; readonly skipped: number }) => AuditEntry;
 }
 
 export interface ImportResult {
@@ -35,6 +38,9 @@ export async function importUsage(
       else throw new BadLineError(line, `no asset has a SIM with the ICCID ${record.iccid}`);
     }
   }
-  const imported = await store.usage.recordUsage(records());
+  const imported = await store.usage.recordUsage(
+    records(),
+    options.audit && ((stored) => options.audit?.({ imported: stored, skipped })),
+  );
   return { imported, skipped };
 }

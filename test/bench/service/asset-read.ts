@@ -23,7 +23,8 @@ export const assetRead: Bench = {
     const folder = owner.use(await tempDir()).path;
     const apiKey = await withStore(folder, async (store) => {
       const { accountId, apiKey: key } = await addAccount(store);
-      await registerAsset({ store, clock: systemClock }, accountId, assetRegistrationSchema.parse(GATEWAY));
+      const origin = { accountId, actor: { kind: "service", id: "bench" }, source: undefined } as const;
+      await registerAsset({ store, clock: systemClock }, origin, assetRegistrationSchema.parse(GATEWAY));
       return key;
     });
     const { host, port, pid } = owner.use(await startService(folder));

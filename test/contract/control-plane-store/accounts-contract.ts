@@ -47,6 +47,31 @@ export function accountsContract(harness: StoreHarness): void {
       await expect(store.keys.createKey(keyOf("key_4"), hash("one"))).rejects.toThrow();
     });
 
+    test("are found by the hash of their secret with every change of their limits", async () => {
+      await using store = await openWithAccounts(harness);
+      const admin = { ...keyOf("key_1"), role: "admin" as const, expiresAt: undefined };
+      await store.keys.createKey(admin, hash("one"));
+      for (const expiresAt of [5_000, undefined, 6_000, 7_000, undefined]) {
+        const changed = await store.keys.changeKey(ACCOUNT, "key_1", { expiresAt: expiresAt ?? null });
+        expect(changed).toEqual({ ...admin, expiresAt });
+        expect(await store.keys.findKeyByHash(hash("one"))).toEqual(changed);
+      }
+      const version = await store.dataVersion();
+      expect(await store.keys.changeKey(ACCOUNT, "key_1", { name: "new" })).toEqual({ ...admin, name: "new" });
+      if (store.isShared) expect(await store.dataVersion()).not.toBe(version);
+      expect(await store.keys.changeKey("acc_2", "key_1", { name: "x" })).toBeUndefined();
+      expect(await store.keys.changeKey(ACCOUNT, "key_none", { name: "x" })).toBeUndefined();
+    });
+
+    test("are forgotten once revoked, those that were revoked first before others", async () => {
+      await using store = await openWithAccounts(harness);
+      for (const [index, id] of ["a", "b", "c", "d"].entries())
+        await store.keys.createKey({ ...keyOf(id), revokedAt: id === "d" ? undefined : 10 - index }, hash(id));
+      await store.keys.createKey({ ...keyOf("e", "acc_2"), revokedAt: 1 }, hash("e"));
+      await store.keys.removeRevoked(ACCOUNT, 2);
+      expect((await store.keys.listKeys()).map(({ id }) => id)).toEqual(["a", "b", "d", "e"]);
+    });
+
     test("are revoked once: a second revocation keeps the time of the first", async () => {
       await using store = await openWithAccounts(harness);
       await store.keys.createKey(keyOf("key_1"), hash("one"));

@@ -8,6 +8,7 @@ import { type RunningCommand, run, start } from "../../support/command.ts";
 import { openStream } from "../../support/event-stream.ts";
 import { FakeDevice } from "../../support/fake-device.ts";
 import { tempDir } from "../../support/temp-dir.ts";
+import { waitFor } from "../../support/wait-for.ts";
 
 /** The executable in a process of its own. */
 const MAIN = join(import.meta.dirname, "../../../src/control-plane/main.ts");
@@ -289,4 +290,68 @@ test("EDGE_CONTROL_DATA_DIR names the data directory of the server and of admini
     stderr: expect.stringContaining(`no database in ${other}`) as string,
   });
   expect(await readdir(directory.path)).toEqual(["data"]);
+});
+
+describe("the first admin", () => {
+  const SET_UP_LINK = /http:\/\/127\.0\.0\.1:\d+\/#\/setup\?code=(ec_[\w-]{43})/;
+
+  const setUp = (url: string, code: string, fields: object = {}) =>
+    fetch(`${url}/v1/setup`, {
+      method: "POST",
+      headers: { "Content-Type": "application/json" },
+      body: JSON.stringify({ code, email: "ada@example.com", password: "a long way to the pump house", ...fields }),
+    });
+
+  test("a server that nobody can sign in to says on standard error how to set it up, and not in its log", async () => {
+    await using server = await serve();
+    await waitFor("the link", () => SET_UP_LINK.test(server.process.stderr()));
+    const [link = "", code = ""] = SET_UP_LINK.exec(server.process.stderr()) ?? [];
+    expect(link).toContain(server.url);
+    const response = await setUp(server.url, code, { account_name: "Acme" });
+    expect(response.status).toBe(201);
+    expect(server.process.stdout()).not.toContain(code);
+    const { code: exitCode, stderr } = await edgeControl("setup-code", "--data-dir", dataDir);
+    expect([exitCode, stderr]).toEqual([1, expect.stringContaining("the service is set up; give --account")]);
+  });
+
+  test("a server with users says nothing, and one with a single account makes an admin of that one", async () => {
+    await createDatabase();
+    const { account_id = "" } = await administer("account", "create", "Acme");
+    {
+      await using server = await serve();
+      await waitFor("the link", () => SET_UP_LINK.test(server.process.stderr()));
+      const [, code = ""] = SET_UP_LINK.exec(server.process.stderr()) ?? [];
+      const response = await setUp(server.url, code);
+      expect(await response.json()).toMatchObject({ account: { id: account_id, name: "Acme" }, role: "admin" });
+    }
+    await using server = await serve();
+    const { code = "" } = await administer("setup-code", "--account", account_id);
+    expect((await setUp(server.url, code, { email: "bob@example.com" })).status).toBe(201);
+    expect(server.process.stderr()).not.toContain("setup");
+    const entries = JSON.stringify(await administer("audit", "list", "--account", account_id));
+    expect(entries).toContain("setup_code.created");
+    expect(entries).not.toContain(code);
+  });
+});
+
+test("a key is created with a role and an expiry", async () => {
+  await createDatabase();
+  const { account_id = "" } = await administer("account", "create", "Acme");
+  const create = ["key", "create", "--account", account_id, "--name", "x"];
+  const { api_key = "" } = await administer(...create, "--role", "viewer", "--expires", "90d");
+  await administer(...create);
+  const keys = (await administer("key", "list")) as unknown as { role: string; expires_at: number | null }[];
+  expect(keys.map(({ role }) => role).toSorted((a, b) => a.localeCompare(b))).toEqual(["admin", "viewer"]);
+  const { expires_at = null } = keys.find(({ role }) => role === "viewer") ?? {};
+  expect(expires_at).toBeGreaterThan(Date.now() / 1000 + 89 * 24 * 3600);
+  await using server = await serve();
+  const headers = { "X-API-Key": api_key };
+  expect((await fetch(`${server.url}/v1/assets`, { headers })).status).toBe(200);
+  expect((await fetch(`${server.url}/v1/users`, { headers })).status).toBe(403);
+  for (const wrong of [
+    ["--role", "root"],
+    ["--expires", "yesterday"],
+    ["--expires", "2020-01-01T00:00:00Z"],
+  ])
+    expect((await edgeControl(...create, ...wrong, "--data-dir", dataDir)).code, String(wrong)).toBeGreaterThan(0);
 });

@@ -9,6 +9,7 @@ import { openStore } from "../../../src/control-plane/store/sqlite/open-store.ts
 import type { Clock } from "../../../src/lib/clock.ts";
 import { createLogger } from "../../../src/lib/logger.ts";
 import { receivedDeployment } from "../deployment-record.ts";
+import { someAudit } from "./people.ts";
 
 /** Sweeper and recorder over a store in memory, for tests of deadlines. */
 export interface DeadlineRig extends AsyncDisposable {
@@ -75,6 +76,7 @@ export async function startDeadlineRig(
         undefined,
         limits,
         () => undefined,
+        someAudit("deployment.requested"),
       );
     },
     async receiveElsewhere(fields = {}) {

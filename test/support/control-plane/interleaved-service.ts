@@ -13,6 +13,7 @@ import { FakeClock } from "../fake-clock.ts";
 import { DeviceModel } from "./device-model.ts";
 import { SimulatedInstance, SimulatedSession, type SimulatedWorld } from "./simulated-instance.ts";
 
+const ORIGIN = { accountId: "acc_1", actor: { kind: "key", id: "key_1" }, source: undefined } as const;
 const ASSET: Asset = {
   uuid: "11111111-1111-4111-8111-111111111111",
   accountId: "acc_1",
@@ -103,7 +104,7 @@ export class InterleavedService implements SimulatedWorld {
     const waitForDeviceS = this.#random.chance(0.4) ? this.#random.between(1, MAX_WAIT_S) : undefined;
     const command = { action, app: "web", spec, options: {}, waitForDeviceS };
     const request = async (): Promise<void> => {
-      const id = await instance.deployments.request(ASSET, command);
+      const id = await instance.deployments.request(ASSET, command, ORIGIN);
       this.clients.set(id, { events: [], leave: new AbortController(), instance: undefined, ended: false });
       this.#read(id);
     };
@@ -112,7 +113,7 @@ export class InterleavedService implements SimulatedWorld {
 
   cancel(id: string): void {
     const instance = this.#random.pick(this.#instances);
-    instance.track(instance.deployments.cancel(id));
+    instance.track(instance.deployments.cancel({ id, app: "web", assetUuid: ASSET.uuid }, ORIGIN));
   }
 
   /** The device connects to any instance. An earlier one may not notice for some time that its connection is dead. */

@@ -61,7 +61,7 @@ const acquire = async (): Promise<boolean> => true;
 function start(mayRun = acquire) {
   const log = captureLogText();
   const retention = new Retention({
-    store: store.deployments,
+    store,
     clock,
     logger: log.logger,
     acquire: mayRun,
@@ -110,7 +110,13 @@ test("after an error of the store it tries again an hour later", async () => {
       throw new Error("disk I/O error");
     },
   };
-  using _retention = new Retention({ store: failing, clock, logger: log.logger, acquire, retentionMs: KEEP_MS });
+  using _retention = new Retention({
+    store: { deployments: failing, audit: store.audit, userSessions: store.userSessions },
+    clock,
+    logger: log.logger,
+    acquire,
+    retentionMs: KEEP_MS,
+  });
   await clock.advance(60_000 + HOUR_MS);
   expect(calls).toEqual([60_000, 60_000 + HOUR_MS]);
   expect(entries(log)).toMatchObject([{ level: 50 }, { level: 50 }]);
@@ -120,7 +126,13 @@ test("nothing happens after it was disposed, also during a round", async () => {
   const answer = Promise.withResolvers<number>();
   const log = captureLogText();
   const slow = { removeFinished: () => answer.promise };
-  const retention = new Retention({ store: slow, clock, logger: log.logger, acquire, retentionMs: KEEP_MS });
+  const retention = new Retention({
+    store: { deployments: slow, audit: store.audit, userSessions: store.userSessions },
+    clock,
+    logger: log.logger,
+    acquire,
+    retentionMs: KEEP_MS,
+  });
   await clock.advance(60_000);
   retention[Symbol.dispose]();
   answer.resolve(50);

@@ -3,6 +3,7 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import type { ErrorCode } from "../../../protocol/errors.ts";
 import { invalidRequest } from "../../../protocol/request-error.ts";
 import type { AppCommand } from "../../core/command.ts";
+import { originOf } from "../audit/origin-of.ts";
 import { findAsset } from "../assets/asset-resource.ts";
 import type { Idempotency } from "../../store/deployments.ts";
 import type { ApiContext } from "../context.ts";
@@ -69,7 +70,7 @@ export async function streamCommand(
   streamLimiter.acquireForAccount(request, reply);
   const asset = await findAsset(store, request, request.params.asset_id);
   const idempotency = parseIdempotencyKey(request.headers["idempotency-key"], asset.uuid, command);
-  const id = await deployments.request(asset, command, idempotency);
+  const id = await deployments.request(asset, command, originOf(request), idempotency);
   // Removed since it was found: the removal has ended the deployments that were stored before, and nobody ends a later one.
   const mayWait = command.waitForDeviceS !== undefined && command.waitForDeviceS > 0;
   if (mayWait && !(await store.assets.findAssetByUuid(asset.uuid))) await deployments.cancelAll(asset.uuid);

@@ -5,14 +5,14 @@ import {
   formatEnrolmentCode,
 } from "../../../protocol/enrolment.ts";
 import { issueCode } from "../../enrolment/codes.ts";
+import { originOf } from "../audit/origin-of.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errorsWithBody, json } from "../docs/responses.ts";
-import { auditOf } from "../people/audit-entry.ts";
 import { assetParams, findAsset } from "./asset-resource.ts";
 
 /** `POST /v1/assets/{asset_id}/enrolment-codes`: creates a code with which a device becomes this asset. */
 export function createEnrolmentCode(api: Api, context: ApiContext): void {
-  const { store, clock } = context;
+  const { store } = context;
   api.post(
     "/v1/assets/:asset_id/enrolment-codes",
     {
@@ -30,9 +30,7 @@ export function createEnrolmentCode(api: Api, context: ApiContext): void {
     },
     async (request, reply): Promise<CreatedEnrolmentCode> => {
       const { uuid, serialNumber } = await findAsset(store, request, request.params.asset_id);
-      const { code, expiresAt } = await issueCode(context, uuid, request.body.valid_s, (expires_at) =>
-        auditOf(request, clock, { action: "enrolment_code.created", assetUuid: uuid, details: { expires_at } }),
-      );
+      const { code, expiresAt } = await issueCode(context, uuid, request.body.valid_s, originOf(request));
       void reply.code(201);
       return { code: formatEnrolmentCode(code), serial_number: serialNumber, expires_at: expiresAt };
     },

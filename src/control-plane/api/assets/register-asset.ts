@@ -5,6 +5,7 @@ import {
 } from "../../../protocol/asset-request.ts";
 import { type IdentifierConflict, registerAsset as register } from "../../assets/register-asset.ts";
 import { EdgeError } from "../../../protocol/errors.ts";
+import { originOf } from "../audit/origin-of.ts";
 import { accountOf } from "../auth.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errorsWithBody, json } from "../docs/responses.ts";
@@ -38,7 +39,7 @@ export function registerAsset(api: Api, context: ApiContext): void {
       const accountId = accountOf(request);
       context.conflictRateLimiter.requireAllowed(accountId);
       await requireAssetQuota(context, accountId);
-      const { asset, deviceToken } = await register(context, accountId, request.body, (conflict) =>
+      const { asset, deviceToken } = await register(context, originOf(request), request.body, (conflict) =>
         recordConflict(context, accountId, conflict),
       );
       void reply.code(201).header("location", assetPath(asset.uuid));

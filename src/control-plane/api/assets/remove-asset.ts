@@ -1,11 +1,13 @@
 import { z } from "zod";
+import { auditEntry } from "../../audit/audit-entry.ts";
+import { originOf } from "../audit/origin-of.ts";
 import { deviceSubject } from "../../access-watcher.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errors } from "../docs/responses.ts";
 import { assetParams, findAsset } from "./asset-resource.ts";
 
 /** `DELETE /v1/assets/{asset_id}`: removes the asset and disconnects its device, whose token becomes void. */
-export function removeAsset(api: Api, { store, deployments, access }: ApiContext): void {
+export function removeAsset(api: Api, { store, deployments, access, clock }: ApiContext): void {
   api.delete(
     "/v1/assets/:asset_id",
     {
@@ -21,8 +23,14 @@ export function removeAsset(api: Api, { store, deployments, access }: ApiContext
       },
     },
     async (request, reply) => {
-      const { uuid } = await findAsset(store, request, request.params.asset_id);
-      await store.assets.removeAsset(uuid);
+      const { uuid, name, serialNumber } = await findAsset(store, request, request.params.asset_id);
+      const entry = auditEntry(originOf(request), clock, {
+        action: "asset.removed",
+        assetUuid: uuid,
+        subject: { kind: "asset", id: uuid, name },
+        details: { serial_number: serialNumber },
+      });
+      await store.assets.removeAsset(uuid, entry);
       await deployments.cancelAll(uuid);
       // Closes the device's session, whose token is void now.
       await access.recheck(deviceSubject(uuid));

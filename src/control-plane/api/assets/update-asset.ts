@@ -1,7 +1,7 @@
 import { assetUpdateSchema } from "../../../protocol/asset-request.ts";
 import { assetSchema } from "../../../protocol/asset.ts";
 import { parseAssetUpdate, planUpdate } from "../../core/asset-update.ts";
-import { accountOf } from "../auth.ts";
+import { originOf } from "../audit/origin-of.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errorsWithBody, json } from "../docs/responses.ts";
 import { createLegacy, LEGACY_HEADERS } from "../legacy/legacy.ts";
@@ -38,7 +38,7 @@ export function updateAsset(api: Api, context: ApiContext): void {
     },
     async (request, reply) => {
       const { params, body } = request;
-      const asset = await context.assetUpdater.update(accountOf(request), params.asset_id, (asset, ownGroups) =>
+      const asset = await context.assetUpdater.update(originOf(request), params.asset_id, (asset, ownGroups) =>
         planUpdate(asset, body, ownGroups),
       );
       return toAssetResponse(asset, legacy, reply);

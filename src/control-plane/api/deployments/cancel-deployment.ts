@@ -1,4 +1,6 @@
 import { EdgeError } from "../../../protocol/errors.ts";
+import { auditEntry } from "../../audit/audit-entry.ts";
+import { originOf } from "../audit/origin-of.ts";
 import { isFinished } from "../../core/deployment.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errors, json } from "../docs/responses.ts";
@@ -8,7 +10,7 @@ import { deploymentParams, deploymentSchema, findDeployment, toDeploymentRespons
  * `DELETE /v1/assets/{asset_id}/edge/deployments/{deployment_id}`: cancels a deployment. 202 while the device undoes
  * it, 200 when it is finished. A deployment that was finished before does not change.
  */
-export function cancelDeployment(api: Api, { store, deployments }: ApiContext): void {
+export function cancelDeployment(api: Api, { store, deployments, clock }: ApiContext): void {
   api.delete(
     "/v1/assets/:asset_id/edge/deployments/:deployment_id",
     {
@@ -26,9 +28,16 @@ export function cancelDeployment(api: Api, { store, deployments }: ApiContext): 
       },
     },
     async (request, reply) => {
-      const { id } = await findDeployment(store, request);
-      const after = await deployments.cancel(id);
+      const deployment = await findDeployment(store, request);
+      const origin = originOf(request);
+      const { after, hasChanged } = await deployments.cancel(deployment, origin);
       if (!after) throw new EdgeError("DeploymentNotFound");
+      if (!hasChanged) {
+        const { id, app, assetUuid } = after;
+        const facts = { action: "deployment.cancelled", assetUuid, app, subject: { kind: "deployment", id } } as const;
+        const details = { had_ended: isFinished(after) };
+        await store.audit.addEntry(auditEntry(origin, clock, { ...facts, details }));
+      }
       return reply.code(isFinished(after) ? 200 : 202).send(toDeploymentResponse(after));
     },
   );

@@ -1,10 +1,16 @@
 import { z } from "zod";
+import { EdgeError, type ErrorCode } from "../../../protocol/errors.ts";
+import { auditEntry } from "../../audit/audit-entry.ts";
+import { OUTCOME_OK } from "../../core/people/audit-actions.ts";
+import { originOf } from "../audit/origin-of.ts";
 import { volumeName } from "../../../protocol/volume-fields.ts";
 import { ignoreContentTypeOfEmptyBody, refuseBody } from "../apps/no-body.ts";
 import { assetParams, findAsset } from "../assets/asset-resource.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errors } from "../docs/responses.ts";
 import { streamSignal } from "../stream-signal.ts";
+
+const UNCERTAIN: ReadonlySet<ErrorCode> = new Set(["DeviceNotReachable", "DeviceFailed", "EngineUnavailable"]);
 
 const params = assetParams.extend({ name: volumeName.meta({ description: "Name of the volume." }) });
 
@@ -39,7 +45,18 @@ export function removeVolume(api: Api, context: ApiContext): void {
     async (request, reply) => {
       const { asset_id: id, name } = request.params;
       const asset = await findAsset(context.store, request, id);
-      await context.queries.query(asset, "remove_volume", { name }, streamSignal(request, reply, context));
+      const record = async (outcome: string): Promise<void> => {
+        const facts = { action: "volume.removed", assetUuid: asset.uuid, outcome, details: { volume: name } } as const;
+        await context.store.audit.addEntry(auditEntry(originOf(request), context.clock, facts));
+      };
+      try {
+        await context.queries.query(asset, "remove_volume", { name }, streamSignal(request, reply, context));
+      } catch (error) {
+        // Whether the device has removed it is not known. Conflicts are recorded as all are.
+        if (error instanceof EdgeError && UNCERTAIN.has(error.code)) await record(error.code);
+        throw error;
+      }
+      await record(OUTCOME_OK);
       return reply.status(204).send(undefined);
     },
   );

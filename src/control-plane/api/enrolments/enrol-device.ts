@@ -26,7 +26,7 @@ export function enrolDevice(api: Api, context: ApiContext): void {
     },
     async (request, reply): Promise<Enrolment> => {
       const { code, nonce } = request.body;
-      const enrolment = await redeemCode(context, code, nonce);
+      const enrolment = await redeemCode(context, code, nonce, request.ip);
       context.logger.info({ asset: enrolment.asset.uuid, request_id: request.id }, "device enrolled with a code");
       void reply.code(201);
       return enrolment;

@@ -21,7 +21,8 @@ import { accountOf, principalOf } from "../auth.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errors, errorsWithBody, json } from "../docs/responses.ts";
 import { pageOf } from "../page.ts";
-import { type AuditFacts, auditOf } from "../people/audit-entry.ts";
+import type { AuditFacts } from "../../audit/audit-entry.ts";
+import { auditOf } from "../people/audit-entry.ts";
 import { findKey, keyParams, keySubjectOf, requireFuture, toKeyBody } from "./key-resource.ts";
 
 /** `GET /v1/api-keys`: the API keys of the account, oldest first. */

@@ -4,7 +4,7 @@ import { EdgeError } from "../../../protocol/errors.ts";
 import { toLegacySim } from "../../core/asset-view.ts";
 import { parseLegacySimUpdate, planLegacyUpdate } from "../../core/asset-update.ts";
 import { assetParams, assetPath } from "../assets/asset-resource.ts";
-import { accountOf } from "../auth.ts";
+import { originOf } from "../audit/origin-of.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errorsWithBody, json } from "../docs/responses.ts";
 import { createLegacy, LEGACY_HEADERS } from "./legacy.ts";
@@ -46,7 +46,7 @@ export function legacyUpdateSim(api: Api, context: ApiContext): void {
       },
       async (request, reply) => {
         const { asset_id } = request.params;
-        const { supersim } = await context.assetUpdater.update(accountOf(request), asset_id, (asset, ownGroups) =>
+        const { supersim } = await context.assetUpdater.update(originOf(request), asset_id, (asset, ownGroups) =>
           planLegacyUpdate(asset, request.body, ownGroups),
         );
         if (!supersim) throw new EdgeError("SimNotFound");

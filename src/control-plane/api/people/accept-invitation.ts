@@ -9,7 +9,8 @@ import { requireStrongPassword } from "../../people/new-password.ts";
 import { hashSecret } from "../../secrets.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { json, publicErrorsWithBody } from "../docs/responses.ts";
-import { type AuditFacts, auditOfUser, userSubjectOf } from "./audit-entry.ts";
+import type { AuditFacts } from "../../audit/audit-entry.ts";
+import { auditOfUser, userSubjectOf } from "./audit-entry.ts";
 import { findAccount, signIn } from "./session-resource.ts";
 
 /** `POST /v1/invitations`: sets a password with the code of an invitation or of a reset. */

@@ -10,7 +10,8 @@ import type { Principal } from "../../people/principal.ts";
 import type { Account } from "../../store/accounts.ts";
 import type { ApiContext } from "../context.ts";
 import { unixNow } from "../../../lib/clock.ts";
-import { type AuditFacts, auditOfUser, userSubjectOf } from "./audit-entry.ts";
+import type { AuditFacts } from "../../audit/audit-entry.ts";
+import { auditOfUser, userSubjectOf } from "./audit-entry.ts";
 
 /** Opens a session for a user who has proved to be one, and sets its cookie. Error: `SignInFailed`. */
 export async function signIn(

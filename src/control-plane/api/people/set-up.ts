@@ -11,7 +11,8 @@ import { createId, hashSecret } from "../../secrets.ts";
 import type { Account } from "../../store/accounts.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { json, publicErrorsWithBody } from "../docs/responses.ts";
-import { type AuditFacts, auditOfUser, userSubjectOf } from "./audit-entry.ts";
+import type { AuditFacts } from "../../audit/audit-entry.ts";
+import { auditOfUser, userSubjectOf } from "./audit-entry.ts";
 import { findAccount, signIn } from "./session-resource.ts";
 import { newUser, requireEmail } from "./user-resource.ts";
 

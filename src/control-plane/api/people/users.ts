@@ -22,7 +22,8 @@ import { accountOf } from "../auth.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errors, errorsWithBody, json } from "../docs/responses.ts";
 import { pageOf } from "../page.ts";
-import { type AuditFacts, auditOf, userSubjectOf } from "./audit-entry.ts";
+import type { AuditFacts } from "../../audit/audit-entry.ts";
+import { auditOf, userSubjectOf } from "./audit-entry.ts";
 import {
   findUser,
   MAX_USERS_PER_ACCOUNT,

@@ -40,8 +40,7 @@ export const AUDIT_ACTIONS = {
   "key.created": { role: "text", expires_at: "number", permissions: "texts", confirmed_by: "text" },
   "key.changed": { name: "text", expires_at: "number" },
   "key.revoked": {},
-  "login.approved": { role: "text", expires_at: "number", client_name: "text", client_source: "text" },
-  "login.denied": { client_name: "text", client_source: "text" },
+  "login.decided": { decision: "text", role: "text", expires_at: "number", client_name: "text", client_source: "text" },
   "settings.changed": { fields: "texts" },
   "asset.registered": { serial_number: "text", type: "text", network_group: "text", service_profile: "text" },
   "asset.changed": {
@@ -65,6 +64,8 @@ export const AUDIT_ACTIONS = {
   },
   "deployment.cancelled": { had_ended: "flag" },
   "volume.removed": { volume: "text" },
+  // A read that was refused: reads that are not are no entries.
+  "access.refused": { method: "text", endpoint: "text" },
   "remote_access.opened": REMOTE_ACCESS,
   "remote_access.closed": REMOTE_ACCESS,
   "remote_access.refused": REMOTE_ACCESS,

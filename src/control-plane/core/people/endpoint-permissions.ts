@@ -83,6 +83,11 @@ const FIELDS_BY_ENDPOINT: ReadonlyMap<string, ReadonlyMap<string, RolePermission
 /** The paths under which the table lists every endpoint. */
 const LISTED_PATHS = /^(?:\/v1)?\/(?:assets|enrolments)(?:\/|$)|^\/v1\//;
 
+/** Whether the table lists every endpoint with this path. */
+export function isListed(path: string): boolean {
+  return LISTED_PATHS.test(path);
+}
+
 /** Returns what the endpoint needs; `undefined` if the table does not list it. A HEAD request needs what GET does. */
 export function requirementOf(method: string, path: string): Requirement | undefined {
   const key = endpointName(method, path);
@@ -101,7 +106,7 @@ function endpointName(method: string, path: string): string {
 /** Returns the endpoints, such as `GET /v1/assets`, that the table ought to list and does not. */
 export function findUnlisted(endpoints: Iterable<{ readonly method: string; readonly path: string }>): string[] {
   const missing = [...endpoints].filter(
-    ({ method, path }) => LISTED_PATHS.test(path) && requirementOf(method, path) === undefined,
+    ({ method, path }) => isListed(path) && requirementOf(method, path) === undefined,
   );
   return missing.map(({ method, path }) => `${method} ${path}`);
 }

@@ -1,3 +1,5 @@
+import type { AuditEntry } from "../audit.ts";
+import { recordAudit } from "./audit.ts";
 import type { UsageRecord } from "../usage.ts";
 import type { ConnectionExecutor } from "./executor.ts";
 import { change, one, type Value, type Work } from "./statement.ts";
@@ -53,8 +55,8 @@ export class UsageStaging implements AsyncDisposable {
   }
 
   /** Stores the records of SIMs that an asset has, in one transaction. Returns how many. */
-  async merge(): Promise<number> {
-    return this.#connection.transact(() => this.#merge());
+  async merge(audit: ((stored: number) => AuditEntry | undefined) | undefined): Promise<number> {
+    return this.#connection.transact(() => this.#merge(audit));
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -74,7 +76,7 @@ export class UsageStaging implements AsyncDisposable {
     for (const record of chunk) await this.#connection.change(this.#insertOne, valuesOf(record));
   }
 
-  *#merge(): Work<number> {
+  *#merge(audit: ((stored: number) => AuditEntry | undefined) | undefined): Work<number> {
     let after = FIRST_KEY;
     let stored = 0;
     for (let last: Key | undefined = after; last;) {
@@ -82,6 +84,8 @@ export class UsageStaging implements AsyncDisposable {
       stored += yield* this.#mergeSlice(after, last);
       if (last) after = last;
     }
+    const entry = audit?.(stored);
+    if (entry) yield* recordAudit(entry);
     return stored;
   }
 

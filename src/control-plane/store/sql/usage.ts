@@ -1,3 +1,4 @@
+import type { AuditEntry } from "../audit.ts";
 import type { Granularity } from "../../../protocol/usage.ts";
 import type { TimeRange } from "../../core/usage-period.ts";
 import type { UsageTotal } from "../../core/usage-view.ts";
@@ -36,12 +37,15 @@ export class SqlUsageStore implements UsageStore {
     this.#executor = executor;
   }
 
-  async recordUsage(records: AsyncIterable<UsageRecord>): Promise<number> {
+  async recordUsage(
+    records: AsyncIterable<UsageRecord>,
+    audit?: (stored: number) => AuditEntry | undefined,
+  ): Promise<number> {
     return this.#executor.withConnection(async (connection) => {
       await using staging = await UsageStaging.create(connection);
       await staging.fill(records);
       // Awaited here, since the staging table is dropped at the end of this block.
-      return await staging.merge();
+      return await staging.merge(audit);
     });
   }
 

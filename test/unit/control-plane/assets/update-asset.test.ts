@@ -9,6 +9,8 @@ import { FailingSimOperator } from "../../../support/control-plane/failing-sim-o
 import { someSuperSim } from "../../../support/control-plane/sims.ts";
 import { FakeClock } from "../../../support/fake-clock.ts";
 
+const ORIGIN = { accountId: "acc_1", actor: { kind: "key", id: "key_1" }, source: undefined } as const;
+
 test("when the server stops, an update that has begun tells what it did, and one that waits changes nothing", async () => {
   await using store = openStore(":memory:");
   await store.accounts.createAccount({ id: "acc_1", name: "test", createdAt: 0 });
@@ -37,8 +39,8 @@ test("when the server stops, an update that has begun tells what it did, and one
     throw stopping.signal.reason;
   };
   const update = { name: "After", status: "inactive", supersim: { network_group: "default_10gb" } } as const;
-  const begun = updater.update("acc_1", "S", (found, groups) => planUpdate(found, update, groups));
-  const waiting = updater.update("acc_1", "S", (found, groups) => planUpdate(found, { name: "Later" }, groups));
+  const begun = updater.update(ORIGIN, "S", (found, groups) => planUpdate(found, update, groups));
+  const waiting = updater.update(ORIGIN, "S", (found, groups) => planUpdate(found, { name: "Later" }, groups));
   await expect(begun).rejects.toMatchObject({
     code: "SimOperatorFailed",
     details: { changed: ["supersim.network_group"], not_changed: ["supersim.status", "name"] },

@@ -1,0 +1,9 @@
+import type { FastifyRequest } from "fastify";
+import type { AuditOrigin } from "../../audit/audit-entry.ts";
+import { principalOf } from "../auth.ts";
+
+/** Who acts with a request, and from where, for the audit log. */
+export function originOf(request: FastifyRequest): AuditOrigin {
+  const { accountId, kind, id, name } = principalOf(request);
+  return { accountId, actor: { kind, id, name }, source: request.ip };
+}

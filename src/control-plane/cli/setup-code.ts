@@ -1,0 +1,37 @@
+import type { Command } from "commander";
+import { loadConfig } from "../load-config.ts";
+import { consoleUrlOf, issueSetUpCode } from "../people/set-up-code.ts";
+import {
+  type AdministrationOptions,
+  formatTimeOrNever,
+  requireAccount,
+  runAdministration,
+  withAdministrationOptions,
+} from "./administration.ts";
+import { commandOrigin } from "./command-origin.ts";
+import { type CliContext, CommandError } from "./context.ts";
+
+/** `setup-code`. */
+export function addSetupCodeCommand(program: Command, context: CliContext): void {
+  withAdministrationOptions(program.command("setup-code"))
+    .description("create a code that makes the first admin, or another one of an account; it works once, for 24 hours")
+    .option("--account <id>", "the account; without it the code makes the first account")
+    .action((options: AdministrationOptions & { account?: string }) =>
+      runAdministration(
+        context,
+        options,
+        async (store) => {
+          const { account } = options;
+          if (account !== undefined) await requireAccount(store, account);
+          else if (await store.users.hasUsers())
+            throw new CommandError("the service is set up; give --account for another admin of an account");
+          const url = consoleUrlOf(loadConfig(options.config, {}));
+          const origin = account === undefined ? undefined : commandOrigin(account);
+          const { code, link, expiresAt } = await issueSetUpCode({ store, clock: context.clock }, url, origin);
+          return { code, link, account_id: account ?? null, expires_at: expiresAt };
+        },
+        ({ link, expires_at }) =>
+          `${link}\nThe link works once, until ${formatTimeOrNever(expires_at)}, and is not shown again.`,
+      ),
+    );
+}

@@ -1,0 +1,60 @@
+import type { AuditAction } from "./audit-actions.ts";
+
+/**
+ * What a request that changes something is in the audit log, by method and path. The server does not start with such an
+ * endpoint that is not in this table.
+ */
+export const ENDPOINT_ACTIONS: Readonly<Record<string, AuditAction>> = {
+  "POST /v1/enrolments": "device.enrolled",
+  "POST /v1/assets": "asset.registered",
+  "PATCH /v1/assets/:asset_id": "asset.changed",
+  "DELETE /v1/assets/:asset_id": "asset.removed",
+  "PATCH /assets/:asset_id/sim": "asset.changed",
+  "PATCH /v1/assets/:asset_id/sim": "asset.changed",
+  "POST /v1/assets/:asset_id/enrolment-codes": "enrolment_code.created",
+  "POST /v1/assets/:asset_id/edge/apps": "deployment.requested",
+  "POST /v1/assets/:asset_id/edge/apply": "deployment.requested",
+  "PATCH /v1/assets/:asset_id/edge/apps/:name": "deployment.requested",
+  "DELETE /v1/assets/:asset_id/edge/apps/:name": "deployment.requested",
+  "POST /v1/assets/:asset_id/edge/apps/:name/start": "deployment.requested",
+  "POST /v1/assets/:asset_id/edge/apps/:name/stop": "deployment.requested",
+  "POST /v1/assets/:asset_id/edge/apps/:name/restart": "deployment.requested",
+  "DELETE /v1/assets/:asset_id/edge/deployments/:deployment_id": "deployment.cancelled",
+  "DELETE /v1/assets/:asset_id/edge/volumes/:name": "volume.removed",
+  "POST /v1/setup": "user.created",
+  "POST /v1/session": "session.opened",
+  "DELETE /v1/session": "session.closed",
+  "PUT /v1/session/password": "password.changed",
+  "POST /v1/invitations": "invitation.accepted",
+  "POST /v1/users": "user.invited",
+  "PATCH /v1/users/:user_id": "user.changed",
+  "DELETE /v1/users/:user_id": "user.removed",
+  "POST /v1/users/:user_id/reset": "user.reset",
+  "POST /v1/api-keys": "key.created",
+  "PATCH /v1/api-keys/:key_id": "key.changed",
+  "DELETE /v1/api-keys/:key_id": "key.revoked",
+  "POST /v1/device-logins/:user_code": "login.decided",
+  "POST /v1/device-logins/token": "key.created",
+};
+
+/** Endpoints that change nothing of an account. */
+const WITHOUT_ENTRY: ReadonlySet<string> = new Set([
+  // Nobody's until somebody confirms it.
+  "POST /v1/device-logins",
+]);
+
+const READING = new Set(["GET", "HEAD", "OPTIONS"]);
+
+/** Returns the action of the endpoint; `undefined` if it is not one that changes something. */
+export function actionOf(method: string, path: string): AuditAction | undefined {
+  const key = `${method} ${path}`;
+  return Object.hasOwn(ENDPOINT_ACTIONS, key) ? ENDPOINT_ACTIONS[key] : undefined;
+}
+
+/** Returns the endpoints that change something and have no action in the table. */
+export function findWithoutAction(endpoints: Iterable<{ readonly method: string; readonly path: string }>): string[] {
+  const names = [...endpoints]
+    .filter(({ method }) => !READING.has(method))
+    .map(({ method, path }) => `${method} ${path}`);
+  return names.filter((name) => !Object.hasOwn(ENDPOINT_ACTIONS, name) && !WITHOUT_ENTRY.has(name));
+}
