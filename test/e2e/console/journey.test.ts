@@ -1,8 +1,8 @@
+import { writeFileSync } from "node:fs";
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
-import { type AgentConfig, AgentProcess } from "../../support/system/agent.ts";
 import { succeed } from "../../support/command.ts";
 import { ConsoleBrowser, PHONE } from "../../support/console/browser.ts";
 import { setUpLink } from "../../support/console/console-system.ts";
@@ -11,8 +11,8 @@ import { dockerSocket } from "../../support/docker-socket.ts";
 import { bigImage, webImage, WEB_PORT } from "../../support/images.ts";
 import { Registry } from "../../support/registry.ts";
 import { SlowLink } from "../../support/slow-link.ts";
+import { Executable } from "../../support/system/executable.ts";
 import { sharedSystem } from "../../support/system/test-system.ts";
-import { waitFor } from "../../support/wait-for.ts";
 
 const PASSWORD = "correct horse battery staple";
 const INSTALLER_PASSWORD = "a ladder beside the gateway";
@@ -139,7 +139,7 @@ test("the other tabs of the asset", async () => {
   await page.goto(`${asset()}?tab=deployments`);
   await page.getByText("CrashLoopBackOff").first().waitFor();
   await browser.look(page, "asset-deployments");
-  await page.getByRole("link", { name: "Device" }).click();
+  await page.getByRole("link", { name: "Device", exact: true }).click();
   await page.getByText("Container engine").waitFor();
   await browser.look(page, "asset-device");
   await page.getByRole("link", { name: "History" }).click();
@@ -155,6 +155,103 @@ const LOG_SCRIPT = [
   "printf '\\033[31mred\\033[0m \\033[2J \\342\\200\\256 <img src=x onerror=alert(1)> <b>bold</b>\\n'",
   "while true; do i=$((i+1)); echo line $i; sleep 0.2; done",
 ].join("; ");
+
+test("create a key, and use it with curl", async () => {
+  await page.goto(`${system().control.url}/developer`);
+  await page.getByRole("button", { name: "Create an API key" }).click();
+  await page.getByLabel("What it is for").fill("A script");
+  await browser.look(page, "journey-05-create-key");
+  await page.getByRole("button", { name: "Create", exact: true }).click();
+  const key = (await page.getByRole("dialog").getByText(/^ek_/).textContent()) ?? "";
+  await browser.look(page, "journey-06-key");
+  const apps = `${system().control.url}/v1/assets/${system().asset.uuid}/edge/apps`;
+  const list = await succeed("curl", ["--silent", "--fail", "--header", `X-API-Key: ${key}`, apps]);
+  expect(JSON.parse(list)).toMatchObject({ reachable: true, apps: [{ name: firstApp }, { name: secondApp }] });
+});
+
+test("invite an installer, who enrols a second device on a phone", async () => {
+  await page.goto(`${system().control.url}/people`);
+  await page.getByRole("button", { name: "Invite" }).click();
+  await page.getByLabel("Email address").fill("ines@example.com");
+  await page.getByLabel("Role").selectOption("installer");
+  await page.getByRole("button", { name: "Invite", exact: true }).click();
+  const link =
+    (await page
+      .getByRole("dialog")
+      .getByText(/#\/invitation/)
+      .textContent()) ?? "";
+  await browser.look(page, "journey-13-invitation");
+
+  // The service does not know by which address it is reached here.
+  const phone = await browser.open(system().control.url + new URL(link).pathname + new URL(link).hash, PHONE);
+  await phone.getByLabel("Password", { exact: true }).fill(INSTALLER_PASSWORD);
+  await browser.look(phone, "journey-14-accept");
+  await phone.getByRole("button", { name: "Set the password" }).click();
+  await phone.getByRole("heading", { name: "Overview" }).waitFor();
+  await browser.look(phone, "journey-15-phone-overview");
+  await phone.goto(`${system().control.url}/enrol`);
+  const serial = `${system().prefix}gw2`;
+  await phone.getByLabel("Serial number").fill(serial);
+  await browser.look(phone, "journey-16-serial");
+  await phone.getByRole("button", { name: "Continue" }).click();
+  await phone.getByLabel("Name").fill("Pump house 8");
+  await browser.look(phone, "journey-17-register");
+  await phone.getByRole("button", { name: "Register" }).click();
+  await phone.getByRole("button", { name: "Make a code" }).click();
+  const command = (await phone.getByText(/^sudo edge-agent enroll/).textContent()) ?? "";
+  await browser.look(phone, "journey-18-code");
+
+  const directory = join(system().directory, "second-device");
+  await mkdir(directory);
+  await using device = new SecondDevice(directory);
+  await device.enrol(command);
+  await device.start();
+  await phone.getByText("The device is ready.").waitFor();
+  await browser.look(phone, "journey-19-ready");
+  expect(await phone.getByText(/: right$/).count()).toBe(5);
+  await device.stop();
+  await phone.getByText("Linked to the service: not right").waitFor();
+});
+
+test("all of it is in the audit log, and in the history of the asset", async () => {
+  await page.goto(`${system().control.url}/audit`);
+  await page.getByText("ines@example.com").first().waitFor();
+  await browser.look(page, "journey-20-audit");
+  const actions = await auditActions();
+  expect(actions).toEqual(
+    expect.arrayContaining(["key.created", "user.invited", "asset.registered", "enrolment_code.created"]),
+  );
+});
+
+async function auditActions(): Promise<string[]> {
+  const { entries } = (await page.evaluate(async () => (await fetch("/v1/audit?limit=200")).json())) as {
+    readonly entries: readonly { readonly action: string }[];
+  };
+  return entries.map(({ action }) => action);
+}
+
+/** A device that is enrolled with the command that the page shows. */
+class SecondDevice extends Executable {
+  readonly #config: string;
+
+  constructor(directory: string) {
+    const config = join(directory, "agent.json");
+    super({
+      path: "dist/edge-agent",
+      args: () => ["run", "--config", config],
+      env: { DOCKER_HOST: undefined },
+      isReady: ({ msg }) => msg.startsWith("online"),
+    });
+    this.#config = config;
+    const file = { state_dir: join(directory, "state"), engine: { socket: system().engineSocket } };
+    writeFileSync(config, JSON.stringify(file), { mode: 0o600 });
+  }
+
+  async enrol(command: string): Promise<void> {
+    const [, , ...args] = command.split(" ");
+    await succeed("dist/edge-agent", [...args, "--config", this.#config]);
+  }
+}
 
 test("has no barrier of serious impact, no error of a script, and no refusal by the page's policy", () => {
   expect(browser.findings).toEqual([]);

@@ -71,7 +71,10 @@ function Row({ assetId, deployment }: { readonly assetId: string; readonly deplo
         </Link>
       </td>
       <td>
-        <DeploymentStatus deployment={deployment} /> <SafeText text={message} max={300} />
+        <DeploymentStatus deployment={deployment} />
+        <div>
+          <SafeText text={message} max={300} />
+        </div>
       </td>
     </tr>
   );

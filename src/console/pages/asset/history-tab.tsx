@@ -11,6 +11,7 @@ import { formatTime } from "../../parts/durations.ts";
 import { Age } from "../../parts/age.tsx";
 import { Empty } from "../../parts/empty.tsx";
 import { FailureNote } from "../../parts/failure-note.tsx";
+import { Icon } from "../../parts/icon.tsx";
 import { Loading } from "../../parts/loading.tsx";
 import { SafeText } from "../../parts/safe-text.tsx";
 import classes from "./asset.module.css";
@@ -84,6 +85,7 @@ function Happened({ item, assetId }: { readonly item: AssetHappening; readonly a
   return (
     <div>
       <span className={classes.state} data-kind={item.kind}>
+        <Icon name={ICONS[item.kind]} size={16} />
         {item.deploymentId === undefined ? (
           title
         ) : (
@@ -104,6 +106,8 @@ function Happened({ item, assetId }: { readonly item: AssetHappening; readonly a
     </div>
   );
 }
+
+const ICONS = { good: "check", warn: "clock", bad: "cross", none: "audit" } as const;
 
 /** Requests of deployments are told by the deployments themselves. */
 function isShown({

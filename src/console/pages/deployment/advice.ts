@@ -46,6 +46,9 @@ const SHOWN_ELSEWHERE: ReadonlySet<string> = new Set([
   "issues",
   "plan",
   "plan_hash",
+  // The message says so.
+  "previous",
+  "rolled_back",
 ]);
 
 /** Returns what to do about a failure: what the device says first, then what is known of the code. */
@@ -93,7 +96,8 @@ function issueFacts({ issues }: Details): string[] {
 
 function otherFacts(details: Details): string[] {
   return Object.entries(details).flatMap(([name, value]) => {
-    if (SHOWN_ELSEWHERE.has(name) || value === null || value === undefined) return [];
+    if (SHOWN_ELSEWHERE.has(name) || value === null || value === undefined || value === false) return [];
+    if (name === "oom_killed") return ["It needed more memory than it may have, or than the device has."];
     return [`${label(name)}: ${typeof value === "object" ? JSON.stringify(value) : String(value)}`];
   });
 }

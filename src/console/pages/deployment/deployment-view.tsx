@@ -126,13 +126,15 @@ function Lines({ progress: { lines, droppedLines } }: { readonly progress: Progr
   );
 }
 
-function Line({ line: { step, app, message, at } }: { readonly line: ProgressLine }): ReactNode {
+function Line({ line }: { readonly line: ProgressLine }): ReactNode {
+  const { app, message, at } = line;
+  const step = line.status === "Running" ? stepText(line.step) : ENDS[line.status];
   return (
     <li className={classes.line}>
       <time dateTime={new Date(at * 1000).toISOString()} title={formatTime(at)}>
         {new Date(at * 1000).toLocaleTimeString("en-GB")}
       </time>
-      <span className={classes.step}>{app === undefined ? stepText(step) : `${app}: ${stepText(step)}`}</span>
+      <span className={classes.step}>{app === undefined ? step : `${app}: ${step}`}</span>
       <SafeText text={message} max={2000} />
     </li>
   );
@@ -201,6 +203,8 @@ function useDeployment(assetId: string, deploymentId: string, onEnd: Props["onEn
   }, [isSuccess, assetId, client]);
   return state;
 }
+
+const ENDS = { Success: "Done", Fail: "Failed" } as const;
 
 const STEPS: Readonly<Record<string, string>> = {
   received: "Received",

@@ -3,6 +3,7 @@ import type { DeploymentEvent } from "../../api/types.ts";
 /** A line of the history of a deployment. Events that only move the download on replace each other. */
 export interface ProgressLine {
   readonly seq: number;
+  readonly status: DeploymentEvent["status"];
   readonly step: string;
   readonly app: string | undefined;
   readonly message: string;
@@ -54,6 +55,7 @@ export function addEvent(progress: Progress, event: DeploymentEvent): Progress {
   const isDownload = event.status === "Running" && event.bytes !== undefined;
   const line = {
     seq: event.seq,
+    status: event.status,
     step: event.step,
     app: event.app,
     message: event.message,
