@@ -2,9 +2,9 @@ import { hash, randomBytes } from "node:crypto";
 
 /**
  * The kind of a secret: `ek_` for an API key, `ed_` for a device token, `es_` for a session, `eb_` for a browser that a user
- * has signed in with, `ec_` for a code of a link.
+ * has signed in with, `ec_` for a code of a link, `el_` for the log-in of a program.
  */
-export type SecretPrefix = "ek_" | "ed_" | "es_" | "eb_" | "ec_";
+export type SecretPrefix = "ek_" | "ed_" | "es_" | "eb_" | "ec_" | "el_";
 
 const SECRET_BYTES = 32;
 const ID_BYTES = 12;

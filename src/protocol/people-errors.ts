@@ -36,6 +36,30 @@ export const PEOPLE_ERRORS = {
     retryable: false,
     hint: "Sign in. For another admin of an account, create a code on the server: edge-control setup-code --account.",
   },
+  LoginRequestUnknown: {
+    message: "There is no such log-in request.",
+    http: 404,
+    retryable: false,
+    hint: "Check the code for typing errors. A request can be used once and expires after 10 minutes; start it again with edgectl login.",
+  },
+  LoginRequestExpired: {
+    message: "The log-in request has expired.",
+    http: 410,
+    retryable: false,
+    hint: "Start it again with edgectl login.",
+  },
+  LoginRequestDenied: {
+    message: "The log-in request was denied.",
+    http: 403,
+    retryable: false,
+    hint: "The person who was asked has denied it, or may not sign in any more.",
+  },
+  LoginRequestDecided: {
+    message: "The log-in request was confirmed or denied already.",
+    http: 409,
+    retryable: false,
+    hint: "Start it again with edgectl login if that was not you, and revoke the key that it made.",
+  },
   InvitationUnknown: {
     message: "There is no such invitation.",
     http: 404,

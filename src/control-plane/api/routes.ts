@@ -13,12 +13,15 @@ import { removeAsset } from "./assets/remove-asset.ts";
 import { updateAsset } from "./assets/update-asset.ts";
 import { createEnrolmentCode } from "./assets/create-enrolment-code.ts";
 import { listNetworkGroups } from "./assets/list-network-groups.ts";
+import { getAuditLog } from "./audit/get-audit-log.ts";
 import type { Route } from "./context.ts";
 import { enrolDevice } from "./enrolments/enrol-device.ts";
 import { createKey, listKeys, revokeKey, updateKey } from "./keys/keys.ts";
 import { acceptInvitation } from "./people/accept-invitation.ts";
 import { createSession, getSignInOptions } from "./people/open-session.ts";
 import { changePassword, deleteSession, getSession } from "./people/session.ts";
+import { decideLogin } from "./people/decide-login.ts";
+import { fetchLoginKey, startLogin } from "./people/start-login.ts";
 import { setUp } from "./people/set-up.ts";
 import { inviteUser, listUsers, removeUser, resetPassword, updateUser } from "./people/users.ts";
 import { cancelDeployment } from "./deployments/cancel-deployment.ts";
@@ -38,7 +41,7 @@ import { getUsage } from "./usage/get-usage.ts";
 export const CODE_ROUTES: readonly Route[] = [enrolDevice, setUp, acceptInvitation];
 
 /** The endpoints of people who are not signed in yet. */
-export const SIGN_IN_ROUTES: readonly Route[] = [getSignInOptions, createSession];
+export const SIGN_IN_ROUTES: readonly Route[] = [getSignInOptions, createSession, startLogin, fetchLoginKey];
 
 /** The endpoints that require a principal. */
 export const ROUTES: readonly Route[] = [
@@ -81,4 +84,6 @@ export const ROUTES: readonly Route[] = [
   createKey,
   updateKey,
   revokeKey,
+  getAuditLog,
+  decideLogin,
 ];

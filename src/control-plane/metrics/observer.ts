@@ -7,6 +7,8 @@ export const BOUNDS = [
   "keys_per_account",
   "sign_ins_per_source",
   "sign_ins_waiting",
+  "login_requests",
+  "wrong_login_codes",
   "sign_in_pauses_dropped",
   "event_streams_per_account",
   "event_streams_per_deployment",

@@ -67,6 +67,13 @@ export class CachedKeyStore implements KeyStore {
     return this.#keys.listKeys(accountId);
   }
 
+  /** Forgets what is in memory: this process has changed keys in another way. */
+  clear(): void {
+    this.#changes++;
+    this.#byName.clear();
+    this.#nameById.clear();
+  }
+
   async #change<T>(id: string, work: () => Promise<T>): Promise<T> {
     try {
       return await work();

@@ -7,6 +7,7 @@ import type { DeviceStore } from "./devices.ts";
 import type { EnrolmentStore } from "./enrolments.ts";
 import type { InstanceStore } from "./instances.ts";
 import type { LeaseStore } from "./leases.ts";
+import type { LoginRequestStore } from "./login-requests.ts";
 import type { NetworkGroupStore } from "./network-groups.ts";
 import type { SessionStore } from "./sessions.ts";
 import type { SimStore } from "./sims.ts";
@@ -34,6 +35,7 @@ export interface Store extends AsyncDisposable {
   readonly audit: AuditStore;
   readonly users: UserStore;
   readonly userSessions: UserSessionStore;
+  readonly loginRequests: LoginRequestStore;
   readonly browsers: BrowserStore;
   readonly statistics: StoreStatistics;
   /** Throws when the store is not usable. */
@@ -61,5 +63,6 @@ export const RECORD_STORES = [
   "audit",
   "users",
   "userSessions",
+  "loginRequests",
   "browsers",
 ] as const satisfies readonly (keyof Store)[];

@@ -27,7 +27,7 @@ export interface UserSessionStore {
   findSession(hash: Uint8Array): Promise<{ readonly session: UserSession; readonly user: User } | undefined>;
   recordSessionUse(hash: Uint8Array, at: number): Promise<void>;
   /** Returns whether the session existed. */
-  closeSession(hash: Uint8Array): Promise<boolean>;
+  closeSession(hash: Uint8Array, audit?: AuditEntry): Promise<boolean>;
   /** Removes the sessions that have expired, and codes that nobody asks for any more. Returns how many sessions. */
   removeExpired(now: number): Promise<number>;
 }

@@ -8,6 +8,7 @@ import type { StoreHarness } from "./harness.ts";
 import { portableContract } from "./portable-contract.ts";
 import { instancesContract } from "./instances-contract.ts";
 import { leasesContract } from "./leases-contract.ts";
+import { loginRequestsContract } from "./login-requests-contract.ts";
 import { sessionsContract } from "./sessions-contract.ts";
 import { statisticsContract } from "./statistics-contract.ts";
 import { usageContract } from "./usage-contract.ts";
@@ -27,6 +28,7 @@ export function storeContract(harness: StoreHarness): void {
   statisticsContract(harness);
   instancesContract(harness);
   leasesContract(harness);
+  loginRequestsContract(harness);
   usersContract(harness);
   userSessionsContract(harness);
   browsersContract(harness);

@@ -1,4 +1,6 @@
+import type { FastifyRequest } from "fastify";
 import { z } from "zod";
+import { auditEntry } from "../../audit/audit-entry.ts";
 import { EdgeError } from "../../../protocol/errors.ts";
 import { type SessionBody, sessionSchema } from "../../../protocol/principal.ts";
 import { type SignInOptions, signInOptionsSchema, signInRequestSchema } from "../../../protocol/users.ts";
@@ -11,7 +13,7 @@ const BROWSER_COOKIE_S = 180 * 24 * 3600;
 
 /** `POST /v1/session`: signs a person in with a password. */
 export function createSession(api: Api, context: ApiContext): void {
-  const { site, signInGate } = context;
+  const { site, signInGate, refusals } = context;
   api.post(
     "/v1/session",
     {
@@ -34,12 +36,23 @@ export function createSession(api: Api, context: ApiContext): void {
       const { email, password } = request.body;
       const browserToken = request.cookies[site.cookieName(request, BROWSER_COOKIE)];
       const proof = await signInGate.signIn({ email, password, address: request.ip, browserToken });
-      if (!proof) throw new EdgeError("SignInFailed");
+      if (!proof) {
+        await refusals.record(await failedSignIn(context, request, email));
+        throw new EdgeError("SignInFailed");
+      }
       const body = await signIn(context, request, reply, proof.user, "password");
       site.setCookie(request, reply, BROWSER_COOKIE, proof.browserToken, BROWSER_COOKIE_S);
       return body;
     },
   );
+}
+
+/** The text is not stored if it is nobody's address: it may be a password in the wrong field. */
+async function failedSignIn({ store, clock }: ApiContext, { ip: source }: FastifyRequest, email: string) {
+  const user = await store.users.findUserByEmail(email).catch(() => undefined);
+  const actor = { kind: "user", id: user?.id ?? "unknown", ...(user && { name: user.email }) } as const;
+  const facts = { action: "session.opened", outcome: "SignInFailed", details: { method: "password" } } as const;
+  return auditEntry({ accountId: user?.accountId ?? "", actor, source }, clock, facts);
 }
 
 /** `GET /v1/sign-in`: the ways to sign in. */

@@ -49,8 +49,8 @@ export function deleteSession(api: Api, { store, site, access, clock }: ApiConte
     },
     async (request, reply) => {
       const { sessionHash, user } = userOf(request);
-      await store.userSessions.closeSession(sessionHash);
-      await store.audit.addEntry(auditOf(request, clock, { action: "session.closed", subject: userSubjectOf(user) }));
+      const audit = auditOf(request, clock, { action: "session.closed", subject: userSubjectOf(user) });
+      await store.userSessions.closeSession(sessionHash, audit);
       site.clearSessionCookie(request, reply);
       await access.recheck(userSubject(user.id));
       return reply.code(204).send();

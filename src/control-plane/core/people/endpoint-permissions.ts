@@ -29,6 +29,12 @@ export const ENDPOINT_PERMISSIONS: Readonly<Record<string, Requirement>> = {
   "POST /v1/api-keys": "keys.manage",
   "PATCH /v1/api-keys/:key_id": "keys.manage",
   "DELETE /v1/api-keys/:key_id": "keys.manage",
+  "GET /v1/audit": "audit.read",
+
+  "POST /v1/device-logins": "public",
+  "POST /v1/device-logins/token": "public",
+  "GET /v1/device-logins/:user_code": "session",
+  "POST /v1/device-logins/:user_code": "session",
 
   "GET /v1/assets": "assets.read",
   "POST /v1/assets": "assets.register",

@@ -4,6 +4,7 @@ import { SqlBrowserStore } from "../sql/browsers.ts";
 import { SqlAuditStore } from "../sql/audit.ts";
 import { SqlEnrolmentStore } from "../sql/enrolments.ts";
 import { SqlKeyStore } from "../sql/keys.ts";
+import { SqlLoginRequestStore } from "../sql/login-requests.ts";
 import { SqlNetworkGroupStore } from "../sql/network-groups.ts";
 import { PostgresExecutor } from "../sql/postgres-executor.ts";
 import { SqlSimStore } from "../sql/sims.ts";
@@ -48,6 +49,7 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
     leases: new PostgresLeaseStore(pool),
     audit: new SqlAuditStore(executor),
     users: new SqlUserStore(executor),
+    loginRequests: new SqlLoginRequestStore(executor),
     userSessions: new SqlUserSessionStore(executor),
     browsers: new SqlBrowserStore(executor),
     statistics: new PostgresStoreStatistics(pool),

@@ -22,7 +22,7 @@ interface Row {
 }
 
 const COLUMNS = "id, account_id, name, created_at, last_used_at, revoked_at, permissions, role, expires_at, created_by";
-const INSERT = `INSERT INTO api_keys (hash, ${COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
+const INSERT = `INSERT INTO api_keys (hash, ${COLUMNS}, login_user_id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
 const FIND_BY_HASH = `SELECT ${COLUMNS} FROM api_keys WHERE hash IN (?, ?)`;
 const FIND = `SELECT ${COLUMNS} FROM api_keys WHERE id = ?`;
 const LIST = `SELECT ${COLUMNS} FROM api_keys ORDER BY created_at, id`;
@@ -44,11 +44,10 @@ export class SqlKeyStore implements KeyStore {
   }
 
   async createKey(key: ApiKey, hash: Uint8Array, audit?: AuditEntry): Promise<void> {
-    const { id, accountId, name, createdAt, lastUsedAt, revokedAt, permissions, role, expiresAt, createdBy } = key;
-    const list = JSON.stringify(permissions);
-    const stored = storedKeyHash(key, hash);
-    const values = [stored, id, accountId, name, createdAt, lastUsedAt ?? null, revokedAt ?? null, list];
-    await changeWithAudit(this.#executor, INSERT, [...values, role, expiresAt ?? null, createdBy ?? null], audit);
+    await this.#executor.transact(function* (): Work<void> {
+      yield* insertKey(key, hash, undefined);
+      if (audit) yield* recordAudit(audit);
+    });
   }
 
   async findKeyByHash(hash: Uint8Array): Promise<ApiKey | undefined> {
@@ -99,6 +98,15 @@ export class SqlKeyStore implements KeyStore {
   async removeRevoked(accountId: string, kept: number): Promise<void> {
     await this.#executor.change(REMOVE_REVOKED, [accountId, kept]);
   }
+}
+
+/** Stores a key. @param loginUserId the user whose log-in made it, with whom it falls */
+export function* insertKey(key: ApiKey, hash: Uint8Array, loginUserId: string | undefined): Work<void> {
+  const { id, accountId, name, createdAt, lastUsedAt, revokedAt, permissions, role, expiresAt, createdBy } = key;
+  const stored = storedKeyHash(key, hash);
+  const list = JSON.stringify(permissions);
+  const values = [stored, id, accountId, name, createdAt, lastUsedAt ?? null, revokedAt ?? null, list];
+  yield* change(INSERT, [...values, role, expiresAt ?? null, createdBy ?? null, loginUserId ?? null]);
 }
 
 function toKey(row: Row): ApiKey {

@@ -1,7 +1,8 @@
 import { MAX_SESSION_S, SESSION_IDLE_S, type SignInMethod, type UserSession } from "../../core/people/session.ts";
 import type { User } from "../../core/people/user.ts";
 import { MAX_SESSIONS_PER_USER, type OpenedSession, type UserSessionStore } from "../user-sessions.ts";
-import { recordAudit } from "./audit.ts";
+import type { AuditEntry } from "../audit.ts";
+import { changeWithAudit, recordAudit } from "./audit.ts";
 import type { Executor } from "./executor.ts";
 import { change, one, type Work } from "./statement.ts";
 import { CODE_RETENTION_S } from "./user-codes.ts";
@@ -52,8 +53,8 @@ export class SqlUserSessionStore implements UserSessionStore {
     await this.#executor.change(RECORD_USE, [at, hash]);
   }
 
-  async closeSession(hash: Uint8Array): Promise<boolean> {
-    return (await this.#executor.change(CLOSE, [hash])) > 0;
+  async closeSession(hash: Uint8Array, audit?: AuditEntry): Promise<boolean> {
+    return (await changeWithAudit(this.#executor, CLOSE, [hash], audit)) > 0;
   }
 
   async removeExpired(now: number): Promise<number> {

@@ -4,6 +4,7 @@ import type { AuditEntry } from "../audit.ts";
 import type { CodeAcceptance, SetUp, SetUpResult, UserChange, UserChangeResult, UserStore } from "../users.ts";
 import { recordAudit } from "./audit.ts";
 import type { Executor } from "./executor.ts";
+import { keptRoles, revokeLoginKeys } from "./login-requests.ts";
 import { change, one, type Work } from "./statement.ts";
 import { type CodeRow, FIND_CODE, findCode, removeUnusedCodes, replaceCode, toCode, useCode } from "./user-codes.ts";
 import { INSERT_USER, toUser, USER_COLUMNS, type UserRow, valuesOf } from "./user-row.ts";
@@ -31,12 +32,16 @@ class EmailTakenError extends Error {}
 
 export class SqlUserStore implements UserStore {
   readonly #executor: Executor;
+  readonly #onKeysRevoked: () => void;
+  #mustForgetKeys = false;
   readonly #lockUser: string;
   readonly #lockAdmins: string;
   readonly #lockSetUp: string;
 
-  constructor(executor: Executor) {
+  /** @param onKeysRevoked called when keys were revoked with a change of their user */
+  constructor(executor: Executor, onKeysRevoked: () => void = () => {}) {
     this.#executor = executor;
+    this.#onKeysRevoked = onKeysRevoked;
     const { lockRows } = executor.dialect;
     this.#lockUser = `${FIND} ${lockRows}`;
     // In order, so that no two transactions wait for each other. The count is all the caller needs.
@@ -80,11 +85,11 @@ export class SqlUserStore implements UserStore {
   }
 
   async changeUser(accountId: string, id: string, changes: UserChange, audit: AuditEntry): Promise<UserChangeResult> {
-    return this.#executor.transact(() => this.#change(accountId, id, changes, audit));
+    return this.#thenForgetKeys(this.#executor.transact(() => this.#change(accountId, id, changes, audit)));
   }
 
   async removeUser(accountId: string, id: string, audit: AuditEntry): Promise<UserChangeResult> {
-    return this.#executor.transact(() => this.#remove(accountId, id, audit));
+    return this.#thenForgetKeys(this.#executor.transact(() => this.#remove(accountId, id, audit)));
   }
 
   async recordSignIn(id: string, at: number): Promise<void> {
@@ -121,6 +126,16 @@ export class SqlUserStore implements UserStore {
     return this.#executor.transact(() => this.#accept(acceptance));
   }
 
+  /** Also after a failure: the transaction may have been carried out all the same. */
+  async #thenForgetKeys<T>(work: Promise<T>): Promise<T> {
+    try {
+      return await work;
+    } finally {
+      if (this.#mustForgetKeys) this.#onKeysRevoked();
+      this.#mustForgetKeys = false;
+    }
+  }
+
   async #find(sql: string, ...parameters: readonly string[]): Promise<User | undefined> {
     if (parameters.some((text) => text.includes(NUL))) return undefined;
     const row = await this.#executor.one<UserRow>(sql, parameters);
@@ -136,7 +151,7 @@ export class SqlUserStore implements UserStore {
     if (changes.role !== undefined || changes.isDisabled !== undefined || changes.passwordHash !== undefined)
       yield* change(REMOVE_SESSIONS, [id]);
     if (after.isDisabled) yield* removeUnusedCodes(id);
-    yield* recordAudit(audit);
+    yield* this.#recordWithKeys(id, after, audit);
     return "changed";
   }
 
@@ -144,8 +159,8 @@ export class SqlUserStore implements UserStore {
     const user = yield* this.#lock(accountId, id);
     if (!user) return "unknown";
     if (yield* this.#isLastAdmin(user, undefined)) return "last_admin";
+    yield* this.#recordWithKeys(id, undefined, audit);
     yield* change(REMOVE, [id]);
-    yield* recordAudit(audit);
     return "changed";
   }
 
@@ -198,6 +213,14 @@ export class SqlUserStore implements UserStore {
   *#isLastAdmin(user: User, after: User | undefined): Work<boolean> {
     if (!isLocalAdmin(user) || (after && isLocalAdmin(after))) return false;
     return !(yield* one(FIND_OTHER_ADMIN, [user.accountId, user.id]));
+  }
+
+  /** Revokes keys of the user's log-ins that may do more than the user by now, and says how many in the entry. */
+  *#recordWithKeys(id: string, after: User | undefined, audit: AuditEntry): Work<void> {
+    const revoked = yield* revokeLoginKeys(id, keptRoles(after), audit.at);
+    if (revoked > 0) this.#mustForgetKeys = true;
+    const details = revoked > 0 ? { ...audit.details, revoked_keys: revoked } : audit.details;
+    yield* recordAudit({ ...audit, details });
   }
 
   *#store({ id, name, role, isDisabled, passwordHash }: User): Work<void> {

@@ -354,6 +354,7 @@ export const MIGRATIONS: readonly string[] = [
     user_code_hash BLOB NOT NULL UNIQUE,
     client_name TEXT NOT NULL,
     source TEXT,
+    source_group TEXT NOT NULL,
     created_at INTEGER NOT NULL,
     expires_at INTEGER NOT NULL,
     state TEXT NOT NULL CHECK (state IN ('pending', 'approved', 'denied')),
@@ -362,6 +363,7 @@ export const MIGRATIONS: readonly string[] = [
     key_expires_at INTEGER,
     CHECK ((state = 'pending') = (user_id IS NULL))
   ) STRICT, WITHOUT ROWID;
+  CREATE INDEX login_requests_by_source ON login_requests (source_group);
   CREATE INDEX login_requests_by_age ON login_requests (expires_at);
   CREATE INDEX login_requests_by_user ON login_requests (user_id) WHERE user_id IS NOT NULL;
   `,

@@ -8,6 +8,7 @@ import { SqlBrowserStore } from "../sql/browsers.ts";
 import { SqlAuditStore } from "../sql/audit.ts";
 import { SqlEnrolmentStore } from "../sql/enrolments.ts";
 import { SqlKeyStore } from "../sql/keys.ts";
+import { SqlLoginRequestStore } from "../sql/login-requests.ts";
 import { SqlNetworkGroupStore } from "../sql/network-groups.ts";
 import { SqlSimStore } from "../sql/sims.ts";
 import { SqliteExecutor } from "../sql/sqlite-executor.ts";
@@ -32,10 +33,16 @@ export function openStore(path: string): Store {
   const version = database.prepare("PRAGMA data_version");
   const readVersion = (): number => Number(version.get()?.["data_version"]);
   const ping = database.prepare("SELECT 1 FROM accounts LIMIT 1");
+  const keys = new CachedKeyStore(new SqlKeyStore(executor), readVersion);
+  let ownRevocations = 0;
+  const onKeysRevoked = (): void => {
+    ownRevocations++;
+    keys.clear();
+  };
   return {
     isShared: false,
     accounts: new SqlAccountStore(executor),
-    keys: new CachedKeyStore(new SqlKeyStore(executor), readVersion),
+    keys,
     assets: new SqlAssetStore(executor),
     sims: new SqlSimStore(executor),
     networkGroups: new SqlNetworkGroupStore(executor),
@@ -47,7 +54,8 @@ export function openStore(path: string): Store {
     instances: new SqliteInstanceStore(database),
     leases: new SqliteLeaseStore(database),
     audit: new SqlAuditStore(executor),
-    users: new SqlUserStore(executor),
+    users: new SqlUserStore(executor, onKeysRevoked),
+    loginRequests: new SqlLoginRequestStore(executor),
     userSessions: new SqlUserSessionStore(executor),
     browsers: new SqlBrowserStore(executor),
     statistics: new SqliteStoreStatistics(database, path),
@@ -58,7 +66,8 @@ export function openStore(path: string): Store {
       return isEmpty(`${path}-wal`) || truncateWal(database);
     },
     async dataVersion() {
-      return readVersion();
+      // That of the database does not change with what this process does.
+      return readVersion() + ownRevocations;
     },
     async [Symbol.asyncDispose]() {
       commits[Symbol.dispose]();

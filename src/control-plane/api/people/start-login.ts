@@ -1,0 +1,120 @@
+import { EdgeError } from "../../../protocol/errors.ts";
+import {
+  LOGIN_REQUEST_PAGE,
+  type LoginKey,
+  loginKeySchema,
+  loginRequestCreationSchema,
+  loginTokenRequestSchema,
+  type PendingLogin,
+  pendingLoginSchema,
+  type StartedLogin,
+  startedLoginSchema,
+} from "../../../protocol/login-request.ts";
+import { MAX_KEYS_PER_ACCOUNT } from "../../core/people/key-limits.ts";
+import { LOGIN_POLL_S, LOGIN_REQUEST_S } from "../../core/people/login-request.ts";
+import { beginLogin, takeLoginKey } from "../../people/login-requests.ts";
+import type { Api, ApiContext } from "../context.ts";
+import { json, publicErrorsWithBody } from "../docs/responses.ts";
+import { findAccount } from "./session-resource.ts";
+
+/** When to try again while too many log-ins wait, in seconds. */
+const BUSY_RETRY_S = 60;
+
+/** `POST /v1/device-logins`: begins the log-in of a program, which a person confirms in the console. */
+export function startLogin(api: Api, context: ApiContext): void {
+  const { site, observer } = context;
+  api.post(
+    "/v1/device-logins",
+    {
+      schema: {
+        operationId: "startLogin",
+        summary: "Start Log-In",
+        description:
+          "Begins the log-in of a program such as `edgectl`, in the shape of RFC 8628: show `user_code` and " +
+          "`verification_url` to the person, who confirms the request in the console within 10 minutes, and ask for the key " +
+          "with `device_code` meanwhile.",
+        tags: ["People"],
+        security: [],
+        body: loginRequestCreationSchema,
+        response: { 201: json("The codes of the request.", startedLoginSchema), ...publicErrorsWithBody() },
+      },
+    },
+    async (request, reply): Promise<StartedLogin> => {
+      const codes = await beginLogin(context, request.body.client_name, request.ip);
+      if (!codes) {
+        observer?.bounded("login_requests");
+        const details = { retry_after_s: BUSY_RETRY_S };
+        throw new EdgeError("TooManyRequests", "Too many log-in requests wait to be confirmed.", details);
+      }
+      const url = site.urlOf(request);
+      void reply.code(201);
+      return {
+        device_code: codes.deviceCode,
+        user_code: codes.userCode,
+        verification_url: `${url}${LOGIN_REQUEST_PAGE}`,
+        // The code is in the fragment, which browsers send to nobody.
+        verification_url_complete: `${url}/#${LOGIN_REQUEST_PAGE}?code=${codes.userCode}`,
+        interval_s: LOGIN_POLL_S,
+        expires_in_s: LOGIN_REQUEST_S,
+      };
+    },
+  );
+}
+
+/** `POST /v1/device-logins/token`: fetches the key of a log-in that was confirmed, once. */
+export function fetchLoginKey(api: Api, context: ApiContext): void {
+  const { store, observer } = context;
+  api.post(
+    "/v1/device-logins/token",
+    {
+      schema: {
+        operationId: "fetchLoginKey",
+        summary: "Fetch Key of Log-In",
+        description:
+          "Makes the API key when the person has confirmed the request, and returns it exactly once. Until then the response is " +
+          "202; ask again after `interval_s`. The key has the role that the person chose and falls with the person: it is " +
+          "revoked when the person is disabled, removed, or may do less than the key.",
+        tags: ["People"],
+        security: [],
+        body: loginTokenRequestSchema,
+        response: {
+          200: json("The key.", loginKeySchema),
+          202: json("Nobody has decided yet.", pendingLoginSchema),
+          ...publicErrorsWithBody(
+            "LoginRequestUnknown",
+            "LoginRequestExpired",
+            "LoginRequestDenied",
+            "QuotaExceeded",
+            "CrossSiteRequest",
+          ),
+        },
+      },
+    },
+    async (request, reply): Promise<LoginKey | PendingLogin> => {
+      const { result, secret } = await takeLoginKey(context, request.body.device_code, request.ip);
+      switch (result.kind) {
+        case "pending":
+          void reply.code(202);
+          return { state: "pending", interval_s: LOGIN_POLL_S };
+        case "denied":
+          throw new EdgeError("LoginRequestDenied");
+        case "expired":
+          throw new EdgeError("LoginRequestExpired");
+        case "unknown":
+          throw new EdgeError("LoginRequestUnknown");
+        case "too_many_keys": {
+          observer?.bounded("keys_per_account");
+          const facts = { quota: "api_keys", used: MAX_KEYS_PER_ACCOUNT, limit: MAX_KEYS_PER_ACCOUNT };
+          const message = "The account has reached its limit of API keys; revoke unused ones.";
+          throw new EdgeError("QuotaExceeded", message, facts);
+        }
+        case "key": {
+          const { id, accountId, role, expiresAt } = result.key;
+          const { name } = await findAccount(store, accountId);
+          const account = { id: accountId, name };
+          return { api_key: secret, key_id: id, role, expires_at: expiresAt ?? null, account };
+        }
+      }
+    },
+  );
+}

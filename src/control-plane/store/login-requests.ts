@@ -1,0 +1,57 @@
+import type { LoginRequest } from "../core/people/login-request.ts";
+import type { Role } from "../core/people/roles.ts";
+import type { User } from "../core/people/user.ts";
+import type { ApiKey } from "./accounts.ts";
+import type { AuditEntry } from "./audit.ts";
+
+/** Log-ins of programs that wait at a time in the whole service. */
+export const MAX_LOGIN_REQUESTS = 10_000;
+/** Log-ins of programs that wait at a time for the same source. */
+export const MAX_LOGIN_REQUESTS_PER_SOURCE = 20;
+
+export type LoginDecision = "decided" | "unknown" | "decided_before";
+
+export type LoginResult =
+  | { readonly kind: "key"; readonly key: ApiKey; readonly user: User }
+  | { readonly kind: "pending" | "denied" | "expired" | "unknown" | "too_many_keys" };
+
+export interface LoginRequestStore {
+  /** Stores a request, unless too many wait. Requests that have expired are removed. @param hashes unique */
+  createLoginRequest(
+    request: LoginRequest,
+    hashes: { readonly deviceCode: Uint8Array; readonly userCode: Uint8Array },
+  ): Promise<boolean>;
+  /** Returns the request with this user code, even if it has expired. */
+  findLoginRequest(userCode: Uint8Array): Promise<LoginRequest | undefined>;
+  /** Records what a person decided about a request that waits and has not expired. */
+  decideLoginRequest(
+    userCode: Uint8Array,
+    decision: {
+      /** Unix seconds. */
+      readonly at: number;
+      readonly userId: string;
+      /** `undefined`: denied. */
+      readonly grant: { readonly role: Role; readonly expiresAt: number | undefined } | undefined;
+    },
+    audit: AuditEntry,
+  ): Promise<LoginDecision>;
+  /**
+   * Makes the key of an approved request, which is removed with it: a second call finds none. The role is at most what the
+   * user has by then; a user who was disabled or removed meanwhile has approved nothing.
+   *
+   * @param createKey returns the key; must be pure, since it may be called again
+   */
+  takeLogin(
+    deviceCode: Uint8Array,
+    at: number,
+    maxKeys: number,
+    createKey: (
+      user: User,
+      grant: { readonly role: Role; readonly expiresAt: number | undefined; readonly name: string },
+    ) => {
+      readonly key: ApiKey;
+      readonly hash: Uint8Array;
+      readonly audit: AuditEntry;
+    },
+  ): Promise<LoginResult>;
+}

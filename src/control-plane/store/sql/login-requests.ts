@@ -1,0 +1,156 @@
+import { type LoginRequest, lowerRole, rolesUpTo } from "../../core/people/login-request.ts";
+import type { Role } from "../../core/people/roles.ts";
+import { sourceOf } from "../../core/people/source.ts";
+import type { AuditEntry } from "../audit.ts";
+import {
+  type LoginDecision,
+  type LoginRequestStore,
+  type LoginResult,
+  MAX_LOGIN_REQUESTS,
+  MAX_LOGIN_REQUESTS_PER_SOURCE,
+} from "../login-requests.ts";
+import { recordAudit } from "./audit.ts";
+import type { Executor } from "./executor.ts";
+import { insertKey } from "./keys.ts";
+import { change, one, type Work } from "./statement.ts";
+import { toRole, toUser, USER_COLUMNS, type UserRow } from "./user-row.ts";
+
+interface Row {
+  readonly client_name: string;
+  readonly source: string | null;
+  readonly created_at: number;
+  readonly expires_at: number;
+  readonly state: LoginRequest["state"];
+  readonly user_id: string | null;
+  readonly role: string | null;
+  readonly key_expires_at: number | null;
+}
+
+const COLUMNS = "client_name, source, created_at, expires_at, state, user_id, role, key_expires_at";
+const INSERT = /* sql */ `
+  INSERT INTO login_requests (device_code_hash, user_code_hash, client_name, source, source_group, created_at, expires_at, state)
+  VALUES (?, ?, ?, ?, ?, ?, ?, 'pending') ON CONFLICT DO NOTHING`;
+const REMOVE_EXPIRED = "DELETE FROM login_requests WHERE expires_at <= ?";
+const COUNT = /* sql */ `
+  SELECT (SELECT count(*) FROM login_requests) AS waiting,
+    (SELECT count(*) FROM login_requests WHERE source_group = ?) AS "ofSource"`;
+const FIND = `SELECT ${COLUMNS} FROM login_requests WHERE user_code_hash = ?`;
+const FIND_BY_DEVICE_CODE = `SELECT ${COLUMNS} FROM login_requests WHERE device_code_hash = ?`;
+const DECIDE = /* sql */ `
+  UPDATE login_requests SET state = ?1, user_id = ?2, role = ?3, key_expires_at = ?4
+  WHERE user_code_hash = ?5 AND state = 'pending' AND expires_at > ?6`;
+const REMOVE = "DELETE FROM login_requests WHERE device_code_hash = ?";
+const COUNT_KEYS = "SELECT count(*) AS living FROM api_keys WHERE account_id = ? AND revoked_at IS NULL";
+
+/** Returns the statements that revoke the keys of a user's log-ins whose role is not one of these. */
+export function* revokeLoginKeys(userId: string, kept: readonly Role[], at: number): Work<number> {
+  const roles = kept.map((role) => `'${role}'`).join(", ");
+  const isOther = kept.length === 0 ? "" : `AND role NOT IN (${roles})`;
+  return yield* change(`UPDATE api_keys SET revoked_at = ? WHERE login_user_id = ? AND revoked_at IS NULL ${isOther}`, [
+    at,
+    userId,
+  ]);
+}
+
+/** Returns the roles whose keys a user may keep: none if it may not sign in. */
+export function keptRoles(user: { readonly role: Role; readonly isDisabled: boolean } | undefined): readonly Role[] {
+  return user && !user.isDisabled ? rolesUpTo(user.role) : [];
+}
+
+export class SqlLoginRequestStore implements LoginRequestStore {
+  readonly #executor: Executor;
+  readonly #lockUser: string;
+  readonly #lockRequest: string;
+
+  constructor(executor: Executor) {
+    this.#executor = executor;
+    const { lockRows } = executor.dialect;
+    this.#lockUser = `SELECT ${USER_COLUMNS} FROM users u WHERE u.id = ? ${lockRows}`;
+    this.#lockRequest = `${FIND_BY_DEVICE_CODE} ${lockRows}`;
+  }
+
+  async createLoginRequest(
+    { clientName, source, createdAt, expiresAt }: LoginRequest,
+    { deviceCode, userCode }: Parameters<LoginRequestStore["createLoginRequest"]>[1],
+  ): Promise<boolean> {
+    const group = source === undefined ? "" : sourceOf(source);
+    return this.#executor.transact(function* (): Work<boolean> {
+      yield* change(REMOVE_EXPIRED, [createdAt]);
+      const counts = yield* one<{ readonly waiting: number; readonly ofSource: number }>(COUNT, [group]);
+      const { waiting = 0, ofSource = 0 } = counts ?? {};
+      if (waiting >= MAX_LOGIN_REQUESTS || ofSource >= MAX_LOGIN_REQUESTS_PER_SOURCE) return false;
+      const values = [deviceCode, userCode, clientName, source ?? null, group, createdAt, expiresAt];
+      return (yield* change(INSERT, values)) > 0;
+    });
+  }
+
+  async findLoginRequest(userCode: Uint8Array): Promise<LoginRequest | undefined> {
+    const row = await this.#executor.one<Row>(FIND, [userCode]);
+    return row && toRequest(row);
+  }
+
+  async decideLoginRequest(
+    userCode: Uint8Array,
+    { at, userId, grant }: Parameters<LoginRequestStore["decideLoginRequest"]>[1],
+    audit: AuditEntry,
+  ): Promise<LoginDecision> {
+    const values = [grant ? "approved" : "denied", userId, grant?.role ?? null, grant?.expiresAt ?? null, userCode, at];
+    return this.#executor.transact(function* (): Work<LoginDecision> {
+      if ((yield* change(DECIDE, values)) > 0) {
+        yield* recordAudit(audit);
+        return "decided";
+      }
+      const row = yield* one<Row>(FIND, [userCode]);
+      return row && row.expires_at > at ? "decided_before" : "unknown";
+    });
+  }
+
+  async takeLogin(
+    deviceCode: Uint8Array,
+    at: number,
+    maxKeys: number,
+    createKey: Parameters<LoginRequestStore["takeLogin"]>[3],
+  ): Promise<LoginResult> {
+    return this.#executor.transact(() => this.#take(deviceCode, at, maxKeys, createKey));
+  }
+
+  *#take(
+    deviceCode: Uint8Array,
+    at: number,
+    maxKeys: number,
+    createKey: Parameters<LoginRequestStore["takeLogin"]>[3],
+  ): Work<LoginResult> {
+    const seen = yield* one<Row>(FIND_BY_DEVICE_CODE, [deviceCode]);
+    // The user before its request, as where the user is removed, so that no two transactions wait for each other.
+    const userRow = seen?.user_id ? yield* one<UserRow>(this.#lockUser, [seen.user_id]) : undefined;
+    const row = yield* one<Row>(this.#lockRequest, [deviceCode]);
+    if (!row) return { kind: "unknown" };
+    if (row.expires_at <= at) return { kind: "expired" };
+    if (row.state === "pending") return { kind: "pending" };
+    if (row.state === "approved" && !userRow) return { kind: "pending" };
+    const user = userRow && toUser(userRow);
+    if (row.state === "denied" || !user || user.isDisabled || row.role === null) {
+      yield* change(REMOVE, [deviceCode]);
+      return { kind: "denied" };
+    }
+    const { living = 0 } = (yield* one<{ readonly living: number }>(COUNT_KEYS, [user.accountId])) ?? {};
+    if (living >= maxKeys) return { kind: "too_many_keys" };
+    const role = lowerRole(toRole(row.role), user.role);
+    const grant = { role, expiresAt: row.key_expires_at ?? undefined, name: row.client_name };
+    const { key, hash, audit } = createKey(user, grant);
+    yield* change(REMOVE, [deviceCode]);
+    yield* insertKey(key, hash, user.id);
+    yield* recordAudit(audit);
+    return { kind: "key", key, user };
+  }
+}
+
+function toRequest(row: Row): LoginRequest {
+  return {
+    clientName: row.client_name,
+    source: row.source ?? undefined,
+    createdAt: row.created_at,
+    expiresAt: row.expires_at,
+    state: row.state,
+  };
+}

@@ -1,0 +1,372 @@
+import { DatabaseSync } from "node:sqlite";
+import { expect, onTestFinished, test } from "vitest";
+import { issueCode } from "../../../src/control-plane/enrolment/codes.ts";
+import { ENDPOINT_ACTIONS } from "../../../src/control-plane/core/people/endpoint-actions.ts";
+import { AUDIT_ACTIONS } from "../../../src/control-plane/core/people/audit-actions.ts";
+import { hashSecret } from "../../../src/control-plane/secrets.ts";
+import { systemClock } from "../../../src/lib/clock.ts";
+import { captureLogText } from "../../support/captured-log.ts";
+import { type ControlPlane, startControlPlane, type TestAccount } from "../../support/control-plane.ts";
+import { someSuperSim } from "../../support/control-plane/sims.ts";
+import { FakeDevice } from "../../support/fake-device.ts";
+import type { OpenApiDocument } from "../../support/openapi/conformance.ts";
+import { waitFor } from "../../support/wait-for.ts";
+
+interface Row {
+  readonly action: string;
+  readonly actor_kind: string;
+  readonly outcome: string;
+  readonly source: string | null;
+}
+
+const LEGACY = { config: { legacy_removal_at: "2099-01-01T00:00:00Z" } };
+const OWN_PAGE = { "Sec-Fetch-Site": "same-origin" };
+
+/** Every row of the table. */
+function rowsOf(control: ControlPlane): Row[] {
+  using database = new DatabaseSync(control.databasePath, { readOnly: true });
+  return database.prepare("SELECT * FROM audit ORDER BY id").all() as unknown as Row[];
+}
+
+interface Reply {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly body: Record<string, unknown>;
+}
+
+async function call(
+  control: ControlPlane,
+  method: string,
+  path: string,
+  headers: Readonly<Record<string, string>>,
+  body?: unknown,
+): Promise<Reply> {
+  const response = await fetch(control.url + path, {
+    method,
+    headers: { ...(body !== undefined && { "Content-Type": "application/json" }), ...headers },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+  });
+  const text = await response.text();
+  const isJson = response.headers.get("content-type")?.startsWith("application/json") === true;
+  const { status, headers: received } = response;
+  return { status, headers: received, body: isJson ? (JSON.parse(text) as Record<string, unknown>) : { text } };
+}
+
+let number = 0;
+/** A text that is found wherever it gets to. */
+const plant = (what: string): string => `Planted-${what}-${++number}-zQ7w`;
+
+test("each operation of the document that changes something writes one entry, and no entry or log line has a secret", async () => {
+  const log = captureLogText();
+  const control = await startControlPlane({ ...LEGACY, logger: log.logger });
+  onTestFinished(() => control[Symbol.asyncDispose]());
+  const account = await control.account();
+  const admin = await control.session(account);
+  const cookie = { cookie: admin.cookie, ...OWN_PAGE };
+  const key = { "X-API-Key": account.apiKey };
+  const secrets = [account.apiKey, admin.cookie.split("=")[1]!];
+  const secret = (what: string): string => {
+    secrets.push(plant(what));
+    return secrets.at(-1)!;
+  };
+  const newAsset = () => control.asset(account, { supersim: someSuperSim({ status: "active" }) });
+  const password = secret("password");
+  const email = "ada@example.com";
+  const app = () => ({
+    name: "web",
+    image: "registry.example.com/web:1",
+    environments: [{ key: "TOKEN", value: secret("environment") }],
+  });
+  const apps = async () => `/v1/assets/${(await newAsset()).uuid}/edge/apps`;
+  const registryAuth = () => ({ registry_auth: { username: "ci", password: secret("registry") } });
+  let userId = "";
+  let invitation = "";
+  let keyId = "";
+  let login: Record<string, string> = {};
+  let session = "";
+  const codeOfLink = (link: unknown): string => {
+    secrets.push(String(link).split("code=")[1]!);
+    return secrets.at(-1)!;
+  };
+  const sessionCookieOf = ({ headers }: Reply): string => {
+    const found = headers.getSetCookie().find((each) => each.startsWith("edge_session="));
+    secrets.push(found!.split(/[=;]/)[1]!);
+    return found!.split(";")[0]!;
+  };
+
+  /** In this order: some use what earlier ones made. */
+  const operations: Record<string, () => Promise<Reply>> = {
+    "POST /v1/enrolments": async () => {
+      const { code } = await issueCode({ store: control.store, clock: systemClock }, (await newAsset()).uuid, 600);
+      secrets.push(code);
+      const reply = await call(control, "POST", "/v1/enrolments", {}, { code, nonce: "q83vASNFZ4mrze8BI0VniQ" });
+      secrets.push(String(reply.body["device_token"]));
+      return reply;
+    },
+    "POST /v1/assets": async () => {
+      const reply = await call(control, "POST", "/v1/assets", key, { serial_number: "SN-1", type: "gateway" });
+      secrets.push(String(reply.body["device_token"]));
+      return reply;
+    },
+    "PATCH /v1/assets/:asset_id": async () =>
+      call(control, "PATCH", `/v1/assets/${(await newAsset()).uuid}`, key, {
+        name: "Pump",
+        status: "inactive",
+        supersim: { network_group: "default_10gb" },
+      }),
+    "DELETE /v1/assets/:asset_id": async () => call(control, "DELETE", `/v1/assets/${(await newAsset()).uuid}`, key),
+    "PATCH /assets/:asset_id/sim": async () =>
+      call(control, "PATCH", `/assets/${(await newAsset()).uuid}/sim`, key, { status: "inactive" }),
+    "PATCH /v1/assets/:asset_id/sim": async () =>
+      call(control, "PATCH", `/v1/assets/${(await newAsset()).uuid}/sim`, key, { status: "inactive" }),
+    "POST /v1/assets/:asset_id/enrolment-codes": async () => {
+      const reply = await call(control, "POST", `/v1/assets/${(await newAsset()).uuid}/enrolment-codes`, key, {});
+      secrets.push(String(reply.body["code"]), String(reply.body["code"]).replace("-", ""));
+      return reply;
+    },
+    "POST /v1/assets/:asset_id/edge/apps": async () =>
+      call(control, "POST", await apps(), key, { ...app(), ...registryAuth() }),
+    "POST /v1/assets/:asset_id/edge/apply": async () =>
+      call(control, "POST", `/v1/assets/${(await newAsset()).uuid}/edge/apply`, key, {
+        project: "site",
+        apps: [{ app: app() }],
+        ...registryAuth(),
+      }),
+    "PATCH /v1/assets/:asset_id/edge/apps/:name": async () =>
+      call(control, "PATCH", `${await apps()}/web`, key, {
+        image: "registry.example.com/web:2",
+        environments: app().environments,
+        ...registryAuth(),
+      }),
+    "DELETE /v1/assets/:asset_id/edge/apps/:name": async () => call(control, "DELETE", `${await apps()}/web`, key),
+    "POST /v1/assets/:asset_id/edge/apps/:name/start": async () =>
+      call(control, "POST", `${await apps()}/web/start`, key),
+    "POST /v1/assets/:asset_id/edge/apps/:name/stop": async () =>
+      call(control, "POST", `${await apps()}/web/stop`, key),
+    "POST /v1/assets/:asset_id/edge/apps/:name/restart": async () =>
+      call(control, "POST", `${await apps()}/web/restart`, key),
+    "DELETE /v1/assets/:asset_id/edge/deployments/:deployment_id": async () => {
+      const { uuid } = await newAsset();
+      const waiting = await fetch(`${control.url}/v1/assets/${uuid}/edge/apps`, {
+        method: "POST",
+        headers: { ...key, "Content-Type": "application/json" },
+        body: JSON.stringify({ ...app(), wait_for_device_s: 600 }),
+      });
+      const id = waiting.headers.get("deployment-id");
+      const reply = await call(control, "DELETE", `/v1/assets/${uuid}/edge/deployments/${id}`, key);
+      await waiting.text();
+      return reply;
+    },
+    "DELETE /v1/assets/:asset_id/edge/volumes/:name": async () => {
+      const { uuid, deviceToken } = await newAsset();
+      secrets.push(deviceToken);
+      await using device = await FakeDevice.connect(control.agentUrl, deviceToken);
+      const removal = call(control, "DELETE", `/v1/assets/${uuid}/edge/volumes/data`, key);
+      const { query_id } = await device.next("query");
+      device.answer(query_id, { name: "data" });
+      return removal;
+    },
+    "POST /v1/setup": async () => {
+      const code = secret("setup");
+      const record = { purpose: "setup", userId: undefined, createdAt: 1, expiresAt: 9e9, usedAt: undefined } as const;
+      await control.store.users.issueCode({ ...record, accountId: account.accountId }, hashSecret(code), undefined);
+      return call(control, "POST", "/v1/setup", {}, { code, email, password });
+    },
+    "POST /v1/session": async () => {
+      const reply = await call(control, "POST", "/v1/session", {}, { email, password });
+      session = sessionCookieOf(reply);
+      return reply;
+    },
+    "PUT /v1/session/password": async () => {
+      const body = { current_password: password, password: secret("new-password") };
+      const reply = await call(control, "PUT", "/v1/session/password", { cookie: session, ...OWN_PAGE }, body);
+      session = sessionCookieOf(reply);
+      return reply;
+    },
+    "DELETE /v1/session": async () => call(control, "DELETE", "/v1/session", { cookie: session, ...OWN_PAGE }),
+    "POST /v1/users": async () => {
+      const reply = await call(control, "POST", "/v1/users", cookie, { email: "jo@example.com", role: "installer" });
+      userId = (reply.body["user"] as { id: string }).id;
+      invitation = codeOfLink((reply.body["invitation"] as { link: string }).link);
+      return reply;
+    },
+    "POST /v1/invitations": async () => {
+      const body = { code: invitation, password: secret("invited-password") };
+      const reply = await call(control, "POST", "/v1/invitations", {}, body);
+      sessionCookieOf(reply);
+      return reply;
+    },
+    "PATCH /v1/users/:user_id": async () => call(control, "PATCH", `/v1/users/${userId}`, cookie, { role: "operator" }),
+    "POST /v1/users/:user_id/reset": async () => {
+      const reply = await call(control, "POST", `/v1/users/${userId}/reset`, cookie);
+      codeOfLink((reply.body["reset"] as { link: string }).link);
+      return reply;
+    },
+    "DELETE /v1/users/:user_id": async () => call(control, "DELETE", `/v1/users/${userId}`, cookie),
+    "POST /v1/api-keys": async () => {
+      const reply = await call(control, "POST", "/v1/api-keys", cookie, { name: "CI" });
+      keyId = (reply.body["key"] as { id: string }).id;
+      secrets.push(String(reply.body["api_key"]));
+      return reply;
+    },
+    "PATCH /v1/api-keys/:key_id": async () => call(control, "PATCH", `/v1/api-keys/${keyId}`, cookie, { name: "CD" }),
+    "DELETE /v1/api-keys/:key_id": async () => call(control, "DELETE", `/v1/api-keys/${keyId}`, cookie),
+    "POST /v1/device-logins": async () => {
+      const reply = await call(control, "POST", "/v1/device-logins", {}, { client_name: "edgectl on test" });
+      login = reply.body as Record<string, string>;
+      secrets.push(login["device_code"]!, login["user_code"]!);
+      return reply;
+    },
+    "POST /v1/device-logins/:user_code": async () =>
+      call(control, "POST", `/v1/device-logins/${login["user_code"]}`, cookie, { decision: "approve", role: "viewer" }),
+    "POST /v1/device-logins/token": async () => {
+      const reply = await call(control, "POST", "/v1/device-logins/token", {}, { device_code: login["device_code"] });
+      secrets.push(String(reply.body["api_key"]));
+      return reply;
+    },
+  };
+  /** What the operation needs before it. */
+  const first: Record<string, readonly string[]> = {
+    "DELETE /v1/assets/:asset_id/edge/deployments/:deployment_id": ["deployment.requested"],
+  };
+  /** Where a person is signed in by the way. */
+  const further: Record<string, readonly string[]> = {
+    "POST /v1/setup": ["session.opened"],
+    "POST /v1/invitations": ["session.opened"],
+    "PUT /v1/session/password": ["session.opened"],
+  };
+
+  const document = (await (await fetch(`${control.url}/openapi.json`)).json()) as OpenApiDocument;
+  const changing = Object.entries(document.paths).flatMap(([path, methods]) =>
+    Object.keys(methods)
+      .filter((method) => method !== "get")
+      .map((method) => `${method.toUpperCase()} ${path.replaceAll(/\{(\w+)\}/g, ":$1")}`),
+  );
+  expect(Object.keys(operations).toSorted()).toEqual(changing.toSorted());
+
+  for (const [name, run] of Object.entries(operations)) {
+    const before = rowsOf(control).length;
+    const reply = await run();
+    expect(reply.status, `${name}: ${JSON.stringify(reply.body)}`).toBeLessThan(300);
+    const entries = rowsOf(control).slice(before);
+    const action = ENDPOINT_ACTIONS[name];
+    const expected = action === undefined ? [] : [...(first[name] ?? []), action, ...(further[name] ?? [])];
+    expect(
+      entries.map((entry) => entry.action),
+      name,
+    ).toEqual(expected);
+    expect(
+      entries.every(({ outcome, source }) => outcome === "ok" && source === "127.0.0.1"),
+      name,
+    ).toBe(true);
+    const kinds = name === "POST /v1/enrolments" ? ["device"] : ["key", "user"];
+    for (const { actor_kind } of entries) expect(kinds, name).toContain(actor_kind);
+  }
+
+  const stored = JSON.stringify(rowsOf(control));
+  const logged = log.text();
+  expect(secrets.length).toBeGreaterThan(20);
+  for (const each of secrets) {
+    expect(each.length).toBeGreaterThan(6);
+    expect(stored).not.toContain(each);
+    expect(logged).not.toContain(each);
+  }
+  const actions = new Set(rowsOf(control).map(({ action }) => action));
+  for (const action of actions) expect(Object.keys(AUDIT_ACTIONS)).toContain(action);
+});
+
+async function start(options: Parameters<typeof startControlPlane>[0] = {}) {
+  const control = await startControlPlane(options);
+  onTestFinished(() => control[Symbol.asyncDispose]());
+  const account = await control.account();
+  return { control, account };
+}
+
+const list = async (control: ControlPlane, account: TestAccount, query = ""): Promise<Record<string, unknown>[]> =>
+  (await call(control, "GET", `/v1/audit${query}`, { "X-API-Key": account.apiKey })).body["entries"] as Record<
+    string,
+    unknown
+  >[];
+
+test("refused attempts are entries with the permission that was missing, repeated ones are counted", async () => {
+  const { control, account } = await start();
+  const viewer = await control.key(account, [], { role: "viewer" });
+  const { uuid } = await control.asset(account);
+  const refused = { "X-API-Key": viewer.apiKey };
+  for (let attempt = 0; attempt < 5; attempt++)
+    expect((await call(control, "DELETE", `/v1/assets/${uuid}`, refused)).status).toBe(403);
+  expect((await call(control, "GET", "/v1/audit", refused)).status).toBe(403);
+  const [read, removal] = await list(control, account);
+  expect(removal).toMatchObject({
+    actor: { kind: "key", id: viewer.keyId },
+    action: "asset.removed",
+    asset_id: uuid,
+    outcome: "Forbidden",
+    details: { permission: "assets.remove" },
+  });
+  expect(read).toMatchObject({ action: "access.refused", details: { method: "GET", endpoint: "/v1/audit" } });
+  expect(await list(control, account)).toHaveLength(2);
+  await waitFor("the count", async () => {
+    const [, counted] = await list(control, account);
+    return (counted?.["details"] as { count?: number }).count === 5;
+  });
+});
+
+test("conflicts are entries with their code", async () => {
+  const { control, account } = await start();
+  const key = { "X-API-Key": account.apiKey };
+  const body = { serial_number: "SN-1", type: "gateway" };
+  expect((await call(control, "POST", "/v1/assets", key, body)).status).toBe(201);
+  expect((await call(control, "POST", "/v1/assets", key, body)).status).toBe(409);
+  const { uuid } = await control.asset(account);
+  expect((await call(control, "PATCH", `/v1/assets/${uuid}`, key, { status: "active" })).status).toBe(409);
+  expect((await list(control, account)).map(({ action, outcome }) => [action, outcome])).toEqual([
+    ["asset.changed", "AssetHasNoSim"],
+    ["asset.registered", "IdentifierTaken"],
+    ["asset.registered", "ok"],
+  ]);
+});
+
+test("failed sign-ins are counted for each address and source; an unknown address is not stored", async () => {
+  const { control, account } = await start();
+  const { user } = await control.session(account, { email: "jane@example.com" });
+  for (let attempt = 0; attempt < 4; attempt++)
+    await call(control, "POST", "/v1/session", {}, { email: "Jane@example.com", password: "wrong-password" });
+  await call(control, "POST", "/v1/session", {}, { email: "nobody@example.com", password: "wrong-password" });
+  await waitFor("the count", async () => {
+    const [failed] = await list(control, account, "?outcome=failed");
+    return (failed?.["details"] as { count?: number } | undefined)?.count === 4;
+  });
+  expect(await list(control, account, "?outcome=SignInFailed")).toMatchObject([
+    { action: "session.opened", actor: { kind: "user", id: user.id }, source: "127.0.0.1" },
+  ]);
+  const rows = rowsOf(control).filter(({ outcome }) => outcome === "SignInFailed");
+  expect(rows).toHaveLength(2);
+  expect(JSON.stringify(rows)).not.toContain("nobody@example.com");
+});
+
+test("the log is filtered, and its pages follow each other; another account's is not seen", async () => {
+  const { control, account } = await start();
+  const key = { "X-API-Key": account.apiKey };
+  const { uuid, asset } = await control.asset(account);
+  const { user, cookie } = await control.session(account);
+  for (const name of ["a", "b", "c"]) await call(control, "PATCH", `/v1/assets/${uuid}`, key, { name });
+  await call(control, "PATCH", `/v1/assets/${uuid}`, { cookie, ...OWN_PAGE }, { name: "d" });
+  expect(await list(control, account, `?actor=${user.id}&action=asset.changed`)).toHaveLength(1);
+  expect(await list(control, account, `?action=asset.&asset=${asset.serialNumber}`)).toHaveLength(4);
+  expect(await list(control, account, "?until=1000")).toEqual([]);
+  const names: unknown[] = [];
+  let cursor: unknown = "";
+  for (let page = 0; page < 2; page++) {
+    const query = `?action=asset.changed&limit=2${cursor === "" ? "" : `&cursor=${cursor}`}`;
+    const { body } = await call(control, "GET", `/v1/audit${query}`, key);
+    names.push(...(body["entries"] as { details: { name: string } }[]).map(({ details }) => details.name));
+    cursor = body["next_cursor"];
+  }
+  expect(names).toEqual(["d", "c", "b", "a"]);
+  expect(cursor).toBeNull();
+  for (const query of ["?action=asset", "?action=nothing.", "?cursor=x", "?limit=0", "?since=x", "?other=1"])
+    expect((await call(control, "GET", `/v1/audit${query}`, key)).status, query).toBe(422);
+  const stranger = await control.account();
+  expect(await list(control, stranger, `?asset=${uuid}`)).toEqual([]);
+});
