@@ -174,7 +174,7 @@ test("invite an installer, who enrols a second device on a phone", async () => {
   await page.getByRole("button", { name: "Invite" }).click();
   await page.getByLabel("Email address").fill("ines@example.com");
   await page.getByLabel("Role").selectOption("installer");
-  await page.getByRole("button", { name: "Invite", exact: true }).click();
+  await page.getByRole("dialog").getByRole("button", { name: "Invite", exact: true }).click();
   const link =
     (await page
       .getByRole("dialog")
