@@ -3,6 +3,7 @@ import { z } from "zod";
 import { LOG_LEVELS } from "../lib/log/levels.ts";
 import { COMMAND_ACK_TIMEOUT_MS, DEFAULT_DEPLOYMENT_TIMEOUT_MS } from "../protocol/limits.ts";
 import { checkDatabaseKeys, databaseShape } from "./database-config.ts";
+import { checkOidcKeys, oidcShape } from "./oidc-config.ts";
 
 const seconds = z.number().positive();
 const WEEK_S = 7 * 24 * 3600;
@@ -67,6 +68,7 @@ const keys = z.strictObject({
       description: `Directory of the database, unless that is PostgreSQL. ${DATA_DIR_VARIABLE} in the environment sets it too.`,
     }),
   ...databaseShape,
+  ...oidcShape,
   log_level: z.enum(LOG_LEVELS).default("info").meta({ description: "Minimum level of log lines." }),
   nats_url: z.string().min(1).optional().meta({
     description:
@@ -159,7 +161,9 @@ const keys = z.strictObject({
 
 /** Configuration of edge-control. Without a file every key has its default, or is not set. */
 export const configSchema = keys.superRefine((config, context) => {
-  checkDatabaseKeys(config, (key, message) => context.addIssue({ code: "custom", path: [key], message }));
+  const issue = (key: string, message: string): void => context.addIssue({ code: "custom", path: [key], message });
+  checkDatabaseKeys(config, issue);
+  checkOidcKeys(config, issue);
 });
 
 export type Config = z.output<typeof configSchema>;

@@ -27,6 +27,7 @@ import { WalTruncator } from "./wal-truncator.ts";
 import { LinkedGateway, type LinkedGatewayOptions } from "./gateway/linked-gateway.ts";
 import { LocalGateway } from "./gateway/local-gateway.ts";
 import { Site } from "./api/people/site.ts";
+import { openOidc } from "./people/oidc/open-oidc.ts";
 import { PasswordHasher } from "./people/password-hasher.ts";
 import { SignInGate } from "./people/sign-in-gate.ts";
 import { PrincipalReader } from "./people/principal-reader.ts";
@@ -150,6 +151,7 @@ export async function startServer({
     principals,
     hasher,
     signInGate: new SignInGate({ store, hasher, clock, shared: counts?.of("sign-ins"), observer }),
+    oidc: await openOidc(config, { store, clock, logger }),
     site: new Site(config.public_url),
     refusals,
     counts,

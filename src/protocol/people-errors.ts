@@ -6,6 +6,18 @@ export const PEOPLE_ERRORS = {
     retryable: false,
     hint: "Check both. An admin of the account can send a link that sets another password.",
   },
+  OidcFailed: {
+    message: "The identity provider did not confirm who you are.",
+    http: 502,
+    retryable: true,
+    hint: "Try again, within 10 minutes and in one window. If that does not help, the log of the service says why; details.reason tells unreachable (the provider does not respond), state (begun elsewhere, or too late) and response.",
+  },
+  OidcNotAllowed: {
+    message: "The identity provider has confirmed who you are, but you may not sign in.",
+    http: 403,
+    retryable: false,
+    hint: "details.reason says why. An admin of the account can invite you, or give you a role at the provider; who has a password signs in with it.",
+  },
   WrongPassword: {
     message: "The current password is wrong.",
     http: 422,

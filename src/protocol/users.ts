@@ -75,6 +75,41 @@ export const signInOptionsSchema = z
   .meta({ id: "SignInOptions" });
 export type SignInOptions = z.output<typeof signInOptionsSchema>;
 
+const roleValuesSchema = z.array(z.string());
+
+/** Response of Get Sign-In Settings. */
+export const signInSettingsSchema = z
+  .strictObject({
+    oidc: z
+      .strictObject({
+        name: z.string().meta({ description: "Name of the provider on the sign-in page." }),
+        issuer: z.string().meta({ description: "Issuer of the provider.", examples: ["https://id.example.com"] }),
+        client_id: z.string().meta({ description: "Id of this service at the provider." }),
+        redirect_uri: z
+          .string()
+          .meta({ description: "Address to allow at the provider, to which it sends people back." }),
+        scope: z.string().meta({ description: "Scopes that the provider is asked for." }),
+        roles_claim: z.string().meta({ description: "Claim with the values that give roles." }),
+        roles: z
+          .strictObject({
+            viewer: roleValuesSchema,
+            installer: roleValuesSchema,
+            operator: roleValuesSchema,
+            admin: roleValuesSchema,
+          })
+          .nullable()
+          .meta({ description: "Values of the claim for each role; null if roles are set here alone." }),
+        domains: z.array(z.string()).meta({ description: "Domains of the addresses that may sign in; empty for all." }),
+        creates_users: z.boolean().meta({
+          description: "Whether people who were not invited become users of this account when they sign in first.",
+        }),
+      })
+      .nullable()
+      .meta({ description: "The OpenID Connect provider; null if none is configured." }),
+  })
+  .meta({ id: "SignInSettings" });
+export type SignInSettings = z.output<typeof signInSettingsSchema>;
+
 export const userSchema = z
   .strictObject({
     id: z.string().meta({ description: "Id of the user.", examples: ["usr_01KAN9BZ5V3S0Y4M6T8R2X7Q1C"] }),

@@ -3,7 +3,7 @@ import { expect, test } from "vitest";
 import { MAX_STREAMS_PER_DEPLOYMENT, STALL_TIMEOUT_MS } from "../../src/control-plane/api/stream-limiter.ts";
 import { MAX_CONFLICTS_PER_HOUR } from "../../src/control-plane/assets/conflict-rate-limiter.ts";
 import { MAX_SESSIONS_PER_USER } from "../../src/control-plane/store/user-sessions.ts";
-import { MAX_USERS_PER_ACCOUNT } from "../../src/control-plane/api/people/user-resource.ts";
+import { MAX_USERS_PER_ACCOUNT } from "../../src/control-plane/core/people/user.ts";
 import { MAX_KEYS_PER_ACCOUNT, MAX_REVOKED_KEYS_PER_ACCOUNT } from "../../src/control-plane/core/people/key-limits.ts";
 import { MAX_GROUPS_PER_ACCOUNT } from "../../src/control-plane/cli/network-group.ts";
 import { configSchema } from "../../src/control-plane/config.ts";

@@ -1,5 +1,5 @@
-import { randomBytes } from "node:crypto";
-import { fastify, type onRequestHookHandler } from "fastify";
+import { hash, randomBytes } from "node:crypto";
+import { fastify, type FastifyRequest, type onRequestHookHandler } from "fastify";
 import type { ZodTypeProvider } from "fastify-type-provider-zod";
 import type { ZodType } from "zod";
 import { MAX_REQUEST_BYTES } from "../../protocol/limits.ts";
@@ -17,6 +17,7 @@ import { serveReferencePage } from "./docs/reference-page.ts";
 import { health } from "./health.ts";
 import { limitRate, logRequest, observeRequest, trackMethods } from "./hooks.ts";
 import { requireFieldPermissions, requirePermission } from "./people/require-permission.ts";
+import { BROWSER_COOKIE } from "./people/open-session.ts";
 import type { Site } from "./people/site.ts";
 import { trackPermissions } from "./permission-table.ts";
 import { CODE_ROUTES, ROUTES, SIGN_IN_ROUTES } from "./routes.ts";
@@ -101,7 +102,7 @@ export async function buildServer(context: ApiContext): Promise<Api> {
     const shared = counts && new SharedRateCounter("sign-in-requests", perMinute, counts, clock);
     await limitRate(endpoints, {
       perMinute,
-      keyOf: (request) => request.ip,
+      keyOf: signInKeyOf(site),
       onExceeded: () => observer?.bounded("sign_in_requests_per_address"),
       shared,
     });
@@ -134,6 +135,17 @@ export async function buildServer(context: ApiContext): Promise<Api> {
   await serveConsole(api, logger);
   refuseOtherMethods();
   return api;
+}
+
+/**
+ * Requests of a browser that says somebody has signed in with it count for it alone, so that a neighbour of the same address
+ * cannot use up what there is. Whether that is true is found out when a password is checked.
+ */
+function signInKeyOf(site: Site): (request: FastifyRequest) => string {
+  return (request) => {
+    const token = request.cookies[site.cookieName(request, BROWSER_COOKIE)];
+    return token === undefined ? request.ip : `${request.ip} ${hash("sha256", token, "base64url")}`;
+  };
 }
 
 /** Refuses what a page of another site sends, such as the form of somebody who wants a person to use another account. */

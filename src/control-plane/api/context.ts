@@ -14,6 +14,7 @@ import type { DeviceQueries } from "../queries/device-queries.ts";
 import type { Observer } from "../metrics/observer.ts";
 import type { PrincipalReader } from "../people/principal-reader.ts";
 import type { SharedCounts } from "../instances/shared-counts.ts";
+import type { OidcSignIn } from "../people/oidc/oidc-sign-in.ts";
 import type { PasswordHasher } from "../people/password-hasher.ts";
 import type { SignInGate } from "../people/sign-in-gate.ts";
 import type { Site } from "./people/site.ts";
@@ -45,6 +46,8 @@ export interface ApiContext {
   readonly principals: PrincipalReader;
   readonly hasher: PasswordHasher;
   readonly signInGate: SignInGate;
+  /** `undefined` if no identity provider is configured. */
+  readonly oidc: OidcSignIn | undefined;
   readonly site: Site;
   readonly refusals: RefusalLog;
   /** What other instances count; `undefined` if there can be none. */

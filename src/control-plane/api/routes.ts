@@ -18,8 +18,10 @@ import type { Route } from "./context.ts";
 import { enrolDevice } from "./enrolments/enrol-device.ts";
 import { createKey, listKeys, revokeKey, updateKey } from "./keys/keys.ts";
 import { acceptInvitation } from "./people/accept-invitation.ts";
+import { finishOidc, startOidc } from "./people/oidc.ts";
 import { createSession, getSignInOptions } from "./people/open-session.ts";
 import { changePassword, deleteSession, getSession } from "./people/session.ts";
+import { getSignInSettings } from "./people/sign-in-settings.ts";
 import { decideLogin } from "./people/decide-login.ts";
 import { fetchLoginKey, startLogin } from "./people/start-login.ts";
 import { setUp } from "./people/set-up.ts";
@@ -41,7 +43,14 @@ import { getUsage } from "./usage/get-usage.ts";
 export const CODE_ROUTES: readonly Route[] = [enrolDevice, setUp, acceptInvitation];
 
 /** The endpoints of people who are not signed in yet. */
-export const SIGN_IN_ROUTES: readonly Route[] = [getSignInOptions, createSession, startLogin, fetchLoginKey];
+export const SIGN_IN_ROUTES: readonly Route[] = [
+  getSignInOptions,
+  createSession,
+  startOidc,
+  finishOidc,
+  startLogin,
+  fetchLoginKey,
+];
 
 /** The endpoints that require a principal. */
 export const ROUTES: readonly Route[] = [
@@ -80,6 +89,7 @@ export const ROUTES: readonly Route[] = [
   updateUser,
   removeUser,
   resetPassword,
+  getSignInSettings,
   listKeys,
   createKey,
   updateKey,

@@ -39,6 +39,14 @@ export interface CodeAcceptance {
   readonly audit: AuditEntry;
 }
 
+/** Who an invited user is at an OpenID Connect provider. */
+export interface IdentityLink {
+  readonly userId: string;
+  readonly identity: NonNullable<User["oidc"]>;
+  readonly role: Role;
+  readonly audit: AuditEntry;
+}
+
 /** The users of accounts, and their codes. Each change and its entry of the audit log are one transaction. */
 export interface UserStore {
   /** Whether there is any user in any account. */
@@ -59,6 +67,11 @@ export interface UserStore {
   changeUser(accountId: string, id: string, change: UserChange, audit: AuditEntry): Promise<UserChangeResult>;
   /** Removes the user with sessions and codes. Refuses to remove the last local admin of the account. */
   removeUser(accountId: string, id: string, audit: AuditEntry): Promise<UserChangeResult>;
+  /**
+   * Links a user without password and identity to who it is at a provider; its invitation becomes invalid. Returns the user as
+   * stored, also if it was linked to the same identity meanwhile; `undefined` if it cannot be linked any more.
+   */
+  linkIdentity(link: IdentityLink): Promise<User | undefined>;
   recordSignIn(id: string, at: number): Promise<void>;
   /**
    * Stores another hash of the same password. Sessions stay. Returns the user as stored; `undefined` if the user no longer has

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import type { User } from "../../../src/control-plane/core/people/user.ts";
 import { BROWSER_RETENTION_S, MAX_BROWSERS_PER_USER } from "../../../src/control-plane/store/browsers.ts";
 import type { Store } from "../../../src/control-plane/store/store.ts";
-import { someAudit, someUser } from "../../support/control-plane/people.ts";
+import { someAudit, someCode, someUser } from "../../support/control-plane/people.ts";
 import { ACCOUNT, describeDomain, hash, openWithAccounts, type StoreHarness } from "./harness.ts";
 
 async function create(store: Store): Promise<User> {
@@ -68,6 +68,29 @@ export function browsersContract(harness: StoreHarness): void {
       expect(await store.users.replaceHash(user.id, user.passwordHash!, "$late")).toBeUndefined();
       expect(await store.users.findUser(user.id)).toEqual(stored);
       expect(await store.users.findUser(other.id)).toEqual(other);
+    });
+
+    test("who an invited user is at a provider is stored once, and its invitation is void", async () => {
+      await using store = await openWithAccounts(harness);
+      const user = someUser({ passwordHash: undefined });
+      const invitation = { code: someCode("invitation", user, { createdAt: 1_000 }), hash: hash("code") };
+      await store.users.createUser(user, invitation, someAudit("user.invited"));
+      const identity = { issuer: "https://id.example.com", subject: "1" };
+      const link = { userId: user.id, identity, role: "operator" as const, audit: someAudit("user.changed") };
+      const linked = { ...user, oidc: identity, role: "operator" };
+      // Twice at once, as by two windows of the same person.
+      const results = await Promise.all([store.users.linkIdentity(link), store.users.linkIdentity(link)]);
+      expect(results).toEqual([linked, linked]);
+      expect(await store.users.findUserByIdentity(identity.issuer, identity.subject)).toEqual(linked);
+      expect(await store.users.findCode(hash("code"))).toBeUndefined();
+      const other = { ...identity, subject: "2" };
+      expect(await store.users.linkIdentity({ ...link, identity: other })).toBeUndefined();
+      for (const fields of [{}, { passwordHash: undefined, isDisabled: true }]) {
+        const refused = someUser(fields);
+        await store.users.createUser(refused, undefined, someAudit("user.created"));
+        expect(await store.users.linkIdentity({ ...link, userId: refused.id, identity: other })).toBeUndefined();
+      }
+      expect(await store.users.linkIdentity({ ...link, userId: "usr_none", identity: other })).toBeUndefined();
     });
   });
 }

@@ -292,15 +292,15 @@ test("EDGE_CONTROL_DATA_DIR names the data directory of the server and of admini
   expect(await readdir(directory.path)).toEqual(["data"]);
 });
 
+const setUp = (url: string, code: string, fields: object = {}) =>
+  fetch(`${url}/v1/setup`, {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify({ code, email: "ada@example.com", password: "a long way to the pump house", ...fields }),
+  });
+
 describe("the first admin", () => {
   const SET_UP_LINK = /http:\/\/127\.0\.0\.1:\d+\/#\/setup\?code=(ec_[\w-]{43})/;
-
-  const setUp = (url: string, code: string, fields: object = {}) =>
-    fetch(`${url}/v1/setup`, {
-      method: "POST",
-      headers: { "Content-Type": "application/json" },
-      body: JSON.stringify({ code, email: "ada@example.com", password: "a long way to the pump house", ...fields }),
-    });
 
   test("a server that nobody can sign in to says on standard error how to set it up, and not in its log", async () => {
     await using server = await serve();

@@ -125,6 +125,7 @@ const OWNERS: Readonly<Record<string, string>> = {
   "prom-client": "src/control-plane/metrics/",
   "@fastify/static": "src/control-plane/api/console/",
   ...Object.fromEntries(BROWSER_PACKAGES.map((name) => [name, "src/console/"])),
+  "openid-client": "src/control-plane/people/oidc/",
 };
 
 /** Every folder a rule names. */

@@ -4,11 +4,12 @@ import { auditEntry } from "../../audit/audit-entry.ts";
 import { EdgeError } from "../../../protocol/errors.ts";
 import { type SessionBody, sessionSchema } from "../../../protocol/principal.ts";
 import { type SignInOptions, signInOptionsSchema, signInRequestSchema } from "../../../protocol/users.ts";
+import { oidcSettingsOf } from "../../oidc-config.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { json, publicErrors, publicErrorsWithBody } from "../docs/responses.ts";
 import { signIn } from "./session-resource.ts";
 
-const BROWSER_COOKIE = "edge_browser";
+export const BROWSER_COOKIE = "edge_browser";
 const BROWSER_COOKIE_S = 180 * 24 * 3600;
 
 /** `POST /v1/session`: signs a person in with a password. */
@@ -56,7 +57,8 @@ async function failedSignIn({ store, clock }: ApiContext, { ip: source }: Fastif
 }
 
 /** `GET /v1/sign-in`: the ways to sign in. */
-export function getSignInOptions(api: Api, { store, site }: ApiContext): void {
+export function getSignInOptions(api: Api, { store, site, config }: ApiContext): void {
+  const oidc = oidcSettingsOf(config);
   api.get(
     "/v1/sign-in",
     {
@@ -71,6 +73,7 @@ export function getSignInOptions(api: Api, { store, site }: ApiContext): void {
     },
     async (request): Promise<SignInOptions> => ({
       set_up: !(await store.users.hasUsers()),
+      ...(oidc && { oidc: { name: oidc.name } }),
       secure: site.keepsCookies(request),
     }),
   );

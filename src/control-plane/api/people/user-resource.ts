@@ -11,9 +11,6 @@ import type { UserChangeResult } from "../../store/users.ts";
 import { accountOf } from "../auth.ts";
 import type { ApiContext } from "../context.ts";
 
-/** Maximum number of users of one account. */
-export const MAX_USERS_PER_ACCOUNT = 1_000;
-
 /** Path parameter of every endpoint of one user. */
 export const userParams = z.object({ user_id: z.string().meta({ description: "Id of the user." }) });
 

@@ -15,6 +15,7 @@ import {
   userSchema,
   userUpdateSchema,
 } from "../../../protocol/users.ts";
+import { MAX_USERS_PER_ACCOUNT } from "../../core/people/user.ts";
 import { createCode, linkOf } from "../../people/one-time-link.ts";
 import type { UserChange } from "../../store/users.ts";
 import { ignoreContentTypeOfEmptyBody, refuseBody } from "../apps/no-body.ts";
@@ -24,15 +25,7 @@ import { errors, errorsWithBody, json } from "../docs/responses.ts";
 import { pageOf } from "../page.ts";
 import type { AuditFacts } from "../../audit/audit-entry.ts";
 import { auditOf, userSubjectOf } from "./audit-entry.ts";
-import {
-  findUser,
-  MAX_USERS_PER_ACCOUNT,
-  newUser,
-  requireChanged,
-  requireEmail,
-  toUserBody,
-  userParams,
-} from "./user-resource.ts";
+import { findUser, newUser, requireChanged, requireEmail, toUserBody, userParams } from "./user-resource.ts";
 
 /** `GET /v1/users`: the people of the account, oldest first. */
 export function listUsers(api: Api, { store }: ApiContext): void {

@@ -1,5 +1,8 @@
 import type { Role } from "./roles.ts";
 
+/** Maximum number of users of one account. */
+export const MAX_USERS_PER_ACCOUNT = 1_000;
+
 /** Longest address, as in SMTP. */
 const MAX_EMAIL_LENGTH = 254;
 

@@ -1,7 +1,15 @@
 import { codeState, type OneTimeCode } from "../../core/people/one-time-code.ts";
 import { emailKey, isLocalAdmin, type User } from "../../core/people/user.ts";
 import type { AuditEntry } from "../audit.ts";
-import type { CodeAcceptance, SetUp, SetUpResult, UserChange, UserChangeResult, UserStore } from "../users.ts";
+import type {
+  CodeAcceptance,
+  IdentityLink,
+  SetUp,
+  SetUpResult,
+  UserChange,
+  UserChangeResult,
+  UserStore,
+} from "../users.ts";
 import { recordAudit } from "./audit.ts";
 import type { Executor } from "./executor.ts";
 import { keptRoles, revokeLoginKeys } from "./login-requests.ts";
@@ -19,6 +27,7 @@ const FIND_OTHER_ADMIN = /* sql */ `
     AND password_hash IS NOT NULL LIMIT 1`;
 const CHANGE = "UPDATE users SET name = ?, role = ?, is_disabled = ?, password_hash = ? WHERE id = ?";
 const REMOVE = "DELETE FROM users WHERE id = ?";
+const LINK = "UPDATE users SET oidc_issuer = ?, oidc_subject = ?, role = ? WHERE id = ?";
 const REPLACE_HASH = "UPDATE users SET password_hash = ? WHERE id = ? AND password_hash = ?";
 const RECORD_SIGN_IN = "UPDATE users SET last_sign_in_at = ? WHERE id = ?";
 const REMOVE_SESSIONS = "DELETE FROM user_sessions WHERE user_id = ?";
@@ -90,6 +99,10 @@ export class SqlUserStore implements UserStore {
 
   async removeUser(accountId: string, id: string, audit: AuditEntry): Promise<UserChangeResult> {
     return this.#thenForgetKeys(this.#executor.transact(() => this.#remove(accountId, id, audit)));
+  }
+
+  async linkIdentity(link: IdentityLink): Promise<User | undefined> {
+    return this.#executor.transact(() => this.#link(link));
   }
 
   async recordSignIn(id: string, at: number): Promise<void> {
@@ -201,6 +214,19 @@ export class SqlUserStore implements UserStore {
     yield* removeUnusedCodes(user.id);
     yield* recordAudit(audit);
     return after;
+  }
+
+  *#link({ userId, identity, role, audit }: IdentityLink): Work<User | undefined> {
+    const row = yield* one<UserRow>(this.#lockUser, [userId]);
+    const user = row && toUser(row);
+    if (!user || user.isDisabled) return undefined;
+    const { issuer, subject } = identity;
+    if (user.oidc) return user.oidc.issuer === issuer && user.oidc.subject === subject ? user : undefined;
+    if (user.passwordHash !== undefined) return undefined;
+    yield* change(LINK, [issuer, subject, role, userId]);
+    yield* removeUnusedCodes(userId);
+    yield* recordAudit(audit);
+    return { ...user, oidc: identity, role };
   }
 
   /** Locks the account's admins and then the user, since whether it is the last admin depends on the others. */

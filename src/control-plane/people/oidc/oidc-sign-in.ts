@@ -1,0 +1,205 @@
+import { type Clock, unixNow } from "../../../lib/clock.ts";
+import { errorText } from "../../../lib/error-text.ts";
+import type { Logger } from "../../../lib/logger.ts";
+import { EdgeError } from "../../../protocol/errors.ts";
+import {
+  decideIdentity,
+  type Identity,
+  type IdentityDecision,
+  type IdentityRefusal,
+  readIdentity,
+} from "../../core/people/oidc-identity.ts";
+import type { Role } from "../../core/people/roles.ts";
+import { MAX_USERS_PER_ACCOUNT, type User } from "../../core/people/user.ts";
+import type { OidcSettings } from "../../oidc-config.ts";
+import { createId } from "../../secrets.ts";
+import type { AuditEntry } from "../../store/audit.ts";
+import type { Store } from "../../store/store.ts";
+import type { OidcChecks, OidcProvider } from "./provider.ts";
+
+const MESSAGES: Readonly<Record<IdentityRefusal, string>> = {
+  no_email: "The identity provider does not say which email address you have.",
+  email_not_verified: "The identity provider has not verified your email address.",
+  domain: "Email addresses of your domain may not sign in here.",
+  no_role: "The identity provider gives you no role for this service.",
+  not_invited: "You have not been invited to this service.",
+  other_identity: "The user with your email address belongs to another person at the identity provider.",
+  has_password: "The user with your email address signs in with a password.",
+  disabled: "The user may not sign in.",
+};
+
+/** A user who cannot be stored any more as was decided: a request at the same time was faster. */
+const MAX_TRIES = 3;
+
+export interface OidcSignInOptions {
+  readonly settings: OidcSettings;
+  readonly provider: Pick<OidcProvider, "authorizationUrl" | "exchange" | "createChecks">;
+  readonly store: Pick<Store, "users" | "accounts">;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/** Signs people in whom an OpenID Connect provider has confirmed. */
+export class OidcSignIn {
+  readonly #options: OidcSignInOptions;
+
+  constructor(options: OidcSignInOptions) {
+    this.#options = options;
+  }
+
+  /** Begins a sign-in. The browser keeps the checks until it comes back. Error: `OidcFailed`. */
+  async begin(): Promise<{ readonly url: URL; readonly checks: OidcChecks }> {
+    const { provider } = this.#options;
+    const checks = provider.createChecks();
+    return { url: await this.#ask("unreachable", () => provider.authorizationUrl(checks)), checks };
+  }
+
+  /**
+   * Returns the user whom the provider has confirmed, linked or created where that is allowed, with the role it has now.
+   * Errors: `OidcFailed`, `OidcNotAllowed`, each with `details.reason`.
+   *
+   * @param query what the provider has sent the browser back with
+   * @param source network address of the client
+   */
+  async finish(query: string, checks: OidcChecks, source: string): Promise<User> {
+    const { settings, provider } = this.#options;
+    const { subject, claims } = await this.#ask("response", () => provider.exchange(query, checks));
+    const identity = readIdentity(settings.issuer, subject, claims, settings.rules);
+    for (let tries = 1; tries <= MAX_TRIES; tries++) {
+      const user = await this.#carryOut(await this.#decide(identity), identity, source);
+      if (user) return user;
+    }
+    throw new EdgeError("OidcFailed", undefined, { reason: "conflict" });
+  }
+
+  async #decide(identity: Identity): Promise<IdentityDecision> {
+    const { store, settings } = this.#options;
+    const { issuer, subject, email } = identity;
+    const [byIdentity, byEmail] = await Promise.all([
+      store.users.findUserByIdentity(issuer, subject),
+      email === undefined ? undefined : store.users.findUserByEmail(email),
+    ]);
+    return decideIdentity(identity, { byIdentity, byEmail }, settings.rules);
+  }
+
+  async #carryOut(decision: IdentityDecision, identity: Identity, source: string): Promise<User | undefined> {
+    switch (decision.kind) {
+      case "refused":
+        throw this.#refuse(decision.reason, identity);
+      case "known":
+        return decision.role === decision.user.role
+          ? decision.user
+          : this.#changeRole(decision.user, decision.role, source);
+      case "link": {
+        const { user, role } = decision;
+        const audit = this.#entry("user.changed", user, source, { role, linked: true });
+        return this.#options.store.users.linkIdentity({ userId: user.id, identity: linkOf(identity), role, audit });
+      }
+      case "create":
+        return this.#create(decision.accountId, decision.email, decision.role, identity, source);
+    }
+  }
+
+  /** The last local admin keeps the role: somebody has to get in without the provider. */
+  async #changeRole(user: User, role: Role, source: string): Promise<User | undefined> {
+    const { store, logger } = this.#options;
+    const audit = this.#entry("user.changed", user, source, { role });
+    const result = await store.users.changeUser(user.accountId, user.id, { role }, audit);
+    if (result === "changed") return { ...user, role };
+    if (result === "unknown") return undefined;
+    logger.warn(
+      { user_id: user.id, role },
+      "the role at the identity provider is not taken over: the user is the last local admin",
+    );
+    return user;
+  }
+
+  async #create(
+    accountId: string,
+    email: string,
+    role: Role,
+    identity: Identity,
+    source: string,
+  ): Promise<User | undefined> {
+    const { store, clock, logger } = this.#options;
+    if (!(await store.accounts.findAccount(accountId))) {
+      logger.error(
+        { account_id: accountId },
+        "oidc_account names no account: people without an invitation cannot sign in",
+      );
+      throw this.#refuse("not_invited", identity);
+    }
+    if ((await store.users.listUsers(accountId)).length >= MAX_USERS_PER_ACCOUNT) {
+      logger.warn(
+        { account_id: accountId, limit: MAX_USERS_PER_ACCOUNT },
+        "the account has reached its limit of users",
+      );
+      throw new EdgeError("QuotaExceeded", "The account has reached its limit of users; remove some first.", {
+        quota: "users",
+        limit: MAX_USERS_PER_ACCOUNT,
+      });
+    }
+    const user: User = {
+      id: createId("usr_"),
+      accountId,
+      email,
+      name: identity.name ?? email,
+      role,
+      passwordHash: undefined,
+      oidc: linkOf(identity),
+      isDisabled: false,
+      createdAt: unixNow(clock),
+      lastSignInAt: undefined,
+    };
+    const audit = this.#entry("user.created", user, source, { role });
+    return (await store.users.createUser(user, undefined, audit)) ? user : undefined;
+  }
+
+  #refuse(reason: IdentityRefusal, { subject }: Identity): EdgeError {
+    this.#options.logger.warn({ reason, subject }, "sign-in with the identity provider refused");
+    return new EdgeError("OidcNotAllowed", MESSAGES[reason], { reason });
+  }
+
+  async #ask<Result>(reason: "unreachable" | "response", call: () => Promise<Result>): Promise<Result> {
+    try {
+      return await call();
+    } catch (error) {
+      // What the provider says of it is for the operator, and holds neither codes nor tokens.
+      this.#options.logger.warn({ reason, cause: describe(error) }, "the identity provider did not confirm a sign-in");
+      throw new EdgeError("OidcFailed", undefined, { reason }, { cause: error });
+    }
+  }
+
+  /** The provider has decided, so the service is the one who acts. */
+  #entry(
+    action: "user.changed" | "user.created",
+    { id, email, accountId }: User,
+    source: string,
+    details: AuditEntry["details"],
+  ): AuditEntry {
+    const { clock, settings } = this.#options;
+    return {
+      accountId,
+      at: unixNow(clock),
+      actor: { kind: "service", id: "oidc", name: settings.name },
+      source,
+      action,
+      assetUuid: "",
+      app: "",
+      subject: { kind: "user", id, name: email },
+      outcome: "ok",
+      details,
+    };
+  }
+}
+
+function linkOf({ issuer, subject }: Identity): NonNullable<User["oidc"]> {
+  return { issuer, subject };
+}
+
+/** The codes and messages of an error and of what has caused it. */
+function describe(error: unknown): string {
+  const { code, cause } = error as { readonly code?: unknown; readonly cause?: unknown };
+  const own = `${typeof code === "string" ? `${code}: ` : ""}${errorText(error)}`;
+  return cause instanceof Error ? `${own} (${describe(cause)})` : own;
+}
