@@ -143,7 +143,7 @@ test("the other tabs of the asset", async () => {
   await page.getByText("Container engine").waitFor();
   await browser.look(page, "asset-device");
   await page.getByRole("link", { name: "History" }).click();
-  await page.getByText("asset registered").waitFor();
+  await page.getByText("asset registered").first().waitFor();
   await browser.look(page, "asset-history");
   await page.getByRole("link", { name: "SIMs" }).click();
   await page.getByText("The asset has no SIM").waitFor();

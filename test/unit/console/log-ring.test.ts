@@ -34,6 +34,14 @@ describe("the ring of a log", () => {
     expect(ring.droppedLines).toBe(123);
   });
 
+  it("holds a log of 50 MB within its bounds", () => {
+    const ring = new LogRing();
+    const text = "x".repeat(100);
+    for (let index = 0; index < 500_000; index++) ring.push(line(text));
+    expect(ring.length).toBe(5000);
+    expect(ring.droppedLines).toBe(495_000);
+  });
+
   it("loses no line without counting it, and never exceeds its bounds", () => {
     const entry = fc.oneof(
       fc.string({ maxLength: 20 }).map((text) => line(text)),

@@ -44,7 +44,8 @@ export function HistoryTab({ asset }: TabProps): ReactNode {
       hasMore: mayReadAudit && (audit.hasNextPage || audit.isPending),
     },
     { items: seen, hasMore: false },
-    { items: [registered], hasMore: false },
+    // The audit log tells it with who did it.
+    { items: mayReadAudit ? [] : [registered], hasMore: false },
   ]);
   const error = deployments.error ?? audit.error;
   return (
