@@ -19,17 +19,23 @@ const ENDS = {
   Fail: { kind: "bad", text: "failed" },
 } as const;
 
+/** Who requested which deployment, by its id, as far as these entries of the audit log say. */
+export function requesters(entries: readonly AuditEntryBody[]): ReadonlyMap<string, string> {
+  return new Map(entries.filter(isRequest).map((entry) => [entry.subject?.id ?? "", actorOf(entry)]));
+}
+
+/** Whether the entry is told by a deployment itself. */
+export function isRequest({ action, subject, outcome }: AuditEntryBody): boolean {
+  return action === "deployment.requested" && subject?.kind === "deployment" && outcome === "ok";
+}
+
+function actorOf({ actor }: AuditEntryBody): string {
+  return actor.name ?? (actor.kind === "user" || actor.kind === "key" ? actor.id : actor.kind.replace("_", " "));
+}
+
 /** A deployment at the time it was requested. */
-export function ofDeployment({
-  deployment_id: id,
-  action,
-  app,
-  status,
-  code,
-  message,
-  created_at: at,
-  dry_run: dry,
-}: Deployment): AssetHappening {
+export function ofDeployment(deployment: Deployment, actor?: string): AssetHappening {
+  const { deployment_id: id, action, app, status, code, message, created_at: at, dry_run: dry } = deployment;
   const { kind, text } = ENDS[status];
   const what = `${dry ? "check of " : ""}${action} ${app}`;
   return {
@@ -37,21 +43,22 @@ export function ofDeployment({
     at,
     title: `${what}${text === "" ? "" : ` ${text}`}${code === undefined ? "" : `: ${code}`}`,
     text: message,
+    ...(actor !== undefined && { actor }),
     deploymentId: id,
     kind,
   };
 }
 
-/** An entry of the audit log. That of a deployment is told by the deployment. */
+/** An entry of the audit log. */
 export function ofAuditEntry(entry: AuditEntryBody): AssetHappening {
-  const { id, at, actor, action, app, outcome, subject } = entry;
+  const { id, at, action, app, outcome, subject } = entry;
   const on = [app, subject?.name].filter(Boolean).join(" ");
   return {
     key: `audit ${id}`,
     at,
     title: `${action.replaceAll(/[._]/g, " ")}${on === "" ? "" : ` ${on}`}`,
     text: outcome === "ok" ? "" : `refused: ${outcome}`,
-    actor: actor.name ?? (actor.kind === "user" || actor.kind === "key" ? actor.id : actor.kind.replace("_", " ")),
+    actor: actorOf(entry),
     kind: outcome === "ok" ? "none" : "bad",
   };
 }

@@ -17,7 +17,7 @@ import { SafeText } from "../../parts/safe-text.tsx";
 import classes from "./asset.module.css";
 import type { TabProps } from "./asset-page.tsx";
 import { useDeployments } from "./asset-queries.ts";
-import { type AssetHappening, ofAuditEntry, ofDeployment, ofEvent } from "./happenings.ts";
+import { type AssetHappening, isRequest, ofAuditEntry, ofDeployment, ofEvent, requesters } from "./happenings.ts";
 import { mergeTimeLine } from "./time-line.ts";
 
 /** One time line of everything that happened to the asset, from all that is known of it. */
@@ -34,13 +34,16 @@ export function HistoryTab({ asset }: TabProps): ReactNode {
     text: asset.serial_number,
     kind: "none",
   };
+  const entries = audit.data?.pages.flatMap((page) => page.entries) ?? [];
+  const actors = requesters(entries);
+  const list = deployments.data?.pages.flatMap((page) => page.deployments) ?? [];
   const line = mergeTimeLine<AssetHappening>([
     {
-      items: deployments.data?.pages.flatMap((page) => page.deployments.map(ofDeployment)) ?? [],
+      items: list.map((deployment) => ofDeployment(deployment, actors.get(deployment.deployment_id))),
       hasMore: deployments.hasNextPage || deployments.isPending,
     },
     {
-      items: audit.data?.pages.flatMap(({ entries }) => entries.filter(isShown).map(ofAuditEntry)) ?? [],
+      items: entries.filter((entry) => !isRequest(entry)).map(ofAuditEntry),
       hasMore: mayReadAudit && (audit.hasNextPage || audit.isPending),
     },
     { items: seen, hasMore: false },
@@ -109,19 +112,6 @@ function Happened({ item, assetId }: { readonly item: AssetHappening; readonly a
 }
 
 const ICONS = { good: "check", warn: "clock", bad: "cross", none: "audit" } as const;
-
-/** Requests of deployments are told by the deployments themselves. */
-function isShown({
-  action,
-  details,
-  outcome,
-}: {
-  readonly action: string;
-  readonly details: object;
-  readonly outcome: string;
-}): boolean {
-  return !(action.startsWith("deployment.") && "deployment_id" in details && outcome === "ok");
-}
 
 function useAudit(id: string, isEnabled: boolean) {
   return useInfiniteQuery({
