@@ -7,6 +7,7 @@ export const CONSOLE_PATHS = [
   "/setup",
   "/sign-in",
   "/invitation",
+  "/login-request",
   "/overview",
   "/assets",
   "/assets/:asset_id",

@@ -3,7 +3,7 @@ import { Failure, readFailure } from "./failure.ts";
 import type { AllOperations, OperationName } from "./operations.ts";
 
 type PathNames<Path> = Path extends `${string}{${infer Name}}${infer Rest}` ? Name | PathNames<Rest> : never;
-type Part<Name extends string, Value> = Value extends undefined
+type Part<Name extends string, Value> = [Value] extends [undefined]
   ? { readonly [key in Name]?: undefined }
   : { readonly [key in Name]: Value };
 

@@ -56,6 +56,9 @@ export const PAGES: Readonly<Record<Exclude<ConsolePath, "/">, Page>> = {
     load: async () => (await import("../pages/invitation/invitation-page.tsx")).InvitationPage,
     isPublic: true,
   },
+  "/login-request": {
+    load: async () => (await import("../pages/login-request/login-request-page.tsx")).LoginRequestPage,
+  },
   "/people": {
     load: async () => (await import("../pages/people/people-page.tsx")).PeoplePage,
     permission: "users.manage",

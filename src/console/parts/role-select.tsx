@@ -15,15 +15,17 @@ interface Props {
   readonly value: Role;
   readonly onChange: (role: Role) => void;
   readonly label?: string;
+  /** The roles to choose from; all by default. */
+  readonly roles?: readonly Role[];
 }
 
-export function RoleSelect({ value, onChange, label = "Role" }: Props): ReactNode {
+export function RoleSelect({ value, onChange, label = "Role", roles = ROLES }: Props): ReactNode {
   return (
     <NativeSelect
       label={label}
       description={`${value}: ${ROLE_TEXTS[value]}.`}
       inputWrapperOrder={["label", "input", "description", "error"]}
-      data={ROLES}
+      data={[...roles]}
       value={value}
       onChange={({ currentTarget }) => onChange(currentTarget.value as Role)}
     />

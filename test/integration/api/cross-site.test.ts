@@ -6,7 +6,7 @@ import { PasswordHasher } from "../../../src/control-plane/people/password-hashe
 import { type ControlPlane, startControlPlane, type TestAsset } from "../../support/control-plane.ts";
 import { someAudit, someUser } from "../../support/control-plane/people.ts";
 import { attacksOn, openSocket } from "../../support/cross-site-attacks.ts";
-import { launchChromium } from "../../support/examples/browser.ts";
+import { launchBrowser } from "../../support/examples/browser.ts";
 import { waitFor } from "../../support/wait-for.ts";
 
 const PASSWORD = "a long way to the pump house";
@@ -40,7 +40,7 @@ beforeAll(async () => {
   for (const user of [admin, attacker])
     await control.store.users.createUser(user, undefined, someAudit("user.created", user.accountId));
 
-  const browser = await launchChromium();
+  const browser = await launchBrowser();
   resources.defer(() => browser.close());
   context = await browser.newContext();
   const note = (request: { method(): string; url(): string }, what: string): void => {

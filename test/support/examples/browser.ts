@@ -18,7 +18,7 @@ export interface OpenedPage extends AsyncDisposable {
 /** Opens a page. @param name of the image of it, in `.cache/screenshots` */
 export async function openPage(url: string, name: string): Promise<OpenedPage> {
   await using owned = new AsyncDisposableStack();
-  const browser = await launchChromium();
+  const browser = await launchBrowser();
   owned.defer(() => browser.close());
   const page = await browser.newPage({ viewport: { width: 1280, height: 800 } });
   page.setDefaultTimeout(TIMEOUT_MS);
@@ -40,7 +40,7 @@ export async function openPage(url: string, name: string): Promise<OpenedPage> {
 }
 
 /** Starts the machine's Chromium, without a window. */
-export async function launchChromium(): Promise<Browser> {
+export async function launchBrowser(): Promise<Browser> {
   const executablePath = findProgram("chromium");
   if (executablePath === undefined) throw new Error("chromium is not installed");
   // Its sandbox does not work for root; its shared memory may be small in a container.

@@ -123,9 +123,9 @@ const OWNERS: Readonly<Record<string, string>> = {
   pg: "src/control-plane/store/postgres/",
   systeminformation: "src/agent/telemetry/",
   "prom-client": "src/control-plane/metrics/",
+  "openid-client": "src/control-plane/people/oidc/",
   "@fastify/static": "src/control-plane/api/console/",
   ...Object.fromEntries(BROWSER_PACKAGES.map((name) => [name, "src/console/"])),
-  "openid-client": "src/control-plane/people/oidc/",
 };
 
 /** Every folder a rule names. */

@@ -1,16 +1,10 @@
 import { Button, NativeSelect, TextInput } from "@mantine/core";
 import { type ReactNode, useState } from "react";
 import classes from "./audit-filters.module.css";
+import { ACTION_GROUPS } from "./action-groups.ts";
 import { type FilterName, useFilters } from "./use-filters.ts";
 
-/** Groups of actions, by the first part of their names. */
-const ACTIONS = [
-  { value: "", label: "all" },
-  ...["asset", "app", "deployment", "key", "user", "session", "sim"].map((value) => ({
-    value: `${value}.`,
-    label: `${value}.…`,
-  })),
-];
+const ACTIONS = [{ value: "", label: "all" }, ...ACTION_GROUPS];
 const OUTCOMES = [
   { value: "", label: "all" },
   { value: "ok", label: "succeeded" },

@@ -1,14 +1,14 @@
 import { Anchor, Code, Text } from "@mantine/core";
 import type { ReactNode } from "react";
 import { Link } from "react-router";
-import type { AuditEntryBody } from "../../../protocol/audit.ts";
+import type { AuditEntry } from "../../api/types.ts";
 import { Age } from "../../parts/age.tsx";
 import { formatTime } from "../../parts/durations.ts";
 import { SafeText } from "../../parts/safe-text.tsx";
 import { State } from "../../parts/state.tsx";
 import { type Column, Table } from "../../parts/table.tsx";
 
-const ACTOR_KINDS: Readonly<Record<AuditEntryBody["actor"]["kind"], string>> = {
+const ACTOR_KINDS: Readonly<Record<AuditEntry["actor"]["kind"], string>> = {
   user: "person",
   key: "API key",
   command_line: "command line of the server",
@@ -16,7 +16,7 @@ const ACTOR_KINDS: Readonly<Record<AuditEntryBody["actor"]["kind"], string>> = {
   service: "the service",
 };
 
-const COLUMNS: readonly Column<AuditEntryBody>[] = [
+const COLUMNS: readonly Column<AuditEntry>[] = [
   {
     header: "When",
     isNarrow: true,
@@ -67,11 +67,11 @@ const COLUMNS: readonly Column<AuditEntryBody>[] = [
   { header: "Details", renderCell: ({ details }) => <Details details={details} /> },
 ];
 
-export function AuditTable({ entries }: { readonly entries: readonly AuditEntryBody[] }): ReactNode {
+export function AuditTable({ entries }: { readonly entries: readonly AuditEntry[] }): ReactNode {
   return <Table label="Audit log" columns={COLUMNS} rows={entries} keyOf={({ id }) => id} />;
 }
 
-function Subject({ entry }: { readonly entry: AuditEntryBody }): ReactNode {
+function Subject({ entry }: { readonly entry: AuditEntry }): ReactNode {
   const { asset_id, app, subject } = entry;
   if (asset_id === null && app === null && subject === null) return "the account";
   return (
@@ -104,7 +104,7 @@ function formatDetail(name: string, value: unknown): string {
   return typeof value === "string" ? value : JSON.stringify(value);
 }
 
-function Details({ details }: Pick<AuditEntryBody, "details">): ReactNode {
+function Details({ details }: Pick<AuditEntry, "details">): ReactNode {
   const facts = Object.entries(details);
   return facts.map(([name, value]) => (
     <Text key={name} size="xs" component="div">

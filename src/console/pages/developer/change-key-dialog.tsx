@@ -7,7 +7,7 @@ import { KEYS } from "../../api/keys.ts";
 import { Dialog } from "../../parts/dialog.tsx";
 import { formatDate } from "../../parts/durations.ts";
 import { Form } from "../../parts/form.tsx";
-import { ExpirySelect, type Expiry, expiryTime } from "./expiry-select.tsx";
+import { ExpirySelect, type Expiry, expiryTime } from "../../parts/expiry-select.tsx";
 
 interface Props {
   readonly apiKey: ApiKey;

@@ -8,7 +8,7 @@ import { CopyOnce } from "../../parts/copy-once.tsx";
 import { Dialog } from "../../parts/dialog.tsx";
 import { Form } from "../../parts/form.tsx";
 import { RoleSelect } from "../../parts/role-select.tsx";
-import { ExpirySelect, type Expiry, expiryTime } from "./expiry-select.tsx";
+import { ExpirySelect, type Expiry, expiryTime } from "../../parts/expiry-select.tsx";
 
 interface Props {
   readonly isOpen: boolean;

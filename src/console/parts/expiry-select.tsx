@@ -1,6 +1,6 @@
 import { NativeSelect } from "@mantine/core";
 import type { ReactNode } from "react";
-import { serverNow } from "../../live/reachability.ts";
+import { serverNow } from "../live/reachability.ts";
 
 const DAY_S = 24 * 3600;
 
@@ -23,13 +23,17 @@ interface Props {
   readonly onChange: (value: Expiry | "keep") => void;
   /** Label of a first choice that leaves the expiry as it is. */
   readonly keepLabel?: string;
+  readonly canBeNever?: boolean;
 }
 
-export function ExpirySelect({ value, onChange, keepLabel }: Props): ReactNode {
+export function ExpirySelect({ value, onChange, keepLabel, canBeNever = true }: Props): ReactNode {
   return (
     <NativeSelect
       label="Expires"
-      data={[...(keepLabel === undefined ? [] : [{ value: "keep", label: keepLabel }]), ...CHOICES]}
+      data={[
+        ...(keepLabel === undefined ? [] : [{ value: "keep", label: keepLabel }]),
+        ...CHOICES.filter((choice) => canBeNever || choice.value !== "never"),
+      ]}
       value={value}
       onChange={({ currentTarget }) => onChange(currentTarget.value as Expiry | "keep")}
     />

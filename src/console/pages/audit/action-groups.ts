@@ -1,0 +1,20 @@
+/** Groups of actions of the audit log, by the beginning of their names. */
+export const ACTION_GROUPS = [
+  { value: "account.", label: "account" },
+  { value: "setup_code.", label: "set-up codes" },
+  { value: "session.", label: "sessions" },
+  { value: "password.", label: "passwords" },
+  { value: "user.", label: "people" },
+  { value: "invitation.", label: "invitations" },
+  { value: "key.", label: "API keys" },
+  { value: "login.", label: "log-ins of programs" },
+  { value: "settings.", label: "settings" },
+  { value: "asset.", label: "assets" },
+  { value: "enrolment_code.", label: "enrolment codes" },
+  { value: "device.", label: "devices" },
+  { value: "network_group.", label: "network groups" },
+  { value: "usage.", label: "usage" },
+  { value: "deployment.", label: "deployments" },
+  { value: "volume.", label: "volumes" },
+  { value: "remote_access.", label: "remote access" },
+] as const;

@@ -1,0 +1,53 @@
+import { createRequire } from "node:module";
+import { mkdir, readFile } from "node:fs/promises";
+import { join } from "node:path";
+import type { Page } from "playwright-core";
+import type { AxeResults } from "axe-core";
+
+const SCREENSHOTS = ".cache/screenshots/console";
+
+/** Ways to see a page: the colour scheme and the width of a phone and of a desk. */
+const VIEWS = [
+  { colorScheme: "light", viewport: { width: 360, height: 740 } },
+  { colorScheme: "dark", viewport: { width: 360, height: 740 } },
+  { colorScheme: "light", viewport: { width: 1440, height: 900 } },
+  { colorScheme: "dark", viewport: { width: 1440, height: 900 } },
+] as const;
+/**
+ * Keeps pictures of the whole page in `.cache/screenshots/console`, in each view, and returns its findings there: serious
+ * and critical ones of axe, and whether it has to be scrolled sideways.
+ */
+export async function lookAtAll(page: Page, name: string): Promise<string[]> {
+  await mkdir(SCREENSHOTS, { recursive: true });
+  const found: string[] = [];
+  for (const { colorScheme, viewport } of VIEWS) {
+    await page.emulateMedia({ colorScheme });
+    await page.setViewportSize(viewport);
+    const view = `${name}-${colorScheme}-${viewport.width}`;
+    await page.screenshot({ path: join(SCREENSHOTS, `${view}.png`), fullPage: true, animations: "disabled" });
+    found.push(...[...(await findings(page)), ...(await overflows(page))].map((finding) => `${view}: ${finding}`));
+  }
+  return found;
+}
+
+/** Serious and critical findings of axe. It is evaluated by the debugger, which the page's policy does not restrict. */
+async function findings(page: Page): Promise<string[]> {
+  axe ??= await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+  await page.evaluate(axe);
+  const { violations } = await page.evaluate<AxeResults>("axe.run(document)");
+  return violations
+    .filter(({ impact }) => impact === "serious" || impact === "critical")
+    .map(
+      ({ id, nodes }) => `${id}: ${nodes.map(({ html, failureSummary }) => `${html} ${failureSummary}`).join("; ")}`,
+    );
+}
+
+let axe: string | undefined;
+
+/** Whether the page is wider than the window, so that it has to be scrolled sideways. */
+async function overflows(page: Page): Promise<string[]> {
+  const isWider = await page.evaluate<boolean>(
+    "document.documentElement.scrollWidth > document.documentElement.clientWidth",
+  );
+  return isWider ? ["the page is wider than the window"] : [];
+}
