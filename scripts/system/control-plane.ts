@@ -48,7 +48,7 @@ export async function startControlPlane(folder: string, options: readonly string
       setUpLink: async (accountId, next) => {
         const { code = "" } = await administer(dataDir, "setup-code", "--account", accountId);
         // The command does not know the port, which is a free one.
-        return `${url}/#/setup?${new URLSearchParams({ code, next })}`;
+        return `${url}/#/setup?${new URLSearchParams({ code, next }).toString()}`;
       },
       [Symbol.asyncDispose]: () => program[Symbol.asyncDispose](),
     };

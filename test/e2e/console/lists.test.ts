@@ -20,9 +20,9 @@ let browser: ConsoleBrowser;
 let page: Page;
 beforeAll(async () => {
   browser = owned.use(await ConsoleBrowser.launch());
-  const { post } = apiClient(system().control, system().account);
+  const client = apiClient(system().control, system().account);
   const body = { serial_number: `${system().prefix}hostile`, name: HOSTILE, type: "<i>gateway</i>", supersim: SIM };
-  expect((await post("/v1/assets", body)).status).toBe(201);
+  expect((await client.post("/v1/assets", body)).status).toBe(201);
   page = await browser.open(await setUpLink(system()));
   await page.getByLabel("Your email address").fill("ada@example.com");
   await page.getByLabel("Password", { exact: true }).fill("correct horse battery staple");

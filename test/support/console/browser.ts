@@ -8,7 +8,7 @@ const SCREENSHOTS = ".cache/screenshots";
 /** Pages answer in milliseconds; a busy machine takes longer. */
 const TIMEOUT_MS = 30_000;
 
-export const WIDE = { width: 1440, height: 900 };
+const WIDE = { width: 1440, height: 900 };
 export const PHONE = { width: 360, height: 780 };
 
 /** A problem that axe finds, in one line. */

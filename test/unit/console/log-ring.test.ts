@@ -8,6 +8,8 @@ const line = (text: string, timestamp = "2026-11-20T10:00:00.000000001Z") =>
 
 const texts = (rows: readonly LogRow[]) => rows.map((row) => (row.kind === "omitted" ? row.lines : row.text));
 
+const count = (row: LogRow) => (row.kind === "omitted" ? row.lines : 1);
+
 describe("the ring of a log", () => {
   it("keeps the last lines and counts the others", () => {
     const ring = new LogRing({ maxRows: 3, maxCharacters: 1000 });
@@ -52,7 +54,6 @@ describe("the ring of a log", () => {
         const ring = new LogRing({ maxRows, maxCharacters: 60 });
         for (const each of entries) ring.push(each);
         const rows = ring.rows();
-        const count = (row: LogRow) => (row.kind === "omitted" ? row.lines : 1);
         const all = entries.reduce((sum, each) => sum + ("text" in each ? 1 : each.omitted_lines), 0);
         expect(ring.droppedLines + rows.reduce((sum, row) => sum + count(row), 0)).toBe(all);
         expect(rows.length).toBeLessThanOrEqual(maxRows);

@@ -5,7 +5,7 @@ import { Empty } from "../../parts/empty.tsx";
 import { Loaded } from "../../parts/loaded.tsx";
 import { AppCard } from "./app-card.tsx";
 import classes from "./asset.module.css";
-import type { TabProps } from "./asset-page.tsx";
+import type { TabProps } from "./tab-props.ts";
 import { useApps } from "./asset-queries.ts";
 
 /** The apps of the device, as it last reported them. */

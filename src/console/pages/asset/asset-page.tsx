@@ -13,10 +13,7 @@ import { AppsTab } from "./apps-tab.tsx";
 import classes from "./asset.module.css";
 import { useApps, useAsset } from "./asset-queries.ts";
 import { Freshness } from "./freshness.tsx";
-
-export interface TabProps {
-  readonly asset: Asset;
-}
+import type { TabProps } from "./tab-props.ts";
 
 interface Tab {
   readonly id: string;

@@ -8,7 +8,7 @@ import { Icon } from "../../parts/icon.tsx";
 import { Loaded } from "../../parts/loaded.tsx";
 import { SafeText } from "../../parts/safe-text.tsx";
 import classes from "./asset.module.css";
-import type { TabProps } from "./asset-page.tsx";
+import type { TabProps } from "./tab-props.ts";
 import { useDeployments } from "./asset-queries.ts";
 
 /** Everything that was requested for the device's apps, newest first. */

@@ -8,7 +8,7 @@ import { formatBytes } from "../../parts/format-bytes.ts";
 import { Loaded } from "../../parts/loaded.tsx";
 import { SafeText } from "../../parts/safe-text.tsx";
 import classes from "./asset.module.css";
-import type { TabProps } from "./asset-page.tsx";
+import type { TabProps } from "./tab-props.ts";
 import { useDevice } from "./asset-queries.ts";
 
 /** The device itself. It is asked when the tab is opened, and on request: each question costs data. */

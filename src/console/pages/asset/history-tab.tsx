@@ -15,7 +15,7 @@ import { Icon } from "../../parts/icon.tsx";
 import { Loading } from "../../parts/loading.tsx";
 import { SafeText } from "../../parts/safe-text.tsx";
 import classes from "./asset.module.css";
-import type { TabProps } from "./asset-page.tsx";
+import type { TabProps } from "./tab-props.ts";
 import { useDeployments } from "./asset-queries.ts";
 import { type AssetHappening, isRequest, ofAuditEntry, ofDeployment, ofEvent, requesters } from "./happenings.ts";
 import { mergeTimeLine } from "./time-line.ts";

@@ -6,7 +6,7 @@ import { toFailure } from "../../api/failure.ts";
 import { usePermission } from "../../api/session.ts";
 import type { Asset } from "../../api/types.ts";
 import { FailureNote } from "../../parts/failure-note.tsx";
-import { useAssetUpdate } from "./sims-tab.tsx";
+import { useAssetUpdate } from "./use-asset-update.ts";
 
 interface Props {
   readonly asset: Asset;

@@ -1,15 +1,13 @@
 import { Button, Group, Stack, Text, Title } from "@mantine/core";
-import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
-import { call } from "../../api/client.ts";
-import { KEYS } from "../../api/keys.ts";
 import { usePermission } from "../../api/session.ts";
-import type { Asset, AssetUpdate } from "../../api/types.ts";
+import type { Asset } from "../../api/types.ts";
 import { Confirm } from "../../parts/confirm.tsx";
 import { Empty } from "../../parts/empty.tsx";
 import classes from "./asset.module.css";
-import type { TabProps } from "./asset-page.tsx";
+import type { TabProps } from "./tab-props.ts";
 import { NetworkGroup } from "./network-group.tsx";
+import { useAssetUpdate } from "./use-asset-update.ts";
 import { UsageSection } from "./usage-section.tsx";
 
 /** The SIMs of the asset, and what they have used beside what the device counted itself. */
@@ -87,14 +85,4 @@ function Status({ asset }: { readonly asset: Asset }): ReactNode {
       </Confirm>
     </Group>
   );
-}
-
-/** Changes an asset. Parts of a change may have been made when it fails, so the asset is fetched again either way. */
-export function useAssetUpdate(id: string, onSuccess: () => void) {
-  const client = useQueryClient();
-  return useMutation({
-    mutationFn: (body: AssetUpdate) => call("PATCH /v1/assets/{asset_id}", { path: { asset_id: id }, body }),
-    onSuccess,
-    onSettled: () => client.invalidateQueries({ queryKey: KEYS.asset(id) }),
-  });
 }

@@ -8,6 +8,7 @@ import type { Asset, DataUsage } from "../../api/types.ts";
 import { serverNow } from "../../live/reachability.ts";
 import { Age } from "../../parts/age.tsx";
 import { formatDate, formatTime } from "../../parts/durations.ts";
+import { Bytes } from "../../parts/bytes.tsx";
 import { formatBytes } from "../../parts/format-bytes.ts";
 import { Loaded } from "../../parts/loaded.tsx";
 import { Loading } from "../../parts/loading.tsx";
@@ -91,8 +92,11 @@ function LedgerNote({
   );
 }
 
+function bytesOf(bytes: number | null): ReactNode {
+  return bytes === null ? "not known" : <Bytes value={bytes} />;
+}
+
 function UsageTable({ days }: { readonly days: readonly UsageDay[] }): ReactNode {
-  const text = (bytes: number | null): string => (bytes === null ? "not known" : formatBytes(bytes));
   return (
     <div className={classes.scroll}>
       <table className={classes.list}>
@@ -114,9 +118,9 @@ function UsageTable({ days }: { readonly days: readonly UsageDay[] }): ReactNode
           {days.toReversed().map(({ at, sims, agent, device }) => (
             <tr key={at}>
               <td>{utcDay(at)}</td>
-              <td data-number>{text(sims)}</td>
-              <td data-number>{text(agent)}</td>
-              <td data-number>{text(device)}</td>
+              <td data-number>{bytesOf(sims)}</td>
+              <td data-number>{bytesOf(agent)}</td>
+              <td data-number>{bytesOf(device)}</td>
             </tr>
           ))}
         </tbody>

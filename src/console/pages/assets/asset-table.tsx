@@ -29,8 +29,10 @@ interface Props {
 /** The rows that are in view, as plain elements: a list of 100,000 has about 40 of them. */
 export function AssetTable({ rows, columns, list }: Props): ReactNode {
   const container = useRef<HTMLDivElement>(null);
-  const isNarrow = useMediaQuery(NARROW, undefined, { getInitialValueInEffect: false }) === true;
+  const isNarrow = useMediaQuery(NARROW, undefined, { getInitialValueInEffect: false });
   const height = isNarrow ? NARROW_ROW_HEIGHT_PX : ROW_HEIGHT_PX;
+  // The library's functions change with each scroll, so nothing here is memoized.
+  // oxlint-disable-next-line react/incompatible-library
   const virtualizer = useVirtualizer({
     count: rows.length,
     getScrollElement: () => container.current,
@@ -50,6 +52,8 @@ export function AssetTable({ rows, columns, list }: Props): ReactNode {
       aria-label="Assets"
       aria-rowcount={list.hasNextPage ? -1 : rows.length + 1}
       data-outdated={list.isPlaceholderData || undefined}
+      // What scrolls must be reachable by keyboard.
+      // oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex
       tabIndex={0}
     >
       <div role="rowgroup" className={classes.head}>

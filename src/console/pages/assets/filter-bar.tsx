@@ -94,8 +94,11 @@ interface InputProps {
 function DelayedInput({ label, placeholder, value, maxLength, onChange }: InputProps): ReactNode {
   const [typed, setTyped] = useState(value);
   const latest = useRef(onChange);
-  latest.current = onChange;
+  useEffect(() => {
+    latest.current = onChange;
+  });
   // The address may change by itself: by the browser's buttons, or by "Clear".
+  // oxlint-disable-next-line react/set-state-in-effect
   useEffect(() => setTyped(value), [value]);
   useEffect(() => {
     if (typed.trim() === value) return undefined;

@@ -28,7 +28,7 @@ interface Volume {
 export function toForm(spec: Readonly<Record<string, unknown>>): AppForm {
   let id = 1;
   const text = (name: string): string => (typeof spec[name] === "string" ? spec[name] : "");
-  const list = <T>(name: string): readonly T[] => (Array.isArray(spec[name]) ? (spec[name] as readonly T[]) : []);
+  const list = (name: string): readonly unknown[] => (Array.isArray(spec[name]) ? spec[name] : []);
   const memory = spec["memory_limit"];
   const cpus = spec["cpu_limit"];
   const others = Object.entries(spec).filter(([name]) => !FORM_FIELDS.has(name));
@@ -36,16 +36,16 @@ export function toForm(spec: Readonly<Record<string, unknown>>): AppForm {
     ...EMPTY_APP,
     name: text("name"),
     image: text("image"),
-    ports: list<Port>("ports").map(({ host_port: host, target_port: target, protocol = "tcp" }) => {
+    ports: (list("ports") as readonly Port[]).map(({ host_port: host, target_port: target, protocol = "tcp" }) => {
       return { id: id++, host: String(host), target: String(target), protocol };
     }),
-    variables: list<Variable>("environments").map(({ key, value = "", secret = false }) => {
+    variables: (list("environments") as readonly Variable[]).map(({ key, value = "", secret = false }) => {
       return { id: id++, key, value: value === MASKED_VALUE ? "" : value, isSecret: secret, isKept: true };
     }),
-    volumes: list<Volume>("volumes").map(({ local, name, target, readonly = false }) => {
+    volumes: (list("volumes") as readonly Volume[]).map(({ local, name, target, readonly = false }) => {
       return { id: id++, source: local ?? name ?? "", target, isReadonly: readonly };
     }),
-    command: list<string>("command").join("\n"),
+    command: (list("command") as readonly string[]).join("\n"),
     memoryMb: typeof memory === "number" ? String(memory / BYTES_PER_MB) : "",
     cpus: typeof cpus === "number" ? String(cpus) : "",
     restartPolicy: text("restart_policy"),

@@ -31,7 +31,7 @@ const CONSOLE_HINTS: Readonly<Record<string, string>> = {
 };
 
 /** The hint for a code, for people at the console; `undefined` where only the error table has one. */
-export function consoleHint(code: string | undefined): string | undefined {
+function consoleHint(code: string | undefined): string | undefined {
   return code === undefined || !Object.hasOwn(CONSOLE_HINTS, code) ? undefined : CONSOLE_HINTS[code];
 }
 
@@ -98,7 +98,7 @@ function otherFacts(details: Details): string[] {
   return Object.entries(details).flatMap(([name, value]) => {
     if (SHOWN_ELSEWHERE.has(name) || value === null || value === undefined || value === false) return [];
     if (name === "oom_killed") return ["It needed more memory than it may have, or than the device has."];
-    return [`${label(name)}: ${typeof value === "object" ? JSON.stringify(value) : String(value)}`];
+    return [`${label(name)}: ${typeof value === "string" ? value : JSON.stringify(value)}`];
   });
 }
 

@@ -33,6 +33,8 @@ export function DeploymentFailure({ event }: { readonly event: DeploymentEvent }
         </Text>
       )}
       {output.length > 0 && (
+        // What scrolls must be reachable by keyboard.
+        // oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex
         <pre className={classes.output} tabIndex={0} aria-label="Output" role="region">
           {output.map((line, index) => (
             // Lines have no identity of their own.

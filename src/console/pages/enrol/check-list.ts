@@ -40,7 +40,7 @@ const TITLES: Readonly<Record<CheckId, string>> = {
 
 /** The list in its order. Only what the device has said itself, in this connection, turns green. */
 export function checkList({ device, failure }: CheckInput): readonly Check[] {
-  return CHECK_IDS.map((id) => ({ id, title: TITLES[id], ...check(id, device, failure) }));
+  return CHECK_IDS.map((id) => Object.assign({ id, title: TITLES[id] }, check(id, device, failure)));
 }
 
 /** Whether everything that can be known is right. */
@@ -130,6 +130,8 @@ function checkNetwork(interfaces: readonly Interface[]): Finding {
       next: "Check SIM, antenna, APN and PIN: mmcli -m any shows state and signal.",
     };
   }
-  if (up.length > 0) return { state: "good", text: `No modem; linked over ${names(up)}.` };
+  // The others are those of containers and tunnels.
+  const own = up.filter(({ kind }) => kind !== "other");
+  if (up.length > 0) return { state: "good", text: `No modem; linked over ${names(own.length > 0 ? own : up)}.` };
   return { state: "unknown", text: "The device lists no network." };
 }

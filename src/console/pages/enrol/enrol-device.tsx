@@ -8,13 +8,13 @@ import { usePermission } from "../../api/session.ts";
 import type { Asset } from "../../api/types.ts";
 import { onAccountEvent } from "../../live/events.ts";
 import { Age } from "../../parts/age.tsx";
-import { CopyOnce } from "../../parts/copy-once.tsx";
 import { FailureNote } from "../../parts/failure-note.tsx";
 import { Icon, type IconName } from "../../parts/icon.tsx";
 import { Note } from "../../parts/note.tsx";
 import { SafeText } from "../../parts/safe-text.tsx";
 import { deviceKey, useDevice } from "../asset/asset-queries.ts";
 import { type Check, type CheckState, checkList, isDone } from "./check-list.ts";
+import { CommandLine } from "./command-line.tsx";
 import classes from "./enrol.module.css";
 
 /** While the device is not right yet it is looked at this often. Without a device this costs nothing of its data. */
@@ -105,12 +105,11 @@ function Code({ asset, isLinked }: { readonly asset: Asset; readonly isLinked: b
         {code}
       </div>
       <Text size="sm" c="dimmed">
-        It works once and expires <Age at={expiresAt} />.
+        It works once, expires <Age at={expiresAt} />, and is shown only now.
       </Text>
-      <CopyOnce
+      <CommandLine
         label="Type on the device"
-        value={`sudo edge-agent enroll --url ${location.origin} --code ${code}`}
-        note="The code is shown only now. A new one makes it void."
+        command={`sudo edge-agent enroll --url ${location.origin} --code ${code}`}
       />
       <Group>
         <Button variant="default" size="xs" loading={create.isPending} onClick={() => create.mutate()}>

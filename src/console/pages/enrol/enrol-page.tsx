@@ -51,7 +51,6 @@ function AskForSerial({ onSerial }: { readonly onSerial: (serial: string) => voi
         label="Serial number"
         description="On the label of the housing. An ICCID of its SIM works too, for a device that is registered."
         size="lg"
-        autoFocus
         autoComplete="off"
         autoCapitalize="characters"
         spellCheck={false}

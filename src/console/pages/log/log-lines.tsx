@@ -24,6 +24,8 @@ interface Props {
 /** The lines that are in view. */
 export function LogLines({ ring, version, isFollowing, onFollow, hasTimes }: Props): ReactNode {
   const container = useRef<HTMLDivElement>(null);
+  // The library's functions change with each scroll, so nothing here is memoized.
+  // oxlint-disable-next-line react/incompatible-library
   const virtualizer = useVirtualizer({
     count: ring.length,
     getScrollElement: () => container.current,
@@ -39,12 +41,16 @@ export function LogLines({ ring, version, isFollowing, onFollow, hasTimes }: Pro
     return scrollHeight - scrollTop - clientHeight < END_PX;
   };
   return (
+    // It listens only to learn whether the person has scrolled.
+    // oxlint-disable-next-line jsx-a11y/no-noninteractive-element-interactions
     <div
       ref={container}
       className={classes.log}
       role="log"
       aria-live="off"
       aria-label="Lines"
+      // What scrolls must be reachable by keyboard.
+      // oxlint-disable-next-line jsx-a11y/no-noninteractive-tabindex
       tabIndex={0}
       // Only what the person does turns following off: the list also scrolls by itself.
       onWheel={(event) => event.deltaY < 0 && onFollow(false)}

@@ -35,7 +35,7 @@ export class LogReader {
   readonly #position = new LogPosition();
   readonly #listeners = new Set<() => void>();
   #snapshot: LogSnapshot = { version: 0, state: "waiting", failure: undefined };
-  #timer: ReturnType<typeof setTimeout> | undefined;
+  #isChangeScheduled = false;
   #resume: PromiseWithResolvers<void> | undefined;
 
   constructor(assetId: string, app: string) {
@@ -109,8 +109,10 @@ export class LogReader {
   }
 
   #scheduleChange(): void {
-    this.#timer ??= setTimeout(() => {
-      this.#timer = undefined;
+    if (this.#isChangeScheduled) return;
+    this.#isChangeScheduled = true;
+    setTimeout(() => {
+      this.#isChangeScheduled = false;
       this.#change({});
     }, MIN_CHANGE_INTERVAL_MS);
   }

@@ -20,7 +20,7 @@ export interface LogBounds {
   readonly maxCharacters: number;
 }
 
-export const LOG_BOUNDS: LogBounds = { maxRows: 5000, maxCharacters: 2 * 1024 * 1024 };
+const LOG_BOUNDS: LogBounds = { maxRows: 5000, maxCharacters: 2 * 1024 * 1024 };
 
 /**
  * The last rows of a log, in bounded memory. Older ones are dropped and counted. Dropping a row costs nothing but moving
