@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { Device } from "../../../src/console/api/types.ts";
 import { usageDays } from "../../../src/console/pages/asset/usage-days.ts";
+import { applyEvent } from "../../../src/console/pages/assets/apply-event.ts";
 import { DEFAULT_COLUMNS, readColumns, toggleColumn, writeColumns } from "../../../src/console/pages/assets/columns.ts";
 import { NO_FILTERS, readFilters, toParameters } from "../../../src/console/pages/assets/filters.ts";
 import { checkList, isDone } from "../../../src/console/pages/enrol/check-list.ts";
@@ -68,11 +69,43 @@ describe("the check list of an enrolment", () => {
   });
 });
 
+const ROW = {
+  serial_number: "GW-1",
+  name: "Gateway 1",
+  type: "",
+  created_at: NOW,
+  status: "active",
+  connected: false,
+  last_seen: null,
+  agent_version: null,
+  attention: [],
+} as const;
+
 describe("the list of assets", () => {
   it("keeps its filters in the address, and leaves out values that it does not know", () => {
     const filters = { ...NO_FILTERS, q: "pump 7", connected: "false", attention: "disk_low" } as const;
     expect(readFilters(new URLSearchParams(toParameters(filters)))).toEqual(filters);
     expect(readFilters(new URLSearchParams("status=<b>&connected=maybe&attention=toString&q="))).toEqual(NO_FILTERS);
+  });
+
+  it("changes a row by what an event says, and nothing else", () => {
+    const row = (uuid: string) => ({ ...ROW, uuid });
+    const pages = [
+      { assets: [row("a"), row("b")], next_cursor: "1" },
+      { assets: [row("c")], next_cursor: null },
+    ];
+    const event = { id: "1", at_ms: 1_795_000_000_999, asset_id: "c" };
+    const connected = applyEvent(pages, { ...event, type: "device.connected", agent_version: "2.0.0" });
+    expect(connected[0]).toBe(pages[0]);
+    expect(connected[1]?.assets).toEqual([{ ...row("c"), connected: true, last_seen: NOW, agent_version: "2.0.0" }]);
+    expect(applyEvent(connected, { ...event, type: "device.disconnected" })[1]?.assets[0]).toMatchObject({
+      connected: false,
+    });
+    expect(applyEvent(pages, { ...event, type: "device.reported", attention: ["disk_low"] })[1]?.assets).toMatchObject([
+      { attention: ["disk_low"] },
+    ]);
+    expect(applyEvent(pages, { ...event, type: "asset.removed" })[1]?.assets).toEqual([]);
+    expect(applyEvent(pages, { ...event, asset_id: "d", type: "device.disconnected" })).toBe(pages);
   });
 
   it("keeps the chosen columns, always with the name", () => {
