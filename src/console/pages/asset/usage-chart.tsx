@@ -9,11 +9,21 @@ import type { UsageDay } from "./usage-days.ts";
 const HEIGHT_PX = 240;
 const AXIS_WIDTH_PX = 70;
 
+/** Below it the axis would show parts of bytes. */
+const MIN_SCALE_BYTES = 1000;
+const DAY_S = 86_400;
+
 /** Colours that differ in lightness too, for those who do not tell the hues apart. */
 const COLOURS = {
   light: { text: "#343a40", grid: "#dee2e6", sims: "#1864ab", agent: "#c2410c", device: "#495057" },
   dark: { text: "#c9c9c9", grid: "#424242", sims: "#74c0fc", agent: "#ffa94d", device: "#adb5bd" },
 } as const;
+
+/** A day, such as `3 Nov`; nothing between two days. */
+function dayText(seconds: number): string {
+  if (seconds % DAY_S !== 0) return "";
+  return new Date(seconds * 1000).toLocaleDateString("en-GB", { day: "numeric", month: "short", timeZone: "UTC" });
+}
 
 /** Usage by day. The table below it says the same: the chart is hidden from screen readers. */
 export function UsageChart({ days }: { readonly days: readonly UsageDay[] }): ReactNode {
@@ -38,7 +48,7 @@ export function UsageChart({ days }: { readonly days: readonly UsageDay[] }): Re
           axis,
           { ...axis, size: AXIS_WIDTH_PX, values: (_plot, ticks) => ticks.map((tick) => formatBytes(tick)) },
         ],
-        scales: { y: { range: (_plot, _min, max) => [0, Math.max(1, max * 1.05)] } },
+        scales: { y: { range: (_plot, _min, max) => [0, Math.max(MIN_SCALE_BYTES, max * 1.05)] } },
         legend: { show: false },
         series: [
           {},
