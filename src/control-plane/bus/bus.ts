@@ -1,8 +1,14 @@
 /**
- * What a message is about. `events`: a deployment has a new event. `session`: sessions of this instance may have been
+ * What a message is about. `events`: a deployment has a new event. `account`: an account has new events. `session`: sessions of this instance may have been
  * replaced. `access`: a key or token may have been revoked. `counters`: shared counts have changed.
  */
-export type Topic = `events.${string}` | `wake.${string}` | `session.${string}` | "access" | "counters";
+export type Topic =
+  | `events.${string}`
+  | `account.${string}`
+  | `wake.${string}`
+  | `session.${string}`
+  | "access"
+  | "counters";
 
 /** `local`: one process, nothing can be lost. `up`, `down`: whether messages reach other instances. */
 export type BusState = "local" | "up" | "down";

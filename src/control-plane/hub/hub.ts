@@ -222,7 +222,7 @@ export class DeviceHub {
       observer: this.#options.observer,
       ...handlers,
       frameRateLimiter: this.#frameRateLimiter,
-      becomeCurrent: (greeted, protocol) => this.#becomeCurrent(greeted, protocol, handlers),
+      becomeCurrent: (greeted, hello) => this.#becomeCurrent(greeted, hello, handlers),
       onClosed: (closed) => {
         watching[Symbol.dispose]();
         this.#onSessionClosed(closed, handlers);
@@ -249,10 +249,15 @@ export class DeviceHub {
    * Stores the session, so that it counts everywhere. Of two connections of a device that arrive together, the one that is
    * stored later stays.
    */
-  async #becomeCurrent(session: Session, protocol: number, handlers: Handlers): Promise<CurrentSession | undefined> {
+  async #becomeCurrent(
+    session: Session,
+    { protocol, agent_version: agentVersion }: { readonly protocol: number; readonly agent_version: string },
+    handlers: Handlers,
+  ): Promise<CurrentSession | undefined> {
     const { sessions, instanceId, bus, clock } = this.#options;
     const { id: sessionId, assetUuid } = session;
-    const opened = await sessions.open({ assetUuid, sessionId, instanceId, protocol, at: unixNow(clock) });
+    const at = unixNow(clock);
+    const opened = await sessions.open({ assetUuid, sessionId, instanceId, protocol, agentVersion, at });
     if (!opened) {
       session.close(CLOSE_CODES.unauthorized, "the asset was removed");
       return undefined;

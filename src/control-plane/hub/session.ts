@@ -45,7 +45,10 @@ export interface SessionOptions {
    * Makes this the device's current session and sets its epoch: after the hello, before the welcome. Returns `undefined` if
    * the session is over by then.
    */
-  readonly becomeCurrent: (session: Session, protocol: number) => Promise<CurrentSession | undefined>;
+  readonly becomeCurrent: (
+    session: Session,
+    hello: Pick<Hello, "protocol" | "agent_version">,
+  ) => Promise<CurrentSession | undefined>;
   readonly onClosed: (session: Session) => void;
   /** Whether this is still the device's current session. */
   readonly isCurrent: (session: Session) => boolean;
@@ -322,7 +325,9 @@ export class Session implements DeviceSession {
     this.#protocol = protocol;
     const reportHash = await this.#repeat(() => reportHandler.onHello(this));
     // Closed meanwhile: it must not become the current session.
-    const current = await this.#repeat(async () => (this.isOpen ? becomeCurrent(this, protocol) : undefined));
+    const current = await this.#repeat(async () =>
+      this.isOpen ? becomeCurrent(this, { ...hello, protocol }) : undefined,
+    );
     if (!current) return;
     const { uuid, serialNumber, name } = asset;
     this.send({

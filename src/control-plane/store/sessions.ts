@@ -20,6 +20,8 @@ export interface NewSession {
   readonly instanceId: string;
   /** Negotiated protocol version. */
   readonly protocol: number;
+  /** Version of the agent; absent: as it was. */
+  readonly agentVersion?: string | undefined;
   /** Unix seconds. */
   readonly at: number;
 }

@@ -16,6 +16,13 @@ export function renderAssets(assets: readonly Asset[], theme: Theme, width: numb
       paint: (text, asset) => paintStatus(text, asset.status, theme),
     },
     { header: "SIMS", cell: simsOf },
+    { header: "DEVICE", cell: deviceOf },
+    {
+      header: "ATTENTION",
+      cell: (asset) => asset.attention?.map(sanitizeLine).join(", ") || "-",
+      paint: (text, asset) => (asset.attention?.length ? theme.yellow(text) : text),
+      canShrink: true,
+    },
   ];
   return renderTable(columns, assets, theme, width);
 }
@@ -27,6 +34,9 @@ export function renderAsset(asset: Asset, theme: Theme): string {
     ["Name", asset.name],
     ["Type", asset.type],
     ["Status", asset.status],
+    ["Device", deviceOf(asset)],
+    ["Agent", asset.agent_version ?? "-"],
+    ["Attention", asset.attention?.join(", ") || "-"],
     ["UUID", asset.uuid],
     ["Created", `${formatTime(asset.created_at)} UTC`],
   ];
@@ -41,6 +51,12 @@ export function renderAsset(asset: Asset, theme: Theme): string {
     return [name, name === "Status" ? paintStatus(text, value, theme) : text];
   });
   return renderFields(safe, theme);
+}
+
+function deviceOf({ connected, last_seen: lastSeen }: Asset): string {
+  if (connected === true) return "connected";
+  if (typeof lastSeen === "number") return `away since ${formatTime(lastSeen)}`;
+  return lastSeen === null ? "never connected" : "-";
 }
 
 function simsOf(asset: Asset): string {

@@ -6,6 +6,7 @@ import type { CreateResult, CreationLimits } from "../../../src/control-plane/st
 import { DeploymentWriter } from "../../../src/control-plane/store/postgres/deployment-writer.ts";
 import { openPostgresStore } from "../../../src/control-plane/store/postgres/open-store.ts";
 import type { PostgresOptions } from "../../../src/control-plane/store/postgres/options.ts";
+import { AppendSignal } from "../../../src/control-plane/store/account-events.ts";
 import { PostgresPool, type Queryable } from "../../../src/control-plane/store/postgres/pool.ts";
 import { StaleSessionError } from "../../../src/control-plane/store/sessions.ts";
 import type { Store } from "../../../src/control-plane/store/store.ts";
@@ -81,7 +82,7 @@ describe.skipIf(reason !== undefined)(`deployments in PostgreSQL${reason === und
           return pool.query(text, values);
         },
       };
-      const writer = new DeploymentWriter(counting, 2);
+      const writer = new DeploymentWriter(counting, new AppendSignal(), 2);
       const fence = { assetUuid: DEVICE, epoch: 1 };
       const updates = ids.flatMap((id) => ["a", "b", "c"].map((text) => writer.update(id, say(text), fence)));
       const changed = await Promise.all(updates);

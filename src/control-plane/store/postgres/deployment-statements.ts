@@ -1,5 +1,6 @@
 import { DEPLOYMENT_COLUMNS, DEPLOYMENT_JOINS, SUMMARY_COLUMNS, UNDELIVERED_COLUMNS } from "../deployment-row.ts";
 import { MAX_BATCH_BYTES, MAX_PAGE_BYTES } from "../deployments.ts";
+import { deploymentEffects } from "./asset-states.ts";
 import { AUDIT_COLUMNS } from "../sql/audit-list.ts";
 import { AUDIT_ROW_TYPE } from "./audit-row.ts";
 import { CHANGED_COLUMNS } from "./deployment-change.ts";
@@ -84,7 +85,7 @@ export const IS_CURRENT_SESSION = "SELECT 1 FROM device_sessions WHERE asset_uui
  * Stores changes of several deployments, with their events, in one statement: each if its record has the version that the
  * change is based on, and its session is still the one of the device. Returns the ids of those that were stored.
  */
-export const WRITE_CHANGES = /* sql */ `
+const WRITE = /* sql */ `
   WITH input AS MATERIALIZED (
     SELECT * FROM json_to_recordset($1::json) AS i(
       id TEXT, "versionBefore" BIGINT, "fenceAsset" TEXT, "fenceEpoch" BIGINT, spec TEXT,
@@ -107,8 +108,10 @@ export const WRITE_CHANGES = /* sql */ `
     INSERT INTO audit (${AUDIT_COLUMNS.join(", ")})
     SELECT ${AUDIT_COLUMNS.map((name) => `a.${name}`).join(", ")}
     FROM json_to_recordset($3::json) AS a(deployment_id TEXT, ${AUDIT_ROW_TYPE}) JOIN updated u ON u.id = a.deployment_id
-  )
-  SELECT id FROM updated`;
+  )`;
+export const WRITE_CHANGES = `${WRITE} SELECT id FROM updated`;
+/** The same with what follows for assets and accounts: see `Effects`. */
+export const WRITE_CHANGES_WITH_EFFECTS = `${WRITE}, ${deploymentEffects("updated", "$4", "$5")} SELECT id FROM updated`;
 
 /** A new deployment waits here for others of the same asset, and for its device to connect. */
 export const LOCK_DEVICE = "SELECT instance_id AS holder FROM device_sessions WHERE asset_uuid = $1 FOR NO KEY UPDATE";
@@ -142,7 +145,7 @@ const CREATED_COLUMNS = [...FIRST_COLUMNS, ...CHANGED_COLUMNS.map(({ name }) => 
 export const CREATE = /* sql */ `
   WITH created AS (
     INSERT INTO deployments (${CREATED_COLUMNS.join(", ")})
-    VALUES (${CREATED_COLUMNS.map((_, index) => `$${index + 3}`).join(", ")})
+    VALUES (${CREATED_COLUMNS.map((_, index) => `$${index + 5}`).join(", ")})
     ON CONFLICT (account_id, idempotency_key) WHERE idempotency_key IS NOT NULL DO NOTHING
     RETURNING id
   ), stored AS (
@@ -152,5 +155,5 @@ export const CREATE = /* sql */ `
     INSERT INTO audit (${AUDIT_COLUMNS.join(", ")})
     SELECT ${AUDIT_COLUMNS.map((name) => `a.${name}`).join(", ")}
     FROM created, json_to_recordset($2::json) AS a(${AUDIT_ROW_TYPE})
-  )
+  ), ${deploymentEffects("created", "$3", "$4")}
   SELECT id FROM created`;

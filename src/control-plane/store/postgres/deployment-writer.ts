@@ -1,12 +1,17 @@
 import type { Deployment, DeploymentChange } from "../../core/deployment.ts";
 import type { AuditEntry } from "../audit.ts";
 import { type DeploymentRow, toDeployment } from "../deployment-row.ts";
+import type { AppendSignal } from "../account-events.ts";
 import { type SessionFence, StaleSessionError } from "../sessions.ts";
 import { StoreUnavailableError } from "../unavailable.ts";
 import { auditRow } from "./audit-row.ts";
 import { type ChangedDeployment, changedValues, unchanged, withChange } from "./deployment-change.ts";
-import { FIND_ALL, IS_CURRENT_SESSION, WRITE_CHANGES } from "./deployment-statements.ts";
+import { effectsOf } from "./deployment-effects.ts";
+import { FIND_ALL, IS_CURRENT_SESSION, WRITE_CHANGES, WRITE_CHANGES_WITH_EFFECTS } from "./deployment-statements.ts";
 import { type Queryable, repeatOnConflict } from "./pool.ts";
+
+/** An empty list of effects. */
+const NONE = "[]";
 
 export type Decide = (deployment: Deployment) => DeploymentChange | undefined;
 
@@ -68,6 +73,7 @@ interface Chain {
  */
 export class DeploymentWriter {
   readonly #pool: Queryable;
+  readonly #appended: AppendSignal;
   /** How many batches may be on their way at a time. */
   readonly #maxBatches: number;
   #waiting: Call[] = [];
@@ -76,8 +82,9 @@ export class DeploymentWriter {
   /** Deployments of which a change is on its way. */
   readonly #busy = new Set<string>();
 
-  constructor(pool: Queryable, maxBatches: number) {
+  constructor(pool: Queryable, appended: AppendSignal, maxBatches: number) {
     this.#pool = pool;
+    this.#appended = appended;
     this.#maxBatches = maxBatches;
   }
 
@@ -148,7 +155,8 @@ export class DeploymentWriter {
   async #tryOnce(calls: readonly Call[]): Promise<void> {
     const chains = await this.#decide(calls);
     const changes = chains.filter(({ changed }) => changed.after !== changed.before);
-    const stored = await writeChanges(this.#pool, changes);
+    const { stored, accounts } = await writeChanges(this.#pool, changes);
+    this.#appended.emit(accounts);
     for (const { changed, results } of chains) {
       if (changed.after !== changed.before && !stored.has(changed.after.id)) continue;
       for (const { call, after } of results) call.resolve(after);
@@ -205,12 +213,19 @@ function extend({ changed, fence, audit, results }: Chain, call: Call): Chain | 
   }
 }
 
+export interface WrittenChanges {
+  /** Ids of the deployments. */
+  readonly stored: ReadonlySet<string>;
+  /** Accounts that may have new events once that is committed. */
+  readonly accounts: readonly string[];
+}
+
 /** Stores the changes whose deployments are as they were read, and returns the ids of these. */
 export async function writeChanges(
   client: Queryable,
   changes: readonly Pick<Chain, "changed" | "fence" | "audit">[],
-): Promise<ReadonlySet<string>> {
-  if (changes.length === 0) return new Set();
+): Promise<WrittenChanges> {
+  if (changes.length === 0) return { stored: new Set(), accounts: [] };
   const inOrder = changes.toSorted((a, b) => (a.changed.after.id < b.changed.after.id ? -1 : 1));
   const rows = inOrder.map(({ changed, fence }) => ({
     id: changed.after.id,
@@ -223,7 +238,11 @@ export async function writeChanges(
   const audit = inOrder.flatMap(({ changed, audit: entries }) =>
     entries.map((entry) => ({ deployment_id: changed.after.id, ...auditRow(entry) })),
   );
-  const parameters = [rows, events, audit].map((each) => JSON.stringify(each));
-  const stored = await client.query<{ id: string }>(WRITE_CHANGES, parameters);
-  return new Set(stored.rows.map(({ id }) => id));
+  const { effects, events: told, accounts } = effectsOf(inOrder.map(({ changed }) => changed));
+  const values = [rows, events, audit].map((each) => JSON.stringify(each));
+  const hasEffects = effects !== NONE || told !== NONE;
+  const stored = hasEffects
+    ? await client.query<{ id: string }>(WRITE_CHANGES_WITH_EFFECTS, [...values, effects, told])
+    : await client.query<{ id: string }>(WRITE_CHANGES, values);
+  return { stored: new Set(stored.rows.map(({ id }) => id)), accounts };
 }

@@ -1,5 +1,6 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { NewSession, OpenedSession, SessionFence, SessionStore, StoredSession } from "../sessions.ts";
+import type { SqliteAssetStates } from "./asset-states.ts";
 import type { CommitQueue } from "./commit-queue.ts";
 
 interface SessionRow {
@@ -15,6 +16,7 @@ interface SessionRow {
  */
 export class SqliteSessionStore implements SessionStore {
   readonly #commits: CommitQueue;
+  readonly #states: SqliteAssetStates;
   readonly #find;
   readonly #open;
   readonly #close;
@@ -24,8 +26,9 @@ export class SqliteSessionStore implements SessionStore {
   readonly #reopen;
   readonly #end;
 
-  constructor(database: DatabaseSync, commits: CommitQueue) {
+  constructor(database: DatabaseSync, commits: CommitQueue, states: SqliteAssetStates) {
     this.#commits = commits;
+    this.#states = states;
     this.#find = database.prepare(
       "SELECT epoch, instance_id, protocol, last_seen_at FROM device_sessions WHERE asset_uuid = ?",
     );
@@ -42,8 +45,8 @@ export class SqliteSessionStore implements SessionStore {
        WHERE asset_uuid = ? AND epoch = ?`,
     );
     const closeAll = "UPDATE device_sessions SET instance_id = NULL, session_id = NULL WHERE instance_id";
-    this.#closeAll = database.prepare(`${closeAll} IS NOT NULL`);
-    this.#closeAllOf = database.prepare(`${closeAll} = ?`);
+    this.#closeAll = database.prepare(`${closeAll} IS NOT NULL RETURNING asset_uuid`);
+    this.#closeAllOf = database.prepare(`${closeAll} = ? RETURNING asset_uuid`);
     this.#held = database.prepare(
       "SELECT asset_uuid AS assetUuid, epoch FROM device_sessions WHERE instance_id = ? ORDER BY asset_uuid LIMIT ?",
     );
@@ -61,7 +64,9 @@ export class SqliteSessionStore implements SessionStore {
   }
 
   async close({ assetUuid, epoch }: SessionFence, at: number): Promise<void> {
-    await this.#commits.runUnsynced(() => this.#close.run(at, assetUuid, epoch));
+    await this.#commits.runUnsynced(() => {
+      if (this.#close.run(at, assetUuid, epoch).changes > 0) this.#states.disconnected(assetUuid, at);
+    });
   }
 
   async find(assetUuid: string): Promise<StoredSession | undefined> {
@@ -82,23 +87,33 @@ export class SqliteSessionStore implements SessionStore {
 
   async reopen(instanceId: string, sessions: readonly SessionFence[]): Promise<readonly SessionFence[]> {
     return this.#commits.runUnsynced(() =>
-      sessions.flatMap(({ assetUuid, epoch }) => this.#reopen.all(instanceId, assetUuid, epoch)),
-    ) as unknown as Promise<SessionFence[]>;
+      sessions.flatMap((session) => {
+        const reopened = this.#reopen.all(instanceId, session.assetUuid, session.epoch) as unknown as SessionFence[];
+        if (reopened.length > 0) this.#states.reopened(session, instanceId);
+        return reopened;
+      }),
+    );
   }
 
   async end(sessions: readonly SessionFence[]): Promise<void> {
     await this.#commits.runUnsynced(() => {
-      for (const { assetUuid, epoch } of sessions) this.#end.run(assetUuid, epoch);
+      for (const { assetUuid, epoch } of sessions)
+        if (this.#end.run(assetUuid, epoch).changes > 0) this.#states.disconnected(assetUuid);
     });
   }
 
   async closeAll(instanceId: string | undefined): Promise<void> {
-    await this.#commits.run(() => (instanceId === undefined ? this.#closeAll.run() : this.#closeAllOf.run(instanceId)));
+    await this.#commits.run(() => {
+      const closed = instanceId === undefined ? this.#closeAll.all() : this.#closeAllOf.all(instanceId);
+      for (const { asset_uuid: assetUuid } of closed as { asset_uuid: string }[]) this.#states.disconnected(assetUuid);
+    });
   }
 
-  #openOne({ assetUuid, instanceId, sessionId, protocol, at }: NewSession): OpenedSession | undefined {
+  #openOne(session: NewSession): OpenedSession | undefined {
+    const { assetUuid, instanceId, sessionId, protocol, at } = session;
     const before = this.#find.get(assetUuid) as SessionRow | undefined;
     const row = this.#open.get(instanceId, sessionId, protocol, at, assetUuid) as { epoch: number } | undefined;
+    if (row) this.#states.connected(session);
     return row && { epoch: row.epoch, replacedInstanceId: before?.instance_id ?? undefined };
   }
 }
