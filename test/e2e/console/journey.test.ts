@@ -213,6 +213,21 @@ test("invite an installer, who enrols a second device on a phone", async () => {
   await phone.getByText("Linked to the service: not right").waitFor();
 });
 
+test("a device that goes and comes back is shown live in an open list", async () => {
+  await page.goto(`${system().control.url}/assets`);
+  const row = page.getByRole("row").filter({ hasText: system().asset.serialNumber });
+  await row.getByText("connected", { exact: true }).waitFor();
+  await system().agent.stop();
+  await row.getByText(/^seen/).waitFor();
+  await browser.look(page, "assets-away");
+  await page.goto(asset());
+  await page.getByText("shown as it was").waitFor();
+  await browser.look(page, "asset-away");
+  await system().agent.start();
+  await page.getByText("connected", { exact: true }).waitFor();
+  expect(await page.getByText("shown as it was").count()).toBe(0);
+});
+
 test("all of it is in the audit log, and in the history of the asset", async () => {
   await page.goto(`${system().control.url}/audit`);
   await page.getByText("ines@example.com").first().waitFor();

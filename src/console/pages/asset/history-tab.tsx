@@ -17,7 +17,7 @@ import { SafeText } from "../../parts/safe-text.tsx";
 import classes from "./asset.module.css";
 import type { TabProps } from "./tab-props.ts";
 import { useDeployments } from "./asset-queries.ts";
-import { type AssetHappening, isRequest, ofAuditEntry, ofDeployment, ofEvent, requesters } from "./happenings.ts";
+import { type AssetHistoryItem, isRequest, ofAuditEntry, ofDeployment, ofEvent, requesters } from "./history-items.ts";
 import { mergeTimeLine } from "./time-line.ts";
 
 /** One time line of everything that happened to the asset, from all that is known of it. */
@@ -27,7 +27,7 @@ export function HistoryTab({ asset }: TabProps): ReactNode {
   const audit = useAudit(asset.uuid, mayReadAudit);
   const seen = useSeen(asset.uuid);
   const queries = [deployments, audit];
-  const registered: AssetHappening = {
+  const registered: AssetHistoryItem = {
     key: "registered",
     at: asset.created_at,
     title: "asset registered",
@@ -37,7 +37,7 @@ export function HistoryTab({ asset }: TabProps): ReactNode {
   const entries = audit.data?.pages.flatMap((page) => page.entries) ?? [];
   const actors = requesters(entries);
   const list = deployments.data?.pages.flatMap((page) => page.deployments) ?? [];
-  const line = mergeTimeLine<AssetHappening>([
+  const line = mergeTimeLine<AssetHistoryItem>([
     {
       items: list.map((deployment) => ofDeployment(deployment, actors.get(deployment.deployment_id))),
       hasMore: deployments.hasNextPage || deployments.isPending,
@@ -67,7 +67,7 @@ export function HistoryTab({ asset }: TabProps): ReactNode {
             <time dateTime={new Date(item.at * 1000).toISOString()} title={formatTime(item.at)}>
               <Age at={item.at} />
             </time>
-            <Happened item={item} assetId={asset.uuid} />
+            <ItemText item={item} assetId={asset.uuid} />
           </li>
         ))}
       </ol>
@@ -84,7 +84,7 @@ export function HistoryTab({ asset }: TabProps): ReactNode {
   );
 }
 
-function Happened({ item, assetId }: { readonly item: AssetHappening; readonly assetId: string }): ReactNode {
+function ItemText({ item, assetId }: { readonly item: AssetHistoryItem; readonly assetId: string }): ReactNode {
   const title = <SafeText text={item.title} max={300} />;
   return (
     <div>
@@ -125,8 +125,8 @@ function useAudit(id: string, isEnabled: boolean) {
 }
 
 /** Connections and their ends while the page was open: they are kept nowhere else. */
-function useSeen(id: string): readonly AssetHappening[] {
-  const [seen, setSeen] = useState<readonly AssetHappening[]>([]);
+function useSeen(id: string): readonly AssetHistoryItem[] {
+  const [seen, setSeen] = useState<readonly AssetHistoryItem[]>([]);
   useEffect(() => {
     return onAccountEvent((event) => {
       const item = ofEvent(event, id);

@@ -1,5 +1,5 @@
 /** Something that happened, from one source. */
-export interface Happening {
+export interface HistoryItem {
   /** Tells it apart within all sources. */
   readonly key: string;
   /** Unix seconds. */
@@ -7,13 +7,13 @@ export interface Happening {
 }
 
 /** What has been loaded of one source, newest first. */
-export interface TimeLineSource<T extends Happening> {
+export interface TimeLineSource<T extends HistoryItem> {
   readonly items: readonly T[];
   /** Whether the source has older items that are not loaded yet. */
   readonly hasMore: boolean;
 }
 
-export interface TimeLine<T extends Happening> {
+export interface TimeLine<T extends HistoryItem> {
   /** Newest first; each key once. */
   readonly items: readonly T[];
   readonly hasMore: boolean;
@@ -27,7 +27,7 @@ export interface TimeLine<T extends Happening> {
  * Merges sources that are loaded page by page into one time line without holes: older than the oldest loaded item of a
  * source that goes on, nothing is shown until more of that source is loaded.
  */
-export function mergeTimeLine<T extends Happening>(sources: readonly TimeLineSource<T>[]): TimeLine<T> {
+export function mergeTimeLine<T extends HistoryItem>(sources: readonly TimeLineSource<T>[]): TimeLine<T> {
   const horizons = sources.map(({ items, hasMore }) => (hasMore ? (items.at(-1)?.at ?? Infinity) : -Infinity));
   const horizon = Math.max(-Infinity, ...horizons);
   const all = new Map<string, T>();

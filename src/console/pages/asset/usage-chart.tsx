@@ -45,7 +45,7 @@ export function UsageChart({ days }: { readonly days: readonly UsageDay[] }): Re
         height: HEIGHT_PX,
         tzDate: (seconds) => UPlot.tzDate(new Date(seconds * 1000), "UTC"),
         axes: [
-          axis,
+          { ...axis, values: (_plot, ticks) => ticks.map(dayText) },
           { ...axis, size: AXIS_WIDTH_PX, values: (_plot, ticks) => ticks.map((tick) => formatBytes(tick)) },
         ],
         scales: { y: { range: (_plot, _min, max) => [0, Math.max(MIN_SCALE_BYTES, max * 1.05)] } },

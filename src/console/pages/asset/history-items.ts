@@ -1,10 +1,10 @@
 import type { AccountEvent } from "../../../protocol/account-event.ts";
 import type { AuditEntryBody } from "../../../protocol/audit.ts";
 import type { Deployment } from "../../api/types.ts";
-import type { Happening } from "./time-line.ts";
+import type { HistoryItem } from "./time-line.ts";
 
 /** Something that happened to an asset, in words. */
-export interface AssetHappening extends Happening {
+export interface AssetHistoryItem extends HistoryItem {
   readonly title: string;
   readonly text: string;
   /** Who did it, if it was somebody. */
@@ -34,7 +34,7 @@ function actorOf({ actor }: AuditEntryBody): string {
 }
 
 /** A deployment at the time it was requested. */
-export function ofDeployment(deployment: Deployment, actor?: string): AssetHappening {
+export function ofDeployment(deployment: Deployment, actor?: string): AssetHistoryItem {
   const { deployment_id: id, action, app, status, code, message, created_at: at, dry_run: dry } = deployment;
   const { kind, text } = ENDS[status];
   const what = `${dry ? "check of " : ""}${action} ${app}`;
@@ -50,7 +50,7 @@ export function ofDeployment(deployment: Deployment, actor?: string): AssetHappe
 }
 
 /** An entry of the audit log. */
-export function ofAuditEntry(entry: AuditEntryBody): AssetHappening {
+export function ofAuditEntry(entry: AuditEntryBody): AssetHistoryItem {
   const { id, at, action, app, outcome, subject } = entry;
   const on = [app, subject?.name].filter(Boolean).join(" ");
   return {
@@ -64,7 +64,7 @@ export function ofAuditEntry(entry: AuditEntryBody): AssetHappening {
 }
 
 /** What was seen live while the page was open; `undefined` for what the other sources tell. */
-export function ofEvent(event: AccountEvent, assetId: string): AssetHappening | undefined {
+export function ofEvent(event: AccountEvent, assetId: string): AssetHistoryItem | undefined {
   if (!("asset_id" in event) || event.asset_id !== assetId) return undefined;
   const base = { key: `event ${event.id}`, at: Math.floor(event.at_ms / 1000), text: "" };
   if (event.type === "device.connected")
