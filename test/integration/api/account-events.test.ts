@@ -198,7 +198,6 @@ test("a stream that is not read is ended, and others go on", async () => {
   // More than the connection itself holds.
   addEvents(account.accountId, COUNT, 900);
   await control.asset(account);
-  const hasLast = (stream: EventStream): boolean => stream.text.slice(-1_000).includes("asset.registered");
   await waitFor("the last event", () => hasLast(reader));
   expect(eventsOf(reader)).toHaveLength(COUNT + 1);
   unread.thaw();
@@ -209,6 +208,8 @@ test("a stream that is not read is ended, and others go on", async () => {
   await waitFor("the last event", () => hasLast(again));
   expect(eventsOf(unread).length + eventsOf(again).length).toBe(COUNT + 1);
 });
+
+const hasLast = (stream: EventStream): boolean => stream.text.slice(-1_000).includes("asset.registered");
 
 /** Stores events as another process would. */
 function addEvents(accountId: string, count: number, bytes: number): void {
