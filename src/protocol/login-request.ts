@@ -48,7 +48,7 @@ export type StartedLogin = z.output<typeof startedLoginSchema>;
 /** Body of Fetch Key of Log-In. */
 export const loginTokenRequestSchema = z
   .strictObject({ device_code: z.string().min(1).max(128).meta({ description: "As returned by Start Log-In." }) })
-  .meta({ id: "LoginTokenRequest" });
+  .meta({ id: "LoginTokenRequest", examples: [{ device_code: "el_q83vASNFZ4mrze8BI0VniQ" }] });
 
 /** Response 202 of Fetch Key of Log-In. */
 export const pendingLoginSchema = z
