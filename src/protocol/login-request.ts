@@ -48,7 +48,7 @@ export type StartedLogin = z.output<typeof startedLoginSchema>;
 /** Body of Fetch Key of Log-In. */
 export const loginTokenRequestSchema = z
   .strictObject({ device_code: z.string().min(1).max(128).meta({ description: "As returned by Start Log-In." }) })
-  .meta({ id: "LoginTokenRequest", examples: [{ device_code: "el_q83vASNFZ4mrze8BI0VniQ" }] });
+  .meta({ id: "LoginTokenRequest", examples: [{ device_code: "el_…" }] });
 
 /** Response 202 of Fetch Key of Log-In. */
 export const pendingLoginSchema = z
@@ -67,10 +67,7 @@ export const loginKeySchema = z
     role: roleSchema,
     expires_at: unixSeconds("From then on the key is refused; null for never.").nullable(),
     account: z
-      .strictObject({
-        id: z.string().meta({ description: "Id of the account." }),
-        name: z.string().meta({ description: "Name of the account." }),
-      })
+      .strictObject({ id: z.string(), name: z.string() })
       .meta({ description: "The account of the person who confirmed the request." }),
   })
   .meta({ id: "LoginKey" });
@@ -96,7 +93,7 @@ export type LoginRequestBody = z.output<typeof loginRequestSchema>;
 export const loginDecisionSchema = z
   .discriminatedUnion("decision", [
     z.strictObject({
-      decision: z.literal("approve").meta({ description: "The program gets a key." }),
+      decision: z.literal("approve"),
       role: z.enum(ROLES).meta({ description: "Role of the key: at most the person's own." }),
       expires_at: z
         .int()
@@ -110,7 +107,7 @@ export const loginDecisionSchema = z
             `and more than ${LOGIN_KEY_MAX_DAYS} days only by an admin.`,
         }),
     }),
-    z.strictObject({ decision: z.literal("deny").meta({ description: "The program gets no key." }) }),
+    z.strictObject({ decision: z.literal("deny") }),
   ])
   .meta({ id: "LoginDecision", examples: [{ decision: "approve", role: "operator" }, { decision: "deny" }] });
 export type LoginDecision = z.output<typeof loginDecisionSchema>;
