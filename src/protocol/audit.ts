@@ -11,7 +11,7 @@ export const auditEntrySchema = z
     at: unixSeconds("When it was done."),
     actor: z
       .strictObject({
-        kind: auditActorKindSchema,
+        kind: auditActorKindSchema.meta({ description: "What acted; `service` is the service itself." }),
         id: z.string().meta({ description: "Id of the user, key or asset; the system's user for the command line." }),
         name: z.string().optional().meta({ description: "Its name at that time." }),
       })
@@ -21,7 +21,11 @@ export const auditEntrySchema = z
     asset_id: z.string().nullable().meta({ description: "The asset it was done on, if it was." }),
     app: z.string().nullable().meta({ description: "The app it was done on, if it was." }),
     subject: z
-      .strictObject({ kind: z.string(), id: z.string(), name: z.string().optional() })
+      .strictObject({
+        kind: z.string().meta({ description: "What it is, such as `user`, `key` or `deployment`." }),
+        id: z.string().meta({ description: "Its id." }),
+        name: z.string().optional().meta({ description: "Its name at that time." }),
+      })
       .nullable()
       .meta({ description: "What else it was done on, with its name at that time." }),
     outcome: z.string().meta({ description: "`ok`, or the code of the error.", examples: ["ok"] }),

@@ -67,7 +67,10 @@ export const loginKeySchema = z
     role: roleSchema,
     expires_at: unixSeconds("From then on the key is refused; null for never.").nullable(),
     account: z
-      .strictObject({ id: z.string(), name: z.string() })
+      .strictObject({
+        id: z.string().meta({ description: "Id of the account." }),
+        name: z.string().meta({ description: "Name of the account." }),
+      })
       .meta({ description: "The account of the person who confirmed the request." }),
   })
   .meta({ id: "LoginKey" });
@@ -93,7 +96,7 @@ export type LoginRequestBody = z.output<typeof loginRequestSchema>;
 export const loginDecisionSchema = z
   .discriminatedUnion("decision", [
     z.strictObject({
-      decision: z.literal("approve"),
+      decision: z.literal("approve").meta({ description: "The program gets a key." }),
       role: z.enum(ROLES).meta({ description: "Role of the key: at most the person's own." }),
       expires_at: z
         .int()
@@ -107,7 +110,7 @@ export const loginDecisionSchema = z
             `and more than ${LOGIN_KEY_MAX_DAYS} days only by an admin.`,
         }),
     }),
-    z.strictObject({ decision: z.literal("deny") }),
+    z.strictObject({ decision: z.literal("deny").meta({ description: "The program gets no key." }) }),
   ])
   .meta({ id: "LoginDecision", examples: [{ decision: "approve", role: "operator" }, { decision: "deny" }] });
 export type LoginDecision = z.output<typeof loginDecisionSchema>;

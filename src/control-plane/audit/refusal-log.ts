@@ -56,7 +56,7 @@ export class RefusalLog implements AsyncDisposable {
 
   /** Stores the counts. */
   async [Symbol.asyncDispose](): Promise<void> {
-    for (const counted of [...this.#counted.values()]) await this.#forget(counted);
+    for (const counted of this.#counted.values()) await this.#forget(counted);
   }
 
   async #add(entry: AuditEntry): Promise<number | undefined> {
