@@ -45,7 +45,7 @@ export async function demonstrate(owner: AsyncDisposableStack, signal: AbortSign
     async () => owner.use(await startControlPlane(folder)),
     ({ url }) => url,
   );
-  const { apiKey, deviceToken } = await step(
+  const { accountId, apiKey, deviceToken } = await step(
     signal,
     "Register an account, a key, an asset",
     () => control.register("quickstart", SERIAL_NUMBER),
@@ -74,7 +74,8 @@ export async function demonstrate(owner: AsyncDisposableStack, signal: AbortSign
     (title) => `“${title}”`,
   );
   const nextPort = await freeHostPort(hostPort + 1);
-  printHints({ target, image, appPort: APP_PORT, hostPort, nextPort, logs: folder });
+  const setUpLink = await control.setUpLink(accountId, `/assets/${SERIAL_NUMBER}`);
+  printHints({ target, image, appPort: APP_PORT, hostPort, nextPort, logs: folder, setUpLink });
 }
 
 async function showDeployment(target: Target, app: AppRequest, signal: AbortSignal): Promise<void> {
@@ -101,10 +102,11 @@ interface HintOptions {
   /** Another free port. */
   readonly nextPort: number;
   readonly logs: string;
+  readonly setUpLink: string;
 }
 
-/** Prints what to try next. Showing the key is safe: it is deleted with this demonstration. */
-function printHints({ target, image, appPort, hostPort, nextPort, logs }: HintOptions): void {
+/** Prints what to try next. Showing the key and the link is safe: they are deleted with this demonstration. */
+function printHints({ target, image, appPort, hostPort, nextPort, logs, setUpLink }: HintOptions): void {
   const second = { name: "second", image, ports: [{ host_port: nextPort, target_port: appPort }] };
   heading("Deploy another app, from another terminal:");
   console.log(`
@@ -120,6 +122,11 @@ dist/edgectl deploy ${target.asset} --name second --image ${image} --port ${next
   the app        http://127.0.0.1:${hostPort}/
   API reference  ${target.url}/docs
   logs           ${logs}
+  console        ${target.url}/
+
+Open the console: choose an address and a password, and see the app live. The link works once, for 24 hours.
+
+  ${setUpLink}
 
 Ctrl-C stops everything and removes it.`);
 }

@@ -17,9 +17,16 @@ export interface ControlPlane extends AsyncDisposable {
    * @param keyOptions further options of `key create`
    */
   register(account: string, serialNumber: string, keyOptions?: readonly string[]): Promise<Registration>;
+  /**
+   * Creates a link that makes an admin of the account and signs them in.
+   *
+   * @param next the console's page to open then, such as `/overview`
+   */
+  setUpLink(accountId: string, next: string): Promise<string>;
 }
 
 export interface Registration {
+  readonly accountId: string;
   readonly apiKey: string;
   readonly deviceToken: string;
   readonly serialNumber: string;
@@ -32,11 +39,17 @@ export async function startControlPlane(folder: string, options: readonly string
   const program = startProgram(EXECUTABLE, args, { log: join(folder, "edge-control.log") });
   try {
     const { port } = await program.waitForMessage("listening");
+    const url = `http://127.0.0.1:${String(port)}`;
     return {
-      url: `http://127.0.0.1:${String(port)}`,
+      url,
       agentUrl: `ws://127.0.0.1:${String(port)}/v1/agent`,
       program,
       register: (account, serialNumber, keyOptions = []) => register(dataDir, account, serialNumber, keyOptions),
+      setUpLink: async (accountId, next) => {
+        const { code = "" } = await administer(dataDir, "setup-code", "--account", accountId);
+        // The command does not know the port, which is a free one.
+        return `${url}/#/setup?${new URLSearchParams({ code, next }).toString()}`;
+      },
       [Symbol.asyncDispose]: () => program[Symbol.asyncDispose](),
     };
   } catch (error) {
@@ -51,13 +64,15 @@ async function register(
   serialNumber: string,
   keyOptions: readonly string[],
 ): Promise<Registration> {
-  const administer = async (...args: readonly string[]): Promise<Record<string, string>> => {
-    const { stdout } = await promisify(execFile)(EXECUTABLE, [...args, "--data-dir", dataDir, "--json"]);
-    return JSON.parse(stdout) as Record<string, string>;
-  };
-  const { account_id: account = "" } = await administer("account", "create", name);
-  const key = await administer("key", "create", "--account", account, "--name", name, ...keyOptions);
+  const { account_id: account = "" } = await administer(dataDir, "account", "create", name);
+  const key = await administer(dataDir, "key", "create", "--account", account, "--name", name, ...keyOptions);
   const { api_key: apiKey = "" } = key;
-  const asset = await administer("asset", "add", "--account", account, "--serial-number", serialNumber);
-  return { apiKey, deviceToken: asset["device_token"] ?? "", serialNumber };
+  const asset = await administer(dataDir, "asset", "add", "--account", account, "--serial-number", serialNumber);
+  return { accountId: account, apiKey, deviceToken: asset["device_token"] ?? "", serialNumber };
+}
+
+/** Runs an administration command on the data directory and returns its result. */
+async function administer(dataDir: string, ...args: readonly string[]): Promise<Record<string, string>> {
+  const { stdout } = await promisify(execFile)(EXECUTABLE, [...args, "--data-dir", dataDir, "--json"]);
+  return JSON.parse(stdout) as Record<string, string>;
 }

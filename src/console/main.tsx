@@ -7,12 +7,10 @@ import { createRoot } from "react-dom/client";
 import { RouterProvider } from "react-router/dom";
 import { createQueryClient } from "./api/query-client.ts";
 import { takeLinkCode } from "./app/link-code.ts";
-import { reloadAfterUpdate } from "./app/reload-after-update.ts";
 import { createRouter } from "./app/router.tsx";
 import { cssVariables, readNonce, theme } from "./app/theme.ts";
 
 takeLinkCode();
-reloadAfterUpdate();
 const root = document.querySelector("#root");
 if (!root) throw new Error("the document has no #root");
 createRoot(root).render(

@@ -119,6 +119,10 @@ const keys = z.strictObject({
     .max(WEEK_S)
     .default(DEFAULT_DEPLOYMENT_TIMEOUT_MS / 1000)
     .meta({ description: "How long a deployment may take in total." }),
+  attention_after_s: seconds
+    .max(366 * 24 * 3600)
+    .default(24 * 3600)
+    .meta({ description: "How long a device may be away before its asset needs attention." }),
   stop_delay_s: z.number().min(0).max(300).default(0).meta({
     description:
       "How long the service goes on after it was told to stop and `/readyz` says 503, so that a load balancer can notice.",

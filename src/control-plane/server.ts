@@ -12,6 +12,8 @@ import type { Bus } from "./bus/bus.ts";
 import type { MessageLink } from "./bus/message-link.ts";
 import { NO_LINK } from "./bus/no-link.ts";
 import type { Config } from "./config.ts";
+import { accountTopic, AccountFeeds } from "./events/account-feeds.ts";
+import { EventRetention } from "./events/event-retention.ts";
 import { Deployments } from "./deployments/deployments.ts";
 import { Retention } from "./deployments/retention.ts";
 import { DeviceQueries } from "./queries/device-queries.ts";
@@ -44,6 +46,7 @@ const DRAIN_GRACE_MS = 3_000;
 const POLL_MS = 1_000;
 /** Longer than the pause between two rounds of retention, so that one instance does them all. */
 const RETENTION_LEASE_MS = 2 * 3_600_000;
+const EVENT_LEASE_MS = 5 * 60_000;
 const DAY_MS = 24 * 3600 * 1000;
 const MIB = 1024 * 1024;
 
@@ -92,7 +95,19 @@ export async function startServer({
   const access = new AccessWatcher(store, clock, logger);
   const principals = new PrincipalReader(store, clock);
   const refusals = new RefusalLog({ audit: store.audit, clock, logger });
-  const hub = new DeviceHub({ assets, sessions, bus, instanceId, isShared, access, clock, logger, observer });
+  const listBusyAssets = (): Promise<ReadonlySet<string>> => deployments.listBusyAssets();
+  const hub = new DeviceHub({
+    assets,
+    sessions,
+    bus,
+    instanceId,
+    isShared,
+    listBusyAssets,
+    access,
+    clock,
+    logger,
+    observer,
+  });
   if (metrics) metrics.countDevices = () => hub.deviceCount;
   const keepMs = config.deployment_retention_days * DAY_MS;
   const deployments = new Deployments({
@@ -136,6 +151,14 @@ export async function startServer({
   const assetUpdater = new AssetUpdater({ store, simOperator, locks, clock, logger, stopping: stopping.signal });
   const maxPerAccount = config.max_streams_per_account;
   const streamLimiter = new StreamLimiter({ clock, logger, counts, maxPerAccount, observer });
+  const accountFeeds = new AccountFeeds({
+    store: store.accountEvents,
+    bus,
+    clock,
+    logger,
+    ...(isShared && { pollMs: POLL_MS }),
+  });
+  const telling = store.onAccountEvents((accountId) => bus.publish(accountTopic(accountId)));
   const hasher = new PasswordHasher({ onRefused: () => observer?.bounded("sign_ins_waiting") });
   const context = {
     config,
@@ -144,6 +167,7 @@ export async function startServer({
     simOperator,
     assetUpdater,
     deployments,
+    accountFeeds,
     queries,
     conflictRateLimiter: new ConflictRateLimiter(clock, counts?.of("conflicts"), observer),
     streamLimiter,
@@ -156,6 +180,7 @@ export async function startServer({
     refusals,
     counts,
     clock,
+    serviceClock,
     logger,
     observer,
   };
@@ -181,7 +206,7 @@ export async function startServer({
     instanceId,
     serviceClock,
     logger,
-    listBusyAssets: () => deployments.listBusyAssets(),
+    listBusyAssets,
     noteLost: (lost) => deployments.noteLost(lost),
   });
   const membership = new Membership({
@@ -190,11 +215,15 @@ export async function startServer({
     clock,
     serviceClock,
     logger,
-    recover: (isOtherDatabase, onProgress) => deployments.recover(isOtherDatabase, onProgress),
-    onRejoined: async () => hub.reopenSessions(await deployments.listBusyAssets()),
+    recover: async (isOtherDatabase, onProgress) => {
+      if (isOtherDatabase) await store.accountEvents.startAnew();
+      await deployments.recover(isOtherDatabase, onProgress);
+    },
+    onRejoined: () => hub.reopenSessions(),
     onAbandoned: () => hub.abandon(),
     onRenewed: () => void sweeper.run(),
   });
+  await store.accountEvents.prepare();
   await membership.join();
   deployments.start();
   hub.setHandlers(deployments.deploymentHandler, reports);
@@ -212,6 +241,16 @@ export async function startServer({
     acquire: isShared ? acquireRetention : () => Promise.resolve(true),
     retentionMs: keepMs,
   });
+  const acquireEvents = async (): Promise<boolean> => {
+    const nowMs = Math.floor(serviceClock.serviceNow());
+    return (await store.leases.acquire("account-events", instanceId, nowMs, nowMs + EVENT_LEASE_MS)) !== undefined;
+  };
+  const eventRetention = new EventRetention({
+    store: store.accountEvents,
+    clock,
+    logger,
+    acquire: isShared ? acquireEvents : () => Promise.resolve(true),
+  });
   const walTruncator = isShared ? undefined : new WalTruncator({ store, clock, logger });
   const sendDevicesAway = async (): Promise<void> => {
     await membership.markStopping();
@@ -226,6 +265,7 @@ export async function startServer({
     stopping.abort();
     walTruncator?.[Symbol.dispose]();
     retention[Symbol.dispose]();
+    eventRetention[Symbol.dispose]();
     streams.stop();
     const closed = closeApi(api, clock);
     await Promise.all([deployments.stop().catch(warn), hub.stop(), closed]);
@@ -235,6 +275,8 @@ export async function startServer({
     sharedClock?.[Symbol.dispose]();
     if (gateway instanceof LinkedGateway) gateway[Symbol.dispose]();
     access[Symbol.dispose]();
+    accountFeeds[Symbol.dispose]();
+    telling[Symbol.dispose]();
     logger.info("stopped");
   };
   let stopped: Promise<void> | undefined;

@@ -8,9 +8,14 @@ const numbered = {
   id: z.string().meta({ description: "Number of the event, which only rises in an account.", examples: ["4711"] }),
   at_ms: z.int().min(0).meta({ description: "When it happened. Unix milliseconds, UTC." }),
 };
+/** The `type` of an event, with what it means. */
+const typed = <T extends string>(type: T, description: string) => ({
+  ...numbered,
+  type: z.literal(type).meta({ description }),
+});
 const deployment = {
   ...asset,
-  deployment_id: z.string(),
+  deployment_id: z.string().meta({ description: "Id of the deployment." }),
   app: z.string().meta({ description: "The app, or the group of a deployment with action `apply`." }),
   action: deploymentActionSchema,
 };
@@ -18,29 +23,44 @@ const deployment = {
 /** An event that a page shows live. It says what changed; values that are not in a list's row are fetched. */
 export const accountEventSchema = z
   .discriminatedUnion("type", [
-    z.strictObject({ ...numbered, type: z.literal("device.connected"), ...asset, agent_version: z.string() }),
-    z.strictObject({ ...numbered, type: z.literal("device.disconnected"), ...asset }),
     z.strictObject({
-      ...numbered,
-      type: z.literal("device.reported"),
+      ...typed("device.connected", "A device has connected."),
       ...asset,
-      attention: z.array(attentionReasonSchema),
+      agent_version: z.string().meta({ description: "Version of its agent." }),
     }),
-    z.strictObject({ ...numbered, type: z.literal("deployment.started"), ...deployment }),
-    z.strictObject({ ...numbered, type: z.literal("deployment.moved"), ...deployment, step: deploymentStepSchema }),
+    z.strictObject({ ...typed("device.disconnected", "A device is no longer connected."), ...asset }),
     z.strictObject({
-      ...numbered,
-      type: z.literal("deployment.ended"),
-      ...deployment,
-      status: deploymentStatusSchema,
-      code: errorCodeSchema.optional(),
+      ...typed(
+        "device.reported",
+        "A device has reported a change of itself or its apps, or that its data budget is spent or no longer is.",
+      ),
+      ...asset,
+      attention: z.array(attentionReasonSchema).meta({ description: "Why somebody should look at the asset." }),
     }),
-    z.strictObject({ ...numbered, type: z.literal("asset.registered"), ...asset }),
-    z.strictObject({ ...numbered, type: z.literal("asset.changed"), ...asset }),
-    z.strictObject({ ...numbered, type: z.literal("asset.removed"), ...asset }),
-    z.strictObject({ ...numbered, type: z.literal("sim.changed"), ...asset }),
-    z.strictObject({ ...numbered, type: z.literal("user.changed"), user_id: z.string() }),
-    z.strictObject({ ...numbered, type: z.literal("key.changed"), key_id: z.string() }),
+    z.strictObject({ ...typed("deployment.started", "A deployment was accepted."), ...deployment }),
+    z.strictObject({
+      ...typed("deployment.moved", "A deployment has come to another step."),
+      ...deployment,
+      step: deploymentStepSchema.meta({ description: "The step." }),
+    }),
+    z.strictObject({
+      ...typed("deployment.ended", "A deployment has ended."),
+      ...deployment,
+      status: deploymentStatusSchema.meta({ description: "`Success` or `Fail`." }),
+      code: errorCodeSchema.optional().meta({ description: "With `Fail`: the error code." }),
+    }),
+    z.strictObject({ ...typed("asset.registered", "An asset was registered."), ...asset }),
+    z.strictObject({ ...typed("asset.changed", "An asset was renamed."), ...asset }),
+    z.strictObject({ ...typed("asset.removed", "An asset was removed."), ...asset }),
+    z.strictObject({ ...typed("sim.changed", "The status or the network group of a SIM was changed."), ...asset }),
+    z.strictObject({
+      ...typed("user.changed", "A user was invited, changed or removed."),
+      user_id: z.string().meta({ description: "Id of the user." }),
+    }),
+    z.strictObject({
+      ...typed("key.changed", "An API key was created, changed or revoked."),
+      key_id: z.string().meta({ description: "Id of the key." }),
+    }),
   ])
   .meta({ id: "AccountEvent", description: "Something of the account that a page shows live." });
 export type AccountEvent = z.output<typeof accountEventSchema>;
@@ -48,8 +68,11 @@ export type AccountEvent = z.output<typeof accountEventSchema>;
 /** What the stream of an account says besides its events. */
 export const accountStreamNoteSchema = z
   .discriminatedUnion("type", [
-    z.strictObject({ type: z.literal("hello"), id: numbered.id }),
-    z.strictObject({ type: z.literal("reset"), id: numbered.id }),
+    z.strictObject({ type: z.literal("hello").meta({ description: "The stream begins." }), id: numbered.id }),
+    z.strictObject({
+      type: z.literal("reset").meta({ description: "Events are missing: fetch again what is shown." }),
+      id: numbered.id,
+    }),
   ])
   .meta({
     id: "AccountStreamNote",

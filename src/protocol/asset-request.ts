@@ -7,6 +7,7 @@ import {
   assetTypeSchema,
   serialNumberSchema,
 } from "./asset.ts";
+import { attentionReasonSchema } from "./attention.ts";
 import { integerString } from "./scalars.ts";
 import { MAX_PAGE_SIZE } from "./limits.ts";
 import { networkGroupSchema, proSimRegistrationSchema, superSimRegistrationSchema } from "./sim.ts";
@@ -93,6 +94,20 @@ export const assetListQuerySchema = z.strictObject({
   cursor: z.string().min(1).max(256).optional().meta({ description: "`next_cursor` of the previous page." }),
   status: assetListItemSchema.shape.status.optional(),
   type: z.string().max(64).optional().meta({ description: "Only assets of exactly this type." }),
+  connected: z
+    .enum(["true", "false"])
+    .optional()
+    .meta({ description: "Only assets whose device is connected, or is not." }),
+  attention: z
+    .enum(["any", ...attentionReasonSchema.options])
+    .optional()
+    .meta({ description: "Only assets that need somebody for this reason; `any` for every reason." }),
+  agent_version: z
+    .string()
+    .min(1)
+    .max(64)
+    .optional()
+    .meta({ description: "Only assets whose device has exactly this version of edge-agent.", examples: ["0.1.0"] }),
   q: z.string().min(1).max(128).optional().meta({
     description: "Only assets whose name or serial number contains this text; ASCII letters in either case.",
   }),

@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { attentionReasonSchema } from "./attention.ts";
 import { displayText } from "./display-text.ts";
 import { proSimSchema, superSimSchema } from "./sim.ts";
 import { isUuid, unixSeconds } from "./scalars.ts";
@@ -37,6 +38,20 @@ const common = {
   type: z.string().meta({ description: "Kind of device; free text.", examples: ["gateway"] }),
   created_at: unixSeconds("When the asset was registered.").meta({ examples: [1_790_000_000] }),
   status: assetStatusSchema.meta({ description: "`active` when any SIM is, `inactive` otherwise." }),
+  connected: z.boolean().meta({ description: "Whether the device is connected to the service now." }),
+  last_seen: unixSeconds("When the device was last connected; null if it never was.")
+    .nullable()
+    .meta({ examples: [1_795_178_868] }),
+  agent_version: z
+    .string()
+    .nullable()
+    .meta({
+      description: "Version of edge-agent that the device said last; null if it never did.",
+      examples: ["0.1.0"],
+    }),
+  attention: z
+    .array(attentionReasonSchema)
+    .meta({ description: "Why somebody should look at it; empty if nothing is known.", examples: [["app_unhealthy"]] }),
   supersim: superSimSchema.optional().meta({ description: "Only if the asset has a Super SIM." }),
   prosim: proSimSchema.optional().meta({ description: "Only if the asset has a PRO SIM." }),
   sim: legacySimSchema.optional(),

@@ -33,6 +33,12 @@ const container = z
 export const deviceStateSchema = deviceFactsSchema
   .extend({
     uptime_s: z.number().min(0).nullable().meta({ description: "Seconds since the device started." }),
+    clock: count.exactOptional().meta({
+      description:
+        "Time of the device's own clock when it responded, to compare with `reported_at`. Unix seconds, UTC. Absent where " +
+        "the agent on the device is too old to report it.",
+      examples: [1_795_178_868],
+    }),
     agent_uptime_s: z.number().min(0).meta({ description: "Seconds since the agent started." }),
     load_1m: z.number().min(0).nullable().meta({ description: "Load average over one minute." }),
     cpu_percent: z

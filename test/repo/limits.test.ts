@@ -14,6 +14,7 @@ import { MAX_SESSIONS_PER_USER } from "../../src/control-plane/store/user-sessio
 import { MAX_USERS_PER_ACCOUNT } from "../../src/control-plane/core/people/user.ts";
 import { MAX_KEYS_PER_ACCOUNT, MAX_REVOKED_KEYS_PER_ACCOUNT } from "../../src/control-plane/core/people/key-limits.ts";
 import { MAX_GROUPS_PER_ACCOUNT } from "../../src/control-plane/cli/network-group.ts";
+import { MAX_WAKES, MAX_WAKES_PER_TOPIC } from "../../src/control-plane/bus/flood-guard.ts";
 import { configSchema } from "../../src/control-plane/config.ts";
 import { CANCEL_TIMEOUT_MS } from "../../src/control-plane/core/deadlines.ts";
 import { MAX_LEDGER_BYTES } from "../../src/control-plane/core/device-ledger.ts";
@@ -66,6 +67,7 @@ const days = (ms: number): string => `${count(ms / 24 / 3_600_000)} days`;
 
 /** What the documentation has to say in the column `bound`, by the first column. */
 const BOUNDS: Readonly<Record<string, string>> = {
+  "wake-ups from other instances: of one topic, of all": `${MAX_WAKES_PER_TOPIC}, ${count(MAX_WAKES)} a second`,
   "requests of one key": `\`rate_limit_per_minute\`, ${config.rate_limit_per_minute}`,
   "attempts to enrol from one address": `\`enrolment_rate_limit_per_minute\`, ${config.enrolment_rate_limit_per_minute}`,
   "request body": kib(MAX_REQUEST_BYTES),

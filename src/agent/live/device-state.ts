@@ -1,4 +1,4 @@
-import { type Clock, deadline } from "../../lib/clock.ts";
+import { type Clock, deadline, unixNow } from "../../lib/clock.ts";
 import type { DeviceFacts } from "../../protocol/app-report.ts";
 import type { DeviceState } from "../../protocol/device-state.ts";
 import { LABELS } from "../core/app/container.ts";
@@ -40,6 +40,8 @@ export async function readDeviceState(sources: DeviceStateSources, signal: Abort
   return {
     ...(await sources.facts(engine)),
     ...readings,
+    // After what takes time: the service compares it with its own time on receipt.
+    clock: unixNow(sources.clock),
     agent_uptime_s: sources.agentUptimeS(),
     disk_free_bytes: free ?? null,
     containers,

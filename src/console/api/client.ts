@@ -17,7 +17,11 @@ export type CallOptions<Name extends OperationName> = {
     ? { readonly path?: undefined }
     : { readonly path: Readonly<Record<PathNames<Name>, string>> });
 
-type Arguments<Name extends OperationName> = [PathNames<Name>, AllOperations[Name]["body"]] extends [never, undefined]
+/** The options, which may be left out where none is required. */
+export type Arguments<Name extends OperationName> = [PathNames<Name>, AllOperations[Name]["body"]] extends [
+  never,
+  undefined,
+]
   ? [options?: CallOptions<Name>]
   : [options: CallOptions<Name>];
 

@@ -30,13 +30,28 @@ export function toFailure(error: unknown): Failure {
   return new Failure("BadResponse", error instanceof Error ? error.message : String(error), 0);
 }
 
-/** Reads the failure that a response consists of. A proxy may respond with something else than JSON. */
+/**
+ * Reads the failure that a response consists of: JSON, or one event of a stream where a deployment is refused. A proxy may
+ * respond with something else.
+ */
 export async function readFailure(response: Response): Promise<Failure> {
   const { status, statusText } = response;
-  const body: unknown = await response.json().catch(() => undefined);
+  const text = await response.text().catch(() => "");
+  const body = parseJson(EVENT.exec(text)?.[1] ?? text);
   if (isErrorBody(body)) return new Failure(body.code, body.message, status, body.details);
   const said = `The server responded with ${status}${statusText ? ` ${statusText}` : ""} and no message.`;
   return new Failure("BadResponse", said, status);
+}
+
+/** The first event of a stream. */
+const EVENT = /^data:(.*)$/m;
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }
 
 interface ErrorBody {

@@ -1,4 +1,4 @@
-import { Button, Container, Stack } from "@mantine/core";
+import { Button, Stack } from "@mantine/core";
 import type { ReactNode } from "react";
 import { useRouteError } from "react-router";
 import { toFailure } from "../api/failure.ts";
@@ -7,16 +7,14 @@ import { PageTitle } from "../parts/page-title.tsx";
 
 /** Shown in place of a page that failed to load or to render. */
 export function ErrorPage(): ReactNode {
-  const failure = toFailure(useRouteError());
+  const error = useRouteError();
   return (
-    <Container size="sm" py="xl">
-      <Stack>
-        <PageTitle title="This page does not work" />
-        <FailureNote failure={failure} />
-        <Button onClick={() => location.reload()} style={{ alignSelf: "start" }}>
-          Reload the page
-        </Button>
-      </Stack>
-    </Container>
+    <Stack gap="md" maw="40rem">
+      <PageTitle title="This page does not work" />
+      <FailureNote failure={toFailure(error)} />
+      <Button variant="default" onClick={() => location.reload()} style={{ alignSelf: "start" }}>
+        Reload the page
+      </Button>
+    </Stack>
   );
 }

@@ -22,6 +22,36 @@ export const PAGES: Readonly<Record<Exclude<ConsolePath, "/">, Page>> = {
     permission: "assets.read",
     navigation: { label: "Overview", icon: "overview" },
   },
+  "/assets": {
+    load: async () => (await import("../pages/assets/assets-page.tsx")).AssetsPage,
+    permission: "assets.read",
+    navigation: { label: "Assets", icon: "device" },
+  },
+  "/assets/:asset_id": {
+    load: async () => (await import("../pages/asset/asset-page.tsx")).AssetPage,
+    permission: "assets.read",
+  },
+  "/assets/:asset_id/deploy": {
+    load: async () => (await import("../pages/deploy/deploy-page.tsx")).DeployPage,
+    permission: "apps.deploy",
+  },
+  "/assets/:asset_id/deployments/:deployment_id": {
+    load: async () => (await import("../pages/deployment/deployment-page.tsx")).DeploymentPage,
+    permission: "deployments.read",
+  },
+  "/assets/:asset_id/apps/:app/log": {
+    load: async () => (await import("../pages/log/log-page.tsx")).LogPage,
+    permission: "logs.read",
+  },
+  "/assets/:asset_id/apps/:app/update": {
+    load: async () => (await import("../pages/deploy/update-page.tsx")).UpdatePage,
+    permission: "apps.deploy",
+  },
+  "/enrol": {
+    load: async () => (await import("../pages/enrol/enrol-page.tsx")).EnrolPage,
+    permission: "enrolment.create",
+    navigation: { label: "Enrol a device", icon: "enrol" },
+  },
   "/invitation": {
     load: async () => (await import("../pages/invitation/invitation-page.tsx")).InvitationPage,
     isPublic: true,

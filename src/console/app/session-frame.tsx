@@ -4,8 +4,9 @@ import { Navigate, useLocation } from "react-router";
 import { toFailure } from "../api/failure.ts";
 import { KEYS } from "../api/keys.ts";
 import { SessionContext, useSessionQuery } from "../api/session.ts";
-import { followAccount } from "../live/account-stream.ts";
+import { followAccount, type Position } from "../live/account-stream.ts";
 import { eventHandler } from "../live/events.ts";
+import { whileVisible } from "../live/while-visible.ts";
 import { FailureNote } from "../parts/failure-note.tsx";
 import { Loading } from "../parts/loading.tsx";
 import { StaleBanner } from "../parts/stale-banner.tsx";
@@ -39,13 +40,12 @@ function useAccountEvents(isSignedIn: boolean): void {
   const client = useQueryClient();
   useEffect(() => {
     if (!isSignedIn) return undefined;
-    const controller = new AbortController();
     const handlers = {
       onEvent: eventHandler(client),
       onReset: () => void client.invalidateQueries(),
       onSignedOut: () => void client.invalidateQueries({ queryKey: KEYS.session }),
     };
-    void followAccount(handlers, controller.signal);
-    return () => controller.abort();
+    const position: Position = {};
+    return whileVisible((signal) => void followAccount(handlers, position, signal));
   }, [client, isSignedIn]);
 }

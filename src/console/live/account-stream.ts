@@ -16,19 +16,23 @@ export interface StreamHandlers {
   readonly onSignedOut: () => void;
 }
 
+/** How far the events were followed, for a stream that takes up again. */
+export interface Position {
+  lastId?: string;
+}
+
 /**
  * Follows the events of the account until the signal aborts: one stream for the tab. Takes up again after the last event
  * it has seen, with pauses that grow and are random, so that many consoles do not return at once.
  */
-export async function followAccount(handlers: StreamHandlers, signal: AbortSignal): Promise<void> {
-  let lastId: string | undefined;
+export async function followAccount(handlers: StreamHandlers, position: Position, signal: AbortSignal): Promise<void> {
   let pauseMs = MIN_PAUSE_MS;
   while (!signal.aborted) {
     try {
-      for await (const message of openStream(lastId, signal)) {
+      for await (const message of openStream(position.lastId, signal)) {
         pauseMs = MIN_PAUSE_MS;
         if (message.type === "end") break;
-        lastId = message.id;
+        position.lastId = message.id;
         if (message.type === "reset") handlers.onReset();
         else if (message.type !== "hello") handlers.onEvent(message);
       }

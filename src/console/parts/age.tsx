@@ -1,5 +1,5 @@
 import type { ReactNode } from "react";
-import { formatDuration, formatTime } from "./durations.ts";
+import { formatDuration, formatRoundedDuration, formatTime } from "./durations.ts";
 import { useNow } from "./use-now.ts";
 
 interface Props {
@@ -14,7 +14,7 @@ export function Age({ at, never = "never" }: Props): ReactNode {
   if (at === null) return never;
   const seconds = now / 1000 - at;
   // The service's clock is known to a second or two.
-  const text = seconds > -3 ? `${formatDuration(seconds)} ago` : `in ${formatDuration(-seconds)}`;
+  const text = seconds > -3 ? `${formatDuration(seconds)} ago` : `in ${formatRoundedDuration(-seconds)}`;
   return (
     <time dateTime={new Date(at * 1000).toISOString()} title={formatTime(at)}>
       {text}

@@ -1,4 +1,4 @@
-import { Button, Group, Stack, Text } from "@mantine/core";
+import { Button, Stack, Text } from "@mantine/core";
 import { type ReactNode, useRef, useState } from "react";
 import { copyText } from "./copy-text.ts";
 import { Icon } from "./icon.tsx";
@@ -26,20 +26,20 @@ export function CopyOnce({
       <Text size="sm" fw={600}>
         {label}
       </Text>
-      <Group gap="xs" align="stretch" wrap="nowrap">
+      <div className={classes.row}>
         <code ref={element} className={classes.value}>
           {value}
         </code>
         <Button
           variant="default"
           size="compact-sm"
-          style={{ height: "auto" }}
+          className={classes.button}
           leftSection={<Icon name={state === "copied" ? "check" : "copy"} size={16} />}
           onClick={() => void copy()}
         >
           {state === "copied" ? "Copied" : "Copy"}
         </Button>
-      </Group>
+      </div>
       <Text size="xs" c="dimmed" component="div" role="status">
         {state === "failed"
           ? "The browser does not permit copying here: it is selected, copy it with the keyboard."

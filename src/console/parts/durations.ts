@@ -8,11 +8,17 @@ const UNITS = [
   [MINUTE_S, "min"],
 ] as const;
 
-/** Formats a number of seconds for people, with one unit: `40 s`, `3 min`, `5 h`, `12 d`. */
+/** Formats a number of seconds for people, with one unit: `40 s`, `3 min`, `5 h`, `12 d`. Parts of a unit are left out. */
 export function formatDuration(seconds: number): string {
   const whole = Math.max(0, Math.floor(seconds));
   const [size, unit] = UNITS.find(([size]) => whole >= size) ?? [1, "s"];
   return `${Math.floor(whole / size)} ${unit}`;
+}
+
+/** As `formatDuration`, rounded: what was set to end in 90 days ends in `90 d` also a minute later. */
+export function formatRoundedDuration(seconds: number): string {
+  const [size] = UNITS.find(([size]) => seconds >= size) ?? [1];
+  return formatDuration(seconds + size / 2);
 }
 
 /** Formats Unix seconds as date and time of this machine's zone, with the zone's name. */

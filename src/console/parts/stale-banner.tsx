@@ -1,11 +1,13 @@
-import { type ReactNode, useSyncExternalStore } from "react";
-import { readReachability, subscribeReachability } from "../live/reachability.ts";
+import { useQueryClient } from "@tanstack/react-query";
+import { type ReactNode, useEffect, useSyncExternalStore } from "react";
+import { noteResponse, readReachability, subscribeReachability } from "../live/reachability.ts";
 import { formatDuration } from "./durations.ts";
 import { Note } from "./note.tsx";
 import { useNow } from "./use-now.ts";
 
 /** A restart of the service takes a moment, and an open page goes on after it. */
 const MIN_SHOWN_AFTER_MS = 1000;
+const PROBE_INTERVAL_MS = 2000;
 
 /** Says since when the service does not answer. What is on the page stays, and is as old as that. */
 export function StaleBanner(): ReactNode {
@@ -14,6 +16,7 @@ export function StaleBanner(): ReactNode {
 }
 
 function Unreachable({ since }: { readonly since: number }): ReactNode {
+  useReturn();
   const ms = useNow() - since;
   if (ms < MIN_SHOWN_AFTER_MS) return null;
   return (
@@ -23,4 +26,20 @@ function Unreachable({ since }: { readonly since: number }): ReactNode {
       </Note>
     </div>
   );
+}
+
+/** Asks again and again whether the service answers; once it does, what failed meanwhile is fetched again. */
+function useReturn(): void {
+  const client = useQueryClient();
+  useEffect(() => {
+    const probe = async (): Promise<void> => {
+      const response = await fetch("/healthz", { cache: "no-store" });
+      if (response.ok) noteResponse(response);
+    };
+    const timer = setInterval(() => void probe().catch(() => undefined), PROBE_INTERVAL_MS);
+    return () => {
+      clearInterval(timer);
+      void client.refetchQueries({ type: "active", predicate: ({ state }) => state.error !== null });
+    };
+  }, [client]);
 }

@@ -9,9 +9,11 @@ import type { RefusalLog } from "../audit/refusal-log.ts";
 import type { AssetUpdater } from "../assets/update-asset.ts";
 import type { Bus } from "../bus/bus.ts";
 import type { Config } from "../config.ts";
+import type { AccountFeeds } from "../events/account-feeds.ts";
 import type { Deployments } from "../deployments/deployments.ts";
 import type { DeviceQueries } from "../queries/device-queries.ts";
 import type { Observer } from "../metrics/observer.ts";
+import type { ServiceClock } from "../instances/service-clock.ts";
 import type { PrincipalReader } from "../people/principal-reader.ts";
 import type { SharedCounts } from "../instances/shared-counts.ts";
 import type { OidcSignIn } from "../people/oidc/oidc-sign-in.ts";
@@ -40,6 +42,7 @@ export interface ApiContext {
   readonly assetUpdater: AssetUpdater;
   readonly conflictRateLimiter: ConflictRateLimiter;
   readonly deployments: Deployments;
+  readonly accountFeeds: AccountFeeds;
   readonly streamLimiter: StreamLimiter;
   readonly queries: DeviceQueries;
   readonly access: AccessWatcher;
@@ -53,6 +56,7 @@ export interface ApiContext {
   /** What other instances count; `undefined` if there can be none. */
   readonly counts: SharedCounts | undefined;
   readonly clock: Clock;
+  readonly serviceClock: ServiceClock;
   readonly logger: Logger;
   readonly observer: Observer | undefined;
   /** Aborts when the server was told to stop. It serves for some time yet. */

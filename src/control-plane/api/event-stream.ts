@@ -56,10 +56,15 @@ async function* formatBatches(batches: AsyncIterable<readonly StoredEvent[]>): A
 }
 
 function setHeaders(reply: FastifyReply): FastifyReply {
-  return reply.headers({
-    "Content-Type": MEDIA_TYPE,
-    "Cache-Control": "no-cache",
+  return reply.headers(streamHeaders());
+}
+
+/** The headers of every event stream. */
+export function streamHeaders() {
+  return {
+    "content-type": MEDIA_TYPE,
+    "cache-control": "no-cache",
     // Disables buffering in nginx and other proxies.
-    "X-Accel-Buffering": "no",
-  });
+    "x-accel-buffering": "no",
+  };
 }

@@ -1,3 +1,5 @@
+import { getOverview } from "./account/get-overview.ts";
+import { streamAccountEvents } from "./account/stream-account-events.ts";
 import { applyGroup } from "./apps/apply-group.ts";
 import { getAppLogs } from "./apps/get-app-logs.ts";
 import { deployApp } from "./apps/deploy-app.ts";
@@ -77,6 +79,8 @@ export const ROUTES: readonly Route[] = [
   listVolumes,
   removeVolume,
   getUsage,
+  getOverview,
+  streamAccountEvents,
   legacyUpdateSim,
   legacyUsage,
   createEnrolmentCode,

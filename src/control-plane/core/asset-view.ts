@@ -1,8 +1,9 @@
 import type { AssetBody, AssetListItem, LegacySim } from "../../protocol/asset.ts";
 import { type Asset, deriveStatus, type SuperSim } from "./asset.ts";
+import { type AssetState, type AttentionTime, reasonsOf } from "./attention.ts";
 
 /** Returns an asset as an entry of a list. `legacy` adds the deprecated mirror `sim`. */
-export function toAssetListItem(asset: Asset, legacy: boolean): AssetListItem {
+export function toAssetListItem(asset: Asset, state: AssetState, time: AttentionTime, legacy: boolean): AssetListItem {
   const { supersim, prosim } = asset;
   return {
     uuid: asset.uuid,
@@ -11,6 +12,10 @@ export function toAssetListItem(asset: Asset, legacy: boolean): AssetListItem {
     type: asset.type,
     created_at: asset.createdAt,
     status: deriveStatus(asset),
+    connected: state.isConnected,
+    last_seen: (state.isConnected ? time.now : state.lastSeenAt) ?? null,
+    agent_version: state.agentVersion ?? null,
+    attention: reasonsOf(state, time),
     ...(supersim && {
       supersim: { sid: supersim.sid, iccid: supersim.iccid, network_group: supersim.networkGroup },
     }),
@@ -22,9 +27,9 @@ export function toAssetListItem(asset: Asset, legacy: boolean): AssetListItem {
 }
 
 /** Returns all fields of an asset. `legacy` adds the deprecated mirrors `sim` and `network_group`. */
-export function toAssetDetails(asset: Asset, legacy: boolean): AssetBody {
+export function toAssetDetails(asset: Asset, state: AssetState, time: AttentionTime, legacy: boolean): AssetBody {
   return {
-    ...toAssetListItem(asset, legacy),
+    ...toAssetListItem(asset, state, time, legacy),
     ...(legacy && asset.supersim && { network_group: asset.supersim.networkGroup }),
   };
 }

@@ -3,6 +3,7 @@ import { access, chmod, copyFile, rename, rm } from "node:fs/promises";
 import { DatabaseSync } from "node:sqlite";
 import { openSqlite } from "../../lib/sqlite.ts";
 import { MIGRATIONS } from "../store/sqlite/migrations.ts";
+import { startEventsAnew } from "../store/sqlite/account-events.ts";
 import { checkDatabase } from "./check-database.ts";
 import { markUnfinishedUncertain } from "./mark-unfinished.ts";
 import { moveIntoPlace } from "./durable-file.ts";
@@ -32,6 +33,7 @@ export async function restore(file: string, database: string, suffix: string): P
       "DELETE FROM user_sessions; DELETE FROM browser_tokens; DELETE FROM login_requests; " +
         "DELETE FROM one_time_codes WHERE used_at IS NULL",
     );
+    startEventsAnew(migrated);
     migrated.close();
     markUnfinishedUncertain(incoming);
     const replaced = (await exists(database)) ? database + suffix : undefined;

@@ -1,4 +1,6 @@
+import type { AttentionReason } from "../../protocol/attention.ts";
 import type { Asset } from "../core/asset.ts";
+import type { AssetState, AttentionTime } from "../core/attention.ts";
 import type { Identifier } from "../core/identifier.ts";
 import type { AssetCursor } from "../core/asset-cursor.ts";
 import type { AssetStatus } from "../../protocol/asset.ts";
@@ -27,14 +29,49 @@ export interface AssetFilter {
   readonly type: string | undefined;
   /** Part of the name or the serial number; case-insensitive for ASCII letters. */
   readonly text: string | undefined;
+  /** Whether the device is connected. */
+  readonly connected?: boolean | undefined;
+  /** With this reason; `any`: with at least one. */
+  readonly attention?: AttentionReason | "any" | undefined;
+  /** Exactly this version of the agent. */
+  readonly agentVersion?: string | undefined;
+}
+
+/** What the state of assets depends on besides what is stored. */
+export interface StateTime extends AttentionTime {
+  /** Service time: an instance whose lease has lapsed by then holds no session. */
+  readonly serviceNowMs: number;
+}
+
+/** An asset with its state. */
+export interface AssetWithState {
+  readonly asset: Asset;
+  readonly state: AssetState;
+}
+
+/** How many assets of an account there are of each kind. */
+export interface AssetCounts {
+  readonly connected: number;
+  readonly neverConnected: number;
+  readonly all: number;
+  /** With at least one reason. */
+  readonly attention: number;
+  /** Assets for each reason that one has. */
+  readonly reasons: Partial<Record<AttentionReason, number>>;
+  /** Deployments that have not ended. */
+  readonly runningDeployments: number;
 }
 
 export interface AssetStore {
   /** Returns the account's asset with this serial number, SIM SID, ICCID or UUID. */
   findAsset(accountId: string, identifier: string): Promise<Asset | undefined>;
+  /** As `findAsset`, with the state of the asset. */
+  findAssetWithState(accountId: string, identifier: string, time: StateTime): Promise<AssetWithState | undefined>;
   findAssetByUuid(uuid: string): Promise<Asset | undefined>;
   /** Finds an asset by the current device token, or by the next one. */
   findAssetByDeviceToken(hash: Uint8Array): Promise<Asset | undefined>;
+  /** The same, with whether the token is the next one, which `replaceDeviceToken` makes the current one. */
+  findDevice(hash: Uint8Array): Promise<{ readonly asset: Asset; readonly isNextToken: boolean } | undefined>;
   /**
    * Makes the asset's next device token the current one, if this is its hash. The previous token becomes invalid.
    *
@@ -49,7 +86,9 @@ export interface AssetStore {
     filter: AssetFilter,
     limit: number,
     after: AssetCursor | undefined,
-  ): Promise<readonly Asset[]>;
+    time: StateTime,
+  ): Promise<readonly AssetWithState[]>;
+  countAssets(accountId: string, time: StateTime): Promise<AssetCounts>;
   /** Does nothing if the asset does not exist. */
   renameAsset(uuid: string, name: string, audit?: AuditEntry): Promise<void>;
   /**

@@ -1,3 +1,4 @@
+import type { AccountEventStore } from "./account-events.ts";
 import type { AccountStore, KeyStore } from "./accounts.ts";
 import type { AuditStore } from "./audit.ts";
 import type { AssetStore } from "./assets.ts";
@@ -35,9 +36,12 @@ export interface Store extends AsyncDisposable {
   readonly audit: AuditStore;
   readonly users: UserStore;
   readonly userSessions: UserSessionStore;
+  readonly accountEvents: AccountEventStore;
   readonly loginRequests: LoginRequestStore;
   readonly browsers: BrowserStore;
   readonly statistics: StoreStatistics;
+  /** Calls the listener with each account that has new events, once this process has committed them, until disposed. */
+  onAccountEvents(listener: (accountId: string) => void): Disposable;
   /** Throws when the store is not usable. */
   check(): Promise<void>;
   /** Truncates the write-ahead log without waiting for other users. Returns whether that was possible. */
@@ -63,6 +67,7 @@ export const RECORD_STORES = [
   "audit",
   "users",
   "userSessions",
+  "accountEvents",
   "loginRequests",
   "browsers",
 ] as const satisfies readonly (keyof Store)[];

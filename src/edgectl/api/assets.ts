@@ -9,9 +9,10 @@ const assetSchema = z.looseObject({
   type: z.string(),
   created_at: z.number(),
   status: z.string(),
-  // From services that know them.
+  // Absent from services before they say it.
   connected: z.boolean().optional(),
   last_seen: z.number().nullish(),
+  agent_version: z.string().nullish(),
   attention: z.array(z.string()).optional(),
   supersim: z.looseObject({ sid: z.string(), iccid: z.string(), network_group: z.string() }).optional(),
   prosim: z.looseObject({ imsi: z.string(), iccid: z.string(), service_profile: z.string() }).optional(),
@@ -25,8 +26,10 @@ export interface AssetQuery {
   readonly status?: string | undefined;
   readonly type?: string | undefined;
   readonly q?: string | undefined;
+  /** `true` or `false`. */
   readonly connected?: string | undefined;
   readonly attention?: string | undefined;
+  readonly agent_version?: string | undefined;
   readonly limit?: number | undefined;
   readonly cursor?: string | undefined;
 }

@@ -1,6 +1,6 @@
 import { type Command, Option } from "commander";
 import { assetStatusSchema } from "../../protocol/asset.ts";
-import { attentionReasonSchema } from "../../protocol/attention.ts";
+import { ATTENTION_REASONS } from "../../protocol/attention.ts";
 import { type AssetChange, getAsset, listAssets, updateAsset } from "../api/assets.ts";
 import { connect, createContext } from "../context.ts";
 import { usageFailure } from "../failure.ts";
@@ -13,8 +13,9 @@ interface ListOptions extends PagingOptions {
   readonly status?: string;
   readonly type?: string;
   readonly q?: string;
-  readonly connected?: true;
+  readonly connected?: boolean;
   readonly attention?: string | true;
+  readonly agentVersion?: string;
 }
 
 interface UpdateOptions {
@@ -31,20 +32,23 @@ export function addAssetsList(assets: Command, io: Io): void {
     .option("--type <type>", "only those of this type")
     .option("--q <text>", "only those with this text in the name or serial number")
     .option("--connected", "only those whose device is connected")
+    .option("--no-connected", "only those whose device is not connected")
     .addOption(
-      new Option("--attention [reason]", "only those that need somebody, for any reason or this one").choices(
-        attentionReasonSchema.options,
-      ),
-    );
+      new Option("--attention [reason]", "only those that need somebody, for this reason or any").choices([
+        "any",
+        ...ATTENTION_REASONS,
+      ]),
+    )
+    .option("--agent-version <version>", "only those whose device has this version of edge-agent");
   addPagingOptions(list).action(async (options: ListOptions, command: Command) => {
     const context = createContext(io, command);
     const { printer } = context;
     const client = await connect(context);
-    const { status, type, q } = options;
-    const connected = options.connected ? "true" : undefined;
+    const { status, type, q, connected, agentVersion } = options;
     const attention = options.attention === true ? "any" : options.attention;
+    const filter = { status, type, q, connected: connected?.toString(), attention, agent_version: agentVersion };
     const { items, next } = await listPages(options, async (position) => {
-      const page = await listAssets(client, { status, type, q, connected, attention, ...position });
+      const page = await listAssets(client, { ...filter, ...position });
       return { items: page.assets, next: page.next_cursor };
     });
     printer.result({ assets: items, next_cursor: next }, () => renderAssets(items, printer.theme, printer.width));

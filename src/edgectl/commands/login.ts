@@ -29,7 +29,7 @@ export function addLogin(program: Command, io: Io): void {
     .option("--key-file <file>", "read the key from a file, - for standard input")
     .addHelpText(
       "after",
-      "\nOn a terminal, an address and a code are printed: open the address in a browser where\nyou are signed in, compare the code and confirm. A key is made for this machine then.\nWith EDGECTL_API_KEY, that key is used. The key is stored readable by you alone.",
+      "\nOn a terminal an address and a code are printed: open the address in a browser\nwhere you are signed in, compare the code and confirm. Then a key is made for\nthis machine. Without a terminal a key has to be given; EDGECTL_API_KEY is taken\nfirst. The key is stored readable by you alone.",
     )
     .action(async (options: LoginOptions, command: Command) => login(createContext(io, command), options));
 }

@@ -16,13 +16,13 @@ export function renderAssets(assets: readonly Asset[], theme: Theme, width: numb
       paint: (text, asset) => paintStatus(text, asset.status, theme),
     },
     { header: "SIMS", cell: simsOf },
-    // Only from services that say it.
-    ...(assets.some(({ connected }) => connected !== undefined)
-      ? [
-          { header: "DEVICE", cell: deviceOf },
-          { header: "ATTENTION", cell: attentionOf, canShrink: true as const },
-        ]
-      : []),
+    { header: "DEVICE", cell: deviceOf },
+    {
+      header: "ATTENTION",
+      cell: (asset) => asset.attention?.map(sanitizeLine).join(", ") || "-",
+      paint: (text, asset) => (asset.attention?.length ? theme.yellow(text) : text),
+      canShrink: true,
+    },
   ];
   return renderTable(columns, assets, theme, width);
 }
@@ -34,6 +34,9 @@ export function renderAsset(asset: Asset, theme: Theme): string {
     ["Name", asset.name],
     ["Type", asset.type],
     ["Status", asset.status],
+    ["Device", deviceOf(asset)],
+    ["Agent", asset.agent_version ?? "-"],
+    ["Attention", asset.attention?.join(", ") || "-"],
     ["UUID", asset.uuid],
     ["Created", `${formatTime(asset.created_at)} UTC`],
   ];
@@ -50,13 +53,10 @@ export function renderAsset(asset: Asset, theme: Theme): string {
   return renderFields(safe, theme);
 }
 
-function deviceOf({ connected, last_seen }: Asset): string {
-  if (connected) return "connected";
-  return last_seen === null || last_seen === undefined ? "never seen" : `seen ${formatTime(last_seen)}`;
-}
-
-function attentionOf({ attention = [] }: Asset): string {
-  return sanitizeLine(attention.join(", ") || "-");
+function deviceOf({ connected, last_seen: lastSeen }: Asset): string {
+  if (connected === true) return "connected";
+  if (typeof lastSeen === "number") return `away since ${formatTime(lastSeen)}`;
+  return lastSeen === null ? "never connected" : "-";
 }
 
 function simsOf(asset: Asset): string {

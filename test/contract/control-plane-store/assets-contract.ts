@@ -1,7 +1,16 @@
 import { expect, test } from "vitest";
 import type { AssetFilter } from "../../../src/control-plane/store/assets.ts";
 import { someProSim, someSuperSim } from "../../support/control-plane/sims.ts";
-import { ACCOUNT, describeDomain, hash, openWithAccounts, register, someAsset, type StoreHarness } from "./harness.ts";
+import {
+  ACCOUNT,
+  describeDomain,
+  hash,
+  listAssets,
+  openWithAccounts,
+  register,
+  someAsset,
+  type StoreHarness,
+} from "./harness.ts";
 
 const EVERYTHING: AssetFilter = { status: undefined, type: undefined, text: undefined };
 
@@ -26,12 +35,12 @@ export function assetsContract(harness: StoreHarness): void {
       const claims = Array.from({ length: 8 }, () => someAsset({ serialNumber: "GW-1", supersim: someSuperSim() }));
       const results = await Promise.all(claims.map((asset) => store.assets.registerAsset(asset, hash(asset.uuid))));
       expect(results.filter(({ ok }) => ok)).toHaveLength(1);
-      const [winner] = await store.assets.listAssets(ACCOUNT, EVERYTHING, 100, undefined);
+      const [winner] = await listAssets(store, ACCOUNT, EVERYTHING, 100);
       const owner = { accountId: ACCOUNT, assetUuid: winner?.uuid };
       expect(results.filter(({ ok }) => !ok)).toEqual(
         Array.from({ length: 7 }, () => ({ ok: false, taken: "serial_number", value: "GW-1", owner })),
       );
-      expect(await store.assets.listAssets(ACCOUNT, EVERYTHING, 100, undefined)).toHaveLength(1);
+      expect(await listAssets(store, ACCOUNT, EVERYTHING, 100)).toHaveLength(1);
       const iccids = claims.map(({ supersim }) => store.sims.hasIccid(supersim?.iccid ?? ""));
       expect((await Promise.all(iccids)).filter(Boolean)).toHaveLength(1);
     });
@@ -45,18 +54,18 @@ export function assetsContract(harness: StoreHarness): void {
       }
       const pages = [];
       for (let after: (typeof all)[number] | undefined; ;) {
-        const page = await store.assets.listAssets(ACCOUNT, EVERYTHING, 3, after);
+        const page = await listAssets(store, ACCOUNT, EVERYTHING, 3, after);
         if (page.length === 0) break;
         pages.push(...page);
         after = page.at(-1);
       }
       expect(pages).toEqual(all);
-      const active = await store.assets.listAssets(ACCOUNT, { ...EVERYTHING, status: "active" }, 10, undefined);
+      const active = await listAssets(store, ACCOUNT, { ...EVERYTHING, status: "active" }, 10);
       expect(active).toEqual(all.filter(({ supersim }) => supersim?.status === "active"));
       const named = { ...EVERYTHING, text: all[2]?.serialNumber.slice(-3) };
-      expect(await store.assets.listAssets(ACCOUNT, named, 10, undefined)).toContainEqual(all[2]);
-      expect(await store.assets.listAssets(ACCOUNT, { ...EVERYTHING, text: "%" }, 10, undefined)).toEqual([]);
-      expect(await store.assets.listAssets("acc_2", EVERYTHING, 10, undefined)).toEqual([]);
+      expect(await listAssets(store, ACCOUNT, named, 10)).toContainEqual(all[2]);
+      expect(await listAssets(store, ACCOUNT, { ...EVERYTHING, text: "%" }, 10)).toEqual([]);
+      expect(await listAssets(store, "acc_2", EVERYTHING, 10)).toEqual([]);
     });
 
     test("are renamed and removed, and calls for a removed asset do nothing", async () => {

@@ -1,5 +1,7 @@
 import { describe } from "vitest";
 import type { Asset } from "../../../src/control-plane/core/asset.ts";
+import type { AssetCursor } from "../../../src/control-plane/core/asset-cursor.ts";
+import type { AssetFilter, StateTime } from "../../../src/control-plane/store/assets.ts";
 import type { Store } from "../../../src/control-plane/store/store.ts";
 
 /** A store under test: empty, and closed when disposed. */
@@ -44,6 +46,21 @@ export async function register(store: Store, asset: Asset, token = hash(asset.uu
   const result = await store.assets.registerAsset(asset, token);
   if (!result.ok) throw new Error(`taken: ${result.taken}`);
   return asset;
+}
+
+/** No asset needs attention for the time it is away. */
+export const SOME_TIME: StateTime = { now: 1_000, notSeenBefore: 0, serviceNowMs: 1_000_000 };
+
+/** Lists assets without their states. */
+export async function listAssets(
+  store: Store,
+  accountId: string,
+  filter: AssetFilter,
+  limit: number,
+  after?: AssetCursor,
+): Promise<Asset[]> {
+  const found = await store.assets.listAssets(accountId, filter, limit, after, SOME_TIME);
+  return found.map(({ asset }) => asset);
 }
 
 /** A fake hash: the bytes of a text. */

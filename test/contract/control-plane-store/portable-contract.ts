@@ -3,7 +3,16 @@ import type { Store } from "../../../src/control-plane/store/store.ts";
 import { MAX_RECORD_BYTES, type UsageRecord } from "../../../src/control-plane/store/usage.ts";
 import { someSuperSim } from "../../support/control-plane/sims.ts";
 import { recordsOf } from "../../support/control-plane/usage-records.ts";
-import { ACCOUNT, describeDomain, hash, openWithAccounts, register, someAsset, type StoreHarness } from "./harness.ts";
+import {
+  ACCOUNT,
+  describeDomain,
+  hash,
+  listAssets,
+  openWithAccounts,
+  register,
+  someAsset,
+  type StoreHarness,
+} from "./harness.ts";
 
 const ICCID = "8988307001000000001";
 const NUL = "\0";
@@ -14,7 +23,7 @@ const ROUNDS = 6;
 const EVERY_TIME = { start: 0, end: 2_000_000_000 };
 
 async function namesFound(store: Store, text: string): Promise<string[]> {
-  const found = await store.assets.listAssets(ACCOUNT, { status: undefined, type: undefined, text }, 100, undefined);
+  const found = await listAssets(store, ACCOUNT, { status: undefined, type: undefined, text }, 100);
   return found.map(({ name }) => name);
 }
 
@@ -62,7 +71,7 @@ export function portableContract(harness: StoreHarness): void {
       const asset = await register(store, someAsset({ name: "Pump", type: "gateway" }));
       for (const text of [NUL, `Pump${NUL}`, `${NUL}Pump`]) expect(await namesFound(store, text)).toEqual([]);
       const filter = { status: undefined, type: `gateway${NUL}`, text: undefined };
-      expect(await store.assets.listAssets(ACCOUNT, filter, 10, undefined)).toEqual([]);
+      expect(await listAssets(store, ACCOUNT, filter, 10)).toEqual([]);
       expect(await store.assets.findAsset(ACCOUNT, `${asset.serialNumber}${NUL}`)).toBeUndefined();
     });
   });

@@ -1,3 +1,4 @@
+import { accountEventsContract } from "./account-events-contract.ts";
 import { accountsContract } from "./accounts-contract.ts";
 import { assetsContract } from "./assets-contract.ts";
 import { auditContract } from "./audit-contract.ts";
@@ -31,5 +32,6 @@ export function storeContract(harness: StoreHarness): void {
   loginRequestsContract(harness);
   usersContract(harness);
   userSessionsContract(harness);
+  accountEventsContract(harness);
   browsersContract(harness);
 }

@@ -21,7 +21,7 @@ const PAGES = [
   ["overview", "/overview", "There are no assets yet."],
   ["people", "/people", ADMIN.name],
   ["developer", "/developer", "Try it"],
-  ["audit", "/audit", "account.created"],
+  ["audit", "/audit", "user.created"],
   ["audit-filtered", "/audit?action=volume.&outcome=failed", "No entry fits."],
   ["profile", "/profile", "What your role permits"],
   ["login-request", "/login-request", "A program that wants to log in"],

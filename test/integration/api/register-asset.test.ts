@@ -32,6 +32,10 @@ test("registers with all fields and returns the asset with its device token once
     type: "gateway",
     created_at: expect.any(Number),
     status: "active",
+    connected: false,
+    last_seen: null,
+    agent_version: null,
+    attention: [],
     supersim: SUPER,
     prosim: PRO,
   });

@@ -7,7 +7,7 @@ import { json, type Respond, startScriptedService } from "../../support/edgectl/
 import { waitFor } from "../../support/wait-for.ts";
 
 const ESCAPE = "\u001b[31m";
-const CONTROL = /[\u0000-\u0009\u000b-\u001f\u007f-\u009f\u202e]/;
+const CONTROL = /[^\P{Cc}\n]|\u202e/u;
 
 async function realService() {
   await using owner = new AsyncDisposableStack();

@@ -24,7 +24,9 @@ export async function lookAtAll(page: Page, name: string): Promise<string[]> {
     await page.emulateMedia({ colorScheme });
     await page.setViewportSize(viewport);
     const view = `${name}-${colorScheme}-${viewport.width}`;
-    await page.screenshot({ path: join(SCREENSHOTS, `${view}.png`), fullPage: true, animations: "disabled" });
+    // A dialog belongs to the window, not to the page.
+    const fullPage = (await page.locator("dialog[open]").count()) === 0;
+    await page.screenshot({ path: join(SCREENSHOTS, `${view}.png`), fullPage, animations: "disabled" });
     found.push(...[...(await findings(page)), ...(await overflows(page))].map((finding) => `${view}: ${finding}`));
   }
   return found;

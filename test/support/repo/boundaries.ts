@@ -45,6 +45,7 @@ const CONTROL_PLANE: Readonly<Record<string, readonly string[]>> = {
   data: ["store"],
   gateway: ["bus", "devices"],
   metrics: ["bus", "store"],
+  events: ["bus", "store"],
   // The observer's interface.
   queries: ["devices", "gateway", "metrics"],
   reports: ["devices", "store"],

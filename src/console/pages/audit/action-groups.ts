@@ -8,6 +8,7 @@ export const ACTION_GROUPS = [
   { value: "invitation.", label: "invitations" },
   { value: "key.", label: "API keys" },
   { value: "login.", label: "log-ins of programs" },
+  { value: "access.", label: "refused access" },
   { value: "settings.", label: "settings" },
   { value: "asset.", label: "assets" },
   { value: "enrolment_code.", label: "enrolment codes" },

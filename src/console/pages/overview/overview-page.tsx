@@ -73,10 +73,17 @@ function Counts({ overview }: { readonly overview: Overview }): ReactNode {
         <ul className={classes.tiles}>
           <Tile to="/assets" count={assets} label="all" />
           <Tile to="/assets?connected=true" count={connected} label="connected now" />
-          <Tile to="/assets?connected=false" count={not_connected} label="not connected now" />
-          <Tile to="/assets?connected=never" count={never_connected} label="never connected" />
-          <Tile to="/assets" count={deployments_running} label="deployments under way" />
+          <Tile
+            to="/assets?connected=false"
+            count={not_connected + never_connected}
+            label={
+              never_connected > 0 ? `not connected, ${format(never_connected)} of them never yet` : "not connected now"
+            }
+          />
         </ul>
+        <Text size="sm" mt="xs">
+          {format(deployments_running)} {deployments_running === 1 ? "deployment is" : "deployments are"} under way.
+        </Text>
       </section>
       <Text size="xs" c="dimmed">
         Counted <Age at={overview.as_of} />. Devices say how they are when something changes, so an asset that is not

@@ -3,8 +3,8 @@ import { useMutation, useQuery } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
 import { call } from "../../api/client.ts";
 import { KEYS } from "../../api/keys.ts";
-import { useAfterSignIn } from "../../app/after-sign-in.ts";
-import { forgetLinkCode, linkCode } from "../../app/link-code.ts";
+import { nextPath, useAfterSignIn } from "../../app/after-sign-in.ts";
+import { forgetLinkCode, linkCode, linkTarget } from "../../app/link-code.ts";
 import { Form } from "../../parts/form.tsx";
 import { NewPasswordField } from "../../parts/new-password-field.tsx";
 import { Note } from "../../parts/note.tsx";
@@ -26,7 +26,7 @@ export function SetUpPage(): ReactNode {
     },
     onSuccess: async () => {
       forgetLinkCode();
-      await afterSignIn("/overview");
+      await afterSignIn(nextPath(linkTarget()));
     },
   });
   return (

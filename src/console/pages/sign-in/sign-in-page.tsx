@@ -10,6 +10,7 @@ import { Note } from "../../parts/note.tsx";
 import { PageTitle } from "../../parts/page-title.tsx";
 import { PasswordField } from "../../parts/password-field.tsx";
 import { InsecureNote } from "./insecure-note.tsx";
+import { ProviderFailure } from "./provider-failure.tsx";
 
 export function SignInPage(): ReactNode {
   const [email, setEmail] = useState("");
@@ -25,6 +26,7 @@ export function SignInPage(): ReactNode {
   return (
     <Stack gap="md">
       <PageTitle title="Sign in" />
+      <ProviderFailure parameters={parameters} />
       {options.data?.secure === false && <InsecureNote />}
       {options.data?.set_up === true && (
         <Note kind="info" title="There is no user yet.">
@@ -50,7 +52,11 @@ export function SignInPage(): ReactNode {
       {oidc && (
         <>
           <Divider label="or" />
-          <Button component="a" href="/v1/oidc/start" variant="default">
+          <Button
+            component="a"
+            href={`/v1/oidc/start?next=${encodeURIComponent(nextPath(parameters))}`}
+            variant="default"
+          >
             Sign in with {oidc.name}
           </Button>
         </>

@@ -2,7 +2,7 @@ import { assetSchema } from "../../../protocol/asset.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errors, json } from "../docs/responses.ts";
 import { createLegacy, LEGACY_HEADERS } from "../legacy/legacy.ts";
-import { assetParams, findAsset, toAssetResponse } from "./asset-resource.ts";
+import { assetParams, findAssetWithState, stateTime, toAssetResponse } from "./asset-resource.ts";
 
 /** `GET /v1/assets/{asset_id}`: one asset. */
 export function getAsset(api: Api, context: ApiContext): void {
@@ -18,7 +18,10 @@ export function getAsset(api: Api, context: ApiContext): void {
         response: { 200: json("The asset.", assetSchema, LEGACY_HEADERS), ...errors("AssetNotFound") },
       },
     },
-    async (request, reply) =>
-      toAssetResponse(await findAsset(context.store, request, request.params.asset_id), legacy, reply),
+    async (request, reply) => {
+      const time = stateTime(context);
+      const found = await findAssetWithState(context.store, request, request.params.asset_id, time);
+      return toAssetResponse(found, time, legacy, reply);
+    },
   );
 }

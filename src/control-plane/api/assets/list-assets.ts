@@ -6,6 +6,7 @@ import { accountOf } from "../auth.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errors, json } from "../docs/responses.ts";
 import { createLegacy, LEGACY_HEADERS } from "../legacy/legacy.ts";
+import { stateTime } from "./asset-resource.ts";
 
 /** `GET /v1/assets`: the account's assets, page by page, oldest first. */
 export function listAssets(api: Api, context: ApiContext): void {
@@ -23,16 +24,19 @@ export function listAssets(api: Api, context: ApiContext): void {
       },
     },
     async (request, reply): Promise<AssetList> => {
-      const { limit = DEFAULT_PAGE_SIZE, cursor, status, type, q: text } = request.query;
+      const { limit = DEFAULT_PAGE_SIZE, cursor, status, type, q: text, attention } = request.query;
+      const connected = request.query.connected === undefined ? undefined : request.query.connected === "true";
+      const filter = { status, type, text, connected, attention, agentVersion: request.query.agent_version };
+      const time = stateTime(context);
       const after = cursor === undefined ? undefined : decodeAssetCursor(cursor);
       // One more than the page holds shows whether there is another page.
-      const found = await context.store.assets.listAssets(accountOf(request), { status, type, text }, limit + 1, after);
+      const found = await context.store.assets.listAssets(accountOf(request), filter, limit + 1, after, time);
       const page = found.slice(0, limit);
-      const last = found.length > limit ? page.at(-1) : undefined;
+      const last = found.length > limit ? page.at(-1)?.asset : undefined;
       const isLegacyServed = legacy.isServed();
-      if (isLegacyServed && page.some((asset) => asset.supersim)) legacy.addDeprecationHeaders(reply, "/v1/assets");
+      if (isLegacyServed && page.some(({ asset }) => asset.supersim)) legacy.addDeprecationHeaders(reply, "/v1/assets");
       return {
-        assets: page.map((asset) => toAssetListItem(asset, isLegacyServed)),
+        assets: page.map(({ asset, state }) => toAssetListItem(asset, state, time, isLegacyServed)),
         next_cursor: last ? encodeAssetCursor(last) : null,
       };
     },

@@ -4,13 +4,14 @@ import {
   registeredAssetSchema,
 } from "../../../protocol/asset-request.ts";
 import { type IdentifierConflict, registerAsset as register } from "../../assets/register-asset.ts";
+import { NEW_ASSET_STATE } from "../../core/attention.ts";
 import { EdgeError } from "../../../protocol/errors.ts";
 import { originOf } from "../audit/origin-of.ts";
 import { accountOf } from "../auth.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errorsWithBody, json } from "../docs/responses.ts";
 import { createLegacy, LEGACY_HEADERS } from "../legacy/legacy.ts";
-import { assetPath, toAssetResponse } from "./asset-resource.ts";
+import { assetPath, stateTime, toAssetResponse } from "./asset-resource.ts";
 
 const HEADERS = {
   Location: { type: "string", description: "Path of the new asset." },
@@ -43,7 +44,8 @@ export function registerAsset(api: Api, context: ApiContext): void {
         recordConflict(context, accountId, conflict),
       );
       void reply.code(201).header("location", assetPath(asset.uuid));
-      return { ...toAssetResponse(asset, legacy, reply), device_token: deviceToken };
+      const created = { asset, state: NEW_ASSET_STATE };
+      return { ...toAssetResponse(created, stateTime(context), legacy, reply), device_token: deviceToken };
     },
   );
 }

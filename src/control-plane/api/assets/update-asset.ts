@@ -5,7 +5,7 @@ import { originOf } from "../audit/origin-of.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errorsWithBody, json } from "../docs/responses.ts";
 import { createLegacy, LEGACY_HEADERS } from "../legacy/legacy.ts";
-import { assetParams, toAssetResponse } from "./asset-resource.ts";
+import { assetParams, findAssetWithState, stateTime, toAssetResponse } from "./asset-resource.ts";
 
 /** `PATCH /v1/assets/{asset_id}`: updates name, status and network group. */
 export function updateAsset(api: Api, context: ApiContext): void {
@@ -41,7 +41,9 @@ export function updateAsset(api: Api, context: ApiContext): void {
       const asset = await context.assetUpdater.update(originOf(request), params.asset_id, (asset, ownGroups) =>
         planUpdate(asset, body, ownGroups),
       );
-      return toAssetResponse(asset, legacy, reply);
+      const time = stateTime(context);
+      const { state } = await findAssetWithState(context.store, request, asset.uuid, time);
+      return toAssetResponse({ asset, state }, time, legacy, reply);
     },
   );
 }

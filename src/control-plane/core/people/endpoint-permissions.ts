@@ -39,6 +39,9 @@ export const ENDPOINT_PERMISSIONS: Readonly<Record<string, Requirement>> = {
   "GET /v1/device-logins/:user_code": "session",
   "POST /v1/device-logins/:user_code": "session",
 
+  "GET /v1/overview": "assets.read",
+  "GET /v1/events": "events.read",
+
   "GET /v1/assets": "assets.read",
   "POST /v1/assets": "assets.register",
   "GET /v1/assets/:asset_id": "assets.read",

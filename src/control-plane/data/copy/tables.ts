@@ -39,6 +39,12 @@ export const COPIED_TABLES: readonly CopiedTable[] = [
     replaces: "asset_uuid",
   },
   {
+    name: "asset_states",
+    key: ["asset_uuid"],
+    omitted: ["instance_id"],
+    replaces: "asset_uuid",
+  },
+  {
     name: "deployments",
     key: ["rowid"],
     computed: {
@@ -57,5 +63,15 @@ export const COPIED_TABLES: readonly CopiedTable[] = [
   { name: "one_time_codes", key: ["hash"] },
 ];
 
-/** Tables that say which processes serve a database, or what lasts minutes. They begin anew in another one. */
-export const OMITTED_TABLES: readonly string[] = ["instances", "leases", "service_state", "login_requests"];
+/**
+ * Tables that belong to one database: its processes, what lasts minutes, and its events, whose readers begin anew with another
+ * one.
+ */
+export const OMITTED_TABLES: readonly string[] = [
+  "instances",
+  "leases",
+  "service_state",
+  "login_requests",
+  "account_events",
+  "account_event_heads",
+];

@@ -5,6 +5,7 @@ import type { CreateResult, CreationLimits, Idempotency } from "../deployments.t
 import { auditRow } from "./audit-row.ts";
 import { CHANGED_COLUMNS, type ChangedDeployment, unchanged, withChange } from "./deployment-change.ts";
 import { CREATE, CREATION_FACTS, LOCK_ACCOUNT, LOCK_DEVICE } from "./deployment-statements.ts";
+import { effectsOf } from "./deployment-effects.ts";
 import type { Decide } from "./deployment-writer.ts";
 import type { PostgresPool, Queryable } from "./pool.ts";
 
@@ -86,9 +87,12 @@ async function store(
   const initial: ChangedDeployment = { ...unchanged(received), events };
   const change = receive?.(received);
   const changed = change ? withChange(initial, change) : initial;
+  const { effects, events: told } = effectsOf([{ before: undefined, after: changed.after }]);
   const { rowCount } = await client.query(CREATE, [
     JSON.stringify(changed.events),
     JSON.stringify(audit ? [auditRow(audit)] : []),
+    effects,
+    told,
     ...firstValues(changed.after, idempotency),
     ...CHANGED_COLUMNS.map(({ valueOf }) => valueOf(changed.after) ?? null),
   ]);

@@ -1,5 +1,6 @@
 import { DEPLOYMENT_COLUMNS, DEPLOYMENT_JOINS, SUMMARY_COLUMNS, UNDELIVERED_COLUMNS } from "../deployment-row.ts";
 import { MAX_BATCH_BYTES, MAX_PAGE_BYTES } from "../deployments.ts";
+import { deploymentEffects } from "./asset-states.ts";
 import { AUDIT_COLUMNS } from "../sql/audit-list.ts";
 import { AUDIT_ROW_TYPE } from "./audit-row.ts";
 import { CHANGED_COLUMNS } from "./deployment-change.ts";
@@ -12,8 +13,10 @@ const SELECT = `SELECT ${COLUMNS} FROM deployments d ${DEPLOYMENT_JOINS}`;
 const SELECT_SUMMARY = `SELECT ${SUMMARY_COLUMNS} FROM deployments d`;
 
 export const FIND_ALL = `${SELECT} WHERE d.id = ANY ($1)`;
+// A statement that locks rows reads no other table: of a row that was changed while it waited it has the new values, but of
+// the others those from before. `FIND_ALL` reads what is locked.
 /** In order of the id, so that two transactions never wait for each other in turn. */
-export const LOCK_ALL = `${SELECT} WHERE d.id = ANY ($1) ORDER BY d.id FOR NO KEY UPDATE OF d`;
+export const LOCK_ALL = "SELECT id FROM deployments WHERE id = ANY ($1) ORDER BY id FOR NO KEY UPDATE";
 export const FIND_LAST_SEQS = 'SELECT id, last_seq AS "lastSeq" FROM deployments WHERE id = ANY ($1)';
 export const FIND_SUMMARY = `${SELECT_SUMMARY} WHERE d.id = $1`;
 export const LIST_UNFINISHED = `${SELECT} WHERE d.status = 'Running' ORDER BY d.created_at_ms, d.stored_seq`;
@@ -55,7 +58,7 @@ export const LIST_UNDELIVERED_ASSETS = /* sql */ `
 
 /** The events that another transaction is about to change follow with the next call. */
 export const LOCK_DUE = /* sql */ `
-  ${SELECT} WHERE d.due_at_ms <= $1 ORDER BY d.due_at_ms LIMIT $2 FOR NO KEY UPDATE OF d SKIP LOCKED`;
+  SELECT id FROM deployments WHERE due_at_ms <= $1 ORDER BY due_at_ms LIMIT $2 FOR NO KEY UPDATE SKIP LOCKED`;
 export const NEXT_DUE = "SELECT min(due_at_ms) AS due FROM deployments WHERE due_at_ms IS NOT NULL";
 
 /** Rows for each input have its `number`, from 1; there is one without an event if the deployment has none. */
@@ -84,7 +87,7 @@ export const IS_CURRENT_SESSION = "SELECT 1 FROM device_sessions WHERE asset_uui
  * Stores changes of several deployments, with their events, in one statement: each if its record has the version that the
  * change is based on, and its session is still the one of the device. Returns the ids of those that were stored.
  */
-export const WRITE_CHANGES = /* sql */ `
+const WRITE = /* sql */ `
   WITH input AS MATERIALIZED (
     SELECT * FROM json_to_recordset($1::json) AS i(
       id TEXT, "versionBefore" BIGINT, "fenceAsset" TEXT, "fenceEpoch" BIGINT, spec TEXT,
@@ -107,8 +110,10 @@ export const WRITE_CHANGES = /* sql */ `
     INSERT INTO audit (${AUDIT_COLUMNS.join(", ")})
     SELECT ${AUDIT_COLUMNS.map((name) => `a.${name}`).join(", ")}
     FROM json_to_recordset($3::json) AS a(deployment_id TEXT, ${AUDIT_ROW_TYPE}) JOIN updated u ON u.id = a.deployment_id
-  )
-  SELECT id FROM updated`;
+  )`;
+export const WRITE_CHANGES = `${WRITE} SELECT id FROM updated`;
+/** The same with what follows for assets and accounts: see `Effects`. */
+export const WRITE_CHANGES_WITH_EFFECTS = `${WRITE}, ${deploymentEffects("updated", "$4", "$5")} SELECT id FROM updated`;
 
 /** A new deployment waits here for others of the same asset, and for its device to connect. */
 export const LOCK_DEVICE = "SELECT instance_id AS holder FROM device_sessions WHERE asset_uuid = $1 FOR NO KEY UPDATE";
@@ -142,7 +147,7 @@ const CREATED_COLUMNS = [...FIRST_COLUMNS, ...CHANGED_COLUMNS.map(({ name }) => 
 export const CREATE = /* sql */ `
   WITH created AS (
     INSERT INTO deployments (${CREATED_COLUMNS.join(", ")})
-    VALUES (${CREATED_COLUMNS.map((_, index) => `$${index + 3}`).join(", ")})
+    VALUES (${CREATED_COLUMNS.map((_, index) => `$${index + 5}`).join(", ")})
     ON CONFLICT (account_id, idempotency_key) WHERE idempotency_key IS NOT NULL DO NOTHING
     RETURNING id
   ), stored AS (
@@ -152,5 +157,5 @@ export const CREATE = /* sql */ `
     INSERT INTO audit (${AUDIT_COLUMNS.join(", ")})
     SELECT ${AUDIT_COLUMNS.map((name) => `a.${name}`).join(", ")}
     FROM created, json_to_recordset($2::json) AS a(${AUDIT_ROW_TYPE})
-  )
+  ), ${deploymentEffects("created", "$3", "$4")}
   SELECT id FROM created`;

@@ -13,6 +13,7 @@ import {
   type Idempotency,
   MAX_UNDELIVERED,
 } from "../deployments.ts";
+import type { AppendSignal } from "../account-events.ts";
 import { type SessionFence, StaleSessionError } from "../sessions.ts";
 import { createDeployment } from "./create-deployment.ts";
 import { unchanged, withChange } from "./deployment-change.ts";
@@ -37,14 +38,16 @@ const MAX_BATCHES = 2;
 
 export class PostgresDeploymentStore implements DeploymentStore {
   readonly #pool: PostgresPool;
+  readonly #appended: AppendSignal;
   readonly #writer: DeploymentWriter;
   readonly #deployments: JointReads<string, Deployment | undefined>;
   readonly #events: JointReads<EventRange, EventBatch>;
   readonly #undelivered: JointReads<DeviceOfSession, Undelivered>;
 
-  constructor(pool: PostgresPool) {
+  constructor(pool: PostgresPool, appended: AppendSignal) {
     this.#pool = pool;
-    this.#writer = new DeploymentWriter(pool, MAX_BATCHES);
+    this.#appended = appended;
+    this.#writer = new DeploymentWriter(pool, appended, MAX_BATCHES);
     this.#deployments = new JointReads((ids) => findAll(pool, ids), MAX_BATCHES);
     this.#events = new JointReads((ranges) => readAllEvents(pool, ranges), MAX_BATCHES);
     this.#undelivered = new JointReads((devices) => listAllUndelivered(pool, devices), MAX_BATCHES);
@@ -58,7 +61,9 @@ export class PostgresDeploymentStore implements DeploymentStore {
     receive?: Decide,
     audit?: AuditEntry,
   ): Promise<CreateResult> {
-    return createDeployment(this.#pool, { deployment, first, idempotency, limits, receive, audit });
+    const result = await createDeployment(this.#pool, { deployment, first, idempotency, limits, receive, audit });
+    if (result.kind === "created") this.#appended.emit([deployment.accountId]);
+    return result;
   }
 
   findDeployment(id: string): Promise<Deployment | undefined> {
@@ -122,20 +127,23 @@ export class PostgresDeploymentStore implements DeploymentStore {
   }
 
   async updateDeployments(ids: readonly string[], decide: Decide): Promise<readonly Deployment[]> {
-    return this.#pool.transaction(async (client) => {
-      const { rows } = await client.query<DeploymentRow>(sql.LOCK_ALL, [ids]);
-      const found = new Map(rows.map((row) => [row.id, toDeployment(row)]));
-      const deployments = ids.map((id) => found.get(id)).filter((deployment) => deployment !== undefined);
-      return decideAndWrite(client, deployments, decide);
+    return this.#telling(async (client) => {
+      await client.query(sql.LOCK_ALL, [ids]);
+      const written = await decideAndWrite(client, ids, decide);
+      return { result: written.deployments, accounts: written.accounts };
     });
   }
 
   async expireDue(serviceNowMs: number, limit: number, decide: Decide): Promise<ExpiredDeployments> {
-    return this.#pool.transaction(async (client) => {
-      const due = await client.query<DeploymentRow>(sql.LOCK_DUE, [Math.floor(serviceNowMs), limit]);
-      const expired = await decideAndWrite(client, due.rows.map(toDeployment), decide);
-      const { rows } = await client.query<{ due: number | null }>(sql.NEXT_DUE, []);
-      return { expired, nextDueMs: rows[0]?.due ?? undefined };
+    // Every instance asks every second, and hardly ever finds anything: that costs one statement.
+    const nextDueMs = await nextDue(this.#pool);
+    if (nextDueMs === undefined || nextDueMs > serviceNowMs) return { expired: [], nextDueMs };
+    return this.#telling(async (client) => {
+      const due = await client.query<{ id: string }>(sql.LOCK_DUE, [Math.floor(serviceNowMs), limit]);
+      const ids = due.rows.map(({ id }) => id);
+      const written = ids.length === 0 ? NOTHING_WRITTEN : await decideAndWrite(client, ids, decide);
+      const result = { expired: written.deployments, nextDueMs: await nextDue(client) };
+      return { result, accounts: written.accounts };
     });
   }
 
@@ -148,24 +156,41 @@ export class PostgresDeploymentStore implements DeploymentStore {
     return removed.rowCount;
   }
 
+  /** Runs work in a transaction, and tells the accounts that it returns once it is committed. */
+  async #telling<T>(work: (client: Queryable) => Promise<{ result: T; accounts: readonly string[] }>): Promise<T> {
+    const { result, accounts } = await this.#pool.transaction(work);
+    this.#appended.emit(accounts);
+    return result;
+  }
+
   async #list(text: string, values: readonly unknown[]): Promise<readonly Deployment[]> {
     return (await this.#pool.query<DeploymentRow>(text, values)).rows.map(toDeployment);
   }
 }
 
-/** Changes deployments that this transaction has locked. */
-async function decideAndWrite(
-  client: Queryable,
-  deployments: readonly Deployment[],
-  decide: Decide,
-): Promise<readonly Deployment[]> {
+async function nextDue(client: Queryable): Promise<number | undefined> {
+  const { rows } = await client.query<{ due: number | null }>(sql.NEXT_DUE, []);
+  return rows[0]?.due ?? undefined;
+}
+
+interface Written {
+  readonly deployments: readonly Deployment[];
+  /** The accounts with new events. */
+  readonly accounts: readonly string[];
+}
+
+const NOTHING_WRITTEN: Written = { deployments: [], accounts: [] };
+
+/** Changes deployments that this transaction has locked. Leaves out those that do not exist. */
+async function decideAndWrite(client: Queryable, ids: readonly string[], decide: Decide): Promise<Written> {
+  const deployments = (await findAll(client, ids)).filter((deployment) => deployment !== undefined);
   const changes = deployments.map((deployment) => {
     const change = decide(deployment);
     const changed = change ? withChange(unchanged(deployment), change) : unchanged(deployment);
     return { changed, fence: undefined, audit: [] };
   });
   const toStore = changes.filter(({ changed }) => changed.after !== changed.before);
-  const stored = await writeChanges(client, toStore);
+  const { stored, accounts } = await writeChanges(client, toStore);
   if (stored.size !== toStore.length) throw new Error("a deployment was changed although it was locked");
-  return changes.map(({ changed }) => changed.after);
+  return { deployments: changes.map(({ changed }) => changed.after), accounts };
 }

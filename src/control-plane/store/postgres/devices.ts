@@ -1,7 +1,10 @@
 import type { DeviceDataUsage } from "../../../protocol/data-usage.ts";
+import { bitsOfReport, budgetSpentUntil } from "../../core/attention.ts";
 import type { DeviceReport } from "../../core/device-report.ts";
 import type { Dated, DeviceStore, StoredReport } from "../devices.ts";
+import type { AppendSignal } from "../account-events.ts";
 import { type SessionFence, StaleSessionError } from "../sessions.ts";
+import { reportedState, TELL_BUDGET, TOLD_ACCOUNTS } from "./asset-states.ts";
 import { type PostgresPool, type Queryable, repeatOnConflict } from "./pool.ts";
 
 const REPORT = /* sql */ `
@@ -37,8 +40,8 @@ const SAVE_REPORT = /* sql */ `
       reported_at = excluded.reported_at, held_since = NULL
     WHERE r.hash IS NOT DISTINCT FROM $6
     RETURNING 1
-  )
-  SELECT (SELECT ok FROM valid) AS "isValid", EXISTS (SELECT 1 FROM changed) AS "isChanged"`;
+  ), ${reportedState("changed", "$1", "$7", "$8")}
+  SELECT (SELECT ok FROM valid) AS "isValid", EXISTS (SELECT 1 FROM changed) AS "isChanged", ${TOLD_ACCOUNTS} AS told`;
 
 const LEDGER = "SELECT ledger AS text, answered_at AS at FROM device_ledgers WHERE asset_uuid = $1";
 const LOCK_DEVICE = "SELECT 1 FROM device_sessions WHERE asset_uuid = $1 FOR NO KEY UPDATE";
@@ -49,13 +52,16 @@ const SAVE_LEDGER = /* sql */ `
 interface FencedRow {
   readonly isValid: boolean;
   readonly isChanged: boolean;
+  readonly told?: readonly string[] | null;
 }
 
 export class PostgresDeviceStore implements DeviceStore {
   readonly #pool: PostgresPool;
+  readonly #appended: AppendSignal;
 
-  constructor(pool: PostgresPool) {
+  constructor(pool: PostgresPool, appended: AppendSignal) {
     this.#pool = pool;
+    this.#appended = appended;
   }
 
   async findReport(assetUuid: string): Promise<StoredReport | undefined> {
@@ -81,7 +87,8 @@ export class PostgresDeviceStore implements DeviceStore {
     fence?: SessionFence,
   ): Promise<boolean> {
     const values = [assetUuid, fence?.epoch ?? null, value.hash, JSON.stringify(value), at, storedHash ?? null];
-    return this.#write(SAVE_REPORT, values, fence);
+    const state = [bitsOfReport(value), value.device?.agent_version ?? null];
+    return this.#write(SAVE_REPORT, [...values, ...state], fence);
   }
 
   async findLedger(assetUuid: string): Promise<Dated<DeviceDataUsage> | undefined> {
@@ -92,18 +99,28 @@ export class PostgresDeviceStore implements DeviceStore {
     assetUuid: string,
     decide: (stored: Dated<DeviceDataUsage> | undefined) => Dated<DeviceDataUsage>,
   ): Promise<Dated<DeviceDataUsage>> {
-    return this.#pool.transaction(async (client) => {
+    const { ledger, told } = await this.#pool.transaction(async (client) => {
       await client.query(LOCK_DEVICE, [assetUuid]);
       const ledger = decide(await readLedger(client, assetUuid));
-      await client.query(SAVE_LEDGER, [assetUuid, JSON.stringify(ledger.value), ledger.at]);
-      return ledger;
+      // Sent together, carried out one after the other.
+      const [{ rows }] = await Promise.all([
+        client.query<{ account_id: string }>(TELL_BUDGET, [
+          assetUuid,
+          budgetSpentUntil(ledger.value, ledger.at) ?? null,
+        ]),
+        client.query(SAVE_LEDGER, [assetUuid, JSON.stringify(ledger.value), ledger.at]),
+      ]);
+      return { ledger, told: rows.map((row) => row.account_id) };
     });
+    this.#appended.emit(told);
+    return ledger;
   }
 
   /** Returns whether anything was changed. */
   async #write(text: string, values: readonly unknown[], fence: SessionFence | undefined): Promise<boolean> {
     const { rows } = await repeatOnConflict(() => this.#pool.query<FencedRow>(text, values));
     if (fence && rows[0]?.isValid !== true) throw new StaleSessionError(fence);
+    this.#appended.emit(rows[0]?.told ?? []);
     return rows[0]?.isChanged === true;
   }
 }

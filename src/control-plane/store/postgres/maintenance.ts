@@ -1,3 +1,4 @@
+import { START_EVENTS_ANEW } from "./account-events.ts";
 import { CommandClient } from "./command-client.ts";
 import { findSchemaError, readSchemaVersion, SchemaError } from "./migrations.ts";
 import type { PostgresOptions } from "./options.ts";
@@ -41,6 +42,7 @@ export async function markUnfinishedRestored(options: PostgresOptions): Promise<
   await requireStopped(client);
   return await client.transaction(async () => {
     await client.query("DELETE FROM user_sessions");
+    await client.query(START_EVENTS_ANEW);
     await client.query("DELETE FROM login_requests");
     await client.query("DELETE FROM browser_tokens");
     await client.query("DELETE FROM one_time_codes WHERE used_at IS NULL");

@@ -12,6 +12,8 @@ import { SqlUsageStore } from "../sql/usage.ts";
 import { SqlUserSessionStore } from "../sql/user-sessions.ts";
 import { SqlUserStore } from "../sql/users.ts";
 import type { Store } from "../store.ts";
+import { AppendSignal } from "../account-events.ts";
+import { PostgresAccountEventStore } from "./account-events.ts";
 import { PostgresDeploymentStore } from "./deployments.ts";
 import { PostgresDeviceStore } from "./devices.ts";
 import { PostgresInstanceStore } from "./instances.ts";
@@ -32,7 +34,8 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
   const error = findSchemaError(await readSchemaVersion(pool));
   if (error !== undefined) throw new SchemaError(error);
   owner.move();
-  const executor = new PostgresExecutor(pool);
+  const appended = new AppendSignal();
+  const executor = new PostgresExecutor(pool, (accountIds) => appended.emit(accountIds));
   return {
     isShared: true,
     accounts: new SqlAccountStore(executor),
@@ -41,16 +44,18 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
     sims: new SqlSimStore(executor),
     networkGroups: new SqlNetworkGroupStore(executor),
     usage: new SqlUsageStore(executor),
-    deployments: new PostgresDeploymentStore(pool),
+    deployments: new PostgresDeploymentStore(pool, appended),
     enrolments: new SqlEnrolmentStore(executor),
-    devices: new PostgresDeviceStore(pool),
-    sessions: new PostgresSessionStore(pool),
+    devices: new PostgresDeviceStore(pool, appended),
+    sessions: new PostgresSessionStore(pool, appended),
     instances: new PostgresInstanceStore(pool),
     leases: new PostgresLeaseStore(pool),
     audit: new SqlAuditStore(executor),
     users: new SqlUserStore(executor),
     loginRequests: new SqlLoginRequestStore(executor),
     userSessions: new SqlUserSessionStore(executor),
+    accountEvents: new PostgresAccountEventStore(pool),
+    onAccountEvents: (listener) => appended.add(listener),
     browsers: new SqlBrowserStore(executor),
     statistics: new PostgresStoreStatistics(pool),
     async check() {

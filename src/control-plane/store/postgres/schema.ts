@@ -1,4 +1,5 @@
 import { PEOPLE } from "./schema-people.ts";
+import { STATES } from "./schema-states.ts";
 
 /** A step of the schema. Append only: a released entry is never edited. */
 export interface SchemaStep {
@@ -316,5 +317,5 @@ const ACCESS_VERSION = /* sql */ `
 export const SCHEMA_STEPS: readonly SchemaStep[] = [
   { version: 10, compatibleFrom: 10, sql: BASELINE + COUNTERS + INSTANCES + ACCESS_VERSION },
   // An earlier program knows no roles, and does not find the keys that have one: see `storedKeyHash`.
-  { version: 11, compatibleFrom: 10, sql: PEOPLE },
+  { version: 11, compatibleFrom: 10, sql: PEOPLE + STATES },
 ];

@@ -1,4 +1,6 @@
 import type { NewSession, OpenedSession, SessionFence, SessionStore, StoredSession } from "../sessions.ts";
+import type { AppendSignal } from "../account-events.ts";
+import { connectedStates, disconnectedStates, TOLD_ACCOUNTS } from "./asset-states.ts";
 import { type PostgresPool, repeatOnConflict } from "./pool.ts";
 
 /** Maximum number of sessions that are opened in one statement. */
@@ -8,7 +10,7 @@ const MAX_OPENED_AT_ONCE = 256;
 const OPEN = /* sql */ `
   WITH input AS (
     SELECT * FROM json_to_recordset($1::json)
-      AS i("assetUuid" TEXT, "instanceId" TEXT, "sessionId" TEXT, protocol INTEGER, at BIGINT)
+      AS i("assetUuid" TEXT, "instanceId" TEXT, "sessionId" TEXT, protocol INTEGER, "agentVersion" TEXT, at BIGINT)
   ), before AS MATERIALIZED (
     SELECT s.asset_uuid, s.instance_id FROM device_sessions s
     WHERE s.asset_uuid IN (SELECT "assetUuid" FROM input) ORDER BY s.asset_uuid FOR NO KEY UPDATE
@@ -17,13 +19,23 @@ const OPEN = /* sql */ `
       protocol = i.protocol, last_seen_at = i.at
     FROM before b JOIN input i ON i."assetUuid" = b.asset_uuid
     WHERE s.asset_uuid = b.asset_uuid
-    RETURNING s.asset_uuid, s.epoch
-  )
-  SELECT o.asset_uuid AS "assetUuid", o.epoch, b.instance_id AS "replacedInstanceId"
+    RETURNING s.asset_uuid, s.epoch, i."instanceId" AS instance_id, i.at, i."agentVersion" AS agent_version
+  ), cleared AS (
+    UPDATE device_reports r SET held_since = NULL FROM before b WHERE r.asset_uuid = b.asset_uuid AND r.held_since IS NOT NULL
+  ), ${connectedStates("opened")}
+  SELECT o.asset_uuid AS "assetUuid", o.epoch, b.instance_id AS "replacedInstanceId",
+    (SELECT hash FROM device_reports WHERE asset_uuid = o.asset_uuid) AS "reportHash",
+    EXISTS (SELECT 1 FROM deployments WHERE asset_uuid = o.asset_uuid AND status = 'Running')
+    OR EXISTS (SELECT 1 FROM deployments WHERE asset_uuid = o.asset_uuid AND delivery IS NOT NULL)
+    OR EXISTS (SELECT 1 FROM deployments
+      WHERE asset_uuid = o.asset_uuid AND doubt IN ('asked', 'overdue') AND status <> 'Running') AS "hasOpenDeployments", ${TOLD_ACCOUNTS} AS told
   FROM opened o JOIN before b ON b.asset_uuid = o.asset_uuid`;
 const CLOSE = /* sql */ `
-  UPDATE device_sessions SET instance_id = NULL, session_id = NULL, last_seen_at = $3
-  WHERE asset_uuid = $1 AND epoch = $2`;
+  WITH closed AS (
+    UPDATE device_sessions SET instance_id = NULL, session_id = NULL, last_seen_at = $3
+    WHERE asset_uuid = $1 AND epoch = $2 RETURNING asset_uuid, last_seen_at AS at
+  ), ${disconnectedStates("closed")}
+  SELECT ${TOLD_ACCOUNTS} AS told`;
 const FIND = /* sql */ `
   SELECT epoch, instance_id, protocol, last_seen_at FROM device_sessions WHERE asset_uuid = $1`;
 const HELD = /* sql */ `
@@ -33,16 +45,25 @@ const LOCKED = /* sql */ `
   SELECT s.asset_uuid FROM device_sessions s JOIN ${GIVEN} ON i."assetUuid" = s.asset_uuid AND i.epoch = s.epoch
   ORDER BY s.asset_uuid FOR NO KEY UPDATE OF s`;
 const REOPEN = /* sql */ `
-  WITH locked AS MATERIALIZED (${LOCKED})
-  UPDATE device_sessions s SET epoch = s.epoch + 1, instance_id = $2 FROM locked l WHERE s.asset_uuid = l.asset_uuid
-  RETURNING s.asset_uuid AS "assetUuid", s.epoch`;
+  WITH locked AS MATERIALIZED (${LOCKED}), reopened AS (
+    UPDATE device_sessions s SET epoch = s.epoch + 1, instance_id = $2 FROM locked l WHERE s.asset_uuid = l.asset_uuid
+    RETURNING s.asset_uuid, s.epoch, s.instance_id, NULL::bigint AS at, NULL::text AS agent_version
+  ), ${connectedStates("reopened")}
+  SELECT asset_uuid AS "assetUuid", epoch, ${TOLD_ACCOUNTS} AS told FROM reopened`;
 const END = /* sql */ `
-  WITH locked AS MATERIALIZED (${LOCKED})
-  UPDATE device_sessions s SET instance_id = NULL, session_id = NULL FROM locked l WHERE s.asset_uuid = l.asset_uuid`;
+  WITH locked AS MATERIALIZED (${LOCKED}), ended AS (
+    UPDATE device_sessions s SET instance_id = NULL, session_id = NULL FROM locked l WHERE s.asset_uuid = l.asset_uuid
+    RETURNING s.asset_uuid, NULL::bigint AS at
+  ), ${disconnectedStates("ended")}
+  SELECT ${TOLD_ACCOUNTS} AS told`;
 const CLOSE_ALL_SQL = (condition: string): string => /* sql */ `
   WITH locked AS MATERIALIZED (
-    SELECT asset_uuid FROM device_sessions WHERE ${condition} ORDER BY asset_uuid FOR NO KEY UPDATE)
-  UPDATE device_sessions s SET instance_id = NULL, session_id = NULL FROM locked l WHERE s.asset_uuid = l.asset_uuid`;
+    SELECT asset_uuid FROM device_sessions WHERE ${condition} ORDER BY asset_uuid FOR NO KEY UPDATE
+  ), ended AS (
+    UPDATE device_sessions s SET instance_id = NULL, session_id = NULL FROM locked l WHERE s.asset_uuid = l.asset_uuid
+    RETURNING s.asset_uuid, NULL::bigint AS at
+  ), ${disconnectedStates("ended")}
+  SELECT ${TOLD_ACCOUNTS} AS told`;
 const CLOSE_ALL = CLOSE_ALL_SQL("instance_id IS NOT NULL");
 const CLOSE_ALL_OF = CLOSE_ALL_SQL("instance_id = $1");
 
@@ -52,10 +73,17 @@ interface WaitingSession {
   readonly reject: (error: unknown) => void;
 }
 
-interface OpenedRow {
+interface ToldRow {
+  /** The accounts with new events. */
+  readonly told: readonly string[] | null;
+}
+
+interface OpenedRow extends ToldRow {
   readonly assetUuid: string;
   readonly epoch: number;
   readonly replacedInstanceId: string | null;
+  readonly reportHash: string | null;
+  readonly hasOpenDeployments: boolean;
 }
 
 interface SessionRow {
@@ -68,12 +96,14 @@ interface SessionRow {
 /** Every asset has a row from its registration on. */
 export class PostgresSessionStore implements SessionStore {
   readonly #pool: PostgresPool;
+  readonly #appended: AppendSignal;
   /** Sessions that arrive while others are being opened are opened together. */
   #waiting: WaitingSession[] = [];
   #isOpening = false;
 
-  constructor(pool: PostgresPool) {
+  constructor(pool: PostgresPool, appended: AppendSignal) {
     this.#pool = pool;
+    this.#appended = appended;
   }
 
   open(session: NewSession): Promise<OpenedSession | undefined> {
@@ -86,7 +116,7 @@ export class PostgresSessionStore implements SessionStore {
   }
 
   async close({ assetUuid, epoch }: SessionFence, at: number): Promise<void> {
-    await this.#pool.query(CLOSE, [assetUuid, epoch, at]);
+    await this.#write<ToldRow>(CLOSE, [assetUuid, epoch, at]);
   }
 
   async find(assetUuid: string): Promise<StoredSession | undefined> {
@@ -107,19 +137,23 @@ export class PostgresSessionStore implements SessionStore {
   }
 
   async reopen(instanceId: string, sessions: readonly SessionFence[]): Promise<readonly SessionFence[]> {
-    return repeatOnConflict(async () => {
-      return (await this.#pool.query<SessionFence>(REOPEN, [JSON.stringify(sessions), instanceId])).rows;
-    });
+    const rows = await this.#write<SessionFence & ToldRow>(REOPEN, [JSON.stringify(sessions), instanceId]);
+    return rows.map(({ assetUuid, epoch }) => ({ assetUuid, epoch }));
   }
 
   async end(sessions: readonly SessionFence[]): Promise<void> {
-    await repeatOnConflict(() => this.#pool.query(END, [JSON.stringify(sessions)]));
+    await this.#write<ToldRow>(END, [JSON.stringify(sessions)]);
   }
 
   async closeAll(instanceId: string | undefined): Promise<void> {
-    await repeatOnConflict(() =>
-      instanceId === undefined ? this.#pool.query(CLOSE_ALL) : this.#pool.query(CLOSE_ALL_OF, [instanceId]),
-    );
+    if (instanceId === undefined) await this.#write<ToldRow>(CLOSE_ALL, []);
+    else await this.#write<ToldRow>(CLOSE_ALL_OF, [instanceId]);
+  }
+
+  async #write<Row extends ToldRow>(text: string, values: readonly unknown[]): Promise<readonly Row[]> {
+    const { rows } = await repeatOnConflict(() => this.#pool.query<Row>(text, values));
+    this.#appended.emit(rows[0]?.told ?? []);
+    return rows;
   }
 
   /** Opens what waits, one statement after the other, each with at most one session of a device. */
@@ -141,14 +175,23 @@ export class PostgresSessionStore implements SessionStore {
   async #openBatch(batch: ReadonlyMap<string, WaitingSession>): Promise<void> {
     try {
       const sessions = JSON.stringify([...batch.values()].map(({ session }) => session));
-      const { rows } = await repeatOnConflict(() => this.#pool.query<OpenedRow>(OPEN, [sessions]));
+      const rows = await this.#write<OpenedRow>(OPEN, [sessions]);
       const opened = new Map(rows.map((row) => [row.assetUuid, row]));
       for (const [assetUuid, { resolve }] of batch) {
         const row = opened.get(assetUuid);
-        resolve(row && { epoch: row.epoch, replacedInstanceId: row.replacedInstanceId ?? undefined });
+        resolve(row && openedOf(row));
       }
     } catch (error) {
       for (const { reject } of batch.values()) reject(error);
     }
   }
+}
+
+function openedOf({ epoch, replacedInstanceId, reportHash, hasOpenDeployments }: OpenedRow): OpenedSession {
+  return {
+    epoch,
+    replacedInstanceId: replacedInstanceId ?? undefined,
+    reportHash: reportHash ?? undefined,
+    hasOpenDeployments,
+  };
 }

@@ -1,39 +1,97 @@
 import type { AssetCursor } from "../../core/asset-cursor.ts";
-import type { Asset } from "../../core/asset.ts";
-import type { AssetFilter } from "../assets.ts";
-import { ASSET_COLUMNS, ASSET_JOINS, type AssetRow, toAsset } from "./asset-row.ts";
+import { BUDGET_BIT, REASON_BITS, TIMELESS_BITS } from "../../core/attention.ts";
+import type { AssetFilter, AssetWithState, StateTime } from "../assets.ts";
+import { ASSET_COLUMNS, ASSET_JOINS, isConnectedSql, STATE_JOIN, stateColumns, toAssetWithState } from "./asset-row.ts";
 import type { Dialect } from "./dialect.ts";
 import type { Executor } from "./executor.ts";
 import type { Value } from "./statement.ts";
 
-const CRITERIA = ["status", "type", "text"] as const satisfies (keyof AssetFilter)[];
-type Criterion = (typeof CRITERIA)[number];
-
 /** Before every asset of a list. */
 const FIRST_PAGE_CURSOR: AssetCursor = { createdAt: -1, uuid: "" };
 
-/**
- * Returns the statement for one page of an account's assets that are filtered by these criteria: a range scan of the index
- * `assets_by_account`. Its parameters are the account, the cursor, one for each criterion, and the limit.
- */
-export function listSql(criteria: readonly Criterion[], { forLike }: Dialect): string {
-  const conditions = criteria.map((criterion, index) => ` AND ${condition(criterion, `?${index + 4}`, forLike)}`);
-  return /* sql */ `
-    SELECT ${ASSET_COLUMNS} FROM assets a ${ASSET_JOINS}
-    WHERE a.account_id = ?1 AND (a.created_at, a.uuid) > (?2, ?3)${conditions.join("")}
-    ORDER BY a.created_at, a.uuid LIMIT ?${criteria.length + 4}`;
+/** The parameters before those of the criteria: account, cursor, service time. */
+const IS_CONNECTED = isConnectedSql("?4");
+const FIRST_PARAMETERS = 4;
+
+/** What the assets of a list have in common. */
+interface Criterion {
+  /** Identifies the condition. */
+  readonly name: string;
+  /** @param first number of its first parameter; the others follow */
+  readonly condition: (first: number, dialect: Dialect) => string;
+  readonly values: readonly Value[];
 }
 
-function condition(criterion: Criterion, parameter: string, forLike: Dialect["forLike"]): string {
-  if (criterion === "type") return `a.type = ${parameter}`;
-  if (criterion === "status") {
+/**
+ * Returns the statement for one page of an account's assets that are filtered by these criteria: a range scan of the index
+ * `assets_by_account`. Its parameters are the account, the cursor, the service time, those of each criterion, and the limit.
+ */
+export function listSql(criteria: readonly Criterion[], dialect: Dialect): string {
+  let next = FIRST_PARAMETERS + 1;
+  const conditions = criteria.map(({ condition, values }) => {
+    const first = next;
+    next += values.length;
+    return ` AND ${condition(first, dialect)}`;
+  });
+  return /* sql */ `
+    SELECT ${ASSET_COLUMNS}, ${stateColumns("?4")} FROM assets a ${ASSET_JOINS} ${STATE_JOIN}
+    WHERE a.account_id = ?1 AND (a.created_at, a.uuid) > (?2, ?3)${conditions.join("")}
+    ORDER BY a.created_at, a.uuid LIMIT ?${next}`;
+}
+
+/** Returns the criteria of a filter. */
+export function criteriaOf(filter: AssetFilter, time: StateTime): Criterion[] {
+  const { status, type, text, connected, attention, agentVersion } = filter;
+  const criteria: Criterion[] = [];
+  if (status !== undefined) {
     const isActive = "'active' IN (coalesce(s.status, ''), coalesce(p.status, ''))";
-    return `CASE WHEN ${isActive} THEN 'active' ELSE 'inactive' END = ${parameter}`;
+    criteria.push({
+      name: "status",
+      condition: (first) => `CASE WHEN ${isActive} THEN 'active' ELSE 'inactive' END = ?${first}`,
+      values: [status],
+    });
   }
-  const matches = ["a.name", "a.serial_number"].map(
-    (column) => String.raw`${forLike(column)} LIKE ${parameter} ESCAPE '\'`,
-  );
-  return `(${matches.join(" OR ")})`;
+  if (type !== undefined) criteria.push({ name: "type", condition: (first) => `a.type = ?${first}`, values: [type] });
+  if (text !== undefined) {
+    criteria.push({
+      name: "text",
+      condition: (first, dialect) => `(${textMatches(first, dialect).join(" OR ")})`,
+      values: [`%${escapeLike(toLowerAscii(text))}%`],
+    });
+  }
+  if (connected !== undefined) {
+    const condition = connected ? IS_CONNECTED : `NOT ${IS_CONNECTED}`;
+    criteria.push({ name: condition, condition: () => condition, values: [] });
+  }
+  if (agentVersion !== undefined) {
+    criteria.push({
+      name: "agent version",
+      condition: (first) => `t.agent_version = ?${first}`,
+      values: [agentVersion],
+    });
+  }
+  if (attention !== undefined) criteria.push(attentionCriterion(attention, time));
+  return criteria;
+}
+
+function textMatches(parameter: number, { forLike }: Dialect): string[] {
+  return ["a.name", "a.serial_number"].map((column) => String.raw`${forLike(column)} LIKE ?${parameter} ESCAPE '\'`);
+}
+
+const notSeen = (parameter: number): string => `(t.last_seen_at < ?${parameter} AND NOT ${IS_CONNECTED})`;
+const budget = (parameter: number): string =>
+  `((t.reasons & ${BUDGET_BIT}) <> 0 AND t.budget_spent_until > ?${parameter})`;
+
+function attentionCriterion(reason: NonNullable<AssetFilter["attention"]>, time: StateTime): Criterion {
+  const name = `attention ${reason}`;
+  if (reason === "not_seen") return { name, condition: notSeen, values: [time.notSeenBefore] };
+  if (reason === "data_budget_spent") return { name, condition: budget, values: [time.now] };
+  if (reason !== "any") return { name, condition: () => `(t.reasons & ${REASON_BITS[reason]}) <> 0`, values: [] };
+  return {
+    name,
+    condition: (first) => `((t.reasons & ${TIMELESS_BITS}) <> 0 OR ${budget(first)} OR ${notSeen(first + 1)})`,
+    values: [time.now, time.notSeenBefore],
+  };
 }
 
 /** The lists of assets, with a statement for each set of criteria. */
@@ -46,25 +104,27 @@ export class AssetList {
   }
 
   /** Returns at most `limit` assets after the cursor. */
-  async page(accountId: string, filter: AssetFilter, limit: number, after = FIRST_PAGE_CURSOR): Promise<Asset[]> {
-    const criteria = CRITERIA.filter((criterion) => filter[criterion] !== undefined);
-    const values: Value[] = [accountId, after.createdAt, after.uuid];
-    for (const criterion of criteria) values.push(toValue(criterion, filter[criterion] ?? ""));
+  async page(
+    accountId: string,
+    filter: AssetFilter,
+    time: StateTime,
+    limit: number,
+    after = FIRST_PAGE_CURSOR,
+  ): Promise<AssetWithState[]> {
+    const criteria = criteriaOf(filter, time);
+    const values: Value[] = [accountId, after.createdAt, after.uuid, time.serviceNowMs];
+    for (const criterion of criteria) values.push(...criterion.values);
     values.push(limit);
-    return (await this.#executor.all<AssetRow>(this.#statement(criteria), values)).map(toAsset);
+    return (await this.#executor.allValues(this.#statement(criteria), values)).map(toAssetWithState);
   }
 
   /** Kept, so that the executor finds the prepared one quickly. */
   #statement(criteria: readonly Criterion[]): string {
-    const name = criteria.join(" ");
+    const name = criteria.map((criterion) => criterion.name).join(" ");
     const sql = this.#statements.get(name) ?? listSql(criteria, this.#executor.dialect);
     this.#statements.set(name, sql);
     return sql;
   }
-}
-
-function toValue(criterion: Criterion, value: string): string {
-  return criterion === "text" ? `%${escapeLike(toLowerAscii(value))}%` : value;
 }
 
 /** The letters that LIKE ignores the case of in SQLite, and that `lower` changes in PostgreSQL with the columns' collation. */

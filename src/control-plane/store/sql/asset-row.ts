@@ -1,5 +1,6 @@
 import type { AssetStatus } from "../../../protocol/asset.ts";
 import type { Asset } from "../../core/asset.ts";
+import type { AssetWithState } from "../assets.ts";
 
 /** An asset with both its SIMs in one row. */
 export interface AssetRow {
@@ -44,5 +45,52 @@ export function toAsset(row: AssetRow): Asset {
       row.p_status === null
         ? undefined
         : { imsi: row.p_imsi, iccid: row.p_iccid, serviceProfile: row.p_service_profile, status: row.p_status },
+  };
+}
+
+/** Whether a running instance holds the session of the device. The parameter is the service time. */
+export const isConnectedSql = (nowParameter: string): string =>
+  `(t.instance_id IS NOT NULL AND t.instance_id IN (SELECT i.id FROM instances i WHERE i.lease_until_ms > ${nowParameter}))`;
+
+/** Columns of the state of an asset, after `ASSET_COLUMNS`, and their join. */
+export const stateColumns = (nowParameter: string): string =>
+  `${isConnectedSql(nowParameter)} AS is_connected, t.last_seen_at, t.agent_version, t.reasons, t.budget_spent_until`;
+export const STATE_JOIN = "LEFT JOIN asset_states t ON t.asset_uuid = a.uuid";
+
+/** The values of `ASSET_COLUMNS` and of `stateColumns`. */
+type Values = readonly [
+  ...asset: readonly [string, string, string, string, string, number],
+  ...supersim: readonly [string, string, string, AssetStatus | null],
+  ...prosim: readonly [string, string, string, AssetStatus | null],
+  ...state: readonly [boolean | 0 | 1 | null, number | null, string | null, number | null, number | null],
+];
+
+/** @param row values of `ASSET_COLUMNS` and then of `stateColumns` */
+export function toAssetWithState(row: readonly unknown[]): AssetWithState {
+  const values = row as Values;
+  const sStatus = values[9];
+  const pStatus = values[13];
+  return {
+    asset: {
+      uuid: values[0],
+      accountId: values[1],
+      serialNumber: values[2],
+      name: values[3],
+      type: values[4],
+      createdAt: values[5],
+      supersim:
+        sStatus === null ? undefined : { sid: values[6], iccid: values[7], networkGroup: values[8], status: sStatus },
+      prosim:
+        pStatus === null
+          ? undefined
+          : { imsi: values[10], iccid: values[11], serviceProfile: values[12], status: pStatus },
+    },
+    state: {
+      isConnected: Boolean(values[14]),
+      lastSeenAt: values[15] ?? undefined,
+      agentVersion: values[16] ?? undefined,
+      reasonBits: values[17] ?? 0,
+      budgetSpentUntil: values[18] ?? undefined,
+    },
   };
 }

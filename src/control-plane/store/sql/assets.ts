@@ -1,11 +1,21 @@
 import type { AssetCursor } from "../../core/asset-cursor.ts";
 import type { Asset } from "../../core/asset.ts";
 import { canonicalIdentifier } from "../../core/identifier.ts";
-import type { AssetFilter, AssetStore, RegisterResult } from "../assets.ts";
+import type { AssetCounts, AssetFilter, AssetStore, AssetWithState, RegisterResult, StateTime } from "../assets.ts";
 import type { AuditEntry } from "../audit.ts";
+import { appendAccountEvents, appendAssetEvent } from "./append-events.ts";
+import { countAssets } from "./asset-counts.ts";
 import { AssetList } from "./asset-list.ts";
-import { ASSET_COLUMNS, ASSET_JOINS, type AssetRow, toAsset } from "./asset-row.ts";
-import { changeWithAudit, recordAudit } from "./audit.ts";
+import {
+  ASSET_COLUMNS,
+  ASSET_JOINS,
+  type AssetRow,
+  STATE_JOIN,
+  stateColumns,
+  toAsset,
+  toAssetWithState,
+} from "./asset-row.ts";
+import { recordAudit } from "./audit.ts";
 import type { Executor } from "./executor.ts";
 import { IdentifierTakenError, insertAsset } from "./insert-asset.ts";
 import { change, one, type Parameters, type Work } from "./statement.ts";
@@ -13,8 +23,11 @@ import { change, one, type Parameters, type Work } from "./statement.ts";
 const FIND_BY_IDENTIFIER = /* sql */ `
   SELECT ${ASSET_COLUMNS} FROM identifiers i JOIN assets a ON a.uuid = i.asset_uuid ${ASSET_JOINS}
   WHERE i.value = ? AND a.account_id = ?`;
+const FIND_WITH_STATE = /* sql */ `
+  SELECT ${ASSET_COLUMNS}, ${stateColumns("?3")} FROM identifiers i JOIN assets a ON a.uuid = i.asset_uuid
+  ${ASSET_JOINS} ${STATE_JOIN} WHERE i.value = ?1 AND a.account_id = ?2`;
 const FIND_BY_TOKEN = /* sql */ `
-  SELECT ${ASSET_COLUMNS} FROM assets a ${ASSET_JOINS}
+  SELECT ${ASSET_COLUMNS}, CASE WHEN a.next_device_token_hash = ?1 THEN 1 ELSE 0 END AS is_next_token FROM assets a ${ASSET_JOINS}
   WHERE a.device_token_hash = ?1 OR a.next_device_token_hash = ?1`;
 const FIND = `SELECT ${ASSET_COLUMNS} FROM assets a ${ASSET_JOINS} WHERE a.uuid = ?`;
 const REPLACE_TOKEN = /* sql */ `
@@ -43,8 +56,23 @@ export class SqlAssetStore implements AssetStore {
     return this.#find(FIND_BY_IDENTIFIER, canonicalIdentifier(identifier), accountId);
   }
 
+  async findAssetWithState(
+    accountId: string,
+    identifier: string,
+    { serviceNowMs }: StateTime,
+  ): Promise<AssetWithState | undefined> {
+    if (identifier.includes(NUL)) return undefined;
+    const values = [canonicalIdentifier(identifier), accountId, serviceNowMs];
+    return (await this.#executor.allValues(FIND_WITH_STATE, values)).map(toAssetWithState)[0];
+  }
+
   async findAssetByDeviceToken(hash: Uint8Array): Promise<Asset | undefined> {
-    return this.#find(FIND_BY_TOKEN, hash);
+    return (await this.findDevice(hash))?.asset;
+  }
+
+  async findDevice(hash: Uint8Array): Promise<{ readonly asset: Asset; readonly isNextToken: boolean } | undefined> {
+    const row = await this.#executor.one<AssetRow & { readonly is_next_token: number }>(FIND_BY_TOKEN, [hash]);
+    return row && { asset: toAsset(row), isNextToken: row.is_next_token === 1 };
   }
 
   async findAssetByUuid(uuid: string): Promise<Asset | undefined> {
@@ -59,6 +87,7 @@ export class SqlAssetStore implements AssetStore {
     try {
       await this.#executor.transact(function* (): Work<void> {
         yield* insertAsset(asset, deviceTokenHash);
+        yield* appendAccountEvents(asset.accountId, [{ type: "asset.registered", asset_id: asset.uuid }]);
         if (audit) yield* recordAudit(audit);
       });
       return { ok: true };
@@ -74,13 +103,22 @@ export class SqlAssetStore implements AssetStore {
     filter: AssetFilter,
     limit: number,
     after: AssetCursor | undefined,
-  ): Promise<readonly Asset[]> {
-    if (filter.text?.includes(NUL) || filter.type?.includes(NUL)) return [];
-    return this.#list.page(accountId, filter, limit, after);
+    time: StateTime,
+  ): Promise<readonly AssetWithState[]> {
+    if ([filter.text, filter.type, filter.agentVersion].some((value) => value?.includes(NUL))) return [];
+    return this.#list.page(accountId, filter, time, limit, after);
+  }
+
+  async countAssets(accountId: string, time: StateTime): Promise<AssetCounts> {
+    return countAssets(this.#executor, accountId, time);
   }
 
   async renameAsset(uuid: string, name: string, audit?: AuditEntry): Promise<void> {
-    await changeWithAudit(this.#executor, RENAME, [name, uuid], audit);
+    await this.#executor.transact(function* (): Work<void> {
+      if ((yield* change(RENAME, [name, uuid])) === 0) return;
+      yield* appendAssetEvent(uuid, "asset.changed");
+      if (audit) yield* recordAudit(audit);
+    });
   }
 
   async removeAsset(uuid: string, audit?: AuditEntry): Promise<void> {
@@ -96,6 +134,7 @@ export class SqlAssetStore implements AssetStore {
     // An import that is storing usage of the SIMs is waited for, so that what it stores is removed too.
     yield* one(this.#lockSims, [uuid]);
     yield* change(REMOVE_USAGE, [uuid]);
+    yield* appendAssetEvent(uuid, "asset.removed");
     const removed = yield* change(REMOVE, [uuid]);
     if (audit && removed > 0) yield* recordAudit(audit);
   }

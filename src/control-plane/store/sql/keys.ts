@@ -2,7 +2,8 @@ import { PERMISSIONS } from "../../core/permission.ts";
 import type { ApiKey, KeyChange, KeyStore } from "../accounts.ts";
 import type { AuditEntry } from "../audit.ts";
 import { markedKeyHash, plainKeyHash, storedKeyHash } from "../key-hash.ts";
-import { changeWithAudit, recordAudit } from "./audit.ts";
+import { appendAccountEvents } from "./append-events.ts";
+import { recordAudit } from "./audit.ts";
 import type { Executor } from "./executor.ts";
 import { change, one, type Work } from "./statement.ts";
 import { toRole } from "./user-row.ts";
@@ -71,8 +72,14 @@ export class SqlKeyStore implements KeyStore {
   }
 
   async revokeKey(id: string, at: number, audit?: AuditEntry): Promise<boolean> {
-    if ((await changeWithAudit(this.#executor, REVOKE, [at, id], audit)) > 0) return true;
-    return (await this.findKey(id)) !== undefined;
+    const key = await this.findKey(id);
+    if (!key) return false;
+    await this.#executor.transact(function* (): Work<void> {
+      if ((yield* change(REVOKE, [at, id])) === 0) return;
+      yield* appendAccountEvents(key.accountId, [{ type: "key.changed", key_id: id }]);
+      if (audit) yield* recordAudit(audit);
+    });
+    return true;
   }
 
   async changeKey(
@@ -90,6 +97,7 @@ export class SqlKeyStore implements KeyStore {
       const after = { ...before, name: name ?? before.name, expiresAt: until };
       const hash = storedKeyHash(after, plainKeyHash(before, row.hash));
       yield* change(CHANGE, [after.name, after.expiresAt ?? null, hash, id]);
+      yield* appendAccountEvents(accountId, [{ type: "key.changed", key_id: id }]);
       if (audit) yield* recordAudit(audit);
       return after;
     });
@@ -107,6 +115,7 @@ export function* insertKey(key: ApiKey, hash: Uint8Array, loginUserId: string | 
   const list = JSON.stringify(permissions);
   const values = [stored, id, accountId, name, createdAt, lastUsedAt ?? null, revokedAt ?? null, list];
   yield* change(INSERT, [...values, role, expiresAt ?? null, createdBy ?? null, loginUserId ?? null]);
+  yield* appendAccountEvents(accountId, [{ type: "key.changed", key_id: id }]);
 }
 
 function toKey(row: Row): ApiKey {

@@ -24,13 +24,17 @@ export interface ConnectionPool extends TransactionalQueryable {
   withConnection<T>(work: (connection: TransactionalQueryable) => Promise<T>): Promise<T>;
 }
 
+type OnAppended = (accountIds: ReadonlySet<string>) => void;
+
 /** Runs work statement by statement. Other calls come between the statements, of this instance and of others. */
 class PostgresConnectionExecutor implements ConnectionExecutor {
   readonly dialect: Dialect = POSTGRES;
   readonly #database: TransactionalQueryable;
+  readonly #onAppended: OnAppended;
 
-  constructor(database: TransactionalQueryable) {
+  constructor(database: TransactionalQueryable, onAppended: OnAppended) {
     this.#database = database;
+    this.#onAppended = onAppended;
   }
 
   async one<Row>(sql: string, parameters: Parameters = []): Promise<Row | undefined> {
@@ -41,12 +45,19 @@ class PostgresConnectionExecutor implements ConnectionExecutor {
     return (await this.#database.query(translate(sql), parameters)).rows as readonly Row[];
   }
 
+  async allValues(sql: string, parameters: Parameters = []): Promise<readonly (readonly unknown[])[]> {
+    // In the order of the columns.
+    return (await this.all<object>(sql, parameters)).map((row) => Object.values(row) as unknown[]);
+  }
+
   async change(sql: string, parameters: Parameters = []): Promise<number> {
     return (await this.#database.query(translate(sql), parameters)).rowCount;
   }
 
   async transact<T>(start: () => Work<T>): Promise<T> {
-    return this.#database.transaction(async (connection) => finish(connection, start()));
+    const { result, appended } = await this.#database.transaction(async (connection) => finish(connection, start()));
+    if (appended.size > 0) this.#onAppended(appended);
+    return result;
   }
 
   temporaryTable(name: string): string {
@@ -56,21 +67,30 @@ class PostgresConnectionExecutor implements ConnectionExecutor {
 
 export class PostgresExecutor extends PostgresConnectionExecutor implements Executor {
   readonly #pool: ConnectionPool;
+  readonly #onAppendedHere: OnAppended;
 
-  constructor(pool: ConnectionPool) {
-    super(pool);
+  /** @param onAppended called after the commit of a transaction that has written events of these accounts */
+  constructor(pool: ConnectionPool, onAppended: OnAppended = () => {}) {
+    super(pool, onAppended);
     this.#pool = pool;
+    this.#onAppendedHere = onAppended;
   }
 
   async withConnection<T>(work: (connection: ConnectionExecutor) => Promise<T>): Promise<T> {
-    return this.#pool.withConnection(async (connection) => work(new PostgresConnectionExecutor(connection)));
+    return this.#pool.withConnection(async (connection) =>
+      work(new PostgresConnectionExecutor(connection, this.#onAppendedHere)),
+    );
   }
 }
 
-async function finish<T>(connection: Queryable, work: Work<T>): Promise<T> {
+async function finish<T>(connection: Queryable, work: Work<T>): Promise<{ result: T; appended: Set<string> }> {
+  const appended = new Set<string>();
   let step = work.next();
-  while (step.done !== true) step = work.next(await execute(connection, step.value));
-  return step.value;
+  while (step.done !== true) {
+    if (step.value.appendsTo !== undefined) appended.add(step.value.appendsTo);
+    step = work.next(await execute(connection, step.value));
+  }
+  return { result: step.value, appended };
 }
 
 async function execute(connection: Queryable, { sql, parameters, wanted }: Statement): Promise<unknown> {

@@ -8,12 +8,17 @@ import type { Parameters, Statement, Work } from "./statement.ts";
 export class SqliteExecutor implements Executor, ConnectionExecutor {
   readonly dialect: Dialect = SQLITE;
   readonly #database: DatabaseSync;
+  readonly #onAppended: (accountId: string) => void;
   readonly #suffix: string;
   readonly #prepared = new Map<string, StatementSync>();
+  /** Statements whose rows are arrays. */
+  readonly #withArrays = new Map<string, StatementSync>();
   #borrowers = 0;
 
-  constructor(database: DatabaseSync, suffix = "") {
+  /** @param onAppended called in a transaction that writes events of the account */
+  constructor(database: DatabaseSync, onAppended: (accountId: string) => void = () => {}, suffix = "") {
     this.#database = database;
+    this.#onAppended = onAppended;
     this.#suffix = suffix;
   }
 
@@ -23,6 +28,16 @@ export class SqliteExecutor implements Executor, ConnectionExecutor {
 
   all<Row>(sql: string, parameters: Parameters = []): Awaitable<readonly Row[]> {
     return this.#prepare(sql).all(...parameters) as unknown as readonly Row[];
+  }
+
+  allValues(sql: string, parameters: Parameters = []): Awaitable<readonly (readonly unknown[])[]> {
+    let statement = this.#withArrays.get(sql);
+    if (!statement) {
+      statement = this.#database.prepare(sql);
+      statement.setReturnArrays(true);
+      this.#withArrays.set(sql, statement);
+    }
+    return statement.all(...parameters) as unknown as readonly (readonly unknown[])[];
   }
 
   change(sql: string, parameters: Parameters = []): Awaitable<number> {
@@ -35,7 +50,7 @@ export class SqliteExecutor implements Executor, ConnectionExecutor {
 
   /** There is one connection. A borrower has temporary tables of its own, and statements that go with them. */
   async withConnection<T>(work: (connection: ConnectionExecutor) => Promise<T>): Promise<T> {
-    return work(new SqliteExecutor(this.#database, `_${++this.#borrowers}`));
+    return work(new SqliteExecutor(this.#database, this.#onAppended, `_${++this.#borrowers}`));
   }
 
   temporaryTable(name: string): string {
@@ -48,7 +63,8 @@ export class SqliteExecutor implements Executor, ConnectionExecutor {
     return step.value;
   }
 
-  #execute({ sql, parameters, wanted }: Statement): unknown {
+  #execute({ sql, parameters, wanted, appendsTo }: Statement): unknown {
+    if (appendsTo !== undefined) this.#onAppended(appendsTo);
     const statement = this.#prepare(sql);
     if (wanted === "first row") return statement.get(...parameters);
     return Number(statement.run(...parameters).changes);

@@ -10,6 +10,8 @@ export interface Statement {
   readonly sql: string;
   readonly parameters: Parameters;
   readonly wanted: "first row" | "change count";
+  /** The account whose events it writes. */
+  readonly appendsTo?: string;
 }
 
 /**

@@ -11,6 +11,7 @@ import type {
   UserStore,
 } from "../users.ts";
 import { recordAudit } from "./audit.ts";
+import { appendAccountEvents } from "./append-events.ts";
 import type { Executor } from "./executor.ts";
 import { keptRoles, revokeLoginKeys } from "./login-requests.ts";
 import { change, one, type Work } from "./statement.ts";
@@ -88,6 +89,7 @@ export class SqlUserStore implements UserStore {
     return this.#executor.transact(function* (): Work<boolean> {
       if ((yield* change(INSERT_USER, valuesOf(user))) === 0) return false;
       if (invitation) yield* replaceCode(invitation.code, invitation.hash);
+      yield* tellChanged(user);
       yield* recordAudit(audit);
       return true;
     });
@@ -164,6 +166,7 @@ export class SqlUserStore implements UserStore {
     if (changes.role !== undefined || changes.isDisabled !== undefined || changes.passwordHash !== undefined)
       yield* change(REMOVE_SESSIONS, [id]);
     if (after.isDisabled) yield* removeUnusedCodes(id);
+    yield* tellChanged(user);
     yield* this.#recordWithKeys(id, after, audit);
     return "changed";
   }
@@ -174,6 +177,7 @@ export class SqlUserStore implements UserStore {
     if (yield* this.#isLastAdmin(user, undefined)) return "last_admin";
     yield* this.#recordWithKeys(id, undefined, audit);
     yield* change(REMOVE, [id]);
+    yield* tellChanged(user);
     return "changed";
   }
 
@@ -197,6 +201,7 @@ export class SqlUserStore implements UserStore {
     }
     if ((yield* change(INSERT_USER, valuesOf(user))) === 0) throw new EmailTakenError();
     yield* useCode(codeHash, at);
+    yield* tellChanged(user);
     yield* recordAudit(audit);
     return "done";
   }
@@ -212,6 +217,7 @@ export class SqlUserStore implements UserStore {
     yield* this.#store(after);
     yield* change(REMOVE_SESSIONS, [user.id]);
     yield* removeUnusedCodes(user.id);
+    yield* tellChanged(user);
     yield* recordAudit(audit);
     return after;
   }
@@ -225,6 +231,7 @@ export class SqlUserStore implements UserStore {
     if (user.passwordHash !== undefined) return undefined;
     yield* change(LINK, [issuer, subject, role, userId]);
     yield* removeUnusedCodes(userId);
+    yield* tellChanged(user);
     yield* recordAudit(audit);
     return { ...user, oidc: identity, role };
   }
@@ -252,4 +259,8 @@ export class SqlUserStore implements UserStore {
   *#store({ id, name, role, isDisabled, passwordHash }: User): Work<void> {
     yield* change(CHANGE, [name, role, Number(isDisabled), passwordHash ?? null, id]);
   }
+}
+
+function tellChanged({ accountId, id }: User): Work<void> {
+  return appendAccountEvents(accountId, [{ type: "user.changed", user_id: id }]);
 }

@@ -36,8 +36,10 @@ import {
   UNDELIVERED_COLUMNS,
 } from "../deployment-row.ts";
 import { type SessionFence, StaleSessionError } from "../sessions.ts";
+import type { SqliteAssetStates } from "./asset-states.ts";
 import { auditValues, INSERT_AUDIT } from "../sql/audit.ts";
 import type { CommitQueue } from "./commit-queue.ts";
+import { type BeforeCreation, refusal } from "./creation-limits.ts";
 import { LatestEvents } from "./latest-events.ts";
 
 /** Selects the deployments that ended first from an index; unfinished ones have no `finished_at_ms`. */
@@ -53,17 +55,10 @@ const SELECT_DEPLOYMENTS = /* sql */ `
 /** Before every deployment of a list, newest first. */
 const FIRST_PAGE_CURSOR: DeploymentCursor = { createdAtMs: Number.MAX_SAFE_INTEGER, id: "" };
 
-interface BeforeCreation {
-  /** Size of the account's deployments. */
-  readonly bytes: number | null;
-  /** Number of unfinished deployments of the asset. */
-  readonly running: number;
-  readonly holder: string | null;
-}
-
 export class SqliteDeploymentStore implements DeploymentStore {
   readonly #database: DatabaseSync;
   readonly #commits: CommitQueue;
+  readonly #states: SqliteAssetStates;
   readonly #latest = new LatestEvents();
   readonly #byId;
   readonly #summary;
@@ -87,9 +82,10 @@ export class SqliteDeploymentStore implements DeploymentStore {
   readonly #events;
   readonly #removeFinished;
 
-  constructor(database: DatabaseSync, commits: CommitQueue) {
+  constructor(database: DatabaseSync, commits: CommitQueue, states: SqliteAssetStates) {
     this.#database = database;
     this.#commits = commits;
+    this.#states = states;
     this.#byId = database.prepare(`${SELECT_DEPLOYMENTS} WHERE d.id = ?`);
     const summary = `SELECT ${SUMMARY_COLUMNS} FROM deployments d`;
     this.#lastSeqs = database.prepare(
@@ -174,8 +170,8 @@ export class SqliteDeploymentStore implements DeploymentStore {
       const eventBytes = Buffer.byteLength(json);
       this.#insert.run(
         deployment.id,
-        deployment.accountId,
-        deployment.assetUuid,
+        accountId,
+        assetUuid,
         deployment.app,
         deployment.action,
         JSON.stringify(deployment.spec),
@@ -203,6 +199,7 @@ export class SqliteDeploymentStore implements DeploymentStore {
         lastEvent: first,
         eventBytes,
       };
+      this.#states.deploymentChanged(undefined, stored);
       const change = receive?.(stored);
       return { kind: "created", deployment: change ? this.#apply(stored, change) : stored };
     });
@@ -214,13 +211,11 @@ export class SqliteDeploymentStore implements DeploymentStore {
   }
 
   async findLastSeqs(ids: readonly string[]): Promise<ReadonlyMap<string, number>> {
-    const rows = this.#lastSeqs.all(JSON.stringify(ids)) as unknown as { id: string; lastSeq: number }[];
-    return new Map(rows.map(({ id, lastSeq }) => [id, lastSeq]));
+    return new Map(this.#lastSeqs.all(JSON.stringify(ids)).map((row) => [String(row["id"]), Number(row["lastSeq"])]));
   }
 
   async findSummary(id: string): Promise<DeploymentSummary | undefined> {
-    const row = this.#summary.get(id);
-    return row && toSummary(row);
+    return this.#summary.all(id).map(toSummary)[0];
   }
 
   async listUnfinishedSummaries(assetUuid: string): Promise<readonly DeploymentSummary[]> {
@@ -233,8 +228,7 @@ export class SqliteDeploymentStore implements DeploymentStore {
   }
 
   async listUndeliveredAssets(instanceId: string): Promise<readonly string[]> {
-    const rows = this.#undeliveredAssets.all(instanceId, MAX_UNDELIVERED) as { asset_uuid: string }[];
-    return rows.map((row) => row.asset_uuid);
+    return this.#undeliveredAssets.all(instanceId, MAX_UNDELIVERED).map((row) => String(row["asset_uuid"]));
   }
 
   async listDeployments(assetUuid: string, limit: number, after = FIRST_PAGE_CURSOR): Promise<DeploymentPage> {
@@ -351,7 +345,7 @@ export class SqliteDeploymentStore implements DeploymentStore {
   #apply(before: Deployment, change: DeploymentChange): Deployment {
     const after = { ...before, ...change.fields, version: before.version + 1 };
     const event = change.event ?? before.lastEvent;
-    const lastSeq = event?.seq ?? 0;
+    const lastSeq = change.event?.seq ?? before.lastSeq;
     const json = change.event && JSON.stringify(change.event);
     if (json) this.#insertEvent.run(before.id, lastSeq, json);
     const eventBytes = before.eventBytes + Buffer.byteLength(json ?? "");
@@ -381,7 +375,9 @@ export class SqliteDeploymentStore implements DeploymentStore {
       before.version,
     );
     if (changes !== 1) throw new Error(`deployment ${before.id} is no longer at version ${before.version}`);
-    return { ...after, lastSeq, lastEvent: event, eventBytes };
+    const stored = { ...after, lastSeq, lastEvent: event, eventBytes };
+    this.#states.deploymentChanged(before, stored);
+    return stored;
   }
 
   #repetition(accountId: string, { key, requestHash }: Idempotency): CreateResult | undefined {
@@ -391,15 +387,4 @@ export class SqliteDeploymentStore implements DeploymentStore {
       ? { kind: "repeated", id: row.id }
       : { kind: "conflict" };
   }
-}
-
-function refusal(
-  { spec }: Deployment,
-  { bytes, running }: BeforeCreation,
-  limits: CreationLimits,
-): CreateResult | undefined {
-  const usedBytes = bytes ?? 0;
-  if (usedBytes + Buffer.byteLength(JSON.stringify(spec)) > limits.maxAccountBytes)
-    return { kind: "quota_exceeded", usedBytes };
-  return running >= limits.maxRunningPerAsset ? { kind: "too_many_running" } : undefined;
 }

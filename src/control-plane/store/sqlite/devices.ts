@@ -1,12 +1,15 @@
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { DeviceDataUsage } from "../../../protocol/data-usage.ts";
+import { budgetSpentUntil } from "../../core/attention.ts";
 import type { DeviceReport } from "../../core/device-report.ts";
 import type { Dated, DeviceStore, StoredReport } from "../devices.ts";
 import { type SessionFence, StaleSessionError } from "../sessions.ts";
+import type { SqliteAssetStates } from "./asset-states.ts";
 import type { CommitQueue } from "./commit-queue.ts";
 
 export class SqliteDeviceStore implements DeviceStore {
   readonly #commits: CommitQueue;
+  readonly #states: SqliteAssetStates;
   readonly #session;
   readonly #report;
   readonly #reportHash;
@@ -15,8 +18,9 @@ export class SqliteDeviceStore implements DeviceStore {
   readonly #ledger;
   readonly #saveLedger;
 
-  constructor(database: DatabaseSync, commits: CommitQueue) {
+  constructor(database: DatabaseSync, commits: CommitQueue, states: SqliteAssetStates) {
     this.#commits = commits;
+    this.#states = states;
     this.#session = database.prepare("SELECT 1 FROM device_sessions WHERE asset_uuid = ? AND epoch = ?");
     this.#report = database.prepare(
       "SELECT report AS text, reported_at AS at, held_since AS heldSince FROM device_reports WHERE asset_uuid = ?",
@@ -66,7 +70,9 @@ export class SqliteDeviceStore implements DeviceStore {
     const report = JSON.stringify(value);
     return this.#commits.run(() => {
       this.#requireSession(fence);
-      return this.#saveReport.run(value.hash, report, at, assetUuid, storedHash ?? null).changes > 0;
+      if (this.#saveReport.run(value.hash, report, at, assetUuid, storedHash ?? null).changes === 0) return false;
+      this.#states.reported(assetUuid, value);
+      return true;
     });
   }
 
@@ -85,6 +91,7 @@ export class SqliteDeviceStore implements DeviceStore {
     return this.#commits.run(() => {
       const ledger = decide(read(this.#ledger, assetUuid));
       this.#saveLedger.run(JSON.stringify(ledger.value), ledger.at, assetUuid);
+      this.#states.budgetTold(assetUuid, budgetSpentUntil(ledger.value, ledger.at));
       return ledger;
     });
   }

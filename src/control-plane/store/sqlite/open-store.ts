@@ -16,6 +16,9 @@ import { SqlUsageStore } from "../sql/usage.ts";
 import { SqlUserSessionStore } from "../sql/user-sessions.ts";
 import { SqlUserStore } from "../sql/users.ts";
 import type { Store } from "../store.ts";
+import { AppendSignal } from "../account-events.ts";
+import { SqliteAccountEventStore } from "./account-events.ts";
+import { SqliteAssetStates } from "./asset-states.ts";
 import { CommitQueue } from "./commit-queue.ts";
 import { SqliteDeploymentStore } from "./deployments.ts";
 import { SqliteDeviceStore } from "./devices.ts";
@@ -28,8 +31,11 @@ import { SqliteStoreStatistics } from "./statistics.ts";
 /** Opens or creates the database file; `:memory:` for a temporary one. Throws as `openSqlite` does. */
 export function openStore(path: string): Store {
   const database = openSqlite(path, { migrations: MIGRATIONS });
-  const executor = new SqliteExecutor(database);
+  const appended = new AppendSignal();
+  const accountEvents = new SqliteAccountEventStore(database, appended);
+  const executor = new SqliteExecutor(database, (accountId) => accountEvents.noteAppended(accountId));
   const commits = new CommitQueue(database);
+  const states = new SqliteAssetStates(database, accountEvents);
   const version = database.prepare("PRAGMA data_version");
   const readVersion = (): number => Number(version.get()?.["data_version"]);
   const ping = database.prepare("SELECT 1 FROM accounts LIMIT 1");
@@ -47,16 +53,18 @@ export function openStore(path: string): Store {
     sims: new SqlSimStore(executor),
     networkGroups: new SqlNetworkGroupStore(executor),
     usage: new SqlUsageStore(executor),
-    deployments: new SqliteDeploymentStore(database, commits),
+    deployments: new SqliteDeploymentStore(database, commits, states),
     enrolments: new SqlEnrolmentStore(executor),
-    devices: new SqliteDeviceStore(database, commits),
-    sessions: new SqliteSessionStore(database, commits),
+    devices: new SqliteDeviceStore(database, commits, states),
+    sessions: new SqliteSessionStore(database, commits, states),
     instances: new SqliteInstanceStore(database),
     leases: new SqliteLeaseStore(database),
     audit: new SqlAuditStore(executor),
     users: new SqlUserStore(executor, onKeysRevoked),
     loginRequests: new SqlLoginRequestStore(executor),
     userSessions: new SqlUserSessionStore(executor),
+    accountEvents,
+    onAccountEvents: (listener) => appended.add(listener),
     browsers: new SqlBrowserStore(executor),
     statistics: new SqliteStoreStatistics(database, path),
     async check() {

@@ -1,6 +1,14 @@
 import type { DatabaseSync } from "node:sqlite";
 import type { NewSession, OpenedSession, SessionFence, SessionStore, StoredSession } from "../sessions.ts";
+import type { SqliteAssetStates } from "./asset-states.ts";
 import type { CommitQueue } from "./commit-queue.ts";
+
+interface BeforeOpening {
+  readonly instanceId: string | null;
+  readonly reportHash: string | null;
+  readonly heldSince: number | null;
+  readonly hasOpenDeployments: number;
+}
 
 interface SessionRow {
   readonly epoch: number;
@@ -15,8 +23,11 @@ interface SessionRow {
  */
 export class SqliteSessionStore implements SessionStore {
   readonly #commits: CommitQueue;
+  readonly #states: SqliteAssetStates;
   readonly #find;
+  readonly #beforeOpening;
   readonly #open;
+  readonly #clearHeld;
   readonly #close;
   readonly #closeAll;
   readonly #closeAllOf;
@@ -24,15 +35,26 @@ export class SqliteSessionStore implements SessionStore {
   readonly #reopen;
   readonly #end;
 
-  constructor(database: DatabaseSync, commits: CommitQueue) {
+  constructor(database: DatabaseSync, commits: CommitQueue, states: SqliteAssetStates) {
     this.#commits = commits;
+    this.#states = states;
     this.#find = database.prepare(
       "SELECT epoch, instance_id, protocol, last_seen_at FROM device_sessions WHERE asset_uuid = ?",
     );
-    // Selects from the assets, so that nothing is stored for a removed asset.
+    // From the assets, so that nothing is stored for a removed asset.
+    this.#beforeOpening = database.prepare(
+      `SELECT s.instance_id AS instanceId, r.hash AS reportHash, r.held_since AS heldSince,
+         EXISTS (SELECT 1 FROM deployments WHERE asset_uuid = a.uuid AND status = 'Running')
+         OR EXISTS (SELECT 1 FROM deployments WHERE asset_uuid = a.uuid AND delivery IS NOT NULL)
+         OR EXISTS (SELECT 1 FROM deployments
+           WHERE asset_uuid = a.uuid AND doubt IN ('asked', 'overdue') AND status <> 'Running') AS hasOpenDeployments
+       FROM assets a LEFT JOIN device_sessions s ON s.asset_uuid = a.uuid LEFT JOIN device_reports r ON r.asset_uuid = a.uuid
+       WHERE a.uuid = ?`,
+    );
+    this.#clearHeld = database.prepare("UPDATE device_reports SET held_since = NULL WHERE asset_uuid = ?");
     this.#open = database.prepare(
       `INSERT INTO device_sessions (asset_uuid, epoch, instance_id, session_id, protocol, last_seen_at)
-       SELECT uuid, 1, ?, ?, ?, ? FROM assets WHERE uuid = ?
+       VALUES (?, 1, ?, ?, ?, ?)
        ON CONFLICT (asset_uuid) DO UPDATE SET epoch = epoch + 1, instance_id = excluded.instance_id,
          session_id = excluded.session_id, protocol = excluded.protocol, last_seen_at = excluded.last_seen_at
        RETURNING epoch`,
@@ -42,8 +64,8 @@ export class SqliteSessionStore implements SessionStore {
        WHERE asset_uuid = ? AND epoch = ?`,
     );
     const closeAll = "UPDATE device_sessions SET instance_id = NULL, session_id = NULL WHERE instance_id";
-    this.#closeAll = database.prepare(`${closeAll} IS NOT NULL`);
-    this.#closeAllOf = database.prepare(`${closeAll} = ?`);
+    this.#closeAll = database.prepare(`${closeAll} IS NOT NULL RETURNING asset_uuid`);
+    this.#closeAllOf = database.prepare(`${closeAll} = ? RETURNING asset_uuid`);
     this.#held = database.prepare(
       "SELECT asset_uuid AS assetUuid, epoch FROM device_sessions WHERE instance_id = ? ORDER BY asset_uuid LIMIT ?",
     );
@@ -61,7 +83,9 @@ export class SqliteSessionStore implements SessionStore {
   }
 
   async close({ assetUuid, epoch }: SessionFence, at: number): Promise<void> {
-    await this.#commits.runUnsynced(() => this.#close.run(at, assetUuid, epoch));
+    await this.#commits.runUnsynced(() => {
+      if (this.#close.run(at, assetUuid, epoch).changes > 0) this.#states.disconnected(assetUuid, at);
+    });
   }
 
   async find(assetUuid: string): Promise<StoredSession | undefined> {
@@ -82,23 +106,41 @@ export class SqliteSessionStore implements SessionStore {
 
   async reopen(instanceId: string, sessions: readonly SessionFence[]): Promise<readonly SessionFence[]> {
     return this.#commits.runUnsynced(() =>
-      sessions.flatMap(({ assetUuid, epoch }) => this.#reopen.all(instanceId, assetUuid, epoch)),
-    ) as unknown as Promise<SessionFence[]>;
+      sessions.flatMap((session) => {
+        const reopened = this.#reopen.all(instanceId, session.assetUuid, session.epoch) as unknown as SessionFence[];
+        if (reopened.length > 0) this.#states.reopened(session, instanceId);
+        return reopened;
+      }),
+    );
   }
 
   async end(sessions: readonly SessionFence[]): Promise<void> {
     await this.#commits.runUnsynced(() => {
-      for (const { assetUuid, epoch } of sessions) this.#end.run(assetUuid, epoch);
+      for (const { assetUuid, epoch } of sessions)
+        if (this.#end.run(assetUuid, epoch).changes > 0) this.#states.disconnected(assetUuid);
     });
   }
 
   async closeAll(instanceId: string | undefined): Promise<void> {
-    await this.#commits.run(() => (instanceId === undefined ? this.#closeAll.run() : this.#closeAllOf.run(instanceId)));
+    await this.#commits.run(() => {
+      const closed = instanceId === undefined ? this.#closeAll.all() : this.#closeAllOf.all(instanceId);
+      for (const { asset_uuid: assetUuid } of closed as { asset_uuid: string }[]) this.#states.disconnected(assetUuid);
+    });
   }
 
-  #openOne({ assetUuid, instanceId, sessionId, protocol, at }: NewSession): OpenedSession | undefined {
-    const before = this.#find.get(assetUuid) as SessionRow | undefined;
-    const row = this.#open.get(instanceId, sessionId, protocol, at, assetUuid) as { epoch: number } | undefined;
-    return row && { epoch: row.epoch, replacedInstanceId: before?.instance_id ?? undefined };
+  #openOne(session: NewSession): OpenedSession | undefined {
+    const { assetUuid, instanceId, sessionId, protocol, at } = session;
+    const before = this.#beforeOpening.get(assetUuid) as BeforeOpening | undefined;
+    if (!before) return undefined;
+    const { epoch } = this.#open.get(assetUuid, instanceId, sessionId, protocol, at) as { epoch: number };
+    // Writes nothing for the many devices that hold nothing back.
+    if (before.heldSince !== null) this.#clearHeld.run(assetUuid);
+    this.#states.connected(session);
+    return {
+      epoch,
+      replacedInstanceId: before.instanceId ?? undefined,
+      reportHash: before.reportHash ?? undefined,
+      hasOpenDeployments: before.hasOpenDeployments === 1,
+    };
   }
 }

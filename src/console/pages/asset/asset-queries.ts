@@ -1,0 +1,76 @@
+import {
+  useInfiniteQuery,
+  useQuery,
+  type UseInfiniteQueryResult,
+  type UseQueryResult,
+  type InfiniteData,
+} from "@tanstack/react-query";
+import { call } from "../../api/client.ts";
+import { KEYS } from "../../api/keys.ts";
+import type { AppDetails, AppList, Asset, DataUsage, DeploymentList, Device } from "../../api/types.ts";
+import type { AssetState } from "../assets/asset-row.ts";
+
+/**
+ * The queries of an asset. Each one stands alone: those that ask the device itself may take ten seconds, and nothing waits
+ * for them. An event of the asset makes those outdated that the service answers; the device is asked again only when it
+ * has connected, since each question costs data of its plan.
+ */
+
+export function useAsset(id: string): UseQueryResult<Asset & Partial<AssetState>> {
+  return useQuery({
+    queryKey: KEYS.asset(id),
+    queryFn: ({ signal }) => call("GET /v1/assets/{asset_id}", { path: { asset_id: id }, signal }),
+  });
+}
+
+export function useApps(id: string): UseQueryResult<AppList> {
+  return useQuery({
+    queryKey: [...KEYS.asset(id), "apps"],
+    queryFn: ({ signal }) => call("GET /v1/assets/{asset_id}/edge/apps", { path: { asset_id: id }, signal }),
+  });
+}
+
+export function useApp(id: string, app: string): UseQueryResult<AppDetails> {
+  return useQuery({
+    queryKey: [...KEYS.asset(id), "apps", app],
+    queryFn: ({ signal }) =>
+      call("GET /v1/assets/{asset_id}/edge/apps/{name}", { path: { asset_id: id, name: app }, signal }),
+  });
+}
+
+/** Key of what the device itself was asked. It is not below the asset's, so that events do not ask again. */
+export const deviceKey = (id: string) => ["device", id] as const;
+
+export function useDevice(id: string, refetchInterval: number | false = false): UseQueryResult<Device> {
+  return useQuery({
+    queryKey: deviceKey(id),
+    queryFn: ({ signal }) => call("GET /v1/assets/{asset_id}/edge/device", { path: { asset_id: id }, signal }),
+    staleTime: 30_000,
+    refetchInterval,
+  });
+}
+
+export function useDataUsage(id: string, from: string, to: string): UseQueryResult<DataUsage> {
+  return useQuery({
+    queryKey: [...deviceKey(id), "data-usage", from, to],
+    queryFn: ({ signal }) =>
+      call("GET /v1/assets/{asset_id}/edge/data-usage", { path: { asset_id: id }, query: { from, to }, signal }),
+    staleTime: 60_000,
+  });
+}
+
+const PAGE_SIZE = "50";
+
+export function useDeployments(id: string): UseInfiniteQueryResult<InfiniteData<DeploymentList>> {
+  return useInfiniteQuery({
+    queryKey: KEYS.deployments(id),
+    queryFn: ({ pageParam, signal }) =>
+      call("GET /v1/assets/{asset_id}/edge/deployments", {
+        path: { asset_id: id },
+        query: { limit: PAGE_SIZE, cursor: pageParam },
+        signal,
+      }),
+    initialPageParam: undefined as string | undefined,
+    getNextPageParam: (page) => page.next_cursor ?? undefined,
+  });
+}

@@ -1,0 +1,41 @@
+import type { AccountEvent } from "../../../protocol/account-event.ts";
+import type { AssetRow } from "./asset-row.ts";
+
+/** One page of the list as the service returned it. */
+export interface AssetPage {
+  readonly assets: readonly AssetRow[];
+  readonly next_cursor: string | null;
+}
+
+/** Pages that are fetched again after a change. With more, a single event would lead to hundreds of requests. */
+export const MAX_REFETCHED_PAGES = 3;
+
+/** Changes the row of the event's asset by what the event says. Pages without it stay the same objects. */
+export function applyEvent(pages: readonly AssetPage[], event: AccountEvent): readonly AssetPage[] {
+  if (!("asset_id" in event)) return pages;
+  const id = event.asset_id;
+  let isChanged = false;
+  const changed = pages.map((page) => {
+    if (!page.assets.some(({ uuid }) => uuid === id)) return page;
+    isChanged = true;
+    const assets = page.assets.flatMap((row) => (row.uuid === id ? changeRow(row, event) : [row]));
+    return { assets, next_cursor: page.next_cursor };
+  });
+  return isChanged ? changed : pages;
+}
+
+function changeRow(row: AssetRow, event: AccountEvent): readonly AssetRow[] {
+  const seen = Math.floor(event.at_ms / 1000);
+  switch (event.type) {
+    case "device.connected":
+      return [{ ...row, connected: true, last_seen: seen, agent_version: event.agent_version }];
+    case "device.disconnected":
+      return [{ ...row, connected: false, last_seen: seen }];
+    case "device.reported":
+      return [{ ...row, attention: event.attention }];
+    case "asset.removed":
+      return [];
+    default:
+      return [row];
+  }
+}

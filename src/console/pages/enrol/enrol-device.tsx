@@ -1,0 +1,170 @@
+import { Button, Group, Stack, Text, Title } from "@mantine/core";
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { type ReactNode, useEffect } from "react";
+import { Link } from "react-router";
+import { call } from "../../api/client.ts";
+import { toFailure } from "../../api/failure.ts";
+import { usePermission } from "../../api/session.ts";
+import type { Asset } from "../../api/types.ts";
+import { onAccountEvent } from "../../live/events.ts";
+import { Age } from "../../parts/age.tsx";
+import { FailureNote } from "../../parts/failure-note.tsx";
+import { Icon, type IconName } from "../../parts/icon.tsx";
+import { Note } from "../../parts/note.tsx";
+import { SafeText } from "../../parts/safe-text.tsx";
+import { deviceKey, useDevice } from "../asset/asset-queries.ts";
+import { type Check, type CheckState, checkList, isDone } from "./check-list.ts";
+import { CommandLine } from "./command-line.tsx";
+import classes from "./enrol.module.css";
+
+/** While the device is not right yet it is looked at this often. Without a device this costs nothing of its data. */
+const REFETCH_MS = 4000;
+
+interface Props {
+  readonly asset: Asset;
+  readonly other: ReactNode;
+}
+
+/** The code to type on the device, and the list that turns green by itself. */
+export function EnrolDevice({ asset, other }: Props): ReactNode {
+  const checks = useChecks(asset.uuid);
+  const isRight = isDone(checks);
+  useWakeLock(!isRight);
+  return (
+    <Stack gap="lg">
+      <div>
+        <Title order={2}>
+          <SafeText text={asset.name} max={200} />
+        </Title>
+        <Text c="dimmed">{asset.serial_number}</Text>
+      </div>
+      {isRight ? (
+        <Note kind="good" title="The device is ready.">
+          Everything that it can say of itself is right.
+        </Note>
+      ) : (
+        <Code asset={asset} isLinked={checks[0]?.state === "good"} />
+      )}
+      <section aria-labelledby="checks">
+        <Title order={2} id="checks" mb="xs">
+          What must be right
+        </Title>
+        <ul className={classes.checks}>
+          {checks.map((check) => (
+            <CheckRow key={check.id} check={check} />
+          ))}
+        </ul>
+      </section>
+      <Group gap="xs">
+        {isRight && (
+          <Button component={Link} to={`/assets/${asset.uuid}`}>
+            Show the asset
+          </Button>
+        )}
+        {other}
+      </Group>
+    </Stack>
+  );
+}
+
+function useChecks(assetId: string): readonly Check[] {
+  const client = useQueryClient();
+  const device = useDevice(assetId, REFETCH_MS);
+  useEffect(() => {
+    return onAccountEvent((event) => {
+      if (event.type.startsWith("device.") && "asset_id" in event && event.asset_id === assetId)
+        void client.invalidateQueries({ queryKey: deviceKey(assetId) });
+    });
+  }, [assetId, client]);
+  return checkList({ device: device.data, failure: device.error ? toFailure(device.error).message : undefined });
+}
+
+function Code({ asset, isLinked }: { readonly asset: Asset; readonly isLinked: boolean }): ReactNode {
+  const mayEnrol = usePermission("enrolment.create");
+  const create = useMutation({
+    mutationFn: () => call("POST /v1/assets/{asset_id}/enrolment-codes", { path: { asset_id: asset.uuid }, body: {} }),
+  });
+  if (isLinked) return null;
+  if (!mayEnrol) return <Note kind="warn" title="Your role may not make enrolment codes." />;
+  if (!create.data)
+    return (
+      <Stack gap="md">
+        {create.error && <FailureNote failure={toFailure(create.error)} />}
+        <Button size="lg" loading={create.isPending} onClick={() => create.mutate()}>
+          Make a code
+        </Button>
+        <Text size="sm" c="dimmed">
+          It works once. Codes of this device that were not used become void.
+        </Text>
+      </Stack>
+    );
+  const { code, expires_at: expiresAt } = create.data;
+  return (
+    <Stack gap="md">
+      <div className={classes.code} aria-label={`Code ${code}`}>
+        {code}
+      </div>
+      <Text size="sm" c="dimmed">
+        It works once, expires <Age at={expiresAt} />, and is shown only now.
+      </Text>
+      <CommandLine
+        label="Type on the device"
+        command={`sudo edge-agent enroll --url ${location.origin} --code ${code}`}
+      />
+      <Group>
+        <Button variant="default" size="xs" loading={create.isPending} onClick={() => create.mutate()}>
+          Make another code
+        </Button>
+      </Group>
+    </Stack>
+  );
+}
+
+const SIGNS: Readonly<Record<CheckState, { readonly icon: IconName; readonly word: string }>> = {
+  waiting: { icon: "clock", word: "waiting" },
+  good: { icon: "check", word: "right" },
+  bad: { icon: "cross", word: "not right" },
+  unknown: { icon: "alert", word: "not known" },
+};
+
+function CheckRow({ check: { title, state, text, next } }: { readonly check: Check }): ReactNode {
+  const { icon, word } = SIGNS[state];
+  return (
+    <li className={classes.check} data-state={state}>
+      <Icon name={icon} size={24} />
+      <div role="status">
+        <strong>
+          {title}: {word}
+        </strong>
+        <div>
+          <SafeText text={text} max={300} />
+        </div>
+        {next !== undefined && <div className={classes.next}>{next}</div>}
+      </div>
+    </li>
+  );
+}
+
+/** Keeps the screen on while one waits beside the device. Browsers without it, or that refuse, do not matter. */
+function useWakeLock(isWanted: boolean): void {
+  useEffect(() => {
+    if (!isWanted || !("wakeLock" in navigator)) return undefined;
+    let lock: WakeLockSentinel | undefined;
+    let isOver = false;
+    const request = async (): Promise<void> => {
+      if (document.hidden) return;
+      const granted = await navigator.wakeLock.request("screen").catch(() => undefined);
+      if (isOver) await granted?.release();
+      else lock = granted;
+    };
+    const update = (): void => void request();
+    update();
+    // It is lost when the page is hidden.
+    document.addEventListener("visibilitychange", update);
+    return () => {
+      isOver = true;
+      document.removeEventListener("visibilitychange", update);
+      void lock?.release();
+    };
+  }, [isWanted]);
+}

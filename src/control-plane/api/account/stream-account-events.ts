@@ -1,0 +1,118 @@
+import type { FastifyReply, FastifyRequest } from "fastify";
+import { z } from "zod";
+import { onAbort } from "../../../lib/on-abort.ts";
+import { accountEventSchema, accountStreamNoteSchema } from "../../../protocol/account-event.ts";
+import { integerString } from "../../../protocol/scalars.ts";
+import type { EventSink } from "../../events/account-feed.ts";
+import { formatLine } from "../../events/format-events.ts";
+import { accountOf, principalOf } from "../auth.ts";
+import type { Api, ApiContext } from "../context.ts";
+import { errors } from "../docs/responses.ts";
+import { streamHeaders } from "../event-stream.ts";
+import { STALL_TIMEOUT_MS } from "../stream-limiter.ts";
+import { streamSignal } from "../stream-signal.ts";
+
+/** A stream ends when this much was sent that its client has not read and more follows. Its client goes on with `after`. */
+const MAX_UNREAD_BYTES = 256 * 1024;
+
+const query = z.strictObject({
+  after: integerString(0, Number.MAX_SAFE_INTEGER)
+    .optional()
+    .meta({ description: "`id` of the last event received; without it the stream begins now." }),
+});
+
+const lineSchema = z.union([accountEventSchema, accountStreamNoteSchema]);
+const EXAMPLE = [
+  formatLine({ type: "hello", id: "4710" }),
+  formatLine({
+    id: "4711",
+    type: "device.disconnected",
+    at_ms: 1_795_178_868_123,
+    asset_id: "0b7e5a52-6f0c-4c1e-9a52-0d3f3a0f6c11",
+  }),
+].join("");
+
+/** `GET /v1/events`: what happens in the account, for as long as the client reads. */
+export function streamAccountEvents(api: Api, context: ApiContext): void {
+  const { accountFeeds, streamLimiter } = context;
+  api.get(
+    "/v1/events",
+    {
+      exposeHeadRoute: false,
+      schema: {
+        operationId: "streamEvents",
+        summary: "Events",
+        description:
+          "What happens in the account from now on, or since the event with the id `after`: each event once, in the order " +
+          "of the ids. Without `after` the first line is a `hello` with the id at which the stream begins. If events since " +
+          "`after` are no longer kept the first line is a `reset`: fetch again what you show. Events are kept for 24 " +
+          "hours, and at most 100,000 of them.",
+        tags: ["Assets"],
+        querystring: query,
+        response: {
+          200: {
+            description:
+              "Each non-empty line is `data:` and one event or note; a blank line every 15 s keeps the connection alive. " +
+              "A client that does not read is disconnected, and goes on with `after`.",
+            content: { "text/event-stream": { schema: lineSchema, example: EXAMPLE } },
+          },
+          ...errors("InvalidRequest"),
+        },
+      },
+    },
+    async (request, reply) => {
+      const accountId = accountOf(request);
+      const { note, after } = await accountFeeds.start(accountId, request.query.after);
+      streamLimiter.acquireForAccount(request, reply);
+      const signal = streamSignal(request, reply, context);
+      reply.hijack();
+      const { raw } = reply;
+      raw.writeHead(200, { ...reply.getHeaders(), ...streamHeaders() } as Record<string, string>);
+      raw.flushHeaders();
+      if (note) raw.write(formatLine(note));
+      const opened = accountFeeds.open(accountId, after, sinkOf(context, request, reply));
+      const end = (): void => {
+        opened[Symbol.dispose]();
+        raw.end();
+      };
+      const stopping = onAbort(context.stopping, end);
+      // Aborts when the client is gone, too.
+      onAbort(signal, () => {
+        stopping[Symbol.dispose]();
+        end();
+      });
+    },
+  );
+}
+
+function sinkOf(context: ApiContext, request: FastifyRequest, { raw }: FastifyReply): EventSink {
+  const cut = (): void => {
+    if (raw.destroyed) return;
+    const { id, accountId } = principalOf(request);
+    context.observer?.bounded("event_stream_not_read");
+    context.logger.warn(
+      { request_id: request.id, principal: id, account_id: accountId, unread_bytes: raw.writableLength },
+      "a client does not read the events of its account; its stream is cut",
+    );
+    raw.destroy();
+  };
+  return {
+    send(bytes) {
+      if (raw.writableLength <= MAX_UNREAD_BYTES) raw.write(bytes);
+      else cut();
+    },
+    drained() {
+      if (raw.destroyed || raw.writableEnded) return Promise.resolve(false);
+      if (!raw.writableNeedDrain) return Promise.resolve(true);
+      return new Promise((resolve) => {
+        const stalled = context.clock.timer(STALL_TIMEOUT_MS, cut);
+        const settle = (): void => {
+          stalled[Symbol.dispose]();
+          raw.off("drain", settle).off("close", settle);
+          resolve(!raw.destroyed && !raw.writableEnded);
+        };
+        raw.once("drain", settle).once("close", settle);
+      });
+    },
+  };
+}

@@ -1,0 +1,140 @@
+import type { AttentionReason } from "../../protocol/attention.ts";
+import type { DeploymentStatus } from "../../protocol/deployment-event.ts";
+import type { DeviceDataUsage } from "../../protocol/data-usage.ts";
+import type { ErrorCode } from "../../protocol/errors.ts";
+import type { DeviceReport } from "./device-report.ts";
+
+/*
+ * Why somebody should look at an asset, as a set of bits in one number that is stored. The report, the ledger and the
+ * deployments of the asset each decide on bits of their own, so that none of them has to read what the others are based on.
+ * `not_seen` follows from the time and is not stored.
+ */
+
+const BITS = {
+  app_missing: 1,
+  app_restarting: 2,
+  app_unhealthy: 4,
+  /** By the device's report on an app. */
+  reported_failure: 8,
+  /** By the record of the deployment that ended last. */
+  recorded_failure: 16,
+  update_waiting: 32,
+  disk_low: 64,
+  data_budget_spent: 128,
+} as const;
+
+/** The bits that the report decides on. */
+export const REPORT_BITS = BITS.app_missing | BITS.app_restarting | BITS.app_unhealthy | BITS.reported_failure;
+/** The bits that the deployment which ended last decides on. */
+export const OUTCOME_BITS = BITS.recorded_failure | BITS.disk_low;
+/** Set while a deployment waits for the device. */
+export const WAITING_BIT = BITS.update_waiting;
+/** Counts only until the day or month ends in which the budget was spent. */
+export const BUDGET_BIT = BITS.data_budget_spent;
+/** The bits that count whatever the time is. */
+export const TIMELESS_BITS = REPORT_BITS | OUTCOME_BITS | WAITING_BIT;
+
+/** The bits of each reason that is stored, in the order of display. */
+export const REASON_BITS = {
+  app_missing: BITS.app_missing,
+  app_restarting: BITS.app_restarting,
+  app_unhealthy: BITS.app_unhealthy,
+  deployment_failed: BITS.reported_failure | BITS.recorded_failure,
+  update_waiting: BITS.update_waiting,
+  disk_low: BITS.disk_low,
+  data_budget_spent: BITS.data_budget_spent,
+} as const satisfies Record<Exclude<AttentionReason, "not_seen">, number>;
+
+/** What is stored of how an asset is. Times are Unix seconds. */
+export interface AssetState {
+  /** Whether a running instance of the service holds a session of the device. */
+  readonly isConnected: boolean;
+  /** When the device was last connected or disconnected; `undefined` if never. */
+  readonly lastSeenAt: number | undefined;
+  readonly agentVersion: string | undefined;
+  readonly reasonBits: number;
+  readonly budgetSpentUntil: number | undefined;
+}
+
+/** The state of an asset whose device was never connected. */
+export const NEW_ASSET_STATE: AssetState = {
+  isConnected: false,
+  lastSeenAt: undefined,
+  agentVersion: undefined,
+  reasonBits: 0,
+  budgetSpentUntil: undefined,
+};
+
+/** What the attention of an asset depends on besides its state. Times are Unix seconds. */
+export interface AttentionTime {
+  readonly now: number;
+  /** A device that was last seen before then needs somebody. */
+  readonly notSeenBefore: number;
+}
+
+/** Returns why somebody should look at the asset, in the order of display. */
+export function reasonsOf(state: AssetState, { now, notSeenBefore }: AttentionTime): AttentionReason[] {
+  const { isConnected, lastSeenAt, reasonBits, budgetSpentUntil = 0 } = state;
+  const isNotSeen = !isConnected && lastSeenAt !== undefined && lastSeenAt < notSeenBefore;
+  // As most are.
+  if (!isNotSeen && reasonBits === 0) return [];
+  const bits = budgetSpentUntil > now ? reasonBits : reasonBits & ~BUDGET_BIT;
+  return [...(isNotSeen ? (["not_seen"] as const) : []), ...reasonsOfBits(bits)];
+}
+
+/** Returns the reasons that are set in a stored number. */
+export function reasonsOfBits(bits: number): AttentionReason[] {
+  if (bits === 0) return [];
+  const reasons = Object.keys(REASON_BITS) as (keyof typeof REASON_BITS)[];
+  return reasons.filter((reason) => (bits & REASON_BITS[reason]) !== 0);
+}
+
+/** Returns the bits of `REPORT_BITS` that a report sets. */
+export function bitsOfReport({ apps }: Pick<DeviceReport, "apps">): number {
+  let bits = 0;
+  for (const { state, last_deployment: last } of apps) {
+    if (state === "missing") bits |= BITS.app_missing;
+    if (state === "restarting") bits |= BITS.app_restarting;
+    if (state === "unhealthy") bits |= BITS.app_unhealthy;
+    if (last && isFailure(last)) bits |= BITS.reported_failure;
+  }
+  return bits;
+}
+
+/** Returns the bits of `OUTCOME_BITS` that the end of a deployment sets; `undefined` if it says nothing about the asset. */
+export function bitsOfOutcome(outcome: {
+  readonly status: DeploymentStatus;
+  readonly code?: ErrorCode | undefined;
+}): number | undefined {
+  if (outcome.status === "Running" || outcome.code === "DeploymentCancelled") return undefined;
+  const disk = outcome.code === "InsufficientDisk" ? BITS.disk_low : 0;
+  return disk | (isFailure(outcome) ? BITS.recorded_failure : 0);
+}
+
+/** A deployment that somebody cancelled has not failed. */
+function isFailure({
+  status,
+  code,
+}: {
+  readonly status: DeploymentStatus;
+  readonly code?: ErrorCode | undefined;
+}): boolean {
+  return status === "Fail" && code !== "DeploymentCancelled";
+}
+
+const DAY_S = 24 * 3600;
+
+/**
+ * Returns until when the device's data budget is spent, by what the device said at a time; `undefined` if it is not. Days
+ * and months are those of UTC. Times are Unix seconds.
+ */
+export function budgetSpentUntil({ budget }: Pick<DeviceDataUsage, "budget">, at: number): number | undefined {
+  if (!budget) return undefined;
+  const { monthly_bytes: monthly, daily_bytes: daily } = budget;
+  if (monthly !== null && budget.used_this_month_bytes >= monthly) {
+    const date = new Date(at * 1000);
+    return Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + 1) / 1000;
+  }
+  if (daily !== null && budget.used_today_bytes >= daily) return (Math.floor(at / DAY_S) + 1) * DAY_S;
+  return undefined;
+}

@@ -1,0 +1,19 @@
+import type { AccountEvent, AccountStreamNote } from "../../protocol/account-event.ts";
+import type { AccountEventPage, StoredAccountEvent } from "../store/account-events.ts";
+
+/** Reads the events of an account after an id. */
+export type ReadEvents = (after: number, limit: number) => Promise<AccountEventPage>;
+
+/** Formats a note or an event: a `data:` line and a blank line. */
+export function formatLine(content: AccountStreamNote | AccountEvent): string {
+  return `data: ${JSON.stringify(content)}\n\n`;
+}
+
+/** Formats events as the stream has them. */
+export function formatEvents(events: readonly StoredAccountEvent[]): Buffer {
+  const lines = events.map(({ id, atMs, event }) => {
+    const { type, ...about } = event;
+    return formatLine({ id: String(id), type, at_ms: atMs, ...about } as AccountEvent);
+  });
+  return Buffer.from(lines.join(""));
+}

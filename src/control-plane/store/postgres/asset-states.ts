@@ -1,0 +1,127 @@
+import { BUDGET_BIT, OUTCOME_BITS, REPORT_BITS, WAITING_BIT } from "../../core/attention.ts";
+
+/*
+ * Parts of statements that write how assets are, and what their account is told of it, with the change that it follows from.
+ * Rows of asset_states are locked in order of the asset, after those of device_sessions and of deployments.
+ */
+
+/** Returns CTEs that lock the states of the assets of a relation in order. */
+const lockedStates = (assets: string): string => /* sql */ `
+  locked_states AS MATERIALIZED (
+    SELECT t.asset_uuid FROM asset_states t WHERE t.asset_uuid IN (SELECT asset_uuid FROM ${assets})
+    ORDER BY t.asset_uuid FOR NO KEY UPDATE
+  )`;
+
+/**
+ * CTEs for sessions that have begun. Each has `asset_uuid`, `instance_id`, and may have `at` and `agent_version`.
+ * `told` returns the accounts.
+ *
+ * @param began relation with the sessions
+ */
+export const connectedStates = (began: string): string => /* sql */ `
+  ${lockedStates(began)}, states AS (
+    UPDATE asset_states t SET instance_id = b.instance_id, last_seen_at = coalesce(b.at, t.last_seen_at),
+      agent_version = coalesce(b.agent_version, t.agent_version)
+    FROM ${began} b JOIN locked_states l ON l.asset_uuid = b.asset_uuid
+    WHERE t.asset_uuid = b.asset_uuid
+    RETURNING t.account_id, t.asset_uuid, t.agent_version
+  ), told AS (
+    INSERT INTO account_events (account_id, event)
+    SELECT account_id, json_build_object('type', 'device.connected', 'asset_id', asset_uuid,
+      'agent_version', coalesce(agent_version, ''))::text FROM states
+    RETURNING account_id
+  )`;
+
+/** The same for sessions that have ended. Each has `asset_uuid`, and may have `at`. */
+export const disconnectedStates = (ended: string): string => /* sql */ `
+  ${lockedStates(ended)}, states AS (
+    UPDATE asset_states t SET instance_id = NULL, last_seen_at = coalesce(e.at, t.last_seen_at)
+    FROM ${ended} e JOIN locked_states l ON l.asset_uuid = e.asset_uuid
+    WHERE t.asset_uuid = e.asset_uuid AND t.instance_id IS NOT NULL
+    RETURNING t.account_id, t.asset_uuid
+  ), told AS (
+    INSERT INTO account_events (account_id, event)
+    SELECT account_id, json_build_object('type', 'device.disconnected', 'asset_id', asset_uuid)::text FROM states
+    RETURNING account_id
+  )`;
+
+/** Which accounts were told, for the end of the statement. */
+export const TOLD_ACCOUNTS = "(SELECT array_agg(DISTINCT account_id) FROM told)";
+
+/** The bits of the reasons are spelled out where the event is read. */
+const tellReported = (states: string): string => /* sql */ `
+  INSERT INTO account_events (account_id, event)
+  SELECT account_id, json_build_object('type', 'device.reported', 'asset_id', asset_uuid, 'attention', reasons)::text
+  FROM ${states} RETURNING account_id`;
+
+/**
+ * CTEs for a report that was stored. The state is written only if it changes.
+ *
+ * @param stored relation with a row if it was
+ * @param asset, bits, version parameters
+ */
+export const reportedState = (stored: string, asset: string, bits: string, version: string): string => /* sql */ `
+  states AS (
+    UPDATE asset_states t SET reasons = (t.reasons & ~${REPORT_BITS}) | ${bits}::int,
+      agent_version = coalesce(${version}::text, t.agent_version)
+    WHERE t.asset_uuid = ${asset} AND EXISTS (SELECT 1 FROM ${stored})
+      AND ((t.reasons & ${REPORT_BITS}) <> ${bits}::int OR t.agent_version IS DISTINCT FROM coalesce(${version}::text, t.agent_version))
+    RETURNING t.account_id, t.asset_uuid, t.reasons
+  ), shown AS (
+    SELECT account_id, asset_uuid, reasons FROM states
+    UNION ALL
+    SELECT t.account_id, t.asset_uuid, t.reasons FROM asset_states t
+    WHERE t.asset_uuid = ${asset} AND EXISTS (SELECT 1 FROM ${stored}) AND NOT EXISTS (SELECT 1 FROM states)
+  ), told AS (${tellReported("shown")})`;
+
+/** A ledger was stored. Its parameters are the asset, and until when the budget is spent. */
+export const TELL_BUDGET = /* sql */ `
+  WITH states AS (
+    UPDATE asset_states t SET budget_spent_until = $2::bigint,
+      reasons = CASE WHEN $2::bigint IS NULL THEN t.reasons & ~${BUDGET_BIT} ELSE t.reasons | ${BUDGET_BIT} END
+    WHERE t.asset_uuid = $1 AND t.budget_spent_until IS DISTINCT FROM $2::bigint
+    RETURNING t.account_id, t.asset_uuid, t.reasons
+  ) ${tellReported("states")}`;
+
+/**
+ * CTEs for deployments that were stored.
+ *
+ * @param stored relation with the ids of those that were
+ * @param effects parameter: JSON with `id`, `asset`, and what follows for it: `waits` (a difference), `outcome` (bits)
+ * @param events parameter: JSON with `id`, `account` and `event`
+ */
+export const deploymentEffects = (stored: string, effects: string, events: string): string => /* sql */ `
+  effects AS MATERIALIZED (
+    SELECT e.asset AS asset_uuid, sum(e.waits)::int AS waits,
+      (array_agg(e.outcome ORDER BY e."order" DESC) FILTER (WHERE e.outcome IS NOT NULL))[1] AS outcome
+    FROM json_to_recordset(${effects}::json) AS e(id TEXT, asset TEXT, waits INTEGER, outcome INTEGER, "order" INTEGER)
+    JOIN ${stored} s ON s.id = e.id GROUP BY e.asset
+  ), ${lockedStates("effects")}, states AS (
+    UPDATE asset_states t SET waiting = t.waiting + e.waits,
+      reasons = (CASE WHEN t.waiting + e.waits > 0 THEN t.reasons | ${WAITING_BIT} ELSE t.reasons & ~${WAITING_BIT} END)
+        & ~(CASE WHEN e.outcome IS NULL THEN 0 ELSE ${OUTCOME_BITS} END) | coalesce(e.outcome, 0)
+    FROM effects e JOIN locked_states l ON l.asset_uuid = e.asset_uuid
+    WHERE t.asset_uuid = e.asset_uuid
+      AND (e.waits <> 0 OR (t.reasons & ${OUTCOME_BITS}) IS DISTINCT FROM coalesce(e.outcome, t.reasons & ${OUTCOME_BITS}))
+  ), told AS (
+    INSERT INTO account_events (account_id, event)
+    SELECT n.account, n.event
+    FROM json_to_recordset(${events}::json) AS n(id TEXT, account TEXT, event TEXT) JOIN ${stored} s ON s.id = n.id
+  )`;
+
+const WAITING_NOW = /* sql */ `
+  (SELECT count(*)::int FROM deployments d
+    WHERE d.asset_uuid = t.asset_uuid AND d.status = 'Running' AND d.is_waiting = 1)`;
+/**
+ * Locks states that differ from the sessions and the deployments they follow from. Those that somebody is writing are left for
+ * the next time.
+ */
+export const LOCK_WRONG_STATES = /* sql */ `
+  SELECT t.asset_uuid AS asset FROM asset_states t JOIN device_sessions s ON s.asset_uuid = t.asset_uuid
+  WHERE t.instance_id IS DISTINCT FROM s.instance_id OR (t.waiting <> 0 AND t.waiting <> ${WAITING_NOW})
+  ORDER BY t.asset_uuid LIMIT 10000 FOR NO KEY UPDATE OF t SKIP LOCKED`;
+/** Corrects states that are locked. Needs a statement of its own, to see what was stored before the lock was there. */
+export const CORRECT_STATES = /* sql */ `
+  UPDATE asset_states t SET instance_id = s.instance_id, last_seen_at = s.last_seen_at, waiting = ${WAITING_NOW},
+    reasons = CASE WHEN ${WAITING_NOW} > 0 THEN t.reasons | ${WAITING_BIT} ELSE t.reasons & ~${WAITING_BIT} END
+  FROM device_sessions s WHERE s.asset_uuid = t.asset_uuid AND t.asset_uuid = ANY ($1)`;

@@ -1,0 +1,221 @@
+import { DatabaseSync } from "node:sqlite";
+import { afterAll, beforeAll, expect, test } from "vitest";
+import {
+  type AccountEvent,
+  accountEventSchema,
+  accountStreamNoteSchema,
+  type AccountStreamNote,
+} from "../../../src/protocol/account-event.ts";
+import { apiClient } from "../../support/api-client.ts";
+import { type ControlPlane, startControlPlane, type TestAccount } from "../../support/control-plane.ts";
+import { someSuperSim } from "../../support/control-plane/sims.ts";
+import { type EventStream, openStream } from "../../support/event-stream.ts";
+import { FakeDevice } from "../../support/fake-device.ts";
+import { waitFor } from "../../support/wait-for.ts";
+
+let control: ControlPlane;
+beforeAll(async () => {
+  control = await startControlPlane();
+});
+afterAll(() => control[Symbol.asyncDispose]());
+
+type Line = AccountEvent | AccountStreamNote;
+
+const linesOf = (stream: EventStream): readonly Line[] => stream.events as unknown as readonly Line[];
+const eventsOf = (stream: EventStream): readonly AccountEvent[] =>
+  linesOf(stream).filter((line) => line.type !== "hello" && line.type !== "reset");
+const typesOf = (stream: EventStream): readonly string[] => linesOf(stream).map(({ type }) => type);
+
+async function follow({ apiKey }: Pick<TestAccount, "apiKey">, after?: string): Promise<EventStream> {
+  const stream = await openStream(`${control.url}/v1/events${after === undefined ? "" : `?after=${after}`}`, {
+    apiKey,
+  });
+  expect(stream.status).toBe(200);
+  expect(stream.headers["content-type"]).toBe("text/event-stream");
+  return stream;
+}
+
+async function begin(account: Pick<TestAccount, "apiKey">): Promise<EventStream> {
+  const stream = await follow(account);
+  await stream.until("the hello", () => linesOf(stream).length > 0);
+  expect(linesOf(stream)[0]).toEqual({ type: "hello", id: expect.stringMatching(/^\d+$/) as string });
+  return stream;
+}
+
+/** Waits for these types, in this order, and nothing else. */
+async function receive(stream: EventStream, ...types: readonly string[]): Promise<void> {
+  await stream.until(types.join(", "), () => typesOf(stream).length >= types.length);
+  expect(typesOf(stream)).toEqual(types);
+}
+
+const report = (state: string) => ({
+  base: null,
+  hash: `hash ${state}`,
+  apps: [
+    {
+      name: "web",
+      image: "web:1",
+      image_digest: null,
+      state,
+      desired_state: "running",
+      since: null,
+      restarts: 0,
+      spec: {},
+      last_deployment: null,
+    },
+  ],
+  removed_apps: [],
+});
+
+test("what happens in the account is sent to each of its streams, and to no other account", async () => {
+  const account = await control.account();
+  const stranger = await control.account();
+  using stream = await begin(account);
+  using second = await begin(account);
+  using other = await begin(stranger);
+  const { uuid, deviceToken } = await control.asset(account, { supersim: someSuperSim() });
+  const device = await FakeDevice.connect(control.agentUrl, deviceToken);
+  device.send({ type: "report", ...report("unhealthy") });
+  await stream.until("the report", () => typesOf(stream).includes("device.reported"));
+  const api = apiClient(control, account);
+  expect((await api.patch(`/v1/assets/${uuid}`, { name: "Other", status: "inactive" })).status).toBe(200);
+  await device[Symbol.asyncDispose]();
+  await stream.until("the end of the session", () => typesOf(stream).includes("device.disconnected"));
+  expect((await api.delete(`/v1/assets/${uuid}`)).status).toBe(204);
+  for (const each of [stream, second]) {
+    await receive(
+      each,
+      "hello",
+      "asset.registered",
+      "device.connected",
+      "device.reported",
+      "sim.changed",
+      "asset.changed",
+      "device.disconnected",
+      "asset.removed",
+    );
+  }
+  for (const event of eventsOf(stream)) expect(accountEventSchema.parse(event)).toEqual(event);
+  expect(accountStreamNoteSchema.safeParse(linesOf(stream)[0]).success).toBe(true);
+  expect(eventsOf(stream)).toEqual(eventsOf(second));
+  expect(eventsOf(stream)).toMatchObject([
+    { asset_id: uuid },
+    { agent_version: "0.0.0-test" },
+    { attention: ["app_unhealthy"] },
+    {},
+    {},
+    {},
+    {},
+  ]);
+  const ids = eventsOf(stream).map(({ id }) => Number(id));
+  expect(ids).toEqual(ids.toSorted((a, b) => a - b));
+  expect(typesOf(other)).toEqual(["hello"]);
+});
+
+test("a deployment begins, moves and ends; its progress is in its own stream", async () => {
+  const account = await control.account();
+  const { uuid, deviceToken } = await control.asset(account);
+  await using device = await FakeDevice.connect(control.agentUrl, deviceToken);
+  using stream = await begin(account);
+  const spec = { name: "web", image: "registry.example.com/web:1" };
+  using deployment = await openStream(`${control.url}/v1/assets/${uuid}/edge/apps`, {
+    apiKey: account.apiKey,
+    body: spec,
+  });
+  const { deployment_id: id } = await device.next("deploy");
+  for (const progress of [1, 2, 3]) device.event(id, { step: "pulling", progress });
+  device.event(id, { step: "starting" });
+  device.event(id, { status: "Fail", step: "done", code: "InsufficientDisk", message: "Too little space." });
+  await deployment.ended;
+  await stream.until("the end", () => typesOf(stream).includes("deployment.ended"));
+  const about = { asset_id: uuid, deployment_id: id, app: "web", action: "deploy" };
+  expect(eventsOf(stream)).toMatchObject([
+    { type: "deployment.started", ...about },
+    { type: "deployment.moved", step: "pulling", ...about },
+    { type: "deployment.moved", step: "starting", ...about },
+    { type: "deployment.ended", status: "Fail", code: "InsufficientDisk", ...about },
+  ]);
+  const { body } = await apiClient(control, account).get(`/v1/assets/${uuid}`);
+  expect(body).toMatchObject({ connected: true, attention: ["deployment_failed", "disk_low"] });
+});
+
+test("a stream goes on after the last event that was received, over a restart of the service", async () => {
+  const account = await control.account();
+  using first = await begin(account);
+  await control.asset(account);
+  await first.until("an event", () => eventsOf(first).length === 1);
+  await control.asset(account);
+  await control.restart();
+  await first.ended;
+  await control.asset(account);
+  using second = await follow(account, eventsOf(first)[0]?.id);
+  await second.until("both others", () => eventsOf(second).length === 2);
+  expect(typesOf(second)).toEqual(["asset.registered", "asset.registered"]);
+});
+
+test("asked for events that are not there any more, or never were, a stream begins with a reset", async () => {
+  const account = await control.account();
+  using stream = await begin(account);
+  await control.asset(account);
+  await stream.until("an event", () => eventsOf(stream).length === 1);
+  const last = eventsOf(stream)[0]?.id;
+  using ahead = await follow(account, String(Number(last) + 1));
+  await receive(ahead, "reset");
+  await control.store.accountEvents.startAnew();
+  using behind = await follow(account, last);
+  await receive(behind, "reset");
+  await control.asset(account);
+  await receive(behind, "reset", "asset.registered");
+  for (const wrong of ["x", "-1", "1.5", ""]) {
+    const { status } = await openStream(`${control.url}/v1/events?after=${wrong}`, account);
+    expect(status).toBe(422);
+  }
+});
+
+test("a stream ends with the key or the session it was opened with, and with the service", async () => {
+  const account = await control.account();
+  const key = await control.key(account, []);
+  const session = await control.session(account);
+  using ofKey = await begin(key);
+  using ofSession = await openStream(`${control.url}/v1/events`, { headers: { Cookie: session.cookie } });
+  using ofService = await begin(account);
+  await control.store.keys.revokeKey(key.keyId, 1);
+  expect(await ofKey.ended).toBe(true);
+  await ofService.until("the change of the key", () => typesOf(ofService).includes("key.changed"));
+  expect(ofSession.status).toBe(200);
+  await control.restart();
+  expect(await ofSession.ended).toBe(true);
+  expect(await ofService.ended).toBe(true);
+});
+
+const COUNT = 16_000;
+
+test("a stream that is not read is ended, and others go on", async () => {
+  const account = await control.account();
+  using unread = await begin(account);
+  using reader = await begin(account);
+  unread.freeze();
+  // More than the connection itself holds.
+  addEvents(account.accountId, COUNT, 900);
+  await control.asset(account);
+  const hasLast = (stream: EventStream): boolean => stream.text.slice(-1_000).includes("asset.registered");
+  await waitFor("the last event", () => hasLast(reader));
+  expect(eventsOf(reader)).toHaveLength(COUNT + 1);
+  unread.thaw();
+  expect(await unread.ended).toBe(false);
+  // It goes on where it was.
+  const last = eventsOf(unread).at(-1)?.id;
+  using again = await follow(account, last);
+  await waitFor("the last event", () => hasLast(again));
+  expect(eventsOf(unread).length + eventsOf(again).length).toBe(COUNT + 1);
+});
+
+/** Stores events as another process would. */
+function addEvents(accountId: string, count: number, bytes: number): void {
+  using database = new DatabaseSync(control.databasePath);
+  const insert = database.prepare("INSERT INTO account_events (account_id, event) VALUES (?, ?)");
+  database.exec("BEGIN");
+  for (let index = 0; index < count; index++)
+    insert.run(accountId, JSON.stringify({ type: "asset.changed", asset_id: "x".repeat(bytes) }));
+  database.exec("COMMIT");
+}

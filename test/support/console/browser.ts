@@ -1,0 +1,102 @@
+import { mkdir, readFile } from "node:fs/promises";
+import { createRequire } from "node:module";
+import { join } from "node:path";
+import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
+import { findProgram } from "../../../scripts/setup/programs.ts";
+
+const SCREENSHOTS = ".cache/screenshots";
+/** Pages answer in milliseconds; a busy machine takes longer. */
+const TIMEOUT_MS = 30_000;
+
+const WIDE = { width: 1440, height: 900 };
+export const PHONE = { width: 360, height: 780 };
+
+/** A problem that axe finds, in one line. */
+export interface Finding {
+  readonly page: string;
+  readonly rule: string;
+  readonly impact: string;
+  readonly targets: string;
+}
+
+/** A person's browser in a test: pages, screenshots in both themes, and what is wrong with them. */
+export class ConsoleBrowser implements AsyncDisposable {
+  readonly #browser: Browser;
+  readonly #contexts: BrowserContext[] = [];
+  /** Screenshots that were taken. */
+  readonly screenshots: string[] = [];
+  /** Findings of axe with serious or critical impact. */
+  readonly findings: Finding[] = [];
+  /** Errors of scripts, and refusals by the page's policy. */
+  readonly problems: string[] = [];
+
+  private constructor(browser: Browser) {
+    this.#browser = browser;
+  }
+
+  static async launch(): Promise<ConsoleBrowser> {
+    const executablePath = findProgram("chromium");
+    if (executablePath === undefined) throw new Error("chromium is not installed");
+    await mkdir(SCREENSHOTS, { recursive: true });
+    // Its sandbox does not work for root; its shared memory may be small in a container.
+    const args = ["--no-sandbox", "--disable-dev-shm-usage"];
+    return new ConsoleBrowser(await chromium.launch({ executablePath, args }));
+  }
+
+  /** Opens a page with storage and cookies of its own. */
+  async open(url: string, viewport: { readonly width: number; readonly height: number } = WIDE): Promise<Page> {
+    const context = await this.#browser.newContext({ viewport, colorScheme: "light", reducedMotion: "reduce" });
+    this.#contexts.push(context);
+    const page = await context.newPage();
+    page.setDefaultTimeout(TIMEOUT_MS);
+    page.on("pageerror", (error) => this.problems.push(String(error)));
+    page.on("console", (message) => {
+      // Chromium writes a line for every response of 400 and above.
+      if (message.type() === "error" && !message.text().startsWith("Failed to load resource"))
+        this.problems.push(message.text());
+    });
+    await page.goto(url);
+    return page;
+  }
+
+  /** Takes screenshots in both themes and looks for barriers in both. @param name such as `journey-01-set-up` */
+  async look(page: Page, name: string): Promise<void> {
+    for (const colorScheme of ["light", "dark"] as const) {
+      await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
+      await page.locator(`html[data-mantine-color-scheme="${colorScheme}"]`).waitFor();
+      const file = `console-${name}-${colorScheme}.png`;
+      await page.screenshot({ path: join(SCREENSHOTS, file), fullPage: true });
+      this.screenshots.push(file);
+      await this.#check(page, `${name} ${colorScheme}`);
+    }
+    await page.emulateMedia({ colorScheme: "light", reducedMotion: "reduce" });
+  }
+
+  async #check(page: Page, name: string): Promise<void> {
+    axeSource ??= await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+    // The page's policy allows no further script elements; what the debugger evaluates is not under it.
+    await page.evaluate(axeSource);
+    const violations = await page.evaluate(async () => {
+      const { axe } = globalThis as unknown as { axe: { run: () => Promise<{ violations: AxeViolation[] }> } };
+      return (await axe.run()).violations;
+    });
+    for (const { id, impact, nodes } of violations) {
+      if (impact !== "serious" && impact !== "critical") continue;
+      const targets = nodes.map(({ target, html }) => `${target.join(" ")} ${html.slice(0, 160)}`).join(" | ");
+      this.findings.push({ page: name, rule: id, impact, targets });
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const context of this.#contexts) await context.close().catch(() => undefined);
+    await this.#browser.close();
+  }
+}
+
+let axeSource: string | undefined;
+
+interface AxeViolation {
+  readonly id: string;
+  readonly impact: string;
+  readonly nodes: readonly { readonly target: readonly string[]; readonly html: string }[];
+}

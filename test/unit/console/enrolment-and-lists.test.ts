@@ -1,0 +1,139 @@
+import { describe, expect, it } from "vitest";
+import type { Device } from "../../../src/console/api/types.ts";
+import { usageDays } from "../../../src/console/pages/asset/usage-days.ts";
+import { applyEvent } from "../../../src/console/pages/assets/apply-event.ts";
+import { DEFAULT_COLUMNS, readColumns, toggleColumn, writeColumns } from "../../../src/console/pages/assets/columns.ts";
+import { NO_FILTERS, readFilters, toParameters } from "../../../src/console/pages/assets/filters.ts";
+import { checkList, isDone } from "../../../src/console/pages/enrol/check-list.ts";
+import { plainLine } from "../../../src/console/pages/log/log-text.ts";
+import { someLedgerDay, someState } from "../../support/control-plane/device-samples.ts";
+
+const NOW = 1_795_000_000;
+
+function device(state: object = {}, fields: Partial<Device> = {}): Device {
+  return {
+    device: { ...someState(), clock: NOW, ...state },
+    data_usage: { today: null, budget: null },
+    live: true,
+    reachable: true,
+    last_seen: NOW,
+    reported_at: NOW,
+    age_s: 0,
+    ...fields,
+  };
+}
+
+const states = (input: Device | undefined): Record<string, string> =>
+  Object.fromEntries(checkList({ device: input }).map(({ id, state }) => [id, state]));
+
+describe("the check list of an enrolment", () => {
+  it("is green when all is right", () => {
+    const checks = checkList({ device: device() });
+    expect(checks.map(({ state }) => state)).toEqual(["good", "good", "good", "good", "good"]);
+    expect(isDone(checks)).toBe(true);
+  });
+
+  it("waits before the device has linked, and does not trust an old report", () => {
+    expect(new Set(Object.values(states(undefined)))).toEqual(new Set(["waiting"]));
+    const never = device({}, { reachable: false, live: false, last_seen: null });
+    expect(new Set(Object.values(states(never)))).toEqual(new Set(["waiting"]));
+    const lost = device({}, { reachable: false, live: false });
+    expect(states(lost)).toMatchObject({ link: "bad", clock: "waiting", engine: "waiting" });
+    expect(isDone(checkList({ device: lost }))).toBe(false);
+  });
+
+  it.each([
+    [{ clock: NOW - 3600 }, "clock", "3600 s behind"],
+    [{ disk_free_bytes: 1000 }, "disk", "1.0 kB of 8.0 GB free"],
+    [{ engine: null }, "engine", "does not answer"],
+    [
+      {
+        interfaces: [
+          { name: "wwan0", kind: "cellular", is_up: false, addresses: [], received_bytes: 0, sent_bytes: 0 },
+        ],
+      },
+      "network",
+      "The modem wwan0 has no address",
+    ],
+  ])("says what is wrong and what to do: %j", (state, id, text) => {
+    const check = checkList({ device: device(state) }).find((each) => each.id === id);
+    expect(check).toMatchObject({ state: "bad", next: expect.stringMatching(/./) });
+    expect(check?.text).toContain(text);
+  });
+
+  it("does not call unknown what an older agent cannot say wrong", () => {
+    const { clock: _, ...older } = { ...someState(), clock: 0 };
+    const checks = checkList({ device: { ...device(), device: older } });
+    expect(checks.find(({ id }) => id === "clock")?.state).toBe("unknown");
+    expect(isDone(checks)).toBe(true);
+  });
+});
+
+const ROW = {
+  serial_number: "GW-1",
+  name: "Gateway 1",
+  type: "",
+  created_at: NOW,
+  status: "active",
+  connected: false,
+  last_seen: null,
+  agent_version: null,
+  attention: [],
+} as const;
+
+describe("the list of assets", () => {
+  it("keeps its filters in the address, and leaves out values that it does not know", () => {
+    const filters = { ...NO_FILTERS, q: "pump 7", connected: "false", attention: "disk_low" } as const;
+    expect(readFilters(new URLSearchParams(toParameters(filters)))).toEqual(filters);
+    expect(readFilters(new URLSearchParams("status=<b>&connected=maybe&attention=toString&q="))).toEqual(NO_FILTERS);
+  });
+
+  it("changes a row by what an event says, and nothing else", () => {
+    const row = (uuid: string) => ({ ...ROW, uuid });
+    const pages = [
+      { assets: [row("a"), row("b")], next_cursor: "1" },
+      { assets: [row("c")], next_cursor: null },
+    ];
+    const event = { id: "1", at_ms: 1_795_000_000_999, asset_id: "c" };
+    const connected = applyEvent(pages, { ...event, type: "device.connected", agent_version: "2.0.0" });
+    expect(connected[0]).toBe(pages[0]);
+    expect(connected[1]?.assets).toEqual([{ ...row("c"), connected: true, last_seen: NOW, agent_version: "2.0.0" }]);
+    expect(applyEvent(connected, { ...event, type: "device.disconnected" })[1]?.assets[0]).toMatchObject({
+      connected: false,
+    });
+    expect(applyEvent(pages, { ...event, type: "device.reported", attention: ["disk_low"] })[1]?.assets).toMatchObject([
+      { attention: ["disk_low"] },
+    ]);
+    expect(applyEvent(pages, { ...event, type: "asset.removed" })[1]?.assets).toEqual([]);
+    expect(applyEvent(pages, { ...event, asset_id: "d", type: "device.disconnected" })).toBe(pages);
+  });
+
+  it("keeps the chosen columns, always with the name", () => {
+    expect(readColumns(null)).toEqual(DEFAULT_COLUMNS);
+    expect(readColumns("sims,nonsense")).toEqual(["name", "sims"]);
+    const changed = toggleColumn(toggleColumn(DEFAULT_COLUMNS, "link"), "created");
+    expect(readColumns(writeColumns(changed))).toEqual(changed);
+    expect(toggleColumn(["name"], "name")).toEqual(["name"]);
+  });
+});
+
+describe("usage by day", () => {
+  const from = Date.UTC(2026, 10, 1) / 1000;
+
+  it("joins both counts, and tells nothing used from not known", () => {
+    const usages = [
+      { total: 5, start_time: from, end_time: from + 86_400 },
+      { total: 7, start_time: from, end_time: from + 86_400 },
+    ];
+    const days = usageDays({ from, to: from + 2 * 86_400 - 1 }, usages, [someLedgerDay("2026-11-02", 10)]);
+    expect(days).toEqual([
+      { at: from, sims: 12, agent: null, device: null },
+      { at: from + 86_400, sims: 0, agent: 60, device: 300 },
+    ]);
+    expect(usageDays({ from, to: from + 1 }, undefined, undefined)).toMatchObject([{ sims: null, agent: null }]);
+  });
+});
+
+it("a line of a log loses its colours and keeps everything else", () => {
+  expect(plainLine("\u001b[1;31mred\u001b[0m <b>\u001b[2J\u202e\r")).toBe("red <b>\u001b[2J\u202e");
+});
