@@ -209,7 +209,7 @@ test("only a trusted proxy says where a request comes from, and that it came ove
       },
       body: JSON.stringify({ email: user.email, password }),
     });
-    const [cookie = ""] = response.headers.getSetCookie().filter((line) => line.includes("edge_session"));
+    const cookie = response.headers.getSetCookie().find((line) => line.includes("edge_session")) ?? "";
     const [{ source } = { source: "" }] = await control.store.audit.listEntries(account.accountId, 1);
     results.push([cookie.split("=")[0], cookie.includes("; Secure"), source]);
   }

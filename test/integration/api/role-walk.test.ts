@@ -68,6 +68,8 @@ const EXPECTED: Readonly<Record<string, Expected>> = {
   "DELETE /v1/api-keys/{key_id}": row("admin", 204, 404),
   "GET /v1/sign-in-settings": row("admin", 200),
   "GET /v1/audit": row("admin", 200),
+  "GET /v1/events": row("viewer", 200),
+  "GET /v1/overview": row("viewer", 200),
   "POST /v1/device-logins": row("public", 201),
   // The codes of these requests are unknown, and no provider is configured.
   "POST /v1/device-logins/token": row("public", 404),
