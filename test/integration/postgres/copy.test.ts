@@ -68,6 +68,7 @@ describe.skipIf(reason !== undefined)(`edge-control copy${reason === undefined ?
         VALUES ('usr_1', 'acc_fixture', 'A@b.c', 'a@b.c', 'A', 'admin', 1);
       INSERT INTO user_sessions (hash, id, user_id, created_at, last_used_at, method)
         VALUES (x'00ff02', 'ses_1', 'usr_1', 1, 1, 'setup');
+      INSERT INTO browser_tokens (hash, user_id, created_at, last_used_at) VALUES (x'00ff04', 'usr_1', 1, 1);
       INSERT INTO one_time_codes (hash, purpose, user_id, created_at, expires_at)
         VALUES (x'00ff03', 'reset', 'usr_1', 1, 2);
     `);
