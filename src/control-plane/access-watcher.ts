@@ -1,4 +1,5 @@
 import type { Clock } from "../lib/clock.ts";
+import { Groups } from "../lib/groups.ts";
 import type { Logger } from "../lib/logger.ts";
 import type { Store } from "./store/store.ts";
 import { logStoreError } from "./store/unavailable.ts";
@@ -23,10 +24,28 @@ export function userSubject(userId: string): string {
   return `user ${userId}`;
 }
 
-interface WatchEntry {
+/** One for each session and stream, so that it is small. */
+class WatchEntry implements Disposable {
   readonly subject: string;
   readonly isAllowed: () => Promise<boolean>;
   readonly onRevoked: () => void;
+  readonly #watcher: { remove(entry: WatchEntry): void };
+
+  constructor(
+    subject: string,
+    isAllowed: () => Promise<boolean>,
+    onRevoked: () => void,
+    watcher: { remove(entry: WatchEntry): void },
+  ) {
+    this.subject = subject;
+    this.isAllowed = isAllowed;
+    this.onRevoked = onRevoked;
+    this.#watcher = watcher;
+  }
+
+  [Symbol.dispose](): void {
+    this.#watcher.remove(this);
+  }
 }
 
 /**
@@ -37,7 +56,8 @@ export class AccessWatcher implements Disposable {
   readonly #store: Pick<Store, "dataVersion">;
   readonly #clock: Clock;
   readonly #logger: Logger;
-  readonly #watched = new Map<string, Set<WatchEntry>>();
+  readonly #watched = new Groups<string, WatchEntry>();
+  readonly #remover = { remove: (entry: WatchEntry): void => this.#remove(entry) };
   #timer: Disposable | undefined;
   #lastDataVersion: number | undefined;
 
@@ -53,16 +73,15 @@ export class AccessWatcher implements Disposable {
    * @param subject the name to pass to `recheck`
    */
   watch(subject: string, isAllowed: () => Promise<boolean>, onRevoked: () => void): Disposable {
-    const entry = { subject, isAllowed, onRevoked };
-    const entries = this.#watched.get(subject) ?? new Set();
-    this.#watched.set(subject, entries.add(entry));
+    const entry = new WatchEntry(subject, isAllowed, onRevoked, this.#remover);
+    this.#watched.add(subject, entry);
     this.#timer ??= this.#schedule();
-    return { [Symbol.dispose]: () => this.#remove(entry) };
+    return entry;
   }
 
   /** Checks the subject again. Call it after revoking its access in this process. */
   async recheck(subject: string): Promise<void> {
-    for (const entry of this.#watched.get(subject) ?? []) {
+    for (const entry of this.#watched.of(subject)) {
       if (await entry.isAllowed()) continue;
       this.#remove(entry);
       entry.onRevoked();
@@ -75,9 +94,7 @@ export class AccessWatcher implements Disposable {
   }
 
   #remove(entry: WatchEntry): void {
-    const entries = this.#watched.get(entry.subject);
-    entries?.delete(entry);
-    if (entries?.size === 0) this.#watched.delete(entry.subject);
+    this.#watched.delete(entry.subject, entry);
     if (this.#watched.size === 0) this.#stop();
   }
 
@@ -106,9 +123,9 @@ export class AccessWatcher implements Disposable {
 
   async #recheckAll(): Promise<void> {
     let checked = 0;
-    for (const [subject, entries] of this.#watched) {
+    for (const subject of this.#watched.keys()) {
+      checked += this.#watched.of(subject).length;
       await this.recheck(subject);
-      checked += entries.size;
       if (checked < MAX_CHECKS_PER_TURN) continue;
       checked = 0;
       await new Promise(setImmediate);

@@ -3,7 +3,7 @@ import { systemClock } from "../lib/clock.ts";
 import { tryLock } from "../lib/instance-lock.ts";
 import { createLogger, type Logger } from "../lib/logger.ts";
 import { describePermissionChanges } from "../lib/file-permissions.ts";
-import type { Bus } from "./bus/bus.ts";
+import type { LinkedBus } from "./bus/linked-bus.ts";
 import type { MessageLink } from "./bus/message-link.ts";
 import { type CliContext, CommandError, type ServeOptions } from "./cli/context.ts";
 import { run } from "./cli/run.ts";
@@ -40,6 +40,7 @@ async function serve(config: Config, options: ServeOptions): Promise<void> {
   await using messages = await openMessages(config, logger);
   const bus = messages?.bus ?? new InProcessBus();
   const metrics = await createMetrics(config, { store, bus, clock: systemClock, logger });
+  if (messages && metrics) messages.bus.onLeftOut = () => metrics.observer.bounded("wakes_of_instances");
   await using _metrics = config.metrics_listen && (await metrics?.listen(config.metrics_listen, logger));
   const server = await startServer({
     config,
@@ -123,14 +124,14 @@ async function openPostgres(options: PostgresOptions): Promise<Store> {
   return openPostgresStore(options);
 }
 interface Messages extends AsyncDisposable {
-  readonly bus: Bus;
+  readonly bus: LinkedBus;
   readonly link: MessageLink;
 }
 
 /** Opens what carries messages to other instances, if that is configured. Begins to connect, and does not wait for it. */
 async function openMessages(config: Config, logger: Logger): Promise<Messages | undefined> {
   if (!Object.keys(config).some((key) => key.startsWith("nats_") && key !== "nats_prefix")) return undefined;
-  const [{ natsOptionsOf }, { NatsLink }, { LinkedBus }] = await Promise.all([
+  const [{ natsOptionsOf }, { NatsLink }, linked] = await Promise.all([
     import("./bus/nats/configured.ts"),
     import("./bus/nats/nats-link.ts"),
     import("./bus/linked-bus.ts"),
@@ -140,7 +141,7 @@ async function openMessages(config: Config, logger: Logger): Promise<Messages | 
     if (!nats) return undefined;
     const link = new NatsLink({ nats, clock: systemClock, logger });
     if (!link.isConfidential) logger.warn({ urls: nats.urls }, NOT_CONFIDENTIAL_MESSAGE);
-    const bus = new LinkedBus(link);
+    const bus = new linked.LinkedBus(link);
     return {
       bus,
       link,

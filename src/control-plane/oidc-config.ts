@@ -78,7 +78,7 @@ export interface OidcSettings {
   readonly rules: IdentityRules;
 }
 
-export const CALLBACK_PATH = "/v1/oidc/callback";
+const CALLBACK_PATH = "/v1/oidc/callback";
 
 /** Reports every combination of the keys that has no meaning. */
 export function checkOidcKeys(keys: OidcKeys, issue: Issue): void {

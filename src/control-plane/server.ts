@@ -95,7 +95,19 @@ export async function startServer({
   const access = new AccessWatcher(store, clock, logger);
   const principals = new PrincipalReader(store, clock);
   const refusals = new RefusalLog({ audit: store.audit, clock, logger });
-  const hub = new DeviceHub({ assets, sessions, bus, instanceId, isShared, access, clock, logger, observer });
+  const listBusyAssets = (): Promise<ReadonlySet<string>> => deployments.listBusyAssets();
+  const hub = new DeviceHub({
+    assets,
+    sessions,
+    bus,
+    instanceId,
+    isShared,
+    listBusyAssets,
+    access,
+    clock,
+    logger,
+    observer,
+  });
   if (metrics) metrics.countDevices = () => hub.deviceCount;
   const keepMs = config.deployment_retention_days * DAY_MS;
   const deployments = new Deployments({
@@ -163,7 +175,7 @@ export async function startServer({
     principals,
     hasher,
     signInGate: new SignInGate({ store, hasher, clock, shared: counts?.of("sign-ins"), observer }),
-    oidc: await openOidc(config, { store, clock, logger }),
+    oidc: await openOidc(config, { store, refusals, clock, logger }),
     site: new Site(config.public_url),
     refusals,
     counts,
@@ -194,7 +206,7 @@ export async function startServer({
     instanceId,
     serviceClock,
     logger,
-    listBusyAssets: () => deployments.listBusyAssets(),
+    listBusyAssets,
     noteLost: (lost) => deployments.noteLost(lost),
   });
   const membership = new Membership({
@@ -207,7 +219,7 @@ export async function startServer({
       if (isOtherDatabase) await store.accountEvents.startAnew();
       await deployments.recover(isOtherDatabase, onProgress);
     },
-    onRejoined: async () => hub.reopenSessions(await deployments.listBusyAssets()),
+    onRejoined: () => hub.reopenSessions(),
     onAbandoned: () => hub.abandon(),
     onRenewed: () => void sweeper.run(),
   });

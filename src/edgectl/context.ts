@@ -38,7 +38,7 @@ export async function loadLogin({ io, printer, config, urlOption }: Context): Pr
   return login;
 }
 
-export function createClient(io: Io, login: Pick<Login, "url" | "apiKey">): ApiClient {
+export function createClient(io: Io, login: { readonly url: string; readonly apiKey: string | undefined }): ApiClient {
   return new ApiClient({
     baseUrl: login.url,
     apiKey: login.apiKey,

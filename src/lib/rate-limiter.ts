@@ -1,5 +1,8 @@
 import type { Clock } from "./clock.ts";
 
+/** A signal, or what returns it when it is needed. */
+export type SignalSource = AbortSignal | (() => AbortSignal);
+
 /** Limits a rate (GCRA): `burst` at once, then `perSecond`. Callers above the rate wait. */
 export class RateLimiter {
   readonly #clock: Clock;
@@ -22,11 +25,13 @@ export class RateLimiter {
   /**
    * Resolves when `count` units are within the rate.
    *
-   * @param signal resolves the call at once when it aborts; units still waiting are given back
+   * @param source of the signal that resolves the call at once when it aborts; units still waiting are given back. Asked only if
+   *   the call has to wait
    */
-  async acquire(count = 1, signal?: AbortSignal): Promise<void> {
+  async acquire(count = 1, source?: SignalSource): Promise<void> {
     const waitMs = this.charge(count);
     if (waitMs <= 0) return;
+    const signal = typeof source === "function" ? source() : source;
     try {
       await this.#clock.sleep(waitMs, signal);
     } catch (error) {

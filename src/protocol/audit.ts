@@ -3,7 +3,7 @@ import { MAX_PAGE_SIZE } from "./limits.ts";
 import { integerString, unixSeconds } from "./scalars.ts";
 
 /** Who acts: a user, an API key, the server's command line, a device, or the service itself. */
-export const auditActorKindSchema = z.enum(["user", "key", "command_line", "device", "service"]);
+const auditActorKindSchema = z.enum(["user", "key", "command_line", "device", "service"]);
 
 export const auditEntrySchema = z
   .strictObject({

@@ -29,7 +29,6 @@ export const loginRequestCreationSchema = z
     }),
   })
   .meta({ id: "LoginRequestCreation", examples: [{ client_name: "edgectl on build-7" }] });
-export type LoginRequestCreation = z.output<typeof loginRequestCreationSchema>;
 
 /** Response of Start Log-In. */
 export const startedLoginSchema = z
@@ -49,8 +48,7 @@ export type StartedLogin = z.output<typeof startedLoginSchema>;
 /** Body of Fetch Key of Log-In. */
 export const loginTokenRequestSchema = z
   .strictObject({ device_code: z.string().min(1).max(128).meta({ description: "As returned by Start Log-In." }) })
-  .meta({ id: "LoginTokenRequest" });
-export type LoginTokenRequest = z.output<typeof loginTokenRequestSchema>;
+  .meta({ id: "LoginTokenRequest", examples: [{ device_code: "el_…" }] });
 
 /** Response 202 of Fetch Key of Log-In. */
 export const pendingLoginSchema = z

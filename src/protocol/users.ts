@@ -75,7 +75,7 @@ export const signInOptionsSchema = z
   .meta({ id: "SignInOptions" });
 export type SignInOptions = z.output<typeof signInOptionsSchema>;
 
-const roleValuesSchema = z.array(z.string());
+const roleValuesSchema = z.array(z.string()).meta({ description: "Values that give this role." });
 
 /** Response of Get Sign-In Settings. */
 export const signInSettingsSchema = z

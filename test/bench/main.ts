@@ -18,6 +18,8 @@ import { returnOfAFleet } from "./return-of-a-fleet.ts";
 import { assetList } from "./service/asset-list.ts";
 import { assetRead } from "./service/asset-read.ts";
 import { fleet } from "./service/fleet.ts";
+import { fleetLoss } from "./service/fleet-loss.ts";
+import { fleetShared } from "./service/fleet-shared.ts";
 import { usageYear } from "./service/usage-year.ts";
 import { statusCommand } from "./status-command.ts";
 import { table } from "./table.ts";
@@ -43,6 +45,8 @@ const BENCHES: readonly Bench[] = [
   assetList,
   usageYear,
   fleet,
+  fleetShared,
+  fleetLoss,
 ];
 const FOLDER = "bench-results";
 

@@ -2,10 +2,19 @@ import { readFile } from "node:fs/promises";
 import { expect, test } from "vitest";
 import { MAX_STREAMS_PER_DEPLOYMENT, STALL_TIMEOUT_MS } from "../../src/control-plane/api/stream-limiter.ts";
 import { MAX_CONFLICTS_PER_HOUR } from "../../src/control-plane/assets/conflict-rate-limiter.ts";
+import { CHECKS_COOKIE_S } from "../../src/control-plane/api/people/oidc.ts";
+import {
+  MAX_REMEMBERED_PAUSES,
+  PAIR_POLICY,
+  SOURCE_POLICY,
+} from "../../src/control-plane/core/people/sign-in-throttle.ts";
+import { MAX_HASHES_AT_ONCE, QUEUE_LIMITS } from "../../src/control-plane/people/password-hasher.ts";
+import { BROWSER_RETENTION_S, MAX_BROWSERS_PER_USER } from "../../src/control-plane/store/browsers.ts";
 import { MAX_SESSIONS_PER_USER } from "../../src/control-plane/store/user-sessions.ts";
 import { MAX_USERS_PER_ACCOUNT } from "../../src/control-plane/core/people/user.ts";
 import { MAX_KEYS_PER_ACCOUNT, MAX_REVOKED_KEYS_PER_ACCOUNT } from "../../src/control-plane/core/people/key-limits.ts";
 import { MAX_GROUPS_PER_ACCOUNT } from "../../src/control-plane/cli/network-group.ts";
+import { MAX_WAKES, MAX_WAKES_PER_TOPIC } from "../../src/control-plane/bus/flood-guard.ts";
 import { configSchema } from "../../src/control-plane/config.ts";
 import { CANCEL_TIMEOUT_MS } from "../../src/control-plane/core/deadlines.ts";
 import { MAX_LEDGER_BYTES } from "../../src/control-plane/core/device-ledger.ts";
@@ -58,6 +67,7 @@ const days = (ms: number): string => `${count(ms / 24 / 3_600_000)} days`;
 
 /** What the documentation has to say in the column `bound`, by the first column. */
 const BOUNDS: Readonly<Record<string, string>> = {
+  "wake-ups from other instances: of one topic, of all": `${MAX_WAKES_PER_TOPIC}, ${count(MAX_WAKES)} a second`,
   "requests of one key": `\`rate_limit_per_minute\`, ${config.rate_limit_per_minute}`,
   "attempts to enrol from one address": `\`enrolment_rate_limit_per_minute\`, ${config.enrolment_rate_limit_per_minute}`,
   "request body": kib(MAX_REQUEST_BYTES),
@@ -101,6 +111,13 @@ const BOUNDS: Readonly<Record<string, string>> = {
   "revoked API keys of one account": count(MAX_REVOKED_KEYS_PER_ACCOUNT),
   "users of one account": count(MAX_USERS_PER_ACCOUNT),
   "sessions of one user": count(MAX_SESSIONS_PER_USER),
+  "known browsers of one user": `${MAX_BROWSERS_PER_USER}, for ${days(BROWSER_RETENTION_S * 1000)}`,
+  "failed sign-ins, one email and network address": `${PAIR_POLICY.free}, one forgotten every ${PAIR_POLICY.forgetS / 60} min`,
+  "failed sign-ins from one network address": `${SOURCE_POLICY.free}, one forgotten every minute`,
+  "failures that are remembered": count(MAX_REMEMBERED_PAUSES),
+  "passwords that are hashed at once": count(MAX_HASHES_AT_ONCE),
+  "sign-ins that wait": `${QUEUE_LIMITS.perSource} of a network address, ${QUEUE_LIMITS.total} in all`,
+  "time at the identity provider": `${CHECKS_COOKIE_S / 60} min`,
   "network groups of one account's own": count(MAX_GROUPS_PER_ACCOUNT),
 };
 

@@ -5,6 +5,9 @@ import { PostgresServer } from "./postgres.ts";
 
 const TEMPLATE = "migrated";
 
+/** Owns its databases, and has no other rights, as the documentation sets it up. */
+const OWNER = "edge_control";
+
 /** Removes what tests have stored. Quicker than a new database. */
 const EMPTY = `
   DELETE FROM deployments; DELETE FROM assets; DELETE FROM usage_records; DELETE FROM network_groups; DELETE FROM api_keys;
@@ -30,8 +33,9 @@ export class PostgresDatabases implements AsyncDisposable {
   static async start(options: Parameters<typeof PostgresServer.start>[0] = {}): Promise<PostgresDatabases> {
     const server = await PostgresServer.start(options);
     try {
-      await server.execute(`CREATE DATABASE ${TEMPLATE} TEMPLATE template0`);
-      await migratePostgres(server.options(TEMPLATE));
+      await server.execute(`CREATE ROLE ${OWNER} LOGIN`);
+      await server.execute(`CREATE DATABASE ${TEMPLATE} OWNER ${OWNER} TEMPLATE template0`);
+      await migratePostgres(server.options(TEMPLATE, OWNER));
       return new PostgresDatabases(server);
     } catch (error) {
       await server[Symbol.asyncDispose]();
@@ -52,7 +56,7 @@ export class PostgresDatabases implements AsyncDisposable {
 
   /** Returns a database to which nobody else is connected, so that it can be copied. It is not given back. */
   async create(): Promise<PostgresOptions> {
-    return this.server.options(await this.server.createDatabase(TEMPLATE));
+    return this.server.options(await this.server.createDatabase(TEMPLATE, OWNER), OWNER);
   }
 
   async #create(): Promise<EmptiedDatabase> {

@@ -1,4 +1,4 @@
-import { chmod, chown, readFile, readdir, writeFile } from "node:fs/promises";
+import { appendFile, chmod, chown, readFile, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { findPostgresFolder } from "../../scripts/setup/programs.ts";
 import type { PostgresOptions } from "../../src/control-plane/store/postgres/options.ts";
@@ -6,6 +6,7 @@ import { type RunningCommand, run, start, succeed } from "./command.ts";
 import { freePort } from "./free-port.ts";
 import { CertificateAuthority } from "./link/certificates.ts";
 import { tempDir } from "./temp-dir.ts";
+import { waitFor } from "./wait-for.ts";
 
 interface PostgresServerOptions {
   /** Lines of `postgresql.conf`, such as `max_connections = 20`. */
@@ -37,6 +38,8 @@ export async function postgresUnavailableReason(): Promise<string | undefined> {
  */
 export class PostgresServer implements AsyncDisposable {
   readonly port: number;
+  /** Where it listens. */
+  readonly address: string;
   /** Certificate of the authority that the server's certificate is from; with `tls` only. */
   readonly caFile: string | undefined;
   readonly #parts: ServerParts;
@@ -46,6 +49,7 @@ export class PostgresServer implements AsyncDisposable {
 
   private constructor(parts: ServerParts, { tls = false, password }: PostgresServerOptions) {
     this.port = parts.port;
+    this.address = parts.address;
     this.caFile = tls ? join(parts.directory.path, "postgres-ca.pem") : undefined;
     this.#parts = parts;
     this.#password = password;
@@ -56,10 +60,31 @@ export class PostgresServer implements AsyncDisposable {
   static async start(options: PostgresServerOptions = {}): Promise<PostgresServer> {
     await using owner = new AsyncDisposableStack();
     const directory = owner.use(await tempDir());
-    const parts = { directory, port: options.port ?? (await freePort()), user: await findUser() };
+    const port = options.port ?? (await freePort());
+    const parts = { directory, address: "127.0.0.1", port, user: await findUser() };
     await initialize(parts, options);
     owner.move();
-    const server = new PostgresServer(parts, options);
+    return PostgresServer.#started(new PostgresServer(parts, options));
+  }
+
+  /** Starts a copy of a server that has neither TLS nor a password, which follows it, at the same port of another address. */
+  static async copyOf(original: PostgresServer, address: string): Promise<PostgresServer> {
+    await using owner = new AsyncDisposableStack();
+    const directory = owner.use(await tempDir());
+    const { port, user } = original.#parts;
+    await ownedBy(user, directory.path);
+    const data = join(directory.path, "data");
+    const source = ["--host", original.#parts.directory.path, "--port", String(port), "--username", USER];
+    const how = ["--pgdata", data, "--write-recovery-conf", "--checkpoint=fast", "--no-sync"];
+    await succeed(...as(user, program("pg_basebackup"), [...source, ...how]));
+    // Of two lines for the same setting the later one counts.
+    const own = [`listen_addresses = '${address}'`, `unix_socket_directories = '${directory.path}'`];
+    await appendFile(join(data, "postgresql.auto.conf"), `${own.join("\n")}\n`);
+    owner.move();
+    return PostgresServer.#started(new PostgresServer({ directory, address, port, user }, {}));
+  }
+
+  static async #started(server: PostgresServer): Promise<PostgresServer> {
     try {
       await server.#ready();
     } catch (error) {
@@ -79,17 +104,17 @@ export class PostgresServer implements AsyncDisposable {
     return this.#process.stderr();
   }
 
-  /** Options of a store on the given database of this server. */
-  options(database: string): PostgresOptions {
+  /** Options of a store on the given database of this server. A user other than its owner has no password. */
+  options(database: string, user = USER): PostgresOptions {
     const tls = this.caFile === undefined ? undefined : { caFile: this.caFile };
     const passwordFile = this.#password === undefined ? undefined : join(this.#parts.directory.path, "password");
-    return { host: "127.0.0.1", port: this.port, database, user: USER, passwordFile, tls };
+    return { host: this.address, port: this.port, database, user, passwordFile, tls };
   }
 
   /** Creates a database, which is a copy of the template, and returns its name. The template must not be in use. */
-  async createDatabase(template = "template0"): Promise<string> {
+  async createDatabase(template = "template0", owner = USER): Promise<string> {
     const name = `test_${process.pid}_${++this.#databases}`;
-    await this.execute(`CREATE DATABASE ${name} TEMPLATE ${template}`);
+    await this.execute(`CREATE DATABASE ${name} OWNER ${owner} TEMPLATE ${template}`);
     return name;
   }
 
@@ -99,6 +124,20 @@ export class PostgresServer implements AsyncDisposable {
     const { path } = this.#parts.directory;
     const env = { PGHOST: path, PGPORT: String(this.port), PGUSER: USER, PGDATABASE: database };
     return (await succeed("psql", args, { env: { ...env, PGPASSWORD: this.#password } })).trim();
+  }
+
+  /** Answers commits only once they are stored by a copy as well. To be called when there is one. */
+  async requireCopy(): Promise<void> {
+    await this.execute("ALTER SYSTEM SET synchronous_standby_names = '*'");
+    await this.execute("SELECT pg_reload_conf()");
+    await waitFor("a synchronous copy", async () => {
+      return (await this.execute("SELECT sync_state FROM pg_stat_replication")) === "sync";
+    });
+  }
+
+  /** Makes a copy a server of its own. */
+  async promote(): Promise<void> {
+    await this.execute("SELECT pg_promote()");
   }
 
   /** Stops every process of the server, so that it answers nothing, but its connections stay. */
@@ -150,6 +189,7 @@ export class PostgresServer implements AsyncDisposable {
 
 interface ServerParts {
   readonly directory: { readonly path: string } & AsyncDisposable;
+  readonly address: string;
   readonly port: number;
   /** User to run as; `undefined`: the one of this process. */
   readonly user: { readonly uid: number; readonly gid: number } | undefined;
@@ -158,14 +198,12 @@ interface ServerParts {
 async function initialize(parts: ServerParts, options: PostgresServerOptions): Promise<void> {
   const { path } = parts.directory;
   const data = join(path, "data");
-  const own = async (file: string): Promise<void> => {
-    if (parts.user) await chown(file, parts.user.uid, parts.user.gid);
-  };
+  const own = (file: string): Promise<void> => ownedBy(parts.user, file);
   await own(path);
   const { password } = options;
   if (password !== undefined) await writeFile(join(path, "password"), password);
   // Entered through the socket as root, whatever the password.
-  const hosts = `local all all trust\nhost${options.tls === true ? "ssl" : ""} all all all ${password === undefined ? "trust" : "scram-sha-256"}\n`;
+  const hosts = `local all,replication all trust\nhost${options.tls === true ? "ssl" : ""} all all all ${password === undefined ? "trust" : "scram-sha-256"}\n`;
   const locale = ["--encoding=UTF8", "--locale=C.UTF-8", "--locale-provider=icu", "--icu-locale=en"];
   const access = password === undefined ? ["--auth=trust"] : ["--auth=trust", `--pwfile=${join(path, "password")}`];
   if (password !== undefined) await own(join(path, "password"));
@@ -173,7 +211,7 @@ async function initialize(parts: ServerParts, options: PostgresServerOptions): P
   await succeed(...as(parts.user, program("initdb"), init));
   const settings = [
     `port = ${parts.port}`,
-    "listen_addresses = '127.0.0.1'",
+    `listen_addresses = '${parts.address}'`,
     `unix_socket_directories = '${path}'`,
     "unix_socket_permissions = 0777",
     "shared_buffers = 32MB",
@@ -183,6 +221,10 @@ async function initialize(parts: ServerParts, options: PostgresServerOptions): P
   ];
   await writeFile(join(data, "postgresql.auto.conf"), `${settings.join("\n")}\n`);
   await writeFile(join(data, "pg_hba.conf"), hosts);
+}
+
+async function ownedBy(user: ServerParts["user"], file: string): Promise<void> {
+  if (user) await chown(file, user.uid, user.gid);
 }
 
 async function tlsSettings(path: string, own: (file: string) => Promise<void>): Promise<string[]> {

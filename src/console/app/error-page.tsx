@@ -4,7 +4,6 @@ import { useRouteError } from "react-router";
 import { toFailure } from "../api/failure.ts";
 import { FailureNote } from "../parts/failure-note.tsx";
 import { PageTitle } from "../parts/page-title.tsx";
-import { MissingPart, MissingPartNote } from "./missing-part.tsx";
 
 /** Shown in place of a page that failed to load or to render. */
 export function ErrorPage(): ReactNode {
@@ -12,7 +11,7 @@ export function ErrorPage(): ReactNode {
   return (
     <Stack gap="md" maw="40rem">
       <PageTitle title="This page does not work" />
-      {error instanceof MissingPart ? <MissingPartNote /> : <FailureNote failure={toFailure(error)} />}
+      <FailureNote failure={toFailure(error)} />
       <Button variant="default" onClick={() => location.reload()} style={{ alignSelf: "start" }}>
         Reload the page
       </Button>

@@ -1,7 +1,7 @@
 import { Navigate, type RouteObject, createBrowserRouter } from "react-router";
 import { Loading } from "../parts/loading.tsx";
 import { ErrorPage } from "./error-page.tsx";
-import { loadPart } from "./missing-part.tsx";
+import { MissingPartPage } from "./missing-part-page.tsx";
 import { NotFoundPage } from "./not-found-page.tsx";
 import { PAGES } from "./pages.ts";
 import { Permitted } from "./permitted.tsx";
@@ -38,7 +38,7 @@ function toRoute([path, { load, permission }]: Entry): RouteObject {
     path,
     errorElement: <ErrorPage />,
     lazy: async () => {
-      const Page = await loadPart(load);
+      const Page = await load().catch(() => MissingPartPage);
       if (permission === undefined) return { Component: Page };
       return {
         element: (

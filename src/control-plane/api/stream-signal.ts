@@ -4,6 +4,15 @@ import { watchPrincipal } from "../people/watch-principal.ts";
 import { principalOf } from "./auth.ts";
 import type { ApiContext } from "./context.ts";
 
+/** A signal that aborts when the client disconnects, and after the response. */
+export function clientSignal(reply: FastifyReply): AbortSignal {
+  const controller = new AbortController();
+  const onClose = (): void => controller.abort(new EdgeError("BadRequest", "The client disconnected."));
+  if (reply.raw.closed) onClose();
+  else reply.raw.once("close", onClose);
+  return controller.signal;
+}
+
 /** A signal that aborts when the client disconnects or its key or session ends. */
 export function streamSignal(
   request: FastifyRequest,
@@ -11,12 +20,13 @@ export function streamSignal(
   context: Pick<ApiContext, "access" | "principals" | "clock">,
 ): AbortSignal {
   const controller = new AbortController();
+  const gone = clientSignal(reply);
   const watch = watchPrincipal(context, principalOf(request), () => controller.abort(new EdgeError("Unauthorized")));
   const onClose = (): void => {
     watch[Symbol.dispose]();
-    controller.abort(new EdgeError("BadRequest", "The client disconnected."));
+    controller.abort(gone.reason);
   };
-  if (reply.raw.closed) onClose();
-  else reply.raw.once("close", onClose);
+  if (gone.aborted) onClose();
+  else gone.addEventListener("abort", onClose, { once: true });
   return controller.signal;
 }

@@ -21,10 +21,16 @@ export interface Bus {
   readonly state: BusState;
   /** Calls local listeners at once, and those of other instances if they can be reached. */
   publish(topic: Topic): void;
-  /** Calls `listener` after each `publish` of the topic and each reconnect of the bus, until disposed. */
+  /**
+   * Calls `listener` after each `publish` of the topic, each reconnect of the bus, and when messages were too many, until
+   * disposed.
+   */
   subscribe(topic: Topic, listener: () => void): Disposable;
   /** Reports to an instance, under the topic `wake.<instance>`, that something waits to be delivered to a device. */
   publishWake(instanceId: string, assetUuid: string): void;
-  /** @param listener called with the device; after a reconnect of the bus with `undefined`: any device may be meant */
+  /**
+   * @param listener called with the device; after a reconnect of the bus, or if messages were too many, with `undefined`: any
+   * device may be meant
+   */
   subscribeWakes(instanceId: string, listener: (assetUuid: string | undefined) => void): Disposable;
 }

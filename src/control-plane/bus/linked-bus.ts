@@ -1,5 +1,7 @@
+import { type Clock, systemClock } from "../../lib/clock.ts";
 import { parseJson } from "../../lib/parse-json.ts";
 import type { Bus, Topic } from "./bus.ts";
+import { FloodGuard } from "./flood-guard.ts";
 import { Listeners } from "./listeners.ts";
 import type { LinkState, MessageLink } from "./message-link.ts";
 
@@ -13,7 +15,10 @@ const MAX_WAKES_PER_MESSAGE = 4_096;
  * the events that are stored together wake a reader on another instance once.
  */
 export class LinkedBus implements Bus, Disposable {
+  /** Called for each message of other instances of which something was left out, since there are too many. */
+  onLeftOut: () => void = () => {};
   readonly #link: MessageLink;
+  readonly #guard: FloodGuard;
   readonly #topics = new Listeners();
   readonly #wakes = new Listeners<[assetUuid: string | undefined]>();
   readonly #unsentTopics = new Set<Topic>();
@@ -21,13 +26,16 @@ export class LinkedBus implements Bus, Disposable {
   readonly #onChange: Disposable;
   #flush: NodeJS.Immediate | undefined;
 
-  constructor(link: MessageLink) {
+  constructor(link: MessageLink, clock: Clock = systemClock) {
     this.#link = link;
-    this.#onChange = link.onChange((state) => {
-      if (state !== "up") return;
-      // Messages were lost meanwhile.
+    // Messages were lost meanwhile.
+    const notifyAll = (): void => {
       this.#topics.notifyAll();
       this.#wakes.notifyAll(undefined);
+    };
+    this.#guard = new FloodGuard({ clock, onLeftOut: () => this.onLeftOut(), onOver: notifyAll });
+    this.#onChange = link.onChange((state) => {
+      if (state === "up") notifyAll();
     });
   }
 
@@ -42,7 +50,12 @@ export class LinkedBus implements Bus, Disposable {
   }
 
   subscribe(topic: Topic, listener: () => void): Disposable {
-    return this.#topics.add(topic, listener, () => this.#link.listen(topic, () => this.#topics.notify(topic)));
+    return this.#topics.add(topic, listener, () =>
+      this.#link.listen(topic, () => {
+        if (this.#guard.take(topic)) this.#topics.notify(topic);
+        else this.#guard.leaveOut();
+      }),
+    );
   }
 
   publishWake(instanceId: string, assetUuid: string): void {
@@ -54,15 +67,23 @@ export class LinkedBus implements Bus, Disposable {
 
   subscribeWakes(instanceId: string, listener: (assetUuid: string | undefined) => void): Disposable {
     return this.#wakes.add(instanceId, listener, () =>
-      this.#link.listen(wakeSubject(instanceId), (message) => {
-        for (const asset of decodeAssets(message)) this.#wakes.notify(instanceId, asset);
-      }),
+      this.#link.listen(wakeSubject(instanceId), (message) => this.#receiveWakes(instanceId, message)),
     );
   }
 
   [Symbol.dispose](): void {
     clearImmediate(this.#flush);
+    this.#guard[Symbol.dispose]();
     this.#onChange[Symbol.dispose]();
+  }
+
+  #receiveWakes(instanceId: string, message: Uint8Array): void {
+    // Nothing is decoded once there is no room.
+    if (!this.#guard.hasRoom) return this.#guard.leaveOut();
+    for (const asset of decodeAssets(message)) {
+      if (!this.#guard.take(asset ?? wakeSubject(instanceId))) return this.#guard.leaveOut();
+      this.#wakes.notify(instanceId, asset);
+    }
   }
 
   #flushSoon(): void {

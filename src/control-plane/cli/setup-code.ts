@@ -25,6 +25,8 @@ export function addSetupCodeCommand(program: Command, context: CliContext): void
           if (account !== undefined) await requireAccount(store, account);
           else if (await store.users.hasUsers())
             throw new CommandError("the service is set up; give --account for another admin of an account");
+          else if ((await store.accounts.listAccounts()).length > 0)
+            throw new CommandError("there is an account already; give --account, see `edge-control account list`");
           const url = consoleUrlOf(loadConfig(options.config, {}));
           const origin = account === undefined ? undefined : commandOrigin(account);
           const { code, link, expiresAt } = await issueSetUpCode({ store, clock: context.clock }, url, origin);

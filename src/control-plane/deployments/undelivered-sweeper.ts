@@ -1,4 +1,5 @@
 import type { Clock } from "../../lib/clock.ts";
+import { Coalesced } from "../../lib/coalesced.ts";
 import type { Logger } from "../../lib/logger.ts";
 import type { Bus } from "../bus/bus.ts";
 import type { DeploymentStore } from "../store/deployments.ts";
@@ -18,6 +19,8 @@ export interface UndeliveredSweeperOptions {
 export class UndeliveredSweeper implements Disposable {
   readonly #options: UndeliveredSweeperOptions;
   readonly #wakes: Disposable;
+  /** However often the bus asks, one sweep is in progress for it. */
+  readonly #asked = new Coalesced(() => this.#sweep());
   #timer: Disposable | undefined;
   /** Set while the store is unavailable. */
   #retry: Disposable | undefined;
@@ -26,7 +29,7 @@ export class UndeliveredSweeper implements Disposable {
   constructor(options: UndeliveredSweeperOptions) {
     this.#options = options;
     this.#wakes = options.bus.subscribeWakes(options.instanceId, (assetUuid) => {
-      if (assetUuid === undefined && !this.#retry) void this.#sweep();
+      if (assetUuid === undefined && !this.#retry) void this.#asked.run();
     });
     this.#schedule();
   }

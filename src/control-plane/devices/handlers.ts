@@ -5,8 +5,6 @@ import type { DeviceSession } from "./session.ts";
 
 /** Receives the reports of devices from the hub. Calls for one session do not overlap. */
 export interface ReportHandler {
-  /** The device has said hello. Returns the hash of the stored report, on which the device bases its next delta. */
-  onHello(session: DeviceSession): Promise<string | undefined>;
   onReport(session: DeviceSession, delta: ReportDelta): Promise<void>;
   /** The device's report has been out of date for these seconds, since changes are held back; `null`: it is current. */
   onReportHeld(session: DeviceSession, heldForS: number | null): Promise<void>;

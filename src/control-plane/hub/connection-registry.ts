@@ -1,3 +1,5 @@
+import { Groups } from "../../lib/groups.ts";
+
 /** Maximum number of open connections of one device: its session, and earlier ones that are not closed yet. */
 export const MAX_CONNECTIONS_PER_ASSET = 4;
 
@@ -5,25 +7,21 @@ export const MAX_CONNECTIONS_PER_ASSET = 4;
 export class ConnectionRegistry<S extends { readonly assetUuid: string }> {
   readonly #all = new Set<S>();
   /** The connections of each device without those given up, oldest first. */
-  readonly #byAsset = new Map<string, Set<S>>();
+  readonly #byAsset = new Groups<string, S>();
 
   /** Adds a connection. Returns the device's oldest one if there are too many; the caller must terminate it. */
   add(session: S): S | undefined {
     const { assetUuid } = session;
-    const ofAsset = this.#byAsset.get(assetUuid) ?? new Set();
-    this.#byAsset.set(assetUuid, ofAsset.add(session));
     this.#all.add(session);
-    if (ofAsset.size <= MAX_CONNECTIONS_PER_ASSET) return undefined;
-    const [oldest] = ofAsset;
-    if (oldest) ofAsset.delete(oldest);
+    if (this.#byAsset.add(assetUuid, session) <= MAX_CONNECTIONS_PER_ASSET) return undefined;
+    const [oldest] = this.#byAsset.of(assetUuid);
+    if (oldest) this.#byAsset.delete(assetUuid, oldest);
     return oldest;
   }
 
   delete(session: S): void {
     this.#all.delete(session);
-    const ofAsset = this.#byAsset.get(session.assetUuid);
-    ofAsset?.delete(session);
-    if (ofAsset?.size === 0) this.#byAsset.delete(session.assetUuid);
+    this.#byAsset.delete(session.assetUuid, session);
   }
 
   get size(): number {

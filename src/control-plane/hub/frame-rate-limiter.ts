@@ -1,4 +1,5 @@
 import type { Clock } from "../../lib/clock.ts";
+import type { SignalSource } from "../../lib/rate-limiter.ts";
 import type { AgentFrame } from "../../protocol/frames.ts";
 import { DeviceRateLimiters } from "./device-rate-limiters.ts";
 
@@ -34,12 +35,12 @@ export class FrameRateLimiter {
   }
 
   /** Resolves when a message of this size may be parsed. */
-  acquireForBytes(assetUuid: string, bytes: number, signal: AbortSignal): Promise<void> {
+  acquireForBytes(assetUuid: string, bytes: number, signal: SignalSource): Promise<void> {
     return this.#bytes.forDevice(assetUuid).acquire(Math.max(bytes, MIN_CHARGED_BYTES), signal);
   }
 
   /** Resolves when the frame may be handled. */
-  async acquireForFrame(assetUuid: string, frame: AgentFrame, bytes: number, signal: AbortSignal): Promise<void> {
+  async acquireForFrame(assetUuid: string, frame: AgentFrame, bytes: number, signal: SignalSource): Promise<void> {
     switch (frame.type) {
       case "hello":
         return this.#events.forDevice(assetUuid).acquire(1 + frame.deployments.length, signal);

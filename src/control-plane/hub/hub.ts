@@ -20,7 +20,8 @@ import { logStoreError, repeatWhileUnavailable, STORE_RETRY_AFTER_S } from "../s
 import { FrameRateLimiter } from "./frame-rate-limiter.ts";
 import { MAX_CONNECTIONS_PER_ASSET, ConnectionRegistry } from "./connection-registry.ts";
 import { refuseUpgrade } from "./refuse-upgrade.ts";
-import { type CurrentSession, Session } from "./session.ts";
+import { Session } from "./session.ts";
+import type { CurrentSession, Hello, SessionHost } from "./session-host.ts";
 
 const AGENT_PATH = "/v1/agent";
 
@@ -52,6 +53,8 @@ export interface HubOptions {
   readonly instanceId: string;
   /** Whether other instances use the same store. */
   readonly isShared: boolean;
+  /** Returns the devices that have unfinished deployments. */
+  readonly listBusyAssets: () => Promise<ReadonlySet<string>>;
   readonly access: AccessWatcher;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -74,7 +77,7 @@ export class DeviceHub {
   readonly #frameRateLimiter: FrameRateLimiter;
   readonly #comparison: Disposable;
   readonly #wakes: Disposable;
-  #handlers: Handlers | undefined;
+  #host: SessionHost | undefined;
   /** Sessions whose end is being stored. */
   readonly #ending = new Set<Promise<void>>();
   readonly #stopping = new AbortController();
@@ -88,12 +91,28 @@ export class DeviceHub {
     this.#wakes = bus.subscribeWakes(instanceId, (assetUuid) => {
       if (assetUuid !== undefined) this.#sessions.get(assetUuid)?.deliver();
     });
-    this.#comparison = new SessionComparison({ ...options, current: () => [...this.#sessions.values()] });
+    this.#comparison = new SessionComparison({
+      ...options,
+      current: () => [...this.#sessions.values()],
+      reopen: (lost) => this.reopenSessions(lost),
+    });
   }
 
   /** Sets the receivers of frames. Must be called before the first connection. */
   setHandlers(handler: DeploymentHandler, reports: ReportHandler): void {
-    this.#handlers = { deploymentHandler: handler, reportHandler: reports };
+    const handlers = { deploymentHandler: handler, reportHandler: reports };
+    const { clock, logger, observer } = this.#options;
+    this.#host = {
+      clock,
+      logger,
+      observer,
+      ...handlers,
+      frameRateLimiter: this.#frameRateLimiter,
+      becomeCurrent: (greeted, hello) => this.#becomeCurrent(greeted, hello, handlers),
+      onClosed: (closed) => this.#onSessionClosed(closed, handlers),
+      isCurrent: (session) => this.#sessions.get(session.assetUuid) === session,
+      onStale: (stale) => this.#closeStale(stale, handlers),
+    };
   }
 
   /** Number of devices that are connected. */
@@ -158,9 +177,9 @@ export class DeviceHub {
    * Takes up again the sessions that this instance still has, after others may have ended them: those that no later one has
    * replaced. Devices that have unfinished deployments connect again, so that what they hold is compared with the record.
    */
-  async reopenSessions(busyAssets: ReadonlySet<string>): Promise<void> {
-    const { sessions: store, instanceId } = this.#options;
-    const sessions = [...this.#sessions.values()];
+  async reopenSessions(sessions: readonly Session[] = [...this.#sessions.values()]): Promise<void> {
+    const { sessions: store, instanceId, listBusyAssets } = this.#options;
+    const busyAssets = await listBusyAssets();
     for (let from = 0; from < sessions.length; from += MAX_REOPENED_AT_ONCE) {
       const piece = sessions.slice(from, from + MAX_REOPENED_AT_ONCE);
       const fences = piece.map(({ assetUuid, epoch }) => ({ assetUuid, epoch }));
@@ -195,11 +214,12 @@ export class DeviceHub {
     }
     const token = BEARER.exec(request.headers.authorization ?? "")?.[1];
     const hash = token && hashSecret(token);
-    const asset = hash && (await this.#options.assets.findAssetByDeviceToken(hash));
-    if (!asset) this.#options.observer?.deviceRefused();
-    if (!asset) return refuseUpgrade(socket, "Unauthorized", "The device token is missing, wrong or revoked.");
+    const device = hash && (await this.#options.assets.findDevice(hash));
+    if (!device) this.#options.observer?.deviceRefused();
+    if (!device) return refuseUpgrade(socket, "Unauthorized", "The device token is missing, wrong or revoked.");
+    const { asset, isNextToken } = device;
     // Sessions that use the replaced token are disconnected.
-    if (await this.#options.assets.replaceDeviceToken(asset.uuid, hash)) {
+    if (isNextToken && (await this.#options.assets.replaceDeviceToken(asset.uuid, hash))) {
       await this.#options.access.recheck(deviceSubject(asset.uuid));
     }
     if (socket.destroyed) return;
@@ -208,41 +228,29 @@ export class DeviceHub {
   }
 
   #accept(socket: WebSocket, asset: Asset, tokenHash: Uint8Array): void {
-    const { assets, access, clock } = this.#options;
-    const handlers = this.#handlers;
-    if (!handlers || this.#stopping.signal.aborted || this.#isSendingAway) return socket.close(CLOSE_CODES.restart);
-    const id = randomUUID();
-    const logger = this.#options.logger.child({ session: id, asset: asset.uuid });
-    const session = new Session({
-      id,
-      socket,
-      asset,
-      clock,
-      logger,
-      observer: this.#options.observer,
-      ...handlers,
-      frameRateLimiter: this.#frameRateLimiter,
-      becomeCurrent: (greeted, hello) => this.#becomeCurrent(greeted, hello, handlers),
-      onClosed: (closed) => {
-        watching[Symbol.dispose]();
-        this.#onSessionClosed(closed, handlers);
-      },
-      isCurrent: (other) => this.#sessions.get(other.assetUuid) === other,
-      onStale: (stale) => this.#closeStale(stale, handlers),
-    });
+    const { access } = this.#options;
+    const host = this.#host;
+    if (!host || this.#stopping.signal.aborted || this.#isSendingAway) return socket.close(CLOSE_CODES.restart);
+    const session = new Session({ id: randomUUID(), socket, asset }, host);
     const surplus = this.#connections.add(session);
-    const watching = access.watch(
-      deviceSubject(asset.uuid),
-      async () => (await assets.findAssetByDeviceToken(tokenHash)) !== undefined,
-      () => void this.#closeRevoked(session, handlers),
-    );
+    session.watching = access.watch(deviceSubject(asset.uuid), this.#tokenCheck(tokenHash), () => {
+      void this.#closeRevoked(session, host);
+    });
     if (!surplus) return;
     this.#options.observer?.bounded("connections_per_device");
-    logger.warn(
+    session.log(
+      "warn",
       { cut: surplus.id, most: MAX_CONNECTIONS_PER_ASSET },
       "too many open connections of one device; the oldest is cut",
     );
     surplus.terminate();
+  }
+
+  /** Returns the check whether the token still counts. A text takes a fifth of the memory of an array of bytes. */
+  #tokenCheck(tokenHash: Uint8Array): () => Promise<boolean> {
+    const { assets } = this.#options;
+    const text = Buffer.from(tokenHash).toString("latin1");
+    return async () => (await assets.findAssetByDeviceToken(Buffer.from(text, "latin1"))) !== undefined;
   }
 
   /**
@@ -251,7 +259,7 @@ export class DeviceHub {
    */
   async #becomeCurrent(
     session: Session,
-    { protocol, agent_version: agentVersion }: { readonly protocol: number; readonly agent_version: string },
+    { protocol, agent_version: agentVersion }: Pick<Hello, "protocol" | "agent_version">,
     handlers: Handlers,
   ): Promise<CurrentSession | undefined> {
     const { sessions, instanceId, bus, clock } = this.#options;
@@ -283,7 +291,8 @@ export class DeviceHub {
       return undefined;
     }
     // Read now: once a later session has replaced this one, it would wait for itself.
-    return { earlierSessionsIdle: this.#closing.get(assetUuid) };
+    const { reportHash, hasOpenDeployments: mustReconcile } = opened;
+    return { earlierSessionsIdle: this.#closing.get(assetUuid), reportHash, mustReconcile };
   }
 
   /** Tells the device first what it must undo: it cannot connect again to hear of it. */
@@ -325,6 +334,7 @@ export class DeviceHub {
   }
 
   #onSessionClosed(session: Session, handlers: Handlers): void {
+    session.watching?.[Symbol.dispose]();
     this.#connections.delete(session);
     if (this.#connections.size === 0) this.#onAllClosed?.();
     if (this.#sessions.get(session.assetUuid) === session) this.#endCurrent(session, handlers);

@@ -1,3 +1,4 @@
+import { Coalesced } from "../../lib/coalesced.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { CLOSE_CODES } from "../../protocol/frames.ts";
@@ -6,7 +7,7 @@ import type { SessionStore } from "../store/sessions.ts";
 import { logStoreError } from "../store/unavailable.ts";
 import type { Session } from "./session.ts";
 
-/** How often it is compared which sessions other instances have replaced, whose message may be lost. */
+/** How often the sessions are compared with those on record. */
 const COMPARE_INTERVAL_MS = 30_000;
 
 export interface SessionComparisonOptions {
@@ -19,19 +20,27 @@ export interface SessionComparisonOptions {
   readonly logger: Logger;
   /** Returns the current sessions. */
   readonly current: () => readonly Session[];
+  /** Takes these up again in the store, and closes those that a later one has replaced. */
+  readonly reopen: (sessions: readonly Session[]) => Promise<void>;
 }
 
-/** Closes the sessions that other instances have replaced: when they say so, and at intervals, since that may be lost. */
+/**
+ * Looks for sessions that this instance does not hold any more in the store: when another one says so, and at intervals, since
+ * that may be lost. They are closed if another instance has replaced them. Others were ended because this instance seemed
+ * to be gone: their devices have no reason to leave.
+ */
 export class SessionComparison implements Disposable {
   readonly #options: SessionComparisonOptions;
   readonly #replacements: Disposable;
+  /** However many messages arrive, one comparison is in progress. */
+  readonly #comparing = new Coalesced(() => this.#compare());
   #timer: Disposable | undefined;
   #isDisposed = false;
 
   constructor(options: SessionComparisonOptions) {
     this.#options = options;
     const { bus, instanceId, isShared } = options;
-    this.#replacements = bus.subscribe(`session.${instanceId}`, () => void this.#compare());
+    this.#replacements = bus.subscribe(`session.${instanceId}`, () => void this.#comparing.run());
     if (isShared) this.#schedule();
   }
 
@@ -44,27 +53,26 @@ export class SessionComparison implements Disposable {
   #schedule(): void {
     if (this.#isDisposed) return;
     const { clock } = this.#options;
-    this.#timer = clock.timer(COMPARE_INTERVAL_MS, () => void this.#compare().then(() => this.#schedule()));
+    this.#timer = clock.timer(COMPARE_INTERVAL_MS, () => void this.#comparing.run().then(() => this.#schedule()));
   }
 
   async #compare(): Promise<void> {
     try {
-      await this.#closeReplacedElsewhere();
+      await this.#reopenLost();
     } catch (error) {
-      logStoreError(this.#options.logger, error, {}, "cannot read which sessions other instances have replaced");
+      logStoreError(this.#options.logger, error, {}, "cannot compare the sessions with those on record");
     }
   }
 
-  async #closeReplacedElsewhere(): Promise<void> {
-    const { current, sessions: store, instanceId } = this.#options;
+  async #reopenLost(): Promise<void> {
+    const { current, sessions: store, instanceId, reopen } = this.#options;
     // Before the store is read, which does not have later sessions.
     const sessions = current();
     const held = await store.listHeld(instanceId);
     const epochs = new Map(held.map(({ assetUuid, epoch }) => [assetUuid, epoch]));
-    for (const session of sessions) {
-      // A later epoch is that of a connection which is about to become current here.
-      if ((epochs.get(session.assetUuid) ?? 0) < session.epoch) closeReplaced(session);
-    }
+    // A later epoch is that of a connection which is about to become current here.
+    const lost = sessions.filter(({ assetUuid, epoch }) => (epochs.get(assetUuid) ?? 0) < epoch);
+    if (lost.length > 0) await reopen(lost);
   }
 }
 

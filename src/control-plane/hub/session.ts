@@ -1,21 +1,20 @@
 import type { WebSocket } from "ws";
-import type { Clock } from "../../lib/clock.ts";
-import type { Logger } from "../../lib/logger.ts";
 import { type AgentFrame, CLOSE_CODES, type ControlFrame, decodeAgentFrame } from "../../protocol/frames.ts";
 import { negotiateVersion } from "../../protocol/version.ts";
 import type { Asset } from "../core/asset.ts";
 import type { QueryKind } from "../../protocol/device-query.ts";
 import { type ProtocolFeature, supports } from "../../protocol/features.ts";
-import type { DeploymentHandler, FrameOutcome, ReportHandler } from "../devices/handlers.ts";
+import type { FrameOutcome } from "../devices/handlers.ts";
 import type { DeviceSession, DeviceStream, QuerySink, StreamRequest, StreamSink } from "../devices/session.ts";
-import type { Observer } from "../metrics/observer.ts";
 import { StaleSessionError } from "../store/sessions.ts";
 import { repeatWhileUnavailable, StoreUnavailableError } from "../store/unavailable.ts";
-import { type FrameRateLimiter, MIN_CHARGED_BYTES } from "./frame-rate-limiter.ts";
+import { MIN_CHARGED_BYTES } from "./frame-rate-limiter.ts";
 import { MessageQueue, MAX_WAITING_BYTES } from "./message-queue.ts";
+import type { Connection, Hello, SessionHost } from "./session-host.ts";
 import { SessionQueries } from "./session-queries.ts";
 import { SessionStreams } from "./session-streams.ts";
-import { BadFrameCounter } from "./bad-frame-counter.ts";
+import { BadFrameCounter, NO_BAD_FRAMES } from "./bad-frame-counter.ts";
+import { LazyAbort } from "./lazy-abort.ts";
 
 const HELLO_TIMEOUT_MS = 10_000;
 const LIVENESS_TIMEOUT_MS = 10_000;
@@ -23,7 +22,6 @@ const LIVENESS_TIMEOUT_MS = 10_000;
 const MAX_BUFFERED_BYTES = 4 * 1024 * 1024;
 
 type DeploymentFrame = Extract<AgentFrame, { type: "ack" | "refuse" | "event" }>;
-type Hello = Extract<AgentFrame, { type: "hello" }>;
 
 /** A message of the device, not parsed yet. A ping or pong has no data and is only charged. */
 interface RawMessage {
@@ -31,52 +29,27 @@ interface RawMessage {
   readonly isBinary: boolean;
 }
 
-export interface SessionOptions {
-  readonly id: string;
-  readonly socket: WebSocket;
-  readonly asset: Asset;
-  readonly clock: Clock;
-  readonly logger: Logger;
-  readonly observer?: Observer | undefined;
-  readonly deploymentHandler: DeploymentHandler;
-  readonly reportHandler: ReportHandler;
-  readonly frameRateLimiter: FrameRateLimiter;
-  /**
-   * Makes this the device's current session and sets its epoch: after the hello, before the welcome. Returns `undefined` if
-   * the session is over by then.
-   */
-  readonly becomeCurrent: (
-    session: Session,
-    hello: Pick<Hello, "protocol" | "agent_version">,
-  ) => Promise<CurrentSession | undefined>;
-  readonly onClosed: (session: Session) => void;
-  /** Whether this is still the device's current session. */
-  readonly isCurrent: (session: Session) => boolean;
-  /** A write was refused, since a later session has replaced this one or the asset was removed. */
-  readonly onStale: (session: Session) => Promise<void>;
-}
-
-export interface CurrentSession {
-  /** Resolves when the frames of the device's earlier sessions are handled. */
-  readonly earlierSessionsIdle: Promise<void> | undefined;
-}
-
 /** One connection of a device, from before its hello until it is closed. */
 export class Session implements DeviceSession {
   readonly id: string;
   readonly assetUuid: string;
-  readonly #options: SessionOptions;
-  readonly #badFrames: BadFrameCounter;
+  readonly #host: SessionHost;
+  readonly #socket: WebSocket;
+  /** Until the welcome, which names it. */
+  #asset: Asset | undefined;
+  /** Until it is closed, by the hub. */
+  watching: Disposable | undefined;
   readonly #messages: MessageQueue<RawMessage>;
-  readonly #queries = new SessionQueries((frame) => this.send(frame));
-  /** Set with the first stream. */
+  /** Each is set when it is needed first: most sessions are idle. */
+  #badFrames: BadFrameCounter | undefined;
+  #queries: SessionQueries | undefined;
   #streams: SessionStreams | undefined;
-  readonly #helloTimer: Disposable;
+  #helloTimer: Disposable | undefined;
   #livenessTimer: Disposable | undefined;
   #hasHello = false;
   #isWelcome = false;
   /** Aborts when the session is over. Later messages are not parsed. */
-  readonly #ended = new AbortController();
+  readonly #ended = new LazyAbort();
   #lateBytes = 0;
   /** Negotiated with the hello. */
   #protocol: number | undefined;
@@ -86,12 +59,13 @@ export class Session implements DeviceSession {
   #isReconciled = false;
   #isDeliveryRepeated = false;
 
-  constructor(options: SessionOptions) {
-    const { id, socket, asset, clock, logger } = options;
+  constructor({ id, socket, asset }: Connection, host: SessionHost) {
+    const { clock, observer } = host;
     this.id = id;
     this.assetUuid = asset.uuid;
-    this.#options = options;
-    this.#badFrames = new BadFrameCounter(logger);
+    this.#asset = asset;
+    this.#socket = socket;
+    this.#host = host;
     this.#messages = new MessageQueue(
       clock,
       socket,
@@ -103,19 +77,18 @@ export class Session implements DeviceSession {
     socket.on("ping", () => this.#receive({ data: undefined, isBinary: false }));
     socket.on("pong", () => this.#receive({ data: undefined, isBinary: false }));
     socket.on("error", (error: NodeJS.ErrnoException) => {
-      if (error.code === "WS_ERR_UNSUPPORTED_MESSAGE_LENGTH") options.observer?.bounded("frame_size");
-      logger.warn({ reason: error.message }, "connection error");
+      if (error.code === "WS_ERR_UNSUPPORTED_MESSAGE_LENGTH") observer?.bounded("frame_size");
+      this.log("warn", { reason: error.message }, "connection error");
     });
     socket.on("close", (code) => this.#onSocketClosed(code));
   }
 
   get isCurrent(): boolean {
-    return this.#options.isCurrent(this);
+    return this.#host.isCurrent(this);
   }
 
   get isOpen(): boolean {
-    const { socket } = this.#options;
-    return socket.readyState === socket.OPEN;
+    return this.#socket.readyState === this.#socket.OPEN;
   }
 
   supports(feature: ProtocolFeature): boolean {
@@ -123,18 +96,20 @@ export class Session implements DeviceSession {
   }
 
   query(what: QueryKind, params: unknown, sink: QuerySink): Disposable {
+    this.#queries ??= new SessionQueries((frame) => this.send(frame));
     return this.#queries.open(what, params, sink);
   }
 
   openStream(request: StreamRequest, sink: StreamSink): DeviceStream {
-    const { socket, clock } = this.#options;
+    const { clock, observer } = this.#host;
+    const socket = this.#socket;
     this.#streams ??= new SessionStreams(
       {
         get bufferedAmount() {
           return socket.bufferedAmount;
         },
         send: (message) => {
-          this.#options.observer?.sent(message.length);
+          observer?.sent(message.length);
           socket.send(message, { binary: true }, this.#onSent);
         },
         sendFrame: (frame) => this.send(frame),
@@ -145,14 +120,15 @@ export class Session implements DeviceSession {
   }
 
   send(frame: ControlFrame): void {
-    const { socket, logger, observer } = this.#options;
+    const { observer } = this.#host;
+    const socket = this.#socket;
     if (socket.readyState !== socket.OPEN) return;
     const text = JSON.stringify(frame);
     observer?.sent(Buffer.byteLength(text));
     socket.send(text, this.#onSent);
     if (socket.bufferedAmount <= MAX_BUFFERED_BYTES) return;
     observer?.bounded("device_not_read");
-    logger.warn({ buffered_bytes: socket.bufferedAmount }, "the device does not read; connection cut");
+    this.log("warn", { buffered_bytes: socket.bufferedAmount }, "the device does not read; connection cut");
     this.terminate();
   }
 
@@ -161,7 +137,7 @@ export class Session implements DeviceSession {
     if (!this.#isReconciled) return;
     // Another wake-up during an outage changes nothing: what is repeated reads everything.
     if (this.#isDeliveryRepeated) return;
-    const deliver = (): Promise<void> => this.#options.deploymentHandler.deliver(this);
+    const deliver = (): Promise<void> => this.#host.deploymentHandler.deliver(this);
     deliver()
       .catch((error: unknown) => {
         if (!(error instanceof StoreUnavailableError) || this.#isDeliveryRepeated) throw error;
@@ -172,11 +148,11 @@ export class Session implements DeviceSession {
   }
 
   checkLiveness(): void {
-    const { socket, clock, logger } = this.#options;
+    const socket = this.#socket;
     if (this.#livenessTimer || socket.readyState !== socket.OPEN) return;
     socket.ping();
-    this.#livenessTimer = clock.timer(LIVENESS_TIMEOUT_MS, () => {
-      logger.warn("no sign of life; connection cut");
+    this.#livenessTimer = this.#host.clock.timer(LIVENESS_TIMEOUT_MS, () => {
+      this.log("warn", {}, "no sign of life; connection cut");
       this.terminate();
     });
   }
@@ -184,7 +160,7 @@ export class Session implements DeviceSession {
   /** Closes the connection with a closing handshake. Later messages are dropped. */
   close(code: number, reason: string): void {
     this.#end();
-    this.#options.socket.close(code, reason);
+    this.#socket.close(code, reason);
   }
 
   /** Resolves when no message is being handled. */
@@ -195,7 +171,12 @@ export class Session implements DeviceSession {
   /** Closes the connection without a handshake. */
   terminate(): void {
     this.#end();
-    this.#options.socket.terminate();
+    this.#socket.terminate();
+  }
+
+  /** Logs something about this session. A logger of its own would be the largest part of an idle session. */
+  log(level: "info" | "warn" | "error", fields: object, message: string): void {
+    this.#host.logger[level]({ session: this.id, asset: this.assetUuid, ...fields }, message);
   }
 
   /** Data of streams waits until nothing else does. */
@@ -203,58 +184,59 @@ export class Session implements DeviceSession {
 
   #end(): void {
     this.#messages.close();
-    this.#queries.close();
+    this.#queries?.close();
     this.#streams?.end();
     this.#streams = undefined;
-    this.#helloTimer[Symbol.dispose]();
+    this.#stopHelloTimer();
     this.#ended.abort();
   }
 
   /** Queues a message. It is parsed only in its turn, so that a bad frame costs the device as much as a valid one. */
   #receive(message: RawMessage): void {
     this.#stopLivenessTimer();
-    if (message.data) this.#options.observer?.received(message.data.length);
+    if (message.data) this.#host.observer?.received(message.data.length);
     const bytes = Math.max(message.data?.length ?? 0, MIN_CHARGED_BYTES);
-    if (this.#ended.signal.aborted) return this.#countLateBytes(bytes);
+    if (this.#ended.aborted) return this.#countLateBytes(bytes);
     this.#messages.push(message, bytes);
   }
 
   /** Tolerates `MAX_WAITING_BYTES` during the closing handshake, so that the device receives the close code. */
   #countLateBytes(bytes: number): void {
-    const { socket, logger } = this.#options;
     const before = this.#lateBytes;
     this.#lateBytes += bytes;
     if (before > MAX_WAITING_BYTES || this.#lateBytes <= MAX_WAITING_BYTES) return;
-    logger.warn(
+    this.log(
+      "warn",
       { late_bytes: this.#lateBytes },
       "the device goes on sending after its session is over; connection cut",
     );
-    socket.terminate();
+    this.#socket.terminate();
   }
 
   async #handle({ data, isBinary }: RawMessage): Promise<void> {
-    const { frameRateLimiter } = this.#options;
-    const { signal } = this.#ended;
+    const { frameRateLimiter } = this.#host;
+    const ended = this.#ended;
+    const signal = (): AbortSignal => ended.signal;
     const bytes = data?.length ?? 0;
     await frameRateLimiter.acquireForBytes(this.assetUuid, bytes, signal);
-    if (data && isBinary && !signal.aborted && this.isCurrent) return this.#takeData(data);
-    const frame = !signal.aborted && data ? this.#decode(data, isBinary) : undefined;
+    if (data && isBinary && !ended.aborted && this.isCurrent) return this.#takeData(data);
+    const frame = !ended.aborted && data ? this.#decode(data, isBinary) : undefined;
     if (!frame) return;
     await frameRateLimiter.acquireForFrame(this.assetUuid, frame, bytes, signal);
-    if (signal.aborted) return;
+    if (ended.aborted) return;
     if (frame.type === "hello") return this.#onHello(frame);
     if (!this.isCurrent) return;
     switch (frame.type) {
       case "report":
-        return this.#repeat(() => this.#options.reportHandler.onReport(this, frame));
+        return this.#repeat(() => this.#host.reportHandler.onReport(this, frame));
       case "report_held":
-        return this.#repeat(() => this.#options.reportHandler.onReportHeld(this, frame.since_s));
+        return this.#repeat(() => this.#host.reportHandler.onReportHeld(this, frame.since_s));
       case "answer": {
-        const receiver = this.#queries.receiverOf(frame.query_id);
+        const receiver = this.#queries?.receiverOf(frame.query_id);
         return this.#repeat(async () => receiver?.answer(frame.body));
       }
       case "query_end":
-        return this.#queries.end(frame.query_id, frame.code, frame.message);
+        return this.#queries?.end(frame.query_id, frame.code, frame.message);
       case "stream_opened":
       case "stream_credit":
       case "stream_close":
@@ -271,8 +253,13 @@ export class Session implements DeviceSession {
    * nothing is acknowledged: if the session ends before, the device sends it again.
    */
   #repeat<T>(work: () => Promise<T>): Promise<T> {
-    const { clock } = this.#options;
-    return repeatWhileUnavailable(work, { clock, signal: this.#ended.signal });
+    const ended = this.#ended;
+    return repeatWhileUnavailable(work, {
+      clock: this.#host.clock,
+      get signal() {
+        return ended.signal;
+      },
+    });
   }
 
   #takeData(data: Buffer): void {
@@ -286,25 +273,25 @@ export class Session implements DeviceSession {
   /** Returns the frame if it must be handled. Counts bad and unknown ones. */
   #decode(data: Buffer, isBinary: boolean): AgentFrame | undefined {
     const decoded = isBinary ? ({ kind: "bad", reason: "binary" } as const) : decodeAgentFrame(data.toString());
-    if (decoded.kind === "unknown") this.#badFrames.countUnknown(decoded.type);
+    if (decoded.kind === "unknown") this.#counter().countUnknown(decoded.type);
     if (decoded.kind === "bad") this.#countBadFrame(decoded.reason);
     if (decoded.kind !== "frame") return undefined;
     const { frame } = decoded;
     const isHello = frame.type === "hello";
     if (isHello && this.#hasHello) return this.#countBadFrame("hello twice");
     if (!isHello && !this.#hasHello) return this.#countBadFrame(`${frame.type} before hello`);
-    if (isHello) this.#helloTimer[Symbol.dispose]();
+    if (isHello) this.#stopHelloTimer();
     this.#hasHello = true;
     return frame;
   }
 
   #countRejected({ type }: DeploymentFrame, outcome: FrameOutcome): void {
     if (outcome === "foreign") this.#countBadFrame(`${type} for a deployment this device does not have`);
-    if (outcome === "unknown") this.#badFrames.countUnknown(`${type} for a deployment without a record`);
+    if (outcome === "unknown") this.#counter().countUnknown(`${type} for a deployment without a record`);
   }
 
   #takeDeploymentFrame(frame: DeploymentFrame): Promise<FrameOutcome> {
-    const { deploymentHandler } = this.#options;
+    const { deploymentHandler } = this.#host;
     switch (frame.type) {
       case "ack":
         return deploymentHandler.onAck(this, frame.deployment_id);
@@ -316,20 +303,22 @@ export class Session implements DeviceSession {
   }
 
   async #onHello(hello: Hello): Promise<void> {
-    const { asset, deploymentHandler, reportHandler, frameRateLimiter, logger, becomeCurrent } = this.#options;
+    const { deploymentHandler, frameRateLimiter, becomeCurrent, observer } = this.#host;
     const protocol = negotiateVersion(hello.protocol);
     if (protocol === undefined) {
-      logger.warn({ protocol: hello.protocol, agent_version: hello.agent_version }, "agent too old");
+      this.log("warn", { protocol: hello.protocol, agent_version: hello.agent_version }, "agent too old");
       return this.close(CLOSE_CODES.unsupportedProtocol, "protocol version not supported");
     }
     this.#protocol = protocol;
-    const reportHash = await this.#repeat(() => reportHandler.onHello(this));
     // Closed meanwhile: it must not become the current session.
     const current = await this.#repeat(async () =>
       this.isOpen ? becomeCurrent(this, { ...hello, protocol }) : undefined,
     );
-    if (!current) return;
+    const asset = this.#asset;
+    if (!current || !asset) return;
+    this.#asset = undefined;
     const { uuid, serialNumber, name } = asset;
+    const { reportHash } = current;
     this.send({
       type: "welcome",
       protocol,
@@ -338,32 +327,47 @@ export class Session implements DeviceSession {
       ...(reportHash !== undefined && { report_hash: reportHash }),
     });
     this.#isWelcome = true;
-    this.#options.observer?.sessionOpened();
-    logger.info(
+    observer?.sessionOpened();
+    this.log(
+      "info",
       { agent_version: hello.agent_version, protocol, deployments: hello.deployments.length },
       "device online",
     );
     await current.earlierSessionsIdle;
     const held = hello.deployments.map((deployment) => deployment.deployment_id);
-    const reconciled = await this.#repeat(() => deploymentHandler.onConnected(this, held));
-    frameRateLimiter.chargeDeployments(this.assetUuid, reconciled);
+    // Most devices have nothing on record and hold nothing, which needs no comparison. What is requested from now on is delivered.
+    if (current.mustReconcile || held.length > 0) {
+      const reconciled = await this.#repeat(() => deploymentHandler.onConnected(this, held));
+      frameRateLimiter.chargeDeployments(this.assetUuid, reconciled);
+    }
     // Before the store is read: a wake-up from now on is not lost.
     this.#isReconciled = true;
     await this.#repeat(() => deploymentHandler.deliver(this));
   }
 
   #countBadFrame(reason: string): undefined {
-    this.#options.observer?.bounded("bad_frame");
-    if (this.#badFrames.add(reason)) this.close(CLOSE_CODES.badFrame, "too many bad frames");
+    this.#host.observer?.bounded("bad_frame");
+    if (this.#counter().add(reason)) this.close(CLOSE_CODES.badFrame, "too many bad frames");
     return undefined;
   }
 
+  #counter(): BadFrameCounter {
+    this.#badFrames ??= new BadFrameCounter((level, fields, message) => this.log(level, fields, message));
+    return this.#badFrames;
+  }
+
   #fail(error: unknown): void {
-    if (error instanceof StaleSessionError) return void this.#options.onStale(this);
+    if (error instanceof StaleSessionError) return void this.#host.onStale(this);
     // The session has ended while the store was unavailable.
     if (error instanceof StoreUnavailableError) return;
-    this.#options.logger.error({ err: error }, "cannot handle a frame");
+    this.log("error", { err: error }, "cannot handle a frame");
     this.close(CLOSE_CODES.internal, "internal error");
+  }
+
+  /** Forgets it, too: a timer that is over would stay as long as the session. */
+  #stopHelloTimer(): void {
+    this.#helloTimer?.[Symbol.dispose]();
+    this.#helloTimer = undefined;
   }
 
   /** Any message, ping or pong proves that the device is alive. */
@@ -373,12 +377,13 @@ export class Session implements DeviceSession {
   }
 
   #onSocketClosed(code: number): void {
-    const { logger, observer, onClosed } = this.#options;
+    const { observer, onClosed } = this.#host;
     this.#end();
     observer?.connectionClosed(code, this.#isWelcome);
     this.#stopLivenessTimer();
-    logger.info(
-      { close_code: code, ...this.#badFrames.counts },
+    this.log(
+      "info",
+      { close_code: code, ...(this.#badFrames?.counts ?? NO_BAD_FRAMES) },
       this.#hasHello ? "device offline" : "connection closed",
     );
     onClosed(this);

@@ -10,6 +10,19 @@ import { measureStore, replaceParts } from "./observe-store.ts";
 import type { Observer } from "./observer.ts";
 import { ServiceMetrics } from "./service-metrics.ts";
 
+/**
+ * Figures of the library for which Node.js lists every connection: with thousands of devices they would cost more than all
+ * others together, and block the service meanwhile. `edge_control_devices_connected` says what they would.
+ */
+const OF_EVERY_CONNECTION = [
+  "nodejs_active_resources",
+  "nodejs_active_resources_total",
+  "nodejs_active_handles",
+  "nodejs_active_handles_total",
+  "nodejs_active_requests",
+  "nodejs_active_requests_total",
+];
+
 export interface MetricsOptions {
   readonly store: Store;
   readonly bus: { readonly state: BusState };
@@ -34,6 +47,7 @@ export class Metrics {
     this.store = replaceParts(measured, { deployments });
     registerCollected({ registry, store, bus, clock, logger, countDevices: () => this.countDevices() });
     collectDefaultMetrics({ register: registry });
+    for (const name of OF_EVERY_CONNECTION) registry.removeSingleMetric(name);
   }
 
   /** Serves them until disposed. */

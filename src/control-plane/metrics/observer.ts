@@ -26,6 +26,7 @@ export const BOUNDS = [
   "frame_size",
   "bad_frame",
   "device_not_read",
+  "wakes_of_instances",
 ] as const;
 
 export type Bound = (typeof BOUNDS)[number];

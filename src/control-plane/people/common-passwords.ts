@@ -25,7 +25,7 @@ const LEAKED = `
   ilovemyfamily ingodwetrust installdevic installsqlst intelligence international ipo54tj45uy856 iseedeadpeople
   jamesbond007 josephphone7 justinbieber ktjynsq40147 leavemealone lhbjkjubz2957704 lost4815162342 love777321777
   lytdybrbdfvgbhf lytghjgtnhjdcr mailcreated5240 maprchem56458 marinamarina massimiliano maurolarastefy mevefalkcakk
-  michaeljackson minecraft123 minnesota_hp momsanaladventure morganstanley mortalkombat msoracle32re msorcloledbr
+  michaeljackson minecraft123 minnesota_hp momsanaladventure morganstanley msoracle32re msorcloledbr
   nastyanastya ne_e_pod_chehyl necronomicon needforspeed nemvxyheqdd5oqxyxyzi networkingpe newproject2004
   nhbujyjvtnhbz nhecsyfujkjdt nhfdvfnjkju123 nhfycajhvths nick1234-rem936 nightcrawler nondriversig ntktdbpjh1994
   olcrackmaster ontheoutside paraklast1974 password1234 passwordassword passwordpassword passwordstandard peanutbutter

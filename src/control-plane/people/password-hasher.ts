@@ -13,8 +13,8 @@ import {
 } from "../core/people/password-hash.ts";
 
 /** Each takes a thread of libuv, of which files and name resolution need some, and tens of MiB. */
-const MAX_AT_ONCE = 2;
-const QUEUE_LIMITS = { perSource: 4, total: 256 };
+export const MAX_HASHES_AT_ONCE = 2;
+export const QUEUE_LIMITS = { perSource: 4, total: 256 };
 const RETRY_AFTER_S = 2;
 const SALT_BYTES = 16;
 const HASH_BYTES = 32;
@@ -114,7 +114,7 @@ export class PasswordHasher {
 
   async #enter({ signal, ...place }: HashPlace): Promise<void> {
     signal?.throwIfAborted();
-    if (this.#running < MAX_AT_ONCE) {
+    if (this.#running < MAX_HASHES_AT_ONCE) {
       this.#running++;
       return;
     }

@@ -28,13 +28,6 @@ export class DeviceReports implements ReportHandler {
     this.#options = options;
   }
 
-  async onHello({ assetUuid }: DeviceSession): Promise<string | undefined> {
-    const { store } = this.#options;
-    // Still held back: the device sends that again.
-    await store.recordHeld(assetUuid, undefined);
-    return store.findReportHash(assetUuid);
-  }
-
   async onReport(session: DeviceSession, delta: ReportDelta): Promise<void> {
     this.#holding.delete(session);
     const stored = await this.#options.store.findReport(session.assetUuid);

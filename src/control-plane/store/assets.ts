@@ -70,6 +70,8 @@ export interface AssetStore {
   findAssetByUuid(uuid: string): Promise<Asset | undefined>;
   /** Finds an asset by the current device token, or by the next one. */
   findAssetByDeviceToken(hash: Uint8Array): Promise<Asset | undefined>;
+  /** The same, with whether the token is the next one, which `replaceDeviceToken` makes the current one. */
+  findDevice(hash: Uint8Array): Promise<{ readonly asset: Asset; readonly isNextToken: boolean } | undefined>;
   /**
    * Makes the asset's next device token the current one, if this is its hash. The previous token becomes invalid.
    *

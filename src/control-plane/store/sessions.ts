@@ -30,6 +30,13 @@ export interface OpenedSession {
   readonly epoch: number;
   /** The instance that held the session before; `undefined` if the device was not connected. */
   readonly replacedInstanceId: string | undefined;
+  /** Hash of the device's stored report. */
+  readonly reportHash: string | undefined;
+  /**
+   * Whether the device has deployments that are unfinished, not delivered or ended with an uncertain outcome. Without any there
+   * is nothing on record that what the device holds has to be compared with.
+   */
+  readonly hasOpenDeployments: boolean;
 }
 
 /** What is stored of a device's connection. */
@@ -47,7 +54,10 @@ export interface StoredSession {
  * never while a later write of the store is there.
  */
 export interface SessionStore {
-  /** Makes this the device's session and returns its epoch; `undefined` if there is no such asset. */
+  /**
+   * Makes this the device's session and returns its epoch; `undefined` if there is no such asset. What an earlier session said
+   * that it holds back of the device's report is over: the device says it again.
+   */
   open(session: NewSession): Promise<OpenedSession | undefined>;
   /** Ends the session. Does nothing if a later one has replaced it. */
   close(fence: SessionFence, at: number): Promise<void>;

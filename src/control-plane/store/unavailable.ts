@@ -25,15 +25,14 @@ export function storeRetryDelayMs(attempt: number, random: number): number {
  * Calls `work` until the store is available. Rejects with any other error of `work`, and with the last
  * `StoreUnavailableError` when the signal aborts or after `maxAttempts`.
  */
-export async function repeatWhileUnavailable<T>(
-  work: () => Promise<T>,
-  { clock, signal, maxAttempts = Infinity }: RepeatOptions,
-): Promise<T> {
+export async function repeatWhileUnavailable<T>(work: () => Promise<T>, options: RepeatOptions): Promise<T> {
   for (let attempt = 0; ; attempt++) {
     try {
       return await work();
     } catch (error) {
-      if (!(error instanceof StoreUnavailableError) || signal?.aborted || attempt + 1 >= maxAttempts) throw error;
+      if (!(error instanceof StoreUnavailableError)) throw error;
+      const { clock, signal, maxAttempts = Infinity } = options;
+      if (signal?.aborted || attempt + 1 >= maxAttempts) throw error;
       await clock.sleep(storeRetryDelayMs(attempt, Math.random()), signal).catch(() => {
         throw error;
       });

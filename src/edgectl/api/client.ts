@@ -11,7 +11,8 @@ const RESPONSE_TIMEOUT_MS = 30_000;
 
 export interface ApiClientOptions {
   readonly baseUrl: string;
-  readonly apiKey: string;
+  /** `undefined` for requests without one. */
+  readonly apiKey: string | undefined;
   readonly fetch: typeof globalThis.fetch;
   readonly clock: Clock;
   /** Aborts all pending requests. */
@@ -52,9 +53,9 @@ export class ApiClient {
   async send(request: ApiRequest, signal: AbortSignal): Promise<Response> {
     const headers: Record<string, string> = {
       ...request.headers,
-      "X-API-Key": this.#options.apiKey,
       "User-Agent": `edgectl/${VERSION}`,
     };
+    if (this.#options.apiKey !== undefined) headers["X-API-Key"] = this.#options.apiKey;
     if (request.body !== undefined) headers["Content-Type"] = "application/json";
     try {
       return await this.#options.fetch(this.#urlOf(request), {

@@ -1,7 +1,11 @@
 import type { Command } from "commander";
 import { renderFields } from "../../lib/terminal/table.ts";
+import { sanitizeLine } from "../../lib/terminal/sanitize.ts";
+import { formatTime } from "../../lib/terminal/time.ts";
+import type { LoginKey } from "../../protocol/login-request.ts";
 import { listAssets } from "../api/assets.ts";
 import { isUnprotected, parseBaseUrl } from "../config/base-url.ts";
+import { loginInBrowser } from "../config/browser-login.ts";
 import { parseApiKey } from "../config/login.ts";
 import { type Context, createClient, createContext, loadLogin } from "../context.ts";
 import { usageFailure } from "../failure.ts";
@@ -11,17 +15,21 @@ import { readTextOrStdin } from "../read-text.ts";
 interface LoginOptions {
   readonly key?: string;
   readonly keyFile?: string;
+  readonly withKey?: boolean;
+  readonly browser?: boolean;
 }
 
 export function addLogin(program: Command, io: Io): void {
   program
     .command("login")
-    .description("check an API key against a server and remember both")
+    .description("log in to a server, by confirming it in a browser or with an API key, and remember both")
+    .option("--browser", "in a browser, also without a terminal")
+    .option("--with-key", "with an API key, which is asked for without being shown")
     .option("--key <key>", "the API key; others on this machine may see it in the process list")
     .option("--key-file <file>", "read the key from a file, - for standard input")
     .addHelpText(
       "after",
-      "\nWithout --key and --key-file the key is taken from EDGECTL_API_KEY, or asked for\nwithout being shown. It is stored readable by you alone.",
+      "\nOn a terminal an address and a code are printed: open the address in a browser\nwhere you are signed in, compare the code and confirm. Then a key is made for\nthis machine. Without a terminal a key has to be given; EDGECTL_API_KEY is taken\nfirst. The key is stored readable by you alone.",
     )
     .action(async (options: LoginOptions, command: Command) => login(createContext(io, command), options));
 }
@@ -64,17 +72,36 @@ async function login(context: Context, options: LoginOptions): Promise<void> {
   const given = urlOption ?? (io.env.EDGECTL_URL || undefined) ?? (await storedUrl(context));
   if (given === undefined) throw usageFailure("No server to log in to is given.", "Give its address with --url.");
   const url = parseBaseUrl(given);
-  const apiKey = parseApiKey(await obtainKey(io, options, url));
+  const isInBrowser = usesBrowser(io, options);
+  const givenKey = isInBrowser ? undefined : parseApiKey(await obtainKey(io, options, url));
   if (isUnprotected(url))
     printer.note(`${url} is not encrypted: the key can be read on its way. Use https:// instead.`);
+  const made =
+    givenKey === undefined
+      ? await loginInBrowser(io, printer, createClient(io, { url, apiKey: undefined }))
+      : undefined;
+  const apiKey = givenKey ?? parseApiKey(made?.api_key ?? "");
   await listAssets(createClient(io, { url, apiKey }), { limit: 1 });
   await config.write({ url, api_key: apiKey });
-  printer.result({ url, config_file: config.path }, () =>
+  const key = made && { key_id: made.key_id, role: made.role, expires_at: made.expires_at, account: made.account };
+  printer.result({ url, config_file: config.path, ...key }, () =>
     [
       `${printer.theme.green(printer.theme.tick)} Logged in to ${url}.`,
+      ...(made ? [`  ${describeKey(made)}`] : []),
       `  Stored in ${config.path}, readable by you alone.`,
     ].join("\n"),
   );
+}
+
+/** A terminal alone says that there is somebody who can open a browser. */
+function usesBrowser(io: Io, { key, keyFile, withKey, browser }: LoginOptions): boolean {
+  if (browser) return true;
+  return key === undefined && keyFile === undefined && !withKey && !io.env.EDGECTL_API_KEY && io.stdin.isTTY;
+}
+
+function describeKey({ account, role, expires_at }: LoginKey): string {
+  const until = expires_at === null ? "" : `, until ${formatTime(expires_at)} UTC`;
+  return `Account ${sanitizeLine(account.name)}, with the role ${role}${until}.`;
 }
 
 // Errors are ignored: a damaged file is about to be replaced.
@@ -90,6 +117,6 @@ async function obtainKey(io: Io, options: LoginOptions, url: string): Promise<st
   if (io.stdin.isTTY) return io.stdin.readSecret(`API key for ${url}: `);
   throw usageFailure(
     "No API key is given, and there is no terminal to ask for one.",
-    "Give --key-file FILE (- for standard input), or set EDGECTL_API_KEY.",
+    "Give --key-file FILE (- for standard input), set EDGECTL_API_KEY, or confirm in a browser with --browser.",
   );
 }

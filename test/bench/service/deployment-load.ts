@@ -1,7 +1,9 @@
 import { Agent, request } from "node:http";
 import type { Service } from "./service.ts";
 
-const BODY = JSON.stringify({ name: "web", image: "registry.example/team/web:1" });
+const APP = { name: "web", image: "registry.example/team/web:1" };
+
+type Address = Pick<Service, "host" | "port">;
 
 /** When a deployment's events arrived, in milliseconds from its request. */
 export interface DeploymentTimes {
@@ -10,16 +12,23 @@ export interface DeploymentTimes {
   readonly endMs: number;
 }
 
-/** Deploys to the devices of a fleet, one after the other, and reads the event streams to their end. */
+/**
+ * Deploys to the devices of a fleet, one after the other, and reads the event streams to their end. With several instances
+ * the requests go to them in turn, to each one's own devices as often as to those of the others if the devices are dealt
+ * out in turn too.
+ */
 export class DeploymentLoad implements Disposable {
-  readonly #service: Service;
+  readonly #instances: readonly Address[];
   readonly #apiKey: string;
   readonly #devices: number;
+  readonly #body: string;
   readonly #agent = new Agent({ keepAlive: true });
   #next = 0;
 
-  constructor(service: Service, apiKey: string, devices: number) {
-    this.#service = service;
+  /** @param options of each request, beside the app */
+  constructor(instances: readonly Address[], apiKey: string, devices: number, options: object = {}) {
+    this.#body = JSON.stringify({ ...APP, ...options });
+    this.#instances = instances;
     this.#apiKey = apiKey;
     this.#devices = devices;
   }
@@ -37,14 +46,26 @@ export class DeploymentLoad implements Disposable {
 
   /** Sends requests at a constant rate, whether or not earlier ones have ended. */
   async deployAt(perSecond: number, ms: number): Promise<DeploymentTimes[]> {
+    const outcomes = await this.attemptAt(perSecond, ms);
+    return outcomes.map((outcome) => {
+      if (outcome.status === "rejected") throw outcome.reason as Error;
+      return outcome.value;
+    });
+  }
+
+  /** The same for deployments that may fail. */
+  async attemptAt(perSecond: number, ms: number): Promise<PromiseSettledResult<DeploymentTimes>[]> {
     const running: Promise<DeploymentTimes>[] = [];
     const start = performance.now();
     for (let due = 0; due < ms; due = (running.length / perSecond) * 1000) {
       const delay = start + due - performance.now();
       if (delay > 0) await new Promise((resolve) => setTimeout(resolve, delay));
-      running.push(this.#deploy());
+      const deployment = this.#deploy();
+      // Read at the end.
+      deployment.catch(() => undefined);
+      running.push(deployment);
     }
-    return await Promise.all(running);
+    return await Promise.allSettled(running);
   }
 
   [Symbol.dispose](): void {
@@ -53,9 +74,15 @@ export class DeploymentLoad implements Disposable {
 
   /** Rejects unless the deployment succeeds. */
   #deploy(): Promise<DeploymentTimes> {
-    const { host, port } = this.#service;
-    const path = `/v1/assets/GW-${this.#next++ % this.#devices}/edge/apps`;
-    const headers = { "X-API-Key": this.#apiKey, "Content-Type": "application/json", "Content-Length": BODY.length };
+    const number = this.#next++;
+    const count = this.#instances.length;
+    const { host, port } = this.#instances[Math.floor(number / count) % count] as Address;
+    const path = `/v1/assets/GW-${number % this.#devices}/edge/apps`;
+    const headers = {
+      "X-API-Key": this.#apiKey,
+      "Content-Type": "application/json",
+      "Content-Length": this.#body.length,
+    };
     const { promise, resolve, reject } = Promise.withResolvers<DeploymentTimes>();
     const start = performance.now();
     const outgoing = request({ host, port, path, method: "POST", headers, agent: this.#agent }, (response) => {
@@ -72,7 +99,7 @@ export class DeploymentLoad implements Disposable {
         else reject(new Error(`a deployment failed: ${text.slice(-500)}`));
       });
     });
-    outgoing.on("error", reject).end(BODY);
+    outgoing.on("error", reject).end(this.#body);
     return promise;
   }
 }

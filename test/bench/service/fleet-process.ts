@@ -1,17 +1,27 @@
 import { once } from "node:events";
 import { WebSocket } from "ws";
+import { INITIAL_LINK_STATE, type LinkState, nextAttempt } from "../../../src/agent/core/link/link-state.ts";
+import { configSchema } from "../../../src/agent/config/schema.ts";
+import { toLinkConfig } from "../../../src/agent/link/to-link-config.ts";
+import { fullJitter } from "../../../src/lib/backoff.ts";
 import type { AgentFrame, ControlFrame } from "../../../src/protocol/frames.ts";
 import type { DeviceEvent } from "../../../src/protocol/deployment-event.ts";
 import { PROTOCOL_VERSION } from "../../../src/protocol/version.ts";
 
-/** Messages to this process. `connect` gets a reply when all devices are connected, `disconnect` when none is. */
+/**
+ * Messages to this process. `connect` gets a reply when all devices are connected, `disconnect` when none is, `count` at once.
+ * With `returns` devices whose connection is lost connect again when an agent would.
+ */
 export type FleetOrder =
-  | { readonly type: "connect"; readonly url: string; readonly tokens: readonly string[] }
-  | { readonly type: "disconnect" };
+  | { readonly type: "connect"; readonly url: string; readonly tokens: readonly string[]; readonly returns: boolean }
+  | { readonly type: "disconnect" }
+  | { readonly type: "count" };
 
 /** Its reply. */
 export interface FleetReport {
   readonly connected: number;
+  /** Time of day at which each device was last welcomed that came back, in milliseconds. */
+  readonly returnedAt: readonly number[];
 }
 
 /** Devices that connect at a time. */
@@ -27,28 +37,43 @@ const STEPS: readonly Pick<DeviceEvent, "status" | "step" | "message">[] = [
   { status: "Success", step: "done", message: "App web is running." },
 ];
 
+const file = configSchema.parse({ control_plane_url: "wss://control.example", device_token: "ed_none" });
+const { backoff } = toLinkConfig({ ...file, path: "", token: "ed_none", extraCa: undefined });
+
 const sockets = new Set<WebSocket>();
+const returnedAt = new Map<Device, number>();
+let isEnding = false;
+
+/** A device with the deployments that have not come to their end, and the number of the event that is not acknowledged. */
+interface Device {
+  readonly url: string;
+  readonly token: string;
+  readonly running: Map<string, number>;
+}
 
 function send(socket: WebSocket, frame: AgentFrame): void {
   socket.send(JSON.stringify(frame));
 }
 
-function sendEvent(socket: WebSocket, deployment_id: string, device_seq: number): void {
+function sendEvent(socket: WebSocket, { running }: Device, deployment_id: string, device_seq: number): void {
   const step = STEPS[device_seq - 1];
-  if (step) send(socket, { type: "event", deployment_id, event: { ...step, device_seq, age_ms: 0 } });
+  if (!step) return void running.delete(deployment_id);
+  running.set(deployment_id, device_seq);
+  send(socket, { type: "event", deployment_id, event: { ...step, device_seq, age_ms: 0 } });
 }
 
 /** Carries out every deployment without an engine. */
-function serve(socket: WebSocket, frame: ControlFrame): void {
+function serve(socket: WebSocket, device: Device, frame: ControlFrame): void {
   if (frame.type === "deploy") {
     send(socket, { type: "ack", deployment_id: frame.deployment_id });
-    sendEvent(socket, frame.deployment_id, 1);
+    sendEvent(socket, device, frame.deployment_id, 1);
   }
-  if (frame.type === "event_ack") sendEvent(socket, frame.deployment_id, frame.device_seq + 1);
+  if (frame.type === "event_ack") sendEvent(socket, device, frame.deployment_id, frame.device_seq + 1);
 }
 
-/** Resolves when the device is welcomed. */
-async function connect(url: string, token: string): Promise<void> {
+/** Resolves when the device is welcomed. `onClose` is called if the connection ends after that. */
+async function connect(device: Device, onClose: () => void): Promise<void> {
+  const { url, token, running } = device;
   const socket = new WebSocket(url, { headers: { Authorization: `Bearer ${token}` }, perMessageDeflate: false });
   sockets.add(socket);
   const { promise, resolve, reject } = Promise.withResolvers<void>();
@@ -56,27 +81,47 @@ async function connect(url: string, token: string): Promise<void> {
   socket.on("close", (code) => {
     sockets.delete(socket);
     reject(new Error(`closed with ${code}`));
+    void promise.then(onClose, () => undefined);
   });
   socket.on("open", () => {
-    send(socket, { type: "hello", protocol: PROTOCOL_VERSION, agent_version: "0.0.0-bench", deployments: [] });
+    const deployments = Array.from(running.keys(), (deployment_id) => ({ deployment_id }));
+    send(socket, { type: "hello", protocol: PROTOCOL_VERSION, agent_version: "0.0.0-bench", deployments });
   });
   socket.on("message", (data: Buffer) => {
     const frame = JSON.parse(data.toString()) as ControlFrame;
-    if (frame.type === "welcome") resolve();
-    else serve(socket, frame);
+    if (frame.type !== "welcome") return serve(socket, device, frame);
+    resolve();
+    for (const [id, seq] of running) sendEvent(socket, device, id, seq);
   });
   await promise;
 }
 
-async function connectAll(url: string, tokens: readonly string[]): Promise<void> {
+/** Connects a device that has lost its connection, as often and as late as an agent. */
+function comeBack(device: Device, state: LinkState = INITIAL_LINK_STATE): void {
+  if (isEnding) return;
+  const lost = { kind: "failed", reason: "connection reset", isFleetWide: true } as const;
+  const next = nextAttempt(state, lost, 0, backoff, (attempt, bounds) => fullJitter(attempt, bounds, Math.random()));
+  setTimeout(() => {
+    connect(device, () => comeBack(device)).then(
+      () => returnedAt.set(device, Date.now()),
+      () => comeBack(device, next.state),
+    );
+  }, next.delayMs);
+}
+
+async function connectAll(url: string, tokens: readonly string[], returns: boolean): Promise<void> {
   const waiting = tokens.values();
   const workers = Array.from({ length: CONCURRENT_CONNECTS }, async () => {
-    for (const token of waiting) await connect(url, token);
+    for (const token of waiting) {
+      const device = { url, token, running: new Map() };
+      await connect(device, () => (returns ? comeBack(device) : undefined));
+    }
   });
   await Promise.all(workers);
 }
 
 async function disconnectAll(): Promise<void> {
+  isEnding = true;
   await Promise.all(
     Array.from(sockets, async (socket) => {
       const closed = once(socket, "close");
@@ -84,10 +129,16 @@ async function disconnectAll(): Promise<void> {
       await closed;
     }),
   );
+  isEnding = false;
+}
+
+async function carryOut(order: FleetOrder): Promise<FleetReport> {
+  if (order.type === "connect") await connectAll(order.url, order.tokens, order.returns);
+  if (order.type === "disconnect") await disconnectAll();
+  return { connected: sockets.size, returnedAt: [...returnedAt.values()] };
 }
 
 process.on("message", (order: FleetOrder) => {
-  const done = order.type === "connect" ? connectAll(order.url, order.tokens) : disconnectAll();
   // A failed connection ends the process, and the bench with it.
-  void done.then(() => process.send?.({ connected: sockets.size } satisfies FleetReport));
+  void carryOut(order).then((report) => process.send?.(report));
 });

@@ -5,6 +5,7 @@ import { milliseconds } from "../measure.ts";
 import { processorMs, residentBytes } from "../process-usage.ts";
 import { type Bench, type Row, atMost } from "../result.ts";
 import { DeploymentLoad } from "./deployment-load.ts";
+import { metricsRow, readMetrics } from "./metrics-read.ts";
 import { percentile } from "./percentile.ts";
 import { addAccount, prepareData, startService, withStore } from "./service.ts";
 import { addDevices, type SimulatedFleet, startFleet } from "./simulated-fleet.ts";
@@ -54,7 +55,7 @@ export const fleet: Bench = {
 
     const service = owner.use(await startService(folder));
     const ours = await connect(simulated, service.pid, service.port, devices, settleMs);
-    const load = owner.use(new DeploymentLoad(service, apiKey, devices));
+    const load = owner.use(new DeploymentLoad([service], apiKey, devices));
     await load.deployMany(quick ? 50 : 1_000, CONCURRENT_DEPLOYMENTS);
 
     const deployments = quick ? 200 : 10_000;
@@ -73,9 +74,16 @@ export const fleet: Bench = {
     const steady = await load.deployAt(REQUESTS_PER_SECOND, quick ? 3_000 : 60_000);
     const firsts = steady.map(({ firstMs }) => firstMs);
     const firstEventMs = { p50: percentile(firsts, 50), p99: percentile(firsts, 99) };
+    await simulated.disconnect();
+    await service[Symbol.asyncDispose]();
+    const metrics = await readMetrics(folder, simulated);
     return {
-      data: { devices, bare, ours, deployments, busy, steady: { requests: steady.length, ...firstEventMs } },
-      rows: [...connectRows(devices, ours, bare), ...deploymentRows(devices, busy, firstEventMs)],
+      data: { devices, bare, ours, deployments, busy, steady: { requests: steady.length, ...firstEventMs }, metrics },
+      rows: [
+        ...connectRows(devices, ours, bare),
+        ...deploymentRows(devices, busy, firstEventMs),
+        metricsRow(devices, metrics),
+      ],
     };
   },
 };

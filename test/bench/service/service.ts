@@ -15,6 +15,10 @@ export interface Service extends AsyncDisposable {
   readonly host: string;
   readonly port: number;
   readonly pid: number;
+  /** Where it serves its metrics; `undefined` without. */
+  readonly metricsPort: number | undefined;
+  /** Ends it with SIGKILL and waits for its end. */
+  kill(): Promise<void>;
 }
 
 /** Prepares the data directory for `startService` in this folder. */
@@ -24,11 +28,17 @@ export async function prepareData(folder: string): Promise<{ readonly database: 
   return prepareDataDir(path);
 }
 
-/** Starts the service on the folder's data, with a higher rate limit than the default. */
-export async function startService(folder: string): Promise<Service> {
+/**
+ * Starts the service on the folder's data, with a higher rate limit than the default.
+ *
+ * @param further options of `edge-control serve`, such as another database
+ */
+export async function startService(folder: string, further: Readonly<Record<string, string>> = {}): Promise<Service> {
+  await mkdir(folder, { recursive: true });
   const logFile = join(folder, "edge-control.log");
-  const log = await open(logFile, "a");
-  const options = { listen: `${HOST}:0`, "data-dir": join(folder, "data"), "rate-limit-per-minute": "1000000000" };
+  const log = await open(logFile, "w");
+  const own = { listen: `${HOST}:0`, "data-dir": join(folder, "data"), "rate-limit-per-minute": "1000000000" };
+  const options = { ...own, ...further };
   const args = Object.entries(options).flatMap(([key, value]) => [`--${key}`, value]);
   const child = spawn("dist/edge-control", ["serve", ...args], { stdio: ["ignore", log.fd, log.fd] });
   const { pid } = child;
@@ -42,9 +52,16 @@ export async function startService(folder: string): Promise<Service> {
     child.kill("SIGTERM");
     await ended;
   };
+  const killNow = async (): Promise<void> => {
+    child.kill("SIGKILL");
+    await ended;
+  };
   try {
-    const port = await listeningPort(logFile, () => child.exitCode !== null);
-    return { host: HOST, port, pid, [Symbol.asyncDispose]: stop };
+    const hasEnded = (): boolean => child.exitCode !== null;
+    const port = await listeningPort(logFile, "listening", hasEnded);
+    const metricsPort =
+      "metrics-listen" in further ? await listeningPort(logFile, "metrics listening", hasEnded) : undefined;
+    return { host: HOST, port, pid, metricsPort, kill: killNow, [Symbol.asyncDispose]: stop };
   } catch (error) {
     await stop();
     throw error;
@@ -79,10 +96,10 @@ export async function withStore<T>(folder: string, work: (store: Store) => Promi
   return await work(store);
 }
 
-async function listeningPort(logFile: string, hasEnded: () => boolean): Promise<number> {
+async function listeningPort(logFile: string, message: string, hasEnded: () => boolean): Promise<number> {
   for (;;) {
     const text = await readFile(logFile, "utf8");
-    const line = text.split("\n").find((each) => each.includes('"msg":"listening"'));
+    const line = text.split("\n").find((each) => each.includes(`"msg":"${message}"`));
     if (line !== undefined) return (JSON.parse(line) as { port: number }).port;
     if (hasEnded()) throw new Error(`edge-control does not start:\n${text}`);
     await sleep(20);

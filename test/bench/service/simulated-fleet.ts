@@ -9,18 +9,26 @@ export interface SimulatedFleet extends AsyncDisposable {
   /** Connects all devices. Resolves when the last one is welcomed. */
   connect(url: string): Promise<void>;
   disconnect(): Promise<void>;
+  /** Time of day at which each device was last welcomed that came back by itself, in milliseconds. */
+  returnedAt(): Promise<readonly number[]>;
 }
 
-/** Starts the processes. @param tokens of the devices, one each */
-export function startFleet(tokens: readonly string[], processes: number): SimulatedFleet {
+/**
+ * Starts the processes.
+ *
+ * @param tokens of the devices, one each
+ * @param returns whether a device whose connection is lost connects again when an agent would
+ */
+export function startFleet(tokens: readonly string[], processes: number, returns = false): SimulatedFleet {
   const perProcess = Math.ceil(tokens.length / processes);
   const parts = Array.from({ length: processes }, (_, index) => {
-    return startPart(tokens.slice(index * perProcess, (index + 1) * perProcess));
+    return startPart(tokens.slice(index * perProcess, (index + 1) * perProcess), returns);
   });
   const each = async (work: (part: Part) => Promise<void>): Promise<void> => void (await Promise.all(parts.map(work)));
   return {
     connect: (url) => each((part) => part.connect(url)),
     disconnect: () => each((part) => part.disconnect()),
+    returnedAt: async () => (await Promise.all(parts.map((part) => part.returnedAt()))).flat(),
     [Symbol.asyncDispose]: () => each((part) => part.stop()),
   };
 }
@@ -28,25 +36,31 @@ export function startFleet(tokens: readonly string[], processes: number): Simula
 interface Part {
   connect(url: string): Promise<void>;
   disconnect(): Promise<void>;
+  returnedAt(): Promise<readonly number[]>;
   stop(): Promise<void>;
 }
 
-function startPart(tokens: readonly string[]): Part {
+function startPart(tokens: readonly string[], returns: boolean): Part {
   const child = fork("test/bench/service/fleet-process.ts", { execPath: "dist/node", stdio: "inherit" });
   const ended = once(child, "exit");
   const failed = ended.then(([code, signal]) => {
     throw new Error(`a process with devices ended early: ${String(signal ?? code)}`);
   });
   failed.catch(() => {});
-  const order = async (message: FleetOrder, connected: number): Promise<void> => {
+  const order = async (message: FleetOrder): Promise<FleetReport> => {
     const report = once(child, "message");
     child.send(message);
     const [reply] = (await Promise.race([report, failed])) as [FleetReport];
-    if (reply.connected !== connected) throw new Error(`${reply.connected} instead of ${connected} devices connected`);
+    return reply;
+  };
+  const reach = async (message: FleetOrder, count: number): Promise<void> => {
+    const { connected } = await order(message);
+    if (connected !== count) throw new Error(`${connected} instead of ${count} devices connected`);
   };
   return {
-    connect: (url) => order({ type: "connect", url, tokens }, tokens.length),
-    disconnect: () => order({ type: "disconnect" }, 0),
+    connect: (url) => reach({ type: "connect", url, tokens, returns }, tokens.length),
+    disconnect: () => reach({ type: "disconnect" }, 0),
+    returnedAt: async () => (await order({ type: "count" })).returnedAt,
     async stop() {
       child.kill();
       await ended;

@@ -130,8 +130,10 @@ export function busContract(harness: BusHarness): void {
           for (const asset of assets) instances.here.publishWake("one", asset);
         },
         "all wake-ups",
-        () => woken.size >= assets.size,
+        () => [...assets].every((asset) => woken.has(asset)),
       );
+      // Those that are repeated may be too many for a second: then any device may be meant.
+      woken.delete(undefined);
       expect(woken).toEqual(assets);
     });
 

@@ -43,6 +43,9 @@ async function readAll(store: Store, filter: AuditFilter, limit: number): Promis
   }
 }
 
+/** Each of these criteria, and none. */
+const orNone = <T>(...values: readonly T[]): readonly (T | undefined)[] => [undefined, ...values];
+
 const actionsOf = async (store: Store, accountId = ACCOUNT): Promise<string[]> =>
   (await store.audit.listEntries(accountId, 100)).map(({ action }) => action);
 
@@ -71,16 +74,15 @@ export function auditContract(harness: StoreHarness): void {
       const entries = manyEntries(120);
       for (const entry of entries) await store.audit.addEntry(entry);
       const own = entries.filter(({ accountId }) => accountId === ACCOUNT).toReversed();
-      const one = <T>(...values: readonly T[]): readonly (T | undefined)[] => [undefined, ...values];
-      for (const actorId of one("usr_1"))
-        for (const actions of one<readonly AuditAction[]>(["key.created"], actionsNamed("key."), []))
-          for (const assetUuid of one("asset 1"))
+      for (const actorId of orNone("usr_1"))
+        for (const actions of orNone<readonly AuditAction[]>(["key.created"], actionsNamed("key."), []))
+          for (const assetUuid of orNone("asset 1"))
             for (const [since, until] of [
               [undefined, undefined],
               [1_010, undefined],
               [1_005, 1_030],
             ])
-              for (const outcome of one("ok", "failed", "Forbidden")) {
+              for (const outcome of orNone("ok", "failed", "Forbidden")) {
                 const filter: AuditFilter = { actorId, actions, assetUuid, since, until, outcome };
                 const expected = own.filter((entry) => matches(entry, filter));
                 const found = await readAll(store, filter, 7);

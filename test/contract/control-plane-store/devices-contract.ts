@@ -92,6 +92,9 @@ export function devicesContract(harness: StoreHarness): void {
       // The current token stays valid until the device connects with the new one.
       expect((await store.assets.findAssetByDeviceToken(hash(uuid)))?.uuid).toBe(uuid);
       expect((await store.assets.findAssetByDeviceToken(hash("token-again")))?.uuid).toBe(uuid);
+      expect(await store.assets.findDevice(hash(uuid))).toMatchObject({ asset: { uuid }, isNextToken: false });
+      expect(await store.assets.findDevice(hash("token-again"))).toMatchObject({ asset: { uuid }, isNextToken: true });
+      expect(await store.assets.findDevice(hash("another"))).toBeUndefined();
       expect(await store.assets.replaceDeviceToken(uuid, hash(uuid))).toBe(false);
       const replaced = [1, 2, 3].map(() => store.assets.replaceDeviceToken(uuid, hash("token-again")));
       expect((await Promise.all(replaced)).filter(Boolean)).toHaveLength(1);

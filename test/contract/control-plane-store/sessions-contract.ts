@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import type { Deployment, DeploymentChange } from "../../../src/control-plane/core/deployment.ts";
 import { fail } from "../../../src/control-plane/core/transitions.ts";
 import { type NewSession, StaleSessionError } from "../../../src/control-plane/store/sessions.ts";
 import { receivedDeployment, T0 } from "../../support/deployment-record.ts";
@@ -26,10 +27,15 @@ export function sessionsContract(harness: StoreHarness): void {
       const before = await sessions.find(uuid);
       expect(before?.instanceId).toBeUndefined();
       expect(before?.lastSeenAt).toBeUndefined();
-      expect(await sessions.open(sessionOf(uuid))).toEqual({ epoch: 1, replacedInstanceId: undefined });
+      expect(await sessions.open(sessionOf(uuid))).toEqual({
+        epoch: 1,
+        replacedInstanceId: undefined,
+        reportHash: undefined,
+        hasOpenDeployments: false,
+      });
       expect(await sessions.find(uuid)).toEqual({ epoch: 1, instanceId: "ins_1", protocol: 3, lastSeenAt: 5 });
       const again = await sessions.open(sessionOf(uuid, { instanceId: "ins_2", protocol: 2, at: 6 }));
-      expect(again).toEqual({ epoch: 2, replacedInstanceId: "ins_1" });
+      expect(again).toMatchObject({ epoch: 2, replacedInstanceId: "ins_1" });
       expect(await sessions.find(uuid)).toEqual({ epoch: 2, instanceId: "ins_2", protocol: 2, lastSeenAt: 6 });
       expect((await sessions.open(sessionOf(other)))?.epoch).toBe(1);
     });
@@ -157,8 +163,50 @@ export function sessionsContract(harness: StoreHarness): void {
       await sessions.open(sessionOf(assetUuid));
       await expect(devices.replaceReport(assetUuid, "a", report("b"), first)).rejects.toThrow(StaleSessionError);
       await expect(devices.recordHeld(assetUuid, undefined, first)).rejects.toThrow(StaleSessionError);
-      expect(await devices.findReport(assetUuid)).toMatchObject({ value: { hash: "a" }, heldSince: 5 });
+      expect((await devices.findReport(assetUuid))?.value.hash).toBe("a");
       expect(await devices.replaceReport(assetUuid, "a", report("b"), { assetUuid, epoch: 2 })).toBe(true);
+    });
+
+    test("begin with the hash of the stored report, of which nothing is held back any more", async () => {
+      await using store = await openWithAccounts(harness);
+      const { devices, sessions } = store;
+      const { uuid: assetUuid } = await register(store, someAsset());
+      const { uuid: other } = await register(store, someAsset());
+      await sessions.open(sessionOf(assetUuid));
+      for (const uuid of [assetUuid, other]) {
+        await devices.replaceReport(uuid, undefined, report(`of ${uuid}`));
+        await devices.recordHeld(uuid, 5);
+      }
+      expect((await sessions.open(sessionOf(assetUuid)))?.reportHash).toBe(`of ${assetUuid}`);
+      expect((await devices.findReport(assetUuid))?.heldSince).toBeUndefined();
+      expect((await devices.findReport(other))?.heldSince).toBe(5);
+    });
+
+    test("tell whether there is anything on record to compare with what the device holds", async () => {
+      await using store = await openWithAccounts(harness);
+      const { deployments, sessions } = store;
+      const { uuid: assetUuid } = await register(store, someAsset());
+      const { uuid: other } = await register(store, someAsset());
+      const has = async () => (await sessions.open(sessionOf(assetUuid)))?.hasOpenDeployments;
+      const create = async (id: string, fields: Partial<Deployment>) => {
+        const { lastEvent, ...deployment } = receivedDeployment({ id, ...fields });
+        const first = { ...lastEvent!, deployment_id: id };
+        await deployments.createDeployment({ ...deployment, lastSeq: 0, lastEvent: undefined }, first);
+      };
+      const change = (fields: NonNullable<DeploymentChange["fields"]>) =>
+        deployments.updateDeployment("dep_1", () => ({ fields }));
+      await create("dep_of_other", { assetUuid: other, delivery: "command" });
+      expect(await has()).toBe(false);
+      await create("dep_1", { assetUuid });
+      expect(await has()).toBe(true);
+      await change({ status: "Fail", code: "DeploymentTimeout", finishedAtMs: T0 });
+      expect(await has()).toBe(false);
+      await change({ delivery: "cancel" });
+      expect(await has()).toBe(true);
+      await change({ delivery: undefined, uncertainty: "overdue" });
+      expect(await has()).toBe(true);
+      await change({ uncertainty: undefined });
+      expect(await has()).toBe(false);
     });
 
     test("what becomes of a new deployment is decided with whether its device is connected, in one transaction", async () => {

@@ -52,7 +52,10 @@ test('"Set it up", pasted into a shell, serves one database with an account, a k
   });
   await shell.waitForOutput(/^server: \d+$/m);
   try {
-    expect(shell.stderr()).toBe("");
+    // The link for the first admin, and nothing else.
+    expect(shell.stderr()).toMatch(
+      /^edge-control: nobody can sign in yet; .*\n {2}http:\/\/127\.0\.0\.1:\d+\/#\/setup\?code=\S+\n$/,
+    );
     const apiKey = /^ek_\S+$/m.exec(shell.stdout())?.[0] ?? "no key";
     const url = `http://127.0.0.1:${port}`;
     const asset = await apiClient({ url }, { apiKey }).get("/v1/assets/GW-0001");

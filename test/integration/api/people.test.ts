@@ -106,6 +106,16 @@ test("a set-up code of an account makes an admin of that account", async () => {
   });
 });
 
+test("the set-up code of a service does not make a second account beside one of the command line", async () => {
+  const control = await start();
+  const code = await setupCode(control);
+  const { accountId } = await control.account();
+  const body = { code, account_name: "Water works", email: "ada@example.com", password: PASSWORD };
+  const response = await new Browser(control).call("POST", "/v1/setup", body);
+  expect(response).toMatchObject({ status: 409, body: { code: "SetupDone" } });
+  expect(response.body["message"]).toContain(`edge-control setup-code --account ${accountId}`);
+});
+
 test("a set-up code is refused that is unknown, expired, or of a service that is set up", async () => {
   const clock = new FakeClock(Date.now());
   const control = await start({ clock });

@@ -3,6 +3,7 @@ import { DatabaseSync } from "node:sqlite";
 import { expect, onTestFinished, test } from "vitest";
 import { WebSocket } from "ws";
 import { hashSecret } from "../../../src/control-plane/secrets.ts";
+import { PasswordHasher } from "../../../src/control-plane/people/password-hasher.ts";
 import { openStore } from "../../../src/control-plane/store/sqlite/open-store.ts";
 import { type ControlPlane, type ControlPlaneOptions, startControlPlane } from "../../support/control-plane.ts";
 import { someAudit } from "../../support/control-plane/people.ts";
@@ -173,4 +174,48 @@ test("a stream ends when its key expires", async () => {
   await clock.advance(1_000);
   await waitFor("the end of the stream", () => isOver);
   expect(await text).not.toContain("Success");
+});
+
+test("values of an app's environment are shown to those who may deploy it", async () => {
+  const { control, account } = await setUp();
+  const { uuid } = await control.asset(account);
+  const path = `/v1/assets/${uuid}/edge/apps/web`;
+  const statuses = async (role: "installer" | "operator") => {
+    const { apiKey } = await control.key(account, [], { role });
+    const headers = { "X-API-Key": apiKey };
+    const [plain, revealed] = [
+      await call(control, "GET", path, headers),
+      await call(control, "GET", `${path}?reveal=environments`, headers),
+    ];
+    return [plain.body["code"], revealed.body["code"]];
+  };
+  expect(await statuses("installer")).toEqual(["AppNotFound", "Forbidden"]);
+  expect(await statuses("operator")).toEqual(["AppNotFound", "DeviceNotReachable"]);
+});
+
+test("only a trusted proxy says where a request comes from, and that it came over HTTPS", async () => {
+  const password = "a long way to the pump house";
+  const passwordHash = await new PasswordHasher().hash(password, { source: "test", goesFirst: false });
+  const results = [];
+  for (const trusted_proxies of ["127.0.0.1", "192.0.2.0/24", undefined]) {
+    const { control, account } = await setUp({ config: { ...(trusted_proxies && { trusted_proxies }) } });
+    const { user } = await control.session(account, { passwordHash });
+    const response = await fetch(`${control.url}/v1/session`, {
+      method: "POST",
+      headers: {
+        "Content-Type": "application/json",
+        "X-Forwarded-For": "203.0.113.9, 198.51.100.7",
+        "X-Forwarded-Proto": "https",
+      },
+      body: JSON.stringify({ email: user.email, password }),
+    });
+    const [cookie = ""] = response.headers.getSetCookie().filter((line) => line.includes("edge_session"));
+    const [{ source } = { source: "" }] = await control.store.audit.listEntries(account.accountId, 1);
+    results.push([cookie.split("=")[0], cookie.includes("; Secure"), source]);
+  }
+  expect(results).toEqual([
+    ["__Host-edge_session", true, "198.51.100.7"],
+    ["edge_session", false, "127.0.0.1"],
+    ["edge_session", false, "127.0.0.1"],
+  ]);
 });

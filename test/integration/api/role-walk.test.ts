@@ -66,6 +66,15 @@ const EXPECTED: Readonly<Record<string, Expected>> = {
   "POST /v1/api-keys": row("admin", 201),
   "PATCH /v1/api-keys/{key_id}": row("admin", 200, 404),
   "DELETE /v1/api-keys/{key_id}": row("admin", 204, 404),
+  "GET /v1/sign-in-settings": row("admin", 200),
+  "GET /v1/audit": row("admin", 200),
+  "POST /v1/device-logins": row("public", 201),
+  // The codes of these requests are unknown, and no provider is configured.
+  "POST /v1/device-logins/token": row("public", 404),
+  "GET /v1/device-logins/{user_code}": row("session", 404),
+  "POST /v1/device-logins/{user_code}": row("session", 404),
+  "GET /v1/oidc/start": row("public", 404),
+  "GET /v1/oidc/callback": row("public", 404),
   "GET /v1/sign-in": row("public", 200),
   "POST /v1/session": row("public", 200),
   // The codes of these requests are unknown.
@@ -153,7 +162,7 @@ const SAMPLE_BODIES: Readonly<Record<string, () => unknown>> = {
 
 /** The path of a request, with things of the account that exist for this request only. */
 async function targetOf({ path }: SampleRequest): Promise<string> {
-  const values: Record<string, string> = { name: "web", sim_type: "supersim" };
+  const values: Record<string, string> = { name: "web", sim_type: "supersim", user_code: "7K3M-XW9T" };
   if (path.includes("{asset_id}"))
     values["asset_id"] = (await control.asset(account, { supersim: someSuperSim(), prosim: someProSim() })).uuid;
   if (path.includes("{deployment_id}")) values["deployment_id"] = await deploy(values["asset_id"] ?? "");

@@ -1,5 +1,7 @@
 import { expect, onTestFinished, test } from "vitest";
+import { PasswordHasher } from "../../../src/control-plane/people/password-hasher.ts";
 import { openStore } from "../../../src/control-plane/store/sqlite/open-store.ts";
+import { MAX_SESSIONS_PER_USER } from "../../../src/control-plane/store/user-sessions.ts";
 import { Browser } from "../../support/browser.ts";
 import {
   type ControlPlane,
@@ -134,4 +136,19 @@ test("streams to an app end when their key is revoked or expires", async () => {
   await using second = await connect(brief.apiKey);
   await clock.advance(60_000);
   expect(await second.closed).toBe(4401);
+});
+
+test("the streams of a session end that makes room for others of the same person", async () => {
+  const password = "a long way to the pump house";
+  const passwordHash = await new PasswordHasher().hash(password, { source: "test", goesFirst: false });
+  const rig = await setUp();
+  const { cookie, user } = await rig.control.session(rig.account, { role: "operator", passwordHash });
+  const log = await followLog(rig, { Cookie: cookie });
+  await rig.clock.advance(1_000);
+  for (let count = 0; count < MAX_SESSIONS_PER_USER; count++)
+    expect(await new Browser(rig.control).call("POST", "/v1/session", { email: user.email, password })).toMatchObject({
+      status: 200,
+    });
+  await log.ended;
+  expect(await new Browser(rig.control, cookie).call("GET", "/v1/session")).toMatchObject({ status: 401 });
 });

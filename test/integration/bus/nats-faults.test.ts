@@ -1,9 +1,11 @@
 import { expect, test } from "vitest";
 import { LinkedBus } from "../../../src/control-plane/bus/linked-bus.ts";
+import { MAX_WAKES, MAX_WAKES_PER_TOPIC } from "../../../src/control-plane/bus/flood-guard.ts";
 import { MAX_MESSAGE_BYTES } from "../../../src/control-plane/bus/message-link.ts";
 import { MAX_UNCONFIRMED_BYTES } from "../../../src/control-plane/bus/nats/outbound-window.ts";
 import { NatsRig } from "../../support/bus/nats-rig.ts";
 import { NatsServer } from "../../support/bus/nats-server.ts";
+import { FakeClock } from "../../support/fake-clock.ts";
 import { TcpRelay } from "../../support/link/tcp-relay.ts";
 import { waitFor } from "../../support/wait-for.ts";
 
@@ -132,6 +134,44 @@ test("an instance that does not read is cut by the server, comes back, and every
   await slow.reach("down");
   await slow.reach("up");
   expect(calls).toBe(1);
+});
+
+test("a client of the server that forges wake-ups in bulk causes bounded work, and what is left out is made up for", async () => {
+  await using server = await NatsServer.start();
+  await using rig = new NatsRig(server.options());
+  await using forger = new NatsRig(server.options());
+  await rig.reach("up");
+  await forger.reach("up");
+  const clock = new FakeClock();
+  using bus = new LinkedBus(rig.link, clock);
+  let leftOut = 0;
+  bus.onLeftOut = () => leftOut++;
+  const woken: (string | undefined)[] = [];
+  let events = 0;
+  using _wakes = bus.subscribeWakes("ins_1", (asset) => woken.push(asset));
+  using _events = bus.subscribe("events.dep_1", () => events++);
+  await waitFor("its subscriptions", () => {
+    forger.link.send("wake.ins_1", Buffer.from('["first"]'));
+    return woken.includes("first");
+  });
+  await clock.advance(1_000);
+  woken.length = 0;
+  const send = (subject: string, text: string) => forger.link.send(subject, Buffer.from(text));
+  const forged = JSON.stringify(Array.from({ length: 4_000 }, (_, index) => `asset-${index}`));
+  for (let count = 0; count < 5; count++) expect(send("wake.ins_1", forged)).toBe(true);
+  for (let count = 0; count < 500; count++) send("events.dep_1", "");
+  for (let count = 0; count < 500; count++) send("wake.ins_1", "no list");
+  // Two whole messages and a part of the third, then nothing but the count: 3 of 5, and all of the others.
+  await waitFor("all messages", () => leftOut === 3 + 500 + 500);
+  expect([woken.length, events]).toEqual([MAX_WAKES, 0]);
+  woken.length = 0;
+  await clock.advance(1_000);
+  expect([woken, events]).toEqual([[undefined], 1]);
+  // In the next second there is room again, also if one topic has used up its part.
+  for (let count = 0; count < 200; count++) send("events.dep_1", "");
+  send("wake.ins_1", JSON.stringify(["asset-1"]));
+  await waitFor("the wake-up", () => woken.includes("asset-1"));
+  expect(events).toBe(1 + MAX_WAKES_PER_TOPIC);
 });
 
 test("a message from a listener that fails is logged, and the link goes on", async () => {

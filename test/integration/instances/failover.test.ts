@@ -1,4 +1,5 @@
 import { beforeEach, expect, onTestFinished, test } from "vitest";
+import { LinkedBus } from "../../../src/control-plane/bus/linked-bus.ts";
 import { CLOSE_CODES } from "../../../src/protocol/frames.ts";
 import { type Clock, unixNow } from "../../../src/lib/clock.ts";
 import { apiClient } from "../../support/api-client.ts";
@@ -111,6 +112,24 @@ test("a device that does not come back from a dead instance is noticed within th
   again.event(id, { status: "Success", message: "The app runs.", step: "done", device_seq: 2 });
   expect(await stream.ended).toBe(true);
   expect(stream.events.at(-2)).toMatchObject({ details: { connection: "restored" } });
+});
+
+test("a session that was ended although its instance is there is taken up again, and its device is not disturbed", async () => {
+  const [a, b] = [await instances.start(), await instances.start()];
+  const device = await online(a);
+  const { sessions } = instances.store;
+  const before = await sessions.find(asset.uuid);
+  // As by another instance, which took the pause of this one for its end.
+  await sessions.end([{ assetUuid: asset.uuid, epoch: before?.epoch ?? 0 }]);
+  expect(await reachable(b)).toBe(false);
+  new LinkedBus(instances.network.join()).publish(`session.${before?.instanceId}`);
+  await waitFor("the session to be on record again", async () => (await reachable(b)) === true);
+  expect(await sessions.find(asset.uuid)).toMatchObject({ instanceId: before?.instanceId });
+  const stream = await deploy(b);
+  const { deployment_id: id } = await device.next("deploy");
+  device.success(id);
+  expect(await stream.ended).toBe(true);
+  expect(stream.events.at(-1)).toMatchObject({ status: "Success" });
 });
 
 test("an instance is stopped for an update: its devices go to another one, and no deployment fails meanwhile", async () => {

@@ -1,6 +1,9 @@
 import { expect, test } from "vitest";
+import { PasswordHasher } from "../../../src/control-plane/people/password-hasher.ts";
 import { apiClient } from "../../support/api-client.ts";
+import { Browser } from "../../support/browser.ts";
 import { createAccount } from "../../support/control-plane.ts";
+import { someAudit, someUser } from "../../support/control-plane/people.ts";
 import { TestInstances } from "../../support/control-plane/test-instances.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
 
@@ -20,4 +23,32 @@ test("requests of one key count at all instances together", async () => {
   expect(accepted).toBeGreaterThanOrEqual(40);
   expect(accepted).toBeLessThanOrEqual(44);
   expect(statuses.slice(-10).every((status) => status === 429)).toBe(true);
+});
+
+test("attempts to sign in that failed at one instance are known to the others", async () => {
+  const clock = new FakeClock();
+  await using instances = await TestInstances.open({ clock });
+  const [a, b] = [await instances.start(), await instances.start()];
+  const { accountId } = await createAccount(instances.store, clock);
+  const password = "a long way to the pump house";
+  const passwordHash = await new PasswordHasher().hash(password, { source: "", goesFirst: false });
+  const user = someUser({ accountId, passwordHash });
+  await instances.store.users.createUser(user, undefined, someAudit("user.created", accountId));
+  const signIn = async (url: string, typed: string): Promise<number> =>
+    (await new Browser({ url }).call("POST", "/v1/session", { email: user.email, password: typed })).status;
+  const settle = async (): Promise<void> => {
+    await clock.advance(250);
+    await new Promise(setImmediate);
+    await new Promise(setImmediate);
+  };
+  for (let attempt = 0; attempt < 5; attempt++) {
+    expect(await signIn(a.url, `guess ${attempt} of the password`)).toBe(401);
+    await settle();
+  }
+  // Each instance lets one attempt through before it adds up what there was.
+  expect(await signIn(b.url, "guess 5 of the password")).toBe(401);
+  await settle();
+  expect(await signIn(b.url, password)).toBe(429);
+  await clock.advance(1_000);
+  expect(await signIn(b.url, password)).toBe(200);
 });

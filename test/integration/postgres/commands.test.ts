@@ -22,6 +22,33 @@ async function configFile(keys: object) {
   return { directory: directory.path, path };
 }
 
+/** Carries out what an operator does on an empty database, from its schema to the end of the service. */
+async function operate(config: readonly string[]): Promise<void> {
+  expect(await edgeControl("migrate", ...config)).toMatchObject({ code: 0, stderr: "" });
+  const administer = async (...args: string[]) => {
+    const { code, stdout, stderr } = await edgeControl(...args, ...config, "--json");
+    expect([code, stderr]).toEqual([0, ""]);
+    return JSON.parse(stdout) as Record<string, string>;
+  };
+  const { account_id: account = "" } = await administer("account", "create", "Acme");
+  await administer("restored");
+  const listen = ["--listen", "127.0.0.1:0", "--metrics-listen", "127.0.0.1:0"];
+  await using serving = start(process.execPath, [MAIN, "serve", ...listen, ...config]);
+  await serving.waitForOutput('"msg":"listening"');
+  const { port } = JSON.parse(/.*"msg":"listening".*/.exec(serving.stdout())?.[0] ?? "{}") as { port: number };
+  const key = await administer("key", "create", "--account", account, "--name", "ops");
+  await administer("asset", "add", "--account", account, "--serial-number", "GW-1");
+  const get = () =>
+    fetch(`http://127.0.0.1:${port}/v1/assets/GW-1`, { headers: { "X-API-Key": key["api_key"] ?? "" } });
+  expect((await get()).status).toBe(200);
+  await administer("key", "revoke", key["key_id"] ?? "");
+  expect((await get()).status).toBe(401);
+  expect((await fetch(`http://127.0.0.1:${port}/readyz`)).status).toBe(200);
+  serving.kill("SIGTERM");
+  expect(await serving.exited).toBe(0);
+  expect(serving.stdout()).not.toMatch(/"level":(?:40|50|60)/);
+}
+
 describe.skipIf(reason !== undefined)(`commands on PostgreSQL${reason === undefined ? "" : ` (${reason})`}`, () => {
   let server: PostgresServer;
   beforeAll(async () => {
@@ -159,27 +186,18 @@ describe.skipIf(reason !== undefined)(`commands on PostgreSQL${reason === undefi
     });
   });
 
-  test("the service and its administration work on it", async () => {
-    const { config } = await configure();
-    await edgeControl("migrate", ...config);
-    const administer = async (...args: string[]) => {
-      const { code, stdout, stderr } = await edgeControl(...args, ...config, "--json");
-      expect([code, stderr]).toEqual([0, ""]);
-      return JSON.parse(stdout) as Record<string, string>;
-    };
-    const { account_id: account = "" } = await administer("account", "create", "Acme");
-    await using serving = start(process.execPath, [MAIN, "serve", "--listen", "127.0.0.1:0", ...config]);
-    await serving.waitForOutput('"msg":"listening"');
-    const { port } = JSON.parse(/.*"msg":"listening".*/.exec(serving.stdout())?.[0] ?? "{}") as { port: number };
-    const key = await administer("key", "create", "--account", account, "--name", "ops");
-    await administer("asset", "add", "--account", account, "--serial-number", "GW-1");
-    const get = () =>
-      fetch(`http://127.0.0.1:${port}/v1/assets/GW-1`, { headers: { "X-API-Key": key["api_key"] ?? "" } });
-    expect((await get()).status).toBe(200);
-    await administer("key", "revoke", key["key_id"] ?? "");
-    expect((await get()).status).toBe(401);
-    serving.kill("SIGTERM");
-    expect(await serving.exited).toBe(0);
+  test("the service and its administration work on it", async () => operate((await configure()).config));
+
+  test("they work with exactly the rights that the documentation gives to their user", async () => {
+    const documentation = readFileSync(join(import.meta.dirname, "../../../docs/operations.md"), "utf8");
+    const [, sql = ""] = /```sql\n([\s\S]*?)```/.exec(documentation) ?? [];
+    const statements = sql.replace("'…'", `'${PASSWORD}'`).split(";\n");
+    for (const statement of statements.filter((each) => each.trim() !== "")) await server.execute(statement);
+    expect(await server.execute("SELECT rolsuper FROM pg_roles WHERE rolname = 'edge_control'")).toBe("f");
+    const { config } = await configure({
+      database_url: `postgres://edge_control@127.0.0.1:${server.port}/edge_control`,
+    });
+    await operate(config);
   });
 
   test("the password is in no process title, environment or argument", async () => {

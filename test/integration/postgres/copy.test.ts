@@ -44,7 +44,7 @@ describe.skipIf(reason !== undefined)(`edge-control copy${reason === undefined ?
       database,
       name,
       to,
-      url: `postgres://postgres@127.0.0.1:${server.port}/${name}`,
+      url: `postgres://${to.user}@127.0.0.1:${server.port}/${name}`,
       copy: () => copyDatabase({ database, to, target: name }),
     };
   }

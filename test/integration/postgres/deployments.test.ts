@@ -3,7 +3,8 @@ import type { Deployment } from "../../../src/control-plane/core/deployment.ts";
 import { appendEvent } from "../../../src/control-plane/core/event-log.ts";
 import { fail } from "../../../src/control-plane/core/transitions.ts";
 import type { CreateResult, CreationLimits } from "../../../src/control-plane/store/deployments.ts";
-import { DeploymentWriter } from "../../../src/control-plane/store/postgres/deployment-writer.ts";
+import { unchanged, withChange } from "../../../src/control-plane/store/postgres/deployment-change.ts";
+import { DeploymentWriter, writeChanges } from "../../../src/control-plane/store/postgres/deployment-writer.ts";
 import { openPostgresStore } from "../../../src/control-plane/store/postgres/open-store.ts";
 import type { PostgresOptions } from "../../../src/control-plane/store/postgres/options.ts";
 import { AppendSignal } from "../../../src/control-plane/store/account-events.ts";
@@ -13,6 +14,7 @@ import type { Store } from "../../../src/control-plane/store/store.ts";
 import { receivedDeployment, T0 } from "../../support/deployment-record.ts";
 import { postgresUnavailableReason } from "../../support/postgres.ts";
 import { PostgresDatabases } from "../../support/postgres-store.ts";
+import { waitFor } from "../../support/wait-for.ts";
 
 const ACCOUNT = "acc_1";
 const DEVICE = "11111111-1111-4111-8111-111111111111";
@@ -68,6 +70,49 @@ describe.skipIf(reason !== undefined)(`deployments in PostgreSQL${reason === und
     await work(store, database.options);
   };
 
+  test("what was changed a moment ago for the same session is not read again", () =>
+    withStore(async (store, options) => {
+      await create(store, { id: "dep_1" });
+      const session = { assetUuid: DEVICE, sessionId: "s", instanceId: "ins_1", protocol: 3, at: 1 };
+      await store.sessions.open(session);
+      await using pool = new PostgresPool(options);
+      let statements = 0;
+      const counting: Queryable = {
+        query: (text, values) => {
+          statements++;
+          return pool.query(text, values);
+        },
+      };
+      const writer = new DeploymentWriter(counting, new AppendSignal(), 2);
+      const fence = { assetUuid: DEVICE, epoch: 1 };
+      await writer.update("dep_1", say("one"), fence);
+      expect(statements).toBe(2);
+      const second = await writer.update("dep_1", say("two"), fence);
+      expect(statements).toBe(3);
+      const read = await store.deployments.findDeployment("dep_1");
+      expect(read).toEqual({ ...second, accountStoredBytes: read?.accountStoredBytes });
+      // Somebody else changes it: found out when the change is stored, and decided again.
+      await store.deployments.updateDeployment("dep_1", say("of somebody else"));
+      const seen: (string | undefined)[] = [];
+      const observe = (decide: ReturnType<typeof say>) => (current: Deployment) => {
+        seen.push(current.lastEvent?.message);
+        return decide(current);
+      };
+      expect(await writer.update("dep_1", observe(say("three")), fence)).toMatchObject({ lastSeq: 5 });
+      expect(seen).toEqual(["two", "of somebody else"]);
+      // Without a change nothing shows that what is known is right: it is read.
+      await store.deployments.updateDeployment("dep_1", say("of somebody else again"));
+      const unchanged = await writer.update("dep_1", () => undefined, fence);
+      expect(unchanged?.lastEvent?.message).toBe("of somebody else again");
+      // A later session of the device, and another device with a session of the same number.
+      await store.sessions.open(session);
+      const refused = [fence, { assetUuid: "22222222-2222-4222-8222-222222222222", epoch: 1 }];
+      for (const other of refused) {
+        await expect(writer.update("dep_1", say("no"), other)).rejects.toThrow(StaleSessionError);
+      }
+      expect(await writer.update("dep_1", say("four"), { ...fence, epoch: 2 })).toMatchObject({ lastSeq: 7 });
+    }));
+
   test("changes of many deployments that come together are stored by two statements", () =>
     withStore(async (store, options) => {
       const ids = numbers(100).map((index) => `dep_${index}`);
@@ -93,6 +138,29 @@ describe.skipIf(reason !== undefined)(`deployments in PostgreSQL${reason === und
         const { events } = await store.deployments.readEvents(id, 1, 10);
         expect(events.map(({ json }) => (JSON.parse(json) as { message: string }).message)).toEqual(["a", "b", "c"]);
       }
+    }));
+
+  test("a deployment that another instance changes while it is about to be changed here is read as it is then", () =>
+    withStore(async (store, options) => {
+      const { deployments } = store;
+      await create(store, { id: "dep_1" });
+      await using other = new PostgresPool(options);
+      const changed = await other.transaction(async (client) => {
+        const before = await deployments.findDeployment("dep_1");
+        if (!before) throw new Error("the deployment is gone");
+        const change = withChange(unchanged(before), fail(before, T0, "DeploymentCancelled")!);
+        await writeChanges(client, [{ changed: change, fence: undefined, audit: [] }]);
+        // Without an event, as when an instance takes over what another one has left.
+        const waiting = deployments.updateDeployments(["dep_1"], () => ({ fields: { connection: 7 } }));
+        await waitFor("the other change to wait for this one", async () => {
+          const { rowCount } = await client.query("SELECT 1 FROM pg_locks WHERE NOT granted LIMIT 1");
+          return rowCount > 0;
+        });
+        return { waiting };
+      });
+      const [after] = await changed.waiting;
+      expect(after).toMatchObject({ status: "Fail", connection: 7, version: 3, lastSeq: 2, lastEvent: { seq: 2 } });
+      expect(await deployments.findDeployment("dep_1")).toMatchObject({ lastSeq: 2, lastEvent: { status: "Fail" } });
     }));
 
   test("a change that fails does not fail those that come together with it", () =>
@@ -131,7 +199,7 @@ describe.skipIf(reason !== undefined)(`deployments in PostgreSQL${reason === und
       const { server } = databases;
       // Each statement that changes deployments fails twice before it succeeds.
       await server.execute(
-        `CREATE SEQUENCE attempts;
+        `CREATE SEQUENCE attempts; GRANT USAGE ON SEQUENCE attempts TO PUBLIC;
          CREATE FUNCTION fail_at_first() RETURNS trigger LANGUAGE plpgsql AS $$
          DECLARE attempt BIGINT := nextval('attempts'); BEGIN
            IF attempt % 3 = 1 THEN RAISE EXCEPTION 'forced' USING ERRCODE = '40001'; END IF;

@@ -2,6 +2,7 @@ import { once } from "node:events";
 import { connect, createServer } from "node:net";
 import type { AddressInfo, Server, Socket } from "node:net";
 import { setTimeout as sleep } from "node:timers/promises";
+import { unreadBytes } from "./unread-bytes.ts";
 
 /** Faults in the response direction of each connection. Bytes are counted from the connection's beginning. */
 export interface LinkConditions {
@@ -15,6 +16,11 @@ export interface LinkConditions {
 }
 
 const SLICE_MS = 20;
+/**
+ * Bytes that a link with a rate holds. The loopback interface takes megabytes for a receiver that gets no time, and all of them
+ * are lost when it is killed.
+ */
+const MAX_IN_FLIGHT = 64 * 1024;
 
 /**
  * A TCP relay to a loopback port that behaves like a cellular modem. Counts the delivered bytes, including those in
@@ -97,7 +103,7 @@ export class LossyLink implements AsyncDisposable {
           await once(near, "close");
           return;
         }
-        const slice = Math.max(1, Math.floor((bytesPerSecond * SLICE_MS) / 1000));
+        const slice = Math.min(MAX_IN_FLIGHT, Math.max(1, Math.floor((bytesPerSecond * SLICE_MS) / 1000)));
         const piece = rest.subarray(0, Math.min(slice, cutAfter - delivered, stallAfter - delivered));
         rest = rest.subarray(piece.length);
         if (latencyMs > 0) await sleep(latencyMs);
@@ -107,10 +113,14 @@ export class LossyLink implements AsyncDisposable {
         this.received += piece.length;
         if (delivered >= cutAfter) {
           this.cuts++;
+          // A reset discards what has arrived and was not read, which the loss of a radio link does not.
+          await read(near, 0);
           near.resetAndDestroy();
           return;
         }
-        if (bytesPerSecond < Infinity) await sleep((piece.length / bytesPerSecond) * 1000);
+        if (bytesPerSecond === Infinity) continue;
+        await sleep((piece.length / bytesPerSecond) * 1000);
+        await read(near, MAX_IN_FLIGHT);
       }
     }
     near.end();
@@ -122,4 +132,9 @@ function written(socket: Socket, bytes: Buffer): Promise<void> {
   return new Promise((resolve) => {
     socket.write(bytes, () => resolve());
   });
+}
+
+/** Resolves when the other end has read all but this many bytes, or the socket is closed. */
+async function read(socket: Socket, unread: number): Promise<void> {
+  while (!socket.destroyed && (await unreadBytes(socket)) > unread) await sleep(1);
 }

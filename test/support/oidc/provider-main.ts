@@ -4,7 +4,7 @@
  *
  * Environment: `OIDC_REDIRECT_URI`, `OIDC_SECRET`, `OIDC_CLOCK_SHIFT_S`.
  */
-import { createServer } from "node:http";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { json } from "node:stream/consumers";
 
@@ -18,6 +18,13 @@ if (Number(shift ?? 0) !== 0) {
 const { default: Provider } = await import("oidc-provider");
 
 const people = new Map<string, unknown>();
+
+async function setClaims(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const claims = (await json(request)) as { readonly sub: string };
+  people.set(claims.sub, claims);
+  response.end();
+}
+
 const server = createServer();
 server.listen(0, "127.0.0.1", () => {
   const issuer = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
@@ -47,11 +54,9 @@ server.listen(0, "127.0.0.1", () => {
     },
   });
   const respond = provider.callback();
-  server.on("request", async (request, response) => {
-    if (request.url !== "/test/claims") return respond(request, response);
-    const claims = (await json(request)) as { readonly sub: string };
-    people.set(claims.sub, claims);
-    response.end();
+  server.on("request", (request, response) => {
+    if (request.url === "/test/claims") void setClaims(request, response);
+    else respond(request, response);
   });
   process.stdout.write(`issuer ${issuer}\n`);
 });

@@ -54,16 +54,6 @@ export function decideLogin(api: Api, context: ApiContext): void {
     return { code, login };
   };
 
-  const toBody = (request: FastifyRequest, code: string, login: LoginRequest): LoginRequestBody => ({
-    user_code: formatUserCode(code),
-    client_name: login.clientName,
-    source: login.source ?? null,
-    created_at: login.createdAt,
-    expires_at: login.expiresAt,
-    state: login.state,
-    roles: [...rolesUpTo(principalOf(request).role)],
-  });
-
   api.get(
     "/v1/device-logins/:user_code",
     {
@@ -126,6 +116,18 @@ export function decideLogin(api: Api, context: ApiContext): void {
       return toBody(request, code, { ...login, state: grant ? "approved" : "denied" });
     },
   );
+}
+
+function toBody(request: FastifyRequest, code: string, login: LoginRequest): LoginRequestBody {
+  return {
+    user_code: formatUserCode(code),
+    client_name: login.clientName,
+    source: login.source ?? null,
+    created_at: login.createdAt,
+    expires_at: login.expiresAt,
+    state: login.state,
+    roles: [...rolesUpTo(principalOf(request).role)],
+  };
 }
 
 /** Errors: `Forbidden` for a role above that of the person, `InvalidRequest` for a time that is not allowed. */

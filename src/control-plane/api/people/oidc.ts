@@ -11,7 +11,7 @@ import { signIn } from "./session-resource.ts";
 
 const CHECKS_COOKIE = "edge_oidc";
 /** How long somebody may take at the provider, in seconds. */
-const CHECKS_COOKIE_S = 600;
+export const CHECKS_COOKIE_S = 600;
 const SIGN_IN_PAGE = "/sign-in";
 const FIRST_PAGE = "/overview";
 /** A path of this service, which browsers cannot take for another host. */

@@ -7,6 +7,7 @@ import { type SignInOptions, signInOptionsSchema, signInRequestSchema } from "..
 import { oidcSettingsOf } from "../../oidc-config.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { json, publicErrors, publicErrorsWithBody } from "../docs/responses.ts";
+import { clientSignal } from "../stream-signal.ts";
 import { signIn } from "./session-resource.ts";
 
 export const BROWSER_COOKIE = "edge_browser";
@@ -36,7 +37,8 @@ export function createSession(api: Api, context: ApiContext): void {
     async (request, reply): Promise<SessionBody> => {
       const { email, password } = request.body;
       const browserToken = request.cookies[site.cookieName(request, BROWSER_COOKIE)];
-      const proof = await signInGate.signIn({ email, password, address: request.ip, browserToken });
+      const signal = clientSignal(reply);
+      const proof = await signInGate.signIn({ email, password, address: request.ip, browserToken, signal });
       if (!proof) {
         await refusals.record(await failedSignIn(context, request, email));
         throw new EdgeError("SignInFailed");

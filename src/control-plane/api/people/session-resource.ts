@@ -4,6 +4,7 @@ import { EdgeError } from "../../../protocol/errors.ts";
 import { permissionsOf } from "../../core/people/roles.ts";
 import { MAX_SESSION_S, SESSION_IDLE_S, type SignInMethod } from "../../core/people/session.ts";
 import type { User } from "../../core/people/user.ts";
+import { userSubject } from "../../access-watcher.ts";
 import { openSession } from "../../people/open-session.ts";
 import { principalSubject } from "../../people/watch-principal.ts";
 import type { Principal } from "../../people/principal.ts";
@@ -31,6 +32,8 @@ export async function signIn(
   if (secret === undefined) throw new EdgeError("SignInFailed");
   site.setSessionCookie(request, reply, secret, MAX_SESSION_S);
   if (replaced) await access.recheck(principalSubject(replaced));
+  // A user has a bounded number of sessions: one that was used long ago may have ended for this one.
+  await access.recheck(userSubject(user.id));
   const { id, accountId, name, role } = user;
   const expiresAt = unixNow(clock) + SESSION_IDLE_S;
   return toSessionBody({ kind: "user", id, name, role, expiresAt, user }, await findAccount(store, accountId));

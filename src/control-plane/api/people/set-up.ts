@@ -73,9 +73,15 @@ export function setUp(api: Api, context: ApiContext): void {
   async function accountFor(code: OneTimeCode, name: string | undefined, now: number): Promise<Account> {
     if (code.accountId !== undefined) return findAccount(store, code.accountId);
     if (await store.users.hasUsers()) throw new EdgeError("SetupDone");
+    const [existing] = await store.accounts.listAccounts();
+    if (existing) throw new EdgeError("SetupDone", `There is an account already. ${codeHint(existing.id)}`);
     if (name === undefined) throw invalidRequest([{ path: "account_name", reason: "is required" }]);
     return { id: createId("acc_"), name, createdAt: now };
   }
+}
+
+function codeHint(accountId: string): string {
+  return `Create a code of it on the server: edge-control setup-code --account ${accountId}`;
 }
 
 function requireSetUpCode(code: OneTimeCode | undefined, now: number): OneTimeCode {

@@ -33,7 +33,7 @@ export const AUDIT_ACTIONS = {
   "password.changed": {},
   "user.created": { role: "text" },
   "user.invited": { role: "text", expires_at: "number" },
-  "user.changed": { name: "text", role: "text", disabled: "flag", revoked_keys: "number" },
+  "user.changed": { name: "text", role: "text", disabled: "flag", linked: "flag", revoked_keys: "number" },
   "user.reset": { expires_at: "number" },
   "user.removed": { revoked_keys: "number" },
   "invitation.accepted": { purpose: "text" },

@@ -41,10 +41,17 @@ export type IdentityRefusal =
 
 /** What is to be done for somebody whom the provider has confirmed. */
 export type IdentityDecision =
-  | { readonly kind: "refused"; readonly reason: IdentityRefusal }
+  /** @property user whom it is about, if there is one */
+  | { readonly kind: "refused"; readonly reason: IdentityRefusal; readonly user: User | undefined }
   /** @property role the one to give the user first, if it has another */
   | { readonly kind: "known" | "link"; readonly user: User; readonly role: Role }
   | { readonly kind: "create"; readonly accountId: string; readonly email: string; readonly role: Role };
+/** The users with the identity, and with its address. */
+interface IdentityUsers {
+  readonly byIdentity: User | undefined;
+  readonly byEmail: User | undefined;
+}
+
 const MAX_NAME_LENGTH = 128;
 const MAX_VALUES = 1_000;
 
@@ -70,32 +77,34 @@ export function readIdentity(
  * Decides whether and as whom somebody signs in. A known person is the one with the same issuer and subject. The address,
  * which may change hands, is looked at only to link a user who was invited and has never signed in.
  */
-export function decideIdentity(
+export function decideIdentity(identity: Identity, users: IdentityUsers, rules: IdentityRules): IdentityDecision {
+  const decision = decide(identity, users, rules);
+  if (typeof decision !== "string") return decision;
+  return { kind: "refused", reason: decision, user: users.byIdentity ?? users.byEmail };
+}
+
+function decide(
   identity: Identity,
-  users: { readonly byIdentity: User | undefined; readonly byEmail: User | undefined },
+  { byIdentity, byEmail }: IdentityUsers,
   rules: IdentityRules,
-): IdentityDecision {
+): IdentityDecision | IdentityRefusal {
   const { email, isEmailVerified, role } = identity;
-  const { byIdentity, byEmail } = users;
-  const refused = (reason: IdentityRefusal): IdentityDecision => ({ kind: "refused", reason });
-  if (rules.roles && role === undefined) return refused("no_role");
+  if (rules.roles && role === undefined) return "no_role";
   const domainProblem = findDomainProblem(identity, rules);
-  if (domainProblem) return refused(domainProblem);
+  if (domainProblem) return domainProblem;
   if (byIdentity) {
-    return byIdentity.isDisabled
-      ? refused("disabled")
-      : { kind: "known", user: byIdentity, role: role ?? byIdentity.role };
+    return byIdentity.isDisabled ? "disabled" : { kind: "known", user: byIdentity, role: role ?? byIdentity.role };
   }
-  if (email === undefined) return refused("no_email");
-  if (!isEmailVerified) return refused("email_not_verified");
+  if (email === undefined) return "no_email";
+  if (!isEmailVerified) return "email_not_verified";
   if (byEmail) {
-    if (byEmail.isDisabled) return refused("disabled");
-    if (byEmail.oidc) return refused("other_identity");
+    if (byEmail.isDisabled) return "disabled";
+    if (byEmail.oidc) return "other_identity";
     // The password is the proof that was agreed on. A provider does not replace it unasked.
-    if (byEmail.passwordHash !== undefined) return refused("has_password");
+    if (byEmail.passwordHash !== undefined) return "has_password";
     return { kind: "link", user: byEmail, role: role ?? byEmail.role };
   }
-  if (rules.accountId === undefined || role === undefined) return refused("not_invited");
+  if (rules.accountId === undefined || role === undefined) return "not_invited";
   return { kind: "create", accountId: rules.accountId, email, role };
 }
 

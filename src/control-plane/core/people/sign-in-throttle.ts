@@ -16,7 +16,7 @@ export const PAIR_POLICY: PausePolicy = { free: 5, firstPauseS: 1, maxPauseS: 90
 export const SOURCE_POLICY: PausePolicy = { free: 20, firstPauseS: 1, maxPauseS: 60, forgetS: 60 };
 
 /** Maximum of what is remembered. */
-const MAX_ENTRIES = 50_000;
+export const MAX_REMEMBERED_PAUSES = 50_000;
 /** One failure is everybody's own; the other instances of the service need not know of it. */
 const MIN_SHARED_FAILURES = 2;
 
@@ -47,7 +47,7 @@ export class SignInThrottle {
   #dropped = 0;
 
   /** @param shared what other instances count is added; each one lets at least one attempt through after its pause */
-  constructor(maxEntries = MAX_ENTRIES, shared?: SharedFailures) {
+  constructor(maxEntries = MAX_REMEMBERED_PAUSES, shared?: SharedFailures) {
     this.#maxEntries = maxEntries;
     this.#shared = shared;
   }

@@ -13,6 +13,8 @@ import type { Role } from "../../core/people/roles.ts";
 import { MAX_USERS_PER_ACCOUNT, type User } from "../../core/people/user.ts";
 import type { OidcSettings } from "../../oidc-config.ts";
 import { createId } from "../../secrets.ts";
+import { auditEntry } from "../../audit/audit-entry.ts";
+import type { RefusalLog } from "../../audit/refusal-log.ts";
 import type { AuditEntry } from "../../store/audit.ts";
 import type { Store } from "../../store/store.ts";
 import type { OidcChecks, OidcProvider } from "./provider.ts";
@@ -35,6 +37,7 @@ export interface OidcSignInOptions {
   readonly settings: OidcSettings;
   readonly provider: Pick<OidcProvider, "authorizationUrl" | "exchange" | "createChecks">;
   readonly store: Pick<Store, "users" | "accounts">;
+  readonly refusals: Pick<RefusalLog, "record">;
   readonly clock: Clock;
   readonly logger: Logger;
 }
@@ -85,7 +88,7 @@ export class OidcSignIn {
   async #carryOut(decision: IdentityDecision, identity: Identity, source: string): Promise<User | undefined> {
     switch (decision.kind) {
       case "refused":
-        throw this.#refuse(decision.reason, identity);
+        throw await this.#refuse(decision.reason, identity, decision.user, source);
       case "known":
         return decision.role === decision.user.role
           ? decision.user
@@ -127,7 +130,7 @@ export class OidcSignIn {
         { account_id: accountId },
         "oidc_account names no account: people without an invitation cannot sign in",
       );
-      throw this.#refuse("not_invited", identity);
+      throw await this.#refuse("not_invited", identity, undefined, source);
     }
     if ((await store.users.listUsers(accountId)).length >= MAX_USERS_PER_ACCOUNT) {
       logger.warn(
@@ -155,8 +158,24 @@ export class OidcSignIn {
     return (await store.users.createUser(user, undefined, audit)) ? user : undefined;
   }
 
-  #refuse(reason: IdentityRefusal, { subject }: Identity): EdgeError {
-    this.#options.logger.warn({ reason, subject }, "sign-in with the identity provider refused");
+  async #refuse(
+    reason: IdentityRefusal,
+    { subject }: Identity,
+    user: User | undefined,
+    source: string,
+  ): Promise<EdgeError> {
+    const { logger, refusals, clock } = this.#options;
+    logger.warn({ reason, subject, user_id: user?.id }, "sign-in with the identity provider refused");
+    // Of nobody's account otherwise.
+    if (user) {
+      const origin = {
+        accountId: user.accountId,
+        actor: { kind: "user", id: user.id, name: user.email },
+        source,
+      } as const;
+      const facts = { action: "session.opened", outcome: "OidcNotAllowed", details: { method: "oidc" } } as const;
+      await refusals.record(auditEntry(origin, clock, facts));
+    }
     return new EdgeError("OidcNotAllowed", MESSAGES[reason], { reason });
   }
 
@@ -178,18 +197,8 @@ export class OidcSignIn {
     details: AuditEntry["details"],
   ): AuditEntry {
     const { clock, settings } = this.#options;
-    return {
-      accountId,
-      at: unixNow(clock),
-      actor: { kind: "service", id: "oidc", name: settings.name },
-      source,
-      action,
-      assetUuid: "",
-      app: "",
-      subject: { kind: "user", id, name: email },
-      outcome: "ok",
-      details,
-    };
+    const origin = { accountId, actor: { kind: "service", id: "oidc", name: settings.name }, source } as const;
+    return auditEntry(origin, clock, { action, subject: { kind: "user", id, name: email }, details });
   }
 }
 

@@ -26,7 +26,7 @@ export function withChange(changed: ChangedDeployment, change: DeploymentChange)
   const { after: before } = changed;
   const event = change.event ?? before.lastEvent;
   const json = change.event && JSON.stringify(change.event);
-  const lastSeq = event?.seq ?? 0;
+  const lastSeq = change.event?.seq ?? before.lastSeq;
   return {
     before: changed.before,
     after: {

@@ -13,8 +13,10 @@ const SELECT = `SELECT ${COLUMNS} FROM deployments d ${DEPLOYMENT_JOINS}`;
 const SELECT_SUMMARY = `SELECT ${SUMMARY_COLUMNS} FROM deployments d`;
 
 export const FIND_ALL = `${SELECT} WHERE d.id = ANY ($1)`;
+// A statement that locks rows reads no other table: of a row that was changed while it waited it has the new values, but of
+// the others those from before. `FIND_ALL` reads what is locked.
 /** In order of the id, so that two transactions never wait for each other in turn. */
-export const LOCK_ALL = `${SELECT} WHERE d.id = ANY ($1) ORDER BY d.id FOR NO KEY UPDATE OF d`;
+export const LOCK_ALL = "SELECT id FROM deployments WHERE id = ANY ($1) ORDER BY id FOR NO KEY UPDATE";
 export const FIND_LAST_SEQS = 'SELECT id, last_seq AS "lastSeq" FROM deployments WHERE id = ANY ($1)';
 export const FIND_SUMMARY = `${SELECT_SUMMARY} WHERE d.id = $1`;
 export const LIST_UNFINISHED = `${SELECT} WHERE d.status = 'Running' ORDER BY d.created_at_ms, d.stored_seq`;
@@ -56,7 +58,7 @@ export const LIST_UNDELIVERED_ASSETS = /* sql */ `
 
 /** The events that another transaction is about to change follow with the next call. */
 export const LOCK_DUE = /* sql */ `
-  ${SELECT} WHERE d.due_at_ms <= $1 ORDER BY d.due_at_ms LIMIT $2 FOR NO KEY UPDATE OF d SKIP LOCKED`;
+  SELECT id FROM deployments WHERE due_at_ms <= $1 ORDER BY due_at_ms LIMIT $2 FOR NO KEY UPDATE SKIP LOCKED`;
 export const NEXT_DUE = "SELECT min(due_at_ms) AS due FROM deployments WHERE due_at_ms IS NOT NULL";
 
 /** Rows for each input have its `number`, from 1; there is one without an event if the deployment has none. */

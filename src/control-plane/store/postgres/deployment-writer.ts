@@ -1,5 +1,5 @@
-import type { Deployment, DeploymentChange } from "../../core/deployment.ts";
 import type { AuditEntry } from "../audit.ts";
+import { type Deployment, type DeploymentChange, isFinished } from "../../core/deployment.ts";
 import { type DeploymentRow, toDeployment } from "../deployment-row.ts";
 import type { AppendSignal } from "../account-events.ts";
 import { type SessionFence, StaleSessionError } from "../sessions.ts";
@@ -8,6 +8,7 @@ import { auditRow } from "./audit-row.ts";
 import { type ChangedDeployment, changedValues, unchanged, withChange } from "./deployment-change.ts";
 import { effectsOf } from "./deployment-effects.ts";
 import { FIND_ALL, IS_CURRENT_SESSION, WRITE_CHANGES, WRITE_CHANGES_WITH_EFFECTS } from "./deployment-statements.ts";
+import { type KnownDeployment, KnownDeployments } from "./known-deployments.ts";
 import { type Queryable, repeatOnConflict } from "./pool.ts";
 
 /** An empty list of effects. */
@@ -64,12 +65,15 @@ interface Chain {
   /** Entries of the audit log about the changes. */
   readonly audit: readonly AuditEntry[];
   readonly results: readonly { readonly call: Call; readonly after: Deployment }[];
+  /** What the decisions are based on. */
+  readonly known: KnownDeployment;
 }
 
 /**
  * Changes deployments by the version they were read at. Calls that arrive while others are on their way to the database go
  * there together: one statement reads all their deployments, one stores all changes. Calls for one deployment are decided
- * in memory one after the other.
+ * in memory one after the other. What was changed a moment ago for the same session is not read again: if somebody else has
+ * changed it since, the change is not stored, and is decided again on what is read then.
  */
 export class DeploymentWriter {
   readonly #pool: Queryable;
@@ -81,6 +85,7 @@ export class DeploymentWriter {
   #isScheduled = false;
   /** Deployments of which a change is on its way. */
   readonly #busy = new Set<string>();
+  readonly #known = new KnownDeployments();
 
   constructor(pool: Queryable, appended: AppendSignal, maxBatches: number) {
     this.#pool = pool;
@@ -157,14 +162,53 @@ export class DeploymentWriter {
     const changes = chains.filter(({ changed }) => changed.after !== changed.before);
     const { stored, accounts } = await writeChanges(this.#pool, changes);
     this.#appended.emit(accounts);
-    for (const { changed, results } of chains) {
-      if (changed.after !== changed.before && !stored.has(changed.after.id)) continue;
-      for (const { call, after } of results) call.resolve(after);
+    for (const { changed, results, known } of chains) {
+      const { before, after } = changed;
+      const isStored = after === before || stored.has(after.id);
+      if (isStored && !isFinished(after)) this.#known.remember(after.id, afterChange(known, changed));
+      else this.#known.forget(after.id);
+      if (!isStored) continue;
+      for (const { call, after: result } of results) call.resolve(result);
     }
   }
 
-  /** Reads the deployments and decides what changes. Ends the calls that can be ended without a change. */
+  /** Decides what changes, on what is known, else on what is read. Ends the calls that can be ended without a change. */
   async #decide(calls: readonly Call[]): Promise<readonly Chain[]> {
+    const chains: Chain[] = [];
+    const unknown: Call[] = [];
+    for (const own of Map.groupBy(calls, ({ id }) => id).values()) {
+      const chain = this.#decideOnKnown(own);
+      if (chain) chains.push(chain);
+      else unknown.push(...own);
+    }
+    return unknown.length === 0 ? chains : [...chains, ...(await this.#decideOnRead(unknown))];
+  }
+
+  /** Returns `undefined` unless there is a change for one session, whose storing will show that it was right. */
+  #decideOnKnown(calls: readonly Call[]): Chain | undefined {
+    const [first] = calls;
+    const { fence } = first ?? {};
+    const known = first && fence && this.#known.find(first.id, fence);
+    if (!known || calls.some((call) => !isSameSession(call.fence, fence))) return undefined;
+    let changed = unchanged(known.deployment);
+    const results: Chain["results"][number][] = [];
+    const audit: AuditEntry[] = [];
+    try {
+      for (const call of calls) {
+        const change = call.decide(changed.after);
+        if (change) changed = withChange(changed, change);
+        if (change && call.audit) audit.push(call.audit);
+        results.push({ call, after: changed.after });
+      }
+    } catch {
+      // Decided again, and failed if it must be.
+      return undefined;
+    }
+    return changed.after === changed.before ? undefined : { changed, fence, audit, results, known };
+  }
+
+  async #decideOnRead(calls: readonly Call[]): Promise<readonly Chain[]> {
+    const readAt = performance.now();
     const ids = [...new Set(calls.map(({ id }) => id))];
     const { rows } = await this.#pool.query<DeploymentRow>(FIND_ALL, [ids]);
     const found = new Map(rows.map((row) => [row.id, row]));
@@ -174,12 +218,7 @@ export class DeploymentWriter {
       if (call.fence && !(await this.#isCurrent(call.fence, row))) {
         call.reject(new StaleSessionError(call.fence));
       } else if (row) {
-        const chain = chains.get(call.id) ?? {
-          changed: unchanged(toDeployment(row)),
-          fence: undefined,
-          audit: [],
-          results: [],
-        };
+        const chain = chains.get(call.id) ?? newChain(row, readAt);
         const next = extend(chain, call);
         if (next) chains.set(call.id, next);
       } else {
@@ -196,8 +235,24 @@ export class DeploymentWriter {
   }
 }
 
+function isSameSession(a: SessionFence | undefined, b: SessionFence): boolean {
+  return a?.assetUuid === b.assetUuid && a.epoch === b.epoch;
+}
+
+function newChain(row: DeploymentRow, readAt: number): Chain {
+  const deployment = toDeployment(row);
+  const known = { deployment, epoch: row.epoch, specLength: row.spec.length, readAt };
+  return { changed: unchanged(deployment), fence: undefined, audit: [], results: [], known };
+}
+
+/** What is known once the change is stored. */
+function afterChange(known: KnownDeployment, { before, after }: ChangedDeployment): KnownDeployment {
+  const accountStoredBytes = before.accountStoredBytes + after.eventBytes - before.eventBytes;
+  return { ...known, deployment: { ...after, accountStoredBytes } };
+}
+
 /** Adds the change of a call to its deployment; `undefined` if the call has failed. */
-function extend({ changed, fence, audit, results }: Chain, call: Call): Chain | undefined {
+function extend({ changed, fence, audit, results, known }: Chain, call: Call): Chain | undefined {
   try {
     const change = call.decide(changed.after);
     const next = change ? withChange(changed, change) : changed;
@@ -206,6 +261,7 @@ function extend({ changed, fence, audit, results }: Chain, call: Call): Chain | 
       fence: call.fence ?? fence,
       audit: change && call.audit ? [...audit, call.audit] : audit,
       results: [...results, { call, after: next.after }],
+      known,
     };
   } catch (error) {
     call.reject(error);

@@ -128,20 +128,21 @@ export class PostgresDeploymentStore implements DeploymentStore {
 
   async updateDeployments(ids: readonly string[], decide: Decide): Promise<readonly Deployment[]> {
     return this.#telling(async (client) => {
-      const { rows } = await client.query<DeploymentRow>(sql.LOCK_ALL, [ids]);
-      const found = new Map(rows.map((row) => [row.id, toDeployment(row)]));
-      const deployments = ids.map((id) => found.get(id)).filter((deployment) => deployment !== undefined);
-      const written = await decideAndWrite(client, deployments, decide);
+      await client.query(sql.LOCK_ALL, [ids]);
+      const written = await decideAndWrite(client, ids, decide);
       return { result: written.deployments, accounts: written.accounts };
     });
   }
 
   async expireDue(serviceNowMs: number, limit: number, decide: Decide): Promise<ExpiredDeployments> {
+    // Every instance asks every second, and hardly ever finds anything: that costs one statement.
+    const nextDueMs = await nextDue(this.#pool);
+    if (nextDueMs === undefined || nextDueMs > serviceNowMs) return { expired: [], nextDueMs };
     return this.#telling(async (client) => {
-      const due = await client.query<DeploymentRow>(sql.LOCK_DUE, [Math.floor(serviceNowMs), limit]);
-      const written = await decideAndWrite(client, due.rows.map(toDeployment), decide);
-      const { rows } = await client.query<{ due: number | null }>(sql.NEXT_DUE, []);
-      const result = { expired: written.deployments, nextDueMs: rows[0]?.due ?? undefined };
+      const due = await client.query<{ id: string }>(sql.LOCK_DUE, [Math.floor(serviceNowMs), limit]);
+      const ids = due.rows.map(({ id }) => id);
+      const written = ids.length === 0 ? NOTHING_WRITTEN : await decideAndWrite(client, ids, decide);
+      const result = { expired: written.deployments, nextDueMs: await nextDue(client) };
       return { result, accounts: written.accounts };
     });
   }
@@ -167,12 +168,22 @@ export class PostgresDeploymentStore implements DeploymentStore {
   }
 }
 
-/** Changes deployments that this transaction has locked. */
-async function decideAndWrite(
-  client: Queryable,
-  deployments: readonly Deployment[],
-  decide: Decide,
-): Promise<{ readonly deployments: readonly Deployment[]; readonly accounts: readonly string[] }> {
+async function nextDue(client: Queryable): Promise<number | undefined> {
+  const { rows } = await client.query<{ due: number | null }>(sql.NEXT_DUE, []);
+  return rows[0]?.due ?? undefined;
+}
+
+interface Written {
+  readonly deployments: readonly Deployment[];
+  /** The accounts with new events. */
+  readonly accounts: readonly string[];
+}
+
+const NOTHING_WRITTEN: Written = { deployments: [], accounts: [] };
+
+/** Changes deployments that this transaction has locked. Leaves out those that do not exist. */
+async function decideAndWrite(client: Queryable, ids: readonly string[], decide: Decide): Promise<Written> {
+  const deployments = (await findAll(client, ids)).filter((deployment) => deployment !== undefined);
   const changes = deployments.map((deployment) => {
     const change = decide(deployment);
     const changed = change ? withChange(unchanged(deployment), change) : unchanged(deployment);

@@ -20,8 +20,15 @@ const OPEN = /* sql */ `
     FROM before b JOIN input i ON i."assetUuid" = b.asset_uuid
     WHERE s.asset_uuid = b.asset_uuid
     RETURNING s.asset_uuid, s.epoch, i."instanceId" AS instance_id, i.at, i."agentVersion" AS agent_version
+  ), cleared AS (
+    UPDATE device_reports r SET held_since = NULL FROM before b WHERE r.asset_uuid = b.asset_uuid AND r.held_since IS NOT NULL
   ), ${connectedStates("opened")}
-  SELECT o.asset_uuid AS "assetUuid", o.epoch, b.instance_id AS "replacedInstanceId", ${TOLD_ACCOUNTS} AS told
+  SELECT o.asset_uuid AS "assetUuid", o.epoch, b.instance_id AS "replacedInstanceId",
+    (SELECT hash FROM device_reports WHERE asset_uuid = o.asset_uuid) AS "reportHash",
+    EXISTS (SELECT 1 FROM deployments WHERE asset_uuid = o.asset_uuid AND status = 'Running')
+    OR EXISTS (SELECT 1 FROM deployments WHERE asset_uuid = o.asset_uuid AND delivery IS NOT NULL)
+    OR EXISTS (SELECT 1 FROM deployments
+      WHERE asset_uuid = o.asset_uuid AND doubt IN ('asked', 'overdue') AND status <> 'Running') AS "hasOpenDeployments", ${TOLD_ACCOUNTS} AS told
   FROM opened o JOIN before b ON b.asset_uuid = o.asset_uuid`;
 const CLOSE = /* sql */ `
   WITH closed AS (
@@ -75,6 +82,8 @@ interface OpenedRow extends ToldRow {
   readonly assetUuid: string;
   readonly epoch: number;
   readonly replacedInstanceId: string | null;
+  readonly reportHash: string | null;
+  readonly hasOpenDeployments: boolean;
 }
 
 interface SessionRow {
@@ -170,10 +179,19 @@ export class PostgresSessionStore implements SessionStore {
       const opened = new Map(rows.map((row) => [row.assetUuid, row]));
       for (const [assetUuid, { resolve }] of batch) {
         const row = opened.get(assetUuid);
-        resolve(row && { epoch: row.epoch, replacedInstanceId: row.replacedInstanceId ?? undefined });
+        resolve(row && openedOf(row));
       }
     } catch (error) {
       for (const { reject } of batch.values()) reject(error);
     }
   }
+}
+
+function openedOf({ epoch, replacedInstanceId, reportHash, hasOpenDeployments }: OpenedRow): OpenedSession {
+  return {
+    epoch,
+    replacedInstanceId: replacedInstanceId ?? undefined,
+    reportHash: reportHash ?? undefined,
+    hasOpenDeployments,
+  };
 }

@@ -27,7 +27,7 @@ const FIND_WITH_STATE = /* sql */ `
   SELECT ${ASSET_COLUMNS}, ${stateColumns("?3")} FROM identifiers i JOIN assets a ON a.uuid = i.asset_uuid
   ${ASSET_JOINS} ${STATE_JOIN} WHERE i.value = ?1 AND a.account_id = ?2`;
 const FIND_BY_TOKEN = /* sql */ `
-  SELECT ${ASSET_COLUMNS} FROM assets a ${ASSET_JOINS}
+  SELECT ${ASSET_COLUMNS}, CASE WHEN a.next_device_token_hash = ?1 THEN 1 ELSE 0 END AS is_next_token FROM assets a ${ASSET_JOINS}
   WHERE a.device_token_hash = ?1 OR a.next_device_token_hash = ?1`;
 const FIND = `SELECT ${ASSET_COLUMNS} FROM assets a ${ASSET_JOINS} WHERE a.uuid = ?`;
 const REPLACE_TOKEN = /* sql */ `
@@ -67,7 +67,12 @@ export class SqlAssetStore implements AssetStore {
   }
 
   async findAssetByDeviceToken(hash: Uint8Array): Promise<Asset | undefined> {
-    return this.#find(FIND_BY_TOKEN, hash);
+    return (await this.findDevice(hash))?.asset;
+  }
+
+  async findDevice(hash: Uint8Array): Promise<{ readonly asset: Asset; readonly isNextToken: boolean } | undefined> {
+    const row = await this.#executor.one<AssetRow & { readonly is_next_token: number }>(FIND_BY_TOKEN, [hash]);
+    return row && { asset: toAsset(row), isNextToken: row.is_next_token === 1 };
   }
 
   async findAssetByUuid(uuid: string): Promise<Asset | undefined> {

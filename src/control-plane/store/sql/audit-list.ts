@@ -46,7 +46,6 @@ interface Shape {
   readonly actor: boolean;
   readonly asset: boolean;
   readonly since: boolean;
-  readonly until: boolean;
   readonly outcome: "any" | "ok" | "failed" | "code";
   readonly actions: number;
 }
@@ -55,14 +54,13 @@ interface Shape {
  * Returns the statement for one page. Each action is a range of an index of its own, of which the newest entries are taken.
  * Parameters: the account, the cursor, the limit, then those of the criteria in the order of `Shape`, and the actions.
  */
-export function auditListSql(shape: Shape): string {
+function auditListSql(shape: Shape): string {
   let parameters = 4;
   const next = (): string => `?${++parameters}`;
   const conditions = ["account_id = ?1", "(at, id) < (?2, ?3)"];
   if (shape.actor) conditions.push(`actor_id = ${next()}`);
   if (shape.asset) conditions.push(`asset_uuid = ${next()}`);
   if (shape.since) conditions.push(`at >= ${next()}`);
-  if (shape.until) conditions.push(`at < ${next()}`);
   if (shape.outcome === "ok") conditions.push("outcome = 'ok'");
   // As the index `audit_of_failures` is written, so that it is used.
   if (shape.outcome === "failed" || shape.outcome === "code") conditions.push("outcome <> 'ok'");
@@ -98,13 +96,14 @@ export class AuditList {
       actor: actorId !== undefined,
       asset: assetUuid !== undefined,
       since: since !== undefined,
-      until: until !== undefined,
       outcome: outcome === undefined ? "any" : outcome === "ok" || outcome === "failed" ? outcome : "code",
       actions: actions.length,
     };
-    const given = [actorId, assetUuid, since, until, shape.outcome === "code" ? outcome : undefined, ...actions];
+    // The range begins there, so that nothing later is read.
+    const from = until === undefined || until > after.at ? after : { at: until, id: 0 };
+    const given = [actorId, assetUuid, since, shape.outcome === "code" ? outcome : undefined, ...actions];
     const criteria = given.filter((value) => value !== undefined);
-    const values: Value[] = [accountId, after.at, after.id, limit, ...criteria];
+    const values: Value[] = [accountId, from.at, from.id, limit, ...criteria];
     return (await this.#executor.all<Row>(this.#statement(shape), values)).map(toEntry);
   }
 

@@ -345,7 +345,7 @@ export class SqliteDeploymentStore implements DeploymentStore {
   #apply(before: Deployment, change: DeploymentChange): Deployment {
     const after = { ...before, ...change.fields, version: before.version + 1 };
     const event = change.event ?? before.lastEvent;
-    const lastSeq = event?.seq ?? 0;
+    const lastSeq = change.event?.seq ?? before.lastSeq;
     const json = change.event && JSON.stringify(change.event);
     if (json) this.#insertEvent.run(before.id, lastSeq, json);
     const eventBytes = before.eventBytes + Buffer.byteLength(json ?? "");

@@ -3,6 +3,13 @@ import type { NewSession, OpenedSession, SessionFence, SessionStore, StoredSessi
 import type { SqliteAssetStates } from "./asset-states.ts";
 import type { CommitQueue } from "./commit-queue.ts";
 
+interface BeforeOpening {
+  readonly instanceId: string | null;
+  readonly reportHash: string | null;
+  readonly heldSince: number | null;
+  readonly hasOpenDeployments: number;
+}
+
 interface SessionRow {
   readonly epoch: number;
   readonly instance_id: string | null;
@@ -18,7 +25,9 @@ export class SqliteSessionStore implements SessionStore {
   readonly #commits: CommitQueue;
   readonly #states: SqliteAssetStates;
   readonly #find;
+  readonly #beforeOpening;
   readonly #open;
+  readonly #clearHeld;
   readonly #close;
   readonly #closeAll;
   readonly #closeAllOf;
@@ -32,10 +41,20 @@ export class SqliteSessionStore implements SessionStore {
     this.#find = database.prepare(
       "SELECT epoch, instance_id, protocol, last_seen_at FROM device_sessions WHERE asset_uuid = ?",
     );
-    // Selects from the assets, so that nothing is stored for a removed asset.
+    // From the assets, so that nothing is stored for a removed asset.
+    this.#beforeOpening = database.prepare(
+      `SELECT s.instance_id AS instanceId, r.hash AS reportHash, r.held_since AS heldSince,
+         EXISTS (SELECT 1 FROM deployments WHERE asset_uuid = a.uuid AND status = 'Running')
+         OR EXISTS (SELECT 1 FROM deployments WHERE asset_uuid = a.uuid AND delivery IS NOT NULL)
+         OR EXISTS (SELECT 1 FROM deployments
+           WHERE asset_uuid = a.uuid AND doubt IN ('asked', 'overdue') AND status <> 'Running') AS hasOpenDeployments
+       FROM assets a LEFT JOIN device_sessions s ON s.asset_uuid = a.uuid LEFT JOIN device_reports r ON r.asset_uuid = a.uuid
+       WHERE a.uuid = ?`,
+    );
+    this.#clearHeld = database.prepare("UPDATE device_reports SET held_since = NULL WHERE asset_uuid = ?");
     this.#open = database.prepare(
       `INSERT INTO device_sessions (asset_uuid, epoch, instance_id, session_id, protocol, last_seen_at)
-       SELECT uuid, 1, ?, ?, ?, ? FROM assets WHERE uuid = ?
+       VALUES (?, 1, ?, ?, ?, ?)
        ON CONFLICT (asset_uuid) DO UPDATE SET epoch = epoch + 1, instance_id = excluded.instance_id,
          session_id = excluded.session_id, protocol = excluded.protocol, last_seen_at = excluded.last_seen_at
        RETURNING epoch`,
@@ -111,9 +130,17 @@ export class SqliteSessionStore implements SessionStore {
 
   #openOne(session: NewSession): OpenedSession | undefined {
     const { assetUuid, instanceId, sessionId, protocol, at } = session;
-    const before = this.#find.get(assetUuid) as SessionRow | undefined;
-    const row = this.#open.get(instanceId, sessionId, protocol, at, assetUuid) as { epoch: number } | undefined;
-    if (row) this.#states.connected(session);
-    return row && { epoch: row.epoch, replacedInstanceId: before?.instance_id ?? undefined };
+    const before = this.#beforeOpening.get(assetUuid) as BeforeOpening | undefined;
+    if (!before) return undefined;
+    const { epoch } = this.#open.get(assetUuid, instanceId, sessionId, protocol, at) as { epoch: number };
+    // Writes nothing for the many devices that hold nothing back.
+    if (before.heldSince !== null) this.#clearHeld.run(assetUuid);
+    this.#states.connected(session);
+    return {
+      epoch,
+      replacedInstanceId: before.instanceId ?? undefined,
+      reportHash: before.reportHash ?? undefined,
+      hasOpenDeployments: before.hasOpenDeployments === 1,
+    };
   }
 }

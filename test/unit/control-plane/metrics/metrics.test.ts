@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 import type { Deployment } from "../../../../src/control-plane/core/deployment.ts";
 import { newDeployment } from "../../../../src/control-plane/core/deployment.ts";
 import { fail } from "../../../../src/control-plane/core/transitions.ts";
@@ -131,4 +131,16 @@ test("unfinished deployments are found by an index", () => {
   const plan = database.prepare(`EXPLAIN QUERY PLAN ${COUNT_UNFINISHED_SQL}`).all();
   const steps = plan.map((row) => String(row["detail"]));
   expect(steps).toContain("SCAN deployments USING INDEX deployments_unfinished");
+});
+
+test("to be asked does not list every connection", async () => {
+  const { value } = metricsOf(() => ({}));
+  const lists = [
+    vi.spyOn(process, "getActiveResourcesInfo"),
+    vi.spyOn(process as unknown as { _getActiveHandles: () => unknown[] }, "_getActiveHandles"),
+    vi.spyOn(process as unknown as { _getActiveRequests: () => unknown[] }, "_getActiveRequests"),
+  ];
+  expect(await value("process_cpu_seconds_total")).toBeGreaterThan(0);
+  for (const list of lists) expect(list).not.toHaveBeenCalled();
+  vi.restoreAllMocks();
 });

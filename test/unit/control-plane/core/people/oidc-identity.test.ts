@@ -128,7 +128,7 @@ describe("decisions", () => {
     ["disabled", {}, { byIdentity: someUser({ isDisabled: true }) }, {}],
   ])("%s: %j", (reason, fields, users, rules) => {
     const decision = decideIdentity({ ...JANE, ...fields }, { ...NOBODY, ...users }, { ...RULES, ...rules });
-    expect(decision).toEqual({ kind: "refused", reason });
+    expect(decision).toEqual({ kind: "refused", reason, user: users.byIdentity ?? users.byEmail });
   });
 
   test("without an identity that is known, an address that is not verified opens nothing", () => {

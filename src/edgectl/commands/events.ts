@@ -1,0 +1,107 @@
+import { type Command, InvalidArgumentError } from "commander";
+import { sanitizeLine } from "../../lib/terminal/sanitize.ts";
+import { formatTime } from "../../lib/terminal/time.ts";
+import type { ApiClient } from "../api/client.ts";
+import { type AccountEvent, accountEvents } from "../api/events.ts";
+import { NetworkFailure } from "../api/network-failure.ts";
+import { connect, type Context, createContext } from "../context.ts";
+import { usageFailure } from "../failure.ts";
+import type { Io } from "../io.ts";
+import { retryForOption } from "./options.ts";
+
+const FIRST_PAUSE_MS = 500;
+const MAX_PAUSE_MS = 10_000;
+
+interface EventsOptions {
+  readonly follow?: boolean;
+  readonly after?: string;
+  readonly retryFor: number;
+}
+
+export function addEvents(program: Command, io: Io): void {
+  program
+    .command("events")
+    .description("show what happens in your account: devices, deployments, assets, SIMs, users and keys")
+    .option("-f, --follow", "go on until Ctrl-C, also after the connection was lost")
+    .option("--after <id>", "begin after the event with this id; events are kept for 24 hours", parseId)
+    .addOption(retryForOption())
+    .action(async (options: EventsOptions, command: Command) => {
+      const context = createContext(io, command);
+      const { follow = false, after, retryFor } = options;
+      if (!follow && after === undefined)
+        throw usageFailure("Nothing to show is given.", "Give --follow, or --after ID for the events since that one.");
+      const client = await connect(context);
+      if (follow) await followEvents(context, client, after, retryFor);
+      else await showSince(context, client, after ?? "0");
+    });
+}
+
+/** Shows the events after this one, up to the last that there is now. */
+async function showSince(context: Context, client: ApiClient, after: string): Promise<void> {
+  const { clock, interrupted } = context.io;
+  let last = 0n;
+  for await (const { type, id } of accountEvents(client, undefined, clock, interrupted)) {
+    if (type === "hello") last = BigInt(id ?? "0");
+    break;
+  }
+  if (BigInt(after) >= last) return;
+  for await (const event of accountEvents(client, after, clock, interrupted)) {
+    show(context, event);
+    if (event.id !== undefined && BigInt(event.id) >= last) return;
+  }
+}
+
+async function followEvents(
+  context: Context,
+  client: ApiClient,
+  from: string | undefined,
+  retryForS: number,
+): Promise<void> {
+  const { io, printer } = context;
+  const { clock, interrupted } = io;
+  let after = from;
+  let pauseMs = FIRST_PAUSE_MS;
+  let lostAt: number | undefined;
+  for (;;) {
+    try {
+      for await (const event of accountEvents(client, after, clock, interrupted)) {
+        if (lostAt !== undefined) printer.note("Connected again.");
+        lostAt = undefined;
+        pauseMs = FIRST_PAUSE_MS;
+        after = event.id ?? after;
+        show(context, event);
+      }
+    } catch (error) {
+      const isTimeUp = lostAt !== undefined && clock.monotonic() - lostAt >= retryForS * 1000;
+      if (!(error instanceof NetworkFailure) || isTimeUp || retryForS === 0) throw error;
+      if (lostAt === undefined) printer.note("Connection lost; trying again.");
+    }
+    // The service ends streams when it is restarted.
+    lostAt ??= clock.monotonic();
+    await clock.sleep(pauseMs, interrupted);
+    pauseMs = Math.min(2 * pauseMs, MAX_PAUSE_MS);
+  }
+}
+
+function show({ printer }: Context, event: AccountEvent): void {
+  if (printer.json) {
+    printer.jsonLine(event);
+    return;
+  }
+  const { type, id, at_ms, ...facts } = event;
+  if (type === "hello") return;
+  if (type === "reset") {
+    printer.note("Earlier events are no longer kept: fetch again what you know of the account.");
+    return;
+  }
+  const time = at_ms === undefined ? "-" : formatTime(Math.floor(at_ms / 1000));
+  const parts = Object.entries(facts).map(
+    ([name, value]) => `${name}=${typeof value === "string" ? value : JSON.stringify(value)}`,
+  );
+  printer.line(sanitizeLine([time, id ?? "-", type, ...parts].join("  ")));
+}
+
+function parseId(text: string): string {
+  if (/^\d{1,18}$/.test(text)) return text;
+  throw new InvalidArgumentError("Give the id of an event: a whole number.");
+}
