@@ -215,7 +215,8 @@ test("invite an installer, who enrols a second device on a phone", async () => {
 
 test("a device that goes and comes back is shown live in an open list", async () => {
   await page.goto(`${system().control.url}/assets`);
-  const row = page.getByRole("row").filter({ hasText: system().asset.serialNumber });
+  const name = page.getByRole("link", { name: system().asset.serialNumber, exact: true });
+  const row = page.getByRole("row").filter({ has: name });
   await row.getByText("connected", { exact: true }).waitFor();
   await system().agent.stop();
   await row.getByText(/^seen/).waitFor();

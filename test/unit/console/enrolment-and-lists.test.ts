@@ -81,6 +81,8 @@ const ROW = {
   attention: [],
 } as const;
 
+const row = (uuid: string) => ({ ...ROW, uuid });
+
 describe("the list of assets", () => {
   it("keeps its filters in the address, and leaves out values that it does not know", () => {
     const filters = { ...NO_FILTERS, q: "pump 7", connected: "false", attention: "disk_low" } as const;
@@ -89,7 +91,6 @@ describe("the list of assets", () => {
   });
 
   it("changes a row by what an event says, and nothing else", () => {
-    const row = (uuid: string) => ({ ...ROW, uuid });
     const pages = [
       { assets: [row("a"), row("b")], next_cursor: "1" },
       { assets: [row("c")], next_cursor: null },

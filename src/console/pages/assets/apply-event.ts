@@ -26,16 +26,9 @@ export function applyEvent(pages: readonly AssetPage[], event: AccountEvent): re
 
 function changeRow(row: AssetRow, event: AccountEvent): readonly AssetRow[] {
   const seen = Math.floor(event.at_ms / 1000);
-  switch (event.type) {
-    case "device.connected":
-      return [{ ...row, connected: true, last_seen: seen, agent_version: event.agent_version }];
-    case "device.disconnected":
-      return [{ ...row, connected: false, last_seen: seen }];
-    case "device.reported":
-      return [{ ...row, attention: event.attention }];
-    case "asset.removed":
-      return [];
-    default:
-      return [row];
-  }
+  if (event.type === "device.connected")
+    return [{ ...row, connected: true, last_seen: seen, agent_version: event.agent_version }];
+  if (event.type === "device.disconnected") return [{ ...row, connected: false, last_seen: seen }];
+  if (event.type === "device.reported") return [{ ...row, attention: event.attention }];
+  return event.type === "asset.removed" ? [] : [row];
 }
