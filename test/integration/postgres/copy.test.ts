@@ -159,7 +159,7 @@ describe.skipIf(reason !== undefined)(`edge-control copy${reason === undefined ?
         String(kills - 1),
       );
     }
-    expect(kills).toBe(18);
+    expect(kills).toBe(19);
     const { code, stderr } = await run(process.execPath, [
       MAIN,
       "serve",
