@@ -32,7 +32,8 @@ export function isEmail(text: string): boolean {
 
 /** Returns the form of an address that is compared: two that differ in case or composition only are the same. */
 export function emailKey(email: string): string {
-  return email.trim().normalize("NFKC").toLowerCase().normalize("NFKC");
+  // Normalization may make a space of what was none.
+  return email.normalize("NFKC").toLowerCase().normalize("NFKC").trim();
 }
 
 /** Whether the user can sign in with a password, and may do everything then. */
