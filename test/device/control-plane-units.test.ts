@@ -58,6 +58,8 @@ describe.skipIf(missing !== undefined)("the control plane's units", () => {
       await writeForService(machine, "config.json", "{}");
       await machine.succeed(`systemctl enable --now ${UNIT}`);
       expect(await statusOf(machine, `${URL}/readyz`)).toBe(200);
+      // The console.
+      expect(await statusOf(machine, `${URL}/`)).toBe(200);
       await expectConfined(UNIT);
     });
 

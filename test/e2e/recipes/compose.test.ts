@@ -1,3 +1,8 @@
+import { once } from "node:events";
+import { readFile } from "node:fs/promises";
+import type { IncomingMessage } from "node:http";
+import { request } from "node:https";
+import { text } from "node:stream/consumers";
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from "vitest";
 import { run } from "../../support/command.ts";
 import { edgectlUser, type EdgectlUser } from "../../support/edgectl/process.ts";
@@ -19,6 +24,14 @@ const deploy = (name: string): readonly string[] => {
   const options = ["--name", name, "--image", APP_IMAGE, "--wait-for-device", "120"];
   return ["deploy", ASSET, ...options];
 };
+
+async function get(path: string, { port, caFile }: ComposeProject) {
+  const ca = await readFile(caFile);
+  const [response] = (await once(request({ host: "127.0.0.1", port, path, ca }).end(), "response")) as [
+    IncomingMessage,
+  ];
+  return { status: response.statusCode, type: response.headers["content-type"], body: await text(response) };
+}
 
 const missing = await unavailableReason();
 
@@ -59,6 +72,16 @@ describe.skipIf(missing !== undefined)("the recipe compose.yaml", () => {
     expect(await user.run(deploy("first"), { env })).toMatchObject({
       code: 0,
       stdout: expect.stringContaining("App first is running.") as string,
+    });
+  });
+
+  it("the console is served through the proxy, with its files", async () => {
+    const { status, type, body } = await get("/", project);
+    expect([status, type]).toEqual([200, "text/html; charset=utf-8"]);
+    const [, script = ""] = /<script[^>]* src="([^"]+)"/.exec(body) ?? [];
+    expect(await get(script, project)).toMatchObject({
+      status: 200,
+      type: expect.stringContaining("javascript") as string,
     });
   });
 

@@ -14,6 +14,7 @@ export async function installRecipe(machine: Device): Promise<void> {
     await machine.copy(`dist/${name}`, `${FOLDER}/${name}`);
   }
   for (const name of await readdir("dist/lib")) await machine.copy(`dist/lib/${name}`, `${FOLDER}/lib/${name}`);
+  await machine.copy("dist/console", `${FOLDER}/console`);
   await machine.copy(`${RECIPE}/until-ready`, `${FOLDER}/until-ready`);
   await machine.copy(`${RECIPE}/sysusers.conf`, "/usr/lib/sysusers.d/edge-control.conf");
   for (const unit of ["edge-control.service", "edge-control@.service"]) {
