@@ -29,6 +29,10 @@ test("an asset is found by each of its identifiers, and only by its own account"
     status: "active",
     supersim: { sid: "HS1", iccid: "8901", network_group: "default_1gb" },
     prosim: { imsi: "2404", iccid: "8902", service_profile: "basic" },
+    connected: false,
+    last_seen: null,
+    agent_version: null,
+    attention: [],
   };
   const stranger = await control.account();
   for (const id of [uuid, uuid.toUpperCase(), encodeURIComponent("SN:1_x"), "HS1", "8901", "8902"]) {

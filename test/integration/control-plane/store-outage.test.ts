@@ -68,6 +68,14 @@ interface Answer {
   readonly code: unknown;
 }
 
+/** The stream of an account does not end by itself. */
+async function readBeginning({ body }: Response): Promise<string> {
+  const reader = body?.getReader();
+  const { value } = (await reader?.read()) ?? {};
+  await reader?.cancel();
+  return Buffer.from(value ?? []).toString();
+}
+
 /** Sends a request of the document to this asset. */
 async function send(
   { method, path, body }: SampleRequest,
@@ -86,7 +94,7 @@ async function send(
     headers: { "X-API-Key": key, ...(body !== undefined && { "Content-Type": "application/json" }) },
     ...(body !== undefined && { body: JSON.stringify(body) }),
   });
-  const text = await response.text();
+  const text = await (response.ok && path === "/v1/events" ? readBeginning(response) : response.text());
   const last =
     text
       .trimEnd()
@@ -105,6 +113,13 @@ async function send(
 async function allRequests(): Promise<SampleRequest[]> {
   return sampleRequests((await (await fetch(`${control.url}/openapi.json`)).json()) as OpenApiDocument);
 }
+
+/** Endpoints that ask the database for nothing, with their usual response; the provider is not configured. */
+const WITHOUT_DATABASE: ReadonlyMap<string, number> = new Map([
+  ["/healthz", 200],
+  ["/v1/oidc/start", 404],
+  ["/v1/oidc/callback", 404],
+]);
 
 const isStream = ({ method, path }: SampleRequest): boolean => method !== "GET" && path.includes("/edge/app");
 
@@ -129,8 +144,9 @@ test("every endpoint of the document responds with 503 and Retry-After, nothing 
     for (const request of requests) {
       const name = `${request.method} ${request.path}`;
       const answer = await send(request, asset, "dep_x", key);
-      if (request.path === "/healthz") {
-        expect(answer.status, name).toBe(200);
+      const usual = WITHOUT_DATABASE.get(request.path);
+      if (usual !== undefined) {
+        expect(answer.status, name).toBe(usual);
         continue;
       }
       expect([answer.status, answer.retryAfter, answer.code], name).toEqual([503, "5", "ServiceUnavailable"]);
@@ -169,7 +185,7 @@ test.each<Fate>(["refused", "result_lost"])(
         if (answer.code === "ServiceUnavailable") expect([answer.status, answer.retryAfter], where).toEqual([503, "5"]);
         else expect([answer.status, answer.code], where).toEqual([usual.status, usual.code]);
       }
-      if (request.path !== "/healthz") expect(lost, name).toBeGreaterThan(0);
+      if (!WITHOUT_DATABASE.has(request.path)) expect(lost, name).toBeGreaterThan(0);
     }
     expect(logged(40).filter((line) => !line.startsWith("the database cannot be reached"))).toEqual([]);
   },
@@ -190,6 +206,8 @@ async function attempt(request: SampleRequest, fate: () => Fate): Promise<Answer
   }
   if (request.path === "/v1/assets" && request.method === "POST")
     body = { serial_number: randomBytes(8).toString("hex") };
+  if (request.path === "/v1/users" && request.method === "POST")
+    body = { email: `${randomBytes(8).toString("hex")}@example.com`, role: "viewer" };
   failing.fate = fate;
   try {
     return await send({ ...request, body }, fresh, deployed.deploymentId);

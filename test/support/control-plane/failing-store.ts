@@ -42,6 +42,8 @@ function decorate(object: object, prefix: string, decide: Decide): object {
       const value: unknown = Reflect.get(target, name);
       if (typeof name === "symbol") return typeof value === "function" ? value.bind(target) : value;
       const call = `${prefix}${name}`;
+      // Asks the database for nothing.
+      if (call === ("onAccountEvents" satisfies keyof Store)) return (value as () => unknown).bind(target);
       if (typeof value === "function") {
         return (...parameters: unknown[]) => decide(call, async () => value.apply(target, parameters) as unknown);
       }
