@@ -28,7 +28,15 @@ export const accountEventSchema = z
       ...asset,
       agent_version: z.string().meta({ description: "Version of its agent." }),
     }),
-    z.strictObject({ ...typed("device.disconnected", "A device is no longer connected."), ...asset }),
+    z.strictObject({
+      ...typed("device.disconnected", "A device is no longer connected."),
+      ...asset,
+      last_seen: z
+        .int()
+        .min(0)
+        .optional()
+        .meta({ description: "When it was last known to be connected. Unix seconds, UTC." }),
+    }),
     z.strictObject({
       ...typed(
         "device.reported",

@@ -49,7 +49,7 @@ export const REASON_BITS = {
 export interface AssetState {
   /** Whether a running instance of the service holds a session of the device. */
   readonly isConnected: boolean;
-  /** When the device was last connected or disconnected; `undefined` if never. */
+  /** When the device was last known to be connected; `undefined` if never. */
   readonly lastSeenAt: number | undefined;
   readonly agentVersion: string | undefined;
   readonly reasonBits: number;

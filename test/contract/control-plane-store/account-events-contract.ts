@@ -146,7 +146,7 @@ export function accountEventsContract(harness: StoreHarness): void {
       await store.sessions.open(sessionOf(dead.uuid, "ins_dead"));
       const connected = { isConnected: true, lastSeenAt: 500, agentVersion: "1.2.3", reasons: [] };
       expect(await stateOf(store, one.uuid)).toEqual(connected);
-      expect(await stateOf(store, dead.uuid)).toEqual({ ...connected, isConnected: false });
+      expect(await stateOf(store, dead.uuid)).toEqual({ ...connected, isConnected: false, lastSeenAt: 990 });
       const filter = { status: undefined, type: undefined, text: undefined };
       const listed = async (more: object) =>
         (await store.assets.listAssets(ACCOUNT, { ...filter, ...more }, 10, undefined, SOME_TIME)).map(
@@ -171,6 +171,45 @@ export function accountEventsContract(harness: StoreHarness): void {
         "device.disconnected",
         "device.disconnected",
       ]);
+    });
+
+    test("a device whose instance has died was seen when that renewed its lease, before its session is ended", async () => {
+      await using store = await openWithAccounts(harness);
+      // In service time, which is 50 s behind the time of day.
+      const time = { now: 100_000, notSeenBefore: 90_000, serviceNowMs: 99_950_000 };
+      await join(store, "ins_dead", 99_945_000);
+      await join(store, "ins_long_dead", 89_900_000);
+      const [one, other, late] = [
+        await register(store, someAsset()),
+        await register(store, someAsset()),
+        await register(store, someAsset()),
+      ];
+      await store.sessions.open(sessionOf(one.uuid, "ins_dead"));
+      await store.sessions.open(sessionOf(other.uuid, "ins_long_dead"));
+      // By an instance that was paused meanwhile.
+      await store.sessions.open({ ...sessionOf(late.uuid, "ins_dead"), at: 99_990 });
+      const budget = { monthly_bytes: null, daily_bytes: 1, used_this_month_bytes: 1, used_today_bytes: 1 };
+      for (const { uuid } of [one, other])
+        await store.devices.updateLedger(uuid, () => ({ value: { days: [], deployments: [], budget }, at: 500 }));
+      const filter = { status: undefined, type: undefined, text: undefined };
+      for (const attention of [undefined, "not_seen", "any"] as const) {
+        const listed = await store.assets.listAssets(ACCOUNT, { ...filter, attention }, 10, undefined, time);
+        expect(listed.map(({ asset, state }) => [asset.uuid, state.lastSeenAt])).toEqual(
+          attention === undefined
+            ? [
+                [one.uuid, 99_985],
+                [other.uuid, 89_940],
+                [late.uuid, 99_990],
+              ]
+            : [[other.uuid, 89_940]],
+        );
+      }
+      const found = await store.assets.findAssetWithState(ACCOUNT, one.uuid, time);
+      expect(found?.state).toMatchObject({ isConnected: false, lastSeenAt: 99_985 });
+      const counts = await store.assets.countAssets(ACCOUNT, time);
+      expect(counts).toMatchObject({ connected: 0, attention: 1, reasons: { not_seen: 1 } });
+      const before = await store.assets.countAssets(ACCOUNT, { ...time, notSeenBefore: 89_000 });
+      expect(before).toMatchObject({ attention: 0, reasons: {} });
     });
 
     test("reasons follow from the report, the deployments and the data budget, each by itself", async () => {

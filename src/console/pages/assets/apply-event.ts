@@ -28,7 +28,7 @@ function changeRow(row: AssetRow, event: AccountEvent): readonly AssetRow[] {
   const seen = Math.floor(event.at_ms / 1000);
   if (event.type === "device.connected")
     return [{ ...row, connected: true, last_seen: seen, agent_version: event.agent_version }];
-  if (event.type === "device.disconnected") return [{ ...row, connected: false, last_seen: seen }];
+  if (event.type === "device.disconnected") return [{ ...row, connected: false, last_seen: event.last_seen ?? seen }];
   if (event.type === "device.reported") return [{ ...row, attention: event.attention }];
   return event.type === "asset.removed" ? [] : [row];
 }

@@ -38,10 +38,11 @@ export const disconnectedStates = (ended: string): string => /* sql */ `
     UPDATE asset_states t SET instance_id = NULL, last_seen_at = coalesce(e.at, t.last_seen_at)
     FROM ${ended} e JOIN locked_states l ON l.asset_uuid = e.asset_uuid
     WHERE t.asset_uuid = e.asset_uuid AND t.instance_id IS NOT NULL
-    RETURNING t.account_id, t.asset_uuid
+    RETURNING t.account_id, t.asset_uuid, t.last_seen_at
   ), told AS (
     INSERT INTO account_events (account_id, event)
-    SELECT account_id, json_build_object('type', 'device.disconnected', 'asset_id', asset_uuid)::text FROM states
+    SELECT account_id, json_strip_nulls(json_build_object('type', 'device.disconnected', 'asset_id', asset_uuid,
+      'last_seen', last_seen_at))::text FROM states
     RETURNING account_id
   )`;
 

@@ -19,9 +19,10 @@ interface StateRow {
   readonly asset_uuid: string;
   readonly reasons: number;
   readonly agent_version: string | null;
+  readonly last_seen_at: number | null;
 }
 
-const CHANGED = "RETURNING account_id, asset_uuid, reasons, agent_version";
+const CHANGED = "RETURNING account_id, asset_uuid, reasons, agent_version, last_seen_at";
 
 /**
  * Writes how assets are, and what their account is told of it, in the transaction of the change it follows from: every method
@@ -66,7 +67,7 @@ export class SqliteAssetStates {
        WHERE asset_uuid = ?2`,
     );
     this.#find = database.prepare(
-      "SELECT account_id, asset_uuid, reasons, agent_version FROM asset_states WHERE asset_uuid = ?",
+      "SELECT account_id, asset_uuid, reasons, agent_version, last_seen_at FROM asset_states WHERE asset_uuid = ?",
     );
   }
 
@@ -85,7 +86,9 @@ export class SqliteAssetStates {
   /** A session has ended. @param at Unix seconds; `undefined` if that is not known */
   disconnected(assetUuid: string, at?: number): void {
     const row = this.#disconnect.get(at ?? null, assetUuid) as StateRow | undefined;
-    if (row) this.#events.append(row.account_id, { type: "device.disconnected", asset_id: assetUuid });
+    if (!row) return;
+    const lastSeen = row.last_seen_at === null ? {} : { last_seen: row.last_seen_at };
+    this.#events.append(row.account_id, { type: "device.disconnected", asset_id: assetUuid, ...lastSeen });
   }
 
   reported(assetUuid: string, report: DeviceReport): void {
