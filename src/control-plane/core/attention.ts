@@ -78,8 +78,13 @@ export function reasonsOf(state: AssetState, { now, notSeenBefore }: AttentionTi
   const isNotSeen = !isConnected && lastSeenAt !== undefined && lastSeenAt < notSeenBefore;
   // As most are.
   if (!isNotSeen && reasonBits === 0) return [];
-  const bits = budgetSpentUntil > now ? reasonBits : reasonBits & ~BUDGET_BIT;
-  return [...(isNotSeen ? (["not_seen"] as const) : []), ...reasonsOfBits(bits)];
+  const stored = reasonsOfBits(bitsAt(reasonBits, budgetSpentUntil, now));
+  return isNotSeen ? ["not_seen", ...stored] : stored;
+}
+
+/** Returns the bits that count at a time. Times are Unix seconds. */
+export function bitsAt(bits: number, budgetSpentUntil: number | null | undefined, at: number): number {
+  return (budgetSpentUntil ?? 0) > at ? bits : bits & ~BUDGET_BIT;
 }
 
 /** Returns the reasons that are set in a stored number. */

@@ -212,6 +212,64 @@ export function accountEventsContract(harness: StoreHarness): void {
       expect(before).toMatchObject({ attention: 0, reasons: {} });
     });
 
+    test("events tell the attention of their time: without a spent budget that is over, with what a deployment changes", async () => {
+      await using store = await openWithAccounts(harness);
+      await join(store);
+      const { uuid } = await register(store, someAsset());
+      const { epoch = 0 } = (await store.sessions.open(sessionOf(uuid))) ?? {};
+      const budget = { monthly_bytes: null, daily_bytes: 1, used_this_month_bytes: 1, used_today_bytes: 1 };
+      await store.devices.updateLedger(uuid, () => ({ value: { days: [], deployments: [], budget }, at: 900 }));
+      const save = (hash: string, base: string | undefined, at: number) =>
+        store.devices.replaceReport(
+          uuid,
+          base,
+          { value: { hash, apps: [someApp("web", { state: "missing" })], device: undefined }, at },
+          { assetUuid: uuid, epoch },
+        );
+      await save("h1", undefined, 1_000);
+      await save("h2", "h1", 2 * 86_400);
+      const deployment = receivedDeployment({ accountId: ACCOUNT, assetUuid: uuid });
+      const { lastEvent: first } = deployment;
+      if (!first) throw new Error("there is no first event");
+      const initial = { ...deployment, lastSeq: 0, lastEvent: undefined, eventBytes: 0 };
+      await store.deployments.createDeployment(initial, first, undefined, undefined, () => ({
+        fields: { isWaiting: true },
+      }));
+      await store.deployments.updateDeployment("dep_1", () => ({ fields: { isWaiting: false } }));
+      await store.deployments.updateDeployment("dep_1", (current) => fail(current, T0 + 5, "InsufficientDisk"));
+      const told = (await readAll(store, ACCOUNT)).flatMap(({ event }) =>
+        "attention" in event ? [[event.type, event.attention]] : [],
+      );
+      expect(told).toEqual([
+        ["device.reported", ["data_budget_spent"]],
+        ["device.reported", ["app_missing", "data_budget_spent"]],
+        ["device.reported", ["app_missing"]],
+        ["deployment.started", ["app_missing", "update_waiting"]],
+        ["deployment.moved", ["app_missing"]],
+        ["deployment.ended", ["app_missing", "deployment_failed", "disk_low"]],
+      ]);
+    });
+
+    test("a deployment that ends as it is stored has failed, and its account is told of both", async () => {
+      await using store = await openWithAccounts(harness);
+      await join(store);
+      const { uuid } = await register(store, someAsset());
+      const { lastId } = await store.accountEvents.read(ACCOUNT, Number.MAX_SAFE_INTEGER, 1);
+      const deployment = receivedDeployment({ accountId: ACCOUNT, assetUuid: uuid });
+      const { lastEvent: first } = deployment;
+      if (!first) throw new Error("there is no first event");
+      const initial = { ...deployment, lastSeq: 0, lastEvent: undefined, eventBytes: 0 };
+      await store.deployments.createDeployment(initial, first, undefined, undefined, (stored) =>
+        fail(stored, T0, "DeviceNotReachable"),
+      );
+      expect(await stateOf(store, uuid)).toMatchObject({ reasons: ["deployment_failed"] });
+      const about = { asset_id: uuid, deployment_id: "dep_1", attention: ["deployment_failed"] };
+      expect((await readAll(store, ACCOUNT, lastId)).map(({ event }) => event)).toMatchObject([
+        { ...about, type: "deployment.started" },
+        { ...about, type: "deployment.ended", status: "Fail", code: "DeviceNotReachable" },
+      ]);
+    });
+
     test("reasons follow from the report, the deployments and the data budget, each by itself", async () => {
       await using store = await openWithAccounts(harness);
       await join(store);

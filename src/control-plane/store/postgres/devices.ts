@@ -40,7 +40,7 @@ const SAVE_REPORT = /* sql */ `
       reported_at = excluded.reported_at, held_since = NULL
     WHERE r.hash IS NOT DISTINCT FROM $6
     RETURNING 1
-  ), ${reportedState("changed", "$1", "$7", "$8")}
+  ), ${reportedState("changed", "$1", "$7", "$8", "$5::bigint")}
   SELECT (SELECT ok FROM valid) AS "isValid", EXISTS (SELECT 1 FROM changed) AS "isChanged", ${TOLD_ACCOUNTS} AS told`;
 
 const LEDGER = "SELECT ledger AS text, answered_at AS at FROM device_ledgers WHERE asset_uuid = $1";
@@ -107,6 +107,7 @@ export class PostgresDeviceStore implements DeviceStore {
         client.query<{ account_id: string }>(TELL_BUDGET, [
           assetUuid,
           budgetSpentUntil(ledger.value, ledger.at) ?? null,
+          ledger.at,
         ]),
         client.query(SAVE_LEDGER, [assetUuid, JSON.stringify(ledger.value), ledger.at]),
       ]);
