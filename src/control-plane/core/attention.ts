@@ -23,9 +23,9 @@ const BITS = {
   data_budget_spent: 128,
 } as const;
 
-/** The bits that the report decides on. */
-export const REPORT_BITS = BITS.app_missing | BITS.app_restarting | BITS.app_unhealthy | BITS.reported_failure;
-/** The bits that the deployment which ended last decides on. */
+/** The bits that every report decides on. */
+const REPORT_BITS = BITS.app_missing | BITS.app_restarting | BITS.app_unhealthy | BITS.reported_failure;
+/** The bits that the deployment which ended last decides on; `disk_low` until the next report that tells about the disk. */
 export const OUTCOME_BITS = BITS.recorded_failure | BITS.disk_low;
 /** Set while a deployment waits for the device. */
 export const WAITING_BIT = BITS.update_waiting;
@@ -94,9 +94,14 @@ export function reasonsOfBits(bits: number): AttentionReason[] {
   return reasons.filter((reason) => (bits & REASON_BITS[reason]) !== 0);
 }
 
-/** Returns the bits of `REPORT_BITS` that a report sets. */
-export function bitsOfReport({ apps }: Pick<DeviceReport, "apps">): number {
-  let bits = 0;
+/** Returns the bits that a report decides on. One of an earlier agent does not tell about the disk. */
+export function bitsToldBy({ device }: Pick<DeviceReport, "device">): number {
+  return device?.disk_low === undefined ? REPORT_BITS : REPORT_BITS | BITS.disk_low;
+}
+
+/** Returns the bits of `bitsToldBy` that a report sets. */
+export function bitsOfReport({ apps, device }: Pick<DeviceReport, "apps" | "device">): number {
+  let bits = device?.disk_low === true ? BITS.disk_low : 0;
   for (const { state, last_deployment: last } of apps) {
     if (state === "missing") bits |= BITS.app_missing;
     if (state === "restarting") bits |= BITS.app_restarting;

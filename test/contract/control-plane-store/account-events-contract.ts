@@ -4,7 +4,7 @@ import { fail } from "../../../src/control-plane/core/transitions.ts";
 import { reasonsOfBits } from "../../../src/control-plane/core/attention.ts";
 import type { StoredAccountEvent } from "../../../src/control-plane/store/account-events.ts";
 import type { Store } from "../../../src/control-plane/store/store.ts";
-import { someApp } from "../../support/control-plane/device-samples.ts";
+import { someApp, someFacts } from "../../support/control-plane/device-samples.ts";
 import { receivedDeployment, T0 } from "../../support/deployment-record.ts";
 import {
   ACCOUNT,
@@ -248,6 +248,37 @@ export function accountEventsContract(harness: StoreHarness): void {
         ["deployment.moved", ["app_missing"]],
         ["deployment.ended", ["app_missing", "deployment_failed", "disk_low"]],
       ]);
+    });
+
+    test("the disk is low by the report that tells about it, otherwise by the deployment that ended last", async () => {
+      await using store = await openWithAccounts(harness);
+      await join(store);
+      const { uuid } = await register(store, someAsset());
+      let base: string | undefined;
+      const report = async (disk: { disk_low?: boolean }) => {
+        const hash = `${base}.`;
+        const value = { hash, apps: [], device: someFacts(disk) };
+        expect(await store.devices.replaceReport(uuid, base, { value, at: 5 })).toBe(true);
+        base = hash;
+        return (await stateOf(store, uuid)).reasons;
+      };
+      expect(await report({ disk_low: true })).toEqual(["disk_low"]);
+      expect(await report({ disk_low: false })).toEqual([]);
+      const deployment = receivedDeployment({ accountId: ACCOUNT, assetUuid: uuid });
+      const { lastEvent: first } = deployment;
+      if (!first) throw new Error("there is no first event");
+      const initial = { ...deployment, lastSeq: 0, lastEvent: undefined, eventBytes: 0 };
+      await store.deployments.createDeployment(initial, first);
+      await store.deployments.updateDeployment("dep_1", (current) => fail(current, T0 + 5, "InsufficientDisk"));
+      // Of an earlier agent.
+      expect(await report({})).toEqual(["deployment_failed", "disk_low"]);
+      expect(await report({ disk_low: false })).toEqual(["deployment_failed"]);
+      expect(await report({ disk_low: true })).toEqual(["deployment_failed", "disk_low"]);
+      expect(await report({})).toEqual(["deployment_failed", "disk_low"]);
+      const told = (await readAll(store, ACCOUNT)).at(-1)?.event;
+      expect(told).toMatchObject({ attention: ["deployment_failed", "disk_low"] });
+      const counts = await store.assets.countAssets(ACCOUNT, SOME_TIME);
+      expect(counts).toMatchObject({ attention: 1, reasons: { deployment_failed: 1, disk_low: 1 } });
     });
 
     test("a deployment that ends as it is stored has failed, and its account is told of both", async () => {

@@ -1,4 +1,4 @@
-import { BUDGET_BIT, OUTCOME_BITS, REPORT_BITS, WAITING_BIT } from "../../core/attention.ts";
+import { BUDGET_BIT, OUTCOME_BITS, WAITING_BIT } from "../../core/attention.ts";
 
 /*
  * Parts of statements that write how assets are, and what their account is told of it, with the change that it follows from.
@@ -65,22 +65,19 @@ const tellReported = (states: string, at: string): string => /* sql */ `
  * from before a change that the report has waited for, and the event later than that of the change.
  *
  * @param stored relation with a row if it was
- * @param asset, bits, version, at parameters
+ * @param parameters the asset, the bits that are set, of which, the version of the agent, and the time
  */
 export const reportedState = (
   stored: string,
-  asset: string,
-  bits: string,
-  version: string,
-  at: string,
+  { asset, bits, told, version, at }: Readonly<Record<"asset" | "bits" | "told" | "version" | "at", string>>,
 ): string => /* sql */ `
   found AS MATERIALIZED (
     SELECT t.account_id, t.asset_uuid, t.reasons, t.agent_version, t.budget_spent_until FROM asset_states t
     WHERE t.asset_uuid = ${asset} AND EXISTS (SELECT 1 FROM ${stored}) FOR NO KEY UPDATE
   ), shown AS MATERIALIZED (
-    SELECT f.account_id, f.asset_uuid, f.budget_spent_until, (f.reasons & ~${REPORT_BITS}) | ${bits}::int AS reasons,
+    SELECT f.account_id, f.asset_uuid, f.budget_spent_until, (f.reasons & ~${told}::int) | ${bits}::int AS reasons,
       coalesce(${version}::text, f.agent_version) AS agent_version,
-      (f.reasons & ${REPORT_BITS}) <> ${bits}::int
+      (f.reasons & ${told}::int) <> ${bits}::int
         OR f.agent_version IS DISTINCT FROM coalesce(${version}::text, f.agent_version) AS is_changed
     FROM found f
   ), states AS (

@@ -4,10 +4,10 @@ import { effectOf } from "../../core/account-event.ts";
 import {
   bitsAt,
   bitsOfReport,
+  bitsToldBy,
   BUDGET_BIT,
   OUTCOME_BITS,
   reasonsOfBits,
-  REPORT_BITS,
   WAITING_BIT,
 } from "../../core/attention.ts";
 import type { Deployment } from "../../core/deployment.ts";
@@ -51,8 +51,8 @@ export class SqliteAssetStates {
        WHERE asset_uuid = ? AND instance_id IS NOT NULL ${CHANGED}`,
     );
     this.#report = database.prepare(
-      `UPDATE asset_states SET reasons = (reasons & ~${REPORT_BITS}) | ?1, agent_version = coalesce(?2, agent_version)
-       WHERE asset_uuid = ?3 AND ((reasons & ${REPORT_BITS}) <> ?1 OR agent_version IS NOT coalesce(?2, agent_version))`,
+      `UPDATE asset_states SET reasons = (reasons & ~?4) | ?1, agent_version = coalesce(?2, agent_version)
+       WHERE asset_uuid = ?3 AND ((reasons & ?4) <> ?1 OR agent_version IS NOT coalesce(?2, agent_version))`,
     );
     this.#budget = database.prepare(
       `UPDATE asset_states SET budget_spent_until = ?1,
@@ -95,7 +95,7 @@ export class SqliteAssetStates {
 
   /** @param at Unix seconds */
   reported(assetUuid: string, report: DeviceReport, at: number): void {
-    this.#report.run(bitsOfReport(report), report.device?.agent_version ?? null, assetUuid);
+    this.#report.run(bitsOfReport(report), report.device?.agent_version ?? null, assetUuid, bitsToldBy(report));
     this.#tellReported(this.#find.get(assetUuid) as StateRow | undefined, at);
   }
 
