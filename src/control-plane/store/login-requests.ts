@@ -9,7 +9,7 @@ export const MAX_LOGIN_REQUESTS = 10_000;
 /** Log-ins of programs that wait at a time for the same source. */
 export const MAX_LOGIN_REQUESTS_PER_SOURCE = 20;
 
-export type LoginDecision = "decided" | "unknown" | "decided_before";
+export type LoginDecision = "decided" | "unknown" | "decided_before" | "signed_out";
 
 export type LoginResult =
   | { readonly kind: "key"; readonly key: ApiKey; readonly user: User }
@@ -23,13 +23,15 @@ export interface LoginRequestStore {
   ): Promise<boolean>;
   /** Returns the request with this user code, even if it has expired. */
   findLoginRequest(userCode: Uint8Array): Promise<LoginRequest | undefined>;
-  /** Records what a person decided about a request that waits and has not expired. */
+  /** Records what a person decided about a request that waits and has not expired, if the person is still signed in. */
   decideLoginRequest(
     userCode: Uint8Array,
     decision: {
       /** Unix seconds. */
       readonly at: number;
       readonly userId: string;
+      /** Of the person. */
+      readonly sessionHash: Uint8Array;
       /** `undefined`: denied. */
       readonly grant: { readonly role: Role; readonly expiresAt: number | undefined } | undefined;
     },

@@ -13,7 +13,15 @@ export interface UserChange {
   readonly passwordHash?: string;
 }
 
-export type UserChangeResult = "changed" | "unknown" | "last_admin";
+export type UserChangeResult = "changed" | "unknown" | "last_admin" | "stale";
+
+/** What a user has proved before it changes its own password. */
+export interface PasswordProof {
+  /** Of the session that the change was asked for in. */
+  readonly sessionHash: Uint8Array;
+  /** That of the password that was checked. */
+  readonly passwordHash: string | undefined;
+}
 
 /** The first user of the service, or of an account. */
 export interface SetUp {
@@ -63,8 +71,19 @@ export interface UserStore {
     invitation: { readonly code: OneTimeCode; readonly hash: Uint8Array } | undefined,
     audit: AuditEntry,
   ): Promise<boolean>;
-  /** Ends the user's sessions unless only the name is changed. Refuses to take the last local admin of the account away. */
-  changeUser(accountId: string, id: string, change: UserChange, audit: AuditEntry): Promise<UserChangeResult>;
+  /**
+   * Ends the user's sessions unless only the name is changed. With a new password, keys of the user's log-ins are revoked, and
+   * what it confirmed is taken back. Refuses to take the last local admin of the account away.
+   *
+   * @param proof the change is `stale` and refused if this is not so any more
+   */
+  changeUser(
+    accountId: string,
+    id: string,
+    change: UserChange,
+    audit: AuditEntry,
+    proof?: PasswordProof,
+  ): Promise<UserChangeResult>;
   /** Removes the user with sessions and codes. Refuses to remove the last local admin of the account. */
   removeUser(accountId: string, id: string, audit: AuditEntry): Promise<UserChangeResult>;
   /**
@@ -85,8 +104,8 @@ export interface UserStore {
   /** Uses a set-up code: creates the user as the admin it makes, and the account unless the code is of one. */
   setUp(setUp: SetUp): Promise<SetUpResult>;
   /**
-   * Uses an invitation or a reset: sets the password and ends the user's sessions. Returns the user; `undefined` if the code
-   * is not usable, or its user is disabled.
+   * Uses an invitation or a reset: sets the password and ends the user's sessions, keys of its log-ins, and what it confirmed.
+   * Returns the user; `undefined` if the code is not usable, or its user is disabled.
    */
   acceptCode(acceptance: CodeAcceptance): Promise<User | undefined>;
 }

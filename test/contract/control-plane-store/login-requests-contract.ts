@@ -3,7 +3,7 @@ import type { LoginRequest } from "../../../src/control-plane/core/people/login-
 import type { User } from "../../../src/control-plane/core/people/user.ts";
 import type { LoginResult } from "../../../src/control-plane/store/login-requests.ts";
 import type { Store } from "../../../src/control-plane/store/store.ts";
-import { someAudit, someUser } from "../../support/control-plane/people.ts";
+import { someAudit, someCode, someSession, someUser } from "../../support/control-plane/people.ts";
 import { ACCOUNT, describeDomain, hash, openWithAccounts, type StoreHarness } from "./harness.ts";
 
 const ROUNDS = 6;
@@ -20,13 +20,21 @@ const codes = (name: string) => ({ deviceCode: hash(`device ${name}`), userCode:
 async function addUser(store: Store, fields: Partial<User> = {}): Promise<User> {
   const user = someUser(fields);
   await store.users.createUser(user, undefined, someAudit("user.created"));
+  await signIn(store, user);
   return user;
+}
+
+const sessionOf = (userId: string): Uint8Array => hash(`session of ${userId}`);
+
+async function signIn(store: Store, user: User): Promise<void> {
+  const opened = { session: someSession(user), hash: sessionOf(user.id), user, audit: someAudit("session.opened") };
+  expect(await store.userSessions.openSession({ ...opened, replaces: undefined })).toBe(true);
 }
 
 const approve = (store: Store, name: string, { id }: User, role: User["role"] = "operator", at = 1_100) =>
   store.loginRequests.decideLoginRequest(
     hash(`user ${name}`),
-    { at, userId: id, grant: { role, expiresAt: 9_000 } },
+    { at, userId: id, sessionHash: sessionOf(id), grant: { role, expiresAt: 9_000 } },
     someAudit("login.decided"),
   );
 
@@ -86,7 +94,7 @@ export function loginRequestsContract(harness: StoreHarness): void {
       await using store = await openWithAccounts(harness);
       const user = await addUser(store);
       await store.loginRequests.createLoginRequest(REQUEST, codes("b"));
-      const deny = { at: 1_100, userId: user.id, grant: undefined };
+      const deny = { at: 1_100, userId: user.id, sessionHash: sessionOf(user.id), grant: undefined };
       const decisions = await Promise.all([
         approve(store, "b", user),
         store.loginRequests.decideLoginRequest(hash("user b"), deny, someAudit("login.decided")),
@@ -165,6 +173,75 @@ export function loginRequestsContract(harness: StoreHarness): void {
       expect(entry).toMatchObject({ action: "user.changed", details: { revoked_keys: 1 } });
       await store.users.removeUser(ACCOUNT, user.id, someAudit("user.removed"));
       expect(await living()).toEqual(["key_own"]);
+    });
+
+    test.each(["a change", "a reset"] as const)(
+      "%s of the password ends keys of log-ins and what was confirmed",
+      async (kind) => {
+        await using store = await openWithAccounts(harness);
+        const [user, other] = [await addUser(store), await addUser(store)];
+        const ids = new Map<string, string>();
+        for (const [name, owner] of [
+          ["mine", user],
+          ["other", other],
+        ] as const) {
+          await store.loginRequests.createLoginRequest(REQUEST, codes(name));
+          await approve(store, name, owner, "viewer");
+          const result = await take(store, name);
+          if (result.kind !== "key") throw new Error(result.kind);
+          ids.set(name, result.key.id);
+          await store.keys.findKeyByHash(hash(`secret ${result.key.id}`));
+        }
+        await store.loginRequests.createLoginRequest(REQUEST, codes("confirmed"));
+        await approve(store, "confirmed", user, "viewer");
+        const version = await store.dataVersion();
+        const audit = someAudit(kind === "a change" ? "password.changed" : "invitation.accepted");
+        if (kind === "a change") {
+          const change = { passwordHash: "$new" };
+          expect(await store.users.changeUser(ACCOUNT, user.id, change, audit)).toBe("changed");
+        } else {
+          await store.users.issueCode(someCode("reset", user), hash("code"), someAudit("user.reset"));
+          const acceptance = { codeHash: hash("code"), at: 1_500, passwordHash: "$new", name: undefined, audit };
+          expect(await store.users.acceptCode(acceptance)).toBeDefined();
+        }
+        expect((await store.keys.findKeyByHash(hash(`secret ${ids.get("mine")}`)))?.revokedAt).toBe(1_000);
+        expect((await store.keys.findKeyByHash(hash(`secret ${ids.get("other")}`)))?.revokedAt).toBeUndefined();
+        expect(await store.dataVersion()).not.toBe(version);
+        expect(await store.audit.listEntries(ACCOUNT, 1)).toMatchObject([
+          { action: audit.action, details: { revoked_keys: 1 } },
+        ]);
+        expect(await take(store, "confirmed")).toEqual({ kind: "denied" });
+      },
+    );
+
+    test("somebody who is signed out meanwhile confirms nothing, and with a new password at the same time it makes no key", async () => {
+      await using store = await openWithAccounts(harness);
+      const user = await addUser(store);
+      await store.loginRequests.createLoginRequest(REQUEST, codes("l"));
+      await store.userSessions.closeSession(sessionOf(user.id));
+      expect(await approve(store, "l", user)).toBe("signed_out");
+      expect(await take(store, "l")).toEqual({ kind: "pending" });
+      for (let round = 0; round < ROUNDS; round++) {
+        const thief = await addUser(store);
+        const name = `m${round}`;
+        await store.loginRequests.createLoginRequest({ ...REQUEST, source: `192.0.2.${round + 10}` }, codes(name));
+        await Promise.all([
+          approve(store, name, thief, "viewer"),
+          store.users.changeUser(ACCOUNT, thief.id, { passwordHash: "$new" }, someAudit("password.changed")),
+        ]);
+        expect(["denied", "pending"]).toContain((await take(store, name)).kind);
+      }
+      expect(await store.keys.listKeys(ACCOUNT)).toEqual([]);
+    });
+
+    test("what somebody confirmed before being disabled makes no key afterwards either", async () => {
+      await using store = await openWithAccounts(harness);
+      const user = await addUser(store);
+      await store.loginRequests.createLoginRequest(REQUEST, codes("k"));
+      await approve(store, "k", user, "viewer");
+      for (const isDisabled of [true, false])
+        await store.users.changeUser(ACCOUNT, user.id, { isDisabled }, someAudit("user.changed"));
+      expect(await take(store, "k")).toEqual({ kind: "denied" });
     });
 
     test("what somebody confirmed who is disabled or removed makes no key", async () => {

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { isLocalAdmin, type User } from "../../../src/control-plane/core/people/user.ts";
 import type { Store } from "../../../src/control-plane/store/store.ts";
-import { someAudit, someCode, someUser } from "../../support/control-plane/people.ts";
+import { someAudit, someCode, someSession, someUser } from "../../support/control-plane/people.ts";
 import { ACCOUNT, describeDomain, hash, openWithAccounts, type StoreHarness } from "./harness.ts";
 
 /** Repetitions of concurrent changes: the first ones are spread by the connections that are opened for them. */
@@ -98,6 +98,32 @@ export function usersContract(harness: StoreHarness): void {
       expect(await store.users.changeUser(ACCOUNT, admin.id, { passwordHash: "$new" }, AUDIT)).toBe("changed");
       await create(store, { role: "admin" });
       expect(await store.users.removeUser(ACCOUNT, admin.id, AUDIT)).toBe("changed");
+    });
+
+    test("a change of one's own password is refused once the password is another, or the session has ended", async () => {
+      await using store = await openWithAccounts(harness);
+      const user = await create(store);
+      const session = hash("session");
+      const open = async (checked: User): Promise<void> => {
+        const opened = { session: someSession(checked), hash: session, user: checked, replaces: undefined };
+        expect(await store.userSessions.openSession({ ...opened, audit: someAudit("session.opened") })).toBe(true);
+      };
+      const proof = { sessionHash: session, passwordHash: user.passwordHash };
+      const change = (passwordHash: string, proved = proof) =>
+        store.users.changeUser(ACCOUNT, user.id, { passwordHash }, someAudit("password.changed"), proved);
+      expect(await change("$without")).toBe("stale");
+      await open(user);
+      expect(await change("$other", { ...proof, passwordHash: "$other" })).toBe("stale");
+      await store.users.issueCode(someCode("reset", user), hash("code"), undefined);
+      const acceptance = { codeHash: hash("code"), at: 1_500, passwordHash: "$reset", name: undefined, audit: AUDIT };
+      const reset = await store.users.acceptCode(acceptance);
+      expect(await change("$thief")).toBe("stale");
+      expect(await store.users.findUser(user.id)).toMatchObject({ passwordHash: "$reset" });
+      await open(reset!);
+      const fresh = { ...proof, passwordHash: "$reset" };
+      const results = await Promise.all(["$one", "$two", "$three"].map((each) => change(each, fresh)));
+      expect(results.toSorted()).toEqual(["changed", "stale", "stale"]);
+      expect((await actionsOf(store)).filter((action) => action === "password.changed")).toHaveLength(1);
     });
 
     test("admins who are demoted, disabled and removed at once: one stays", async () => {

@@ -73,7 +73,7 @@ export function fetchLoginKey(api: Api, context: ApiContext): void {
         description:
           "Makes the API key when the person has confirmed the request, and returns it exactly once. Until then the response is " +
           "202; ask again after `interval_s`. The key has the role that the person chose and falls with the person: it is " +
-          "revoked when the person is disabled, removed, or may do less than the key.",
+          "revoked when the person is disabled, removed, gets another password, or may do less than the key.",
         tags: ["People"],
         security: [],
         body: loginTokenRequestSchema,

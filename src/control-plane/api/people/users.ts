@@ -108,7 +108,8 @@ export function updateUser(api: Api, context: ApiContext): void {
         operationId: "updateUser",
         summary: "Update User",
         description:
-          "Changes the name, the role, or whether the person may sign in. A change of the last two ends the person's sessions.",
+          "Changes the name, the role, or whether the person may sign in. A change of the last two ends the person's sessions, " +
+          "and revokes API keys that were made by log-ins of the person and may do more than the person by then.",
         tags: ["People"],
         params: userParams,
         body: userUpdateSchema,
@@ -143,7 +144,9 @@ export function removeUser(api: Api, context: ApiContext): void {
       schema: {
         operationId: "removeUser",
         summary: "Remove User",
-        description: "Removes the person with all sessions and links. API keys that the person created stay.",
+        description:
+          "Removes the person with all sessions and links. API keys that were made by log-ins of the person are revoked; keys that " +
+          "the person created in another way stay.",
         tags: ["People"],
         params: userParams,
         response: {

@@ -39,6 +39,8 @@ const FIND_BY_DEVICE_CODE = `SELECT ${COLUMNS} FROM login_requests WHERE device_
 const DECIDE = /* sql */ `
   UPDATE login_requests SET state = ?1, user_id = ?2, role = ?3, key_expires_at = ?4
   WHERE user_code_hash = ?5 AND state = 'pending' AND expires_at > ?6`;
+const DENY_APPROVED = "UPDATE login_requests SET state = 'denied' WHERE user_id = ? AND state = 'approved'";
+export const FIND_SESSION = "SELECT 1 AS found FROM user_sessions WHERE hash = ? AND user_id = ?";
 const REMOVE = "DELETE FROM login_requests WHERE device_code_hash = ?";
 const COUNT_KEYS = "SELECT count(*) AS living FROM api_keys WHERE account_id = ? AND revoked_at IS NULL";
 
@@ -52,9 +54,14 @@ export function* revokeLoginKeys(userId: string, kept: readonly Role[], at: numb
   ]);
 }
 
+/** Takes back what the user has confirmed and no program has fetched yet. */
+export function* denyApprovedLogins(userId: string): Work<void> {
+  yield* change(DENY_APPROVED, [userId]);
+}
+
 /** Returns the roles whose keys a user may keep: none if it may not sign in. */
-export function keptRoles(user: { readonly role: Role; readonly isDisabled: boolean } | undefined): readonly Role[] {
-  return user && !user.isDisabled ? rolesUpTo(user.role) : [];
+export function keptRoles(user: { readonly role: Role; readonly isDisabled: boolean }): readonly Role[] {
+  return user.isDisabled ? [] : rolesUpTo(user.role);
 }
 
 export class SqlLoginRequestStore implements LoginRequestStore {
@@ -91,11 +98,15 @@ export class SqlLoginRequestStore implements LoginRequestStore {
 
   async decideLoginRequest(
     userCode: Uint8Array,
-    { at, userId, grant }: Parameters<LoginRequestStore["decideLoginRequest"]>[1],
+    { at, userId, sessionHash, grant }: Parameters<LoginRequestStore["decideLoginRequest"]>[1],
     audit: AuditEntry,
   ): Promise<LoginDecision> {
     const values = [grant ? "approved" : "denied", userId, grant?.role ?? null, grant?.expiresAt ?? null, userCode, at];
+    const lockUser = this.#lockUser;
     return this.#executor.transact(function* (): Work<LoginDecision> {
+      // Locked: a change of the password that is under way takes back what it sees, and this would not be among it.
+      yield* one<UserRow>(lockUser, [userId]);
+      if (!(yield* one(FIND_SESSION, [sessionHash, userId]))) return "signed_out";
       if ((yield* change(DECIDE, values)) > 0) {
         yield* recordAudit(audit);
         return "decided";

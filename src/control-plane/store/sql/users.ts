@@ -1,9 +1,11 @@
 import { codeState, type OneTimeCode } from "../../core/people/one-time-code.ts";
 import { emailKey, isLocalAdmin, type User } from "../../core/people/user.ts";
+import type { Role } from "../../core/people/roles.ts";
 import type { AuditEntry } from "../audit.ts";
 import type {
   CodeAcceptance,
   IdentityLink,
+  PasswordProof,
   SetUp,
   SetUpResult,
   UserChange,
@@ -13,7 +15,7 @@ import type {
 import { recordAudit } from "./audit.ts";
 import { appendAccountEvents } from "./append-events.ts";
 import type { Executor } from "./executor.ts";
-import { keptRoles, revokeLoginKeys } from "./login-requests.ts";
+import { denyApprovedLogins, FIND_SESSION, keptRoles, revokeLoginKeys } from "./login-requests.ts";
 import { change, one, type Work } from "./statement.ts";
 import { type CodeRow, FIND_CODE, findCode, removeUnusedCodes, replaceCode, toCode, useCode } from "./user-codes.ts";
 import { INSERT_USER, toUser, USER_COLUMNS, type UserRow, valuesOf } from "./user-row.ts";
@@ -95,8 +97,14 @@ export class SqlUserStore implements UserStore {
     });
   }
 
-  async changeUser(accountId: string, id: string, changes: UserChange, audit: AuditEntry): Promise<UserChangeResult> {
-    return this.#thenForgetKeys(this.#executor.transact(() => this.#change(accountId, id, changes, audit)));
+  async changeUser(
+    accountId: string,
+    id: string,
+    changes: UserChange,
+    audit: AuditEntry,
+    proof?: PasswordProof,
+  ): Promise<UserChangeResult> {
+    return this.#thenForgetKeys(this.#executor.transact(() => this.#change(accountId, id, changes, audit, proof)));
   }
 
   async removeUser(accountId: string, id: string, audit: AuditEntry): Promise<UserChangeResult> {
@@ -138,7 +146,7 @@ export class SqlUserStore implements UserStore {
   }
 
   async acceptCode(acceptance: CodeAcceptance): Promise<User | undefined> {
-    return this.#executor.transact(() => this.#accept(acceptance));
+    return this.#thenForgetKeys(this.#executor.transact(() => this.#accept(acceptance)));
   }
 
   /** Also after a failure: the transaction may have been carried out all the same. */
@@ -157,9 +165,16 @@ export class SqlUserStore implements UserStore {
     return row && toUser(row);
   }
 
-  *#change(accountId: string, id: string, changes: UserChange, audit: AuditEntry): Work<UserChangeResult> {
+  *#change(
+    accountId: string,
+    id: string,
+    changes: UserChange,
+    audit: AuditEntry,
+    proof: PasswordProof | undefined,
+  ): Work<UserChangeResult> {
     const user = yield* this.#lock(accountId, id);
     if (!user) return "unknown";
+    if (proof && !(yield* holds(user, proof))) return "stale";
     const after = { ...user, ...changes };
     if (yield* this.#isLastAdmin(user, after)) return "last_admin";
     yield* this.#store(after);
@@ -167,7 +182,9 @@ export class SqlUserStore implements UserStore {
       yield* change(REMOVE_SESSIONS, [id]);
     if (after.isDisabled) yield* removeUnusedCodes(id);
     yield* tellChanged(user);
-    yield* this.#recordWithKeys(id, after, audit);
+    const hasNewPassword = changes.passwordHash !== undefined;
+    if (hasNewPassword || after.isDisabled) yield* denyApprovedLogins(id);
+    yield* this.#recordWithKeys(id, hasNewPassword ? [] : keptRoles(after), audit);
     return "changed";
   }
 
@@ -175,7 +192,7 @@ export class SqlUserStore implements UserStore {
     const user = yield* this.#lock(accountId, id);
     if (!user) return "unknown";
     if (yield* this.#isLastAdmin(user, undefined)) return "last_admin";
-    yield* this.#recordWithKeys(id, undefined, audit);
+    yield* this.#recordWithKeys(id, [], audit);
     yield* change(REMOVE, [id]);
     yield* tellChanged(user);
     return "changed";
@@ -218,7 +235,9 @@ export class SqlUserStore implements UserStore {
     yield* change(REMOVE_SESSIONS, [user.id]);
     yield* removeUnusedCodes(user.id);
     yield* tellChanged(user);
-    yield* recordAudit(audit);
+    // As with the sessions: whoever had the old password may have made them.
+    yield* denyApprovedLogins(user.id);
+    yield* this.#recordWithKeys(user.id, [], audit);
     return after;
   }
 
@@ -248,9 +267,9 @@ export class SqlUserStore implements UserStore {
     return !(yield* one(FIND_OTHER_ADMIN, [user.accountId, user.id]));
   }
 
-  /** Revokes keys of the user's log-ins that may do more than the user by now, and says how many in the entry. */
-  *#recordWithKeys(id: string, after: User | undefined, audit: AuditEntry): Work<void> {
-    const revoked = yield* revokeLoginKeys(id, keptRoles(after), audit.at);
+  /** Revokes keys of the user's log-ins that have none of these roles, and says how many in the entry. */
+  *#recordWithKeys(id: string, kept: readonly Role[], audit: AuditEntry): Work<void> {
+    const revoked = yield* revokeLoginKeys(id, kept, audit.at);
     if (revoked > 0) this.#mustForgetKeys = true;
     const details = revoked > 0 ? { ...audit.details, revoked_keys: revoked } : audit.details;
     yield* recordAudit({ ...audit, details });
@@ -259,6 +278,11 @@ export class SqlUserStore implements UserStore {
   *#store({ id, name, role, isDisabled, passwordHash }: User): Work<void> {
     yield* change(CHANGE, [name, role, Number(isDisabled), passwordHash ?? null, id]);
   }
+}
+
+/** Whether what a user has proved is still so. A session ends with every change of the password. */
+function* holds({ id, passwordHash }: User, proof: PasswordProof): Work<boolean> {
+  return passwordHash === proof.passwordHash && (yield* one(FIND_SESSION, [proof.sessionHash, id])) !== undefined;
 }
 
 function tellChanged({ accountId, id }: User): Work<void> {
