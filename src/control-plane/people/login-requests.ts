@@ -2,7 +2,7 @@ import { randomBytes } from "node:crypto";
 import { type Clock, unixNow } from "../../lib/clock.ts";
 import { formatUserCode, USER_CODE_ALPHABET, USER_CODE_LENGTH } from "../../protocol/login-request.ts";
 import { auditEntry } from "../audit/audit-entry.ts";
-import { MAX_KEYS_PER_ACCOUNT } from "../core/people/key-limits.ts";
+import { KEY_BOUNDS } from "../core/people/key-limits.ts";
 import { LOGIN_REQUEST_S } from "../core/people/login-request.ts";
 import { createId, createSecret, hashSecret } from "../secrets.ts";
 import type { ApiKey } from "../store/accounts.ts";
@@ -47,7 +47,7 @@ export async function takeLoginKey(
   const secret = createSecret("ek_");
   const id = createId("key_");
   const now = unixNow(clock);
-  const take = store.loginRequests.takeLogin(hashSecret(deviceCode), now, MAX_KEYS_PER_ACCOUNT, (user, grant) => {
+  const take = store.loginRequests.takeLogin(hashSecret(deviceCode), now, KEY_BOUNDS, (user, grant) => {
     const key: ApiKey = {
       id,
       accountId: user.accountId,

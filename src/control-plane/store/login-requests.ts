@@ -1,4 +1,5 @@
 import type { LoginRequest } from "../core/people/login-request.ts";
+import type { KeyBounds } from "../core/people/key-limits.ts";
 import type { Role } from "../core/people/roles.ts";
 import type { User } from "../core/people/user.ts";
 import type { ApiKey } from "./accounts.ts";
@@ -13,7 +14,7 @@ export type LoginDecision = "decided" | "unknown" | "decided_before" | "signed_o
 
 export type LoginResult =
   | { readonly kind: "key"; readonly key: ApiKey; readonly user: User }
-  | { readonly kind: "pending" | "denied" | "expired" | "unknown" | "too_many_keys" };
+  | { readonly kind: "pending" | "denied" | "expired" | "unknown" };
 
 export interface LoginRequestStore {
   /** Stores a request, unless too many wait. Requests that have expired are removed. @param hashes unique */
@@ -39,14 +40,15 @@ export interface LoginRequestStore {
   ): Promise<LoginDecision>;
   /**
    * Makes the key of an approved request, which is removed with it: a second call finds none. The role is at most what the
-   * user has by then; a user who was disabled or removed meanwhile has approved nothing.
+   * user has by then; a user who was disabled or removed meanwhile has approved nothing. If the user has as many keys of log-ins
+   * as it may, the one that was used least recently is revoked.
    *
    * @param createKey returns the key; must be pure, since it may be called again
    */
   takeLogin(
     deviceCode: Uint8Array,
     at: number,
-    maxKeys: number,
+    bounds: KeyBounds,
     createKey: (
       user: User,
       grant: { readonly role: Role; readonly expiresAt: number | undefined; readonly name: string },

@@ -37,7 +37,7 @@ export const AUDIT_ACTIONS = {
   "user.reset": { expires_at: "number" },
   "user.removed": { revoked_keys: "number" },
   "invitation.accepted": { purpose: "text", revoked_keys: "number" },
-  "key.created": { role: "text", expires_at: "number", permissions: "texts", login: "flag" },
+  "key.created": { role: "text", expires_at: "number", permissions: "texts", login: "flag", revoked_keys: "number" },
   "key.changed": { name: "text", expires_at: "number" },
   "key.revoked": {},
   "login.decided": { decision: "text", role: "text", expires_at: "number", client_name: "text", client_source: "text" },

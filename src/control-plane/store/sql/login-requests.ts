@@ -1,4 +1,5 @@
 import { type LoginRequest, lowerRole, rolesUpTo } from "../../core/people/login-request.ts";
+import type { KeyBounds } from "../../core/people/key-limits.ts";
 import type { Role } from "../../core/people/roles.ts";
 import { sourceOf } from "../../core/people/source.ts";
 import type { AuditEntry } from "../audit.ts";
@@ -11,7 +12,7 @@ import {
 } from "../login-requests.ts";
 import { recordAudit } from "./audit.ts";
 import type { Executor } from "./executor.ts";
-import { insertKey } from "./keys.ts";
+import { insertKey, makeRoomForLoginKey, removeEnded } from "./keys.ts";
 import { change, one, type Work } from "./statement.ts";
 import { toRole, toUser, USER_COLUMNS, type UserRow } from "./user-row.ts";
 
@@ -42,7 +43,6 @@ const DECIDE = /* sql */ `
 const DENY_APPROVED = "UPDATE login_requests SET state = 'denied' WHERE user_id = ? AND state = 'approved'";
 export const FIND_SESSION = "SELECT 1 AS found FROM user_sessions WHERE hash = ? AND user_id = ?";
 const REMOVE = "DELETE FROM login_requests WHERE device_code_hash = ?";
-const COUNT_KEYS = "SELECT count(*) AS living FROM api_keys WHERE account_id = ? AND revoked_at IS NULL";
 
 /** Returns the statements that revoke the keys of a user's log-ins whose role is not one of these. */
 export function* revokeLoginKeys(userId: string, kept: readonly Role[], at: number): Work<number> {
@@ -68,9 +68,13 @@ export class SqlLoginRequestStore implements LoginRequestStore {
   readonly #executor: Executor;
   readonly #lockUser: string;
   readonly #lockRequest: string;
+  readonly #onKeysRevoked: () => void;
+  #mustForgetKeys = false;
 
-  constructor(executor: Executor) {
+  /** @param onKeysRevoked called when keys of log-ins were revoked for another one */
+  constructor(executor: Executor, onKeysRevoked: () => void = () => {}) {
     this.#executor = executor;
+    this.#onKeysRevoked = onKeysRevoked;
     const { lockRows } = executor.dialect;
     this.#lockUser = `SELECT ${USER_COLUMNS} FROM users u WHERE u.id = ? ${lockRows}`;
     this.#lockRequest = `${FIND_BY_DEVICE_CODE} ${lockRows}`;
@@ -119,16 +123,24 @@ export class SqlLoginRequestStore implements LoginRequestStore {
   async takeLogin(
     deviceCode: Uint8Array,
     at: number,
-    maxKeys: number,
+    bounds: KeyBounds,
     createKey: Parameters<LoginRequestStore["takeLogin"]>[3],
   ): Promise<LoginResult> {
-    return this.#executor.transact(() => this.#take(deviceCode, at, maxKeys, createKey));
+    try {
+      const result = await this.#executor.transact(() => this.#take(deviceCode, at, bounds, createKey));
+      if (result.kind === "key") await removeEnded(this.#executor, result.key.accountId, at, bounds);
+      return result;
+    } finally {
+      // Also after a failure: the transaction may have been carried out all the same.
+      if (this.#mustForgetKeys) this.#onKeysRevoked();
+      this.#mustForgetKeys = false;
+    }
   }
 
   *#take(
     deviceCode: Uint8Array,
     at: number,
-    maxKeys: number,
+    bounds: KeyBounds,
     createKey: Parameters<LoginRequestStore["takeLogin"]>[3],
   ): Work<LoginResult> {
     const seen = yield* one<Row>(FIND_BY_DEVICE_CODE, [deviceCode]);
@@ -144,14 +156,14 @@ export class SqlLoginRequestStore implements LoginRequestStore {
       yield* change(REMOVE, [deviceCode]);
       return { kind: "denied" };
     }
-    const { living = 0 } = (yield* one<{ readonly living: number }>(COUNT_KEYS, [user.accountId])) ?? {};
-    if (living >= maxKeys) return { kind: "too_many_keys" };
     const role = lowerRole(toRole(row.role), user.role);
     const grant = { role, expiresAt: row.key_expires_at ?? undefined, name: row.client_name };
     const { key, hash, audit } = createKey(user, grant);
     yield* change(REMOVE, [deviceCode]);
+    const revoked = yield* makeRoomForLoginKey(user.id, at, bounds);
+    if (revoked > 0) this.#mustForgetKeys = true;
     yield* insertKey(key, hash, user.id);
-    yield* recordAudit(audit);
+    yield* recordAudit(revoked > 0 ? { ...audit, details: { ...audit.details, revoked_keys: revoked } } : audit);
     return { kind: "key", key, user };
   }
 }

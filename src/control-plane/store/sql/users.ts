@@ -4,17 +4,20 @@ import type { Role } from "../../core/people/roles.ts";
 import type { AuditEntry } from "../audit.ts";
 import type {
   CodeAcceptance,
+  CodeIssue,
   IdentityLink,
   PasswordProof,
   SetUp,
   SetUpResult,
   UserChange,
   UserChangeResult,
+  UserCreationResult,
   UserStore,
 } from "../users.ts";
 import { recordAudit } from "./audit.ts";
 import { appendAccountEvents } from "./append-events.ts";
 import type { Executor } from "./executor.ts";
+import { lockAccount } from "./keys.ts";
 import { denyApprovedLogins, FIND_SESSION, keptRoles, revokeLoginKeys } from "./login-requests.ts";
 import { change, one, type Work } from "./statement.ts";
 import { type CodeRow, FIND_CODE, findCode, removeUnusedCodes, replaceCode, toCode, useCode } from "./user-codes.ts";
@@ -25,6 +28,7 @@ const FIND = `SELECT ${USER_COLUMNS} FROM users u WHERE u.id = ?`;
 const FIND_BY_EMAIL = `SELECT ${USER_COLUMNS} FROM users u WHERE u.email_key = ?`;
 const FIND_BY_IDENTITY = `SELECT ${USER_COLUMNS} FROM users u WHERE u.oidc_issuer = ? AND u.oidc_subject = ?`;
 const LIST = `SELECT ${USER_COLUMNS} FROM users u WHERE u.account_id = ? ORDER BY u.created_at, u.id`;
+const COUNT = "SELECT count(*) AS users FROM users WHERE account_id = ?";
 const FIND_OTHER_ADMIN = /* sql */ `
   SELECT 1 AS found FROM users WHERE account_id = ? AND id <> ? AND role = 'admin' AND is_disabled = 0
     AND password_hash IS NOT NULL LIMIT 1`;
@@ -49,6 +53,7 @@ export class SqlUserStore implements UserStore {
   readonly #lockUser: string;
   readonly #lockAdmins: string;
   readonly #lockSetUp: string;
+  readonly #lockAccount: string;
 
   /** @param onKeysRevoked called when keys were revoked with a change of their user */
   constructor(executor: Executor, onKeysRevoked: () => void = () => {}) {
@@ -60,6 +65,7 @@ export class SqlUserStore implements UserStore {
     this.#lockAdmins = /* sql */ `
       SELECT count(*) AS locked FROM (
         SELECT id FROM users WHERE account_id = ? AND role = 'admin' ORDER BY id ${lockRows}) admins`;
+    this.#lockAccount = lockAccount(executor);
     this.#lockSetUp = `SELECT id FROM service_state WHERE id = 1 ${lockRows}`;
   }
 
@@ -87,13 +93,21 @@ export class SqlUserStore implements UserStore {
     user: User,
     invitation: { readonly code: OneTimeCode; readonly hash: Uint8Array } | undefined,
     audit: AuditEntry,
-  ): Promise<boolean> {
-    return this.#executor.transact(function* (): Work<boolean> {
-      if ((yield* change(INSERT_USER, valuesOf(user))) === 0) return false;
+    maxUsers?: number,
+  ): Promise<UserCreationResult> {
+    const lock = this.#lockAccount;
+    return this.#executor.transact(function* (): Work<UserCreationResult> {
+      if (maxUsers !== undefined) {
+        // Locked: users who are created at the same time would not count each other.
+        yield* one(lock, [user.accountId]);
+        const { users = 0 } = (yield* one<{ readonly users: number }>(COUNT, [user.accountId])) ?? {};
+        if (users >= maxUsers) return "too_many";
+      }
+      if ((yield* change(INSERT_USER, valuesOf(user))) === 0) return "taken";
       if (invitation) yield* replaceCode(invitation.code, invitation.hash);
       yield* tellChanged(user);
       yield* recordAudit(audit);
-      return true;
+      return "created";
     });
   }
 
@@ -127,8 +141,8 @@ export class SqlUserStore implements UserStore {
     });
   }
 
-  async issueCode(code: OneTimeCode, hash: Uint8Array, audit: AuditEntry | undefined): Promise<void> {
-    await this.#executor.transact(() => this.#issueCode(code, hash, audit));
+  async issueCode(code: OneTimeCode, hash: Uint8Array, audit: AuditEntry | undefined): Promise<CodeIssue> {
+    return this.#executor.transact(() => this.#issueCode(code, hash, audit));
   }
 
   async findCode(hash: Uint8Array): Promise<OneTimeCode | undefined> {
@@ -198,12 +212,17 @@ export class SqlUserStore implements UserStore {
     return "changed";
   }
 
-  *#issueCode(code: OneTimeCode, hash: Uint8Array, audit: AuditEntry | undefined): Work<void> {
+  *#issueCode(code: OneTimeCode, hash: Uint8Array, audit: AuditEntry | undefined): Work<CodeIssue> {
     // Without the lock, codes that are issued at the same time would not see, and so not remove, each other.
     if (code.userId === undefined) yield* one(this.#lockSetUp);
-    else yield* one(this.#lockUser, [code.userId]);
+    else {
+      const user = yield* one<UserRow>(this.#lockUser, [code.userId]);
+      if (!user) return "unknown";
+      if (user.is_disabled === 1) return "disabled";
+    }
     yield* replaceCode(code, hash);
     if (audit) yield* recordAudit(audit);
+    return "issued";
   }
 
   *#setUp({ codeHash, at, account, user, audit }: SetUp): Work<SetUpResult> {
