@@ -4,7 +4,7 @@ import { formatUserCode, USER_CODE_ALPHABET, USER_CODE_LENGTH } from "../../prot
 import { auditEntry } from "../audit/audit-entry.ts";
 import { KEY_BOUNDS } from "../core/people/key-limits.ts";
 import { LOGIN_REQUEST_S } from "../core/people/login-request.ts";
-import { createId, createSecret, hashSecret } from "../secrets.ts";
+import { createId, createSecret, deriveSecret, hashSecret } from "../secrets.ts";
 import type { ApiKey } from "../store/accounts.ts";
 import type { LoginResult } from "../store/login-requests.ts";
 import type { Store } from "../store/store.ts";
@@ -38,13 +38,16 @@ export async function beginLogin(
   return isStored ? { deviceCode, userCode: formatUserCode(userCode) } : undefined;
 }
 
-/** Makes the key of a log-in that was confirmed, once. Returns its secret with it. */
+/**
+ * Makes the key of a log-in that was confirmed, once. Returns its secret with it, which follows from the device code: a program
+ * that has lost the response gets the same key again until the request expires.
+ */
 export async function takeLoginKey(
   { store, clock }: Services,
   deviceCode: string,
   source: string,
 ): Promise<{ readonly result: LoginResult; readonly secret: string }> {
-  const secret = createSecret("ek_");
+  const secret = deriveSecret("ek_", deviceCode);
   const id = createId("key_");
   const now = unixNow(clock);
   const take = store.loginRequests.takeLogin(hashSecret(deviceCode), now, KEY_BOUNDS, (user, grant) => {

@@ -39,7 +39,7 @@ export interface LoginRequestStore {
     audit: AuditEntry,
   ): Promise<LoginDecision>;
   /**
-   * Makes the key of an approved request, which is removed with it: a second call finds none. The role is at most what the
+   * Makes the key of an approved request. Another call returns the same key, as long as it is not revoked. The role is at most what the
    * user has by then; a user who was disabled or removed meanwhile has approved nothing. If the user has as many keys of log-ins
    * as it may, the one that was used least recently is revoked.
    *

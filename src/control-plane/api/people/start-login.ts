@@ -60,7 +60,7 @@ export function startLogin(api: Api, context: ApiContext): void {
   );
 }
 
-/** `POST /v1/device-logins/token`: fetches the key of a log-in that was confirmed, once. */
+/** `POST /v1/device-logins/token`: fetches the key of a log-in that was confirmed. */
 export function fetchLoginKey(api: Api, context: ApiContext): void {
   const { store } = context;
   api.post(
@@ -70,7 +70,8 @@ export function fetchLoginKey(api: Api, context: ApiContext): void {
         operationId: "fetchLoginKey",
         summary: "Fetch Key of Log-In",
         description:
-          "Makes the API key when the person has confirmed the request, and returns it exactly once. Until then the response is " +
+          "Makes the API key when the person has confirmed the request. Asked again, it returns the same key until the request " +
+          "expires. Before the person has decided the response is " +
           "202; ask again after `interval_s`. The key has the role that the person chose and falls with the person: it is " +
           "revoked when the person is disabled, removed, gets another password, or may do less than the key, and " +
           "when 20 later ones of the person were used since.",

@@ -185,6 +185,11 @@ export async function removeEnded(
   if (ended > maxEnded) await executor.change(REMOVE_ENDED, [accountId, at, maxEnded]);
 }
 
+export function* findKey(hash: Uint8Array): Work<ApiKey | undefined> {
+  const row = yield* one<Row>(FIND_BY_HASH, [hash, markedKeyHash(hash)]);
+  return row && toKey(row);
+}
+
 /** Stores a key. @param loginUserId the user whose log-in made it, with whom it falls */
 export function* insertKey(key: ApiKey, hash: Uint8Array, loginUserId: string | undefined): Work<void> {
   const { id, accountId, name, createdAt, lastUsedAt, revokedAt, permissions, role, expiresAt, createdBy } = key;

@@ -12,7 +12,7 @@ import {
 } from "../login-requests.ts";
 import { recordAudit } from "./audit.ts";
 import type { Executor } from "./executor.ts";
-import { insertKey, makeRoomForLoginKey, removeEnded } from "./keys.ts";
+import { findKey, insertKey, makeRoomForLoginKey, removeEnded } from "./keys.ts";
 import { change, one, type Work } from "./statement.ts";
 import { toRole, toUser, USER_COLUMNS, type UserRow } from "./user-row.ts";
 
@@ -159,7 +159,9 @@ export class SqlLoginRequestStore implements LoginRequestStore {
     const role = lowerRole(toRole(row.role), user.role);
     const grant = { role, expiresAt: row.key_expires_at ?? undefined, name: row.client_name };
     const { key, hash, audit } = createKey(user, grant);
-    yield* change(REMOVE, [deviceCode]);
+    const made = yield* findKey(hash);
+    // The response of an earlier call may have been lost.
+    if (made) return made.revokedAt === undefined ? { kind: "key", key: made, user } : { kind: "denied" };
     const revoked = yield* makeRoomForLoginKey(user.id, at, bounds);
     if (revoked > 0) this.#mustForgetKeys = true;
     yield* insertKey(key, hash, user.id);
