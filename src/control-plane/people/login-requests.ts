@@ -21,21 +21,27 @@ export interface LoginCodes {
   readonly userCode: string;
 }
 
-/** Begins a log-in of a program. Returns `undefined` if too many wait to be confirmed. */
+/**
+ * Begins a log-in of a program. Returns `undefined` if too many wait to be confirmed.
+ *
+ * @param onBounded called if that is so, or another one fell for this one
+ */
 export async function beginLogin(
   { store, clock }: Services,
   clientName: string,
   source: string,
+  onBounded: () => void = () => {},
 ): Promise<LoginCodes | undefined> {
   const deviceCode = createSecret("el_");
   const userCode = createUserCode();
   const createdAt = unixNow(clock);
   const expiresAt = createdAt + LOGIN_REQUEST_S;
-  const isStored = await store.loginRequests.createLoginRequest(
+  const result = await store.loginRequests.createLoginRequest(
     { clientName, source, createdAt, expiresAt, state: "pending" },
     { deviceCode: hashSecret(deviceCode), userCode: userCodeHash(userCode) },
   );
-  return isStored ? { deviceCode, userCode: formatUserCode(userCode) } : undefined;
+  if (result !== "created") onBounded();
+  return result !== "too_many" ? { deviceCode, userCode: formatUserCode(userCode) } : undefined;
 }
 
 /**

@@ -5,10 +5,12 @@ import type { User } from "../core/people/user.ts";
 import type { ApiKey } from "./accounts.ts";
 import type { AuditEntry } from "./audit.ts";
 
-/** Log-ins of programs that wait at a time in the whole service. */
+/** Log-ins of programs that are kept at a time in the whole service: those that wait, and those of the last minutes. */
 export const MAX_LOGIN_REQUESTS = 10_000;
 /** Log-ins of programs that wait at a time for the same source. */
 export const MAX_LOGIN_REQUESTS_PER_SOURCE = 20;
+
+export type LoginRequestCreation = "created" | "created_for_another" | "too_many";
 
 export type LoginDecision = "decided" | "unknown" | "decided_before" | "signed_out";
 
@@ -17,11 +19,17 @@ export type LoginResult =
   | { readonly kind: "pending" | "denied" | "expired" | "unknown" };
 
 export interface LoginRequestStore {
-  /** Stores a request, unless too many wait. Requests that have expired are removed. @param hashes unique */
+  /**
+   * Stores a request, unless too many wait for its source. If there is no room, the newest one of the network with the most
+   * falls for it, unless the request is of such a network itself. Requests that have expired are removed.
+   *
+   * @param hashes unique
+   */
   createLoginRequest(
     request: LoginRequest,
     hashes: { readonly deviceCode: Uint8Array; readonly userCode: Uint8Array },
-  ): Promise<boolean>;
+    maxRequests?: number,
+  ): Promise<LoginRequestCreation>;
   /** Returns the request with this user code, even if it has expired. */
   findLoginRequest(userCode: Uint8Array): Promise<LoginRequest | undefined>;
   /** Records what a person decided about a request that waits and has not expired, if the person is still signed in. */

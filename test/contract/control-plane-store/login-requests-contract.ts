@@ -75,7 +75,7 @@ export function loginRequestsContract(harness: StoreHarness): void {
       const user = await addUser(store, { role: "operator" });
       for (let round = 0; round < ROUNDS; round++) {
         const name = `a${round}`;
-        expect(await store.loginRequests.createLoginRequest(REQUEST, codes(name))).toBe(true);
+        expect(await store.loginRequests.createLoginRequest(REQUEST, codes(name))).toBe("created");
         expect(await store.loginRequests.findLoginRequest(hash(`user ${name}`))).toEqual(REQUEST);
         expect(await take(store, name)).toEqual({ kind: "pending" });
         expect(await approve(store, name, user)).toBe("decided");
@@ -129,13 +129,41 @@ export function loginRequestsContract(harness: StoreHarness): void {
       expect(await store.loginRequests.findLoginRequest(hash("user d"))).toBeUndefined();
     });
 
-    test("few wait for one source", async () => {
+    test("few wait for one source, also if they begin at once; those that were decided do not wait", async () => {
       await using store = await openWithAccounts(harness);
-      const made: boolean[] = [];
-      for (let number = 0; number < 22; number++)
-        made.push(await store.loginRequests.createLoginRequest(REQUEST, codes(`f${number}`)));
-      expect(made.filter(Boolean)).toHaveLength(20);
-      expect(await store.loginRequests.createLoginRequest({ ...REQUEST, source: "192.0.2.2" }, codes("g"))).toBe(true);
+      const begin = (name: string, source = "192.0.2.1") =>
+        store.loginRequests.createLoginRequest({ ...REQUEST, source }, codes(name));
+      const made = await Promise.all(Array.from({ length: 24 }, (_, number) => begin(`f${number}`)));
+      expect(made.filter((result) => result === "created")).toHaveLength(20);
+      expect(made.filter((result) => result === "too_many")).toHaveLength(4);
+      expect(await begin("g", "192.0.2.2")).toBe("created");
+      const user = await addUser(store);
+      const first = `f${made.indexOf("created")}`;
+      expect(await approve(store, first, user, "viewer")).toBe("decided");
+      expect(await take(store, first)).toMatchObject({ kind: "key" });
+      expect(await begin("h")).toBe("created");
+      expect(await begin("i")).toBe("too_many");
+    });
+
+    test("one network that fills the room keeps nobody of another one out", async () => {
+      await using store = await openWithAccounts(harness);
+      const begin = (name: string, source: string, createdAt = 1_000) =>
+        store.loginRequests.createLoginRequest({ ...REQUEST, createdAt, source }, codes(name), 6);
+      for (let number = 0; number < 6; number++)
+        expect(await begin(`s${number}`, `2001:db8:1:${number}::1`, 1_000 + number)).toBe("created");
+      expect(await begin("s6", "2001:db8:1:6::1")).toBe("too_many");
+      // Of another network: the newest of the largest falls, until all have their share.
+      expect(await begin("t", "2001:db8:2::1")).toBe("created_for_another");
+      expect(await begin("u", "192.0.2.1")).toBe("created_for_another");
+      expect(await begin("v", "192.0.2.2")).toBe("created_for_another");
+      const isThere = async (name: string) =>
+        (await store.loginRequests.findLoginRequest(hash(`user ${name}`))) !== undefined;
+      const names = ["s0", "s1", "s2", "s3", "s4", "s5", "s6", "t", "u", "v"];
+      const there = await Promise.all(names.map(isThere));
+      expect(names.filter((_, index) => there[index])).toEqual(["s0", "s1", "s2", "t", "u", "v"]);
+      expect(await begin("w", "192.0.2.3")).toBe("too_many");
+      const results = await Promise.all(["x", "y", "z"].map((name) => begin(name, `198.51.100.${name.charCodeAt(0)}`)));
+      expect(results.toSorted()).toEqual(["created_for_another", "too_many", "too_many"]);
     });
 
     test("a user has few keys of log-ins, which take no room of the account's: the one used least recently falls", async () => {

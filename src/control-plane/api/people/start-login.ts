@@ -39,9 +39,10 @@ export function startLogin(api: Api, context: ApiContext): void {
       },
     },
     async (request, reply): Promise<StartedLogin> => {
-      const codes = await beginLogin(context, request.body.client_name, request.ip);
+      const codes = await beginLogin(context, request.body.client_name, request.ip, () =>
+        observer?.bounded("login_requests"),
+      );
       if (!codes) {
-        observer?.bounded("login_requests");
         const details = { retry_after_s: BUSY_RETRY_S };
         throw new EdgeError("TooManyRequests", "Too many log-in requests wait to be confirmed.", details);
       }

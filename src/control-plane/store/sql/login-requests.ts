@@ -1,10 +1,11 @@
 import { type LoginRequest, lowerRole, rolesUpTo } from "../../core/people/login-request.ts";
 import type { KeyBounds } from "../../core/people/key-limits.ts";
 import type { Role } from "../../core/people/roles.ts";
-import { sourceOf } from "../../core/people/source.ts";
+import { networkOf, sourceOf } from "../../core/people/source.ts";
 import type { AuditEntry } from "../audit.ts";
 import {
   type LoginDecision,
+  type LoginRequestCreation,
   type LoginRequestStore,
   type LoginResult,
   MAX_LOGIN_REQUESTS,
@@ -27,14 +28,29 @@ interface Row {
   readonly key_expires_at: number | null;
 }
 
+interface Counts {
+  readonly kept: number;
+  readonly ofSource: number;
+  readonly ofNetwork: number;
+}
+
 const COLUMNS = "client_name, source, created_at, expires_at, state, user_id, role, key_expires_at";
 const INSERT = /* sql */ `
-  INSERT INTO login_requests (device_code_hash, user_code_hash, client_name, source, source_group, created_at, expires_at, state)
-  VALUES (?, ?, ?, ?, ?, ?, ?, 'pending') ON CONFLICT DO NOTHING`;
+  INSERT INTO login_requests (device_code_hash, user_code_hash, client_name, source, source_group, network, created_at, expires_at, state)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'pending') ON CONFLICT DO NOTHING`;
 const REMOVE_EXPIRED = "DELETE FROM login_requests WHERE expires_at <= ?";
 const COUNT = /* sql */ `
-  SELECT (SELECT count(*) FROM login_requests) AS waiting,
-    (SELECT count(*) FROM login_requests WHERE source_group = ?) AS "ofSource"`;
+  SELECT (SELECT count(*) FROM login_requests) AS kept,
+    (SELECT count(*) FROM login_requests WHERE source_group = ? AND state = 'pending') AS "ofSource",
+    (SELECT count(*) FROM login_requests WHERE network = ?) AS "ofNetwork"`;
+const FIND_LARGEST_NETWORK = /* sql */ `
+  SELECT network, count(*) AS requests FROM login_requests GROUP BY network ORDER BY count(*) DESC, network LIMIT 1`;
+const REMOVE_NEWEST = /* sql */ `
+  DELETE FROM login_requests WHERE device_code_hash = (
+    SELECT device_code_hash FROM login_requests WHERE network = ?
+    ORDER BY CASE state WHEN 'pending' THEN 0 ELSE 1 END, created_at DESC, device_code_hash LIMIT 1)`;
+/** Of nothing else in the database. */
+const LOCK_NUMBER = 7_230_145;
 const FIND = `SELECT ${COLUMNS} FROM login_requests WHERE user_code_hash = ?`;
 const FIND_BY_DEVICE_CODE = `SELECT ${COLUMNS} FROM login_requests WHERE device_code_hash = ?`;
 const DECIDE = /* sql */ `
@@ -83,15 +99,22 @@ export class SqlLoginRequestStore implements LoginRequestStore {
   async createLoginRequest(
     { clientName, source, createdAt, expiresAt }: LoginRequest,
     { deviceCode, userCode }: Parameters<LoginRequestStore["createLoginRequest"]>[1],
-  ): Promise<boolean> {
+    maxRequests = MAX_LOGIN_REQUESTS,
+  ): Promise<LoginRequestCreation> {
     const group = source === undefined ? "" : sourceOf(source);
-    return this.#executor.transact(function* (): Work<boolean> {
+    const network = networkOf(group);
+    const takeLock = this.#executor.dialect.takeLock(LOCK_NUMBER);
+    return this.#executor.transact(function* (): Work<LoginRequestCreation> {
+      // Without it, requests that are made at the same time would not count each other.
+      if (takeLock !== "") yield* one(takeLock);
       yield* change(REMOVE_EXPIRED, [createdAt]);
-      const counts = yield* one<{ readonly waiting: number; readonly ofSource: number }>(COUNT, [group]);
-      const { waiting = 0, ofSource = 0 } = counts ?? {};
-      if (waiting >= MAX_LOGIN_REQUESTS || ofSource >= MAX_LOGIN_REQUESTS_PER_SOURCE) return false;
-      const values = [deviceCode, userCode, clientName, source ?? null, group, createdAt, expiresAt];
-      return (yield* change(INSERT, values)) > 0;
+      const { kept = 0, ofSource = 0, ofNetwork = 0 } = (yield* one<Counts>(COUNT, [group, network])) ?? {};
+      if (ofSource >= MAX_LOGIN_REQUESTS_PER_SOURCE) return "too_many";
+      const isFull = kept >= maxRequests;
+      if (isFull && !(yield* makeRoom(ofNetwork))) return "too_many";
+      const values = [deviceCode, userCode, clientName, source ?? null, group, network, createdAt, expiresAt];
+      if ((yield* change(INSERT, values)) === 0) throw new Error("the codes of a log-in are not unique");
+      return isFull ? "created_for_another" : "created";
     });
   }
 
@@ -168,6 +191,13 @@ export class SqlLoginRequestStore implements LoginRequestStore {
     yield* recordAudit(revoked > 0 ? { ...audit, details: { ...audit.details, revoked_keys: revoked } } : audit);
     return { kind: "key", key, user };
   }
+}
+
+/** Removes a request of the network with the most, if that has more than the one with so many would have. */
+function* makeRoom(ofNetwork: number): Work<boolean> {
+  const largest = yield* one<{ readonly network: string; readonly requests: number }>(FIND_LARGEST_NETWORK);
+  if (!largest || largest.requests <= ofNetwork + 1) return false;
+  return (yield* change(REMOVE_NEWEST, [largest.network])) > 0;
 }
 
 function toRequest(row: Row): LoginRequest {
