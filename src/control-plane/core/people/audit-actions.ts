@@ -29,7 +29,8 @@ export const AUDIT_ACTIONS = {
   "account.created": {},
   "setup_code.created": { expires_at: "number" },
   "session.opened": { method: "text" },
-  "session.closed": {},
+  // `reason`: it ended for another session of the same browser, or as one too many. Absent at sign-out.
+  "session.closed": { reason: "text" },
   "password.changed": { revoked_keys: "number" },
   "user.created": { role: "text" },
   "user.invited": { role: "text", expires_at: "number" },
