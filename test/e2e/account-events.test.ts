@@ -45,8 +45,6 @@ it("killed under its readers, the service shows each event once to each of them,
   const stored = await registered();
   expect(stored.length).toBeGreaterThanOrEqual(KILLS * EVENTS_BETWEEN);
   expect(stored).toEqual(expect.arrayContaining(writing.confirmed));
-  const assetsOf = (events: readonly AccountEvent[]) =>
-    events.flatMap((event) => (event.type === "asset.registered" ? [event.asset_id] : []));
   const shown = (): readonly AccountEvent[] =>
     command
       .stdout()
@@ -67,6 +65,9 @@ it("killed under its readers, the service shows each event once to each of them,
   expect(shown()).toEqual(reader.events);
   expect(command.stderr().match(/Connection lost/g)?.length).toBe(command.stderr().match(/Connected again/g)?.length);
 });
+
+const assetsOf = (events: readonly AccountEvent[]): string[] =>
+  events.flatMap((event) => (event.type === "asset.registered" ? [event.asset_id] : []));
 
 /** Id of the last event there is. */
 async function firstId(): Promise<string> {
