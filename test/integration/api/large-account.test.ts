@@ -107,7 +107,9 @@ function checkEvents(events: readonly AccountEvent[], running: readonly Running[
   const byDeployment = new Map<string, string[]>();
   for (const event of events) {
     if (!("deployment_id" in event) || event.deployment_id === undefined) continue;
-    const said = [event.type, "step" in event ? event.step : "", "status" in event ? event.status : ""].join(" ").trim();
+    const said = [event.type, "step" in event ? event.step : "", "status" in event ? event.status : ""]
+      .join(" ")
+      .trim();
     byDeployment.set(event.deployment_id, [...(byDeployment.get(event.deployment_id) ?? []), said]);
   }
   expect([...byDeployment.keys()].toSorted()).toEqual(running.map(({ id }) => id).toSorted());
