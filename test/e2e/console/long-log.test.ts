@@ -13,6 +13,8 @@ import { sharedSystem } from "../../support/system/test-system.ts";
 /** Lines of about 100 bytes that are written at once: 50 MB. */
 const LINES = 500_000;
 const LINES_OF_CHUNK = 150;
+/** Lines that a real app writes at once: far more than the device sends. */
+const WRITTEN = 50_000;
 /** Lines that are sent afterwards, each chunk when the one before is shown: more than the page keeps. */
 const LAST_CHUNKS = 6;
 const LAST_LINES_OF_CHUNK = 1000;
@@ -25,7 +27,7 @@ const FILLING = "<b>".padStart(90);
 const SCRIPT = [
   "echo ready",
   "while [ ! -e /data/go ]; do /bin/busybox sleep 0.1; done",
-  `/bin/busybox awk 'BEGIN { for (i = 1; i <= ${LINES}; i++) print "line " i "${FILLING}" }'`,
+  `/bin/busybox awk 'BEGIN { for (i = 1; i <= ${WRITTEN}; i++) print "line " i "${FILLING}" }'`,
   // Longer than it takes until lines are sent again after too many.
   "/bin/busybox sleep 5",
   "echo this is the end",
@@ -52,7 +54,7 @@ beforeAll(async () => {
 });
 afterAll(() => owned.disposeAsync());
 
-test("an app writes 50 MB: the newest line is shown, and how many were left out", async () => {
+test("an app writes more than its device sends: the newest line is shown, and how many were left out", async () => {
   const name = system().name("loud");
   const data = join(system().directory, "loud");
   await mkdir(data);
@@ -61,14 +63,16 @@ test("an app writes 50 MB: the newest line is shown, and how many were left out"
     image: await system().load(await sleeperImage()),
     entrypoint: ["/bin/sh"],
     command: ["-c", SCRIPT],
+    // An engine that starts another file under its reader may pass over what was in the one before.
+    log: { max_bytes: 100_000_000, max_files: 1 },
     volumes: [{ local: data, target: "/data" }],
   });
-  expect(final.status).toBe("Success");
+  expect(final).toMatchObject({ status: "Success" });
   await open(system().asset.uuid, name);
   const log = page.getByRole("log");
   await log.getByText("ready", { exact: true }).waitFor();
   writeFileSync(join(data, "go"), "");
-  await log.getByText("this is the end").waitFor();
+  await log.getByText("this is the end").waitFor({ timeout: 60_000 });
   expect(await log.locator("b").count()).toBe(0);
   await browser.look(page, "log-left-out");
   const rows = await page.evaluate(readRows);
@@ -90,7 +94,7 @@ test("50 MB arrive: the page answers, keeps its bounds, and says how many lines 
   await log.getByText("line 1 ").waitFor();
   const before = await heapBytes();
   const sending = (async () => {
-    while (sent < LINES) {
+    for (let chunk = 0; chunk < LINES / LINES_OF_CHUNK; chunk++) {
       send(LINES_OF_CHUNK);
       await device.flushed();
     }
@@ -127,7 +131,8 @@ function gapsOf(rows: readonly string[]): string[] {
   for (const row of rows) {
     const leftOut = Number(/^([\d,]+) lines? left out/.exec(row)?.[1]?.replaceAll(",", "") ?? 0);
     next += leftOut;
-    const number = row.endsWith("this is the end") ? LINES + 1 : Number(/line (\d+)/.exec(row)?.[1] ?? next);
+    if (leftOut > 0) continue;
+    const number = row.endsWith("this is the end") ? WRITTEN + 1 : Number(/line (\d+)/.exec(row)?.[1] ?? next);
     if (number !== next) gaps.push(`${next} to ${number}`);
     if (row.includes("line ") || number !== next) next = number + 1;
   }
