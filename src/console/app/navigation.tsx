@@ -1,8 +1,9 @@
-import { Button, Stack, Text } from "@mantine/core";
+import { Stack, Text } from "@mantine/core";
 import type { ReactNode } from "react";
 import { NavLink } from "react-router";
 import { useSession } from "../api/session.ts";
 import { Icon } from "../parts/icon.tsx";
+import { PendingButton } from "../parts/pending-button.tsx";
 import { SafeText } from "../parts/safe-text.tsx";
 import { ColorSchemeSelect } from "./color-scheme-select.tsx";
 import classes from "./navigation.module.css";
@@ -45,9 +46,9 @@ export function Navigation({ onNavigate }: { readonly onNavigate?: () => void })
             {role}
           </Text>
         </div>
-        <Button variant="default" size="xs" loading={signOut.isPending} onClick={() => signOut.mutate()}>
+        <PendingButton variant="default" size="xs" loading={signOut.isPending} onClick={() => signOut.mutate()}>
           Sign out
-        </Button>
+        </PendingButton>
         <ColorSchemeSelect />
       </Stack>
     </div>

@@ -3,6 +3,7 @@ import type { ReactNode } from "react";
 import { type Failure, toFailure } from "../api/failure.ts";
 import { Dialog } from "./dialog.tsx";
 import { FailureNote } from "./failure-note.tsx";
+import { PendingButton } from "./pending-button.tsx";
 
 interface Props {
   readonly isOpen: boolean;
@@ -31,9 +32,9 @@ export function Confirm(props: Props): ReactNode {
           <Button variant="default" onClick={onClose} data-autofocus>
             Cancel
           </Button>
-          <Button color="red" loading={isPending} onClick={onConfirm}>
+          <PendingButton color="red" loading={isPending} onClick={onConfirm}>
             {action}
-          </Button>
+          </PendingButton>
         </Group>
       </Stack>
     </Dialog>

@@ -1,5 +1,5 @@
 import { Button, Stack, Text } from "@mantine/core";
-import { type ReactNode, useRef, useState } from "react";
+import { type ReactNode, useEffect, useRef, useState } from "react";
 import { copyText } from "./copy-text.ts";
 import { Icon } from "./icon.tsx";
 import classes from "./copy-once.module.css";
@@ -19,6 +19,11 @@ export function CopyOnce({
   note = "It is shown only now: store it before you go on.",
 }: Props): ReactNode {
   const element = useRef<HTMLElement>(null);
+  const button = useRef<HTMLButtonElement>(null);
+  // What had the focus in a dialog is gone as soon as the value is there.
+  useEffect(() => {
+    if (button.current?.closest("dialog")) button.current.focus();
+  }, []);
   const [state, setState] = useState<"idle" | "copied" | "failed">("idle");
   const copy = async (): Promise<void> => setState((await copyText(value, element.current)) ? "copied" : "failed");
   return (
@@ -31,6 +36,7 @@ export function CopyOnce({
           {value}
         </code>
         <Button
+          ref={button}
           variant="default"
           size="compact-sm"
           className={classes.button}

@@ -1,5 +1,5 @@
 import { ActionIcon, Group, Title } from "@mantine/core";
-import { type ReactNode, useEffect, useRef } from "react";
+import { type ReactNode, useLayoutEffect, useRef } from "react";
 import { Icon } from "./icon.tsx";
 import classes from "./dialog.module.css";
 
@@ -16,9 +16,12 @@ interface Props {
 /** A modal dialog of the browser: it keeps the focus inside, closes with Escape and gives the focus back. */
 export function Dialog({ isOpen, onClose, label, kind = "dialog", canDismiss = true, children }: Props): ReactNode {
   const element = useRef<HTMLDialogElement>(null);
-  useEffect(() => {
-    if (isOpen) element.current?.showModal();
-    else element.current?.close();
+  // Before the element is removed: only one that is closed gives the focus back.
+  useLayoutEffect(() => {
+    const { current } = element;
+    if (!isOpen || !current) return undefined;
+    current.showModal();
+    return () => current.close();
   }, [isOpen]);
   return (
     <dialog
@@ -26,9 +29,15 @@ export function Dialog({ isOpen, onClose, label, kind = "dialog", canDismiss = t
       className={classes.dialog}
       data-kind={kind}
       aria-label={label}
-      onClose={onClose}
+      // Browsers let nobody refuse the second Escape in a row.
+      closedby={canDismiss ? "closerequest" : "none"}
+      onClose={() => {
+        if (element.current?.open === false) onClose();
+      }}
       onCancel={(event) => {
-        if (!canDismiss) event.preventDefault();
+        // Whoever opened it closes it: left to the browser, it would be closed a moment before they know.
+        event.preventDefault();
+        if (canDismiss) onClose();
       }}
     >
       {isOpen && (

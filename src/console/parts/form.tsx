@@ -1,7 +1,8 @@
-import { Button, Group, Stack } from "@mantine/core";
+import { Group, Stack } from "@mantine/core";
 import type { ReactNode } from "react";
 import { toFailure } from "../api/failure.ts";
 import { FailureNote } from "./failure-note.tsx";
+import { PendingButton } from "./pending-button.tsx";
 
 interface Props {
   readonly onSubmit: () => void;
@@ -29,9 +30,9 @@ export function Form({ onSubmit, action, isPending, error, children, actions, ca
         {error !== null && error !== undefined && <FailureNote failure={toFailure(error)} />}
         <Group justify="end" gap="xs">
           {actions}
-          <Button type="submit" loading={isPending} disabled={!canSubmit}>
+          <PendingButton type="submit" loading={isPending} disabled={!canSubmit}>
             {action}
-          </Button>
+          </PendingButton>
         </Group>
       </Stack>
     </form>

@@ -1,5 +1,5 @@
-import { Button } from "@mantine/core";
 import type { ReactNode } from "react";
+import { PendingButton } from "./pending-button.tsx";
 
 interface Props {
   readonly query: {
@@ -13,8 +13,13 @@ interface Props {
 export function MoreButton({ query }: Props): ReactNode {
   if (!query.hasNextPage) return null;
   return (
-    <Button variant="default" mt="sm" loading={query.isFetchingNextPage} onClick={() => void query.fetchNextPage()}>
+    <PendingButton
+      variant="default"
+      mt="sm"
+      loading={query.isFetchingNextPage}
+      onClick={() => void query.fetchNextPage()}
+    >
       Show more
-    </Button>
+    </PendingButton>
   );
 }

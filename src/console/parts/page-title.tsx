@@ -29,3 +29,8 @@ export function PageTitle({ title, heading, actions }: Props): ReactNode {
     </Group>
   );
 }
+
+/** Gives the focus to the heading of the page, where what had it is replaced. */
+export function focusPageTitle(): void {
+  document.querySelector<HTMLElement>("main h1")?.focus();
+}

@@ -5,6 +5,7 @@ import { usePermission } from "../../api/session.ts";
 import type { App } from "../../api/types.ts";
 import { Age } from "../../parts/age.tsx";
 import { Confirm } from "../../parts/confirm.tsx";
+import { PendingButton } from "../../parts/pending-button.tsx";
 import { SafeText } from "../../parts/safe-text.tsx";
 import { AppState } from "./app-state.tsx";
 import classes from "./asset.module.css";
@@ -108,7 +109,7 @@ function AppActions({ assetId, app }: Props): ReactNode {
   const action = useAppAction(assetId, app.name, (id) => void navigate(`/assets/${assetId}/deployments/${id}`));
   const isStopped = app.desired_state === "stopped";
   const button = (name: AppAction): ReactNode => (
-    <Button
+    <PendingButton
       key={name}
       size="xs"
       variant="default"
@@ -122,7 +123,7 @@ function AppActions({ assetId, app }: Props): ReactNode {
     >
       {LABELS[name]}
       <span className="visually-hidden"> {app.name}</span>
-    </Button>
+    </PendingButton>
   );
   return (
     <>

@@ -1,4 +1,4 @@
-import { Button, Stack, Text } from "@mantine/core";
+import { Stack, Text } from "@mantine/core";
 import type { ReactNode } from "react";
 import { Link } from "react-router";
 import type { Deployment } from "../../api/types.ts";
@@ -6,6 +6,7 @@ import { Age } from "../../parts/age.tsx";
 import { Empty } from "../../parts/empty.tsx";
 import { Icon } from "../../parts/icon.tsx";
 import { Loaded } from "../../parts/loaded.tsx";
+import { PendingButton } from "../../parts/pending-button.tsx";
 import { SafeText } from "../../parts/safe-text.tsx";
 import classes from "./asset.module.css";
 import type { TabProps } from "./tab-props.ts";
@@ -43,9 +44,13 @@ export function DeploymentsTab({ asset }: TabProps): ReactNode {
               </table>
             </div>
             {query.hasNextPage && (
-              <Button variant="default" loading={query.isFetchingNextPage} onClick={() => void query.fetchNextPage()}>
+              <PendingButton
+                variant="default"
+                loading={query.isFetchingNextPage}
+                onClick={() => void query.fetchNextPage()}
+              >
                 Show older ones
-              </Button>
+              </PendingButton>
             )}
             <Text size="xs" c="dimmed">
               As of <Age at={query.dataUpdatedAt / 1000} />.

@@ -1,4 +1,4 @@
-import { Button, Group, Stack, Text, Title } from "@mantine/core";
+import { Group, Stack, Text, Title } from "@mantine/core";
 import type { ReactNode } from "react";
 import type { Device, DeviceState } from "../../api/types.ts";
 import { Age } from "../../parts/age.tsx";
@@ -6,6 +6,7 @@ import { formatDuration } from "../../parts/durations.ts";
 import { Empty } from "../../parts/empty.tsx";
 import { formatBytes } from "../../parts/format-bytes.ts";
 import { Loaded } from "../../parts/loaded.tsx";
+import { PendingButton } from "../../parts/pending-button.tsx";
 import { SafeText } from "../../parts/safe-text.tsx";
 import classes from "./asset.module.css";
 import type { TabProps } from "./tab-props.ts";
@@ -24,9 +25,9 @@ export function DeviceTab({ asset }: TabProps): ReactNode {
               {data.reported_at === null ? "never" : <Age at={data.reported_at} />}
               {!data.live && "; values that change all the time are left out."}
             </Text>
-            <Button size="xs" variant="default" loading={query.isFetching} onClick={() => void query.refetch()}>
+            <PendingButton size="xs" variant="default" loading={query.isFetching} onClick={() => void query.refetch()}>
               Ask again
-            </Button>
+            </PendingButton>
           </Group>
           <Facts response={data} />
         </Stack>

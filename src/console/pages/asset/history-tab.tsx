@@ -1,4 +1,4 @@
-import { Button, Stack, Text } from "@mantine/core";
+import { Stack, Text } from "@mantine/core";
 import { useInfiniteQuery } from "@tanstack/react-query";
 import { type ReactNode, useEffect, useState } from "react";
 import { Link } from "react-router";
@@ -13,6 +13,7 @@ import { Empty } from "../../parts/empty.tsx";
 import { FailureNote } from "../../parts/failure-note.tsx";
 import { Icon } from "../../parts/icon.tsx";
 import { Loading } from "../../parts/loading.tsx";
+import { PendingButton } from "../../parts/pending-button.tsx";
 import { SafeText } from "../../parts/safe-text.tsx";
 import classes from "./asset.module.css";
 import type { TabProps } from "./tab-props.ts";
@@ -72,13 +73,13 @@ export function HistoryTab({ asset }: TabProps): ReactNode {
         ))}
       </ol>
       {line.hasMore && line.items.length > 0 && (
-        <Button
+        <PendingButton
           variant="default"
           loading={queries.some(({ isFetchingNextPage }) => isFetchingNextPage)}
           onClick={() => line.loadNext.forEach((index) => void queries[index]?.fetchNextPage())}
         >
           Show what was before
-        </Button>
+        </PendingButton>
       )}
     </Stack>
   );

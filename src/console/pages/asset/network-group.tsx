@@ -6,6 +6,7 @@ import { toFailure } from "../../api/failure.ts";
 import { usePermission } from "../../api/session.ts";
 import type { Asset } from "../../api/types.ts";
 import { FailureNote } from "../../parts/failure-note.tsx";
+import { PendingButton } from "../../parts/pending-button.tsx";
 import { useAssetUpdate } from "./use-asset-update.ts";
 
 interface Props {
@@ -47,14 +48,14 @@ function Change({ asset, group, onClose }: Props & { readonly onClose: () => voi
           data={[...new Set([group, ...names])]}
           onChange={({ currentTarget }) => setChosen(currentTarget.value)}
         />
-        <Button
+        <PendingButton
           size="xs"
           disabled={chosen === group}
           loading={update.isPending}
           onClick={() => update.mutate({ supersim: { network_group: chosen } })}
         >
           Save
-        </Button>
+        </PendingButton>
         <Button size="xs" variant="default" onClick={onClose}>
           Leave it
         </Button>

@@ -1,10 +1,12 @@
-import { Button, Group, Stack, Text } from "@mantine/core";
+import { Group, Stack, Text } from "@mantine/core";
 import { useMutation } from "@tanstack/react-query";
 import { type FormEvent, type ReactNode, useRef, useState } from "react";
 import { toFailure } from "../../api/failure.ts";
 import type { DeploymentEvent } from "../../api/types.ts";
 import { FailureNote } from "../../parts/failure-note.tsx";
 import { Note } from "../../parts/note.tsx";
+import { focusPageTitle } from "../../parts/page-title.tsx";
+import { PendingButton } from "../../parts/pending-button.tsx";
 import { DeploymentFailure } from "../deployment/deployment-failure.tsx";
 import { useApps, useDevice } from "../asset/asset-queries.ts";
 import { AppFields } from "./app-fields.tsx";
@@ -44,6 +46,7 @@ export function DeployFormView<Body>(props: Props<Body>): ReactNode {
     onSuccess: (id) => {
       idempotency.forget();
       onStarted(id);
+      focusPageTitle();
     },
   });
   const refusal = starting.variables?.text === request ? starting.error : null;
@@ -75,12 +78,12 @@ export function DeployFormView<Body>(props: Props<Body>): ReactNode {
         )}
         <Group gap="xs">
           {!isAway && (
-            <Button type="submit" variant={price.priced ? "default" : "filled"} loading={price.isPending}>
+            <PendingButton type="submit" variant={price.priced ? "default" : "filled"} loading={price.isPending}>
               Check and show the price
-            </Button>
+            </PendingButton>
           )}
           {(price.priced?.event.status === "Success" || isAway) && (
-            <Button
+            <PendingButton
               disabled={!built.ok || (isAway && delivery.waitHours.trim() === "")}
               loading={starting.isPending}
               onClick={() => {
@@ -89,7 +92,7 @@ export function DeployFormView<Body>(props: Props<Body>): ReactNode {
               }}
             >
               {buttonText(verb, price.priced?.price)}
-            </Button>
+            </PendingButton>
           )}
         </Group>
       </Stack>

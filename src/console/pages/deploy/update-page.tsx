@@ -8,6 +8,7 @@ import type { AppDetails, AppUpdateRequest } from "../../api/types.ts";
 import { FailureNote } from "../../parts/failure-note.tsx";
 import { Loaded } from "../../parts/loaded.tsx";
 import { PageTitle } from "../../parts/page-title.tsx";
+import { PendingButton } from "../../parts/pending-button.tsx";
 import { useApp } from "../asset/asset-queries.ts";
 import { DeploymentView } from "../deployment/deployment-view.tsx";
 import { dryRun, startDeployment } from "../deployment/start-deployment.ts";
@@ -98,9 +99,9 @@ function UpdateForm({ assetId, app, onStarted }: FormProps): ReactNode {
               change here they stay.
             </Text>
             {reveal.error && <FailureNote failure={toFailure(reveal.error)} />}
-            <Button size="xs" variant="default" loading={reveal.isPending} onClick={() => reveal.mutate()}>
+            <PendingButton size="xs" variant="default" loading={reveal.isPending} onClick={() => reveal.mutate()}>
               Ask the device for them, to change them
-            </Button>
+            </PendingButton>
           </Fieldset>
         ),
       })}

@@ -11,6 +11,7 @@ import { Age } from "../../parts/age.tsx";
 import { FailureNote } from "../../parts/failure-note.tsx";
 import { Icon, type IconName } from "../../parts/icon.tsx";
 import { Note } from "../../parts/note.tsx";
+import { PendingButton } from "../../parts/pending-button.tsx";
 import { SafeText } from "../../parts/safe-text.tsx";
 import { deviceKey, useDevice } from "../asset/asset-queries.ts";
 import { type Check, type CheckState, checkList, isDone } from "./check-list.ts";
@@ -90,9 +91,9 @@ function Code({ asset, isLinked }: { readonly asset: Asset; readonly isLinked: b
     return (
       <Stack gap="md">
         {create.error && <FailureNote failure={toFailure(create.error)} />}
-        <Button size="lg" loading={create.isPending} onClick={() => create.mutate()}>
+        <PendingButton size="lg" loading={create.isPending} onClick={() => create.mutate()}>
           Make a code
-        </Button>
+        </PendingButton>
         <Text size="sm" c="dimmed">
           It works once. Codes of this device that were not used become void.
         </Text>
@@ -112,9 +113,9 @@ function Code({ asset, isLinked }: { readonly asset: Asset; readonly isLinked: b
         command={`sudo edge-agent enroll --url ${location.origin} --code ${code}`}
       />
       <Group>
-        <Button variant="default" size="xs" loading={create.isPending} onClick={() => create.mutate()}>
+        <PendingButton variant="default" size="xs" loading={create.isPending} onClick={() => create.mutate()}>
           Make another code
-        </Button>
+        </PendingButton>
       </Group>
     </Stack>
   );

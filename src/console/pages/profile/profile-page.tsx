@@ -1,10 +1,11 @@
-import { Button, Stack, Text, Title } from "@mantine/core";
+import { Stack, Text, Title } from "@mantine/core";
 import type { ReactNode } from "react";
 import { useSession } from "../../api/session.ts";
 import { useSignOut } from "../../app/use-sign-out.ts";
 import { Age } from "../../parts/age.tsx";
 import { Facts } from "../../parts/facts.tsx";
 import { PageTitle } from "../../parts/page-title.tsx";
+import { PendingButton } from "../../parts/pending-button.tsx";
 import { SafeText } from "../../parts/safe-text.tsx";
 import { PasswordForm } from "./password-form.tsx";
 
@@ -18,9 +19,9 @@ export function ProfilePage(): ReactNode {
         <PageTitle
           title="Your session"
           actions={
-            <Button variant="default" loading={signOut.isPending} onClick={() => signOut.mutate()}>
+            <PendingButton variant="default" loading={signOut.isPending} onClick={() => signOut.mutate()}>
               Sign out
-            </Button>
+            </PendingButton>
           }
         />
         <Facts
