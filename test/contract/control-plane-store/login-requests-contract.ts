@@ -156,11 +156,11 @@ export function loginRequestsContract(harness: StoreHarness): void {
       await store.keys.createKey(own, hash("own"));
       const living = async (): Promise<string[]> =>
         (await store.keys.listKeys(ACCOUNT)).filter(({ revokedAt }) => revokedAt === undefined).map(({ id }) => id);
-      const version = await store.dataVersion();
+      const { machines } = await store.accessVersions();
       await store.users.changeUser(ACCOUNT, user.id, { role: "installer" }, someAudit("user.changed"));
       expect((await living()).toSorted()).toEqual([ids[1]!, "key_own"].toSorted());
       expect((await store.keys.findKeyByHash(hash(`secret ${ids[0]}`)))?.revokedAt).toBe(1_000);
-      expect(await store.dataVersion()).not.toBe(version);
+      expect((await store.accessVersions()).machines).not.toBe(machines);
       const [entry] = await store.audit.listEntries(ACCOUNT, 1);
       expect(entry).toMatchObject({ action: "user.changed", details: { revoked_keys: 1 } });
       await store.users.removeUser(ACCOUNT, user.id, someAudit("user.removed"));
