@@ -1,4 +1,4 @@
-import { hash, randomBytes } from "node:crypto";
+import { createHmac, hash, randomBytes } from "node:crypto";
 
 /**
  * The kind of a secret: `ek_` for an API key, `ed_` for a device token, `es_` for a session, `eb_` for a browser that a user
@@ -12,6 +12,11 @@ const ID_BYTES = 12;
 /** Creates a secret from the prefix and 32 random bytes. It is shown to its owner once; only its hash is stored. */
 export function createSecret(prefix: SecretPrefix): string {
   return prefix + randomBytes(SECRET_BYTES).toString("base64url");
+}
+
+/** Returns the secret that belongs to another one, always the same. */
+export function deriveSecret(prefix: SecretPrefix, from: string): string {
+  return prefix + createHmac("sha256", from).update(prefix).digest("base64url");
 }
 
 /**

@@ -204,6 +204,7 @@ export async function startServer({
   const sweeper = new DeadInstanceSweeper({
     store,
     instanceId,
+    clock,
     serviceClock,
     logger,
     listBusyAssets,

@@ -13,6 +13,9 @@ const typed = <T extends string>(type: T, description: string) => ({
   ...numbered,
   type: z.literal(type).meta({ description }),
 });
+const attention = z.array(attentionReasonSchema);
+const attentionOfAway =
+  "Why somebody should look at the asset from now on, except that its device may not have been seen for long.";
 const deployment = {
   ...asset,
   deployment_id: z.string().meta({ description: "Id of the deployment." }),
@@ -28,26 +31,42 @@ export const accountEventSchema = z
       ...asset,
       agent_version: z.string().meta({ description: "Version of its agent." }),
     }),
-    z.strictObject({ ...typed("device.disconnected", "A device is no longer connected."), ...asset }),
+    z.strictObject({
+      ...typed("device.disconnected", "A device is no longer connected."),
+      ...asset,
+      last_seen: z
+        .int()
+        .min(0)
+        .optional()
+        .meta({ description: "When it was last known to be connected. Unix seconds, UTC." }),
+    }),
     z.strictObject({
       ...typed(
         "device.reported",
         "A device has reported a change of itself or its apps, or that its data budget is spent or no longer is.",
       ),
       ...asset,
-      attention: z.array(attentionReasonSchema).meta({ description: "Why somebody should look at the asset." }),
+      attention: attention.meta({ description: "Why somebody should look at the asset." }),
     }),
-    z.strictObject({ ...typed("deployment.started", "A deployment was accepted."), ...deployment }),
     z.strictObject({
-      ...typed("deployment.moved", "A deployment has come to another step."),
+      ...typed("deployment.started", "A deployment was accepted."),
+      ...deployment,
+      attention: attention.optional().meta({ description: attentionOfAway }),
+    }),
+    z.strictObject({
+      ...typed("deployment.moved", "A deployment has come to another step, waits for its device, or no longer waits."),
       ...deployment,
       step: deploymentStepSchema.meta({ description: "The step." }),
+      attention: attention
+        .optional()
+        .meta({ description: `${attentionOfAway} Absent if it now waits for its device no more or less than before.` }),
     }),
     z.strictObject({
       ...typed("deployment.ended", "A deployment has ended."),
       ...deployment,
       status: deploymentStatusSchema.meta({ description: "`Success` or `Fail`." }),
       code: errorCodeSchema.optional().meta({ description: "With `Fail`: the error code." }),
+      attention: attention.optional().meta({ description: attentionOfAway }),
     }),
     z.strictObject({ ...typed("asset.registered", "An asset was registered."), ...asset }),
     z.strictObject({ ...typed("asset.changed", "An asset was renamed."), ...asset }),

@@ -69,6 +69,14 @@ export const deviceFactsSchema = z
     cpus: count.nullable().meta({ description: "Number of processors." }),
     memory_total_bytes: count.nullable().meta({ description: "Memory of the device, in bytes." }),
     disk_total_bytes: count.nullable().meta({ description: "Of the file system on which the engine keeps images." }),
+    disk_low: z
+      .boolean()
+      .exactOptional()
+      .meta({
+        description:
+          "Whether less of that file system is free than `low_disk_percent` of the agent's configuration says. Absent where " +
+          "it cannot be read, or the agent on the device is too old to report it.",
+      }),
   })
   .meta({ id: "DeviceFacts", description: "Properties of a device that rarely change." });
 export type DeviceFacts = z.output<typeof deviceFactsSchema>;

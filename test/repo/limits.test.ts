@@ -11,8 +11,13 @@ import {
 import { MAX_HASHES_AT_ONCE, QUEUE_LIMITS } from "../../src/control-plane/people/password-hasher.ts";
 import { BROWSER_RETENTION_S, MAX_BROWSERS_PER_USER } from "../../src/control-plane/store/browsers.ts";
 import { MAX_SESSIONS_PER_USER } from "../../src/control-plane/store/user-sessions.ts";
+import { MAX_LOGIN_REQUESTS, MAX_LOGIN_REQUESTS_PER_SOURCE } from "../../src/control-plane/store/login-requests.ts";
 import { MAX_USERS_PER_ACCOUNT } from "../../src/control-plane/core/people/user.ts";
-import { MAX_KEYS_PER_ACCOUNT, MAX_REVOKED_KEYS_PER_ACCOUNT } from "../../src/control-plane/core/people/key-limits.ts";
+import {
+  MAX_ENDED_KEYS_PER_ACCOUNT,
+  MAX_KEYS_PER_ACCOUNT,
+  MAX_LOGIN_KEYS_PER_USER,
+} from "../../src/control-plane/core/people/key-limits.ts";
 import { MAX_GROUPS_PER_ACCOUNT } from "../../src/control-plane/cli/network-group.ts";
 import { MAX_WAKES, MAX_WAKES_PER_TOPIC } from "../../src/control-plane/bus/flood-guard.ts";
 import { configSchema } from "../../src/control-plane/config.ts";
@@ -107,9 +112,12 @@ const BOUNDS: Readonly<Record<string, string>> = {
   "deployments of one account, with their events": `\`storage_mib_per_account\`, ${count(config.storage_mib_per_account)} MiB`,
   "assets of one account": `\`max_assets_per_account\`, ${count(config.max_assets_per_account)}`,
   "identifiers refused because of another account": `${MAX_CONFLICTS_PER_HOUR} an hour`,
-  "API keys of one account that are not revoked": count(MAX_KEYS_PER_ACCOUNT),
-  "revoked API keys of one account": count(MAX_REVOKED_KEYS_PER_ACCOUNT),
+  "API keys of one account that are valid": count(MAX_KEYS_PER_ACCOUNT),
+  "API keys of one user's log-ins": count(MAX_LOGIN_KEYS_PER_USER),
+  "revoked and expired API keys of one account": count(MAX_ENDED_KEYS_PER_ACCOUNT),
   "users of one account": count(MAX_USERS_PER_ACCOUNT),
+  "log-ins of programs that wait for one source": count(MAX_LOGIN_REQUESTS_PER_SOURCE),
+  "log-ins of programs of the last 10 minutes": count(MAX_LOGIN_REQUESTS),
   "sessions of one user": count(MAX_SESSIONS_PER_USER),
   "known browsers of one user": `${MAX_BROWSERS_PER_USER}, for ${days(BROWSER_RETENTION_S * 1000)}`,
   "failed sign-ins, one email and network address": `${PAIR_POLICY.free}, one forgotten every ${PAIR_POLICY.forgetS / 60} min`,

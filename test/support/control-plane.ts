@@ -209,7 +209,7 @@ async function openSession(
   const at = Math.floor(clock.now() / 1000);
   const user = someUser({ id: `usr_${randomUUID()}`, email: `${randomUUID()}@example.com`, role: "admin", ...fields });
   const owned = { ...user, accountId };
-  if (!(await store.users.createUser(owned, undefined, someAudit("user.invited", accountId))))
+  if ((await store.users.createUser(owned, undefined, someAudit("user.invited", accountId))) !== "created")
     throw new Error(`cannot create the test user ${user.email}`);
   const secret = randomUUID();
   const hash = hashSecret(secret);

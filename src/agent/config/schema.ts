@@ -234,7 +234,8 @@ const cleanup = z.strictObject({
     description: "Days an image is kept after an app last needed it.",
   }),
   low_disk_percent: z.number().min(0).max(100).default(15).meta({
-    description: "With less than this share of the disk free, images that no app needs are removed at once.",
+    description:
+      "With less than this share of the disk free, images that no app needs are removed at once, and the report says so.",
   }),
 });
 

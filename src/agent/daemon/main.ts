@@ -24,7 +24,7 @@ import { findPullObstacle } from "../cleanup/pull-obstacle.ts";
 import { createDockerEngine } from "../engine/docker/docker-engine.ts";
 import { createSocketFinder } from "../engine/find-socket.ts";
 import { readBootId } from "../host/boot-id.ts";
-import { readDeviceFacts } from "../host/device-facts.ts";
+import { deviceFactsReader } from "../host/device-facts.ts";
 import { createLinuxHost } from "../host/linux-host.ts";
 import { createLinuxNetwork } from "../host/network.ts";
 import { BudgetGate } from "../ledger/budget-gate.ts";
@@ -165,7 +165,7 @@ async function run(config: Config, logger: Logger, log: LogRing): Promise<void> 
     limits: { bytesPerSecond: telemetry.logs_max_bytes_per_s, totalBytes: telemetry.logs_max_bytes },
     reportsPerHour: telemetry.reports_max_per_hour,
     isBusy: (app) => deployments.isBusy(app),
-    facts: (info) => readDeviceFacts(VERSION, info),
+    facts: deviceFactsReader(VERSION, cleanup.low_disk_percent / 100),
     readings: (signal) => takeReadings({ program: process.argv[1] ?? "", logger }, signal),
     agentUptimeS: () => Math.floor(process.uptime()),
     dataUsage: (params) => dataUsage.between(params),

@@ -10,8 +10,31 @@ export interface EngineIdentity {
   readonly dataRoot: string;
 }
 
+/**
+ * How much more than the limit must be free until the disk is no longer low: a disk whose free space moves around the limit
+ * would change the report again and again.
+ */
+const FREE_AGAIN = 1.2;
+
+/** Returns a reader of the facts. @param minFreeShare the disk is low with a smaller share of it free */
+export function deviceFactsReader(
+  agentVersion: string,
+  minFreeShare: number,
+): (engine: EngineIdentity | undefined) => Promise<DeviceFacts> {
+  let wasLow = false;
+  return async (engine) => {
+    const facts = await readDeviceFacts(agentVersion, engine, wasLow ? minFreeShare * FREE_AGAIN : minFreeShare);
+    wasLow = facts.disk_low ?? wasLow;
+    return facts;
+  };
+}
+
 /** Reads the facts of the machine; `null` for what cannot be read. */
-export async function readDeviceFacts(agentVersion: string, engine: EngineIdentity | undefined): Promise<DeviceFacts> {
+async function readDeviceFacts(
+  agentVersion: string,
+  engine: EngineIdentity | undefined,
+  minFreeShare: number,
+): Promise<DeviceFacts> {
   const [os, model, disk] = await Promise.all([
     osName(),
     hardwareModel(),
@@ -28,6 +51,8 @@ export async function readDeviceFacts(agentVersion: string, engine: EngineIdenti
     cpus: cpus().length,
     memory_total_bytes: totalmem(),
     disk_total_bytes: disk ? disk.blocks * disk.bsize : null,
+    // Not how much is free: each change of it would be a change of the report.
+    ...(disk && disk.blocks > 0 && { disk_low: disk.bavail / disk.blocks < minFreeShare }),
   };
 }
 

@@ -15,7 +15,7 @@ import {
   formatTimeOrNever,
   withAdministrationOptions,
 } from "./administration.ts";
-import { MAX_KEYS_PER_ACCOUNT } from "../core/people/key-limits.ts";
+import { KEY_BOUNDS } from "../core/people/key-limits.ts";
 import { commandOrigin } from "./command-origin.ts";
 import { type CliContext, CommandError } from "./context.ts";
 
@@ -51,13 +51,9 @@ export function addKeyCommands(program: Command, context: CliContext): void {
           const { role } = options;
           const createdAt = unixNow(context.clock);
           const expiresAt = options.expires === undefined ? undefined : parseExpiry(options.expires, createdAt);
-          const keys = await store.keys.listKeys(options.account);
-          if (keys.filter(({ revokedAt }) => revokedAt === undefined).length >= MAX_KEYS_PER_ACCOUNT) {
-            throw new CommandError(`the account has ${MAX_KEYS_PER_ACCOUNT} keys already; revoke unused ones`);
-          }
           const id = createId("key_");
           const secret = createSecret("ek_");
-          await store.keys.createKey(
+          const result = await store.keys.createKey(
             {
               id,
               accountId: options.account,
@@ -76,7 +72,10 @@ export function addKeyCommands(program: Command, context: CliContext): void {
               subject: { kind: "key", id, name: options.name },
               details: { role, permissions, ...(expiresAt !== undefined && { expires_at: expiresAt }) },
             }),
+            KEY_BOUNDS,
           );
+          if (result === "too_many")
+            throw new CommandError(`the account has ${KEY_BOUNDS.maxKeys} keys already; revoke unused ones`);
           return { key_id: id, api_key: secret };
         },
         ({ key_id, api_key }) => `key ${key_id}\n${api_key}\nThe key is not shown again: keep it in a safe place.`,

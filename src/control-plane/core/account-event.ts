@@ -1,4 +1,5 @@
 import type { AccountEvent } from "../../protocol/account-event.ts";
+import { bitsOfOutcome } from "./attention.ts";
 import { type Deployment, isFinished } from "./deployment.ts";
 
 type Unnumbered<E> = E extends unknown ? Omit<E, "id" | "at_ms"> : never;
@@ -6,26 +7,52 @@ type Unnumbered<E> = E extends unknown ? Omit<E, "id" | "at_ms"> : never;
 /** An event of an account before it is stored. The store gives it its id and its time. */
 export type NewAccountEvent = Unnumbered<AccountEvent>;
 
-/**
- * Returns the event of the account for a change of a deployment; `undefined` if there is none: its progress is in its own
- * events.
- *
- * @param before `undefined` for a new deployment
- */
-export function accountEventOf(before: Deployment | undefined, after: Deployment): NewAccountEvent | undefined {
+/** What a change of a deployment means for its asset and its account. */
+export interface DeploymentEffect {
+  /** By how much the number of deployments that wait for the device changes. */
+  readonly waits: number;
+  /** The bits of `OUTCOME_BITS` from now on; `undefined` if they stay. */
+  readonly outcome: number | undefined;
+  /** The events of the account: none for progress within a step, which is in the deployment's own events. */
+  readonly events: readonly NewAccountEvent[];
+  /** Whether the events also tell the attention of the asset, as it is after the change. */
+  readonly tellsAttention: boolean;
+  /** When that was, Unix seconds. */
+  readonly at: number;
+}
+
+/** @param before `undefined` for a new deployment, which may have ended already */
+export function effectOf(before: Deployment | undefined, after: Deployment): DeploymentEffect {
+  const waits = Number(isWaitingForDevice(after)) - Number(before !== undefined && isWaitingForDevice(before));
+  const wasRunning = before === undefined || !isFinished(before);
+  const events = wasRunning ? eventsOf(before, after, waits !== 0) : [];
+  return {
+    waits,
+    outcome: wasRunning ? bitsOfOutcome(after) : undefined,
+    events,
+    // Not for each step: that changes nothing.
+    tellsAttention: events.some(({ type }) => type !== "deployment.moved") || (waits !== 0 && events.length > 0),
+    at:
+      isFinished(after) || !after.lastEvent
+        ? unixOf(after.finishedAtMs ?? after.createdAtMs)
+        : after.lastEvent.timestamp,
+  };
+}
+
+const unixOf = (ms: number): number => Math.floor(ms / 1000);
+
+function eventsOf(before: Deployment | undefined, after: Deployment, hasWaited: boolean): NewAccountEvent[] {
   const { assetUuid, id, app, action, status, code } = after;
   const about = { asset_id: assetUuid, deployment_id: id, app, action };
-  if (!before) return { type: "deployment.started", ...about };
-  if (isFinished(after)) {
-    if (isFinished(before)) return undefined;
-    return { type: "deployment.ended", ...about, status, ...(code !== undefined && { code }) };
-  }
+  const started: NewAccountEvent[] = before ? [] : [{ type: "deployment.started", ...about }];
+  if (isFinished(after))
+    return [...started, { type: "deployment.ended", ...about, status, ...(code !== undefined && { code }) }];
   const step = after.lastEvent?.step;
-  if (step === undefined || step === before.lastEvent?.step) return undefined;
-  return { type: "deployment.moved", ...about, step };
+  if (!before || step === undefined || (step === before.lastEvent?.step && !hasWaited)) return started;
+  return [{ type: "deployment.moved", ...about, step }];
 }
 
 /** Whether the deployment waits for its device to connect. */
-export function isWaitingForDevice(deployment: Pick<Deployment, "isWaiting" | "status">): boolean {
+function isWaitingForDevice(deployment: Pick<Deployment, "isWaiting" | "status">): boolean {
   return deployment.isWaiting && !isFinished(deployment);
 }

@@ -23,9 +23,9 @@ const BITS = {
   data_budget_spent: 128,
 } as const;
 
-/** The bits that the report decides on. */
-export const REPORT_BITS = BITS.app_missing | BITS.app_restarting | BITS.app_unhealthy | BITS.reported_failure;
-/** The bits that the deployment which ended last decides on. */
+/** The bits that every report decides on. */
+const REPORT_BITS = BITS.app_missing | BITS.app_restarting | BITS.app_unhealthy | BITS.reported_failure;
+/** The bits that the deployment which ended last decides on; `disk_low` until the next report that tells about the disk. */
 export const OUTCOME_BITS = BITS.recorded_failure | BITS.disk_low;
 /** Set while a deployment waits for the device. */
 export const WAITING_BIT = BITS.update_waiting;
@@ -49,7 +49,7 @@ export const REASON_BITS = {
 export interface AssetState {
   /** Whether a running instance of the service holds a session of the device. */
   readonly isConnected: boolean;
-  /** When the device was last connected or disconnected; `undefined` if never. */
+  /** When the device was last known to be connected; `undefined` if never. */
   readonly lastSeenAt: number | undefined;
   readonly agentVersion: string | undefined;
   readonly reasonBits: number;
@@ -78,8 +78,13 @@ export function reasonsOf(state: AssetState, { now, notSeenBefore }: AttentionTi
   const isNotSeen = !isConnected && lastSeenAt !== undefined && lastSeenAt < notSeenBefore;
   // As most are.
   if (!isNotSeen && reasonBits === 0) return [];
-  const bits = budgetSpentUntil > now ? reasonBits : reasonBits & ~BUDGET_BIT;
-  return [...(isNotSeen ? (["not_seen"] as const) : []), ...reasonsOfBits(bits)];
+  const stored = reasonsOfBits(bitsAt(reasonBits, budgetSpentUntil, now));
+  return isNotSeen ? ["not_seen", ...stored] : stored;
+}
+
+/** Returns the bits that count at a time. Times are Unix seconds. */
+export function bitsAt(bits: number, budgetSpentUntil: number | null | undefined, at: number): number {
+  return (budgetSpentUntil ?? 0) > at ? bits : bits & ~BUDGET_BIT;
 }
 
 /** Returns the reasons that are set in a stored number. */
@@ -89,9 +94,14 @@ export function reasonsOfBits(bits: number): AttentionReason[] {
   return reasons.filter((reason) => (bits & REASON_BITS[reason]) !== 0);
 }
 
-/** Returns the bits of `REPORT_BITS` that a report sets. */
-export function bitsOfReport({ apps }: Pick<DeviceReport, "apps">): number {
-  let bits = 0;
+/** Returns the bits that a report decides on. One of an earlier agent does not tell about the disk. */
+export function bitsToldBy({ device }: Pick<DeviceReport, "device">): number {
+  return device?.disk_low === undefined ? REPORT_BITS : REPORT_BITS | BITS.disk_low;
+}
+
+/** Returns the bits of `bitsToldBy` that a report sets. */
+export function bitsOfReport({ apps, device }: Pick<DeviceReport, "apps" | "device">): number {
+  let bits = device?.disk_low === true ? BITS.disk_low : 0;
   for (const { state, last_deployment: last } of apps) {
     if (state === "missing") bits |= BITS.app_missing;
     if (state === "restarting") bits |= BITS.app_restarting;

@@ -1,8 +1,9 @@
 import type { Logger } from "../../lib/logger.ts";
-import type { Instance } from "../store/instances.ts";
+import type { Clock } from "../../lib/clock.ts";
+import { type Instance, INSTANCE_LEASE_MS } from "../store/instances.ts";
 import type { SessionFence } from "../store/sessions.ts";
 import type { Store } from "../store/store.ts";
-import type { ServiceClock } from "./service-clock.ts";
+import { type ServiceClock, unixTimeOf } from "./service-clock.ts";
 import { logStoreError } from "../store/unavailable.ts";
 
 const LEASE = "dead-instances";
@@ -15,6 +16,7 @@ const KEEP_MS = 3_600_000;
 export interface DeadInstanceSweeperOptions {
   readonly store: Pick<Store, "instances" | "leases" | "sessions">;
   readonly instanceId: string;
+  readonly clock: Pick<Clock, "now">;
   readonly serviceClock: ServiceClock;
   readonly logger: Logger;
   /** Returns the devices that have unfinished deployments. */
@@ -56,8 +58,9 @@ export class DeadInstanceSweeper {
   }
 
   /** Returns false if another instance has taken over that work. */
-  async #endSessions({ id, isStopping }: Instance): Promise<boolean> {
-    const { store, logger, listBusyAssets, noteLost } = this.#options;
+  async #endSessions({ id, isStopping, leaseUntilMs }: Instance): Promise<boolean> {
+    const { store, logger, clock, serviceClock, listBusyAssets, noteLost } = this.#options;
+    const renewedAt = unixTimeOf(leaseUntilMs - INSTANCE_LEASE_MS, serviceClock, clock);
     let count = 0;
     let busy: ReadonlySet<string> | undefined;
     for (;;) {
@@ -66,7 +69,7 @@ export class DeadInstanceSweeper {
       busy ??= await listBusyAssets();
       // Before the sessions end: after a crash in between it is done again.
       await noteLost(piece.filter(({ assetUuid }) => busy?.has(assetUuid)));
-      await store.sessions.end(piece);
+      await store.sessions.end(piece, renewedAt);
       count += piece.length;
       if (!(await this.#acquire())) return false;
     }

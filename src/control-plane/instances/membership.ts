@@ -1,13 +1,14 @@
-import type { Clock } from "../../lib/clock.ts";
+import { type Clock, unixNow } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { VERSION } from "../../lib/version.ts";
-import type { Instance } from "../store/instances.ts";
+import { type Instance, INSTANCE_LEASE_MS as LEASE_MS } from "../store/instances.ts";
 import type { Store } from "../store/store.ts";
-import type { ServiceClock } from "./service-clock.ts";
+import { type ServiceClock, unixTimeOf } from "./service-clock.ts";
 
-/** Lease of an instance, and how often it is renewed. */
-const LEASE_MS = 10_000;
+/** How often the lease of an instance is renewed. */
 const RENEW_INTERVAL_MS = 3_000;
+/** How often an instance that is alone records that it runs. After a crash its devices count as seen until then. */
+const NOTE_INTERVAL_MS = 60_000;
 const RETRY_INTERVAL_MS = 1_000;
 /** How long an instance keeps its devices without a lease: the database may come back. */
 const KEEP_DEVICES_MS = 30_000;
@@ -42,8 +43,8 @@ export interface MembershipOptions {
 }
 
 /**
- * This instance among those that serve the store. On a store of its own it is alone, its lock file is its lease, and nothing is
- * renewed.
+ * This instance among those that serve the store. On a store of its own it is alone and its lock file is its lease: it only
+ * records from time to time that it runs.
  */
 export class Membership {
   readonly #options: MembershipOptions;
@@ -65,6 +66,7 @@ export class Membership {
   async join(): Promise<void> {
     await this.#join();
     if (this.#options.store.isShared) this.#schedule();
+    else this.#scheduleNote();
   }
 
   /** Records that this instance is about to leave. */
@@ -77,7 +79,7 @@ export class Membership {
    * lease; the last instance ends all sessions.
    */
   async leave(): Promise<void> {
-    const { store, instanceId, serviceClock } = this.#options;
+    const { store, instanceId, clock, serviceClock } = this.#options;
     this.#isLeaving = true;
     this.#timer?.[Symbol.dispose]();
     await this.#renewing;
@@ -89,7 +91,7 @@ export class Membership {
         return;
       }
     }
-    await store.sessions.closeAll(instanceId);
+    await store.sessions.closeAll(instanceId, unixNow(clock));
     await store.instances.leave(instanceId, Math.floor(serviceClock.serviceNow()));
   }
 
@@ -110,13 +112,13 @@ export class Membership {
   }
 
   async #enter(others: readonly Instance[]): Promise<void> {
-    const { store, instanceId: id, recover, logger } = this.#options;
+    const { store, instanceId: id, clock, serviceClock, recover, logger } = this.#options;
     const { instances, sessions } = store;
-    const { identity, knownIdentity } = await instances.findState();
+    const { identity, knownIdentity, aliveAtMs } = await instances.findState();
     const isOtherDatabase = knownIdentity !== undefined && identity !== knownIdentity;
     if (others.length === 0) {
       // Sessions on record are those of processes that are gone.
-      await sessions.closeAll(undefined);
+      await sessions.closeAll(undefined, aliveAtMs && unixTimeOf(aliveAtMs, serviceClock, clock));
       for (const { id: old } of await instances.list()) if (old !== id) await instances.leave(old, 0);
     }
     if (others.length === 0 || isOtherDatabase) {
@@ -155,6 +157,23 @@ export class Membership {
     this.#timer = this.#options.clock.timer(delayMs, () => {
       this.#renewing = this.#renewOrRetry();
     });
+  }
+
+  #scheduleNote(): void {
+    if (this.#isLeaving) return;
+    this.#timer = this.#options.clock.timer(NOTE_INTERVAL_MS, () => {
+      this.#renewing = this.#note().finally(() => this.#scheduleNote());
+    });
+  }
+
+  async #note(): Promise<void> {
+    const { store, instanceId, logger } = this.#options;
+    try {
+      await store.instances.renew(instanceId, this.#nowMs, Number.MAX_SAFE_INTEGER);
+    } catch (error) {
+      // A store that cannot be written is reported by those who need it.
+      logger.debug({ err: error }, "cannot record that this instance runs");
+    }
   }
 
   async #renewOrRetry(): Promise<void> {

@@ -2,9 +2,9 @@ import { randomBytes } from "node:crypto";
 import { type Clock, unixNow } from "../../lib/clock.ts";
 import { formatUserCode, USER_CODE_ALPHABET, USER_CODE_LENGTH } from "../../protocol/login-request.ts";
 import { auditEntry } from "../audit/audit-entry.ts";
-import { MAX_KEYS_PER_ACCOUNT } from "../core/people/key-limits.ts";
+import { KEY_BOUNDS } from "../core/people/key-limits.ts";
 import { LOGIN_REQUEST_S } from "../core/people/login-request.ts";
-import { createId, createSecret, hashSecret } from "../secrets.ts";
+import { createId, createSecret, deriveSecret, hashSecret } from "../secrets.ts";
 import type { ApiKey } from "../store/accounts.ts";
 import type { LoginResult } from "../store/login-requests.ts";
 import type { Store } from "../store/store.ts";
@@ -21,33 +21,42 @@ export interface LoginCodes {
   readonly userCode: string;
 }
 
-/** Begins a log-in of a program. Returns `undefined` if too many wait to be confirmed. */
+/**
+ * Begins a log-in of a program. Returns `undefined` if too many wait to be confirmed.
+ *
+ * @param onBounded called if that is so, or another one fell for this one
+ */
 export async function beginLogin(
   { store, clock }: Services,
   clientName: string,
   source: string,
+  onBounded: () => void = () => {},
 ): Promise<LoginCodes | undefined> {
   const deviceCode = createSecret("el_");
   const userCode = createUserCode();
   const createdAt = unixNow(clock);
   const expiresAt = createdAt + LOGIN_REQUEST_S;
-  const isStored = await store.loginRequests.createLoginRequest(
+  const result = await store.loginRequests.createLoginRequest(
     { clientName, source, createdAt, expiresAt, state: "pending" },
     { deviceCode: hashSecret(deviceCode), userCode: userCodeHash(userCode) },
   );
-  return isStored ? { deviceCode, userCode: formatUserCode(userCode) } : undefined;
+  if (result !== "created") onBounded();
+  return result !== "too_many" ? { deviceCode, userCode: formatUserCode(userCode) } : undefined;
 }
 
-/** Makes the key of a log-in that was confirmed, once. Returns its secret with it. */
+/**
+ * Makes the key of a log-in that was confirmed, once. Returns its secret with it, which follows from the device code: a program
+ * that has lost the response gets the same key again until the request expires.
+ */
 export async function takeLoginKey(
   { store, clock }: Services,
   deviceCode: string,
   source: string,
 ): Promise<{ readonly result: LoginResult; readonly secret: string }> {
-  const secret = createSecret("ek_");
+  const secret = deriveSecret("ek_", deviceCode);
   const id = createId("key_");
   const now = unixNow(clock);
-  const take = store.loginRequests.takeLogin(hashSecret(deviceCode), now, MAX_KEYS_PER_ACCOUNT, (user, grant) => {
+  const take = store.loginRequests.takeLogin(hashSecret(deviceCode), now, KEY_BOUNDS, (user, grant) => {
     const key: ApiKey = {
       id,
       accountId: user.accountId,

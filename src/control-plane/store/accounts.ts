@@ -1,3 +1,4 @@
+import type { KeyBounds } from "../core/people/key-limits.ts";
 import type { Role } from "../core/people/roles.ts";
 import type { Permission } from "../core/permission.ts";
 import type { AuditEntry } from "./audit.ts";
@@ -49,9 +50,22 @@ export interface KeyChange {
   readonly expiresAt?: number | null | undefined;
 }
 
+/** What an expired key needs to live again. */
+export interface KeyRenewal {
+  /** Unix seconds. */
+  readonly at: number;
+  readonly bounds: KeyBounds;
+}
+
 export interface KeyStore {
-  /** Throws when there is no such account. @param hash hash of the secret; unique */
-  createKey(key: ApiKey, hash: Uint8Array, audit?: AuditEntry): Promise<void>;
+  /**
+   * Stores a key, unless the account has as many as it may. Forgets those that ended earliest, beyond the bound. Throws when
+   * there is no such account.
+   *
+   * @param hash hash of the secret; unique
+   * @param bounds by default there are none
+   */
+  createKey(key: ApiKey, hash: Uint8Array, audit?: AuditEntry, bounds?: KeyBounds): Promise<"created" | "too_many">;
   /** Returns the key whose secret has this hash, even if it is revoked or has expired. */
   findKeyByHash(hash: Uint8Array): Promise<ApiKey | undefined>;
   findKey(id: string): Promise<ApiKey | undefined>;
@@ -60,8 +74,16 @@ export interface KeyStore {
   recordKeyUse(id: string, at: number): Promise<void>;
   /** Returns whether the key exists. A revoked key keeps the time of its first revocation, and has no second entry. */
   revokeKey(id: string, at: number, audit?: AuditEntry): Promise<boolean>;
-  /** Returns the key as changed; `undefined` if there is none in the account. */
-  changeKey(accountId: string, id: string, change: KeyChange, audit?: AuditEntry): Promise<ApiKey | undefined>;
-  /** Removes all revoked keys of an account but those that were revoked last. */
-  removeRevoked(accountId: string, kept: number): Promise<void>;
+  /**
+   * Returns the key as changed; `undefined` if there is none in the account.
+   *
+   * @param renewal refuses to let an expired key live again beyond the bounds; by default there are none
+   */
+  changeKey(
+    accountId: string,
+    id: string,
+    change: KeyChange,
+    audit?: AuditEntry,
+    renewal?: KeyRenewal,
+  ): Promise<ApiKey | "too_many" | undefined>;
 }

@@ -1,4 +1,4 @@
-import type { ApiKey, KeyChange, KeyStore } from "./accounts.ts";
+import type { ApiKey, KeyStore } from "./accounts.ts";
 import type { AuditEntry } from "./audit.ts";
 
 /** Maximum number of cached keys. */
@@ -46,17 +46,13 @@ export class CachedKeyStore implements KeyStore {
     return this.#change(id, () => this.#keys.revokeKey(id, at, audit));
   }
 
-  createKey(key: ApiKey, hash: Uint8Array, audit?: AuditEntry): Promise<void> {
-    return this.#keys.createKey(key, hash, audit);
+  /** Ended keys that it forgets may stay in memory: they are refused as they are. */
+  createKey(...call: Parameters<KeyStore["createKey"]>): ReturnType<KeyStore["createKey"]> {
+    return this.#keys.createKey(...call);
   }
 
-  changeKey(accountId: string, id: string, change: KeyChange, audit?: AuditEntry): Promise<ApiKey | undefined> {
-    return this.#change(id, () => this.#keys.changeKey(accountId, id, change, audit));
-  }
-
-  /** Those that are in memory are refused as they are. */
-  removeRevoked(accountId: string, kept: number): Promise<void> {
-    return this.#keys.removeRevoked(accountId, kept);
+  changeKey(...call: Parameters<KeyStore["changeKey"]>): ReturnType<KeyStore["changeKey"]> {
+    return this.#change(call[1], () => this.#keys.changeKey(...call));
   }
 
   findKey(id: string): Promise<ApiKey | undefined> {

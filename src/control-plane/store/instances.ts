@@ -1,3 +1,6 @@
+/** How long others count on an instance after it has renewed its lease, in milliseconds. */
+export const INSTANCE_LEASE_MS = 10_000;
+
 /** A process of the service. Times are milliseconds of the service's clock. */
 export interface Instance {
   readonly id: string;

@@ -45,7 +45,7 @@ export interface StoredSession {
   /** The instance that holds the session; `undefined` while the device is not connected. */
   readonly instanceId: string | undefined;
   readonly protocol: number | undefined;
-  /** When it was last connected or disconnected, Unix seconds; `undefined` if never. */
+  /** When it was last known to be connected, while it is: when it connected. Unix seconds; `undefined` if never. */
   readonly lastSeenAt: number | undefined;
 }
 
@@ -69,8 +69,12 @@ export interface SessionStore {
    * ended meanwhile or not. Returns them with that epoch.
    */
   reopen(instanceId: string, sessions: readonly SessionFence[]): Promise<readonly SessionFence[]>;
-  /** Ends these sessions in one transaction, except those that later ones have replaced. */
-  end(sessions: readonly SessionFence[]): Promise<void>;
-  /** Ends all sessions of this instance; `undefined`: of every instance. */
-  closeAll(instanceId: string | undefined): Promise<void>;
+  /**
+   * Ends these sessions in one transaction, except those that later ones have replaced.
+   *
+   * @param at when they were last known to be open, Unix seconds; absent: not later than they were opened
+   */
+  end(sessions: readonly SessionFence[], at?: number): Promise<void>;
+  /** Ends all sessions of this instance; `undefined`: of every instance. @param at as in `end` */
+  closeAll(instanceId: string | undefined, at?: number): Promise<void>;
 }

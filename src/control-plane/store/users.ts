@@ -13,7 +13,15 @@ export interface UserChange {
   readonly passwordHash?: string;
 }
 
-export type UserChangeResult = "changed" | "unknown" | "last_admin";
+export type UserChangeResult = "changed" | "unknown" | "last_admin" | "stale";
+
+/** What a user has proved before it changes its own password. */
+export interface PasswordProof {
+  /** Of the session that the change was asked for in. */
+  readonly sessionHash: Uint8Array;
+  /** That of the password that was checked. */
+  readonly passwordHash: string | undefined;
+}
 
 /** The first user of the service, or of an account. */
 export interface SetUp {
@@ -47,6 +55,11 @@ export interface IdentityLink {
   readonly audit: AuditEntry;
 }
 
+export type UserCreationResult = "created" | "taken" | "too_many";
+
+/** A code of a user who has been removed or disabled is not issued. */
+export type CodeIssue = "issued" | "unknown" | "disabled";
+
 /** The users of accounts, and their codes. Each change and its entry of the audit log are one transaction. */
 export interface UserStore {
   /** Whether there is any user in any account. */
@@ -57,14 +70,31 @@ export interface UserStore {
   findUserByIdentity(issuer: string, subject: string): Promise<User | undefined>;
   /** Returns the users of an account in order of creation. */
   listUsers(accountId: string): Promise<readonly User[]>;
-  /** Stores a user. Returns false if another one has the address or the identity. @param invitation how to get a password */
+  /**
+   * Stores a user, unless another one has the address or the identity, or the account has as many as it may.
+   *
+   * @param invitation how to get a password
+   * @param maxUsers of the account; by default there is no bound
+   */
   createUser(
     user: User,
     invitation: { readonly code: OneTimeCode; readonly hash: Uint8Array } | undefined,
     audit: AuditEntry,
-  ): Promise<boolean>;
-  /** Ends the user's sessions unless only the name is changed. Refuses to take the last local admin of the account away. */
-  changeUser(accountId: string, id: string, change: UserChange, audit: AuditEntry): Promise<UserChangeResult>;
+    maxUsers?: number,
+  ): Promise<UserCreationResult>;
+  /**
+   * Ends the user's sessions unless only the name is changed. With a new password, keys of the user's log-ins are revoked, and
+   * what it confirmed is taken back. Refuses to take the last local admin of the account away.
+   *
+   * @param proof the change is `stale` and refused if this is not so any more
+   */
+  changeUser(
+    accountId: string,
+    id: string,
+    change: UserChange,
+    audit: AuditEntry,
+    proof?: PasswordProof,
+  ): Promise<UserChangeResult>;
   /** Removes the user with sessions and codes. Refuses to remove the last local admin of the account. */
   removeUser(accountId: string, id: string, audit: AuditEntry): Promise<UserChangeResult>;
   /**
@@ -80,13 +110,13 @@ export interface UserStore {
   replaceHash(id: string, from: string, to: string): Promise<User | undefined>;
 
   /** Stores a code. Unused ones of the same user, or unused set-up codes, become invalid. @param hash unique */
-  issueCode(code: OneTimeCode, hash: Uint8Array, audit: AuditEntry | undefined): Promise<void>;
+  issueCode(code: OneTimeCode, hash: Uint8Array, audit: AuditEntry | undefined): Promise<CodeIssue>;
   findCode(hash: Uint8Array): Promise<OneTimeCode | undefined>;
   /** Uses a set-up code: creates the user as the admin it makes, and the account unless the code is of one. */
   setUp(setUp: SetUp): Promise<SetUpResult>;
   /**
-   * Uses an invitation or a reset: sets the password and ends the user's sessions. Returns the user; `undefined` if the code
-   * is not usable, or its user is disabled.
+   * Uses an invitation or a reset: sets the password and ends the user's sessions, keys of its log-ins, and what it confirmed.
+   * Returns the user; `undefined` if the code is not usable, or its user is disabled.
    */
   acceptCode(acceptance: CodeAcceptance): Promise<User | undefined>;
 }

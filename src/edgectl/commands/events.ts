@@ -36,19 +36,43 @@ export function addEvents(program: Command, io: Io): void {
     });
 }
 
-/** Shows the events after this one, up to the last that there is now. */
+/**
+ * Shows the events after this one, up to the last that there is now. The service may end a stream earlier, such as when it is
+ * restarted: the rest is asked for then.
+ */
 async function showSince(context: Context, client: ApiClient, after: string): Promise<void> {
-  const { clock, interrupted } = context.io;
-  let last = 0n;
-  for await (const { type, id } of accountEvents(client, undefined, clock, interrupted)) {
-    if (type === "hello") last = BigInt(id ?? "0");
-    break;
+  const last = await findLast(context, client);
+  for (let from = after; BigInt(from) < last;) {
+    const shown = await showPart(context, client, from, last);
+    if (shown === from) throw endedEarly(client, `Go on with --after ${from}.`);
+    from = shown;
   }
-  if (BigInt(after) >= last) return;
+}
+
+/** Returns the id of the last event that there is now. */
+async function findLast({ io }: Context, client: ApiClient): Promise<bigint> {
+  for await (const { type, id } of accountEvents(client, undefined, io.clock, io.interrupted))
+    if (type === "hello" && id !== undefined) return BigInt(id);
+  throw endedEarly(client);
+}
+
+/** Shows the events of one stream. Returns the id of the last one that it had. */
+async function showPart(context: Context, client: ApiClient, after: string, last: bigint): Promise<string> {
+  const { clock, interrupted } = context.io;
+  let shown = after;
   for await (const event of accountEvents(client, after, clock, interrupted)) {
     show(context, event);
-    if (event.id !== undefined && BigInt(event.id) >= last) return;
+    shown = event.id ?? shown;
+    if (BigInt(shown) >= last) break;
   }
+  return shown;
+}
+
+function endedEarly({ baseUrl }: ApiClient, hint?: string): NetworkFailure {
+  return new NetworkFailure(baseUrl, "it ended the stream before the last event", {
+    maybeSent: true,
+    ...(hint !== undefined && { hint }),
+  });
 }
 
 async function followEvents(

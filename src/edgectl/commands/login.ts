@@ -8,7 +8,7 @@ import { isUnprotected, parseBaseUrl } from "../config/base-url.ts";
 import { loginInBrowser } from "../config/browser-login.ts";
 import { parseApiKey } from "../config/login.ts";
 import { type Context, createClient, createContext, loadLogin } from "../context.ts";
-import { usageFailure } from "../failure.ts";
+import { Failure, usageFailure } from "../failure.ts";
 import type { Io } from "../io.ts";
 import { readTextOrStdin } from "../read-text.ts";
 
@@ -81,8 +81,11 @@ async function login(context: Context, options: LoginOptions): Promise<void> {
       ? await loginInBrowser(io, printer, createClient(io, { url, apiKey: undefined }))
       : undefined;
   const apiKey = givenKey ?? parseApiKey(made?.api_key ?? "");
-  await listAssets(createClient(io, { url, apiKey }), { limit: 1 });
-  await config.write({ url, api_key: apiKey });
+  // One that was just made is valid, and would be lost if the check failed.
+  if (!made) await listAssets(createClient(io, { url, apiKey }), { limit: 1 });
+  await config.write({ url, api_key: apiKey }).catch((error: unknown) => {
+    throw made && error instanceof Failure ? unstored(error, made) : error;
+  });
   const key = made && { key_id: made.key_id, role: made.role, expires_at: made.expires_at, account: made.account };
   printer.result({ url, config_file: config.path, ...key }, () =>
     [
@@ -97,6 +100,15 @@ async function login(context: Context, options: LoginOptions): Promise<void> {
 function usesBrowser(io: Io, { key, keyFile, withKey, browser }: LoginOptions): boolean {
   if (browser) return true;
   return key === undefined && keyFile === undefined && !withKey && !io.env.EDGECTL_API_KEY && io.stdin.isTTY;
+}
+
+/** The key is valid, but nobody has it. */
+function unstored(failure: Failure, { key_id }: LoginKey): Failure {
+  return new Failure(`${failure.message} Nobody has the key ${key_id} that was made for it.`, {
+    exitCode: failure.exitCode,
+    hint: `Have ${key_id} revoked under API keys in the console, check the rights on that directory, and log in again.`,
+    cause: failure,
+  });
 }
 
 function describeKey({ account, role, expires_at }: LoginKey): string {

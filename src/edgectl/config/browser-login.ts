@@ -10,6 +10,8 @@ import type { Io } from "../io.ts";
 import type { Printer } from "../printer.ts";
 
 const MAX_NAME_LENGTH = 96;
+/** HTTP statuses after which the same request may succeed. */
+const PASSING: ReadonlySet<number> = new Set([429, 502, 503, 504]);
 
 /**
  * Asks a person to confirm the log-in in a browser, and waits for it. Returns the key that was made for it. Errors: those of
@@ -22,16 +24,26 @@ export async function loginInBrowser(io: Io, printer: Printer, client: ApiClient
   printer.note(`Open this address in a browser: ${verification_url_complete}`);
   printer.note(`Compare the code there with ${user_code}, and confirm within ${minutes} minutes.`);
   const endsAt = io.clock.monotonic() + expires_in_s * 1000;
+  let pauseMs = interval_s * 1000;
   for (;;) {
-    await io.clock.sleep(interval_s * 1000, io.interrupted);
+    await io.clock.sleep(pauseMs, io.interrupted);
+    pauseMs = interval_s * 1000;
     try {
       const result = await fetchLoginKey(client, device_code);
       if ("api_key" in result) return result;
     } catch (error) {
-      // A short loss of the connection does not end the request.
-      if (!(error instanceof NetworkFailure) || io.clock.monotonic() >= endsAt) throw error;
+      // The request waits for the person meanwhile, and a key whose response was lost is returned again.
+      const leftMs = endsAt - io.clock.monotonic();
+      if (!isPassing(error) || leftMs <= 0) throw error;
+      const askedMs = error instanceof ServiceFailure ? (error.retryAfterMs ?? 0) : 0;
+      pauseMs = Math.max(pauseMs, Math.min(askedMs, leftMs));
     }
   }
+}
+
+/** Whether the connection is lost, or the service or a proxy before it is busy or restarting. */
+function isPassing(error: unknown): boolean {
+  return error instanceof NetworkFailure || (error instanceof ServiceFailure && PASSING.has(error.httpStatus));
 }
 
 async function start(client: ApiClient) {

@@ -4,7 +4,7 @@ import { fail } from "../../../src/control-plane/core/transitions.ts";
 import { reasonsOfBits } from "../../../src/control-plane/core/attention.ts";
 import type { StoredAccountEvent } from "../../../src/control-plane/store/account-events.ts";
 import type { Store } from "../../../src/control-plane/store/store.ts";
-import { someApp } from "../../support/control-plane/device-samples.ts";
+import { someApp, someFacts } from "../../support/control-plane/device-samples.ts";
 import { receivedDeployment, T0 } from "../../support/deployment-record.ts";
 import {
   ACCOUNT,
@@ -146,7 +146,7 @@ export function accountEventsContract(harness: StoreHarness): void {
       await store.sessions.open(sessionOf(dead.uuid, "ins_dead"));
       const connected = { isConnected: true, lastSeenAt: 500, agentVersion: "1.2.3", reasons: [] };
       expect(await stateOf(store, one.uuid)).toEqual(connected);
-      expect(await stateOf(store, dead.uuid)).toEqual({ ...connected, isConnected: false });
+      expect(await stateOf(store, dead.uuid)).toEqual({ ...connected, isConnected: false, lastSeenAt: 990 });
       const filter = { status: undefined, type: undefined, text: undefined };
       const listed = async (more: object) =>
         (await store.assets.listAssets(ACCOUNT, { ...filter, ...more }, 10, undefined, SOME_TIME)).map(
@@ -170,6 +170,134 @@ export function accountEventsContract(harness: StoreHarness): void {
         "device.connected",
         "device.disconnected",
         "device.disconnected",
+      ]);
+    });
+
+    test("a device whose instance has died was seen when that renewed its lease, before its session is ended", async () => {
+      await using store = await openWithAccounts(harness);
+      // In service time, which is 50 s behind the time of day.
+      const time = { now: 100_000, notSeenBefore: 90_000, serviceNowMs: 99_950_000 };
+      await join(store, "ins_dead", 99_945_000);
+      await join(store, "ins_long_dead", 89_900_000);
+      const [one, other, late] = [
+        await register(store, someAsset()),
+        await register(store, someAsset()),
+        await register(store, someAsset()),
+      ];
+      await store.sessions.open(sessionOf(one.uuid, "ins_dead"));
+      await store.sessions.open(sessionOf(other.uuid, "ins_long_dead"));
+      // By an instance that was paused meanwhile.
+      await store.sessions.open({ ...sessionOf(late.uuid, "ins_dead"), at: 99_990 });
+      const budget = { monthly_bytes: null, daily_bytes: 1, used_this_month_bytes: 1, used_today_bytes: 1 };
+      for (const { uuid } of [one, other])
+        await store.devices.updateLedger(uuid, () => ({ value: { days: [], deployments: [], budget }, at: 500 }));
+      const filter = { status: undefined, type: undefined, text: undefined };
+      for (const attention of [undefined, "not_seen", "any"] as const) {
+        const listed = await store.assets.listAssets(ACCOUNT, { ...filter, attention }, 10, undefined, time);
+        expect(listed.map(({ asset, state }) => [asset.uuid, state.lastSeenAt])).toEqual(
+          attention === undefined
+            ? [
+                [one.uuid, 99_985],
+                [other.uuid, 89_940],
+                [late.uuid, 99_990],
+              ]
+            : [[other.uuid, 89_940]],
+        );
+      }
+      const found = await store.assets.findAssetWithState(ACCOUNT, one.uuid, time);
+      expect(found?.state).toMatchObject({ isConnected: false, lastSeenAt: 99_985 });
+      const counts = await store.assets.countAssets(ACCOUNT, time);
+      expect(counts).toMatchObject({ connected: 0, attention: 1, reasons: { not_seen: 1 } });
+      const before = await store.assets.countAssets(ACCOUNT, { ...time, notSeenBefore: 89_000 });
+      expect(before).toMatchObject({ attention: 0, reasons: {} });
+    });
+
+    test("events tell the attention of their time: without a spent budget that is over, with what a deployment changes", async () => {
+      await using store = await openWithAccounts(harness);
+      await join(store);
+      const { uuid } = await register(store, someAsset());
+      const { epoch = 0 } = (await store.sessions.open(sessionOf(uuid))) ?? {};
+      const budget = { monthly_bytes: null, daily_bytes: 1, used_this_month_bytes: 1, used_today_bytes: 1 };
+      await store.devices.updateLedger(uuid, () => ({ value: { days: [], deployments: [], budget }, at: 900 }));
+      const save = (hash: string, base: string | undefined, at: number) =>
+        store.devices.replaceReport(
+          uuid,
+          base,
+          { value: { hash, apps: [someApp("web", { state: "missing" })], device: undefined }, at },
+          { assetUuid: uuid, epoch },
+        );
+      await save("h1", undefined, 1_000);
+      await save("h2", "h1", 2 * 86_400);
+      const deployment = receivedDeployment({ accountId: ACCOUNT, assetUuid: uuid });
+      const { lastEvent: first } = deployment;
+      if (!first) throw new Error("there is no first event");
+      const initial = { ...deployment, lastSeq: 0, lastEvent: undefined, eventBytes: 0 };
+      await store.deployments.createDeployment(initial, first, undefined, undefined, () => ({
+        fields: { isWaiting: true },
+      }));
+      await store.deployments.updateDeployment("dep_1", () => ({ fields: { isWaiting: false } }));
+      await store.deployments.updateDeployment("dep_1", (current) => fail(current, T0 + 5, "InsufficientDisk"));
+      const told = (await readAll(store, ACCOUNT)).flatMap(({ event }) =>
+        "attention" in event ? [[event.type, event.attention]] : [],
+      );
+      expect(told).toEqual([
+        ["device.reported", ["data_budget_spent"]],
+        ["device.reported", ["app_missing", "data_budget_spent"]],
+        ["device.reported", ["app_missing"]],
+        ["deployment.started", ["app_missing", "update_waiting"]],
+        ["deployment.moved", ["app_missing"]],
+        ["deployment.ended", ["app_missing", "deployment_failed", "disk_low"]],
+      ]);
+    });
+
+    test("the disk is low by the report that tells about it, otherwise by the deployment that ended last", async () => {
+      await using store = await openWithAccounts(harness);
+      await join(store);
+      const { uuid } = await register(store, someAsset());
+      let base: string | undefined;
+      const report = async (disk: { disk_low?: boolean }) => {
+        const hash = `${base}.`;
+        const value = { hash, apps: [], device: someFacts(disk) };
+        expect(await store.devices.replaceReport(uuid, base, { value, at: 5 })).toBe(true);
+        base = hash;
+        return (await stateOf(store, uuid)).reasons;
+      };
+      expect(await report({ disk_low: true })).toEqual(["disk_low"]);
+      expect(await report({ disk_low: false })).toEqual([]);
+      const deployment = receivedDeployment({ accountId: ACCOUNT, assetUuid: uuid });
+      const { lastEvent: first } = deployment;
+      if (!first) throw new Error("there is no first event");
+      const initial = { ...deployment, lastSeq: 0, lastEvent: undefined, eventBytes: 0 };
+      await store.deployments.createDeployment(initial, first);
+      await store.deployments.updateDeployment("dep_1", (current) => fail(current, T0 + 5, "InsufficientDisk"));
+      // Of an earlier agent.
+      expect(await report({})).toEqual(["deployment_failed", "disk_low"]);
+      expect(await report({ disk_low: false })).toEqual(["deployment_failed"]);
+      expect(await report({ disk_low: true })).toEqual(["deployment_failed", "disk_low"]);
+      expect(await report({})).toEqual(["deployment_failed", "disk_low"]);
+      const told = (await readAll(store, ACCOUNT)).at(-1)?.event;
+      expect(told).toMatchObject({ attention: ["deployment_failed", "disk_low"] });
+      const counts = await store.assets.countAssets(ACCOUNT, SOME_TIME);
+      expect(counts).toMatchObject({ attention: 1, reasons: { deployment_failed: 1, disk_low: 1 } });
+    });
+
+    test("a deployment that ends as it is stored has failed, and its account is told of both", async () => {
+      await using store = await openWithAccounts(harness);
+      await join(store);
+      const { uuid } = await register(store, someAsset());
+      const { lastId } = await store.accountEvents.read(ACCOUNT, Number.MAX_SAFE_INTEGER, 1);
+      const deployment = receivedDeployment({ accountId: ACCOUNT, assetUuid: uuid });
+      const { lastEvent: first } = deployment;
+      if (!first) throw new Error("there is no first event");
+      const initial = { ...deployment, lastSeq: 0, lastEvent: undefined, eventBytes: 0 };
+      await store.deployments.createDeployment(initial, first, undefined, undefined, (stored) =>
+        fail(stored, T0, "DeviceNotReachable"),
+      );
+      expect(await stateOf(store, uuid)).toMatchObject({ reasons: ["deployment_failed"] });
+      const about = { asset_id: uuid, deployment_id: "dep_1", attention: ["deployment_failed"] };
+      expect((await readAll(store, ACCOUNT, lastId)).map(({ event }) => event)).toMatchObject([
+        { ...about, type: "deployment.started" },
+        { ...about, type: "deployment.ended", status: "Fail", code: "DeviceNotReachable" },
       ]);
     });
 

@@ -63,13 +63,38 @@ export function accountsContract(harness: StoreHarness): void {
       expect(await store.keys.changeKey(ACCOUNT, "key_none", { name: "x" })).toBeUndefined();
     });
 
-    test("are forgotten once revoked, those that were revoked first before others", async () => {
+    test("are forgotten once revoked or expired, those that ended first before others", async () => {
       await using store = await openWithAccounts(harness);
-      for (const [index, id] of ["a", "b", "c", "d"].entries())
-        await store.keys.createKey({ ...keyOf(id), revokedAt: id === "d" ? undefined : 10 - index }, hash(id));
-      await store.keys.createKey({ ...keyOf("e", "acc_2"), revokedAt: 1 }, hash("e"));
-      await store.keys.removeRevoked(ACCOUNT, 2);
-      expect((await store.keys.listKeys()).map(({ id }) => id)).toEqual(["a", "b", "d", "e"]);
+      const bounds = { maxKeys: 10, maxLoginKeys: 1, maxEnded: 2 };
+      const ends = { a: { revokedAt: 10 }, b: { expiresAt: 9 }, c: { revokedAt: 8 }, d: { expiresAt: 7 }, e: {} };
+      for (const [id, fields] of Object.entries(ends))
+        await store.keys.createKey({ ...keyOf(id), ...fields }, hash(id));
+      await store.keys.createKey({ ...keyOf("f", "acc_2"), revokedAt: 1 }, hash("f"));
+      expect(await store.keys.createKey(keyOf("g", ACCOUNT, 100), hash("g"), undefined, bounds)).toBe("created");
+      expect((await store.keys.listKeys()).map(({ id }) => id)).toEqual(["a", "b", "e", "f", "g"]);
+    });
+
+    test("are at most as many as the account may have, also if they are created at once; ended ones do not count", async () => {
+      await using store = await openWithAccounts(harness);
+      const bounds = { maxKeys: 3, maxLoginKeys: 1, maxEnded: 100 };
+      for (let number = 0; number < 4; number++)
+        await store.keys.createKey({ ...keyOf(`expired${number}`), expiresAt: 50 }, hash(`expired${number}`));
+      await store.keys.createKey({ ...keyOf("revoked"), revokedAt: 60 }, hash("revoked"));
+      const create = (id: string) => store.keys.createKey(keyOf(id, ACCOUNT, 100), hash(id), undefined, bounds);
+      const results = await Promise.all(["a", "b", "c", "d", "e", "f"].map(create));
+      expect(results.toSorted()).toEqual(["created", "created", "created", "too_many", "too_many", "too_many"]);
+      expect(await store.keys.createKey(keyOf("x", "acc_2", 100), hash("x"), undefined, bounds)).toBe("created");
+      // Nor does an expired one live again beyond that.
+      const renewal = { at: 100, bounds };
+      const renew = (number: number) =>
+        store.keys.changeKey(ACCOUNT, `expired${number}`, { expiresAt: 900 }, undefined, renewal);
+      expect(await renew(0)).toBe("too_many");
+      expect(await store.keys.changeKey(ACCOUNT, "expired0", { name: "n" }, undefined, renewal)).toBeDefined();
+      const living = (await store.keys.listKeys(ACCOUNT)).find(({ createdAt }) => createdAt === 100);
+      expect(await store.keys.changeKey(ACCOUNT, living!.id, { expiresAt: 800 }, undefined, renewal)).toBeDefined();
+      await store.keys.revokeKey(living!.id, 100);
+      const renewed = await Promise.all([0, 1, 2].map(renew));
+      expect(renewed.filter((each) => each === "too_many")).toHaveLength(2);
     });
 
     test("are revoked once: a second revocation keeps the time of the first", async () => {

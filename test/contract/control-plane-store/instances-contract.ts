@@ -1,7 +1,15 @@
 import { expect, test } from "vitest";
 import type { Store } from "../../../src/control-plane/store/store.ts";
 import type { NewInstance } from "../../../src/control-plane/store/instances.ts";
-import { describeDomain, openWithAccounts, register, someAsset, type StoreHarness } from "./harness.ts";
+import {
+  ACCOUNT,
+  describeDomain,
+  openWithAccounts,
+  register,
+  SOME_TIME,
+  someAsset,
+  type StoreHarness,
+} from "./harness.ts";
 
 const instance = (id: string, fields: Partial<NewInstance> = {}): NewInstance => ({
   id,
@@ -131,6 +139,32 @@ export function instancesContract(harness: StoreHarness): void {
       const left = uuids.find((uuid) => piece.every(({ assetUuid }) => assetUuid !== uuid));
       expect(await sessions.listHeld("ins_1", 2)).toEqual([{ assetUuid: left, epoch: 1 }]);
       await sessions.end([]);
+    });
+
+    test("were last seen when they were known to be open, or were opened later, and their accounts are told so", async () => {
+      await using store = await openWithAccounts(harness);
+      const { sessions } = store;
+      const [one = "", two = "", three = "", four = ""] = await openSessions(store, 4);
+      await sessions.open({ assetUuid: two, sessionId: "t", instanceId: "ins_1", protocol: 3, at: 900 });
+      await sessions.open({ assetUuid: four, sessionId: "t", instanceId: "ins_2", protocol: 3, at: 6 });
+      const { lastId } = await store.accountEvents.read(ACCOUNT, Number.MAX_SAFE_INTEGER, 1);
+      await sessions.end([{ assetUuid: one, epoch: 1 }], 700);
+      await sessions.closeAll("ins_1", 800);
+      await sessions.closeAll(undefined, 850);
+      const seen = new Map([
+        [one, 700],
+        [two, 900],
+        [three, 800],
+        [four, 850],
+      ]);
+      const told = (await store.accountEvents.read(ACCOUNT, lastId, 10)).events.map(({ event }) => event);
+      expect(told).toHaveLength(4);
+      for (const [uuid, at] of seen) {
+        expect((await sessions.find(uuid))?.lastSeenAt).toBe(at);
+        const found = await store.assets.findAssetWithState(ACCOUNT, uuid, SOME_TIME);
+        expect(found?.state.lastSeenAt).toBe(at);
+        expect(told).toContainEqual({ type: "device.disconnected", asset_id: uuid, last_seen: at });
+      }
     });
 
     test("are taken up again by it with their next epoch, except those that continue elsewhere", async () => {

@@ -62,6 +62,50 @@ export function userSessionsContract(harness: StoreHarness): void {
       expect(await store.userSessions.findSession(hash("after"))).toBeDefined();
     });
 
+    test("one that ends for another has an entry of the audit log, in the account of its own user", async () => {
+      await using store = await openWithAccounts(harness);
+      const user = await create(store);
+      const stranger = someUser({ accountId: "acc_2" });
+      await store.users.createUser(stranger, undefined, someAudit("user.created", "acc_2"));
+      await open(store, stranger, "of a stranger");
+      const replace = async (before: string, after: string, at = 1_000): Promise<void> => {
+        const session = someSession(user, { createdAt: at, lastUsedAt: at });
+        const opened = { session, hash: hash(after), user, replaces: hash(before), audit: AUDIT };
+        expect(await store.userSessions.openSession(opened)).toBe(true);
+      };
+      const closed = async (accountId: string) =>
+        store.audit.listEntries(accountId, 100, { actions: ["session.closed"] });
+      await replace("nothing", "one");
+      await replace("of a stranger", "two");
+      expect(await closed(ACCOUNT)).toEqual([]);
+      const who = { id: stranger.id, name: stranger.email };
+      expect(await closed("acc_2")).toMatchObject([
+        { actor: { kind: "user", ...who }, subject: { kind: "user", ...who }, details: { reason: "replaced" } },
+      ]);
+      await replace("two", "three");
+      expect(await closed(ACCOUNT)).toMatchObject([{ subject: { id: user.id }, details: { reason: "replaced" } }]);
+      // That one had expired before.
+      await replace("three", "four", 1_000 + SESSION_IDLE_S);
+      expect(await closed(ACCOUNT)).toHaveLength(1);
+    });
+
+    test("the one just opened stays, even if all were used in the same second; the one that falls for it has an entry", async () => {
+      await using store = await openWithAccounts(harness);
+      const user = await create(store);
+      for (let number = 0; number < MAX_SESSIONS_PER_USER; number++)
+        await open(store, user, `s${number}`, { id: `ses_a${String(number).padStart(2, "0")}` });
+      expect(await open(store, user, "last", { id: "ses_z" })).toBe(true);
+      expect(await store.userSessions.findSession(hash("last"))).toBeDefined();
+      expect(await store.audit.listEntries(ACCOUNT, 100, { actions: ["session.closed"] })).toMatchObject([
+        { subject: { id: user.id }, details: { reason: "too_many" } },
+      ]);
+      // Those that have expired make room first, and have no entry.
+      const later = 1_000 + SESSION_IDLE_S;
+      expect(await open(store, user, "later", { createdAt: later, lastUsedAt: later })).toBe(true);
+      expect(await store.userSessions.findSession(hash("last"))).toBeUndefined();
+      expect(await store.audit.listEntries(ACCOUNT, 100, { actions: ["session.closed"] })).toHaveLength(1);
+    });
+
     test.each([
       ["the role is changed", { role: "operator" }, false],
       ["the password is changed", { passwordHash: "$new" }, false],

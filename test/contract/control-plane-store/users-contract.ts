@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { isLocalAdmin, type User } from "../../../src/control-plane/core/people/user.ts";
 import type { Store } from "../../../src/control-plane/store/store.ts";
-import { someAudit, someCode, someUser } from "../../support/control-plane/people.ts";
+import { someAudit, someCode, someSession, someUser } from "../../support/control-plane/people.ts";
 import { ACCOUNT, describeDomain, hash, openWithAccounts, type StoreHarness } from "./harness.ts";
 
 /** Repetitions of concurrent changes: the first ones are spread by the connections that are opened for them. */
@@ -11,7 +11,7 @@ const AUDIT = someAudit("user.changed");
 
 async function create(store: Store, fields: Partial<User> = {}): Promise<User> {
   const user = someUser(fields);
-  expect(await store.users.createUser(user, undefined, someAudit("user.created", user.accountId))).toBe(true);
+  expect(await store.users.createUser(user, undefined, someAudit("user.created", user.accountId))).toBe("created");
   return user;
 }
 
@@ -58,14 +58,25 @@ export function usersContract(harness: StoreHarness): void {
           someUser({ accountId, email: index < 2 ? email : email.toUpperCase() }),
         );
         const results = await Promise.all(users.map((user) => store.users.createUser(user, undefined, AUDIT)));
-        expect(results.filter(Boolean)).toHaveLength(1);
+        expect(results.toSorted()).toEqual(["created", "taken", "taken", "taken"]);
       }
       await create(store, { oidc: { issuer: "i", subject: "s" } });
       const double = someUser({ oidc: { issuer: "i", subject: "s" } });
-      expect(await store.users.createUser(double, undefined, AUDIT)).toBe(false);
+      expect(await store.users.createUser(double, undefined, AUDIT)).toBe("taken");
       // What was refused is not in the audit log.
       expect((await actionsOf(store)).filter((action) => action === "user.changed")).toHaveLength(ROUNDS);
       await expect(store.users.createUser(someUser({ accountId: "acc_none" }), undefined, AUDIT)).rejects.toThrow();
+    });
+
+    test("are at most as many as the account may have, also if they are created at once", async () => {
+      await using store = await openWithAccounts(harness);
+      const add = (accountId: string) =>
+        store.users.createUser(someUser({ accountId }), undefined, someAudit("user.created", accountId), 3);
+      const results = await Promise.all([1, 2, 3, 4, 5, 6].map(() => add(ACCOUNT)));
+      expect(results.toSorted()).toEqual(["created", "created", "created", "too_many", "too_many", "too_many"]);
+      expect(await store.users.listUsers(ACCOUNT)).toHaveLength(3);
+      expect(await actionsOf(store)).toHaveLength(3);
+      expect(await add("acc_2")).toBe("created");
     });
 
     test("a change is stored with its entry of the audit log, and only for a user of the account", async () => {
@@ -100,6 +111,32 @@ export function usersContract(harness: StoreHarness): void {
       expect(await store.users.removeUser(ACCOUNT, admin.id, AUDIT)).toBe("changed");
     });
 
+    test("a change of one's own password is refused once the password is another, or the session has ended", async () => {
+      await using store = await openWithAccounts(harness);
+      const user = await create(store);
+      const session = hash("session");
+      const open = async (checked: User): Promise<void> => {
+        const opened = { session: someSession(checked), hash: session, user: checked, replaces: undefined };
+        expect(await store.userSessions.openSession({ ...opened, audit: someAudit("session.opened") })).toBe(true);
+      };
+      const proof = { sessionHash: session, passwordHash: user.passwordHash };
+      const change = (passwordHash: string, proved = proof) =>
+        store.users.changeUser(ACCOUNT, user.id, { passwordHash }, someAudit("password.changed"), proved);
+      expect(await change("$without")).toBe("stale");
+      await open(user);
+      expect(await change("$other", { ...proof, passwordHash: "$other" })).toBe("stale");
+      await store.users.issueCode(someCode("reset", user), hash("code"), undefined);
+      const acceptance = { codeHash: hash("code"), at: 1_500, passwordHash: "$reset", name: undefined, audit: AUDIT };
+      const reset = await store.users.acceptCode(acceptance);
+      expect(await change("$thief")).toBe("stale");
+      expect(await store.users.findUser(user.id)).toMatchObject({ passwordHash: "$reset" });
+      await open(reset!);
+      const fresh = { ...proof, passwordHash: "$reset" };
+      const results = await Promise.all(["$one", "$two", "$three"].map((each) => change(each, fresh)));
+      expect(results.toSorted()).toEqual(["changed", "stale", "stale"]);
+      expect((await actionsOf(store)).filter((action) => action === "password.changed")).toHaveLength(1);
+    });
+
     test("admins who are demoted, disabled and removed at once: one stays", async () => {
       await using store = await openWithAccounts(harness);
       for (let round = 0; round < ROUNDS; round++) {
@@ -122,7 +159,7 @@ export function usersContract(harness: StoreHarness): void {
       await using store = await openWithAccounts(harness);
       const user = someUser({ passwordHash: undefined });
       const code = someCode("invitation", user);
-      expect(await store.users.createUser(user, { code, hash: hash("code") }, AUDIT)).toBe(true);
+      expect(await store.users.createUser(user, { code, hash: hash("code") }, AUDIT)).toBe("created");
       expect(await store.users.findCode(hash("code"))).toEqual(code);
       const acceptance = { codeHash: hash("code"), at: 1_500, passwordHash: "$new", name: "Jane", audit: AUDIT };
       expect(await store.users.acceptCode({ ...acceptance, codeHash: hash("other") })).toBeUndefined();
@@ -144,11 +181,30 @@ export function usersContract(harness: StoreHarness): void {
         expect(found.filter((each) => each !== undefined)).toHaveLength(1);
       }
       expect(await store.users.changeUser(ACCOUNT, user.id, { isDisabled: true }, AUDIT)).toBe("changed");
-      await store.users.issueCode(someCode("reset", user), hash("late"), undefined);
-      const acceptance = { codeHash: hash("late"), at: 1_500, passwordHash: "$x", name: undefined, audit: AUDIT };
-      expect(await store.users.acceptCode(acceptance)).toBeUndefined();
-      await store.users.removeUser(ACCOUNT, user.id, AUDIT);
+      const issueLate = () => store.users.issueCode(someCode("reset", user), hash("late"), someAudit("user.reset"));
+      expect(await issueLate()).toBe("disabled");
       expect(await store.users.findCode(hash("late"))).toBeUndefined();
+      await store.users.removeUser(ACCOUNT, user.id, AUDIT);
+      expect(await issueLate()).toBe("unknown");
+      expect((await actionsOf(store)).filter((action) => action === "user.reset")).toEqual([]);
+    });
+
+    test("that are issued while their user is disabled or removed are not usable afterwards", async () => {
+      await using store = await openWithAccounts(harness);
+      for (let round = 0; round < ROUNDS; round++) {
+        const [disabled, removed] = [await create(store), await create(store)];
+        const issue = (user: User) => store.users.issueCode(someCode("reset", user), hash(user.id), undefined);
+        const [ofDisabled, , ofRemoved] = await Promise.all([
+          issue(disabled),
+          store.users.changeUser(ACCOUNT, disabled.id, { isDisabled: true }, AUDIT),
+          issue(removed),
+          store.users.removeUser(ACCOUNT, removed.id, AUDIT),
+        ]);
+        expect(["issued", "disabled"]).toContain(ofDisabled);
+        expect(["issued", "unknown"]).toContain(ofRemoved);
+        await store.users.changeUser(ACCOUNT, disabled.id, { isDisabled: false }, AUDIT);
+        for (const { id } of [disabled, removed]) expect(await store.users.findCode(hash(id))).toBeUndefined();
+      }
     });
 
     test("a set-up code makes the first account and its admin, once", async () => {

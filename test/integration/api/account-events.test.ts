@@ -8,6 +8,7 @@ import {
 } from "../../../src/protocol/account-event.ts";
 import { apiClient } from "../../support/api-client.ts";
 import { type ControlPlane, startControlPlane, type TestAccount } from "../../support/control-plane.ts";
+import { someFacts } from "../../support/control-plane/device-samples.ts";
 import { someSuperSim } from "../../support/control-plane/sims.ts";
 import { type EventStream, openStream } from "../../support/event-stream.ts";
 import { FakeDevice } from "../../support/fake-device.ts";
@@ -137,6 +138,27 @@ test("a deployment begins, moves and ends; its progress is in its own stream", a
   ]);
   const { body } = await apiClient(control, account).get(`/v1/assets/${uuid}`);
   expect(body).toMatchObject({ connected: true, attention: ["deployment_failed", "disk_low"] });
+});
+
+test("a disk that a device reports as low shows, until it reports that it is not", async () => {
+  const account = await control.account();
+  const { uuid, deviceToken } = await control.asset(account);
+  await using device = await FakeDevice.connect(control.agentUrl, deviceToken);
+  using stream = await begin(account);
+  const api = apiClient(control, account);
+  const told: unknown[] = [];
+  for (const disk of [{ disk_low: true }, {}, { disk_low: false }]) {
+    const { length } = told;
+    device.send({ type: "report", ...report("running"), hash: `h${length}`, device: someFacts(disk) });
+    await stream.until("the report", () => eventsOf(stream).length > length);
+    told.push(eventsOf(stream).at(-1));
+    const { body } = await api.get(`/v1/assets/${uuid}`);
+    expect(body).toMatchObject({ attention: (told.at(-1) as { attention: unknown }).attention });
+    const { body: shown } = await api.get(`/v1/assets/${uuid}/edge/device`);
+    expect(shown).toMatchObject({ device: disk });
+  }
+  // The second report is that of an earlier agent.
+  expect(told).toMatchObject([{ attention: ["disk_low"] }, { attention: ["disk_low"] }, { attention: [] }]);
 });
 
 test("a stream goes on after the last event that was received, over a restart of the service", async () => {

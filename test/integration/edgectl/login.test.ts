@@ -109,6 +109,78 @@ describe("edgectl login", () => {
   });
 });
 
+describe("edgectl login in a browser", () => {
+  const STARTED = {
+    device_code: "el_device",
+    user_code: "7K3M-XW9T",
+    verification_url: "http://console/login-request",
+    verification_url_complete: "http://console/#/login-request?code=7K3M-XW9T",
+    interval_s: 1,
+    expires_in_s: 600,
+  };
+  const MADE = {
+    api_key: KEY,
+    key_id: "key_1",
+    role: "operator",
+    expires_at: null,
+    account: { id: "acc_1", name: "A" },
+  };
+  const START = "POST /v1/device-logins";
+  const TOKEN = "POST /v1/device-logins/token";
+  const busy = { code: "TooManyRequests", message: "Too many requests." };
+
+  test("goes on after a proxy's or a busy service's failure, and after a response that was cut", async () => {
+    await using rig = await setUp();
+    rig.service.on(START, json(201, STARTED));
+    rig.service.on(
+      TOKEN,
+      (response) => void response.writeHead(502, { "Content-Type": "text/html" }).end("<html>bad gateway</html>"),
+      json(503, { code: "Unavailable", message: "The service is starting." }, { "Retry-After": "1" }),
+      json(429, busy, { "Retry-After": "1" }),
+      (response) => {
+        response.writeHead(200, { "Content-Type": "application/json", "Content-Length": "500" });
+        response.write(JSON.stringify(MADE).slice(0, 20), () => response.destroy());
+      },
+      json(202, { state: "pending", interval_s: 1 }),
+      json(200, MADE),
+    );
+    const { code, stderr } = await rig.user.run(["login", "--url", rig.service.url, "--browser"]);
+    expect({ code, stderr }).toMatchObject({ code: 0 });
+    expect(JSON.parse(await readFile(rig.configFile, "utf8"))).toEqual({ url: rig.service.url, api_key: KEY });
+    expect(rig.service.requests.filter(({ path }) => path.endsWith("/token"))).toHaveLength(6);
+  });
+
+  test("the key is stored before anything else is asked", async () => {
+    await using rig = await setUp();
+    rig.service.on(START, json(201, STARTED));
+    rig.service.on(TOKEN, json(200, MADE));
+    rig.service.on("GET /v1/assets", json(503, { code: "Unavailable", message: "The service is stopping." }));
+    const { code } = await rig.user.run(["login", "--url", rig.service.url, "--browser"]);
+    expect(code).toBe(0);
+    expect(await readFile(rig.configFile, "utf8")).toContain(KEY);
+  });
+
+  test("a key that cannot be stored is named, so that it can be revoked", async () => {
+    await using rig = await setUp();
+    rig.service.on(START, json(201, STARTED));
+    rig.service.on(TOKEN, json(200, MADE));
+    await writeFile(join(rig.user.configDirectory, "edgectl"), "not a directory");
+    const { code, stderr } = await rig.user.run(["login", "--url", rig.service.url, "--browser"]);
+    expect(code).not.toBe(0);
+    expect(stderr).toContain("key_1");
+    expect(stderr).not.toContain(KEY);
+  });
+
+  test("a refusal ends it", async () => {
+    await using rig = await setUp();
+    rig.service.on(START, json(201, STARTED));
+    rig.service.on(TOKEN, json(403, { code: "LoginRequestDenied", message: "The log-in was denied." }));
+    const { code, stderr } = await rig.user.run(["login", "--url", rig.service.url, "--browser"]);
+    expect(code).toBe(3);
+    expect(stderr).toContain("The log-in was denied.");
+  });
+});
+
 describe("the stored login", () => {
   test("is used, is sent to no other server, and is removed at logout", async () => {
     await using rig = await setUp();

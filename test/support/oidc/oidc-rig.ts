@@ -74,7 +74,7 @@ export class OidcRig implements AsyncDisposable {
   async create(fields: Partial<User>): Promise<User> {
     const user = someUser({ accountId: this.accountId, passwordHash: undefined, ...fields });
     const audit = someAudit("user.created", this.accountId);
-    expect(await this.control.store.users.createUser(user, undefined, audit)).toBe(true);
+    expect(await this.control.store.users.createUser(user, undefined, audit)).toBe("created");
     return user;
   }
 

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import type { AccountEvent } from "../../../src/protocol/account-event.ts";
 import type { Device } from "../../../src/console/api/types.ts";
 import { usageDays } from "../../../src/console/pages/asset/usage-days.ts";
 import { applyEvent } from "../../../src/console/pages/assets/apply-event.ts";
@@ -105,8 +106,26 @@ describe("the list of assets", () => {
     expect(applyEvent(pages, { ...event, type: "device.reported", attention: ["disk_low"] })[1]?.assets).toMatchObject([
       { attention: ["disk_low"] },
     ]);
+    expect(applyEvent(pages, { ...event, type: "device.disconnected", last_seen: 7 })[1]?.assets[0]).toMatchObject({
+      connected: false,
+      last_seen: 7,
+    });
     expect(applyEvent(pages, { ...event, type: "asset.removed" })[1]?.assets).toEqual([]);
     expect(applyEvent(pages, { ...event, asset_id: "d", type: "device.disconnected" })).toBe(pages);
+  });
+
+  it("shows the attention that events tell, and not seen only while that may be", () => {
+    const asset = { ...row("c"), attention: ["not_seen" as const, "update_waiting" as const] };
+    const pages = [{ assets: [asset], next_cursor: null }];
+    const about = { id: "1", at_ms: 1_795_000_000_999, asset_id: "c" };
+    const deployment = { ...about, deployment_id: "dep_1", app: "web", action: "deploy" as const };
+    const shown = (event: AccountEvent) => applyEvent(pages, event)[0]?.assets[0]?.attention;
+    expect(shown({ ...about, type: "device.connected", agent_version: "2.0.0" })).toEqual(["update_waiting"]);
+    expect(shown({ ...about, type: "device.reported", attention: ["disk_low"] })).toEqual(["disk_low"]);
+    expect(shown({ ...deployment, type: "deployment.moved", step: "pulling" })).toEqual(asset.attention);
+    expect(shown({ ...deployment, type: "deployment.moved", step: "received", attention: [] })).toEqual(["not_seen"]);
+    const ended = { ...deployment, type: "deployment.ended" as const, status: "Fail" as const };
+    expect(shown({ ...ended, attention: ["deployment_failed"] })).toEqual(["not_seen", "deployment_failed"]);
   });
 
   it("keeps the chosen columns, always with the name", () => {

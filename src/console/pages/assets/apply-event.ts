@@ -26,9 +26,16 @@ export function applyEvent(pages: readonly AssetPage[], event: AccountEvent): re
 
 function changeRow(row: AssetRow, event: AccountEvent): readonly AssetRow[] {
   const seen = Math.floor(event.at_ms / 1000);
-  if (event.type === "device.connected")
-    return [{ ...row, connected: true, last_seen: seen, agent_version: event.agent_version }];
-  if (event.type === "device.disconnected") return [{ ...row, connected: false, last_seen: seen }];
+  if (event.type === "device.connected") {
+    const attention = row.attention.filter((reason) => reason !== "not_seen");
+    return [{ ...row, connected: true, last_seen: seen, agent_version: event.agent_version, attention }];
+  }
+  if (event.type === "device.disconnected") return [{ ...row, connected: false, last_seen: event.last_seen ?? seen }];
   if (event.type === "device.reported") return [{ ...row, attention: event.attention }];
+  if ("attention" in event && event.attention) {
+    // Of a device that is away a deployment may begin and end.
+    const isNotSeen = row.attention.includes("not_seen");
+    return [{ ...row, attention: isNotSeen ? ["not_seen", ...event.attention] : event.attention }];
+  }
   return event.type === "asset.removed" ? [] : [row];
 }

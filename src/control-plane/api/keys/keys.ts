@@ -14,7 +14,7 @@ import {
 import { EdgeError } from "../../../protocol/errors.ts";
 import { invalidRequest } from "../../../protocol/request-error.ts";
 import { pageQuerySchema } from "../../../protocol/users.ts";
-import { MAX_KEYS_PER_ACCOUNT, MAX_REVOKED_KEYS_PER_ACCOUNT } from "../../core/people/key-limits.ts";
+import { KEY_BOUNDS } from "../../core/people/key-limits.ts";
 import { createId, createSecret, hashSecret } from "../../secrets.ts";
 import type { ApiKey } from "../../store/accounts.ts";
 import { accountOf, principalOf } from "../auth.ts";
@@ -67,7 +67,6 @@ export function createKey(api: Api, { store, clock, observer }: ApiContext): voi
       const { name, role, expires_at, permissions } = request.body;
       requireFuture(clock, expires_at);
       const { accountId, id: createdBy } = principalOf(request);
-      await requireRoom(accountId);
       const secret = createSecret("ek_");
       const key: ApiKey = {
         id: createId("key_"),
@@ -83,40 +82,30 @@ export function createKey(api: Api, { store, clock, observer }: ApiContext): voi
       };
       const details = { role, permissions: key.permissions, ...(expires_at !== undefined && { expires_at }) };
       const audit = auditOf(request, clock, { action: "key.created", subject: keySubjectOf(key), details });
-      await store.keys.createKey(key, hashSecret(secret), audit);
+      const result = await store.keys.createKey(key, hashSecret(secret), audit, KEY_BOUNDS);
+      if (result === "too_many") throw tooManyKeys(observer);
       void reply.code(201);
       return { key: toKeyBody(key), api_key: secret };
     },
   );
-
-  /** Error: `QuotaExceeded`. Forgets the oldest of the revoked keys, of which there would be ever more. */
-  async function requireRoom(accountId: string): Promise<void> {
-    const keys = await store.keys.listKeys(accountId);
-    const used = keys.filter(({ revokedAt }) => revokedAt === undefined).length;
-    if (used >= MAX_KEYS_PER_ACCOUNT) {
-      observer?.bounded("keys_per_account");
-      const facts = { quota: "api_keys", used, limit: MAX_KEYS_PER_ACCOUNT };
-      throw new EdgeError("QuotaExceeded", "The account has reached its limit of API keys; revoke unused ones.", facts);
-    }
-    if (keys.length - used > MAX_REVOKED_KEYS_PER_ACCOUNT)
-      await store.keys.removeRevoked(accountId, MAX_REVOKED_KEYS_PER_ACCOUNT);
-  }
 }
 
 /** `PATCH /v1/api-keys/{key_id}`: renames an API key, or changes when it expires. */
 export function updateKey(api: Api, context: ApiContext): void {
-  const { store, clock, access } = context;
+  const { store, clock, access, observer } = context;
   api.patch(
     "/v1/api-keys/:key_id",
     {
       schema: {
         operationId: "updateApiKey",
         summary: "Update API Key",
-        description: "Changes the name, or when the key expires. The role cannot be changed: create another key.",
+        description:
+          "Changes the name, or when the key expires; one that has expired is valid again then. The role cannot be changed: create " +
+          "another key.",
         tags: ["API Keys"],
         params: keyParams,
         body: apiKeyUpdateSchema,
-        response: { 200: json("The key.", apiKeySchema), ...errorsWithBody("KeyNotFound") },
+        response: { 200: json("The key.", apiKeySchema), ...errorsWithBody("KeyNotFound", "QuotaExceeded") },
       },
     },
     async (request): Promise<ApiKeyBody> => {
@@ -130,7 +119,10 @@ export function updateKey(api: Api, context: ApiContext): void {
         subject: keySubjectOf({ id, name: key.name }),
         details: request.body,
       };
-      const changed = await store.keys.changeKey(accountId, id, { name, expiresAt }, auditOf(request, clock, facts));
+      const audit = auditOf(request, clock, facts);
+      const renewal = { at: unixNow(clock), bounds: KEY_BOUNDS };
+      const changed = await store.keys.changeKey(accountId, id, { name, expiresAt }, audit, renewal);
+      if (changed === "too_many") throw tooManyKeys(observer);
       if (!changed) throw new EdgeError("KeyNotFound");
       // Open streams learn when they are to end.
       await access.recheck(keySubject(id));
@@ -162,4 +154,11 @@ export function revokeKey(api: Api, context: ApiContext): void {
       return reply.code(204).send();
     },
   );
+}
+
+function tooManyKeys(observer: ApiContext["observer"]): EdgeError {
+  observer?.bounded("keys_per_account");
+  const { maxKeys } = KEY_BOUNDS;
+  const facts = { quota: "api_keys", used: maxKeys, limit: maxKeys };
+  return new EdgeError("QuotaExceeded", "The account has reached its limit of API keys; revoke unused ones.", facts);
 }

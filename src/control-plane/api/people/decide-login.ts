@@ -20,6 +20,7 @@ import { originOf } from "../audit/origin-of.ts";
 import { principalOf } from "../auth.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errors, errorsWithBody, json } from "../docs/responses.ts";
+import { userOf } from "./session-resource.ts";
 import { WrongCodeLimiter } from "./wrong-code-limiter.ts";
 
 const DAY_S = 24 * 3600;
@@ -95,7 +96,7 @@ export function decideLogin(api: Api, context: ApiContext): void {
     },
     async (request): Promise<LoginRequestBody> => {
       const { code, login } = await find(request);
-      const { id: userId, role } = principalOf(request);
+      const { id: userId, role, sessionHash } = userOf(request);
       const at = unixNow(clock);
       const grant = toGrant(request.body, role, at);
       const { clientName, source } = login;
@@ -110,7 +111,12 @@ export function decideLogin(api: Api, context: ApiContext): void {
           client_source: source,
         },
       });
-      const result = await store.loginRequests.decideLoginRequest(userCodeHash(code), { at, userId, grant }, audit);
+      const result = await store.loginRequests.decideLoginRequest(
+        userCodeHash(code),
+        { at, userId, sessionHash, grant },
+        audit,
+      );
+      if (result === "signed_out") throw new EdgeError("Unauthorized");
       if (result === "unknown") throw new EdgeError("LoginRequestExpired");
       if (result === "decided_before") throw new EdgeError("LoginRequestDecided");
       return toBody(request, code, { ...login, state: grant ? "approved" : "denied" });

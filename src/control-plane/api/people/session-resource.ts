@@ -7,8 +7,9 @@ import type { User } from "../../core/people/user.ts";
 import { userSubject } from "../../access-watcher.ts";
 import { openSession } from "../../people/open-session.ts";
 import { principalSubject } from "../../people/watch-principal.ts";
-import type { Principal } from "../../people/principal.ts";
+import type { Principal, UserPrincipal } from "../../people/principal.ts";
 import type { Account } from "../../store/accounts.ts";
+import { principalOf } from "../auth.ts";
 import type { ApiContext } from "../context.ts";
 import { unixNow } from "../../../lib/clock.ts";
 import type { AuditFacts } from "../../audit/audit-entry.ts";
@@ -58,4 +59,11 @@ export function toSessionBody(principal: Shown, account: Account): SessionBody {
     permissions: [...permissionsOf(role), ...given],
     expires_at: expiresAt ?? null,
   };
+}
+
+/** The user of a request that only people can send. */
+export function userOf(request: FastifyRequest): UserPrincipal {
+  const principal = principalOf(request);
+  if (principal.kind !== "user") throw new Error("the endpoint is open to API keys");
+  return principal;
 }

@@ -4,14 +4,12 @@ import { EdgeError } from "../../../protocol/errors.ts";
 import { type SessionBody, sessionSchema } from "../../../protocol/principal.ts";
 import { passwordChangeSchema } from "../../../protocol/users.ts";
 import { requireStrongPassword } from "../../people/new-password.ts";
-import type { UserPrincipal } from "../../people/principal.ts";
 import { sourceOf } from "../../core/people/source.ts";
 import { principalOf } from "../auth.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errors, errorsWithBody, json } from "../docs/responses.ts";
-import type { FastifyRequest } from "fastify";
 import { auditOf, userSubjectOf } from "./audit-entry.ts";
-import { findAccount, signIn, toSessionBody } from "./session-resource.ts";
+import { findAccount, signIn, toSessionBody, userOf } from "./session-resource.ts";
 
 /** `GET /v1/session`: who the request acts as. */
 export function getSession(api: Api, { store }: ApiContext): void {
@@ -68,7 +66,8 @@ export function changePassword(api: Api, context: ApiContext): void {
         operationId: "changePassword",
         summary: "Change Password",
         description:
-          "Sets another password. All sessions of the person end; the response sets the cookie of a new one for this browser.",
+          "Sets another password. All sessions of the person end, and API keys that were made by log-ins of the person are " +
+          "revoked; the response sets the cookie of a new session for this browser.",
         tags: ["People"],
         body: passwordChangeSchema,
         response: {
@@ -79,25 +78,20 @@ export function changePassword(api: Api, context: ApiContext): void {
     },
     async (request, reply) => {
       const { current_password, password } = request.body;
-      const { user } = userOf(request);
+      const { user, sessionHash } = userOf(request);
       const account = await findAccount(store, user.accountId);
       requireStrongPassword(password, user.email, [user.name, account.name]);
       const checked = await signInGate.confirm(user, current_password, request.ip);
       if (!checked) throw new EdgeError("WrongPassword");
       const passwordHash = await hasher.hash(password, { source: sourceOf(request.ip), goesFirst: true });
       const audit = auditOf(request, clock, { action: "password.changed", subject: userSubjectOf(user) });
-      const result = await store.users.changeUser(user.accountId, user.id, { passwordHash }, audit);
-      if (result !== "changed") throw new EdgeError("UserNotFound");
+      // The password may have been reset, and this session been ended by that, while the new one was hashed.
+      const proof = { sessionHash, passwordHash: checked.passwordHash };
+      const result = await store.users.changeUser(user.accountId, user.id, { passwordHash }, audit, proof);
+      if (result !== "changed") throw new EdgeError("Unauthorized");
       await access.recheck(userSubject(user.id));
       await signIn(context, request, reply, { ...checked, passwordHash }, "password");
       return reply.code(204).send();
     },
   );
-}
-
-/** The user of a request that only people can send. */
-function userOf(request: FastifyRequest): UserPrincipal {
-  const principal = principalOf(request);
-  if (principal.kind !== "user") throw new Error("the endpoint is open to API keys");
-  return principal;
 }

@@ -10,7 +10,6 @@ import {
   type StartedLogin,
   startedLoginSchema,
 } from "../../../protocol/login-request.ts";
-import { MAX_KEYS_PER_ACCOUNT } from "../../core/people/key-limits.ts";
 import { LOGIN_POLL_S, LOGIN_REQUEST_S } from "../../core/people/login-request.ts";
 import { beginLogin, takeLoginKey } from "../../people/login-requests.ts";
 import type { Api, ApiContext } from "../context.ts";
@@ -40,9 +39,10 @@ export function startLogin(api: Api, context: ApiContext): void {
       },
     },
     async (request, reply): Promise<StartedLogin> => {
-      const codes = await beginLogin(context, request.body.client_name, request.ip);
+      const codes = await beginLogin(context, request.body.client_name, request.ip, () =>
+        observer?.bounded("login_requests"),
+      );
       if (!codes) {
-        observer?.bounded("login_requests");
         const details = { retry_after_s: BUSY_RETRY_S };
         throw new EdgeError("TooManyRequests", "Too many log-in requests wait to be confirmed.", details);
       }
@@ -61,9 +61,9 @@ export function startLogin(api: Api, context: ApiContext): void {
   );
 }
 
-/** `POST /v1/device-logins/token`: fetches the key of a log-in that was confirmed, once. */
+/** `POST /v1/device-logins/token`: fetches the key of a log-in that was confirmed. */
 export function fetchLoginKey(api: Api, context: ApiContext): void {
-  const { store, observer } = context;
+  const { store } = context;
   api.post(
     "/v1/device-logins/token",
     {
@@ -71,9 +71,11 @@ export function fetchLoginKey(api: Api, context: ApiContext): void {
         operationId: "fetchLoginKey",
         summary: "Fetch Key of Log-In",
         description:
-          "Makes the API key when the person has confirmed the request, and returns it exactly once. Until then the response is " +
+          "Makes the API key when the person has confirmed the request. Asked again, it returns the same key until the request " +
+          "expires. Before the person has decided the response is " +
           "202; ask again after `interval_s`. The key has the role that the person chose and falls with the person: it is " +
-          "revoked when the person is disabled, removed, or may do less than the key.",
+          "revoked when the person is disabled, removed, gets another password, or may do less than the key, and " +
+          "when 20 later ones of the person were used since.",
         tags: ["People"],
         security: [],
         body: loginTokenRequestSchema,
@@ -84,7 +86,6 @@ export function fetchLoginKey(api: Api, context: ApiContext): void {
             "LoginRequestUnknown",
             "LoginRequestExpired",
             "LoginRequestDenied",
-            "QuotaExceeded",
             "CrossSiteRequest",
           ),
         },
@@ -102,12 +103,6 @@ export function fetchLoginKey(api: Api, context: ApiContext): void {
           throw new EdgeError("LoginRequestExpired");
         case "unknown":
           throw new EdgeError("LoginRequestUnknown");
-        case "too_many_keys": {
-          observer?.bounded("keys_per_account");
-          const facts = { quota: "api_keys", used: MAX_KEYS_PER_ACCOUNT, limit: MAX_KEYS_PER_ACCOUNT };
-          const message = "The account has reached its limit of API keys; revoke unused ones.";
-          throw new EdgeError("QuotaExceeded", message, facts);
-        }
         case "key": {
           const { id, accountId, role, expiresAt } = result.key;
           const { name } = await findAccount(store, accountId);

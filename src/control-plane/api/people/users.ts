@@ -71,17 +71,17 @@ export function inviteUser(api: Api, { store, clock, site, logger, observer }: A
       const accountId = accountOf(request);
       const { email, name, role } = request.body;
       requireEmail(email);
-      const { length: used } = await store.users.listUsers(accountId);
-      if (used >= MAX_USERS_PER_ACCOUNT) {
-        observer?.bounded("users_per_account");
-        const facts = { quota: "users", used, limit: MAX_USERS_PER_ACCOUNT };
-        throw new EdgeError("QuotaExceeded", "The account has reached its limit of users; remove some first.", facts);
-      }
       const user = newUser(clock, { accountId, email, name, role });
       const { code, hash, secret } = createCode(clock, "invitation", { accountId, userId: user.id });
       const details = { role, expires_at: code.expiresAt };
       const audit = auditOf(request, clock, { action: "user.invited", subject: userSubjectOf(user), details });
-      if (!(await store.users.createUser(user, { code, hash }, audit))) {
+      const result = await store.users.createUser(user, { code, hash }, audit, MAX_USERS_PER_ACCOUNT);
+      if (result === "too_many") {
+        observer?.bounded("users_per_account");
+        const facts = { quota: "users", used: MAX_USERS_PER_ACCOUNT, limit: MAX_USERS_PER_ACCOUNT };
+        throw new EdgeError("QuotaExceeded", "The account has reached its limit of users; remove some first.", facts);
+      }
+      if (result === "taken") {
         const holder = await store.users.findUserByEmail(email);
         // For the service's operator, who may settle it. The account does not see whose user it is.
         if (holder && holder.accountId !== accountId)
@@ -108,7 +108,8 @@ export function updateUser(api: Api, context: ApiContext): void {
         operationId: "updateUser",
         summary: "Update User",
         description:
-          "Changes the name, the role, or whether the person may sign in. A change of the last two ends the person's sessions.",
+          "Changes the name, the role, or whether the person may sign in. A change of the last two ends the person's sessions, " +
+          "and revokes API keys that were made by log-ins of the person and may do more than the person by then.",
         tags: ["People"],
         params: userParams,
         body: userUpdateSchema,
@@ -143,7 +144,9 @@ export function removeUser(api: Api, context: ApiContext): void {
       schema: {
         operationId: "removeUser",
         summary: "Remove User",
-        description: "Removes the person with all sessions and links. API keys that the person created stay.",
+        description:
+          "Removes the person with all sessions and links. API keys that were made by log-ins of the person are revoked; keys that " +
+          "the person created in another way stay.",
         tags: ["People"],
         params: userParams,
         response: {
@@ -192,7 +195,9 @@ export function resetPassword(api: Api, context: ApiContext): void {
       const { code, hash, secret } = createCode(clock, purpose, { accountId, userId });
       const details = { expires_at: code.expiresAt };
       const audit = auditOf(request, clock, { action: "user.reset", subject: userSubjectOf(user), details });
-      await store.users.issueCode(code, hash, audit);
+      const issue = await store.users.issueCode(code, hash, audit);
+      if (issue === "unknown") throw new EdgeError("UserNotFound");
+      if (issue === "disabled") throw new EdgeError("UserDisabled");
       return { reset: { link: linkOf(site.urlOf(request), "invitation", secret), expires_at: code.expiresAt } };
     },
   );

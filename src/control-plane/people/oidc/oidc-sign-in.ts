@@ -132,16 +132,6 @@ export class OidcSignIn {
       );
       throw await this.#refuse("not_invited", identity, undefined, source);
     }
-    if ((await store.users.listUsers(accountId)).length >= MAX_USERS_PER_ACCOUNT) {
-      logger.warn(
-        { account_id: accountId, limit: MAX_USERS_PER_ACCOUNT },
-        "the account has reached its limit of users",
-      );
-      throw new EdgeError("QuotaExceeded", "The account has reached its limit of users; remove some first.", {
-        quota: "users",
-        limit: MAX_USERS_PER_ACCOUNT,
-      });
-    }
     const user: User = {
       id: createId("usr_"),
       accountId,
@@ -155,7 +145,18 @@ export class OidcSignIn {
       lastSignInAt: undefined,
     };
     const audit = this.#entry("user.created", user, source, { role });
-    return (await store.users.createUser(user, undefined, audit)) ? user : undefined;
+    const result = await store.users.createUser(user, undefined, audit, MAX_USERS_PER_ACCOUNT);
+    if (result === "too_many") {
+      logger.warn(
+        { account_id: accountId, limit: MAX_USERS_PER_ACCOUNT },
+        "the account has reached its limit of users",
+      );
+      throw new EdgeError("QuotaExceeded", "The account has reached its limit of users; remove some first.", {
+        quota: "users",
+        limit: MAX_USERS_PER_ACCOUNT,
+      });
+    }
+    return result === "created" ? user : undefined;
   }
 
   async #refuse(

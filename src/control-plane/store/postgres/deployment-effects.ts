@@ -1,5 +1,4 @@
-import { accountEventOf, isWaitingForDevice } from "../../core/account-event.ts";
-import { bitsOfOutcome } from "../../core/attention.ts";
+import { effectOf } from "../../core/account-event.ts";
 import type { Deployment } from "../../core/deployment.ts";
 
 /** A deployment before and after what is stored; no `before` for a new one. */
@@ -20,14 +19,13 @@ export function effectsOf(changes: readonly Change[]): Effects {
   const events: unknown[] = [];
   const accounts = new Set<string>();
   for (const [order, { before, after }] of changes.entries()) {
-    const { id, accountId, assetUuid: asset } = after;
-    const waits = Number(isWaitingForDevice(after)) - Number(before !== undefined && isWaitingForDevice(before));
-    const outcome = before === undefined || before.status === "Running" ? bitsOfOutcome(after) : undefined;
-    if (waits !== 0 || outcome !== undefined) effects.push({ id, asset, waits, outcome, order });
-    const event = accountEventOf(before, after);
-    if (event) {
-      events.push({ id, account: accountId, event: JSON.stringify(event) });
-      accounts.add(accountId);
+    const { id, accountId: account, assetUuid: asset } = after;
+    const { waits, outcome, events: ofChange, tellsAttention, at } = effectOf(before, after);
+    if (waits !== 0 || outcome !== undefined || tellsAttention) effects.push({ id, asset, waits, outcome, order });
+    for (const event of ofChange) {
+      const told = { id, asset, account, event: JSON.stringify(event), order: events.length };
+      events.push(tellsAttention ? { ...told, at } : told);
+      accounts.add(account);
     }
   }
   return { effects: JSON.stringify(effects), events: JSON.stringify(events), accounts: [...accounts] };

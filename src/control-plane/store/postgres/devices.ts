@@ -1,5 +1,5 @@
 import type { DeviceDataUsage } from "../../../protocol/data-usage.ts";
-import { bitsOfReport, budgetSpentUntil } from "../../core/attention.ts";
+import { bitsOfReport, bitsToldBy, budgetSpentUntil } from "../../core/attention.ts";
 import type { DeviceReport } from "../../core/device-report.ts";
 import type { Dated, DeviceStore, StoredReport } from "../devices.ts";
 import type { AppendSignal } from "../account-events.ts";
@@ -40,7 +40,7 @@ const SAVE_REPORT = /* sql */ `
       reported_at = excluded.reported_at, held_since = NULL
     WHERE r.hash IS NOT DISTINCT FROM $6
     RETURNING 1
-  ), ${reportedState("changed", "$1", "$7", "$8")}
+  ), ${reportedState("changed", { asset: "$1", bits: "$7", told: "$9", version: "$8", at: "$5::bigint" })}
   SELECT (SELECT ok FROM valid) AS "isValid", EXISTS (SELECT 1 FROM changed) AS "isChanged", ${TOLD_ACCOUNTS} AS told`;
 
 const LEDGER = "SELECT ledger AS text, answered_at AS at FROM device_ledgers WHERE asset_uuid = $1";
@@ -87,7 +87,7 @@ export class PostgresDeviceStore implements DeviceStore {
     fence?: SessionFence,
   ): Promise<boolean> {
     const values = [assetUuid, fence?.epoch ?? null, value.hash, JSON.stringify(value), at, storedHash ?? null];
-    const state = [bitsOfReport(value), value.device?.agent_version ?? null];
+    const state = [bitsOfReport(value), value.device?.agent_version ?? null, bitsToldBy(value)];
     return this.#write(SAVE_REPORT, [...values, ...state], fence);
   }
 
@@ -107,6 +107,7 @@ export class PostgresDeviceStore implements DeviceStore {
         client.query<{ account_id: string }>(TELL_BUDGET, [
           assetUuid,
           budgetSpentUntil(ledger.value, ledger.at) ?? null,
+          ledger.at,
         ]),
         client.query(SAVE_LEDGER, [assetUuid, JSON.stringify(ledger.value), ledger.at]),
       ]);

@@ -80,6 +80,7 @@ export const PEOPLE = /* sql */ `
     client_name TEXT NOT NULL,
     source TEXT,
     source_group TEXT COLLATE "C" NOT NULL,
+    network TEXT COLLATE "C" NOT NULL,
     created_at BIGINT NOT NULL,
     expires_at BIGINT NOT NULL,
     state TEXT NOT NULL CHECK (state IN ('pending', 'approved', 'denied')),
@@ -89,6 +90,7 @@ export const PEOPLE = /* sql */ `
     CHECK ((state = 'pending') = (user_id IS NULL))
   );
   CREATE INDEX login_requests_by_source ON login_requests (source_group);
+  CREATE INDEX login_requests_by_network ON login_requests (network);
   CREATE INDEX login_requests_by_age ON login_requests (expires_at);
   CREATE INDEX login_requests_by_user ON login_requests (user_id) WHERE user_id IS NOT NULL;
 

@@ -50,22 +50,25 @@ const REOPEN = /* sql */ `
     RETURNING s.asset_uuid, s.epoch, s.instance_id, NULL::bigint AS at, NULL::text AS agent_version
   ), ${connectedStates("reopened")}
   SELECT asset_uuid AS "assetUuid", epoch, ${TOLD_ACCOUNTS} AS told FROM reopened`;
+/** Ends sessions that were open at a time, as far as is known. One that was opened later was seen later. */
+const ENDED = (at: string): string => /* sql */ `
+    UPDATE device_sessions s SET instance_id = NULL, session_id = NULL, last_seen_at = greatest(s.last_seen_at, ${at}::bigint)
+    FROM locked l WHERE s.asset_uuid = l.asset_uuid
+    RETURNING s.asset_uuid, s.last_seen_at AS at`;
 const END = /* sql */ `
   WITH locked AS MATERIALIZED (${LOCKED}), ended AS (
-    UPDATE device_sessions s SET instance_id = NULL, session_id = NULL FROM locked l WHERE s.asset_uuid = l.asset_uuid
-    RETURNING s.asset_uuid, NULL::bigint AS at
+    ${ENDED("$2")}
   ), ${disconnectedStates("ended")}
   SELECT ${TOLD_ACCOUNTS} AS told`;
 const CLOSE_ALL_SQL = (condition: string): string => /* sql */ `
   WITH locked AS MATERIALIZED (
     SELECT asset_uuid FROM device_sessions WHERE ${condition} ORDER BY asset_uuid FOR NO KEY UPDATE
   ), ended AS (
-    UPDATE device_sessions s SET instance_id = NULL, session_id = NULL FROM locked l WHERE s.asset_uuid = l.asset_uuid
-    RETURNING s.asset_uuid, NULL::bigint AS at
+    ${ENDED("$1")}
   ), ${disconnectedStates("ended")}
   SELECT ${TOLD_ACCOUNTS} AS told`;
 const CLOSE_ALL = CLOSE_ALL_SQL("instance_id IS NOT NULL");
-const CLOSE_ALL_OF = CLOSE_ALL_SQL("instance_id = $1");
+const CLOSE_ALL_OF = CLOSE_ALL_SQL("instance_id = $2");
 
 interface WaitingSession {
   readonly session: NewSession;
@@ -141,13 +144,13 @@ export class PostgresSessionStore implements SessionStore {
     return rows.map(({ assetUuid, epoch }) => ({ assetUuid, epoch }));
   }
 
-  async end(sessions: readonly SessionFence[]): Promise<void> {
-    await this.#write<ToldRow>(END, [JSON.stringify(sessions)]);
+  async end(sessions: readonly SessionFence[], at?: number): Promise<void> {
+    await this.#write<ToldRow>(END, [JSON.stringify(sessions), at ?? null]);
   }
 
-  async closeAll(instanceId: string | undefined): Promise<void> {
-    if (instanceId === undefined) await this.#write<ToldRow>(CLOSE_ALL, []);
-    else await this.#write<ToldRow>(CLOSE_ALL_OF, [instanceId]);
+  async closeAll(instanceId: string | undefined, at?: number): Promise<void> {
+    if (instanceId === undefined) await this.#write<ToldRow>(CLOSE_ALL, [at ?? null]);
+    else await this.#write<ToldRow>(CLOSE_ALL_OF, [at ?? null, instanceId]);
   }
 
   async #write<Row extends ToldRow>(text: string, values: readonly unknown[]): Promise<readonly Row[]> {

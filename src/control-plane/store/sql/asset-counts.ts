@@ -1,7 +1,7 @@
 import type { AttentionReason } from "../../../protocol/attention.ts";
 import { NEW_ASSET_STATE, reasonsOf, TIMELESS_BITS } from "../../core/attention.ts";
 import type { AssetCounts, StateTime } from "../assets.ts";
-import { isConnectedSql } from "./asset-row.ts";
+import { isConnectedSql, lastSeenSql, renewalOffset } from "./asset-row.ts";
 import type { Executor } from "./executor.ts";
 
 /** Each is answered from an index of `asset_states` that holds no other rows. */
@@ -11,7 +11,7 @@ const CONNECTED = /* sql */ `
 const HELD_BY_DEAD = /* sql */ `
   SELECT count(*) AS found, coalesce(sum(CASE WHEN t.reasons = 0 THEN 1 ELSE 0 END), 0) AS others
   FROM asset_states t WHERE t.account_id = ?1 AND t.instance_id IS NOT NULL AND t.last_seen_at < ?3
-    AND t.instance_id NOT IN (SELECT i.id FROM instances i WHERE i.lease_until_ms > ?2)`;
+    AND NOT ${isConnectedSql("?2")} AND ${lastSeenSql("?2", "?4")} < ?3`;
 const NEVER = /* sql */ `
   SELECT count(*) AS found FROM asset_states t
   WHERE t.account_id = ? AND t.instance_id IS NULL AND t.last_seen_at IS NULL`;
@@ -27,7 +27,7 @@ const REASONS = /* sql */ `
 const ONCE_SPENT = /* sql */ `
   SELECT count(*) AS found FROM asset_states t
   WHERE t.account_id = ?1 AND t.reasons <> 0 AND (t.reasons & ${TIMELESS_BITS}) = 0 AND t.budget_spent_until <= ?2
-    AND t.last_seen_at < ?3 AND NOT ${isConnectedSql("?4")}`;
+    AND t.last_seen_at < ?3 AND NOT ${isConnectedSql("?4")} AND ${lastSeenSql("?4", "?5")} < ?3`;
 const ALL = "SELECT asset_count AS found FROM accounts WHERE id = ?";
 const RUNNING = "SELECT count(*) AS found FROM deployments WHERE account_id = ? AND status = 'Running'";
 
@@ -47,6 +47,7 @@ interface ReasonsRow extends CountRow {
 /** Counts the assets of an account. */
 export async function countAssets(executor: Executor, accountId: string, time: StateTime): Promise<AssetCounts> {
   const { now, notSeenBefore, serviceNowMs } = time;
+  const offset = renewalOffset(time);
   const count = async (sql: string, ...values: (string | number)[]): Promise<number> =>
     (await executor.one<CountRow>(sql, values))?.found ?? 0;
   const [all, connected, neverConnected, runningDeployments, onceSpent, away, dead, rows] = await Promise.all([
@@ -54,9 +55,9 @@ export async function countAssets(executor: Executor, accountId: string, time: S
     count(CONNECTED, accountId, serviceNowMs),
     count(NEVER, accountId),
     count(RUNNING, accountId),
-    count(ONCE_SPENT, accountId, now, notSeenBefore, serviceNowMs),
+    count(ONCE_SPENT, accountId, now, notSeenBefore, serviceNowMs, offset),
     executor.one<NotSeenRow>(NOT_SEEN, [accountId, notSeenBefore]),
-    executor.one<NotSeenRow>(HELD_BY_DEAD, [accountId, serviceNowMs, notSeenBefore]),
+    executor.one<NotSeenRow>(HELD_BY_DEAD, [accountId, serviceNowMs, notSeenBefore, offset]),
     executor.all<ReasonsRow>(REASONS, [accountId, now]),
   ]);
   const notSeen = (away?.found ?? 0) + (dead?.found ?? 0);

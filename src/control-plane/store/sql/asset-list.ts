@@ -1,7 +1,16 @@
 import type { AssetCursor } from "../../core/asset-cursor.ts";
 import { BUDGET_BIT, REASON_BITS, TIMELESS_BITS } from "../../core/attention.ts";
 import type { AssetFilter, AssetWithState, StateTime } from "../assets.ts";
-import { ASSET_COLUMNS, ASSET_JOINS, isConnectedSql, STATE_JOIN, stateColumns, toAssetWithState } from "./asset-row.ts";
+import {
+  ASSET_COLUMNS,
+  ASSET_JOINS,
+  isConnectedSql,
+  lastSeenSql,
+  renewalOffset,
+  STATE_JOIN,
+  stateColumns,
+  toAssetWithState,
+} from "./asset-row.ts";
 import type { Dialect } from "./dialect.ts";
 import type { Executor } from "./executor.ts";
 import type { Value } from "./statement.ts";
@@ -9,9 +18,10 @@ import type { Value } from "./statement.ts";
 /** Before every asset of a list. */
 const FIRST_PAGE_CURSOR: AssetCursor = { createdAt: -1, uuid: "" };
 
-/** The parameters before those of the criteria: account, cursor, service time. */
+/** The parameters before those of the criteria: account, cursor, service time, `renewalOffset`. */
 const IS_CONNECTED = isConnectedSql("?4");
-const FIRST_PARAMETERS = 4;
+const LAST_SEEN = lastSeenSql("?4", "?5");
+const FIRST_PARAMETERS = 5;
 
 /** What the assets of a list have in common. */
 interface Criterion {
@@ -24,7 +34,7 @@ interface Criterion {
 
 /**
  * Returns the statement for one page of an account's assets that are filtered by these criteria: a range scan of the index
- * `assets_by_account`. Its parameters are the account, the cursor, the service time, those of each criterion, and the limit.
+ * `assets_by_account`. Its parameters are the account, the cursor, the service time, `renewalOffset`, those of each criterion, and the limit.
  */
 export function listSql(criteria: readonly Criterion[], dialect: Dialect): string {
   let next = FIRST_PARAMETERS + 1;
@@ -34,7 +44,7 @@ export function listSql(criteria: readonly Criterion[], dialect: Dialect): strin
     return ` AND ${condition(first, dialect)}`;
   });
   return /* sql */ `
-    SELECT ${ASSET_COLUMNS}, ${stateColumns("?4")} FROM assets a ${ASSET_JOINS} ${STATE_JOIN}
+    SELECT ${ASSET_COLUMNS}, ${stateColumns("?4", "?5")} FROM assets a ${ASSET_JOINS} ${STATE_JOIN}
     WHERE a.account_id = ?1 AND (a.created_at, a.uuid) > (?2, ?3)${conditions.join("")}
     ORDER BY a.created_at, a.uuid LIMIT ?${next}`;
 }
@@ -78,7 +88,8 @@ function textMatches(parameter: number, { forLike }: Dialect): string[] {
   return ["a.name", "a.serial_number"].map((column) => String.raw`${forLike(column)} LIKE ?${parameter} ESCAPE '\'`);
 }
 
-const notSeen = (parameter: number): string => `(t.last_seen_at < ?${parameter} AND NOT ${IS_CONNECTED})`;
+const notSeen = (parameter: number): string =>
+  `(t.last_seen_at < ?${parameter} AND NOT ${IS_CONNECTED} AND ${LAST_SEEN} < ?${parameter})`;
 const budget = (parameter: number): string =>
   `((t.reasons & ${BUDGET_BIT}) <> 0 AND t.budget_spent_until > ?${parameter})`;
 
@@ -112,7 +123,7 @@ export class AssetList {
     after = FIRST_PAGE_CURSOR,
   ): Promise<AssetWithState[]> {
     const criteria = criteriaOf(filter, time);
-    const values: Value[] = [accountId, after.createdAt, after.uuid, time.serviceNowMs];
+    const values: Value[] = [accountId, after.createdAt, after.uuid, time.serviceNowMs, renewalOffset(time)];
     for (const criterion of criteria) values.push(...criterion.values);
     values.push(limit);
     return (await this.#executor.allValues(this.#statement(criteria), values)).map(toAssetWithState);

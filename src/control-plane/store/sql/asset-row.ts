@@ -1,6 +1,7 @@
 import type { AssetStatus } from "../../../protocol/asset.ts";
 import type { Asset } from "../../core/asset.ts";
-import type { AssetWithState } from "../assets.ts";
+import type { AssetWithState, StateTime } from "../assets.ts";
+import { INSTANCE_LEASE_MS } from "../instances.ts";
 
 /** An asset with both its SIMs in one row. */
 export interface AssetRow {
@@ -52,9 +53,24 @@ export function toAsset(row: AssetRow): Asset {
 export const isConnectedSql = (nowParameter: string): string =>
   `(t.instance_id IS NOT NULL AND t.instance_id IN (SELECT i.id FROM instances i WHERE i.lease_until_ms > ${nowParameter}))`;
 
-/** Columns of the state of an asset, after `ASSET_COLUMNS`, and their join. */
-export const stateColumns = (nowParameter: string): string =>
-  `${isConnectedSql(nowParameter)} AS is_connected, t.last_seen_at, t.agent_version, t.reasons, t.budget_spent_until`;
+/**
+ * When the device was last seen. While the session of a dead instance has not been ended yet, that is when the instance last
+ * renewed its lease, as it will be. The parameters are the service time, and `renewalOffset`.
+ */
+export const lastSeenSql = (nowParameter: string, offsetParameter: string): string => /* sql */ `
+  CASE WHEN t.instance_id IS NULL OR ${isConnectedSql(nowParameter)} THEN t.last_seen_at ELSE coalesce((
+    SELECT CASE WHEN (i.lease_until_ms + ${offsetParameter}) / 1000 > t.last_seen_at
+      THEN (i.lease_until_ms + ${offsetParameter}) / 1000 END
+    FROM instances i WHERE i.id = t.instance_id), t.last_seen_at) END`;
+
+/** Returns what makes the time of day of the last renewal from the end of a lease, which is in service time. */
+export const renewalOffset = ({ now, serviceNowMs }: StateTime): number =>
+  now * 1000 - serviceNowMs - INSTANCE_LEASE_MS;
+
+/** Columns of the state of an asset, after `ASSET_COLUMNS`, and their join. The parameters are those of `lastSeenSql`. */
+export const stateColumns = (nowParameter: string, offsetParameter: string): string =>
+  `${isConnectedSql(nowParameter)} AS is_connected, ${lastSeenSql(nowParameter, offsetParameter)} AS last_seen_at,
+   t.agent_version, t.reasons, t.budget_spent_until`;
 export const STATE_JOIN = "LEFT JOIN asset_states t ON t.asset_uuid = a.uuid";
 
 /** The values of `ASSET_COLUMNS` and of `stateColumns`. */

@@ -10,6 +10,7 @@ import {
   ASSET_COLUMNS,
   ASSET_JOINS,
   type AssetRow,
+  renewalOffset,
   STATE_JOIN,
   stateColumns,
   toAsset,
@@ -24,7 +25,7 @@ const FIND_BY_IDENTIFIER = /* sql */ `
   SELECT ${ASSET_COLUMNS} FROM identifiers i JOIN assets a ON a.uuid = i.asset_uuid ${ASSET_JOINS}
   WHERE i.value = ? AND a.account_id = ?`;
 const FIND_WITH_STATE = /* sql */ `
-  SELECT ${ASSET_COLUMNS}, ${stateColumns("?3")} FROM identifiers i JOIN assets a ON a.uuid = i.asset_uuid
+  SELECT ${ASSET_COLUMNS}, ${stateColumns("?3", "?4")} FROM identifiers i JOIN assets a ON a.uuid = i.asset_uuid
   ${ASSET_JOINS} ${STATE_JOIN} WHERE i.value = ?1 AND a.account_id = ?2`;
 const FIND_BY_TOKEN = /* sql */ `
   SELECT ${ASSET_COLUMNS}, CASE WHEN a.next_device_token_hash = ?1 THEN 1 ELSE 0 END AS is_next_token FROM assets a ${ASSET_JOINS}
@@ -59,10 +60,10 @@ export class SqlAssetStore implements AssetStore {
   async findAssetWithState(
     accountId: string,
     identifier: string,
-    { serviceNowMs }: StateTime,
+    time: StateTime,
   ): Promise<AssetWithState | undefined> {
     if (identifier.includes(NUL)) return undefined;
-    const values = [canonicalIdentifier(identifier), accountId, serviceNowMs];
+    const values = [canonicalIdentifier(identifier), accountId, time.serviceNowMs, renewalOffset(time)];
     return (await this.#executor.allValues(FIND_WITH_STATE, values)).map(toAssetWithState)[0];
   }
 

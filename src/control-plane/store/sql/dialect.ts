@@ -9,6 +9,8 @@ export interface Dialect {
   readonly lockForRemoval: string;
   /** Lock: no other transaction removes the rows. */
   readonly keepRows: string;
+  /** Statement that waits for the lock with this number, kept until the end of the transaction; empty as the others. */
+  readonly takeLock: (number: number) => string;
   /** How many rows of many to insert with one statement. */
   readonly rowsPerInsert: number;
   /** Size of what is stored for the row of `accounts` that the statement reads. */
@@ -23,6 +25,7 @@ export const SQLITE: Dialect = {
   lockRows: "",
   lockForRemoval: "",
   keepRows: "",
+  takeLock: () => "",
   // Several rows in one statement take twice the time of as many statements.
   rowsPerInsert: 1,
   storedBytes: "stored_bytes",
@@ -35,6 +38,7 @@ export const POSTGRES: Dialect = {
   lockRows: "FOR NO KEY UPDATE",
   lockForRemoval: "FOR UPDATE",
   keepRows: "FOR KEY SHARE",
+  takeLock: (number) => `SELECT pg_advisory_xact_lock(${number})`,
   // A round trip takes longer than the rows.
   rowsPerInsert: 200,
   // The sum of a BIGINT column is NUMERIC.

@@ -1,5 +1,6 @@
 import { PERMISSIONS } from "../../core/permission.ts";
-import type { ApiKey, KeyChange, KeyStore } from "../accounts.ts";
+import type { KeyBounds } from "../../core/people/key-limits.ts";
+import type { ApiKey, KeyChange, KeyRenewal, KeyStore } from "../accounts.ts";
 import type { AuditEntry } from "../audit.ts";
 import { markedKeyHash, plainKeyHash, storedKeyHash } from "../key-hash.ts";
 import { appendAccountEvents } from "./append-events.ts";
@@ -31,24 +32,51 @@ const LIST_OF_ACCOUNT = `SELECT ${COLUMNS} FROM api_keys WHERE account_id = ? OR
 const RECORD_USE = "UPDATE api_keys SET last_used_at = ? WHERE id = ?";
 const REVOKE = "UPDATE api_keys SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL";
 const CHANGE = "UPDATE api_keys SET name = ?, expires_at = ?, hash = ? WHERE id = ?";
-const REMOVE_REVOKED = /* sql */ `
-  DELETE FROM api_keys WHERE account_id = ?1 AND revoked_at IS NOT NULL AND id NOT IN (
-    SELECT id FROM api_keys WHERE account_id = ?1 AND revoked_at IS NOT NULL ORDER BY revoked_at DESC, id LIMIT ?2)`;
+const COUNT = /* sql */ `
+  SELECT count(CASE WHEN login_user_id IS NULL AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ?2)
+      THEN 1 END) AS living,
+    count(CASE WHEN revoked_at IS NOT NULL OR expires_at <= ?2 THEN 1 END) AS ended
+  FROM api_keys WHERE account_id = ?1`;
+const REMOVE_ENDED = /* sql */ `
+  DELETE FROM api_keys WHERE account_id = ?1 AND (revoked_at IS NOT NULL OR expires_at <= ?2) AND id NOT IN (
+    SELECT id FROM api_keys WHERE account_id = ?1 AND (revoked_at IS NOT NULL OR expires_at <= ?2)
+    ORDER BY coalesce(revoked_at, expires_at) DESC, id LIMIT ?3)`;
+const LIVING_OF_LOGINS = "login_user_id = ?1 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ?2)";
+const COUNT_OF_LOGINS = `SELECT count(*) AS living FROM api_keys WHERE ${LIVING_OF_LOGINS}`;
+const REVOKE_SURPLUS_OF_LOGINS = /* sql */ `
+  UPDATE api_keys SET revoked_at = ?2 WHERE ${LIVING_OF_LOGINS} AND id NOT IN (
+    SELECT id FROM api_keys WHERE ${LIVING_OF_LOGINS}
+    ORDER BY coalesce(last_used_at, created_at) DESC, created_at DESC, id LIMIT ?3)`;
 
 export class SqlKeyStore implements KeyStore {
   readonly #executor: Executor;
   readonly #lock: string;
+  readonly #lockAccount: string;
 
   constructor(executor: Executor) {
     this.#executor = executor;
-    this.#lock = `SELECT ${COLUMNS}, hash FROM api_keys WHERE id = ? ${executor.dialect.lockRows}`;
+    this.#lockAccount = lockAccount(executor);
+    this.#lock = `SELECT ${COLUMNS}, hash, login_user_id FROM api_keys WHERE id = ? ${executor.dialect.lockRows}`;
   }
 
-  async createKey(key: ApiKey, hash: Uint8Array, audit?: AuditEntry): Promise<void> {
-    await this.#executor.transact(function* (): Work<void> {
+  async createKey(
+    key: ApiKey,
+    hash: Uint8Array,
+    audit?: AuditEntry,
+    bounds?: KeyBounds,
+  ): Promise<"created" | "too_many"> {
+    const { accountId, createdAt } = key;
+    const lock = this.#lockAccount;
+    const result = await this.#executor.transact(function* (): Work<"created" | "too_many"> {
+      // Locked: keys that are created at the same time would not count each other.
+      if (bounds) yield* one(lock, [accountId]);
+      if (bounds && (yield* countKeys(accountId, createdAt)).living >= bounds.maxKeys) return "too_many";
       yield* insertKey(key, hash, undefined);
       if (audit) yield* recordAudit(audit);
+      return "created";
     });
+    if (bounds && result === "created") await removeEnded(this.#executor, accountId, createdAt, bounds);
+    return result;
   }
 
   async findKeyByHash(hash: Uint8Array): Promise<ApiKey | undefined> {
@@ -87,14 +115,19 @@ export class SqlKeyStore implements KeyStore {
     id: string,
     { name, expiresAt }: KeyChange,
     audit?: AuditEntry,
-  ): Promise<ApiKey | undefined> {
+    renewal?: KeyRenewal,
+  ): Promise<ApiKey | "too_many" | undefined> {
     const lock = this.#lock;
-    return this.#executor.transact(function* (): Work<ApiKey | undefined> {
-      const row = yield* one<Row & { readonly hash: Uint8Array }>(lock, [id]);
+    const lockOfAccount = this.#lockAccount;
+    return this.#executor.transact(function* (): Work<ApiKey | "too_many" | undefined> {
+      // The account before its keys, as everywhere, so that no two transactions wait for each other.
+      if (renewal && expiresAt !== undefined) yield* one(lockOfAccount, [accountId]);
+      const row = yield* one<Row & { readonly hash: Uint8Array; readonly login_user_id: string | null }>(lock, [id]);
       if (row?.account_id !== accountId) return undefined;
       const before = toKey(row);
       const until = expiresAt === undefined ? before.expiresAt : (expiresAt ?? undefined);
       const after = { ...before, name: name ?? before.name, expiresAt: until };
+      if (renewal && (yield* isOneTooMany(before, after, row.login_user_id, renewal))) return "too_many";
       const hash = storedKeyHash(after, plainKeyHash(before, row.hash));
       yield* change(CHANGE, [after.name, after.expiresAt ?? null, hash, id]);
       yield* appendAccountEvents(accountId, [{ type: "key.changed", key_id: id }]);
@@ -102,10 +135,59 @@ export class SqlKeyStore implements KeyStore {
       return after;
     });
   }
+}
 
-  async removeRevoked(accountId: string, kept: number): Promise<void> {
-    await this.#executor.change(REMOVE_REVOKED, [accountId, kept]);
-  }
+/** Returns the statement that locks an account's row while its keys or users are counted. */
+export function lockAccount({ dialect }: Pick<Executor, "dialect">): string {
+  return `SELECT id FROM accounts WHERE id = ? ${dialect.lockRows}`;
+}
+
+/** Counts the keys of the account that live, without those of log-ins, and those that have ended. */
+function* countKeys(accountId: string, at: number): Work<{ readonly living: number; readonly ended: number }> {
+  const counts = yield* one<{ readonly living: number; readonly ended: number }>(COUNT, [accountId, at]);
+  return counts ?? { living: 0, ended: 0 };
+}
+
+function* countLoginKeys(userId: string, at: number): Work<number> {
+  return (yield* one<{ readonly living: number }>(COUNT_OF_LOGINS, [userId, at]))?.living ?? 0;
+}
+
+/** Whether a key that had expired would live again beyond the bounds. */
+function* isOneTooMany(
+  before: ApiKey,
+  after: ApiKey,
+  loginUserId: string | null,
+  { at, bounds }: KeyRenewal,
+): Work<boolean> {
+  const livesAgain = (before.expiresAt ?? Infinity) <= at && (after.expiresAt ?? Infinity) > at;
+  if (!livesAgain || before.revokedAt !== undefined) return false;
+  if (loginUserId !== null) return (yield* countLoginKeys(loginUserId, at)) >= bounds.maxLoginKeys;
+  return (yield* countKeys(before.accountId, at)).living >= bounds.maxKeys;
+}
+
+/**
+ * Revokes the keys of a user's log-ins that were used least recently, so that there is room for one more. Returns how many.
+ * The caller has locked the user.
+ */
+export function* makeRoomForLoginKey(userId: string, at: number, { maxLoginKeys }: KeyBounds): Work<number> {
+  if ((yield* countLoginKeys(userId, at)) < maxLoginKeys) return 0;
+  return yield* change(REVOKE_SURPLUS_OF_LOGINS, [userId, at, maxLoginKeys - 1]);
+}
+
+/** Removes the keys of an account that ended earliest, beyond the bound. In a transaction of its own: nothing depends on it. */
+export async function removeEnded(
+  executor: Executor,
+  accountId: string,
+  at: number,
+  { maxEnded }: KeyBounds,
+): Promise<void> {
+  const { ended } = await executor.transact(() => countKeys(accountId, at));
+  if (ended > maxEnded) await executor.change(REMOVE_ENDED, [accountId, at, maxEnded]);
+}
+
+export function* findKey(hash: Uint8Array): Work<ApiKey | undefined> {
+  const row = yield* one<Row>(FIND_BY_HASH, [hash, markedKeyHash(hash)]);
+  return row && toKey(row);
 }
 
 /** Stores a key. @param loginUserId the user whose log-in made it, with whom it falls */

@@ -1,9 +1,11 @@
 import { type LoginRequest, lowerRole, rolesUpTo } from "../../core/people/login-request.ts";
+import type { KeyBounds } from "../../core/people/key-limits.ts";
 import type { Role } from "../../core/people/roles.ts";
-import { sourceOf } from "../../core/people/source.ts";
+import { networkOf, sourceOf } from "../../core/people/source.ts";
 import type { AuditEntry } from "../audit.ts";
 import {
   type LoginDecision,
+  type LoginRequestCreation,
   type LoginRequestStore,
   type LoginResult,
   MAX_LOGIN_REQUESTS,
@@ -11,7 +13,7 @@ import {
 } from "../login-requests.ts";
 import { recordAudit } from "./audit.ts";
 import type { Executor } from "./executor.ts";
-import { insertKey } from "./keys.ts";
+import { findKey, insertKey, makeRoomForLoginKey, removeEnded } from "./keys.ts";
 import { change, one, type Work } from "./statement.ts";
 import { toRole, toUser, USER_COLUMNS, type UserRow } from "./user-row.ts";
 
@@ -26,21 +28,37 @@ interface Row {
   readonly key_expires_at: number | null;
 }
 
+interface Counts {
+  readonly kept: number;
+  readonly ofSource: number;
+  readonly ofNetwork: number;
+}
+
 const COLUMNS = "client_name, source, created_at, expires_at, state, user_id, role, key_expires_at";
 const INSERT = /* sql */ `
-  INSERT INTO login_requests (device_code_hash, user_code_hash, client_name, source, source_group, created_at, expires_at, state)
-  VALUES (?, ?, ?, ?, ?, ?, ?, 'pending') ON CONFLICT DO NOTHING`;
+  INSERT INTO login_requests (device_code_hash, user_code_hash, client_name, source, source_group, network, created_at, expires_at, state)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, 'pending') ON CONFLICT DO NOTHING`;
 const REMOVE_EXPIRED = "DELETE FROM login_requests WHERE expires_at <= ?";
 const COUNT = /* sql */ `
-  SELECT (SELECT count(*) FROM login_requests) AS waiting,
-    (SELECT count(*) FROM login_requests WHERE source_group = ?) AS "ofSource"`;
+  SELECT (SELECT count(*) FROM login_requests) AS kept,
+    (SELECT count(*) FROM login_requests WHERE source_group = ? AND state = 'pending') AS "ofSource",
+    (SELECT count(*) FROM login_requests WHERE network = ?) AS "ofNetwork"`;
+const FIND_LARGEST_NETWORK = /* sql */ `
+  SELECT network, count(*) AS requests FROM login_requests GROUP BY network ORDER BY count(*) DESC, network LIMIT 1`;
+const REMOVE_NEWEST = /* sql */ `
+  DELETE FROM login_requests WHERE device_code_hash = (
+    SELECT device_code_hash FROM login_requests WHERE network = ?
+    ORDER BY CASE state WHEN 'pending' THEN 0 ELSE 1 END, created_at DESC, device_code_hash LIMIT 1)`;
+/** Of nothing else in the database. */
+const LOCK_NUMBER = 7_230_145;
 const FIND = `SELECT ${COLUMNS} FROM login_requests WHERE user_code_hash = ?`;
 const FIND_BY_DEVICE_CODE = `SELECT ${COLUMNS} FROM login_requests WHERE device_code_hash = ?`;
 const DECIDE = /* sql */ `
   UPDATE login_requests SET state = ?1, user_id = ?2, role = ?3, key_expires_at = ?4
   WHERE user_code_hash = ?5 AND state = 'pending' AND expires_at > ?6`;
+const DENY_APPROVED = "UPDATE login_requests SET state = 'denied' WHERE user_id = ? AND state = 'approved'";
+export const FIND_SESSION = "SELECT 1 AS found FROM user_sessions WHERE hash = ? AND user_id = ?";
 const REMOVE = "DELETE FROM login_requests WHERE device_code_hash = ?";
-const COUNT_KEYS = "SELECT count(*) AS living FROM api_keys WHERE account_id = ? AND revoked_at IS NULL";
 
 /** Returns the statements that revoke the keys of a user's log-ins whose role is not one of these. */
 export function* revokeLoginKeys(userId: string, kept: readonly Role[], at: number): Work<number> {
@@ -52,18 +70,27 @@ export function* revokeLoginKeys(userId: string, kept: readonly Role[], at: numb
   ]);
 }
 
+/** Takes back what the user has confirmed and no program has fetched yet. */
+export function* denyApprovedLogins(userId: string): Work<void> {
+  yield* change(DENY_APPROVED, [userId]);
+}
+
 /** Returns the roles whose keys a user may keep: none if it may not sign in. */
-export function keptRoles(user: { readonly role: Role; readonly isDisabled: boolean } | undefined): readonly Role[] {
-  return user && !user.isDisabled ? rolesUpTo(user.role) : [];
+export function keptRoles(user: { readonly role: Role; readonly isDisabled: boolean }): readonly Role[] {
+  return user.isDisabled ? [] : rolesUpTo(user.role);
 }
 
 export class SqlLoginRequestStore implements LoginRequestStore {
   readonly #executor: Executor;
   readonly #lockUser: string;
   readonly #lockRequest: string;
+  readonly #onKeysRevoked: () => void;
+  #mustForgetKeys = false;
 
-  constructor(executor: Executor) {
+  /** @param onKeysRevoked called when keys of log-ins were revoked for another one */
+  constructor(executor: Executor, onKeysRevoked: () => void = () => {}) {
     this.#executor = executor;
+    this.#onKeysRevoked = onKeysRevoked;
     const { lockRows } = executor.dialect;
     this.#lockUser = `SELECT ${USER_COLUMNS} FROM users u WHERE u.id = ? ${lockRows}`;
     this.#lockRequest = `${FIND_BY_DEVICE_CODE} ${lockRows}`;
@@ -72,15 +99,22 @@ export class SqlLoginRequestStore implements LoginRequestStore {
   async createLoginRequest(
     { clientName, source, createdAt, expiresAt }: LoginRequest,
     { deviceCode, userCode }: Parameters<LoginRequestStore["createLoginRequest"]>[1],
-  ): Promise<boolean> {
+    maxRequests = MAX_LOGIN_REQUESTS,
+  ): Promise<LoginRequestCreation> {
     const group = source === undefined ? "" : sourceOf(source);
-    return this.#executor.transact(function* (): Work<boolean> {
+    const network = networkOf(group);
+    const takeLock = this.#executor.dialect.takeLock(LOCK_NUMBER);
+    return this.#executor.transact(function* (): Work<LoginRequestCreation> {
+      // Without it, requests that are made at the same time would not count each other.
+      if (takeLock !== "") yield* one(takeLock);
       yield* change(REMOVE_EXPIRED, [createdAt]);
-      const counts = yield* one<{ readonly waiting: number; readonly ofSource: number }>(COUNT, [group]);
-      const { waiting = 0, ofSource = 0 } = counts ?? {};
-      if (waiting >= MAX_LOGIN_REQUESTS || ofSource >= MAX_LOGIN_REQUESTS_PER_SOURCE) return false;
-      const values = [deviceCode, userCode, clientName, source ?? null, group, createdAt, expiresAt];
-      return (yield* change(INSERT, values)) > 0;
+      const { kept = 0, ofSource = 0, ofNetwork = 0 } = (yield* one<Counts>(COUNT, [group, network])) ?? {};
+      if (ofSource >= MAX_LOGIN_REQUESTS_PER_SOURCE) return "too_many";
+      const isFull = kept >= maxRequests;
+      if (isFull && !(yield* makeRoom(ofNetwork))) return "too_many";
+      const values = [deviceCode, userCode, clientName, source ?? null, group, network, createdAt, expiresAt];
+      if ((yield* change(INSERT, values)) === 0) throw new Error("the codes of a log-in are not unique");
+      return isFull ? "created_for_another" : "created";
     });
   }
 
@@ -91,11 +125,15 @@ export class SqlLoginRequestStore implements LoginRequestStore {
 
   async decideLoginRequest(
     userCode: Uint8Array,
-    { at, userId, grant }: Parameters<LoginRequestStore["decideLoginRequest"]>[1],
+    { at, userId, sessionHash, grant }: Parameters<LoginRequestStore["decideLoginRequest"]>[1],
     audit: AuditEntry,
   ): Promise<LoginDecision> {
     const values = [grant ? "approved" : "denied", userId, grant?.role ?? null, grant?.expiresAt ?? null, userCode, at];
+    const lockUser = this.#lockUser;
     return this.#executor.transact(function* (): Work<LoginDecision> {
+      // Locked: a change of the password that is under way takes back what it sees, and this would not be among it.
+      yield* one<UserRow>(lockUser, [userId]);
+      if (!(yield* one(FIND_SESSION, [sessionHash, userId]))) return "signed_out";
       if ((yield* change(DECIDE, values)) > 0) {
         yield* recordAudit(audit);
         return "decided";
@@ -108,16 +146,24 @@ export class SqlLoginRequestStore implements LoginRequestStore {
   async takeLogin(
     deviceCode: Uint8Array,
     at: number,
-    maxKeys: number,
+    bounds: KeyBounds,
     createKey: Parameters<LoginRequestStore["takeLogin"]>[3],
   ): Promise<LoginResult> {
-    return this.#executor.transact(() => this.#take(deviceCode, at, maxKeys, createKey));
+    try {
+      const result = await this.#executor.transact(() => this.#take(deviceCode, at, bounds, createKey));
+      if (result.kind === "key") await removeEnded(this.#executor, result.key.accountId, at, bounds);
+      return result;
+    } finally {
+      // Also after a failure: the transaction may have been carried out all the same.
+      if (this.#mustForgetKeys) this.#onKeysRevoked();
+      this.#mustForgetKeys = false;
+    }
   }
 
   *#take(
     deviceCode: Uint8Array,
     at: number,
-    maxKeys: number,
+    bounds: KeyBounds,
     createKey: Parameters<LoginRequestStore["takeLogin"]>[3],
   ): Work<LoginResult> {
     const seen = yield* one<Row>(FIND_BY_DEVICE_CODE, [deviceCode]);
@@ -133,16 +179,25 @@ export class SqlLoginRequestStore implements LoginRequestStore {
       yield* change(REMOVE, [deviceCode]);
       return { kind: "denied" };
     }
-    const { living = 0 } = (yield* one<{ readonly living: number }>(COUNT_KEYS, [user.accountId])) ?? {};
-    if (living >= maxKeys) return { kind: "too_many_keys" };
     const role = lowerRole(toRole(row.role), user.role);
     const grant = { role, expiresAt: row.key_expires_at ?? undefined, name: row.client_name };
     const { key, hash, audit } = createKey(user, grant);
-    yield* change(REMOVE, [deviceCode]);
+    const made = yield* findKey(hash);
+    // The response of an earlier call may have been lost.
+    if (made) return made.revokedAt === undefined ? { kind: "key", key: made, user } : { kind: "denied" };
+    const revoked = yield* makeRoomForLoginKey(user.id, at, bounds);
+    if (revoked > 0) this.#mustForgetKeys = true;
     yield* insertKey(key, hash, user.id);
-    yield* recordAudit(audit);
+    yield* recordAudit(revoked > 0 ? { ...audit, details: { ...audit.details, revoked_keys: revoked } } : audit);
     return { kind: "key", key, user };
   }
+}
+
+/** Removes a request of the network with the most, if that has more than the one with so many would have. */
+function* makeRoom(ofNetwork: number): Work<boolean> {
+  const largest = yield* one<{ readonly network: string; readonly requests: number }>(FIND_LARGEST_NETWORK);
+  if (!largest || largest.requests <= ofNetwork + 1) return false;
+  return (yield* change(REMOVE_NEWEST, [largest.network])) > 0;
 }
 
 function toRequest(row: Row): LoginRequest {

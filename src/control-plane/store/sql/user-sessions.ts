@@ -1,4 +1,10 @@
-import { MAX_SESSION_S, SESSION_IDLE_S, type SignInMethod, type UserSession } from "../../core/people/session.ts";
+import {
+  isSessionLive,
+  MAX_SESSION_S,
+  SESSION_IDLE_S,
+  type SignInMethod,
+  type UserSession,
+} from "../../core/people/session.ts";
 import type { User } from "../../core/people/user.ts";
 import { MAX_SESSIONS_PER_USER, type OpenedSession, type UserSessionStore } from "../user-sessions.ts";
 import type { AuditEntry } from "../audit.ts";
@@ -19,8 +25,12 @@ interface Row extends UserRow {
 const INSERT = /* sql */ `
   INSERT INTO user_sessions (hash, id, user_id, created_at, last_used_at, source, method) VALUES (?, ?, ?, ?, ?, ?, ?)`;
 const REMOVE_SURPLUS = /* sql */ `
-  DELETE FROM user_sessions WHERE user_id = ?1 AND id NOT IN (
-    SELECT id FROM user_sessions WHERE user_id = ?1 ORDER BY last_used_at DESC, created_at DESC, id LIMIT ?2)`;
+  DELETE FROM user_sessions WHERE user_id = ?1 AND id <> ?2 AND id NOT IN (
+    SELECT id FROM user_sessions WHERE user_id = ?1 AND id <> ?2
+    ORDER BY last_used_at DESC, created_at DESC, id LIMIT ?3)`;
+const COUNT = "SELECT count(*) AS sessions FROM user_sessions WHERE user_id = ?";
+const REMOVE_EXPIRED_OF_USER = /* sql */ `
+  DELETE FROM user_sessions WHERE user_id = ? AND (last_used_at <= ? OR created_at <= ?)`;
 const FIND = /* sql */ `
   SELECT ${USER_COLUMNS}, s.id AS session_id, s.created_at AS session_created_at,
     s.last_used_at AS session_last_used_at, s.source AS session_source, s.method AS session_method
@@ -68,14 +78,36 @@ export class SqlUserSessionStore implements UserSessionStore {
     // Locked: a change of the user that is under way ends the sessions that it sees, and this one would not be among them.
     const row = yield* one<UserRow>(this.#lockUser, [user.id]);
     if (!row || !isUnchanged(toUser(row), user)) return false;
-    if (replaces) yield* change(CLOSE, [replaces]);
+    if (replaces) yield* replace(replaces, session.createdAt, audit);
     const { id, createdAt, lastUsedAt, source, method } = session;
     yield* change(INSERT, [hash, id, user.id, createdAt, lastUsedAt, source ?? null, method]);
-    yield* change(REMOVE_SURPLUS, [user.id, MAX_SESSIONS_PER_USER]);
+    yield* removeSurplus(user, session, audit);
     yield* change(RECORD_SIGN_IN, [createdAt, user.id]);
     yield* recordAudit(audit);
     return true;
   }
+}
+
+/** Ends the session that the browser had before; it may be one of another user, of another account. */
+function* replace(hash: Uint8Array, now: number, opened: AuditEntry): Work<void> {
+  const row = yield* one<Row>(FIND, [hash]);
+  if (!row || (yield* change(CLOSE, [hash])) === 0) return;
+  if (isSessionLive(toSession(row), now)) yield* recordAudit(closedEntry(toUser(row), "replaced", opened));
+}
+
+/** Ends the sessions beyond the bound that were used least recently, but never the one that was just opened. */
+function* removeSurplus(user: User, { id, createdAt: now }: UserSession, opened: AuditEntry): Work<void> {
+  const { sessions = 0 } = (yield* one<{ readonly sessions: number }>(COUNT, [user.id])) ?? {};
+  if (sessions <= MAX_SESSIONS_PER_USER) return;
+  yield* change(REMOVE_EXPIRED_OF_USER, [user.id, now - SESSION_IDLE_S, now - MAX_SESSION_S]);
+  const removed = yield* change(REMOVE_SURPLUS, [user.id, id, MAX_SESSIONS_PER_USER - 1]);
+  for (let number = 0; number < removed; number++) yield* recordAudit(closedEntry(user, "too_many", opened));
+}
+
+/** The entry of a session that ended for another one, in the log of its user's account. */
+function closedEntry({ id, email, accountId }: User, reason: string, opened: AuditEntry): AuditEntry {
+  const who = { kind: "user", id, name: email } as const;
+  return { ...opened, accountId, actor: who, action: "session.closed", subject: who, details: { reason } };
 }
 
 /** Whether the user may still sign in, with what it has proved. */

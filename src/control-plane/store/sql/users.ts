@@ -1,19 +1,24 @@
 import { codeState, type OneTimeCode } from "../../core/people/one-time-code.ts";
 import { emailKey, isLocalAdmin, type User } from "../../core/people/user.ts";
+import type { Role } from "../../core/people/roles.ts";
 import type { AuditEntry } from "../audit.ts";
 import type {
   CodeAcceptance,
+  CodeIssue,
   IdentityLink,
+  PasswordProof,
   SetUp,
   SetUpResult,
   UserChange,
   UserChangeResult,
+  UserCreationResult,
   UserStore,
 } from "../users.ts";
 import { recordAudit } from "./audit.ts";
 import { appendAccountEvents } from "./append-events.ts";
 import type { Executor } from "./executor.ts";
-import { keptRoles, revokeLoginKeys } from "./login-requests.ts";
+import { lockAccount } from "./keys.ts";
+import { denyApprovedLogins, FIND_SESSION, keptRoles, revokeLoginKeys } from "./login-requests.ts";
 import { change, one, type Work } from "./statement.ts";
 import { type CodeRow, FIND_CODE, findCode, removeUnusedCodes, replaceCode, toCode, useCode } from "./user-codes.ts";
 import { INSERT_USER, toUser, USER_COLUMNS, type UserRow, valuesOf } from "./user-row.ts";
@@ -23,6 +28,7 @@ const FIND = `SELECT ${USER_COLUMNS} FROM users u WHERE u.id = ?`;
 const FIND_BY_EMAIL = `SELECT ${USER_COLUMNS} FROM users u WHERE u.email_key = ?`;
 const FIND_BY_IDENTITY = `SELECT ${USER_COLUMNS} FROM users u WHERE u.oidc_issuer = ? AND u.oidc_subject = ?`;
 const LIST = `SELECT ${USER_COLUMNS} FROM users u WHERE u.account_id = ? ORDER BY u.created_at, u.id`;
+const COUNT = "SELECT count(*) AS users FROM users WHERE account_id = ?";
 const FIND_OTHER_ADMIN = /* sql */ `
   SELECT 1 AS found FROM users WHERE account_id = ? AND id <> ? AND role = 'admin' AND is_disabled = 0
     AND password_hash IS NOT NULL LIMIT 1`;
@@ -47,6 +53,7 @@ export class SqlUserStore implements UserStore {
   readonly #lockUser: string;
   readonly #lockAdmins: string;
   readonly #lockSetUp: string;
+  readonly #lockAccount: string;
 
   /** @param onKeysRevoked called when keys were revoked with a change of their user */
   constructor(executor: Executor, onKeysRevoked: () => void = () => {}) {
@@ -58,6 +65,7 @@ export class SqlUserStore implements UserStore {
     this.#lockAdmins = /* sql */ `
       SELECT count(*) AS locked FROM (
         SELECT id FROM users WHERE account_id = ? AND role = 'admin' ORDER BY id ${lockRows}) admins`;
+    this.#lockAccount = lockAccount(executor);
     this.#lockSetUp = `SELECT id FROM service_state WHERE id = 1 ${lockRows}`;
   }
 
@@ -85,18 +93,32 @@ export class SqlUserStore implements UserStore {
     user: User,
     invitation: { readonly code: OneTimeCode; readonly hash: Uint8Array } | undefined,
     audit: AuditEntry,
-  ): Promise<boolean> {
-    return this.#executor.transact(function* (): Work<boolean> {
-      if ((yield* change(INSERT_USER, valuesOf(user))) === 0) return false;
+    maxUsers?: number,
+  ): Promise<UserCreationResult> {
+    const lock = this.#lockAccount;
+    return this.#executor.transact(function* (): Work<UserCreationResult> {
+      if (maxUsers !== undefined) {
+        // Locked: users who are created at the same time would not count each other.
+        yield* one(lock, [user.accountId]);
+        const { users = 0 } = (yield* one<{ readonly users: number }>(COUNT, [user.accountId])) ?? {};
+        if (users >= maxUsers) return "too_many";
+      }
+      if ((yield* change(INSERT_USER, valuesOf(user))) === 0) return "taken";
       if (invitation) yield* replaceCode(invitation.code, invitation.hash);
       yield* tellChanged(user);
       yield* recordAudit(audit);
-      return true;
+      return "created";
     });
   }
 
-  async changeUser(accountId: string, id: string, changes: UserChange, audit: AuditEntry): Promise<UserChangeResult> {
-    return this.#thenForgetKeys(this.#executor.transact(() => this.#change(accountId, id, changes, audit)));
+  async changeUser(
+    accountId: string,
+    id: string,
+    changes: UserChange,
+    audit: AuditEntry,
+    proof?: PasswordProof,
+  ): Promise<UserChangeResult> {
+    return this.#thenForgetKeys(this.#executor.transact(() => this.#change(accountId, id, changes, audit, proof)));
   }
 
   async removeUser(accountId: string, id: string, audit: AuditEntry): Promise<UserChangeResult> {
@@ -119,8 +141,8 @@ export class SqlUserStore implements UserStore {
     });
   }
 
-  async issueCode(code: OneTimeCode, hash: Uint8Array, audit: AuditEntry | undefined): Promise<void> {
-    await this.#executor.transact(() => this.#issueCode(code, hash, audit));
+  async issueCode(code: OneTimeCode, hash: Uint8Array, audit: AuditEntry | undefined): Promise<CodeIssue> {
+    return this.#executor.transact(() => this.#issueCode(code, hash, audit));
   }
 
   async findCode(hash: Uint8Array): Promise<OneTimeCode | undefined> {
@@ -138,7 +160,7 @@ export class SqlUserStore implements UserStore {
   }
 
   async acceptCode(acceptance: CodeAcceptance): Promise<User | undefined> {
-    return this.#executor.transact(() => this.#accept(acceptance));
+    return this.#thenForgetKeys(this.#executor.transact(() => this.#accept(acceptance)));
   }
 
   /** Also after a failure: the transaction may have been carried out all the same. */
@@ -157,9 +179,16 @@ export class SqlUserStore implements UserStore {
     return row && toUser(row);
   }
 
-  *#change(accountId: string, id: string, changes: UserChange, audit: AuditEntry): Work<UserChangeResult> {
+  *#change(
+    accountId: string,
+    id: string,
+    changes: UserChange,
+    audit: AuditEntry,
+    proof: PasswordProof | undefined,
+  ): Work<UserChangeResult> {
     const user = yield* this.#lock(accountId, id);
     if (!user) return "unknown";
+    if (proof && !(yield* holds(user, proof))) return "stale";
     const after = { ...user, ...changes };
     if (yield* this.#isLastAdmin(user, after)) return "last_admin";
     yield* this.#store(after);
@@ -167,7 +196,9 @@ export class SqlUserStore implements UserStore {
       yield* change(REMOVE_SESSIONS, [id]);
     if (after.isDisabled) yield* removeUnusedCodes(id);
     yield* tellChanged(user);
-    yield* this.#recordWithKeys(id, after, audit);
+    const hasNewPassword = changes.passwordHash !== undefined;
+    if (hasNewPassword || after.isDisabled) yield* denyApprovedLogins(id);
+    yield* this.#recordWithKeys(id, hasNewPassword ? [] : keptRoles(after), audit);
     return "changed";
   }
 
@@ -175,18 +206,23 @@ export class SqlUserStore implements UserStore {
     const user = yield* this.#lock(accountId, id);
     if (!user) return "unknown";
     if (yield* this.#isLastAdmin(user, undefined)) return "last_admin";
-    yield* this.#recordWithKeys(id, undefined, audit);
+    yield* this.#recordWithKeys(id, [], audit);
     yield* change(REMOVE, [id]);
     yield* tellChanged(user);
     return "changed";
   }
 
-  *#issueCode(code: OneTimeCode, hash: Uint8Array, audit: AuditEntry | undefined): Work<void> {
+  *#issueCode(code: OneTimeCode, hash: Uint8Array, audit: AuditEntry | undefined): Work<CodeIssue> {
     // Without the lock, codes that are issued at the same time would not see, and so not remove, each other.
     if (code.userId === undefined) yield* one(this.#lockSetUp);
-    else yield* one(this.#lockUser, [code.userId]);
+    else {
+      const user = yield* one<UserRow>(this.#lockUser, [code.userId]);
+      if (!user) return "unknown";
+      if (user.is_disabled === 1) return "disabled";
+    }
     yield* replaceCode(code, hash);
     if (audit) yield* recordAudit(audit);
+    return "issued";
   }
 
   *#setUp({ codeHash, at, account, user, audit }: SetUp): Work<SetUpResult> {
@@ -218,7 +254,9 @@ export class SqlUserStore implements UserStore {
     yield* change(REMOVE_SESSIONS, [user.id]);
     yield* removeUnusedCodes(user.id);
     yield* tellChanged(user);
-    yield* recordAudit(audit);
+    // As with the sessions: whoever had the old password may have made them.
+    yield* denyApprovedLogins(user.id);
+    yield* this.#recordWithKeys(user.id, [], audit);
     return after;
   }
 
@@ -248,9 +286,9 @@ export class SqlUserStore implements UserStore {
     return !(yield* one(FIND_OTHER_ADMIN, [user.accountId, user.id]));
   }
 
-  /** Revokes keys of the user's log-ins that may do more than the user by now, and says how many in the entry. */
-  *#recordWithKeys(id: string, after: User | undefined, audit: AuditEntry): Work<void> {
-    const revoked = yield* revokeLoginKeys(id, keptRoles(after), audit.at);
+  /** Revokes keys of the user's log-ins that have none of these roles, and says how many in the entry. */
+  *#recordWithKeys(id: string, kept: readonly Role[], audit: AuditEntry): Work<void> {
+    const revoked = yield* revokeLoginKeys(id, kept, audit.at);
     if (revoked > 0) this.#mustForgetKeys = true;
     const details = revoked > 0 ? { ...audit.details, revoked_keys: revoked } : audit.details;
     yield* recordAudit({ ...audit, details });
@@ -259,6 +297,11 @@ export class SqlUserStore implements UserStore {
   *#store({ id, name, role, isDisabled, passwordHash }: User): Work<void> {
     yield* change(CHANGE, [name, role, Number(isDisabled), passwordHash ?? null, id]);
   }
+}
+
+/** Whether what a user has proved is still so. A session ends with every change of the password. */
+function* holds({ id, passwordHash }: User, proof: PasswordProof): Work<boolean> {
+  return passwordHash === proof.passwordHash && (yield* one(FIND_SESSION, [proof.sessionHash, id])) !== undefined;
 }
 
 function tellChanged({ accountId, id }: User): Work<void> {

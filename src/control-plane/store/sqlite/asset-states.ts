@@ -1,12 +1,13 @@
 import type { DatabaseSync } from "node:sqlite";
-import { accountEventOf, isWaitingForDevice } from "../../core/account-event.ts";
+import type { AttentionReason } from "../../../protocol/attention.ts";
+import { effectOf } from "../../core/account-event.ts";
 import {
-  bitsOfOutcome,
+  bitsAt,
   bitsOfReport,
+  bitsToldBy,
   BUDGET_BIT,
   OUTCOME_BITS,
   reasonsOfBits,
-  REPORT_BITS,
   WAITING_BIT,
 } from "../../core/attention.ts";
 import type { Deployment } from "../../core/deployment.ts";
@@ -18,10 +19,12 @@ interface StateRow {
   readonly account_id: string;
   readonly asset_uuid: string;
   readonly reasons: number;
+  readonly budget_spent_until: number | null;
   readonly agent_version: string | null;
+  readonly last_seen_at: number | null;
 }
 
-const CHANGED = "RETURNING account_id, asset_uuid, reasons, agent_version";
+const CHANGED = "RETURNING account_id, asset_uuid, reasons, budget_spent_until, agent_version, last_seen_at";
 
 /**
  * Writes how assets are, and what their account is told of it, in the transaction of the change it follows from: every method
@@ -48,8 +51,8 @@ export class SqliteAssetStates {
        WHERE asset_uuid = ? AND instance_id IS NOT NULL ${CHANGED}`,
     );
     this.#report = database.prepare(
-      `UPDATE asset_states SET reasons = (reasons & ~${REPORT_BITS}) | ?1, agent_version = coalesce(?2, agent_version)
-       WHERE asset_uuid = ?3 AND ((reasons & ${REPORT_BITS}) <> ?1 OR agent_version IS NOT coalesce(?2, agent_version))`,
+      `UPDATE asset_states SET reasons = (reasons & ~?4) | ?1, agent_version = coalesce(?2, agent_version)
+       WHERE asset_uuid = ?3 AND ((reasons & ?4) <> ?1 OR agent_version IS NOT coalesce(?2, agent_version))`,
     );
     this.#budget = database.prepare(
       `UPDATE asset_states SET budget_spent_until = ?1,
@@ -66,7 +69,7 @@ export class SqliteAssetStates {
        WHERE asset_uuid = ?2`,
     );
     this.#find = database.prepare(
-      "SELECT account_id, asset_uuid, reasons, agent_version FROM asset_states WHERE asset_uuid = ?",
+      "SELECT account_id, asset_uuid, reasons, budget_spent_until, agent_version, last_seen_at FROM asset_states WHERE asset_uuid = ?",
     );
   }
 
@@ -85,37 +88,47 @@ export class SqliteAssetStates {
   /** A session has ended. @param at Unix seconds; `undefined` if that is not known */
   disconnected(assetUuid: string, at?: number): void {
     const row = this.#disconnect.get(at ?? null, assetUuid) as StateRow | undefined;
-    if (row) this.#events.append(row.account_id, { type: "device.disconnected", asset_id: assetUuid });
+    if (!row) return;
+    const lastSeen = row.last_seen_at === null ? {} : { last_seen: row.last_seen_at };
+    this.#events.append(row.account_id, { type: "device.disconnected", asset_id: assetUuid, ...lastSeen });
   }
 
-  reported(assetUuid: string, report: DeviceReport): void {
-    this.#report.run(bitsOfReport(report), report.device?.agent_version ?? null, assetUuid);
-    this.#tellReported(this.#find.get(assetUuid) as StateRow | undefined);
+  /** @param at Unix seconds */
+  reported(assetUuid: string, report: DeviceReport, at: number): void {
+    this.#report.run(bitsOfReport(report), report.device?.agent_version ?? null, assetUuid, bitsToldBy(report));
+    this.#tellReported(this.#find.get(assetUuid) as StateRow | undefined, at);
   }
 
-  /** @param spentUntil until when the data budget is spent */
-  budgetTold(assetUuid: string, spentUntil: number | undefined): void {
-    this.#tellReported(this.#budget.get(spentUntil ?? null, assetUuid) as StateRow | undefined);
+  /**
+   * @param spentUntil until when the data budget is spent
+   * @param at Unix seconds
+   */
+  budgetTold(assetUuid: string, spentUntil: number | undefined, at: number): void {
+    this.#tellReported(this.#budget.get(spentUntil ?? null, assetUuid) as StateRow | undefined, at);
   }
 
   /** @param before `undefined` for a new deployment */
   deploymentChanged(before: Deployment | undefined, after: Deployment): void {
     const { assetUuid, accountId } = after;
-    const waits = Number(isWaitingForDevice(after)) - Number(before !== undefined && isWaitingForDevice(before));
+    const { waits, outcome, events, tellsAttention, at } = effectOf(before, after);
     if (waits !== 0) this.#wait.run(waits, assetUuid);
-    const bits = before?.status === "Running" ? bitsOfOutcome(after) : undefined;
-    if (bits !== undefined) this.#outcome.run(bits, assetUuid);
-    const event = accountEventOf(before, after);
-    if (event) this.#events.append(accountId, event);
+    if (outcome !== undefined) this.#outcome.run(outcome, assetUuid);
+    const row = tellsAttention ? (this.#find.get(assetUuid) as StateRow | undefined) : undefined;
+    const attention = row && { attention: attentionAt(row, at) };
+    for (const event of events) this.#events.append(accountId, { ...event, ...attention });
   }
 
   #tellConnected({ account_id: accountId, asset_uuid: assetUuid, agent_version: version }: StateRow): void {
     this.#events.append(accountId, { type: "device.connected", asset_id: assetUuid, agent_version: version ?? "" });
   }
 
-  #tellReported(row: StateRow | undefined): void {
+  #tellReported(row: StateRow | undefined, at: number): void {
     if (!row) return;
-    const attention = reasonsOfBits(row.reasons);
+    const attention = attentionAt(row, at);
     this.#events.append(row.account_id, { type: "device.reported", asset_id: row.asset_uuid, attention });
   }
+}
+
+function attentionAt({ reasons, budget_spent_until: spentUntil }: StateRow, at: number): AttentionReason[] {
+  return reasonsOfBits(bitsAt(reasons, spentUntil, at));
 }

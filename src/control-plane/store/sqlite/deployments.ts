@@ -199,9 +199,10 @@ export class SqliteDeploymentStore implements DeploymentStore {
         lastEvent: first,
         eventBytes,
       };
-      this.#states.deploymentChanged(undefined, stored);
       const change = receive?.(stored);
-      return { kind: "created", deployment: change ? this.#apply(stored, change) : stored };
+      const created = change ? this.#apply(stored, change) : stored;
+      this.#states.deploymentChanged(undefined, created);
+      return { kind: "created", deployment: created };
     });
   }
 
@@ -331,7 +332,10 @@ export class SqliteDeploymentStore implements DeploymentStore {
   ): Deployment | undefined {
     const deployment = row && toDeployment(row);
     const change = deployment && decide(deployment);
-    return deployment && change ? this.#apply(deployment, change) : deployment;
+    if (!deployment || !change) return deployment;
+    const changed = this.#apply(deployment, change);
+    this.#states.deploymentChanged(deployment, changed);
+    return changed;
   }
 
   #decideAndApplyAll(
@@ -375,9 +379,7 @@ export class SqliteDeploymentStore implements DeploymentStore {
       before.version,
     );
     if (changes !== 1) throw new Error(`deployment ${before.id} is no longer at version ${before.version}`);
-    const stored = { ...after, lastSeq, lastEvent: event, eventBytes };
-    this.#states.deploymentChanged(before, stored);
-    return stored;
+    return { ...after, lastSeq, lastEvent: event, eventBytes };
   }
 
   #repetition(accountId: string, { key, requestHash }: Idempotency): CreateResult | undefined {

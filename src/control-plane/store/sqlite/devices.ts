@@ -71,7 +71,7 @@ export class SqliteDeviceStore implements DeviceStore {
     return this.#commits.run(() => {
       this.#requireSession(fence);
       if (this.#saveReport.run(value.hash, report, at, assetUuid, storedHash ?? null).changes === 0) return false;
-      this.#states.reported(assetUuid, value);
+      this.#states.reported(assetUuid, value, at);
       return true;
     });
   }
@@ -91,7 +91,7 @@ export class SqliteDeviceStore implements DeviceStore {
     return this.#commits.run(() => {
       const ledger = decide(read(this.#ledger, assetUuid));
       this.#saveLedger.run(JSON.stringify(ledger.value), ledger.at, assetUuid);
-      this.#states.budgetTold(assetUuid, budgetSpentUntil(ledger.value, ledger.at));
+      this.#states.budgetTold(assetUuid, budgetSpentUntil(ledger.value, ledger.at), ledger.at);
       return ledger;
     });
   }

@@ -357,6 +357,7 @@ export const MIGRATIONS: readonly string[] = [
     client_name TEXT NOT NULL,
     source TEXT,
     source_group TEXT NOT NULL,
+    network TEXT NOT NULL,
     created_at INTEGER NOT NULL,
     expires_at INTEGER NOT NULL,
     state TEXT NOT NULL CHECK (state IN ('pending', 'approved', 'denied')),
@@ -366,6 +367,7 @@ export const MIGRATIONS: readonly string[] = [
     CHECK ((state = 'pending') = (user_id IS NULL))
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX login_requests_by_source ON login_requests (source_group);
+  CREATE INDEX login_requests_by_network ON login_requests (network);
   CREATE INDEX login_requests_by_age ON login_requests (expires_at);
   CREATE INDEX login_requests_by_user ON login_requests (user_id) WHERE user_id IS NOT NULL;
   ` + STATES,

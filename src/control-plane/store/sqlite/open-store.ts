@@ -61,7 +61,7 @@ export function openStore(path: string): Store {
     leases: new SqliteLeaseStore(database),
     audit: new SqlAuditStore(executor),
     users: new SqlUserStore(executor, onKeysRevoked),
-    loginRequests: new SqlLoginRequestStore(executor),
+    loginRequests: new SqlLoginRequestStore(executor, onKeysRevoked),
     userSessions: new SqlUserSessionStore(executor),
     accountEvents,
     onAccountEvents: (listener) => appended.add(listener),

@@ -17,6 +17,11 @@ interface SessionRow {
   readonly last_seen_at: number | null;
 }
 
+interface EndedRow {
+  readonly assetUuid: string;
+  readonly at: number | null;
+}
+
 /**
  * Sessions are not synced to disk by themselves, so that a fleet that reconnects does not cost a sync for each device. The
  * next synced transaction makes them durable: nothing on disk names an epoch that is not on disk.
@@ -63,9 +68,12 @@ export class SqliteSessionStore implements SessionStore {
       `UPDATE device_sessions SET instance_id = NULL, session_id = NULL, last_seen_at = ?
        WHERE asset_uuid = ? AND epoch = ?`,
     );
-    const closeAll = "UPDATE device_sessions SET instance_id = NULL, session_id = NULL WHERE instance_id";
-    this.#closeAll = database.prepare(`${closeAll} IS NOT NULL RETURNING asset_uuid`);
-    this.#closeAllOf = database.prepare(`${closeAll} = ? RETURNING asset_uuid`);
+    // One that was opened after the time at which they were open, as far as is known, was seen later.
+    const end = `UPDATE device_sessions SET instance_id = NULL, session_id = NULL,
+      last_seen_at = CASE WHEN ?1 > coalesce(last_seen_at, 0) THEN ?1 ELSE last_seen_at END`;
+    const ended = "RETURNING asset_uuid AS assetUuid, last_seen_at AS at";
+    this.#closeAll = database.prepare(`${end} WHERE instance_id IS NOT NULL ${ended}`);
+    this.#closeAllOf = database.prepare(`${end} WHERE instance_id = ?2 ${ended}`);
     this.#held = database.prepare(
       "SELECT asset_uuid AS assetUuid, epoch FROM device_sessions WHERE instance_id = ? ORDER BY asset_uuid LIMIT ?",
     );
@@ -73,9 +81,7 @@ export class SqliteSessionStore implements SessionStore {
       `UPDATE device_sessions SET epoch = epoch + 1, instance_id = ? WHERE asset_uuid = ? AND epoch = ?
        RETURNING asset_uuid AS assetUuid, epoch`,
     );
-    this.#end = database.prepare(
-      "UPDATE device_sessions SET instance_id = NULL, session_id = NULL WHERE asset_uuid = ? AND epoch = ?",
-    );
+    this.#end = database.prepare(`${end} WHERE asset_uuid = ?2 AND epoch = ?3 ${ended}`);
   }
 
   open(session: NewSession): Promise<OpenedSession | undefined> {
@@ -114,18 +120,23 @@ export class SqliteSessionStore implements SessionStore {
     );
   }
 
-  async end(sessions: readonly SessionFence[]): Promise<void> {
+  async end(sessions: readonly SessionFence[], at?: number): Promise<void> {
     await this.#commits.runUnsynced(() => {
       for (const { assetUuid, epoch } of sessions)
-        if (this.#end.run(assetUuid, epoch).changes > 0) this.#states.disconnected(assetUuid);
+        this.#tellEnded(this.#end.all(at ?? null, assetUuid, epoch) as unknown as EndedRow[]);
     });
   }
 
-  async closeAll(instanceId: string | undefined): Promise<void> {
+  async closeAll(instanceId: string | undefined, at?: number): Promise<void> {
     await this.#commits.run(() => {
-      const closed = instanceId === undefined ? this.#closeAll.all() : this.#closeAllOf.all(instanceId);
-      for (const { asset_uuid: assetUuid } of closed as { asset_uuid: string }[]) this.#states.disconnected(assetUuid);
+      const closed =
+        instanceId === undefined ? this.#closeAll.all(at ?? null) : this.#closeAllOf.all(at ?? null, instanceId);
+      this.#tellEnded(closed as unknown as EndedRow[]);
     });
+  }
+
+  #tellEnded(rows: readonly EndedRow[]): void {
+    for (const { assetUuid, at } of rows) this.#states.disconnected(assetUuid, at ?? undefined);
   }
 
   #openOne(session: NewSession): OpenedSession | undefined {

@@ -53,6 +53,7 @@ class Instance {
     const sweeper = new DeadInstanceSweeper({
       store: own,
       instanceId: id,
+      clock,
       serviceClock,
       logger,
       listBusyAssets: async () => new Set(uuids.slice(0, 2)),
@@ -215,7 +216,60 @@ test("an instance that leaves others keeps its devices for the time of a lease, 
   expect(third.calls).toEqual(["recover"]);
 });
 
-test("on a store of its own an instance takes the place of any other, and writes nothing while it runs", async () => {
+const lastSeen = async (): Promise<(number | undefined)[]> =>
+  Promise.all(uuids.map(async (uuid) => (await store.sessions.find(uuid))?.lastSeenAt));
+const seconds = (ms: number): number => Math.floor(ms / 1000);
+
+test("devices of a dead instance were last seen when it renewed its lease, or connected later", async () => {
+  const [first, second] = [new Instance("ins_1"), new Instance("ins_2")];
+  await first.membership.join();
+  await second.membership.join();
+  await first.openSessions();
+  await clock.advance(3 * 86_400_000);
+  first.isPaused = true;
+  const diedAt = clock.now();
+  const [late = ""] = uuids;
+  const at = seconds(diedAt) + 5;
+  await store.sessions.open({ assetUuid: late, sessionId: "t", instanceId: "ins_1", protocol: 3, at });
+  await clock.advance(20_000);
+  expect(await held("ins_1")).toBe(0);
+  const [lateSeen, ...seen] = await lastSeen();
+  expect(lateSeen).toBe(at);
+  for (const time of seen) {
+    expect(time).toBeLessThanOrEqual(seconds(diedAt));
+    expect(time).toBeGreaterThanOrEqual(seconds(diedAt) - 4);
+  }
+});
+
+test.each([true, false])(
+  "after the end of the only process (shared store: %s) devices were last seen then",
+  async (isShared) => {
+    const first = new Instance("ins_1", isShared);
+    await first.membership.join();
+    await first.openSessions();
+    await clock.advance(3 * 86_400_000);
+    first.isPaused = true;
+    const diedAt = clock.now();
+    await clock.advance(3_600_000);
+    await new Instance("ins_2", isShared).membership.join();
+    for (const time of await lastSeen()) {
+      expect(time).toBeLessThanOrEqual(seconds(diedAt));
+      expect(time).toBeGreaterThanOrEqual(seconds(diedAt) - 61);
+    }
+  },
+);
+
+test("devices that are still there when the last instance leaves were last seen then", async () => {
+  const instance = new Instance("ins_1");
+  await instance.membership.join();
+  await instance.openSessions();
+  await clock.advance(86_400_000);
+  await instance.membership.leave();
+  const now = seconds(clock.now());
+  expect(await lastSeen()).toEqual([now, now, now]);
+});
+
+test("on a store of its own an instance takes the place of any other, and is not disturbed by its store while it runs", async () => {
   const other = new Instance("ins_1");
   await other.membership.join();
   other.isPaused = true;
@@ -227,7 +281,8 @@ test("on a store of its own an instance takes the place of any other, and writes
   own.isCut = true;
   await clock.advance(600_000);
   expect(own.calls).toEqual(["recover"]);
-  expect(own.messages).toEqual([]);
+  expect(own.lines.filter(({ level }) => level !== "debug")).toEqual([]);
+  expect(new Set(own.messages)).toEqual(new Set(["cannot record that this instance runs"]));
   own.isCut = false;
   await own.membership.leave();
   expect([await held("ins_2"), await ids()]).toEqual([0, []]);

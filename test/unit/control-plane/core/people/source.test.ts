@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { sourceOf } from "../../../../../src/control-plane/core/people/source.ts";
+import { networkOf, sourceOf } from "../../../../../src/control-plane/core/people/source.ts";
 
 test.each([
   ["192.0.2.1", "192.0.2.1"],
@@ -25,4 +25,14 @@ test("addresses of one /64 are one source, however they are written", () => {
       expect(sourceOf(padded)).toBe(sourceOf(first));
     }),
   );
+});
+
+test.each([
+  ["192.0.2.1", "192.0.2.0/24"],
+  ["::ffff:192.0.2.1", "192.0.2.0/24"],
+  ["2001:db8:1:2:3:4:5:6", "2001:db8:1::/48"],
+  ["::1", "0:0:0::/48"],
+  ["", ""],
+])("%s is in the network %s", (address, network) => {
+  expect(networkOf(sourceOf(address))).toBe(network);
 });
