@@ -1,8 +1,12 @@
 import type { FastifyRequest } from "fastify";
+import type { Clock } from "../../lib/clock.ts";
 import { EdgeError } from "../../protocol/errors.ts";
 import type { Principal } from "../people/principal.ts";
 import type { PrincipalReader } from "../people/principal-reader.ts";
 import type { Site } from "./people/site.ts";
+
+/** A body that comes later than this after its head may come after the access of its sender ended. */
+const MAX_BODY_DELAY_MS = 1_000;
 
 declare module "fastify" {
   interface FastifyRequest {
@@ -21,6 +25,22 @@ export function authenticate(principals: PrincipalReader, site: Site) {
     if (!principal) throw new EdgeError("Unauthorized");
     request.principal = principal;
     await principals.recordUse(principal);
+  };
+}
+
+/** Returns hooks that check the principal again if the body came late. Error: `Unauthorized`. */
+export function authenticateAgain(principals: PrincipalReader, clock: Pick<Clock, "monotonic">) {
+  const authenticatedAt = new WeakMap<FastifyRequest, number>();
+  return {
+    afterHead: async (request: FastifyRequest): Promise<void> => {
+      authenticatedAt.set(request, clock.monotonic());
+    },
+    afterBody: async (request: FastifyRequest): Promise<void> => {
+      if (clock.monotonic() - (authenticatedAt.get(request) ?? 0) <= MAX_BODY_DELAY_MS) return;
+      const principal = await principals.refresh(principalOf(request));
+      if (!principal) throw new EdgeError("Unauthorized");
+      request.principal = principal;
+    },
   };
 }
 

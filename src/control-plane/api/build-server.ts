@@ -7,7 +7,7 @@ import { EdgeError } from "../../protocol/errors.ts";
 import cookie from "@fastify/cookie";
 import { parseTrustedProxies } from "../trusted-proxies.ts";
 import { recordRefusals } from "./audit/record-refusals.ts";
-import { authenticate, principalOf } from "./auth.ts";
+import { authenticate, authenticateAgain, principalOf } from "./auth.ts";
 import { respondToClientError } from "./client-error.ts";
 import { serveConsole } from "./console/serve-console.ts";
 import type { Api, ApiContext } from "./context.ts";
@@ -118,6 +118,9 @@ export async function buildServer(context: ApiContext): Promise<Api> {
     });
     endpoints.addHook("onError", recordRefusals(context));
     endpoints.addHook("onRequest", requirePermission);
+    const again = authenticateAgain(principals, clock);
+    endpoints.addHook("onRequest", again.afterHead);
+    endpoints.addHook("preValidation", again.afterBody);
     endpoints.addHook("preValidation", requireFieldPermissions);
     endpoints.addHook("onRequest", refuseWhileStopping);
     const perMinute = config.rate_limit_per_minute;

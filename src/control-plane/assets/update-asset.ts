@@ -46,8 +46,10 @@ export class AssetUpdater {
     const asset = await this.#find(accountId, uuid);
     const plan = decide(asset, await store.networkGroups.listNetworkGroups(accountId));
     await this.#changeSims(asset, plan, origin);
-    const entry = this.#entry(origin, asset, plan);
-    if (plan.name !== undefined) await store.assets.renameAsset(uuid, plan.name, entry);
+    if (plan.name !== undefined) {
+      const entry = this.#entry(origin, asset, { name: plan.name, simChanges: [] }, changedAlone(plan, "name"));
+      await store.assets.renameAsset(uuid, plan.name, entry);
+    }
     return this.#find(accountId, uuid);
   }
 
@@ -67,10 +69,13 @@ export class AssetUpdater {
     return asset;
   }
 
-  /** The entry for the whole update, which is stored with the last of its changes. */
-  #entry(origin: AuditOrigin, asset: Asset, { name, simChanges }: UpdatePlan, failure?: EdgeError): AuditEntry {
+  #entry(
+    origin: AuditOrigin,
+    asset: Asset,
+    { name, simChanges }: UpdatePlan,
+    { failure, changed, not_changed }: { failure?: EdgeError; changed?: unknown; not_changed?: unknown },
+  ): AuditEntry {
     const valueOf = (field: SimChange["field"]) => simChanges.find((change) => change.field === field)?.value;
-    const { changed, not_changed } = failure?.details ?? {};
     return auditEntry(origin, this.#options.clock, {
       action: "asset.changed",
       assetUuid: asset.uuid,
@@ -88,9 +93,10 @@ export class AssetUpdater {
       try {
         const state = await this.#applyChange({ ...sim, state: states.get(change.sim) ?? sim.state }, change);
         states.set(change.sim, state);
-        // Stored after each change, so the record is right even if the next change or this process fails.
-        const isLast = plan.name === undefined && index === plan.simChanges.length - 1;
-        const entry = isLast ? this.#entry(origin, asset, plan) : undefined;
+        // Stored after each change, so the record is right even if the next change or this process fails. Each has its
+        // entry: whatever is stored, the log says who did it.
+        const alone = { name: undefined, simChanges: [change] };
+        const entry = this.#entry(origin, asset, alone, changedAlone(plan, changedFieldName(change)));
         await this.#options.store.sims.setSimState(asset.uuid, change.sim, state, entry);
       } catch (cause) {
         // The operator may have carried it out. Every change is idempotent, so the client repeats the update.
@@ -100,7 +106,7 @@ export class AssetUpdater {
           "SIM operator failed",
         );
         const failure = operatorFailed(plan, index, cause);
-        await this.#options.store.audit.addEntry(this.#entry(origin, asset, plan, failure));
+        await this.#options.store.audit.addEntry(this.#entry(origin, asset, plan, { failure, ...failure.details }));
         throw failure;
       }
     }
@@ -118,6 +124,11 @@ export class AssetUpdater {
 /** A bounded number of locks for all assets. Assets that share one wait for each other, which does no harm. */
 function lockOf(uuid: string): string {
   return `asset:${uuid.slice(0, 3)}`;
+}
+
+/** What the entry of one change of the plan says besides the change: which it is, if the plan has several. */
+function changedAlone({ name, simChanges }: UpdatePlan, field: string): { readonly changed?: readonly string[] } {
+  return simChanges.length + (name === undefined ? 0 : 1) > 1 ? { changed: [field] } : {};
 }
 
 function operatorFailed(plan: UpdatePlan, index: number, cause: unknown): EdgeError {

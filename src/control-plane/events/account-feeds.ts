@@ -9,6 +9,9 @@ import { AccountFeed, type EventSink } from "./account-feed.ts";
 const KEEP_ALIVE_MS = 15_000;
 const KEEP_ALIVE = Buffer.from("\n");
 
+/** Reads until a stream begins, at the most: enough for all events that an account may have. */
+const MAX_READS_TO_END = 100;
+
 /** Returns the topic that is published when the account has new events. */
 export function accountTopic(accountId: string): Topic {
   return `account.${accountId}`;
@@ -46,10 +49,22 @@ export class AccountFeeds implements Disposable {
    * @param after id of the last event that the client has; `undefined` if it has none
    */
   async start(accountId: string, after: number | undefined): Promise<StreamStart> {
-    const { removedTo, lastId } = await this.#options.store.read(accountId, after ?? Number.MAX_SAFE_INTEGER, 1);
-    if (after === undefined) return { note: { type: "hello", id: String(lastId) }, after: lastId };
+    if (after === undefined) {
+      const end = await this.#findEnd(accountId);
+      return { note: { type: "hello", id: String(end) }, after: end };
+    }
+    const { removedTo, lastId } = await this.#options.store.read(accountId, after, 1);
     if (after >= removedTo && after <= lastId) return { note: undefined, after };
-    return { note: { type: "reset", id: String(lastId) }, after: lastId };
+    const end = await this.#findEnd(accountId);
+    return { note: { type: "reset", id: String(end) }, after: end };
+  }
+
+  /** The store may give ids to a part of the new events at a time: those of before are no news to a stream that begins. */
+  async #findEnd(accountId: string): Promise<number> {
+    for (let count = 1; ; count++) {
+      const { lastId, hasMore } = await this.#options.store.read(accountId, Number.MAX_SAFE_INTEGER, 1);
+      if (!hasMore || count === MAX_READS_TO_END) return lastId;
+    }
   }
 
   /** Sends the events after `after` to the sink, past and new ones, until disposed. */

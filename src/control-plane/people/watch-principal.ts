@@ -1,5 +1,5 @@
 import type { Clock } from "../../lib/clock.ts";
-import { type AccessWatcher, keySubject, userSubject } from "../access-watcher.ts";
+import { type AccessWatcher, keySubject, type Subject, userSubject } from "../access-watcher.ts";
 import type { Principal } from "./principal.ts";
 import type { PrincipalReader } from "./principal-reader.ts";
 
@@ -10,18 +10,20 @@ interface Services {
 }
 
 /** The subject under which the streams of a principal are watched. */
-export function principalSubject({ kind, id }: Pick<Principal, "kind" | "id">): string {
+export function principalSubject({ kind, id }: Pick<Principal, "kind" | "id">): Subject {
   return kind === "key" ? keySubject(id) : userSubject(id);
 }
 
 /**
  * Calls `onEnd` once when the key or the session ends: it is revoked or removed, which is noticed within seconds whichever
- * process did it, or it expires. Stops when disposed.
+ * process did it, or it expires. Stops when disposed. Checks once at the beginning: access may have ended after the principal
+ * was read; `onUnknown` is called if that cannot be found out.
  */
 export function watchPrincipal(
   { access, principals, clock }: Services,
   principal: Principal,
   onEnd: () => void,
+  onUnknown: (error: unknown) => void,
 ): Disposable {
   let current: Principal | undefined = principal;
   let isOver = false;
@@ -54,5 +56,9 @@ export function watchPrincipal(
   };
   const watching = access.watch(principalSubject(principal), isAllowed, end);
   arm(principal);
+  isAllowed().then(
+    (allowed) => allowed || end(),
+    (error: unknown) => isOver || onUnknown(error),
+  );
   return { [Symbol.dispose]: stop };
 }

@@ -46,9 +46,14 @@ export interface Store extends AsyncDisposable {
   check(): Promise<void>;
   /** Truncates the write-ahead log without waiting for other users. Returns whether that was possible. */
   truncateWal(): Promise<boolean>;
-  /** Returns a number that changes when another process has written to the database. */
-  dataVersion(): Promise<number>;
+  /** Returns numbers that change when another process may have taken access away: from devices and keys, or from people. */
+  accessVersions(): Promise<AccessVersions>;
 }
+
+/** What each number of `AccessVersions` is about. */
+export const ACCESS_KINDS = ["machines", "people"] as const;
+export type AccessKind = (typeof ACCESS_KINDS)[number];
+export type AccessVersions = Readonly<Record<AccessKind, number>>;
 
 /** The parts of a store whose methods read and write records. They all return promises. */
 export const RECORD_STORES = [

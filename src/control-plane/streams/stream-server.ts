@@ -7,7 +7,7 @@ import type { Logger } from "../../lib/logger.ts";
 import { EdgeError, errorEntry, type ResponseErrorCode } from "../../protocol/errors.ts";
 import { CLOSE_CODES } from "../../protocol/frames.ts";
 import { MAX_STREAM_APP_LENGTH } from "../../protocol/streams.ts";
-import { type AccessWatcher, keySubject } from "../access-watcher.ts";
+import type { AccessWatcher } from "../access-watcher.ts";
 import { PERMISSIONS } from "../core/permission.ts";
 import type { Asset } from "../core/asset.ts";
 import type { StreamGateway } from "../gateway/stream-gateway.ts";
@@ -155,7 +155,7 @@ export class StreamServer {
   }
 
   #accept(socket: WebSocket, target: Target, source: string | undefined): void {
-    const { gateway, access, clock, logger } = this.#options;
+    const { gateway, clock, logger } = this.#options;
     const { principal, asset, app } = target;
     const { key, accountId } = principal;
     const assetUuid = asset.uuid;
@@ -181,19 +181,20 @@ export class StreamServer {
       },
     });
     this.#connections.add(connection);
-    const watching = watchPrincipal(this.#options, principal, () =>
-      connection.close(CLOSE_CODES.unauthorized, "the API key was revoked or has expired"),
+    const watching = watchPrincipal(
+      this.#options,
+      principal,
+      () => connection.close(CLOSE_CODES.unauthorized, "the API key was revoked or has expired"),
+      (error) => {
+        logStoreError(logger, error, about, "cannot check whether the API key was revoked");
+        if (error instanceof StoreUnavailableError)
+          connection.close(CLOSE_CODES.restart, "the service cannot answer right now");
+        else connection.close(CLOSE_CODES.internal, "internal error");
+      },
     );
     socket.on("close", () => {
       watching[Symbol.dispose]();
       this.#connections.delete(connection);
-    });
-    // The key may have been revoked after it was read, and before it was watched.
-    access.recheck(keySubject(key.id)).catch((error: unknown) => {
-      logStoreError(logger, error, about, "cannot check whether the API key was revoked");
-      if (error instanceof StoreUnavailableError)
-        connection.close(CLOSE_CODES.restart, "the service cannot answer right now");
-      else connection.close(CLOSE_CODES.internal, "internal error");
     });
     logger.info(about, "client connected for streams to an app");
   }

@@ -190,10 +190,10 @@ export function loginRequestsContract(harness: StoreHarness): void {
       await store.keys.recordKeyUse(first, 2_004);
       // Requests find it in the cache from now on.
       await store.keys.findKeyByHash(hash("secret n2003"));
-      const version = await store.dataVersion();
+      const { machines } = await store.accessVersions();
       await logIn(user, 2_010);
       expect((await store.keys.findKeyByHash(hash("secret n2003")))?.revokedAt).toBe(2_010);
-      expect(await store.dataVersion()).not.toBe(version);
+      expect((await store.accessVersions()).machines).not.toBe(machines);
       expect(await store.audit.listEntries(ACCOUNT, 1)).toMatchObject([
         { action: "key.created", details: { revoked_keys: 1 } },
       ]);
@@ -245,11 +245,11 @@ export function loginRequestsContract(harness: StoreHarness): void {
       await store.keys.createKey(own, hash("own"));
       const living = async (): Promise<string[]> =>
         (await store.keys.listKeys(ACCOUNT)).filter(({ revokedAt }) => revokedAt === undefined).map(({ id }) => id);
-      const version = await store.dataVersion();
+      const { machines } = await store.accessVersions();
       await store.users.changeUser(ACCOUNT, user.id, { role: "installer" }, someAudit("user.changed"));
       expect((await living()).toSorted()).toEqual([ids[1]!, "key_own"].toSorted());
       expect((await store.keys.findKeyByHash(hash("secret i")))?.revokedAt).toBe(1_000);
-      expect(await store.dataVersion()).not.toBe(version);
+      expect((await store.accessVersions()).machines).not.toBe(machines);
       const [entry] = await store.audit.listEntries(ACCOUNT, 1);
       expect(entry).toMatchObject({ action: "user.changed", details: { revoked_keys: 1 } });
       await store.users.removeUser(ACCOUNT, user.id, someAudit("user.removed"));
@@ -275,7 +275,7 @@ export function loginRequestsContract(harness: StoreHarness): void {
         }
         await store.loginRequests.createLoginRequest(REQUEST, codes("confirmed"));
         await approve(store, "confirmed", user, "viewer");
-        const version = await store.dataVersion();
+        const { machines } = await store.accessVersions();
         const audit = someAudit(kind === "a change" ? "password.changed" : "invitation.accepted");
         if (kind === "a change") {
           const change = { passwordHash: "$new" };
@@ -287,7 +287,7 @@ export function loginRequestsContract(harness: StoreHarness): void {
         }
         expect((await store.keys.findKeyByHash(hash("secret mine")))?.revokedAt).toBe(1_000);
         expect((await store.keys.findKeyByHash(hash("secret other")))?.revokedAt).toBeUndefined();
-        expect(await store.dataVersion()).not.toBe(version);
+        expect((await store.accessVersions()).machines).not.toBe(machines);
         expect(await store.audit.listEntries(ACCOUNT, 1)).toMatchObject([
           { action: audit.action, details: { revoked_keys: 1 } },
         ]);

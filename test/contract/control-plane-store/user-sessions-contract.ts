@@ -41,6 +41,17 @@ export function userSessionsContract(harness: StoreHarness): void {
       expect((await store.audit.listEntries(ACCOUNT, 10)).map(({ action }) => action)).toHaveLength(2);
     });
 
+    test("one that is closed is no reason for other instances to check devices and keys", async () => {
+      await using store = await openWithAccounts(harness);
+      const user = await create(store);
+      await open(store, user, "one");
+      const before = await store.accessVersions();
+      await store.userSessions.closeSession(hash("one"));
+      const after = await store.accessVersions();
+      expect(after.machines).toBe(before.machines);
+      if (store.isShared) expect(after.people).not.toBe(before.people);
+    });
+
     test("one that takes the place of another ends that one", async () => {
       await using store = await openWithAccounts(harness);
       const user = await create(store);
@@ -106,13 +117,15 @@ export function userSessionsContract(harness: StoreHarness): void {
       await open(store, user, "one");
       await open(store, user, "two");
       await open(store, other, "other");
-      const before = await store.dataVersion();
+      const before = await store.accessVersions();
       await store.users.changeUser(ACCOUNT, user.id, change, AUDIT);
       for (const secret of ["one", "two"])
         expect((await store.userSessions.findSession(hash(secret))) !== undefined).toBe(isKept);
       expect(await store.userSessions.findSession(hash("other"))).toBeDefined();
       // Other instances see that they have to look.
-      if (store.isShared && !isKept) expect(await store.dataVersion()).not.toBe(before);
+      const after = await store.accessVersions();
+      if (store.isShared && !isKept) expect(after.people).not.toBe(before.people);
+      expect(after.machines).toBe(before.machines);
       // Whoever proved who it is before the change has to do so again.
       expect(await open(store, user, "late")).toBe(isKept);
     });

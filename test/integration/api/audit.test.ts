@@ -56,7 +56,7 @@ let number = 0;
 /** A text that is found wherever it gets to. */
 const plant = (what: string): string => `Planted-${what}-${++number}-zQ7w`;
 
-test("each operation of the document that changes something writes one entry, and no entry or log line has a secret", async () => {
+test("each operation of the document that changes something writes an entry for each change, and no entry or log line has a secret", async () => {
   const log = captureLogText();
   const control = await startControlPlane({ ...LEGACY, logger: log.logger });
   onTestFinished(() => control[Symbol.asyncDispose]());
@@ -229,8 +229,10 @@ test("each operation of the document that changes something writes one entry, an
   const first: Record<string, readonly string[]> = {
     "DELETE /v1/assets/:asset_id/edge/deployments/:deployment_id": ["deployment.requested"],
   };
-  /** Where a person is signed in by the way. */
+  /** Where a person is signed in by the way, or several changes are made. */
   const further: Record<string, readonly string[]> = {
+    // Each of its three changes is stored, and told, by itself.
+    "PATCH /v1/assets/:asset_id": ["asset.changed", "asset.changed"],
     "POST /v1/setup": ["session.opened"],
     "POST /v1/invitations": ["session.opened"],
     "PUT /v1/session/password": ["session.opened"],

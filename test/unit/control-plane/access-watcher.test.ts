@@ -1,12 +1,13 @@
 import { expect, test } from "vitest";
-import { AccessWatcher } from "../../../src/control-plane/access-watcher.ts";
+import { AccessWatcher, deviceSubject, keySubject, userSubject } from "../../../src/control-plane/access-watcher.ts";
 import { createLogger } from "../../../src/lib/logger.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
+import { waitFor } from "../../support/wait-for.ts";
 
 async function setUp() {
   const clock = new FakeClock();
-  const state = { changes: 1, allowed: true, revoked: 0, checks: 0 };
-  const store = { dataVersion: async () => state.changes };
+  const state = { changes: 1, signOuts: 1, allowed: true, revoked: 0, checks: 0 };
+  const store = { accessVersions: async () => ({ machines: state.changes, people: state.signOuts }) };
   const watch = new AccessWatcher(store, clock, await createLogger({ name: "test", level: "fatal" }));
   const start = (): Disposable =>
     watch.watch(
@@ -50,4 +51,29 @@ test("a revocation by this process is noticed at once", async () => {
   expect(state.checks).toBe(0);
   await watch.recheck("key 1");
   expect(state.revoked).toBe(1);
+});
+
+test("a person who is signed out is no reason to check devices and keys, nor the reverse", async () => {
+  const { clock, state, watch } = await setUp();
+  const checks = { devices: 0, keys: 0, users: 0 };
+  const count = (what: keyof typeof checks) => async (): Promise<boolean> => {
+    checks[what]++;
+    return true;
+  };
+  for (let number = 0; number < 5_000; number++)
+    watch.watch(deviceSubject(String(number)), count("devices"), () => undefined);
+  watch.watch(keySubject("1"), count("keys"), () => undefined);
+  watch.watch(userSubject("1"), count("users"), () => undefined);
+  await clock.advance(2_000);
+  await waitFor("the first check", () => checks.users === 1);
+  expect(checks).toEqual({ devices: 5_000, keys: 1, users: 1 });
+  state.signOuts++;
+  await clock.advance(2_000);
+  await waitFor("the check of people", () => checks.users === 2);
+  expect(checks).toEqual({ devices: 5_000, keys: 1, users: 2 });
+  state.changes++;
+  await clock.advance(2_000);
+  await waitFor("the check of keys", () => checks.keys === 2);
+  expect(checks).toEqual({ devices: 10_000, keys: 2, users: 2 });
+  watch[Symbol.dispose]();
 });

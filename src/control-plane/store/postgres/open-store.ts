@@ -11,7 +11,7 @@ import { SqlSimStore } from "../sql/sims.ts";
 import { SqlUsageStore } from "../sql/usage.ts";
 import { SqlUserSessionStore } from "../sql/user-sessions.ts";
 import { SqlUserStore } from "../sql/users.ts";
-import type { Store } from "../store.ts";
+import type { AccessVersions, Store } from "../store.ts";
 import { AppendSignal } from "../account-events.ts";
 import { PostgresAccountEventStore } from "./account-events.ts";
 import { PostgresDeploymentStore } from "./deployments.ts";
@@ -65,10 +65,12 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
     async truncateWal() {
       return true;
     },
-    /** Changes with what may take access away, in whatever process. */
-    async dataVersion() {
-      const { rows } = await pool.query<{ version: number }>("SELECT version FROM access_version", []);
-      return rows[0]?.version ?? 0;
+    async accessVersions() {
+      const { rows } = await pool.query<AccessVersions>(
+        "SELECT version AS machines, people_version AS people FROM access_version",
+        [],
+      );
+      return rows[0] ?? { machines: 0, people: 0 };
     },
     [Symbol.asyncDispose]: () => pool[Symbol.asyncDispose](),
   };

@@ -94,15 +94,26 @@ export const PEOPLE = /* sql */ `
   CREATE INDEX login_requests_by_age ON login_requests (expires_at);
   CREATE INDEX login_requests_by_user ON login_requests (user_id) WHERE user_id IS NOT NULL;
 
+  -- Only for keys that are there: each change of a user has a statement that revokes the keys of its programs.
+  DROP TRIGGER key_revoked ON api_keys;
+  CREATE TRIGGER key_revoked AFTER UPDATE OF revoked_at ON api_keys
+    FOR EACH ROW EXECUTE FUNCTION raise_access_version();
   CREATE TRIGGER key_limited AFTER UPDATE OF role, expires_at ON api_keys
     FOR EACH STATEMENT EXECUTE FUNCTION raise_access_version();
+
+  -- Rises with what may take access away from people. Devices and keys are not looked at again for each sign-out.
+  ALTER TABLE access_version ADD COLUMN people_version BIGINT NOT NULL DEFAULT 1;
+  CREATE FUNCTION raise_people_version() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
+    UPDATE access_version SET people_version = people_version + 1;
+    RETURN NULL;
+  END $$;
   CREATE TRIGGER user_changed AFTER UPDATE OF role, password_hash, is_disabled ON users
-    FOR EACH STATEMENT EXECUTE FUNCTION raise_access_version();
-  CREATE TRIGGER user_removed AFTER DELETE ON users FOR EACH STATEMENT EXECUTE FUNCTION raise_access_version();
+    FOR EACH STATEMENT EXECUTE FUNCTION raise_people_version();
+  CREATE TRIGGER user_removed AFTER DELETE ON users FOR EACH STATEMENT EXECUTE FUNCTION raise_people_version();
 
   -- Not for a statement that removes none: each sign-in has one.
   CREATE FUNCTION note_closed_sessions() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
-    IF EXISTS (SELECT 1 FROM closed) THEN UPDATE access_version SET version = version + 1; END IF;
+    IF EXISTS (SELECT 1 FROM closed) THEN UPDATE access_version SET people_version = people_version + 1; END IF;
     RETURN NULL;
   END $$;
   CREATE TRIGGER session_closed AFTER DELETE ON user_sessions REFERENCING OLD TABLE AS closed

@@ -73,9 +73,10 @@ export function openStore(path: string): Store {
     async truncateWal() {
       return isEmpty(`${path}-wal`) || truncateWal(database);
     },
-    async dataVersion() {
-      // That of the database does not change with what this process does.
-      return readVersion() + ownRevocations;
+    async accessVersions() {
+      // That of the database does not change with what this process does, and does not say what was written.
+      const version = readVersion();
+      return { machines: version + ownRevocations, people: version };
     },
     async [Symbol.asyncDispose]() {
       commits[Symbol.dispose]();

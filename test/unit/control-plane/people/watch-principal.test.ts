@@ -32,7 +32,8 @@ async function setUp() {
   if (!principal) throw new Error("the key is not found");
   const access = new AccessWatcher(store, clock, await createLogger({ name: "test", level: "fatal" }));
   const onEnd = vi.fn();
-  const watch = watchPrincipal({ access, principals, clock }, principal, onEnd);
+  const onUnknown = vi.fn();
+  const watch = watchPrincipal({ access, principals, clock }, principal, onEnd, onUnknown);
   const setExpiry = async (afterS: number | null): Promise<void> => {
     await store.keys.changeKey(accountId, key.id, { expiresAt: afterS === null ? null : start + afterS });
     await access.recheck(principalSubject(principal));
