@@ -1,5 +1,5 @@
 import { Button, Checkbox, Group, Stack, Text } from "@mantine/core";
-import { type ReactNode, useState } from "react";
+import { type ReactNode, useMemo, useState } from "react";
 import { Link } from "react-router";
 import { useSearchParams } from "react-router";
 import { toFailure } from "../../api/failure.ts";
@@ -28,7 +28,9 @@ export function AssetsPage(): ReactNode {
   const [isChoosing, setChoosing] = useState(false);
   const mayRegister = usePermission("assets.register");
   const { data, error, refetch, dataUpdatedAt, hasNextPage, isPlaceholderData } = list;
-  const rows = data?.pages.flatMap(({ assets }) => assets);
+  const pages = data?.pages;
+  // The page renders for more than new rows, and there may be 100,000 of them.
+  const rows = useMemo(() => pages?.flatMap(({ assets }) => assets), [pages]);
   return (
     <>
       <PageTitle
