@@ -1,6 +1,7 @@
 import type { Clock } from "../lib/clock.ts";
 import { Groups } from "../lib/groups.ts";
 import type { Logger } from "../lib/logger.ts";
+import { Repeat } from "../lib/repeat.ts";
 import { ACCESS_KINDS, type AccessKind, type AccessVersions, type Store } from "./store/store.ts";
 import { logStoreError } from "./store/unavailable.ts";
 
@@ -69,7 +70,7 @@ export class AccessWatcher implements Disposable {
     people: new Groups<Subject, WatchEntry>(),
   } satisfies Record<AccessKind, unknown>;
   readonly #remover = { remove: (entry: WatchEntry): void => this.#remove(entry) };
-  #timer: Disposable | undefined;
+  #repeat: Repeat | undefined;
   #lastVersions: Partial<AccessVersions> = {};
 
   constructor(store: Pick<Store, "accessVersions">, clock: Clock, logger: Logger) {
@@ -86,7 +87,7 @@ export class AccessWatcher implements Disposable {
   watch(subject: Subject, isAllowed: () => Promise<boolean>, onRevoked: () => void): Disposable {
     const entry = new WatchEntry(subject, isAllowed, onRevoked, this.#remover);
     this.#watched[kindOf(subject)].add(subject, entry);
-    this.#timer ??= this.#schedule();
+    this.#repeat ??= new Repeat(this.#clock, POLL_MS, () => this.#pollQuietly());
     return entry;
   }
 
@@ -110,19 +111,17 @@ export class AccessWatcher implements Disposable {
   }
 
   #stop(): void {
-    this.#timer?.[Symbol.dispose]();
-    this.#timer = undefined;
+    this.#repeat?.[Symbol.dispose]();
+    this.#repeat = undefined;
     this.#lastVersions = {};
   }
 
-  #schedule(): Disposable {
-    return this.#clock.timer(POLL_MS, () => {
-      this.#poll()
-        .catch((error: unknown) => logStoreError(this.#logger, error, {}, "cannot check whether access was revoked"))
-        .finally(() => {
-          if (this.#timer) this.#timer = this.#schedule();
-        });
-    });
+  async #pollQuietly(): Promise<void> {
+    try {
+      await this.#poll();
+    } catch (error) {
+      logStoreError(this.#logger, error, {}, "cannot check whether access was revoked");
+    }
   }
 
   async #poll(): Promise<void> {

@@ -1,5 +1,6 @@
 import type { Clock } from "../lib/clock.ts";
 import type { Logger } from "../lib/logger.ts";
+import { Repeat } from "../lib/repeat.ts";
 import type { Store } from "./store/store.ts";
 
 const TRUNCATE_INTERVAL_MS = 30_000;
@@ -18,26 +19,16 @@ export interface WalTruncatorOptions {
  */
 export class WalTruncator implements Disposable {
   readonly #options: WalTruncatorOptions;
-  #timer: Disposable;
-  #isDisposed = false;
+  readonly #repeat: Repeat;
   #failures = 0;
 
   constructor(options: WalTruncatorOptions) {
     this.#options = options;
-    this.#timer = this.#schedule();
+    this.#repeat = new Repeat(options.clock, TRUNCATE_INTERVAL_MS, () => this.#truncate());
   }
 
   [Symbol.dispose](): void {
-    this.#isDisposed = true;
-    this.#timer[Symbol.dispose]();
-  }
-
-  #schedule(): Disposable {
-    return this.#options.clock.timer(TRUNCATE_INTERVAL_MS, () => {
-      void this.#truncate().finally(() => {
-        if (!this.#isDisposed) this.#timer = this.#schedule();
-      });
-    });
+    this.#repeat[Symbol.dispose]();
   }
 
   async #truncate(): Promise<void> {

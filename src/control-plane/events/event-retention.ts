@@ -1,5 +1,6 @@
 import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
+import { Repeat } from "../../lib/repeat.ts";
 import { type AccountEventStore, MAX_EVENTS_PER_ACCOUNT } from "../store/account-events.ts";
 import { logStoreError } from "../store/unavailable.ts";
 
@@ -17,25 +18,15 @@ export interface EventRetentionOptions {
 /** Removes old events of accounts, and those beyond the bound, every minute from its creation until disposed. */
 export class EventRetention implements Disposable {
   readonly #options: EventRetentionOptions;
-  #timer: Disposable;
-  #isDisposed = false;
+  readonly #repeat: Repeat;
 
   constructor(options: EventRetentionOptions) {
     this.#options = options;
-    this.#timer = this.#schedule();
+    this.#repeat = new Repeat(options.clock, INTERVAL_MS, () => this.#prune());
   }
 
   [Symbol.dispose](): void {
-    this.#isDisposed = true;
-    this.#timer[Symbol.dispose]();
-  }
-
-  #schedule(): Disposable {
-    return this.#options.clock.timer(INTERVAL_MS, () => {
-      void this.#prune().finally(() => {
-        if (!this.#isDisposed) this.#timer = this.#schedule();
-      });
-    });
+    this.#repeat[Symbol.dispose]();
   }
 
   async #prune(): Promise<void> {

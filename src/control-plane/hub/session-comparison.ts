@@ -1,6 +1,7 @@
 import { Coalesced } from "../../lib/coalesced.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
+import { Repeat } from "../../lib/repeat.ts";
 import { CLOSE_CODES } from "../../protocol/frames.ts";
 import type { Bus } from "../bus/bus.ts";
 import type { SessionStore } from "../store/sessions.ts";
@@ -34,26 +35,18 @@ export class SessionComparison implements Disposable {
   readonly #replacements: Disposable;
   /** However many messages arrive, one comparison is in progress. */
   readonly #comparing = new Coalesced(() => this.#compare());
-  #timer: Disposable | undefined;
-  #isDisposed = false;
+  readonly #repeat: Repeat | undefined;
 
   constructor(options: SessionComparisonOptions) {
     this.#options = options;
-    const { bus, instanceId, isShared } = options;
+    const { bus, instanceId, isShared, clock } = options;
     this.#replacements = bus.subscribe(`session.${instanceId}`, () => void this.#comparing.run());
-    if (isShared) this.#schedule();
+    if (isShared) this.#repeat = new Repeat(clock, COMPARE_INTERVAL_MS, () => this.#comparing.run());
   }
 
   [Symbol.dispose](): void {
-    this.#isDisposed = true;
     this.#replacements[Symbol.dispose]();
-    this.#timer?.[Symbol.dispose]();
-  }
-
-  #schedule(): void {
-    if (this.#isDisposed) return;
-    const { clock } = this.#options;
-    this.#timer = clock.timer(COMPARE_INTERVAL_MS, () => void this.#comparing.run().then(() => this.#schedule()));
+    this.#repeat?.[Symbol.dispose]();
   }
 
   async #compare(): Promise<void> {

@@ -1,5 +1,6 @@
 import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
+import { Repeat } from "../../lib/repeat.ts";
 import type { InstanceStore, SharedTime } from "../store/instances.ts";
 import type { ServiceClock } from "./service-clock.ts";
 
@@ -28,8 +29,7 @@ export class SharedClock implements Clock, ServiceClock, Disposable {
   #offsetMs = 0;
   #serviceOffsetMs = 0;
   #lastServiceMs = -Infinity;
-  #timer: Disposable | undefined;
-  #isDisposed = false;
+  #repeat: Repeat | undefined;
 
   private constructor(options: SharedClockOptions) {
     this.#options = options;
@@ -40,7 +40,7 @@ export class SharedClock implements Clock, ServiceClock, Disposable {
     const clock = new SharedClock(options);
     const { time, atMs } = await clock.#sample();
     clock.#adopt(time, atMs);
-    clock.#schedule();
+    clock.#repeat = new Repeat(options.clock, SAMPLE_INTERVAL_MS, () => clock.#updateQuietly());
     return clock;
   }
 
@@ -81,8 +81,7 @@ export class SharedClock implements Clock, ServiceClock, Disposable {
   }
 
   [Symbol.dispose](): void {
-    this.#isDisposed = true;
-    this.#timer?.[Symbol.dispose]();
+    this.#repeat?.[Symbol.dispose]();
   }
 
   #adopt({ nowMs, shiftMs }: SharedTime, atMs: number): void {
@@ -103,13 +102,12 @@ export class SharedClock implements Clock, ServiceClock, Disposable {
     return { time, atMs: before + roundTripMs / 2, roundTripMs };
   }
 
-  #schedule(): void {
-    if (this.#isDisposed) return;
-    this.#timer = this.#options.clock.timer(SAMPLE_INTERVAL_MS, () => {
-      this.update()
-        // The loss of the database is reported by those who need it.
-        .catch((error: unknown) => this.#options.logger.debug({ err: error }, "cannot read the database's time"))
-        .finally(() => this.#schedule());
-    });
+  async #updateQuietly(): Promise<void> {
+    try {
+      await this.update();
+    } catch (error) {
+      // The loss of the database is reported by those who need it.
+      this.#options.logger.debug({ err: error }, "cannot read the database's time");
+    }
   }
 }

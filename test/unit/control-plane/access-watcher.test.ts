@@ -43,6 +43,39 @@ test("nothing is checked without a change by another process, and nothing runs w
   expect(clock.pending).toBe(0);
 });
 
+test("watching that ends and begins again during a check polls as often as before", async () => {
+  const clock = new FakeClock();
+  const polls: PromiseWithResolvers<void>[] = [];
+  const store = {
+    accessVersions: async () => {
+      const poll = Promise.withResolvers<void>();
+      polls.push(poll);
+      await poll.promise;
+      return { machines: 1, people: 1 };
+    },
+  };
+  const watcher = new AccessWatcher(store, clock, await createLogger({ name: "test", level: "fatal" }));
+  const watch = () =>
+    watcher.watch(
+      "key 1",
+      async () => true,
+      () => undefined,
+    );
+  const before = watch();
+  await clock.advance(2_000);
+  before[Symbol.dispose]();
+  using _after = watch();
+  polls[0]!.resolve();
+  await clock.advance(2_000);
+  expect(polls).toHaveLength(2);
+  expect(clock.pending).toBe(0);
+  polls[1]!.resolve();
+  await clock.advance(1_999);
+  expect(clock.pending).toBe(1);
+  await clock.advance(1);
+  expect(polls).toHaveLength(3);
+});
+
 test("a revocation by this process is noticed at once", async () => {
   const { state, start, watch } = await setUp();
   using _watching = start();
