@@ -5,6 +5,7 @@ import { configSchema } from "../../../src/agent/config/schema.ts";
 import { toLinkConfig } from "../../../src/agent/link/to-link-config.ts";
 import { fullJitter } from "../../../src/lib/backoff.ts";
 import type { AgentFrame, ControlFrame } from "../../../src/protocol/frames.ts";
+import { deploymentsParamsSchema } from "../../../src/protocol/deployment-outcome.ts";
 import type { DeviceEvent } from "../../../src/protocol/deployment-event.ts";
 import { PROTOCOL_VERSION } from "../../../src/protocol/version.ts";
 
@@ -49,17 +50,32 @@ interface Device {
   readonly url: string;
   readonly token: string;
   readonly running: Map<string, number>;
+  /** Those that have succeeded. */
+  readonly ended: Set<string>;
 }
 
 function send(socket: WebSocket, frame: AgentFrame): void {
   socket.send(JSON.stringify(frame));
 }
 
-function sendEvent(socket: WebSocket, { running }: Device, deployment_id: string, device_seq: number): void {
+function sendEvent(socket: WebSocket, { running, ended }: Device, deployment_id: string, device_seq: number): void {
   const step = STEPS[device_seq - 1];
-  if (!step) return void running.delete(deployment_id);
+  if (!step) {
+    running.delete(deployment_id);
+    ended.add(deployment_id);
+    return;
+  }
   running.set(deployment_id, device_seq);
   send(socket, { type: "event", deployment_id, event: { ...step, device_seq, age_ms: 0 } });
+}
+
+/** Reports what has become of deployments. The service asks for those that it may have sent, before it sends them again. */
+function answer(socket: WebSocket, { running, ended }: Device, query_id: string, params: unknown): void {
+  const ids = deploymentsParamsSchema.parse(params).deployment_ids;
+  const statusOf = (id: string) => (ended.has(id) ? "Success" : running.has(id) ? "Running" : null);
+  const deployments = ids.map((deployment_id) => ({ deployment_id, status: statusOf(deployment_id) }));
+  send(socket, { type: "answer", query_id, body: { deployments } });
+  send(socket, { type: "query_end", query_id });
 }
 
 /** Carries out every deployment without an engine. */
@@ -68,6 +84,7 @@ function serve(socket: WebSocket, device: Device, frame: ControlFrame): void {
     send(socket, { type: "ack", deployment_id: frame.deployment_id });
     sendEvent(socket, device, frame.deployment_id, 1);
   }
+  if (frame.type === "query") answer(socket, device, frame.query_id, frame.params);
   if (frame.type === "event_ack") sendEvent(socket, device, frame.deployment_id, frame.device_seq + 1);
 }
 
@@ -113,7 +130,7 @@ async function connectAll(url: string, tokens: readonly string[], returns: boole
   const waiting = tokens.values();
   const workers = Array.from({ length: CONCURRENT_CONNECTS }, async () => {
     for (const token of waiting) {
-      const device = { url, token, running: new Map() };
+      const device = { url, token, running: new Map(), ended: new Set() } satisfies Device;
       await connect(device, () => (returns ? comeBack(device) : undefined));
     }
   });
