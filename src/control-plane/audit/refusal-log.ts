@@ -38,7 +38,9 @@ export class RefusalLog implements AsyncDisposable {
     this.#options = options;
   }
 
-  /** Resolves when the first attempt of its kind is stored; the counts of the others follow within seconds. */
+  /**
+   * Resolves when the first attempt of its kind is stored; the counts of the others follow within seconds. Never rejects.
+   */
   async record(entry: AuditEntry): Promise<void> {
     const key = keyOf(entry);
     const known = this.#counted.get(key);
@@ -54,9 +56,12 @@ export class RefusalLog implements AsyncDisposable {
     if ((await counted.id) === undefined && this.#counted.get(key) === counted) this.#counted.delete(key);
   }
 
-  /** Stores the counts. */
+  /** Stores the counts, and waits for what is being stored. */
   async [Symbol.asyncDispose](): Promise<void> {
-    for (const counted of this.#counted.values()) await this.#forget(counted);
+    for (const counted of this.#counted.values()) {
+      await counted.id;
+      await this.#forget(counted);
+    }
   }
 
   async #add(entry: AuditEntry): Promise<number | undefined> {

@@ -15,7 +15,7 @@ const BROWSER_COOKIE_S = 180 * 24 * 3600;
 
 /** `POST /v1/session`: signs a person in with a password. */
 export function createSession(api: Api, context: ApiContext): void {
-  const { site, signInGate, refusals } = context;
+  const { site, signInGate } = context;
   api.post(
     "/v1/session",
     {
@@ -40,7 +40,8 @@ export function createSession(api: Api, context: ApiContext): void {
       const signal = clientSignal(reply);
       const proof = await signInGate.signIn({ email, password, address: request.ip, browserToken, signal });
       if (!proof) {
-        await refusals.record(await failedSignIn(context, request, email));
+        // Not awaited: the time of the response would tell which addresses are those of people.
+        void recordFailure(context, request, email);
         throw new EdgeError("SignInFailed");
       }
       const body = await signIn(context, request, reply, proof.user, "password");
@@ -50,12 +51,16 @@ export function createSession(api: Api, context: ApiContext): void {
   );
 }
 
-/** The text is not stored if it is nobody's address: it may be a password in the wrong field. */
-async function failedSignIn({ store, clock }: ApiContext, { ip: source }: FastifyRequest, email: string) {
+/** The text is not stored if it is nobody's address: it may be a password in the wrong field. Never rejects. */
+async function recordFailure(
+  { store, clock, refusals }: ApiContext,
+  { ip: source }: FastifyRequest,
+  email: string,
+): Promise<void> {
   const user = await store.users.findUserByEmail(email).catch(() => undefined);
   const actor = { kind: "user", id: user?.id ?? "unknown", ...(user && { name: user.email }) } as const;
   const facts = { action: "session.opened", outcome: "SignInFailed", details: { method: "password" } } as const;
-  return auditEntry({ accountId: user?.accountId ?? "", actor, source }, clock, facts);
+  await refusals.record(auditEntry({ accountId: user?.accountId ?? "", actor, source }, clock, facts));
 }
 
 /** `GET /v1/sign-in`: the ways to sign in. */
