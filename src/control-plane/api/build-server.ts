@@ -1,10 +1,13 @@
-import { hash, randomBytes } from "node:crypto";
+import { randomBytes } from "node:crypto";
 import { fastify, type FastifyRequest, type onRequestHookHandler } from "fastify";
 import type { ZodTypeProvider } from "fastify-type-provider-zod";
 import type { ZodType } from "zod";
+import { unixNow } from "../../lib/clock.ts";
 import { MAX_REQUEST_BYTES } from "../../protocol/limits.ts";
 import { EdgeError } from "../../protocol/errors.ts";
 import cookie from "@fastify/cookie";
+import { MAX_TOKEN_LENGTH } from "../people/sign-in-gate.ts";
+import { hashSecret } from "../secrets.ts";
 import { parseTrustedProxies } from "../trusted-proxies.ts";
 import { recordRefusals } from "./audit/record-refusals.ts";
 import { authenticate, authenticateAgain, principalOf } from "./auth.ts";
@@ -102,7 +105,7 @@ export async function buildServer(context: ApiContext): Promise<Api> {
     const shared = counts && new SharedRateCounter("sign-in-requests", perMinute, counts, clock);
     await limitRate(endpoints, {
       perMinute,
-      keyOf: signInKeyOf(site),
+      keyOf: signInKeyOf(context),
       onExceeded: () => observer?.bounded("sign_in_requests_per_address"),
       shared,
     });
@@ -141,13 +144,17 @@ export async function buildServer(context: ApiContext): Promise<Api> {
 }
 
 /**
- * Requests of a browser that says somebody has signed in with it count for it alone, so that a neighbour of the same address
- * cannot use up what there is. Whether that is true is found out when a password is checked.
+ * Requests of a browser in which somebody has signed in count for it alone, so that a neighbour of the same address cannot use
+ * up what there is. Others count for their address, whatever they send.
  */
-function signInKeyOf(site: Site): (request: FastifyRequest) => string {
-  return (request) => {
+function signInKeyOf({ site, store, clock }: ApiContext): (request: FastifyRequest) => Promise<string> {
+  return async (request) => {
     const token = request.cookies[site.cookieName(request, BROWSER_COOKIE)];
-    return token === undefined ? request.ip : `${request.ip} ${hash("sha256", token, "base64url")}`;
+    if (token === undefined || token.length > MAX_TOKEN_LENGTH) return request.ip;
+    const hash = hashSecret(token);
+    // Without the store nobody can sign in, so nobody needs more.
+    const isKnown = await store.browsers.isKnownToAnyone(hash, unixNow(clock)).catch(() => false);
+    return isKnown ? `browser ${Buffer.from(hash).toString("base64url")}` : request.ip;
   };
 }
 

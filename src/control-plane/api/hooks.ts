@@ -12,7 +12,7 @@ const STREAM_TYPES = /^(text\/event-stream|application\/x-ndjson)/;
 
 interface RateLimit {
   readonly perMinute: number;
-  readonly keyOf: (request: FastifyRequest) => string;
+  readonly keyOf: (request: FastifyRequest) => string | Promise<string>;
   readonly onExceeded: () => void;
   /** Counts over all instances; absent if there can be one only. */
   readonly shared?: SharedRateCounter | undefined;

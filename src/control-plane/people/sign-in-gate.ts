@@ -11,7 +11,7 @@ import type { Store } from "../store/store.ts";
 import type { PasswordHasher } from "./password-hasher.ts";
 
 /** Longest token that is looked up; those of this service are shorter. */
-const MAX_TOKEN_LENGTH = 128;
+export const MAX_TOKEN_LENGTH = 128;
 const SHARED_NAME_LENGTH = 22;
 
 export interface PasswordAttempt {

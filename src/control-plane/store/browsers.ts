@@ -7,6 +7,8 @@ export const BROWSER_RETENTION_S = 180 * 24 * 3600;
 export interface BrowserStore {
   /** Whether the user has signed in with this browser within `BROWSER_RETENTION_S` before `at`. @param hash of its token */
   isKnown(userId: string, hash: Uint8Array, at: number): Promise<boolean>;
+  /** Whether any user has. @param hash of its token */
+  isKnownToAnyone(hash: Uint8Array, at: number): Promise<boolean>;
   /** Stores that the user has signed in. Does nothing if the user was removed, or the token is another user's. */
   remember(userId: string, hash: Uint8Array, at: number): Promise<void>;
 }

@@ -21,6 +21,9 @@ export function browsersContract(harness: StoreHarness): void {
       expect(await store.browsers.isKnown(jane.id, hash("a"), 1_000)).toBe(true);
       expect(await store.browsers.isKnown(joe.id, hash("a"), 1_000)).toBe(false);
       expect(await store.browsers.isKnown(jane.id, hash("b"), 1_000)).toBe(false);
+      expect(await store.browsers.isKnownToAnyone(hash("a"), 1_000)).toBe(true);
+      expect(await store.browsers.isKnownToAnyone(hash("b"), 1_000)).toBe(false);
+      expect(await store.browsers.isKnownToAnyone(hash("a"), 1_000 + BROWSER_RETENTION_S)).toBe(false);
       expect(await store.browsers.isKnown(jane.id, hash("a"), 1_000 + BROWSER_RETENTION_S)).toBe(false);
       await store.browsers.remember(jane.id, hash("a"), 2_000);
       expect(await store.browsers.isKnown(jane.id, hash("a"), 1_000 + BROWSER_RETENTION_S)).toBe(true);

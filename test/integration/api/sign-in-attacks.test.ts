@@ -33,3 +33,17 @@ test("the response to a wrong password does not wait for the audit log, which kn
   }
   stored.resolve();
 });
+
+test("a made-up cookie of a browser gives no requests beyond those of the address; a browser known to the service has its own", async () => {
+  const { control, admin } = await setUp({ config: { rate_limit_per_minute: 30 } });
+  const signIn = { email: "ada@example.com", password: PASSWORD };
+  expect(await admin.call("POST", "/v1/session", signIn)).toMatchObject({ status: 200 });
+  const statuses: number[] = [];
+  for (let attempt = 0; attempt < 60; attempt++) {
+    const stranger = new Browser(control, `edge_browser=eb_${String(attempt).padStart(43, "A")}`);
+    statuses.push((await stranger.call("GET", "/v1/sign-in")).status);
+  }
+  expect(statuses.filter((status) => status === 429).length).toBeGreaterThanOrEqual(30);
+  expect(await new Browser(control).call("GET", "/v1/sign-in")).toMatchObject({ status: 429 });
+  expect(await admin.call("GET", "/v1/sign-in")).toMatchObject({ status: 200 });
+});

@@ -3,6 +3,7 @@ import type { Executor } from "./executor.ts";
 import { change, one, type Work } from "./statement.ts";
 
 const FIND = "SELECT 1 AS found FROM browser_tokens WHERE hash = ? AND user_id = ? AND last_used_at > ?";
+const FIND_ANY = "SELECT 1 AS found FROM browser_tokens WHERE hash = ? AND last_used_at > ?";
 const STORE = /* sql */ `
   INSERT INTO browser_tokens (hash, user_id, created_at, last_used_at) VALUES (?1, ?2, ?3, ?3)
   ON CONFLICT (hash) DO UPDATE SET last_used_at = excluded.last_used_at WHERE browser_tokens.user_id = excluded.user_id`;
@@ -21,6 +22,10 @@ export class SqlBrowserStore implements BrowserStore {
 
   async isKnown(userId: string, hash: Uint8Array, at: number): Promise<boolean> {
     return (await this.#executor.one(FIND, [hash, userId, at - BROWSER_RETENTION_S])) !== undefined;
+  }
+
+  async isKnownToAnyone(hash: Uint8Array, at: number): Promise<boolean> {
+    return (await this.#executor.one(FIND_ANY, [hash, at - BROWSER_RETENTION_S])) !== undefined;
   }
 
   async remember(userId: string, hash: Uint8Array, at: number): Promise<void> {
