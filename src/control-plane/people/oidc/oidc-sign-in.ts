@@ -17,6 +17,7 @@ import { auditEntry } from "../../audit/audit-entry.ts";
 import type { RefusalLog } from "../../audit/refusal-log.ts";
 import type { AuditEntry } from "../../store/audit.ts";
 import type { Store } from "../../store/store.ts";
+import { FailedSources } from "../failed-sources.ts";
 import type { OidcChecks, OidcProvider } from "./provider.ts";
 
 const MESSAGES: Readonly<Record<IdentityRefusal, string>> = {
@@ -45,9 +46,11 @@ export interface OidcSignInOptions {
 /** Signs people in whom an OpenID Connect provider has confirmed. */
 export class OidcSignIn {
   readonly #options: OidcSignInOptions;
+  readonly #failed: FailedSources;
 
   constructor(options: OidcSignInOptions) {
     this.#options = options;
+    this.#failed = new FailedSources(options.clock);
   }
 
   /** Begins a sign-in. The browser keeps the checks until it comes back. Error: `OidcFailed`. */
@@ -59,14 +62,21 @@ export class OidcSignIn {
 
   /**
    * Returns the user whom the provider has confirmed, linked or created where that is allowed, with the role it has now.
-   * Errors: `OidcFailed`, `OidcNotAllowed`, each with `details.reason`.
+   * Errors: `OidcFailed`, `OidcNotAllowed`, each with `details.reason`; `TooManyRequests` after too many failures of the
+   * source, so that nobody makes the service send codes to the provider that it refuses.
    *
    * @param query what the provider has sent the browser back with
    * @param source network address of the client
    */
   async finish(query: string, checks: OidcChecks, source: string): Promise<User> {
     const { settings, provider } = this.#options;
-    const { subject, claims } = await this.#ask("response", () => provider.exchange(query, checks));
+    this.#failed.requireAllowed(source);
+    const { subject, claims } = await this.#ask("response", () => provider.exchange(query, checks)).catch(
+      (error: unknown) => {
+        this.#failed.record(source);
+        throw error;
+      },
+    );
     const identity = readIdentity(settings.issuer, subject, claims, settings.rules);
     for (let tries = 1; tries <= MAX_TRIES; tries++) {
       const user = await this.#carryOut(await this.#decide(identity), identity, source);

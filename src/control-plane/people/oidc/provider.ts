@@ -8,6 +8,8 @@ const TIMEOUT_S = 8;
 const CLOCK_TOLERANCE_S = 60;
 /** The provider may be given other endpoints, and the client another secret. */
 const REFRESH_MS = 3_600_000;
+/** After a failure that strangers can cause: not sooner. */
+const MIN_REFRESH_MS = 60_000;
 
 /** What one sign-in has to bring back from the provider. */
 export interface OidcChecks {
@@ -71,10 +73,16 @@ export class OidcProvider {
       const more = await this.#userInfo(configuration, tokens.access_token, subject);
       return { subject, claims: { ...more, ...idToken } };
     } catch (error) {
-      // The provider may have other keys, or the client another secret.
-      this.#discovered = undefined;
+      this.#reconsider(error);
       throw error;
     }
+  }
+
+  /** Discovers the provider anew if the failure may be explained by other keys, another secret or other addresses. */
+  #reconsider(error: unknown): void {
+    if (isRefusedCode(error)) return;
+    const ageMs = this.#clock.monotonic() - (this.#discovered?.at ?? 0);
+    if (isUnreachable(error) || ageMs >= MIN_REFRESH_MS) this.#discovered = undefined;
   }
 
   /** Claims that the provider does not put into ID tokens. */
@@ -116,6 +124,16 @@ export class OidcProvider {
     const metadata = { [client.clockTolerance]: CLOCK_TOLERANCE_S };
     return client.discovery(new URL(issuer), clientId, metadata, authentication, options);
   }
+}
+
+/** Whether the provider has answered that the code is not, or no longer, one of its own. */
+function isRefusedCode(error: unknown): boolean {
+  return error instanceof client.ResponseBodyError && error.error === "invalid_grant";
+}
+
+/** Whether the provider did not respond, which no stranger can cause. `fetch` rejects with a `TypeError`. */
+function isUnreachable(error: unknown): boolean {
+  return error instanceof TypeError || (error instanceof client.ClientError && error.code === "OAUTH_TIMEOUT");
 }
 
 /** Sends the secret the way the provider takes it: in a header where nothing else is said. */
