@@ -1,7 +1,6 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { EdgeError } from "../../protocol/errors.ts";
 import { watchPrincipal } from "../people/watch-principal.ts";
-import { logStoreError } from "../store/unavailable.ts";
 import { principalOf } from "./auth.ts";
 import type { ApiContext } from "./context.ts";
 
@@ -18,20 +17,11 @@ export function clientSignal(reply: FastifyReply): AbortSignal {
 export function streamSignal(
   request: FastifyRequest,
   reply: FastifyReply,
-  context: Pick<ApiContext, "access" | "principals" | "clock" | "logger">,
+  context: Pick<ApiContext, "access" | "principals" | "clock">,
 ): AbortSignal {
   const controller = new AbortController();
   const gone = clientSignal(reply);
-  const watch = watchPrincipal(
-    context,
-    principalOf(request),
-    () => controller.abort(new EdgeError("Unauthorized")),
-    (error) => {
-      const about = { request_id: request.id };
-      logStoreError(context.logger, error, about, "cannot check whether a stream may be opened; it is ended");
-      controller.abort(new EdgeError("ServiceUnavailable"));
-    },
-  );
+  const watch = watchPrincipal(context, principalOf(request), () => controller.abort(new EdgeError("Unauthorized")));
   const onClose = (): void => {
     watch[Symbol.dispose]();
     controller.abort(gone.reason);

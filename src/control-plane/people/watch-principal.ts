@@ -3,6 +3,9 @@ import { type AccessWatcher, keySubject, type Subject, userSubject } from "../ac
 import type { Principal } from "./principal.ts";
 import type { PrincipalReader } from "./principal-reader.ts";
 
+/** Pause before a check that failed is repeated. Meanwhile the stream is like all others while the database is away. */
+const RETRY_MS = 2_000;
+
 interface Services {
   readonly access: AccessWatcher;
   readonly principals: PrincipalReader;
@@ -17,17 +20,20 @@ export function principalSubject({ kind, id }: Pick<Principal, "kind" | "id">): 
 /**
  * Calls `onEnd` once when the key or the session ends: it is revoked or removed, which is noticed within seconds whichever
  * process did it, or it expires. Stops when disposed. Checks once at the beginning: access may have ended after the principal
- * was read; `onUnknown` is called if that cannot be found out.
+ * was read.
+ *
+ * @param onUnknown called if that cannot be found out at the beginning; by default it is tried again until it is known
  */
 export function watchPrincipal(
   { access, principals, clock }: Services,
   principal: Principal,
   onEnd: () => void,
-  onUnknown: (error: unknown) => void,
+  onUnknown?: (error: unknown) => void,
 ): Disposable {
   let current: Principal | undefined = principal;
   let isOver = false;
   let timer: Disposable | undefined;
+  let retry: Disposable | undefined;
   const end = (): void => {
     if (isOver) return;
     stop();
@@ -36,6 +42,7 @@ export function watchPrincipal(
   const stop = (): void => {
     isOver = true;
     timer?.[Symbol.dispose]();
+    retry?.[Symbol.dispose]();
     watching[Symbol.dispose]();
   };
   const isAllowed = async (): Promise<boolean> => {
@@ -56,9 +63,16 @@ export function watchPrincipal(
   };
   const watching = access.watch(principalSubject(principal), isAllowed, end);
   arm(principal);
-  isAllowed().then(
-    (allowed) => allowed || end(),
-    (error: unknown) => isOver || onUnknown(error),
-  );
+  const check = (): void => {
+    isAllowed().then(
+      (allowed) => allowed || end(),
+      (error: unknown) => {
+        if (isOver) return;
+        if (onUnknown) onUnknown(error);
+        else retry = clock.timer(RETRY_MS, check);
+      },
+    );
+  };
+  check();
   return { [Symbol.dispose]: stop };
 }

@@ -34,11 +34,12 @@ async function setUp() {
   const onEnd = vi.fn();
   const onUnknown = vi.fn();
   const watch = watchPrincipal({ access, principals, clock }, principal, onEnd, onUnknown);
+  const services = { access, principals, clock };
   const setExpiry = async (afterS: number | null): Promise<void> => {
     await store.keys.changeKey(accountId, key.id, { expiresAt: afterS === null ? null : start + afterS });
     await access.recheck(principalSubject(principal));
   };
-  return { clock, store, watch, onEnd, setExpiry };
+  return { clock, store, watch, onEnd, onUnknown, setExpiry, services, principal };
 }
 
 test("ends at the expiry, once", async () => {
@@ -75,4 +76,23 @@ test("ends at the expiry also if the store cannot be read then, and not at all o
   await other.clock.advance(100_000);
   expect(other.onEnd).not.toHaveBeenCalled();
   expect(other.clock.pending).toBe(0);
+});
+
+test("a first check that the store cannot answer is repeated until it is known, unless the caller wants to know", async () => {
+  const { clock, store, watch, services, principal, onUnknown } = await setUp();
+  watch[Symbol.dispose]();
+  const find = vi.spyOn(store.keys, "findKey").mockRejectedValue(new Error("unavailable"));
+  const onEnd = vi.fn();
+  using _watch = watchPrincipal(services, principal, onEnd);
+  using _other = watchPrincipal(services, principal, vi.fn(), onUnknown);
+  await clock.advance(10_000);
+  expect(onUnknown).toHaveBeenCalledTimes(1);
+  expect(onEnd).not.toHaveBeenCalled();
+  // Revoked meanwhile; the polls of the watcher have seen the change already.
+  find.mockResolvedValue(undefined);
+  await clock.advance(2_000);
+  expect(onEnd).toHaveBeenCalledTimes(1);
+  const calls = find.mock.calls.length;
+  await clock.advance(60_000);
+  expect(find.mock.calls.length).toBe(calls);
 });
