@@ -7,6 +7,7 @@ import { type FailingStore, type Fate, failingStore } from "../../support/contro
 import { openStream } from "../../support/event-stream.ts";
 import { FakeDevice } from "../../support/fake-device.ts";
 import { fastClock } from "../../support/fast-clock.ts";
+import { waitFor } from "../../support/wait-for.ts";
 
 const SEEDS = (process.env["OUTAGE_SEEDS"] ?? "1,2,3,4").split(",").map(Number);
 const DEVICES = 2;
@@ -71,6 +72,12 @@ describe("a database that is lost again and again", () => {
       const answered = (await Promise.all(clients)).flat();
       failing.fate = () => "done";
       expect(failing.failures).toBeGreaterThan(10);
+      // The client may hear of the end before the device does.
+      const isAcknowledged = ({ received }: FakeDevice, id: string): boolean =>
+        received.some((frame) => frame.type === "event_ack" && frame.deployment_id === id && frame.device_seq === 3);
+      await waitFor("each device to hear that its last events are stored", () =>
+        answered.every(({ id }) => connected.some((device) => isAcknowledged(device, id))),
+      );
       stop.abort();
       await Promise.all(working);
 

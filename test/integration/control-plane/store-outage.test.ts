@@ -101,12 +101,15 @@ async function send(
       .split("\n")
       .at(-1)
       ?.replace(/^data: /, "") ?? "";
+  const type = response.headers.get("content-type") ?? "";
+  // A new enrolment code is in a field of that name, too.
+  const mayFail = !response.ok || type.startsWith("text/event-stream");
   return {
     status: response.status,
-    type: response.headers.get("content-type") ?? "",
+    type,
     retryAfter: response.headers.get("retry-after"),
     text,
-    code: last.startsWith("{") ? (JSON.parse(last) as { code?: unknown }).code : undefined,
+    code: mayFail && last.startsWith("{") ? (JSON.parse(last) as { code?: unknown }).code : undefined,
   };
 }
 
