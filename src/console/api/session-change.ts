@@ -20,6 +20,7 @@ export function forgetOthers(client: QueryClient, session: Session): void {
 
 /** Tells the other tabs that a session has begun or ended in this one. */
 export function tellSessionChanged(): void {
+  // oxlint-disable-next-line unicorn/require-post-message-target-origin -- a BroadcastChannel has no target: it stays in its origin
   channel.postMessage("changed");
 }
 
