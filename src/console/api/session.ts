@@ -1,8 +1,9 @@
-import { useQuery, type UseQueryResult } from "@tanstack/react-query";
+import { useQuery, useQueryClient, type UseQueryResult } from "@tanstack/react-query";
 import { createContext, use } from "react";
 import type { Session } from "./types.ts";
 import { call } from "./client.ts";
 import { KEYS } from "./keys.ts";
+import { forgetOthers } from "./session-change.ts";
 
 /** Who is signed in, as below `SessionContext`. */
 export const SessionContext = createContext<Session | undefined>(undefined);
@@ -19,5 +20,13 @@ export function usePermission(permission: string): boolean {
 }
 
 export function useSessionQuery(): UseQueryResult<Session> {
-  return useQuery({ queryKey: KEYS.session, queryFn: ({ signal }) => call("GET /v1/session", { signal }) });
+  const client = useQueryClient();
+  return useQuery({
+    queryKey: KEYS.session,
+    queryFn: async ({ signal }) => {
+      const session = await call("GET /v1/session", { signal });
+      forgetOthers(client, session);
+      return session;
+    },
+  });
 }

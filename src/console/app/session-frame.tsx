@@ -4,6 +4,7 @@ import { Navigate, useLocation } from "react-router";
 import { toFailure } from "../api/failure.ts";
 import { KEYS } from "../api/keys.ts";
 import { SessionContext, useSessionQuery } from "../api/session.ts";
+import { identityOf, onSessionChanged } from "../api/session-change.ts";
 import { followAccount, type Position } from "../live/account-stream.ts";
 import { eventHandler } from "../live/events.ts";
 import { whileVisible } from "../live/while-visible.ts";
@@ -17,14 +18,16 @@ export function SessionFrame(): ReactNode {
   const { data, error, refetch } = useSessionQuery();
   const { pathname, search } = useLocation();
   const failure = error && toFailure(error);
-  useAccountEvents(data !== undefined && failure?.status !== 401);
+  useOtherTabs();
+  useAccountEvents(data && failure?.status !== 401 ? identityOf(data) : undefined);
   if (failure?.status === 401) {
     const next = pathname === "/" ? "" : `?next=${encodeURIComponent(pathname + search)}`;
     return <Navigate to={`/sign-in${next}`} replace />;
   }
   if (data)
     return (
-      <SessionContext value={data}>
+      // Another person begins anew: an open dialog must not be carried out in the other account.
+      <SessionContext key={identityOf(data)} value={data}>
         <Shell />
       </SessionContext>
     );
@@ -36,10 +39,24 @@ export function SessionFrame(): ReactNode {
   );
 }
 
-function useAccountEvents(isSignedIn: boolean): void {
+/** What another tab has signed in or out is not shown, nor carried on with, until it is known who is signed in. */
+function useOtherTabs(): void {
+  const client = useQueryClient();
+  useEffect(
+    () =>
+      onSessionChanged(() => {
+        client.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== KEYS.session[0] });
+        void client.resetQueries({ queryKey: KEYS.session });
+      }),
+    [client],
+  );
+}
+
+/** Follows the events as one person: another's stream does not go on where this one's was. */
+function useAccountEvents(identity: string | undefined): void {
   const client = useQueryClient();
   useEffect(() => {
-    if (!isSignedIn) return undefined;
+    if (identity === undefined) return undefined;
     const handlers = {
       onEvent: eventHandler(client),
       onReset: () => void client.invalidateQueries(),
@@ -47,5 +64,5 @@ function useAccountEvents(isSignedIn: boolean): void {
     };
     const position: Position = {};
     return whileVisible((signal) => void followAccount(handlers, position, signal));
-  }, [client, isSignedIn]);
+  }, [client, identity]);
 }

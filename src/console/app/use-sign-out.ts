@@ -2,6 +2,7 @@ import { useMutation, useQueryClient, type UseMutationResult } from "@tanstack/r
 import { useNavigate } from "react-router";
 import { call } from "../api/client.ts";
 import { toFailure } from "../api/failure.ts";
+import { tellSessionChanged } from "../api/session-change.ts";
 
 /** Ends the session and forgets everything that was fetched with it. */
 export function useSignOut(): UseMutationResult<void, Error, void> {
@@ -15,6 +16,7 @@ export function useSignOut(): UseMutationResult<void, Error, void> {
       });
     },
     onSuccess: async () => {
+      tellSessionChanged();
       await navigate("/sign-in");
       client.clear();
     },

@@ -96,7 +96,7 @@ function OneAsset({ asset }: { readonly asset: Asset & Partial<AssetState> }): R
               <SafeText text={asset.type} />
             </>
           )}
-          {` · SIMs ${asset.supersim || asset.prosim ? asset.status : "none"}`}
+          {asset.supersim || asset.prosim ? ` · SIMs ${asset.status}` : " · no SIM"}
         </Text>
         {apps.data && <Freshness presence={apps.data} />}
         {asset.attention?.map((reason) => (

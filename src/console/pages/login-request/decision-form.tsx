@@ -33,7 +33,7 @@ export function DecisionForm({ request, queryKey }: Props): ReactNode {
       isPending={decide.isPending}
       error={decide.error}
       actions={
-        <Button variant="default" onClick={() => decide.mutate({ decision: "deny" })}>
+        <Button variant="default" disabled={decide.isPending} onClick={() => decide.mutate({ decision: "deny" })}>
           Deny
         </Button>
       }

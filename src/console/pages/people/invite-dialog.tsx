@@ -30,6 +30,8 @@ function Invite({ onClose }: { readonly onClose: () => void }): ReactNode {
   const invite = useMutation({
     mutationFn: () => call("POST /v1/users", { body: { email, role, ...(name && { name }) } }),
     onSuccess: () => client.invalidateQueries({ queryKey: KEYS.users }),
+    // The link is shown once: nothing keeps it after the dialog.
+    gcTime: 0,
   });
   if (invite.data)
     return (

@@ -10,6 +10,8 @@ import type { UserDialogProps } from "./user-dialogs.tsx";
 export function ResetDialog({ user, onClose }: UserDialogProps): ReactNode {
   const reset = useMutation({
     mutationFn: () => call("POST /v1/users/{user_id}/reset", { path: { user_id: user.id } }),
+    // The link is shown once: nothing keeps it after the dialog.
+    gcTime: 0,
   });
   const isInvited = user.state === "invited";
   return (
