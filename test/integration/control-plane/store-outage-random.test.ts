@@ -73,8 +73,6 @@ describe("a database that is lost again and again", () => {
       failing.fate = () => "done";
       expect(failing.failures).toBeGreaterThan(10);
       // The client may hear of the end before the device does.
-      const isAcknowledged = ({ received }: FakeDevice, id: string): boolean =>
-        received.some((frame) => frame.type === "event_ack" && frame.deployment_id === id && frame.device_seq === 3);
       await waitFor("each device to hear that its last events are stored", () =>
         answered.every(({ id }) => connected.some((device) => isAcknowledged(device, id))),
       );
@@ -120,6 +118,10 @@ describe("a database that is lost again and again", () => {
     },
   );
 });
+
+function isAcknowledged({ received }: FakeDevice, id: string): boolean {
+  return received.some((frame) => frame.type === "event_ack" && frame.deployment_id === id && frame.device_seq === 3);
+}
 
 interface Answered {
   readonly id: string;
