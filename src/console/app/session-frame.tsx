@@ -3,6 +3,7 @@ import { type ReactNode, useEffect } from "react";
 import { Navigate, useLocation } from "react-router";
 import { toFailure } from "../api/failure.ts";
 import { KEYS } from "../api/keys.ts";
+import type { Session } from "../api/types.ts";
 import { SessionContext, useSessionQuery } from "../api/session.ts";
 import { identityOf, onSessionChanged } from "../api/session-change.ts";
 import { followAccount, type Position } from "../live/account-stream.ts";
@@ -46,6 +47,7 @@ function useOtherTabs(): void {
     () =>
       onSessionChanged(() => {
         client.removeQueries({ predicate: ({ queryKey }) => queryKey[0] !== KEYS.session[0] });
+        client.getMutationCache().clear();
         void client.resetQueries({ queryKey: KEYS.session });
       }),
     [client],
@@ -61,6 +63,12 @@ function useAccountEvents(identity: string | undefined): void {
       onEvent: eventHandler(client),
       onReset: () => void client.invalidateQueries(),
       onSignedOut: () => void client.invalidateQueries({ queryKey: KEYS.session }),
+      mayResume: async () => {
+        // Without an answer the session is taken for what it was: the stream is refused if it is not.
+        await client.refetchQueries({ queryKey: KEYS.session });
+        const session = client.getQueryData<Session>(KEYS.session);
+        return session === undefined || identityOf(session) === identity;
+      },
     };
     const position: Position = {};
     return whileVisible((signal) => void followAccount(handlers, position, signal));

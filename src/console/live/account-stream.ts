@@ -14,6 +14,11 @@ export interface StreamHandlers {
   readonly onReset: () => void;
   /** The session has ended. */
   readonly onSignedOut: () => void;
+  /**
+   * Whether the stream may go on where it was: another tab may have signed somebody else in meanwhile, whose events are
+   * numbered apart. Never rejects.
+   */
+  readonly mayResume: () => Promise<boolean>;
 }
 
 /** How far the events were followed, for a stream that takes up again. */
@@ -29,6 +34,7 @@ export async function followAccount(handlers: StreamHandlers, position: Position
   let pauseMs = MIN_PAUSE_MS;
   while (!signal.aborted) {
     try {
+      if (position.lastId !== undefined && !(await handlers.mayResume())) return;
       for await (const message of openStream(position.lastId, signal)) {
         pauseMs = MIN_PAUSE_MS;
         if (message.type === "end") break;
