@@ -1,0 +1,55 @@
+import type { AuditEntry } from "./audit.ts";
+
+/** A variable of an asset as it is stored. Its value is sealed. */
+export interface StoredVariable {
+  readonly name: string;
+  readonly isSecret: boolean;
+  readonly sealed: Uint8Array;
+}
+
+/** People's wish that nothing but their own commands reaches an asset. */
+export interface Hold {
+  /** Unix milliseconds; `undefined`: until it is released. */
+  readonly untilMs: number | undefined;
+  readonly reason: string;
+  readonly setAtMs: number;
+  /** Who set it, with the name at that time. */
+  readonly setBy: { readonly kind: string; readonly id: string; readonly name?: string | undefined };
+}
+
+export type SettingsChange = "changed" | "unchanged" | "no_asset" | "too_many";
+
+/**
+ * Tags, variables and holds of assets. They are removed with their asset. Each change is stored with its entry of the audit log
+ * and an event of the account (`asset.changed`) in one transaction; what changes nothing has neither.
+ */
+export interface AssetSettingsStore {
+  /** Returns the tags in the order of their keys. */
+  readTags(assetUuid: string): Promise<ReadonlyMap<string, string>>;
+  /** Sets the tags that have a value and removes those with `null`; with `replace` removes all others. At most `MAX_TAGS`. */
+  changeTags(
+    assetUuid: string,
+    changes: ReadonlyMap<string, string | null>,
+    replace: boolean,
+    audit: AuditEntry,
+  ): Promise<SettingsChange>;
+  /** Returns the variables in the order of their names. */
+  readVariables(assetUuid: string): Promise<readonly StoredVariable[]>;
+  /** As `changeTags`; at most `MAX_VARIABLES`. */
+  changeVariables(
+    assetUuid: string,
+    changes: ReadonlyMap<string, Omit<StoredVariable, "name"> | null>,
+    replace: boolean,
+    audit: AuditEntry,
+  ): Promise<SettingsChange>;
+  findHold(assetUuid: string): Promise<Hold | undefined>;
+  /** Sets or, with `undefined`, releases the hold. */
+  changeHold(assetUuid: string, hold: Hold | undefined, audit: AuditEntry): Promise<SettingsChange>;
+  /** Returns variables whose value is sealed with another key than this one, at most `limit`. */
+  listVariablesNotSealedBy(
+    keyId: string,
+    limit: number,
+  ): Promise<readonly (StoredVariable & { readonly assetUuid: string })[]>;
+  /** Replaces the sealed value if it is still this one. */
+  resealVariable(assetUuid: string, name: string, before: Uint8Array, after: Uint8Array): Promise<boolean>;
+}

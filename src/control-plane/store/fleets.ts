@@ -1,0 +1,106 @@
+import type { Fleet, Revision } from "../core/fleets/fleet.ts";
+import type { SelectorTerm } from "../../protocol/selector.ts";
+import type { AuditEntry } from "./audit.ts";
+
+/** What a change of a fleet may change. */
+export type FleetFields = Partial<
+  Pick<Fleet, "name" | "selector" | "apps" | "strategy" | "stableRevision" | "pausedReason">
+>;
+
+export type FleetCreation = { readonly kind: "created" } | { readonly kind: "name_taken" } | { readonly kind: "too_many" };
+
+/** An asset that a selector matches, in the order of their UUIDs. */
+export interface Member {
+  readonly assetUuid: string;
+  readonly assetName: string;
+}
+
+/** A member with what the fleet knows of it. */
+export interface MemberState extends Member {
+  /** The revision that it was last seen running as a whole; `undefined`: none. */
+  readonly revision: number | undefined;
+  /** Names of apps that another fleet owns there. */
+  readonly conflicts: readonly string[];
+}
+
+/** A revision's content as it is stored. */
+export interface StoredRevision {
+  readonly revision: Revision;
+  readonly sealed: Uint8Array;
+}
+
+export type RevisionCreation =
+  | { readonly kind: "created"; readonly revision: Revision }
+  /** The newest revision has the same content: none was made. */
+  | { readonly kind: "unchanged"; readonly revision: Revision }
+  | { readonly kind: "no_fleet" }
+  /** It names an app that the fleet does not own. */
+  | { readonly kind: "foreign_app"; readonly app: string }
+  | { readonly kind: "quota_exceeded"; readonly usedBytes: number };
+
+/**
+ * Fleets with their revisions. Removed with their account. Each change is stored with its entry of the audit log and an event
+ * of the account (`fleet.changed`) in one transaction.
+ */
+export interface FleetStore {
+  createFleet(fleet: Fleet, audit: AuditEntry): Promise<FleetCreation>;
+  findFleet(accountId: string, name: string): Promise<Fleet | undefined>;
+  findFleetById(id: string): Promise<Fleet | undefined>;
+  /** Returns the fleets of an account in the order of their names, at most `limit`, after this name. */
+  listFleets(accountId: string, limit: number, after?: string): Promise<readonly Fleet[]>;
+  /**
+   * Applies the fields that `decide` returns for the stored fleet, or none for `undefined`. `decide` must be pure. Returns the
+   * fleet afterwards; `undefined` if there is none, `"name_taken"` if another one has the new name.
+   */
+  updateFleet(
+    id: string,
+    decide: (fleet: Fleet) => FleetFields | undefined,
+    audit?: AuditEntry,
+  ): Promise<Fleet | "name_taken" | undefined>;
+  /** Removes the fleet with its revisions, rollouts and ownership; apps on devices stay. False if there is none. */
+  removeFleet(id: string, audit: AuditEntry): Promise<boolean>;
+
+  /** Makes the next revision from this content. `toRevision` gives it its record, given its number; it must be pure. */
+  createRevision(
+    fleetId: string,
+    content: { readonly hash: string; readonly apps: Revision["apps"]; readonly maxAccountBytes: number },
+    toRevision: (number: number) => { readonly revision: Revision; readonly sealed: Uint8Array },
+    audit: AuditEntry,
+  ): Promise<RevisionCreation>;
+  findRevision(fleetId: string, number: number): Promise<StoredRevision | undefined>;
+  /** Returns the records of revisions, newest first, at most `limit`, below this number. */
+  listRevisions(fleetId: string, limit: number, below?: number): Promise<readonly Revision[]>;
+  listRevisionsNotSealedBy(keyId: string, limit: number): Promise<readonly StoredRevision[]>;
+  resealRevision(fleetId: string, number: number, before: Uint8Array, after: Uint8Array): Promise<boolean>;
+
+  /** Returns the assets that the selector matches now, at most `limit`, after this UUID. */
+  listMatching(
+    accountId: string,
+    selector: readonly SelectorTerm[],
+    limit: number,
+    after?: string,
+  ): Promise<readonly Member[]>;
+  /** Returns how many assets the selector matches now. */
+  countMatching(accountId: string, selector: readonly SelectorTerm[]): Promise<number>;
+  /** Returns the members of the fleet, each with what it runs, at most `limit`, after this UUID. */
+  listMembers(fleet: Fleet, selector: readonly SelectorTerm[], limit: number, after?: string): Promise<readonly MemberState[]>;
+  /** Records that the whole revision was seen running on the asset; `undefined`: none is known to. */
+  recordMemberRevision(fleetId: string, assetUuid: string, revision: number | undefined): Promise<void>;
+
+  /** Makes the fleet the owner of those of these apps on the asset that have none. Returns the other owners. */
+  claimApps(
+    fleetId: string,
+    assetUuid: string,
+    apps: readonly string[],
+  ): Promise<readonly { readonly app: string; readonly fleet: string }[]>;
+  /** Returns which of these apps on the asset other fleets own. */
+  findOtherOwners(
+    fleetId: string,
+    assetUuid: string,
+    apps: readonly string[],
+  ): Promise<readonly { readonly app: string; readonly fleet: string }[]>;
+  /** Ends the fleet's ownership on assets that its selector does not match any more. Returns those assets. */
+  releaseLeavers(fleet: Fleet, selector: readonly SelectorTerm[], limit: number): Promise<readonly string[]>;
+  /** Returns who owns each app of the asset that has an owner. */
+  listOwners(assetUuid: string): Promise<readonly { readonly app: string; readonly fleet: string }[]>;
+}

@@ -1,0 +1,158 @@
+import { z } from "zod";
+import { errorCodeSchema } from "./deployment-event.ts";
+import { rolloutStrategySchema, rolloutStrategyUpdateSchema } from "./rollout-strategy.ts";
+import { unixSeconds } from "./scalars.ts";
+
+/*
+ * Rollouts and their targets as clients see them.
+ */
+
+export const rolloutStateSchema = z.enum([
+  "draft",
+  "awaiting_approval",
+  "running",
+  "paused",
+  "succeeded",
+  "failed",
+  "cancelled",
+  "superseded",
+  "rolling_back",
+  "rolled_back",
+]);
+export type RolloutState = z.output<typeof rolloutStateSchema>;
+
+/** States from which nothing follows. */
+export const FINAL_ROLLOUT_STATES = [
+  "succeeded",
+  "failed",
+  "cancelled",
+  "superseded",
+  "rolled_back",
+] as const satisfies readonly RolloutState[];
+
+export function isRolloutOver({ state }: { readonly state: RolloutState }): boolean {
+  return (FINAL_ROLLOUT_STATES as readonly RolloutState[]).includes(state);
+}
+
+export const targetStateSchema = z.enum([
+  "pending",
+  "waiting",
+  "deploying",
+  "soaking",
+  "succeeded",
+  "failed",
+  "refused",
+  "lost",
+  "deferred",
+  "skipped",
+  "rolled_back",
+]);
+export type TargetState = z.output<typeof targetStateSchema>;
+
+export const waitReasonSchema = z.enum(["connection", "window", "budget", "hold", "conflict", "clock"]);
+export type WaitReason = z.output<typeof waitReasonSchema>;
+
+const count = z.int().min(0);
+
+/** Number of targets by state; a state that no target is in is left out. */
+export const targetCountsSchema = z
+  .partialRecord(targetStateSchema, count)
+  .meta({ id: "TargetCounts", description: "Number of targets by state." });
+export type TargetCounts = z.output<typeof targetCountsSchema>;
+
+const person = z
+  .strictObject({
+    kind: z.enum(["user", "key", "command_line", "service"]).meta({ description: "What acted." }),
+    id: z.string().meta({ description: "Its id." }),
+    name: z.string().optional().meta({ description: "Its name at that time." }),
+  })
+  .meta({ id: "Actor" });
+
+export const rolloutWaveSchema = z
+  .strictObject({
+    wave: z.int().min(1).meta({ description: "Number of the wave, from 1." }),
+    targets: count.meta({ description: "Number of its targets." }),
+    counts: targetCountsSchema,
+    advance: z.enum(["auto", "manual"]).meta({ description: "How the wave after it begins." }),
+    soak_s: count.meta({ description: "How long apps have to stay up on each of its targets, in seconds." }),
+  })
+  .meta({ id: "RolloutWave" });
+
+export const rolloutSchema = z
+  .strictObject({
+    id: z.string().meta({ description: "Id of the rollout.", examples: ["rol_01KAN9BZ5V3S0Y4M6T8R2X7Q1C"] }),
+    fleet: z.string().meta({ description: "Name of the fleet." }),
+    revision: z.int().min(1).meta({ description: "Number of the revision that it brings to the members." }),
+    previous_revision: z
+      .int()
+      .min(1)
+      .nullable()
+      .meta({ description: "Revision that going back goes to; null: going back removes the apps." }),
+    state: rolloutStateSchema.meta({ description: "State of the rollout." }),
+    reason: z.string().nullable().meta({ description: "Why it is paused, going back or ended, for people." }),
+    strategy: rolloutStrategySchema,
+    wave: z.int().min(1).meta({ description: "Number of the wave that is under way, from 1." }),
+    waves: z.array(rolloutWaveSchema).meta({ description: "The waves; the last one has all that are in no other." }),
+    targets: count.meta({ description: "Number of its targets." }),
+    counts: targetCountsSchema,
+    created_at: unixSeconds("When it was made."),
+    created_by: person,
+    approved_by: person.nullable(),
+    started_at: unixSeconds("When it was started.").nullable(),
+    finished_at: unixSeconds("When it ended.").nullable(),
+  })
+  .meta({ id: "Rollout" });
+export type RolloutBody = z.output<typeof rolloutSchema>;
+
+export const targetSchema = z
+  .strictObject({
+    asset_id: z.string().meta({ description: "UUID of the asset." }),
+    asset_name: z.string().meta({ description: "Name of the asset." }),
+    wave: z.int().min(1).meta({ description: "Number of its wave, from 1." }),
+    state: targetStateSchema,
+    for: waitReasonSchema.optional().meta({ description: "With `waiting`: what it waits for." }),
+    until: unixSeconds("With `waiting`, where it is known: until when at the latest.").optional(),
+    attempt: count.meta({ description: "Number of the latest attempt; 0 before the first." }),
+    deployment_id: z.string().optional().meta({ description: "Deployment of the latest attempt." }),
+    code: errorCodeSchema.optional().meta({ description: "With `failed`, `refused` and `lost`: why." }),
+    message: z.string().optional().meta({ description: "What happened, for people." }),
+    since: unixSeconds("When it came into this state."),
+  })
+  .meta({ id: "RolloutTarget" });
+export type TargetBody = z.output<typeof targetSchema>;
+
+/** Body of a request that makes a rollout. */
+export const rolloutRequestSchema = z
+  .strictObject({
+    revision: z
+      .int()
+      .min(1)
+      .exactOptional()
+      .meta({ description: "Revision to bring to the members; by default the newest." }),
+    strategy: rolloutStrategyUpdateSchema.exactOptional().meta({
+      description: "What differs from the fleet's strategy, for this rollout only.",
+    }),
+    start: z
+      .boolean()
+      .default(true)
+      .meta({ description: "Whether it starts at once; otherwise it stays a draft until it is resumed." }),
+  })
+  .meta({ id: "RolloutRequest" });
+
+/** One event of a rollout's stream. */
+export const rolloutEventSchema = z
+  .strictObject({
+    status: z.enum(["Running", "Success", "Fail"]).meta({
+      description: "`Running` any number of times, then `Success` or `Fail`, which is the last event.",
+    }),
+    message: z.string().meta({ description: "What happened, for people." }),
+    rollout_id: z.string().meta({ description: "Id of the rollout." }),
+    seq: z.int().min(1).meta({ description: "Number of the event, from 1, without gaps." }),
+    timestamp: z.int().meta({ description: "When it happened. Unix seconds, UTC." }),
+    state: rolloutStateSchema,
+    wave: z.int().min(1),
+    counts: targetCountsSchema,
+    code: errorCodeSchema.optional().meta({ description: "With `Fail`: the error code." }),
+  })
+  .meta({ id: "RolloutEvent" });
+export type RolloutEvent = z.output<typeof rolloutEventSchema>;
