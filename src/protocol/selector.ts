@@ -101,11 +101,11 @@ function formatValue(value: string): string {
 }
 
 class SelectorSyntaxError extends Error {
-  constructor(
-    readonly position: number,
-    message: string,
-  ) {
+  readonly position: number;
+
+  constructor(position: number, message: string) {
     super(message);
+    this.position = position;
   }
 }
 

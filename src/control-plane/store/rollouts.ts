@@ -6,7 +6,7 @@ import type { AuditEntry } from "./audit.ts";
 
 /** Another coordinator has taken the rollout up, or it was removed. Nothing was written. */
 export class StaleRolloutError extends Error {
-  constructor(readonly rolloutId: string) {
+  constructor(rolloutId: string) {
     super(`rollout ${rolloutId} has another coordinator`);
     this.name = "StaleRolloutError";
   }

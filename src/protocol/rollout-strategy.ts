@@ -1,0 +1,226 @@
+import { z } from "zod";
+import { selectorSchema } from "./selector.ts";
+
+const MAX_WAVES = 20;
+const MAX_SOAK_S = 30 * 24 * 3600;
+const MAX_WINDOWS = 20;
+
+export const DEFAULT_SOAK_S = 60;
+const DAY_S = 24 * 3600;
+
+const PERCENT = /^(?:100|[1-9][0-9]?)%$/;
+
+/** A number of assets, or a share of them. */
+const share = z
+  .union([z.int().min(1), z.string().regex(PERCENT, "must be a number of assets, or '1%' to '100%'")])
+  .meta({ examples: ["10%"] });
+export type Share = z.output<typeof share>;
+
+/** Returns a share of `total` as a number: percentages are rounded up, so that a share of something is never nothing. */
+export function countOf(of: Share, total: number): number {
+  return typeof of === "number" ? of : Math.ceil((Number(of.slice(0, -1)) * total) / 100);
+}
+
+const soak = z
+  .int()
+  .min(0)
+  .max(MAX_SOAK_S)
+  .meta({ description: "How long every app has to stay up on an asset before it counts as a success, in seconds." });
+const advance = z
+  .enum(["auto", "manual"])
+  .meta({ description: "Whether the next wave begins by itself once this one is done, or when somebody lets it." });
+
+const wave = z
+  .strictObject({
+    limit: share.meta({
+      description:
+        "Number of assets in this wave and those before it, or their share of the members when the rollout is started, rounded up.",
+    }),
+    selector: selectorSchema.exactOptional().meta({ description: "Only members that it matches are in the wave." }),
+    soak_s: soak.default(DEFAULT_SOAK_S),
+    advance: advance.default("auto"),
+  })
+  .meta({ id: "RolloutWaveStrategy" });
+
+const DAYS = ["mon", "tue", "wed", "thu", "fri", "sat", "sun"] as const;
+export type Day = (typeof DAYS)[number];
+
+const timeOfDay = z
+  .string()
+  .regex(/^(?:[01][0-9]|2[0-3]):[0-5][0-9]$/, "must be a time of day such as '02:30'")
+  .meta({ examples: ["02:30"] });
+
+/** The zone of the device itself. */
+export const DEVICE_ZONE = "device";
+
+const timeZone = z
+  .string()
+  .max(64)
+  .refine((zone) => zone === DEVICE_ZONE || isTimeZone(zone), "must be 'device' or an IANA time zone")
+  .default(DEVICE_ZONE)
+  .meta({
+    description: "Zone of the times: `device`, that of the device itself, or a name such as `Europe/Berlin`.",
+    examples: [DEVICE_ZONE],
+  });
+
+const window = z
+  .strictObject({
+    days: z
+      .array(z.enum(DAYS))
+      .min(1)
+      .max(DAYS.length)
+      .default([...DAYS])
+      .meta({ description: "Days on which it begins; all by default." }),
+    from: timeOfDay.meta({ description: "When it begins." }),
+    to: timeOfDay.meta({ description: "When it ends: on the next day if that is not later. The minute itself is outside." }),
+    zone: timeZone,
+  })
+  .meta({ id: "RolloutWindow" });
+export type RolloutWindow = z.output<typeof window>;
+
+const windows = z.array(window).max(MAX_WINDOWS);
+
+const stopRule = z
+  .strictObject({
+    failed: share
+      .default("10%")
+      .meta({ description: "Number of failed assets, or their share of those that were attempted, at which it stops." }),
+    min_attempted: z
+      .int()
+      .min(1)
+      .max(1_000_000)
+      .default(5)
+      .meta({
+        description:
+          "With a share: not before so many assets were attempted and have an outcome, or all of the wave under way have.",
+      }),
+  })
+  .meta({ id: "RolloutStopRule" });
+export type StopRule = z.output<typeof stopRule>;
+
+const fields = {
+  waves: z
+    .array(wave)
+    .max(MAX_WAVES)
+    .superRefine((waves, context) => {
+      for (const [index, { limit }] of waves.entries()) {
+        const before = waves[index - 1]?.limit;
+        if (before === undefined || typeof before !== typeof limit || countOf(limit, 100) >= countOf(before, 100)) continue;
+        context.addIssue({
+          code: "custom",
+          path: [index, "limit"],
+          message: "must not be lower than that of the wave before: limits are cumulative",
+        });
+      }
+    })
+    .meta({ description: "The waves before the last one, which has all other members." }),
+  soak_s: soak.meta({ description: "As `soak_s` of a wave, for the last one." }),
+  max_parallel: z
+    .int()
+    .min(1)
+    .max(5_000)
+    .meta({ description: "Maximum number of assets with a deployment under way at a time." }),
+  stop_when: stopRule.meta({ description: "When the rollout stops by itself." }),
+  on_stop: z
+    .enum(["pause", "rollback"])
+    .meta({ description: "What happens then: it pauses, or goes back on every asset that was attempted." }),
+  attempts: z.int().min(1).max(10).meta({ description: "Maximum number of deployments on one asset." }),
+  offline_after_s: z
+    .int()
+    .min(60)
+    .max(365 * DAY_S)
+    .meta({ description: "An asset that is away for longer is deferred: nothing waits for it, and it is served on return." }),
+  lost_after_s: z
+    .int()
+    .min(60)
+    .max(30 * DAY_S)
+    .meta({ description: "An asset that vanishes for longer while it deploys is lost, which counts as a failure." }),
+  windows: windows.meta({
+    description: "When a deployment may begin on an asset; empty: at any time.",
+  }),
+  download_windows: windows.meta({
+    description:
+      "When an asset may download; empty: at any time. The deployment begins only where both kinds of windows are open, unless the " +
+      "images are there already.",
+  }),
+  requires_approval: z.boolean().meta({ description: "Whether somebody else has to approve a rollout before it starts." }),
+};
+
+const maxDownloadBytes = z
+  .int()
+  .min(0)
+  .meta({ description: "Maximum compressed bytes that one asset may download; more is refused." });
+
+/** How a fleet brings revisions to its members. */
+export const rolloutStrategySchema = z
+  .strictObject({
+    waves: fields.waves.default([]),
+    soak_s: fields.soak_s.default(DEFAULT_SOAK_S),
+    max_parallel: fields.max_parallel.default(50),
+    stop_when: stopRule.prefault({}),
+    on_stop: fields.on_stop.default("pause"),
+    attempts: fields.attempts.default(2),
+    offline_after_s: fields.offline_after_s.default(3 * DAY_S),
+    lost_after_s: fields.lost_after_s.default(1_800),
+    max_download_bytes: maxDownloadBytes.exactOptional(),
+    windows: fields.windows.default([]),
+    download_windows: fields.download_windows.default([]),
+    requires_approval: fields.requires_approval.default(false),
+  })
+  .meta({
+    id: "RolloutStrategy",
+    examples: [
+      {
+        waves: [
+          { limit: 5, soak_s: 600, advance: "manual" },
+          { limit: "20%", soak_s: 600, advance: "auto" },
+        ],
+        stop_when: { failed: "5%", min_attempted: 5 },
+        on_stop: "rollback",
+        windows: [{ days: ["mon", "tue", "wed", "thu"], from: "02:00", to: "05:00", zone: DEVICE_ZONE }],
+      },
+    ],
+  });
+export type RolloutStrategy = z.output<typeof rolloutStrategySchema>;
+
+/** Changes of a strategy: fields that are not named stay. `null` removes the bound of downloads. */
+export const rolloutStrategyUpdateSchema = z
+  .strictObject({ ...fields, max_download_bytes: maxDownloadBytes.nullable() })
+  .partial()
+  .meta({ id: "RolloutStrategyUpdate" });
+export type RolloutStrategyUpdate = z.output<typeof rolloutStrategyUpdateSchema>;
+
+/** Returns the strategy with the changes. */
+export function updateStrategy(strategy: RolloutStrategy, update: RolloutStrategyUpdate): RolloutStrategy {
+  const { max_download_bytes: bound, ...rest } = update;
+  const { max_download_bytes: before, ...kept } = strategy;
+  const changed = { ...kept, ...definedOf(rest) };
+  const next = bound === undefined ? before : (bound ?? undefined);
+  return next === undefined ? changed : { ...changed, max_download_bytes: next };
+}
+
+/** Number of waves including the last one, which is not in the list. */
+export function waveCount(strategy: Pick<RolloutStrategy, "waves">): number {
+  return strategy.waves.length + 1;
+}
+
+/** Returns how long apps have to stay up in the wave with this index, in milliseconds. */
+export function soakMsOf(strategy: Pick<RolloutStrategy, "waves" | "soak_s">, waveIndex: number): number {
+  return 1000 * (strategy.waves[waveIndex]?.soak_s ?? strategy.soak_s);
+}
+
+/** Drops fields that are `undefined`: they change nothing. */
+function definedOf<T extends object>(fields: T): { [K in keyof T]: Exclude<T[K], undefined> } {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as {
+    [K in keyof T]: Exclude<T[K], undefined>;
+  };
+}
+
+function isTimeZone(name: string): boolean {
+  try {
+    // Names only: offsets such as +02:00 know no daylight saving time.
+    return /^[A-Za-z]/.test(name) && new Intl.DateTimeFormat("en", { timeZone: name }) !== undefined;
+  } catch {
+    return false;
+  }
+}
