@@ -1,10 +1,15 @@
 import type { AuditEntry } from "./audit.ts";
 
+/** What is sealed, with the key that it is sealed with. */
+export interface Sealed {
+  readonly keyId: string;
+  readonly sealed: Uint8Array;
+}
+
 /** A variable of an asset as it is stored. Its value is sealed. */
-export interface StoredVariable {
+export interface StoredVariable extends Sealed {
   readonly name: string;
   readonly isSecret: boolean;
-  readonly sealed: Uint8Array;
 }
 
 /** People's wish that nothing but their own commands reaches an asset. */
@@ -51,5 +56,5 @@ export interface AssetSettingsStore {
     limit: number,
   ): Promise<readonly (StoredVariable & { readonly assetUuid: string })[]>;
   /** Replaces the sealed value if it is still this one. */
-  resealVariable(assetUuid: string, name: string, before: Uint8Array, after: Uint8Array): Promise<boolean>;
+  resealVariable(assetUuid: string, name: string, before: Uint8Array, after: Sealed): Promise<boolean>;
 }

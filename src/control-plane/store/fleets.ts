@@ -1,6 +1,13 @@
 import type { Fleet, Revision } from "../core/fleets/fleet.ts";
 import type { SelectorTerm } from "../../protocol/selector.ts";
+import type { Sealed } from "./asset-settings.ts";
 import type { AuditEntry } from "./audit.ts";
+
+/** Maximum number of fleets of one account. */
+export const MAX_FLEETS = 200;
+
+/** Revisions of a fleet that are kept besides those in use. Older ones are removed when another is made. */
+export const KEPT_REVISIONS = 100;
 
 /** What a change of a fleet may change. */
 export type FleetFields = Partial<
@@ -24,9 +31,8 @@ export interface MemberState extends Member {
 }
 
 /** A revision's content as it is stored. */
-export interface StoredRevision {
+export interface StoredRevision extends Sealed {
   readonly revision: Revision;
-  readonly sealed: Uint8Array;
 }
 
 export type RevisionCreation =
@@ -35,8 +41,8 @@ export type RevisionCreation =
   | { readonly kind: "unchanged"; readonly revision: Revision }
   | { readonly kind: "no_fleet" }
   /** It names an app that the fleet does not own. */
-  | { readonly kind: "foreign_app"; readonly app: string }
-  | { readonly kind: "quota_exceeded"; readonly usedBytes: number };
+  | { readonly kind: "foreign_app"; readonly app: string };
+
 
 /**
  * Fleets with their revisions. Removed with their account. Each change is stored with its entry of the audit log and an event
@@ -63,15 +69,15 @@ export interface FleetStore {
   /** Makes the next revision from this content. `toRevision` gives it its record, given its number; it must be pure. */
   createRevision(
     fleetId: string,
-    content: { readonly hash: string; readonly apps: Revision["apps"]; readonly maxAccountBytes: number },
-    toRevision: (number: number) => { readonly revision: Revision; readonly sealed: Uint8Array },
+    content: Pick<Revision, "hash" | "apps">,
+    toRevision: (number: number) => StoredRevision,
     audit: AuditEntry,
   ): Promise<RevisionCreation>;
   findRevision(fleetId: string, number: number): Promise<StoredRevision | undefined>;
   /** Returns the records of revisions, newest first, at most `limit`, below this number. */
   listRevisions(fleetId: string, limit: number, below?: number): Promise<readonly Revision[]>;
   listRevisionsNotSealedBy(keyId: string, limit: number): Promise<readonly StoredRevision[]>;
-  resealRevision(fleetId: string, number: number, before: Uint8Array, after: Uint8Array): Promise<boolean>;
+  resealRevision(fleetId: string, number: number, before: Uint8Array, after: Sealed): Promise<boolean>;
 
   /** Returns the assets that the selector matches now, at most `limit`, after this UUID. */
   listMatching(

@@ -7,6 +7,11 @@ export interface Rollout {
   readonly id: string;
   readonly accountId: string;
   readonly fleetId: string;
+  /**
+   * `upkeep`: the one of each fleet that brings single members to its stable revision outside of rollouts: those that joined,
+   * that were deferred, or that somebody wants put right. It is never over.
+   */
+  readonly kind: "rollout" | "upkeep";
   /** What it brings to the members. */
   readonly revision: number;
   /** The fleet's `stableRevision` when it was made: what going back goes to. `undefined`: its apps are removed. */

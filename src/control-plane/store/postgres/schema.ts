@@ -1,3 +1,4 @@
+import { FLEETS } from "./schema-fleets.ts";
 import { PEOPLE } from "./schema-people.ts";
 import { STATES } from "./schema-states.ts";
 
@@ -318,4 +319,5 @@ export const SCHEMA_STEPS: readonly SchemaStep[] = [
   { version: 10, compatibleFrom: 10, sql: BASELINE + COUNTERS + INSTANCES + ACCESS_VERSION },
   // An earlier program knows no roles, and does not find the keys that have one: see `storedKeyHash`.
   { version: 11, compatibleFrom: 10, sql: PEOPLE + STATES },
+  { version: 12, compatibleFrom: 10, sql: FLEETS },
 ];

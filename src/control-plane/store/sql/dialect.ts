@@ -17,6 +17,12 @@ export interface Dialect {
   readonly storedBytes: string;
   /** Returns a column of text for comparison by LIKE with a pattern whose ASCII letters are lower case. */
   readonly forLike: (column: string) => string;
+  /** Returns a table with the column `value` that has a row for each entry of a parameter that is a list in JSON. */
+  readonly jsonRows: (parameter: string, alias: string) => string;
+  /** Returns the condition that a list in JSON, an entry of an object, has this text. */
+  readonly jsonListHas: (object: string, field: string, text: string) => string;
+  /** Returns the texts of a parameter that is a list in JSON, for `IN`. */
+  readonly jsonTexts: (parameter: string) => string;
   /** Returns the start of the month in UTC for a column of Unix seconds. */
   readonly monthStart: (column: string) => string;
 }
@@ -31,6 +37,10 @@ export const SQLITE: Dialect = {
   storedBytes: "stored_bytes",
   // LIKE ignores the case of ASCII letters.
   forLike: (column) => column,
+  jsonRows: (parameter, alias) => `json_each(${parameter}) AS ${alias}`,
+  jsonListHas: (object, field, text) =>
+    `EXISTS (SELECT 1 FROM json_each(${object}, '$.${field}') entry WHERE entry.value = ${text})`,
+  jsonTexts: (parameter) => `(SELECT value FROM json_each(${parameter}))`,
   monthStart: (column) => `unixepoch(${column}, 'unixepoch', 'start of month')`,
 };
 
@@ -46,6 +56,9 @@ export const POSTGRES: Dialect = {
     WHERE b.account_id = accounts.id)`,
   // With the collation of the columns, "C", `lower` changes ASCII letters alone.
   forLike: (column) => `lower(${column})`,
+  jsonRows: (parameter, alias) => `jsonb_array_elements(CAST(${parameter} AS jsonb)) AS ${alias} (value)`,
+  jsonListHas: (object, field, text) => `(${object} -> '${field}') @> to_jsonb(${text})`,
+  jsonTexts: (parameter) => `(SELECT jsonb_array_elements_text(CAST(${parameter} AS jsonb)) COLLATE "C")`,
   monthStart: (column) =>
     `CAST(extract(epoch FROM date_trunc('month', to_timestamp(${column}) AT TIME ZONE 'UTC')) AS BIGINT)`,
 };

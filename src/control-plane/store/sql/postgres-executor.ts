@@ -95,6 +95,7 @@ async function finish<T>(connection: Queryable, work: Work<T>): Promise<{ result
 
 async function execute(connection: Queryable, { sql, parameters, wanted }: Statement): Promise<unknown> {
   const { rows, rowCount } = await connection.query(translate(sql), parameters);
+  if (wanted === "all rows") return rows;
   return wanted === "first row" ? rows[0] : rowCount;
 }
 

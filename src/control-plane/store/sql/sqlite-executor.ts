@@ -67,6 +67,7 @@ export class SqliteExecutor implements Executor, ConnectionExecutor {
     if (appendsTo !== undefined) this.#onAppended(appendsTo);
     const statement = this.#prepare(sql);
     if (wanted === "first row") return statement.get(...parameters);
+    if (wanted === "all rows") return statement.all(...parameters);
     return Number(statement.run(...parameters).changes);
   }
 

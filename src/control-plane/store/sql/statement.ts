@@ -9,7 +9,7 @@ export interface Statement {
   /** Constant, or one of a few texts: it is prepared once and kept. */
   readonly sql: string;
   readonly parameters: Parameters;
-  readonly wanted: "first row" | "change count";
+  readonly wanted: "first row" | "all rows" | "change count";
   /** The account whose events it writes. */
   readonly appendsTo?: string;
 }
@@ -23,6 +23,11 @@ export type Work<T> = Generator<Statement, T, unknown>;
 /** Returns the first row, if there is one. */
 export function* one<Row>(sql: string, parameters: Parameters = []): Work<Row | undefined> {
   return (yield { sql, parameters, wanted: "first row" }) as Row | undefined;
+}
+
+/** Returns every row. */
+export function* all<Row>(sql: string, parameters: Parameters = []): Work<readonly Row[]> {
+  return (yield { sql, parameters, wanted: "all rows" }) as readonly Row[];
 }
 
 /** Returns the number of rows that were inserted, updated or deleted. */

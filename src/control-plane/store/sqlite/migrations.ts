@@ -1,3 +1,4 @@
+import { FLEETS } from "./schema-fleets.ts";
 import { STATES } from "./schema-states.ts";
 
 /** Schema of edge-control's database. Append only: a released entry is never edited. Times are Unix seconds unless named `_ms`. */
@@ -371,4 +372,5 @@ export const MIGRATIONS: readonly string[] = [
   CREATE INDEX login_requests_by_age ON login_requests (expires_at);
   CREATE INDEX login_requests_by_user ON login_requests (user_id) WHERE user_id IS NOT NULL;
   ` + STATES,
+  FLEETS,
 ];

@@ -1,0 +1,137 @@
+/** What is set for assets, and fleets with their revisions, rollouts and targets. Times are Unix milliseconds. */
+export const FLEETS = /* sql */ `
+  CREATE TABLE asset_tags (
+    asset_uuid TEXT COLLATE "C" NOT NULL REFERENCES assets (uuid) ON DELETE CASCADE,
+    account_id TEXT COLLATE "C" NOT NULL,
+    key TEXT COLLATE "C" NOT NULL,
+    value TEXT COLLATE "C" NOT NULL,
+    PRIMARY KEY (asset_uuid, key)
+  );
+  CREATE INDEX asset_tags_by_value ON asset_tags (account_id, key, value, asset_uuid);
+
+  CREATE TABLE asset_variables (
+    asset_uuid TEXT COLLATE "C" NOT NULL REFERENCES assets (uuid) ON DELETE CASCADE,
+    name TEXT COLLATE "C" NOT NULL,
+    is_secret SMALLINT NOT NULL CHECK (is_secret IN (0, 1)),
+    -- Which key the value is sealed with.
+    key_id TEXT COLLATE "C" NOT NULL,
+    sealed BYTEA NOT NULL,
+    PRIMARY KEY (asset_uuid, name)
+  );
+  CREATE INDEX asset_variables_by_key ON asset_variables (key_id);
+
+  CREATE TABLE asset_holds (
+    asset_uuid TEXT COLLATE "C" PRIMARY KEY REFERENCES assets (uuid) ON DELETE CASCADE,
+    until_ms BIGINT,
+    reason TEXT NOT NULL,
+    set_at_ms BIGINT NOT NULL,
+    set_by TEXT NOT NULL
+  );
+
+  CREATE TABLE fleets (
+    id TEXT COLLATE "C" PRIMARY KEY,
+    account_id TEXT COLLATE "C" NOT NULL REFERENCES accounts (id),
+    name TEXT COLLATE "C" NOT NULL,
+    selector TEXT COLLATE "C" NOT NULL,
+    apps TEXT NOT NULL,
+    strategy TEXT NOT NULL,
+    stable_revision BIGINT,
+    last_revision BIGINT NOT NULL DEFAULT 0,
+    paused_reason TEXT,
+    created_at_ms BIGINT NOT NULL,
+    version BIGINT NOT NULL DEFAULT 1,
+    UNIQUE (account_id, name)
+  );
+
+  CREATE TABLE fleet_revisions (
+    fleet_id TEXT COLLATE "C" NOT NULL REFERENCES fleets (id) ON DELETE CASCADE,
+    number BIGINT NOT NULL,
+    apps TEXT NOT NULL,
+    hash TEXT COLLATE "C" NOT NULL,
+    comment TEXT,
+    created_at_ms BIGINT NOT NULL,
+    created_by TEXT NOT NULL,
+    key_id TEXT COLLATE "C" NOT NULL,
+    sealed BYTEA NOT NULL,
+    PRIMARY KEY (fleet_id, number)
+  );
+  CREATE INDEX fleet_revisions_by_key ON fleet_revisions (key_id);
+
+  -- Which fleet an app of an asset belongs to: one at most.
+  CREATE TABLE app_owners (
+    asset_uuid TEXT COLLATE "C" NOT NULL REFERENCES assets (uuid) ON DELETE CASCADE,
+    app TEXT COLLATE "C" NOT NULL,
+    fleet_id TEXT COLLATE "C" NOT NULL REFERENCES fleets (id) ON DELETE CASCADE,
+    PRIMARY KEY (asset_uuid, app)
+  );
+  CREATE INDEX app_owners_by_fleet ON app_owners (fleet_id, asset_uuid);
+
+  -- The revision that an asset was last seen running as a whole.
+  CREATE TABLE fleet_members (
+    fleet_id TEXT COLLATE "C" NOT NULL REFERENCES fleets (id) ON DELETE CASCADE,
+    asset_uuid TEXT COLLATE "C" NOT NULL REFERENCES assets (uuid) ON DELETE CASCADE,
+    revision BIGINT NOT NULL,
+    PRIMARY KEY (fleet_id, asset_uuid)
+  );
+  CREATE INDEX fleet_members_by_asset ON fleet_members (asset_uuid);
+
+  CREATE TABLE rollouts (
+    id TEXT COLLATE "C" PRIMARY KEY,
+    account_id TEXT COLLATE "C" NOT NULL,
+    fleet_id TEXT COLLATE "C" NOT NULL REFERENCES fleets (id) ON DELETE CASCADE,
+    -- 'upkeep': the one of each fleet that brings members to its stable revision outside of rollouts.
+    kind TEXT COLLATE "C" NOT NULL CHECK (kind IN ('rollout', 'upkeep')),
+    revision BIGINT NOT NULL,
+    previous_revision BIGINT,
+    state TEXT COLLATE "C" NOT NULL,
+    strategy TEXT NOT NULL,
+    wave BIGINT NOT NULL,
+    wave_sizes TEXT NOT NULL,
+    wave_entered_at_ms BIGINT,
+    advance_to BIGINT,
+    reason TEXT,
+    created_by TEXT NOT NULL,
+    approved_by TEXT,
+    created_at_ms BIGINT NOT NULL,
+    started_at_ms BIGINT,
+    finished_at_ms BIGINT,
+    epoch BIGINT NOT NULL DEFAULT 0,
+    version BIGINT NOT NULL DEFAULT 1,
+    last_seq BIGINT NOT NULL DEFAULT 0,
+    -- Whether a coordinator looks after it: it is not over, or targets of it are still under way.
+    is_active SMALLINT NOT NULL CHECK (is_active IN (0, 1))
+  );
+  CREATE INDEX rollouts_by_fleet ON rollouts (fleet_id, kind, created_at_ms, id);
+  CREATE UNIQUE INDEX rollouts_of_upkeep ON rollouts (fleet_id) WHERE kind = 'upkeep';
+  CREATE INDEX rollouts_active ON rollouts (id) WHERE is_active = 1;
+
+  CREATE TABLE rollout_targets (
+    rollout_id TEXT COLLATE "C" NOT NULL REFERENCES rollouts (id) ON DELETE CASCADE,
+    asset_uuid TEXT COLLATE "C" NOT NULL REFERENCES assets (uuid) ON DELETE CASCADE,
+    wave BIGINT NOT NULL,
+    direction TEXT COLLATE "C" NOT NULL CHECK (direction IN ('forward', 'back')),
+    state TEXT COLLATE "C" NOT NULL,
+    waits_for TEXT COLLATE "C",
+    attempt BIGINT NOT NULL DEFAULT 0,
+    deployment_id TEXT COLLATE "C",
+    was_attempted SMALLINT NOT NULL DEFAULT 0 CHECK (was_attempted IN (0, 1)),
+    begun_at_ms BIGINT,
+    soak_since_ms BIGINT,
+    away_since_ms BIGINT,
+    since_ms BIGINT NOT NULL,
+    due_ms BIGINT,
+    code TEXT COLLATE "C",
+    message TEXT,
+    PRIMARY KEY (rollout_id, asset_uuid)
+  );
+  CREATE INDEX rollout_targets_by_asset ON rollout_targets (asset_uuid);
+  CREATE INDEX rollout_targets_due ON rollout_targets (rollout_id, due_ms) WHERE due_ms IS NOT NULL;
+  CREATE INDEX rollout_targets_by_state ON rollout_targets (rollout_id, state, wave, asset_uuid);
+
+  CREATE TABLE rollout_events (
+    rollout_id TEXT COLLATE "C" NOT NULL REFERENCES rollouts (id) ON DELETE CASCADE,
+    seq BIGINT NOT NULL,
+    event TEXT NOT NULL,
+    PRIMARY KEY (rollout_id, seq)
+  );
+`;
