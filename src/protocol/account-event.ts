@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { rolloutStateSchema } from "./rollout.ts";
 import { deploymentActionSchema } from "./deployment-action.ts";
 import { attentionReasonSchema } from "./attention.ts";
 import { deploymentStepSchema, deploymentStatusSchema, errorCodeSchema } from "./deployment-event.ts";
@@ -69,9 +70,19 @@ export const accountEventSchema = z
       attention: attention.optional().meta({ description: attentionOfAway }),
     }),
     z.strictObject({ ...typed("asset.registered", "An asset was registered."), ...asset }),
-    z.strictObject({ ...typed("asset.changed", "An asset was renamed."), ...asset }),
+    z.strictObject({ ...typed("asset.changed", "An asset was renamed, or its tags, variables or hold were changed."), ...asset }),
     z.strictObject({ ...typed("asset.removed", "An asset was removed."), ...asset }),
     z.strictObject({ ...typed("sim.changed", "The status or the network group of a SIM was changed."), ...asset }),
+    z.strictObject({
+      ...typed("fleet.changed", "A fleet was created, changed or removed, or has a new revision."),
+      fleet: z.string().meta({ description: "Name of the fleet." }),
+    }),
+    z.strictObject({
+      ...typed("rollout.changed", "A rollout was created, or has changed its state or its wave."),
+      fleet: z.string().meta({ description: "Name of the fleet." }),
+      rollout_id: z.string().meta({ description: "Id of the rollout." }),
+      state: rolloutStateSchema.meta({ description: "State of the rollout." }),
+    }),
     z.strictObject({
       ...typed("user.changed", "A user was invited, changed or removed."),
       user_id: z.string().meta({ description: "Id of the user." }),

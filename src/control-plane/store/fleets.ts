@@ -9,6 +9,12 @@ export const MAX_FLEETS = 200;
 /** Revisions of a fleet that are kept besides those in use. Older ones are removed when another is made. */
 export const KEPT_REVISIONS = 100;
 
+/** An app of an asset, and the name of the fleet that it belongs to. */
+export interface AppOwner {
+  readonly app: string;
+  readonly fleet: string;
+}
+
 /** What a change of a fleet may change. */
 export type FleetFields = Partial<
   Pick<Fleet, "name" | "selector" | "apps" | "strategy" | "stableRevision" | "pausedReason">
@@ -26,8 +32,8 @@ export interface Member {
 export interface MemberState extends Member {
   /** The revision that it was last seen running as a whole; `undefined`: none. */
   readonly revision: number | undefined;
-  /** Names of apps that another fleet owns there. */
-  readonly conflicts: readonly string[];
+  /** An app of the fleet that another one owns there; `undefined` if there is none. */
+  readonly conflict: string | undefined;
 }
 
 /** A revision's content as it is stored. */
@@ -98,15 +104,15 @@ export interface FleetStore {
     fleetId: string,
     assetUuid: string,
     apps: readonly string[],
-  ): Promise<readonly { readonly app: string; readonly fleet: string }[]>;
+  ): Promise<readonly AppOwner[]>;
   /** Returns which of these apps on the asset other fleets own. */
   findOtherOwners(
     fleetId: string,
     assetUuid: string,
     apps: readonly string[],
-  ): Promise<readonly { readonly app: string; readonly fleet: string }[]>;
+  ): Promise<readonly AppOwner[]>;
   /** Ends the fleet's ownership on assets that its selector does not match any more. Returns those assets. */
   releaseLeavers(fleet: Fleet, selector: readonly SelectorTerm[], limit: number): Promise<readonly string[]>;
   /** Returns who owns each app of the asset that has an owner. */
-  listOwners(assetUuid: string): Promise<readonly { readonly app: string; readonly fleet: string }[]>;
+  listOwners(assetUuid: string): Promise<readonly AppOwner[]>;
 }

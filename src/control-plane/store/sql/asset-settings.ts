@@ -168,7 +168,8 @@ export class SqlAssetSettingsStore implements AssetSettingsStore {
     const names = new Set(yield* entries.read(assetUuid));
     const removed = new Set([...names].filter((name) => (changes.has(name) ? changes.get(name) === null : replace)));
     const set = [...changes].filter((entry): entry is [string, T & {}] => entry[1] !== null);
-    if (names.difference(removed).union(new Set(set.map(([name]) => name))).size > entries.max) return "too_many";
+    const kept = [...names].filter((name) => !removed.has(name));
+    if (new Set([...kept, ...set.map(([name]) => name)]).size > entries.max) return "too_many";
     let hasChanged = false;
     for (const name of removed) hasChanged = (yield* entries.remove(assetUuid, name)) > 0 || hasChanged;
     for (const [name, value] of set) hasChanged = (yield* entries.set(asset, name, value)) || hasChanged;

@@ -1,0 +1,27 @@
+import type { AppOwner } from "../fleets.ts";
+import type { Dialect } from "./dialect.ts";
+import { all, change, type Work } from "./statement.ts";
+
+const CLAIM = /* sql */ `
+  INSERT INTO app_owners (asset_uuid, app, fleet_id) VALUES (?, ?, ?) ON CONFLICT (asset_uuid, app) DO NOTHING`;
+
+/** Statement for the owners of apps of an asset other than a fleet. Parameters: the fleet, the asset, the names in JSON. */
+export const FIND_OTHER_OWNERS = (dialect: Dialect): string => /* sql */ `
+  SELECT o.app, f.name AS fleet FROM app_owners o JOIN fleets f ON f.id = o.fleet_id
+  WHERE o.fleet_id <> ?1 AND o.asset_uuid = ?2 AND o.app IN ${dialect.jsonTexts("?3")} ORDER BY o.app`;
+
+/** Makes the fleet the owner of those of these apps that have none, or of none if others own one. Returns the others. */
+export function* claimApps(
+  dialect: Dialect,
+  fleetId: string,
+  assetUuid: string,
+  apps: readonly string[],
+): Work<readonly AppOwner[]> {
+  const others = yield* all<AppOwner>(FIND_OTHER_OWNERS(dialect), [fleetId, assetUuid, JSON.stringify(apps)]);
+  if (others.length > 0) return others;
+  let missed = false;
+  // In one order, so that no two transactions wait for each other.
+  for (const app of apps.toSorted()) missed = (yield* change(CLAIM, [assetUuid, app, fleetId])) === 0 || missed;
+  // One of them may have been claimed since they were read: an insertion waits for the other transaction.
+  return missed ? yield* all<AppOwner>(FIND_OTHER_OWNERS(dialect), [fleetId, assetUuid, JSON.stringify(apps)]) : [];
+}

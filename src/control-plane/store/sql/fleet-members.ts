@@ -1,0 +1,102 @@
+import type { SelectorTerm } from "../../../protocol/selector.ts";
+import type { Fleet } from "../../core/fleets/fleet.ts";
+import type { Member, MemberState } from "../fleets.ts";
+import type { Executor } from "./executor.ts";
+import { findTagTerm, hasTagSql, matchesSql } from "./selector-sql.ts";
+import { all, change, type Value, type Work } from "./statement.ts";
+
+interface MemberRow {
+  readonly uuid: string;
+  readonly name: string;
+}
+
+interface StateRow extends MemberRow {
+  readonly revision: number | null;
+  readonly others: string | null;
+}
+
+const REMOVE_OWNER = "DELETE FROM app_owners WHERE fleet_id = ? AND asset_uuid = ?";
+const REMOVE_MEMBER = "DELETE FROM fleet_members WHERE fleet_id = ? AND asset_uuid = ?";
+
+/** What selectors match. Two statements for each list: with a tag to begin with, and without. */
+export class MemberList {
+  readonly #executor: Executor;
+  readonly #leavers: string;
+
+  constructor(executor: Executor) {
+    this.#executor = executor;
+    this.#leavers = /* sql */ `
+      SELECT a.uuid FROM assets a WHERE a.uuid IN (
+        SELECT o.asset_uuid FROM app_owners o WHERE o.fleet_id = ?1
+        UNION SELECT m.asset_uuid FROM fleet_members m WHERE m.fleet_id = ?1)
+      AND NOT (${matchesSql(executor.dialect, "?2")}) LIMIT ?3`;
+  }
+
+  async list(
+    accountId: string,
+    selector: readonly SelectorTerm[],
+    limit: number,
+    after = "",
+  ): Promise<readonly Member[]> {
+    const { condition, values } = this.#matching(accountId, selector);
+    const sql = /* sql */ `
+      SELECT a.uuid, a.name FROM assets a WHERE ${condition} AND a.uuid > ?5 ORDER BY a.uuid LIMIT ?6`;
+    const rows = await this.#executor.all<MemberRow>(sql, [...values, after, limit]);
+    return rows.map(({ uuid, name }) => ({ assetUuid: uuid, assetName: name }));
+  }
+
+  async count(accountId: string, selector: readonly SelectorTerm[]): Promise<number> {
+    const { condition, values } = this.#matching(accountId, selector);
+    const sql = `SELECT count(*) AS assets FROM assets a WHERE ${condition}`;
+    return (await this.#executor.one<{ readonly assets: number }>(sql, values))?.assets ?? 0;
+  }
+
+  async listWithState(
+    { id, accountId, apps }: Fleet,
+    selector: readonly SelectorTerm[],
+    limit: number,
+    after = "",
+  ): Promise<readonly MemberState[]> {
+    const { condition, values } = this.#matching(accountId, selector);
+    const { jsonTexts } = this.#executor.dialect;
+    const sql = /* sql */ `
+      SELECT a.uuid, a.name, m.revision, (
+        SELECT min(o.app) FROM app_owners o
+        WHERE o.asset_uuid = a.uuid AND o.fleet_id <> ?7 AND o.app IN ${jsonTexts("?8")}) AS others
+      FROM assets a LEFT JOIN fleet_members m ON m.fleet_id = ?7 AND m.asset_uuid = a.uuid
+      WHERE ${condition} AND a.uuid > ?5 ORDER BY a.uuid LIMIT ?6`;
+    const rows = await this.#executor.all<StateRow>(sql, [...values, after, limit, id, JSON.stringify(apps)]);
+    return rows.map(({ uuid, name, revision, others }) => ({
+      assetUuid: uuid,
+      assetName: name,
+      revision: revision ?? undefined,
+      conflict: others ?? undefined,
+    }));
+  }
+
+  async releaseLeavers({ id }: Fleet, selector: readonly SelectorTerm[], limit: number): Promise<readonly string[]> {
+    const leavers = this.#leavers;
+    return this.#executor.transact(function* (): Work<readonly string[]> {
+      const rows = yield* all<{ readonly uuid: string }>(leavers, [id, JSON.stringify(selector), limit]);
+      for (const { uuid } of rows) {
+        yield* change(REMOVE_OWNER, [id, uuid]);
+        yield* change(REMOVE_MEMBER, [id, uuid]);
+      }
+      return rows.map(({ uuid }) => uuid);
+    });
+  }
+
+  /** Returns the condition with its parameters, ?1 to ?4. */
+  #matching(accountId: string, selector: readonly SelectorTerm[]): { condition: string; values: Value[] } {
+    const { dialect } = this.#executor;
+    const first = findTagTerm(selector);
+    const matches = `a.account_id = ?1 AND ${matchesSql(dialect, "?2")}`;
+    return {
+      // Both texts have all parameters: a database refuses one whose type it cannot know.
+      condition: first
+        ? `${hasTagSql(dialect, "?1", "?3", "?4")} AND ${matches}`
+        : `${matches} AND CAST(?3 AS TEXT) = '' AND CAST(?4 AS TEXT) = ''`,
+      values: [accountId, JSON.stringify(selector), first?.key ?? "", first ? JSON.stringify(first.values) : ""],
+    };
+  }
+}
