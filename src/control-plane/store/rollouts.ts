@@ -1,7 +1,8 @@
+import type { RolloutFields, TargetCount, TargetFields } from "../core/fleets/changes.ts";
 import type { DeploymentFacts, TargetFacts } from "../core/fleets/facts.ts";
 import type { Rollout } from "../core/fleets/rollout.ts";
-import type { Direction, Target } from "../core/fleets/target.ts";
-import type { RolloutEvent, TargetState, WaitReason } from "../../protocol/rollout.ts";
+import type { Target } from "../core/fleets/target.ts";
+import type { RolloutEvent, TargetState } from "../../protocol/rollout.ts";
 import type { AuditEntry } from "./audit.ts";
 
 /** Another coordinator has taken the rollout up, or it was removed. Nothing was written. */
@@ -12,26 +13,13 @@ export class StaleRolloutError extends Error {
   }
 }
 
+export type { RolloutFields, TargetCount, TargetFields };
+
 /** Identifies a rollout for the coordinator that has taken it up. */
 export interface RolloutFence {
   readonly rolloutId: string;
   readonly epoch: number;
 }
-
-export type RolloutFields = Partial<
-  Pick<
-    Rollout,
-    | "state"
-    | "wave"
-    | "waveSizes"
-    | "waveEnteredAtMs"
-    | "advanceTo"
-    | "reason"
-    | "approvedBy"
-    | "startedAtMs"
-    | "finishedAtMs"
-  >
->;
 
 /** A change of a rollout, with what is told about it in the same transaction. */
 export interface RolloutChange {
@@ -41,25 +29,12 @@ export interface RolloutChange {
   readonly audit?: AuditEntry;
 }
 
-export type TargetFields = Partial<Omit<Target, "rolloutId" | "assetUuid">>;
-
 /** A change of a target, decided from the target as it was read. */
 export interface TargetChange {
   readonly assetUuid: string;
   /** It is not changed if its state, attempt or direction are others by now. */
   readonly from: Pick<Target, "state" | "attempt" | "direction">;
   readonly fields: TargetFields;
-}
-
-/** Number of targets by what the rules need to know. */
-export interface TargetCount {
-  readonly wave: number;
-  readonly state: TargetState;
-  readonly direction: Direction;
-  readonly waitsFor: WaitReason | undefined;
-  /** Whether it was attempted. */
-  readonly wasAttempted: boolean;
-  readonly count: number;
 }
 
 export type RolloutCreation =
