@@ -11,8 +11,7 @@ import { parseTemplate } from "./substitute.ts";
 const OF_PROGRAMS =
   /^(?:command|entrypoint|healthcheck\.command)\[\d+\]$|^files\[\d+\]\.content(?:_base64)?$|^environments\[\d+\]\.value$/;
 
-const MISPLACED =
-  "must not contain '${': variables of assets are used in values of `environments` only";
+const MISPLACED = "must not contain '${': variables of assets are used in values of `environments` only";
 
 /** Returns where an app of a revision has variables in the wrong place, or written in a wrong way. */
 export function findVariableIssues(app: RequestedAppSpec): readonly RequestIssue[] {
