@@ -27,6 +27,6 @@ export function hashSecret(secret: string): Uint8Array {
 }
 
 /** Creates an unpredictable identifier: the prefix and 24 hexadecimal digits. */
-export function createId(prefix: "acc_" | "key_" | "dep_" | "ins_" | "usr_" | "ses_"): string {
+export function createId(prefix: "acc_" | "key_" | "dep_" | "ins_" | "usr_" | "ses_" | "flt_" | "rol_"): string {
   return prefix + randomBytes(ID_BYTES).toString("hex");
 }

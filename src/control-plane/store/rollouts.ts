@@ -29,54 +29,64 @@ export interface RolloutChange {
   readonly audit?: AuditEntry;
 }
 
-/** A change of a target, decided from the target as it was read. */
+/** A change of a target, decided from the target as it was read. It is not made if that has another state by now. */
 export interface TargetChange {
-  readonly assetUuid: string;
-  /** It is not changed if its state, attempt or direction are others by now. */
-  readonly from: Pick<Target, "state" | "attempt" | "direction">;
-  readonly fields: TargetFields;
+  readonly before: Target;
+  readonly after: Target;
 }
 
-export type RolloutCreation =
-  | { readonly kind: "created" }
-  /** Another rollout of the fleet is going back, which cannot be superseded. */
-  | { readonly kind: "rolling_back"; readonly id: string }
-  | { readonly kind: "too_many" };
-
-export interface TargetPage {
-  readonly targets: readonly (Target & { readonly assetName: string })[];
+/** The time at which facts are read. */
+export interface FactsTime {
+  /** Unix seconds. */
+  readonly now: number;
+  /** Service time: an instance whose lease has lapsed by then holds no session. */
+  readonly serviceNowMs: number;
 }
 
-/** A target with the facts about its asset, as they were in one read. */
+/** What facts depend on besides the target. */
+export interface FactsScope extends FactsTime {
+  readonly rolloutId: string;
+  readonly fleetId: string;
+  /** The apps of the fleet. */
+  readonly apps: readonly string[];
+}
+
+/** A target with what is known of its asset, as it was in one read. */
 export interface TargetWithFacts {
   readonly target: Target;
-  readonly facts: Omit<TargetFacts, "missingVariables" | "isMember" | "deployment"> & {
-    readonly deployment: Omit<DeploymentFacts, "putOffUntilMs"> & { readonly lastEventJson: string | undefined } | undefined;
-    /** Tags of the asset, for the selector. */
-    readonly tags: ReadonlyMap<string, string>;
-    readonly assetType: string;
-    readonly variableNames: readonly string[];
-  };
+  readonly facts: Omit<TargetFacts, "missingVariables" | "isMember" | "deployment">;
+  /** The deployment of its latest attempt, if it is still kept. */
+  readonly deployment: StoredAttempt | undefined;
+  readonly assetType: string;
+  readonly tags: ReadonlyMap<string, string>;
+  readonly variableNames: ReadonlySet<string>;
+}
+
+export interface StoredAttempt extends Omit<DeploymentFacts, "message" | "putOffUntilMs"> {
+  /** Its last event, in JSON. */
+  readonly lastEvent: string | undefined;
 }
 
 /** Rollouts and their targets. Removed with their fleet; a target with its asset. */
 export interface RolloutStore {
   /**
-   * Stores a rollout with its targets and its first event. Rollouts of the fleet that are not over become `superseded` in the
-   * same transaction, as `supersede` says: their targets that are not begun are skipped; those under way end first.
+   * Stores a rollout with its targets and its first event. To those of the fleet that are not over the change is applied that
+   * `supersede` returns for them, in the same transaction. False if there is no such fleet.
    */
   createRollout(
     rollout: Rollout,
     targets: readonly Target[],
     event: Omit<RolloutEvent, "seq">,
     supersede: (earlier: Rollout) => RolloutChange,
-    audit: AuditEntry,
-  ): Promise<RolloutCreation>;
+    audit?: AuditEntry,
+  ): Promise<boolean>;
+  /** Returns the upkeep of a fleet; `undefined` if it has none yet. */
+  findUpkeep(fleetId: string): Promise<Rollout | undefined>;
   findRollout(id: string): Promise<Rollout | undefined>;
   /** Returns the rollouts of a fleet, newest first, at most `limit`, made before the one with this id. */
   listRollouts(fleetId: string, limit: number, before?: string): Promise<readonly Rollout[]>;
-  /** Returns the ids of rollouts that a coordinator has to look after: those that are not over or still have targets under way. */
-  listActive(): Promise<readonly string[]>;
+  /** Returns the rollouts that a coordinator has to look after, oldest first. */
+  listActive(): Promise<readonly Pick<Rollout, "id" | "accountId" | "fleetId" | "kind">[]>;
   /** Raises the epoch: from now on earlier coordinators change nothing. Returns the rollout afterwards. */
   takeUp(id: string): Promise<Rollout | undefined>;
   /**
@@ -89,18 +99,17 @@ export interface RolloutStore {
     fence?: RolloutFence,
   ): Promise<Rollout | undefined>;
   /**
-   * Applies changes of targets, and of the rollout, in one transaction. Throws `StaleRolloutError` if the epoch is not the
-   * rollout's. `mayBegin` names the states and the record's version in which targets may become `deploying`: if the rollout is
-   * another by now, those changes are left out (a pause that was answered lets no target begin). Claims the ownership of `apps`
-   * for each target that becomes `deploying`; one that another fleet owns an app of is left out.
-   * Returns the assets whose change was applied.
+   * Applies changes of targets in one transaction. Throws `StaleRolloutError` if the epoch is not the rollout's. A target
+   * becomes `deploying` only if the record of the rollout still has the version `beginVersion` (a pause that was answered lets
+   * no target begin), and if no other fleet owns one of `apps` there: the fleet becomes their owner. Returns the assets whose
+   * change was made.
    */
   changeTargets(
     fence: RolloutFence,
     changes: readonly TargetChange[],
-    options: { readonly beginVersion?: number; readonly apps?: readonly string[] },
+    beginning?: { readonly beginVersion: number; readonly apps: readonly string[] },
   ): Promise<ReadonlySet<string>>;
-  /** Adds targets that joined later; those that exist stay. */
+  /** Adds targets that joined later; those that exist stay. Returns how many were added. */
   addTargets(fence: RolloutFence, targets: readonly Target[]): Promise<number>;
   findTarget(rolloutId: string, assetUuid: string): Promise<Target | undefined>;
   /** Returns targets in the order of their UUIDs, at most `limit`, after this one; with a filter by state and wave. */
@@ -111,20 +120,24 @@ export interface RolloutStore {
   ): Promise<readonly (Target & { readonly assetName: string })[]>;
   countTargets(rolloutId: string): Promise<readonly TargetCount[]>;
   /** Returns targets that are due at this time, the longest overdue first, at most `limit`, with facts. */
-  listDue(rolloutId: string, nowMs: number, limit: number): Promise<readonly TargetWithFacts[]>;
+  listDue(scope: FactsScope, nowMs: number, limit: number): Promise<readonly TargetWithFacts[]>;
   /** Returns the targets on these assets, with facts. */
-  readTargets(rolloutId: string, assetUuids: readonly string[]): Promise<readonly TargetWithFacts[]>;
+  readTargets(scope: FactsScope, assetUuids: readonly string[]): Promise<readonly TargetWithFacts[]>;
   /** Returns when the next target is due; `undefined`: none is. */
   nextDue(rolloutId: string): Promise<number | undefined>;
-  /** Returns up to `limit` targets that could begin: `pending` in waves up to this one, in the order of wave and UUID. */
-  listPending(rolloutId: string, upToWave: number, limit: number): Promise<readonly TargetWithFacts[]>;
-  /** Returns active rollouts that have this asset as a target. */
-  listRolloutsOf(assetUuid: string): Promise<readonly string[]>;
+  /** Returns up to `limit` targets in this state in waves up to this one, in the order of wave and UUID, with facts. */
+  listInState(
+    scope: FactsScope,
+    state: TargetState,
+    upToWave: number,
+    limit: number,
+    after?: Pick<Target, "wave" | "assetUuid">,
+  ): Promise<readonly TargetWithFacts[]>;
   readEvents(
     rolloutId: string,
     after: number,
     limit: number,
   ): Promise<{ readonly events: readonly { readonly seq: number; readonly json: string }[]; readonly isOver: boolean }>;
-  /** Removes rollouts that ended before this time, at most `limit`, except the last of each fleet. */
+  /** Removes rollouts that ended before this time, at most `limit`. Returns how many were removed. */
   removeOldRollouts(beforeMs: number, limit: number): Promise<number>;
 }

@@ -1,15 +1,18 @@
 import type { AccountEventStore } from "./account-events.ts";
 import type { AccountStore, KeyStore } from "./accounts.ts";
+import type { AssetSettingsStore } from "./asset-settings.ts";
 import type { AuditStore } from "./audit.ts";
 import type { AssetStore } from "./assets.ts";
 import type { BrowserStore } from "./browsers.ts";
 import type { DeploymentStore } from "./deployments.ts";
 import type { DeviceStore } from "./devices.ts";
 import type { EnrolmentStore } from "./enrolments.ts";
+import type { FleetStore } from "./fleets.ts";
 import type { InstanceStore } from "./instances.ts";
 import type { LeaseStore } from "./leases.ts";
 import type { LoginRequestStore } from "./login-requests.ts";
 import type { NetworkGroupStore } from "./network-groups.ts";
+import type { RolloutStore } from "./rollouts.ts";
 import type { SessionStore } from "./sessions.ts";
 import type { SimStore } from "./sims.ts";
 import type { StoreStatistics } from "./statistics.ts";
@@ -39,6 +42,9 @@ export interface Store extends AsyncDisposable {
   readonly accountEvents: AccountEventStore;
   readonly loginRequests: LoginRequestStore;
   readonly browsers: BrowserStore;
+  readonly assetSettings: AssetSettingsStore;
+  readonly fleets: FleetStore;
+  readonly rollouts: RolloutStore;
   readonly statistics: StoreStatistics;
   /** Calls the listener with each account that has new events, once this process has committed them, until disposed. */
   onAccountEvents(listener: (accountId: string) => void): Disposable;
@@ -75,4 +81,7 @@ export const RECORD_STORES = [
   "accountEvents",
   "loginRequests",
   "browsers",
+  "assetSettings",
+  "fleets",
+  "rollouts",
 ] as const satisfies readonly (keyof Store)[];

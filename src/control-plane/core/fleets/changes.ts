@@ -6,7 +6,10 @@ import type { Direction, Target } from "./target.ts";
 export type RolloutFields = Partial<
   Pick<
     Rollout,
+    | "revision"
+    | "previousRevision"
     | "state"
+    | "strategy"
     | "wave"
     | "waveSizes"
     | "waveEnteredAtMs"
@@ -16,6 +19,7 @@ export type RolloutFields = Partial<
     | "approvedBy"
     | "startedAtMs"
     | "finishedAtMs"
+    | "isActive"
   >
 >;
 

@@ -15,6 +15,8 @@ export interface TargetFacts {
   readonly heldUntilMs: number | undefined;
   /** Apps of the fleet that another fleet owns on this asset, with the name of that fleet. */
   readonly conflicts: readonly { readonly app: string; readonly fleet: string }[];
+  /** Whether another rollout, or the fleet's upkeep, has a deployment under way there. */
+  readonly isBusy: boolean;
   /** Whether it is still a member of the fleet. */
   readonly isMember: boolean;
   /** Variables that the revision needs and the asset does not have. */

@@ -38,6 +38,8 @@ export interface Rollout {
   readonly createdAtMs: number;
   readonly startedAtMs: number | undefined;
   readonly finishedAtMs: number | undefined;
+  /** Whether a coordinator looks after it: it is not over, or targets of it are still under way. */
+  readonly isActive: boolean;
   /** Raised by each coordinator that takes it up. A write of an earlier one changes nothing. */
   readonly epoch: number;
   /** 1 at creation, incremented with each change of the record, not of its targets. */

@@ -61,6 +61,16 @@ export const COPIED_TABLES: readonly CopiedTable[] = [
   { name: "user_sessions", key: ["hash"] },
   { name: "browser_tokens", key: ["hash"] },
   { name: "one_time_codes", key: ["hash"] },
+  { name: "asset_tags", key: ["asset_uuid", "key"] },
+  { name: "asset_variables", key: ["asset_uuid", "name"] },
+  { name: "asset_holds", key: ["asset_uuid"] },
+  { name: "fleets", key: ["id"] },
+  { name: "fleet_revisions", key: ["fleet_id", "number"] },
+  { name: "app_owners", key: ["asset_uuid", "app"] },
+  { name: "fleet_members", key: ["fleet_id", "asset_uuid"] },
+  { name: "rollouts", key: ["id"] },
+  { name: "rollout_targets", key: ["rollout_id", "asset_uuid"] },
+  { name: "rollout_events", key: ["rollout_id", "seq"] },
 ];
 
 /**

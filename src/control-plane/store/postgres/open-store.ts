@@ -1,12 +1,15 @@
 import { SqlAccountStore } from "../sql/accounts.ts";
+import { SqlAssetSettingsStore } from "../sql/asset-settings.ts";
 import { SqlAssetStore } from "../sql/assets.ts";
 import { SqlBrowserStore } from "../sql/browsers.ts";
 import { SqlAuditStore } from "../sql/audit.ts";
 import { SqlEnrolmentStore } from "../sql/enrolments.ts";
+import { SqlFleetStore } from "../sql/fleets.ts";
 import { SqlKeyStore } from "../sql/keys.ts";
 import { SqlLoginRequestStore } from "../sql/login-requests.ts";
 import { SqlNetworkGroupStore } from "../sql/network-groups.ts";
 import { PostgresExecutor } from "../sql/postgres-executor.ts";
+import { SqlRolloutStore } from "../sql/rollouts.ts";
 import { SqlSimStore } from "../sql/sims.ts";
 import { SqlUsageStore } from "../sql/usage.ts";
 import { SqlUserSessionStore } from "../sql/user-sessions.ts";
@@ -57,6 +60,9 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
     accountEvents: new PostgresAccountEventStore(pool),
     onAccountEvents: (listener) => appended.add(listener),
     browsers: new SqlBrowserStore(executor),
+    assetSettings: new SqlAssetSettingsStore(executor),
+    fleets: new SqlFleetStore(executor),
+    rollouts: new SqlRolloutStore(executor),
     statistics: new PostgresStoreStatistics(pool),
     async check() {
       await pool.query("SELECT 1 FROM accounts LIMIT 1", []);

@@ -21,6 +21,10 @@ export interface Dialect {
   readonly jsonRows: (parameter: string, alias: string) => string;
   /** Returns the condition that a list in JSON, an entry of an object, has this text. */
   readonly jsonListHas: (object: string, field: string, text: string) => string;
+  /** Aggregate: an object in JSON, as text, with a field for each row. `{}` or null if there is none. */
+  readonly jsonObject: (key: string, value: string) => string;
+  /** Aggregate: a list in JSON, as text. `[]` or null if there is no row. */
+  readonly jsonList: (value: string) => string;
   /** Returns the texts of a parameter that is a list in JSON, for `IN`. */
   readonly jsonTexts: (parameter: string) => string;
   /** Returns the start of the month in UTC for a column of Unix seconds. */
@@ -40,6 +44,8 @@ export const SQLITE: Dialect = {
   jsonRows: (parameter, alias) => `json_each(${parameter}) AS ${alias}`,
   jsonListHas: (object, field, text) =>
     `EXISTS (SELECT 1 FROM json_each(${object}, '$.${field}') entry WHERE entry.value = ${text})`,
+  jsonObject: (key, value) => `json_group_object(${key}, ${value})`,
+  jsonList: (value) => `json_group_array(${value})`,
   jsonTexts: (parameter) => `(SELECT value FROM json_each(${parameter}))`,
   monthStart: (column) => `unixepoch(${column}, 'unixepoch', 'start of month')`,
 };
@@ -58,6 +64,8 @@ export const POSTGRES: Dialect = {
   forLike: (column) => `lower(${column})`,
   jsonRows: (parameter, alias) => `jsonb_array_elements(CAST(${parameter} AS jsonb)) AS ${alias} (value)`,
   jsonListHas: (object, field, text) => `(${object} -> '${field}') @> to_jsonb(${text})`,
+  jsonObject: (key, value) => `CAST(json_object_agg(${key}, ${value}) AS TEXT)`,
+  jsonList: (value) => `CAST(json_agg(${value}) AS TEXT)`,
   jsonTexts: (parameter) => `(SELECT jsonb_array_elements_text(CAST(${parameter} AS jsonb)) COLLATE "C")`,
   monthStart: (column) =>
     `CAST(extract(epoch FROM date_trunc('month', to_timestamp(${column}) AT TIME ZONE 'UTC')) AS BIGINT)`,

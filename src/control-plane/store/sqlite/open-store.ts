@@ -3,13 +3,16 @@ import type { DatabaseSync } from "node:sqlite";
 import { openSqlite, truncateWal } from "../../../lib/sqlite.ts";
 import { CachedKeyStore } from "../cached-keys.ts";
 import { SqlAccountStore } from "../sql/accounts.ts";
+import { SqlAssetSettingsStore } from "../sql/asset-settings.ts";
 import { SqlAssetStore } from "../sql/assets.ts";
 import { SqlBrowserStore } from "../sql/browsers.ts";
 import { SqlAuditStore } from "../sql/audit.ts";
 import { SqlEnrolmentStore } from "../sql/enrolments.ts";
+import { SqlFleetStore } from "../sql/fleets.ts";
 import { SqlKeyStore } from "../sql/keys.ts";
 import { SqlLoginRequestStore } from "../sql/login-requests.ts";
 import { SqlNetworkGroupStore } from "../sql/network-groups.ts";
+import { SqlRolloutStore } from "../sql/rollouts.ts";
 import { SqlSimStore } from "../sql/sims.ts";
 import { SqliteExecutor } from "../sql/sqlite-executor.ts";
 import { SqlUsageStore } from "../sql/usage.ts";
@@ -66,6 +69,9 @@ export function openStore(path: string): Store {
     accountEvents,
     onAccountEvents: (listener) => appended.add(listener),
     browsers: new SqlBrowserStore(executor),
+    assetSettings: new SqlAssetSettingsStore(executor),
+    fleets: new SqlFleetStore(executor),
+    rollouts: new SqlRolloutStore(executor),
     statistics: new SqliteStoreStatistics(database, path),
     async check() {
       ping.get();

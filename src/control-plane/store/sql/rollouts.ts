@@ -1,0 +1,293 @@
+import type { RolloutEvent, TargetState, WaitReason } from "../../../protocol/rollout.ts";
+import type { Rollout } from "../../core/fleets/rollout.ts";
+import type { Direction, Target } from "../../core/fleets/target.ts";
+import type { AuditEntry } from "../audit.ts";
+import {
+  type FactsScope,
+  type RolloutChange,
+  type RolloutFence,
+  type RolloutStore,
+  StaleRolloutError,
+  type TargetChange,
+  type TargetCount,
+  type TargetWithFacts,
+} from "../rollouts.ts";
+import { claimApps } from "./app-owners.ts";
+import { appendAccountEvents } from "./append-events.ts";
+import { recordAudit } from "./audit.ts";
+import type { Executor } from "./executor.ts";
+import {
+  INSERT_ROLLOUT,
+  INSERT_TARGET,
+  ROLLOUT_COLUMNS,
+  type RolloutRow,
+  rolloutValues,
+  TARGET_COLUMNS,
+  type TargetRow,
+  targetValues,
+  toRollout,
+  toTarget,
+  UPDATE_ROLLOUT,
+  UPDATE_TARGET,
+} from "./rollout-row.ts";
+import { all, change, one, type Value, type Work } from "./statement.ts";
+import { FACTS_PARAMETERS, factsSql, factsValues, toTargetWithFacts } from "./target-facts.ts";
+
+const FIND = `SELECT ${ROLLOUT_COLUMNS} FROM rollouts r WHERE r.id = ?`;
+const FIND_UPKEEP = `SELECT ${ROLLOUT_COLUMNS} FROM rollouts r WHERE r.fleet_id = ? AND r.kind = 'upkeep'`;
+// Ids rise with the time.
+const LIST = /* sql */ `
+  SELECT ${ROLLOUT_COLUMNS} FROM rollouts r WHERE r.fleet_id = ? AND r.kind = 'rollout' AND r.id < ? ORDER BY r.id DESC LIMIT ?`;
+const LIST_ACTIVE = /* sql */ `
+  SELECT id, account_id AS "accountId", fleet_id AS "fleetId", kind FROM rollouts WHERE is_active = 1 ORDER BY id`;
+const LIST_EARLIER = /* sql */ `
+  SELECT ${ROLLOUT_COLUMNS} FROM rollouts r WHERE r.fleet_id = ? AND r.kind = 'rollout' AND r.is_active = 1
+    AND r.state NOT IN ('succeeded', 'failed', 'cancelled', 'superseded', 'rolled_back') ORDER BY r.id`;
+const TAKE_UP = "UPDATE rollouts SET epoch = epoch + 1 WHERE id = ?";
+const FIND_FLEET = "SELECT name FROM fleets WHERE id = ?";
+const NEXT_SEQ = "UPDATE rollouts SET last_seq = last_seq + 1 WHERE id = ? RETURNING last_seq";
+const INSERT_EVENT = "INSERT INTO rollout_events (rollout_id, seq, event) VALUES (?, ?, ?)";
+const FIND_TARGET = `SELECT ${TARGET_COLUMNS} FROM rollout_targets x WHERE x.rollout_id = ? AND x.asset_uuid = ?`;
+const COUNT_TARGETS = /* sql */ `
+  SELECT wave, state, direction, waits_for, was_attempted, count(*) AS count FROM rollout_targets WHERE rollout_id = ?
+  GROUP BY wave, state, direction, waits_for, was_attempted ORDER BY wave, state, direction, waits_for, was_attempted`;
+const NEXT_DUE = "SELECT min(due_ms) AS due FROM rollout_targets WHERE rollout_id = ? AND due_ms IS NOT NULL";
+const READ_EVENTS = "SELECT seq, event AS json FROM rollout_events WHERE rollout_id = ? AND seq > ? ORDER BY seq LIMIT ?";
+const REMOVE_OLD = /* sql */ `
+  DELETE FROM rollouts WHERE id IN (
+    SELECT id FROM rollouts WHERE is_active = 0 AND finished_at_ms < ? ORDER BY finished_at_ms LIMIT ?)`;
+
+interface CountRow {
+  readonly wave: number;
+  readonly state: TargetState;
+  readonly direction: Direction;
+  readonly waits_for: WaitReason | null;
+  readonly was_attempted: number;
+  readonly count: number;
+}
+
+export class SqlRolloutStore implements RolloutStore {
+  readonly #executor: Executor;
+  readonly #lock: string;
+  readonly #keepFleet: string;
+  readonly #lockEarlier: string;
+  readonly #listTargets: string;
+  readonly #listDue: string;
+  readonly #readTargets: string;
+  readonly #listInState: string;
+
+  constructor(executor: Executor) {
+    this.#executor = executor;
+    const { dialect } = executor;
+    this.#lock = `${FIND} ${dialect.lockRows}`;
+    this.#keepFleet = `SELECT id FROM fleets WHERE id = ? ${dialect.lockRows}`;
+    this.#lockEarlier = `${LIST_EARLIER} ${dialect.lockRows}`;
+    this.#listTargets = /* sql */ `
+      SELECT ${TARGET_COLUMNS}, a.name AS asset_name FROM rollout_targets x JOIN assets a ON a.uuid = x.asset_uuid
+      WHERE x.rollout_id = ?1 AND x.asset_uuid > ?2 AND (?3 < 0 OR x.wave = ?3)
+        AND (CAST(?4 AS TEXT) = '[]' OR x.state IN ${dialect.jsonTexts("?4")})
+      ORDER BY x.asset_uuid LIMIT ?5`;
+    const next = FACTS_PARAMETERS + 1;
+    this.#listDue = factsSql(dialect, `x.due_ms <= ?${next} ORDER BY x.due_ms LIMIT ?${next + 1}`);
+    this.#readTargets = factsSql(dialect, `x.asset_uuid IN ${dialect.jsonTexts(`?${next}`)}`);
+    this.#listInState = factsSql(
+      dialect,
+      `x.state = ?${next} AND x.wave <= ?${next + 1} AND (x.wave, x.asset_uuid) > (?${next + 2}, ?${next + 3})
+       ORDER BY x.wave, x.asset_uuid LIMIT ?${next + 4}`,
+    );
+  }
+
+  async createRollout(
+    rollout: Rollout,
+    targets: readonly Target[],
+    event: Omit<RolloutEvent, "seq">,
+    supersede: (earlier: Rollout) => RolloutChange,
+    audit?: AuditEntry,
+  ): Promise<boolean> {
+    const keepFleet = this.#keepFleet;
+    const lockEarlier = this.#lockEarlier;
+    return this.#executor.transact(function* (): Work<boolean> {
+      // Locked: two that are made at the same time would not supersede each other.
+      if (!(yield* one(keepFleet, [rollout.fleetId]))) return false;
+      if (rollout.kind === "rollout") {
+        for (const row of yield* all<RolloutRow>(lockEarlier, [rollout.fleetId])) {
+          const earlier = toRollout(row);
+          yield* applyChange(earlier, supersede(earlier));
+        }
+      }
+      const { id, accountId, fleetId, kind, createdBy, createdAtMs } = rollout;
+      const identity = [id, accountId, fleetId, kind, JSON.stringify(createdBy), createdAtMs];
+      yield* change(INSERT_ROLLOUT, [...identity, ...rolloutValues(rollout)]);
+      for (const target of targets) yield* change(INSERT_TARGET, targetValues(target));
+      yield* applyChange(rollout, { fields: {}, event, ...(audit && { audit }) }, true);
+      return true;
+    });
+  }
+
+  async findRollout(id: string): Promise<Rollout | undefined> {
+    const row = await this.#executor.one<RolloutRow>(FIND, [id]);
+    return row && toRollout(row);
+  }
+
+  async findUpkeep(fleetId: string): Promise<Rollout | undefined> {
+    const row = await this.#executor.one<RolloutRow>(FIND_UPKEEP, [fleetId]);
+    return row && toRollout(row);
+  }
+
+  async listRollouts(fleetId: string, limit: number, before = "~"): Promise<readonly Rollout[]> {
+    return (await this.#executor.all<RolloutRow>(LIST, [fleetId, before, limit])).map(toRollout);
+  }
+
+  async listActive(): Promise<readonly Pick<Rollout, "id" | "accountId" | "fleetId" | "kind">[]> {
+    return this.#executor.all(LIST_ACTIVE);
+  }
+
+  async takeUp(id: string): Promise<Rollout | undefined> {
+    return this.#executor.transact(function* (): Work<Rollout | undefined> {
+      if ((yield* change(TAKE_UP, [id])) === 0) return undefined;
+      const row = yield* one<RolloutRow>(FIND, [id]);
+      return row && toRollout(row);
+    });
+  }
+
+  async updateRollout(
+    id: string,
+    decide: (rollout: Rollout) => RolloutChange | undefined,
+    fence?: RolloutFence,
+  ): Promise<Rollout | undefined> {
+    const lock = this.#lock;
+    return this.#executor.transact(function* (): Work<Rollout | undefined> {
+      const row = yield* one<RolloutRow>(lock, [id]);
+      if (fence && row?.epoch !== fence.epoch) throw new StaleRolloutError(id);
+      const before = row && toRollout(row);
+      const decided = before && decide(before);
+      return before && decided ? yield* applyChange(before, decided) : before;
+    });
+  }
+
+  async changeTargets(
+    { rolloutId, epoch }: RolloutFence,
+    changes: readonly TargetChange[],
+    beginning?: { readonly beginVersion: number; readonly apps: readonly string[] },
+  ): Promise<ReadonlySet<string>> {
+    if (changes.length === 0) return new Set();
+    const lock = this.#lock;
+    const { dialect } = this.#executor;
+    return this.#executor.transact(function* (): Work<ReadonlySet<string>> {
+      const rollout = yield* one<RolloutRow>(lock, [rolloutId]);
+      if (rollout?.epoch !== epoch) throw new StaleRolloutError(rolloutId);
+      const mayBegin = beginning !== undefined && rollout.version === beginning.beginVersion;
+      const changed = new Set<string>();
+      for (const { before, after } of changes) {
+        const { assetUuid } = after;
+        if (after.state === "deploying" && before.state !== "deploying") {
+          if (!mayBegin) continue;
+          const others = yield* claimApps(dialect, rollout.fleet_id, assetUuid, beginning.apps);
+          if (others.length > 0) continue;
+        }
+        const expected = [before.state, before.attempt, before.direction];
+        if ((yield* change(UPDATE_TARGET, [...targetValues(after), ...expected])) > 0) changed.add(assetUuid);
+      }
+      return changed;
+    });
+  }
+
+  async addTargets({ rolloutId, epoch }: RolloutFence, targets: readonly Target[]): Promise<number> {
+    const lock = this.#lock;
+    return this.#executor.transact(function* (): Work<number> {
+      const rollout = yield* one<RolloutRow>(lock, [rolloutId]);
+      if (rollout?.epoch !== epoch) throw new StaleRolloutError(rolloutId);
+      let added = 0;
+      for (const target of targets) added += yield* change(INSERT_TARGET, targetValues(target));
+      return added;
+    });
+  }
+
+  async findTarget(rolloutId: string, assetUuid: string): Promise<Target | undefined> {
+    const row = await this.#executor.one<TargetRow>(FIND_TARGET, [rolloutId, assetUuid]);
+    return row && toTarget(row);
+  }
+
+  async listTargets(
+    rolloutId: string,
+    limit: number,
+    filter: { readonly states?: readonly TargetState[]; readonly wave?: number; readonly after?: string } = {},
+  ): Promise<readonly (Target & { readonly assetName: string })[]> {
+    const { states = [], wave = -1, after = "" } = filter;
+    const values = [rolloutId, after, wave, JSON.stringify(states), limit];
+    const rows = await this.#executor.all<TargetRow & { readonly asset_name: string }>(this.#listTargets, values);
+    return rows.map((row) => ({ ...toTarget(row), assetName: row.asset_name }));
+  }
+
+  async countTargets(rolloutId: string): Promise<readonly TargetCount[]> {
+    const rows = await this.#executor.all<CountRow>(COUNT_TARGETS, [rolloutId]);
+    return rows.map(({ wave, state, direction, waits_for, was_attempted, count }) => ({
+      wave,
+      state,
+      direction,
+      waitsFor: waits_for ?? undefined,
+      wasAttempted: was_attempted === 1,
+      count,
+    }));
+  }
+
+  async listDue(scope: FactsScope, nowMs: number, limit: number): Promise<readonly TargetWithFacts[]> {
+    return this.#readFacts(this.#listDue, scope, [nowMs, limit]);
+  }
+
+  async readTargets(scope: FactsScope, assetUuids: readonly string[]): Promise<readonly TargetWithFacts[]> {
+    return this.#readFacts(this.#readTargets, scope, [JSON.stringify(assetUuids)]);
+  }
+
+  async listInState(
+    scope: FactsScope,
+    state: TargetState,
+    upToWave: number,
+    limit: number,
+    after: Pick<Target, "wave" | "assetUuid"> = { wave: -1, assetUuid: "" },
+  ): Promise<readonly TargetWithFacts[]> {
+    return this.#readFacts(this.#listInState, scope, [state, upToWave, after.wave, after.assetUuid, limit]);
+  }
+
+  async nextDue(rolloutId: string): Promise<number | undefined> {
+    return (await this.#executor.one<{ readonly due: number | null }>(NEXT_DUE, [rolloutId]))?.due ?? undefined;
+  }
+
+  async readEvents(rolloutId: string, after: number, limit: number) {
+    // First: an event that follows is not missed then.
+    const rollout = await this.findRollout(rolloutId);
+    const events = await this.#executor.all<{ readonly seq: number; readonly json: string }>(READ_EVENTS, [
+      rolloutId,
+      after,
+      limit,
+    ]);
+    return { events, isOver: rollout === undefined || rollout.finishedAtMs !== undefined };
+  }
+
+  async removeOldRollouts(beforeMs: number, limit: number): Promise<number> {
+    return this.#executor.change(REMOVE_OLD, [beforeMs, limit]);
+  }
+
+  async #readFacts(sql: string, scope: FactsScope, values: readonly Value[]): Promise<readonly TargetWithFacts[]> {
+    return (await this.#executor.all(sql, [...factsValues(scope), ...values])).map(toTargetWithFacts);
+  }
+}
+
+/** Stores the change with what is told about it. Returns the rollout afterwards. */
+function* applyChange(before: Rollout, { fields, event, audit }: RolloutChange, isNew = false): Work<Rollout> {
+  const after: Rollout = isNew ? before : { ...before, ...fields, version: before.version + 1 };
+  if (!isNew) yield* change(UPDATE_ROLLOUT, [...rolloutValues(after), after.id]);
+  if (event) {
+    const row = yield* one<{ readonly last_seq: number }>(NEXT_SEQ, [after.id]);
+    if (!row) throw new Error(`rollout ${after.id} has no number for its event`);
+    yield* change(INSERT_EVENT, [after.id, row.last_seq, JSON.stringify({ ...event, seq: row.last_seq })]);
+  }
+  if (audit) yield* recordAudit(audit);
+  const fleet = yield* one<{ readonly name: string }>(FIND_FLEET, [after.fleetId]);
+  const isTold = isNew || before.state !== after.state || before.wave !== after.wave;
+  if (fleet && isTold && after.kind === "rollout") {
+    const { id, accountId, state } = after;
+    yield* appendAccountEvents(accountId, [{ type: "rollout.changed", fleet: fleet.name, rollout_id: id, state }]);
+  }
+  return after;
+}
