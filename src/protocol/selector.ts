@@ -44,6 +44,7 @@ export type ParsedSelector =
 /** Parses a selector. The one of every asset has no terms. */
 export function parseSelector(text: string): ParsedSelector {
   if (text.trim() === EVERY_ASSET) return { ok: true, terms: [] };
+  if (text.trim() === "") return { ok: false, position: 0, reason: "must not be empty; '*' selects every asset" };
   try {
     return { ok: true, terms: new Parser(text).parse() };
   } catch (error) {
@@ -139,7 +140,8 @@ class Parser {
     if (this.#match(EQUALS) !== "") return { op: "in", key, values: [this.#value(key)] };
     const start = this.#at;
     const word = this.#match(WORD);
-    if (word === "in" || word === "notin") return { op: word === "in" ? "in" : "not_in", key, values: this.#values(key) };
+    if (word === "in" || word === "notin")
+      return { op: word === "in" ? "in" : "not_in", key, values: this.#values(key) };
     this.#at = start;
     if (word !== "") this.#fail("expected '=', '!=', 'in', 'notin' or ','");
     return { op: "exists", key };

@@ -1,0 +1,39 @@
+/** The part of the error table for fleets and their rollouts. */
+export const FLEET_ERRORS = {
+  FleetNotFound: {
+    message: "There is no such fleet in this account.",
+    http: 404,
+    retryable: false,
+    hint: "List the fleets to see their names.",
+  },
+  FleetExists: {
+    message: "A fleet of this name exists already.",
+    http: 409,
+    retryable: false,
+    hint: "Change that one, or choose another name.",
+  },
+  RevisionNotFound: {
+    message: "The fleet has no such revision.",
+    http: 404,
+    retryable: false,
+    hint: "List the fleet's revisions to see their numbers.",
+  },
+  RolloutNotFound: {
+    message: "The fleet has no such rollout.",
+    http: 404,
+    retryable: false,
+    hint: "List the fleet's rollouts to see their ids.",
+  },
+  RolloutStateConflict: {
+    message: "The state of the rollout does not allow that.",
+    http: 409,
+    retryable: false,
+    hint: "details.state tells its state. Look at the rollout again; one that is over stays as it is, and another one can be made.",
+  },
+  ApprovalBySameUser: {
+    message: "Who made a rollout cannot approve it.",
+    http: 403,
+    retryable: false,
+    hint: "Ask somebody else who may roll out to approve it.",
+  },
+} as const;
