@@ -84,7 +84,11 @@ const stopRule = z
   .strictObject({
     failed: share
       .default("10%")
-      .meta({ description: "Number of failed assets, or their share of those that were attempted, at which it stops." }),
+      .meta({
+        description:
+          "Number of failed assets at which it stops at once, or their share of all attempted ones, with those under way. Lost " +
+          "assets count as failed; refused and deferred ones do not count at all.",
+      }),
     min_attempted: z
       .int()
       .min(1)
@@ -104,12 +108,13 @@ const fields = {
     .max(MAX_WAVES)
     .superRefine((waves, context) => {
       for (const [index, { limit }] of waves.entries()) {
-        const before = waves[index - 1]?.limit;
-        if (before === undefined || typeof before !== typeof limit || countOf(limit, 100) >= countOf(before, 100)) continue;
+        // A number and a percentage compare only once the members are known.
+        const before = waves.slice(0, index).findLast((other) => typeof other.limit === typeof limit)?.limit;
+        if (before === undefined || countOf(limit, 100) >= countOf(before, 100)) continue;
         context.addIssue({
           code: "custom",
           path: [index, "limit"],
-          message: "must not be lower than that of the wave before: limits are cumulative",
+          message: `must not be lower than ${before}, that of an earlier wave: limits are cumulative`,
         });
       }
     })

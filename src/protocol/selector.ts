@@ -44,6 +44,7 @@ export type ParsedSelector =
 /** Parses a selector. The one of every asset has no terms. */
 export function parseSelector(text: string): ParsedSelector {
   if (text.trim() === EVERY_ASSET) return { ok: true, terms: [] };
+  if (text.trim() === "") return { ok: false, position: 0, reason: "must not be empty; '*' selects every asset" };
   try {
     return { ok: true, terms: new Parser(text).parse() };
   } catch (error) {
