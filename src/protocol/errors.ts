@@ -1,3 +1,4 @@
+import { FLEET_ERRORS } from "./fleet-errors.ts";
 import { MAX_HOST_PORT, MIN_HOST_PORT } from "./limits.ts";
 import { PEOPLE_ERRORS } from "./people-errors.ts";
 import { REMOTE_ACCESS_ERRORS } from "./remote-access-errors.ts";
@@ -245,6 +246,7 @@ export const ERRORS = {
   },
   ...REMOTE_ACCESS_ERRORS,
   ...PEOPLE_ERRORS,
+  ...FLEET_ERRORS,
   Unauthorized: {
     message: "The API key is missing, wrong, revoked or has expired.",
     http: 401,
