@@ -72,7 +72,9 @@ const window = z
       .default([...DAYS])
       .meta({ description: "Days on which it begins; all by default." }),
     from: timeOfDay.meta({ description: "When it begins." }),
-    to: timeOfDay.meta({ description: "When it ends: on the next day if that is not later. The minute itself is outside." }),
+    to: timeOfDay.meta({
+      description: "When it ends: on the next day if that is not later. The minute itself is outside.",
+    }),
     zone: timeZone,
   })
   .meta({ id: "RolloutWindow" });
@@ -82,22 +84,15 @@ const windows = z.array(window).max(MAX_WINDOWS);
 
 const stopRule = z
   .strictObject({
-    failed: share
-      .default("10%")
-      .meta({
-        description:
-          "Number of failed assets at which it stops at once, or their share of all attempted ones, with those under way. Lost " +
-          "assets count as failed; refused and deferred ones do not count at all.",
-      }),
-    min_attempted: z
-      .int()
-      .min(1)
-      .max(1_000_000)
-      .default(5)
-      .meta({
-        description:
-          "With a share: not before so many assets were attempted and have an outcome, or all of the wave under way have.",
-      }),
+    failed: share.default("10%").meta({
+      description:
+        "Number of failed assets at which it stops at once, or their share of all attempted ones, with those under way. Lost " +
+        "assets count as failed; refused and deferred ones do not count at all.",
+    }),
+    min_attempted: z.int().min(1).max(1_000_000).default(5).meta({
+      description:
+        "With a share: not before so many assets were attempted and have an outcome, or all of the wave under way have.",
+    }),
   })
   .meta({ id: "RolloutStopRule" });
 export type StopRule = z.output<typeof stopRule>;
@@ -134,7 +129,9 @@ const fields = {
     .int()
     .min(60)
     .max(365 * DAY_S)
-    .meta({ description: "An asset that is away for longer is deferred: nothing waits for it, and it is served on return." }),
+    .meta({
+      description: "An asset that is away for longer is deferred: nothing waits for it, and it is served on return.",
+    }),
   lost_after_s: z
     .int()
     .min(60)
@@ -148,7 +145,9 @@ const fields = {
       "When an asset may download; empty: at any time. The deployment begins only where both kinds of windows are open, unless the " +
       "images are there already.",
   }),
-  requires_approval: z.boolean().meta({ description: "Whether somebody else has to approve a rollout before it starts." }),
+  requires_approval: z
+    .boolean()
+    .meta({ description: "Whether somebody else has to approve a rollout before it starts." }),
 };
 
 const maxDownloadBytes = z

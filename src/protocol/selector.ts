@@ -140,7 +140,8 @@ class Parser {
     if (this.#match(EQUALS) !== "") return { op: "in", key, values: [this.#value(key)] };
     const start = this.#at;
     const word = this.#match(WORD);
-    if (word === "in" || word === "notin") return { op: word === "in" ? "in" : "not_in", key, values: this.#values(key) };
+    if (word === "in" || word === "notin")
+      return { op: word === "in" ? "in" : "not_in", key, values: this.#values(key) };
     this.#at = start;
     if (word !== "") this.#fail("expected '=', '!=', 'in', 'notin' or ','");
     return { op: "exists", key };

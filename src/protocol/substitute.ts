@@ -2,7 +2,8 @@ import { VARIABLE_NAME } from "./variables.ts";
 
 /*
  * Variables of assets in the values of environments: `${NAME}` stands for the value, `$${` for the characters `${`. A value that
- * is put in is not searched again. A `$` that no `{` follows is a plain character.
+ * is put in is not searched again. A `$` that no `{` follows is a plain character. One right before a variable cannot be written,
+ * since `$${` is the escape: it has to be part of the variable's value.
  */
 
 /** A piece of a value. */

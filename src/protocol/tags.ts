@@ -36,7 +36,8 @@ export function isTagValue(value: string): boolean {
 
 const tagKey = z.string().superRefine((key, context) => {
   const problem = key === TYPE_KEY ? "is reserved: selectors know the asset's type by this name" : explainTagKey(key);
-  if (problem !== undefined) context.addIssue({ code: "custom", message: problem });
+  if (problem !== undefined)
+    context.addIssue({ code: "custom", message: problem }).meta({ maxLength: MAX_PREFIX_LENGTH + 1 + MAX_NAME_LENGTH });
 });
 
 const tagValue = z
@@ -44,7 +45,8 @@ const tagValue = z
   .refine(
     isTagValue,
     `must be empty or 1 to ${MAX_NAME_LENGTH} letters, digits, '.', '_' or '-', beginning and ending with a letter or digit`,
-  );
+  )
+  .meta({ maxLength: MAX_NAME_LENGTH });
 
 const withinBound = (tags: object): boolean => Object.keys(tags).length <= MAX_TAGS;
 const TOO_MANY = `must not have more than ${MAX_TAGS} tags`;
@@ -57,6 +59,7 @@ export const tagsSchema = z
     id: "Tags",
     description: `Up to ${MAX_TAGS} tags, each a key with a value, which may be empty.`,
     examples: [{ region: "north", role: "kiosk" }],
+    maxProperties: MAX_TAGS,
   });
 export type Tags = z.output<typeof tagsSchema>;
 
@@ -68,4 +71,5 @@ export const tagsUpdateSchema = z
     id: "TagsUpdate",
     description: "Tags to set; `null` removes one. Tags that are not named stay.",
     examples: [{ region: "south", beta: null }],
+    maxProperties: MAX_TAGS,
   });

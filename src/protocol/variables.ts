@@ -1,10 +1,11 @@
 import { z } from "zod";
+import { utf8ByteLength } from "./utf8-byte-length.ts";
 
 /** Maximum number of variables of one asset. */
 export const MAX_VARIABLES = 100;
 
-/** Maximum size of a variable's value, in characters. */
-const MAX_VALUE_LENGTH = 16_384;
+/** Maximum size of a variable's value, as UTF-8. */
+const MAX_VALUE_BYTES = 16 * 1024;
 
 const NUL = "\0";
 
@@ -18,13 +19,16 @@ const variable = z
   .strictObject({
     value: z
       .string()
-      .max(MAX_VALUE_LENGTH)
+      .max(MAX_VALUE_BYTES)
       .refine((value) => !value.includes(NUL), "must not contain NUL")
-      .meta({ description: "Its value." }),
+      .refine((value) => utf8ByteLength(value) <= MAX_VALUE_BYTES, `must not have more than ${MAX_VALUE_BYTES} bytes`)
+      .meta({ description: "Its value, at most 16 KiB; may be empty." }),
     secret: z
       .boolean()
       .default(false)
-      .meta({ description: "Whether the value is never shown again, and masked in everything of the app that uses it." }),
+      .meta({
+        description: "Whether the value is never shown again, and masked in everything of the app that uses it.",
+      }),
   })
   .meta({ id: "Variable" });
 
@@ -40,6 +44,7 @@ export const variablesSchema = z
     id: "Variables",
     description: `Up to ${MAX_VARIABLES} variables, by name.`,
     examples: [example],
+    maxProperties: MAX_VARIABLES,
   });
 export type Variables = z.output<typeof variablesSchema>;
 
@@ -51,6 +56,7 @@ export const variablesUpdateSchema = z
     id: "VariablesUpdate",
     description: "Variables to set; `null` removes one. Those that are not named stay.",
     examples: [{ ...example, OLD_NAME: null }],
+    maxProperties: MAX_VARIABLES,
   });
 
 /** The variables of an asset as they are shown. */

@@ -1,7 +1,8 @@
+import type { RolloutFields, TargetCount } from "../core/fleets/changes.ts";
 import type { DeploymentFacts, TargetFacts } from "../core/fleets/facts.ts";
 import type { Rollout } from "../core/fleets/rollout.ts";
-import type { Direction, Target } from "../core/fleets/target.ts";
-import type { RolloutEvent, TargetState, WaitReason } from "../../protocol/rollout.ts";
+import type { Target } from "../core/fleets/target.ts";
+import type { RolloutEvent, TargetState } from "../../protocol/rollout.ts";
 import type { AuditEntry } from "./audit.ts";
 
 /** Another coordinator has taken the rollout up, or it was removed. Nothing was written. */
@@ -12,30 +13,13 @@ export class StaleRolloutError extends Error {
   }
 }
 
+export type { RolloutFields, TargetCount };
+
 /** Identifies a rollout for the coordinator that has taken it up. */
 export interface RolloutFence {
   readonly rolloutId: string;
   readonly epoch: number;
 }
-
-export type RolloutFields = Partial<
-  Pick<
-    Rollout,
-    | "revision"
-    | "previousRevision"
-    | "state"
-    | "strategy"
-    | "wave"
-    | "waveSizes"
-    | "waveEnteredAtMs"
-    | "advanceTo"
-    | "reason"
-    | "approvedBy"
-    | "startedAtMs"
-    | "finishedAtMs"
-    | "isActive"
-  >
->;
 
 /** A change of a rollout, with what is told about it in the same transaction. */
 export interface RolloutChange {
@@ -49,17 +33,6 @@ export interface RolloutChange {
 export interface TargetChange {
   readonly before: Target;
   readonly after: Target;
-}
-
-/** Number of targets by what the rules need to know. */
-export interface TargetCount {
-  readonly wave: number;
-  readonly state: TargetState;
-  readonly direction: Direction;
-  readonly waitsFor: WaitReason | undefined;
-  /** Whether it was attempted. */
-  readonly wasAttempted: boolean;
-  readonly count: number;
 }
 
 /** The time at which facts are read. */

@@ -1,52 +1,13 @@
-import { appSpecSchema, type AppSpec } from "../../protocol/app-spec.ts";
-import { canonicalOptions } from "../../protocol/canonical-options.ts";
-import { containerOptions } from "../../protocol/container-options.ts";
+import { appSpecSchema } from "../../protocol/app-spec.ts";
 import { appFileUpdates } from "../../protocol/app-files.ts";
+import { type AppDocument, fieldsInForce as knownFieldsInForce } from "../../protocol/fields-in-force.ts";
 import { describeFiles } from "../deploy/app-files.ts";
-import { normalizePath } from "../../protocol/normalize-path.ts";
 
-/** An app's specification as the service returns it. Values of variables may be masked. */
-export type AppDocument = Readonly<Record<string, unknown>>;
-
-type Entry = Readonly<Record<string, unknown>>;
-
-/** The fields of an app that this version knows, in the order in which they are shown. `name` is never changed. */
-export const KNOWN_FIELDS: readonly string[] = Object.keys(appSpecSchema.shape).filter((field) => field !== "name");
-
-/** The engine's choice without a restart policy. */
-const DEFAULT_RESTART_POLICY = "unless-stopped";
-
-/** Brings the entries of a list to the form in which an omitted field and its default are equal. */
-const CANONICAL: Readonly<Record<string, (entry: Entry) => Entry>> = {
-  environments: ({ secret, ...entry }) => (secret === true ? { ...entry, secret } : entry),
-  ports: ({ protocol, ...entry }) => (protocol === undefined || protocol === "tcp" ? entry : { ...entry, protocol }),
-  devices: ({ local, target = local, permissions }) => ({
-    local: normalized(local),
-    ...(normalized(target) !== normalized(local) && { target: normalized(target) }),
-    ...(typeof permissions === "string" && permissions.length < 3 && { permissions: inOrder(permissions) }),
-  }),
-  volumes: ({ local, target, ...entry }) => ({
-    ...(local !== undefined && { local: normalized(local) }),
-    target: normalized(target),
-    ...entry,
-  }),
-};
+export { type AppDocument, entriesOf, KNOWN_FIELDS } from "../../protocol/fields-in-force.ts";
 
 /** Returns the fields of an app that differ from their defaults. Fields that this version does not know are left out. */
 export function fieldsInForce(app: AppDocument): AppDocument {
-  const described = describedFiles(app);
-  const known = Object.fromEntries(
-    Object.entries(described).filter(([field]) => Object.hasOwn(appSpecSchema.shape, field)),
-  );
-  const parsed = appSpecSchema.safeParse(known);
-  const filled: AppDocument = parsed.success ? withCanonicalOptions(parsed.data) : known;
-  const entries = KNOWN_FIELDS.map((field) => [field, canonical(field, filled[field])] as const);
-  return Object.fromEntries(entries.filter(([field, value]) => !isDefault(field, value)));
-}
-
-function withCanonicalOptions(spec: AppSpec): AppDocument {
-  const others = Object.entries(spec).filter(([field]) => !Object.hasOwn(containerOptions, field));
-  return { ...Object.fromEntries(others), ...canonicalOptions(spec) };
+  return knownFieldsInForce(describedFiles(app));
 }
 
 /** Files of a request are described as the device reports them. */
@@ -58,29 +19,4 @@ function describedFiles(app: AppDocument): AppDocument {
 /** Returns the names of the fields that an app has and this version does not know. */
 export function unknownFields(app: AppDocument): string[] {
   return Object.keys(app).filter((field) => !Object.hasOwn(appSpecSchema.shape, field) && app[field] !== null);
-}
-
-/** The entries of a list as objects. */
-export function entriesOf(value: unknown): Entry[] {
-  if (!Array.isArray(value)) return [];
-  return value.filter((entry): entry is Entry => typeof entry === "object" && entry !== null);
-}
-
-function canonical(field: string, value: unknown): unknown {
-  const convert = CANONICAL[field];
-  return convert && Array.isArray(value) ? entriesOf(value).map(convert) : value;
-}
-
-function isDefault(field: string, value: unknown): boolean {
-  if (value === undefined || value === null || value === false) return true;
-  if (Array.isArray(value) && value.length === 0) return true;
-  return field === ("restart_policy" satisfies keyof AppSpec) && value === DEFAULT_RESTART_POLICY;
-}
-
-function inOrder(permissions: string): string {
-  return ["r", "w", "m"].filter((letter) => permissions.includes(letter)).join("");
-}
-
-function normalized(path: unknown): unknown {
-  return typeof path === "string" ? normalizePath(path) : path;
 }

@@ -11,6 +11,10 @@ import { QUERIES } from "../../../src/protocol/device-query.ts";
 import { enrolmentRequestSchema } from "../../../src/protocol/enrolment.ts";
 import { agentFrameSchema } from "../../../src/protocol/frames.ts";
 import { isNestedTooDeeply, MAX_NESTING_DEPTH } from "../../../src/protocol/nesting.ts";
+import { rolloutStrategySchema, rolloutStrategyUpdateSchema } from "../../../src/protocol/rollout-strategy.ts";
+import { selectorSchema } from "../../../src/protocol/selector.ts";
+import { tagsSchema, tagsUpdateSchema } from "../../../src/protocol/tags.ts";
+import { variablesSchema, variablesUpdateSchema } from "../../../src/protocol/variables.ts";
 
 /** Places where anything may stand, and what bounds it there. */
 const ANYTHING: readonly RegExp[] = [
@@ -115,6 +119,13 @@ test.each([
   ["SIM update", legacySimUpdateSchema],
   ["enrolment", enrolmentRequestSchema],
   ["list", assetListQuerySchema],
+  ["tags", tagsSchema],
+  ["tags update", tagsUpdateSchema],
+  ["variables", variablesSchema],
+  ["variables update", variablesUpdateSchema],
+  ["selector", selectorSchema],
+  ["strategy", rolloutStrategySchema],
+  ["strategy update", rolloutStrategyUpdateSchema],
 ])("nothing in a client's request (%s) is as large as the client likes", (name, schema) => {
   expect(unboundedIn(schema, name)).toEqual([]);
 });

@@ -26,6 +26,11 @@ export interface Rollout {
   readonly waveEnteredAtMs: number | undefined;
   /** Somebody has let the next wave begin: its index. Counts once, for the wave after `wave`. */
   readonly advanceTo: number | undefined;
+  /**
+   * Number of failed and lost targets when somebody last let it go on: these do not stop it again, and those of them that are
+   * lost do not keep their place among `max_parallel` any more. 0: nobody has.
+   */
+  readonly acceptedFailures: number;
   /** Why it is paused, going back or ended, for people; `undefined` if there is nothing to say. */
   readonly reason: string | undefined;
   readonly createdBy: Person;

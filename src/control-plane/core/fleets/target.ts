@@ -16,6 +16,10 @@ export interface Target {
   readonly waitsFor: WaitReason | undefined;
   /** Number of the latest attempt in this direction, from 1; 0 before the first. An attempt is one deployment. */
   readonly attempt: number;
+  /**
+   * How many attempts in this direction have failed on the device. Those that did not reach it do not count.
+   */
+  readonly failedAttempts: number;
   /** The deployment of the latest attempt; `undefined` while it is being requested. */
   readonly deploymentId: string | undefined;
   /** Whether its device was changed by the rollout, or may have been: going back has to go there. */

@@ -42,7 +42,8 @@ export function windowStateAt(
     return { kind: "open", closesAtMs: next.toMs > nowMs + LOOK_AHEAD_MS ? undefined : next.toMs };
   }
   if (isZoneMissing) return { kind: "unknown_zone", opensAtMs: next?.fromMs };
-  if (next === undefined) throw new Error("no window opens within a week: a strategy has at least one day in each window");
+  if (next === undefined)
+    throw new Error("no window opens within a week: a strategy has at least one day in each window");
   return { kind: "closed", opensAtMs: next.fromMs };
 }
 

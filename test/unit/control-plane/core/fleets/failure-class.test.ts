@@ -39,7 +39,13 @@ describe("classes of failures", () => {
   });
 
   it("count what an app did on the device as a failure", () => {
-    const ofApps = ["CrashLoopBackOff", "Unhealthy", "ImagePullBackOff", "DeploymentTimeout", "EngineUnavailable"] as const;
+    const ofApps = [
+      "CrashLoopBackOff",
+      "Unhealthy",
+      "ImagePullBackOff",
+      "DeploymentTimeout",
+      "EngineUnavailable",
+    ] as const;
     for (const code of ofApps) {
       expect(errorEntry(code).endsDeployment).toBe(true);
       expect(kindOf(code)).toBe("failed");

@@ -55,9 +55,17 @@ describe("the stopping rule", () => {
   it.each([
     // Not before five have ended, with the default of 10 %.
     [byDefault, counts(5, 4, 4), undefined],
-    [byDefault, counts(5, 5, 1), "1 of 5 attempted assets failed; the rollout stops at 10% of those attempted, here 1."],
+    [
+      byDefault,
+      counts(5, 5, 1),
+      "1 of 5 attempted assets failed; the rollout stops at 10% of those attempted, here 1.",
+    ],
     [byDefault, counts(50, 5, 4), undefined],
-    [byDefault, counts(50, 5, 5), "5 of 50 attempted assets failed; the rollout stops at 10% of those attempted, here 5."],
+    [
+      byDefault,
+      counts(50, 5, 5),
+      "5 of 50 attempted assets failed; the rollout stops at 10% of those attempted, here 5.",
+    ],
     [byDefault, counts(51, 20, 5), undefined],
     [
       byDefault,
@@ -82,7 +90,10 @@ describe("the stopping rule", () => {
   });
 
   const rule = fc.record({
-    failed: fc.oneof(fc.integer({ min: 1, max: 50 }), fc.integer({ min: 1, max: 100 }).map((percent) => `${percent}%`)),
+    failed: fc.oneof(
+      fc.integer({ min: 1, max: 50 }),
+      fc.integer({ min: 1, max: 100 }).map((percent) => `${percent}%`),
+    ),
     min_attempted: fc.integer({ min: 1, max: 50 }),
   });
   const numbers = fc.record({
@@ -91,8 +102,12 @@ describe("the stopping rule", () => {
     underWay: fc.nat(50),
     isWaveOver: fc.boolean(),
   });
-  const stops = (given: StopRule, { succeeded, failed, underWay, isWaveOver }: typeof numbers extends fc.Arbitrary<infer T> ? T : never) =>
-    reasonToStop(given, counts(succeeded + failed + underWay, succeeded + failed, failed, { isWaveOver })) !== undefined;
+  const stops = (
+    given: StopRule,
+    { succeeded, failed, underWay, isWaveOver }: typeof numbers extends fc.Arbitrary<infer T> ? T : never,
+  ) =>
+    reasonToStop(given, counts(succeeded + failed + underWay, succeeded + failed, failed, { isWaveOver })) !==
+    undefined;
 
   it("stays true with more failures: of those under way, and of others", () => {
     fc.assert(

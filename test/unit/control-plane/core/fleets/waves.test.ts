@@ -17,7 +17,10 @@ const members = fc
   .uniqueArray(uuid, { maxLength: 60 })
   .chain((uuids) => fc.tuple(...uuids.map((id) => fc.constantFrom("kiosk", "van").map((role) => member(id, role)))));
 const limits = fc.array(
-  fc.oneof(fc.integer({ min: 1, max: 70 }), fc.integer({ min: 1, max: 100 }).map((percent) => `${percent}%`)),
+  fc.oneof(
+    fc.integer({ min: 1, max: 70 }),
+    fc.integer({ min: 1, max: 100 }).map((percent) => `${percent}%`),
+  ),
   { maxLength: 6 },
 );
 // Limits that fall are refused, where they compare; the plan holds for any.
@@ -44,12 +47,11 @@ describe("waves", () => {
   });
 
   it("do not begin with the same members in every rollout", () => {
-    const hundred = Array.from({ length: 100 }, (_, index) => member(`0b7e5a52-6f0c-4c1e-9a52-0000000000${index + 10}`));
-    const first = (rollout: number) => ids(planWaves(`rol_${rollout}`, strategy([{ limit: 10 }]), hundred))[0] ?? [];
-    const times = Map.groupBy(
-      Array.from({ length: 200 }, (_, rollout) => first(rollout)).flat(),
-      (id) => id,
+    const hundred = Array.from({ length: 100 }, (_, index) =>
+      member(`0b7e5a52-6f0c-4c1e-9a52-0000000000${index + 10}`),
     );
+    const first = (rollout: number) => ids(planWaves(`rol_${rollout}`, strategy([{ limit: 10 }]), hundred))[0] ?? [];
+    const times = Map.groupBy(Array.from({ length: 200 }, (_, rollout) => first(rollout)).flat(), (id) => id);
     // Each is expected in 20 of 200 first waves.
     expect(times.size).toBe(100);
     expect(Math.max(...[...times.values()].map((each) => each.length))).toBeLessThan(45);
@@ -84,7 +86,9 @@ describe("waves", () => {
   it("with selectors are as full as the matching members allow", () => {
     fc.assert(
       fc.property(limits, members, (values, some) => {
-        const waves = wavesOf(values).waves.map((wave, index) => (index % 2 === 0 ? { ...wave, selector: "role=van" } : wave));
+        const waves = wavesOf(values).waves.map((wave, index) =>
+          index % 2 === 0 ? { ...wave, selector: "role=van" } : wave,
+        );
         const planned = planWaves("rol_1", { waves }, some);
         let before = 0;
         for (const [index, { limit }] of waves.entries()) {
@@ -103,16 +107,21 @@ describe("waves", () => {
 
   it("keep the order of the others when a member joins, and move each by one wave's edge at most", () => {
     fc.assert(
-      fc.property(fc.array(fc.integer({ min: 1, max: 70 }), { maxLength: 6 }), members, uuid, (values, some, joining) => {
-        fc.pre(!some.some(({ assetUuid }) => assetUuid === joining));
-        const before = ids(planWaves("rol_1", wavesOf(values), some));
-        const after = ids(planWaves("rol_1", wavesOf(values), [...some, member(joining)]));
-        expect(after.flat().filter((id) => id !== joining)).toEqual(before.flat());
-        // At most one member of each wave is pushed out of it.
-        for (const [index, wave] of before.entries()) {
-          expect(wave.filter((id) => !after[index]?.includes(id)).length).toBeLessThanOrEqual(1);
-        }
-      }),
+      fc.property(
+        fc.array(fc.integer({ min: 1, max: 70 }), { maxLength: 6 }),
+        members,
+        uuid,
+        (values, some, joining) => {
+          fc.pre(!some.some(({ assetUuid }) => assetUuid === joining));
+          const before = ids(planWaves("rol_1", wavesOf(values), some));
+          const after = ids(planWaves("rol_1", wavesOf(values), [...some, member(joining)]));
+          expect(after.flat().filter((id) => id !== joining)).toEqual(before.flat());
+          // At most one member of each wave is pushed out of it.
+          for (const [index, wave] of before.entries()) {
+            expect(wave.filter((id) => !after[index]?.includes(id)).length).toBeLessThanOrEqual(1);
+          }
+        },
+      ),
     );
   });
 });

@@ -1,0 +1,85 @@
+import { isRolloutOver } from "../../../protocol/rollout.ts";
+import { soakMsOf } from "../../../protocol/rollout-strategy.ts";
+import type { TargetFields } from "./changes.ts";
+import { judge, REPORT_GRACE_MS } from "./judge.ts";
+import { become, type Situation, type TargetDecision } from "./target-decision.ts";
+import { LEFT } from "./turn-back.ts";
+
+/** Time for apps to come up, beside twice the soak, before a target whose apps are not up has failed. */
+const COME_UP_TIMEOUT_MS = 300_000;
+
+/** A target that soaks is looked at again after this time, should a report be missed. */
+const REVIEW_INTERVAL_MS = 60_000;
+
+/**
+ * Decides about a target whose deployment has succeeded: it succeeds when its connected device reports every app as specified,
+ * and they have stayed up for the soak. Going back, they only have to be up. A device that is away for `lost_after_s` fails:
+ * the new revision may be the reason. It soaks again if it returns.
+ */
+export function decideSoak(situation: Situation): TargetDecision {
+  const { target, facts, context, nowMs } = situation;
+  if (!facts.isMember) return become(target, { state: "skipped", message: LEFT }, nowMs);
+  if (!facts.isConnected) return decideAway(situation);
+  const verdict = judge(context.goals[target.direction], facts, nowMs);
+  switch (verdict.kind) {
+    case "as_specified":
+      return decideUp(situation, verdict.upSinceMs);
+    case "not_up":
+      return decideNotUp(situation, verdict.why);
+    case "drifted":
+      return decideDrifted(situation, verdict.what);
+    case "unknown":
+      return decideUnknown(situation, verdict.why);
+  }
+}
+
+function decideUp({ target, context, nowMs }: Situation, soakSinceMs: number): TargetDecision {
+  const soakMs = soakMsOfTarget(target, context);
+  const fields = { soakSinceMs, awaySinceMs: undefined, code: undefined, message: undefined } as const;
+  if (soakSinceMs + soakMs > nowMs) return become(target, { ...fields, dueMs: soakSinceMs + soakMs }, nowMs);
+  return become(target, { ...fields, state: target.direction === "back" ? "rolled_back" : "succeeded" }, nowMs);
+}
+
+function decideNotUp({ target, context, nowMs }: Situation, message: string): TargetDecision {
+  const fields = { soakSinceMs: undefined, awaySinceMs: undefined, message };
+  const untilMs = target.sinceMs + 2 * soakMsOfTarget(target, context) + COME_UP_TIMEOUT_MS;
+  if (untilMs > nowMs) return become(target, { ...fields, dueMs: untilMs }, nowMs);
+  return become(target, { ...fields, state: "failed", code: "CrashLoopBackOff" }, nowMs);
+}
+
+/** A report may be older than it seems for a moment. After that, somebody has changed the device, and is not overruled. */
+function decideDrifted({ target, facts, context, nowMs }: Situation, what: string): TargetDecision {
+  const fields = { soakSinceMs: undefined, awaySinceMs: undefined };
+  const untilMs = (facts.deployment?.finishedAtMs ?? target.sinceMs) + REPORT_GRACE_MS;
+  if (untilMs > nowMs) return become(target, { ...fields, dueMs: untilMs }, nowMs);
+  if (isRolloutOver(context.rollout)) {
+    return become(target, { ...fields, state: "skipped", message: `The rollout is over, and another change came: ${what}` }, nowMs);
+  }
+  return become(target, { ...fields, state: "failed", message: `It does not run what was deployed: ${what}` }, nowMs);
+}
+
+/** Silence of a connected device is no success. After `offline_after_s` it is a failure. */
+function decideUnknown({ target, context, nowMs }: Situation, message: string): TargetDecision {
+  const fields = { soakSinceMs: undefined, awaySinceMs: undefined, message };
+  const untilMs = target.sinceMs + context.rollout.strategy.offline_after_s * 1000;
+  if (untilMs <= nowMs) return become(target, { ...fields, state: "failed", code: "DeviceFailed" }, nowMs);
+  return become(target, { ...fields, dueMs: reviewMs(target.dueMs, untilMs, nowMs) }, nowMs);
+}
+
+function decideAway({ target, facts, context, nowMs }: Situation): TargetDecision {
+  const begunAtMs = target.begunAtMs ?? target.sinceMs;
+  const awaySinceMs = Math.max(facts.lastSeenAtMs ?? begunAtMs, begunAtMs);
+  const untilMs = awaySinceMs + context.rollout.strategy.lost_after_s * 1000;
+  if (untilMs > nowMs) return become(target, { awaySinceMs, dueMs: untilMs }, nowMs);
+  const fields: TargetFields = { state: "failed", awaySinceMs, soakSinceMs: undefined, code: "DeviceNotReachable" };
+  return become(target, { ...fields, message: "The device vanished after the deployment." }, nowMs);
+}
+
+function soakMsOfTarget({ direction, wave }: Situation["target"], { rollout }: Situation["context"]): number {
+  return direction === "back" ? 0 : soakMsOf(rollout.strategy, wave);
+}
+
+function reviewMs(dueMs: number | undefined, untilMs: number, nowMs: number): number {
+  const isSet = dueMs !== undefined && dueMs > nowMs && dueMs <= nowMs + REVIEW_INTERVAL_MS;
+  return Math.min(untilMs, isSet ? dueMs : nowMs + REVIEW_INTERVAL_MS);
+}

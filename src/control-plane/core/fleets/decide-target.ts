@@ -1,0 +1,51 @@
+import { isRolloutOver } from "../../../protocol/rollout.ts";
+import { decideAttempt } from "./decide-attempt.ts";
+import { decideBegin } from "./decide-begin.ts";
+import { decideSoak } from "./decide-soak.ts";
+import type { TargetFacts } from "./facts.ts";
+import type { Target } from "./target.ts";
+import { become, type Situation, type TargetContext, type TargetDecision } from "./target-decision.ts";
+import { mustTurn, turnBack } from "./turn-back.ts";
+
+/**
+ * Decides what is to be done with a target now. Depends on nothing but its arguments, and may be called at any time and any
+ * number of times. Every change says when the target is due next: something that does not happen, such as the return of a
+ * device, is noticed then. A target that is not due waits for an event, or for its turn.
+ */
+export function decideTarget(
+  target: Target,
+  facts: TargetFacts,
+  context: TargetContext,
+  nowMs: number,
+): TargetDecision {
+  const situation = { target, facts, context, nowMs };
+  if (mustTurn(situation)) return turnBack(situation);
+  switch (target.state) {
+    case "pending":
+    case "deferred":
+      return decideBegin(situation);
+    case "waiting":
+      return target.waitsFor === "budget" ? decideAttempt(situation) : decideBegin(situation);
+    case "deploying":
+    case "lost":
+      return decideAttempt(situation);
+    case "soaking":
+      return decideSoak(situation);
+    case "failed":
+      return decideFailed(situation);
+    case "succeeded":
+    case "refused":
+    case "skipped":
+    case "rolled_back":
+      // What is changed on the device later is shown, and put right when somebody asks for it.
+      return become(target, {}, nowMs);
+  }
+}
+
+/** A target that failed because its device was away while it soaked soaks again when the device is back. */
+function decideFailed({ target, facts, context, nowMs }: Situation): TargetDecision {
+  const wasAway = target.code === "DeviceNotReachable" && facts.deployment?.status === "Success";
+  if (!wasAway || !facts.isConnected || !facts.isMember || isRolloutOver(context.rollout)) return become(target, {}, nowMs);
+  const fields = { soakSinceMs: undefined, awaySinceMs: undefined, code: undefined, message: undefined };
+  return become(target, { ...fields, state: "soaking", dueMs: nowMs }, nowMs);
+}

@@ -1,0 +1,34 @@
+import type { AppReport } from "../../../protocol/app-report.ts";
+
+/** What a device says of the fleet that an app is from. */
+export interface FleetMark {
+  readonly name: string;
+  readonly revision: number;
+  /** Whether it was changed since, on the device or by a deployment of somebody else. */
+  readonly isChanged: boolean;
+}
+
+/** Returns what a report says of the app's fleet; `undefined` if it says nothing, as devices before protocol version 4. */
+export function fleetMark(report: AppReport): FleetMark | undefined {
+  const { fleet } = report as { readonly fleet?: unknown };
+  if (typeof fleet !== "object" || fleet === null) return undefined;
+  const { name, revision, is_changed: isChanged } = fleet as Readonly<Record<string, unknown>>;
+  if (typeof name !== "string" || typeof revision !== "number") return undefined;
+  return { name, revision, isChanged: isChanged === true };
+}
+
+/**
+ * Returns the highest revision that the device says it has apps of, if the fleet has no such revision: the service was restored
+ * from an old backup. Otherwise `undefined`.
+ */
+export function unknownRevision(
+  fleet: { readonly name: string; readonly lastRevision: number },
+  apps: readonly AppReport[],
+): number | undefined {
+  const reported = apps.flatMap((app) => {
+    const mark = fleetMark(app);
+    return mark?.name === fleet.name ? [mark.revision] : [];
+  });
+  const highest = Math.max(0, ...reported);
+  return highest > fleet.lastRevision ? highest : undefined;
+}

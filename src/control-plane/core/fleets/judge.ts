@@ -1,0 +1,67 @@
+import type { AppReport } from "../../../protocol/app-report.ts";
+import type { AppliedApp } from "../../../protocol/apply.ts";
+import { describeDrift } from "./compare-app.ts";
+import type { ReportFacts, TargetFacts } from "./facts.ts";
+import type { Goal } from "./goal.ts";
+
+/** What a device runs, compared with what it is to run. */
+export type Verdict =
+  /** Every app runs as specified. Since then all of them have been up, Unix milliseconds. */
+  | { readonly kind: "as_specified"; readonly upSinceMs: number }
+  /** The apps are as specified, and not all of them are up. */
+  | { readonly kind: "not_up"; readonly why: string }
+  /** An app is another one, was stopped by a person, or is there although it is not to be. */
+  | { readonly kind: "drifted"; readonly what: string }
+  /** The last report does not tell. */
+  | { readonly kind: "unknown"; readonly why: string };
+
+/**
+ * Time after a deployment in which a connected device reports what has changed, or that it holds changes back. A device whose
+ * apps were as specified before reports nothing.
+ */
+export const REPORT_GRACE_MS = 60_000;
+
+/** Judges what a device runs by its last report. */
+export function judge(
+  goal: Goal,
+  { report, deployment, isConnected }: Pick<TargetFacts, "report" | "deployment" | "isConnected">,
+  nowMs: number,
+): Verdict {
+  if (report === undefined) return { kind: "unknown", why: "The device has not reported its apps." };
+  if (report.heldSinceMs !== undefined) return { kind: "unknown", why: "The device holds its report back." };
+  const endedAtMs = deployment?.finishedAtMs;
+  if (endedAtMs !== undefined && report.atMs <= endedAtMs) {
+    const hasReported = isConnected && nowMs >= endedAtMs + REPORT_GRACE_MS;
+    if (!hasReported) return { kind: "unknown", why: "The device has not reported its apps since the deployment." };
+  }
+  const drift = goal.apps.flatMap((entry) => driftOf(goal, entry, report.apps) ?? []);
+  if (drift.length > 0) return { kind: "drifted", what: `${drift.join("; ")}.` };
+  return judgeUp(goal, report, endedAtMs);
+}
+
+function driftOf(goal: Goal, entry: Goal["apps"][number], apps: readonly AppReport[]): string | undefined {
+  const name = "absent" in entry ? entry.absent : entry.app.name;
+  const found = apps.find((app) => app.name === name);
+  if ("absent" in entry) return found && `${name} is there`;
+  if (found === undefined) return `${name} is not there`;
+  if (found.desired_state === "stopped") return `${name} was stopped`;
+  return describeDrift(goal, entry.app, found);
+}
+
+function judgeUp(goal: Goal, report: ReportFacts, endedAtMs: number | undefined): Verdict {
+  // Nothing is known of the time before the deployment ended; reports of the devices may not be about later than their receipt.
+  const sinceMs = [Math.min(endedAtMs ?? 0, report.atMs)];
+  for (const entry of goal.apps) {
+    if ("absent" in entry) continue;
+    const found = report.apps.find(({ name }) => name === entry.app.name);
+    if (found === undefined) continue;
+    if (!isUp(entry.app, found)) return { kind: "not_up", why: `${found.name} is ${found.state}.` };
+    sinceMs.push(Math.min(found.since === null ? report.atMs : found.since * 1000, report.atMs));
+  }
+  return { kind: "as_specified", upSinceMs: Math.max(...sinceMs) };
+}
+
+/** An app that may end by itself is as it should be after that, too. */
+function isUp({ restart_policy: policy }: AppliedApp, { state }: AppReport): boolean {
+  return state === "running" || (state === "stopped" && (policy === "no" || policy === "on-failure"));
+}

@@ -1,0 +1,31 @@
+import { waveCount } from "../../../protocol/rollout-strategy.ts";
+import type { Rollout } from "./rollout.ts";
+import type { Target } from "./target.ts";
+
+/** Returns the record of a target that nothing has happened to. @param wave its index, from 0 */
+export function newTarget(rolloutId: string, assetUuid: string, wave: number, nowMs: number): Target {
+  return {
+    rolloutId,
+    assetUuid,
+    wave,
+    direction: "forward",
+    state: "pending",
+    waitsFor: undefined,
+    attempt: 0,
+    failedAttempts: 0,
+    deploymentId: undefined,
+    wasAttempted: false,
+    begunAtMs: undefined,
+    soakSinceMs: undefined,
+    awaySinceMs: undefined,
+    sinceMs: nowMs,
+    dueMs: undefined,
+    code: undefined,
+    message: undefined,
+  };
+}
+
+/** Returns the target of an asset that joined the fleet during the rollout: it is in the last wave. */
+export function lateTarget({ id, strategy }: Pick<Rollout, "id" | "strategy">, assetUuid: string, nowMs: number): Target {
+  return newTarget(id, assetUuid, waveCount(strategy) - 1, nowMs);
+}

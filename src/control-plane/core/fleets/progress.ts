@@ -1,0 +1,154 @@
+import type { ErrorCode } from "../../../protocol/errors.ts";
+import { waveCount } from "../../../protocol/rollout-strategy.ts";
+import type { RolloutFields, TargetCount } from "./changes.ts";
+import { countTargets, isUnderWay, isUnfinished, placesTaken } from "./counts.ts";
+import type { Rollout } from "./rollout.ts";
+import { countForStop, reasonToStop } from "./stopping.ts";
+
+/** What is to be done with a rollout. The fields are stored in the transaction in which the targets were counted. */
+export type RolloutDecision =
+  | { readonly kind: "nothing" }
+  | { readonly kind: "enter_wave" | "stop" | "finish"; readonly fields: RolloutFields };
+
+type Progress = Pick<
+  Rollout,
+  "kind" | "state" | "wave" | "advanceTo" | "strategy" | "acceptedFailures" | "reason"
+>;
+
+const NOTHING: RolloutDecision = { kind: "nothing" };
+
+/** Number of codes that the reason of a stop names. */
+const MAX_NAMED_CODES = 3;
+
+/**
+ * Decides what is to be done with a rollout, by the number of its targets in each state. To be repeated until it is nothing.
+ *
+ * A wave is done when nothing of it and of those before is under way, soaks, or waits for its turn, a connection or a window.
+ * Targets that wait for people (a hold, a conflict) or for the device's zone do not hold a wave, but the end of the rollout, until they
+ * are deferred. Where somebody lets the next wave begin, also those that wait for a connection or a window stay behind.
+ *
+ * A wave of which nothing has succeeded is not evidence: the rollout pauses in place of entering the next one by itself.
+ *
+ * @param failures codes of some of the failed and lost targets, for people
+ */
+export function decideRollout(
+  rollout: Progress,
+  counts: readonly TargetCount[],
+  failures: readonly (ErrorCode | undefined)[],
+  nowMs: number,
+): RolloutDecision {
+  // Upkeep has no waves and no end.
+  if (rollout.kind === "upkeep") return NOTHING;
+  if (rollout.state === "rolling_back") return decideGoingBack(rollout, counts, nowMs);
+  if (rollout.state !== "running") return NOTHING;
+  const reason = stopReason(rollout, counts, failures);
+  const hasEnded = isLastWave(rollout) && !counts.some((group) => group.count > 0 && isUnfinished(group));
+  if (reason !== undefined) {
+    // There is nothing left to pause.
+    if (hasEnded && rollout.strategy.on_stop === "pause") return finish("failed", reason, nowMs);
+    return stop(rollout.strategy.on_stop === "rollback" ? "rolling_back" : "paused", reason);
+  }
+  return hasEnded ? decideEnd(counts, failures, nowMs) : decideWave(rollout, counts, nowMs);
+}
+
+function decideWave(rollout: Progress, counts: readonly TargetCount[], nowMs: number): RolloutDecision {
+  if (isLastWave(rollout)) return NOTHING;
+  const next = rollout.wave + 1;
+  const isLetBegin = rollout.advanceTo === next;
+  const entered = counts.filter((group) => group.wave <= rollout.wave && group.count > 0);
+  if (entered.some((group) => holdsWave(group, isLetBegin))) return NOTHING;
+  const isEmpty = !entered.some((group) => group.wave === rollout.wave);
+  const enter = { kind: "enter_wave", fields: { wave: next, waveEnteredAtMs: nowMs, advanceTo: undefined } } as const;
+  if (isEmpty || isLetBegin) return enter;
+  if (rollout.strategy.waves[rollout.wave]?.advance === "manual") return NOTHING;
+  if (entered.some(({ state }) => state === "succeeded")) return enter;
+  const reason = `Nothing has succeeded in wave ${rollout.wave + 1} (${describe(entered)}). Advance it to go on.`;
+  return stop("paused", reason);
+}
+
+function holdsWave({ state, waitsFor }: TargetCount, isLetBegin: boolean): boolean {
+  if (state !== "waiting") return isUnfinished({ state });
+  if (waitsFor === "budget") return true;
+  return !isLetBegin && (waitsFor === "connection" || waitsFor === "window");
+}
+
+/** Returns why a running rollout must stop; `undefined` if it may go on. */
+function stopReason(
+  rollout: Progress,
+  counts: readonly TargetCount[],
+  failures: readonly (ErrorCode | undefined)[],
+): string | undefined {
+  const { acceptedFailures, strategy } = rollout;
+  const counted = countForStop(counts, rollout.wave);
+  const accepted = Math.min(acceptedFailures, counted.failed);
+  const reason = reasonToStop(strategy.stop_when, {
+    ...counted,
+    failed: counted.failed - accepted,
+    lost: Math.max(0, counted.lost - accepted),
+  });
+  if (reason !== undefined) return `${reason}${namedCodes(failures)}`;
+  if (!isBlockedByLost(rollout, counts)) return undefined;
+  return "All places for deployments are taken by assets that vanished during theirs. Resume it to go on without them.";
+}
+
+/** Without this, a rollout would wait for ever where `max_parallel` is low. */
+function isBlockedByLost(rollout: Progress, counts: readonly TargetCount[]): boolean {
+  const isFull = placesTaken(rollout, counts) >= rollout.strategy.max_parallel;
+  const present = counts.filter((group) => group.count > 0 && group.wave <= rollout.wave);
+  return isFull && present.some(({ state }) => state === "pending") && !present.some(isUnderWay);
+}
+
+/** It has succeeded if anything has, or there was nothing to do; a revision that nobody runs does not become the stable one. */
+function decideEnd(
+  counts: readonly TargetCount[],
+  failures: readonly (ErrorCode | undefined)[],
+  nowMs: number,
+): RolloutDecision {
+  const isEmpty = counts.every((group) => group.count === 0 || group.state === "skipped");
+  if (isEmpty || counts.some((group) => group.count > 0 && group.state === "succeeded")) {
+    return finish("succeeded", undefined, nowMs);
+  }
+  return finish("failed", `Nothing has succeeded (${describe(counts)}).${namedCodes(failures)}`, nowMs);
+}
+
+/** Going back always ends, and as `rolled_back`. */
+function decideGoingBack({ reason }: Progress, counts: readonly TargetCount[], nowMs: number): RolloutDecision {
+  const isGoing = counts.some((group) => group.count > 0 && (isUnfinished(group) || mustStillTurn(group)));
+  if (isGoing) return NOTHING;
+  const stayed = countTargets(counts, (group) => group.wasAttempted && ["failed", "lost", "deferred"].includes(group.state));
+  const told = stayed === 0 ? reason : `${reason ?? ""} ${stayed} of the assets did not go back.`.trim();
+  return finish("rolled_back", told, nowMs);
+}
+
+/** Lost targets are not waited for. */
+function mustStillTurn({ direction, state }: TargetCount): boolean {
+  return direction === "forward" && (state === "succeeded" || state === "failed" || state === "deferred");
+}
+
+/** Whether no wave comes after the one under way. */
+export function isLastWave({ wave, strategy }: Pick<Rollout, "wave" | "strategy">): boolean {
+  return wave >= waveCount(strategy) - 1;
+}
+
+function stop(state: "paused" | "rolling_back", reason: string): RolloutDecision {
+  return { kind: "stop", fields: { state, reason } };
+}
+
+function finish(state: "succeeded" | "failed" | "rolled_back", reason: string | undefined, nowMs: number): RolloutDecision {
+  return { kind: "finish", fields: { state, reason, finishedAtMs: nowMs } };
+}
+
+/** Such as "2 failed, 1 deferred". */
+function describe(counts: readonly TargetCount[]): string {
+  const states = Map.groupBy(counts, ({ state }) => state);
+  return [...states]
+    .map(([state, groups]) => `${countTargets(groups, () => true)} ${state}`)
+    .join(", ");
+}
+
+function namedCodes(failures: readonly (ErrorCode | undefined)[]): string {
+  const byCode = [...Map.groupBy(failures, (code) => code ?? "changed on the device")];
+  const first = byCode.toSorted(([, one], [, other]) => other.length - one.length).slice(0, MAX_NAMED_CODES);
+  return first.length === 0 ? "" : ` ${first.map(([code, all]) => `${code}: ${all.length}`).join(", ")}.`;
+}
+

@@ -1,0 +1,112 @@
+import { EdgeError } from "../../../protocol/errors.ts";
+import { isRolloutOver, type RolloutState } from "../../../protocol/rollout.ts";
+import { waveCount } from "../../../protocol/rollout-strategy.ts";
+import type { RolloutFields, TargetCount } from "./changes.ts";
+import { countFailures } from "./counts.ts";
+import type { Person } from "./fleet.ts";
+import type { Rollout } from "./rollout.ts";
+
+/** What a person's command does to a rollout. */
+export type CommandOutcome =
+  | { readonly kind: "change"; readonly fields: RolloutFields }
+  /** It is so already. */
+  | { readonly kind: "unchanged" }
+  /** `RolloutStateConflict`, or `ApprovalBySameUser`. */
+  | { readonly kind: "refused"; readonly error: EdgeError };
+
+type State = Pick<Rollout, "id" | "state">;
+
+const UNCHANGED: CommandOutcome = { kind: "unchanged" };
+
+/** Returns the first state of a rollout when it is to start: it waits for approval where the strategy says so. */
+export function startFields(
+  { strategy, approvedBy }: Pick<Rollout, "strategy" | "approvedBy">,
+  nowMs: number,
+): RolloutFields {
+  if (strategy.requires_approval && approvedBy === undefined) return { state: "awaiting_approval" };
+  return { state: "running", wave: 0, startedAtMs: nowMs, waveEnteredAtMs: nowMs, reason: undefined };
+}
+
+/** Nothing begins any more until it is resumed. Deployments under way end, and targets go on soaking. */
+export function pause(rollout: State, reason: string): CommandOutcome {
+  if (rollout.state === "paused") return UNCHANGED;
+  return rollout.state === "running" ? change({ state: "paused", reason }) : refused(rollout, "be paused");
+}
+
+/**
+ * Starts a draft, or lets a paused rollout go on. What has failed so far does not stop it again.
+ *
+ * @param counts of its targets now
+ */
+export function resume(
+  rollout: State & Pick<Rollout, "strategy" | "approvedBy">,
+  counts: readonly TargetCount[],
+  nowMs: number,
+): CommandOutcome {
+  if (rollout.state === "running") return UNCHANGED;
+  if (rollout.state === "draft") return change(startFields(rollout, nowMs));
+  if (rollout.state !== "paused") return refused(rollout, "be resumed");
+  return change({ state: "running", reason: undefined, acceptedFailures: countFailures(counts) });
+}
+
+/** Lets the next wave begin once nothing of this one is under way. A paused rollout has to be resumed as well. */
+export function advance(rollout: State & Pick<Rollout, "wave" | "advanceTo" | "strategy">): CommandOutcome {
+  const next = rollout.wave + 1;
+  const isOpen = rollout.state === "running" || rollout.state === "paused";
+  if (!isOpen || next >= waveCount(rollout.strategy)) return refused(rollout, "be advanced", isOpen);
+  return rollout.advanceTo === next ? UNCHANGED : change({ advanceTo: next });
+}
+
+/** Starts a rollout that awaits approval. Error: `ApprovalBySameUser` for who made it. */
+export function approve(
+  rollout: State & Pick<Rollout, "strategy" | "createdBy">,
+  person: Person,
+  nowMs: number,
+): CommandOutcome {
+  if (rollout.state !== "awaiting_approval") return refused(rollout, "be approved");
+  const { createdBy } = rollout;
+  if (person.kind === createdBy.kind && person.id === createdBy.id) {
+    return { kind: "refused", error: new EdgeError("ApprovalBySameUser", undefined, { rollout_id: rollout.id }) };
+  }
+  return change({ ...startFields({ ...rollout, approvedBy: person }, nowMs), approvedBy: person });
+}
+
+/** Ends it as it is. Deployments under way end, and nothing goes back. */
+export function cancel(rollout: State, reason: string, nowMs: number): CommandOutcome {
+  if (rollout.state === "cancelled") return UNCHANGED;
+  if (isRolloutOver(rollout) || rollout.state === "rolling_back") return refused(rollout, "be cancelled");
+  return change({ state: "cancelled", reason, finishedAtMs: nowMs });
+}
+
+/** Goes back on every asset that was attempted. */
+export function rollBack(rollout: State, reason: string): CommandOutcome {
+  if (rollout.state === "rolling_back" || rollout.state === "rolled_back") return UNCHANGED;
+  const mayGoBack = rollout.state === "running" || rollout.state === "paused";
+  return mayGoBack ? change({ state: "rolling_back", reason }) : refused(rollout, "be rolled back");
+}
+
+/** A newer rollout of the fleet takes its place. `undefined`: it is over, or goes back, which ends first. */
+export function supersede(rollout: State, revision: number, nowMs: number): RolloutFields | undefined {
+  if (isRolloutOver(rollout) || rollout.state === "rolling_back") return undefined;
+  const reason = `Superseded by the rollout of revision ${revision}.`;
+  return { state: "superseded", reason, finishedAtMs: nowMs };
+}
+
+function change(fields: RolloutFields): CommandOutcome {
+  return { kind: "change", fields };
+}
+
+const WORDS: Readonly<Partial<Record<RolloutState, string>>> = {
+  draft: "is a draft",
+  awaiting_approval: "awaits approval",
+  rolling_back: "is going back",
+  rolled_back: "was rolled back",
+  superseded: "was superseded",
+  cancelled: "was cancelled",
+};
+
+function refused({ id, state }: State, what: string, isLastWave = false): CommandOutcome {
+  const why = isLastWave ? "is in its last wave" : (WORDS[state] ?? (isRolloutOver({ state }) ? `has ${state}` : `is ${state}`));
+  const error = new EdgeError("RolloutStateConflict", `The rollout ${why} and cannot ${what}.`, { rollout_id: id, state });
+  return { kind: "refused", error };
+}
