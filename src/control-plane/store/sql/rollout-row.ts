@@ -8,7 +8,7 @@ import type { Parameters } from "./statement.ts";
 
 export const ROLLOUT_COLUMNS = `r.id, r.account_id, r.fleet_id, r.kind, r.revision, r.previous_revision, r.state, r.strategy, r.wave,
   r.wave_sizes, r.wave_entered_at_ms, r.advance_to, r.reason, r.created_by, r.approved_by, r.created_at_ms, r.started_at_ms,
-  r.finished_at_ms, r.epoch, r.version, r.is_active`;
+  r.finished_at_ms, r.epoch, r.version, r.is_active, r.accepted_failures`;
 
 export interface RolloutRow {
   readonly id: string;
@@ -32,6 +32,7 @@ export interface RolloutRow {
   readonly epoch: number;
   readonly version: number;
   readonly is_active: number;
+  readonly accepted_failures: number;
 }
 
 export function toRollout(row: RolloutRow): Rollout {
@@ -57,20 +58,21 @@ export function toRollout(row: RolloutRow): Rollout {
     epoch: row.epoch,
     version: row.version,
     isActive: row.is_active === 1,
+    acceptedFailures: row.accepted_failures,
   };
 }
 
 /** Its parameters are the identity of a new rollout and then `rolloutValues`. */
 export const INSERT_ROLLOUT = /* sql */ `
   INSERT INTO rollouts (id, account_id, fleet_id, kind, created_by, created_at_ms, revision, previous_revision, state, strategy, wave,
-    wave_sizes, wave_entered_at_ms, advance_to, reason, approved_by, started_at_ms, finished_at_ms, is_active)
-  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
+    wave_sizes, wave_entered_at_ms, advance_to, reason, approved_by, started_at_ms, finished_at_ms, is_active, accepted_failures)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
 
 /** Its parameters are `rolloutValues` and the id. */
 export const UPDATE_ROLLOUT = /* sql */ `
   UPDATE rollouts SET revision = ?, previous_revision = ?, state = ?, strategy = ?, wave = ?, wave_sizes = ?,
     wave_entered_at_ms = ?, advance_to = ?, reason = ?, approved_by = ?, started_at_ms = ?, finished_at_ms = ?, is_active = ?,
-    version = version + 1
+    accepted_failures = ?, version = version + 1
   WHERE id = ?`;
 
 /** Returns the values of what may change. */
@@ -89,11 +91,13 @@ export function rolloutValues(rollout: Rollout): Parameters {
     rollout.startedAtMs ?? null,
     rollout.finishedAtMs ?? null,
     Number(rollout.isActive),
+    rollout.acceptedFailures,
   ];
 }
 
 export const TARGET_COLUMNS = `x.rollout_id, x.asset_uuid, x.wave, x.direction, x.state, x.waits_for, x.attempt, x.deployment_id,
-  x.was_attempted, x.begun_at_ms, x.soak_since_ms, x.away_since_ms, x.since_ms, x.due_ms, x.code, x.message`;
+  x.was_attempted, x.begun_at_ms, x.soak_since_ms, x.away_since_ms, x.since_ms, x.due_ms, x.code, x.message,
+  x.failed_attempts`;
 
 export interface TargetRow {
   readonly rollout_id: string;
@@ -112,6 +116,7 @@ export interface TargetRow {
   readonly due_ms: number | null;
   readonly code: ErrorCode | null;
   readonly message: string | null;
+  readonly failed_attempts: number;
 }
 
 export function toTarget(row: TargetRow): Target {
@@ -132,22 +137,25 @@ export function toTarget(row: TargetRow): Target {
     dueMs: row.due_ms ?? undefined,
     code: row.code ?? undefined,
     message: row.message ?? undefined,
+    failedAttempts: row.failed_attempts,
   };
 }
 
 /** Its parameters are `targetValues` and then the rollout and the asset. The asset may have been removed. */
 export const INSERT_TARGET = /* sql */ `
   INSERT INTO rollout_targets (wave, direction, state, waits_for, attempt, deployment_id, was_attempted, begun_at_ms, soak_since_ms,
-    away_since_ms, since_ms, due_ms, code, message, rollout_id, asset_uuid)
+    away_since_ms, since_ms, due_ms, code, message, failed_attempts, rollout_id, asset_uuid)
   SELECT CAST(?1 AS INTEGER), CAST(?2 AS TEXT), CAST(?3 AS TEXT), CAST(?4 AS TEXT), CAST(?5 AS INTEGER), CAST(?6 AS TEXT),
     CAST(?7 AS SMALLINT), CAST(?8 AS BIGINT), CAST(?9 AS BIGINT), CAST(?10 AS BIGINT), CAST(?11 AS BIGINT), CAST(?12 AS BIGINT),
-    CAST(?13 AS TEXT), CAST(?14 AS TEXT), CAST(?15 AS TEXT), a.uuid FROM assets a WHERE a.uuid = ?16
+    CAST(?13 AS TEXT), CAST(?14 AS TEXT), CAST(?15 AS BIGINT), CAST(?16 AS TEXT), a.uuid
+  FROM assets a WHERE a.uuid = ?17
   ON CONFLICT (rollout_id, asset_uuid) DO NOTHING`;
 
 /** Its parameters are `targetValues`, the rollout and the asset, and what the target must be like before. */
 export const UPDATE_TARGET = /* sql */ `
   UPDATE rollout_targets SET wave = ?, direction = ?, state = ?, waits_for = ?, attempt = ?, deployment_id = ?, was_attempted = ?,
-    begun_at_ms = ?, soak_since_ms = ?, away_since_ms = ?, since_ms = ?, due_ms = ?, code = ?, message = ?
+    begun_at_ms = ?, soak_since_ms = ?, away_since_ms = ?, since_ms = ?, due_ms = ?, code = ?, message = ?,
+    failed_attempts = ?
   WHERE rollout_id = ? AND asset_uuid = ? AND state = ? AND attempt = ? AND direction = ?`;
 
 export function targetValues(target: Target): Parameters {
@@ -166,6 +174,7 @@ export function targetValues(target: Target): Parameters {
     target.dueMs ?? null,
     target.code ?? null,
     target.message ?? null,
+    target.failedAttempts,
     target.rolloutId,
     target.assetUuid,
   ];
