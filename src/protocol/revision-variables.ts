@@ -37,9 +37,7 @@ function findMisplacedVariables(value: unknown, path: string): readonly RequestI
   if (typeof value !== "object" || value === null) return [];
   return Object.entries(value).flatMap(([key, each]) => {
     const inner = path === "" ? key : `${path}.${key}`;
-    return [
-      ...(key.includes("${") ? [{ path: inner, reason: MISPLACED }] : []),
-      ...findMisplacedVariables(each, inner),
-    ];
+    const issues = findMisplacedVariables(each, inner);
+    return key.includes("${") ? [{ path: inner, reason: MISPLACED }].concat(issues) : issues;
   });
 }
