@@ -1,4 +1,4 @@
-import type { RolloutFields, TargetCount, TargetFields } from "../core/fleets/changes.ts";
+import type { RolloutFields, TargetCount } from "../core/fleets/changes.ts";
 import type { DeploymentFacts, TargetFacts } from "../core/fleets/facts.ts";
 import type { Rollout } from "../core/fleets/rollout.ts";
 import type { Target } from "../core/fleets/target.ts";
@@ -13,7 +13,7 @@ export class StaleRolloutError extends Error {
   }
 }
 
-export type { RolloutFields, TargetCount, TargetFields };
+export type { RolloutFields, TargetCount };
 
 /** Identifies a rollout for the coordinator that has taken it up. */
 export interface RolloutFence {

@@ -5,7 +5,7 @@ import { someAudit } from "../../support/control-plane/people.ts";
 import { ACCOUNT, describeDomain, openWithAccounts, register, someAsset, type StoreHarness } from "./harness.ts";
 
 const tagged = someAudit("asset.tagged");
-const HOLD = { untilMs: 5_000, reason: "trade fair", setAtMs: 1_000, setBy: { kind: "user", id: "usr_1", name: "Jane" } };
+const HOLD = { untilMs: 5_000, reason: "trade fair", setAtMs: 1_000, setBy: { kind: "user" as const, id: "usr_1", name: "Jane" } };
 
 const setTags = (store: Store, uuid: string, tags: Record<string, string | null>, replace = false) =>
   store.assetSettings.changeTags(uuid, new Map(Object.entries(tags)), replace, tagged);
