@@ -179,7 +179,9 @@ export class ModelDevice {
     this.reportsHeldSinceMs = undefined;
     const apps = this.installed.revision === undefined ? [] : [this.#appReport(this.installed.revision)];
     const isSame = JSON.stringify(apps) === JSON.stringify(this.report?.apps);
-    if (!isSame) this.report = { apps, device: undefined, atMs: nowMs, heldSinceMs: undefined };
+    // The service keeps whole seconds.
+    const atMs = Math.floor(nowMs / 1000) * 1000;
+    if (!isSame) this.report = { apps, device: undefined, atMs, heldSinceMs: undefined };
     this.onEvent(this.uuid);
   }
 

@@ -248,7 +248,9 @@ export class ModelFleet {
   #isBusy(rollout: ModelRollout, uuid: string): boolean {
     return [...this.rollouts.values()].some((other) => {
       const target = other === rollout ? undefined : other.targets.get(uuid);
-      return target?.state === "deploying" || target?.waitsFor === "budget";
+      const deployment = this.device(uuid).deployments.get(target?.deploymentId ?? "");
+      // A lost device may still have its deployment.
+      return target?.state === "deploying" || deployment?.status === "Running";
     });
   }
 
