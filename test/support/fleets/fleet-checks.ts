@@ -9,10 +9,7 @@ import type { ModelFleet, ModelRollout } from "./model-fleet.ts";
 
 /** A property that a history broke. */
 export class Violation extends Error {
-  constructor(
-    readonly property: string,
-    message: string,
-  ) {
+  constructor(property: string, message: string) {
     super(`${property}: ${message}`);
     this.name = "Violation";
   }

@@ -104,6 +104,7 @@ function calm(fleet: ModelFleet, random: SeededRandom): void {
     device.reportsHeldUntilMs = undefined;
     device.hasConflict = false;
     device.isMissingVariables = false;
+    device.isZoneKnown = true;
     device.isUp = true;
     device.sendReport(fleet.nowMs);
   }

@@ -56,14 +56,20 @@ export class ModelDevice {
   reportsHeldSinceMs: number | undefined;
   hasConflict = false;
   isMissingVariables = false;
+  isZoneKnown = true;
   report: TargetFacts["report"];
   readonly deployments = new Map<string, ModelDeployment>();
 
-  constructor(
-    readonly uuid: string,
-    readonly protocol: number,
-    private readonly onEvent: (uuid: string) => void,
-  ) {}
+  readonly uuid: string;
+  readonly protocol: number;
+  readonly onEvent: (uuid: string) => void;
+
+  /** @param onEvent called when something happens to it */
+  constructor(uuid: string, protocol: number, onEvent: (uuid: string) => void) {
+    this.uuid = uuid;
+    this.protocol = protocol;
+    this.onEvent = onEvent;
+  }
 
   facts(deploymentId: string | undefined, isBusy: boolean): TargetFacts {
     const deployment = deploymentId === undefined ? undefined : this.deployments.get(deploymentId);

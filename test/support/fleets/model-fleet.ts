@@ -65,6 +65,7 @@ export class ModelFleet {
       const device = new ModelDevice(uuid, random.chance(0.1) ? random.between(2, 3) : 4, wake);
       device.lastSeenAtMs = random.chance(0.05) ? undefined : this.nowMs;
       device.isConnected = device.lastSeenAtMs !== undefined;
+      device.isZoneKnown = random.chance(0.9);
       this.devices.set(uuid, device);
     }
   }
@@ -167,7 +168,7 @@ export class ModelFleet {
     const target = rollout.targets.get(uuid);
     if (!target) return false;
     const device = this.device(uuid);
-    const context = { rollout: rollout.record, goals: rollout.goals, window: this.#window() };
+    const context = { rollout: rollout.record, goals: rollout.goals, window: this.#window(device) };
     const facts = device.facts(target.deploymentId, this.#isBusy(rollout, uuid));
     const decision = decideTarget(target, facts, context, this.nowMs);
     this.checks.decided(target, decision, this.nowMs);
@@ -255,9 +256,10 @@ export class ModelFleet {
   }
 
   /** Four hours of each day, where the strategy has windows. */
-  #window(): WindowState {
+  #window({ isZoneKnown }: ModelDevice): WindowState {
     const { windows } = this.newest?.record.strategy ?? this.#options.strategy;
     if (windows.length === 0) return { kind: "open", closesAtMs: undefined };
+    if (!isZoneKnown) return { kind: "unknown_zone", opensAtMs: undefined };
     const day = 24 * HOUR_MS;
     const sinceMs = this.nowMs % day;
     if (sinceMs < 4 * HOUR_MS) return { kind: "open", closesAtMs: this.nowMs - sinceMs + 4 * HOUR_MS };
