@@ -74,7 +74,15 @@ export class FleetChecks {
     if (after.state === "waiting" ? after.waitsFor === undefined : after.waitsFor !== undefined) {
       throw new Violation("shape", `waitsFor does not fit: ${JSON.stringify(after)}`);
     }
-    if (after.attempt > before.attempt) this.#begins(fleet, record, [...targets.values()], before, after);
+    if (after.attempt > before.attempt) {
+      expectNothingInTheWay(fleet, after);
+      this.#begins(fleet, record, [...targets.values()], before, after);
+    }
+    const ofAttempt = `:${after.assetUuid}:${after.direction}:${after.attempt}`;
+    if (after.deploymentId !== undefined && !after.deploymentId.endsWith(ofAttempt)) {
+      throw new Violation("attempt", `it has the deployment of another one: ${JSON.stringify(after)}`);
+    }
+    if (after.state === "deferred" && before.state !== "deferred") expectLongWait(fleet, record, before);
     if (after.state !== before.state && (after.state === "succeeded" || after.state === "rolled_back")) {
       this.#succeeds(fleet, rollout, after);
     }
@@ -128,6 +136,50 @@ export class FleetChecks {
     // Devices report whole seconds.
     if (revision !== undefined && fleet.nowMs - upSinceMs < soakMs - 1_000) throw new Violation("soak", told);
   }
+
+  /**
+   * After the coordinator came to rest: what waits is due at some time, so that nothing depends on an event, and a running rollout
+   * with work left is not stuck.
+   */
+  rests({ nowMs, rollouts }: ModelFleet): void {
+    for (const { record, targets } of rollouts.values()) {
+      if (!record.isActive) continue;
+      const all = [...targets.values()];
+      for (const target of all) {
+        const isTimed = ["waiting", "deploying", "soaking"].includes(target.state);
+        const isDue = target.dueMs !== undefined && Number.isFinite(target.dueMs) && target.dueMs > nowMs;
+        if (isTimed && !isDue) throw new Violation("due", `nobody looks at ${JSON.stringify(target)}`);
+        expectBoundedWait(record, target, nowMs);
+      }
+      if (record.state !== "running" && record.state !== "rolling_back") continue;
+      const pending = all.find(({ state, wave, direction }) => state === "pending" && (direction === "back" || wave <= record.wave));
+      if (pending && !all.some(({ dueMs }) => dueMs !== undefined)) throw new Violation("stuck", JSON.stringify(pending));
+    }
+  }
+}
+
+const WEEK_MS = 7 * 24 * 3_600_000;
+
+function expectBoundedWait({ strategy }: ModelRollout["record"], target: Target, nowMs: number): void {
+  if (target.state !== "waiting" || target.waitsFor === "budget") return;
+  const limitMs = strategy.offline_after_s * 1000 + (strategy.windows.length > 0 ? WEEK_MS : 0);
+  if (nowMs - target.sinceMs >= limitMs) throw new Violation("bounded wait", JSON.stringify(target));
+}
+
+/** Nobody is given up before its time. */
+function expectLongWait(fleet: ModelFleet, { strategy }: ModelRollout["record"], before: Target): void {
+  const device = fleet.device(before.assetUuid);
+  const limitMs = strategy.offline_after_s * 1000;
+  const isLongAway = !device.isConnected && fleet.nowMs - (device.lastSeenAtMs ?? 0) >= limitMs;
+  const hasWaited = before.state === "waiting" && fleet.nowMs - before.sinceMs >= limitMs;
+  if (!isLongAway && !hasWaited) throw new Violation("deferred", `too early: ${JSON.stringify(before)}`);
+}
+
+function expectNothingInTheWay(fleet: ModelFleet, target: Target): void {
+  const device = fleet.device(target.assetUuid);
+  const isHeld = device.heldUntilMs !== undefined && device.heldUntilMs > fleet.nowMs;
+  const isFree = device.isConnected && device.isMember && !isHeld && !device.hasConflict && !device.isMissingVariables;
+  if (!isFree || device.protocol < 3) throw new Violation("begin", `something is in the way: ${JSON.stringify(target)}`);
 }
 
 function isOpen({ state, waitsFor }: Target, isAllowed: boolean): boolean {

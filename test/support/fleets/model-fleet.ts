@@ -139,7 +139,9 @@ export class ModelFleet {
     } catch (error) {
       if (!(error instanceof Killed)) throw error;
       this.crash();
+      return;
     }
+    this.checks.rests(this);
   }
 
   #coordinateRollout(rollout: ModelRollout, woken: ReadonlySet<string> | undefined): void {
