@@ -40,3 +40,8 @@ export function placesTaken(
   const lost = countTargets(counts, (group) => group.state === "lost");
   return underWay + Math.max(0, lost - acceptedFailures);
 }
+
+/** Whether a coordinator has to look after the rollout: it is not over, or its targets are still under way. */
+export function isStillActive({ state }: Pick<Rollout, "state">, counts: readonly TargetCount[]): boolean {
+  return !isRolloutOver({ state }) || counts.some((group) => group.count > 0 && isUnfinished(group));
+}

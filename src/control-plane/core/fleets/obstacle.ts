@@ -62,7 +62,7 @@ export function findObstacle(situation: Situation): Obstacle | undefined {
     const message = lastSeenAtMs === undefined ? "The device has never connected." : "The device is not connected.";
     return { waitsFor: "connection", message, endsAtMs: undefined, sinceMs: lastSeenAtMs ?? 0 };
   }
-  if (situation.context.isOtherAttemptUnderWay) {
+  if (facts.isBusy) {
     const message = "A deployment of another rollout of the fleet is still under way.";
     return { waitsFor: "conflict", message, endsAtMs: nowMs + OTHER_ATTEMPT_PAUSE_MS };
   }

@@ -12,8 +12,6 @@ export interface TargetContext {
   readonly goals: Readonly<Record<Direction, Goal>>;
   /** Whether a deployment may begin on the asset now. */
   readonly window: WindowState;
-  /** Whether a deployment of another rollout of the fleet is under way on the asset. */
-  readonly isOtherAttemptUnderWay: boolean;
 }
 
 /** What is to be done with a target. */

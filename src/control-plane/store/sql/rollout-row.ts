@@ -7,8 +7,8 @@ import type { Direction, Target } from "../../core/fleets/target.ts";
 import type { Parameters } from "./statement.ts";
 
 export const ROLLOUT_COLUMNS = `r.id, r.account_id, r.fleet_id, r.kind, r.revision, r.previous_revision, r.state, r.strategy, r.wave,
-  r.wave_sizes, r.wave_entered_at_ms, r.advance_to, r.reason, r.created_by, r.approved_by, r.created_at_ms, r.started_at_ms,
-  r.finished_at_ms, r.epoch, r.version, r.is_active, r.accepted_failures`;
+  r.wave_sizes, r.wave_entered_at_ms, r.advance_to, r.accepted_failures, r.reason, r.created_by, r.approved_by, r.created_at_ms, r.started_at_ms,
+  r.finished_at_ms, r.epoch, r.version, r.is_active`;
 
 export interface RolloutRow {
   readonly id: string;
@@ -23,6 +23,7 @@ export interface RolloutRow {
   readonly wave_sizes: string;
   readonly wave_entered_at_ms: number | null;
   readonly advance_to: number | null;
+  readonly accepted_failures: number;
   readonly reason: string | null;
   readonly created_by: string;
   readonly approved_by: string | null;
@@ -32,7 +33,6 @@ export interface RolloutRow {
   readonly epoch: number;
   readonly version: number;
   readonly is_active: number;
-  readonly accepted_failures: number;
 }
 
 export function toRollout(row: RolloutRow): Rollout {
@@ -49,6 +49,7 @@ export function toRollout(row: RolloutRow): Rollout {
     waveSizes: JSON.parse(row.wave_sizes) as number[],
     waveEnteredAtMs: row.wave_entered_at_ms ?? undefined,
     advanceTo: row.advance_to ?? undefined,
+    acceptedFailures: row.accepted_failures,
     reason: row.reason ?? undefined,
     createdBy: JSON.parse(row.created_by) as Person,
     approvedBy: row.approved_by === null ? undefined : (JSON.parse(row.approved_by) as Person),
@@ -58,21 +59,21 @@ export function toRollout(row: RolloutRow): Rollout {
     epoch: row.epoch,
     version: row.version,
     isActive: row.is_active === 1,
-    acceptedFailures: row.accepted_failures,
   };
 }
 
 /** Its parameters are the identity of a new rollout and then `rolloutValues`. */
 export const INSERT_ROLLOUT = /* sql */ `
   INSERT INTO rollouts (id, account_id, fleet_id, kind, created_by, created_at_ms, revision, previous_revision, state, strategy, wave,
-    wave_sizes, wave_entered_at_ms, advance_to, reason, approved_by, started_at_ms, finished_at_ms, is_active, accepted_failures)
+    wave_sizes, wave_entered_at_ms, advance_to, accepted_failures, reason, approved_by, started_at_ms, finished_at_ms,
+    is_active)
   VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
 
 /** Its parameters are `rolloutValues` and the id. */
 export const UPDATE_ROLLOUT = /* sql */ `
   UPDATE rollouts SET revision = ?, previous_revision = ?, state = ?, strategy = ?, wave = ?, wave_sizes = ?,
-    wave_entered_at_ms = ?, advance_to = ?, reason = ?, approved_by = ?, started_at_ms = ?, finished_at_ms = ?, is_active = ?,
-    accepted_failures = ?, version = version + 1
+    wave_entered_at_ms = ?, advance_to = ?, accepted_failures = ?, reason = ?, approved_by = ?, started_at_ms = ?,
+    finished_at_ms = ?, is_active = ?, version = version + 1
   WHERE id = ?`;
 
 /** Returns the values of what may change. */
@@ -86,18 +87,17 @@ export function rolloutValues(rollout: Rollout): Parameters {
     JSON.stringify(rollout.waveSizes),
     rollout.waveEnteredAtMs ?? null,
     rollout.advanceTo ?? null,
+    rollout.acceptedFailures,
     rollout.reason ?? null,
     rollout.approvedBy ? JSON.stringify(rollout.approvedBy) : null,
     rollout.startedAtMs ?? null,
     rollout.finishedAtMs ?? null,
     Number(rollout.isActive),
-    rollout.acceptedFailures,
   ];
 }
 
 export const TARGET_COLUMNS = `x.rollout_id, x.asset_uuid, x.wave, x.direction, x.state, x.waits_for, x.attempt, x.deployment_id,
-  x.was_attempted, x.begun_at_ms, x.soak_since_ms, x.away_since_ms, x.since_ms, x.due_ms, x.code, x.message,
-  x.failed_attempts`;
+  x.was_attempted, x.begun_at_ms, x.soak_since_ms, x.away_since_ms, x.since_ms, x.due_ms, x.code, x.message, x.failed_attempts`;
 
 export interface TargetRow {
   readonly rollout_id: string;
@@ -107,6 +107,7 @@ export interface TargetRow {
   readonly state: TargetState;
   readonly waits_for: WaitReason | null;
   readonly attempt: number;
+  readonly failed_attempts: number;
   readonly deployment_id: string | null;
   readonly was_attempted: number;
   readonly begun_at_ms: number | null;
@@ -116,7 +117,6 @@ export interface TargetRow {
   readonly due_ms: number | null;
   readonly code: ErrorCode | null;
   readonly message: string | null;
-  readonly failed_attempts: number;
 }
 
 export function toTarget(row: TargetRow): Target {
@@ -128,6 +128,7 @@ export function toTarget(row: TargetRow): Target {
     state: row.state,
     waitsFor: row.waits_for ?? undefined,
     attempt: row.attempt,
+    failedAttempts: row.failed_attempts,
     deploymentId: row.deployment_id ?? undefined,
     wasAttempted: row.was_attempted === 1,
     begunAtMs: row.begun_at_ms ?? undefined,
@@ -137,7 +138,6 @@ export function toTarget(row: TargetRow): Target {
     dueMs: row.due_ms ?? undefined,
     code: row.code ?? undefined,
     message: row.message ?? undefined,
-    failedAttempts: row.failed_attempts,
   };
 }
 
@@ -147,8 +147,7 @@ export const INSERT_TARGET = /* sql */ `
     away_since_ms, since_ms, due_ms, code, message, failed_attempts, rollout_id, asset_uuid)
   SELECT CAST(?1 AS INTEGER), CAST(?2 AS TEXT), CAST(?3 AS TEXT), CAST(?4 AS TEXT), CAST(?5 AS INTEGER), CAST(?6 AS TEXT),
     CAST(?7 AS SMALLINT), CAST(?8 AS BIGINT), CAST(?9 AS BIGINT), CAST(?10 AS BIGINT), CAST(?11 AS BIGINT), CAST(?12 AS BIGINT),
-    CAST(?13 AS TEXT), CAST(?14 AS TEXT), CAST(?15 AS BIGINT), CAST(?16 AS TEXT), a.uuid
-  FROM assets a WHERE a.uuid = ?17
+    CAST(?13 AS TEXT), CAST(?14 AS TEXT), CAST(?15 AS INTEGER), CAST(?16 AS TEXT), a.uuid FROM assets a WHERE a.uuid = ?17
   ON CONFLICT (rollout_id, asset_uuid) DO NOTHING`;
 
 /** Its parameters are `targetValues`, the rollout and the asset, and what the target must be like before. */
