@@ -1,5 +1,4 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { Readable } from "node:stream";
 import { z } from "zod";
 import { invalidRequest } from "../../../protocol/request-error.ts";
 import { type PriceEvent, priceEventSchema } from "../../../protocol/rollout-price.ts";
@@ -9,7 +8,7 @@ import type { Fleet } from "../../core/fleets/fleet.ts";
 import type { RolloutPlan } from "../../fleets/plan-rollout.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errorsWithBody, json } from "../docs/responses.ts";
-import { formatEvent, streamHeaders } from "../event-stream.ts";
+import { formatEvent, sendTexts } from "../event-stream.ts";
 import { findFleet, fleetParams, requesterOf } from "../fleets/fleet-resource.ts";
 import { auditOf } from "../people/audit-entry.ts";
 import { streamSignal } from "../stream-signal.ts";
@@ -104,8 +103,7 @@ function sendPrice(
   const signal = streamSignal(request, reply, context);
   const events = context.fleets.price(fleet, plan, requesterOf(request), signal);
   const texts = formatPrice(context, request, events);
-  const stalled = context.streamLimiter.withStallTimeout(request, reply, texts);
-  return reply.headers(streamHeaders()).send(Readable.from(stalled));
+  return sendTexts(reply, context.streamLimiter.withStallTimeout(request, reply, texts));
 }
 
 /** A failure in the middle is the last event of the stream. */

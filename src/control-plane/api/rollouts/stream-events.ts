@@ -1,10 +1,9 @@
-import { Readable } from "node:stream";
 import { z } from "zod";
 import { type RolloutEvent, rolloutEventSchema } from "../../../protocol/rollout.ts";
 import { integerString } from "../../../protocol/scalars.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errors } from "../docs/responses.ts";
-import { formatEvent, streamHeaders } from "../event-stream.ts";
+import { formatEvent, sendTexts } from "../event-stream.ts";
 import { streamSignal } from "../stream-signal.ts";
 import { findRollout, rolloutParams } from "./rollout-resource.ts";
 
@@ -60,7 +59,7 @@ export function streamRolloutEvents(api: Api, context: ApiContext): void {
       streamLimiter.acquireForAccount(request, reply);
       const signals = { drain: context.stopping, signal: streamSignal(request, reply, context) };
       const texts = formatBatches(fleets.events(rollout, request.query.after, signals));
-      return reply.headers(streamHeaders()).send(Readable.from(streamLimiter.withStallTimeout(request, reply, texts)));
+      return sendTexts(reply, streamLimiter.withStallTimeout(request, reply, texts));
     },
   );
 }
