@@ -247,6 +247,16 @@ export async function startServer({
     const nowMs = Math.floor(serviceClock.serviceNow());
     return (await store.leases.acquire("retention", instanceId, nowMs, nowMs + RETENTION_LEASE_MS)) !== undefined;
   };
+  const coordinator = new FleetCoordinator({
+    store,
+    bus,
+    attempts: new Attempts({ store, deployments, sealer }),
+    sealer,
+    clock,
+    serviceClock,
+    logger,
+    instanceId,
+  });
   const retention = new Retention({
     store,
     clock,
@@ -276,6 +286,7 @@ export async function startServer({
     if (config.stop_delay_s > 0) await ownClock.sleep(config.stop_delay_s * 1000);
     if (isShared) await sendDevicesAway().catch(warn);
     stopping.abort();
+    await coordinator[Symbol.asyncDispose]();
     walTruncator?.[Symbol.dispose]();
     retention[Symbol.dispose]();
     eventRetention[Symbol.dispose]();
