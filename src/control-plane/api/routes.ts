@@ -36,6 +36,7 @@ import { getDeployment } from "./deployments/get-deployment.ts";
 import { listDeployments } from "./deployments/list-deployments.ts";
 import { streamEvents } from "./deployments/stream-events.ts";
 import { createFleet, getFleet, listFleets, removeFleet, updateFleet } from "./fleets/fleets.ts";
+import { reapplyFleet } from "./fleets/reapply.ts";
 import { listMembers } from "./fleets/members.ts";
 import { createRevision, diffRevision, getRevision, listRevisions } from "./fleets/revisions.ts";
 import { rolloutCommands } from "./rollouts/commands.ts";
@@ -88,6 +89,7 @@ export const ROUTES: readonly Route[] = [
   updateFleet,
   removeFleet,
   listMembers,
+  reapplyFleet,
   listRevisions,
   createRevision,
   getRevision,

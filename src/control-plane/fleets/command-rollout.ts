@@ -5,10 +5,10 @@ import type { AuditAction } from "../core/people/audit-actions.ts";
 import type { TargetCount } from "../core/fleets/changes.ts";
 import type { Fleet } from "../core/fleets/fleet.ts";
 import { advance, approve, cancel, type CommandOutcome, pause, resume, rollBack } from "../core/fleets/rollout-commands.ts";
-import { rolloutEvent } from "../core/fleets/rollout-event.ts";
 import type { Rollout } from "../core/fleets/rollout.ts";
 import type { RolloutStore } from "../store/rollouts.ts";
 import type { Requester } from "./make-revision.ts";
+import { rolloutEvent } from "./rollout-events.ts";
 
 export const ROLLOUT_COMMANDS = ["pause", "resume", "advance", "approve", "cancel", "rollback"] as const;
 export type RolloutCommand = (typeof ROLLOUT_COMMANDS)[number];
@@ -21,36 +21,29 @@ interface CommandInput extends Requester {
 
 interface CommandRules {
   readonly action: AuditAction;
-  /** What happened, for people. */
-  readonly message: string;
   readonly decide: (rollout: Rollout, input: CommandInput) => CommandOutcome;
 }
 
 const RULES: Readonly<Record<RolloutCommand, CommandRules>> = {
   pause: {
     action: "rollout.paused",
-    message: "Paused",
     decide: (rollout, input) => pause(rollout, by("Paused", input)),
   },
   resume: {
     action: "rollout.resumed",
-    message: "Resumed",
     decide: (rollout, { counts, nowMs }) => resume(rollout, counts, nowMs),
   },
-  advance: { action: "rollout.advanced", message: "The next wave may begin, let", decide: (rollout) => advance(rollout) },
+  advance: { action: "rollout.advanced", decide: (rollout) => advance(rollout) },
   approve: {
     action: "rollout.approved",
-    message: "Approved",
     decide: (rollout, { person, nowMs }) => approve(rollout, person, nowMs),
   },
   cancel: {
     action: "rollout.cancelled",
-    message: "Cancelled",
     decide: (rollout, input) => cancel(rollout, by("Cancelled", input), input.nowMs),
   },
   rollback: {
     action: "rollout.rolled_back",
-    message: "Going back, asked for",
     decide: (rollout, input) => rollBack(rollout, by("Rolled back", input)),
   },
 };
@@ -66,7 +59,7 @@ export async function commandRollout(
   command: RolloutCommand,
   requester: Requester,
 ): Promise<Rollout> {
-  const { action, message, decide } = RULES[command];
+  const { action, decide } = RULES[command];
   const input = { ...requester, counts: await store.countTargets(id), nowMs: clock.now() };
   let refusal: EdgeError | undefined;
   const after = await store.updateRollout(id, (rollout) => {
@@ -77,7 +70,7 @@ export async function commandRollout(
     const details = { fleet: fleet.name, reason: fields.reason, wave: (fields.advanceTo ?? rollout.wave) + 1 };
     return {
       fields,
-      event: rolloutEvent({ ...rollout, ...fields }, by(message, input), input.counts, input.nowMs),
+      event: rolloutEvent({ ...rollout, ...fields }, input.counts, input.nowMs),
       audit: auditEntry(requester.origin, clock, { action, subject: { kind: "rollout", id }, details }),
     };
   });

@@ -10,7 +10,7 @@ import { logStoreError } from "../store/unavailable.ts";
 import type { Attempts } from "./attempts.ts";
 import { AssetChanges } from "./asset-changes.ts";
 import { newUpkeep } from "./new-upkeep.ts";
-import { rolloutEvent } from "../core/fleets/rollout-event.ts";
+import { rolloutEvent } from "./rollout-events.ts";
 import { RolloutRunner } from "./rollout-runner.ts";
 
 const LEASE = "fleets";
@@ -120,7 +120,7 @@ class Term implements AsyncDisposable {
     try {
       for (const fleet of await store.rollouts.listWithoutUpkeep()) {
         const upkeep = newUpkeep(fleet, clock.now());
-        const event = rolloutEvent(upkeep, "The upkeep begins.", [], clock.now());
+        const event = rolloutEvent(upkeep, [], clock.now());
         await store.rollouts.createRollout(upkeep, [], event, () => ({ fields: {} }));
       }
       const active = await store.rollouts.listActive();

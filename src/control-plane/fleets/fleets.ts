@@ -11,9 +11,10 @@ import { commandRollout, type RolloutCommand } from "./command-rollout.ts";
 import type { ImageResolver } from "./image-resolver.ts";
 import { makeRevision, type Requester } from "./make-revision.ts";
 import { makeRollout } from "./make-rollout.ts";
+import { reapply } from "./reapply.ts";
 import type { RolloutPlan } from "./plan-rollout.ts";
 import { planPrice, priceRollout } from "./price-rollout.ts";
-import { rolloutEvents } from "./rollout-events.ts";
+import { rolloutEvents } from "./rollout-stream.ts";
 
 export interface FleetsOptions {
   readonly store: Store;
@@ -56,6 +57,13 @@ export class Fleets {
     const rollout = await commandRollout({ store: store.rollouts, clock }, fleet, id, command, requester);
     this.wake();
     return rollout;
+  }
+
+  /** See `reapply`. */
+  async reapply(fleet: Fleet, assetUuids: ReadonlySet<string> | undefined, requester: Requester): Promise<number> {
+    const assets = await reapply(this.#options, fleet, assetUuids, requester);
+    this.wake();
+    return assets;
   }
 
   /** Returns the waves of a rollout that is not made. Error: `RevisionNotFound`. */

@@ -5,12 +5,12 @@ import { auditEntry } from "../audit/audit-entry.ts";
 import type { Fleet } from "../core/fleets/fleet.ts";
 import { newTarget } from "../core/fleets/new-target.ts";
 import { startFields, supersede } from "../core/fleets/rollout-commands.ts";
-import { rolloutEvent } from "../core/fleets/rollout-event.ts";
 import type { Rollout } from "../core/fleets/rollout.ts";
 import type { RolloutChange } from "../store/rollouts.ts";
 import type { Store } from "../store/store.ts";
 import type { Requester } from "./make-revision.ts";
 import { planRollout } from "./plan-rollout.ts";
+import { rolloutEvent } from "./rollout-events.ts";
 import { isMadeBy, requestIdOf, type RolloutRequestId, rolloutId } from "./rollout-id.ts";
 
 /** Number of the newest rollouts among which a repeated request is looked for. */
@@ -72,7 +72,7 @@ export async function makeRollout(
   const rollout = request.start ? { ...draft, ...startFields(draft, nowMs) } : draft;
   const targets = waves.flatMap((wave, index) => wave.map(({ assetUuid }) => newTarget(id, assetUuid, index, nowMs)));
   const counts = targets.length === 0 ? [] : [{ wave: 0, ...PENDING, count: targets.length }];
-  const event = rolloutEvent(rollout, `Revision ${rollout.revision} for ${targets.length} assets.`, counts, nowMs);
+  const event = rolloutEvent(rollout, counts, nowMs);
   const audit = auditEntry(origin, clock, {
     action: "rollout.created",
     subject: { kind: "rollout", id },
@@ -108,5 +108,5 @@ function supersedeOther(
       state,
     });
   }
-  return { fields, event: rolloutEvent({ ...other, ...fields }, fields.reason ?? "", [], nowMs) };
+  return { fields, event: rolloutEvent({ ...other, ...fields }, [], nowMs) };
 }

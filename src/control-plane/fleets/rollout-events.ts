@@ -1,63 +1,77 @@
-import type { Clock } from "../../lib/clock.ts";
-import { Latch } from "../../lib/latch.ts";
-import { onAbort } from "../../lib/on-abort.ts";
-import type { Bus } from "../bus/bus.ts";
-import { accountTopic } from "../events/account-feeds.ts";
+import type { RolloutEvent, RolloutState, TargetCounts, TargetState } from "../../protocol/rollout.ts";
+import type { Fleet } from "../core/fleets/fleet.ts";
+import type { RolloutDecision } from "../core/fleets/progress.ts";
 import type { Rollout } from "../core/fleets/rollout.ts";
-import type { RolloutStore } from "../store/rollouts.ts";
-import { StoreUnavailableError } from "../store/unavailable.ts";
+import type { AuditEntry } from "../store/audit.ts";
+import type { TargetCount } from "../store/rollouts.ts";
 
-const MAX_BATCH_EVENTS = 100;
+const STATUS: Readonly<Partial<Record<RolloutState, RolloutEvent["status"]>>> = {
+  succeeded: "Success",
+  failed: "Fail",
+  cancelled: "Fail",
+  superseded: "Fail",
+  rolled_back: "Fail",
+};
 
-/** How often the store is read for events that change neither the state nor the wave, in milliseconds. */
-const POLL_MS = 1_000;
+const WORDS: Readonly<Record<RolloutState, string>> = {
+  draft: "The rollout is a draft.",
+  awaiting_approval: "The rollout awaits approval.",
+  running: "The rollout is under way.",
+  paused: "The rollout is paused.",
+  succeeded: "The rollout has succeeded.",
+  failed: "The rollout has failed.",
+  cancelled: "The rollout was cancelled.",
+  superseded: "The rollout was superseded by a newer one.",
+  rolling_back: "The rollout goes back.",
+  rolled_back: "The rollout has gone back.",
+};
 
-/** Maximum silence of a stream before an empty batch keeps it alive, in milliseconds. */
-const KEEP_ALIVE_MS = 15_000;
-
-export interface RolloutEventsOptions {
-  readonly store: Pick<RolloutStore, "readEvents">;
-  readonly bus: Bus;
-  readonly clock: Clock;
-  /** On abort, the events stored by then are still yielded. */
-  readonly drain: AbortSignal;
-  /** On abort, reading ends. */
-  readonly signal: AbortSignal;
+/** Returns the event that says how the rollout is now, without its number. */
+export function rolloutEvent(
+  rollout: Pick<Rollout, "id" | "state" | "wave" | "waveSizes" | "reason">,
+  counts: readonly TargetCount[],
+  nowMs: number,
+): Omit<RolloutEvent, "seq"> {
+  const { id, state, wave, waveSizes, reason } = rollout;
+  const isWaved = state === "running" && waveSizes.length > 1;
+  const where = isWaved ? `The rollout is in wave ${wave + 1} of ${waveSizes.length}.` : WORDS[state];
+  return {
+    status: STATUS[state] ?? "Running",
+    message: reason === undefined ? where : `${where} ${reason}`,
+    rollout_id: id,
+    timestamp: Math.floor(nowMs / 1000),
+    state,
+    wave: wave + 1,
+    counts: sumByState(counts),
+  };
 }
 
-/**
- * Yields the stored and future events of a rollout with a `seq` above `after`, each once and in order, until the final one.
- * Empty batches keep a stream alive. While the store is unavailable, it is read again until it is not.
- */
-export async function* rolloutEvents(
-  { id, accountId }: Pick<Rollout, "id" | "accountId">,
-  after: number,
-  { store, bus, clock, drain, signal }: RolloutEventsOptions,
-): AsyncGenerator<readonly { readonly seq: number; readonly json: string }[], void, undefined> {
-  const latch = new Latch();
-  using _subscription = bus.subscribe(accountTopic(accountId), latch.set);
-  using _drain = onAbort(drain, latch.set);
-  using _signal = onAbort(signal, latch.set);
-  let cursor = after;
-  let sentAtMs = clock.monotonic();
-  let isFirst = true;
-  while (!signal.aborted) {
-    const isDraining = drain.aborted;
-    const result = await store.readEvents(id, cursor, MAX_BATCH_EVENTS).catch((error: unknown) => {
-      if (error instanceof StoreUnavailableError) return undefined;
-      throw error;
-    });
-    const events = result?.events ?? [];
-    cursor = events.at(-1)?.seq ?? cursor;
-    const isOver = result?.isOver === true && events.length < MAX_BATCH_EVENTS;
-    // The first batch, even if it is empty, sends the headers.
-    if (events.length > 0 || (isFirst && !isOver) || clock.monotonic() - sentAtMs >= KEEP_ALIVE_MS) {
-      sentAtMs = clock.monotonic();
-      yield events;
-    }
-    isFirst = false;
-    if (events.length === MAX_BATCH_EVENTS) continue;
-    if (isOver || isDraining) return;
-    await latch.wait(clock, POLL_MS);
-  }
+/** Returns the number of targets in each state that any is in. */
+export function sumByState(counts: readonly Pick<TargetCount, "state" | "count">[]): TargetCounts {
+  const sums: Partial<Record<TargetState, number>> = {};
+  for (const { state, count } of counts) if (count > 0) sums[state] = (sums[state] ?? 0) + count;
+  return sums;
+}
+
+/** Returns the entry of the audit log for a rollout that stops by itself; `undefined` for other decisions. */
+export function stopEntry(
+  { id, accountId }: Rollout,
+  fleet: Fleet,
+  decision: RolloutDecision,
+  nowMs: number,
+): AuditEntry | undefined {
+  if (decision.kind !== "stop") return undefined;
+  const { state, reason } = decision.fields;
+  return {
+    accountId,
+    at: Math.floor(nowMs / 1000),
+    actor: { kind: "service", id },
+    source: undefined,
+    action: state === "rolling_back" ? "rollout.rolled_back" : "rollout.paused",
+    assetUuid: "",
+    app: "",
+    subject: { kind: "rollout", id },
+    outcome: "ok",
+    details: { fleet: fleet.name, reason },
+  };
 }

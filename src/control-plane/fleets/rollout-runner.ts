@@ -14,7 +14,6 @@ import { failAttempt } from "../core/fleets/fail-attempt.ts";
 import type { Fleet } from "../core/fleets/fleet.ts";
 import { unknownRevision } from "../core/fleets/fleet-mark.ts";
 import { decideRollout } from "../core/fleets/progress.ts";
-import { rolloutEvent } from "../core/fleets/rollout-event.ts";
 import type { Rollout } from "../core/fleets/rollout.ts";
 import type { Target } from "../core/fleets/target.ts";
 import type { TargetContext } from "../core/fleets/target-decision.ts";
@@ -34,7 +33,7 @@ import type { AttemptOrder, Attempts } from "./attempts.ts";
 import { readContents, type RolloutContents } from "./fleet-contents.ts";
 import { syncMembers } from "./members.ts";
 import { upkeepFields } from "./new-upkeep.ts";
-import { describeRollout, stopEntry } from "./describe-rollout.ts";
+import { rolloutEvent, stopEntry } from "./rollout-events.ts";
 import { toFacts } from "./to-facts.ts";
 import { WindowCache } from "./window-cache.ts";
 
@@ -400,7 +399,7 @@ export class RolloutRunner {
     const after = await this.#store(
       (current) => ({
         fields: decision.fields,
-        event: eventOf({ ...current, ...decision.fields }, counts, round.nowMs),
+        event: rolloutEvent({ ...current, ...decision.fields }, counts, round.nowMs),
         audit: stopEntry(current, round.fleet, decision, round.nowMs),
         ...(decision.fields.state === "succeeded" && { stableRevision: current.revision }),
       }),
@@ -437,7 +436,7 @@ export class RolloutRunner {
     if (rollout.kind === "upkeep" || rollout.state !== "running") return;
     const fields = { state: "paused", reason } as const;
     await this.#store(
-      (current) => ({ fields, event: eventOf({ ...current, ...fields }, [], nowMs) }),
+      (current) => ({ fields, event: rolloutEvent({ ...current, ...fields }, [], nowMs) }),
       rollout,
     );
   }
@@ -455,7 +454,7 @@ export class RolloutRunner {
     const nowMs = this.#options.clock.now();
     const text = JSON.stringify(counts);
     if (text === this.#toldCounts || nowMs - this.#toldAtMs < PROGRESS_INTERVAL_MS || rollout.finishedAtMs !== undefined) return;
-    await this.#options.store.rollouts.addEvent(this.#requireFence(), eventOf(rollout, counts, nowMs));
+    await this.#options.store.rollouts.addEvent(this.#requireFence(), rolloutEvent(rollout, counts, nowMs));
     this.#toldCounts = text;
     this.#toldAtMs = nowMs;
   }
@@ -472,10 +471,6 @@ export class RolloutRunner {
     if (!this.#fence) throw new Error("the rollout was not taken up");
     return this.#fence;
   }
-}
-
-function eventOf(rollout: Rollout, counts: readonly TargetCount[], nowMs: number) {
-  return rolloutEvent(rollout, describeRollout(rollout), counts, nowMs);
 }
 
 /** Returns the change of a target, with what it says of its asset as a member. */

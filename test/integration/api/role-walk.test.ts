@@ -70,6 +70,8 @@ const EXPECTED: Readonly<Record<string, Expected>> = {
   "PATCH /v1/fleets/{fleet}": row("operator", 200, 404),
   "DELETE /v1/fleets/{fleet}": row("admin", 204, 404),
   "GET /v1/fleets/{fleet}/members": row("viewer", 200, 404),
+  // No rollout of the fleet has succeeded.
+  "POST /v1/fleets/{fleet}/reapply": row("operator", 404),
   "GET /v1/fleets/{fleet}/revisions": row("viewer", 200, 404),
   "POST /v1/fleets/{fleet}/revisions": row("operator", 201, 404),
   "GET /v1/fleets/{fleet}/revisions/{number}": row("viewer", 200, 404),

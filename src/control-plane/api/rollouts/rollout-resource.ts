@@ -4,7 +4,7 @@ import { EdgeError } from "../../../protocol/errors.ts";
 import { soakMsOf } from "../../../protocol/rollout-strategy.ts";
 import type { RolloutBody, TargetBody } from "../../../protocol/rollout.ts";
 import type { Fleet } from "../../core/fleets/fleet.ts";
-import { countsByState } from "../../core/fleets/rollout-event.ts";
+import { sumByState } from "../../fleets/rollout-events.ts";
 import type { Rollout } from "../../core/fleets/rollout.ts";
 import type { Target } from "../../core/fleets/target.ts";
 import type { TargetCount } from "../../store/rollouts.ts";
@@ -52,7 +52,7 @@ export async function toRolloutBody(
     wave: rollout.wave + 1,
     waves: wavesOf(rollout, counts),
     targets: sum(counts),
-    counts: countsByState(counts),
+    counts: sumByState(counts),
     created_at: toSeconds(rollout.createdAtMs),
     created_by: rollout.createdBy,
     approved_by: rollout.approvedBy ?? null,
@@ -86,7 +86,7 @@ function wavesOf({ strategy }: Rollout, counts: readonly TargetCount[]): Rollout
     return {
       wave: index + 1,
       targets: sum(own),
-      counts: countsByState(own),
+      counts: sumByState(own),
       advance: wave?.advance ?? "auto",
       soak_s: soakMsOf(strategy, index) / 1000,
     };
