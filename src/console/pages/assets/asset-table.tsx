@@ -1,13 +1,13 @@
 import { useMediaQuery } from "@mantine/hooks";
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { memo, type ReactNode, useEffect, useRef } from "react";
+import { type CSSProperties, memo, type ReactNode, useEffect, useMemo, useRef } from "react";
 import { Link } from "react-router";
 import { formatDate } from "../../parts/durations.ts";
 import { Reason } from "../../parts/reason.tsx";
 import { SafeText } from "../../parts/safe-text.tsx";
 import { type AssetRow, simsOf } from "./asset-row.ts";
 import classes from "./assets.module.css";
-import { COLUMNS, type ColumnId, gridOf } from "./columns.ts";
+import { type Column, COLUMNS, type ColumnId, gridOf } from "./columns.ts";
 import { LinkState } from "./link-state.tsx";
 import type { AssetListResult } from "./use-asset-list.ts";
 
@@ -42,8 +42,8 @@ export function AssetTable({ rows, columns, list }: Props): ReactNode {
   useEffect(() => virtualizer.measure(), [virtualizer, height]);
   const visible = virtualizer.getVirtualItems();
   useFetchAhead(visible.at(-1)?.index ?? 0, rows.length, list);
-  const shown = COLUMNS.filter(({ id }) => columns.includes(id));
-  const style = isNarrow ? undefined : gridOf(columns);
+  const shown = useMemo(() => COLUMNS.filter(({ id }) => columns.includes(id)), [columns]);
+  const style = useMemo(() => (isNarrow ? undefined : gridOf(columns)), [columns, isNarrow]);
   return (
     <div
       ref={container}
@@ -80,8 +80,8 @@ export function AssetTable({ rows, columns, list }: Props): ReactNode {
                 index={index}
                 start={start}
                 height={height}
-                columns={columns}
-                isNarrow={isNarrow}
+                columns={shown}
+                grid={style}
               />
             )
           );
@@ -104,23 +104,21 @@ interface RowProps {
   readonly index: number;
   readonly start: number;
   readonly height: number;
-  readonly columns: readonly ColumnId[];
-  readonly isNarrow: boolean;
+  readonly columns: readonly Column[];
+  /** Layout of the columns; `undefined` on a phone. */
+  readonly grid: CSSProperties | undefined;
 }
 
-const Row = memo(function Row({ row, index, start, height, columns, isNarrow }: RowProps): ReactNode {
-  const style = { ...(!isNarrow && gridOf(columns)), transform: `translateY(${start}px)`, height };
+const Row = memo(function Row({ row, index, start, height, columns, grid }: RowProps): ReactNode {
+  const style = { ...grid, transform: `translateY(${start}px)`, height };
   return (
     // The first row is the head.
     <div role="row" aria-rowindex={index + 2} className={classes.row} data-item style={style}>
-      {COLUMNS.map(
-        ({ id, label }) =>
-          columns.includes(id) && (
-            <div role="cell" key={id} className={classes.cell} data-column={id} data-label={label}>
-              {cellOf(id, row)}
-            </div>
-          ),
-      )}
+      {columns.map(({ id, label }) => (
+        <div role="cell" key={id} className={classes.cell} data-column={id} data-label={label}>
+          {cellOf(id, row)}
+        </div>
+      ))}
     </div>
   );
 });
