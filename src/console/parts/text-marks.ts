@@ -21,8 +21,7 @@ export function splitMarks(text: string, keepsLines: boolean): TextPart[] {
   if (!hasMarks(text)) return [{ text, isMark: false, title: "" }];
   const parts = text.split(EACH_MARK).filter((part) => part !== "");
   return parts.map((part) => {
-    if (!hasMarks(part) || (keepsLines && LINE_CHARACTERS.test(part)))
-      return { text: part, isMark: false, title: "" };
+    if (!hasMarks(part) || (keepsLines && LINE_CHARACTERS.test(part))) return { text: part, isMark: false, title: "" };
     const name = `U+${(part.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0")}`;
     return { text: name, isMark: true, title: `The character ${name}, which is not shown as it is.` };
   });

@@ -1,4 +1,3 @@
-import { useMediaQuery } from "@mantine/hooks";
 import { useVirtualizer } from "@tanstack/react-virtual";
 import { type CSSProperties, memo, type ReactNode, useEffect, useMemo, useRef } from "react";
 import { Link } from "react-router";
@@ -10,11 +9,11 @@ import classes from "./assets.module.css";
 import { type Column, COLUMNS, type ColumnId, gridOf } from "./columns.ts";
 import { LinkState } from "./link-state.tsx";
 import type { AssetListResult } from "./use-asset-list.ts";
+import { useIsNarrow } from "./use-is-narrow.ts";
 
 const ROW_HEIGHT_PX = 44;
 /** On a phone a row has the name in one line and what matters below it. */
 const NARROW_ROW_HEIGHT_PX = 76;
-const NARROW = "(width < 48em)";
 const OVERSCAN_ROWS = 12;
 /** The next page is fetched when fewer rows than this are left below the visible ones. */
 const FETCH_AHEAD_ROWS = 100;
@@ -29,7 +28,7 @@ interface Props {
 /** The rows that are in view, as plain elements: a list of 100,000 has about 40 of them. */
 export function AssetTable({ rows, columns, list }: Props): ReactNode {
   const container = useRef<HTMLDivElement>(null);
-  const isNarrow = useMediaQuery(NARROW, undefined, { getInitialValueInEffect: false });
+  const isNarrow = useIsNarrow();
   const height = isNarrow ? NARROW_ROW_HEIGHT_PX : ROW_HEIGHT_PX;
   // The library's functions change with each scroll, so nothing here is memoized.
   // oxlint-disable-next-line react/incompatible-library
@@ -74,15 +73,7 @@ export function AssetTable({ rows, columns, list }: Props): ReactNode {
           const row = rows[index];
           return (
             row && (
-              <Row
-                key={row.uuid}
-                row={row}
-                index={index}
-                start={start}
-                height={height}
-                columns={shown}
-                grid={style}
-              />
+              <Row key={row.uuid} row={row} index={index} start={start} height={height} columns={shown} grid={style} />
             )
           );
         })}

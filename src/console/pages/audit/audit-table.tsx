@@ -104,8 +104,14 @@ function formatDetail(name: string, value: unknown): string {
   return typeof value === "string" ? value : JSON.stringify(value);
 }
 
+/** Nothing to show, such as the type of an asset that has none. */
+function isEmpty(value: unknown): boolean {
+  if (typeof value !== "object") return value === undefined || value === "";
+  return value === null || Object.keys(value).length === 0;
+}
+
 function Details({ details }: Pick<AuditEntry, "details">): ReactNode {
-  const facts = Object.entries(details);
+  const facts = Object.entries(details).filter(([, value]) => !isEmpty(value));
   return facts.map(([name, value]) => (
     <Text key={name} size="xs" component="div">
       {name}: <SafeText text={formatDetail(name, value)} max={300} />
