@@ -82,6 +82,8 @@ class AppLogReader {
   #container: string | undefined;
   #run = "";
   #isLive = false;
+  /** Whether the last read followed a run: what the engine did not bring of it is read once more when it has ended. */
+  #isUnfinished = false;
   /** The app's versions seen last, newest first. */
   #versions: readonly AppRecord[] = [];
   /** When reading began, in nanoseconds of the clock that the engine's timestamps use. */
@@ -120,9 +122,12 @@ class AppLogReader {
     return this.#versions.flatMap(({ spec }) => declaredSecretsOf(spec, (id) => store.fileContent(id)?.toString()));
   }
 
-  /** A stopped container has new lines only if it ran since the last read. */
+  /**
+   * A stopped container has new lines only if it ran since the last read, or if that read followed it: an engine that starts
+   * another file under its reader may end the stream without the last lines, which say why an app has ended.
+   */
   #isWorthReading({ id, status, startedAt }: ContainerState): boolean {
-    return status === "running" || id !== this.#container || startedAt !== this.#run;
+    return status === "running" || id !== this.#container || startedAt !== this.#run || this.#isUnfinished;
   }
 
   async *#readContainer(container: ContainerState, secrets: readonly string[]): AsyncGenerator<AppLogBatch> {
@@ -152,6 +157,7 @@ class AppLogReader {
     this.#cursor.resume();
     this.#container = id;
     this.#run = startedAt;
+    this.#isUnfinished = this.#isLive && status === "running";
     // Existing lines are read to the end first. Everything after that is new.
     if (!this.#isLive) return { ...this.#request, follow: false };
     return { tail: MAX_MISSED_LINES, since: this.#cursor.since, follow: status === "running" };

@@ -100,8 +100,7 @@ function Fields({ filters, onChange }: Props): ReactNode {
           label={label}
           value={filters[name]}
           data={data}
-          // The values are those of the list.
-          onChange={({ currentTarget }) => onChange({ ...filters, [name]: currentTarget.value } as AssetFilters)}
+          onChange={({ currentTarget }) => onChange({ ...filters, [name]: currentTarget.value })}
         />
       ))}
       {TEXTS.map(({ name, label }) => (

@@ -117,6 +117,27 @@ describe("an app's log", () => {
     log.stop();
   });
 
+  it("has the last lines of a run also if the engine has ended the stream without them", async () => {
+    await using rig = await deployed({}, { restart_policy: "no" });
+    const readLogs = rig.engine.readLogs.bind(rig.engine);
+    // As Docker does that starts another file while the one before is read.
+    rig.engine.readLogs = async function* passOver(id, request, signal) {
+      for await (const lines of readLogs(id, request, signal))
+        yield request.follow ? lines.filter(({ text }) => !text.startsWith("passed over")) : lines;
+    };
+    const container = rig.engine.container("app")!;
+    container.write("one");
+    const log = reading(rig, { tail: 10, follow: true });
+    await rig.clock.advance(1_000);
+    container.write("two");
+    await rig.clock.advance(1_000);
+    container.write("passed over: why it ends");
+    container.exit(1);
+    await rig.clock.advance(60_000);
+    expect(log.lines()).toEqual(["one", "two", "passed over: why it ends"]);
+    log.stop();
+  });
+
   it("is followed across runs of an app that keeps exiting, each line once", async () => {
     await using rig = await deployed();
     const container = rig.engine.container("app")!;
