@@ -10,6 +10,7 @@ import type { PreviousLogs } from "../store/previous-logs.ts";
 import { findAppContainer } from "./find-app-container.ts";
 import { readPreviousLog } from "./previous-log.ts";
 import { toReportedLine } from "./reported-line.ts";
+import { StallWatch } from "./stall-watch.ts";
 
 /** How often a container that is not running is inspected, in milliseconds. */
 const POLL_INTERVAL_MS = 500;
@@ -132,20 +133,26 @@ class AppLogReader {
 
   async *#readContainer(container: ContainerState, secrets: readonly string[]): AsyncGenerator<AppLogBatch> {
     const request = this.#nextRequest(container);
+    using watch = new StallWatch(this.#source.clock);
+    const signal = request.follow ? AbortSignal.any([this.#signal, watch.signal]) : this.#signal;
     try {
       if (request.tail === 0) return;
       const masker = new SecretMasker(secrets);
       const begun = new Set<LogLine["stream"]>();
-      const batches = this.#source.engine.readLogs(container.id, request, this.#signal);
+      const batches = this.#source.engine.readLogs(container.id, request, signal);
       for await (const batch of batches) {
         const lines: LogLine[] = [];
         for (const line of batch) {
           if (this.#cursor.take(line)) lines.push(toReportedLine(line, masker, !begun.has(line.stream)));
           begun.add(line.stream);
         }
+        watch.received(lines.length);
         if (lines.length > 0) yield { lines, isLive: this.#isLive };
+        if (request.follow) watch.wait();
       }
     } catch (error) {
+      // It is opened again where it was.
+      if (watch.signal.aborted && !this.#signal.aborted) return;
       // Removed since it was inspected, such as by an update.
       if (!this.#request.follow || !(error instanceof EngineError) || error.kind !== "not_found") throw error;
     }

@@ -30,6 +30,8 @@ const WRITE = [
   "while [ ! -e /data/go ]; do /bin/busybox sleep 0.1; done",
   `/bin/busybox awk 'BEGIN { for (i = 1; i <= ${WRITTEN}; i++) print "line " i "${FILLING}" }'`,
 ];
+/** Writes a line now and then, until it may end. */
+const LIVE_ON = "while [ ! -e /data/end ]; do /bin/busybox sleep 1; i=$((i + 1)); echo alive $i; done";
 const SCRIPT = [
   ...WRITE,
   // Longer than it takes until lines are sent again after too many.
@@ -83,7 +85,7 @@ test("an app writes more than its device sends: the newest line is shown, and ho
   expect(gapsOf(rows)).toEqual([]);
 });
 
-test("an app fills several files of its log and ends: its last line is shown, whatever the engine passed over", async () => {
+test("an app fills several files of its log: later lines and its last one are shown, whatever the engine passed over", async () => {
   const name = system().name("ends");
   const data = join(system().directory, "ends");
   await mkdir(data);
@@ -91,7 +93,7 @@ test("an app fills several files of its log and ends: its last line is shown, wh
     name,
     image: await system().load(await sleeperImage()),
     entrypoint: ["/bin/sh"],
-    command: ["-c", [...WRITE, "echo this is why it ends", "exit 3"].join("\n")],
+    command: ["-c", [...WRITE, LIVE_ON, "echo this is why it ends", "exit 3"].join("\n")],
     log: { max_bytes: 500_000, max_files: 2 },
     restart_policy: "no",
     volumes: [{ local: data, target: "/data" }],
@@ -101,6 +103,8 @@ test("an app fills several files of its log and ends: its last line is shown, wh
   const log = page.getByRole("log");
   await log.getByText("ready", { exact: true }).waitFor();
   writeFileSync(join(data, "go"), "");
+  await log.getByText("alive 15", { exact: true }).waitFor({ timeout: 60_000 });
+  writeFileSync(join(data, "end"), "");
   await log.getByText("this is why it ends").waitFor({ timeout: 60_000 });
 });
 
