@@ -85,6 +85,8 @@ class AppLogReader {
   #isLive = false;
   /** Whether the last read followed a run: what the engine did not bring of it is read once more when it has ended. */
   #isUnfinished = false;
+  /** Whether the last stream was given up because nothing more came. */
+  #hasStalled = false;
   /** The app's versions seen last, newest first. */
   #versions: readonly AppRecord[] = [];
   /** When reading began, in nanoseconds of the clock that the engine's timestamps use. */
@@ -152,7 +154,10 @@ class AppLogReader {
       }
     } catch (error) {
       // It is opened again where it was.
-      if (watch.signal.aborted && !this.#signal.aborted) return;
+      if (watch.signal.aborted && !this.#signal.aborted) {
+        this.#hasStalled = true;
+        return;
+      }
       // Removed since it was inspected, such as by an update.
       if (!this.#request.follow || !(error instanceof EngineError) || error.kind !== "not_found") throw error;
     }
@@ -167,7 +172,10 @@ class AppLogReader {
     this.#isUnfinished = this.#isLive && status === "running";
     // Existing lines are read to the end first. Everything after that is new.
     if (!this.#isLive) return { ...this.#request, follow: false };
-    return { tail: MAX_MISSED_LINES, since: this.#cursor.since, follow: status === "running" };
+    // The machine may only have been slow, with any number of lines still to come.
+    const tail = this.#hasStalled ? Infinity : MAX_MISSED_LINES;
+    this.#hasStalled = false;
+    return { tail, since: this.#cursor.since, follow: status === "running" };
   }
 
   /** Applies `tail` and `since` to the first container only. Containers that replace it are read completely. */

@@ -3,7 +3,7 @@ import type { Clock } from "../../lib/clock.ts";
 /** Lines of a stream after which it is watched: so many fill files of a log quickly. */
 const MIN_LINES = 1000;
 /** How long such a stream may be silent, in milliseconds. */
-const MAX_SILENCE_MS = 5000;
+const MAX_SILENCE_MS = 10_000;
 
 /**
  * Notices a followed stream that the engine has stopped filling. Docker that starts other files of a log faster than they are
