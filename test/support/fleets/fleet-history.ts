@@ -112,7 +112,8 @@ function calm(fleet: ModelFleet, random: SeededRandom): void {
     fleet.coordinate();
     if (fleet.isAtRest) return expectEverybodyEnded(fleet);
     const newest = fleet.newest;
-    if (newest?.record.state === "paused") fleet.command(newest, (record, counts) => resume(record, counts, fleet.nowMs));
+    if (newest?.record.state === "paused")
+      fleet.command(newest, (record, counts) => resume(record, counts, fleet.nowMs));
     if (newest?.record.state === "running" && random.chance(0.2)) fleet.command(newest, (record) => advance(record));
     fleet.advance(DAY_MS);
   }
@@ -129,7 +130,8 @@ function expectEverybodyEnded(fleet: ModelFleet): void {
       if (["pending", "waiting", "deploying", "soaking"].includes(target.state)) {
         throw new Violation("ends", `${record.state} with ${JSON.stringify(target)}`);
       }
-      if (target.dueMs !== undefined && target.state !== "deferred") throw new Violation("ends", `due: ${JSON.stringify(target)}`);
+      if (target.dueMs !== undefined && target.state !== "deferred")
+        throw new Violation("ends", `due: ${JSON.stringify(target)}`);
     }
   }
 }

@@ -64,7 +64,9 @@ function comparableFile({ target, mode, owner, secret }: Entry): Entry {
 }
 
 function entriesOf(value: unknown): readonly Entry[] {
-  return Array.isArray(value) ? value.filter((entry): entry is Entry => typeof entry === "object" && entry !== null) : [];
+  return Array.isArray(value)
+    ? value.filter((entry): entry is Entry => typeof entry === "object" && entry !== null)
+    : [];
 }
 
 /** Returns the value as text in which the order of an object's fields does not matter. */

@@ -53,7 +53,11 @@ function decideDrifted({ target, facts, context, nowMs }: Situation, what: strin
   const untilMs = (facts.deployment?.finishedAtMs ?? target.sinceMs) + REPORT_GRACE_MS;
   if (untilMs > nowMs) return become(target, { ...fields, dueMs: untilMs }, nowMs);
   if (isRolloutOver(context.rollout)) {
-    return become(target, { ...fields, state: "skipped", message: `The rollout is over, and another change came: ${what}` }, nowMs);
+    return become(
+      target,
+      { ...fields, state: "skipped", message: `The rollout is over, and another change came: ${what}` },
+      nowMs,
+    );
   }
   return become(target, { ...fields, state: "failed", message: `It does not run what was deployed: ${what}` }, nowMs);
 }

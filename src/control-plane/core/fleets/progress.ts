@@ -10,10 +10,7 @@ export type RolloutDecision =
   | { readonly kind: "nothing" }
   | { readonly kind: "enter_wave" | "stop" | "finish"; readonly fields: RolloutFields };
 
-type Progress = Pick<
-  Rollout,
-  "kind" | "state" | "wave" | "advanceTo" | "strategy" | "acceptedFailures" | "reason"
->;
+type Progress = Pick<Rollout, "kind" | "state" | "wave" | "advanceTo" | "strategy" | "acceptedFailures" | "reason">;
 
 const NOTHING: RolloutDecision = { kind: "nothing" };
 
@@ -121,7 +118,9 @@ function decideGoingBack({ reason }: Progress, counts: readonly TargetCount[], n
 }
 
 function hasStayed({ direction, state }: TargetCount): boolean {
-  return state === "lost" || (direction === "back" && (state === "failed" || state === "refused" || state === "deferred"));
+  return (
+    state === "lost" || (direction === "back" && (state === "failed" || state === "refused" || state === "deferred"))
+  );
 }
 
 /** Lost targets are not waited for. */
@@ -138,16 +137,18 @@ function stop(state: "paused" | "rolling_back", reason: string): RolloutDecision
   return { kind: "stop", fields: { state, reason } };
 }
 
-function finish(state: "succeeded" | "failed" | "rolled_back", reason: string | undefined, nowMs: number): RolloutDecision {
+function finish(
+  state: "succeeded" | "failed" | "rolled_back",
+  reason: string | undefined,
+  nowMs: number,
+): RolloutDecision {
   return { kind: "finish", fields: { state, reason, finishedAtMs: nowMs } };
 }
 
 /** Such as "2 failed, 1 deferred". */
 function describe(counts: readonly TargetCount[]): string {
   const states = Map.groupBy(counts, ({ state }) => state);
-  return [...states]
-    .map(([state, groups]) => `${countTargets(groups, () => true)} ${state}`)
-    .join(", ");
+  return [...states].map(([state, groups]) => `${countTargets(groups, () => true)} ${state}`).join(", ");
 }
 
 function namedCodes(failures: readonly (ErrorCode | undefined)[]): string {
@@ -155,4 +156,3 @@ function namedCodes(failures: readonly (ErrorCode | undefined)[]): string {
   const first = byCode.toSorted(([, one], [, other]) => other.length - one.length).slice(0, MAX_NAMED_CODES);
   return first.length === 0 ? "" : ` ${first.map(([code, all]) => `${code}: ${all.length}`).join(", ")}.`;
 }
-
