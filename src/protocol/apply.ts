@@ -58,7 +58,8 @@ const appliedAppSchema = z
   });
 export type AppliedApp = z.output<typeof appliedAppSchema>;
 
-const entry = z
+/** An app of an apply request, or of a revision of a fleet. */
+export const applyEntrySchema = z
   .strictObject({
     app: appliedAppSchema,
     depends_on: z
@@ -75,7 +76,7 @@ const applyFields = {
     examples: ["line-3"],
   }),
   apps: z
-    .array(entry)
+    .array(applyEntrySchema)
     .min(1, "must not be empty")
     .max(MAX_APPLY_APPS)
     .meta({ description: "The apps of the group. Each name only once." }),

@@ -1,4 +1,4 @@
-/** The part of the error table for fleets and their rollouts. */
+/** The part of the error table for fleets, their revisions and their rollouts. */
 export const FLEET_ERRORS = {
   FleetNotFound: {
     message: "There is no such fleet in this account.",
@@ -35,5 +35,11 @@ export const FLEET_ERRORS = {
     http: 403,
     retryable: false,
     hint: "Ask somebody else who may roll out to approve it.",
+  },
+  ImageNotResolved: {
+    message: "The digest of an image could not be found out.",
+    http: 502,
+    retryable: true,
+    hint: "details name the image and the reason. Check the tag, send registry_auth, or write the image with its digest.",
   },
 } as const;

@@ -1,4 +1,3 @@
-import type { RequestedAppSpec } from "./app-spec.ts";
 import type { RequestIssue } from "./request-error.ts";
 import { parseTemplate } from "./substitute.ts";
 
@@ -13,11 +12,16 @@ const OF_PROGRAMS =
 
 const MISPLACED = "must not contain '${': variables of assets are used in values of `environments` only";
 
+/** An app of a revision. Values that are missing are not looked at. */
+interface CheckedApp {
+  readonly environments: readonly { readonly value?: string | undefined }[];
+}
+
 /** Returns where an app of a revision has variables in the wrong place, or written in a wrong way. */
-export function findVariableIssues(app: RequestedAppSpec): readonly RequestIssue[] {
+export function findVariableIssues(app: CheckedApp): readonly RequestIssue[] {
   const values = app.environments.flatMap(({ value }, index): readonly RequestIssue[] => {
-    const parsed = parseTemplate(value);
-    if (parsed.ok) return [];
+    const parsed = value === undefined ? undefined : parseTemplate(value);
+    if (!parsed || parsed.ok) return [];
     const path = `environments[${index}].value`;
     return [{ path, reason: `at character ${parsed.position + 1}: ${parsed.reason}` }];
   });
@@ -33,9 +37,7 @@ function findMisplacedVariables(value: unknown, path: string): readonly RequestI
   if (typeof value !== "object" || value === null) return [];
   return Object.entries(value).flatMap(([key, each]) => {
     const inner = path === "" ? key : `${path}.${key}`;
-    return [
-      ...(key.includes("${") ? [{ path: inner, reason: MISPLACED }] : []),
-      ...findMisplacedVariables(each, inner),
-    ];
+    const issues = findMisplacedVariables(each, inner);
+    return key.includes("${") ? [{ path: inner, reason: MISPLACED }].concat(issues) : issues;
   });
 }

@@ -221,9 +221,10 @@ function definedOf<T extends object>(fields: T): { [K in keyof T]: Exclude<T[K],
 }
 
 function isTimeZone(name: string): boolean {
+  // Names only: offsets such as +02:00 know no daylight saving time.
+  if (!/^[A-Za-z]/.test(name)) return false;
   try {
-    // Names only: offsets such as +02:00 know no daylight saving time.
-    return /^[A-Za-z]/.test(name) && new Intl.DateTimeFormat("en", { timeZone: name }) !== undefined;
+    return Intl.DateTimeFormat("en", { timeZone: name }).resolvedOptions().timeZone !== "";
   } catch {
     return false;
   }

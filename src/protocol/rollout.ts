@@ -60,7 +60,8 @@ export const targetCountsSchema = z
   .meta({ id: "TargetCounts", description: "Number of targets by state." });
 export type TargetCounts = z.output<typeof targetCountsSchema>;
 
-const person = z
+/** Who made or approved something, with its name at that time. */
+export const actorSchema = z
   .strictObject({
     kind: z.enum(["user", "key", "command_line", "service"]).meta({ description: "What acted." }),
     id: z.string().meta({ description: "Its id." }),
@@ -96,8 +97,8 @@ export const rolloutSchema = z
     targets: count.meta({ description: "Number of its targets." }),
     counts: targetCountsSchema,
     created_at: unixSeconds("When it was made."),
-    created_by: person,
-    approved_by: person.nullable(),
+    created_by: actorSchema,
+    approved_by: actorSchema.nullable(),
     started_at: unixSeconds("When it was started.").nullable(),
     finished_at: unixSeconds("When it ended.").nullable(),
   })

@@ -34,11 +34,13 @@ export function isTagValue(value: string): boolean {
   return value === "" || (value.length <= MAX_NAME_LENGTH && LABEL.test(value));
 }
 
-const tagKey = z.string().superRefine((key, context) => {
-  const problem = key === TYPE_KEY ? "is reserved: selectors know the asset's type by this name" : explainTagKey(key);
-  if (problem !== undefined)
-    context.addIssue({ code: "custom", message: problem }).meta({ maxLength: MAX_PREFIX_LENGTH + 1 + MAX_NAME_LENGTH });
-});
+const tagKey = z
+  .string()
+  .superRefine((key, context) => {
+    const problem = key === TYPE_KEY ? "is reserved: selectors know the asset's type by this name" : explainTagKey(key);
+    if (problem !== undefined) context.addIssue({ code: "custom", message: problem });
+  })
+  .meta({ maxLength: MAX_PREFIX_LENGTH + 1 + MAX_NAME_LENGTH });
 
 const tagValue = z
   .string()

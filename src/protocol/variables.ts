@@ -23,12 +23,9 @@ const variable = z
       .refine((value) => !value.includes(NUL), "must not contain NUL")
       .refine((value) => utf8ByteLength(value) <= MAX_VALUE_BYTES, `must not have more than ${MAX_VALUE_BYTES} bytes`)
       .meta({ description: "Its value, at most 16 KiB; may be empty." }),
-    secret: z
-      .boolean()
-      .default(false)
-      .meta({
-        description: "Whether the value is never shown again, and masked in everything of the app that uses it.",
-      }),
+    secret: z.boolean().default(false).meta({
+      description: "Whether the value is never shown again, and masked in everything of the app that uses it.",
+    }),
   })
   .meta({ id: "Variable" });
 

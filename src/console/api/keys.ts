@@ -12,5 +12,7 @@ export const KEYS = {
   assets: ["assets"],
   /** Everything of one asset. */
   asset: (id: string) => ["asset", id],
+  fleets: ["fleets"],
+  rollout: (id: string) => ["rollout", id],
   deployments: (id: string) => ["asset", id, "deployments"],
 } as const;

@@ -1,3 +1,4 @@
+import type { Person } from "../core/fleets/fleet.ts";
 import type { AuditEntry } from "./audit.ts";
 
 /** What is sealed, with the key that it is sealed with. */
@@ -19,7 +20,7 @@ export interface Hold {
   readonly reason: string;
   readonly setAtMs: number;
   /** Who set it, with the name at that time. */
-  readonly setBy: { readonly kind: string; readonly id: string; readonly name?: string | undefined };
+  readonly setBy: Person;
 }
 
 export type SettingsChange = "changed" | "unchanged" | "no_asset" | "too_many";

@@ -96,6 +96,8 @@ export interface FleetStore {
   countMatching(accountId: string, selector: readonly SelectorTerm[]): Promise<number>;
   /** Returns the members of the fleet, each with what it runs, at most `limit`, after this UUID. */
   listMembers(fleet: Fleet, selector: readonly SelectorTerm[], limit: number, after?: string): Promise<readonly MemberState[]>;
+  /** Returns the revisions that these assets were last seen running as a whole. */
+  findMemberRevisions(fleetId: string, assetUuids: readonly string[]): Promise<ReadonlyMap<string, number>>;
   /** Records that the whole revision was seen running on the asset; `undefined`: none is known to. */
   recordMemberRevision(fleetId: string, assetUuid: string, revision: number | undefined): Promise<void>;
 

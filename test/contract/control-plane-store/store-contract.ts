@@ -1,15 +1,18 @@
 import { accountEventsContract } from "./account-events-contract.ts";
 import { accountsContract } from "./accounts-contract.ts";
+import { assetSettingsContract } from "./asset-settings-contract.ts";
 import { assetsContract } from "./assets-contract.ts";
 import { auditContract } from "./audit-contract.ts";
 import { browsersContract } from "./browsers-contract.ts";
 import { deploymentsContract } from "./deployments-contract.ts";
 import { devicesContract } from "./devices-contract.ts";
+import { fleetsContract } from "./fleets-contract.ts";
 import type { StoreHarness } from "./harness.ts";
 import { portableContract } from "./portable-contract.ts";
 import { instancesContract } from "./instances-contract.ts";
 import { leasesContract } from "./leases-contract.ts";
 import { loginRequestsContract } from "./login-requests-contract.ts";
+import { rolloutsContract } from "./rollouts-contract.ts";
 import { sessionsContract } from "./sessions-contract.ts";
 import { statisticsContract } from "./statistics-contract.ts";
 import { usageContract } from "./usage-contract.ts";
@@ -34,4 +37,7 @@ export function storeContract(harness: StoreHarness): void {
   userSessionsContract(harness);
   accountEventsContract(harness);
   browsersContract(harness);
+  assetSettingsContract(harness);
+  fleetsContract(harness);
+  rolloutsContract(harness);
 }

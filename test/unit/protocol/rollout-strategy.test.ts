@@ -80,12 +80,11 @@ describe("a strategy", () => {
     expect(issuesOf(input)).toEqual([path]);
   });
 
-  it("takes every zone of IANA that `Intl` lists, and `Temporal` knows it too", () => {
+  it("takes every zone that `Intl` lists", () => {
     const zones = Intl.supportedValuesOf("timeZone");
     expect(zones.length).toBeGreaterThan(300);
     for (const zone of zones) {
       expect(issuesOf(windowOf({ zone })), zone).toEqual([]);
-      expect(() => Temporal.Now.zonedDateTimeISO(zone)).not.toThrow();
     }
   });
 

@@ -7,6 +7,11 @@ const variables = (values: Readonly<Record<string, string>>, secrets: readonly s
     Object.entries(values).map(([name, value]) => [name, { value, isSecret: secrets.includes(name) }]),
   );
 
+/** Writes a piece as a template. */
+function written(piece: { readonly text: string } | { readonly name: string }): string {
+  return "text" in piece ? piece.text.replaceAll("${", "$$${") : `\${${piece.name}}`;
+}
+
 describe("variables in a value", () => {
   it.each([
     ["", ""],
@@ -68,8 +73,6 @@ describe("variables in a value", () => {
     ),
   );
   const values = fc.dictionary(name, fc.oneof(literal, fc.string({ unit: "binary" })));
-  const written = (piece: { readonly text: string } | { readonly name: string }) =>
-    "text" in piece ? piece.text.replaceAll("${", "$$${") : `\${${piece.name}}`;
 
   it("are replaced, and everything else stays", () => {
     fc.assert(

@@ -4,6 +4,8 @@ import { explainTagKey, isTagValue, MAX_TAGS, tagsSchema, tagsUpdateSchema } fro
 
 const issues = (input: unknown) => tagsSchema.safeParse(input).error?.issues.length ?? 0;
 
+const some = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, index) => [`k${index}`, ""]));
+
 describe("tags", () => {
   it.each([
     { role: "kiosk", region: "north" },
@@ -39,7 +41,6 @@ describe("tags", () => {
   });
 
   it("are at most 50", () => {
-    const some = (count: number) => Object.fromEntries(Array.from({ length: count }, (_, index) => [`k${index}`, ""]));
     expect(issues(some(MAX_TAGS))).toBe(0);
     expect(issues(some(MAX_TAGS + 1))).toBe(1);
     expect(tagsUpdateSchema.safeParse(some(MAX_TAGS + 1)).success).toBe(false);

@@ -8,6 +8,9 @@ import {
 
 const accepts = (input: unknown): boolean => variablesSchema.safeParse(input).success;
 
+const some = (count: number) =>
+  Object.fromEntries(Array.from({ length: count }, (_, index) => [`A${index}`, { value: "" }]));
+
 describe("variables of an asset", () => {
   it("are no secrets unless they say so", () => {
     expect(variablesSchema.parse({ A: { value: "" }, _b9: { value: "x", secret: true } })).toEqual({
@@ -36,8 +39,6 @@ describe("variables of an asset", () => {
   });
 
   it("are at most 100", () => {
-    const some = (count: number) =>
-      Object.fromEntries(Array.from({ length: count }, (_, index) => [`A${index}`, { value: "" }]));
     expect(accepts(some(MAX_VARIABLES))).toBe(true);
     expect(accepts(some(MAX_VARIABLES + 1))).toBe(false);
     expect(variablesUpdateSchema.safeParse(some(MAX_VARIABLES + 1)).success).toBe(false);

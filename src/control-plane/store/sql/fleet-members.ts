@@ -2,6 +2,7 @@ import type { SelectorTerm } from "../../../protocol/selector.ts";
 import type { Fleet } from "../../core/fleets/fleet.ts";
 import type { Member, MemberState } from "../fleets.ts";
 import type { Executor } from "./executor.ts";
+import { REMOVE_MEMBER } from "./app-owners.ts";
 import { findTagTerm, hasTagSql, matchesSql } from "./selector-sql.ts";
 import { all, change, type Value, type Work } from "./statement.ts";
 
@@ -16,7 +17,6 @@ interface StateRow extends MemberRow {
 }
 
 const REMOVE_OWNER = "DELETE FROM app_owners WHERE fleet_id = ? AND asset_uuid = ?";
-const REMOVE_MEMBER = "DELETE FROM fleet_members WHERE fleet_id = ? AND asset_uuid = ?";
 
 /** What selectors match. Two statements for each list: with a tag to begin with, and without. */
 export class MemberList {

@@ -28,6 +28,16 @@ const wavesOf = (values: readonly (number | string)[]) => ({
   waves: values.map((limit) => ({ limit, soak_s: 0, advance: "auto" as const })),
 });
 
+/** Every other wave has a selector. */
+const selectiveWaves = (values: readonly (number | string)[]) =>
+  values.map((limit, index) => ({
+    limit,
+    soak_s: 0,
+    advance: "auto" as const,
+    ...(index % 2 === 0 && { selector: "role=van" }),
+  }));
+const isVan = (each: WaveMember): boolean => each.tags.get("role") === "van";
+
 describe("waves", () => {
   it("have as many as the limits say, and the last one the rest", () => {
     const twenty = Array.from({ length: 21 }, (_, index) => member(`asset-${index}`));
@@ -86,15 +96,12 @@ describe("waves", () => {
   it("with selectors are as full as the matching members allow", () => {
     fc.assert(
       fc.property(limits, members, (values, some) => {
-        const waves = wavesOf(values).waves.map((wave, index) =>
-          index % 2 === 0 ? { ...wave, selector: "role=van" } : wave,
-        );
+        const waves = selectiveWaves(values);
         const planned = planWaves("rol_1", { waves }, some);
         let before = 0;
         for (const [index, { limit }] of waves.entries()) {
           const taken = planned[index] ?? [];
           const later = planned.slice(index + 1).flat();
-          const isVan = (each: WaveMember): boolean => each.tags.get("role") === "van";
           if (index % 2 === 0) expect(taken.every(isVan)).toBe(true);
           const left = index % 2 === 0 ? later.filter(isVan) : later;
           const room = Math.max(0, countOf(limit, some.length) - before);

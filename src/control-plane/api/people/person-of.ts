@@ -1,0 +1,9 @@
+import type { FastifyRequest } from "fastify";
+import type { Person } from "../../core/fleets/fleet.ts";
+import { principalOf } from "../auth.ts";
+
+/** Who acts with the request, as it is kept on what was made. */
+export function personOf(request: FastifyRequest): Person {
+  const { kind, id, name } = principalOf(request);
+  return { kind, id, name };
+}

@@ -1,0 +1,142 @@
+import { z } from "zod";
+import { newAppName } from "./app-fields.ts";
+import { MAX_APPLY_APPS } from "./apply.ts";
+import { displayText } from "./display-text.ts";
+import { rolloutStateSchema } from "./rollout.ts";
+import { rolloutStrategySchema, rolloutStrategyUpdateSchema } from "./rollout-strategy.ts";
+import { unixSeconds } from "./scalars.ts";
+import { selectorSchema } from "./selector.ts";
+
+/*
+ * Fleets as clients see them: one set of apps that is brought to every asset a selector matches.
+ */
+
+export const fleetNameSchema = z
+  .string()
+  .regex(
+    /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/,
+    "must be 1 to 63 lowercase letters, digits or '-', beginning and ending with a letter or digit",
+  )
+  .meta({ description: "Name of the fleet, unique in the account.", examples: ["kiosks"] });
+
+const fleetApps = z
+  .array(newAppName)
+  .min(1, "must not be empty")
+  .max(MAX_APPLY_APPS)
+  .superRefine((names, context) => {
+    for (const [index, name] of names.entries()) {
+      if (names.indexOf(name) !== index) context.addIssue({ code: "custom", path: [index], message: "appears twice" });
+    }
+  })
+  .meta({
+    description: "Names of the apps that the fleet owns on its members. Its revisions name no other apps.",
+    examples: [["kiosk-ui", "mosquitto"]],
+  });
+
+const revisionNumber = z.int().min(1);
+const pausedReason = displayText(1, 256);
+
+/** The newest rollout of a fleet, in short. */
+const currentRolloutSchema = z
+  .strictObject({
+    id: z.string().meta({ description: "Id of the rollout." }),
+    revision: revisionNumber.meta({ description: "The revision that it brings to the members." }),
+    state: rolloutStateSchema.meta({ description: "State of the rollout." }),
+  })
+  .meta({ id: "FleetRollout" });
+
+const fields = {
+  id: z.string().meta({ description: "Id of the fleet.", examples: ["flt_2f6c1d9e8a7b4c3d5e6f7a8b"] }),
+  name: fleetNameSchema,
+  selector: selectorSchema,
+  apps: fleetApps,
+  strategy: rolloutStrategySchema.meta({ description: "How its rollouts go, unless a rollout says otherwise." }),
+  stable_revision: revisionNumber.nullable().meta({
+    description: "What every member should run; null before the first rollout has succeeded.",
+  }),
+  last_revision: z.int().min(0).meta({ description: "Number of the newest revision; 0 before the first." }),
+  paused_reason: z
+    .string()
+    .nullable()
+    .meta({ description: "Why nothing of the fleet goes out until somebody resumes it; null: it does." }),
+  latest_rollout: currentRolloutSchema
+    .nullable()
+    .meta({ description: "The newest rollout; null if there was none, or none is kept." }),
+  created_at: unixSeconds("When the fleet was created."),
+};
+
+/** A fleet in a list. */
+export const fleetListItemSchema = z.strictObject(fields).meta({ id: "FleetListItem" });
+export type FleetListItem = z.output<typeof fleetListItemSchema>;
+
+/** A fleet with the number of its members. */
+export const fleetSchema = z
+  .strictObject({
+    ...fields,
+    members: z.int().min(0).meta({ description: "Number of assets that the selector matches now." }),
+  })
+  .meta({ id: "Fleet" });
+export type FleetBody = z.output<typeof fleetSchema>;
+
+const nextCursor = z.string().nullable().meta({ description: "Cursor of the next page; `null` on the last one." });
+
+/** Response of Get Fleets. */
+export const fleetListSchema = z
+  .strictObject({
+    fleets: z.array(fleetListItemSchema).meta({ description: "The fleets of this page, by name." }),
+    next_cursor: nextCursor,
+  })
+  .meta({ id: "FleetList" });
+export type FleetList = z.output<typeof fleetListSchema>;
+
+const example = {
+  name: "kiosks",
+  selector: "role=kiosk,region!=south",
+  apps: ["kiosk-ui", "mosquitto"],
+};
+
+/** Body of Create Fleet. */
+export const fleetCreationSchema = z
+  .strictObject({
+    name: fleetNameSchema,
+    selector: selectorSchema,
+    apps: fleetApps,
+    strategy: rolloutStrategySchema.prefault({}),
+  })
+  .meta({ id: "FleetCreation", examples: [example] });
+
+/** Body of Update Fleet. Omitted fields keep their values; at least one field is required. */
+export const fleetUpdateSchema = z
+  .strictObject({
+    name: fleetNameSchema,
+    selector: selectorSchema,
+    apps: fleetApps,
+    strategy: rolloutStrategyUpdateSchema,
+    paused_reason: pausedReason.nullable().meta({
+      description: "A text stops everything of the fleet that has not begun, for this reason; `null` lets it go on.",
+    }),
+  })
+  .partial()
+  .meta({
+    id: "FleetUpdate",
+    minProperties: 1,
+    examples: [{ selector: "role=kiosk", strategy: { max_parallel: 20 } }],
+  });
+export type FleetUpdate = z.output<typeof fleetUpdateSchema>;
+
+/** Body of Reapply. */
+export const reapplyRequestSchema = z
+  .strictObject({
+    asset_ids: z
+      .array(z.string().max(64))
+      .min(1)
+      .max(1_000)
+      .exactOptional()
+      .meta({ description: "UUIDs of the members to put right; by default all that do not run the stable revision." }),
+  })
+  .meta({ id: "ReapplyRequest", examples: [{ asset_ids: ["0b7e5a52-6f0c-4c1e-9a52-0d3f3a0f6c11"] }] });
+
+/** Response of Reapply. */
+export const reapplyResponseSchema = z
+  .strictObject({ assets: z.int().min(0).meta({ description: "Number of members that are put right." }) })
+  .meta({ id: "ReapplyResponse" });

@@ -1,0 +1,228 @@
+import { expect, test } from "vitest";
+import { type FactsScope, StaleRolloutError } from "../../../src/control-plane/store/rollouts.ts";
+import type { Store } from "../../../src/control-plane/store/store.ts";
+import type { Target } from "../../../src/control-plane/core/fleets/target.ts";
+import { someFleet, someRollout, someRolloutEvent, someTarget, SOMEBODY } from "../../support/control-plane/fleets.ts";
+import { someAudit } from "../../support/control-plane/people.ts";
+import { ACCOUNT, describeDomain, openWithAccounts, register, someAsset, SOME_TIME, type StoreHarness } from "./harness.ts";
+
+const audit = someAudit("rollout.created");
+const supersede = () => ({ fields: { state: "superseded" as const, finishedAtMs: 5_000 } });
+
+async function prepare(store: Store, assets = 3, fields: Partial<Target> = {}) {
+  const fleet = someFleet();
+  await store.fleets.createFleet(fleet, someAudit("fleet.created"));
+  const uuids: string[] = [];
+  for (let index = 0; index < assets; index++) uuids.push((await register(store, someAsset())).uuid);
+  const rollout = someRollout(fleet);
+  const targets = uuids.map((uuid) => someTarget(rollout, uuid, fields));
+  expect(await store.rollouts.createRollout(rollout, targets, someRolloutEvent(rollout), supersede, audit)).toBe(true);
+  const scope: FactsScope = { ...SOME_TIME, rolloutId: rollout.id, fleetId: fleet.id, apps: fleet.apps };
+  return { fleet, rollout, targets, uuids, scope };
+}
+
+const deploying = (target: Target): Target => ({ ...target, state: "deploying", attempt: target.attempt + 1, wasAttempted: true });
+
+/** Contract of stores for rollouts and their targets. */
+export function rolloutsContract(harness: StoreHarness): void {
+  describeDomain("rollouts", harness, () => {
+    test("are found as they were stored, with their targets and the first event", async () => {
+      await using store = await openWithAccounts(harness);
+      const { fleet, rollout, targets } = await prepare(store);
+      expect(await store.rollouts.findRollout(rollout.id)).toEqual(rollout);
+      expect(await store.rollouts.listRollouts(fleet.id, 10)).toEqual([rollout]);
+      const listed = await store.rollouts.listTargets(rollout.id, 10);
+      expect(listed.map(({ assetName: _, ...target }) => target)).toEqual(targets);
+      expect(listed[0]?.assetName).toMatch(/^Gateway/);
+      const { events, isOver } = await store.rollouts.readEvents(rollout.id, 0, 10);
+      expect(events.map(({ seq, json }) => [seq, (JSON.parse(json) as { seq: number }).seq])).toEqual([[1, 1]]);
+      expect(isOver).toBe(false);
+      const told = (await store.accountEvents.read(ACCOUNT, 0, 100)).events.map(({ event }) => event);
+      expect(told).toContainEqual({ type: "rollout.changed", fleet: fleet.name, rollout_id: rollout.id, state: "running" });
+      expect(await store.rollouts.createRollout(someRollout({ id: "flt_none", accountId: ACCOUNT }), [], someRolloutEvent(rollout), supersede)).toBe(false);
+    });
+
+    test("a target keeps every field", async () => {
+      await using store = await openWithAccounts(harness);
+      const { rollout, targets } = await prepare(store, 1, {
+        wave: 2,
+        direction: "back",
+        state: "waiting",
+        waitsFor: "budget",
+        attempt: 3,
+        deploymentId: "dep_1",
+        wasAttempted: true,
+        begunAtMs: 4_000_000_000_000,
+        soakSinceMs: 2,
+        awaySinceMs: 3,
+        dueMs: 4,
+        code: "Unhealthy",
+        message: "It is not well.",
+      });
+      expect(await store.rollouts.findTarget(rollout.id, targets[0]?.assetUuid ?? "")).toEqual(targets[0]);
+    });
+
+    test("a newer one supersedes those that are not over, one of two that are made at once the other", async () => {
+      await using store = await openWithAccounts(harness);
+      const { fleet, rollout } = await prepare(store);
+      const [one, two] = [someRollout(fleet), someRollout(fleet)];
+      await Promise.all(
+        [one, two].map((each) => store.rollouts.createRollout(each, [], someRolloutEvent(each), supersede, audit)),
+      );
+      expect(await store.rollouts.findRollout(rollout.id)).toMatchObject({ state: "superseded", finishedAtMs: 5_000, version: 2 });
+      const states = await Promise.all([one, two].map(async ({ id }) => (await store.rollouts.findRollout(id))?.state));
+      expect(states.toSorted()).toEqual(["running", "superseded"]);
+      expect((await store.rollouts.readEvents(rollout.id, 0, 10)).isOver).toBe(true);
+      // It is looked after until its targets have ended.
+      expect((await store.rollouts.listActive()).map(({ id }) => id)).toContain(rollout.id);
+    });
+
+    test("the upkeep of a fleet is no rollout, and there is one", async () => {
+      await using store = await openWithAccounts(harness);
+      const { fleet, rollout } = await prepare(store);
+      const upkeep = someRollout(fleet, { kind: "upkeep" });
+      expect(await store.rollouts.findUpkeep(fleet.id)).toBeUndefined();
+      await store.rollouts.createRollout(upkeep, [], someRolloutEvent(upkeep), supersede);
+      expect(await store.rollouts.findUpkeep(fleet.id)).toEqual(upkeep);
+      expect((await store.rollouts.listRollouts(fleet.id, 10)).map(({ id }) => id)).toEqual([rollout.id]);
+      expect((await store.rollouts.findRollout(rollout.id))?.state).toBe("running");
+      const second = someRollout(fleet, { kind: "upkeep" });
+      await expect(store.rollouts.createRollout(second, [], someRolloutEvent(second), supersede)).rejects.toThrow();
+    });
+
+    test("a coordinator that was replaced changes nothing", async () => {
+      await using store = await openWithAccounts(harness);
+      const { rollout, targets } = await prepare(store);
+      const { rollouts } = store;
+      const first = await rollouts.takeUp(rollout.id);
+      const fence = { rolloutId: rollout.id, epoch: first?.epoch ?? 0 };
+      await rollouts.updateRollout(rollout.id, () => ({ fields: { wave: 1 } }), fence);
+      await rollouts.takeUp(rollout.id);
+      const [target] = targets as [Target];
+      await expect(rollouts.updateRollout(rollout.id, () => ({ fields: { wave: 2 } }), fence)).rejects.toThrow(StaleRolloutError);
+      await expect(rollouts.changeTargets(fence, [{ before: target, after: { ...target, state: "skipped" } }])).rejects.toThrow(StaleRolloutError);
+      await expect(rollouts.addTargets(fence, [target])).rejects.toThrow(StaleRolloutError);
+      expect(await rollouts.findRollout(rollout.id)).toMatchObject({ wave: 1, epoch: 2 });
+      expect((await rollouts.findTarget(rollout.id, target.assetUuid))?.state).toBe("pending");
+      expect(await rollouts.takeUp("rol_none")).toBeUndefined();
+    });
+
+    test("a decision about a target that has changed since is left out", async () => {
+      await using store = await openWithAccounts(harness);
+      const { rollout, targets, uuids } = await prepare(store);
+      const epoch = (await store.rollouts.takeUp(rollout.id))?.epoch ?? 0;
+      const fence = { rolloutId: rollout.id, epoch };
+      const [one, two] = targets as [Target, Target];
+      const skip = (before: Target) => ({ before, after: { ...before, state: "skipped" as const } });
+      expect(await store.rollouts.changeTargets(fence, [skip(one), skip(two)])).toEqual(new Set(uuids.slice(0, 2)));
+      expect(await store.rollouts.changeTargets(fence, [skip(one)])).toEqual(new Set());
+      expect(await store.rollouts.changeTargets(fence, [])).toEqual(new Set());
+    });
+
+    test("no target begins after the record was changed, such as by a pause", async () => {
+      await using store = await openWithAccounts(harness);
+      const { rollout, targets, uuids } = await prepare(store);
+      const epoch = (await store.rollouts.takeUp(rollout.id))?.epoch ?? 0;
+      const fence = { rolloutId: rollout.id, epoch };
+      const begin = (target: Target, beginVersion: number) =>
+        store.rollouts.changeTargets(fence, [{ before: target, after: deploying(target) }], { beginVersion, apps: ["web"] });
+      const [one, two] = targets as [Target, Target];
+      expect(await begin(one, rollout.version)).toEqual(new Set([uuids[0]]));
+      const paused = await store.rollouts.updateRollout(rollout.id, () => ({ fields: { state: "paused" } }));
+      expect(await begin(two, rollout.version)).toEqual(new Set());
+      expect(await begin(two, paused?.version ?? 0)).toEqual(new Set([uuids[1]]));
+      // The deployment of one that has begun is stored in any case.
+      const after = { ...deploying(one), deploymentId: "dep_1" };
+      expect(await store.rollouts.changeTargets(fence, [{ before: deploying(one), after }])).toEqual(new Set([uuids[0]]));
+    });
+
+    test("a target whose app another fleet owns does not begin", async () => {
+      await using store = await openWithAccounts(harness);
+      const { rollout, targets, scope } = await prepare(store);
+      const other = someFleet();
+      await store.fleets.createFleet(other, audit);
+      const [one] = targets as [Target];
+      await store.fleets.claimApps(other.id, one.assetUuid, ["web"]);
+      const epoch = (await store.rollouts.takeUp(rollout.id))?.epoch ?? 0;
+      const changes = targets.map((before) => ({ before, after: deploying(before) }));
+      const beginning = { beginVersion: rollout.version, apps: ["web"] };
+      const begun = await store.rollouts.changeTargets({ rolloutId: rollout.id, epoch }, changes, beginning);
+      expect(begun).toEqual(new Set(targets.slice(1).map(({ assetUuid }) => assetUuid)));
+      const [read] = await store.rollouts.readTargets(scope, [one.assetUuid]);
+      expect(read?.facts.conflicts).toEqual([{ app: "web", fleet: other.name }]);
+    });
+
+    test("facts say what is known of the asset", async () => {
+      await using store = await openWithAccounts(harness);
+      const { scope, uuids, fleet } = await prepare(store, 2);
+      const [uuid = "", quiet = ""] = uuids;
+      const [bare] = await store.rollouts.readTargets(scope, [quiet]);
+      expect(bare).toMatchObject({ deployment: undefined, assetType: "gateway" });
+      expect(bare?.facts).toEqual({
+        isConnected: false,
+        protocol: undefined,
+        lastSeenAtMs: undefined,
+        report: undefined,
+        heldUntilMs: undefined,
+        conflicts: [],
+        isBusy: false,
+      });
+      expect([bare?.tags.size, bare?.variableNames.size]).toEqual([0, 0]);
+      await store.assetSettings.changeTags(uuid, new Map([["role", "kiosk"]]), false, audit);
+      const variable = { isSecret: true, keyId: "k", sealed: Buffer.from("x") };
+      await store.assetSettings.changeVariables(uuid, new Map([["TOKEN", variable]]), false, audit);
+      await store.assetSettings.changeHold(uuid, { untilMs: 9_000, reason: "fair", setAtMs: 1, setBy: SOMEBODY }, audit);
+      const report = { hash: "h", apps: [], device: undefined };
+      await store.devices.replaceReport(uuid, undefined, { value: report, at: 900 });
+      const elsewhere = someRollout(fleet, { kind: "upkeep" });
+      const busy = someTarget(elsewhere, uuid, { state: "deploying" });
+      await store.rollouts.createRollout(elsewhere, [busy], someRolloutEvent(elsewhere), supersede);
+      const [read] = await store.rollouts.readTargets(scope, [uuid]);
+      expect(read?.facts).toMatchObject({ heldUntilMs: 9_000, isBusy: true, report: { apps: [], atMs: 900_000 } });
+      expect([...(read?.tags ?? [])]).toEqual([["role", "kiosk"]]);
+      expect([...(read?.variableNames ?? [])]).toEqual(["TOKEN"]);
+    });
+
+    test("what is due comes first, what is in a state by wave", async () => {
+      await using store = await openWithAccounts(harness);
+      const { rollout, targets, scope, uuids } = await prepare(store, 4);
+      const epoch = (await store.rollouts.takeUp(rollout.id))?.epoch ?? 0;
+      const [a, b, c, d] = targets as [Target, Target, Target, Target];
+      const changes = [
+        { before: a, after: { ...a, dueMs: 300, wave: 1 } },
+        { before: b, after: { ...b, dueMs: 100, wave: 1 } },
+        { before: c, after: { ...c, dueMs: 200, wave: 0 } },
+        { before: d, after: { ...d, state: "skipped" as const, wave: 0 } },
+      ];
+      await store.rollouts.changeTargets({ rolloutId: rollout.id, epoch }, changes);
+      const ids = (rows: readonly { readonly target: Target }[]) => rows.map(({ target }) => target.assetUuid);
+      expect(ids(await store.rollouts.listDue(scope, 250, 10))).toEqual([uuids[1], uuids[2]]);
+      expect(ids(await store.rollouts.listDue(scope, 300, 1))).toEqual([uuids[1]]);
+      expect(await store.rollouts.nextDue(rollout.id)).toBe(100);
+      const byWave = [uuids[2], ...[uuids[0], uuids[1]].toSorted()];
+      expect(ids(await store.rollouts.listInState(scope, "pending", 9, 10))).toEqual(byWave);
+      expect(ids(await store.rollouts.listInState(scope, "pending", 0, 10))).toEqual([uuids[2]]);
+      const first = { wave: 0, assetUuid: uuids[2] ?? "" };
+      expect(ids(await store.rollouts.listInState(scope, "pending", 9, 10, first))).toEqual(byWave.slice(1));
+      expect(await store.rollouts.countTargets(rollout.id)).toEqual([
+        { wave: 0, state: "pending", direction: "forward", waitsFor: undefined, wasAttempted: false, count: 1 },
+        { wave: 0, state: "skipped", direction: "forward", waitsFor: undefined, wasAttempted: false, count: 1 },
+        { wave: 1, state: "pending", direction: "forward", waitsFor: undefined, wasAttempted: false, count: 2 },
+      ]);
+      expect(await store.rollouts.listTargets(rollout.id, 10, { states: ["skipped"] })).toHaveLength(1);
+      expect(await store.rollouts.listTargets(rollout.id, 10, { wave: 1, after: uuids[0] ?? "" })).toHaveLength(1);
+    });
+
+    test("a target goes with its asset, a rollout when it is old", async () => {
+      await using store = await openWithAccounts(harness);
+      const { rollout, uuids } = await prepare(store, 2);
+      await store.assets.removeAsset(uuids[0] ?? "");
+      expect(await store.rollouts.listTargets(rollout.id, 10)).toHaveLength(1);
+      expect(await store.rollouts.removeOldRollouts(10_000, 10)).toBe(0);
+      await store.rollouts.updateRollout(rollout.id, () => ({ fields: { state: "succeeded", finishedAtMs: 9_000, isActive: false } }));
+      expect(await store.rollouts.removeOldRollouts(9_000, 10)).toBe(0);
+      expect(await store.rollouts.removeOldRollouts(9_001, 10)).toBe(1);
+      expect(await store.rollouts.findRollout(rollout.id)).toBeUndefined();
+    });
+  });
+}

@@ -1,0 +1,103 @@
+import type { Fleet, Person, Revision } from "../../../src/control-plane/core/fleets/fleet.ts";
+import type { Rollout } from "../../../src/control-plane/core/fleets/rollout.ts";
+import type { Target } from "../../../src/control-plane/core/fleets/target.ts";
+import type { StoredRevision } from "../../../src/control-plane/store/fleets.ts";
+import { rolloutStrategySchema } from "../../../src/protocol/rollout-strategy.ts";
+import type { RolloutEvent } from "../../../src/protocol/rollout.ts";
+
+let count = 0;
+
+export const SOMEBODY: Person = { kind: "user", id: "usr_1", name: "Jane" };
+
+/** A fleet of account `acc_1` with a name of its own. */
+export function someFleet(fields: Partial<Fleet> = {}): Fleet {
+  const number = String(++count).padStart(6, "0");
+  return {
+    id: `flt_${number}`,
+    accountId: "acc_1",
+    name: `fleet-${number}`,
+    selector: "role=kiosk",
+    apps: ["web"],
+    strategy: rolloutStrategySchema.parse({}),
+    stableRevision: undefined,
+    lastRevision: 0,
+    pausedReason: undefined,
+    createdAtMs: 1_000_000,
+    version: 1,
+    ...fields,
+  };
+}
+
+export function someRevision(
+  { id }: Pick<Fleet, "id">,
+  number: number,
+  fields: Partial<Revision> = {},
+  content = `content ${number}`,
+): StoredRevision {
+  const revision: Revision = {
+    fleetId: id,
+    number,
+    apps: [{ name: "web", image: "registry.example.com/web@sha256:1", shownImage: "registry.example.com/web:1" }],
+    hash: `hash ${number}`,
+    comment: undefined,
+    createdAtMs: 1_000_000,
+    createdBy: SOMEBODY,
+    ...fields,
+  };
+  return { revision, keyId: "key_a", sealed: Buffer.from(content) };
+}
+
+export function someRollout({ id, accountId }: Pick<Fleet, "id" | "accountId">, fields: Partial<Rollout> = {}): Rollout {
+  return {
+    id: `rol_${String(++count).padStart(6, "0")}`,
+    accountId,
+    fleetId: id,
+    kind: "rollout",
+    revision: 1,
+    previousRevision: undefined,
+    state: "running",
+    strategy: rolloutStrategySchema.parse({}),
+    wave: 0,
+    waveSizes: [],
+    waveEnteredAtMs: undefined,
+    advanceTo: undefined,
+    acceptedFailures: 0,
+    reason: undefined,
+    createdBy: SOMEBODY,
+    approvedBy: undefined,
+    createdAtMs: 1_000_000,
+    startedAtMs: undefined,
+    finishedAtMs: undefined,
+    isActive: true,
+    epoch: 0,
+    version: 1,
+    ...fields,
+  };
+}
+
+export function someTarget({ id }: Pick<Rollout, "id">, assetUuid: string, fields: Partial<Target> = {}): Target {
+  return {
+    rolloutId: id,
+    assetUuid,
+    wave: 0,
+    direction: "forward",
+    state: "pending",
+    waitsFor: undefined,
+    attempt: 0,
+    failedAttempts: 0,
+    deploymentId: undefined,
+    wasAttempted: false,
+    begunAtMs: undefined,
+    soakSinceMs: undefined,
+    awaySinceMs: undefined,
+    sinceMs: 1_000_000,
+    dueMs: undefined,
+    code: undefined,
+    message: undefined,
+    ...fields,
+  };
+}
+
+export function someRolloutEvent({ id, state }: Pick<Rollout, "id" | "state">): Omit<RolloutEvent, "seq"> {
+  return { status: "Running", message: "Something happened.", rollout_id: id, timestamp: 1_000, state, wave: 1, counts: {} };
+}
