@@ -39,6 +39,7 @@ const CLASSES: Readonly<Record<ErrorCode, FailureClass>> = {
   // A deployment of somebody else is under way.
   ErrorDeploymentAlreadyExist: RETRY,
   ImagePullBackOff: FAILED,
+  ImageNotResolved: FAILED,
   CrashLoopBackOff: FAILED,
   Unhealthy: FAILED,
   InsufficientDisk: REFUSED,
