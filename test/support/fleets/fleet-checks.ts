@@ -56,7 +56,7 @@ export class FleetChecks {
     if (open.length > 0) throw new Violation("wave order", `entered while ${JSON.stringify(open[0])} is open`);
     if (isAllowed || own.length === 0) return;
     if (record.strategy.waves[record.wave]?.advance === "manual") throw new Violation("manual", "entered by itself");
-    if (!before.some(({ state }) => state === "succeeded")) throw new Violation("evidence", "entered on silence");
+    if (!own.some(({ state }) => state === "succeeded")) throw new Violation("evidence", "entered on silence");
   }
 
   #finishes(id: string, targets: readonly Target[], { state }: RolloutFields): void {

@@ -54,12 +54,12 @@ function decideWave(rollout: Progress, counts: readonly TargetCount[], nowMs: nu
   const isLetBegin = rollout.advanceTo === next;
   const entered = counts.filter((group) => group.wave <= rollout.wave && group.count > 0);
   if (entered.some((group) => holdsWave(group, isLetBegin))) return NOTHING;
-  const isEmpty = !entered.some((group) => group.wave === rollout.wave);
+  const own = entered.filter(({ wave }) => wave === rollout.wave);
   const enter = { kind: "enter_wave", fields: { wave: next, waveEnteredAtMs: nowMs, advanceTo: undefined } } as const;
-  if (isEmpty || isLetBegin) return enter;
+  if (own.length === 0 || isLetBegin) return enter;
   if (rollout.strategy.waves[rollout.wave]?.advance === "manual") return NOTHING;
-  if (entered.some(({ state }) => state === "succeeded")) return enter;
-  const reason = `Nothing has succeeded in wave ${rollout.wave + 1} (${describe(entered)}). Advance it to go on.`;
+  if (own.some(({ state }) => state === "succeeded")) return enter;
+  const reason = `Nothing has succeeded in wave ${rollout.wave + 1} (${describe(own)}). Advance and resume it to go on.`;
   return stop("paused", reason);
 }
 

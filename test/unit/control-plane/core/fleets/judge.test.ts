@@ -27,7 +27,11 @@ describe("what a device runs", () => {
   });
 
   test.each(["restarting", "unhealthy", "missing", "stopped"] as const)("is not up while the app is %s", (state) => {
-    expect(judged(anApp(2, { state }))).toEqual({ kind: "not_up", why: `web is ${state}.` });
+    expect(judged(anApp(2, { state }))).toEqual({
+      kind: "not_up",
+      why: `web is ${state}.`,
+      code: state === "unhealthy" ? "Unhealthy" : "CrashLoopBackOff",
+    });
   });
 
   test("is as specified after the end of an app that may end by itself", () => {

@@ -63,8 +63,11 @@ describe("a wave", () => {
     expect(silent).toMatchObject({ kind: "stop", fields: { state: "paused" } });
     expect(silent).toHaveProperty(
       "fields.reason",
-      "Nothing has succeeded in wave 1 (5 deferred). Advance it to go on.",
+      "Nothing has succeeded in wave 1 (5 deferred). Advance and resume it to go on.",
     );
+    // What has succeeded before says nothing about this one.
+    const second = [aCount("succeeded", 5), aCount("deferred", 15, { wave: 1 }), rest];
+    expect(decided(aRollout({ wave: 1 }, WAVES), second).kind).toBe("stop");
     expect(decided(aRollout({}, WAVES), [rest]).kind).toBe("enter_wave");
   });
 });
