@@ -164,10 +164,10 @@ export class ModelFleet {
   #mustLook({ record }: ModelRollout, target: Target, woken: ReadonlySet<string> | undefined): boolean {
     if (woken === undefined || woken.has(target.assetUuid)) return true;
     if (target.dueMs !== undefined && target.dueMs <= this.nowMs) return true;
-    if (target.state === "pending")
-      return target.dueMs === undefined && (target.direction === "back" || target.wave <= record.wave);
-    // The coordinator turns all targets when a rollout goes back.
-    return record.state === "rolling_back" && target.direction === "forward";
+    // All targets are looked at when the state of their rollout has become another.
+    if (record.state === "rolling_back" && target.direction === "forward") return true;
+    if (target.state !== "pending" || target.dueMs !== undefined) return false;
+    return target.direction === "back" || target.wave <= record.wave;
   }
 
   /** Returns whether something was changed. */

@@ -18,7 +18,8 @@ const NOTHING: RolloutDecision = { kind: "nothing" };
 const MAX_NAMED_CODES = 3;
 
 /**
- * Decides what is to be done with a rollout, by the number of its targets in each state. To be repeated until it is nothing.
+ * Decides what is to be done with a rollout, by the number of its targets in each state. To be repeated until it is nothing. When
+ * its state becomes another, every target has to be looked at again.
  *
  * A wave is done when nothing of it and of those before is under way, soaks, or waits for its turn, a connection or a window.
  * Targets that wait for people (a hold, a conflict) or for the device's zone do not hold a wave, but the end of the rollout, until they
