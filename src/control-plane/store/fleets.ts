@@ -26,14 +26,18 @@ export type FleetCreation = { readonly kind: "created" } | { readonly kind: "nam
 export interface Member {
   readonly assetUuid: string;
   readonly assetName: string;
+  readonly type: string;
+  readonly tags: ReadonlyMap<string, string>;
 }
 
 /** A member with what the fleet knows of it. */
-export interface MemberState extends Member {
+export interface MemberState extends Pick<Member, "assetUuid" | "assetName"> {
   /** The revision that it was last seen running as a whole; `undefined`: none. */
   readonly revision: number | undefined;
   /** An app of the fleet that another one owns there; `undefined` if there is none. */
   readonly conflict: string | undefined;
+  /** Whether the fleet owns apps there: it has brought them. */
+  readonly isOwner: boolean;
 }
 
 /** A revision's content as it is stored. */
