@@ -349,7 +349,7 @@ export class ModelFleet {
 }
 
 /** Counts the targets of a rollout as the store does. */
-export function countsOf({ targets }: ModelRollout): readonly TargetCount[] {
+function countsOf({ targets }: ModelRollout): readonly TargetCount[] {
   const groups = Map.groupBy(targets.values(), ({ wave, state, direction, waitsFor, wasAttempted }) =>
     JSON.stringify([wave, state, direction, waitsFor ?? null, wasAttempted]),
   );

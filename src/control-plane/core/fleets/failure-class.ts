@@ -92,7 +92,6 @@ const CLASSES: Readonly<Record<ErrorCode, FailureClass>> = {
   RolloutNotFound: FAILED,
   RolloutStateConflict: FAILED,
   ApprovalBySameUser: FAILED,
-  ImageNotResolved: FAILED,
   Unauthorized: FAILED,
   CrossSiteRequest: FAILED,
   NotFound: FAILED,
