@@ -100,7 +100,11 @@ export class SqlAssetSettingsStore implements AssetSettingsStore {
   }
 
   async listTags(assetUuids: readonly string[]): Promise<ReadonlyMap<string, ReadonlyMap<string, string>>> {
-    const rows = await this.#executor.all<{ readonly asset_uuid: string; readonly key: string; readonly value: string }>(
+    const rows = await this.#executor.all<{
+      readonly asset_uuid: string;
+      readonly key: string;
+      readonly value: string;
+    }>(
       `SELECT asset_uuid, key, value FROM asset_tags WHERE asset_uuid IN ${this.#executor.dialect.jsonTexts("?1")}
        ORDER BY asset_uuid, key`,
       [JSON.stringify(assetUuids)],

@@ -52,7 +52,9 @@ describe("fleets", () => {
     });
     const changed = await api.patch(`/v1/fleets/${name}`, { strategy: { attempts: 3 }, paused_reason: "Trade fair" });
     expect(changed.body).toMatchObject({ strategy: { max_parallel: 7, attempts: 3 }, paused_reason: "Trade fair" });
-    expect((await api.patch(`/v1/fleets/${name}`, { paused_reason: null })).body).toMatchObject({ paused_reason: null });
+    expect((await api.patch(`/v1/fleets/${name}`, { paused_reason: null })).body).toMatchObject({
+      paused_reason: null,
+    });
     const other = await fleet();
     expect((await api.patch(`/v1/fleets/${name}`, { name: other })).body).toMatchObject({ code: "FleetExists" });
     expect((await api.patch(`/v1/fleets/${name}`, { name: `${name}-renamed` })).status).toBe(200);
@@ -95,7 +97,16 @@ describe("fleets", () => {
     await revise(name);
     const { body } = await api.post(`/v1/fleets/${name}/rollouts`, {});
     const rollout = `/rollouts/${(body as { readonly id: string }).id}`;
-    for (const path of ["", "/members", "/revisions", "/revisions/1", "/revisions/1/diff/1", "/rollouts", rollout, `${rollout}/targets`]) {
+    for (const path of [
+      "",
+      "/members",
+      "/revisions",
+      "/revisions/1",
+      "/revisions/1/diff/1",
+      "/rollouts",
+      rollout,
+      `${rollout}/targets`,
+    ]) {
       expect((await stranger.get(`/v1/fleets/${name}${path}`)).body, path).toMatchObject({ code: "FleetNotFound" });
     }
     expect((await stranger.delete(`/v1/fleets/${name}`)).status).toBe(404);
@@ -117,7 +128,13 @@ describe("revisions", () => {
     expect(await revise(name, { environments })).toMatchObject({ status: 200, body: { number: 1 } });
     const second = await api.post(`/v1/fleets/${name}/revisions`, {
       apps: [
-        { app: { name: "ui", image: image(OTHER_DIGEST), environments: [{ key: "LEVEL", value: "debug" }, environments[1]] } },
+        {
+          app: {
+            name: "ui",
+            image: image(OTHER_DIGEST),
+            environments: [{ key: "LEVEL", value: "debug" }, environments[1]],
+          },
+        },
         { name: "old", absent: true },
       ],
       comment: "Louder",
@@ -173,14 +190,25 @@ describe("rollouts", () => {
     const uuids = [await member(name), await member(name), await member(name)];
     await revise(name);
     const made = await api.post(`/v1/fleets/${name}/rollouts`, { start: false });
-    expect(made).toMatchObject({ status: 201, body: { state: "draft", revision: 1, targets: 3, counts: { pending: 3 } } });
-    expect(made.body).toMatchObject({ waves: [{ wave: 1, targets: 1, advance: "manual" }, { wave: 2, targets: 2 }] });
+    expect(made).toMatchObject({
+      status: 201,
+      body: { state: "draft", revision: 1, targets: 3, counts: { pending: 3 } },
+    });
+    expect(made.body).toMatchObject({
+      waves: [
+        { wave: 1, targets: 1, advance: "manual" },
+        { wave: 2, targets: 2 },
+      ],
+    });
     const path = `/v1/fleets/${name}/rollouts/${(made.body as { readonly id: string }).id}`;
     const command = (verb: string) => api.post(`${path}/${verb}`, undefined);
     expect((await command("pause")).body).toMatchObject({ code: "RolloutStateConflict", details: { state: "draft" } });
     expect((await command("resume")).body).toMatchObject({ state: "running" });
     expect((await command("advance")).body).toMatchObject({ state: "running" });
-    expect((await command("pause")).body).toMatchObject({ state: "paused", reason: expect.stringContaining("Paused by") });
+    expect((await command("pause")).body).toMatchObject({
+      state: "paused",
+      reason: expect.stringContaining("Paused by"),
+    });
     const targets = (await api.get(`${path}/targets?wave=2&state=pending,waiting`)).body as {
       readonly targets: readonly { readonly asset_id: string }[];
     };
@@ -189,13 +217,22 @@ describe("rollouts", () => {
     expect((await api.get(`${path}/targets?state=lost,odd`)).body).toMatchObject({ code: "InvalidRequest" });
     expect((await api.get(`/v1/fleets/${name}/members`)).body).toMatchObject({
       members: expect.arrayContaining([
-        { asset_id: uuids[0], asset_name: expect.any(String), revision: null, state: "new", conflict: null, target_state: "pending" },
+        {
+          asset_id: uuids[0],
+          asset_name: expect.any(String),
+          revision: null,
+          state: "new",
+          conflict: null,
+          target_state: "pending",
+        },
       ]),
     });
     const next = await api.post(`/v1/fleets/${name}/rollouts`, {});
     expect(next).toMatchObject({ status: 201, body: { state: "running" } });
     expect((await api.get(path)).body).toMatchObject({ state: "superseded" });
-    const events = await (await fetch(`${control.url}${path}/events`, { headers: { "X-API-Key": account.apiKey } })).text();
+    const events = await (
+      await fetch(`${control.url}${path}/events`, { headers: { "X-API-Key": account.apiKey } })
+    ).text();
     const parsed = events.split("\n").flatMap((line) => (line.startsWith("data: ") ? [JSON.parse(line.slice(6))] : []));
     expect(parsed.map(({ seq, state }) => [seq, state])).toEqual([
       [1, "draft"],
@@ -234,7 +271,9 @@ describe("rollouts", () => {
     const ids = (await Promise.all([send({}), send({}), send({})])).map(({ id }) => id);
     expect(new Set([...ids, (await send({})).id]).size).toBe(1);
     expect(await send({ start: false })).toMatchObject({ code: "IdempotencyKeyReused" });
-    expect((await api.get(`/v1/fleets/${name}/rollouts`)).body).toMatchObject({ rollouts: [{ id: ids[0], state: "running" }] });
+    expect((await api.get(`/v1/fleets/${name}/rollouts`)).body).toMatchObject({
+      rollouts: [{ id: ids[0], state: "running" }],
+    });
   });
 
   test("of a revision that is not there are refused", async () => {

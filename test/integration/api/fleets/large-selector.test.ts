@@ -41,7 +41,10 @@ test("a selector finds 100 of 100,000 assets page by page, and a fleet counts th
   const app = { name: "ui", image: `registry.example.com/ui@sha256:${"a".repeat(64)}` };
   await api.post("/v1/fleets/all/revisions", { apps: [{ app }] });
   const rollout = await api.post("/v1/fleets/all/rollouts", { strategy: { waves: [{ limit: "1%" }] }, start: false });
-  expect(rollout.body).toMatchObject({ targets: ASSETS, waves: [{ targets: ASSETS / 100 }, { targets: ASSETS - ASSETS / 100 }] });
+  expect(rollout.body).toMatchObject({
+    targets: ASSETS,
+    waves: [{ targets: ASSETS / 100 }, { targets: ASSETS - ASSETS / 100 }],
+  });
 });
 
 function addAssets(): void {

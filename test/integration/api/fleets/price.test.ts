@@ -24,7 +24,11 @@ test("a dry run asks connected members by dry runs, and sums up what they answer
   for (const each of [cheap, full]) await api.put(`/v1/assets/${each?.uuid}/variables`, { SITE: { value: "7" } });
   const connect = async (token: string | undefined) =>
     owned.use(await FakeDevice.connect(control.agentUrl, token ?? ""));
-  const devices = [await connect(cheap?.deviceToken), await connect(full?.deviceToken), await connect(bare?.deviceToken)];
+  const devices = [
+    await connect(cheap?.deviceToken),
+    await connect(full?.deviceToken),
+    await connect(bare?.deviceToken),
+  ];
   const strategy = { waves: [{ limit: 1 }], max_download_bytes: 5000 };
   await api.post("/v1/fleets", { name: "priced", selector: "role=priced", apps: ["ui"], strategy });
   const environments = [{ key: "SITE", value: "${SITE}" }];
@@ -39,7 +43,12 @@ test("a dry run asks connected members by dry runs, and sums up what they answer
   const [first, second, unasked] = devices;
   const asked = await first?.next("apply");
   expect(asked).toMatchObject({
-    request: { project: "priced", adopt: true, prune: false, apps: [{ app: { environments: [{ key: "SITE", value: "7" }] } }] },
+    request: {
+      project: "priced",
+      adopt: true,
+      prune: false,
+      apps: [{ app: { environments: [{ key: "SITE", value: "7" }] } }],
+    },
     options: { dry_run: true, max_download_bytes: 5000 },
   });
   const details = { dry_run: true, plan: [], plan_hash: "0".repeat(64), download_bytes: 1234 };
@@ -70,7 +79,10 @@ test("a dry run asks connected members by dry runs, and sums up what they answer
   expect(answers.get(cheap?.uuid ?? "")).toMatchObject({ download_bytes: 1234 });
   expect(answers.get(full?.uuid ?? "")).toMatchObject({ code: "InsufficientDisk", message: "The disk is full." });
   expect(answers.get(away?.uuid ?? "")).toMatchObject({ code: "DeviceNotReachable" });
-  expect(answers.get(bare?.uuid ?? "")).toMatchObject({ code: "InvalidRequest", message: expect.stringContaining("SITE") });
+  expect(answers.get(bare?.uuid ?? "")).toMatchObject({
+    code: "InvalidRequest",
+    message: expect.stringContaining("SITE"),
+  });
   expect(unasked?.received.some(({ type }) => type === "apply")).toBe(false);
   // Nothing was made.
   expect((await api.get("/v1/fleets/priced/rollouts")).body).toMatchObject({ rollouts: [] });
