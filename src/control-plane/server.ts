@@ -35,6 +35,8 @@ import { SignInGate } from "./people/sign-in-gate.ts";
 import { PrincipalReader } from "./people/principal-reader.ts";
 import { createId } from "./secrets.ts";
 import { parseTrustedProxies } from "./trusted-proxies.ts";
+import { Attempts } from "./fleets/attempts.ts";
+import { FleetCoordinator } from "./fleets/coordinator.ts";
 import { Fleets } from "./fleets/fleets.ts";
 import type { ImageResolver } from "./fleets/image-resolver.ts";
 import type { Sealer } from "./sealing/sealer.ts";
@@ -245,6 +247,16 @@ export async function startServer({
     const nowMs = Math.floor(serviceClock.serviceNow());
     return (await store.leases.acquire("retention", instanceId, nowMs, nowMs + RETENTION_LEASE_MS)) !== undefined;
   };
+  const coordinator = new FleetCoordinator({
+    store,
+    bus,
+    attempts: new Attempts({ store, deployments, sealer }),
+    sealer,
+    clock,
+    serviceClock,
+    logger,
+    instanceId,
+  });
   const retention = new Retention({
     store,
     clock,
@@ -274,6 +286,7 @@ export async function startServer({
     if (config.stop_delay_s > 0) await ownClock.sleep(config.stop_delay_s * 1000);
     if (isShared) await sendDevicesAway().catch(warn);
     stopping.abort();
+    await coordinator[Symbol.asyncDispose]();
     walTruncator?.[Symbol.dispose]();
     retention[Symbol.dispose]();
     eventRetention[Symbol.dispose]();
