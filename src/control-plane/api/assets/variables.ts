@@ -132,7 +132,7 @@ async function changeVariables(
   // Values are sealed anew each time, so that the store cannot see that nothing would change.
   if (set.length > 0 || removed.length > 0) {
     const audit = auditOf(request, clock, {
-      action: "asset.variables_changed",
+      action: "asset_variables.changed",
       assetUuid: uuid,
       subject: { kind: "asset", id: uuid, name: assetName },
       details: { set, removed },

@@ -100,7 +100,7 @@ test("values that people set are in no response, log, audit entry or event, and 
   seen.push(JSON.stringify(entries), log.text());
   for (const text of seen) expect(text).not.toMatch(/planted-471\d/);
   // The audit log names what was changed.
-  expect(seen.join("")).toContain("asset.variables_changed");
+  expect(seen.join("")).toContain("asset_variables.changed");
   for (const file of [control.databasePath, `${control.databasePath}-wal`]) {
     expect((await readFile(file)).includes("planted-471")).toBe(false);
   }
@@ -117,6 +117,6 @@ test("what changes nothing is no entry of the audit log", async () => {
   await api.put(path, { SITE: { value: "7" } });
   await api.put(path, { SITE: { value: "7" } });
   await api.patch(path, { SITE: { value: "7" }, NONE: null });
-  const { body } = await api.get(`/v1/audit?asset=${uuid}&action=asset.variables_changed`);
+  const { body } = await api.get(`/v1/audit?asset=${uuid}&action=asset_variables.changed`);
   expect((body as { readonly entries: readonly object[] }).entries).toHaveLength(1);
 });
