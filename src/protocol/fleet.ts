@@ -101,7 +101,7 @@ export const fleetCreationSchema = z
     name: fleetNameSchema,
     selector: selectorSchema,
     apps: fleetApps,
-    strategy: rolloutStrategySchema.prefault({}),
+    strategy: rolloutStrategySchema.prefault({}).meta({ description: "How its rollouts go." }),
   })
   .meta({ id: "FleetCreation", examples: [example] });
 
@@ -111,7 +111,7 @@ export const fleetUpdateSchema = z
     name: fleetNameSchema,
     selector: selectorSchema,
     apps: fleetApps,
-    strategy: rolloutStrategyUpdateSchema,
+    strategy: rolloutStrategyUpdateSchema.meta({ description: "Fields of the strategy to change; others stay." }),
     paused_reason: pausedReason.nullable().meta({
       description: "A text stops everything of the fleet that has not begun, for this reason; `null` lets it go on.",
     }),

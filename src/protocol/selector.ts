@@ -171,7 +171,9 @@ class Parser {
     const start = this.#at;
     const quoted = this.#match(QUOTED);
     const value = quoted === "" ? this.#match(WORD) : unquote(quoted);
-    if (value !== undefined && (isTagValue(value) || (quoted !== "" && key === TYPE_KEY))) return value;
+    // No type has control characters, and databases refuse some.
+    const isType = quoted !== "" && key === TYPE_KEY && value !== undefined && !/[\p{Cc}\p{Cs}]/u.test(value);
+    if (value !== undefined && (isTagValue(value) || isType)) return value;
     this.#at = start;
     return this.#fail(
       key === TYPE_KEY

@@ -79,6 +79,7 @@ const ROW = {
   connected: false,
   last_seen: null,
   agent_version: null,
+  tags: {},
   attention: [],
 } as const;
 

@@ -67,7 +67,7 @@ export const AUDIT_ACTIONS = {
   "volume.removed": { volume: "text" },
   "asset.tagged": { set: "texts", removed: "texts" },
   // Names alone.
-  "asset.variables_changed": { set: "texts", removed: "texts" },
+  "asset_variables.changed": { set: "texts", removed: "texts" },
   "asset.held": { reason: "text", until: "number" },
   "asset.released": {},
   "fleet.created": { selector: "text", apps: "texts" },
