@@ -161,6 +161,9 @@ export const applySchema = z
   });
 export type Apply = z.output<typeof applySchema>;
 
+/** A group as a technician sends it on the device, without what only the control plane sets. */
+export const localApplySchema = z.strictObject(applyFields).superRefine(checkApplyRules);
+
 function checkApplyRules({ apps, remove }: RuledApply, context: z.RefinementCtx): void {
   for (const { path, message } of applyProblems(apps, remove))
     context.addIssue({ code: "custom", path: [...path], message });

@@ -1,6 +1,6 @@
 import { parseNewAppSpec, type RequestedAppSpec } from "../../../protocol/app-spec.ts";
 import { replacementOf } from "../../../protocol/app-replacement.ts";
-import { type AppliedApp, type Apply, applySchema } from "../../../protocol/apply.ts";
+import { type AppliedApp, type Apply, applySchema, localApplySchema } from "../../../protocol/apply.ts";
 import type { DeployOptions } from "../../../protocol/deploy-request.ts";
 import { EdgeError, type ErrorDetails } from "../../../protocol/errors.ts";
 import { parseImageReference } from "../../../protocol/image-reference.ts";
@@ -44,12 +44,13 @@ export function acceptGroup(input: unknown, context: AcceptGroupContext): Accept
   // Credentials are only kept with the apps that need them.
   const { registry_auth: _auth, ...kept } = options;
   const base: DeploymentRecord = { ...newRecord(id, order, undefined), action: "apply", origin, options: kept };
-  const parsed = applySchema.safeParse(input);
+  const schema = origin === "local" ? localApplySchema : applySchema;
+  const parsed = schema.safeParse(input);
   if (!parsed.success) {
-    const failure = toRequestFailure(toInvalidRequest(parsed.error, applySchema));
+    const failure = toRequestFailure(toInvalidRequest(parsed.error, schema));
     return { group: { ...base, apply: { onFailure: "rollback" }, failure }, children: [] };
   }
-  const request = parsed.data;
+  const request: Apply = parsed.data;
   const { project, on_failure: onFailure, expect, fleet, keep_images: images = [] } = request;
   const apply = { onFailure, ...(expect !== undefined && { expect }), ...(fleet && { fleet }) };
   const group = { ...base, app: project, apply };
