@@ -60,6 +60,17 @@ const keys = z.strictObject({
     description:
       "Address and port of `GET /metrics` for Prometheus, such as 127.0.0.1:9464; without it there are no metrics.",
   }),
+  secrets_key_file: z
+    .string()
+    .min(1)
+    .optional()
+    .meta({
+      description:
+        "File with the keys that variables of assets and revisions of fleets are encrypted with in the database. By default " +
+        "`secrets.key` in the data directory, made at the first start. With PostgreSQL every instance needs the same file; " +
+        "without one, fleets and variables cannot be used. It is not part of backups: keep a copy elsewhere.",
+      examples: ["/etc/edge-control/secrets.key"],
+    }),
   data_dir: z
     .string()
     .min(1)

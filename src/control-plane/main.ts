@@ -1,4 +1,4 @@
-import { resolve } from "node:path";
+import { join, resolve } from "node:path";
 import { systemClock } from "../lib/clock.ts";
 import { tryLock } from "../lib/instance-lock.ts";
 import { createLogger, type Logger } from "../lib/logger.ts";
@@ -14,6 +14,7 @@ import { readCopiedMark, removeCopiedMark } from "./data/copied-mark.ts";
 import { type DataDir, findDataDir, prepareDataDir } from "./data/data-dir.ts";
 import { scrubDatabase } from "./data/scrub-database.ts";
 import { restore } from "./data/restore.ts";
+import type { Sealer } from "./sealing/sealer.ts";
 import { consoleUrlOf, describeSetUp } from "./people/set-up-code.ts";
 import { logStoreError } from "./store/unavailable.ts";
 import type { Metrics, MetricsOptions } from "./metrics/metrics.ts";
@@ -30,8 +31,9 @@ async function serve(config: Config, options: ServeOptions): Promise<void> {
       ? await lockToServe(database.dataDir, options, resources)
       : (logger) => openWatched(database.options, logger);
   // Loaded lazily: the server takes longer to load than an administration command takes to run.
-  const [{ startServer }, { InProcessBus }, { StoredSimOperator }] = await Promise.all([
+  const [{ startServer }, { PinnedImages }, { InProcessBus }, { StoredSimOperator }] = await Promise.all([
     import("./server.ts"),
+    import("./fleets/pinned-images.ts"),
     import("./bus/in-process-bus.ts"),
     import("./sim-operator/stored-sim-operator.ts"),
   ]);
@@ -49,12 +51,31 @@ async function serve(config: Config, options: ServeOptions): Promise<void> {
     link: messages?.link,
     ...(metrics && { metrics }),
     simOperator: new StoredSimOperator(store.usage),
+    sealer: await openSealer(config, database, store),
+    images: new PinnedImages(),
     clock: systemClock,
     logger,
   });
   await announceSetUp(config, server.port, store, logger);
   await waitForStopSignal();
   await server.stop();
+}
+
+/** Opens the keys beside the database, or where the configuration says. */
+async function openSealer(config: Config, database: Database, store: Store): Promise<Sealer> {
+  const [{ KeyFileError, openKeyFile }, { NoSealer }] = await Promise.all([
+    import("./sealing/key-file.ts"),
+    import("./sealing/no-sealer.ts"),
+  ]);
+  const beside = database.kind === "sqlite" ? join(database.dataDir, "secrets.key") : undefined;
+  const path = config.secrets_key_file ?? beside;
+  if (path === undefined) return new NoSealer();
+  try {
+    return await openKeyFile(path, store);
+  } catch (error) {
+    if (error instanceof KeyFileError) throw new CommandError(error.message);
+    throw error;
+  }
 }
 
 /** Says on standard error, not in the log, how to make the first admin while there is none. */

@@ -35,6 +35,11 @@ import { SignInGate } from "./people/sign-in-gate.ts";
 import { PrincipalReader } from "./people/principal-reader.ts";
 import { createId } from "./secrets.ts";
 import { parseTrustedProxies } from "./trusted-proxies.ts";
+import { Attempts } from "./fleets/attempts.ts";
+import { FleetCoordinator } from "./fleets/coordinator.ts";
+import { Fleets } from "./fleets/fleets.ts";
+import type { ImageResolver } from "./fleets/image-resolver.ts";
+import type { Sealer } from "./sealing/sealer.ts";
 import type { Observer } from "./metrics/observer.ts";
 import type { SimOperator } from "./sim-operator/sim-operator.ts";
 import type { Store } from "./store/store.ts";
@@ -58,6 +63,8 @@ export interface ServerOptions {
   /** Reaches other instances; absent if there can be none. */
   readonly link?: MessageLink | undefined;
   readonly simOperator: SimOperator;
+  readonly sealer: Sealer;
+  readonly images: ImageResolver;
   readonly clock: Clock;
   readonly logger: Logger;
   /** Absent: nothing is measured. */
@@ -80,6 +87,8 @@ export async function startServer({
   bus,
   link,
   simOperator,
+  sealer,
+  images,
   clock: ownClock,
   logger,
   metrics,
@@ -160,9 +169,12 @@ export async function startServer({
   });
   const telling = store.onAccountEvents((accountId) => bus.publish(accountTopic(accountId)));
   const hasher = new PasswordHasher({ onRefused: () => observer?.bounded("sign_ins_waiting") });
+  const fleets = new Fleets({ store, sealer, images, deployments, bus, clock });
   const context = {
     config,
     store,
+    sealer,
+    fleets,
     bus,
     simOperator,
     assetUpdater,
@@ -235,6 +247,16 @@ export async function startServer({
     const nowMs = Math.floor(serviceClock.serviceNow());
     return (await store.leases.acquire("retention", instanceId, nowMs, nowMs + RETENTION_LEASE_MS)) !== undefined;
   };
+  const coordinator = new FleetCoordinator({
+    store,
+    bus,
+    attempts: new Attempts({ store, deployments, sealer }),
+    sealer,
+    clock,
+    serviceClock,
+    logger,
+    instanceId,
+  });
   const retention = new Retention({
     store,
     clock,
@@ -264,6 +286,7 @@ export async function startServer({
     if (config.stop_delay_s > 0) await ownClock.sleep(config.stop_delay_s * 1000);
     if (isShared) await sendDevicesAway().catch(warn);
     stopping.abort();
+    await coordinator[Symbol.asyncDispose]();
     walTruncator?.[Symbol.dispose]();
     retention[Symbol.dispose]();
     eventRetention[Symbol.dispose]();

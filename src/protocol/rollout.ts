@@ -138,7 +138,8 @@ export const rolloutRequestSchema = z
       .default(true)
       .meta({ description: "Whether it starts at once; otherwise it stays a draft until it is resumed." }),
   })
-  .meta({ id: "RolloutRequest" });
+  .meta({ id: "RolloutRequest", examples: [{ revision: 3 }] });
+export type RolloutRequest = z.output<typeof rolloutRequestSchema>;
 
 /** One event of a rollout's stream. */
 export const rolloutEventSchema = z

@@ -13,12 +13,16 @@ import type { Asset } from "../../src/control-plane/core/asset.ts";
 import type { UserSession } from "../../src/control-plane/core/people/session.ts";
 import type { User } from "../../src/control-plane/core/people/user.ts";
 import type { Permission } from "../../src/control-plane/core/permission.ts";
+import type { ImageResolver } from "../../src/control-plane/fleets/image-resolver.ts";
+import { PinnedImages } from "../../src/control-plane/fleets/pinned-images.ts";
+import { AesSealer } from "../../src/control-plane/sealing/aes-sealer.ts";
 import type { SimOperator } from "../../src/control-plane/sim-operator/sim-operator.ts";
 import { StoredSimOperator } from "../../src/control-plane/sim-operator/stored-sim-operator.ts";
 import type { ApiKey } from "../../src/control-plane/store/accounts.ts";
 import { openStore } from "../../src/control-plane/store/sqlite/open-store.ts";
 import type { Store } from "../../src/control-plane/store/store.ts";
 import { checkResponses, type ResponseCheck } from "./openapi/check-responses.ts";
+import { someSealingKey } from "./control-plane/sealing-key.ts";
 import { someAudit, someSession, someUser } from "./control-plane/people.ts";
 import { tempDir } from "./temp-dir.ts";
 
@@ -32,6 +36,8 @@ export interface ControlPlaneOptions {
   readonly openStore?: () => Promise<Store>;
   /** What the server uses in place of its store, such as one that fails. Default: the store itself. */
   readonly decorateStore?: (store: Store) => Store;
+  /** Default: images have their digests. */
+  readonly images?: ImageResolver;
   /** Default: `StoredSimOperator`. */
   readonly simOperator?: (store: Store) => SimOperator;
 }
@@ -101,6 +107,7 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
   const databasePath = join(directory.path, "edge-control.sqlite");
   const clock = options.clock ?? systemClock;
   const logger = options.logger ?? (await createLogger({ name: "edge-control", level: "fatal" }));
+  const sealer = new AesSealer(someSealingKey());
   const config = configSchema.parse({ rate_limit_per_minute: 1_000_000, listen: "127.0.0.1:0", ...options.config });
   const start = async (): Promise<Running> => {
     const store = (await options.openStore?.()) ?? openStore(databasePath);
@@ -114,6 +121,8 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
       store: metrics?.store ?? used,
       bus,
       simOperator,
+      sealer,
+      images: options.images ?? new PinnedImages(),
       clock,
       logger,
       ...(metrics && { metrics }),

@@ -10,6 +10,7 @@ import type { AssetUpdater } from "../assets/update-asset.ts";
 import type { Bus } from "../bus/bus.ts";
 import type { Config } from "../config.ts";
 import type { AccountFeeds } from "../events/account-feeds.ts";
+import type { Fleets } from "../fleets/fleets.ts";
 import type { Deployments } from "../deployments/deployments.ts";
 import type { DeviceQueries } from "../queries/device-queries.ts";
 import type { Observer } from "../metrics/observer.ts";
@@ -20,6 +21,7 @@ import type { OidcSignIn } from "../people/oidc/oidc-sign-in.ts";
 import type { PasswordHasher } from "../people/password-hasher.ts";
 import type { SignInGate } from "../people/sign-in-gate.ts";
 import type { Site } from "./people/site.ts";
+import type { Sealer } from "../sealing/sealer.ts";
 import type { SimOperator } from "../sim-operator/sim-operator.ts";
 import type { Store } from "../store/store.ts";
 import type { StreamLimiter } from "./stream-limiter.ts";
@@ -37,6 +39,8 @@ export type Api = FastifyInstance<
 export interface ApiContext {
   readonly config: Config;
   readonly store: Store;
+  readonly sealer: Sealer;
+  readonly fleets: Fleets;
   readonly bus: Pick<Bus, "state">;
   readonly simOperator: SimOperator;
   readonly assetUpdater: AssetUpdater;

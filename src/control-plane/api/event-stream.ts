@@ -29,7 +29,7 @@ export function sendEvents(
   const { deployments, streamLimiter } = context;
   streamLimiter.acquireForDeployment(reply, id);
   const texts = formatBatches(deployments.events(id, after, streamSignal(request, reply, context)));
-  return setHeaders(reply).send(Readable.from(streamLimiter.withStallTimeout(request, reply, texts)));
+  return sendTexts(reply, streamLimiter.withStallTimeout(request, reply, texts));
 }
 
 /** Responds to a request that did not become a deployment: the error's HTTP status and one `Fail` event. */
@@ -57,6 +57,11 @@ async function* formatBatches(batches: AsyncIterable<readonly StoredEvent[]>): A
 
 function setHeaders(reply: FastifyReply): FastifyReply {
   return reply.headers(streamHeaders());
+}
+
+/** Responds with texts as an event stream. */
+export function sendTexts(reply: FastifyReply, texts: AsyncIterable<string>): FastifyReply {
+  return setHeaders(reply).send(Readable.from(texts));
 }
 
 /** The headers of every event stream. */

@@ -11,6 +11,9 @@ import { updateApp } from "./apps/update-app.ts";
 import { getAsset } from "./assets/get-asset.ts";
 import { listAssets } from "./assets/list-assets.ts";
 import { registerAsset } from "./assets/register-asset.ts";
+import { getHold, releaseHold, setHold } from "./assets/hold.ts";
+import { getTags, removeTags, replaceTags, updateTags } from "./assets/tags.ts";
+import { getVariables, removeVariables, replaceVariables, updateVariables } from "./assets/variables.ts";
 import { removeAsset } from "./assets/remove-asset.ts";
 import { updateAsset } from "./assets/update-asset.ts";
 import { createEnrolmentCode } from "./assets/create-enrolment-code.ts";
@@ -32,6 +35,14 @@ import { cancelDeployment } from "./deployments/cancel-deployment.ts";
 import { getDeployment } from "./deployments/get-deployment.ts";
 import { listDeployments } from "./deployments/list-deployments.ts";
 import { streamEvents } from "./deployments/stream-events.ts";
+import { createFleet, getFleet, listFleets, removeFleet, updateFleet } from "./fleets/fleets.ts";
+import { reapplyFleet } from "./fleets/reapply.ts";
+import { listMembers } from "./fleets/members.ts";
+import { createRevision, diffRevision, getRevision, listRevisions } from "./fleets/revisions.ts";
+import { rolloutCommands } from "./rollouts/commands.ts";
+import { createRollout } from "./rollouts/create-rollout.ts";
+import { getRollout, listRollouts, listTargets } from "./rollouts/rollouts.ts";
+import { streamRolloutEvents } from "./rollouts/stream-events.ts";
 import { getDataUsage } from "./device/get-data-usage.ts";
 import { getDevice } from "./device/get-device.ts";
 import { getStats } from "./device/get-stats.ts";
@@ -61,6 +72,34 @@ export const ROUTES: readonly Route[] = [
   getAsset,
   updateAsset,
   removeAsset,
+  getTags,
+  replaceTags,
+  updateTags,
+  removeTags,
+  getVariables,
+  replaceVariables,
+  updateVariables,
+  removeVariables,
+  getHold,
+  setHold,
+  releaseHold,
+  listFleets,
+  createFleet,
+  getFleet,
+  updateFleet,
+  removeFleet,
+  listMembers,
+  reapplyFleet,
+  listRevisions,
+  createRevision,
+  getRevision,
+  diffRevision,
+  listRollouts,
+  createRollout,
+  getRollout,
+  rolloutCommands,
+  listTargets,
+  streamRolloutEvents,
   deployApp,
   applyGroup,
   listApps,

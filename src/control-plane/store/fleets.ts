@@ -26,14 +26,18 @@ export type FleetCreation = { readonly kind: "created" } | { readonly kind: "nam
 export interface Member {
   readonly assetUuid: string;
   readonly assetName: string;
+  readonly type: string;
+  readonly tags: ReadonlyMap<string, string>;
 }
 
 /** A member with what the fleet knows of it. */
-export interface MemberState extends Member {
+export interface MemberState extends Pick<Member, "assetUuid" | "assetName"> {
   /** The revision that it was last seen running as a whole; `undefined`: none. */
   readonly revision: number | undefined;
   /** An app of the fleet that another one owns there; `undefined` if there is none. */
   readonly conflict: string | undefined;
+  /** Whether the fleet owns apps there: it has brought them. */
+  readonly isOwner: boolean;
 }
 
 /** A revision's content as it is stored. */
@@ -96,6 +100,8 @@ export interface FleetStore {
   countMatching(accountId: string, selector: readonly SelectorTerm[]): Promise<number>;
   /** Returns the members of the fleet, each with what it runs, at most `limit`, after this UUID. */
   listMembers(fleet: Fleet, selector: readonly SelectorTerm[], limit: number, after?: string): Promise<readonly MemberState[]>;
+  /** Returns the revisions that these assets were last seen running as a whole. */
+  findMemberRevisions(fleetId: string, assetUuids: readonly string[]): Promise<ReadonlyMap<string, number>>;
   /** Records that the whole revision was seen running on the asset; `undefined`: none is known to. */
   recordMemberRevision(fleetId: string, assetUuid: string, revision: number | undefined): Promise<void>;
 

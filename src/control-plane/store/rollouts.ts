@@ -1,5 +1,6 @@
 import type { RolloutFields, TargetCount } from "../core/fleets/changes.ts";
 import type { DeploymentFacts, TargetFacts } from "../core/fleets/facts.ts";
+import type { Fleet } from "../core/fleets/fleet.ts";
 import type { Rollout } from "../core/fleets/rollout.ts";
 import type { Target } from "../core/fleets/target.ts";
 import type { RolloutEvent, TargetState } from "../../protocol/rollout.ts";
@@ -26,13 +27,17 @@ export interface RolloutChange {
   readonly fields: RolloutFields;
   /** The next event of its stream, without its number. */
   readonly event?: Omit<RolloutEvent, "seq">;
-  readonly audit?: AuditEntry;
+  readonly audit?: AuditEntry | undefined;
+  /** What the fleet's stable revision becomes. */
+  readonly stableRevision?: number | undefined;
 }
 
 /** A change of a target, decided from the target as it was read. It is not made if that has another state by now. */
 export interface TargetChange {
   readonly before: Target;
   readonly after: Target;
+  /** The revision that its asset runs as a whole from now on; `null`: none. Absent: as before. */
+  readonly memberRevision?: number | null | undefined;
 }
 
 /** The time at which facts are read. */
@@ -87,6 +92,8 @@ export interface RolloutStore {
   listRollouts(fleetId: string, limit: number, before?: string): Promise<readonly Rollout[]>;
   /** Returns the rollouts that a coordinator has to look after, oldest first. */
   listActive(): Promise<readonly Pick<Rollout, "id" | "accountId" | "fleetId" | "kind">[]>;
+  /** Returns the fleets that have a stable revision and no upkeep yet. */
+  listWithoutUpkeep(): Promise<readonly Fleet[]>;
   /** Raises the epoch: from now on earlier coordinators change nothing. Returns the rollout afterwards. */
   takeUp(id: string): Promise<Rollout | undefined>;
   /**
@@ -111,6 +118,12 @@ export interface RolloutStore {
   ): Promise<ReadonlySet<string>>;
   /** Adds targets that joined later; those that exist stay. Returns how many were added. */
   addTargets(fence: RolloutFence, targets: readonly Target[]): Promise<number>;
+  /** Adds an event to the stream of the rollout, whose record stays as it is. */
+  addEvent(fence: RolloutFence, event: Omit<RolloutEvent, "seq">): Promise<void>;
+  /** Removes targets in these states. Returns how many. */
+  removeTargets(fence: RolloutFence, states: readonly TargetState[]): Promise<number>;
+  /** Returns those of these assets that are no targets of the rollout. */
+  findMissing(rolloutId: string, assetUuids: readonly string[]): Promise<readonly string[]>;
   findTarget(rolloutId: string, assetUuid: string): Promise<Target | undefined>;
   /** Returns targets in the order of their UUIDs, at most `limit`, after this one; with a filter by state and wave. */
   listTargets(

@@ -53,6 +53,41 @@ const EXPECTED: Readonly<Record<string, Expected>> = {
   "GET /v1/assets/{asset_id}/edge/data-usage": row("viewer", 200, 404),
   "GET /v1/assets/{asset_id}/edge/volumes": row("viewer", 503, 404),
   "DELETE /v1/assets/{asset_id}/edge/volumes/{name}": row("operator", 503, 404),
+  "GET /v1/assets/{asset_id}/tags": row("viewer", 200, 404),
+  "PUT /v1/assets/{asset_id}/tags": row("installer", 200, 404),
+  "PATCH /v1/assets/{asset_id}/tags": row("installer", 200, 404),
+  "DELETE /v1/assets/{asset_id}/tags": row("installer", 204, 404),
+  "GET /v1/assets/{asset_id}/variables": row("viewer", 200, 404),
+  "PUT /v1/assets/{asset_id}/variables": row("operator", 200, 404),
+  "PATCH /v1/assets/{asset_id}/variables": row("operator", 200, 404),
+  "DELETE /v1/assets/{asset_id}/variables": row("operator", 204, 404),
+  "GET /v1/assets/{asset_id}/hold": row("viewer", 200, 404),
+  "PUT /v1/assets/{asset_id}/hold": row("operator", 200, 404),
+  "DELETE /v1/assets/{asset_id}/hold": row("operator", 204, 404),
+  "GET /v1/fleets": row("viewer", 200),
+  "POST /v1/fleets": row("operator", 201),
+  "GET /v1/fleets/{fleet}": row("viewer", 200, 404),
+  "PATCH /v1/fleets/{fleet}": row("operator", 200, 404),
+  "DELETE /v1/fleets/{fleet}": row("admin", 204, 404),
+  "GET /v1/fleets/{fleet}/members": row("viewer", 200, 404),
+  // No rollout of the fleet has succeeded.
+  "POST /v1/fleets/{fleet}/reapply": row("operator", 404),
+  "GET /v1/fleets/{fleet}/revisions": row("viewer", 200, 404),
+  "POST /v1/fleets/{fleet}/revisions": row("operator", 201, 404),
+  "GET /v1/fleets/{fleet}/revisions/{number}": row("viewer", 200, 404),
+  "GET /v1/fleets/{fleet}/revisions/{number}/diff/{other}": row("viewer", 200, 404),
+  "GET /v1/fleets/{fleet}/rollouts": row("viewer", 200, 404),
+  "POST /v1/fleets/{fleet}/rollouts": row("operator", 201, 404),
+  "GET /v1/fleets/{fleet}/rollouts/{rollout_id}": row("viewer", 200, 404),
+  "POST /v1/fleets/{fleet}/rollouts/{rollout_id}/pause": row("operator", 200, 404),
+  "POST /v1/fleets/{fleet}/rollouts/{rollout_id}/resume": row("operator", 200, 404),
+  "POST /v1/fleets/{fleet}/rollouts/{rollout_id}/cancel": row("operator", 200, 404),
+  "POST /v1/fleets/{fleet}/rollouts/{rollout_id}/rollback": row("operator", 200, 404),
+  // The rollouts of this test have one wave, and await no approval.
+  "POST /v1/fleets/{fleet}/rollouts/{rollout_id}/advance": row("operator", 409, 404),
+  "POST /v1/fleets/{fleet}/rollouts/{rollout_id}/approve": row("operator", 409, 404),
+  "GET /v1/fleets/{fleet}/rollouts/{rollout_id}/targets": row("viewer", 200, 404),
+  "GET /v1/fleets/{fleet}/rollouts/{rollout_id}/events": row("viewer", 200, 404),
   "GET /v1/session": row("self", 200),
   "DELETE /v1/session": row("session", 204),
   // The users of this test have no password.
@@ -156,9 +191,15 @@ const REFUSED: Readonly<Record<string, () => Promise<Headers>>> = {
   },
 };
 
+const REVISION = { apps: [{ app: { name: "kiosk-ui", image: `registry.example.com/ui@sha256:${"a".repeat(64)}` } }] };
+
 const SAMPLE_BODIES: Readonly<Record<string, () => unknown>> = {
   "POST /v1/session": () => signIn,
   "POST /v1/users": () => ({ email: `${randomUUID()}@example.com`, role: "viewer" }),
+  "POST /v1/fleets": () => ({ name: `fleet-${randomUUID()}`, selector: "*", apps: ["kiosk-ui"] }),
+  "POST /v1/fleets/{fleet}/revisions": () => ({ apps: [{ name: "old-player", absent: true }] }),
+  "POST /v1/fleets/{fleet}/rollouts": () => ({ revision: 1 }),
+  "PUT /v1/assets/{asset_id}/hold": () => ({ reason: "Pump test" }),
   "POST /v1/assets": () => ({ serial_number: `SN-${randomUUID()}`, name: "x", type: "gateway" }),
 };
 
@@ -167,11 +208,31 @@ async function targetOf({ path }: SampleRequest): Promise<string> {
   const values: Record<string, string> = { name: "web", sim_type: "supersim", user_code: "7K3M-XW9T" };
   if (path.includes("{asset_id}"))
     values["asset_id"] = (await control.asset(account, { supersim: someSuperSim(), prosim: someProSim() })).uuid;
+  if (path.includes("{fleet}")) Object.assign(values, await fleetWithRollout());
   if (path.includes("{deployment_id}")) values["deployment_id"] = await deploy(values["asset_id"] ?? "");
   if (path.includes("{user_id}")) values["user_id"] = (await control.session(account, { role: "viewer" })).user.id;
   if (path.includes("{key_id}")) values["key_id"] = (await control.key(account, [])).keyId;
   const query = Object.entries(QUERIES).find(([end]) => path.endsWith(end))?.[1] ?? "";
   return path.replaceAll(/\{(\w+)\}/g, (_match, name: string) => values[name] ?? name) + query;
+}
+
+/** A fleet without members, with a revision that is being rolled out. */
+async function fleetWithRollout(): Promise<Readonly<Record<string, string>>> {
+  const fleet = `fleet-${randomUUID()}`;
+  await create("/v1/fleets", { name: fleet, selector: `fleet=${randomUUID()}`, apps: ["kiosk-ui", "old-player"] });
+  await create(`/v1/fleets/${fleet}/revisions`, REVISION);
+  const { id } = await create(`/v1/fleets/${fleet}/rollouts`, {});
+  return { fleet, number: "1", other: "1", rollout_id: id };
+}
+
+async function create(path: string, body: unknown): Promise<{ readonly id: string }> {
+  const response = await fetch(control.url + path, {
+    method: "POST",
+    headers: { "X-API-Key": account.apiKey, "Content-Type": "application/json" },
+    body: JSON.stringify(body),
+  });
+  expect(response.status).toBe(201);
+  return (await response.json()) as { readonly id: string };
 }
 
 async function deploy(uuid: string): Promise<string> {

@@ -6,6 +6,9 @@ import { NatsLink } from "../../../src/control-plane/bus/nats/nats-link.ts";
 import type { NatsOptions } from "../../../src/control-plane/bus/nats/options.ts";
 import { type ConfigInput, configSchema } from "../../../src/control-plane/config.ts";
 import { type RunningServer, startServer } from "../../../src/control-plane/server.ts";
+import { PinnedImages } from "../../../src/control-plane/fleets/pinned-images.ts";
+import { AesSealer } from "../../../src/control-plane/sealing/aes-sealer.ts";
+import { someSealingKey } from "./sealing-key.ts";
 import { StoredSimOperator } from "../../../src/control-plane/sim-operator/stored-sim-operator.ts";
 import { openStore } from "../../../src/control-plane/store/sqlite/open-store.ts";
 import type { InstanceStore } from "../../../src/control-plane/store/instances.ts";
@@ -83,6 +86,7 @@ export class TestInstances implements AsyncDisposable {
   readonly clock: Clock;
   readonly network = new MemoryNetwork();
   readonly #config: ConfigInput;
+  readonly #sealer = new AesSealer(someSealingKey());
   readonly #owner: AsyncDisposableStack;
 
   private constructor(
@@ -116,6 +120,8 @@ export class TestInstances implements AsyncDisposable {
       bus: this.#owner.use(new LinkedBus(link)),
       link,
       simOperator: new StoredSimOperator(store.usage),
+      sealer: this.#sealer,
+      images: new PinnedImages(),
       clock,
       logger,
     });

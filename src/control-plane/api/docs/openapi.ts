@@ -33,6 +33,8 @@ export async function serveOpenApi(api: Api): Promise<void> {
         { name: "Apps", description: "Container apps on devices: deploy, update, inspect and remove." },
         { name: "Deployments", description: "Requested changes of apps, with their events and outcomes." },
         { name: "Devices", description: "State and data usage of devices." },
+        { name: "Fleets", description: "Sets of apps that are brought to many devices, and their revisions." },
+        { name: "Rollouts", description: "How revisions come to the members of a fleet, wave by wave." },
         { name: "People", description: "The people of an account, and how they sign in." },
         { name: "API Keys", description: "The API keys of an account." },
         { name: "Legacy", description: "Deprecated; removed at a configured time." },

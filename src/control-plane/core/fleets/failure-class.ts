@@ -91,6 +91,7 @@ const CLASSES: Readonly<Record<ErrorCode, FailureClass>> = {
   RolloutNotFound: FAILED,
   RolloutStateConflict: FAILED,
   ApprovalBySameUser: FAILED,
+  ImageNotResolved: FAILED,
   Unauthorized: FAILED,
   CrossSiteRequest: FAILED,
   NotFound: FAILED,

@@ -115,9 +115,13 @@ function decideEnd(
 function decideGoingBack({ reason }: Progress, counts: readonly TargetCount[], nowMs: number): RolloutDecision {
   const isGoing = counts.some((group) => group.count > 0 && (isUnfinished(group) || mustStillTurn(group)));
   if (isGoing) return NOTHING;
-  const stayed = countTargets(counts, (group) => group.wasAttempted && ["failed", "lost", "deferred"].includes(group.state));
+  const stayed = countTargets(counts, hasStayed);
   const told = stayed === 0 ? reason : `${reason ?? ""} ${stayed} of the assets did not go back.`.trim();
   return finish("rolled_back", told, nowMs);
+}
+
+function hasStayed({ direction, state }: TargetCount): boolean {
+  return state === "lost" || (direction === "back" && (state === "failed" || state === "refused" || state === "deferred"));
 }
 
 /** Lost targets are not waited for. */

@@ -4,10 +4,19 @@ export { ROLES, type Role };
 
 /** What a principal may do in its account. Each endpoint needs one of them: see `ENDPOINT_PERMISSIONS`. */
 export const ROLE_PERMISSIONS = {
-  viewer: ["assets.read", "apps.read", "deployments.read", "usage.read", "events.read"],
-  installer: ["assets.register", "assets.name", "enrolment.create", "logs.read"],
-  operator: ["apps.deploy", "deployments.cancel", "assets.connectivity", "volumes.remove"],
-  admin: ["assets.remove", "users.manage", "keys.manage", "audit.read", "settings.manage"],
+  viewer: ["assets.read", "apps.read", "deployments.read", "usage.read", "events.read", "fleets.read"],
+  installer: ["assets.register", "assets.name", "enrolment.create", "logs.read", "assets.tag"],
+  operator: [
+    "apps.deploy",
+    "deployments.cancel",
+    "assets.connectivity",
+    "volumes.remove",
+    "assets.hold",
+    "assets.variables",
+    "fleets.manage",
+    "fleets.roll_out",
+  ],
+  admin: ["assets.remove", "fleets.remove", "users.manage", "keys.manage", "audit.read", "settings.manage"],
 } as const satisfies Record<Role, readonly string[]>;
 
 export type RolePermission = (typeof ROLE_PERMISSIONS)[Role][number];

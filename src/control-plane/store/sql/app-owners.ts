@@ -5,6 +5,13 @@ import { all, change, type Work } from "./statement.ts";
 const CLAIM = /* sql */ `
   INSERT INTO app_owners (asset_uuid, app, fleet_id) VALUES (?, ?, ?) ON CONFLICT (asset_uuid, app) DO NOTHING`;
 
+/** Parameters: the fleet, the asset, the revision. Does nothing if there is no such asset. */
+export const SET_MEMBER = /* sql */ `
+  INSERT INTO fleet_members (fleet_id, asset_uuid, revision)
+  SELECT ?1, a.uuid, ?3 FROM assets a WHERE a.uuid = ?2
+  ON CONFLICT (fleet_id, asset_uuid) DO UPDATE SET revision = excluded.revision`;
+export const REMOVE_MEMBER = "DELETE FROM fleet_members WHERE fleet_id = ? AND asset_uuid = ?";
+
 /** Statement for the owners of apps of an asset other than a fleet. Parameters: the fleet, the asset, the names in JSON. */
 export const FIND_OTHER_OWNERS = (dialect: Dialect): string => /* sql */ `
   SELECT o.app, f.name AS fleet FROM app_owners o JOIN fleets f ON f.id = o.fleet_id

@@ -2,6 +2,7 @@ import type { SelectorTerm } from "../../../protocol/selector.ts";
 import type { Fleet } from "../../core/fleets/fleet.ts";
 import type { Member, MemberState } from "../fleets.ts";
 import type { Executor } from "./executor.ts";
+import { REMOVE_MEMBER } from "./app-owners.ts";
 import { findTagTerm, hasTagSql, matchesSql } from "./selector-sql.ts";
 import { all, change, type Value, type Work } from "./statement.ts";
 
@@ -10,13 +11,18 @@ interface MemberRow {
   readonly name: string;
 }
 
+interface MatchRow extends MemberRow {
+  readonly type: string;
+  readonly tags: string | null;
+}
+
 interface StateRow extends MemberRow {
   readonly revision: number | null;
   readonly others: string | null;
+  readonly is_owner: number;
 }
 
 const REMOVE_OWNER = "DELETE FROM app_owners WHERE fleet_id = ? AND asset_uuid = ?";
-const REMOVE_MEMBER = "DELETE FROM fleet_members WHERE fleet_id = ? AND asset_uuid = ?";
 
 /** What selectors match. Two statements for each list: with a tag to begin with, and without. */
 export class MemberList {
@@ -40,9 +46,16 @@ export class MemberList {
   ): Promise<readonly Member[]> {
     const { condition, values } = this.#matching(accountId, selector);
     const sql = /* sql */ `
-      SELECT a.uuid, a.name FROM assets a WHERE ${condition} AND a.uuid > ?5 ORDER BY a.uuid LIMIT ?6`;
-    const rows = await this.#executor.all<MemberRow>(sql, [...values, after, limit]);
-    return rows.map(({ uuid, name }) => ({ assetUuid: uuid, assetName: name }));
+      SELECT a.uuid, a.name, a.type, (
+        SELECT ${this.#executor.dialect.jsonObject("g.key", "g.value")} FROM asset_tags g WHERE g.asset_uuid = a.uuid) AS tags
+      FROM assets a WHERE ${condition} AND a.uuid > ?5 ORDER BY a.uuid LIMIT ?6`;
+    const rows = await this.#executor.all<MatchRow>(sql, [...values, after, limit]);
+    return rows.map(({ uuid, name, type, tags }) => ({
+      assetUuid: uuid,
+      assetName: name,
+      type,
+      tags: new Map(Object.entries(JSON.parse(tags ?? "{}") as Record<string, string>)),
+    }));
   }
 
   async count(accountId: string, selector: readonly SelectorTerm[]): Promise<number> {
@@ -62,15 +75,18 @@ export class MemberList {
     const sql = /* sql */ `
       SELECT a.uuid, a.name, m.revision, (
         SELECT min(o.app) FROM app_owners o
-        WHERE o.asset_uuid = a.uuid AND o.fleet_id <> ?7 AND o.app IN ${jsonTexts("?8")}) AS others
+        WHERE o.asset_uuid = a.uuid AND o.fleet_id <> ?7 AND o.app IN ${jsonTexts("?8")}) AS others,
+        CASE WHEN EXISTS (
+          SELECT 1 FROM app_owners o WHERE o.asset_uuid = a.uuid AND o.fleet_id = ?7) THEN 1 ELSE 0 END AS is_owner
       FROM assets a LEFT JOIN fleet_members m ON m.fleet_id = ?7 AND m.asset_uuid = a.uuid
       WHERE ${condition} AND a.uuid > ?5 ORDER BY a.uuid LIMIT ?6`;
     const rows = await this.#executor.all<StateRow>(sql, [...values, after, limit, id, JSON.stringify(apps)]);
-    return rows.map(({ uuid, name, revision, others }) => ({
+    return rows.map(({ uuid, name, revision, others, is_owner }) => ({
       assetUuid: uuid,
       assetName: name,
       revision: revision ?? undefined,
       conflict: others ?? undefined,
+      isOwner: is_owner === 1,
     }));
   }
 

@@ -15,7 +15,7 @@ import {
   type StoredRevision,
 } from "../fleets.ts";
 import { appendAccountEvents } from "./append-events.ts";
-import { claimApps, FIND_OTHER_OWNERS } from "./app-owners.ts";
+import { claimApps, FIND_OTHER_OWNERS, REMOVE_MEMBER, SET_MEMBER } from "./app-owners.ts";
 import { recordAudit } from "./audit.ts";
 import type { Executor } from "./executor.ts";
 import {
@@ -62,11 +62,6 @@ const LIST_OTHER_KEYS = /* sql */ `
   SELECT ${REVISION_COLUMNS}, key_id, sealed FROM fleet_revisions WHERE key_id < ?1 OR key_id > ?1 LIMIT ?2`;
 const RESEAL = /* sql */ `
   UPDATE fleet_revisions SET key_id = ?, sealed = ? WHERE fleet_id = ? AND number = ? AND sealed = ?`;
-const SET_MEMBER = /* sql */ `
-  INSERT INTO fleet_members (fleet_id, asset_uuid, revision)
-  SELECT ?1, a.uuid, ?3 FROM assets a WHERE a.uuid = ?2
-  ON CONFLICT (fleet_id, asset_uuid) DO UPDATE SET revision = excluded.revision`;
-const REMOVE_MEMBER = "DELETE FROM fleet_members WHERE fleet_id = ? AND asset_uuid = ?";
 const LIST_OWNERS = /* sql */ `
   SELECT o.app, f.name AS fleet FROM app_owners o JOIN fleets f ON f.id = o.fleet_id WHERE o.asset_uuid = ? ORDER BY o.app`;
 
@@ -216,6 +211,15 @@ export class SqlFleetStore implements FleetStore {
     after?: string,
   ): Promise<readonly MemberState[]> {
     return this.#members.listWithState(fleet, selector, limit, after);
+  }
+
+  async findMemberRevisions(fleetId: string, assetUuids: readonly string[]): Promise<ReadonlyMap<string, number>> {
+    const sql = /* sql */ `
+      SELECT asset_uuid AS uuid, revision FROM fleet_members
+      WHERE fleet_id = ?1 AND asset_uuid IN ${this.#executor.dialect.jsonTexts("?2")}`;
+    const values = [fleetId, JSON.stringify(assetUuids)];
+    const rows = await this.#executor.all<{ readonly uuid: string; readonly revision: number }>(sql, values);
+    return new Map(rows.map(({ uuid, revision }) => [uuid, revision]));
   }
 
   async recordMemberRevision(fleetId: string, assetUuid: string, revision: number | undefined): Promise<void> {

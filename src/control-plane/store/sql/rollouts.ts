@@ -1,4 +1,5 @@
 import type { RolloutEvent, TargetState, WaitReason } from "../../../protocol/rollout.ts";
+import type { Fleet } from "../../core/fleets/fleet.ts";
 import type { Rollout } from "../../core/fleets/rollout.ts";
 import type { Direction, Target } from "../../core/fleets/target.ts";
 import type { AuditEntry } from "../audit.ts";
@@ -12,10 +13,11 @@ import {
   type TargetCount,
   type TargetWithFacts,
 } from "../rollouts.ts";
-import { claimApps } from "./app-owners.ts";
+import { claimApps, REMOVE_MEMBER, SET_MEMBER } from "./app-owners.ts";
 import { appendAccountEvents } from "./append-events.ts";
 import { recordAudit } from "./audit.ts";
 import type { Executor } from "./executor.ts";
+import { FLEET_COLUMNS, type FleetRow, toFleet } from "./fleet-row.ts";
 import {
   INSERT_ROLLOUT,
   INSERT_TARGET,
@@ -43,10 +45,14 @@ const LIST_ACTIVE = /* sql */ `
 const LIST_EARLIER = /* sql */ `
   SELECT ${ROLLOUT_COLUMNS} FROM rollouts r WHERE r.fleet_id = ? AND r.kind = 'rollout' AND r.is_active = 1
     AND r.state NOT IN ('succeeded', 'failed', 'cancelled', 'superseded', 'rolled_back') ORDER BY r.id`;
+const LIST_WITHOUT_UPKEEP = /* sql */ `
+  SELECT ${FLEET_COLUMNS} FROM fleets f WHERE f.stable_revision IS NOT NULL
+    AND NOT EXISTS (SELECT 1 FROM rollouts r WHERE r.fleet_id = f.id AND r.kind = 'upkeep') ORDER BY f.id`;
 const TAKE_UP = "UPDATE rollouts SET epoch = epoch + 1 WHERE id = ?";
 const FIND_FLEET = "SELECT name FROM fleets WHERE id = ?";
 const NEXT_SEQ = "UPDATE rollouts SET last_seq = last_seq + 1 WHERE id = ? RETURNING last_seq";
 const INSERT_EVENT = "INSERT INTO rollout_events (rollout_id, seq, event) VALUES (?, ?, ?)";
+const SET_STABLE = "UPDATE fleets SET stable_revision = ?, version = version + 1 WHERE id = ?";
 const FIND_TARGET = `SELECT ${TARGET_COLUMNS} FROM rollout_targets x WHERE x.rollout_id = ? AND x.asset_uuid = ?`;
 const COUNT_TARGETS = /* sql */ `
   SELECT wave, state, direction, waits_for, was_attempted, count(*) AS count FROM rollout_targets WHERE rollout_id = ?
@@ -142,6 +148,10 @@ export class SqlRolloutStore implements RolloutStore {
     return this.#executor.all(LIST_ACTIVE);
   }
 
+  async listWithoutUpkeep(): Promise<readonly Fleet[]> {
+    return (await this.#executor.all<FleetRow>(LIST_WITHOUT_UPKEEP)).map(toFleet);
+  }
+
   async takeUp(id: string): Promise<Rollout | undefined> {
     return this.#executor.transact(function* (): Work<Rollout | undefined> {
       if ((yield* change(TAKE_UP, [id])) === 0) return undefined;
@@ -178,7 +188,7 @@ export class SqlRolloutStore implements RolloutStore {
       if (rollout?.epoch !== epoch) throw new StaleRolloutError(rolloutId);
       const mayBegin = beginning !== undefined && rollout.version === beginning.beginVersion;
       const changed = new Set<string>();
-      for (const { before, after } of changes) {
+      for (const { before, after, memberRevision } of changes) {
         const { assetUuid } = after;
         if (after.state === "deploying" && before.state !== "deploying") {
           if (!mayBegin) continue;
@@ -186,7 +196,10 @@ export class SqlRolloutStore implements RolloutStore {
           if (others.length > 0) continue;
         }
         const expected = [before.state, before.attempt, before.direction];
-        if ((yield* change(UPDATE_TARGET, [...targetValues(after), ...expected])) > 0) changed.add(assetUuid);
+        if ((yield* change(UPDATE_TARGET, [...targetValues(after), ...expected])) === 0) continue;
+        changed.add(assetUuid);
+        if (memberRevision === null) yield* change(REMOVE_MEMBER, [rollout.fleet_id, assetUuid]);
+        else if (memberRevision !== undefined) yield* change(SET_MEMBER, [rollout.fleet_id, assetUuid, memberRevision]);
       }
       return changed;
     });
@@ -201,6 +214,35 @@ export class SqlRolloutStore implements RolloutStore {
       for (const target of targets) added += yield* change(INSERT_TARGET, targetValues(target));
       return added;
     });
+  }
+
+  async addEvent({ rolloutId, epoch }: RolloutFence, event: Omit<RolloutEvent, "seq">): Promise<void> {
+    const lock = this.#lock;
+    await this.#executor.transact(function* (): Work<void> {
+      const rollout = yield* one<RolloutRow>(lock, [rolloutId]);
+      if (rollout?.epoch !== epoch) throw new StaleRolloutError(rolloutId);
+      yield* appendEvent(rolloutId, event);
+    });
+  }
+
+  async removeTargets({ rolloutId, epoch }: RolloutFence, states: readonly TargetState[]): Promise<number> {
+    const lock = this.#lock;
+    const remove = /* sql */ `
+      DELETE FROM rollout_targets WHERE rollout_id = ?1 AND state IN ${this.#executor.dialect.jsonTexts("?2")}`;
+    return this.#executor.transact(function* (): Work<number> {
+      const rollout = yield* one<RolloutRow>(lock, [rolloutId]);
+      if (rollout?.epoch !== epoch) throw new StaleRolloutError(rolloutId);
+      return yield* change(remove, [rolloutId, JSON.stringify(states)]);
+    });
+  }
+
+  async findMissing(rolloutId: string, assetUuids: readonly string[]): Promise<readonly string[]> {
+    const sql = /* sql */ `
+      SELECT x.asset_uuid FROM rollout_targets x
+      WHERE x.rollout_id = ?1 AND x.asset_uuid IN ${this.#executor.dialect.jsonTexts("?2")}`;
+    const rows = await this.#executor.all<{ readonly asset_uuid: string }>(sql, [rolloutId, JSON.stringify(assetUuids)]);
+    const known = new Set(rows.map((row) => row.asset_uuid));
+    return assetUuids.filter((uuid) => !known.has(uuid));
   }
 
   async findTarget(rolloutId: string, assetUuid: string): Promise<Target | undefined> {
@@ -274,15 +316,16 @@ export class SqlRolloutStore implements RolloutStore {
 }
 
 /** Stores the change with what is told about it. Returns the rollout afterwards. */
-function* applyChange(before: Rollout, { fields, event, audit }: RolloutChange, isNew = false): Work<Rollout> {
+function* applyChange(
+  before: Rollout,
+  { fields, event, audit, stableRevision }: RolloutChange,
+  isNew = false,
+): Work<Rollout> {
   const after: Rollout = isNew ? before : { ...before, ...fields, version: before.version + 1 };
   if (!isNew) yield* change(UPDATE_ROLLOUT, [...rolloutValues(after), after.id]);
-  if (event) {
-    const row = yield* one<{ readonly last_seq: number }>(NEXT_SEQ, [after.id]);
-    if (!row) throw new Error(`rollout ${after.id} has no number for its event`);
-    yield* change(INSERT_EVENT, [after.id, row.last_seq, JSON.stringify({ ...event, seq: row.last_seq })]);
-  }
+  if (event) yield* appendEvent(after.id, event);
   if (audit) yield* recordAudit(audit);
+  if (stableRevision !== undefined) yield* change(SET_STABLE, [stableRevision, after.fleetId]);
   const fleet = yield* one<{ readonly name: string }>(FIND_FLEET, [after.fleetId]);
   const isTold = isNew || before.state !== after.state || before.wave !== after.wave;
   if (fleet && isTold && after.kind === "rollout") {
@@ -290,4 +333,10 @@ function* applyChange(before: Rollout, { fields, event, audit }: RolloutChange, 
     yield* appendAccountEvents(accountId, [{ type: "rollout.changed", fleet: fleet.name, rollout_id: id, state }]);
   }
   return after;
+}
+
+function* appendEvent(rolloutId: string, event: Omit<RolloutEvent, "seq">): Work<void> {
+  const row = yield* one<{ readonly last_seq: number }>(NEXT_SEQ, [rolloutId]);
+  if (!row) throw new Error(`rollout ${rolloutId} has no number for its event`);
+  yield* change(INSERT_EVENT, [rolloutId, row.last_seq, JSON.stringify({ ...event, seq: row.last_seq })]);
 }

@@ -39,8 +39,9 @@ export function factsSql(dialect: Dialect, condition: string): string {
       CASE WHEN h.asset_uuid IS NULL THEN 0 ELSE 1 END AS hold, h.until_ms AS hold_until_ms,
       (SELECT ${dialect.jsonObject("o.app", "f.name")} FROM app_owners o JOIN fleets f ON f.id = o.fleet_id
         WHERE o.asset_uuid = x.asset_uuid AND o.fleet_id <> ?3 AND o.app IN ${dialect.jsonTexts("?4")}) AS others,
-      CASE WHEN EXISTS (SELECT 1 FROM rollout_targets y
-        WHERE y.asset_uuid = x.asset_uuid AND y.rollout_id <> x.rollout_id AND y.state = 'deploying') THEN 1 ELSE 0 END AS is_busy,
+      CASE WHEN EXISTS (SELECT 1 FROM rollout_targets y LEFT JOIN deployments z ON z.id = y.deployment_id
+        WHERE y.asset_uuid = x.asset_uuid AND y.rollout_id <> x.rollout_id AND (y.state = 'deploying' OR z.status = 'Running'))
+        THEN 1 ELSE 0 END AS is_busy,
       a.type AS asset_type,
       (SELECT ${dialect.jsonObject("g.key", "g.value")} FROM asset_tags g WHERE g.asset_uuid = x.asset_uuid) AS tags,
       (SELECT ${dialect.jsonList("v.name")} FROM asset_variables v WHERE v.asset_uuid = x.asset_uuid) AS variables,

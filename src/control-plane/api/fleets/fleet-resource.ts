@@ -1,0 +1,62 @@
+import type { FastifyRequest } from "fastify";
+import { z } from "zod";
+import { EdgeError } from "../../../protocol/errors.ts";
+import type { FleetListItem } from "../../../protocol/fleet.ts";
+import { formatSelector, parseSelector } from "../../../protocol/selector.ts";
+import type { Fleet } from "../../core/fleets/fleet.ts";
+import type { Requester } from "../../fleets/make-revision.ts";
+import type { AuditEntry } from "../../store/audit.ts";
+import type { Store } from "../../store/store.ts";
+import { originOf } from "../audit/origin-of.ts";
+import { accountOf } from "../auth.ts";
+import { personOf } from "../people/person-of.ts";
+
+/** Number of entries in a page without `limit`. */
+export const DEFAULT_PAGE_SIZE = 50;
+
+/** Path parameter of every endpoint of one fleet. */
+export const fleetParams = z.object({ fleet: z.string().meta({ description: "Name of the fleet." }) });
+
+/** Finds a fleet of the account. Error: `FleetNotFound`. */
+export async function findFleet(
+  { fleets }: Pick<Store, "fleets">,
+  request: FastifyRequest<{ Params: { fleet: string } }>,
+): Promise<Fleet> {
+  const { fleet: name } = request.params;
+  // No name has one, and databases refuse it.
+  const fleet = name.includes("\0") ? undefined : await fleets.findFleet(accountOf(request), name);
+  if (!fleet) throw new EdgeError("FleetNotFound");
+  return fleet;
+}
+
+export function fleetSubjectOf({ id, name }: Pick<Fleet, "id" | "name">): AuditEntry["subject"] {
+  return { kind: "fleet", id, name };
+}
+
+/** Returns a valid selector in its canonical form. */
+export function canonicalSelector(text: string): string {
+  const parsed = parseSelector(text);
+  if (!parsed.ok) throw new Error(`a selector was not validated: ${parsed.reason}`);
+  return formatSelector(parsed.terms);
+}
+
+export function requesterOf(request: FastifyRequest): Requester {
+  return { person: personOf(request), origin: originOf(request) };
+}
+
+/** Returns the fleet as clients see it, with its newest rollout. */
+export async function toFleetItem({ rollouts }: Pick<Store, "rollouts">, fleet: Fleet): Promise<FleetListItem> {
+  const [latest] = await rollouts.listRollouts(fleet.id, 1);
+  return {
+    id: fleet.id,
+    name: fleet.name,
+    selector: fleet.selector,
+    apps: [...fleet.apps],
+    strategy: fleet.strategy,
+    stable_revision: fleet.stableRevision ?? null,
+    last_revision: fleet.lastRevision,
+    paused_reason: fleet.pausedReason ?? null,
+    latest_rollout: latest ? { id: latest.id, revision: latest.revision, state: latest.state } : null,
+    created_at: Math.floor(fleet.createdAtMs / 1000),
+  };
+}

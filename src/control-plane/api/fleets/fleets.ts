@@ -1,0 +1,195 @@
+import { z } from "zod";
+import { EdgeError } from "../../../protocol/errors.ts";
+import {
+  type FleetBody,
+  fleetCreationSchema,
+  type FleetList,
+  fleetListSchema,
+  fleetSchema,
+  fleetUpdateSchema,
+} from "../../../protocol/fleet.ts";
+import { invalidRequest } from "../../../protocol/request-error.ts";
+import { updateStrategy } from "../../../protocol/rollout-strategy.ts";
+import { pageQuerySchema } from "../../../protocol/users.ts";
+import { decodeCursor, encodeCursor } from "../../core/cursor.ts";
+import type { Fleet } from "../../core/fleets/fleet.ts";
+import { termsOf } from "../../fleets/plan-rollout.ts";
+import { createId } from "../../secrets.ts";
+import { MAX_FLEETS } from "../../store/fleets.ts";
+import type { Store } from "../../store/store.ts";
+import { accountOf } from "../auth.ts";
+import type { Api, ApiContext } from "../context.ts";
+import { errors, errorsWithBody, json } from "../docs/responses.ts";
+import { auditOf } from "../people/audit-entry.ts";
+import { canonicalSelector, DEFAULT_PAGE_SIZE, findFleet, fleetParams, fleetSubjectOf, toFleetItem } from "./fleet-resource.ts";
+
+const TAGS = ["Fleets"];
+
+/** `GET /v1/fleets`: the fleets of the account, by name. */
+export function listFleets(api: Api, { store }: ApiContext): void {
+  api.get(
+    "/v1/fleets",
+    {
+      schema: {
+        operationId: "listFleets",
+        summary: "Get Fleets",
+        description: "The fleets of the account, by name.",
+        tags: TAGS,
+        querystring: pageQuerySchema,
+        response: { 200: json("One page of fleets.", fleetListSchema), ...errors("InvalidRequest") },
+      },
+    },
+    async (request): Promise<FleetList> => {
+      const { limit = DEFAULT_PAGE_SIZE, cursor } = request.query;
+      const after = cursor === undefined ? undefined : nameOfCursor(cursor);
+      const found = await store.fleets.listFleets(accountOf(request), limit + 1, after);
+      const page = found.slice(0, limit);
+      const last = found.length > limit ? page.at(-1) : undefined;
+      return {
+        fleets: await Promise.all(page.map((fleet) => toFleetItem(store, fleet))),
+        next_cursor: last ? encodeCursor(last.name) : null,
+      };
+    },
+  );
+}
+
+/** `POST /v1/fleets`: creates a fleet. */
+export function createFleet(api: Api, { store, clock, fleets }: ApiContext): void {
+  api.post(
+    "/v1/fleets",
+    {
+      schema: {
+        operationId: "createFleet",
+        summary: "Create Fleet",
+        description:
+          "Creates a fleet over the assets that the selector matches. Nothing reaches a device before a revision is rolled out.",
+        tags: TAGS,
+        body: fleetCreationSchema,
+        response: { 201: json("The fleet.", fleetSchema), ...errorsWithBody("FleetExists", "QuotaExceeded") },
+      },
+    },
+    async (request, reply): Promise<FleetBody> => {
+      const { name, apps, strategy } = request.body;
+      const fleet: Fleet = {
+        id: createId("flt_"),
+        accountId: accountOf(request),
+        name,
+        selector: canonicalSelector(request.body.selector),
+        apps,
+        strategy,
+        stableRevision: undefined,
+        lastRevision: 0,
+        pausedReason: undefined,
+        createdAtMs: clock.now(),
+        version: 1,
+      };
+      const details = { selector: fleet.selector, apps };
+      const audit = auditOf(request, clock, { action: "fleet.created", subject: fleetSubjectOf(fleet), details });
+      const { kind } = await store.fleets.createFleet(fleet, audit);
+      if (kind === "name_taken") throw new EdgeError("FleetExists", undefined, { fleet: name });
+      if (kind === "too_many") {
+        throw new EdgeError("QuotaExceeded", `The account has ${MAX_FLEETS} fleets, which is the maximum.`, {
+          quota: "fleets",
+          limit: MAX_FLEETS,
+        });
+      }
+      fleets.wake();
+      void reply.code(201);
+      return toFleetBody(store, fleet);
+    },
+  );
+}
+
+/** `GET /v1/fleets/{fleet}`: one fleet. */
+export function getFleet(api: Api, { store }: ApiContext): void {
+  api.get(
+    "/v1/fleets/:fleet",
+    {
+      schema: {
+        operationId: "getFleet",
+        summary: "Fleet Details",
+        tags: TAGS,
+        params: fleetParams,
+        response: { 200: json("The fleet.", fleetSchema), ...errors("FleetNotFound") },
+      },
+    },
+    async (request): Promise<FleetBody> => toFleetBody(store, await findFleet(store, request)),
+  );
+}
+
+/** `PATCH /v1/fleets/{fleet}`: changes a fleet. */
+export function updateFleet(api: Api, { store, clock, fleets }: ApiContext): void {
+  api.patch(
+    "/v1/fleets/:fleet",
+    {
+      schema: {
+        operationId: "updateFleet",
+        summary: "Update Fleet",
+        description:
+          "Changes the fleet. Assets that are no longer members keep their apps, which belong to nobody from then on. The strategy " +
+          "applies to rollouts that are made later.",
+        tags: TAGS,
+        params: fleetParams,
+        body: fleetUpdateSchema,
+        response: { 200: json("The fleet.", fleetSchema), ...errorsWithBody("FleetNotFound", "FleetExists") },
+      },
+    },
+    async (request): Promise<FleetBody> => {
+      const fleet = await findFleet(store, request);
+      const { name, selector, apps, strategy, paused_reason: pausedReason } = request.body;
+      const changed = Object.keys(request.body);
+      if (changed.length === 0) throw invalidRequest([{ path: "", reason: "nothing to update; give at least one field" }]);
+      const canonical = selector === undefined ? undefined : canonicalSelector(selector);
+      const details = { changed, selector: canonical, apps };
+      const audit = auditOf(request, clock, { action: "fleet.changed", subject: fleetSubjectOf(fleet), details });
+      const decide = (current: Fleet) => ({
+        ...(name !== undefined && { name }),
+        ...(canonical !== undefined && { selector: canonical }),
+        ...(apps !== undefined && { apps }),
+        ...(strategy !== undefined && { strategy: updateStrategy(current.strategy, strategy) }),
+        ...(pausedReason !== undefined && { pausedReason: pausedReason ?? undefined }),
+      });
+      const after = await store.fleets.updateFleet(fleet.id, decide, audit);
+      if (after === undefined) throw new EdgeError("FleetNotFound");
+      if (after === "name_taken") throw new EdgeError("FleetExists", undefined, { fleet: name });
+      fleets.wake();
+      return toFleetBody(store, after);
+    },
+  );
+}
+
+/** `DELETE /v1/fleets/{fleet}`: removes a fleet; its apps stay on the devices. */
+export function removeFleet(api: Api, { store, clock, fleets }: ApiContext): void {
+  api.delete(
+    "/v1/fleets/:fleet",
+    {
+      schema: {
+        operationId: "removeFleet",
+        summary: "Remove Fleet",
+        description:
+          "Removes the fleet with its revisions and rollouts. All apps stay on the devices as they are, and belong to nobody. " +
+          "Deployments under way end first.",
+        tags: TAGS,
+        params: fleetParams,
+        response: { 204: z.undefined().meta({ description: "The fleet was removed." }), ...errors("FleetNotFound") },
+      },
+    },
+    async (request, reply) => {
+      const fleet = await findFleet(store, request);
+      const audit = auditOf(request, clock, { action: "fleet.removed", subject: fleetSubjectOf(fleet) });
+      if (!(await store.fleets.removeFleet(fleet.id, audit))) throw new EdgeError("FleetNotFound");
+      fleets.wake();
+      return reply.code(204).send();
+    },
+  );
+}
+
+async function toFleetBody(store: Store, fleet: Fleet): Promise<FleetBody> {
+  const members = await store.fleets.countMatching(fleet.accountId, termsOf(fleet));
+  return { ...(await toFleetItem(store, fleet)), members };
+}
+
+/** Names have no characters that a database refuses. */
+function nameOfCursor(cursor: string): string {
+  return decodeCursor(cursor).replaceAll("\0", "");
+}

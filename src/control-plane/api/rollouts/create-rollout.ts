@@ -1,0 +1,135 @@
+import type { FastifyReply, FastifyRequest } from "fastify";
+import { z } from "zod";
+import { invalidRequest } from "../../../protocol/request-error.ts";
+import { type PriceEvent, priceEventSchema } from "../../../protocol/rollout-price.ts";
+import { rolloutRequestSchema, rolloutSchema } from "../../../protocol/rollout.ts";
+import { booleanString } from "../../../protocol/scalars.ts";
+import type { Fleet } from "../../core/fleets/fleet.ts";
+import type { RolloutPlan } from "../../fleets/plan-rollout.ts";
+import type { Api, ApiContext } from "../context.ts";
+import { errorsWithBody, json } from "../docs/responses.ts";
+import { formatEvent, sendTexts } from "../event-stream.ts";
+import { findFleet, fleetParams, requesterOf } from "../fleets/fleet-resource.ts";
+import { auditOf } from "../people/audit-entry.ts";
+import { streamSignal } from "../stream-signal.ts";
+import { toPublicError } from "../errors.ts";
+import { toRolloutBody } from "./rollout-resource.ts";
+
+const IDEMPOTENCY_KEY = /^[\x21-\x7e]{1,255}$/;
+
+const query = z.strictObject({
+  dry_run: booleanString()
+    .default(false)
+    .meta({ description: "Makes no rollout: asks every connected member what it would download." }),
+});
+
+const EXAMPLE: readonly PriceEvent[] = [
+  {
+    status: "Success",
+    message: "0 of 0 assets would download 0 bytes.",
+    seq: 1,
+    timestamp: 1_795_178_868,
+    details: { waves: [{ wave: 1, targets: 0 }], targets: 0, asked: 0, not_asked: 0, refused: 0, download_bytes: 0 },
+  },
+];
+
+/** `POST /v1/fleets/{fleet}/rollouts`: makes a rollout, or with `dry_run` asks what it would cost. */
+export function createRollout(api: Api, context: ApiContext): void {
+  const { store, fleets } = context;
+  api.post(
+    "/v1/fleets/:fleet/rollouts",
+    {
+      schema: {
+        operationId: "createRollout",
+        summary: "Create Rollout",
+        description:
+          "Brings a revision to the members of the fleet, wave by wave. It supersedes the rollout that is under way. With the " +
+          "header `Idempotency-Key`, a repeated request returns the rollout of the first one. With `dry_run`, the response is a " +
+          "stream: an event for each member as it answers, then one with the sums in `details`. Members that are not connected " +
+          "are not asked.",
+        tags: ["Rollouts"],
+        params: fleetParams,
+        querystring: query,
+        body: rolloutRequestSchema,
+        response: {
+          200: {
+            description: "With `dry_run`: each non-empty line is `data:` and one event; a blank line keeps the connection alive.",
+            content: {
+              "text/event-stream": {
+                schema: priceEventSchema,
+                example: EXAMPLE.map((event) => formatEvent(JSON.stringify(event))).join(""),
+              },
+            },
+          },
+          201: json("The rollout.", rolloutSchema),
+          ...errorsWithBody("FleetNotFound", "RevisionNotFound", "RolloutStateConflict", "IdempotencyKeyReused"),
+        },
+      },
+    },
+    async (request, reply) => {
+      const fleet = await findFleet(store, request);
+      if (request.query.dry_run) {
+        context.streamLimiter.acquireForAccount(request, reply);
+        const plan = await fleets.plan(fleet, request.body);
+        await recordPrice(context, request, fleet, plan);
+        return sendPrice(context, request, reply, fleet, plan);
+      }
+      const key = parseIdempotencyKey(request.headers["idempotency-key"]);
+      const rollout = await fleets.makeRollout(fleet, request.body, requesterOf(request), key);
+      return reply.code(201).send(await toRolloutBody(store, { fleet, rollout }));
+    },
+  );
+}
+
+async function recordPrice(
+  { store, clock }: ApiContext,
+  request: FastifyRequest,
+  fleet: Fleet,
+  { revision, waves }: RolloutPlan,
+): Promise<void> {
+  const targets = waves.reduce((total, wave) => total + wave.length, 0);
+  const details = { fleet: fleet.name, revision: revision.revision.number, targets };
+  const subject = { kind: "fleet", id: fleet.id, name: fleet.name };
+  await store.audit.addEntry(auditOf(request, clock, { action: "rollout.priced", subject, details }));
+}
+
+function sendPrice(
+  context: ApiContext,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  fleet: Fleet,
+  plan: RolloutPlan,
+): FastifyReply {
+  const signal = streamSignal(request, reply, context);
+  const events = context.fleets.price(fleet, plan, requesterOf(request), signal);
+  const texts = formatPrice(context, request, events);
+  return sendTexts(reply, context.streamLimiter.withStallTimeout(request, reply, texts));
+}
+
+/** A failure in the middle is the last event of the stream. */
+async function* formatPrice(
+  { logger, clock }: ApiContext,
+  request: FastifyRequest,
+  events: AsyncIterable<PriceEvent>,
+): AsyncGenerator<string> {
+  let seq = 0;
+  // Sends the headers before the first device answers.
+  yield "\n";
+  try {
+    for await (const event of events) {
+      seq = event.seq;
+      yield formatEvent(JSON.stringify(event));
+    }
+  } catch (error) {
+    const { code, message } = toPublicError(error, request, logger);
+    const timestamp = Math.floor(clock.now() / 1000);
+    const event: PriceEvent = { status: "Fail", message, seq: seq + 1, timestamp, code };
+    yield formatEvent(JSON.stringify(event));
+  }
+}
+
+function parseIdempotencyKey(header: unknown): string | undefined {
+  if (header === undefined) return undefined;
+  if (typeof header === "string" && IDEMPOTENCY_KEY.test(header)) return header;
+  throw invalidRequest([{ path: "Idempotency-Key", reason: "must be 1 to 255 visible ASCII characters" }]);
+}

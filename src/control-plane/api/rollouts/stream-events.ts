@@ -1,0 +1,69 @@
+import { z } from "zod";
+import { type RolloutEvent, rolloutEventSchema } from "../../../protocol/rollout.ts";
+import { integerString } from "../../../protocol/scalars.ts";
+import type { Api, ApiContext } from "../context.ts";
+import { errors } from "../docs/responses.ts";
+import { formatEvent, sendTexts } from "../event-stream.ts";
+import { streamSignal } from "../stream-signal.ts";
+import { findRollout, rolloutParams } from "./rollout-resource.ts";
+
+/** Databases store it in eight bytes; a rollout has far fewer events. */
+const MAX_SEQ = 2_147_483_647;
+
+const query = z.strictObject({
+  after: integerString(0, MAX_SEQ)
+    .default(0)
+    .meta({ description: "`seq` of the last event received; 0 for all events." }),
+});
+
+const EXAMPLE: RolloutEvent = {
+  status: "Success",
+  message: "All assets run revision 3.",
+  rollout_id: "rol_018cc251f400a1b2c3d4e5f60718293a4b5c6d7",
+  seq: 7,
+  timestamp: 1_795_178_868,
+  state: "succeeded",
+  wave: 2,
+  counts: { succeeded: 12 },
+};
+
+/** `GET /v1/fleets/{fleet}/rollouts/{rollout_id}/events`: past and new events of a rollout until the final one. */
+export function streamRolloutEvents(api: Api, context: ApiContext): void {
+  const { store, fleets, streamLimiter } = context;
+  api.get(
+    "/v1/fleets/:fleet/rollouts/:rollout_id/events",
+    {
+      exposeHeadRoute: false,
+      schema: {
+        operationId: "streamRolloutEvents",
+        summary: "Rollout Events",
+        description: "Past and new events, with the number of targets by state, until the final one.",
+        tags: ["Rollouts"],
+        params: rolloutParams,
+        querystring: query,
+        response: {
+          200: {
+            description:
+              "Each non-empty line is `data:` and one event; a blank line every 15 s keeps the connection alive. When the " +
+              "connection ends before the final event, the client goes on with `after`.",
+            content: {
+              "text/event-stream": { schema: rolloutEventSchema, example: formatEvent(JSON.stringify(EXAMPLE)) },
+            },
+          },
+          ...errors("FleetNotFound", "RolloutNotFound", "InvalidRequest"),
+        },
+      },
+    },
+    async (request, reply) => {
+      const { rollout } = await findRollout(store, request);
+      streamLimiter.acquireForAccount(request, reply);
+      const signals = { drain: context.stopping, signal: streamSignal(request, reply, context) };
+      const texts = formatBatches(fleets.events(rollout, request.query.after, signals));
+      return sendTexts(reply, streamLimiter.withStallTimeout(request, reply, texts));
+    },
+  );
+}
+
+async function* formatBatches(batches: AsyncIterable<readonly { readonly json: string }[]>): AsyncGenerator<string> {
+  for await (const events of batches) yield events.length === 0 ? "\n" : events.map(({ json }) => formatEvent(json)).join("");
+}

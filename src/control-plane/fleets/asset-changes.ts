@@ -1,0 +1,106 @@
+import type { Clock } from "../../lib/clock.ts";
+import { Latch } from "../../lib/latch.ts";
+import type { Logger } from "../../lib/logger.ts";
+import type { NewAccountEvent } from "../core/account-event.ts";
+import type { AccountEventPage } from "../store/account-events.ts";
+import { logStoreError, storeRetryDelayMs } from "../store/unavailable.ts";
+
+const BATCH = 500;
+/** Events that come close together are read together. */
+const PAUSE_MS = 20;
+/** A store that other instances use is read this often, since messages between instances may be lost. */
+const POLL_MS = 1_000;
+const IDLE_MS = 60_000;
+
+/** The events after which a target of the asset has to be looked at. */
+const ABOUT_TARGETS: ReadonlySet<NewAccountEvent["type"]> = new Set<NewAccountEvent["type"]>([
+  "device.connected",
+  "device.disconnected",
+  "device.reported",
+  "deployment.ended",
+  "asset.changed",
+]);
+
+/** The events after which other assets may be members of a fleet. */
+const ABOUT_MEMBERS: ReadonlySet<NewAccountEvent["type"]> = new Set<NewAccountEvent["type"]>([
+  "asset.registered",
+  "asset.changed",
+  "asset.removed",
+]);
+
+export interface AssetChangesOptions {
+  readonly read: (after: number, limit: number) => Promise<AccountEventPage>;
+  readonly subscribe: (listener: () => void) => Disposable;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly isShared: boolean;
+  readonly onAsset: (assetUuid: string) => void;
+  readonly onMembership: () => void;
+  /** Events are missing: anything may have happened. */
+  readonly onMissed: () => void;
+}
+
+/** Reads the events of an account, from now on, for those who look after its rollouts. */
+export class AssetChanges implements Disposable {
+  readonly #options: AssetChangesOptions;
+  readonly #latch = new Latch();
+  readonly #subscription: Disposable;
+  #isClosed = false;
+
+  constructor(options: AssetChangesOptions) {
+    this.#options = options;
+    this.#subscription = options.subscribe(this.#latch.set);
+    void this.#run();
+  }
+
+  [Symbol.dispose](): void {
+    this.#isClosed = true;
+    this.#subscription[Symbol.dispose]();
+    this.#latch.set();
+  }
+
+  async #run(): Promise<void> {
+    const { clock, logger, isShared } = this.#options;
+    let cursor: number | undefined;
+    for (let failures = 0; !this.#isClosed;) {
+      try {
+        cursor = await this.#readOn(cursor);
+        failures = 0;
+        await this.#latch.wait(clock, isShared ? POLL_MS : IDLE_MS);
+        await clock.sleep(PAUSE_MS);
+      } catch (error) {
+        logStoreError(logger, error, {}, "cannot read the events of an account; trying again");
+        await clock.sleep(storeRetryDelayMs(failures++, Math.random()));
+      }
+    }
+  }
+
+  /** Reads what is new. Returns the id of the last event. */
+  async #readOn(cursor: number | undefined): Promise<number> {
+    const { read, onMissed } = this.#options;
+    if (cursor === undefined) {
+      const { lastId } = await read(Number.MAX_SAFE_INTEGER, 1);
+      // What happened before is on record.
+      onMissed();
+      return lastId;
+    }
+    for (let after = cursor; ; ) {
+      const page = await read(after, BATCH);
+      if (after < page.removedTo || after > page.lastId) {
+        onMissed();
+        return Math.max(page.lastId, page.removedTo);
+      }
+      this.#tell(page);
+      const last = page.events.at(-1)?.id ?? after;
+      if (!page.hasMore) return Math.max(last, page.lastId);
+      after = last;
+    }
+  }
+
+  #tell({ events }: AccountEventPage): void {
+    const { onAsset, onMembership } = this.#options;
+    if (this.#isClosed) return;
+    for (const { event } of events) if (ABOUT_TARGETS.has(event.type) && "asset_id" in event) onAsset(event.asset_id);
+    if (events.some(({ event }) => ABOUT_MEMBERS.has(event.type))) onMembership();
+  }
+}

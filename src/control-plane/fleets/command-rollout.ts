@@ -1,0 +1,84 @@
+import type { Clock } from "../../lib/clock.ts";
+import { EdgeError } from "../../protocol/errors.ts";
+import { auditEntry } from "../audit/audit-entry.ts";
+import type { AuditAction } from "../core/people/audit-actions.ts";
+import type { TargetCount } from "../core/fleets/changes.ts";
+import type { Fleet } from "../core/fleets/fleet.ts";
+import { advance, approve, cancel, type CommandOutcome, pause, resume, rollBack } from "../core/fleets/rollout-commands.ts";
+import type { Rollout } from "../core/fleets/rollout.ts";
+import type { RolloutStore } from "../store/rollouts.ts";
+import type { Requester } from "./make-revision.ts";
+import { rolloutEvent } from "./rollout-events.ts";
+
+export const ROLLOUT_COMMANDS = ["pause", "resume", "advance", "approve", "cancel", "rollback"] as const;
+export type RolloutCommand = (typeof ROLLOUT_COMMANDS)[number];
+
+/** What a command depends on besides the rollout. */
+interface CommandInput extends Requester {
+  readonly counts: readonly TargetCount[];
+  readonly nowMs: number;
+}
+
+interface CommandRules {
+  readonly action: AuditAction;
+  readonly decide: (rollout: Rollout, input: CommandInput) => CommandOutcome;
+}
+
+const RULES: Readonly<Record<RolloutCommand, CommandRules>> = {
+  pause: {
+    action: "rollout.paused",
+    decide: (rollout, input) => pause(rollout, by("Paused", input)),
+  },
+  resume: {
+    action: "rollout.resumed",
+    decide: (rollout, { counts, nowMs }) => resume(rollout, counts, nowMs),
+  },
+  advance: { action: "rollout.advanced", decide: (rollout) => advance(rollout) },
+  approve: {
+    action: "rollout.approved",
+    decide: (rollout, { person, nowMs }) => approve(rollout, person, nowMs),
+  },
+  cancel: {
+    action: "rollout.cancelled",
+    decide: (rollout, input) => cancel(rollout, by("Cancelled", input), input.nowMs),
+  },
+  rollback: {
+    action: "rollout.rolled_back",
+    decide: (rollout, input) => rollBack(rollout, by("Rolled back", input)),
+  },
+};
+
+/**
+ * Carries out a person's command. Returns the rollout afterwards, which is as it was if it is so already. Errors:
+ * `RolloutNotFound`, `RolloutStateConflict`, `ApprovalBySameUser`.
+ */
+export async function commandRollout(
+  { store, clock }: { readonly store: RolloutStore; readonly clock: Clock },
+  fleet: Pick<Fleet, "name">,
+  id: string,
+  command: RolloutCommand,
+  requester: Requester,
+): Promise<Rollout> {
+  const { action, decide } = RULES[command];
+  const input = { ...requester, counts: await store.countTargets(id), nowMs: clock.now() };
+  let refusal: EdgeError | undefined;
+  const after = await store.updateRollout(id, (rollout) => {
+    const outcome = decide(rollout, input);
+    refusal = outcome.kind === "refused" ? outcome.error : undefined;
+    if (outcome.kind !== "change") return undefined;
+    const { fields } = outcome;
+    const details = { fleet: fleet.name, reason: fields.reason, wave: (fields.advanceTo ?? rollout.wave) + 1 };
+    return {
+      fields,
+      event: rolloutEvent({ ...rollout, ...fields }, input.counts, input.nowMs),
+      audit: auditEntry(requester.origin, clock, { action, subject: { kind: "rollout", id }, details }),
+    };
+  });
+  if (!after) throw new EdgeError("RolloutNotFound");
+  if (refusal) throw refusal;
+  return after;
+}
+
+function by(what: string, { person: { name, id } }: Requester): string {
+  return `${what} by ${name ?? id}.`;
+}

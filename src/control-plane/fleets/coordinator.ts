@@ -1,0 +1,179 @@
+import type { Clock } from "../../lib/clock.ts";
+import { Latch } from "../../lib/latch.ts";
+import type { Logger } from "../../lib/logger.ts";
+import type { Bus } from "../bus/bus.ts";
+import { accountTopic } from "../events/account-feeds.ts";
+import type { ServiceClock } from "../instances/service-clock.ts";
+import type { Sealer } from "../sealing/sealer.ts";
+import type { Store } from "../store/store.ts";
+import { logStoreError } from "../store/unavailable.ts";
+import type { Attempts } from "./attempts.ts";
+import { AssetChanges } from "./asset-changes.ts";
+import { newUpkeep } from "./new-upkeep.ts";
+import { rolloutEvent } from "./rollout-events.ts";
+import { RolloutRunner } from "./rollout-runner.ts";
+
+const LEASE = "fleets";
+/** An instance that dies leaves the rollouts to another one after this time. */
+const LEASE_MS = 10_000;
+const RENEW_INTERVAL_MS = 3_000;
+/** Pause between two looks for rollouts, should a message have been lost. */
+const LOOK_INTERVAL_MS = 60_000;
+
+export interface CoordinatorOptions {
+  readonly store: Store;
+  readonly bus: Bus;
+  readonly attempts: Attempts;
+  readonly sealer: Sealer;
+  readonly clock: Clock;
+  readonly serviceClock: ServiceClock;
+  readonly logger: Logger;
+  readonly instanceId: string;
+}
+
+/**
+ * Looks after the rollouts of all fleets, at one instance at a time. An instance whose lease has lapsed without its knowledge
+ * changes nothing: another one has taken its rollouts up.
+ */
+export class FleetCoordinator implements AsyncDisposable {
+  readonly #options: CoordinatorOptions;
+  readonly #stopping = new AbortController();
+  readonly #latch = new Latch();
+  readonly #running: Promise<void>;
+
+  constructor(options: CoordinatorOptions) {
+    this.#options = options;
+    this.#running = this.#run();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#stopping.abort();
+    this.#latch.set();
+    await this.#running;
+  }
+
+  async #run(): Promise<void> {
+    const { store, bus, clock, instanceId } = this.#options;
+    const { signal } = this.#stopping;
+    using _subscription = bus.subscribe("fleets", this.#latch.set);
+    while (!signal.aborted) {
+      if (await this.#acquire()) await this.#lead();
+      else await this.#latch.wait(clock, RENEW_INTERVAL_MS);
+    }
+    if (store.isShared) await store.leases.release(LEASE, instanceId).catch(() => {});
+  }
+
+  /** Looks after everything until the lease is lost or this is stopped. */
+  async #lead(): Promise<void> {
+    const { store, bus, clock } = this.#options;
+    const { signal } = this.#stopping;
+    const ending = new AbortController();
+    await using term = new Term(this.#options, ending.signal);
+    let lookAtMs = -Infinity;
+    let renewAtMs = clock.monotonic() + RENEW_INTERVAL_MS;
+    this.#latch.set();
+    try {
+      while (!signal.aborted) {
+        const isWoken = await this.#latch.wait(clock, store.isShared ? RENEW_INTERVAL_MS : LOOK_INTERVAL_MS);
+        const nowMs = clock.monotonic();
+        if (store.isShared && nowMs >= renewAtMs) {
+          if (!(await this.#acquire())) return;
+          renewAtMs = nowMs + RENEW_INTERVAL_MS;
+        }
+        if (!isWoken && nowMs - lookAtMs < LOOK_INTERVAL_MS) continue;
+        lookAtMs = nowMs;
+        await term.look(() => bus.publish("fleets"));
+      }
+    } finally {
+      ending.abort();
+    }
+  }
+
+  async #acquire(): Promise<boolean> {
+    const { store, serviceClock, instanceId, logger } = this.#options;
+    if (!store.isShared) return true;
+    try {
+      const nowMs = Math.floor(serviceClock.serviceNow());
+      return (await store.leases.acquire(LEASE, instanceId, nowMs, nowMs + LEASE_MS)) !== undefined;
+    } catch (error) {
+      logStoreError(logger, error, { lease: LEASE }, "cannot renew or release a lease");
+      return false;
+    }
+  }
+}
+
+/** The time in which this instance looks after the rollouts. */
+class Term implements AsyncDisposable {
+  readonly #options: CoordinatorOptions;
+  readonly #signal: AbortSignal;
+  readonly #runners = new Map<string, { readonly runner: RolloutRunner; readonly done: Promise<void> }>();
+  readonly #feeds = new Map<string, AssetChanges>();
+
+  constructor(options: CoordinatorOptions, signal: AbortSignal) {
+    this.#options = options;
+    this.#signal = signal;
+  }
+
+  /** Begins to look after rollouts that are new, and tells the others that something may have changed. */
+  async look(onFleetChanged: () => void): Promise<void> {
+    const { store, clock, logger } = this.#options;
+    try {
+      for (const fleet of await store.rollouts.listWithoutUpkeep()) {
+        const upkeep = newUpkeep(fleet, clock.now());
+        const event = rolloutEvent(upkeep, [], clock.now());
+        await store.rollouts.createRollout(upkeep, [], event, () => ({ fields: {} }));
+      }
+      const active = await store.rollouts.listActive();
+      for (const { id, accountId } of active) {
+        this.#watch(accountId);
+        const known = this.#runners.get(id);
+        if (known) known.runner.notify();
+        else this.#start(id, onFleetChanged);
+      }
+    } catch (error) {
+      logStoreError(logger, error, {}, "cannot look for rollouts; trying again");
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    for (const feed of this.#feeds.values()) feed[Symbol.dispose]();
+    for (const { runner } of this.#runners.values()) runner.notify();
+    await Promise.all([...this.#runners.values()].map(({ done }) => done));
+  }
+
+  #start(id: string, onFleetChanged: () => void): void {
+    const runner = new RolloutRunner({ ...this.#options, onFleetChanged }, id);
+    const done = runner.run(this.#signal).finally(() => {
+      this.#runners.delete(id);
+      if (this.#runners.size === 0) this.#unwatch();
+    });
+    this.#runners.set(id, { runner, done });
+  }
+
+  #watch(accountId: string): void {
+    if (this.#feeds.has(accountId)) return;
+    const { store, bus, clock, logger } = this.#options;
+    const feed = new AssetChanges({
+      read: (after, limit) => store.accountEvents.read(accountId, after, limit),
+      subscribe: (listener) => bus.subscribe(accountTopic(accountId), listener),
+      clock,
+      logger,
+      isShared: store.isShared,
+      onAsset: (assetUuid) => {
+        for (const { runner } of this.#runners.values()) runner.notify(assetUuid);
+      },
+      onMembership: () => {
+        for (const { runner } of this.#runners.values()) runner.notifyMembers();
+      },
+      onMissed: () => {
+        for (const { runner } of this.#runners.values()) runner.sweep();
+      },
+    });
+    this.#feeds.set(accountId, feed);
+  }
+
+  #unwatch(): void {
+    for (const feed of this.#feeds.values()) feed[Symbol.dispose]();
+    this.#feeds.clear();
+  }
+}

@@ -1,0 +1,44 @@
+import { type RevisionContent, type Goal, goalOf } from "../core/fleets/goal.ts";
+import type { Fleet } from "../core/fleets/fleet.ts";
+import type { Rollout } from "../core/fleets/rollout.ts";
+import type { Direction } from "../core/fleets/target.ts";
+import { revisionPurpose, type Sealer } from "../sealing/sealer.ts";
+import type { FleetStore } from "../store/fleets.ts";
+
+/** What the members of a fleet are to run in a rollout, in both directions. */
+export interface RolloutContents {
+  readonly goals: Readonly<Record<Direction, Goal>>;
+  /** The content of the new revision and of the one before; `undefined`: there is none. */
+  readonly revisions: readonly (RevisionContent | undefined)[];
+}
+
+/** Reads what a rollout brings to assets. Throws if a revision is missing or cannot be opened. */
+export async function readContents(
+  store: Pick<FleetStore, "findRevision">,
+  sealer: Sealer,
+  fleet: Fleet,
+  { revision, previousRevision }: Pick<Rollout, "revision" | "previousRevision">,
+): Promise<RolloutContents> {
+  const forward = await readRevision(store, sealer, fleet.id, revision);
+  const back =
+    previousRevision === undefined ? undefined : await readRevision(store, sealer, fleet.id, previousRevision);
+  return {
+    goals: {
+      forward: goalOf(fleet.name, revision, forward),
+      back: goalOf(fleet.name, previousRevision, back, forward),
+    },
+    revisions: [forward, back],
+  };
+}
+
+async function readRevision(
+  store: Pick<FleetStore, "findRevision">,
+  sealer: Sealer,
+  fleetId: string,
+  number: number,
+): Promise<RevisionContent> {
+  const stored = await store.findRevision(fleetId, number);
+  if (!stored) throw new Error(`revision ${number} of fleet ${fleetId} is not on record`);
+  const content = sealer.open(stored, revisionPurpose(fleetId, number));
+  return JSON.parse(Buffer.from(content).toString("utf8")) as RevisionContent;
+}

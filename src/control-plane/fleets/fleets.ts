@@ -1,0 +1,84 @@
+import type { Clock } from "../../lib/clock.ts";
+import type { RevisionRequest } from "../../protocol/revision.ts";
+import type { RolloutRequest } from "../../protocol/rollout.ts";
+import type { Bus } from "../bus/bus.ts";
+import type { Fleet } from "../core/fleets/fleet.ts";
+import type { Rollout } from "../core/fleets/rollout.ts";
+import type { Deployments } from "../deployments/deployments.ts";
+import type { Sealer } from "../sealing/sealer.ts";
+import type { Store } from "../store/store.ts";
+import { commandRollout, type RolloutCommand } from "./command-rollout.ts";
+import type { ImageResolver } from "./image-resolver.ts";
+import { makeRevision, type Requester } from "./make-revision.ts";
+import { makeRollout } from "./make-rollout.ts";
+import { reapply } from "./reapply.ts";
+import type { RolloutPlan } from "./plan-rollout.ts";
+import { planPrice, priceRollout } from "./price-rollout.ts";
+import { rolloutEvents } from "./rollout-stream.ts";
+
+export interface FleetsOptions {
+  readonly store: Store;
+  readonly sealer: Sealer;
+  readonly images: ImageResolver;
+  readonly deployments: Deployments;
+  readonly bus: Bus;
+  readonly clock: Clock;
+}
+
+/** What people do with fleets. It writes to the store and wakes whoever looks after rollouts, who carries it out. */
+export class Fleets {
+  readonly #options: FleetsOptions;
+
+  constructor(options: FleetsOptions) {
+    this.#options = options;
+  }
+
+  /** Reports that a fleet or a rollout has changed. */
+  wake(): void {
+    this.#options.bus.publish("fleets");
+  }
+
+  /** See `makeRevision`. */
+  makeRevision(fleet: Fleet, request: RevisionRequest, requester: Requester, signal: AbortSignal) {
+    const { store, sealer, images, clock } = this.#options;
+    return makeRevision({ store: store.fleets, sealer, images, clock }, fleet, request, requester, signal);
+  }
+
+  /** See `makeRollout`. */
+  async makeRollout(fleet: Fleet, request: RolloutRequest, requester: Requester, key: string | undefined): Promise<Rollout> {
+    const rollout = await makeRollout(this.#options, fleet, request, requester, key);
+    this.wake();
+    return rollout;
+  }
+
+  /** See `commandRollout`. */
+  async command(fleet: Fleet, id: string, command: RolloutCommand, requester: Requester): Promise<Rollout> {
+    const { store, clock } = this.#options;
+    const rollout = await commandRollout({ store: store.rollouts, clock }, fleet, id, command, requester);
+    this.wake();
+    return rollout;
+  }
+
+  /** See `reapply`. */
+  async reapply(fleet: Fleet, assetUuids: ReadonlySet<string> | undefined, requester: Requester): Promise<number> {
+    const assets = await reapply(this.#options, fleet, assetUuids, requester);
+    this.wake();
+    return assets;
+  }
+
+  /** Returns the waves of a rollout that is not made. Error: `RevisionNotFound`. */
+  plan(fleet: Fleet, request: RolloutRequest): Promise<RolloutPlan> {
+    return planPrice(this.#options, fleet, request);
+  }
+
+  /** See `priceRollout`. */
+  price(fleet: Fleet, plan: RolloutPlan, { origin }: Requester, signal: AbortSignal) {
+    return priceRollout(this.#options, fleet, plan, origin, signal);
+  }
+
+  /** See `rolloutEvents`. */
+  events(rollout: Rollout, after: number, signals: { readonly drain: AbortSignal; readonly signal: AbortSignal }) {
+    const { store, bus, clock } = this.#options;
+    return rolloutEvents(rollout, after, { store: store.rollouts, bus, clock, ...signals });
+  }
+}

@@ -1,0 +1,89 @@
+import type { Clock } from "../../lib/clock.ts";
+import { EdgeError } from "../../protocol/errors.ts";
+import { invalidRequest } from "../../protocol/request-error.ts";
+import type { RevisionRequest } from "../../protocol/revision.ts";
+import type { Fleet, Person, Revision, RevisionApp } from "../core/fleets/fleet.ts";
+import type { RevisionContent } from "../core/fleets/goal.ts";
+import { auditEntry, type AuditOrigin } from "../audit/audit-entry.ts";
+import { revisionPurpose, type Sealer } from "../sealing/sealer.ts";
+import type { FleetStore } from "../store/fleets.ts";
+import type { ImageResolver } from "./image-resolver.ts";
+import { encodeContent, isSameContent, openContent } from "./revision-content.ts";
+
+export interface RevisionMakerOptions {
+  readonly store: Pick<FleetStore, "createRevision" | "findRevision">;
+  readonly sealer: Sealer;
+  readonly images: ImageResolver;
+  readonly clock: Clock;
+}
+
+/** Who asks for something. */
+export interface Requester {
+  readonly person: Person;
+  readonly origin: AuditOrigin;
+}
+
+/**
+ * Makes the next revision of the fleet, or returns the newest one if that has the same content. Errors: `ImageNotResolved`,
+ * `InvalidRequest` for an app that the fleet does not own, `FleetNotFound` if it was removed meanwhile.
+ */
+export async function makeRevision(
+  { store, sealer, images, clock }: RevisionMakerOptions,
+  fleet: Fleet,
+  request: RevisionRequest,
+  { person, origin }: Requester,
+  signal: AbortSignal,
+): Promise<{ readonly revision: Revision; readonly isNew: boolean }> {
+  requireOwnApps(fleet, request);
+  const { apps, content } = await resolveImages(images, request, signal);
+  const newest = fleet.lastRevision > 0 ? await store.findRevision(fleet.id, fleet.lastRevision) : undefined;
+  if (newest && isSameContent(openContent(sealer, newest), content)) return { revision: newest.revision, isNew: false };
+  const { bytes, hash } = encodeContent(content);
+  const audit = auditEntry(origin, clock, {
+    action: "revision.created",
+    subject: { kind: "fleet", id: fleet.id, name: fleet.name },
+    details: { revision: fleet.lastRevision + 1, apps: apps.map(({ name }) => name) },
+  });
+  const { comment } = request;
+  const record = { fleetId: fleet.id, apps, hash, comment, createdAtMs: clock.now(), createdBy: person };
+  const toStored = (number: number) => ({
+    revision: { ...record, number },
+    ...sealer.seal(bytes, revisionPurpose(fleet.id, number)),
+  });
+  const made = await store.createRevision(fleet.id, { hash, apps }, toStored, audit);
+  if (made.kind === "no_fleet") throw new EdgeError("FleetNotFound");
+  // The apps of the fleet were changed since it was read.
+  if (made.kind === "foreign_app") throw invalidRequest([{ path: "apps", reason: `the fleet does not own ${made.app}` }]);
+  return { revision: made.revision, isNew: made.kind === "created" };
+}
+
+function requireOwnApps({ apps: owned }: Fleet, { apps }: RevisionRequest): void {
+  const issues = apps.flatMap((entry, index) => {
+    const name = "app" in entry ? entry.app.name : entry.name;
+    if (owned.includes(name)) return [];
+    return [{ path: `apps[${index}]${"app" in entry ? ".app" : ""}.name`, reason: `the fleet does not own ${name}` }];
+  });
+  if (issues.length > 0) throw invalidRequest(issues);
+}
+
+/** Each reference is resolved once, so that the same tag means the same image in all apps. */
+async function resolveImages(
+  images: ImageResolver,
+  { apps: entries, registry_auth: auth }: RevisionRequest,
+  signal: AbortSignal,
+): Promise<{ readonly apps: readonly RevisionApp[]; readonly content: RevisionContent }> {
+  const written = new Set(entries.flatMap((entry) => ("app" in entry ? [entry.app.image] : [])));
+  const pairs = [...written].map(async (image) => [image, await images.resolve(image, auth, signal)] as const);
+  const resolved = new Map(await Promise.all(pairs));
+  const content = entries.map((entry) => {
+    if (!("app" in entry)) return { absent: entry.name };
+    const { app, depends_on } = entry;
+    return { app: { ...app, image: resolved.get(app.image) ?? app.image }, depends_on };
+  });
+  const apps = entries.map((entry): RevisionApp => {
+    if (!("app" in entry)) return { name: entry.name, image: undefined, shownImage: undefined };
+    const { name, image } = entry.app;
+    return { name, image: resolved.get(image), shownImage: image };
+  });
+  return { apps, content: { apps: content } };
+}

@@ -1,0 +1,112 @@
+import type { Clock } from "../../lib/clock.ts";
+import { EdgeError } from "../../protocol/errors.ts";
+import type { RolloutRequest } from "../../protocol/rollout.ts";
+import { auditEntry } from "../audit/audit-entry.ts";
+import type { Fleet } from "../core/fleets/fleet.ts";
+import { newTarget } from "../core/fleets/new-target.ts";
+import { startFields, supersede } from "../core/fleets/rollout-commands.ts";
+import type { Rollout } from "../core/fleets/rollout.ts";
+import type { RolloutChange } from "../store/rollouts.ts";
+import type { Store } from "../store/store.ts";
+import type { Requester } from "./make-revision.ts";
+import { planRollout } from "./plan-rollout.ts";
+import { rolloutEvent } from "./rollout-events.ts";
+import { isMadeBy, requestIdOf, type RolloutRequestId, rolloutId } from "./rollout-id.ts";
+
+/** Number of the newest rollouts among which a repeated request is looked for. */
+const REMEMBERED_ROLLOUTS = 100;
+
+/** The request has made this rollout before. */
+class RepeatedRollout extends Error {
+  readonly rollout: Rollout;
+
+  constructor(rollout: Rollout) {
+    super(`rollout ${rollout.id} was made by the same request`);
+    this.rollout = rollout;
+  }
+}
+
+/**
+ * Makes a rollout, which supersedes the one that is under way, or returns the earlier one when the request repeats an
+ * `Idempotency-Key`. Errors: `RevisionNotFound`, `IdempotencyKeyReused`, `FleetNotFound` if it was removed meanwhile, and
+ * `RolloutStateConflict` while the fleet goes back.
+ */
+export async function makeRollout(
+  { store, clock }: { readonly store: Pick<Store, "fleets" | "rollouts">; readonly clock: Clock },
+  fleet: Fleet,
+  request: RolloutRequest,
+  { person, origin }: Requester,
+  idempotencyKey: string | undefined,
+): Promise<Rollout> {
+  const nowMs = clock.now();
+  const requestId = requestIdOf(fleet.id, idempotencyKey, request);
+  const earlier = idempotencyKey === undefined ? [] : await store.rollouts.listRollouts(fleet.id, REMEMBERED_ROLLOUTS);
+  const repeated = earlier.find(({ id }) => isMadeBy(id, requestId));
+  if (repeated) return repeated;
+  const id = rolloutId(requestId, nowMs);
+  const { revision, strategy, waves } = await planRollout(store.fleets, fleet, id, request);
+  const draft: Rollout = {
+    id,
+    accountId: fleet.accountId,
+    fleetId: fleet.id,
+    kind: "rollout",
+    revision: revision.revision.number,
+    previousRevision: fleet.stableRevision,
+    state: "draft",
+    strategy,
+    wave: 0,
+    waveSizes: waves.map((wave) => wave.length),
+    waveEnteredAtMs: undefined,
+    advanceTo: undefined,
+    acceptedFailures: 0,
+    reason: undefined,
+    createdBy: person,
+    approvedBy: undefined,
+    createdAtMs: nowMs,
+    startedAtMs: undefined,
+    finishedAtMs: undefined,
+    isActive: true,
+    epoch: 0,
+    version: 1,
+  };
+  const rollout = request.start ? { ...draft, ...startFields(draft, nowMs) } : draft;
+  const targets = waves.flatMap((wave, index) => wave.map(({ assetUuid }) => newTarget(id, assetUuid, index, nowMs)));
+  const counts = targets.length === 0 ? [] : [{ wave: 0, ...PENDING, count: targets.length }];
+  const event = rolloutEvent(rollout, counts, nowMs);
+  const audit = auditEntry(origin, clock, {
+    action: "rollout.created",
+    subject: { kind: "rollout", id },
+    details: { fleet: fleet.name, revision: rollout.revision, targets: targets.length },
+  });
+  const replace = (other: Rollout): RolloutChange => supersedeOther(other, rollout, requestId, nowMs);
+  try {
+    const isMade = await store.rollouts.createRollout(rollout, targets, event, replace, audit);
+    if (!isMade) throw new EdgeError("FleetNotFound");
+    return rollout;
+  } catch (error) {
+    if (error instanceof RepeatedRollout) return error.rollout;
+    throw error;
+  }
+}
+
+const PENDING = { state: "pending", direction: "forward", waitsFor: undefined, wasAttempted: false } as const;
+
+/** Throws where it must not be superseded; nothing is stored then. */
+function supersedeOther(
+  other: Rollout,
+  { revision }: Rollout,
+  requestId: RolloutRequestId,
+  nowMs: number,
+): RolloutChange {
+  // Made at the same time by a repeat of the request.
+  if (isMadeBy(other.id, requestId)) throw new RepeatedRollout(other);
+  const fields = supersede(other, revision, nowMs);
+  if (!fields) {
+    const { id, state } = other;
+    throw new EdgeError("RolloutStateConflict", "Another rollout of the fleet is going back, which has to end first.", {
+      rollout_id: id,
+      state,
+    });
+  }
+  return { fields, event: rolloutEvent({ ...other, ...fields }, [], nowMs) };
+}

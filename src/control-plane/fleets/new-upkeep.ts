@@ -1,0 +1,46 @@
+import { soakMsOf, waveCount } from "../../protocol/rollout-strategy.ts";
+import type { Fleet } from "../core/fleets/fleet.ts";
+import type { Rollout } from "../core/fleets/rollout.ts";
+import { createId } from "../secrets.ts";
+
+/** Returns the upkeep of a fleet with a stable revision: a rollout of one wave that never ends. */
+export function newUpkeep(fleet: Fleet, nowMs: number): Rollout {
+  const { id: fleetId, accountId, stableRevision } = fleet;
+  if (stableRevision === undefined) throw new Error(`fleet ${fleetId} has no stable revision`);
+  const id = createId("rol_");
+  return {
+    id,
+    accountId,
+    fleetId,
+    kind: "upkeep",
+    state: "running",
+    ...upkeepFields(fleet, stableRevision),
+    wave: 0,
+    waveSizes: [0],
+    waveEnteredAtMs: nowMs,
+    advanceTo: undefined,
+    acceptedFailures: 0,
+    reason: undefined,
+    createdBy: { kind: "service", id },
+    approvedBy: undefined,
+    createdAtMs: nowMs,
+    startedAtMs: nowMs,
+    finishedAtMs: undefined,
+    isActive: true,
+    epoch: 0,
+    version: 1,
+  };
+}
+
+/** Returns what the upkeep has from its fleet. */
+export function upkeepFields(
+  { strategy }: Pick<Fleet, "strategy">,
+  stableRevision: number,
+): Pick<Rollout, "revision" | "previousRevision" | "strategy"> {
+  const last = waveCount(strategy) - 1;
+  return {
+    revision: stableRevision,
+    previousRevision: undefined,
+    strategy: { ...strategy, waves: [], soak_s: soakMsOf(strategy, last) / 1000 },
+  };
+}

@@ -1,0 +1,92 @@
+import type { Clock } from "../../lib/clock.ts";
+import { deploymentEventSchema } from "../../protocol/deployment-event.ts";
+import { splitDeployRequest } from "../../protocol/deploy-request.ts";
+import type { ErrorCode } from "../../protocol/errors.ts";
+import { EdgeError } from "../../protocol/errors.ts";
+import type { AuditOrigin } from "../audit/audit-entry.ts";
+import { attemptRequest, type AttemptInput } from "../core/fleets/attempt-request.ts";
+import type { Deployments } from "../deployments/deployments.ts";
+import { openVariables } from "../sealing/variables.ts";
+import type { Sealer } from "../sealing/sealer.ts";
+import type { Store } from "../store/store.ts";
+
+/** How long one asset may take to answer, in milliseconds. */
+const MAX_ANSWER_MS = 60_000;
+
+export interface AssetPriceOptions {
+  readonly store: Pick<Store, "assets" | "assetSettings" | "sessions">;
+  readonly deployments: Pick<Deployments, "request" | "events" | "cancel">;
+  readonly sealer: Sealer;
+  readonly clock: Clock;
+}
+
+/** What one asset has answered. */
+export type PriceAnswer =
+  | { readonly kind: "priced"; readonly downloadBytes: number }
+  /** It is not connected. */
+  | { readonly kind: "not_asked"; readonly code: ErrorCode; readonly message: string }
+  /** It was asked, and would refuse the revision, or has not answered. */
+  | { readonly kind: "refused"; readonly code: ErrorCode; readonly message: string };
+
+/** Asks a device by an ordinary dry run what a revision would cost there. @param input what its attempt would be made from */
+export async function priceAsset(
+  { store, deployments, sealer, clock }: AssetPriceOptions,
+  assetUuid: string,
+  input: Omit<AttemptInput, "variables" | "protocol">,
+  origin: AuditOrigin,
+  signal: AbortSignal,
+): Promise<PriceAnswer> {
+  const asset = await store.assets.findAssetByUuid(assetUuid);
+  const session = await store.sessions.find(assetUuid);
+  if (!asset || session?.instanceId === undefined || session.protocol === undefined) {
+    return notAsked("The device is not connected.");
+  }
+  const variables = openVariables(sealer, assetUuid, await store.assetSettings.readVariables(assetUuid));
+  const made = attemptRequest({ ...input, variables, protocol: session.protocol });
+  if (made.kind === "missing_variables") {
+    return refused("InvalidRequest", `The asset does not have the variables ${made.names.join(", ")}.`);
+  }
+  if (made.kind === "too_old") return refused("DeviceTooOld", "The agent is too old to remove apps in a rollout.");
+  const { spec, options } = splitDeployRequest(made.request);
+  const command = { action: "apply", app: spec.project, spec, options: { ...options, dry_run: true } } as const;
+  try {
+    const id = await deployments.request(asset, command, origin);
+    return await readAnswer({ deployments, clock }, { id, app: spec.project, assetUuid }, origin, signal);
+  } catch (error) {
+    if (error instanceof EdgeError) return refused(error.code, error.message);
+    throw error;
+  }
+}
+
+async function readAnswer(
+  { deployments, clock }: Pick<AssetPriceOptions, "deployments" | "clock">,
+  deployment: { readonly id: string; readonly app: string; readonly assetUuid: string },
+  origin: AuditOrigin,
+  signal: AbortSignal,
+): Promise<PriceAnswer> {
+  const late = new AbortController();
+  using _timer = clock.timer(MAX_ANSWER_MS, () => late.abort());
+  for await (const batch of deployments.events(deployment.id, 0, AbortSignal.any([signal, late.signal]))) {
+    const last = batch.at(-1);
+    const event = last && deploymentEventSchema.parse(JSON.parse(last.json));
+    if (event?.status === "Success") {
+      const bytes = event.details?.["download_bytes"];
+      return typeof bytes === "number"
+        ? { kind: "priced", downloadBytes: bytes }
+        : refused("DeviceFailed", "The device did not tell what it would download.");
+    }
+    if (event?.status !== "Fail") continue;
+    const { code = "Internal", message } = event;
+    return code === "DeviceNotReachable" ? notAsked(message) : refused(code, message);
+  }
+  await deployments.cancel(deployment, origin);
+  return refused("DeploymentTimeout", `The device has not answered within ${MAX_ANSWER_MS / 1000} s.`);
+}
+
+function notAsked(message: string): PriceAnswer {
+  return { kind: "not_asked", code: "DeviceNotReachable", message };
+}
+
+function refused(code: ErrorCode, message: string): PriceAnswer {
+  return { kind: "refused", code, message };
+}

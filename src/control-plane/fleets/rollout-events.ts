@@ -1,0 +1,77 @@
+import type { RolloutEvent, RolloutState, TargetCounts, TargetState } from "../../protocol/rollout.ts";
+import type { Fleet } from "../core/fleets/fleet.ts";
+import type { RolloutDecision } from "../core/fleets/progress.ts";
+import type { Rollout } from "../core/fleets/rollout.ts";
+import type { AuditEntry } from "../store/audit.ts";
+import type { TargetCount } from "../store/rollouts.ts";
+
+const STATUS: Readonly<Partial<Record<RolloutState, RolloutEvent["status"]>>> = {
+  succeeded: "Success",
+  failed: "Fail",
+  cancelled: "Fail",
+  superseded: "Fail",
+  rolled_back: "Fail",
+};
+
+const WORDS: Readonly<Record<RolloutState, string>> = {
+  draft: "The rollout is a draft.",
+  awaiting_approval: "The rollout awaits approval.",
+  running: "The rollout is under way.",
+  paused: "The rollout is paused.",
+  succeeded: "The rollout has succeeded.",
+  failed: "The rollout has failed.",
+  cancelled: "The rollout was cancelled.",
+  superseded: "The rollout was superseded by a newer one.",
+  rolling_back: "The rollout goes back.",
+  rolled_back: "The rollout has gone back.",
+};
+
+/** Returns the event that says how the rollout is now, without its number. */
+export function rolloutEvent(
+  rollout: Pick<Rollout, "id" | "state" | "wave" | "waveSizes" | "reason">,
+  counts: readonly TargetCount[],
+  nowMs: number,
+): Omit<RolloutEvent, "seq"> {
+  const { id, state, wave, waveSizes, reason } = rollout;
+  const isWaved = state === "running" && waveSizes.length > 1;
+  const where = isWaved ? `The rollout is in wave ${wave + 1} of ${waveSizes.length}.` : WORDS[state];
+  return {
+    status: STATUS[state] ?? "Running",
+    message: reason === undefined ? where : `${where} ${reason}`,
+    rollout_id: id,
+    timestamp: Math.floor(nowMs / 1000),
+    state,
+    wave: wave + 1,
+    counts: sumByState(counts),
+  };
+}
+
+/** Returns the number of targets in each state that any is in. */
+export function sumByState(counts: readonly Pick<TargetCount, "state" | "count">[]): TargetCounts {
+  const sums: Partial<Record<TargetState, number>> = {};
+  for (const { state, count } of counts) if (count > 0) sums[state] = (sums[state] ?? 0) + count;
+  return sums;
+}
+
+/** Returns the entry of the audit log for a rollout that stops by itself; `undefined` for other decisions. */
+export function stopEntry(
+  { id, accountId }: Rollout,
+  fleet: Fleet,
+  decision: RolloutDecision,
+  nowMs: number,
+): AuditEntry | undefined {
+  if (decision.kind !== "stop") return undefined;
+  const { state, reason } = decision.fields;
+  return {
+    accountId,
+    at: Math.floor(nowMs / 1000),
+    actor: { kind: "service", id },
+    source: undefined,
+    action: state === "rolling_back" ? "rollout.rolled_back" : "rollout.paused",
+    assetUuid: "",
+    app: "",
+    subject: { kind: "rollout", id },
+    outcome: "ok",
+    details: { fleet: fleet.name, reason },
+  };
+}

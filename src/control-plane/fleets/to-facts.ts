@@ -1,0 +1,39 @@
+import { type DeploymentEvent, deploymentEventSchema, progressDetails } from "../../protocol/deployment-event.ts";
+import { parseJson } from "../../lib/parse-json.ts";
+import { matchesSelector, type SelectorTerm } from "../../protocol/selector.ts";
+import type { DeploymentFacts, TargetFacts } from "../core/fleets/facts.ts";
+import type { StoredAttempt, TargetWithFacts } from "../store/rollouts.ts";
+
+/** What facts depend on besides what is stored of the asset. */
+export interface FactsInput {
+  readonly selector: readonly SelectorTerm[];
+  /** Variables that the goal of the target needs. */
+  readonly neededVariables: readonly string[];
+}
+
+/** Returns the facts about a target, from what was read of it. */
+export function toFacts(read: TargetWithFacts, { selector, neededVariables }: FactsInput): TargetFacts {
+  const { facts, deployment, assetType, tags, variableNames } = read;
+  return {
+    ...facts,
+    isMember: matchesSelector(selector, { type: assetType, tags }),
+    missingVariables: neededVariables.filter((name) => !variableNames.has(name)),
+    deployment: deployment && toDeploymentFacts(deployment),
+  };
+}
+
+function toDeploymentFacts({ lastEvent, ...rest }: StoredAttempt): DeploymentFacts {
+  const event = lastEvent === undefined ? undefined : parseEvent(lastEvent);
+  const waitingS = event?.status === "Running" ? progressDetails(event).waiting_s : undefined;
+  return {
+    ...rest,
+    message: event?.message,
+    putOffUntilMs: waitingS === undefined || !event ? undefined : (event.timestamp + waitingS) * 1000,
+  };
+}
+
+/** An event that a later release has stored may not be valid: it says nothing then. */
+function parseEvent(json: string): DeploymentEvent | undefined {
+  const parsed = deploymentEventSchema.safeParse(parseJson(json));
+  return parsed.success ? parsed.data : undefined;
+}

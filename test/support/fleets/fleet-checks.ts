@@ -1,0 +1,188 @@
+import { soakMsOf } from "../../../src/protocol/rollout-strategy.ts";
+import { isRolloutOver } from "../../../src/protocol/rollout.ts";
+import type { RolloutFields } from "../../../src/control-plane/core/fleets/changes.ts";
+import type { RolloutDecision } from "../../../src/control-plane/core/fleets/progress.ts";
+import type { Target } from "../../../src/control-plane/core/fleets/target.ts";
+import type { TargetDecision } from "../../../src/control-plane/core/fleets/target-decision.ts";
+import type { ModelDevice } from "./model-device.ts";
+import type { ModelFleet, ModelRollout } from "./model-fleet.ts";
+
+/** A property that a history broke. */
+export class Violation extends Error {
+  constructor(property: string, message: string) {
+    super(`${property}: ${message}`);
+    this.name = "Violation";
+  }
+}
+
+/** Checks the properties of rollouts while a history runs, with nothing from the core that is checked. */
+export class FleetChecks {
+  /** What people have allowed, by rollout. */
+  readonly #advanced = new Map<string, number>();
+  readonly #goneBack = new Set<string>();
+  readonly #stops = new Map<string, string>();
+  successes = 0;
+
+  commanded({ record }: ModelRollout, fields: RolloutFields): void {
+    if (fields.advanceTo !== undefined) this.#advanced.set(record.id, fields.advanceTo);
+    if (fields.state === "running") this.#stops.delete(record.id);
+    if (fields.state === "paused" || fields.state === "cancelled") this.#stops.set(record.id, fields.state);
+    if (fields.state === "rolling_back") this.#goneBack.add(record.id);
+  }
+
+  /** An overdue target that nothing is decided for would be looked at for ever. */
+  decided(target: Target, decision: TargetDecision, nowMs: number): void {
+    if (decision.kind !== "nothing") return;
+    const isOverdue = target.dueMs !== undefined && target.dueMs <= nowMs;
+    if (isOverdue) throw new Violation("due", `nothing is decided for an overdue target: ${JSON.stringify(target)}`);
+  }
+
+  progressed({ record, targets }: ModelRollout, decision: RolloutDecision): void {
+    if (decision.kind === "stop") this.#stops.set(record.id, String(decision.fields.state));
+    if (decision.kind === "enter_wave") this.#enters(record, [...targets.values()], decision.fields);
+    if (decision.kind === "stop" && decision.fields.state === "rolling_back") this.#goneBack.add(record.id);
+    if (decision.kind === "finish") this.#finishes(record.id, [...targets.values()], decision.fields);
+  }
+
+  #enters(record: ModelRollout["record"], targets: readonly Target[], fields: RolloutFields): void {
+    const next = record.wave + 1;
+    if (fields.wave !== next) throw new Violation("wave order", `wave ${record.wave} is followed by ${fields.wave}`);
+    const isAllowed = this.#advanced.get(record.id) === next;
+    const before = targets.filter(({ wave }) => wave <= record.wave);
+    const own = before.filter(({ wave }) => wave === record.wave);
+    const open = before.filter((target) => isOpen(target, isAllowed));
+    if (open.length > 0) throw new Violation("wave order", `entered while ${JSON.stringify(open[0])} is open`);
+    if (isAllowed || own.length === 0) return;
+    if (record.strategy.waves[record.wave]?.advance === "manual") throw new Violation("manual", "entered by itself");
+    if (!before.some(({ state }) => state === "succeeded")) throw new Violation("evidence", "entered on silence");
+  }
+
+  #finishes(id: string, targets: readonly Target[], { state }: RolloutFields): void {
+    const open = targets.find((target) => ["pending", "waiting", "deploying", "soaking"].includes(target.state));
+    if (open) throw new Violation("end", `the rollout ends with ${JSON.stringify(open)}`);
+    const isBack = this.#goneBack.has(id);
+    if (isBack !== (state === "rolled_back")) throw new Violation("rolled back", `it ends as ${String(state)}`);
+    const unturned = targets.find((target) => target.direction === "forward" && ["succeeded", "failed"].includes(target.state));
+    if (isBack && unturned) throw new Violation("rolled back", `stays on the revision: ${JSON.stringify(unturned)}`);
+    const hasSucceeded = targets.some((target) => target.state === "succeeded");
+    const wasEmpty = targets.every((target) => target.state === "skipped");
+    if (state === "succeeded" && !hasSucceeded && !wasEmpty) throw new Violation("evidence", "succeeded on silence");
+  }
+
+  changed(fleet: ModelFleet, rollout: ModelRollout, before: Target, after: Target): void {
+    const { record, targets } = rollout;
+    if (after.state === "waiting" ? after.waitsFor === undefined : after.waitsFor !== undefined) {
+      throw new Violation("shape", `waitsFor does not fit: ${JSON.stringify(after)}`);
+    }
+    if (after.attempt > before.attempt) {
+      expectNothingInTheWay(fleet, after);
+      this.#begins(fleet, record, [...targets.values()], before, after);
+    }
+    const ofAttempt = `:${after.assetUuid}:${after.direction}:${after.attempt}`;
+    if (after.deploymentId !== undefined && !after.deploymentId.endsWith(ofAttempt)) {
+      throw new Violation("attempt", `it has the deployment of another one: ${JSON.stringify(after)}`);
+    }
+    if (after.state === "deferred" && before.state !== "deferred") expectLongWait(fleet, record, before);
+    if (after.state !== before.state && (after.state === "succeeded" || after.state === "rolled_back")) {
+      this.#succeeds(fleet, rollout, after);
+    }
+  }
+
+  #begins(
+    { nowMs }: ModelFleet,
+    record: ModelRollout["record"],
+    targets: readonly Target[],
+    before: Target,
+    after: Target,
+  ): void {
+    const stopped = this.#stops.get(record.id);
+    const isBack = record.state === "rolling_back";
+    if (isRolloutOver(record) || (stopped !== undefined && !isBack)) {
+      throw new Violation("no begin after a stop", `${record.state}, stopped: ${stopped}`);
+    }
+    if (record.state !== "running" && !isBack) throw new Violation("no begin after a stop", record.state);
+    if (isBack !== (after.direction === "back")) throw new Violation("direction", `${after.direction} while ${record.state}`);
+    if (!isBack && after.wave > record.wave) throw new Violation("wave order", `begins in wave ${after.wave}, at ${record.wave}`);
+    const isUnderWay = before.state === "deploying" || before.state === "soaking" || before.waitsFor === "budget";
+    if (isUnderWay) throw new Violation("no attempt twice", JSON.stringify(before));
+    const underWay = targets.filter(({ state, waitsFor }) => state === "deploying" || waitsFor === "budget").length;
+    const lost = isBack ? 0 : Math.max(0, targets.filter(({ state }) => state === "lost").length - record.acceptedFailures);
+    if (underWay + lost > record.strategy.max_parallel) throw new Violation("max_parallel", `${underWay} and ${lost} lost`);
+    if (after.attempt > record.strategy.attempts + 12) throw new Violation("attempts", JSON.stringify(after));
+    if (after.dueMs === undefined || after.dueMs > nowMs) throw new Violation("due", "an attempt that begins is not due");
+  }
+
+  /** A deployment is made: no other one may be under way on the device, also of other rollouts. */
+  requested({ rollouts }: ModelFleet, rollout: ModelRollout, target: Target, device: ModelDevice): void {
+    if (device.running) throw new Violation("no attempt twice", `${target.assetUuid} has ${device.running.id}`);
+    for (const other of rollouts.values()) {
+      const { state } = other.targets.get(target.assetUuid) ?? {};
+      if (other !== rollout && state === "deploying") throw new Violation("no attempt twice", `also ${other.record.id}`);
+    }
+  }
+
+  /** What runs decides: the model device has to run it, connected, and up for the whole soak. */
+  #succeeds(fleet: ModelFleet, { record, goals }: ModelRollout, target: Target): void {
+    this.successes++;
+    const device = fleet.device(target.assetUuid);
+    const { installed, isUp, isConnected, upSinceMs } = device;
+    const told = JSON.stringify({ target, installed, isUp, isConnected, upSinceMs, nowMs: fleet.nowMs });
+    const { revision } = goals[target.direction];
+    const isAsSpecified = installed.revision === revision && !installed.isChanged && !installed.isStopped;
+    const isThere = revision === undefined || isUp;
+    if (!isAsSpecified || !isThere || !isConnected) throw new Violation("success", `it does not run it: ${told}`);
+    if (device.deployments.get(target.deploymentId ?? "")?.status !== "Success") throw new Violation("success", told);
+    const soakMs = target.direction === "back" ? 0 : soakMsOf(record.strategy, target.wave);
+    // Devices report whole seconds.
+    if (revision !== undefined && fleet.nowMs - upSinceMs < soakMs - 1_000) throw new Violation("soak", told);
+  }
+
+  /**
+   * After the coordinator came to rest: what waits is due at some time, so that nothing depends on an event, and a running rollout
+   * with work left is not stuck.
+   */
+  rests({ nowMs, rollouts }: ModelFleet): void {
+    for (const { record, targets } of rollouts.values()) {
+      if (!record.isActive) continue;
+      const all = [...targets.values()];
+      for (const target of all) {
+        const isTimed = ["waiting", "deploying", "soaking"].includes(target.state);
+        const isDue = target.dueMs !== undefined && Number.isFinite(target.dueMs) && target.dueMs > nowMs;
+        if (isTimed && !isDue) throw new Violation("due", `nobody looks at ${JSON.stringify(target)}`);
+        expectBoundedWait(record, target, nowMs);
+      }
+      if (record.state !== "running" && record.state !== "rolling_back") continue;
+      const pending = all.find(({ state, wave, direction }) => state === "pending" && (direction === "back" || wave <= record.wave));
+      if (pending && !all.some(({ dueMs }) => dueMs !== undefined)) throw new Violation("stuck", JSON.stringify(pending));
+    }
+  }
+}
+
+const WEEK_MS = 7 * 24 * 3_600_000;
+
+function expectBoundedWait({ strategy }: ModelRollout["record"], target: Target, nowMs: number): void {
+  if (target.state !== "waiting" || target.waitsFor === "budget") return;
+  const limitMs = strategy.offline_after_s * 1000 + (strategy.windows.length > 0 ? WEEK_MS : 0);
+  if (nowMs - target.sinceMs >= limitMs) throw new Violation("bounded wait", JSON.stringify(target));
+}
+
+/** Nobody is given up before its time. */
+function expectLongWait(fleet: ModelFleet, { strategy }: ModelRollout["record"], before: Target): void {
+  const device = fleet.device(before.assetUuid);
+  const limitMs = strategy.offline_after_s * 1000;
+  const isLongAway = !device.isConnected && fleet.nowMs - (device.lastSeenAtMs ?? 0) >= limitMs;
+  const hasWaited = before.state === "waiting" && fleet.nowMs - before.sinceMs >= limitMs;
+  if (!isLongAway && !hasWaited) throw new Violation("deferred", `too early: ${JSON.stringify(before)}`);
+}
+
+function expectNothingInTheWay(fleet: ModelFleet, target: Target): void {
+  const device = fleet.device(target.assetUuid);
+  const isHeld = device.heldUntilMs !== undefined && device.heldUntilMs > fleet.nowMs;
+  const isFree = device.isConnected && device.isMember && !isHeld && !device.hasConflict && !device.isMissingVariables;
+  if (!isFree || device.protocol < 3) throw new Violation("begin", `something is in the way: ${JSON.stringify(target)}`);
+}
+
+function isOpen({ state, waitsFor }: Target, isAllowed: boolean): boolean {
+  if (state === "waiting") return waitsFor === "budget" || (!isAllowed && (waitsFor === "connection" || waitsFor === "window"));
+  return state === "pending" || state === "deploying" || state === "soaking";
+}

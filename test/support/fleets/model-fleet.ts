@@ -1,0 +1,354 @@
+import { rolloutStrategySchema, type RolloutStrategy, waveCount } from "../../../src/protocol/rollout-strategy.ts";
+import { isRolloutOver } from "../../../src/protocol/rollout.ts";
+import { admit } from "../../../src/control-plane/core/fleets/admit.ts";
+import { attemptKey } from "../../../src/control-plane/core/fleets/attempt-request.ts";
+import type { RolloutFields, TargetCount, TargetFields } from "../../../src/control-plane/core/fleets/changes.ts";
+import { isStillActive } from "../../../src/control-plane/core/fleets/counts.ts";
+import { beginAttempt } from "../../../src/control-plane/core/fleets/decide-begin.ts";
+import { decideTarget } from "../../../src/control-plane/core/fleets/decide-target.ts";
+import type { Goal } from "../../../src/control-plane/core/fleets/goal.ts";
+import { newTarget } from "../../../src/control-plane/core/fleets/new-target.ts";
+import { decideRollout } from "../../../src/control-plane/core/fleets/progress.ts";
+import { type CommandOutcome, supersede, startFields } from "../../../src/control-plane/core/fleets/rollout-commands.ts";
+import type { Rollout } from "../../../src/control-plane/core/fleets/rollout.ts";
+import type { Direction, Target } from "../../../src/control-plane/core/fleets/target.ts";
+import type { WindowState } from "../../../src/control-plane/core/fleets/windows.ts";
+import type { SeededRandom } from "../chaos/seeded-random.ts";
+import { FleetChecks } from "./fleet-checks.ts";
+import { ModelDevice, type Plan } from "./model-device.ts";
+import { modelGoal } from "./model-revisions.ts";
+
+const HOUR_MS = 3_600_000;
+const SWEEP_INTERVAL_MS = 60_000;
+
+/** The coordinator is killed at this moment. What is stored stays. */
+class Killed extends Error {}
+
+export interface ModelRollout {
+  record: Rollout;
+  readonly targets: Map<string, Target>;
+  readonly goals: Readonly<Record<Direction, Goal>>;
+}
+
+export interface ModelOptions {
+  readonly devices: number;
+  readonly strategy: RolloutStrategy;
+  /** Whether events may be lost; a sweep once a minute makes up for them. Otherwise only events and `dueMs` drive the coordinator. */
+  readonly losesEvents: boolean;
+}
+
+/** A fleet of model devices, a store in memory, and a coordinator that does what the pure core decides. */
+export class ModelFleet {
+  nowMs = 1_800_000_000_000;
+  readonly devices = new Map<string, ModelDevice>();
+  readonly rollouts = new Map<string, ModelRollout>();
+  readonly checks = new FleetChecks();
+  readonly random: SeededRandom;
+  readonly #options: ModelOptions;
+  /** In the coordinator's memory: assets that something has happened to. */
+  #woken = new Set<string>();
+  #mustSweep = true;
+  #sweptAtMs = 0;
+  stableRevision: number | undefined;
+  lastRevision = 0;
+  /** While false, devices and people make no trouble, and nothing is killed or lost. */
+  hasFaults = true;
+
+  constructor(random: SeededRandom, options: ModelOptions) {
+    this.random = random;
+    this.#options = options;
+    const wake = (uuid: string): void => {
+      if (!this.hasFaults || !options.losesEvents || !random.chance(0.3)) this.#woken.add(uuid);
+    };
+    for (let index = 0; index < options.devices; index++) {
+      const uuid = `asset-${String(index).padStart(3, "0")}`;
+      const device = new ModelDevice(uuid, random.chance(0.1) ? random.between(2, 3) : 4, wake);
+      device.lastSeenAtMs = random.chance(0.05) ? undefined : this.nowMs;
+      device.isConnected = device.lastSeenAtMs !== undefined;
+      device.isZoneKnown = random.chance(0.9);
+      this.devices.set(uuid, device);
+    }
+  }
+
+  device(uuid: string): ModelDevice {
+    const device = this.devices.get(uuid);
+    if (!device) throw new Error(`no device ${uuid}`);
+    return device;
+  }
+
+  get newest(): ModelRollout | undefined {
+    return [...this.rollouts.values()].at(-1);
+  }
+
+  /** Starts a rollout of a new revision. Returns whether there is one. */
+  startRollout(strategy: RolloutStrategy = this.#options.strategy): boolean {
+    const earlier = this.newest;
+    if (earlier?.record.state === "rolling_back") return false;
+    const revision = ++this.lastRevision;
+    if (earlier) this.#superseded(earlier, revision);
+    const id = `rol_${revision}`;
+    const members = [...this.devices.values()].filter(({ isMember }) => isMember);
+    const targets = new Map<string, Target>();
+    const waves = members.map(() => this.random.between(0, waveCount(strategy) - 1)).toSorted((a, b) => a - b);
+    for (const [index, { uuid }] of members.entries()) {
+      targets.set(uuid, newTarget(id, uuid, waves[index] ?? 0, this.nowMs));
+    }
+    const previousRevision = this.stableRevision;
+    const record = this.#newRecord(id, revision, previousRevision, strategy);
+    const goals = { forward: modelGoal(revision, undefined), back: modelGoal(previousRevision, revision) };
+    this.rollouts.set(id, { record, targets, goals });
+    this.#mustSweep = true;
+    return true;
+  }
+
+  command(rollout: ModelRollout, give: (record: Rollout, counts: readonly TargetCount[]) => CommandOutcome): void {
+    const outcome = give(rollout.record, countsOf(rollout));
+    if (outcome.kind !== "change") return;
+    this.checks.commanded(rollout, outcome.fields);
+    this.#change(rollout, outcome.fields);
+    this.#mustSweep = true;
+  }
+
+  /** Lets time pass, at most until something happens. */
+  advance(maxMs: number): void {
+    const dues = [...this.rollouts.values()].flatMap(({ targets }) => [...targets.values()].map(({ dueMs }) => dueMs));
+    const times = [...dues, ...[...this.devices.values()].map((device) => device.nextMs())];
+    const next = Math.min(...times.filter((time) => time !== undefined && time > this.nowMs).map(Number), Infinity);
+    this.nowMs = Math.min(Math.max(next, this.nowMs + 1), this.nowMs + maxMs);
+    for (const device of this.devices.values()) device.tick(this.nowMs);
+  }
+
+  /** The coordinator forgets everything and begins again. */
+  crash(): void {
+    this.#woken = new Set();
+    this.#mustSweep = true;
+  }
+
+  /** Lets the coordinator work until nothing is left to do now. */
+  coordinate(): void {
+    const isSweepDue = this.#options.losesEvents && this.nowMs >= this.#sweptAtMs + SWEEP_INTERVAL_MS;
+    const all = this.#mustSweep || isSweepDue;
+    if (all) this.#sweptAtMs = this.nowMs;
+    this.#mustSweep = false;
+    const woken = this.#woken;
+    this.#woken = new Set();
+    try {
+      for (const rollout of this.rollouts.values()) {
+        if (rollout.record.isActive) this.#coordinateRollout(rollout, all ? undefined : woken);
+      }
+    } catch (error) {
+      if (!(error instanceof Killed)) throw error;
+      this.crash();
+      return;
+    }
+    this.checks.rests(this);
+  }
+
+  #coordinateRollout(rollout: ModelRollout, woken: ReadonlySet<string> | undefined): void {
+    for (let round = 0; round < 20; round++) {
+      const looked = [...rollout.targets.values()].filter((target) => this.#mustLook(rollout, target, woken));
+      const wanting: { target: Target; otherwise: TargetFields }[] = [];
+      let isChanged = false;
+      for (const { assetUuid } of looked) isChanged = this.#decide(rollout, assetUuid, wanting) || isChanged;
+      isChanged = this.#begin(rollout, wanting) || isChanged;
+      isChanged = this.#progress(rollout) || isChanged;
+      if (!isChanged) return;
+    }
+    throw new Error(`the coordinator does not come to rest: ${JSON.stringify([...rollout.targets.values()])}`);
+  }
+
+  #mustLook({ record }: ModelRollout, target: Target, woken: ReadonlySet<string> | undefined): boolean {
+    if (woken === undefined || woken.has(target.assetUuid)) return true;
+    if (target.dueMs !== undefined && target.dueMs <= this.nowMs) return true;
+    if (target.state === "pending") return target.dueMs === undefined && (target.direction === "back" || target.wave <= record.wave);
+    // The coordinator turns all targets when a rollout goes back.
+    return record.state === "rolling_back" && target.direction === "forward";
+  }
+
+  /** Returns whether something was changed. */
+  #decide(rollout: ModelRollout, uuid: string, wanting: { target: Target; otherwise: TargetFields }[]): boolean {
+    const target = rollout.targets.get(uuid);
+    if (!target) return false;
+    const device = this.device(uuid);
+    const context = { rollout: rollout.record, goals: rollout.goals, window: this.#window(device) };
+    const facts = device.facts(target.deploymentId, this.#isBusy(rollout, uuid));
+    const decision = decideTarget(target, facts, context, this.nowMs);
+    this.checks.decided(target, decision, this.nowMs);
+    switch (decision.kind) {
+      case "nothing":
+        return false;
+      case "change":
+        this.#changeTarget(rollout, target, decision.fields);
+        return true;
+      case "begin":
+        wanting.push({ target, otherwise: decision.otherwise });
+        return false;
+      case "request":
+        this.#request(rollout, target);
+        return true;
+    }
+  }
+
+  #begin(rollout: ModelRollout, wanting: readonly { target: Target; otherwise: TargetFields }[]): boolean {
+    const admitted = new Set(admit(rollout.record, wanting.map(({ target }) => target), countsOf(rollout)));
+    let isChanged = false;
+    for (const { target, otherwise } of wanting) {
+      const fields = admitted.has(target) ? beginAttempt(target, this.nowMs) : otherwise;
+      if (Object.keys(fields).length > 0) this.#changeTarget(rollout, target, fields);
+      isChanged ||= admitted.has(target);
+    }
+    for (const { assetUuid } of admitted) {
+      this.#mayBeKilled();
+      const begun = rollout.targets.get(assetUuid);
+      if (begun) this.#request(rollout, begun);
+    }
+    return isChanged;
+  }
+
+  #request(rollout: ModelRollout, target: Target): void {
+    const device = this.device(target.assetUuid);
+    // The same key returns the same deployment.
+    const id = attemptKey(target);
+    if (!device.deployments.has(id)) {
+      this.checks.requested(this, rollout, target, device);
+      device.request(id, rollout.goals[target.direction].revision, this.#plan(), this.nowMs);
+    }
+    this.#mayBeKilled();
+    this.#changeTarget(rollout, target, { deploymentId: id });
+  }
+
+  #progress(rollout: ModelRollout): boolean {
+    const decision = decideRollout(rollout.record, countsOf(rollout), [], this.nowMs);
+    this.checks.progressed(rollout, decision);
+    if (decision.kind !== "nothing") this.#change(rollout, decision.fields);
+    if (rollout.record.state === "succeeded" && decision.kind === "finish") this.stableRevision = rollout.record.revision;
+    const isActive = isStillActive(rollout.record, countsOf(rollout));
+    if (isActive !== rollout.record.isActive) this.#change(rollout, { isActive });
+    return decision.kind !== "nothing";
+  }
+
+  #superseded(earlier: ModelRollout, revision: number): void {
+    const fields = supersede(earlier.record, revision, this.nowMs);
+    if (!fields) return;
+    this.#change(earlier, fields);
+    for (const target of earlier.targets.values()) {
+      const isBegun = target.state !== "pending" && (target.state !== "waiting" || target.waitsFor === "budget");
+      if (isBegun || target.wasAttempted) continue;
+      this.#changeTarget(earlier, target, { state: "skipped", waitsFor: undefined, dueMs: undefined, sinceMs: this.nowMs });
+    }
+  }
+
+  #change(rollout: ModelRollout, fields: RolloutFields): void {
+    rollout.record = { ...rollout.record, ...fields, version: rollout.record.version + 1 };
+  }
+
+  #changeTarget(rollout: ModelRollout, before: Target, fields: TargetFields): void {
+    const after = { ...before, ...fields };
+    rollout.targets.set(before.assetUuid, after);
+    this.checks.changed(this, rollout, before, after);
+  }
+
+  #isBusy(rollout: ModelRollout, uuid: string): boolean {
+    return [...this.rollouts.values()].some((other) => {
+      const target = other === rollout ? undefined : other.targets.get(uuid);
+      const deployment = this.device(uuid).deployments.get(target?.deploymentId ?? "");
+      // A lost device may still have its deployment.
+      return target?.state === "deploying" || deployment?.status === "Running";
+    });
+  }
+
+  /** Four hours of each day, where the strategy has windows. */
+  #window({ isZoneKnown }: ModelDevice): WindowState {
+    const { windows } = this.newest?.record.strategy ?? this.#options.strategy;
+    if (windows.length === 0) return { kind: "open", closesAtMs: undefined };
+    if (!isZoneKnown) return { kind: "unknown_zone", opensAtMs: undefined };
+    const day = 24 * HOUR_MS;
+    const sinceMs = this.nowMs % day;
+    if (sinceMs < 4 * HOUR_MS) return { kind: "open", closesAtMs: this.nowMs - sinceMs + 4 * HOUR_MS };
+    return { kind: "closed", opensAtMs: this.nowMs - sinceMs + day };
+  }
+
+  #mayBeKilled(): void {
+    if (this.hasFaults && this.random.chance(0.05)) throw new Killed();
+  }
+
+  #plan(): Plan {
+    const { random } = this;
+    const calm = { outcome: "success", durationMs: random.between(1, 60_000), putOffMs: 0, vanishesForMs: undefined } as const;
+    if (!this.hasFaults) return calm;
+    const codes = ["CrashLoopBackOff", "ImagePullBackOff", "PolicyDenied", "DeviceNotReachable", "ErrorDeploymentAlreadyExist"] as const;
+    return {
+      outcome: random.chance(0.7) ? "success" : random.pick(codes),
+      durationMs: random.between(1, 300_000),
+      putOffMs: random.chance(0.1) ? random.between(1, 48 * HOUR_MS) : 0,
+      vanishesForMs: random.chance(0.15) ? random.between(1, 600) * random.pick([1_000, 60_000, HOUR_MS]) : undefined,
+    };
+  }
+
+  #newRecord(id: string, revision: number, previousRevision: number | undefined, strategy: RolloutStrategy): Rollout {
+    const fields = startFields({ strategy, approvedBy: undefined }, this.nowMs);
+    return {
+      id,
+      accountId: "acc_1",
+      fleetId: "flt_1",
+      kind: "rollout",
+      revision,
+      previousRevision,
+      state: "draft",
+      strategy,
+      wave: 0,
+      waveSizes: [],
+      waveEnteredAtMs: undefined,
+      advanceTo: undefined,
+      acceptedFailures: 0,
+      reason: undefined,
+      createdBy: { kind: "user", id: "usr_1" },
+      approvedBy: undefined,
+      createdAtMs: this.nowMs,
+      startedAtMs: undefined,
+      finishedAtMs: undefined,
+      isActive: true,
+      epoch: 1,
+      version: 1,
+      ...fields,
+    };
+  }
+
+  /** Whether every rollout is over and nothing of any is under way. */
+  get isAtRest(): boolean {
+    return [...this.rollouts.values()].every(({ record }) => isRolloutOver(record) && !record.isActive);
+  }
+}
+
+/** Counts the targets of a rollout as the store does. */
+export function countsOf({ targets }: ModelRollout): readonly TargetCount[] {
+  const groups = Map.groupBy(targets.values(), ({ wave, state, direction, waitsFor, wasAttempted }) =>
+    JSON.stringify([wave, state, direction, waitsFor ?? null, wasAttempted]),
+  );
+  return [...groups.values()].flatMap((all) => {
+    const [first] = all;
+    if (!first) return [];
+    const { wave, state, direction, waitsFor, wasAttempted } = first;
+    return [{ wave, state, direction, waitsFor, wasAttempted, count: all.length }];
+  });
+}
+
+/** Returns a strategy that differs from history to history. */
+export function randomStrategy(random: SeededRandom): RolloutStrategy {
+  const waves = Array.from({ length: random.between(0, 3) }, (_, index) => ({
+    limit: index + 1,
+    soak_s: random.pick([0, 60, 3_600]),
+    advance: random.chance(0.2) ? "manual" : "auto",
+  }));
+  return rolloutStrategySchema.parse({
+    waves,
+    soak_s: random.pick([0, 60, 3_600]),
+    max_parallel: random.between(1, 4),
+    stop_when: { failed: random.pick([1, 3, "20%", "100%"]), min_attempted: random.between(1, 4) },
+    on_stop: random.chance(0.3) ? "rollback" : "pause",
+    attempts: random.between(1, 3),
+    offline_after_s: random.pick([600, 24 * 3_600, 7 * 24 * 3_600]),
+    lost_after_s: random.pick([60, 1_800]),
+    windows: random.chance(0.2) ? [{ from: "00:00", to: "04:00", zone: "UTC" }] : [],
+  });
+}
