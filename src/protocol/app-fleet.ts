@@ -1,7 +1,10 @@
 import { z } from "zod";
 import { sanitizedLine } from "./sanitized-text.ts";
 
-export const revisionNumber = z.int().min(1).meta({ description: "Number of a fleet's revision, from 1.", examples: [7] });
+export const revisionNumber = z
+  .int()
+  .min(1)
+  .meta({ description: "Number of a fleet's revision, from 1.", examples: [7] });
 
 /** The fleet that an app is from, as its device reports it. */
 export const appFleetSchema = z

@@ -91,11 +91,15 @@ export const deviceFactsSchema = z
           "The device's time zone; null where it is not known. Absent where the agent on the device is too old to report it.",
         examples: ["Europe/Berlin"],
       }),
-    clock_synced: z.boolean().nullable().exactOptional().meta({
-      description:
-        "Whether the kernel says that the clock is synchronised; null where it cannot be read. Absent where the agent on the " +
-        "device is too old to report it.",
-    }),
+    clock_synced: z
+      .boolean()
+      .nullable()
+      .exactOptional()
+      .meta({
+        description:
+          "Whether the kernel says that the clock is synchronised; null where it cannot be read. Absent where the agent on the " +
+          "device is too old to report it.",
+      }),
   })
   .meta({ id: "DeviceFacts", description: "Properties of a device that rarely change." });
 export type DeviceFacts = z.output<typeof deviceFactsSchema>;

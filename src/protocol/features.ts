@@ -98,7 +98,9 @@ export function requiredFeatures({ action, spec, options, hasRegistryAuth }: Com
 /** Returns the features of the fields of an apply that were added after the others. */
 function addedToApply(spec: unknown): RequiredFeature[] {
   const fields = new Set(Object.keys(spec ?? {}));
-  return Object.entries(APPLY_FIELDS).flatMap(([name, feature]) => (fields.has(name) ? [{ feature, usedBy: name }] : []));
+  return Object.entries(APPLY_FIELDS).flatMap(([name, feature]) =>
+    fields.has(name) ? [{ feature, usedBy: name }] : [],
+  );
 }
 
 /** Returns the added fields of all apps, each once. */

@@ -115,9 +115,9 @@ test.each([{ fleet: { name: "kiosks", revision: 1 } }, { keep_images: [] }])(
   "a client cannot set what belongs to a fleet: %o",
   async (fields) => {
     const { uuid } = await control.asset(account);
-    const path = `/v1/assets/${uuid}/edge/apply`;
-    const { status, body } = await apiClient(control, account).post(path, { project: "line", apps: APPS, ...fields });
-    expect({ status, body }).toMatchObject({ status: 400, body: { code: "InvalidRequest" } });
+    const stream = await apply(uuid, { project: "line", apps: APPS, ...fields });
+    await stream.ended;
+    expect(stream.events).toMatchObject([{ status: "Fail", code: "InvalidRequest" }]);
   },
 );
 

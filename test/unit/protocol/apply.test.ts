@@ -13,6 +13,9 @@ function problems(fields: object): { path: string; reason: string }[] {
   return parsed.success ? [] : listIssues(parsed.error, applySchema).map(({ path, reason }) => ({ path, reason }));
 }
 
+const needed = (fields: object) =>
+  requiredFeatures({ action: "apply", spec: { apps: APPS, ...fields }, options: {}, hasRegistryAuth: false });
+
 describe("an apply that removes apps", () => {
   test("may have no others", () => {
     expect(problems({ apps: [], remove: ["db"] })).toEqual([]);
@@ -30,8 +33,6 @@ describe("an apply that removes apps", () => {
   });
 
   test("needs a device of protocol 4, and nothing else does", () => {
-    const needed = (fields: object) =>
-      requiredFeatures({ action: "apply", spec: { apps: APPS, ...fields }, options: {}, hasRegistryAuth: false });
     const apply = { feature: "apply", usedBy: "action apply" };
     expect(needed({})).toEqual([apply]);
     expect(needed({ remove: ["db"] })).toEqual([apply, { feature: "groupRemovals", usedBy: "remove" }]);

@@ -63,12 +63,10 @@ describe("cleaning up images", () => {
     await using test = await rigged();
     for (const version of [1, 2, 3, 4]) await test.update(`d${version}`, version);
     const pulled = new PulledImages(test.rig.store);
-    const wanted = `registry.example.com/team/app@sha256:${"d".repeat(64)}`;
-    pulled.replace(
-      pulled
-        .all()
-        .map((entry) => (entry.reference === image(2) ? { ...entry, digest: wanted.split("@")[1] as string } : entry)),
-    );
+    const digest = `sha256:${"d".repeat(64)}`;
+    const [second, ...others] = pulled.all().toSorted((one) => (one.reference === image(2) ? -1 : 1));
+    pulled.replace([...others, ...(second ? [{ ...second, digest }] : [])]);
+    const wanted = `registry.example.com/team/app@${digest}`;
     const app = { name: "app", image: image(4), pull: "missing" as const };
     const fleet = { name: "kiosks", revision: 1 };
     const apply = async (id: string, fields: object) => {

@@ -21,10 +21,10 @@ const kernel = { state: -1, isThere: true };
 beforeEach(() => {
   Object.assign(host, { localtime: "", timezone: "", isSynchronized: false });
   Object.assign(kernel, { state: -1, isThere: true });
-  vi.spyOn(process, "getBuiltinModule").mockImplementation(((name: string) => {
+  vi.spyOn(process, "getBuiltinModule").mockImplementation((name: string) => {
     if (name !== "node:ffi" || !kernel.isThere) throw new Error(`no ${name}`);
     return { dlopen: () => ({ functions: { adjtimex: () => kernel.state } }) };
-  }) as typeof process.getBuiltinModule);
+  });
   return () => vi.restoreAllMocks();
 });
 
