@@ -1,4 +1,5 @@
 import { MASK } from "../../lib/redact.ts";
+import type { AppFleet } from "../../protocol/app-fleet.ts";
 import type { AppReport } from "../../protocol/app-report.ts";
 import type { AppSpec } from "../../protocol/app-spec.ts";
 import { parseImageReference } from "../../protocol/image-reference.ts";
@@ -37,7 +38,7 @@ export function toAppReport(
   return { report, recheckMs };
 }
 
-function reportedFleet({ name, revision, deploymentId, isChanged }: FleetMark): NonNullable<AppReport["fleet"]> {
+function reportedFleet({ name, revision, deploymentId, isChanged }: FleetMark): AppFleet {
   return { name, revision, deployment_id: deploymentId, is_changed: isChanged };
 }
 
