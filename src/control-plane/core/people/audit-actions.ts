@@ -60,6 +60,7 @@ export const AUDIT_ACTIONS = {
     action: "text",
     image: "text",
     apps: "texts",
+    removed: "texts",
     dry_run: "flag",
     wait_for_device_s: "number",
   },
