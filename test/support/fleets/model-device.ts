@@ -98,7 +98,8 @@ export class ModelDevice {
     this.returnsAtMs = undefined;
     for (const deployment of this.deployments.values()) {
       if (deployment.status === "Fail") this.#undo(deployment, nowMs);
-      else if (deployment.status === "Running" && deployment.endsOnDeviceAtMs === undefined) this.#deliver(deployment, nowMs);
+      else if (deployment.status === "Running" && deployment.endsOnDeviceAtMs === undefined)
+        this.#deliver(deployment, nowMs);
     }
     this.sendReport(nowMs);
     this.onEvent(this.uuid);
@@ -211,7 +212,8 @@ export class ModelDevice {
 
   #tickDeployment(deployment: ModelDeployment, nowMs: number): void {
     const { endsOnDeviceAtMs, plan } = deployment;
-    if (deployment.putOffUntilMs !== undefined && deployment.putOffUntilMs <= nowMs) deployment.putOffUntilMs = undefined;
+    if (deployment.putOffUntilMs !== undefined && deployment.putOffUntilMs <= nowMs)
+      deployment.putOffUntilMs = undefined;
     if (endsOnDeviceAtMs !== undefined && endsOnDeviceAtMs <= nowMs) {
       deployment.endsOnDeviceAtMs = undefined;
       if (plan.outcome === "success") this.#install(deployment, nowMs);

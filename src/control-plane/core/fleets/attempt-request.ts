@@ -46,7 +46,9 @@ export function attemptRequest({ goal, revisions, variables, strategy, protocol 
   const { max_download_bytes: maxDownloadBytes } = strategy;
   const request: AttemptRequest = {
     project: goal.fleet,
-    apps: goal.apps.flatMap((entry) => ("absent" in entry ? [] : [{ ...entry, app: withValues(entry.app, variables) }])),
+    apps: goal.apps.flatMap((entry) =>
+      "absent" in entry ? [] : [{ ...entry, app: withValues(entry.app, variables) }],
+    ),
     adopt: true,
     prune: false,
     ...(maxDownloadBytes !== undefined && { max_download_bytes: maxDownloadBytes }),
@@ -57,7 +59,9 @@ export function attemptRequest({ goal, revisions, variables, strategy, protocol 
 
 /** Returns the names of the variables that an asset needs for the goal, each once. */
 export function neededVariables({ apps }: Pick<Goal, "apps">): readonly string[] {
-  const values = apps.flatMap((entry) => ("absent" in entry ? [] : entry.app.environments)).map(({ value }) => value ?? "");
+  const values = apps
+    .flatMap((entry) => ("absent" in entry ? [] : entry.app.environments))
+    .map(({ value }) => value ?? "");
   return [...new Set(values.flatMap(variablesIn))];
 }
 

@@ -8,8 +8,8 @@ import type { Goal } from "./goal.ts";
 export type Verdict =
   /** Every app runs as specified. Since then all of them have been up, Unix milliseconds. */
   | { readonly kind: "as_specified"; readonly upSinceMs: number }
-  /** The apps are as specified, and not all of them are up. */
-  | { readonly kind: "not_up"; readonly why: string }
+  /** The apps are as specified, and not all of them are up. `code`: what it is called if it stays so. */
+  | { readonly kind: "not_up"; readonly why: string; readonly code: "CrashLoopBackOff" | "Unhealthy" }
   /** An app is another one, was stopped by a person, or is there although it is not to be. */
   | { readonly kind: "drifted"; readonly what: string }
   /** The last report does not tell. */
@@ -55,7 +55,10 @@ function judgeUp(goal: Goal, report: ReportFacts, endedAtMs: number | undefined)
     if ("absent" in entry) continue;
     const found = report.apps.find(({ name }) => name === entry.app.name);
     if (found === undefined) continue;
-    if (!isUp(entry.app, found)) return { kind: "not_up", why: `${found.name} is ${found.state}.` };
+    if (!isUp(entry.app, found)) {
+      const code = found.state === "unhealthy" ? "Unhealthy" : "CrashLoopBackOff";
+      return { kind: "not_up", why: `${found.name} is ${found.state}.`, code };
+    }
     sinceMs.push(Math.min(found.since === null ? report.atMs : found.since * 1000, report.atMs));
   }
   return { kind: "as_specified", upSinceMs: Math.max(...sinceMs) };
