@@ -51,7 +51,7 @@ const RULES: Readonly<Record<RolloutCommand, CommandRules>> = {
     decide: (rollout, input) => cancel(rollout, by("Cancelled", input), input.nowMs),
   },
   rollback: {
-    action: "rollout.rolled_back",
+    action: "rollout.reverted",
     decide: (rollout, input) => rollBack(rollout, by("Rolled back", input)),
   },
 };

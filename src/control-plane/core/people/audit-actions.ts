@@ -82,7 +82,7 @@ export const AUDIT_ACTIONS = {
   "rollout.resumed": { fleet: "text" },
   "rollout.advanced": { fleet: "text", wave: "number" },
   "rollout.cancelled": { fleet: "text" },
-  "rollout.rolled_back": { fleet: "text", reason: "text" },
+  "rollout.reverted": { fleet: "text", reason: "text" },
   "rollout.priced": { fleet: "text", revision: "number", targets: "number" },
   // A read that was refused: reads that are not are no entries.
   "access.refused": { method: "text", endpoint: "text" },
