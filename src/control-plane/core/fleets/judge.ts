@@ -30,13 +30,25 @@ export function judge(
   if (report === undefined) return { kind: "unknown", why: "The device has not reported its apps." };
   if (report.heldSinceMs !== undefined) return { kind: "unknown", why: "The device holds its report back." };
   const endedAtMs = deployment?.finishedAtMs;
-  if (endedAtMs !== undefined && report.atMs <= endedAtMs) {
+  if (endedAtMs !== undefined && !isSince(goal, report, deployment?.id, endedAtMs)) {
     const hasReported = isConnected && nowMs >= endedAtMs + REPORT_GRACE_MS;
     if (!hasReported) return { kind: "unknown", why: "The device has not reported its apps since the deployment." };
   }
   const drift = goal.apps.flatMap((entry) => driftOf(goal, entry, report.apps) ?? []);
   if (drift.length > 0) return { kind: "drifted", what: `${drift.join("; ")}.` };
   return judgeUp(goal, report, endedAtMs);
+}
+
+/**
+ * Whether the report is from after the deployment. A device that knows fleets says which deployment its apps are from. For others
+ * the time decides, in whole seconds, as reports have it: one that was received in the second in which the deployment ended counts.
+ * Should it be from before the end, the device reports again what has changed.
+ */
+function isSince(goal: Goal, { apps, atMs }: ReportFacts, deploymentId: string | undefined, endedAtMs: number): boolean {
+  const wanted = goal.apps.flatMap((entry) => ("absent" in entry ? [] : [entry.app.name]));
+  const marked = apps.filter(({ name, fleet }) => wanted.includes(name) && fleet?.deployment_id === deploymentId);
+  if (wanted.length > 0 && marked.length === wanted.length) return true;
+  return atMs + 1_000 > endedAtMs;
 }
 
 function driftOf(goal: Goal, entry: Goal["apps"][number], apps: readonly AppReport[]): string | undefined {
