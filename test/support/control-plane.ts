@@ -69,6 +69,11 @@ export interface ControlPlane extends AsyncDisposable {
   asset(account: TestAccount, fields?: Partial<Asset>): Promise<TestAsset>;
   /** Stops the server gracefully and starts a new one on the same data, on another port. */
   restart(): Promise<void>;
+  /**
+   * Throws the server away and starts a new one on the same data, on another port. It is for whoever decorates the store to let
+   * nothing of the earlier one reach it.
+   */
+  replace(): Promise<void>;
 }
 
 export interface TestAccount {
@@ -136,6 +141,7 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
     await running.store[Symbol.asyncDispose]();
     check.verify();
   };
+  const abandoned: Running[] = [];
   let running = await start();
   return {
     get url() {
@@ -162,9 +168,21 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
       await stop();
       running = await start();
     },
+    async replace() {
+      abandoned.push(running);
+      // What it does from now on is of no account. Its connections are closed with it.
+      running.server.stop().catch(() => undefined);
+      running = await start();
+    },
     async [Symbol.asyncDispose]() {
       await using _directory = directory;
       await stop();
+      for (const { server, listener, store, check } of abandoned) {
+        await server.stop().catch(() => undefined);
+        await listener?.[Symbol.asyncDispose]();
+        await store[Symbol.asyncDispose]();
+        check[Symbol.dispose]();
+      }
     },
   };
 }

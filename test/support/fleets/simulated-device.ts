@@ -1,4 +1,5 @@
 import type { AppReport } from "../../../src/protocol/app-report.ts";
+import type { DeploymentOutcome } from "../../../src/protocol/deployment-outcome.ts";
 import type { ErrorCode } from "../../../src/protocol/errors.ts";
 import { someFacts } from "../control-plane/device-samples.ts";
 import { FakeDevice } from "../fake-device.ts";
@@ -12,6 +13,7 @@ export interface ReceivedApply {
     readonly project: string;
     readonly apps: readonly { readonly app: Readonly<Record<string, unknown>> & { readonly name: string; readonly image: string } }[];
     readonly remove?: readonly string[];
+    readonly fleet?: { readonly name: string; readonly revision: number };
   };
   readonly isDryRun: boolean;
 }
@@ -29,7 +31,7 @@ export type Behaviour =
 
 /**
  * A device on the real protocol: it applies groups of apps at once, reports what runs, and does as it is told otherwise. Its apps
- * outlast its connections.
+ * outlast its connections, and so do the outcomes of its deployments: as an agent, it carries none out twice.
  */
 export class SimulatedDevice implements AsyncDisposable {
   readonly received: ReceivedApply[] = [];
@@ -39,6 +41,8 @@ export class SimulatedDevice implements AsyncDisposable {
   readonly #url: string;
   readonly #token: string;
   readonly #protocol: number | undefined;
+  /** Of deployments that have ended. */
+  readonly #outcomes: DeploymentOutcome[] = [];
   #device: FakeDevice | undefined;
   #reports = 0;
   #session = 0;
@@ -55,7 +59,8 @@ export class SimulatedDevice implements AsyncDisposable {
 
   /** Connects, reports, and goes on answering until `disconnect`. */
   async connect(url = this.#url): Promise<void> {
-    const options = this.#protocol === undefined ? {} : { protocol: this.#protocol };
+    const protocol = this.#protocol === undefined ? {} : { protocol: this.#protocol };
+    const options = { ...protocol, outcomes: this.#outcomes };
     const device = await FakeDevice.connect(url, this.#token, options);
     this.#device = device;
     this.report();
@@ -78,10 +83,11 @@ export class SimulatedDevice implements AsyncDisposable {
   }
 
   async #serve(device: FakeDevice, session: number): Promise<void> {
-    while (!device.isClosed && session === this.#session) {
-      // Waits ten seconds each time.
+    while (session === this.#session) {
+      // Waits ten seconds each time. What has arrived is carried out, also after the end of the connection.
       const frame = await device.next("apply").catch(() => undefined);
-      if (!frame) continue;
+      if (!frame && device.isClosed) return;
+      if (!frame || this.received.some(({ deploymentId }) => deploymentId === frame.deployment_id)) continue;
       const request = frame.request as ReceivedApply["request"];
       const apply: ReceivedApply = {
         deploymentId: frame.deployment_id,
@@ -101,9 +107,12 @@ export class SimulatedDevice implements AsyncDisposable {
     if (behaviour === "hang") return;
     if (behaviour === "vanish") return this.disconnect();
     if (typeof behaviour === "object") {
-      device.event(id, { status: "Fail", step: "done", code: behaviour.fail, message: "It did not work." });
+      const failure = { status: "Fail", code: behaviour.fail, message: "It did not work." } as const;
+      this.#outcomes.push({ deployment_id: id, ...failure });
+      device.event(id, { ...failure, step: "done" });
       return;
     }
+    this.#outcomes.push({ deployment_id: id, status: "Success" });
     if (apply.isDryRun) {
       const details = { dry_run: true, plan: [], plan_hash: "0".repeat(64), download_bytes: 1_000, not_in_request: [] };
       device.event(id, { status: "Success", step: "done", message: "Dry run.", details });
@@ -111,7 +120,7 @@ export class SimulatedDevice implements AsyncDisposable {
     }
     device.event(id, { step: "pulling", message: "Pulling." });
     device.event(id, { step: "starting", message: "Starting." });
-    for (const { app } of apply.request.apps) this.apps.set(app.name, toReport(app, id, behaviour === "unhealthy"));
+    for (const { app } of apply.request.apps) this.apps.set(app.name, toReport(app, apply, behaviour === "unhealthy"));
     for (const name of apply.request.remove ?? []) this.apps.delete(name);
     device.success(id);
     // The report comes after the final event, as from an agent.
@@ -120,7 +129,11 @@ export class SimulatedDevice implements AsyncDisposable {
   }
 }
 
-function toReport(app: Readonly<Record<string, unknown>> & { readonly name: string; readonly image: string }, deploymentId: string, isUnhealthy: boolean): AppReport {
+function toReport(
+  app: ReceivedApply["request"]["apps"][number]["app"],
+  { deploymentId, request }: ReceivedApply,
+  isUnhealthy: boolean,
+): AppReport {
   return {
     name: app.name,
     image: app.image,
@@ -131,5 +144,6 @@ function toReport(app: Readonly<Record<string, unknown>> & { readonly name: stri
     restarts: isUnhealthy ? 5 : 0,
     spec: { ...app },
     last_deployment: { deployment_id: deploymentId, action: "apply", status: "Success", finished_at: null },
+    ...(request.fleet && { fleet: { ...request.fleet, deployment_id: deploymentId } }),
   };
 }
