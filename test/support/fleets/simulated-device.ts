@@ -1,4 +1,5 @@
 import type { AppReport } from "../../../src/protocol/app-report.ts";
+import type { DeploymentOutcome } from "../../../src/protocol/deployment-outcome.ts";
 import type { ErrorCode } from "../../../src/protocol/errors.ts";
 import { someFacts } from "../control-plane/device-samples.ts";
 import { FakeDevice } from "../fake-device.ts";
@@ -40,6 +41,10 @@ export class SimulatedDevice implements AsyncDisposable {
   readonly #token: string;
   readonly #protocol: number | undefined;
   #device: FakeDevice | undefined;
+  /** How deployments ended, as a device keeps it. */
+  readonly #outcomes: DeploymentOutcome[] = [];
+  /** Deployments that it has and has not ended. */
+  readonly #held = new Set<string>();
   #reports = 0;
   #session = 0;
 
@@ -55,7 +60,8 @@ export class SimulatedDevice implements AsyncDisposable {
 
   /** Connects, reports, and goes on answering until `disconnect`. */
   async connect(url = this.#url): Promise<void> {
-    const options = this.#protocol === undefined ? {} : { protocol: this.#protocol };
+    const protocol = this.#protocol === undefined ? {} : { protocol: this.#protocol };
+    const options = { ...protocol, held: [...this.#held], outcomes: this.#outcomes };
     const device = await FakeDevice.connect(url, this.#token, options);
     this.#device = device;
     this.report();
@@ -97,15 +103,18 @@ export class SimulatedDevice implements AsyncDisposable {
 
   async #carryOut(device: FakeDevice, apply: ReceivedApply, behaviour: Behaviour): Promise<void> {
     const id = apply.deploymentId;
+    this.#held.add(id);
     device.event(id, { step: "checking", message: "Checking." });
     if (behaviour === "hang") return;
     if (behaviour === "vanish") return this.disconnect();
     if (typeof behaviour === "object") {
+      this.#end({ deployment_id: id, status: "Fail", code: behaviour.fail });
       device.event(id, { status: "Fail", step: "done", code: behaviour.fail, message: "It did not work." });
       return;
     }
     if (apply.isDryRun) {
       const details = { dry_run: true, plan: [], plan_hash: "0".repeat(64), download_bytes: 1_000, not_in_request: [] };
+      this.#end({ deployment_id: id, status: "Success" });
       device.event(id, { status: "Success", step: "done", message: "Dry run.", details });
       return;
     }
@@ -113,10 +122,16 @@ export class SimulatedDevice implements AsyncDisposable {
     device.event(id, { step: "starting", message: "Starting." });
     for (const { app } of apply.request.apps) this.apps.set(app.name, toReport(app, id, behaviour === "unhealthy"));
     for (const name of apply.request.remove ?? []) this.apps.delete(name);
+    this.#end({ deployment_id: id, status: "Success" });
     device.success(id);
     // The report comes after the final event, as from an agent.
     await device.flushed();
     this.report();
+  }
+
+  #end(outcome: DeploymentOutcome): void {
+    this.#held.delete(outcome.deployment_id);
+    this.#outcomes.push(outcome);
   }
 }
 
