@@ -1,5 +1,6 @@
 import type { Clock } from "../../lib/clock.ts";
 import type { ErrorCode } from "../../protocol/errors.ts";
+import { isFailure } from "../core/fleets/counts.ts";
 import { decideRollout } from "../core/fleets/progress.ts";
 import type { Rollout } from "../core/fleets/rollout.ts";
 import type { RolloutChange, RolloutFence, TargetCount } from "../store/rollouts.ts";
@@ -89,8 +90,7 @@ export class RolloutProgress {
   }
 
   async #readFailures(id: string, counts: readonly TargetCount[]): Promise<readonly (ErrorCode | undefined)[]> {
-    const isFailed = ({ state }: TargetCount): boolean => state === "failed" || state === "lost";
-    if (!counts.some((group) => isFailed(group) && group.count > 0)) return [];
+    if (!counts.some((group) => isFailure(group) && group.count > 0)) return [];
     const { rollouts } = this.#options.store;
     return (await rollouts.listTargets(id, MAX_FAILURES_READ, { states: FAILED_STATES })).map(({ code }) => code);
   }

@@ -28,7 +28,14 @@ const SWEEP_INTERVAL_MS = 10 * 60_000;
 const SYNC_INTERVAL_MS = 5_000;
 
 /** States in which the upkeep has served a target, or given it up. */
-const UPKEEP_ENDED = ["succeeded", "failed", "refused", "lost", "deferred", "skipped"] as const satisfies readonly TargetState[];
+const UPKEEP_ENDED = [
+  "succeeded",
+  "failed",
+  "refused",
+  "lost",
+  "deferred",
+  "skipped",
+] as const satisfies readonly TargetState[];
 
 export interface RunnerOptions {
   readonly store: Store;

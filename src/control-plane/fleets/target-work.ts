@@ -60,7 +60,10 @@ export class TargetWork {
   /** Looks at every target that is open, or has to go back. */
   async sweepAll(round: Round, signal: AbortSignal): Promise<void> {
     const { rollouts } = this.#store;
-    const states = round.rollout.state === "rolling_back" ? [...OPEN_STATES, ...SETTLED_STATES] : [...OPEN_STATES, "failed" as const];
+    const states =
+      round.rollout.state === "rolling_back"
+        ? [...OPEN_STATES, ...SETTLED_STATES]
+        : [...OPEN_STATES, "failed" as const];
     for (const state of states) {
       let after: Pick<Target, "wave" | "assetUuid"> | undefined;
       for (;;) {
@@ -137,7 +140,11 @@ export class TargetWork {
     const known = wanting.length > 0 ? (counts ?? (await rollouts.countTargets(rollout.id))) : [];
     const admitted = new Set(
       fleet.pausedReason === undefined
-        ? admit(rollout, wanting.map(({ read }) => read.target), known).map(({ assetUuid }) => assetUuid)
+        ? admit(
+            rollout,
+            wanting.map(({ read }) => read.target),
+            known,
+          ).map(({ assetUuid }) => assetUuid)
         : [],
     );
     const changes = [...decisions.changes];
@@ -170,7 +177,10 @@ export class TargetWork {
     try {
       await this.#attempts.request(round.rollout, round.contents, orders, (target, result) => {
         if (result.kind === "requested") {
-          changes.push({ before: target, after: { ...target, deploymentId: result.deploymentId, dueMs: round.nowMs + REVIEW_INTERVAL_MS } });
+          changes.push({
+            before: target,
+            after: { ...target, deploymentId: result.deploymentId, dueMs: round.nowMs + REVIEW_INTERVAL_MS },
+          });
         } else changes.push(...this.#refused(round, target, result.code, result.message));
       });
     } finally {

@@ -11,7 +11,9 @@ export interface ReceivedApply {
   readonly images: readonly string[];
   readonly request: {
     readonly project: string;
-    readonly apps: readonly { readonly app: Readonly<Record<string, unknown>> & { readonly name: string; readonly image: string } }[];
+    readonly apps: readonly {
+      readonly app: Readonly<Record<string, unknown>> & { readonly name: string; readonly image: string };
+    }[];
     readonly remove?: readonly string[];
   };
   readonly isDryRun: boolean;
@@ -135,7 +137,11 @@ export class SimulatedDevice implements AsyncDisposable {
   }
 }
 
-function toReport(app: Readonly<Record<string, unknown>> & { readonly name: string; readonly image: string }, deploymentId: string, isUnhealthy: boolean): AppReport {
+function toReport(
+  app: Readonly<Record<string, unknown>> & { readonly name: string; readonly image: string },
+  deploymentId: string,
+  isUnhealthy: boolean,
+): AppReport {
   return {
     name: app.name,
     image: app.image,
