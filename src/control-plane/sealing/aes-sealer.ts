@@ -45,7 +45,7 @@ export class AesSealer implements Sealer {
     if (sealed.length < TEXT_START) throw new UnsealError(purpose, keyId, "it is truncated");
     try {
       const nonce = sealed.subarray(1, TAG_START);
-      // Without a length, Node.js accepts tags of 4 bytes, which can be guessed.
+      // A shorter tag can be guessed; earlier versions of Node.js accept one of 4 bytes without this length.
       const decipher = createDecipheriv(ALGORITHM, key.bytes, nonce, { authTagLength: TAG_BYTES })
         .setAAD(Buffer.from(purpose))
         .setAuthTag(sealed.subarray(TAG_START, TEXT_START));

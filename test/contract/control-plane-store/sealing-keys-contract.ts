@@ -2,6 +2,8 @@ import { expect, test } from "vitest";
 import { someAudit } from "../../support/control-plane/people.ts";
 import { describeDomain, openWithAccounts, register, someAsset, type StoreHarness } from "./harness.ts";
 
+const sealedBy = (keyId: string) => ({ isSecret: true, keyId, sealed: Buffer.from(keyId) });
+
 /** Contract of stores for the ids of the keys that values are sealed with. */
 export function sealingKeysContract(harness: StoreHarness): void {
   describeDomain("sealing keys", harness, () => {
@@ -22,7 +24,6 @@ export function sealingKeysContract(harness: StoreHarness): void {
       expect(await store.sealingKeys.listUsed()).toEqual([]);
       expect(await store.sealingKeys.register("key_a", 1)).toBe("key_a");
       expect(await store.sealingKeys.registerOrReplaceUnused("key_b", 2)).toBe("key_b");
-      const sealedBy = (keyId: string) => ({ isSecret: true, keyId, sealed: Buffer.from(keyId) });
       const variables = new Map(["b", "c", "b", "d"].map((key, index) => [`V${index}`, sealedBy(`key_${key}`)]));
       await store.assetSettings.changeVariables(uuid, variables, false, someAudit("asset.variables_changed"));
       expect(await store.sealingKeys.listUsed()).toEqual(["key_b", "key_c", "key_d"]);
