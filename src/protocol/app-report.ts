@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { appFleetSchema } from "./app-fleet.ts";
 import { deploymentActionSchema } from "./deployment-action.ts";
 import { deploymentStatusSchema, errorCodeSchema } from "./deployment-event.ts";
 import { sanitizedLine } from "./sanitized-text.ts";
@@ -44,6 +45,11 @@ export const appReportSchema = z
     last_deployment: lastDeployment
       .nullable()
       .meta({ description: "The latest deployment of the app; null if the device does not know it any more." }),
+    fleet: appFleetSchema.exactOptional().meta({
+      description:
+        "The fleet's revision that the app was last applied with. Absent for an app of no fleet, where the device has lost " +
+        "its store since, and where its agent is too old to report it.",
+    }),
   })
   .meta({ id: "AppReport" });
 export type AppReport = z.output<typeof appReportSchema>;
@@ -76,6 +82,23 @@ export const deviceFactsSchema = z
         description:
           "Whether less of that file system is free than `low_disk_percent` of the agent's configuration says. Absent where " +
           "it cannot be read, or the agent on the device is too old to report it.",
+      }),
+    time_zone: sanitizedLine(64)
+      .nullable()
+      .exactOptional()
+      .meta({
+        description:
+          "The device's time zone; null where it is not known. Absent where the agent on the device is too old to report it.",
+        examples: ["Europe/Berlin"],
+      }),
+    clock_synced: z
+      .boolean()
+      .nullable()
+      .exactOptional()
+      .meta({
+        description:
+          "Whether the kernel says that the clock is synchronised; null where it cannot be read. Absent where the agent on the " +
+          "device is too old to report it.",
       }),
   })
   .meta({ id: "DeviceFacts", description: "Properties of a device that rarely change." });

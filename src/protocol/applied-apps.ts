@@ -3,6 +3,12 @@ export function appliedApps(request: unknown): unknown[] {
   return entriesOf(request).flatMap((entry) => (isObject(entry) && "app" in entry ? [entry["app"]] : []));
 }
 
+/** Returns the names of the apps that an apply request removes, as far as it has any. */
+export function removedApps(request: unknown): unknown[] {
+  const names = isObject(request) ? request["remove"] : undefined;
+  return Array.isArray(names) ? names : [];
+}
+
 /** Returns the apply request with each app's specification changed. */
 export function mapAppliedApps(request: unknown, change: (spec: unknown) => unknown): unknown {
   if (!isObject(request) || !Array.isArray(request["apps"])) return request;

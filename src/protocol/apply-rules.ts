@@ -14,20 +14,40 @@ interface RuledApp {
   readonly depends_on: readonly { readonly app: string }[];
 }
 
+export interface RuledApply {
+  readonly apps: readonly RuledApp[];
+  /** Names of the apps that the group removes. */
+  readonly remove?: readonly string[];
+}
+
 export interface ApplyProblem {
   /** From the request, such as `["apps", 1, "depends_on", 0, "app"]`. */
   readonly path: readonly (string | number)[];
   readonly message: string;
 }
 
-/** Returns what is wrong between the apps of a group: names, ports, volumes and dependencies. */
-export function applyProblems(entries: readonly RuledApp[]): ApplyProblem[] {
+/**
+ * Returns what is wrong between the apps of a group: names, ports, volumes and dependencies.
+ *
+ * @param remove names of the apps that the group removes
+ */
+export function applyProblems(entries: RuledApply["apps"], remove?: RuledApply["remove"]): ApplyProblem[] {
   return [
+    ...(entries.length === 0 && remove === undefined ? [{ path: ["apps"], message: "must not be empty" }] : []),
+    ...wrongRemovals(entries, remove ?? []),
     ...repeatedNames(entries),
     ...repeatedPorts(entries),
     ...sharedVolumes(entries),
     ...wrongDependencies(entries),
   ];
+}
+
+function wrongRemovals(entries: readonly RuledApp[], remove: readonly string[]): ApplyProblem[] {
+  return remove.flatMap((name, index) => {
+    const path = ["remove", index];
+    if (entries.some(({ app }) => app.name === name)) return [{ path, message: `${name} is in apps too` }];
+    return remove.indexOf(name) === index ? [] : [{ path, message: `the name ${name} appears twice` }];
+  });
 }
 
 function repeatedNames(entries: readonly RuledApp[]): ApplyProblem[] {

@@ -3,7 +3,9 @@ import { appName, environmentUpdates } from "./app-fields.ts";
 import { appFileUpdates } from "./app-files.ts";
 import { findHiddenFiles, newAppSpecSchema } from "./app-spec.ts";
 import { deliveryOptionFields, deployOptionFields } from "./deploy-request.ts";
-import { applyProblems } from "./apply-rules.ts";
+import { revisionNumber } from "./app-fleet.ts";
+import { applyProblems, type RuledApply } from "./apply-rules.ts";
+import { parseImageReference } from "./image-reference.ts";
 import { checkOptionRules } from "./option-rules.ts";
 
 /*
@@ -77,9 +79,19 @@ const applyFields = {
   }),
   apps: z
     .array(applyEntrySchema)
+    .max(MAX_APPLY_APPS)
+    .meta({ description: "The apps of the group. Each name only once. Empty only with `remove`." }),
+  remove: z
+    .array(appName)
     .min(1, "must not be empty")
     .max(MAX_APPLY_APPS)
-    .meta({ description: "The apps of the group. Each name only once." }),
+    .exactOptional()
+    .meta({
+      description:
+        "Names of apps to remove, of any project or of none. Each name only once, and none of `apps`. One that is not " +
+        "installed is ignored. Their data stays. If an app of the group fails, they come back.",
+      examples: [["old-broker"]],
+    }),
   prune: z.boolean().default(false).meta({
     description: "Whether apps of the same project that are missing from `apps` are removed. Their data stays.",
   }),
@@ -121,18 +133,46 @@ const applyExample = {
   ],
 };
 
+/** Maximum number of images that a fleet keeps on a device. */
+export const MAX_KEPT_IMAGES = 128;
+
+const keptImage = z
+  .string()
+  .max(512)
+  .refine((image) => parseImageReference(image)?.digest !== undefined, "must be an image reference with a digest");
+
+/** Fields that only the control plane sets, for the rollouts of fleets: no client can. */
+const rolloutFields = {
+  /** The fleet and the revision that the apps are of: see `appFleetSchema`. */
+  fleet: z.strictObject({ name: appName, revision: revisionNumber }).exactOptional(),
+  /**
+   * Images that stay on the device until the next apply of the same fleet, which replaces the list, or clears it by having
+   * none. They count from the acceptance on, also if the apply fails. A dry run changes nothing.
+   */
+  keep_images: z.array(keptImage).max(MAX_KEPT_IMAGES).exactOptional(),
+};
+
 /** A group of apps as it is stored and sent to the device. */
-export const applySchema = z.strictObject(applyFields).superRefine(({ apps }, context) => {
-  for (const { path, message } of applyProblems(apps)) context.addIssue({ code: "custom", path: [...path], message });
-});
+export const applySchema = z
+  .strictObject({ ...applyFields, ...rolloutFields })
+  .superRefine(checkApplyRules)
+  .superRefine(({ fleet, keep_images: images }, context) => {
+    if (images && !fleet) context.addIssue({ code: "custom", path: ["keep_images"], message: "needs fleet" });
+  });
 export type Apply = z.output<typeof applySchema>;
+
+/** A group as a technician sends it on the device, without what only the control plane sets. */
+export const localApplySchema = z.strictObject(applyFields).superRefine(checkApplyRules);
+
+function checkApplyRules({ apps, remove }: RuledApply, context: z.RefinementCtx): void {
+  for (const { path, message } of applyProblems(apps, remove))
+    context.addIssue({ code: "custom", path: [...path], message });
+}
 
 /** Body of a request that applies a group of apps: the group and the options. */
 export const applyRequestSchema = z
   .strictObject({ ...applyFields, ...deployOptionFields, ...deliveryOptionFields })
-  .superRefine(({ apps }, context) => {
-    for (const { path, message } of applyProblems(apps)) context.addIssue({ code: "custom", path: [...path], message });
-  })
+  .superRefine(checkApplyRules)
   .meta({ id: "ApplyRequest", examples: [applyExample] });
 /** A request as a client writes it, with defaults left out. */
 export type ApplyRequestInput = z.input<typeof applyRequestSchema>;

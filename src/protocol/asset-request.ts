@@ -9,6 +9,7 @@ import {
 } from "./asset.ts";
 import { attentionReasonSchema } from "./attention.ts";
 import { integerString } from "./scalars.ts";
+import { selectorSchema } from "./selector.ts";
 import { MAX_PAGE_SIZE } from "./limits.ts";
 import { networkGroupSchema, proSimRegistrationSchema, superSimRegistrationSchema } from "./sim.ts";
 
@@ -94,6 +95,7 @@ export const assetListQuerySchema = z.strictObject({
   cursor: z.string().min(1).max(256).optional().meta({ description: "`next_cursor` of the previous page." }),
   status: assetListItemSchema.shape.status.optional(),
   type: z.string().max(64).optional().meta({ description: "Only assets of exactly this type." }),
+  selector: selectorSchema.optional(),
   connected: z
     .enum(["true", "false"])
     .optional()

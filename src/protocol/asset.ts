@@ -2,6 +2,7 @@ import { z } from "zod";
 import { attentionReasonSchema } from "./attention.ts";
 import { displayText } from "./display-text.ts";
 import { proSimSchema, superSimSchema } from "./sim.ts";
+import { tagsSchema } from "./tags.ts";
 import { isUuid, unixSeconds } from "./scalars.ts";
 
 /** Derived: active if at least one of the asset's SIMs is. */
@@ -49,6 +50,7 @@ const common = {
       description: "Version of edge-agent that the device said last; null if it never did.",
       examples: ["0.1.0"],
     }),
+  tags: tagsSchema.meta({ description: "Its tags, each a key with a value." }),
   attention: z
     .array(attentionReasonSchema)
     .meta({ description: "Why somebody should look at it; empty if nothing is known.", examples: [["app_unhealthy"]] }),

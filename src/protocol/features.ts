@@ -42,6 +42,10 @@ const INTRODUCED_IN = {
   files: 3,
   /** Frames `stream_open` and the others of `streams.ts`, and binary messages. */
   streams: 3,
+  /** `remove` of an apply, and an apply without `apps`. */
+  groupRemovals: 4,
+  /** `fleet` and `keep_images` of an apply. */
+  fleets: 4,
 } as const;
 
 /** The features of the queries that were added after the others. */
@@ -49,6 +53,9 @@ export const QUERY_FEATURES: Partial<Record<QueryKind, ProtocolFeature>> = {
   volumes: "volumeQueries",
   remove_volume: "volumeQueries",
 };
+
+/** The fields of an apply that were added after it. */
+const APPLY_FIELDS = { remove: "groupRemovals", fleet: "fleets", keep_images: "fleets" } as const;
 
 export type ProtocolFeature = keyof typeof INTRODUCED_IN;
 
@@ -84,7 +91,16 @@ export function requiredFeatures({ action, spec, options, hasRegistryAuth }: Com
       : [{ feature: "appCommands" as const, usedBy: `action ${action}` }]),
     ...optionNames.map((name) => ({ feature: "deployOptions" as const, usedBy: name })),
     ...uniqueFields(apps).map(({ path, feature }) => ({ feature, usedBy: path })),
+    ...(action === "apply" ? addedToApply(spec) : []),
   ];
+}
+
+/** Returns the features of the fields of an apply that were added after the others. */
+function addedToApply(spec: unknown): RequiredFeature[] {
+  const fields = new Set(Object.keys(spec ?? {}));
+  return Object.entries(APPLY_FIELDS).flatMap(([name, feature]) =>
+    fields.has(name) ? [{ feature, usedBy: name }] : [],
+  );
 }
 
 /** Returns the added fields of all apps, each once. */

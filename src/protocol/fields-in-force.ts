@@ -35,9 +35,7 @@ const CANONICAL: Readonly<Record<string, (entry: Entry) => Entry>> = {
  * version does not know are left out. Files must be described as the device reports them.
  */
 export function fieldsInForce(app: AppDocument): AppDocument {
-  const known = Object.fromEntries(
-    Object.entries(app).filter(([field]) => Object.hasOwn(appSpecSchema.shape, field)),
-  );
+  const known = Object.fromEntries(Object.entries(app).filter(([field]) => Object.hasOwn(appSpecSchema.shape, field)));
   const parsed = appSpecSchema.safeParse(known);
   const filled: AppDocument = parsed.success ? withCanonicalOptions(parsed.data) : known;
   const entries = KNOWN_FIELDS.map((field) => [field, canonical(field, filled[field])] as const);

@@ -11,7 +11,7 @@ import { selectorSchema } from "./selector.ts";
  * Fleets as clients see them: one set of apps that is brought to every asset a selector matches.
  */
 
-export const fleetNameSchema = z
+const fleetNameSchema = z
   .string()
   .regex(
     /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/,
@@ -101,7 +101,7 @@ export const fleetCreationSchema = z
     name: fleetNameSchema,
     selector: selectorSchema,
     apps: fleetApps,
-    strategy: rolloutStrategySchema.prefault({}),
+    strategy: rolloutStrategySchema.prefault({}).meta({ description: "How its rollouts go." }),
   })
   .meta({ id: "FleetCreation", examples: [example] });
 
@@ -111,7 +111,7 @@ export const fleetUpdateSchema = z
     name: fleetNameSchema,
     selector: selectorSchema,
     apps: fleetApps,
-    strategy: rolloutStrategyUpdateSchema,
+    strategy: rolloutStrategyUpdateSchema.meta({ description: "Fields of the strategy to change; others stay." }),
     paused_reason: pausedReason.nullable().meta({
       description: "A text stops everything of the fleet that has not begun, for this reason; `null` lets it go on.",
     }),
@@ -122,7 +122,6 @@ export const fleetUpdateSchema = z
     minProperties: 1,
     examples: [{ selector: "role=kiosk", strategy: { max_parallel: 20 } }],
   });
-export type FleetUpdate = z.output<typeof fleetUpdateSchema>;
 
 /** Body of Reapply. */
 export const reapplyRequestSchema = z

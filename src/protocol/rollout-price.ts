@@ -25,7 +25,12 @@ export type AssetPrice = z.output<typeof assetPriceSchema>;
 const priceSumSchema = z
   .strictObject({
     waves: z
-      .array(z.strictObject({ wave: z.int().min(1), targets: count }))
+      .array(
+        z.strictObject({
+          wave: z.int().min(1).meta({ description: "Number of the wave, from 1." }),
+          targets: count.meta({ description: "Number of its assets." }),
+        }),
+      )
       .meta({ description: "Number of assets by wave." }),
     targets: count.meta({ description: "Number of assets." }),
     asked: count.meta({ description: "Number of assets that have answered with their price." }),

@@ -5,7 +5,7 @@ const MAX_WAVES = 20;
 const MAX_SOAK_S = 30 * 24 * 3600;
 const MAX_WINDOWS = 20;
 
-export const DEFAULT_SOAK_S = 60;
+const DEFAULT_SOAK_S = 60;
 const DAY_S = 24 * 3600;
 
 const PERCENT = /^(?:100|[1-9][0-9]?)%$/;
@@ -161,7 +161,7 @@ export const rolloutStrategySchema = z
     waves: fields.waves.default([]),
     soak_s: fields.soak_s.default(DEFAULT_SOAK_S),
     max_parallel: fields.max_parallel.default(50),
-    stop_when: stopRule.prefault({}),
+    stop_when: stopRule.prefault({}).meta({ description: "When the rollout stops by itself." }),
     on_stop: fields.on_stop.default("pause"),
     attempts: fields.attempts.default(2),
     offline_after_s: fields.offline_after_s.default(3 * DAY_S),
@@ -181,6 +181,13 @@ export const rolloutStrategySchema = z
         ],
         stop_when: { failed: "5%", min_attempted: 5 },
         on_stop: "rollback",
+        soak_s: 60,
+        max_parallel: 50,
+        attempts: 2,
+        offline_after_s: 259_200,
+        lost_after_s: 1_800,
+        download_windows: [],
+        requires_approval: false,
         windows: [{ days: ["mon", "tue", "wed", "thu"], from: "02:00", to: "05:00", zone: DEVICE_ZONE }],
       },
     ],

@@ -22,7 +22,7 @@ export const rolloutStateSchema = z.enum([
 export type RolloutState = z.output<typeof rolloutStateSchema>;
 
 /** States from which nothing follows. */
-export const FINAL_ROLLOUT_STATES = [
+const FINAL_ROLLOUT_STATES = [
   "succeeded",
   "failed",
   "cancelled",
@@ -69,7 +69,7 @@ export const actorSchema = z
   })
   .meta({ id: "Actor" });
 
-export const rolloutWaveSchema = z
+const rolloutWaveSchema = z
   .strictObject({
     wave: z.int().min(1).meta({ description: "Number of the wave, from 1." }),
     targets: count.meta({ description: "Number of its targets." }),
@@ -91,14 +91,14 @@ export const rolloutSchema = z
       .meta({ description: "Revision that going back goes to; null: going back removes the apps." }),
     state: rolloutStateSchema.meta({ description: "State of the rollout." }),
     reason: z.string().nullable().meta({ description: "Why it is paused, going back or ended, for people." }),
-    strategy: rolloutStrategySchema,
+    strategy: rolloutStrategySchema.meta({ description: "How it goes." }),
     wave: z.int().min(1).meta({ description: "Number of the wave that is under way, from 1." }),
     waves: z.array(rolloutWaveSchema).meta({ description: "The waves; the last one has all that are in no other." }),
     targets: count.meta({ description: "Number of its targets." }),
     counts: targetCountsSchema,
     created_at: unixSeconds("When it was made."),
-    created_by: actorSchema,
-    approved_by: actorSchema.nullable(),
+    created_by: actorSchema.meta({ description: "Who made it." }),
+    approved_by: actorSchema.nullable().meta({ description: "Who approved it; null: nobody has." }),
     started_at: unixSeconds("When it was started.").nullable(),
     finished_at: unixSeconds("When it ended.").nullable(),
   })
@@ -110,7 +110,7 @@ export const targetSchema = z
     asset_id: z.string().meta({ description: "UUID of the asset." }),
     asset_name: z.string().meta({ description: "Name of the asset." }),
     wave: z.int().min(1).meta({ description: "Number of its wave, from 1." }),
-    state: targetStateSchema,
+    state: targetStateSchema.meta({ description: "Its state." }),
     for: waitReasonSchema.optional().meta({ description: "With `waiting`: what it waits for." }),
     until: unixSeconds("With `waiting`, where it is known: until when at the latest.").optional(),
     attempt: count.meta({ description: "Number of the latest attempt; 0 before the first." }),
@@ -151,8 +151,8 @@ export const rolloutEventSchema = z
     rollout_id: z.string().meta({ description: "Id of the rollout." }),
     seq: z.int().min(1).meta({ description: "Number of the event, from 1, without gaps." }),
     timestamp: z.int().meta({ description: "When it happened. Unix seconds, UTC." }),
-    state: rolloutStateSchema,
-    wave: z.int().min(1),
+    state: rolloutStateSchema.meta({ description: "State of the rollout." }),
+    wave: z.int().min(1).meta({ description: "Number of the wave that is under way, from 1." }),
     counts: targetCountsSchema,
     code: errorCodeSchema.optional().meta({ description: "With `Fail`: the error code." }),
   })

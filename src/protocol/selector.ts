@@ -15,7 +15,7 @@ const MAX_SELECTOR_LENGTH = 1024;
 const MAX_TERMS = 20;
 
 /** The selector of every asset. */
-export const EVERY_ASSET = "*";
+const EVERY_ASSET = "*";
 
 /** One condition. A selector matches an asset for which all of its terms hold. */
 export type SelectorTerm =
@@ -171,7 +171,9 @@ class Parser {
     const start = this.#at;
     const quoted = this.#match(QUOTED);
     const value = quoted === "" ? this.#match(WORD) : unquote(quoted);
-    if (value !== undefined && (isTagValue(value) || (quoted !== "" && key === TYPE_KEY))) return value;
+    // No type has control characters, and databases refuse some.
+    const isType = quoted !== "" && key === TYPE_KEY && value !== undefined && !/[\p{Cc}\p{Cs}]/u.test(value);
+    if (value !== undefined && (isTagValue(value) || isType)) return value;
     this.#at = start;
     return this.#fail(
       key === TYPE_KEY

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { build } from "../../scripts/bundling/build.ts";
 import { badLink } from "./bad-link.ts";
+import { webConsole } from "./console/console.ts";
 import { deployFiles } from "./deploy-files.ts";
 import { deployPresent } from "./deploy-present.ts";
 import { deployPull } from "./deploy-pull.ts";
@@ -47,6 +48,7 @@ const BENCHES: readonly Bench[] = [
   fleet,
   fleetShared,
   fleetLoss,
+  webConsole,
 ];
 const FOLDER = "bench-results";
 

@@ -81,6 +81,17 @@ test("a group whose last app fails goes back as a whole, also if the agent is ki
   expect(await system().record(deploymentId)).toMatchObject({ action: "apply", app: project, status: "Fail" });
 });
 
+test("an app that a group removes by name comes back when another one of it fails", async () => {
+  const { project, first, second, two, app, pages } = await applied();
+  const crasher = await system().load(await crasherImage(3));
+  const failing = { app: { ...app(first, crasher), name: system().name("third"), ports: [] } };
+  const { final } = await apply({ project, apps: [{ app: app(first, two) }, failing], remove: [second] });
+  expect(final).toMatchObject({ status: "Fail", code: "CrashLoopBackOff", details: { restored: [second, first] } });
+  for (const text of await pages()) expect(text).toContain("version 1");
+  const removed = await apply({ project, apps: [], remove: [second] });
+  expect(removed.final).toMatchObject({ status: "Success", details: { removed: [second] } });
+});
+
 test("a group ends once, and as asked for, whenever the service is killed", async () => {
   const { project, first, second, one, two, apps, pages } = await applied();
   const moments: readonly (readonly [string, (event: DeploymentEvent) => boolean])[] = [

@@ -10,6 +10,7 @@ export interface ApiResponse {
 export interface ApiClient {
   get(path: string): Promise<ApiResponse>;
   post(path: string, body: unknown): Promise<ApiResponse>;
+  put(path: string, body: unknown): Promise<ApiResponse>;
   patch(path: string, body: unknown): Promise<ApiResponse>;
   delete(path: string): Promise<ApiResponse>;
 }
@@ -31,6 +32,7 @@ export function apiClient(control: Pick<ControlPlane, "url">, account: Pick<Test
   return {
     get: (path) => call("GET", path),
     post: (path, body) => call("POST", path, body),
+    put: (path, body) => call("PUT", path, body),
     patch: (path, body) => call("PATCH", path, body),
     delete: (path) => call("DELETE", path),
   };

@@ -10,6 +10,7 @@ import type { PreviousLogs } from "../store/previous-logs.ts";
 import { findAppContainer } from "./find-app-container.ts";
 import { readPreviousLog } from "./previous-log.ts";
 import { toReportedLine } from "./reported-line.ts";
+import { StallWatch } from "./stall-watch.ts";
 
 /** How often a container that is not running is inspected, in milliseconds. */
 const POLL_INTERVAL_MS = 500;
@@ -82,6 +83,10 @@ class AppLogReader {
   #container: string | undefined;
   #run = "";
   #isLive = false;
+  /** Whether the last read followed a run: what the engine did not bring of it is read once more when it has ended. */
+  #isUnfinished = false;
+  /** Whether the last stream was given up because nothing more came. */
+  #hasStalled = false;
   /** The app's versions seen last, newest first. */
   #versions: readonly AppRecord[] = [];
   /** When reading began, in nanoseconds of the clock that the engine's timestamps use. */
@@ -120,27 +125,39 @@ class AppLogReader {
     return this.#versions.flatMap(({ spec }) => declaredSecretsOf(spec, (id) => store.fileContent(id)?.toString()));
   }
 
-  /** A stopped container has new lines only if it ran since the last read. */
+  /**
+   * A stopped container has new lines only if it ran since the last read, or if that read followed it: an engine that starts
+   * another file under its reader may end the stream without the last lines, which say why an app has ended.
+   */
   #isWorthReading({ id, status, startedAt }: ContainerState): boolean {
-    return status === "running" || id !== this.#container || startedAt !== this.#run;
+    return status === "running" || id !== this.#container || startedAt !== this.#run || this.#isUnfinished;
   }
 
   async *#readContainer(container: ContainerState, secrets: readonly string[]): AsyncGenerator<AppLogBatch> {
     const request = this.#nextRequest(container);
+    using watch = new StallWatch(this.#source.clock);
+    const signal = request.follow ? AbortSignal.any([this.#signal, watch.signal]) : this.#signal;
     try {
       if (request.tail === 0) return;
       const masker = new SecretMasker(secrets);
       const begun = new Set<LogLine["stream"]>();
-      const batches = this.#source.engine.readLogs(container.id, request, this.#signal);
+      const batches = this.#source.engine.readLogs(container.id, request, signal);
       for await (const batch of batches) {
         const lines: LogLine[] = [];
         for (const line of batch) {
           if (this.#cursor.take(line)) lines.push(toReportedLine(line, masker, !begun.has(line.stream)));
           begun.add(line.stream);
         }
+        watch.received(lines.length);
         if (lines.length > 0) yield { lines, isLive: this.#isLive };
+        if (request.follow) watch.wait();
       }
     } catch (error) {
+      // It is opened again where it was.
+      if (watch.signal.aborted && !this.#signal.aborted) {
+        this.#hasStalled = true;
+        return;
+      }
       // Removed since it was inspected, such as by an update.
       if (!this.#request.follow || !(error instanceof EngineError) || error.kind !== "not_found") throw error;
     }
@@ -152,9 +169,13 @@ class AppLogReader {
     this.#cursor.resume();
     this.#container = id;
     this.#run = startedAt;
+    this.#isUnfinished = this.#isLive && status === "running";
     // Existing lines are read to the end first. Everything after that is new.
     if (!this.#isLive) return { ...this.#request, follow: false };
-    return { tail: MAX_MISSED_LINES, since: this.#cursor.since, follow: status === "running" };
+    // The machine may only have been slow, with any number of lines still to come.
+    const tail = this.#hasStalled ? Infinity : MAX_MISSED_LINES;
+    this.#hasStalled = false;
+    return { tail, since: this.#cursor.since, follow: status === "running" };
   }
 
   /** Applies `tail` and `since` to the first container only. Containers that replace it are read completely. */

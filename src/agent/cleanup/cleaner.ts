@@ -1,11 +1,13 @@
 import { type Clock, deadline } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { type CleanupPlan, type CleanupRules, type Removal, planCleanup } from "../core/image/image-cleanup.ts";
+import { keptImageIds } from "../core/image/fleet-images.ts";
 import { imagesNeeded } from "../core/image/images-needed.ts";
 import type { Engine, ImageSummary } from "../engine/engine.ts";
 import { EngineError } from "../engine/engine-error.ts";
 import type { Host } from "../host/host.ts";
 import type { AgentStore } from "../store/store.ts";
+import { KeptImages } from "../images/kept-images.ts";
 import { PulledImages } from "./pulled-images.ts";
 
 const FIRST_ROUND_DELAY_MS = 15 * 60_000;
@@ -52,12 +54,14 @@ export interface CleanupResult {
 export class Cleaner {
   readonly #options: CleanerOptions;
   readonly #pulled: PulledImages;
+  readonly #kept: KeptImages;
   readonly #unreachableSince = new Map<string, number>();
   #running: Promise<unknown> = Promise.resolve();
 
   constructor(options: CleanerOptions) {
     this.#options = options;
     this.#pulled = new PulledImages(options.store);
+    this.#kept = new KeptImages(options.store);
   }
 
   /** Cleans up every few hours until `signal` aborts. Never rejects. */
@@ -95,11 +99,19 @@ export class Cleaner {
     const { engine, host, dataRoot, clock, rules, store } = this.#options;
     const images = await engine.listImages(signal);
     const freeDisk = await host.freeShare(await dataRoot(signal));
-    const { ids, references } = imagesNeeded(store.apps(), store.deployments());
-    const view = { pulled: this.#pulled.all(), images, needed: ids, pulling: references, freeDisk, nowMs: clock.now() };
+    const { references } = imagesNeeded(store.apps(), store.deployments());
+    const needed = this.#idsNeeded(images);
+    const view = { pulled: this.#pulled.all(), images, needed, pulling: references, freeDisk, nowMs: clock.now() };
     const plan = planCleanup(view, request.all ? { ...rules, keepMs: 0 } : rules);
     if (!request.dryRun) this.#pulled.replace(plan.pulled);
     return await this.#carryOut(plan, images, request, signal);
+  }
+
+  /** Ids of images that apps and deployments need, and of those that fleets keep, also where the disk is nearly full. */
+  #idsNeeded(images: readonly ImageSummary[]): ReadonlySet<string> {
+    const { store } = this.#options;
+    const kept = keptImageIds(this.#kept.references(), { images, pulled: this.#pulled.all() });
+    return new Set([...imagesNeeded(store.apps(), store.deployments()).ids, ...kept]);
   }
 
   async #carryOut(
@@ -114,7 +126,8 @@ export class Cleaner {
       const image = images.find(({ id }) => id === removal.id);
       const why =
         image &&
-        ((await this.#findObstacle(removal, image, all, signal)) ?? (await this.#remove(removal, dryRun, signal)));
+        ((await this.#findObstacle(removal, image, all, signal)) ??
+          (await this.#remove(removal, image, dryRun, signal)));
       const { reference, bytes } = removal;
       if (why === undefined) removed.push(removal);
       else kept.push({ reference, bytes, why });
@@ -160,13 +173,14 @@ export class Cleaner {
 
   async #remove(
     { id, names, reference, bytes, reason }: Removal,
+    image: ImageSummary,
     dryRun: boolean,
     signal: AbortSignal,
   ): Promise<string | undefined> {
     const { engine, store, logger } = this.#options;
     // A deployment may have started to need it while the registry was asked.
-    const { ids, references } = imagesNeeded(store.apps(), store.deployments());
-    if (ids.has(id) || references.has(reference)) return "an app needs it again";
+    const { references } = imagesNeeded(store.apps(), store.deployments());
+    if (this.#idsNeeded([image]).has(id) || references.has(reference)) return "an app needs it again";
     if (dryRun) return undefined;
     try {
       for (const name of names) await engine.untagImage(name, signal);

@@ -1,6 +1,7 @@
 import { readFile, statfs } from "node:fs/promises";
 import { arch, cpus, hostname, release, totalmem } from "node:os";
 import type { DeviceFacts } from "../../protocol/app-report.ts";
+import { clockFactsReader } from "./clock-facts.ts";
 
 /** What the facts need of the engine. */
 export interface EngineIdentity {
@@ -22,8 +23,12 @@ export function deviceFactsReader(
   minFreeShare: number,
 ): (engine: EngineIdentity | undefined) => Promise<DeviceFacts> {
   let wasLow = false;
+  const readClock = clockFactsReader();
   return async (engine) => {
-    const facts = await readDeviceFacts(agentVersion, engine, wasLow ? minFreeShare * FREE_AGAIN : minFreeShare);
+    const facts = {
+      ...(await readDeviceFacts(agentVersion, engine, wasLow ? minFreeShare * FREE_AGAIN : minFreeShare)),
+      ...(await readClock()),
+    };
     wasLow = facts.disk_low ?? wasLow;
     return facts;
   };

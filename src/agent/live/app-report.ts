@@ -1,8 +1,9 @@
 import { MASK } from "../../lib/redact.ts";
+import type { AppFleet } from "../../protocol/app-fleet.ts";
 import type { AppReport } from "../../protocol/app-report.ts";
 import type { AppSpec } from "../../protocol/app-spec.ts";
 import { parseImageReference } from "../../protocol/image-reference.ts";
-import type { AppRecord } from "../core/deployment/record.ts";
+import type { AppRecord, FleetMark } from "../core/deployment/record.ts";
 import { reportedFiles } from "../core/app/files.ts";
 import { runState } from "../core/app/run-state.ts";
 import type { ContainerState, ImageFacts } from "../engine/engine.ts";
@@ -20,7 +21,7 @@ export function toAppReport(
   { app, container, image, lastDeployment }: AppObservation,
   nowMs: number,
 ): { readonly report: AppReport; readonly recheckMs: number | undefined } {
-  const { spec, desired } = app;
+  const { spec, desired, fleet } = app;
   const { state, since, recheckMs } = runState(container, nowMs);
   const report = {
     name: app.name,
@@ -32,8 +33,13 @@ export function toAppReport(
     restarts: container?.restartCount ?? null,
     spec: masked(spec),
     last_deployment: lastDeployment,
+    ...(fleet && { fleet: reportedFleet(fleet) }),
   };
   return { report, recheckMs };
+}
+
+function reportedFleet({ name, revision, deploymentId, isChanged }: FleetMark): AppFleet {
+  return { name, revision, deployment_id: deploymentId, is_changed: isChanged };
 }
 
 /** Masks all values of the environment. */

@@ -9,6 +9,7 @@ import { type AppRecord, type DeploymentRecord, type Failure, newRecord } from "
 import { hostPortsOf } from "../core/host/host-port.ts";
 import { acceptGroup } from "../core/apply/accept-group.ts";
 import { requestedDeploymentId } from "../core/apply/child-id.ts";
+import { KeptImages } from "../images/kept-images.ts";
 import { FileIntake } from "../files/intake.ts";
 import { removeOtherPlaces } from "../files/place.ts";
 import type { CommandHandler } from "../link/ports.ts";
@@ -115,7 +116,7 @@ export class Deployments implements CommandHandler, AsyncDisposable {
     if (this.#isKnown(deploymentId)) return;
     if (this.#isRebuilding()) throw rebuildingError();
     const intake = new FileIntake(store);
-    const { group, children } = acceptGroup(request, {
+    const { group, children, keptImages } = acceptGroup(request, {
       id: deploymentId,
       order: store.nextOrder(),
       origin,
@@ -124,6 +125,8 @@ export class Deployments implements CommandHandler, AsyncDisposable {
       activeDeploymentOf: (app) => this.#activeOn(app),
       takeFiles: intake.take,
     });
+    // Before the group is stored: the first clean-up after it counts them.
+    if (keptImages) new KeptImages(store).replace(keptImages);
     if (group.failure) store.save({ deployment: group });
     else store.save({ deployment: group, children, events: [checkingGroup(children)], fileContents: intake.contents });
     const apps = children.map(({ app, action }) => `${action} ${app}`);

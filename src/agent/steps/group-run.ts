@@ -3,6 +3,7 @@ import { fullJitter } from "../../lib/backoff.ts";
 import { EdgeError, errorEntry } from "../../protocol/errors.ts";
 import type { EventContent } from "../../protocol/deployment-event.ts";
 import { appliedEvent, cancelledWith, failedGroupEvent, groupFailure, planEvent } from "../core/apply/group-events.ts";
+import { fleetMarks } from "../core/apply/fleet-marks.ts";
 import { type GroupAction, type GroupPhase, nextGroupActions } from "../core/apply/next-group-actions.ts";
 import { boundPlan, planChanges, planText, type ResolvedChild, totalCost } from "../core/apply/plan-changes.ts";
 import { toRequestFailure } from "../core/deployment/accept.ts";
@@ -10,6 +11,7 @@ import { type DeploymentRecord, type Failure, withoutSpentCredentials } from "..
 import { runningEvent } from "../core/deployment/step-events.ts";
 import type { Step } from "../core/deployment/step.ts";
 import { findCostRefusal } from "../core/image/pull-cost.ts";
+import type { StoreChange } from "../store/store.ts";
 import type { DeployServices } from "./context.ts";
 import type { DeploymentRun, RunOptions } from "./deployment-run.ts";
 
@@ -227,13 +229,14 @@ export class GroupRun {
     // In a dry run they have parked; there is nothing to undo.
     const open = records.filter((record) => record.outcome === "pending");
     const children = open.map((record) => withoutSpentCredentials({ ...record, outcome: "failed" }));
-    this.#save({ ...this.#record, outcome }, [event], children);
+    const apps = fleetMarks(this.#record, records, this.#options.services.store.apps());
+    this.#save({ ...this.#record, outcome }, [event], { children, apps });
     const level = failure ? "warn" : "info";
     this.#log()[level]({ status: event.status, ...(event.code && { code: event.code }) }, event.message);
   }
 
-  #save(record: DeploymentRecord, events: readonly EventContent[], children: readonly DeploymentRecord[] = []): void {
-    this.#options.services.store.save({ deployment: record, events, children });
+  #save(record: DeploymentRecord, events: readonly EventContent[], more: Partial<StoreChange> = {}): void {
+    this.#options.services.store.save({ deployment: record, events, ...more });
     this.#record = record;
   }
 

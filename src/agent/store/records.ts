@@ -19,6 +19,13 @@ const failureSchema = z.object({
 
 const optional = <T>(schema: z.ZodType<T>) => schema.optional().transform((value) => value);
 
+const fleetMarkSchema = z.object({
+  name: z.string(),
+  revision: z.int(),
+  deploymentId: z.string(),
+  isChanged: z.boolean(),
+});
+
 export const appRecordSchema: z.ZodType<AppRecord> = z.object({
   name: z.string(),
   deploymentId: z.string(),
@@ -30,6 +37,7 @@ export const appRecordSchema: z.ZodType<AppRecord> = z.object({
   changedBy: z.string().exactOptional(),
   previousImageId: optional(z.string()),
   isAdopted: z.literal(true).exactOptional(),
+  fleet: fleetMarkSchema.exactOptional(),
 }) as z.ZodType<AppRecord>;
 
 export const deploymentRecordSchema: z.ZodType<DeploymentRecord> = z
@@ -52,7 +60,13 @@ export const deploymentRecordSchema: z.ZodType<DeploymentRecord> = z
     failure: optional(failureSchema),
     rollbackFailure: optional(failureSchema),
     madeDirectories: z.array(z.string()).exactOptional(),
-    apply: z.object({ onFailure: z.enum(["rollback", "keep"]), expect: z.string().exactOptional() }).exactOptional(),
+    apply: z
+      .object({
+        onFailure: z.enum(["rollback", "keep"]),
+        expect: z.string().exactOptional(),
+        fleet: z.object({ name: z.string(), revision: z.int() }).exactOptional(),
+      })
+      .exactOptional(),
     group: z
       .object({
         id: z.string(),

@@ -227,12 +227,12 @@ class SqliteStore implements AgentStore {
         this.#fileContents.add(change.fileContents);
         if (change.deployment) this.#saveDeployment(change.deployment, change.events ?? []);
         for (const child of change.children ?? []) this.#deployments.save(child, []);
-        if (change.app) this.#saveApp(change.app);
+        for (const app of appsOf(change)) this.#saveApp(app);
         if (change.historyEntry) this.#history.add(change.historyEntry);
         if (change.removedApp !== undefined) this.#sql("DELETE FROM apps WHERE name = ?").run(change.removedApp);
         this.#residualData.trackRemoved(values);
         const isForgotten = change.deployment?.origin === "local" && (change.events ?? []).some(isFinal);
-        if (change.app || change.removedApp !== undefined || isForgotten) this.#removeFileContents();
+        if (appsOf(change).length > 0 || change.removedApp !== undefined || isForgotten) this.#removeFileContents();
       }),
     );
   }
@@ -242,7 +242,8 @@ class SqliteStore implements AgentStore {
   }
 
   /** Secret values in the records that a change replaces or removes. */
-  #replacedSecretValues({ deployment, children = [], events = [], app, removedApp }: StoreChange): ReadonlySet<string> {
+  #replacedSecretValues(change: StoreChange): ReadonlySet<string> {
+    const { deployment, children = [], events = [], removedApp } = change;
     const recordOf = (name: string): unknown =>
       this.#sql("SELECT record FROM apps WHERE name = ?").get(name)?.["record"];
     const isForgotten = deployment?.origin === "local" && events.some(isFinal);
@@ -250,7 +251,7 @@ class SqliteStore implements AgentStore {
       deployment && this.#deployments.find(deployment.id)?.["record"],
       ...children.map(({ id }) => this.#deployments.find(id)?.["record"]),
       isForgotten ? JSON.stringify(deployment) : undefined,
-      app && recordOf(app.name),
+      ...appsOf(change).map(({ name }) => recordOf(name)),
       removedApp === undefined ? undefined : recordOf(removedApp),
     ]);
   }
@@ -299,6 +300,10 @@ class SqliteStore implements AgentStore {
     this.#statements.set(text, cached);
     return cached;
   }
+}
+
+function appsOf({ app, apps = [] }: StoreChange): readonly AppRecord[] {
+  return app ? [app, ...apps] : apps;
 }
 
 function withStoreErrors<T>(what: string, work: () => T): T {

@@ -16,6 +16,8 @@ export interface StoreChange {
   readonly events?: readonly EventContent[];
   /** Added, or replaced by name. */
   readonly app?: AppRecord;
+  /** Further apps. Added, or replaced by name. */
+  readonly apps?: readonly AppRecord[];
   /** Name of an app to forget. */
   readonly removedApp?: string;
   /** Contents of files that the deployment or the app names, by their ids. */

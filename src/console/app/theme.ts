@@ -19,34 +19,27 @@ export const theme = createTheme({
   },
 });
 
+/** Variables by name, with their values in the light and the dark scheme. */
+type Variables = Readonly<Record<`--${string}`, readonly [light: string, dark: string]>>;
+
 /** Mantine's colours with too little contrast are replaced. */
-export const cssVariables: CSSVariablesResolver = ({ colors }) => ({
-  variables: {},
-  light: {
-    "--mantine-color-dimmed": colors.gray[7],
-    "--mantine-color-error": colors.red[9],
-    "--mantine-color-anchor": colors.blue[8],
-    "--mantine-color-placeholder": colors.gray[6],
-    "--console-line": colors.gray[3],
-    "--console-surface": colors.gray[0],
-    "--console-good": "#1b6e33",
-    "--console-warn": "#8a4b00",
-    "--console-bad": colors.red[9],
-    "--console-selected": colors.blue[0],
-  },
-  dark: {
-    "--mantine-color-dimmed": colors.dark[1],
-    "--mantine-color-error": colors.red[4],
-    "--mantine-color-anchor": colors.blue[3],
-    "--mantine-color-placeholder": colors.dark[2],
-    "--console-line": colors.dark[4],
-    "--console-surface": colors.dark[8],
-    "--console-good": colors.green[4],
-    "--console-warn": colors.yellow[4],
-    "--console-bad": colors.red[4],
-    "--console-selected": colors.dark[5],
-  },
-});
+export const cssVariables: CSSVariablesResolver = ({ colors: { gray, dark, red, blue, green, yellow } }) => {
+  const variables: Variables = {
+    "--mantine-color-dimmed": [gray[7], dark[1]],
+    "--mantine-color-error": [red[9], red[4]],
+    "--mantine-color-anchor": [blue[8], blue[3]],
+    "--mantine-color-placeholder": [gray[6], dark[2]],
+    "--console-line": [gray[3], dark[4]],
+    "--console-surface": [gray[0], dark[8]],
+    "--console-good": ["#1b6e33", green[4]],
+    "--console-warn": ["#8a4b00", yellow[4]],
+    "--console-bad": [red[9], red[4]],
+    "--console-selected": [blue[0], dark[5]],
+  };
+  const ofScheme = (index: 0 | 1): Record<string, string> =>
+    Object.fromEntries(Object.entries(variables).map(([name, values]) => [name, values[index]]));
+  return { variables: {}, light: ofScheme(0), dark: ofScheme(1) };
+};
 
 /** The nonce that the page's policy allows style elements with. */
 export function readNonce(): string {

@@ -1,6 +1,6 @@
 import type { ReactNode } from "react";
-import { formatDuration, formatRoundedDuration, formatTime } from "./durations.ts";
-import { useNow } from "./use-now.ts";
+import { formatAge, formatTime } from "./durations.ts";
+import { useClockText } from "./use-now.ts";
 
 interface Props {
   /** Unix seconds; `null` for never. */
@@ -10,11 +10,8 @@ interface Props {
 
 /** How long ago something was, or how long until it is. The exact time is its title. */
 export function Age({ at, never = "never" }: Props): ReactNode {
-  const now = useNow();
-  if (at === null) return never;
-  const seconds = now / 1000 - at;
-  // The service's clock is known to a second or two.
-  const text = seconds > -3 ? `${formatDuration(seconds)} ago` : `in ${formatRoundedDuration(-seconds)}`;
+  const text = useClockText((now) => (at === null ? never : formatAge(at, now)));
+  if (at === null) return text;
   return (
     <time dateTime={new Date(at * 1000).toISOString()} title={formatTime(at)}>
       {text}

@@ -21,20 +21,32 @@ export function formatRoundedDuration(seconds: number): string {
   return formatDuration(seconds + size / 2);
 }
 
+/** How long ago something was, or how long until it is, to the precision to which the service's clock is known. */
+export function formatAge(unixSeconds: number, nowMs: number): string {
+  const seconds = nowMs / 1000 - unixSeconds;
+  return seconds > -MAX_CLOCK_ERROR_S ? `${formatDuration(seconds)} ago` : `in ${formatRoundedDuration(-seconds)}`;
+}
+
+const MAX_CLOCK_ERROR_S = 3;
+
+// Making a formatter takes longer than all else in a row of a list.
+const TIME = new Intl.DateTimeFormat("en-GB", {
+  day: "numeric",
+  month: "short",
+  year: "numeric",
+  hour: "2-digit",
+  minute: "2-digit",
+  second: "2-digit",
+  timeZoneName: "short",
+});
+const DATE = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", year: "numeric" });
+
 /** Formats Unix seconds as date and time of this machine's zone, with the zone's name. */
 export function formatTime(unixSeconds: number): string {
-  return new Date(unixSeconds * 1000).toLocaleString("en-GB", {
-    day: "numeric",
-    month: "short",
-    year: "numeric",
-    hour: "2-digit",
-    minute: "2-digit",
-    second: "2-digit",
-    timeZoneName: "short",
-  });
+  return TIME.format(unixSeconds * 1000);
 }
 
 /** Formats Unix seconds as a date of this machine's zone. */
 export function formatDate(unixSeconds: number): string {
-  return new Date(unixSeconds * 1000).toLocaleDateString("en-GB", { day: "numeric", month: "short", year: "numeric" });
+  return DATE.format(unixSeconds * 1000);
 }

@@ -1,5 +1,5 @@
 import { type ReactNode, useState } from "react";
-import { clip, splitMarks } from "./text-marks.ts";
+import { clip, hasMarks, splitMarks } from "./text-marks.ts";
 import classes from "./safe-text.module.css";
 
 interface Props {
@@ -17,6 +17,13 @@ const MAX_LENGTH = 10_000;
  * they are; a direction inside the text does not reach beyond it.
  */
 export function SafeText({ text, max = MAX_LENGTH, isMultiline = false }: Props): ReactNode {
+  // As nearly all are, in lists of hundreds of thousands.
+  if (text.length <= max && !hasMarks(text))
+    return <bdi className={isMultiline ? classes.multiline : classes.text}>{text}</bdi>;
+  return <MarkedText text={text} max={max} isMultiline={isMultiline} />;
+}
+
+function MarkedText({ text, max, isMultiline }: Required<Props>): ReactNode {
   const [isWhole, setWhole] = useState(false);
   const { shown, hidden } = isWhole ? { shown: text, hidden: 0 } : clip(text, max);
   return (

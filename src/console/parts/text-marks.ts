@@ -11,13 +11,17 @@ const MARKS = /[\p{Cc}\p{Cs}\u061C\u200B\u200E\u200F\u2028\u2029\u202A-\u202E\u2
 const EACH_MARK = new RegExp(`(${MARKS.source})`, "u");
 const LINE_CHARACTERS = /^[\n\t]$/;
 
+/** Whether a text has characters that are shown as marks. */
+export function hasMarks(text: string): boolean {
+  return MARKS.test(text);
+}
+
 /** Splits a text into what is shown as it is and the characters that are shown as marks, such as `U+202E`. */
 export function splitMarks(text: string, keepsLines: boolean): TextPart[] {
-  if (!MARKS.test(text)) return [{ text, isMark: false, title: "" }];
+  if (!hasMarks(text)) return [{ text, isMark: false, title: "" }];
   const parts = text.split(EACH_MARK).filter((part) => part !== "");
   return parts.map((part) => {
-    if (!MARKS.test(part) || (keepsLines && LINE_CHARACTERS.test(part)))
-      return { text: part, isMark: false, title: "" };
+    if (!hasMarks(part) || (keepsLines && LINE_CHARACTERS.test(part))) return { text: part, isMark: false, title: "" };
     const name = `U+${(part.codePointAt(0) ?? 0).toString(16).toUpperCase().padStart(4, "0")}`;
     return { text: name, isMark: true, title: `The character ${name}, which is not shown as it is.` };
   });

@@ -12,6 +12,11 @@ export function useNow(): number {
   return useSyncExternalStore(subscribe, readNow);
 }
 
+/** A text that follows from the service's time in milliseconds. Renders only when it changes: most ages stay for hours. */
+export function useClockText(format: (nowMs: number) => string): string {
+  return useSyncExternalStore(subscribe, () => format(readNow()));
+}
+
 function readNow(): number {
   if (timer === undefined) now = Math.floor(serverNow() / TICK_MS) * TICK_MS;
   return now;

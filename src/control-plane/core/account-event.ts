@@ -28,7 +28,8 @@ export function effectOf(before: Deployment | undefined, after: Deployment): Dep
   const events = wasRunning ? eventsOf(before, after, waits !== 0) : [];
   return {
     waits,
-    outcome: wasRunning ? bitsOfOutcome(after) : undefined,
+    // A check has changed nothing: neither has the asset failed, nor is an earlier failure over.
+    outcome: wasRunning && after.options.dry_run !== true ? bitsOfOutcome(after) : undefined,
     events,
     // Not for each step: that changes nothing.
     tellsAttention: events.some(({ type }) => type !== "deployment.moved") || (waits !== 0 && events.length > 0),

@@ -2,8 +2,18 @@ import type { AssetBody, AssetListItem, LegacySim } from "../../protocol/asset.t
 import { type Asset, deriveStatus, type SuperSim } from "./asset.ts";
 import { type AssetState, type AttentionTime, reasonsOf } from "./attention.ts";
 
+type AssetTags = ReadonlyMap<string, string>;
+
+const NO_TAGS: AssetTags = new Map();
+
 /** Returns an asset as an entry of a list. `legacy` adds the deprecated mirror `sim`. */
-export function toAssetListItem(asset: Asset, state: AssetState, time: AttentionTime, legacy: boolean): AssetListItem {
+export function toAssetListItem(
+  asset: Asset,
+  state: AssetState,
+  time: AttentionTime,
+  legacy: boolean,
+  tags: AssetTags = NO_TAGS,
+): AssetListItem {
   const { supersim, prosim } = asset;
   return {
     uuid: asset.uuid,
@@ -15,6 +25,7 @@ export function toAssetListItem(asset: Asset, state: AssetState, time: Attention
     connected: state.isConnected,
     last_seen: (state.isConnected ? time.now : state.lastSeenAt) ?? null,
     agent_version: state.agentVersion ?? null,
+    tags: Object.fromEntries(tags),
     attention: reasonsOf(state, time),
     ...(supersim && {
       supersim: { sid: supersim.sid, iccid: supersim.iccid, network_group: supersim.networkGroup },
@@ -27,9 +38,15 @@ export function toAssetListItem(asset: Asset, state: AssetState, time: Attention
 }
 
 /** Returns all fields of an asset. `legacy` adds the deprecated mirrors `sim` and `network_group`. */
-export function toAssetDetails(asset: Asset, state: AssetState, time: AttentionTime, legacy: boolean): AssetBody {
+export function toAssetDetails(
+  asset: Asset,
+  state: AssetState,
+  time: AttentionTime,
+  legacy: boolean,
+  tags: AssetTags = NO_TAGS,
+): AssetBody {
   return {
-    ...toAssetListItem(asset, state, time, legacy),
+    ...toAssetListItem(asset, state, time, legacy, tags),
     ...(legacy && asset.supersim && { network_group: asset.supersim.networkGroup }),
   };
 }

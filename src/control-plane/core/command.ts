@@ -1,5 +1,5 @@
 import { withoutUnknownNulls } from "../../protocol/added-fields.ts";
-import { appliedApps, mapAppliedApps } from "../../protocol/applied-apps.ts";
+import { appliedApps, mapAppliedApps, removedApps } from "../../protocol/applied-apps.ts";
 import type { DeployOptions, RegistryAuth } from "../../protocol/deploy-request.ts";
 import type { DeploymentAction } from "../../protocol/deployment-action.ts";
 import type { ProtocolFeature, RequiredFeature } from "../../protocol/features.ts";
@@ -38,9 +38,9 @@ export function commandFrame(
   return { type: "command", deployment_id: id, action, app, ...(spec !== null && { spec }), ...options };
 }
 
-/** Returns how many apps a command concerns: those of a group, else one. Times are allowed for each. */
+/** Returns how many apps a command names: those of a group, else one. Times are allowed for each. */
 export function countApps({ action, spec }: Pick<AppCommand, "action" | "spec">): number {
-  return action === "apply" ? Math.max(1, appliedApps(spec).length) : 1;
+  return action === "apply" ? Math.max(1, appliedApps(spec).length + removedApps(spec).length) : 1;
 }
 
 /** Maximum number of parts of a request that a message names. */

@@ -1,6 +1,6 @@
 import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
-import { appliedApps } from "../../protocol/applied-apps.ts";
+import { appliedApps, removedApps } from "../../protocol/applied-apps.ts";
 import type { RegistryAuth } from "../../protocol/deploy-request.ts";
 import { EdgeError } from "../../protocol/errors.ts";
 import { auditEntry, type AuditOrigin } from "../audit/audit-entry.ts";
@@ -306,12 +306,13 @@ function requestEntry(origin: AuditOrigin, clock: Clock, { id, app, assetUuid }:
   const { image } = (spec ?? {}) as { readonly image?: unknown };
   const apps =
     action === "apply" ? appliedApps(spec).map((each) => (each as { readonly name?: unknown }).name) : undefined;
+  const removed = action === "apply" && removedApps(spec).length > 0 ? removedApps(spec) : undefined;
   return auditEntry(origin, clock, {
     action: "deployment.requested",
     assetUuid,
     app,
     subject: { kind: "deployment", id },
-    details: { action, image, apps, dry_run: options.dry_run, wait_for_device_s: waitForDeviceS },
+    details: { action, image, apps, removed, dry_run: options.dry_run, wait_for_device_s: waitForDeviceS },
   });
 }
 

@@ -4,7 +4,15 @@ import { auditEntry } from "../audit/audit-entry.ts";
 import type { AuditAction } from "../core/people/audit-actions.ts";
 import type { TargetCount } from "../core/fleets/changes.ts";
 import type { Fleet } from "../core/fleets/fleet.ts";
-import { advance, approve, cancel, type CommandOutcome, pause, resume, rollBack } from "../core/fleets/rollout-commands.ts";
+import {
+  advance,
+  approve,
+  cancel,
+  type CommandOutcome,
+  pause,
+  resume,
+  rollBack,
+} from "../core/fleets/rollout-commands.ts";
 import type { Rollout } from "../core/fleets/rollout.ts";
 import type { RolloutStore } from "../store/rollouts.ts";
 import type { Requester } from "./make-revision.ts";
@@ -43,7 +51,7 @@ const RULES: Readonly<Record<RolloutCommand, CommandRules>> = {
     decide: (rollout, input) => cancel(rollout, by("Cancelled", input), input.nowMs),
   },
   rollback: {
-    action: "rollout.rolled_back",
+    action: "rollout.reverted",
     decide: (rollout, input) => rollBack(rollout, by("Rolled back", input)),
   },
 };

@@ -45,7 +45,12 @@ export class Fleets {
   }
 
   /** See `makeRollout`. */
-  async makeRollout(fleet: Fleet, request: RolloutRequest, requester: Requester, key: string | undefined): Promise<Rollout> {
+  async makeRollout(
+    fleet: Fleet,
+    request: RolloutRequest,
+    requester: Requester,
+    key: string | undefined,
+  ): Promise<Rollout> {
     const rollout = await makeRollout(this.#options, fleet, request, requester, key);
     this.wake();
     return rollout;

@@ -53,7 +53,8 @@ export async function makeRevision(
   const made = await store.createRevision(fleet.id, { hash, apps }, toStored, audit);
   if (made.kind === "no_fleet") throw new EdgeError("FleetNotFound");
   // The apps of the fleet were changed since it was read.
-  if (made.kind === "foreign_app") throw invalidRequest([{ path: "apps", reason: `the fleet does not own ${made.app}` }]);
+  if (made.kind === "foreign_app")
+    throw invalidRequest([{ path: "apps", reason: `the fleet does not own ${made.app}` }]);
   return { revision: made.revision, isNew: made.kind === "created" };
 }
 

@@ -40,8 +40,12 @@ export async function makeRollout(
 ): Promise<Rollout> {
   const nowMs = clock.now();
   const requestId = requestIdOf(fleet.id, idempotencyKey, request);
-  const earlier = idempotencyKey === undefined ? [] : await store.rollouts.listRollouts(fleet.id, REMEMBERED_ROLLOUTS);
-  const repeated = earlier.find(({ id }) => isMadeBy(id, requestId));
+  const findRepeated = async (): Promise<Rollout | undefined> => {
+    if (idempotencyKey === undefined) return undefined;
+    const earlier = await store.rollouts.listRollouts(fleet.id, REMEMBERED_ROLLOUTS);
+    return earlier.find(({ id }) => isMadeBy(id, requestId));
+  };
+  const repeated = await findRepeated();
   if (repeated) return repeated;
   const id = rolloutId(requestId, nowMs);
   const { revision, strategy, waves } = await planRollout(store.fleets, fleet, id, request);
@@ -80,6 +84,9 @@ export async function makeRollout(
   });
   const replace = (other: Rollout): RolloutChange => supersedeOther(other, rollout, requestId, nowMs);
   try {
+    // Again, after the members were read: one without members is over at once, and then it is not superseded below.
+    const meanwhile = await findRepeated();
+    if (meanwhile) return meanwhile;
     const isMade = await store.rollouts.createRollout(rollout, targets, event, replace, audit);
     if (!isMade) throw new EdgeError("FleetNotFound");
     return rollout;

@@ -17,7 +17,11 @@ const MAX_ASKED_AT_ONCE = 32;
 type Options = AssetPriceOptions & { readonly store: Store };
 
 /** Plans the waves of a dry run. Error: `RevisionNotFound`. */
-export async function planPrice({ store, clock }: Options, fleet: Fleet, request: RolloutRequest): Promise<RolloutPlan> {
+export async function planPrice(
+  { store, clock }: Options,
+  fleet: Fleet,
+  request: RolloutRequest,
+): Promise<RolloutPlan> {
   const id = rolloutId(requestIdOf(fleet.id, undefined, request), clock.now());
   return planRollout(store.fleets, fleet, id, request);
 }

@@ -67,7 +67,7 @@ export function stopEntry(
     at: Math.floor(nowMs / 1000),
     actor: { kind: "service", id },
     source: undefined,
-    action: state === "rolling_back" ? "rollout.rolled_back" : "rollout.paused",
+    action: state === "rolling_back" ? "rollout.reverted" : "rollout.paused",
     assetUuid: "",
     app: "",
     subject: { kind: "rollout", id },

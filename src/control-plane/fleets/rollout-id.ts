@@ -21,10 +21,9 @@ export function requestIdOf(fleetId: string, key: string | undefined, request: u
     const random = randomBytes((KEY_DIGITS + REQUEST_DIGITS) / 2).toString("hex");
     return { key: random.slice(0, KEY_DIGITS), request: random.slice(KEY_DIGITS) };
   }
-  const digest = (text: string): string => hash("sha256", text, "hex");
   return {
-    key: digest(JSON.stringify([fleetId, key])).slice(0, KEY_DIGITS),
-    request: digest(JSON.stringify(request)).slice(0, REQUEST_DIGITS),
+    key: digestOf([fleetId, key]).slice(0, KEY_DIGITS),
+    request: digestOf(request).slice(0, REQUEST_DIGITS),
   };
 }
 
@@ -38,4 +37,8 @@ export function isMadeBy(id: string, { key, request }: RolloutRequestId): boolea
   if (!identity.startsWith(key)) return false;
   if (identity !== key + request) throw new EdgeError("IdempotencyKeyReused");
   return true;
+}
+
+function digestOf(value: unknown): string {
+  return hash("sha256", JSON.stringify(value), "hex");
 }

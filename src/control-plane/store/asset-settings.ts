@@ -32,6 +32,8 @@ export type SettingsChange = "changed" | "unchanged" | "no_asset" | "too_many";
 export interface AssetSettingsStore {
   /** Returns the tags in the order of their keys. */
   readTags(assetUuid: string): Promise<ReadonlyMap<string, string>>;
+  /** Returns the tags of these assets, as far as they have any. */
+  listTags(assetUuids: readonly string[]): Promise<ReadonlyMap<string, ReadonlyMap<string, string>>>;
   /** Sets the tags that have a value and removes those with `null`; with `replace` removes all others. At most `MAX_TAGS`. */
   changeTags(
     assetUuid: string,

@@ -1,3 +1,4 @@
+import type { SelectorTerm } from "../../protocol/selector.ts";
 import type { AttentionReason } from "../../protocol/attention.ts";
 import type { Asset } from "../core/asset.ts";
 import type { AssetState, AttentionTime } from "../core/attention.ts";
@@ -35,6 +36,8 @@ export interface AssetFilter {
   readonly attention?: AttentionReason | "any" | undefined;
   /** Exactly this version of the agent. */
   readonly agentVersion?: string | undefined;
+  /** Those that match all of these terms. */
+  readonly selector?: readonly SelectorTerm[] | undefined;
 }
 
 /** What the state of assets depends on besides what is stored. */

@@ -3,6 +3,7 @@ import { sanitizeLine } from "../../lib/terminal/sanitize.ts";
 import { formatTime } from "../../lib/terminal/time.ts";
 import type { ApiClient } from "../api/client.ts";
 import { type AccountEvent, accountEvents } from "../api/events.ts";
+import { askedPauseMs, isPassing } from "../api/is-passing.ts";
 import { NetworkFailure } from "../api/network-failure.ts";
 import { connect, type Context, createContext } from "../context.ts";
 import { usageFailure } from "../failure.ts";
@@ -24,7 +25,7 @@ export function addEvents(program: Command, io: Io): void {
     .description("show what happens in your account: devices, deployments, assets, SIMs, users and keys")
     .option("-f, --follow", "go on until Ctrl-C, also after the connection was lost")
     .option("--after <id>", "begin after the event with this id; events are kept for 24 hours", parseId)
-    .addOption(retryForOption())
+    .addOption(retryForOption().default(Infinity, "no limit"))
     .action(async (options: EventsOptions, command: Command) => {
       const context = createContext(io, command);
       const { follow = false, after, retryFor } = options;
@@ -75,6 +76,10 @@ function endedEarly({ baseUrl }: ApiClient, hint?: string): NetworkFailure {
   });
 }
 
+/**
+ * Shows events until it is interrupted. Whatever may pass is waited for, with pauses that grow; a refusal is final. Says once
+ * that the connection is lost, however often it is tried.
+ */
 async function followEvents(
   context: Context,
   client: ApiClient,
@@ -86,23 +91,28 @@ async function followEvents(
   let after = from;
   let pauseMs = FIRST_PAUSE_MS;
   let lostAt: number | undefined;
+  let isSaid = false;
   for (;;) {
+    let askedMs = 0;
     try {
       for await (const event of accountEvents(client, after, clock, interrupted)) {
-        if (lostAt !== undefined) printer.note("Connected again.");
+        if (isSaid) printer.note("Connected again.");
+        isSaid = false;
         lostAt = undefined;
         pauseMs = FIRST_PAUSE_MS;
         after = event.id ?? after;
         show(context, event);
       }
     } catch (error) {
-      const isTimeUp = lostAt !== undefined && clock.monotonic() - lostAt >= retryForS * 1000;
-      if (!(error instanceof NetworkFailure) || isTimeUp || retryForS === 0) throw error;
-      if (lostAt === undefined) printer.note("Connection lost; trying again.");
+      const isTimeUp = retryForS === 0 || (lostAt !== undefined && clock.monotonic() - lostAt >= retryForS * 1000);
+      if (!isPassing(error) || isTimeUp) throw error;
+      if (!isSaid) printer.note(`Connection lost; trying again. ${error.message}`);
+      isSaid = true;
+      askedMs = askedPauseMs(error);
     }
     // The service ends streams when it is restarted.
     lostAt ??= clock.monotonic();
-    await clock.sleep(pauseMs, interrupted);
+    await clock.sleep(Math.max(pauseMs, askedMs), interrupted);
     pauseMs = Math.min(2 * pauseMs, MAX_PAUSE_MS);
   }
 }

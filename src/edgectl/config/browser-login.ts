@@ -1,7 +1,7 @@
 import { hostname } from "node:os";
 import type { LoginKey } from "../../protocol/login-request.ts";
 import type { ApiClient } from "../api/client.ts";
-import { NetworkFailure } from "../api/network-failure.ts";
+import { askedPauseMs, isPassing } from "../api/is-passing.ts";
 import { fetchLoginKey, startLogin } from "../api/people.ts";
 import { ServiceFailure } from "../api/service-failure.ts";
 import { EXIT } from "../exit-code.ts";
@@ -10,8 +10,6 @@ import type { Io } from "../io.ts";
 import type { Printer } from "../printer.ts";
 
 const MAX_NAME_LENGTH = 96;
-/** HTTP statuses after which the same request may succeed. */
-const PASSING: ReadonlySet<number> = new Set([429, 502, 503, 504]);
 
 /**
  * Asks a person to confirm the log-in in a browser, and waits for it. Returns the key that was made for it. Errors: those of
@@ -35,15 +33,9 @@ export async function loginInBrowser(io: Io, printer: Printer, client: ApiClient
       // The request waits for the person meanwhile, and a key whose response was lost is returned again.
       const leftMs = endsAt - io.clock.monotonic();
       if (!isPassing(error) || leftMs <= 0) throw error;
-      const askedMs = error instanceof ServiceFailure ? (error.retryAfterMs ?? 0) : 0;
-      pauseMs = Math.max(pauseMs, Math.min(askedMs, leftMs));
+      pauseMs = Math.max(pauseMs, Math.min(askedPauseMs(error), leftMs));
     }
   }
-}
-
-/** Whether the connection is lost, or the service or a proxy before it is busy or restarting. */
-function isPassing(error: unknown): boolean {
-  return error instanceof NetworkFailure || (error instanceof ServiceFailure && PASSING.has(error.httpStatus));
 }
 
 async function start(client: ApiClient) {

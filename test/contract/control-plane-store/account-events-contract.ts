@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import type { AccountEvent } from "../../../src/protocol/account-event.ts";
+import { appendEvent } from "../../../src/control-plane/core/event-log.ts";
 import { fail } from "../../../src/control-plane/core/transitions.ts";
 import { reasonsOfBits } from "../../../src/control-plane/core/attention.ts";
 import type { StoredAccountEvent } from "../../../src/control-plane/store/account-events.ts";
@@ -279,6 +280,30 @@ export function accountEventsContract(harness: StoreHarness): void {
       expect(told).toMatchObject({ attention: ["deployment_failed", "disk_low"] });
       const counts = await store.assets.countAssets(ACCOUNT, SOME_TIME);
       expect(counts).toMatchObject({ attention: 1, reasons: { deployment_failed: 1, disk_low: 1 } });
+    });
+
+    test("a check that fails is no failure of the asset, and one that succeeds does not end a failure", async () => {
+      await using store = await openWithAccounts(harness);
+      await join(store);
+      const { uuid } = await register(store, someAsset());
+      const end = async (id: string, isDryRun: boolean, fails: boolean) => {
+        const options = isDryRun ? { dry_run: true } : {};
+        const deployment = receivedDeployment({ id, accountId: ACCOUNT, assetUuid: uuid, options });
+        const { lastEvent: first } = deployment;
+        if (!first) throw new Error("there is no first event");
+        const initial = { ...deployment, lastSeq: 0, lastEvent: undefined, eventBytes: 0 };
+        await store.deployments.createDeployment(initial, first);
+        await store.deployments.updateDeployment(id, (current) =>
+          fails
+            ? fail(current, T0 + 5, "ImagePullBackOff")
+            : appendEvent(current, { status: "Success", message: "Done.", step: "done" }, T0 + 5),
+        );
+        return (await stateOf(store, uuid)).reasons;
+      };
+      expect(await end("dep_1", true, true)).toEqual([]);
+      expect(await end("dep_2", false, true)).toEqual(["deployment_failed"]);
+      expect(await end("dep_3", true, false)).toEqual(["deployment_failed"]);
+      expect(await end("dep_4", false, false)).toEqual([]);
     });
 
     test("a deployment that ends as it is stored has failed, and its account is told of both", async () => {

@@ -1,16 +1,25 @@
 import { expect, test } from "vitest";
+import { parseSelector } from "../../../src/protocol/selector.ts";
 import { MAX_TAGS } from "../../../src/protocol/tags.ts";
 import type { Store } from "../../../src/control-plane/store/store.ts";
 import { someAudit } from "../../support/control-plane/people.ts";
 import { ACCOUNT, describeDomain, openWithAccounts, register, someAsset, type StoreHarness } from "./harness.ts";
 
 const tagged = someAudit("asset.tagged");
-const HOLD = { untilMs: 5_000, reason: "trade fair", setAtMs: 1_000, setBy: { kind: "user" as const, id: "usr_1", name: "Jane" } };
+const HOLD = {
+  untilMs: 5_000,
+  reason: "trade fair",
+  setAtMs: 1_000,
+  setBy: { kind: "user" as const, id: "usr_1", name: "Jane" },
+};
 
 const setTags = (store: Store, uuid: string, tags: Record<string, string | null>, replace = false) =>
   store.assetSettings.changeTags(uuid, new Map(Object.entries(tags)), replace, tagged);
 const variable = (value: string, keyId = "key_a") => ({ isSecret: true, keyId, sealed: Buffer.from(value) });
 const entriesOf = async (store: Store) => (await store.audit.listEntries(ACCOUNT, 100)).length;
+
+const many = (prefix: string, count: number) =>
+  Object.fromEntries(Array.from({ length: count }, (_, index) => [`${prefix}${index}`, "x"]));
 
 /** Contract of stores for tags, variables and holds of assets. */
 export function assetSettingsContract(harness: StoreHarness): void {
@@ -28,6 +37,37 @@ export function assetSettingsContract(harness: StoreHarness): void {
       expect(Object.fromEntries(await store.assetSettings.readTags(uuid))).toEqual({ region: "south", role: "kiosk" });
       expect(await setTags(store, uuid, { role: "van" }, true)).toBe("changed");
       expect(Object.fromEntries(await store.assetSettings.readTags(uuid))).toEqual({ role: "van" });
+    });
+
+    test("tags of several assets are read at once, and a selector filters the list of assets", async () => {
+      await using store = await openWithAccounts(harness);
+      const [one, other, bare] = [
+        await register(store, someAsset()),
+        await register(store, someAsset()),
+        await register(store, someAsset()),
+      ];
+      await setTags(store, one.uuid, { role: "kiosk", beta: "" });
+      await setTags(store, other.uuid, { role: "kiosk" });
+      const tags = await store.assetSettings.listTags([one.uuid, bare.uuid]);
+      expect([...tags].map(([uuid, each]) => [uuid, Object.fromEntries(each)])).toEqual([
+        [one.uuid, { beta: "", role: "kiosk" }],
+        [bare.uuid, {}],
+      ]);
+      const select = async (text: string) => {
+        const parsed = parseSelector(text);
+        if (!parsed.ok) throw new Error(parsed.reason);
+        const filter = { status: undefined, type: undefined, text: undefined, selector: parsed.terms };
+        const found = await store.assets.listAssets(ACCOUNT, filter, 10, undefined, {
+          now: 0,
+          notSeenBefore: 0,
+          serviceNowMs: 0,
+        });
+        return found.map(({ asset }) => asset.uuid).toSorted();
+      };
+      expect(await select("role=kiosk")).toEqual([one.uuid, other.uuid].toSorted());
+      expect(await select("role in (kiosk,van),!beta")).toEqual([other.uuid]);
+      expect(await select("!role")).toEqual([bare.uuid]);
+      expect(await select("*")).toHaveLength(3);
     });
 
     test("what changes nothing has no entry in the audit log and no event", async () => {
@@ -50,8 +90,6 @@ export function assetSettingsContract(harness: StoreHarness): void {
     test("are limited in number, also by changes at the same time", async () => {
       await using store = await openWithAccounts(harness);
       const { uuid } = await register(store, someAsset());
-      const many = (prefix: string, count: number) =>
-        Object.fromEntries(Array.from({ length: count }, (_, index) => [`${prefix}${index}`, "x"]));
       expect(await setTags(store, uuid, many("a", MAX_TAGS - 5))).toBe("changed");
       const results = await Promise.all([setTags(store, uuid, many("b", 4)), setTags(store, uuid, many("c", 4))]);
       expect(results.toSorted()).toEqual(["changed", "too_many"]);
@@ -66,9 +104,20 @@ export function assetSettingsContract(harness: StoreHarness): void {
       const { uuid } = await register(store, someAsset());
       const bytes = { isSecret: false, keyId: "key_a", sealed: Buffer.from([0, 255, 10, 13]) };
       const { assetSettings } = store;
-      await assetSettings.changeVariables(uuid, new Map([["SITE", bytes], ["TOKEN", variable("t")]]), false, tagged);
+      await assetSettings.changeVariables(
+        uuid,
+        new Map([
+          ["SITE", bytes],
+          ["TOKEN", variable("t")],
+        ]),
+        false,
+        tagged,
+      );
       const stored = await assetSettings.readVariables(uuid);
-      expect(stored.map(({ name, isSecret }) => [name, isSecret])).toEqual([["SITE", false], ["TOKEN", true]]);
+      expect(stored.map(({ name, isSecret }) => [name, isSecret])).toEqual([
+        ["SITE", false],
+        ["TOKEN", true],
+      ]);
       expect([...(stored[0]?.sealed ?? [])]).toEqual([0, 255, 10, 13]);
       await assetSettings.changeVariables(uuid, new Map([["SITE", null]]), false, tagged);
       expect((await assetSettings.readVariables(uuid)).map(({ name }) => name)).toEqual(["TOKEN"]);
@@ -78,7 +127,11 @@ export function assetSettingsContract(harness: StoreHarness): void {
       await using store = await openWithAccounts(harness);
       const { uuid } = await register(store, someAsset());
       const { assetSettings } = store;
-      const set = new Map([["A", variable("a")], ["B", variable("b", "key_b")], ["C", variable("c", "key_z")]]);
+      const set = new Map([
+        ["A", variable("a")],
+        ["B", variable("b", "key_b")],
+        ["C", variable("c", "key_z")],
+      ]);
       await assetSettings.changeVariables(uuid, set, false, tagged);
       const others = await assetSettings.listVariablesNotSealedBy("key_b", 10);
       expect(others.map(({ name }) => name).toSorted()).toEqual(["A", "C"]);

@@ -3,7 +3,9 @@ import { afterAll, beforeAll, expect, test } from "vitest";
 import { apiClient } from "../../support/api-client.ts";
 import { ConsoleBrowser, PHONE } from "../../support/console/browser.ts";
 import { setUpLink } from "../../support/console/console-system.ts";
+import { Keyboard } from "../../support/console/keyboard.ts";
 import { dockerSocket } from "../../support/docker-socket.ts";
+import { openStream } from "../../support/event-stream.ts";
 import { sharedSystem } from "../../support/system/test-system.ts";
 
 const HOSTILE = '<img src=x onerror="document.title=1"> <b>bold</b> \u200f\u05d0\u05d1\u05d2 ' + "w".repeat(60);
@@ -46,6 +48,7 @@ test("names are text, whatever is in them, on a wide screen and on a phone", asy
   await page.getByRole("link", { name: "SIMs" }).click();
   await page.getByRole("heading", { name: "Super SIM", exact: true }).waitFor();
   await page.getByText("by the operator's count").waitFor();
+  await page.getByText("No usage has been counted").waitFor();
   await browser.look(page, "asset-sims-phone");
   await page.setViewportSize({ width: 1440, height: 900 });
   await browser.look(page, "asset-sims");
@@ -62,6 +65,47 @@ test("a filter is in the address, and going back takes it away", async () => {
   await browser.look(page, "assets-none");
   await page.getByRole("button", { name: "Show all assets" }).click();
   await page.getByRole("status").getByText("2 assets").waitFor();
+});
+
+test("on a phone the filters are behind a button, which says how many are set", async () => {
+  await page.setViewportSize(PHONE);
+  await page.goto(`${system().control.url}/assets?q=e&status=active&connected=false`);
+  const button = page.getByRole("button", { name: "Filters (2)" });
+  await button.waitFor();
+  expect(await page.getByLabel("SIM status").isVisible()).toBe(false);
+  await browser.look(page, "assets-filters-closed-phone");
+  const keyboard = new Keyboard(page);
+  await keyboard.press("Filters (2)");
+  expect(await button.getAttribute("aria-expanded")).toBe("true");
+  // What the button shows is what comes next.
+  expect((await keyboard.stops(2)).map(({ name }) => name)).toEqual(["Link", "Attention"]);
+  await browser.look(page, "assets-filters-phone");
+  await page.getByLabel("SIM status").selectOption("");
+  await page.getByRole("button", { name: "Filters (1)" }).waitFor();
+  await page.getByRole("button", { name: "Clear" }).click();
+  await page.getByRole("button", { name: "Filters", exact: true }).click();
+  await page.getByLabel("SIM status").waitFor({ state: "hidden" });
+  expect([...keyboard.unseen]).toEqual([]);
+  await page.setViewportSize({ width: 1440, height: 900 });
+  await page.getByLabel("SIM status").waitFor();
+});
+
+test("checks are hidden among the deployments, and say that they are checks", async () => {
+  const { control, account, asset } = system();
+  using check = await openStream(`${control.url}/v1/assets/${asset.uuid}/edge/apps?dry_run=true`, {
+    apiKey: account.apiKey,
+    body: { name: "checked", image: "registry.invalid/checked:1" },
+  });
+  expect(await check.ended).toBe(true);
+  await page.goto(`${control.url}/assets/${asset.uuid}`);
+  await page.getByRole("link", { name: "Deployments" }).click();
+  const show = page.getByRole("checkbox", { name: "Show checks, which change nothing (1)" });
+  await show.waitFor();
+  expect(await page.getByRole("link", { name: "check of deploy checked" }).count()).toBe(0);
+  await show.check();
+  await page.getByRole("link", { name: "check of deploy checked" }).waitFor();
+  await page.getByText("check: it would fail").waitFor();
+  await browser.look(page, "asset-deployments-checks");
 });
 
 test("100,000 assets are scrolled through with a few dozen rows in the document", async () => {

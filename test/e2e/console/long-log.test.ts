@@ -24,10 +24,16 @@ const KEPT_ROWS = 5_000;
 const MAX_GROWTH_BYTES = 24 * 1024 * 1024;
 const FILLING = "<b>".padStart(90);
 
-const SCRIPT = [
+/** Waits until it may write, and writes. */
+const WRITE = [
   "echo ready",
   "while [ ! -e /data/go ]; do /bin/busybox sleep 0.1; done",
   `/bin/busybox awk 'BEGIN { for (i = 1; i <= ${WRITTEN}; i++) print "line " i "${FILLING}" }'`,
+];
+/** Writes a line now and then, until it may end. */
+const LIVE_ON = "while [ ! -e /data/end ]; do /bin/busybox sleep 1; i=$((i + 1)); echo alive $i; done";
+const SCRIPT = [
+  ...WRITE,
   // Longer than it takes until lines are sent again after too many.
   "/bin/busybox sleep 5",
   "echo this is the end",
@@ -77,6 +83,29 @@ test("an app writes more than its device sends: the newest line is shown, and ho
   await browser.look(page, "log-left-out");
   const rows = await page.evaluate(readRows);
   expect(gapsOf(rows)).toEqual([]);
+});
+
+test("an app fills several files of its log: later lines and its last one are shown, whatever the engine passed over", async () => {
+  const name = system().name("ends");
+  const data = join(system().directory, "ends");
+  await mkdir(data);
+  const { final } = await system().deploy({
+    name,
+    image: await system().load(await sleeperImage()),
+    entrypoint: ["/bin/sh"],
+    command: ["-c", [...WRITE, LIVE_ON, "echo this is why it ends", "exit 3"].join("\n")],
+    log: { max_bytes: 500_000, max_files: 2 },
+    restart_policy: "no",
+    volumes: [{ local: data, target: "/data" }],
+  });
+  expect(final).toMatchObject({ status: "Success" });
+  await open(system().asset.uuid, name);
+  const log = page.getByRole("log");
+  await log.getByText("ready", { exact: true }).waitFor();
+  writeFileSync(join(data, "go"), "");
+  await log.getByText("alive 15", { exact: true }).waitFor({ timeout: 60_000 });
+  writeFileSync(join(data, "end"), "");
+  await log.getByText("this is why it ends").waitFor({ timeout: 60_000 });
 });
 
 test("50 MB arrive: the page answers, keeps its bounds, and says how many lines are no longer kept", async () => {

@@ -121,6 +121,8 @@ test("a link that is lost while a device is enrolled: each step goes on by itsel
   link.loses = undefined;
   await page.getByRole("button", { name: "Make a code" }).click();
   const command = (await page.locator("code").textContent()) ?? "";
+  // The button that had the focus is gone.
+  expect(await page.evaluate("document.activeElement.getAttribute('aria-label')")).toMatch(/^Code /);
   await lose();
   const directory = join(system().directory, "phone-device");
   await mkdir(directory);

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Role, ROLES } from "../../../src/control-plane/core/people/roles.ts";
 import { PasswordHasher } from "../../../src/control-plane/people/password-hasher.ts";
 import { type ControlPlane, startControlPlane, type TestAccount } from "../../support/control-plane.ts";
+import { someAudit } from "../../support/control-plane/people.ts";
 import { someProSim, someSuperSim } from "../../support/control-plane/sims.ts";
 import type { OpenApiDocument } from "../../support/openapi/conformance.ts";
 import { type SampleRequest, sampleRequests } from "../../support/openapi/sample-requests.ts";
@@ -218,6 +219,9 @@ async function targetOf({ path }: SampleRequest): Promise<string> {
 
 /** A fleet without members, with a revision that is being rolled out. */
 async function fleetWithRollout(): Promise<Readonly<Record<string, string>>> {
+  // An account may have 200 of them.
+  const found = await control.store.fleets.listFleets(account.accountId, 200);
+  for (const { id } of found) await control.store.fleets.removeFleet(id, someAudit("fleet.removed", account.accountId));
   const fleet = `fleet-${randomUUID()}`;
   await create("/v1/fleets", { name: fleet, selector: `fleet=${randomUUID()}`, apps: ["kiosk-ui", "old-player"] });
   await create(`/v1/fleets/${fleet}/revisions`, REVISION);

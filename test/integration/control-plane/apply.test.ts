@@ -84,6 +84,43 @@ test.each([1, 2])("a device of protocol %i is told so by feature, before anythin
   expect(device.received.map(({ type }) => type)).toEqual(["welcome"]);
 });
 
+test("a device of protocol 3 is sent an apply as before, and none with removals", async () => {
+  const { uuid, deviceToken } = await control.asset(account);
+  await using device = await FakeDevice.connect(control.agentUrl, deviceToken, { protocol: 3 });
+  const refused = await apply(uuid, { project: "line", apps: APPS, remove: ["old"] });
+  await refused.ended;
+  expect(refused.events.at(-1)).toMatchObject({
+    status: "Fail",
+    code: "DeviceTooOld",
+    message: expect.stringContaining('"remove"'),
+    details: { features: ["groupRemovals"] },
+  });
+  await apply(uuid, { project: "line", apps: APPS });
+  const { request } = await device.next("apply");
+  expect(Object.keys(request as object).toSorted()).toEqual(["adopt", "apps", "on_failure", "project", "prune"]);
+});
+
+test("removals alone are sent, and are in the audit log", async () => {
+  const { uuid, deviceToken } = await control.asset(account);
+  await using device = await FakeDevice.connect(control.agentUrl, deviceToken);
+  const stream = await apply(uuid, { project: "line", apps: [], remove: ["old"] });
+  expect(await device.next("apply")).toMatchObject({ request: { apps: [], remove: ["old"] } });
+  device.event(stream.deploymentId, { status: "Success", step: "done", message: "Done." });
+  expect(await stream.ended).toBe(true);
+  const { body } = await apiClient(control, account).get(`/v1/audit?asset=${uuid}`);
+  expect(JSON.stringify(body)).toContain('"removed":["old"]');
+});
+
+test.each([{ fleet: { name: "kiosks", revision: 1 } }, { keep_images: [] }])(
+  "a client cannot set what belongs to a fleet: %o",
+  async (fields) => {
+    const { uuid } = await control.asset(account);
+    const stream = await apply(uuid, { project: "line", apps: APPS, ...fields });
+    await stream.ended;
+    expect(stream.events).toMatchObject([{ status: "Fail", code: "InvalidRequest" }]);
+  },
+);
+
 test("a deployment with a project needs the feature too", async () => {
   const { uuid, deviceToken } = await control.asset(account);
   await using _device = await FakeDevice.connect(control.agentUrl, deviceToken, { protocol: 2 });

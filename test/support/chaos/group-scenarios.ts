@@ -54,6 +54,9 @@ const CRASHES: FakeImage = { behaviour: { exit: { code: 1, afterMs: 500 } } };
 /** Updates db, adds an app that depends on it, leaves web as it is, and removes ui. */
 const CHANGED = group([entry(app("db", 2)), entry(app("new"), ["db"]), entry(app("web"), ["db"])], { prune: true });
 
+/** The same, with the removal by name, and nothing else to prune. */
+const REMOVED = group([entry(app("db", 2)), entry(app("new"), ["db"])], { remove: ["ui", "unknown"] });
+
 /** An app with the volume of the project, which an app of another name takes over. */
 const withVolume = (spec: AppRequest): AppRequest => ({ ...spec, volumes: [{ name: "data", target: "/data" }] });
 const RENAMED = group([entry(withVolume(app("new"))), entry(app("web"), ["new"])], { prune: true });
@@ -89,6 +92,19 @@ const SCENARIOS: Readonly<Record<string, Omit<Scenario, "isLong">>> = {
     outcomes: ["Fail"],
     // Removals come first: ui and web are gone, and db is updated.
     remainingApps: [as("d0.3", app("db", 2))],
+  },
+  "a group that removes an app by name": {
+    installedGroup: INSTALLED,
+    requests: [REMOVED],
+    setUp: images(),
+    outcomes: ["Success"],
+    remainingApps: [as("d0.2", app("db", 2)), as("d0.3", app("new")), as("before.2", app("web"))],
+  },
+  "a group that removes an app by name, and whose last app crashes": {
+    installedGroup: INSTALLED,
+    requests: [REMOVED],
+    setUp: images({}, CRASHES),
+    ...BACK,
   },
   "a group in which an app is renamed and keeps its volume": {
     installedGroup: BEFORE_RENAMING,

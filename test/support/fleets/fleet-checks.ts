@@ -21,6 +21,8 @@ export class FleetChecks {
   readonly #advanced = new Map<string, number>();
   readonly #goneBack = new Set<string>();
   readonly #stops = new Map<string, string>();
+  /** Assets that got a deployment of the rollout on its way forward. */
+  readonly #attempted = new Map<string, Set<string>>();
   successes = 0;
 
   commanded({ record }: ModelRollout, fields: RolloutFields): void {
@@ -54,7 +56,7 @@ export class FleetChecks {
     if (open.length > 0) throw new Violation("wave order", `entered while ${JSON.stringify(open[0])} is open`);
     if (isAllowed || own.length === 0) return;
     if (record.strategy.waves[record.wave]?.advance === "manual") throw new Violation("manual", "entered by itself");
-    if (!before.some(({ state }) => state === "succeeded")) throw new Violation("evidence", "entered on silence");
+    if (!own.some(({ state }) => state === "succeeded")) throw new Violation("evidence", "entered on silence");
   }
 
   #finishes(id: string, targets: readonly Target[], { state }: RolloutFields): void {
@@ -62,11 +64,17 @@ export class FleetChecks {
     if (open) throw new Violation("end", `the rollout ends with ${JSON.stringify(open)}`);
     const isBack = this.#goneBack.has(id);
     if (isBack !== (state === "rolled_back")) throw new Violation("rolled back", `it ends as ${String(state)}`);
-    const unturned = targets.find((target) => target.direction === "forward" && ["succeeded", "failed"].includes(target.state));
+    const unturned = targets.find((target) => target.direction === "forward" && this.#mustTurn(id, target));
     if (isBack && unturned) throw new Violation("rolled back", `stays on the revision: ${JSON.stringify(unturned)}`);
     const hasSucceeded = targets.some((target) => target.state === "succeeded");
     const wasEmpty = targets.every((target) => target.state === "skipped");
     if (state === "succeeded" && !hasSucceeded && !wasEmpty) throw new Violation("evidence", "succeeded on silence");
+  }
+
+  /** Only a device that refused, is lost or has left the fleet stays where it is. */
+  #mustTurn(id: string, { assetUuid, state, message }: Target): boolean {
+    const hasLeft = state === "skipped" && message?.startsWith("The asset has left") === true;
+    return this.#attempted.get(id)?.has(assetUuid) === true && state !== "refused" && state !== "lost" && !hasLeft;
   }
 
   changed(fleet: ModelFleet, rollout: ModelRollout, before: Target, after: Target): void {
@@ -101,23 +109,34 @@ export class FleetChecks {
       throw new Violation("no begin after a stop", `${record.state}, stopped: ${stopped}`);
     }
     if (record.state !== "running" && !isBack) throw new Violation("no begin after a stop", record.state);
-    if (isBack !== (after.direction === "back")) throw new Violation("direction", `${after.direction} while ${record.state}`);
-    if (!isBack && after.wave > record.wave) throw new Violation("wave order", `begins in wave ${after.wave}, at ${record.wave}`);
+    if (isBack !== (after.direction === "back"))
+      throw new Violation("direction", `${after.direction} while ${record.state}`);
+    if (!isBack && after.wave > record.wave)
+      throw new Violation("wave order", `begins in wave ${after.wave}, at ${record.wave}`);
     const isUnderWay = before.state === "deploying" || before.state === "soaking" || before.waitsFor === "budget";
     if (isUnderWay) throw new Violation("no attempt twice", JSON.stringify(before));
     const underWay = targets.filter(({ state, waitsFor }) => state === "deploying" || waitsFor === "budget").length;
-    const lost = isBack ? 0 : Math.max(0, targets.filter(({ state }) => state === "lost").length - record.acceptedFailures);
-    if (underWay + lost > record.strategy.max_parallel) throw new Violation("max_parallel", `${underWay} and ${lost} lost`);
+    const lost = isBack
+      ? 0
+      : Math.max(0, targets.filter(({ state }) => state === "lost").length - record.acceptedFailures);
+    if (underWay + lost > record.strategy.max_parallel)
+      throw new Violation("max_parallel", `${underWay} and ${lost} lost`);
     if (after.attempt > record.strategy.attempts + 12) throw new Violation("attempts", JSON.stringify(after));
-    if (after.dueMs === undefined || after.dueMs > nowMs) throw new Violation("due", "an attempt that begins is not due");
+    if (after.dueMs === undefined || after.dueMs > nowMs)
+      throw new Violation("due", "an attempt that begins is not due");
   }
 
   /** A deployment is made: no other one may be under way on the device, also of other rollouts. */
   requested({ rollouts }: ModelFleet, rollout: ModelRollout, target: Target, device: ModelDevice): void {
+    if (target.direction === "forward") {
+      const assets = this.#attempted.get(rollout.record.id) ?? new Set();
+      this.#attempted.set(rollout.record.id, assets.add(target.assetUuid));
+    }
     if (device.running) throw new Violation("no attempt twice", `${target.assetUuid} has ${device.running.id}`);
     for (const other of rollouts.values()) {
       const { state } = other.targets.get(target.assetUuid) ?? {};
-      if (other !== rollout && state === "deploying") throw new Violation("no attempt twice", `also ${other.record.id}`);
+      if (other !== rollout && state === "deploying")
+        throw new Violation("no attempt twice", `also ${other.record.id}`);
     }
   }
 
@@ -152,8 +171,11 @@ export class FleetChecks {
         expectBoundedWait(record, target, nowMs);
       }
       if (record.state !== "running" && record.state !== "rolling_back") continue;
-      const pending = all.find(({ state, wave, direction }) => state === "pending" && (direction === "back" || wave <= record.wave));
-      if (pending && !all.some(({ dueMs }) => dueMs !== undefined)) throw new Violation("stuck", JSON.stringify(pending));
+      const pending = all.find(
+        ({ state, wave, direction }) => state === "pending" && (direction === "back" || wave <= record.wave),
+      );
+      if (pending && !all.some(({ dueMs }) => dueMs !== undefined))
+        throw new Violation("stuck", JSON.stringify(pending));
     }
   }
 }
@@ -179,10 +201,12 @@ function expectNothingInTheWay(fleet: ModelFleet, target: Target): void {
   const device = fleet.device(target.assetUuid);
   const isHeld = device.heldUntilMs !== undefined && device.heldUntilMs > fleet.nowMs;
   const isFree = device.isConnected && device.isMember && !isHeld && !device.hasConflict && !device.isMissingVariables;
-  if (!isFree || device.protocol < 3) throw new Violation("begin", `something is in the way: ${JSON.stringify(target)}`);
+  if (!isFree || device.protocol < 3)
+    throw new Violation("begin", `something is in the way: ${JSON.stringify(target)}`);
 }
 
 function isOpen({ state, waitsFor }: Target, isAllowed: boolean): boolean {
-  if (state === "waiting") return waitsFor === "budget" || (!isAllowed && (waitsFor === "connection" || waitsFor === "window"));
+  if (state === "waiting")
+    return waitsFor === "budget" || (!isAllowed && (waitsFor === "connection" || waitsFor === "window"));
   return state === "pending" || state === "deploying" || state === "soaking";
 }

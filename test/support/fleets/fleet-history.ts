@@ -1,4 +1,4 @@
-import { isRolloutOver } from "../../../src/protocol/rollout.ts";
+import { isRolloutOver, type TargetState } from "../../../src/protocol/rollout.ts";
 import { advance, cancel, pause, resume, rollBack } from "../../../src/control-plane/core/fleets/rollout-commands.ts";
 import { SeededRandom } from "../chaos/seeded-random.ts";
 import { Violation } from "./fleet-checks.ts";
@@ -112,24 +112,28 @@ function calm(fleet: ModelFleet, random: SeededRandom): void {
     fleet.coordinate();
     if (fleet.isAtRest) return expectEverybodyEnded(fleet);
     const newest = fleet.newest;
-    if (newest?.record.state === "paused") fleet.command(newest, (record, counts) => resume(record, counts, fleet.nowMs));
+    if (newest?.record.state === "paused")
+      fleet.command(newest, (record, counts) => resume(record, counts, fleet.nowMs));
     if (newest?.record.state === "running" && random.chance(0.2)) fleet.command(newest, (record) => advance(record));
     fleet.advance(DAY_MS);
   }
-  const states = [...fleet.rollouts.values()].map(({ record, targets }) => ({
-    ...record,
-    open: [...targets.values()].filter(({ state }) => ["pending", "waiting", "deploying", "soaking"].includes(state)),
-  }));
-  throw new Violation("ends", `not everything ends: ${JSON.stringify(states.filter(({ isActive }) => isActive))}`);
+  const active = [...fleet.rollouts.values()].filter(({ record }) => record.isActive);
+  const open = active.flatMap(({ targets }) => [...targets.values()]).filter(({ state }) => isOpen(state));
+  throw new Violation("ends", `not everything ends: ${JSON.stringify([active.map(({ record }) => record), open])}`);
 }
 
 function expectEverybodyEnded(fleet: ModelFleet): void {
   for (const { record, targets } of fleet.rollouts.values()) {
     for (const target of targets.values()) {
-      if (["pending", "waiting", "deploying", "soaking"].includes(target.state)) {
+      if (isOpen(target.state)) {
         throw new Violation("ends", `${record.state} with ${JSON.stringify(target)}`);
       }
-      if (target.dueMs !== undefined && target.state !== "deferred") throw new Violation("ends", `due: ${JSON.stringify(target)}`);
+      if (target.dueMs !== undefined && target.state !== "deferred")
+        throw new Violation("ends", `due: ${JSON.stringify(target)}`);
     }
   }
+}
+
+function isOpen(state: TargetState): boolean {
+  return state === "pending" || state === "waiting" || state === "deploying" || state === "soaking";
 }

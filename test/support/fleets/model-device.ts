@@ -98,7 +98,8 @@ export class ModelDevice {
     this.returnsAtMs = undefined;
     for (const deployment of this.deployments.values()) {
       if (deployment.status === "Fail") this.#undo(deployment, nowMs);
-      else if (deployment.status === "Running" && deployment.endsOnDeviceAtMs === undefined) this.#deliver(deployment, nowMs);
+      else if (deployment.status === "Running" && deployment.endsOnDeviceAtMs === undefined)
+        this.#deliver(deployment, nowMs);
     }
     this.sendReport(nowMs);
     this.onEvent(this.uuid);
@@ -206,12 +207,13 @@ export class ModelDevice {
       last_deployment: null,
     };
     const mark = { name: FLEET, revision, deployment_id: "dep", is_changed: isChanged };
-    return this.protocol >= 4 ? ({ ...report, fleet: mark } as AppReport) : report;
+    return this.protocol >= 4 ? { ...report, fleet: mark } : report;
   }
 
   #tickDeployment(deployment: ModelDeployment, nowMs: number): void {
     const { endsOnDeviceAtMs, plan } = deployment;
-    if (deployment.putOffUntilMs !== undefined && deployment.putOffUntilMs <= nowMs) deployment.putOffUntilMs = undefined;
+    if (deployment.putOffUntilMs !== undefined && deployment.putOffUntilMs <= nowMs)
+      deployment.putOffUntilMs = undefined;
     if (endsOnDeviceAtMs !== undefined && endsOnDeviceAtMs <= nowMs) {
       deployment.endsOnDeviceAtMs = undefined;
       if (plan.outcome === "success") this.#install(deployment, nowMs);

@@ -9,7 +9,11 @@ import { decideTarget } from "../../../src/control-plane/core/fleets/decide-targ
 import type { Goal } from "../../../src/control-plane/core/fleets/goal.ts";
 import { newTarget } from "../../../src/control-plane/core/fleets/new-target.ts";
 import { decideRollout } from "../../../src/control-plane/core/fleets/progress.ts";
-import { type CommandOutcome, supersede, startFields } from "../../../src/control-plane/core/fleets/rollout-commands.ts";
+import {
+  type CommandOutcome,
+  supersede,
+  startFields,
+} from "../../../src/control-plane/core/fleets/rollout-commands.ts";
 import type { Rollout } from "../../../src/control-plane/core/fleets/rollout.ts";
 import type { Direction, Target } from "../../../src/control-plane/core/fleets/target.ts";
 import type { WindowState } from "../../../src/control-plane/core/fleets/windows.ts";
@@ -160,9 +164,10 @@ export class ModelFleet {
   #mustLook({ record }: ModelRollout, target: Target, woken: ReadonlySet<string> | undefined): boolean {
     if (woken === undefined || woken.has(target.assetUuid)) return true;
     if (target.dueMs !== undefined && target.dueMs <= this.nowMs) return true;
-    if (target.state === "pending") return target.dueMs === undefined && (target.direction === "back" || target.wave <= record.wave);
-    // The coordinator turns all targets when a rollout goes back.
-    return record.state === "rolling_back" && target.direction === "forward";
+    // All targets are looked at when the state of their rollout has become another.
+    if (record.state === "rolling_back" && target.direction === "forward") return true;
+    if (target.state !== "pending" || target.dueMs !== undefined) return false;
+    return target.direction === "back" || target.wave <= record.wave;
   }
 
   /** Returns whether something was changed. */
@@ -190,7 +195,13 @@ export class ModelFleet {
   }
 
   #begin(rollout: ModelRollout, wanting: readonly { target: Target; otherwise: TargetFields }[]): boolean {
-    const admitted = new Set(admit(rollout.record, wanting.map(({ target }) => target), countsOf(rollout)));
+    const admitted = new Set(
+      admit(
+        rollout.record,
+        wanting.map(({ target }) => target),
+        countsOf(rollout),
+      ),
+    );
     let isChanged = false;
     for (const { target, otherwise } of wanting) {
       const fields = admitted.has(target) ? beginAttempt(target, this.nowMs) : otherwise;
@@ -221,7 +232,8 @@ export class ModelFleet {
     const decision = decideRollout(rollout.record, countsOf(rollout), [], this.nowMs);
     this.checks.progressed(rollout, decision);
     if (decision.kind !== "nothing") this.#change(rollout, decision.fields);
-    if (rollout.record.state === "succeeded" && decision.kind === "finish") this.stableRevision = rollout.record.revision;
+    if (rollout.record.state === "succeeded" && decision.kind === "finish")
+      this.stableRevision = rollout.record.revision;
     const isActive = isStillActive(rollout.record, countsOf(rollout));
     if (isActive !== rollout.record.isActive) this.#change(rollout, { isActive });
     return decision.kind !== "nothing";
@@ -234,7 +246,12 @@ export class ModelFleet {
     for (const target of earlier.targets.values()) {
       const isBegun = target.state !== "pending" && (target.state !== "waiting" || target.waitsFor === "budget");
       if (isBegun || target.wasAttempted) continue;
-      this.#changeTarget(earlier, target, { state: "skipped", waitsFor: undefined, dueMs: undefined, sinceMs: this.nowMs });
+      this.#changeTarget(earlier, target, {
+        state: "skipped",
+        waitsFor: undefined,
+        dueMs: undefined,
+        sinceMs: this.nowMs,
+      });
     }
   }
 
@@ -274,9 +291,20 @@ export class ModelFleet {
 
   #plan(): Plan {
     const { random } = this;
-    const calm = { outcome: "success", durationMs: random.between(1, 60_000), putOffMs: 0, vanishesForMs: undefined } as const;
+    const calm = {
+      outcome: "success",
+      durationMs: random.between(1, 60_000),
+      putOffMs: 0,
+      vanishesForMs: undefined,
+    } as const;
     if (!this.hasFaults) return calm;
-    const codes = ["CrashLoopBackOff", "ImagePullBackOff", "PolicyDenied", "DeviceNotReachable", "ErrorDeploymentAlreadyExist"] as const;
+    const codes = [
+      "CrashLoopBackOff",
+      "ImagePullBackOff",
+      "PolicyDenied",
+      "DeviceNotReachable",
+      "ErrorDeploymentAlreadyExist",
+    ] as const;
     return {
       outcome: random.chance(0.7) ? "success" : random.pick(codes),
       durationMs: random.between(1, 300_000),
@@ -321,7 +349,7 @@ export class ModelFleet {
 }
 
 /** Counts the targets of a rollout as the store does. */
-export function countsOf({ targets }: ModelRollout): readonly TargetCount[] {
+function countsOf({ targets }: ModelRollout): readonly TargetCount[] {
   const groups = Map.groupBy(targets.values(), ({ wave, state, direction, waitsFor, wasAttempted }) =>
     JSON.stringify([wave, state, direction, waitsFor ?? null, wasAttempted]),
   );

@@ -17,6 +17,9 @@ export function contentOf(revision: number): RevisionContent {
 
 /** Returns what a device is to run, going to `revision` from `other`. */
 export function modelGoal(revision: number | undefined, other: number | undefined): Goal {
-  const content = (number: number | undefined) => (number === undefined ? undefined : contentOf(number));
-  return goalOf(FLEET, revision, content(revision), content(other));
+  return goalOf(FLEET, revision, findContent(revision), findContent(other));
+}
+
+function findContent(revision: number | undefined): RevisionContent | undefined {
+  return revision === undefined ? undefined : contentOf(revision);
 }

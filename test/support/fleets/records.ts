@@ -12,7 +12,10 @@ import { FLEET, imageOf, modelGoal } from "./model-revisions.ts";
 /** When rollouts of the unit tests are looked at, Unix milliseconds. */
 export const NOW = 1_800_000_000_000;
 
-export const aRollout = (fields: Partial<Omit<Rollout, "strategy">> = {}, strategy: z.input<typeof rolloutStrategySchema> = {}): Rollout => ({
+export const aRollout = (
+  fields: Partial<Omit<Rollout, "strategy">> = {},
+  strategy: z.input<typeof rolloutStrategySchema> = {},
+): Rollout => ({
   id: "rol_1",
   accountId: "acc_1",
   fleetId: "flt_1",
@@ -45,7 +48,14 @@ export const aTarget = (fields: Partial<Target> = {}): Target => ({
 
 /** A target whose deployment ended with success. */
 export const aSoakingTarget = (fields: Partial<Target> = {}): Target =>
-  aTarget({ state: "soaking", attempt: 1, deploymentId: "dep_1", wasAttempted: true, begunAtMs: NOW - 60_000, ...fields });
+  aTarget({
+    state: "soaking",
+    attempt: 1,
+    deploymentId: "dep_1",
+    wasAttempted: true,
+    begunAtMs: NOW - 60_000,
+    ...fields,
+  });
 
 export const aDeployment = (fields: Partial<DeploymentFacts> = {}): DeploymentFacts => ({
   id: "dep_1",
@@ -94,8 +104,10 @@ export const anApp = (revision: number, fields: Partial<AppReport> = {}): AppRep
 });
 
 /** The same with what a device of protocol version 4 says of its fleet. */
-export const aMarkedApp = (revision: number, isChanged = false): AppReport =>
-  ({ ...anApp(revision), fleet: { name: FLEET, revision, deployment_id: "dep_1", is_changed: isChanged } }) as AppReport;
+export const aMarkedApp = (revision: number, isChanged = false): AppReport => ({
+  ...anApp(revision),
+  fleet: { name: FLEET, revision, deployment_id: "dep_1", is_changed: isChanged },
+});
 
 export const aReport = (apps: readonly AppReport[], fields: Partial<ReportFacts> = {}): ReportFacts => ({
   apps,

@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
 import type { AccountEvent } from "../../../src/protocol/account-event.ts";
 import type { Device } from "../../../src/console/api/types.ts";
-import { usageDays } from "../../../src/console/pages/asset/usage-days.ts";
+import { sourcesOf, usageDays } from "../../../src/console/pages/asset/usage-days.ts";
 import { applyEvent } from "../../../src/console/pages/assets/apply-event.ts";
 import { DEFAULT_COLUMNS, readColumns, toggleColumn, writeColumns } from "../../../src/console/pages/assets/columns.ts";
-import { NO_FILTERS, readFilters, toParameters } from "../../../src/console/pages/assets/filters.ts";
+import { countFilters, NO_FILTERS, readFilters, toParameters } from "../../../src/console/pages/assets/filters.ts";
 import { checkList, isDone } from "../../../src/console/pages/enrol/check-list.ts";
 import { plainLine } from "../../../src/console/pages/log/log-text.ts";
 import { someLedgerDay, someState } from "../../support/control-plane/device-samples.ts";
@@ -79,6 +79,7 @@ const ROW = {
   connected: false,
   last_seen: null,
   agent_version: null,
+  tags: {},
   attention: [],
 } as const;
 
@@ -89,6 +90,11 @@ describe("the list of assets", () => {
     const filters = { ...NO_FILTERS, q: "pump 7", connected: "false", attention: "disk_low" } as const;
     expect(readFilters(new URLSearchParams(toParameters(filters)))).toEqual(filters);
     expect(readFilters(new URLSearchParams("status=<b>&connected=maybe&attention=toString&q="))).toEqual(NO_FILTERS);
+  });
+
+  it("counts its filters without the search, which is always in view", () => {
+    expect(countFilters({ ...NO_FILTERS, q: "pump" })).toBe(0);
+    expect(countFilters({ ...NO_FILTERS, q: "pump", connected: "false", type: "gateway" })).toBe(2);
   });
 
   it("changes a row by what an event says, and nothing else", () => {
@@ -151,6 +157,12 @@ describe("usage by day", () => {
       { at: from + 86_400, sims: 0, agent: 60, device: 300 },
     ]);
     expect(usageDays({ from, to: from + 1 }, undefined, undefined)).toMatchObject([{ sims: null, agent: null }]);
+  });
+
+  it("has only the sources that have counted anything", () => {
+    const day = { at: from, sims: 0, agent: null, device: null };
+    expect(sourcesOf([day, { ...day, agent: 0 }])).toEqual([]);
+    expect(sourcesOf([day, { ...day, device: 7, sims: 1 }])).toEqual(["sims", "device"]);
   });
 });
 

@@ -2,7 +2,8 @@ import { describe, expect, it, test } from "vitest";
 import { nextPath } from "../../../src/console/app/after-sign-in.ts";
 import { toCurl } from "../../../src/console/pages/developer/to-curl.ts";
 import { ACTION_GROUPS } from "../../../src/console/pages/audit/action-groups.ts";
-import { formatDuration, formatRoundedDuration } from "../../../src/console/parts/durations.ts";
+import { shownDetails } from "../../../src/console/pages/audit/audit-details.ts";
+import { formatAge, formatDuration, formatRoundedDuration } from "../../../src/console/parts/durations.ts";
 import { formatDetails } from "../../../src/console/parts/failure-details.ts";
 import { formatBytes } from "../../../src/console/parts/format-bytes.ts";
 import { AUDIT_ACTIONS } from "../../../src/control-plane/core/people/audit-actions.ts";
@@ -41,6 +42,16 @@ test.each([
   expect(formatRoundedDuration(seconds)).toBe(text);
 });
 
+test.each([
+  [90, "1 min ago"],
+  [0, "0 s ago"],
+  // The service's clock may be a little ahead.
+  [-2, "0 s ago"],
+  [-60, "in 1 min"],
+])("the age of what was %d seconds ago is %s", (seconds, text) => {
+  expect(formatAge(1_795_000_000 - seconds, 1_795_000_000_000)).toBe(text);
+});
+
 describe("the page after signing in", () => {
   it.each([
     ["?next=%2Faudit%3Foutcome%3Dok", "/audit?outcome=ok"],
@@ -59,6 +70,15 @@ test("details of an error: problems of fields first, then other facts", () => {
   expect(formatDetails(details)).toEqual(["name: is missing", "port: 30001", "asset: GW-1"]);
   expect(formatDetails({ issues: "none" })).toEqual([]);
   expect(formatDetails(undefined)).toEqual([]);
+});
+
+test("details of an entry of the audit log: what says nothing is left out", () => {
+  const details = { type: "", sims: [], supersim: null, limits: {}, count: 0, forced: false, name: "Pump 7" };
+  expect(shownDetails(details)).toEqual([
+    ["count", "0"],
+    ["forced", "false"],
+    ["name", "Pump 7"],
+  ]);
 });
 
 test("a command line survives an apostrophe", () => {

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { logCounts } from "../../../src/console/pages/log/log-counts.ts";
 import { LogPosition } from "../../../src/console/pages/log/log-position.ts";
 import { LogRing, type LogRow } from "../../../src/console/pages/log/log-ring.ts";
 
@@ -36,6 +37,18 @@ describe("the ring of a log", () => {
     expect(ring.droppedLines).toBe(123);
   });
 
+  it("says how many lines are shown and how many are not: gaps and notes are no lines", () => {
+    const ring = new LogRing({ maxRows: 3, maxCharacters: 1000 });
+    expect(logCounts(ring)).toBe("0 lines shown");
+    ring.push(line("a"));
+    ring.push({ omitted_lines: 1_234, omitted_bytes: 20_480 });
+    ring.push({ error: { code: "DeviceNotReachable", message: "Device not reachable" } });
+    expect(logCounts(ring)).toBe("1 line shown, 1,234 left out between them");
+    ring.push({ omitted_lines: 6, omitted_bytes: 9 });
+    ring.push(line("b"));
+    expect(logCounts(ring)).toBe("1 line shown, 6 left out between them, 1,235 earlier ones no longer kept");
+  });
+
   it("holds a log of 50 MB within its bounds", () => {
     const ring = new LogRing();
     const text = "x".repeat(100);
@@ -56,6 +69,8 @@ describe("the ring of a log", () => {
         const rows = ring.rows();
         const all = entries.reduce((sum, each) => sum + ("text" in each ? 1 : each.omitted_lines), 0);
         expect(ring.droppedLines + rows.reduce((sum, row) => sum + count(row), 0)).toBe(all);
+        expect(ring.keptLines).toBe(rows.filter(({ kind }) => kind === "line").length);
+        expect(ring.droppedLines + ring.keptLines + ring.leftOutLines).toBe(all);
         expect(rows.length).toBeLessThanOrEqual(maxRows);
         const characters = rows.reduce((sum, row) => sum + (row.kind === "line" ? row.text.length : 0), 0);
         expect(characters <= 60 || rows.length === 1).toBe(true);

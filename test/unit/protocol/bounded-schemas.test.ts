@@ -47,8 +47,10 @@ function unbounded(schema: JsonSchema, path: string): string[] {
     (key) => (schema[key] as JsonSchema[] | undefined) ?? [],
   );
   if (parts.length > 0) return parts.flatMap((part) => unbounded(part, path));
+  const { type } = schema;
+  if (Array.isArray(type)) return type.flatMap((each: unknown) => unbounded({ ...schema, type: each }, path));
   if ("const" in schema || "enum" in schema || "not" in schema) return [];
-  switch (schema["type"]) {
+  switch (type) {
     case "string":
       return "maxLength" in schema || isBoundedPattern(schema["pattern"]) ? [] : [path];
     case "array":

@@ -51,6 +51,9 @@ const INTRODUCED = {
   volumeOwners: 3,
   volumeQueries: 3,
   files: 3,
+  streams: 3,
+  groupRemovals: 4,
+  fleets: 4,
 } as const;
 
 test("a peer has the features of its protocol version and of those before", () => {

@@ -1,6 +1,6 @@
 import { parseNewAppSpec, type RequestedAppSpec } from "../../../protocol/app-spec.ts";
 import { replacementOf } from "../../../protocol/app-replacement.ts";
-import { type AppliedApp, type Apply, applySchema } from "../../../protocol/apply.ts";
+import { type AppliedApp, type Apply, applySchema, localApplySchema } from "../../../protocol/apply.ts";
 import type { DeployOptions } from "../../../protocol/deploy-request.ts";
 import { EdgeError, type ErrorDetails } from "../../../protocol/errors.ts";
 import { parseImageReference } from "../../../protocol/image-reference.ts";
@@ -9,6 +9,7 @@ import { containerName } from "../app/container.ts";
 import { type TakeFiles, toStoredSpec } from "../app/files.ts";
 import { accept, toRequestFailure } from "../deployment/accept.ts";
 import { type AppRecord, type DeploymentRecord, newRecord } from "../deployment/record.ts";
+import type { FleetImages } from "../image/fleet-images.ts";
 import { inOrder, type OrderedChange, withHandovers } from "./order.ts";
 import { childId } from "./child-id.ts";
 
@@ -29,6 +30,8 @@ export interface AcceptGroupContext {
 export interface AcceptedGroup {
   readonly group: DeploymentRecord;
   readonly children: readonly DeploymentRecord[];
+  /** The images that a fleet keeps on the device from now on. */
+  readonly keptImages?: FleetImages;
 }
 
 /**
@@ -41,16 +44,19 @@ export function acceptGroup(input: unknown, context: AcceptGroupContext): Accept
   // Credentials are only kept with the apps that need them.
   const { registry_auth: _auth, ...kept } = options;
   const base: DeploymentRecord = { ...newRecord(id, order, undefined), action: "apply", origin, options: kept };
-  const parsed = applySchema.safeParse(input);
+  const schema = origin === "local" ? localApplySchema : applySchema;
+  const parsed = schema.safeParse(input);
   if (!parsed.success) {
-    const failure = toRequestFailure(toInvalidRequest(parsed.error, applySchema));
+    const failure = toRequestFailure(toInvalidRequest(parsed.error, schema));
     return { group: { ...base, apply: { onFailure: "rollback" }, failure }, children: [] };
   }
-  const request = parsed.data;
-  const { project, on_failure: onFailure, expect } = request;
-  const group = { ...base, app: project, apply: { onFailure, ...(expect !== undefined && { expect }) } };
+  const request: Apply = parsed.data;
+  const { project, on_failure: onFailure, expect, fleet, keep_images: images = [] } = request;
+  const apply = { onFailure, ...(expect !== undefined && { expect }), ...(fleet && { fleet }) };
+  const group = { ...base, app: project, apply };
   try {
-    return { group, children: acceptChildren(request, context) };
+    const children = acceptChildren(request, context);
+    return { group, children, ...(fleet && !options.dry_run && { keptImages: { fleet: fleet.name, images } }) };
   } catch (error) {
     if (!(error instanceof EdgeError)) throw error;
     return { group: { ...group, failure: toRequestFailure(error) }, children: [] };
@@ -86,9 +92,11 @@ function toChild(
   return { ...record, id: childId(id, number), order: order + number, group: { id, dependsOn } };
 }
 
-function removedApps({ project, apps, prune }: Apply, installed: readonly AppRecord[]): AppRecord[] {
-  if (!prune) return [];
-  return installed.filter(({ name, spec }) => spec.project === project && !apps.some(({ app }) => app.name === name));
+/** Returns the installed apps that the group names for removal, or that `prune` removes. */
+function removedApps({ project, apps, prune, remove = [] }: Apply, installed: readonly AppRecord[]): AppRecord[] {
+  const isPruned = ({ name, spec }: AppRecord): boolean =>
+    prune && spec.project === project && !apps.some(({ app }) => app.name === name);
+  return installed.filter((app) => remove.includes(app.name) || isPruned(app));
 }
 
 function checkApps({ project, apps, adopt }: Apply, removed: readonly AppRecord[], context: AcceptGroupContext): void {

@@ -57,7 +57,8 @@ export function appliedEvent({ app: project }: DeploymentRecord, children: Child
   const { changed, removed, unchanged } = found;
   const details = { changed, removed, unchanged };
   if (changed.length === 0 && removed.length === 0) {
-    const message = `Nothing to change: the ${apps(unchanged.length)} of ${project} ${unchanged.length === 1 ? "is" : "are"} as asked for already.`;
+    const all = `the ${apps(unchanged.length)} of ${project} ${unchanged.length === 1 ? "is" : "are"} as asked for already`;
+    const message = `Nothing to change: ${unchanged.length === 0 ? "what is to be removed is not installed" : all}.`;
     return { status: "Success", step: "done", message, details };
   }
   const counts = [

@@ -57,8 +57,9 @@ export function nextUpdateStep(
   const previousImageId = isKept ? previous.previousImageId : previous.imageId;
   const keptDigest = isKept && isSameRepository(spec.image, previous.spec.image) ? previous.digest : undefined;
   const image = { imageId, digest: digest ?? keptDigest };
-  const { changedBy: _changedBy, isAdopted: _isAdopted, digest: _digest, ...unchanged } = previous;
-  const app = { ...unchanged, deploymentId, spec, ...image, containerId: container.id, previousImageId };
+  const { changedBy: _changedBy, isAdopted: _isAdopted, digest: _digest, fleet, ...unchanged } = previous;
+  const mark = fleet && { fleet: { ...fleet, isChanged: true } };
+  const app = { ...unchanged, deploymentId, spec, ...image, containerId: container.id, previousImageId, ...mark };
   return { kind: "commit", app };
 }
 

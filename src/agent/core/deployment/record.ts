@@ -66,7 +66,7 @@ export interface DeploymentRecord {
   readonly madeVolumes?: readonly string[];
 }
 
-export interface ApplySettings extends Pick<Apply, "expect"> {
+export interface ApplySettings extends Pick<Apply, "expect" | "fleet"> {
   readonly onFailure: Apply["on_failure"];
 }
 
@@ -91,6 +91,16 @@ export interface ObservedContainer {
   readonly up: boolean;
 }
 
+/** The fleet's revision that an app was last applied with. */
+export interface FleetMark {
+  readonly name: string;
+  readonly revision: number;
+  /** The deployment with action `apply`. */
+  readonly deploymentId: string;
+  /** Whether the app's specification or image was changed since by something else. */
+  readonly isChanged: boolean;
+}
+
 /** An installed app: the result of a successful deployment. */
 export interface AppRecord {
   readonly name: string;
@@ -109,6 +119,8 @@ export interface AppRecord {
   readonly previousImageId: string | undefined;
   /** Adopted by its container's labels after the store was lost: whether its deployment had succeeded is unknown. */
   readonly isAdopted?: true | undefined;
+  /** Absent for an app that no fleet has applied. Set when the apply has succeeded: see `fleetMarks`. */
+  readonly fleet?: FleetMark | undefined;
 }
 
 /** Returns the record of an app that is to run and has not been updated yet. */

@@ -104,7 +104,7 @@ function isOwn({ id, names }: PresentImage, pulled: readonly PulledImage[]): boo
 const DIGEST_TAG = /^sha256-[0-9a-f]{64}$/;
 
 /** Whether the name, as an engine writes it, names the image of the reference. */
-function matchesReference(name: string, reference: string): boolean {
+export function matchesReference(name: string, reference: string): boolean {
   const [one, other] = [parseImageReference(name), parseImageReference(reference)];
   if (!one || !other || !isSameRepository(one, other)) return false;
   if (other.digest === undefined) return one.digest === undefined && (one.tag ?? "latest") === (other.tag ?? "latest");

@@ -1,5 +1,5 @@
-import { Stack, Text } from "@mantine/core";
-import type { ReactNode } from "react";
+import { Checkbox, Stack, Text } from "@mantine/core";
+import { type ReactNode, useState } from "react";
 import { Link } from "react-router";
 import type { Deployment } from "../../api/types.ts";
 import { Age } from "../../parts/age.tsx";
@@ -12,14 +12,17 @@ import classes from "./asset.module.css";
 import type { TabProps } from "./tab-props.ts";
 import { useDeployments } from "./asset-queries.ts";
 
-/** Everything that was requested for the device's apps, newest first. */
+/** Everything that was requested for the device's apps, newest first. Checks have changed nothing, so they are hidden at first. */
 export function DeploymentsTab({ asset }: TabProps): ReactNode {
+  const [showsChecks, setShowsChecks] = useState(false);
   const query = useDeployments(asset.uuid);
   return (
     <Loaded query={query}>
       {({ pages }) => {
-        const list = pages.flatMap(({ deployments }) => deployments);
-        if (list.length === 0)
+        const all = pages.flatMap(({ deployments }) => deployments);
+        const checks = all.filter(({ dry_run: isDryRun }) => isDryRun).length;
+        const list = showsChecks ? all : all.filter(({ dry_run: isDryRun }) => !isDryRun);
+        if (all.length === 0)
           return (
             <Empty title="Nothing has been deployed yet.">
               Each deployment, update and restart is listed here for 90 days.
@@ -27,7 +30,15 @@ export function DeploymentsTab({ asset }: TabProps): ReactNode {
           );
         return (
           <Stack gap="sm">
-            <div className={classes.scroll}>
+            {checks > 0 && (
+              <Checkbox
+                label={`Show checks, which change nothing (${checks})`}
+                checked={showsChecks}
+                onChange={({ currentTarget }) => setShowsChecks(currentTarget.checked)}
+              />
+            )}
+            {list.length === 0 && <Text size="sm">Nothing but checks so far.</Text>}
+            <div className={classes.scroll} hidden={list.length === 0}>
               <table className={classes.list}>
                 <thead>
                   <tr>
@@ -90,14 +101,20 @@ const STATUSES = {
   Success: { kind: "good", icon: "check", label: "done" },
   Fail: { kind: "bad", icon: "cross", label: "failed" },
 } as const;
+/** A check is told apart from what has changed the device. */
+const CHECK_STATUSES = {
+  Running: { kind: "warn", icon: "clock", label: "check under way" },
+  Success: { kind: "none", icon: "info", label: "check: it would work" },
+  Fail: { kind: "warn", icon: "alert", label: "check: it would fail" },
+} as const;
 
 /** How a deployment ended by word, icon and colour. */
 export function DeploymentStatus({
   deployment,
 }: {
-  readonly deployment: Pick<Deployment, "status" | "code">;
+  readonly deployment: Pick<Deployment, "status" | "code" | "dry_run">;
 }): ReactNode {
-  const { kind, icon, label } = STATUSES[deployment.status];
+  const { kind, icon, label } = (deployment.dry_run ? CHECK_STATUSES : STATUSES)[deployment.status];
   return (
     <span className={classes.state} data-kind={kind}>
       <Icon name={icon} size={16} />

@@ -4,7 +4,7 @@ import { type ReactNode, useEffect, useRef } from "react";
 import UPlot from "uplot";
 import { formatBytes } from "../../parts/format-bytes.ts";
 import classes from "./asset.module.css";
-import type { UsageDay } from "./usage-days.ts";
+import { sourcesOf, type UsageDay, type UsageSource } from "./usage-days.ts";
 
 const HEIGHT_PX = 240;
 const AXIS_WIDTH_PX = 70;
@@ -25,7 +25,13 @@ function dayText(seconds: number): string {
   return new Date(seconds * 1000).toLocaleDateString("en-GB", { day: "numeric", month: "short", timeZone: "UTC" });
 }
 
-/** Usage by day. The table below it says the same: the chart is hidden from screen readers. */
+const LEGEND: Readonly<Record<UsageSource, string>> = {
+  sims: "▮ SIMs, counted by the operator",
+  agent: "● the agent, counted by itself",
+  device: "╌ the device's interfaces",
+};
+
+/** Usage by day, of the sources that have counted any. The table below it says the same: the chart is hidden from screen readers. */
 export function UsageChart({ days }: { readonly days: readonly UsageDay[] }): ReactNode {
   const container = useRef<HTMLDivElement>(null);
   const scheme = useComputedColorScheme("light");
@@ -39,6 +45,12 @@ export function UsageChart({ days }: { readonly days: readonly UsageDay[] }): Re
       ticks: { stroke: colours.grid, width: 1 },
     };
     const bars = UPlot.paths.bars?.({ size: [0.6, 40] });
+    const series: Readonly<Record<UsageSource, UPlot.Series>> = {
+      sims: { label: "SIMs", stroke: colours.sims, fill: `${colours.sims}55`, ...(bars && { paths: bars }) },
+      agent: { label: "Agent", stroke: colours.agent, width: 2, points: { show: true, size: 7 } },
+      device: { label: "Device", stroke: colours.device, width: 2, dash: [6, 4], points: { show: true, size: 5 } },
+    };
+    const sources = sourcesOf(days);
     const chart = new UPlot(
       {
         width: element.clientWidth,
@@ -50,19 +62,9 @@ export function UsageChart({ days }: { readonly days: readonly UsageDay[] }): Re
         ],
         scales: { y: { range: (_plot, _min, max) => [0, Math.max(MIN_SCALE_BYTES, max * 1.05)] } },
         legend: { show: false },
-        series: [
-          {},
-          { label: "SIMs", stroke: colours.sims, fill: `${colours.sims}55`, ...(bars && { paths: bars }) },
-          { label: "Agent", stroke: colours.agent, width: 2, points: { show: true, size: 7 } },
-          { label: "Device", stroke: colours.device, width: 2, dash: [6, 4], points: { show: true, size: 5 } },
-        ],
+        series: [{}, ...sources.map((source) => series[source])],
       },
-      [
-        days.map(({ at }) => at),
-        days.map(({ sims }) => sims),
-        days.map(({ agent }) => agent),
-        days.map(({ device }) => device),
-      ],
+      [days.map(({ at }) => at), ...sources.map((source) => days.map((day) => day[source]))],
       element,
     );
     const observer = new ResizeObserver(() => chart.setSize({ width: element.clientWidth, height: HEIGHT_PX }));
@@ -77,9 +79,11 @@ export function UsageChart({ days }: { readonly days: readonly UsageDay[] }): Re
     <div aria-hidden="true">
       <div ref={container} className={classes.chart} />
       <ul className={classes.legend}>
-        <li style={{ color: colours.sims }}>▮ SIMs, counted by the operator</li>
-        <li style={{ color: colours.agent }}>● the agent, counted by itself</li>
-        <li style={{ color: colours.device }}>╌ the device's interfaces</li>
+        {sourcesOf(days).map((source) => (
+          <li key={source} style={{ color: colours[source] }}>
+            {LEGEND[source]}
+          </li>
+        ))}
       </ul>
     </div>
   );

@@ -7,6 +7,15 @@ export interface UsageDay {
   readonly device: number | null;
 }
 
+/** Who counts usage, in the order of display. */
+const USAGE_SOURCES = ["sims", "agent", "device"] as const;
+export type UsageSource = (typeof USAGE_SOURCES)[number];
+
+/** Returns the sources that have counted anything. */
+export function sourcesOf(days: readonly UsageDay[]): readonly UsageSource[] {
+  return USAGE_SOURCES.filter((source) => days.some((day) => (day[source] ?? 0) > 0));
+}
+
 interface Entry {
   readonly total: number;
   readonly start_time?: number;

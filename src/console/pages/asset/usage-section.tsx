@@ -14,7 +14,7 @@ import { Loaded } from "../../parts/loaded.tsx";
 import { Loading } from "../../parts/loading.tsx";
 import classes from "./asset.module.css";
 import { useDataUsage } from "./asset-queries.ts";
-import { monthUntil, type UsageDay, usageDays, utcDay } from "./usage-days.ts";
+import { monthUntil, sourcesOf, type UsageDay, usageDays, utcDay } from "./usage-days.ts";
 
 const UsageChart = lazy(async () => ({ default: (await import("./usage-chart.tsx")).UsageChart }));
 
@@ -52,14 +52,20 @@ export function UsageSection({ asset, sim }: Props): ReactNode {
               {formatBytes(usages.reduce((sum, { total }) => sum + total, 0))} by the operator's count, final up to{" "}
               {formatTime(finalUntil)}.
             </Text>
-            <Suspense fallback={<Loading />}>
-              <UsageChart days={days} />
-            </Suspense>
+            {sourcesOf(days).length === 0 ? (
+              <Text size="sm">No usage has been counted for any day of this month.</Text>
+            ) : (
+              <>
+                <Suspense fallback={<Loading />}>
+                  <UsageChart days={days} />
+                </Suspense>
+                <details>
+                  <summary>As a table</summary>
+                  <UsageTable days={days} />
+                </details>
+              </>
+            )}
             <LedgerNote ledger={ledger.data} error={ledger.error} />
-            <details>
-              <summary>As a table</summary>
-              <UsageTable days={days} />
-            </details>
           </>
         )}
       </Loaded>

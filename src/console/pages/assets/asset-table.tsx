@@ -1,20 +1,19 @@
-import { useMediaQuery } from "@mantine/hooks";
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { memo, type ReactNode, useEffect, useRef } from "react";
+import { type CSSProperties, memo, type ReactNode, useEffect, useMemo, useRef } from "react";
 import { Link } from "react-router";
 import { formatDate } from "../../parts/durations.ts";
 import { Reason } from "../../parts/reason.tsx";
 import { SafeText } from "../../parts/safe-text.tsx";
 import { type AssetRow, simsOf } from "./asset-row.ts";
 import classes from "./assets.module.css";
-import { COLUMNS, type ColumnId, gridOf } from "./columns.ts";
+import { type Column, COLUMNS, type ColumnId, gridOf } from "./columns.ts";
 import { LinkState } from "./link-state.tsx";
 import type { AssetListResult } from "./use-asset-list.ts";
+import { useIsNarrow } from "./use-is-narrow.ts";
 
 const ROW_HEIGHT_PX = 44;
 /** On a phone a row has the name in one line and what matters below it. */
 const NARROW_ROW_HEIGHT_PX = 76;
-const NARROW = "(width < 48em)";
 const OVERSCAN_ROWS = 12;
 /** The next page is fetched when fewer rows than this are left below the visible ones. */
 const FETCH_AHEAD_ROWS = 100;
@@ -29,7 +28,7 @@ interface Props {
 /** The rows that are in view, as plain elements: a list of 100,000 has about 40 of them. */
 export function AssetTable({ rows, columns, list }: Props): ReactNode {
   const container = useRef<HTMLDivElement>(null);
-  const isNarrow = useMediaQuery(NARROW, undefined, { getInitialValueInEffect: false });
+  const isNarrow = useIsNarrow();
   const height = isNarrow ? NARROW_ROW_HEIGHT_PX : ROW_HEIGHT_PX;
   // The library's functions change with each scroll, so nothing here is memoized.
   // oxlint-disable-next-line react/incompatible-library
@@ -42,8 +41,8 @@ export function AssetTable({ rows, columns, list }: Props): ReactNode {
   useEffect(() => virtualizer.measure(), [virtualizer, height]);
   const visible = virtualizer.getVirtualItems();
   useFetchAhead(visible.at(-1)?.index ?? 0, rows.length, list);
-  const shown = COLUMNS.filter(({ id }) => columns.includes(id));
-  const style = isNarrow ? undefined : gridOf(columns);
+  const shown = useMemo(() => COLUMNS.filter(({ id }) => columns.includes(id)), [columns]);
+  const style = useMemo(() => (isNarrow ? undefined : gridOf(columns)), [columns, isNarrow]);
   return (
     <div
       ref={container}
@@ -74,15 +73,7 @@ export function AssetTable({ rows, columns, list }: Props): ReactNode {
           const row = rows[index];
           return (
             row && (
-              <Row
-                key={row.uuid}
-                row={row}
-                index={index}
-                start={start}
-                height={height}
-                columns={columns}
-                isNarrow={isNarrow}
-              />
+              <Row key={row.uuid} row={row} index={index} start={start} height={height} columns={shown} grid={style} />
             )
           );
         })}
@@ -104,23 +95,21 @@ interface RowProps {
   readonly index: number;
   readonly start: number;
   readonly height: number;
-  readonly columns: readonly ColumnId[];
-  readonly isNarrow: boolean;
+  readonly columns: readonly Column[];
+  /** Layout of the columns; `undefined` on a phone. */
+  readonly grid: CSSProperties | undefined;
 }
 
-const Row = memo(function Row({ row, index, start, height, columns, isNarrow }: RowProps): ReactNode {
-  const style = { ...(!isNarrow && gridOf(columns)), transform: `translateY(${start}px)`, height };
+const Row = memo(function Row({ row, index, start, height, columns, grid }: RowProps): ReactNode {
+  const style = { ...grid, transform: `translateY(${start}px)`, height };
   return (
     // The first row is the head.
     <div role="row" aria-rowindex={index + 2} className={classes.row} data-item style={style}>
-      {COLUMNS.map(
-        ({ id, label }) =>
-          columns.includes(id) && (
-            <div role="cell" key={id} className={classes.cell} data-column={id} data-label={label}>
-              {cellOf(id, row)}
-            </div>
-          ),
-      )}
+      {columns.map(({ id, label }) => (
+        <div role="cell" key={id} className={classes.cell} data-column={id} data-label={label}>
+          {cellOf(id, row)}
+        </div>
+      ))}
     </div>
   );
 });

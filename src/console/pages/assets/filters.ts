@@ -30,7 +30,8 @@ const BOOLEANS = ["true", "false"] as const;
 const ATTENTION = ["any", ...(Object.keys(REASONS) as AttentionReason[])] as const;
 /** Longest text the API accepts. */
 export const MAX_SEARCH_LENGTH = 128;
-const MAX_VALUE_LENGTH = 64;
+/** Longest type and version. */
+export const MAX_VALUE_LENGTH = 64;
 
 /** Reads the filters of an address. Values that the page does not know are left out. */
 export function readFilters(parameters: URLSearchParams): AssetFilters {
@@ -53,6 +54,11 @@ export function toParameters(filters: AssetFilters): Readonly<Record<string, str
 
 export function hasFilters(filters: AssetFilters): boolean {
   return Object.keys(toParameters(filters)).length > 0;
+}
+
+/** Returns how many filters are set besides the search. */
+export function countFilters(filters: AssetFilters): number {
+  return Object.keys(toParameters({ ...filters, q: "" })).length;
 }
 
 function oneOf<T extends string>(values: readonly T[], value: string | null): T | "" {

@@ -7,6 +7,7 @@ import { formatTime } from "../../parts/durations.ts";
 import { SafeText } from "../../parts/safe-text.tsx";
 import { State } from "../../parts/state.tsx";
 import { type Column, Table } from "../../parts/table.tsx";
+import { shownDetails } from "./audit-details.ts";
 
 const ACTOR_KINDS: Readonly<Record<AuditEntry["actor"]["kind"], string>> = {
   user: "person",
@@ -98,17 +99,10 @@ function Subject({ entry }: { readonly entry: AuditEntry }): ReactNode {
   );
 }
 
-/** Times of the API have names with `_at`. */
-function formatDetail(name: string, value: unknown): string {
-  if (name.endsWith("_at") && typeof value === "number") return formatTime(value);
-  return typeof value === "string" ? value : JSON.stringify(value);
-}
-
 function Details({ details }: Pick<AuditEntry, "details">): ReactNode {
-  const facts = Object.entries(details);
-  return facts.map(([name, value]) => (
+  return shownDetails(details).map(([name, text]) => (
     <Text key={name} size="xs" component="div">
-      {name}: <SafeText text={formatDetail(name, value)} max={300} />
+      {name}: <SafeText text={text} max={300} />
     </Text>
   ));
 }

@@ -1,6 +1,6 @@
 import { Button, Group, Stack, Text, Title } from "@mantine/core";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
-import { type ReactNode, useEffect } from "react";
+import { type ReactNode, useEffect, useRef } from "react";
 import { Link } from "react-router";
 import { call } from "../../api/client.ts";
 import { toFailure } from "../../api/failure.ts";
@@ -99,21 +99,34 @@ function Code({ asset, isLinked }: { readonly asset: Asset; readonly isLinked: b
         </Text>
       </Stack>
     );
-  const { code, expires_at: expiresAt } = create.data;
+  return <MadeCode key={create.data.code} {...create.data} isPending={create.isPending} onAgain={create.mutate} />;
+}
+
+interface MadeCodeProps {
+  readonly code: string;
+  readonly expires_at: number;
+  readonly isPending: boolean;
+  readonly onAgain: () => void;
+}
+
+function MadeCode({ code, expires_at, isPending, onAgain }: MadeCodeProps): ReactNode {
+  const element = useRef<HTMLDivElement>(null);
+  // The button that was pressed is gone.
+  useEffect(() => element.current?.focus(), []);
   return (
     <Stack gap="md">
-      <div className={classes.code} aria-label={`Code ${code}`}>
+      <div ref={element} className={classes.code} role="group" aria-label={`Code ${code}`} tabIndex={-1}>
         {code}
       </div>
       <Text size="sm" c="dimmed">
-        It works once, expires <Age at={expiresAt} />, and is shown only now.
+        It works once, expires <Age at={expires_at} />, and is shown only now.
       </Text>
       <CommandLine
         label="Type on the device"
         command={`sudo edge-agent enroll --url ${location.origin} --code ${code}`}
       />
       <Group>
-        <PendingButton variant="default" size="xs" loading={create.isPending} onClick={() => create.mutate()}>
+        <PendingButton variant="default" size="xs" loading={isPending} onClick={() => onAgain()}>
           Make another code
         </PendingButton>
       </Group>

@@ -7,6 +7,7 @@ import { PageTitle } from "../../parts/page-title.tsx";
 import { useApps, useAsset } from "../asset/asset-queries.ts";
 import { LinkState } from "../assets/link-state.tsx";
 import { SafeText } from "../../parts/safe-text.tsx";
+import { logCounts } from "./log-counts.ts";
 import { LogLines } from "./log-lines.tsx";
 import { LogReader, type LogSnapshot } from "./log-reader.ts";
 
@@ -72,10 +73,7 @@ function Log({ assetId, app }: { readonly assetId: string; readonly app: string 
           hasTimes={hasTimes}
         />
         <Text size="xs" c="dimmed" role="status">
-          {STATES[snapshot.state]} {reader.ring.length.toLocaleString("en")} lines shown
-          {reader.ring.droppedLines > 0 &&
-            `, ${reader.ring.droppedLines.toLocaleString("en")} earlier ones no longer kept`}
-          .
+          {STATES[snapshot.state]} {logCounts(reader.ring)}.
         </Text>
       </Stack>
     </>

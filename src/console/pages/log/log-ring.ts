@@ -33,6 +33,8 @@ export class LogRing {
   #characters = 0;
   #nextId = 1;
   #droppedLines = 0;
+  #keptLines = 0;
+  #leftOutLines = 0;
 
   constructor(bounds: LogBounds = LOG_BOUNDS) {
     this.#bounds = bounds;
@@ -40,6 +42,16 @@ export class LogRing {
 
   get length(): number {
     return this.#rows.length - this.#start;
+  }
+
+  /** Lines that are kept. Gaps and notes are rows, too, but no lines. */
+  get keptLines(): number {
+    return this.#keptLines;
+  }
+
+  /** Lines that were left out, in the gaps that are kept. */
+  get leftOutLines(): number {
+    return this.#leftOutLines;
   }
 
   /** Lines that were received and are no longer kept, with those that were left out before them. */
@@ -67,6 +79,7 @@ export class LogRing {
   omit(lines: number, bytes: number): void {
     const last = this.at(this.length - 1);
     if (last?.kind !== "omitted") return this.#add({ kind: "omitted", lines, bytes });
+    this.#leftOutLines += lines;
     this.#rows[this.#rows.length - 1] = { ...last, lines: last.lines + lines, bytes: last.bytes + bytes };
   }
 
@@ -79,12 +92,16 @@ export class LogRing {
     this.#start = 0;
     this.#characters = 0;
     this.#droppedLines = 0;
+    this.#keptLines = 0;
+    this.#leftOutLines = 0;
   }
 
   #add(row: NewRow): void {
     const added = { ...row, id: this.#nextId++ } as LogRow;
     this.#rows.push(added);
     this.#characters += sizeOf(added);
+    if (added.kind === "line") this.#keptLines += 1;
+    if (added.kind === "omitted") this.#leftOutLines += added.lines;
     const { maxRows, maxCharacters } = this.#bounds;
     // The newest row stays, whatever its size.
     while (this.length > 1 && (this.length > maxRows || this.#characters > maxCharacters)) this.#drop();
@@ -94,7 +111,13 @@ export class LogRing {
     const row = this.#rows[this.#start];
     if (row === undefined) return;
     this.#characters -= sizeOf(row);
-    this.#droppedLines += row.kind === "line" ? 1 : row.kind === "omitted" ? row.lines : 0;
+    if (row.kind === "line") {
+      this.#keptLines -= 1;
+      this.#droppedLines += 1;
+    } else if (row.kind === "omitted") {
+      this.#leftOutLines -= row.lines;
+      this.#droppedLines += row.lines;
+    }
     this.#start += 1;
     if (this.#start * 2 < this.#rows.length) return;
     this.#rows = this.#rows.slice(this.#start);

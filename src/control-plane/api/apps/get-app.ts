@@ -82,7 +82,7 @@ export function getApp(api: Api, context: ApiContext): void {
       if (!report || !app) throw appNotFound(report?.at);
       const { at, heldSince } = report;
       return {
-        ...toAppResponse(app),
+        ...toAppResponse(app, await context.store.fleets.listOwners(asset.uuid)),
         reached_as: reachedAsOf(session, app),
         ...presenceOf(context, session, { at, heldSince, isPushed: true }),
       };
@@ -105,7 +105,7 @@ async function revealApp(
   const at = unixNow(clock);
   const session = await store.sessions.find(asset.uuid);
   return {
-    ...toAppResponse({ ...app, spec: maskDeclaredSecrets(spec) }),
+    ...toAppResponse({ ...app, spec: maskDeclaredSecrets(spec) }, await store.fleets.listOwners(asset.uuid)),
     reached_as: reachedAsOf(session, app),
     ...presenceOf(context, session, { at, isPushed: true }),
   };
@@ -119,7 +119,7 @@ function reachedAsOf(session: StoredSession | undefined, app: AppReport): string
   return reachedAs({
     name: app.name,
     host_network: host_network === true,
-    ports: toAppResponse(app).ports,
+    ports: toAppResponse(app, []).ports,
     ...(typeof network === "string" && { network }),
   });
 }

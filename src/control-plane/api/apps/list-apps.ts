@@ -30,12 +30,13 @@ export function listApps(api: Api, context: ApiContext): void {
       const session = await context.store.sessions.find(asset.uuid);
       requireReportingAgent(session);
       const report = await context.store.devices.findReport(asset.uuid);
+      const owners = await context.store.fleets.listOwners(asset.uuid);
       const presence = presenceOf(context, session, {
         at: report?.at,
         heldSince: report?.heldSince,
         isPushed: true,
       });
-      return { apps: report?.value.apps.map(toAppResponse) ?? [], ...presence };
+      return { apps: report?.value.apps.map((app) => toAppResponse(app, owners)) ?? [], ...presence };
     },
   );
 }

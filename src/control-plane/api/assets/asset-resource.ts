@@ -57,8 +57,9 @@ export function toAssetResponse(
   time: StateTime,
   legacy: Legacy,
   reply: FastifyReply,
+  tags?: ReadonlyMap<string, string>,
 ): AssetBody {
   const isLegacyServed = legacy.isServed();
   if (isLegacyServed && asset.supersim) legacy.addDeprecationHeaders(reply, assetPath(asset.uuid));
-  return toAssetDetails(asset, state, time, isLegacyServed);
+  return toAssetDetails(asset, state, time, isLegacyServed, tags);
 }

@@ -21,7 +21,8 @@ export function getAsset(api: Api, context: ApiContext): void {
     async (request, reply) => {
       const time = stateTime(context);
       const found = await findAssetWithState(context.store, request, request.params.asset_id, time);
-      return toAssetResponse(found, time, legacy, reply);
+      const tags = await context.store.assetSettings.readTags(found.asset.uuid);
+      return toAssetResponse(found, time, legacy, reply, tags);
     },
   );
 }

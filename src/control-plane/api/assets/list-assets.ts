@@ -2,6 +2,7 @@ import { assetListQuerySchema, DEFAULT_PAGE_SIZE } from "../../../protocol/asset
 import { type AssetList, assetListSchema } from "../../../protocol/asset.ts";
 import { toAssetListItem } from "../../core/asset-view.ts";
 import { decodeAssetCursor, encodeAssetCursor } from "../../core/asset-cursor.ts";
+import { termsOf } from "../../fleets/plan-rollout.ts";
 import { accountOf } from "../auth.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errors, json } from "../docs/responses.ts";
@@ -26,17 +27,21 @@ export function listAssets(api: Api, context: ApiContext): void {
     async (request, reply): Promise<AssetList> => {
       const { limit = DEFAULT_PAGE_SIZE, cursor, status, type, q: text, attention } = request.query;
       const connected = request.query.connected === undefined ? undefined : request.query.connected === "true";
-      const filter = { status, type, text, connected, attention, agentVersion: request.query.agent_version };
+      const selector = request.query.selector === undefined ? undefined : termsOf({ selector: request.query.selector });
+      const filter = { status, type, text, connected, attention, agentVersion: request.query.agent_version, selector };
       const time = stateTime(context);
       const after = cursor === undefined ? undefined : decodeAssetCursor(cursor);
       // One more than the page holds shows whether there is another page.
       const found = await context.store.assets.listAssets(accountOf(request), filter, limit + 1, after, time);
       const page = found.slice(0, limit);
       const last = found.length > limit ? page.at(-1)?.asset : undefined;
+      const tags = await context.store.assetSettings.listTags(page.map(({ asset }) => asset.uuid));
       const isLegacyServed = legacy.isServed();
       if (isLegacyServed && page.some(({ asset }) => asset.supersim)) legacy.addDeprecationHeaders(reply, "/v1/assets");
       return {
-        assets: page.map(({ asset, state }) => toAssetListItem(asset, state, time, isLegacyServed)),
+        assets: page.map(({ asset, state }) =>
+          toAssetListItem(asset, state, time, isLegacyServed, tags.get(asset.uuid)),
+        ),
         next_cursor: last ? encodeAssetCursor(last) : null,
       };
     },

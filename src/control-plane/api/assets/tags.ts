@@ -107,6 +107,8 @@ async function changeTags(
     details: { set, removed },
   });
   const result = await store.assetSettings.changeTags(uuid, new Map(named), replace, audit);
-  requireSettingsChange(result, () => invalidRequest([{ path: "", reason: `the asset would have more than ${MAX_TAGS} tags` }]));
+  requireSettingsChange(result, () =>
+    invalidRequest([{ path: "", reason: `the asset would have more than ${MAX_TAGS} tags` }]),
+  );
   return Object.fromEntries(await store.assetSettings.readTags(uuid));
 }

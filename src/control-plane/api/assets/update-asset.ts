@@ -43,7 +43,8 @@ export function updateAsset(api: Api, context: ApiContext): void {
       );
       const time = stateTime(context);
       const { state } = await findAssetWithState(context.store, request, asset.uuid, time);
-      return toAssetResponse({ asset, state }, time, legacy, reply);
+      const tags = await context.store.assetSettings.readTags(asset.uuid);
+      return toAssetResponse({ asset, state }, time, legacy, reply, tags);
     },
   );
 }

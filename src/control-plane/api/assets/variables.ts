@@ -21,10 +21,7 @@ const DOCS = { tags: ["Assets"], params: assetParams };
 const NEVER_SHOWN = "Values are not in the response: they are sealed, and secrets are never shown again.";
 
 const query = z.strictObject({
-  reveal: z
-    .literal("values")
-    .optional()
-    .meta({ description: "Includes the values of variables that are not secret." }),
+  reveal: z.literal("values").optional().meta({ description: "Includes the values of variables that are not secret." }),
 });
 
 type VariablesRequest = FastifyRequest<{ Params: { asset_id: string } }>;
@@ -48,7 +45,13 @@ export function getVariables(api: Api, { store, sealer }: ApiContext): void {
       const { uuid } = await findAsset(store, request, request.params.asset_id);
       const stored = await store.assetSettings.readVariables(uuid);
       const isRevealed = request.query.reveal !== undefined;
-      const values = isRevealed ? openVariables(sealer, uuid, stored.filter(({ isSecret }) => !isSecret)) : new Map();
+      const values = isRevealed
+        ? openVariables(
+            sealer,
+            uuid,
+            stored.filter(({ isSecret }) => !isSecret),
+          )
+        : new Map();
       return Object.fromEntries(
         stored.map(({ name, isSecret }) => [name, { value: values.get(name)?.value ?? null, secret: isSecret }]),
       );
@@ -129,7 +132,7 @@ async function changeVariables(
   // Values are sealed anew each time, so that the store cannot see that nothing would change.
   if (set.length > 0 || removed.length > 0) {
     const audit = auditOf(request, clock, {
-      action: "asset.variables_changed",
+      action: "asset_variables.changed",
       assetUuid: uuid,
       subject: { kind: "asset", id: uuid, name: assetName },
       details: { set, removed },

@@ -21,7 +21,14 @@ import { accountOf } from "../auth.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errors, errorsWithBody, json } from "../docs/responses.ts";
 import { auditOf } from "../people/audit-entry.ts";
-import { canonicalSelector, DEFAULT_PAGE_SIZE, findFleet, fleetParams, fleetSubjectOf, toFleetItem } from "./fleet-resource.ts";
+import {
+  canonicalSelector,
+  DEFAULT_PAGE_SIZE,
+  findFleet,
+  fleetParams,
+  fleetSubjectOf,
+  toFleetItem,
+} from "./fleet-resource.ts";
 
 const TAGS = ["Fleets"];
 
@@ -138,7 +145,8 @@ export function updateFleet(api: Api, { store, clock, fleets }: ApiContext): voi
       const fleet = await findFleet(store, request);
       const { name, selector, apps, strategy, paused_reason: pausedReason } = request.body;
       const changed = Object.keys(request.body);
-      if (changed.length === 0) throw invalidRequest([{ path: "", reason: "nothing to update; give at least one field" }]);
+      if (changed.length === 0)
+        throw invalidRequest([{ path: "", reason: "nothing to update; give at least one field" }]);
       const canonical = selector === undefined ? undefined : canonicalSelector(selector);
       const details = { changed, selector: canonical, apps };
       const audit = auditOf(request, clock, { action: "fleet.changed", subject: fleetSubjectOf(fleet), details });

@@ -1,4 +1,9 @@
-import { type MemberBody, type MemberList, memberListSchema, type MemberStateName } from "../../../protocol/fleet-member.ts";
+import {
+  type MemberBody,
+  type MemberList,
+  memberListSchema,
+  type MemberStateName,
+} from "../../../protocol/fleet-member.ts";
 import { isRolloutOver, type TargetState } from "../../../protocol/rollout.ts";
 import { isUuid } from "../../../protocol/scalars.ts";
 import { pageQuerySchema } from "../../../protocol/users.ts";
@@ -21,7 +26,8 @@ export function listMembers(api: Api, { store }: ApiContext): void {
       schema: {
         operationId: "listFleetMembers",
         summary: "Get Members",
-        description: "The assets that the selector of the fleet matches now, in the order of their UUIDs, with what they run.",
+        description:
+          "The assets that the selector of the fleet matches now, in the order of their UUIDs, with what they run.",
         tags: ["Fleets"],
         params: fleetParams,
         querystring: pageQuerySchema,

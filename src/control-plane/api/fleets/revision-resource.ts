@@ -19,7 +19,11 @@ export const revisionParams = z.object({
 });
 
 /** Finds a revision of the fleet. Error: `RevisionNotFound`. */
-export async function findRevision({ fleets }: Pick<Store, "fleets">, fleet: Fleet, number: number): Promise<StoredRevision> {
+export async function findRevision(
+  { fleets }: Pick<Store, "fleets">,
+  fleet: Fleet,
+  number: number,
+): Promise<StoredRevision> {
   const revision = await fleets.findRevision(fleet.id, number);
   if (!revision) throw new EdgeError("RevisionNotFound", undefined, { revision: number });
   return revision;
@@ -29,7 +33,11 @@ export function toRevisionBody({ number, comment, apps, hash, createdAtMs, creat
   return {
     number,
     comment: comment ?? null,
-    apps: apps.map(({ name, image, shownImage }) => ({ name, image: image ?? null, written_image: shownImage ?? null })),
+    apps: apps.map(({ name, image, shownImage }) => ({
+      name,
+      image: image ?? null,
+      written_image: shownImage ?? null,
+    })),
     hash,
     created_at: Math.floor(createdAtMs / 1000),
     created_by: createdBy,

@@ -39,7 +39,10 @@ export function listRevisions(api: Api, { store }: ApiContext): void {
         tags: TAGS,
         params: fleetParams,
         querystring: pageQuerySchema,
-        response: { 200: json("One page of revisions.", revisionListSchema), ...errors("FleetNotFound", "InvalidRequest") },
+        response: {
+          200: json("One page of revisions.", revisionListSchema),
+          ...errors("FleetNotFound", "InvalidRequest"),
+        },
       },
     },
     async (request): Promise<RevisionList> => {

@@ -53,7 +53,8 @@ export function createRollout(api: Api, context: ApiContext): void {
         body: rolloutRequestSchema,
         response: {
           200: {
-            description: "With `dry_run`: each non-empty line is `data:` and one event; a blank line keeps the connection alive.",
+            description:
+              "With `dry_run`: each non-empty line is `data:` and one event; a blank line keeps the connection alive.",
             content: {
               "text/event-stream": {
                 schema: priceEventSchema,

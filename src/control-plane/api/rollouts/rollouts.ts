@@ -28,7 +28,10 @@ export function listRollouts(api: Api, { store }: ApiContext): void {
         tags: TAGS,
         params: fleetParams,
         querystring: pageQuerySchema,
-        response: { 200: json("One page of rollouts.", rolloutListSchema), ...errors("FleetNotFound", "InvalidRequest") },
+        response: {
+          200: json("One page of rollouts.", rolloutListSchema),
+          ...errors("FleetNotFound", "InvalidRequest"),
+        },
       },
     },
     async (request): Promise<RolloutList> => {

@@ -65,5 +65,6 @@ export function streamRolloutEvents(api: Api, context: ApiContext): void {
 }
 
 async function* formatBatches(batches: AsyncIterable<readonly { readonly json: string }[]>): AsyncGenerator<string> {
-  for await (const events of batches) yield events.length === 0 ? "\n" : events.map(({ json }) => formatEvent(json)).join("");
+  for await (const events of batches)
+    yield events.length === 0 ? "\n" : events.map(({ json }) => formatEvent(json)).join("");
 }

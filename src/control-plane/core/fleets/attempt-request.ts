@@ -1,4 +1,4 @@
-import type { AppliedApp } from "../../../protocol/apply.ts";
+import { type AppliedApp, MAX_KEPT_IMAGES } from "../../../protocol/apply.ts";
 import type { AppDependency } from "../../../protocol/apply.ts";
 import { substitute, type VariableValue, variablesIn } from "../../../protocol/substitute.ts";
 import { type Goal, removesApps, type RevisionContent } from "./goal.ts";
@@ -46,7 +46,9 @@ export function attemptRequest({ goal, revisions, variables, strategy, protocol 
   const { max_download_bytes: maxDownloadBytes } = strategy;
   const request: AttemptRequest = {
     project: goal.fleet,
-    apps: goal.apps.flatMap((entry) => ("absent" in entry ? [] : [{ ...entry, app: withValues(entry.app, variables) }])),
+    apps: goal.apps.flatMap((entry) =>
+      "absent" in entry ? [] : [{ ...entry, app: withValues(entry.app, variables) }],
+    ),
     adopt: true,
     prune: false,
     ...(maxDownloadBytes !== undefined && { max_download_bytes: maxDownloadBytes }),
@@ -57,7 +59,9 @@ export function attemptRequest({ goal, revisions, variables, strategy, protocol 
 
 /** Returns the names of the variables that an asset needs for the goal, each once. */
 export function neededVariables({ apps }: Pick<Goal, "apps">): readonly string[] {
-  const values = apps.flatMap((entry) => ("absent" in entry ? [] : entry.app.environments)).map(({ value }) => value ?? "");
+  const values = apps
+    .flatMap((entry) => ("absent" in entry ? [] : entry.app.environments))
+    .map(({ value }) => value ?? "");
   return [...new Set(values.flatMap(variablesIn))];
 }
 
@@ -75,8 +79,11 @@ function fleetFields(goal: Goal, revisions: AttemptInput["revisions"]) {
   const images = kept.flatMap((entry) => ("absent" in entry ? [] : [entry.app.image]));
   return {
     ...(removed.length > 0 && { remove: removed }),
-    ...(goal.revision !== undefined && { fleet: { name: goal.fleet, revision: goal.revision } }),
-    ...(images.length > 0 && { keep_images: [...new Set(images)] }),
+    // What goes back to before the first revision leaves nothing of the fleet, and so nothing to keep images for.
+    ...(goal.revision !== undefined && {
+      fleet: { name: goal.fleet, revision: goal.revision },
+      ...(images.length > 0 && { keep_images: [...new Set(images)].slice(0, MAX_KEPT_IMAGES) }),
+    }),
   };
 }
 

@@ -1,5 +1,5 @@
 import type { AppReport } from "../../../protocol/app-report.ts";
-import { appFileUpdates } from "../../../protocol/app-files.ts";
+import { type AppFile, appFileUpdates } from "../../../protocol/app-files.ts";
 import type { AppliedApp } from "../../../protocol/apply.ts";
 import { type AppDocument, fieldsInForce, KNOWN_FIELDS } from "../../../protocol/fields-in-force.ts";
 import { parseImageReference } from "../../../protocol/image-reference.ts";
@@ -50,13 +50,18 @@ function comparable(app: AppDocument): AppDocument {
 function filesOf(files: unknown): unknown {
   const requested = appFileUpdates.safeParse(files);
   if (!requested.success) return files ?? [];
-  return requested.data.map(({ target, mode, owner, secret }) => ({
+  return requested.data.map(describeFile);
+}
+
+function describeFile({ target, mode, owner, secret }: AppFile): Entry {
+  const group = owner?.includes(":") === false ? `:${owner}` : "";
+  return {
     target: normalizePath(target),
     size: 0,
     mode: (mode ?? (secret ? "400" : "444")).padStart(4, "0"),
-    ...(owner !== undefined && { owner: owner.includes(":") ? owner : `${owner}:${owner}` }),
+    ...(owner !== undefined && { owner: `${owner}${group}` }),
     ...(secret === true && { secret }),
-  }));
+  };
 }
 
 function comparableFile({ target, mode, owner, secret }: Entry): Entry {
@@ -64,7 +69,9 @@ function comparableFile({ target, mode, owner, secret }: Entry): Entry {
 }
 
 function entriesOf(value: unknown): readonly Entry[] {
-  return Array.isArray(value) ? value.filter((entry): entry is Entry => typeof entry === "object" && entry !== null) : [];
+  return Array.isArray(value)
+    ? value.filter((entry): entry is Entry => typeof entry === "object" && entry !== null)
+    : [];
 }
 
 /** Returns the value as text in which the order of an object's fields does not matter. */

@@ -7,7 +7,10 @@ import { become, type Situation, type TargetDecision } from "./target-decision.t
 export const REVIEW_INTERVAL_MS = 300_000;
 
 /** Codes that the service ends a deployment with by itself. They do not tell what the device does. */
-const ENDED_BY_SERVICE: ReadonlySet<ErrorCode | undefined> = new Set<ErrorCode>(["DeviceNotReachable", "DeploymentTimeout"]);
+const ENDED_BY_SERVICE: ReadonlySet<ErrorCode | undefined> = new Set<ErrorCode>([
+  "DeviceNotReachable",
+  "DeploymentTimeout",
+]);
 
 /** Decides about a target with an attempt whose outcome is not known yet: `deploying`, `lost`, or waiting for a budget. */
 export function decideAttempt(situation: Situation): TargetDecision {
@@ -18,7 +21,11 @@ export function decideAttempt(situation: Situation): TargetDecision {
     return failAttempt(situation, { code: "Internal", message: "The deployment is not on record any more." });
   }
   if (deployment.status === "Success") {
-    return become(target, { state: "soaking", awaySinceMs: undefined, code: undefined, message: undefined, dueMs: nowMs }, nowMs);
+    return become(
+      target,
+      { state: "soaking", awaySinceMs: undefined, code: undefined, message: undefined, dueMs: nowMs },
+      nowMs,
+    );
   }
   if (!facts.isConnected && isOutcomeOpen(deployment)) return decideAway(situation);
   if (deployment.status === "Fail") return failAttempt(situation, toFailure(deployment));

@@ -1,9 +1,11 @@
 import { isRolloutOver } from "../../../protocol/rollout.ts";
 import { soakMsOf } from "../../../protocol/rollout-strategy.ts";
 import type { TargetFields } from "./changes.ts";
-import { judge, REPORT_GRACE_MS } from "./judge.ts";
+import { judge, REPORT_GRACE_MS, type Verdict } from "./judge.ts";
 import { become, type Situation, type TargetDecision } from "./target-decision.ts";
 import { LEFT } from "./turn-back.ts";
+
+type NotUp = Extract<Verdict, { kind: "not_up" }>;
 
 /** Time for apps to come up, beside twice the soak, before a target whose apps are not up has failed. */
 const COME_UP_TIMEOUT_MS = 300_000;
@@ -25,7 +27,7 @@ export function decideSoak(situation: Situation): TargetDecision {
     case "as_specified":
       return decideUp(situation, verdict.upSinceMs);
     case "not_up":
-      return decideNotUp(situation, verdict.why);
+      return decideNotUp(situation, verdict);
     case "drifted":
       return decideDrifted(situation, verdict.what);
     case "unknown":
@@ -40,11 +42,11 @@ function decideUp({ target, context, nowMs }: Situation, soakSinceMs: number): T
   return become(target, { ...fields, state: target.direction === "back" ? "rolled_back" : "succeeded" }, nowMs);
 }
 
-function decideNotUp({ target, context, nowMs }: Situation, message: string): TargetDecision {
-  const fields = { soakSinceMs: undefined, awaySinceMs: undefined, message };
+function decideNotUp({ target, context, nowMs }: Situation, { why, code }: NotUp): TargetDecision {
+  const fields = { soakSinceMs: undefined, awaySinceMs: undefined, message: why };
   const untilMs = target.sinceMs + 2 * soakMsOfTarget(target, context) + COME_UP_TIMEOUT_MS;
   if (untilMs > nowMs) return become(target, { ...fields, dueMs: untilMs }, nowMs);
-  return become(target, { ...fields, state: "failed", code: "CrashLoopBackOff" }, nowMs);
+  return become(target, { ...fields, state: "failed", code }, nowMs);
 }
 
 /** A report may be older than it seems for a moment. After that, somebody has changed the device, and is not overruled. */
@@ -53,7 +55,11 @@ function decideDrifted({ target, facts, context, nowMs }: Situation, what: strin
   const untilMs = (facts.deployment?.finishedAtMs ?? target.sinceMs) + REPORT_GRACE_MS;
   if (untilMs > nowMs) return become(target, { ...fields, dueMs: untilMs }, nowMs);
   if (isRolloutOver(context.rollout)) {
-    return become(target, { ...fields, state: "skipped", message: `The rollout is over, and another change came: ${what}` }, nowMs);
+    return become(
+      target,
+      { ...fields, state: "skipped", message: `The rollout is over, and another change came: ${what}` },
+      nowMs,
+    );
   }
   return become(target, { ...fields, state: "failed", message: `It does not run what was deployed: ${what}` }, nowMs);
 }

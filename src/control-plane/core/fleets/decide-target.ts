@@ -45,7 +45,8 @@ export function decideTarget(
 /** A target that failed because its device was away while it soaked soaks again when the device is back. */
 function decideFailed({ target, facts, context, nowMs }: Situation): TargetDecision {
   const wasAway = target.code === "DeviceNotReachable" && facts.deployment?.status === "Success";
-  if (!wasAway || !facts.isConnected || !facts.isMember || isRolloutOver(context.rollout)) return become(target, {}, nowMs);
+  if (!wasAway || !facts.isConnected || !facts.isMember || isRolloutOver(context.rollout))
+    return become(target, {}, nowMs);
   const fields = { soakSinceMs: undefined, awaySinceMs: undefined, code: undefined, message: undefined };
   return become(target, { ...fields, state: "soaking", dueMs: nowMs }, nowMs);
 }

@@ -28,7 +28,8 @@ export function failAttempt(situation: Situation, failure: FailedAttempt): Targe
 
   const isCounted = kind === "failed" || (kind === "waiting" && isReached);
   const uncounted = target.attempt - target.failedAttempts;
-  const failedAttempts = isCounted || uncounted > MAX_UNCOUNTED_ATTEMPTS ? target.failedAttempts + 1 : target.failedAttempts;
+  const failedAttempts =
+    isCounted || uncounted > MAX_UNCOUNTED_ATTEMPTS ? target.failedAttempts + 1 : target.failedAttempts;
   const isLast = failedAttempts >= context.rollout.strategy.attempts || uncounted > MAX_UNCOUNTED_ATTEMPTS;
   if (isLast) return become(target, { ...told, state: "failed", failedAttempts }, nowMs);
   if (isRolloutOver(context.rollout)) {

@@ -39,6 +39,7 @@ const CLASSES: Readonly<Record<ErrorCode, FailureClass>> = {
   // A deployment of somebody else is under way.
   ErrorDeploymentAlreadyExist: RETRY,
   ImagePullBackOff: FAILED,
+  ImageNotResolved: FAILED,
   CrashLoopBackOff: FAILED,
   Unhealthy: FAILED,
   InsufficientDisk: REFUSED,
@@ -91,7 +92,6 @@ const CLASSES: Readonly<Record<ErrorCode, FailureClass>> = {
   RolloutNotFound: FAILED,
   RolloutStateConflict: FAILED,
   ApprovalBySameUser: FAILED,
-  ImageNotResolved: FAILED,
   Unauthorized: FAILED,
   CrossSiteRequest: FAILED,
   NotFound: FAILED,

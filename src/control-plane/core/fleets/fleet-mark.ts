@@ -9,12 +9,8 @@ export interface FleetMark {
 }
 
 /** Returns what a report says of the app's fleet; `undefined` if it says nothing, as devices before protocol version 4. */
-export function fleetMark(report: AppReport): FleetMark | undefined {
-  const { fleet } = report as { readonly fleet?: unknown };
-  if (typeof fleet !== "object" || fleet === null) return undefined;
-  const { name, revision, is_changed: isChanged } = fleet as Readonly<Record<string, unknown>>;
-  if (typeof name !== "string" || typeof revision !== "number") return undefined;
-  return { name, revision, isChanged: isChanged === true };
+export function fleetMark({ fleet }: AppReport): FleetMark | undefined {
+  return fleet && { name: fleet.name, revision: fleet.revision, isChanged: fleet.is_changed };
 }
 
 /**

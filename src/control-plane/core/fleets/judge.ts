@@ -8,8 +8,8 @@ import type { Goal } from "./goal.ts";
 export type Verdict =
   /** Every app runs as specified. Since then all of them have been up, Unix milliseconds. */
   | { readonly kind: "as_specified"; readonly upSinceMs: number }
-  /** The apps are as specified, and not all of them are up. */
-  | { readonly kind: "not_up"; readonly why: string }
+  /** The apps are as specified, and not all of them are up. `code`: what it is called if it stays so. */
+  | { readonly kind: "not_up"; readonly why: string; readonly code: "CrashLoopBackOff" | "Unhealthy" }
   /** An app is another one, was stopped by a person, or is there although it is not to be. */
   | { readonly kind: "drifted"; readonly what: string }
   /** The last report does not tell. */
@@ -30,13 +30,30 @@ export function judge(
   if (report === undefined) return { kind: "unknown", why: "The device has not reported its apps." };
   if (report.heldSinceMs !== undefined) return { kind: "unknown", why: "The device holds its report back." };
   const endedAtMs = deployment?.finishedAtMs;
-  if (endedAtMs !== undefined && report.atMs <= endedAtMs) {
+  if (endedAtMs !== undefined && !isSince(goal, report, deployment?.id, endedAtMs)) {
     const hasReported = isConnected && nowMs >= endedAtMs + REPORT_GRACE_MS;
     if (!hasReported) return { kind: "unknown", why: "The device has not reported its apps since the deployment." };
   }
   const drift = goal.apps.flatMap((entry) => driftOf(goal, entry, report.apps) ?? []);
   if (drift.length > 0) return { kind: "drifted", what: `${drift.join("; ")}.` };
   return judgeUp(goal, report, endedAtMs);
+}
+
+/**
+ * Whether the report is from after the deployment. A device that knows fleets says which deployment its apps are from. For others
+ * the time decides, in whole seconds, as reports have it: one that was received in the second in which the deployment ended counts.
+ * Should it be from before the end, the device reports again what has changed.
+ */
+function isSince(
+  goal: Goal,
+  { apps, atMs }: ReportFacts,
+  deploymentId: string | undefined,
+  endedAtMs: number,
+): boolean {
+  const wanted = goal.apps.flatMap((entry) => ("absent" in entry ? [] : [entry.app.name]));
+  const marked = apps.filter(({ name, fleet }) => wanted.includes(name) && fleet?.deployment_id === deploymentId);
+  if (wanted.length > 0 && marked.length === wanted.length) return true;
+  return atMs + 1_000 > endedAtMs;
 }
 
 function driftOf(goal: Goal, entry: Goal["apps"][number], apps: readonly AppReport[]): string | undefined {
@@ -55,7 +72,10 @@ function judgeUp(goal: Goal, report: ReportFacts, endedAtMs: number | undefined)
     if ("absent" in entry) continue;
     const found = report.apps.find(({ name }) => name === entry.app.name);
     if (found === undefined) continue;
-    if (!isUp(entry.app, found)) return { kind: "not_up", why: `${found.name} is ${found.state}.` };
+    if (!isUp(entry.app, found)) {
+      const code = found.state === "unhealthy" ? "Unhealthy" : "CrashLoopBackOff";
+      return { kind: "not_up", why: `${found.name} is ${found.state}.`, code };
+    }
     sinceMs.push(Math.min(found.since === null ? report.atMs : found.since * 1000, report.atMs));
   }
   return { kind: "as_specified", upSinceMs: Math.max(...sinceMs) };

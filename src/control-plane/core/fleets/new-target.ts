@@ -26,6 +26,10 @@ export function newTarget(rolloutId: string, assetUuid: string, wave: number, no
 }
 
 /** Returns the target of an asset that joined the fleet during the rollout: it is in the last wave. */
-export function lateTarget({ id, strategy }: Pick<Rollout, "id" | "strategy">, assetUuid: string, nowMs: number): Target {
+export function lateTarget(
+  { id, strategy }: Pick<Rollout, "id" | "strategy">,
+  assetUuid: string,
+  nowMs: number,
+): Target {
   return newTarget(id, assetUuid, waveCount(strategy) - 1, nowMs);
 }

@@ -10,10 +10,7 @@ export type RolloutDecision =
   | { readonly kind: "nothing" }
   | { readonly kind: "enter_wave" | "stop" | "finish"; readonly fields: RolloutFields };
 
-type Progress = Pick<
-  Rollout,
-  "kind" | "state" | "wave" | "advanceTo" | "strategy" | "acceptedFailures" | "reason"
->;
+type Progress = Pick<Rollout, "kind" | "state" | "wave" | "advanceTo" | "strategy" | "acceptedFailures" | "reason">;
 
 const NOTHING: RolloutDecision = { kind: "nothing" };
 
@@ -21,7 +18,8 @@ const NOTHING: RolloutDecision = { kind: "nothing" };
 const MAX_NAMED_CODES = 3;
 
 /**
- * Decides what is to be done with a rollout, by the number of its targets in each state. To be repeated until it is nothing.
+ * Decides what is to be done with a rollout, by the number of its targets in each state. To be repeated until it is nothing. When
+ * its state becomes another, every target has to be looked at again.
  *
  * A wave is done when nothing of it and of those before is under way, soaks, or waits for its turn, a connection or a window.
  * Targets that wait for people (a hold, a conflict) or for the device's zone do not hold a wave, but the end of the rollout, until they
@@ -57,12 +55,12 @@ function decideWave(rollout: Progress, counts: readonly TargetCount[], nowMs: nu
   const isLetBegin = rollout.advanceTo === next;
   const entered = counts.filter((group) => group.wave <= rollout.wave && group.count > 0);
   if (entered.some((group) => holdsWave(group, isLetBegin))) return NOTHING;
-  const isEmpty = !entered.some((group) => group.wave === rollout.wave);
+  const own = entered.filter(({ wave }) => wave === rollout.wave);
   const enter = { kind: "enter_wave", fields: { wave: next, waveEnteredAtMs: nowMs, advanceTo: undefined } } as const;
-  if (isEmpty || isLetBegin) return enter;
+  if (own.length === 0 || isLetBegin) return enter;
   if (rollout.strategy.waves[rollout.wave]?.advance === "manual") return NOTHING;
-  if (entered.some(({ state }) => state === "succeeded")) return enter;
-  const reason = `Nothing has succeeded in wave ${rollout.wave + 1} (${describe(entered)}). Advance it to go on.`;
+  if (own.some(({ state }) => state === "succeeded")) return enter;
+  const reason = `Nothing has succeeded in wave ${rollout.wave + 1} (${describe(own)}). Advance and resume it to go on.`;
   return stop("paused", reason);
 }
 
@@ -121,7 +119,9 @@ function decideGoingBack({ reason }: Progress, counts: readonly TargetCount[], n
 }
 
 function hasStayed({ direction, state }: TargetCount): boolean {
-  return state === "lost" || (direction === "back" && (state === "failed" || state === "refused" || state === "deferred"));
+  return (
+    state === "lost" || (direction === "back" && (state === "failed" || state === "refused" || state === "deferred"))
+  );
 }
 
 /** Lost targets are not waited for. */
@@ -138,16 +138,18 @@ function stop(state: "paused" | "rolling_back", reason: string): RolloutDecision
   return { kind: "stop", fields: { state, reason } };
 }
 
-function finish(state: "succeeded" | "failed" | "rolled_back", reason: string | undefined, nowMs: number): RolloutDecision {
+function finish(
+  state: "succeeded" | "failed" | "rolled_back",
+  reason: string | undefined,
+  nowMs: number,
+): RolloutDecision {
   return { kind: "finish", fields: { state, reason, finishedAtMs: nowMs } };
 }
 
 /** Such as "2 failed, 1 deferred". */
 function describe(counts: readonly TargetCount[]): string {
   const states = Map.groupBy(counts, ({ state }) => state);
-  return [...states]
-    .map(([state, groups]) => `${countTargets(groups, () => true)} ${state}`)
-    .join(", ");
+  return [...states].map(([state, groups]) => `${countTargets(groups, () => true)} ${state}`).join(", ");
 }
 
 function namedCodes(failures: readonly (ErrorCode | undefined)[]): string {
@@ -155,4 +157,3 @@ function namedCodes(failures: readonly (ErrorCode | undefined)[]): string {
   const first = byCode.toSorted(([, one], [, other]) => other.length - one.length).slice(0, MAX_NAMED_CODES);
   return first.length === 0 ? "" : ` ${first.map(([code, all]) => `${code}: ${all.length}`).join(", ")}.`;
 }
-

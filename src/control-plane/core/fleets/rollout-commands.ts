@@ -106,7 +106,12 @@ const WORDS: Readonly<Partial<Record<RolloutState, string>>> = {
 };
 
 function refused({ id, state }: State, what: string, isLastWave = false): CommandOutcome {
-  const why = isLastWave ? "is in its last wave" : (WORDS[state] ?? (isRolloutOver({ state }) ? `has ${state}` : `is ${state}`));
-  const error = new EdgeError("RolloutStateConflict", `The rollout ${why} and cannot ${what}.`, { rollout_id: id, state });
+  const why = isLastWave
+    ? "is in its last wave"
+    : (WORDS[state] ?? (isRolloutOver({ state }) ? `has ${state}` : `is ${state}`));
+  const error = new EdgeError("RolloutStateConflict", `The rollout ${why} and cannot ${what}.`, {
+    rollout_id: id,
+    state,
+  });
   return { kind: "refused", error };
 }

@@ -20,7 +20,11 @@ export function mustTurn({ target, facts, context }: Situation): boolean {
     case "rolled_back":
       // Nothing was changed.
       return false;
-    default:
+    case "pending":
+    case "deferred":
+    case "soaking":
+    case "succeeded":
+    case "failed":
       return true;
   }
 }

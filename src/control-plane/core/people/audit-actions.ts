@@ -60,6 +60,7 @@ export const AUDIT_ACTIONS = {
     action: "text",
     image: "text",
     apps: "texts",
+    removed: "texts",
     dry_run: "flag",
     wait_for_device_s: "number",
   },
@@ -67,7 +68,7 @@ export const AUDIT_ACTIONS = {
   "volume.removed": { volume: "text" },
   "asset.tagged": { set: "texts", removed: "texts" },
   // Names alone.
-  "asset.variables_changed": { set: "texts", removed: "texts" },
+  "asset_variables.changed": { set: "texts", removed: "texts" },
   "asset.held": { reason: "text", until: "number" },
   "asset.released": {},
   "fleet.created": { selector: "text", apps: "texts" },
@@ -81,7 +82,7 @@ export const AUDIT_ACTIONS = {
   "rollout.resumed": { fleet: "text" },
   "rollout.advanced": { fleet: "text", wave: "number" },
   "rollout.cancelled": { fleet: "text" },
-  "rollout.rolled_back": { fleet: "text", reason: "text" },
+  "rollout.reverted": { fleet: "text", reason: "text" },
   "rollout.priced": { fleet: "text", revision: "number", targets: "number" },
   // A read that was refused: reads that are not are no entries.
   "access.refused": { method: "text", endpoint: "text" },

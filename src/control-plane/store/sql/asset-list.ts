@@ -11,8 +11,10 @@ import {
   stateColumns,
   toAssetWithState,
 } from "./asset-row.ts";
+import type { SelectorTerm } from "../../../protocol/selector.ts";
 import type { Dialect } from "./dialect.ts";
 import type { Executor } from "./executor.ts";
+import { findTagTerm, hasTagSql, matchesSql } from "./selector-sql.ts";
 import type { Value } from "./statement.ts";
 
 /** Before every asset of a list. */
@@ -80,8 +82,26 @@ export function criteriaOf(filter: AssetFilter, time: StateTime): Criterion[] {
       values: [agentVersion],
     });
   }
+  if (filter.selector !== undefined) criteria.push(...selectorCriteria(filter.selector));
   if (attention !== undefined) criteria.push(attentionCriterion(attention, time));
   return criteria;
+}
+
+/** A term with a value is found by the index of tags; what is found is compared with all terms. */
+function selectorCriteria(terms: readonly SelectorTerm[]): Criterion[] {
+  const tag = findTagTerm(terms);
+  const matches: Criterion = {
+    name: "selector",
+    condition: (first, dialect) => matchesSql(dialect, `?${first}`),
+    values: [JSON.stringify(terms)],
+  };
+  if (!tag) return [matches];
+  const found: Criterion = {
+    name: "tag",
+    condition: (first, dialect) => hasTagSql(dialect, "?1", `?${first}`, `?${first + 1}`),
+    values: [tag.key, JSON.stringify(tag.values)],
+  };
+  return [found, matches];
 }
 
 function textMatches(parameter: number, { forLike }: Dialect): string[] {

@@ -99,6 +99,21 @@ export class SqlAssetSettingsStore implements AssetSettingsStore {
     return new Map(rows.map(({ key, value }) => [key, value]));
   }
 
+  async listTags(assetUuids: readonly string[]): Promise<ReadonlyMap<string, ReadonlyMap<string, string>>> {
+    const rows = await this.#executor.all<{
+      readonly asset_uuid: string;
+      readonly key: string;
+      readonly value: string;
+    }>(
+      `SELECT asset_uuid, key, value FROM asset_tags WHERE asset_uuid IN ${this.#executor.dialect.jsonTexts("?1")}
+       ORDER BY asset_uuid, key`,
+      [JSON.stringify(assetUuids)],
+    );
+    const tags = new Map<string, Map<string, string>>(assetUuids.map((uuid) => [uuid, new Map()]));
+    for (const { asset_uuid, key, value } of rows) tags.get(asset_uuid)?.set(key, value);
+    return tags;
+  }
+
   async changeTags(
     assetUuid: string,
     changes: ReadonlyMap<string, string | null>,
@@ -148,7 +163,7 @@ export class SqlAssetSettingsStore implements AssetSettingsStore {
     limit: number,
   ): Promise<readonly (StoredVariable & { readonly assetUuid: string })[]> {
     const rows = await this.#executor.all<VariableRow>(LIST_OTHER_KEYS, [keyId, limit]);
-    return rows.map((row) => ({ ...toVariable(row), assetUuid: row.asset_uuid }));
+    return rows.map((row) => Object.assign(toVariable(row), { assetUuid: row.asset_uuid }));
   }
 
   async resealVariable(assetUuid: string, name: string, before: Uint8Array, after: Sealed): Promise<boolean> {

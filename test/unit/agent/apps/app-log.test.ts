@@ -117,6 +117,54 @@ describe("an app's log", () => {
     log.stop();
   });
 
+  it("has the last lines of a run also if the engine has ended the stream without them", async () => {
+    await using rig = await deployed({}, { restart_policy: "no" });
+    const readLogs = rig.engine.readLogs.bind(rig.engine);
+    // As Docker does that starts another file while the one before is read.
+    rig.engine.readLogs = async function* passOver(id, request, signal) {
+      for await (const lines of readLogs(id, request, signal))
+        yield request.follow ? lines.filter(({ text }) => !text.startsWith("passed over")) : lines;
+    };
+    const container = rig.engine.container("app")!;
+    container.write("one");
+    const log = reading(rig, { tail: 10, follow: true });
+    await rig.clock.advance(1_000);
+    container.write("two");
+    await rig.clock.advance(1_000);
+    container.write("passed over: why it ends");
+    container.exit(1);
+    await rig.clock.advance(60_000);
+    expect(log.lines()).toEqual(["one", "two", "passed over: why it ends"]);
+    log.stop();
+  });
+
+  it.each([
+    [1000, 2],
+    // It is no stall if an app that writes little is silent.
+    [999, 1],
+  ])("with %d lines at once, is opened %d times if the engine then brings no more", async (count, opened) => {
+    await using rig = await deployed();
+    const readLogs = rig.engine.readLogs.bind(rig.engine);
+    let follows = 0;
+    rig.engine.readLogs = async function* stall(id, request, signal) {
+      if (request.follow) follows++;
+      const isStalling = request.follow && follows === 1;
+      for await (const lines of readLogs(id, request, signal))
+        if (!isStalling || lines.every(({ text }) => text.startsWith("many"))) yield lines;
+    };
+    const container = rig.engine.container("app")!;
+    const log = reading(rig, { tail: 10, follow: true });
+    await rig.clock.advance(1_000);
+    const many = Array.from({ length: count }, (_, index) => `many ${index}`);
+    container.write(...many);
+    await rig.clock.advance(2_000);
+    container.write("after them");
+    await rig.clock.advance(60_000);
+    expect(follows).toBe(opened);
+    expect(log.lines()).toEqual(opened === 1 ? many : [...many, "after them"]);
+    log.stop();
+  });
+
   it("is followed across runs of an app that keeps exiting, each line once", async () => {
     await using rig = await deployed();
     const container = rig.engine.container("app")!;

@@ -59,6 +59,32 @@ describe("cleaning up images", () => {
     expect(await test.round({ all: true })).toMatchObject({ removed: [], kept: [] });
   });
 
+  it("keeps what a fleet may go back to, also where the disk is nearly full, until its list says otherwise", async () => {
+    await using test = await rigged();
+    for (const version of [1, 2, 3, 4]) await test.update(`d${version}`, version);
+    const pulled = new PulledImages(test.rig.store);
+    const digest = `sha256:${"d".repeat(64)}`;
+    const [second, ...others] = pulled.all().toSorted((one) => (one.reference === image(2) ? -1 : 1));
+    pulled.replace([...others, ...(second ? [{ ...second, digest }] : [])]);
+    const wanted = `registry.example.com/team/app@${digest}`;
+    const app = { name: "app", image: image(4), pull: "missing" as const };
+    const fleet = { name: "kiosks", revision: 1 };
+    const apply = async (id: string, fields: object) => {
+      test.rig.deployments.apply(id, { project: "kiosks", apps: [{ app }], adopt: true, fleet, ...fields });
+      expect(await test.rig.untilEnd(id)).toMatchObject({ status: "Success" });
+      test.rig.store.acknowledge(id, 10_000);
+    };
+    await apply("g1", { keep_images: [wanted] });
+    test.rig.host.share = 0.01;
+    const isThere = async () => [await test.isThere(1), await test.isThere(2), await test.isThere(4)];
+    expect(await test.round()).toMatchObject({ removed: [{ reference: image(1) }] });
+    expect(await isThere()).toEqual([false, true, true]);
+    expect(await test.round({ all: true })).toMatchObject({ removed: [] });
+    await apply("g2", {});
+    expect((await test.round()).removed.map(({ reference }) => reference)).toContain(image(2));
+    expect(await isThere()).toEqual([false, false, true]);
+  });
+
   it("only reports on a dry run what it would remove", async () => {
     await using test = await rigged();
     for (const version of [1, 2, 3]) await test.update(`d${version}`, version);

@@ -59,7 +59,9 @@ describe("a target that waits for its turn", () => {
   test("is deferred once its device was away for long, and served on its return", () => {
     const away = { isConnected: false, lastSeenAtMs: NOW - 100 * HOUR_MS };
     expect(decided(aTarget(), away)).toMatchObject({ fields: { state: "deferred", awaySinceMs: away.lastSeenAtMs } });
-    expect(decided(aTarget(), { isConnected: false, lastSeenAtMs: undefined })).toMatchObject({ fields: { state: "deferred" } });
+    expect(decided(aTarget(), { isConnected: false, lastSeenAtMs: undefined })).toMatchObject({
+      fields: { state: "deferred" },
+    });
     expect(decided(aTarget({ state: "deferred" }))).toMatchObject({ kind: "begin", otherwise: { state: "pending" } });
   });
 
@@ -67,7 +69,9 @@ describe("a target that waits for its turn", () => {
     const strategy = { windows: [{ from: "02:00", to: "03:00" }] };
     const closed = context(aRollout({}, strategy), { window: { kind: "closed", opensAtMs: NOW + 20 * 24 * HOUR_MS } });
     const waiting = aTarget({ state: "waiting", waitsFor: "window" });
-    expect(decided(waiting, {}, closed, NOW + 9 * 24 * HOUR_MS)).toMatchObject({ fields: { dueMs: NOW + 10 * 24 * HOUR_MS } });
+    expect(decided(waiting, {}, closed, NOW + 9 * 24 * HOUR_MS)).toMatchObject({
+      fields: { dueMs: NOW + 10 * 24 * HOUR_MS },
+    });
     expect(decided(waiting, {}, closed, NOW + 10 * 24 * HOUR_MS)).toMatchObject({ fields: { state: "deferred" } });
   });
 
@@ -114,7 +118,10 @@ describe("a target with an attempt", () => {
 
   test("is lost when its device vanishes for long, whether or not the service has given the deployment up", () => {
     const away = { isConnected: false, lastSeenAtMs: NOW + 1_000 };
-    for (const deployment of [aDeployment({ status: "Running" }), aDeployment({ status: "Fail", code: "DeploymentTimeout" })]) {
+    for (const deployment of [
+      aDeployment({ status: "Running" }),
+      aDeployment({ status: "Fail", code: "DeploymentTimeout" }),
+    ]) {
       const dueMs = NOW + 1_000 + 1_800_000;
       expect(decided(begun(), { ...away, deployment })).toMatchObject({ fields: { dueMs, awaySinceMs: NOW + 1_000 } });
       expect(decided(begun(), { ...away, deployment }, context(), dueMs)).toMatchObject({ fields: { state: "lost" } });
@@ -124,7 +131,9 @@ describe("a target with an attempt", () => {
   test("goes on when a lost device returns", () => {
     const lost = begun({ state: "lost" });
     expect(decided(lost, { deployment: aDeployment() })).toMatchObject({ fields: { state: "soaking" } });
-    expect(decided(lost, { deployment: aDeployment({ status: "Running" }) })).toMatchObject({ fields: { state: "deploying" } });
+    expect(decided(lost, { deployment: aDeployment({ status: "Running" }) })).toMatchObject({
+      fields: { state: "deploying" },
+    });
     const failed = aDeployment({ status: "Fail", code: "DeploymentTimeout" });
     expect(decided(lost, { deployment: failed })).toMatchObject({ fields: { state: "pending", failedAttempts: 1 } });
   });
@@ -134,7 +143,9 @@ describe("a target with an attempt", () => {
     const again = { state: "pending", failedAttempts: 1, deploymentId: undefined, code: "CrashLoopBackOff" };
     expect(decided(begun(), { deployment })).toMatchObject({ fields: again });
     const last = begun({ attempt: 2, failedAttempts: 1 });
-    expect(decided(last, { deployment })).toMatchObject({ fields: { state: "failed", failedAttempts: 2, message: "It crashed." } });
+    expect(decided(last, { deployment })).toMatchObject({
+      fields: { state: "failed", failedAttempts: 2, message: "It crashed." },
+    });
     const over = context(aRollout({ state: "cancelled" }));
     expect(decided(begun(), { deployment }, over)).toMatchObject({ fields: { state: "failed" } });
   });
@@ -159,9 +170,13 @@ describe("a target that soaks", () => {
 
   test("succeeds after its soak, with its device there", () => {
     expect(decided(aSoakingTarget(), running)).toMatchObject({ fields: { soakSinceMs: NOW, dueMs: NOW + 60_000 } });
-    expect(decided(aSoakingTarget(), running, context(), NOW + 60_000)).toMatchObject({ fields: { state: "succeeded" } });
+    expect(decided(aSoakingTarget(), running, context(), NOW + 60_000)).toMatchObject({
+      fields: { state: "succeeded" },
+    });
     const away = { ...running, isConnected: false };
-    expect(decided(aSoakingTarget(), away, context(), NOW + 60_000)).toMatchObject({ fields: { dueMs: NOW + 1_800_000 } });
+    expect(decided(aSoakingTarget(), away, context(), NOW + 60_000)).toMatchObject({
+      fields: { dueMs: NOW + 1_800_000 },
+    });
   });
 
   test("fails when its device is away, and soaks again on its return", () => {
@@ -178,7 +193,9 @@ describe("a target that soaks", () => {
     const after = decided(aSoakingTarget(), restarted, context(), NOW + 60_000);
     expect(after).toMatchObject({ fields: { soakSinceMs: NOW + 50_000, dueMs: NOW + 110_000 } });
     const down = { ...running, report: aReport([anApp(2, { state: "restarting" })]) };
-    expect(decided(aSoakingTarget({ soakSinceMs: NOW }), down)).toMatchObject({ fields: { soakSinceMs: undefined, dueMs: NOW + 420_000 } });
+    expect(decided(aSoakingTarget({ soakSinceMs: NOW }), down)).toMatchObject({
+      fields: { soakSinceMs: undefined, dueMs: NOW + 420_000 },
+    });
     expect(decided(aSoakingTarget(), down, context(), NOW + 420_000)).toMatchObject({ fields: { state: "failed" } });
   });
 
@@ -193,19 +210,26 @@ describe("a target that soaks", () => {
 
   test("never succeeds on silence", () => {
     const silent = { ...running, report: aReport([anApp(2)], { heldSinceMs: NOW }) };
-    expect(decided(aSoakingTarget(), silent, context(), NOW + HOUR_MS)).toMatchObject({ fields: { dueMs: NOW + HOUR_MS + 60_000 } });
-    expect(decided(aSoakingTarget(), silent, context(), NOW + 72 * HOUR_MS)).toMatchObject({ fields: { state: "failed", code: "DeviceFailed" } });
+    expect(decided(aSoakingTarget(), silent, context(), NOW + HOUR_MS)).toMatchObject({
+      fields: { dueMs: NOW + HOUR_MS + 60_000 },
+    });
+    expect(decided(aSoakingTarget(), silent, context(), NOW + 72 * HOUR_MS)).toMatchObject({
+      fields: { state: "failed", code: "DeviceFailed" },
+    });
   });
 });
 
 describe("a rollout that goes back", () => {
   const back = context(aRollout({ state: "rolling_back" }));
 
-  test.each(["succeeded", "failed", "soaking", "pending", "deferred"] as const)("turns a %s target that was attempted", (state) => {
-    const target = aTarget({ state, wasAttempted: true, attempt: 2, failedAttempts: 1, deploymentId: "dep_1" });
-    const fields = { direction: "back", attempt: 0, failedAttempts: 0, deploymentId: undefined, dueMs: NOW };
-    expect(decided(target, {}, back)).toMatchObject({ kind: "change", fields });
-  });
+  test.each(["succeeded", "failed", "soaking", "pending", "deferred"] as const)(
+    "turns a %s target that was attempted",
+    (state) => {
+      const target = aTarget({ state, wasAttempted: true, attempt: 2, failedAttempts: 1, deploymentId: "dep_1" });
+      const fields = { direction: "back", attempt: 0, failedAttempts: 0, deploymentId: undefined, dueMs: NOW };
+      expect(decided(target, {}, back)).toMatchObject({ kind: "change", fields });
+    },
+  );
 
   test("skips a target that was not attempted, and leaves one that was refused", () => {
     expect(decided(aTarget(), {}, back)).toMatchObject({ fields: { state: "skipped" } });
@@ -215,8 +239,13 @@ describe("a rollout that goes back", () => {
   test("lets a deployment under way end first", () => {
     const deployment = aDeployment({ status: "Running" });
     expect(decided(begun(), { deployment }, back)).not.toHaveProperty("fields.direction");
-    expect(decided(begun({ state: "lost" }), { deployment, isConnected: false }, back)).not.toHaveProperty("fields.direction");
-    expect(decided(begun({ state: "lost" }), { deployment: aDeployment() }, back)).toHaveProperty("fields.direction", "back");
+    expect(decided(begun({ state: "lost" }), { deployment, isConnected: false }, back)).not.toHaveProperty(
+      "fields.direction",
+    );
+    expect(decided(begun({ state: "lost" }), { deployment: aDeployment() }, back)).toHaveProperty(
+      "fields.direction",
+      "back",
+    );
   });
 
   test("ends when the revision before runs, without a soak", () => {

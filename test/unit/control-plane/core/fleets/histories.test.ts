@@ -17,7 +17,9 @@ test(`${HISTORIES} random histories of a fleet break no property`, { timeout: 60
         ends.set(record.state, (ends.get(record.state) ?? 0) + 1);
       }
     } catch (error) {
-      broken.push(`FLEET_SEED=${seed}: ${error instanceof Error ? (error.name === "Violation" ? error.message : error.stack) : String(error)}`);
+      broken.push(
+        `FLEET_SEED=${seed}: ${error instanceof Error ? (error.name === "Violation" ? error.message : error.stack) : String(error)}`,
+      );
     }
   }
   expect(broken).toEqual([]);

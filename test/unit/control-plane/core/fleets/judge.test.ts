@@ -27,7 +27,11 @@ describe("what a device runs", () => {
   });
 
   test.each(["restarting", "unhealthy", "missing", "stopped"] as const)("is not up while the app is %s", (state) => {
-    expect(judged(anApp(2, { state }))).toEqual({ kind: "not_up", why: `web is ${state}.` });
+    expect(judged(anApp(2, { state }))).toEqual({
+      kind: "not_up",
+      why: `web is ${state}.`,
+      code: state === "unhealthy" ? "Unhealthy" : "CrashLoopBackOff",
+    });
   });
 
   test("is as specified after the end of an app that may end by itself", () => {
@@ -42,7 +46,11 @@ describe("what a device runs", () => {
     ["an app that a person has stopped", anApp(2, { desired_state: "stopped", state: "stopped" }), "web was stopped."],
     ["the mark of a change", aMarkedApp(2, true), "web was changed on the device."],
     ["the mark of another revision", aMarkedApp(1), "web is from revision 1."],
-    ["another variable", anApp(2, { spec: { name: "web", image: imageOf(2), environments: [] } }), "web differs in environments."],
+    [
+      "another variable",
+      anApp(2, { spec: { name: "web", image: imageOf(2), environments: [] } }),
+      "web differs in environments.",
+    ],
     [
       "another port",
       anApp(2, { spec: { ...anApp(2).spec, ports: [{ host_port: 30_080, target_port: 80 }] } }),
@@ -55,7 +63,10 @@ describe("what a device runs", () => {
   test("has drifted without an app, or with one that must be absent", () => {
     expect(judge(goal, facts({ report: aReport([]) }), AT)).toEqual({ kind: "drifted", what: "web is not there." });
     const removed = modelGoal(undefined, 2);
-    expect(judge(removed, facts({ report: aReport([anApp(2)]) }), AT)).toEqual({ kind: "drifted", what: "web is there." });
+    expect(judge(removed, facts({ report: aReport([anApp(2)]) }), AT)).toEqual({
+      kind: "drifted",
+      what: "web is there.",
+    });
     const gone = judge(removed, facts({ deployment: aDeployment(), report: aReport([]) }), AT);
     expect(gone).toEqual({ kind: "as_specified", upSinceMs: NOW });
   });
@@ -84,11 +95,18 @@ describe("what a device runs", () => {
   test("is not known without a current report", () => {
     expect(judged(anApp(2), { report: undefined }).kind).toBe("unknown");
     expect(judged(anApp(2), { report: aReport([anApp(2)], { heldSinceMs: NOW }) }).kind).toBe("unknown");
-    const early = aReport([anApp(2)], { atMs: NOW });
+    const early = aReport([anApp(2)], { atMs: NOW - 1_000 });
     expect(judged(anApp(2), { report: early }).kind).toBe("unknown");
     // A device whose apps have not changed sends no report.
     expect(judged(anApp(2), { report: early }, NOW + REPORT_GRACE_MS).kind).toBe("as_specified");
     expect(judged(anApp(2), { report: early, isConnected: false }, NOW + REPORT_GRACE_MS).kind).toBe("unknown");
+  });
+
+  test("is told by a report of the second in which the deployment ended, and by one with its marks at any time", () => {
+    expect(judged(anApp(2), { report: aReport([anApp(2)], { atMs: NOW - 999 }) }).kind).toBe("as_specified");
+    expect(judged(aMarkedApp(2), { report: aReport([aMarkedApp(2)], { atMs: NOW - 5_000 }) }).kind).toBe(
+      "as_specified",
+    );
   });
 });
 

@@ -1,0 +1,66 @@
+import { access, readFile, readlink } from "node:fs/promises";
+import type { DeviceFacts } from "../../protocol/app-report.ts";
+
+/** systemd-timesyncd makes it when it has set the clock for the first time since the boot. */
+const SYNCHRONIZED_FILE = "/run/systemd/timesync/synchronized";
+
+/** Where `/etc/localtime` points into, in every layout of the time zone database. */
+const ZONE_IN_PATH = /\/zoneinfo\/(?:posix\/|right\/)?(.+)$/;
+
+/** `TIME_ERROR` of adjtimex(2): the clock is not synchronised. */
+const TIME_ERROR = 5;
+/** More than `struct timex` has on any architecture. All zero, it asks for the state and changes nothing. */
+const TIMEX_BYTES = 512;
+
+type ClockFacts = Required<Pick<DeviceFacts, "time_zone" | "clock_synced">>;
+
+/** Returns a reader of the time zone and of the state of the clock; `null` for what cannot be read. */
+export function clockFactsReader(): () => Promise<ClockFacts> {
+  let readKernelState: ReturnType<typeof kernelStateReader> | undefined;
+  return async () => {
+    const [timeZone, hasFile] = await Promise.all([readTimeZone(), isThere(SYNCHRONIZED_FILE)]);
+    readKernelState ??= kernelStateReader();
+    return { time_zone: timeZone, clock_synced: readKernelState() ?? (hasFile ? true : null) };
+  };
+}
+
+/** The name in `/etc/localtime`, or in `/etc/timezone` where that is a copy. */
+async function readTimeZone(): Promise<string | null> {
+  const target = await readlink("/etc/localtime").catch(() => "");
+  const linked = ZONE_IN_PATH.exec(target)?.[1];
+  const name = linked ?? (await readFile("/etc/timezone", "utf8").catch(() => "")).trim();
+  return isTimeZone(name) ? name : null;
+}
+
+/** Whether the name is one of the database that windows are computed with. */
+function isTimeZone(name: string): boolean {
+  if (name === "" || name.length > 64) return false;
+  try {
+    return new Intl.DateTimeFormat("en", { timeZone: name }).resolvedOptions().timeZone !== "";
+  } catch {
+    return false;
+  }
+}
+
+/** Returns a reader of whether the kernel says that the clock is synchronised; `undefined` where it may not be asked. */
+function kernelStateReader(): () => boolean | undefined {
+  try {
+    // Not imported: see `unix-datagram.ts`. Never closed: this is the libc already loaded into the process.
+    const { functions } = process.getBuiltinModule("node:ffi").dlopen(null, {
+      adjtimex: { arguments: ["pointer"], return: "i32" },
+    });
+    return () => {
+      const state = functions.adjtimex(Buffer.alloc(TIMEX_BYTES));
+      return state < 0 ? undefined : state !== TIME_ERROR;
+    };
+  } catch {
+    return () => undefined;
+  }
+}
+
+function isThere(path: string): Promise<boolean> {
+  return access(path).then(
+    () => true,
+    () => false,
+  );
+}

@@ -1,0 +1,115 @@
+import { expect, test } from "vitest";
+import { imageOf, startFleetRig } from "../../support/fleets/fleet-rig.ts";
+import { waitFor } from "../../support/wait-for.ts";
+
+test("a rollout brings a revision to every member, wave by wave", async () => {
+  await using rig = await startFleetRig(6);
+  await rig.fleet("kiosks", {
+    waves: [
+      { limit: 1, soak_s: 0 },
+      { limit: "50%", soak_s: 0 },
+    ],
+  });
+  expect(await rig.revision("kiosks", "one")).toBe(1);
+  const id = await rig.rollOut("kiosks");
+  const done = await rig.reach("kiosks", id, "succeeded");
+  expect(done).toMatchObject({ counts: { succeeded: 6 }, wave: 3, revision: 1, previous_revision: null });
+  expect(done["waves"]).toMatchObject([{ targets: 1 }, { targets: 2 }, { targets: 3 }]);
+  for (const { device } of rig.devices) {
+    expect(device.apps.get("web")?.image).toBe(imageOf("one"));
+    expect(device.received).toHaveLength(1);
+  }
+  expect((await rig.api.get("/v1/fleets/kiosks")).body).toMatchObject({ stable_revision: 1 });
+});
+
+test("a bad revision stops by itself in the first wave and goes back", async () => {
+  await using rig = await startFleetRig(5);
+  await rig.fleet("kiosks", {
+    waves: [{ limit: 2, soak_s: 0 }],
+    stop_when: { failed: 1, min_attempted: 1 },
+    on_stop: "rollback",
+    attempts: 1,
+  });
+  await rig.revision("kiosks", "good");
+  await rig.reach("kiosks", await rig.rollOut("kiosks"), "succeeded");
+  await rig.revision("kiosks", "bad");
+  for (const { device } of rig.devices)
+    device.behave = ({ images }) => (images.includes(imageOf("bad")) ? { fail: "Unhealthy" } : "succeed");
+  const id = await rig.rollOut("kiosks");
+  const done = await rig.reach("kiosks", id, "rolled_back");
+  expect(done["reason"]).toMatch(/failed/);
+  const got = rig.devices.filter(({ device }) => device.received.some(({ images }) => images.includes(imageOf("bad"))));
+  expect(got.length).toBeGreaterThanOrEqual(1);
+  expect(got.length).toBeLessThanOrEqual(2);
+  for (const { device } of rig.devices) expect(device.apps.get("web")?.image).toBe(imageOf("good"));
+  expect((await rig.api.get("/v1/fleets/kiosks")).body).toMatchObject({ stable_revision: 1 });
+});
+
+test("a device that was away gets the newest revision on its return, never the one in between", async () => {
+  await using rig = await startFleetRig(3);
+  await rig.fleet("kiosks", {});
+  await rig.revision("kiosks", "one");
+  await rig.reach("kiosks", await rig.rollOut("kiosks"), "succeeded");
+  const [away] = rig.devices;
+  await away?.device.disconnect();
+  await rig.revision("kiosks", "two");
+  const second = await rig.rollOut("kiosks");
+  await waitFor("the others to have it", async () => (await rig.rollout("kiosks", second))["counts"]);
+  await waitFor("the one to be waited for", async () =>
+    (await rig.targets("kiosks", second)).some(
+      ({ state, for: reason }) => state === "waiting" && reason === "connection",
+    ),
+  );
+  await rig.revision("kiosks", "three");
+  const third = await rig.rollOut("kiosks");
+  expect((await rig.rollout("kiosks", second))["state"]).toBe("superseded");
+  await away?.device.connect();
+  await rig.reach("kiosks", third, "succeeded");
+  expect(away?.device.received.map(({ images }) => images[0])).toEqual([imageOf("one"), imageOf("three")]);
+});
+
+test("no target begins after a pause was answered; the rollout goes on when it is resumed", async () => {
+  await using rig = await startFleetRig(12);
+  await rig.fleet("kiosks", { max_parallel: 2 });
+  await rig.revision("kiosks", "one");
+  const id = await rig.rollOut("kiosks");
+  await waitFor("some to have begun", () => rig.devices.some(({ device }) => device.received.length > 0));
+  const paused = await rig.api.post(`/v1/fleets/kiosks/rollouts/${id}/pause`, undefined);
+  expect(paused.status).toBe(200);
+  const begun = (await rig.targets("kiosks", id)).filter(({ attempt }) => Number(attempt) > 0).length;
+  expect(begun).toBeLessThan(12);
+  await waitFor("what was begun to end", async () =>
+    (await rig.targets("kiosks", id)).every(({ state }) => state !== "deploying" && state !== "soaking"),
+  );
+  expect((await rig.targets("kiosks", id)).filter(({ attempt }) => Number(attempt) > 0)).toHaveLength(begun);
+  await rig.api.post(`/v1/fleets/kiosks/rollouts/${id}/resume`, undefined);
+  await rig.reach("kiosks", id, "succeeded");
+});
+
+test("a rollout goes on after the service was restarted in its midst, and no device is asked twice", async () => {
+  await using rig = await startFleetRig(8);
+  await rig.fleet("kiosks", { max_parallel: 2 });
+  await rig.revision("kiosks", "one");
+  const id = await rig.rollOut("kiosks");
+  await waitFor("some to have begun", () => rig.devices.filter(({ device }) => device.received.length > 0).length >= 3);
+  await rig.control.restart();
+  for (const { device } of rig.devices) await device.connect(rig.control.agentUrl);
+  await rig.reach("kiosks", id, "succeeded");
+  for (const { device } of rig.devices) expect(device.received).toHaveLength(1);
+});
+
+test("an asset that joins gets the stable revision; one that leaves keeps its app, which is nobody's", async () => {
+  await using rig = await startFleetRig(2);
+  await rig.fleet("kiosks", {});
+  await rig.revision("kiosks", "one");
+  await rig.reach("kiosks", await rig.rollOut("kiosks"), "succeeded");
+  const joined = await rig.addDevice();
+  await waitFor("it to have the stable revision", () => joined.device.apps.get("web")?.image === imageOf("one"));
+  const [leaver] = rig.devices;
+  await rig.api.patch(`/v1/assets/${leaver?.uuid}/tags`, { role: "van" });
+  await waitFor(
+    "it to be nobody's",
+    async () => (await rig.control.store.fleets.listOwners(leaver?.uuid ?? "")).length === 0,
+  );
+  expect(leaver?.device.apps.get("web")?.image).toBe(imageOf("one"));
+});

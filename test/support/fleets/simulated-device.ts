@@ -1,0 +1,156 @@
+import type { AppReport } from "../../../src/protocol/app-report.ts";
+import type { DeploymentOutcome } from "../../../src/protocol/deployment-outcome.ts";
+import type { ErrorCode } from "../../../src/protocol/errors.ts";
+import { someFacts } from "../control-plane/device-samples.ts";
+import { FakeDevice } from "../fake-device.ts";
+
+/** An apply request as devices get it. */
+export interface ReceivedApply {
+  readonly deploymentId: string;
+  readonly project: string;
+  readonly images: readonly string[];
+  readonly request: {
+    readonly project: string;
+    readonly apps: readonly {
+      readonly app: Readonly<Record<string, unknown>> & { readonly name: string; readonly image: string };
+    }[];
+    readonly remove?: readonly string[];
+  };
+  readonly isDryRun: boolean;
+}
+
+/** What a device does with a request. */
+export type Behaviour =
+  | "succeed"
+  /** Takes the request and never says anything about it again. */
+  | "hang"
+  /** Closes its connection in mid-deployment. */
+  | "vanish"
+  /** The apps of the new version are not up. */
+  | "unhealthy"
+  | { readonly fail: ErrorCode };
+
+/**
+ * A device on the real protocol: it applies groups of apps at once, reports what runs, and does as it is told otherwise. Its apps
+ * outlast its connections.
+ */
+export class SimulatedDevice implements AsyncDisposable {
+  readonly received: ReceivedApply[] = [];
+  /** What runs, by name. */
+  readonly apps = new Map<string, AppReport>();
+  behave: (apply: ReceivedApply) => Behaviour = () => "succeed";
+  readonly #url: string;
+  readonly #token: string;
+  readonly #protocol: number | undefined;
+  #device: FakeDevice | undefined;
+  /** How deployments ended, as a device keeps it. */
+  readonly #outcomes: DeploymentOutcome[] = [];
+  /** Deployments that it has and has not ended. */
+  readonly #held = new Set<string>();
+  #reports = 0;
+  #session = 0;
+
+  constructor(url: string, token: string, protocol?: number) {
+    this.#url = url;
+    this.#token = token;
+    this.#protocol = protocol;
+  }
+
+  get isConnected(): boolean {
+    return this.#device !== undefined && !this.#device.isClosed;
+  }
+
+  /** Connects, reports, and goes on answering until `disconnect`. */
+  async connect(url = this.#url): Promise<void> {
+    const protocol = this.#protocol === undefined ? {} : { protocol: this.#protocol };
+    const options = { ...protocol, held: [...this.#held], outcomes: this.#outcomes };
+    const device = await FakeDevice.connect(url, this.#token, options);
+    this.#device = device;
+    this.report();
+    void this.#serve(device, ++this.#session);
+  }
+
+  async disconnect(): Promise<void> {
+    await this.#device?.[Symbol.asyncDispose]();
+    this.#device = undefined;
+  }
+
+  /** Reports all apps. */
+  report(): void {
+    const hash = `${++this.#reports}`;
+    this.#device?.report({ hash, apps: [...this.apps.values()], device: someFacts() });
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.disconnect();
+  }
+
+  async #serve(device: FakeDevice, session: number): Promise<void> {
+    while (!device.isClosed && session === this.#session) {
+      // Waits ten seconds each time.
+      const frame = await device.next("apply").catch(() => undefined);
+      if (!frame) continue;
+      const request = frame.request as ReceivedApply["request"];
+      const apply: ReceivedApply = {
+        deploymentId: frame.deployment_id,
+        project: request.project,
+        images: request.apps.map(({ app }) => app.image),
+        request,
+        isDryRun: frame.options?.dry_run === true,
+      };
+      this.received.push(apply);
+      await this.#carryOut(device, apply, this.behave(apply));
+    }
+  }
+
+  async #carryOut(device: FakeDevice, apply: ReceivedApply, behaviour: Behaviour): Promise<void> {
+    const id = apply.deploymentId;
+    this.#held.add(id);
+    device.event(id, { step: "checking", message: "Checking." });
+    if (behaviour === "hang") return;
+    if (behaviour === "vanish") return this.disconnect();
+    if (typeof behaviour === "object") {
+      this.#end({ deployment_id: id, status: "Fail", code: behaviour.fail });
+      device.event(id, { status: "Fail", step: "done", code: behaviour.fail, message: "It did not work." });
+      return;
+    }
+    if (apply.isDryRun) {
+      const details = { dry_run: true, plan: [], plan_hash: "0".repeat(64), download_bytes: 1_000, not_in_request: [] };
+      this.#end({ deployment_id: id, status: "Success" });
+      device.event(id, { status: "Success", step: "done", message: "Dry run.", details });
+      return;
+    }
+    device.event(id, { step: "pulling", message: "Pulling." });
+    device.event(id, { step: "starting", message: "Starting." });
+    for (const { app } of apply.request.apps) this.apps.set(app.name, toReport(app, id, behaviour === "unhealthy"));
+    for (const name of apply.request.remove ?? []) this.apps.delete(name);
+    this.#end({ deployment_id: id, status: "Success" });
+    device.success(id);
+    // The report comes after the final event, as from an agent.
+    await device.flushed();
+    this.report();
+  }
+
+  #end(outcome: DeploymentOutcome): void {
+    this.#held.delete(outcome.deployment_id);
+    this.#outcomes.push(outcome);
+  }
+}
+
+function toReport(
+  app: Readonly<Record<string, unknown>> & { readonly name: string; readonly image: string },
+  deploymentId: string,
+  isUnhealthy: boolean,
+): AppReport {
+  return {
+    name: app.name,
+    image: app.image,
+    image_digest: app.image.slice(app.image.indexOf("@") + 1),
+    state: isUnhealthy ? "restarting" : "running",
+    desired_state: "running",
+    since: Math.floor(Date.now() / 1000),
+    restarts: isUnhealthy ? 5 : 0,
+    spec: { ...app },
+    last_deployment: { deployment_id: deploymentId, action: "apply", status: "Success", finished_at: null },
+  };
+}

@@ -1,0 +1,48 @@
+import { expect, test } from "vitest";
+import { attemptRequest } from "../../../../../src/control-plane/core/fleets/attempt-request.ts";
+import { goalOf, type RevisionContent } from "../../../../../src/control-plane/core/fleets/goal.ts";
+import { applyEntrySchema, applySchema } from "../../../../../src/protocol/apply.ts";
+import { splitDeployRequest } from "../../../../../src/protocol/deploy-request.ts";
+
+const imageOf = (name: string, version: number): string => `${name}@sha256:${String(version).padStart(64, "0")}`;
+const revision = (version: number, names: readonly string[]): RevisionContent => ({
+  apps: names.map((name) => applyEntrySchema.parse({ app: { name, image: imageOf(name, version) } })),
+});
+
+const BEFORE = revision(1, ["db", "web"]);
+const NEW = revision(2, ["db", "ui"]);
+
+/** The request of a goal for a device of the protocol version. */
+function requestFor(goal: ReturnType<typeof goalOf>, protocol: number) {
+  const revisions = [BEFORE, NEW];
+  return attemptRequest({ goal, revisions, variables: new Map(), strategy: { max_download_bytes: 5 }, protocol });
+}
+
+test.each([
+  ["the new revision", goalOf("kiosks", 2, NEW)],
+  ["the one before, without the new app", goalOf("kiosks", 1, BEFORE, NEW)],
+  ["nothing, as before the first revision", goalOf("kiosks", undefined, undefined, NEW)],
+])("what is sent to reach %s is what devices of protocol 4 take", (_name, goal) => {
+  const result = requestFor(goal, 4);
+  if (result.kind !== "request") throw new Error(result.kind);
+  const { spec } = splitDeployRequest(result.request);
+  expect(applySchema.parse(spec)).toMatchObject({ project: "kiosks", adopt: true });
+});
+
+test("the images of both revisions are kept, unless nothing of the fleet is left", () => {
+  const images = [imageOf("db", 1), imageOf("web", 1), imageOf("db", 2), imageOf("ui", 2)];
+  expect(requestFor(goalOf("kiosks", 1, BEFORE, NEW), 4)).toMatchObject({
+    request: { remove: ["ui"], fleet: { name: "kiosks", revision: 1 }, keep_images: images },
+  });
+  const gone = requestFor(goalOf("kiosks", undefined, undefined, NEW), 4);
+  expect(gone).toMatchObject({ request: { apps: [], remove: ["db", "ui"] } });
+  expect(gone).not.toHaveProperty("request.keep_images");
+});
+
+test("a device of protocol 3 is sent nothing that it does not know, and no removals at all", () => {
+  const result = requestFor(goalOf("kiosks", 2, NEW), 3);
+  if (result.kind !== "request") throw new Error(result.kind);
+  const names = Object.keys(result.request).toSorted();
+  expect(names).toEqual(["adopt", "apps", "max_download_bytes", "project", "prune"]);
+  expect(requestFor(goalOf("kiosks", 1, BEFORE, NEW), 3)).toEqual({ kind: "too_old" });
+});

@@ -1,0 +1,171 @@
+import { describe, expect, test } from "vitest";
+import type { TargetCount } from "../../../../../src/control-plane/core/fleets/changes.ts";
+import { isStillActive } from "../../../../../src/control-plane/core/fleets/counts.ts";
+import { decideRollout } from "../../../../../src/control-plane/core/fleets/progress.ts";
+import type { Rollout } from "../../../../../src/control-plane/core/fleets/rollout.ts";
+import type { ErrorCode } from "../../../../../src/protocol/errors.ts";
+import { aCount, aRollout, NOW } from "../../../../support/fleets/records.ts";
+
+const WAVES = { waves: [{ limit: 5 }, { limit: 20 }] };
+const decided = (rollout: Rollout, counts: readonly TargetCount[], codes: readonly (ErrorCode | undefined)[] = []) =>
+  decideRollout(rollout, counts, codes, NOW);
+const rest = aCount("pending", 80, { wave: 2 });
+
+describe("a wave", () => {
+  test("is done when nothing of it is left to do", () => {
+    const done = [aCount("succeeded", 2), aCount("refused", 1), aCount("deferred", 1), aCount("skipped", 1), rest];
+    const fields = { wave: 1, waveEnteredAtMs: NOW, advanceTo: undefined };
+    expect(decided(aRollout({}, WAVES), done)).toEqual({ kind: "enter_wave", fields });
+  });
+
+  test.each([
+    aCount("pending", 1),
+    aCount("deploying", 1),
+    aCount("soaking", 1),
+    aCount("waiting", 1, { waitsFor: "connection" }),
+    aCount("waiting", 1, { waitsFor: "window" }),
+    aCount("waiting", 1, { waitsFor: "budget" }),
+  ])("is not done while a target is $state $waitsFor", (open) => {
+    expect(decided(aRollout({}, WAVES), [aCount("succeeded", 4), open, rest])).toEqual({ kind: "nothing" });
+    // Also one of a wave before, such as a deferred one that has returned.
+    const later = [aCount("succeeded", 4, { wave: 1 }), open, rest];
+    expect(decided(aRollout({ wave: 1 }, WAVES), later)).toEqual({ kind: "nothing" });
+  });
+
+  test.each(["hold", "conflict", "clock"] as const)(
+    "is not held by a target that waits for %s, the end is",
+    (waitsFor) => {
+      const counts = [aCount("succeeded", 4), aCount("waiting", 1, { waitsFor })];
+      expect(decided(aRollout({}, WAVES), counts).kind).toBe("enter_wave");
+      expect(decided(aRollout({ wave: 2 }, WAVES), counts)).toEqual({ kind: "nothing" });
+    },
+  );
+
+  test("is followed by the next one only when somebody lets it, where the strategy says so", () => {
+    const manual = { waves: [{ limit: 5, advance: "manual" as const }] };
+    const done = [aCount("succeeded", 5), aCount("pending", 80, { wave: 1 })];
+    expect(decided(aRollout({}, manual), done)).toEqual({ kind: "nothing" });
+    expect(decided(aRollout({ advanceTo: 1 }, manual), done).kind).toBe("enter_wave");
+    // What was allowed for another wave does not count.
+    expect(decided(aRollout({ advanceTo: 2 }, manual), done)).toEqual({ kind: "nothing" });
+  });
+
+  test("leaves absent devices behind when somebody lets the next one begin, and nothing that is under way", () => {
+    const absent = [aCount("succeeded", 4), aCount("waiting", 1, { waitsFor: "connection" }), rest];
+    expect(decided(aRollout({ advanceTo: 1 }, WAVES), absent).kind).toBe("enter_wave");
+    expect(decided(aRollout({ advanceTo: 1 }, WAVES), [...absent, aCount("deploying", 1)])).toEqual({
+      kind: "nothing",
+    });
+  });
+
+  test("of which nothing has succeeded pauses the rollout, and an empty one does not", () => {
+    const silent = decided(aRollout({}, WAVES), [aCount("deferred", 5), rest]);
+    expect(silent).toMatchObject({ kind: "stop", fields: { state: "paused" } });
+    expect(silent).toHaveProperty(
+      "fields.reason",
+      "Nothing has succeeded in wave 1 (5 deferred). Advance and resume it to go on.",
+    );
+    // What has succeeded before says nothing about this one.
+    const second = [aCount("succeeded", 5), aCount("deferred", 15, { wave: 1 }), rest];
+    expect(decided(aRollout({ wave: 1 }, WAVES), second).kind).toBe("stop");
+    expect(decided(aRollout({}, WAVES), [rest]).kind).toBe("enter_wave");
+  });
+});
+
+describe("a rollout that runs", () => {
+  const rule = { stop_when: { failed: 2, min_attempted: 1 } };
+  const failing = [aCount("failed", 2), aCount("succeeded", 3), aCount("pending", 5)];
+
+  test("stops by its rule, and says what, how many, and the codes", () => {
+    const { kind, ...stop } = decided(aRollout({}, rule), failing, [
+      "ImagePullBackOff",
+      "CrashLoopBackOff",
+      "ImagePullBackOff",
+    ]);
+    expect(kind).toBe("stop");
+    expect(stop).toHaveProperty("fields.state", "paused");
+    const reason = "2 of 5 attempted assets failed; the rollout stops at 2. ImagePullBackOff: 2, CrashLoopBackOff: 1.";
+    expect(stop).toHaveProperty("fields.reason", reason);
+    expect(decided(aRollout({}, { ...rule, on_stop: "rollback" }), failing)).toMatchObject({
+      fields: { state: "rolling_back" },
+    });
+  });
+
+  test("goes on after somebody has accepted its failures, until as many have failed again", () => {
+    expect(decided(aRollout({ acceptedFailures: 2 }, rule), failing)).toEqual({ kind: "nothing" });
+    const more = [aCount("failed", 4), aCount("pending", 5)];
+    expect(decided(aRollout({ acceptedFailures: 2 }, rule), more).kind).toBe("stop");
+  });
+
+  test("stops where lost devices take all places, instead of waiting for ever", () => {
+    const strategy = { max_parallel: 2, stop_when: { failed: "100%" as const, min_attempted: 10 } };
+    const blocked = [aCount("lost", 2), aCount("pending", 5)];
+    expect(decided(aRollout({}, strategy), blocked)).toMatchObject({ kind: "stop", fields: { state: "paused" } });
+    expect(decided(aRollout({ acceptedFailures: 2 }, strategy), blocked)).toEqual({ kind: "nothing" });
+    expect(decided(aRollout({}, strategy), [...blocked, aCount("soaking", 1)]).kind).toBe("stop");
+  });
+
+  test.each([
+    ["succeeded", "anything has succeeded", [aCount("succeeded", 1), aCount("deferred", 9), aCount("failed", 1)]],
+    ["succeeded", "it has no members", []],
+    ["succeeded", "all members have left", [aCount("skipped", 3)]],
+    ["failed", "nothing has succeeded", [aCount("refused", 3), aCount("deferred", 1)]],
+  ] as const)("ends as %s if %s", (state, _why, counts) => {
+    const lenient = aRollout({}, { stop_when: { failed: 100 } });
+    expect(decided(lenient, counts)).toMatchObject({ kind: "finish", fields: { state, finishedAtMs: NOW } });
+  });
+
+  test("ends as failed if its rule holds and nothing is left to pause, but still goes back", () => {
+    const ended = [aCount("succeeded", 3), aCount("failed", 2)];
+    expect(decided(aRollout({}, rule), ended)).toMatchObject({ kind: "finish", fields: { state: "failed" } });
+    expect(decided(aRollout({}, { ...rule, on_stop: "rollback" }), ended)).toMatchObject({
+      fields: { state: "rolling_back" },
+    });
+  });
+
+  test("does not end with an open wave", () => {
+    expect(decided(aRollout({ wave: 0 }, WAVES), [])).toMatchObject({ kind: "enter_wave", fields: { wave: 1 } });
+  });
+});
+
+test.each(["draft", "awaiting_approval", "paused", "cancelled", "superseded", "succeeded"] as const)(
+  "nothing is decided for a rollout that is %s",
+  (state) => expect(decided(aRollout({ state }), [aCount("failed", 9)])).toEqual({ kind: "nothing" }),
+);
+
+test("upkeep has no waves and no end", () => {
+  expect(decided(aRollout({ kind: "upkeep" }), [aCount("failed", 9)])).toEqual({ kind: "nothing" });
+});
+
+describe("a rollout that goes back", () => {
+  const going = aRollout({ state: "rolling_back", reason: "It was bad." });
+  const back = { direction: "back" } as const;
+
+  test("ends when all that were attempted went back, and says how many did not", () => {
+    const done = [aCount("rolled_back", 3, back), aCount("skipped", 4), aCount("refused", 1)];
+    expect(decided(going, done)).toEqual({
+      kind: "finish",
+      fields: { state: "rolled_back", reason: "It was bad.", finishedAtMs: NOW },
+    });
+    const partly = [...done, aCount("lost", 1), aCount("failed", 1, back), aCount("deferred", 1, back)];
+    expect(decided(going, partly)).toHaveProperty("fields.reason", "It was bad. 3 of the assets did not go back.");
+  });
+
+  test.each([
+    aCount("succeeded", 1),
+    aCount("failed", 1),
+    aCount("deferred", 1),
+    aCount("soaking", 1),
+    aCount("pending", 1, back),
+    aCount("waiting", 1, { ...back, waitsFor: "hold" }),
+    aCount("deploying", 1, back),
+  ])("does not end with a target that is $state, going $direction", (open) => {
+    expect(decided(going, [aCount("rolled_back", 3, back), open])).toEqual({ kind: "nothing" });
+  });
+});
+
+test("a rollout that is over is looked after while its deployments are under way", () => {
+  expect(isStillActive({ state: "cancelled" }, [aCount("soaking", 1)])).toBe(true);
+  expect(isStillActive({ state: "cancelled" }, [aCount("deferred", 1), aCount("lost", 1)])).toBe(false);
+  expect(isStillActive({ state: "paused" }, [])).toBe(true);
+});

@@ -1,0 +1,65 @@
+import { describe, expect, test } from "vitest";
+import { applyRequestSchema, applySchema, MAX_APPLY_APPS, MAX_KEPT_IMAGES } from "../../../src/protocol/apply.ts";
+import { requiredFeatures } from "../../../src/protocol/features.ts";
+import { listIssues } from "../../../src/protocol/request-error.ts";
+
+const APPS = [{ app: { name: "web", image: "web:1" } }];
+const FLEET = { fleet: { name: "kiosks", revision: 1 } };
+const imageOf = (index: number): string => `app@sha256:${String(index).padStart(64, "0")}`;
+
+/** What the schema of what is sent to devices refuses. */
+function problems(fields: object): { path: string; reason: string }[] {
+  const parsed = applySchema.safeParse({ project: "line", apps: APPS, ...fields });
+  return parsed.success ? [] : listIssues(parsed.error, applySchema).map(({ path, reason }) => ({ path, reason }));
+}
+
+const needed = (fields: object) =>
+  requiredFeatures({ action: "apply", spec: { apps: APPS, ...fields }, options: {}, hasRegistryAuth: false });
+
+describe("an apply that removes apps", () => {
+  test("may have no others", () => {
+    expect(problems({ apps: [], remove: ["db"] })).toEqual([]);
+    expect(problems({ apps: [] })).toEqual([{ path: "apps", reason: "must not be empty" }]);
+    expect(problems({ apps: [], remove: [] })).toContainEqual({ path: "remove", reason: "must not be empty" });
+  });
+
+  test("names each once, and none that it applies", () => {
+    expect(problems({ remove: ["db", "web"] })).toEqual([{ path: "remove[1]", reason: "web is in apps too" }]);
+    expect(problems({ remove: ["db", "db"] })).toEqual([{ path: "remove[1]", reason: "the name db appears twice" }]);
+    expect(problems({ remove: ["../db"] })).toMatchObject([{ path: "remove[0]" }]);
+    const many = Array.from({ length: MAX_APPLY_APPS + 1 }, (_, index) => `app-${index}`);
+    expect(problems({ remove: many.slice(1) })).toEqual([]);
+    expect(problems({ remove: many })).toMatchObject([{ path: "remove" }]);
+  });
+
+  test("needs a device of protocol 4, and nothing else does", () => {
+    const apply = { feature: "apply", usedBy: "action apply" };
+    expect(needed({})).toEqual([apply]);
+    expect(needed({ remove: ["db"] })).toEqual([apply, { feature: "groupRemovals", usedBy: "remove" }]);
+    expect(needed({ ...FLEET, keep_images: [] })).toEqual([
+      apply,
+      { feature: "fleets", usedBy: "fleet" },
+      { feature: "fleets", usedBy: "keep_images" },
+    ]);
+  });
+});
+
+describe("what only the control plane sets", () => {
+  test("is no field of a client's request, which may remove apps", () => {
+    const request = { project: "line", apps: APPS, remove: ["db"] };
+    expect(applyRequestSchema.safeParse(request).success).toBe(true);
+    for (const fields of [FLEET, { keep_images: [] }]) {
+      expect(applyRequestSchema.safeParse({ ...request, ...fields }).success).toBe(false);
+    }
+  });
+
+  test("is a fleet with a revision, and images by digest, which need the fleet", () => {
+    expect(problems({ ...FLEET, keep_images: [imageOf(1)] })).toEqual([]);
+    expect(problems({ keep_images: [imageOf(1)] })).toEqual([{ path: "keep_images", reason: "needs fleet" }]);
+    expect(problems({ ...FLEET, keep_images: ["app:1"] })).toMatchObject([{ path: "keep_images[0]" }]);
+    expect(problems({ fleet: { name: "kiosks", revision: 0 } })).toMatchObject([{ path: "fleet.revision" }]);
+    const many = Array.from({ length: MAX_KEPT_IMAGES + 1 }, (_, index) => imageOf(index));
+    expect(problems({ ...FLEET, keep_images: many.slice(1) })).toEqual([]);
+    expect(problems({ ...FLEET, keep_images: many })).toMatchObject([{ path: "keep_images" }]);
+  });
+});
