@@ -25,7 +25,7 @@ export function sealingKeysContract(harness: StoreHarness): void {
       expect(await store.sealingKeys.register("key_a", 1)).toBe("key_a");
       expect(await store.sealingKeys.registerOrReplaceUnused("key_b", 2)).toBe("key_b");
       const variables = new Map(["b", "c", "b", "d"].map((key, index) => [`V${index}`, sealedBy(`key_${key}`)]));
-      await store.assetSettings.changeVariables(uuid, variables, false, someAudit("asset.variables_changed"));
+      await store.assetSettings.changeVariables(uuid, variables, false, someAudit("asset_variables.changed"));
       expect(await store.sealingKeys.listUsed()).toEqual(["key_b", "key_c", "key_d"]);
       expect(await store.sealingKeys.registerOrReplaceUnused("key_e", 3)).toBe("key_b");
     });
