@@ -68,7 +68,8 @@ const keys = z.strictObject({
       description:
         "File with the keys that variables of assets and revisions of fleets are encrypted with in the database. By default " +
         "`secrets.key` in the data directory, made at the first start. With PostgreSQL every instance needs the same file; " +
-        "without one, fleets and variables cannot be used. It is not part of backups: keep a copy elsewhere.",
+        "without one, fleets and variables cannot be used. Only the service's user may access it. It is not part of backups: " +
+        "keep a copy in another place, since without it the service does not start.",
       examples: ["/etc/edge-control/secrets.key"],
     }),
   data_dir: z

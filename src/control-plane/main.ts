@@ -51,7 +51,7 @@ async function serve(config: Config, options: ServeOptions): Promise<void> {
     link: messages?.link,
     ...(metrics && { metrics }),
     simOperator: new StoredSimOperator(store.usage),
-    sealer: await openSealer(config, database, store),
+    sealer: await openSealing(config, database, store),
     images: new PinnedImages(),
     clock: systemClock,
     logger,
@@ -62,16 +62,14 @@ async function serve(config: Config, options: ServeOptions): Promise<void> {
 }
 
 /** Opens the keys beside the database, or where the configuration says. */
-async function openSealer(config: Config, database: Database, store: Store): Promise<Sealer> {
-  const [{ KeyFileError, openKeyFile }, { NoSealer }] = await Promise.all([
+async function openSealing(config: Config, database: Database, store: Store): Promise<Sealer> {
+  const [{ openSealer }, { KeyFileError }] = await Promise.all([
+    import("./sealing/open-sealer.ts"),
     import("./sealing/key-file.ts"),
-    import("./sealing/no-sealer.ts"),
   ]);
   const beside = database.kind === "sqlite" ? join(database.dataDir, "secrets.key") : undefined;
-  const path = config.secrets_key_file ?? beside;
-  if (path === undefined) return new NoSealer();
   try {
-    return await openKeyFile(path, store);
+    return await openSealer(config.secrets_key_file ?? beside, store, systemClock);
   } catch (error) {
     if (error instanceof KeyFileError) throw new CommandError(error.message);
     throw error;

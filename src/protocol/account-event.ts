@@ -70,7 +70,10 @@ export const accountEventSchema = z
       attention: attention.optional().meta({ description: attentionOfAway }),
     }),
     z.strictObject({ ...typed("asset.registered", "An asset was registered."), ...asset }),
-    z.strictObject({ ...typed("asset.changed", "An asset was renamed, or its tags, variables or hold were changed."), ...asset }),
+    z.strictObject({
+      ...typed("asset.changed", "An asset was renamed, or its tags, variables or hold were changed."),
+      ...asset,
+    }),
     z.strictObject({ ...typed("asset.removed", "An asset was removed."), ...asset }),
     z.strictObject({ ...typed("sim.changed", "The status or the network group of a SIM was changed."), ...asset }),
     z.strictObject({

@@ -11,7 +11,7 @@ import { selectorSchema } from "./selector.ts";
  * Fleets as clients see them: one set of apps that is brought to every asset a selector matches.
  */
 
-export const fleetNameSchema = z
+const fleetNameSchema = z
   .string()
   .regex(
     /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/,
@@ -122,7 +122,6 @@ export const fleetUpdateSchema = z
     minProperties: 1,
     examples: [{ selector: "role=kiosk", strategy: { max_parallel: 20 } }],
   });
-export type FleetUpdate = z.output<typeof fleetUpdateSchema>;
 
 /** Body of Reapply. */
 export const reapplyRequestSchema = z

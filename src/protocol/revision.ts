@@ -16,7 +16,6 @@ const absentEntrySchema = z
   .meta({ id: "AbsentApp" });
 
 const revisionEntrySchema = z.union([applyEntrySchema, absentEntrySchema]);
-export type RevisionRequestEntry = z.output<typeof revisionEntrySchema>;
 
 /** Body of Create Revision. */
 export const revisionRequestSchema = z

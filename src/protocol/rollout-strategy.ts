@@ -5,7 +5,7 @@ const MAX_WAVES = 20;
 const MAX_SOAK_S = 30 * 24 * 3600;
 const MAX_WINDOWS = 20;
 
-export const DEFAULT_SOAK_S = 60;
+const DEFAULT_SOAK_S = 60;
 const DAY_S = 24 * 3600;
 
 const PERCENT = /^(?:100|[1-9][0-9]?)%$/;

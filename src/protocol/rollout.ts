@@ -22,7 +22,7 @@ export const rolloutStateSchema = z.enum([
 export type RolloutState = z.output<typeof rolloutStateSchema>;
 
 /** States from which nothing follows. */
-export const FINAL_ROLLOUT_STATES = [
+const FINAL_ROLLOUT_STATES = [
   "succeeded",
   "failed",
   "cancelled",
@@ -69,7 +69,7 @@ export const actorSchema = z
   })
   .meta({ id: "Actor" });
 
-export const rolloutWaveSchema = z
+const rolloutWaveSchema = z
   .strictObject({
     wave: z.int().min(1).meta({ description: "Number of the wave, from 1." }),
     targets: count.meta({ description: "Number of its targets." }),

@@ -15,7 +15,7 @@ const MAX_SELECTOR_LENGTH = 1024;
 const MAX_TERMS = 20;
 
 /** The selector of every asset. */
-export const EVERY_ASSET = "*";
+const EVERY_ASSET = "*";
 
 /** One condition. A selector matches an asset for which all of its terms hold. */
 export type SelectorTerm =

@@ -8,7 +8,7 @@ import { forwardRollout, type KillPlan, type Phase, rolloutThatGoesBack } from "
  */
 
 const FULL = process.env["CHAOS"] === "full";
-const SAMPLE = 14;
+const SAMPLE = 12;
 /** Number of writes between two deaths of a service that dies again and again. */
 const LIVES = [3, 7];
 

@@ -21,7 +21,6 @@ const RETIRED: Readonly<Record<string, string>> = {
   surroundings: "host state",
   tellOf: "report",
   teller: "reporter",
-  upkeep: "scrubber, truncator",
   wayBack: "rollback",
 };
 

@@ -7,7 +7,7 @@ import type { Engine, ImageSummary } from "../engine/engine.ts";
 import { EngineError } from "../engine/engine-error.ts";
 import type { Host } from "../host/host.ts";
 import type { AgentStore } from "../store/store.ts";
-import { KeptImages } from "./kept-images.ts";
+import { KeptImages } from "../store/kept-images.ts";
 import { PulledImages } from "./pulled-images.ts";
 
 const FIRST_ROUND_DELAY_MS = 15 * 60_000;

@@ -9,7 +9,7 @@ import { type AppRecord, type DeploymentRecord, type Failure, newRecord } from "
 import { hostPortsOf } from "../core/host/host-port.ts";
 import { acceptGroup } from "../core/apply/accept-group.ts";
 import { requestedDeploymentId } from "../core/apply/child-id.ts";
-import { KeptImages } from "../cleanup/kept-images.ts";
+import { KeptImages } from "../store/kept-images.ts";
 import { FileIntake } from "../files/intake.ts";
 import { removeOtherPlaces } from "../files/place.ts";
 import type { CommandHandler } from "../link/ports.ts";

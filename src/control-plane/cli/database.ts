@@ -42,7 +42,8 @@ export function addDatabaseCommands(program: Command, context: CliContext): void
           : `${formatTable([
               ["TABLE", "ROWS", "BYTES"],
               ...tables.map(({ table, rows, bytes }) => [table, String(rows), String(bytes)]),
-            ])}\ncopied ${from} to ${target}; both have the same rows. Serve the database from now on, not the directory.`,
+            ])}\ncopied ${from} to ${target}; both have the same rows. Serve the database from now on, not the directory, ` +
+            `with the directory's key file: set secrets_key_file to secrets.key, or to a copy of it.`,
       );
     });
   withDatabaseOptions(program.command("restored"))

@@ -84,7 +84,7 @@ export class AssetChanges implements Disposable {
       onMissed();
       return lastId;
     }
-    for (let after = cursor; ; ) {
+    for (let after = cursor; ;) {
       const page = await read(after, BATCH);
       if (after < page.removedTo || after > page.lastId) {
         onMissed();

@@ -74,7 +74,8 @@ async function addOne({ store, fence, rollout, nowMs }: MembersInput, served: Ta
 async function* candidates({ store, fleet, selector }: MembersInput, newest: Rollout | undefined) {
   for (let after: string | undefined; ;) {
     const page = await store.fleets.listMembers(fleet, selector, PAGE, after);
-    for (const { assetUuid, revision } of page) if (revision === undefined) yield { assetUuid, memberRevision: undefined };
+    for (const { assetUuid, revision } of page)
+      if (revision === undefined) yield { assetUuid, memberRevision: undefined };
     if (page.length < PAGE) break;
     after = page.at(-1)?.assetUuid;
   }

@@ -1,65 +1,99 @@
-import { randomBytes } from "node:crypto";
-import { open, readFile } from "node:fs/promises";
+import { randomBytes, randomUUID } from "node:crypto";
+import { link, open, rm } from "node:fs/promises";
 import { dirname } from "node:path";
-import { AesSealer, type SealingKey } from "./aes-sealer.ts";
-import type { Store } from "../store/store.ts";
+import { errorText } from "../../lib/error-text.ts";
+import type { SealingKey } from "./aes-sealer.ts";
 
 const KEY_BYTES = 32;
 const LINE = /^(key_[0-9a-f]{24}) ([0-9a-f]{64})$/;
+const GROUP_OTHERS = 0o077;
 
-/** The key file cannot be used as it is. */
+/** The key file cannot be used as it is. The message says why and what to do. */
 export class KeyFileError extends Error {
   override readonly name = "KeyFileError";
 }
 
 /**
- * Opens the sealer with the keys of a file, one a line, the first of which seals. Makes the file where there is none and nothing
- * is sealed yet. Throws `KeyFileError` where the file is missing, damaged, or lacks a key that something is sealed with.
+ * Returns the keys of a file, one a line; `undefined` if there is no file. Throws `KeyFileError` if it cannot be read, is damaged,
+ * or if other users can access it.
  */
-export async function openKeyFile(path: string, store: Pick<Store, "assetSettings" | "fleets">): Promise<AesSealer> {
-  const found = await readKeys(path);
-  const [key = newKey(), ...older] = found ?? [];
-  const known = new Set([key, ...older].map(({ id }) => id));
-  const sealed = [
-    ...(await store.assetSettings.listVariablesNotSealedBy(key.id, 1)),
-    ...(await store.fleets.listRevisionsNotSealedBy(key.id, 1)),
-  ];
-  const missing = sealed.find(({ keyId }) => !known.has(keyId));
-  if (missing) {
-    throw new KeyFileError(
-      `${path} does not have the key ${missing.keyId}, with which variables or revisions in the database are sealed: ` +
-        "put the file that belongs to the database in its place",
-    );
-  }
-  if (!found) await writeKey(path, key);
-  return new AesSealer(key, older);
-}
-
-async function readKeys(path: string): Promise<readonly SealingKey[] | undefined> {
-  const text = await readFile(path, "utf8").catch((error: unknown) => {
-    if ((error as NodeJS.ErrnoException).code === "ENOENT") return undefined;
-    throw error;
-  });
+export async function readKeyFile(path: string): Promise<readonly [SealingKey, ...SealingKey[]] | undefined> {
+  const text = await readPrivateText(path);
   if (text === undefined) return undefined;
-  return text
+  const [first, ...others] = text
     .trim()
     .split("\n")
-    .map((line) => {
-      const [, id, bytes] = LINE.exec(line) ?? [];
-      if (id === undefined || bytes === undefined) throw new KeyFileError(`${path} is not a file of sealing keys`);
-      return { id, bytes: Buffer.from(bytes, "hex") };
+    .map((line) => parseLine(path, line));
+  const keys = first && ([first, ...others] as const);
+  if (!keys || new Set(keys.map(({ id }) => id)).size < keys.length) throw notKeys(path);
+  return [...keys];
+}
+
+/**
+ * Creates a file with a new key, and returns its keys: those of another process that has created it meanwhile. It is on disk, and
+ * whole, before anything can be sealed with it. Throws `KeyFileError` if it cannot be created.
+ */
+export async function createKeyFile(path: string): Promise<readonly [SealingKey, ...SealingKey[]]> {
+  const temporary = `${path}.${randomUUID()}.tmp`;
+  try {
+    await writePrivate(temporary, format(newKey()));
+    // Unlike a rename, a link does not replace what is there.
+    await link(temporary, path).catch((error: unknown) => {
+      if (!hasCode(error, "EEXIST")) throw error;
     });
+    await rm(temporary);
+    await using directory = await open(dirname(path), "r");
+    await directory.sync();
+  } catch (error) {
+    await rm(temporary, { force: true }).catch(() => {});
+    throw new KeyFileError(`cannot create the file of sealing keys ${path}: ${errorText(error)}`);
+  }
+  const keys = await readKeyFile(path);
+  if (!keys) throw new KeyFileError(`${path} was removed while it was created: start again`);
+  return keys;
+}
+
+async function readPrivateText(path: string): Promise<string | undefined> {
+  try {
+    await using file = await open(path, "r");
+    const { mode } = await file.stat();
+    if ((mode & GROUP_OTHERS) !== 0) {
+      throw new KeyFileError(`other users can access the sealing keys in ${path}: run chmod 600 ${path}`);
+    }
+    return await file.readFile("utf8");
+  } catch (error) {
+    if (hasCode(error, "ENOENT")) return undefined;
+    if (error instanceof KeyFileError) throw error;
+    throw new KeyFileError(`cannot read the sealing keys in ${path}: ${errorText(error)}`);
+  }
+}
+
+function parseLine(path: string, line: string): SealingKey {
+  const [, id, bytes] = LINE.exec(line) ?? [];
+  if (id === undefined || bytes === undefined) throw notKeys(path);
+  return { id, bytes: Buffer.from(bytes, "hex") };
+}
+
+function notKeys(path: string): KeyFileError {
+  return new KeyFileError(
+    `${path} is not a file of sealing keys: put the file that belongs to the database in its place`,
+  );
 }
 
 function newKey(): SealingKey {
   return { id: `key_${randomBytes(12).toString("hex")}`, bytes: randomBytes(KEY_BYTES) };
 }
 
-/** On disk before anything is sealed with it. Fails if another process has made the file meanwhile. */
-async function writeKey(path: string, { id, bytes }: SealingKey): Promise<void> {
+function format({ id, bytes }: SealingKey): string {
+  return `${id} ${Buffer.from(bytes).toString("hex")}\n`;
+}
+
+async function writePrivate(path: string, text: string): Promise<void> {
   await using file = await open(path, "wx", 0o600);
-  await file.writeFile(`${id} ${Buffer.from(bytes).toString("hex")}\n`);
+  await file.writeFile(text);
   await file.sync();
-  await using directory = await open(dirname(path), "r");
-  await directory.sync();
+}
+
+function hasCode(error: unknown, code: string): boolean {
+  return (error as NodeJS.ErrnoException | undefined)?.code === code;
 }

@@ -6,16 +6,30 @@ import type { Sealed } from "../store/asset-settings.ts";
  */
 export interface Sealer {
   seal(plaintext: Uint8Array, purpose: string): Sealed;
-  /** Throws if it was sealed for another purpose, was changed, or if its key is missing. */
+  /** Throws `UnsealError` if it was sealed for another purpose, was changed, or if its key is missing. */
   open(sealed: Sealed, purpose: string): Uint8Array;
+}
+
+/** A sealed value cannot be opened. The message names what it belongs to, and nothing of its content. */
+export class UnsealError extends Error {
+  override readonly name = "UnsealError";
+  /** What the value belongs to: `variable NAME of asset …` or `revision 3 of fleet …`. */
+  readonly purpose: string;
+  readonly keyId: string;
+
+  constructor(purpose: string, keyId: string, reason: string) {
+    super(`cannot open ${purpose}: ${reason}`);
+    this.purpose = purpose;
+    this.keyId = keyId;
+  }
 }
 
 /** The purpose of the value of a variable. */
 export function variablePurpose(assetUuid: string, name: string): string {
-  return `variable ${assetUuid} ${name}`;
+  return `variable ${name} of asset ${assetUuid}`;
 }
 
 /** The purpose of the content of a revision. */
 export function revisionPurpose(fleetId: string, number: number): string {
-  return `revision ${fleetId} ${number}`;
+  return `revision ${number} of fleet ${fleetId}`;
 }

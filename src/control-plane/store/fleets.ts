@@ -20,7 +20,10 @@ export type FleetFields = Partial<
   Pick<Fleet, "name" | "selector" | "apps" | "strategy" | "stableRevision" | "pausedReason">
 >;
 
-export type FleetCreation = { readonly kind: "created" } | { readonly kind: "name_taken" } | { readonly kind: "too_many" };
+export type FleetCreation =
+  | { readonly kind: "created" }
+  | { readonly kind: "name_taken" }
+  | { readonly kind: "too_many" };
 
 /** An asset that a selector matches, in the order of their UUIDs. */
 export interface Member {
@@ -52,7 +55,6 @@ export type RevisionCreation =
   | { readonly kind: "no_fleet" }
   /** It names an app that the fleet does not own. */
   | { readonly kind: "foreign_app"; readonly app: string };
-
 
 /**
  * Fleets with their revisions. Removed with their account. Each change is stored with its entry of the audit log and an event
@@ -99,24 +101,21 @@ export interface FleetStore {
   /** Returns how many assets the selector matches now. */
   countMatching(accountId: string, selector: readonly SelectorTerm[]): Promise<number>;
   /** Returns the members of the fleet, each with what it runs, at most `limit`, after this UUID. */
-  listMembers(fleet: Fleet, selector: readonly SelectorTerm[], limit: number, after?: string): Promise<readonly MemberState[]>;
+  listMembers(
+    fleet: Fleet,
+    selector: readonly SelectorTerm[],
+    limit: number,
+    after?: string,
+  ): Promise<readonly MemberState[]>;
   /** Returns the revisions that these assets were last seen running as a whole. */
   findMemberRevisions(fleetId: string, assetUuids: readonly string[]): Promise<ReadonlyMap<string, number>>;
   /** Records that the whole revision was seen running on the asset; `undefined`: none is known to. */
   recordMemberRevision(fleetId: string, assetUuid: string, revision: number | undefined): Promise<void>;
 
   /** Makes the fleet the owner of those of these apps on the asset that have none. Returns the other owners. */
-  claimApps(
-    fleetId: string,
-    assetUuid: string,
-    apps: readonly string[],
-  ): Promise<readonly AppOwner[]>;
+  claimApps(fleetId: string, assetUuid: string, apps: readonly string[]): Promise<readonly AppOwner[]>;
   /** Returns which of these apps on the asset other fleets own. */
-  findOtherOwners(
-    fleetId: string,
-    assetUuid: string,
-    apps: readonly string[],
-  ): Promise<readonly AppOwner[]>;
+  findOtherOwners(fleetId: string, assetUuid: string, apps: readonly string[]): Promise<readonly AppOwner[]>;
   /** Ends the fleet's ownership on assets that its selector does not match any more. Returns those assets. */
   releaseLeavers(fleet: Fleet, selector: readonly SelectorTerm[], limit: number): Promise<readonly string[]>;
   /** Returns who owns each app of the asset that has an owner. */

@@ -13,6 +13,7 @@ import type { LeaseStore } from "./leases.ts";
 import type { LoginRequestStore } from "./login-requests.ts";
 import type { NetworkGroupStore } from "./network-groups.ts";
 import type { RolloutStore } from "./rollouts.ts";
+import type { SealingKeyStore } from "./sealing-keys.ts";
 import type { SessionStore } from "./sessions.ts";
 import type { SimStore } from "./sims.ts";
 import type { StoreStatistics } from "./statistics.ts";
@@ -45,6 +46,7 @@ export interface Store extends AsyncDisposable {
   readonly assetSettings: AssetSettingsStore;
   readonly fleets: FleetStore;
   readonly rollouts: RolloutStore;
+  readonly sealingKeys: SealingKeyStore;
   readonly statistics: StoreStatistics;
   /** Calls the listener with each account that has new events, once this process has committed them, until disposed. */
   onAccountEvents(listener: (accountId: string) => void): Disposable;
@@ -84,4 +86,5 @@ export const RECORD_STORES = [
   "assetSettings",
   "fleets",
   "rollouts",
+  "sealingKeys",
 ] as const satisfies readonly (keyof Store)[];

@@ -18,6 +18,9 @@ const setTags = (store: Store, uuid: string, tags: Record<string, string | null>
 const variable = (value: string, keyId = "key_a") => ({ isSecret: true, keyId, sealed: Buffer.from(value) });
 const entriesOf = async (store: Store) => (await store.audit.listEntries(ACCOUNT, 100)).length;
 
+const many = (prefix: string, count: number) =>
+  Object.fromEntries(Array.from({ length: count }, (_, index) => [`${prefix}${index}`, "x"]));
+
 /** Contract of stores for tags, variables and holds of assets. */
 export function assetSettingsContract(harness: StoreHarness): void {
   describeDomain("settings of assets", harness, () => {
@@ -87,8 +90,6 @@ export function assetSettingsContract(harness: StoreHarness): void {
     test("are limited in number, also by changes at the same time", async () => {
       await using store = await openWithAccounts(harness);
       const { uuid } = await register(store, someAsset());
-      const many = (prefix: string, count: number) =>
-        Object.fromEntries(Array.from({ length: count }, (_, index) => [`${prefix}${index}`, "x"]));
       expect(await setTags(store, uuid, many("a", MAX_TAGS - 5))).toBe("changed");
       const results = await Promise.all([setTags(store, uuid, many("b", 4)), setTags(store, uuid, many("c", 4))]);
       expect(results.toSorted()).toEqual(["changed", "too_many"]);

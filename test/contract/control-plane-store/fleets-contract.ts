@@ -146,7 +146,11 @@ export function fleetsContract(harness: StoreHarness): void {
       );
       const key = fc.oneof(word, fc.constant("type"));
       const term: fc.Arbitrary<SelectorTerm> = fc.oneof(
-        fc.record({ op: fc.constantFrom("in" as const, "not_in" as const), key, values: fc.array(value, { minLength: 1 }) }),
+        fc.record({
+          op: fc.constantFrom("in" as const, "not_in" as const),
+          key,
+          values: fc.array(value, { minLength: 1 }),
+        }),
         fc.record({ op: fc.constantFrom("exists" as const, "not_exists" as const), key }),
       );
       await fc.assert(
@@ -180,7 +184,10 @@ export function fleetsContract(harness: StoreHarness): void {
     test("an asset that leaves belongs to nobody, and is known to run nothing of it", async () => {
       await using store = await openWithAccounts(harness);
       const fleet = await create(store);
-      const [stays, leaves] = [await registerTagged(store, { role: "kiosk" }), await registerTagged(store, { role: "kiosk" })];
+      const [stays, leaves] = [
+        await registerTagged(store, { role: "kiosk" }),
+        await registerTagged(store, { role: "kiosk" }),
+      ];
       for (const asset of [stays, leaves]) {
         await store.fleets.claimApps(fleet.id, asset, ["web"]);
         await store.fleets.recordMemberRevision(fleet.id, asset, 4);

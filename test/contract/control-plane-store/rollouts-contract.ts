@@ -37,6 +37,9 @@ const deploying = (target: Target): Target => ({
   wasAttempted: true,
 });
 
+const skip = (before: Target) => ({ before, after: { ...before, state: "skipped" as const } });
+const ids = (rows: readonly { readonly target: Target }[]) => rows.map(({ target }) => target.assetUuid);
+
 /** Contract of stores for rollouts and their targets. */
 export function rolloutsContract(harness: StoreHarness): void {
   describeDomain("rollouts", harness, () => {
@@ -46,7 +49,7 @@ export function rolloutsContract(harness: StoreHarness): void {
       expect(await store.rollouts.findRollout(rollout.id)).toEqual(rollout);
       expect(await store.rollouts.listRollouts(fleet.id, 10)).toEqual([rollout]);
       const listed = await store.rollouts.listTargets(rollout.id, 10);
-      expect(listed.map(({ assetName: _, ...target }) => target)).toEqual(targets);
+      expect(listed.map((each) => ({ ...each, assetName: undefined }))).toEqual(targets);
       expect(listed[0]?.assetName).toMatch(/^Gateway/);
       const { events, isOver } = await store.rollouts.readEvents(rollout.id, 0, 10);
       expect(events.map(({ seq, json }) => [seq, (JSON.parse(json) as { seq: number }).seq])).toEqual([[1, 1]]);
@@ -102,7 +105,7 @@ export function rolloutsContract(harness: StoreHarness): void {
         version: 2,
       });
       const states = await Promise.all([one, two].map(async ({ id }) => (await store.rollouts.findRollout(id))?.state));
-      expect(states.toSorted()).toEqual(["running", "superseded"]);
+      expect(new Set(states)).toEqual(new Set(["running", "superseded"]));
       expect((await store.rollouts.readEvents(rollout.id, 0, 10)).isOver).toBe(true);
       // It is looked after until its targets have ended.
       expect((await store.rollouts.listActive()).map(({ id }) => id)).toContain(rollout.id);
@@ -148,7 +151,6 @@ export function rolloutsContract(harness: StoreHarness): void {
       const epoch = (await store.rollouts.takeUp(rollout.id))?.epoch ?? 0;
       const fence = { rolloutId: rollout.id, epoch };
       const [one, two] = targets as [Target, Target];
-      const skip = (before: Target) => ({ before, after: { ...before, state: "skipped" as const } });
       expect(await store.rollouts.changeTargets(fence, [skip(one), skip(two)])).toEqual(new Set(uuids.slice(0, 2)));
       expect(await store.rollouts.changeTargets(fence, [skip(one)])).toEqual(new Set());
       expect(await store.rollouts.changeTargets(fence, [])).toEqual(new Set());
@@ -254,11 +256,10 @@ export function rolloutsContract(harness: StoreHarness): void {
         { before: d, after: { ...d, state: "skipped" as const, wave: 0 } },
       ];
       await store.rollouts.changeTargets({ rolloutId: rollout.id, epoch }, changes);
-      const ids = (rows: readonly { readonly target: Target }[]) => rows.map(({ target }) => target.assetUuid);
       expect(ids(await store.rollouts.listDue(scope, 250, 10))).toEqual([uuids[1], uuids[2]]);
       expect(ids(await store.rollouts.listDue(scope, 300, 1))).toEqual([uuids[1]]);
       expect(await store.rollouts.nextDue(rollout.id)).toBe(100);
-      const byWave = [uuids[2], ...[uuids[0], uuids[1]].toSorted()];
+      const byWave = [uuids[2], ...uuids.slice(0, 2).toSorted()];
       expect(ids(await store.rollouts.listInState(scope, "pending", 9, 10))).toEqual(byWave);
       expect(ids(await store.rollouts.listInState(scope, "pending", 0, 10))).toEqual([uuids[2]]);
       const first = { wave: 0, assetUuid: uuids[2] ?? "" };

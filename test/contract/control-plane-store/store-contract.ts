@@ -13,6 +13,7 @@ import { instancesContract } from "./instances-contract.ts";
 import { leasesContract } from "./leases-contract.ts";
 import { loginRequestsContract } from "./login-requests-contract.ts";
 import { rolloutsContract } from "./rollouts-contract.ts";
+import { sealingKeysContract } from "./sealing-keys-contract.ts";
 import { sessionsContract } from "./sessions-contract.ts";
 import { statisticsContract } from "./statistics-contract.ts";
 import { usageContract } from "./usage-contract.ts";
@@ -40,4 +41,5 @@ export function storeContract(harness: StoreHarness): void {
   assetSettingsContract(harness);
   fleetsContract(harness);
   rolloutsContract(harness);
+  sealingKeysContract(harness);
 }

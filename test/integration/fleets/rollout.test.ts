@@ -4,7 +4,12 @@ import { waitFor } from "../../support/wait-for.ts";
 
 test("a rollout brings a revision to every member, wave by wave", async () => {
   await using rig = await startFleetRig(6);
-  await rig.fleet("kiosks", { waves: [{ limit: 1, soak_s: 0 }, { limit: "50%", soak_s: 0 }] });
+  await rig.fleet("kiosks", {
+    waves: [
+      { limit: 1, soak_s: 0 },
+      { limit: "50%", soak_s: 0 },
+    ],
+  });
   expect(await rig.revision("kiosks", "one")).toBe(1);
   const id = await rig.rollOut("kiosks");
   const done = await rig.reach("kiosks", id, "succeeded");
@@ -49,9 +54,11 @@ test("a device that was away gets the newest revision on its return, never the o
   await away?.device.disconnect();
   await rig.revision("kiosks", "two");
   const second = await rig.rollOut("kiosks");
-  await waitFor("the others to have it", async () => (await rig.rollout("kiosks", second))["counts"])
+  await waitFor("the others to have it", async () => (await rig.rollout("kiosks", second))["counts"]);
   await waitFor("the one to be waited for", async () =>
-    (await rig.targets("kiosks", second)).some(({ state, for: reason }) => state === "waiting" && reason === "connection"),
+    (await rig.targets("kiosks", second)).some(
+      ({ state, for: reason }) => state === "waiting" && reason === "connection",
+    ),
   );
   await rig.revision("kiosks", "three");
   const third = await rig.rollOut("kiosks");
@@ -100,6 +107,9 @@ test("an asset that joins gets the stable revision; one that leaves keeps its ap
   await waitFor("it to have the stable revision", () => joined.device.apps.get("web")?.image === imageOf("one"));
   const [leaver] = rig.devices;
   await rig.api.patch(`/v1/assets/${leaver?.uuid}/tags`, { role: "van" });
-  await waitFor("it to be nobody's", async () => (await rig.control.store.fleets.listOwners(leaver?.uuid ?? "")).length === 0);
+  await waitFor(
+    "it to be nobody's",
+    async () => (await rig.control.store.fleets.listOwners(leaver?.uuid ?? "")).length === 0,
+  );
   expect(leaver?.device.apps.get("web")?.image).toBe(imageOf("one"));
 });

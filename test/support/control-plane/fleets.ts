@@ -47,7 +47,10 @@ export function someRevision(
   return { revision, keyId: "key_a", sealed: Buffer.from(content) };
 }
 
-export function someRollout({ id, accountId }: Pick<Fleet, "id" | "accountId">, fields: Partial<Rollout> = {}): Rollout {
+export function someRollout(
+  { id, accountId }: Pick<Fleet, "id" | "accountId">,
+  fields: Partial<Rollout> = {},
+): Rollout {
   return {
     id: `rol_${String(++count).padStart(6, "0")}`,
     accountId,
@@ -99,5 +102,13 @@ export function someTarget({ id }: Pick<Rollout, "id">, assetUuid: string, field
 }
 
 export function someRolloutEvent({ id, state }: Pick<Rollout, "id" | "state">): Omit<RolloutEvent, "seq"> {
-  return { status: "Running", message: "Something happened.", rollout_id: id, timestamp: 1_000, state, wave: 1, counts: {} };
+  return {
+    status: "Running",
+    message: "Something happened.",
+    rollout_id: id,
+    timestamp: 1_000,
+    state,
+    wave: 1,
+    counts: {},
+  };
 }

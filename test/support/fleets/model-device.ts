@@ -207,7 +207,7 @@ export class ModelDevice {
       last_deployment: null,
     };
     const mark = { name: FLEET, revision, deployment_id: "dep", is_changed: isChanged };
-    return this.protocol >= 4 ? ({ ...report, fleet: mark } as AppReport) : report;
+    return this.protocol >= 4 ? { ...report, fleet: mark } : report;
   }
 
   #tickDeployment(deployment: ModelDeployment, nowMs: number): void {

@@ -104,11 +104,10 @@ export const anApp = (revision: number, fields: Partial<AppReport> = {}): AppRep
 });
 
 /** The same with what a device of protocol version 4 says of its fleet. */
-export const aMarkedApp = (revision: number, isChanged = false): AppReport =>
-  ({
-    ...anApp(revision),
-    fleet: { name: FLEET, revision, deployment_id: "dep_1", is_changed: isChanged },
-  }) as AppReport;
+export const aMarkedApp = (revision: number, isChanged = false): AppReport => ({
+  ...anApp(revision),
+  fleet: { name: FLEET, revision, deployment_id: "dep_1", is_changed: isChanged },
+});
 
 export const aReport = (apps: readonly AppReport[], fields: Partial<ReportFacts> = {}): ReportFacts => ({
   apps,

@@ -11,7 +11,9 @@ export interface ReceivedApply {
   readonly images: readonly string[];
   readonly request: {
     readonly project: string;
-    readonly apps: readonly { readonly app: Readonly<Record<string, unknown>> & { readonly name: string; readonly image: string } }[];
+    readonly apps: readonly {
+      readonly app: Readonly<Record<string, unknown>> & { readonly name: string; readonly image: string };
+    }[];
     readonly remove?: readonly string[];
     readonly fleet?: { readonly name: string; readonly revision: number };
   };
@@ -31,7 +33,7 @@ export type Behaviour =
 
 /**
  * A device on the real protocol: it applies groups of apps at once, reports what runs, and does as it is told otherwise. Its apps
- * outlast its connections, and so do the outcomes of its deployments: as an agent, it carries none out twice.
+ * outlast its connections.
  */
 export class SimulatedDevice implements AsyncDisposable {
   readonly received: ReceivedApply[] = [];
@@ -41,9 +43,11 @@ export class SimulatedDevice implements AsyncDisposable {
   readonly #url: string;
   readonly #token: string;
   readonly #protocol: number | undefined;
-  /** Of deployments that have ended. */
-  readonly #outcomes: DeploymentOutcome[] = [];
   #device: FakeDevice | undefined;
+  /** How deployments ended, as a device keeps it. */
+  readonly #outcomes: DeploymentOutcome[] = [];
+  /** Deployments that it has and has not ended. */
+  readonly #held = new Set<string>();
   #reports = 0;
   #session = 0;
 
@@ -60,7 +64,7 @@ export class SimulatedDevice implements AsyncDisposable {
   /** Connects, reports, and goes on answering until `disconnect`. */
   async connect(url = this.#url): Promise<void> {
     const protocol = this.#protocol === undefined ? {} : { protocol: this.#protocol };
-    const options = { ...protocol, outcomes: this.#outcomes };
+    const options = { ...protocol, held: [...this.#held], outcomes: this.#outcomes };
     const device = await FakeDevice.connect(url, this.#token, options);
     this.#device = device;
     this.report();
@@ -87,6 +91,7 @@ export class SimulatedDevice implements AsyncDisposable {
       // Waits ten seconds each time. What has arrived is carried out, also after the end of the connection.
       const frame = await device.next("apply").catch(() => undefined);
       if (!frame && device.isClosed) return;
+      // It carries none out twice, as an agent.
       if (!frame || this.received.some(({ deploymentId }) => deploymentId === frame.deployment_id)) continue;
       const request = frame.request as ReceivedApply["request"];
       const apply: ReceivedApply = {
@@ -103,18 +108,18 @@ export class SimulatedDevice implements AsyncDisposable {
 
   async #carryOut(device: FakeDevice, apply: ReceivedApply, behaviour: Behaviour): Promise<void> {
     const id = apply.deploymentId;
+    this.#held.add(id);
     device.event(id, { step: "checking", message: "Checking." });
     if (behaviour === "hang") return;
     if (behaviour === "vanish") return this.disconnect();
     if (typeof behaviour === "object") {
-      const failure = { status: "Fail", code: behaviour.fail, message: "It did not work." } as const;
-      this.#outcomes.push({ deployment_id: id, ...failure });
-      device.event(id, { ...failure, step: "done" });
+      this.#end({ deployment_id: id, status: "Fail", code: behaviour.fail });
+      device.event(id, { status: "Fail", step: "done", code: behaviour.fail, message: "It did not work." });
       return;
     }
-    this.#outcomes.push({ deployment_id: id, status: "Success" });
     if (apply.isDryRun) {
       const details = { dry_run: true, plan: [], plan_hash: "0".repeat(64), download_bytes: 1_000, not_in_request: [] };
+      this.#end({ deployment_id: id, status: "Success" });
       device.event(id, { status: "Success", step: "done", message: "Dry run.", details });
       return;
     }
@@ -122,15 +127,21 @@ export class SimulatedDevice implements AsyncDisposable {
     device.event(id, { step: "starting", message: "Starting." });
     for (const { app } of apply.request.apps) this.apps.set(app.name, toReport(app, apply, behaviour === "unhealthy"));
     for (const name of apply.request.remove ?? []) this.apps.delete(name);
+    this.#end({ deployment_id: id, status: "Success" });
     device.success(id);
     // The report comes after the final event, as from an agent.
     await device.flushed();
     this.report();
   }
+
+  #end(outcome: DeploymentOutcome): void {
+    this.#held.delete(outcome.deployment_id);
+    this.#outcomes.push(outcome);
+  }
 }
 
 function toReport(
-  app: ReceivedApply["request"]["apps"][number]["app"],
+  app: Readonly<Record<string, unknown>> & { readonly name: string; readonly image: string },
   { deploymentId, request }: ReceivedApply,
   isUnhealthy: boolean,
 ): AppReport {
@@ -144,6 +155,6 @@ function toReport(
     restarts: isUnhealthy ? 5 : 0,
     spec: { ...app },
     last_deployment: { deployment_id: deploymentId, action: "apply", status: "Success", finished_at: null },
-    ...(request.fleet && { fleet: { ...request.fleet, deployment_id: deploymentId } }),
+    ...(request.fleet && { fleet: { ...request.fleet, deployment_id: deploymentId, is_changed: false } }),
   };
 }

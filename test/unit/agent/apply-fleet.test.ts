@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { KeptImages } from "../../../src/agent/cleanup/kept-images.ts";
+import { KeptImages } from "../../../src/agent/store/kept-images.ts";
 import type { ApplyRequestInput } from "../../../src/protocol/apply.ts";
 import { AgentRig } from "../../support/agent-rig.ts";
 

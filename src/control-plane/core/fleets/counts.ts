@@ -12,7 +12,7 @@ export function countFailures(counts: readonly TargetCount[]): number {
   return countTargets(counts, (group) => group.direction === "forward" && isFailure(group));
 }
 
-function isFailure({ state }: Pick<TargetCount, "state">): boolean {
+export function isFailure({ state }: Pick<TargetCount, "state">): boolean {
   return state === "failed" || state === "lost";
 }
 

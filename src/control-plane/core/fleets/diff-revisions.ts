@@ -18,7 +18,7 @@ const IDENTITY: Readonly<Record<string, string>> = {
 export function diffRevisions(from: RevisionContent, to: RevisionContent): readonly AppDiff[] {
   const [before, after] = [byName(from), byName(to)];
   const names = [...new Set([...before.keys(), ...after.keys()])].toSorted();
-  return names.map((app) => ({ app, ...changeOf(before.get(app), after.get(app)) }));
+  return names.map((app) => Object.assign({ app }, changeOf(before.get(app), after.get(app))));
 }
 
 function byName({ apps }: RevisionContent): ReadonlyMap<string, RevisionEntry> {

@@ -44,7 +44,12 @@ export function judge(
  * the time decides, in whole seconds, as reports have it: one that was received in the second in which the deployment ended counts.
  * Should it be from before the end, the device reports again what has changed.
  */
-function isSince(goal: Goal, { apps, atMs }: ReportFacts, deploymentId: string | undefined, endedAtMs: number): boolean {
+function isSince(
+  goal: Goal,
+  { apps, atMs }: ReportFacts,
+  deploymentId: string | undefined,
+  endedAtMs: number,
+): boolean {
   const wanted = goal.apps.flatMap((entry) => ("absent" in entry ? [] : [entry.app.name]));
   const marked = apps.filter(({ name, fleet }) => wanted.includes(name) && fleet?.deployment_id === deploymentId);
   if (wanted.length > 0 && marked.length === wanted.length) return true;

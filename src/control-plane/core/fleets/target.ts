@@ -39,6 +39,3 @@ export interface Target {
   /** What happened, for people. */
   readonly message: string | undefined;
 }
-
-/** Identifies a target. */
-export type TargetKey = Pick<Target, "rolloutId" | "assetUuid">;

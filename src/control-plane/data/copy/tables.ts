@@ -61,6 +61,7 @@ export const COPIED_TABLES: readonly CopiedTable[] = [
   { name: "user_sessions", key: ["hash"] },
   { name: "browser_tokens", key: ["hash"] },
   { name: "one_time_codes", key: ["hash"] },
+  { name: "sealing_keys", key: ["id"] },
   { name: "asset_tags", key: ["asset_uuid", "key"] },
   { name: "asset_variables", key: ["asset_uuid", "name"] },
   { name: "asset_holds", key: ["asset_uuid"] },

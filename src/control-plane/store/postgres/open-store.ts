@@ -10,6 +10,7 @@ import { SqlLoginRequestStore } from "../sql/login-requests.ts";
 import { SqlNetworkGroupStore } from "../sql/network-groups.ts";
 import { PostgresExecutor } from "../sql/postgres-executor.ts";
 import { SqlRolloutStore } from "../sql/rollouts.ts";
+import { SqlSealingKeyStore } from "../sql/sealing-keys.ts";
 import { SqlSimStore } from "../sql/sims.ts";
 import { SqlUsageStore } from "../sql/usage.ts";
 import { SqlUserSessionStore } from "../sql/user-sessions.ts";
@@ -63,6 +64,7 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
     assetSettings: new SqlAssetSettingsStore(executor),
     fleets: new SqlFleetStore(executor),
     rollouts: new SqlRolloutStore(executor),
+    sealingKeys: new SqlSealingKeyStore(executor),
     statistics: new PostgresStoreStatistics(pool),
     async check() {
       await pool.query("SELECT 1 FROM accounts LIMIT 1", []);

@@ -1,5 +1,13 @@
 /** What is set for assets, and fleets with their revisions, rollouts and targets. Times are Unix milliseconds. */
 export const FLEETS = /* sql */ `
+  -- Keys that values are sealed with. Their bytes are in the key file alone.
+  CREATE TABLE sealing_keys (
+    id TEXT COLLATE "C" PRIMARY KEY,
+    created_at_ms BIGINT NOT NULL,
+    is_current SMALLINT NOT NULL CHECK (is_current IN (0, 1))
+  );
+  CREATE UNIQUE INDEX sealing_keys_current ON sealing_keys (is_current) WHERE is_current = 1;
+
   CREATE TABLE asset_tags (
     asset_uuid TEXT COLLATE "C" NOT NULL REFERENCES assets (uuid) ON DELETE CASCADE,
     account_id TEXT COLLATE "C" NOT NULL,

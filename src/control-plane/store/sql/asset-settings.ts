@@ -163,7 +163,7 @@ export class SqlAssetSettingsStore implements AssetSettingsStore {
     limit: number,
   ): Promise<readonly (StoredVariable & { readonly assetUuid: string })[]> {
     const rows = await this.#executor.all<VariableRow>(LIST_OTHER_KEYS, [keyId, limit]);
-    return rows.map((row) => ({ ...toVariable(row), assetUuid: row.asset_uuid }));
+    return rows.map((row) => Object.assign(toVariable(row), { assetUuid: row.asset_uuid }));
   }
 
   async resealVariable(assetUuid: string, name: string, before: Uint8Array, after: Sealed): Promise<boolean> {

@@ -58,7 +58,8 @@ const COUNT_TARGETS = /* sql */ `
   SELECT wave, state, direction, waits_for, was_attempted, count(*) AS count FROM rollout_targets WHERE rollout_id = ?
   GROUP BY wave, state, direction, waits_for, was_attempted ORDER BY wave, state, direction, waits_for, was_attempted`;
 const NEXT_DUE = "SELECT min(due_ms) AS due FROM rollout_targets WHERE rollout_id = ? AND due_ms IS NOT NULL";
-const READ_EVENTS = "SELECT seq, event AS json FROM rollout_events WHERE rollout_id = ? AND seq > ? ORDER BY seq LIMIT ?";
+const READ_EVENTS =
+  "SELECT seq, event AS json FROM rollout_events WHERE rollout_id = ? AND seq > ? ORDER BY seq LIMIT ?";
 const REMOVE_OLD = /* sql */ `
   DELETE FROM rollouts WHERE id IN (
     SELECT id FROM rollouts WHERE is_active = 0 AND finished_at_ms < ? ORDER BY finished_at_ms LIMIT ?)`;
@@ -240,7 +241,10 @@ export class SqlRolloutStore implements RolloutStore {
     const sql = /* sql */ `
       SELECT x.asset_uuid FROM rollout_targets x
       WHERE x.rollout_id = ?1 AND x.asset_uuid IN ${this.#executor.dialect.jsonTexts("?2")}`;
-    const rows = await this.#executor.all<{ readonly asset_uuid: string }>(sql, [rolloutId, JSON.stringify(assetUuids)]);
+    const rows = await this.#executor.all<{ readonly asset_uuid: string }>(sql, [
+      rolloutId,
+      JSON.stringify(assetUuids),
+    ]);
     const known = new Set(rows.map((row) => row.asset_uuid));
     return assetUuids.filter((uuid) => !known.has(uuid));
   }
@@ -258,7 +262,7 @@ export class SqlRolloutStore implements RolloutStore {
     const { states = [], wave = -1, after = "" } = filter;
     const values = [rolloutId, after, wave, JSON.stringify(states), limit];
     const rows = await this.#executor.all<TargetRow & { readonly asset_name: string }>(this.#listTargets, values);
-    return rows.map((row) => ({ ...toTarget(row), assetName: row.asset_name }));
+    return rows.map((row) => Object.assign(toTarget(row), { assetName: row.asset_name }));
   }
 
   async countTargets(rolloutId: string): Promise<readonly TargetCount[]> {

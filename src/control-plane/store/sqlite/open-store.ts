@@ -13,6 +13,7 @@ import { SqlKeyStore } from "../sql/keys.ts";
 import { SqlLoginRequestStore } from "../sql/login-requests.ts";
 import { SqlNetworkGroupStore } from "../sql/network-groups.ts";
 import { SqlRolloutStore } from "../sql/rollouts.ts";
+import { SqlSealingKeyStore } from "../sql/sealing-keys.ts";
 import { SqlSimStore } from "../sql/sims.ts";
 import { SqliteExecutor } from "../sql/sqlite-executor.ts";
 import { SqlUsageStore } from "../sql/usage.ts";
@@ -72,6 +73,7 @@ export function openStore(path: string): Store {
     assetSettings: new SqlAssetSettingsStore(executor),
     fleets: new SqlFleetStore(executor),
     rollouts: new SqlRolloutStore(executor),
+    sealingKeys: new SqlSealingKeyStore(executor),
     statistics: new SqliteStoreStatistics(database, path),
     async check() {
       ping.get();

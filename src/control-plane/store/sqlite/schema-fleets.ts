@@ -1,5 +1,13 @@
 /** What is set for assets, and fleets with their revisions, rollouts and targets. Times are Unix milliseconds. */
 export const FLEETS = /* sql */ `
+  -- Keys that values are sealed with. Their bytes are in the key file alone.
+  CREATE TABLE sealing_keys (
+    id TEXT PRIMARY KEY,
+    created_at_ms INTEGER NOT NULL,
+    is_current INTEGER NOT NULL CHECK (is_current IN (0, 1))
+  ) STRICT, WITHOUT ROWID;
+  CREATE UNIQUE INDEX sealing_keys_current ON sealing_keys (is_current) WHERE is_current = 1;
+
   CREATE TABLE asset_tags (
     asset_uuid TEXT NOT NULL REFERENCES assets (uuid) ON DELETE CASCADE,
     account_id TEXT NOT NULL,

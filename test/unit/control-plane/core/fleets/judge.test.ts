@@ -95,11 +95,18 @@ describe("what a device runs", () => {
   test("is not known without a current report", () => {
     expect(judged(anApp(2), { report: undefined }).kind).toBe("unknown");
     expect(judged(anApp(2), { report: aReport([anApp(2)], { heldSinceMs: NOW }) }).kind).toBe("unknown");
-    const early = aReport([anApp(2)], { atMs: NOW });
+    const early = aReport([anApp(2)], { atMs: NOW - 1_000 });
     expect(judged(anApp(2), { report: early }).kind).toBe("unknown");
     // A device whose apps have not changed sends no report.
     expect(judged(anApp(2), { report: early }, NOW + REPORT_GRACE_MS).kind).toBe("as_specified");
     expect(judged(anApp(2), { report: early, isConnected: false }, NOW + REPORT_GRACE_MS).kind).toBe("unknown");
+  });
+
+  test("is told by a report of the second in which the deployment ended, and by one with its marks at any time", () => {
+    expect(judged(anApp(2), { report: aReport([anApp(2)], { atMs: NOW - 999 }) }).kind).toBe("as_specified");
+    expect(judged(aMarkedApp(2), { report: aReport([aMarkedApp(2)], { atMs: NOW - 5_000 }) }).kind).toBe(
+      "as_specified",
+    );
   });
 });
 

@@ -1,6 +1,6 @@
 import { z } from "zod";
 import { type FleetImages, presentFleets, replaceFleetImages } from "../core/image/fleet-images.ts";
-import type { AgentStore } from "../store/store.ts";
+import type { AgentStore } from "./store.ts";
 
 const NAME = "fleet_images";
 

@@ -1,0 +1,97 @@
+import type { Clock } from "../../lib/clock.ts";
+import type { ErrorCode } from "../../protocol/errors.ts";
+import { isFailure } from "../core/fleets/counts.ts";
+import { decideRollout } from "../core/fleets/progress.ts";
+import type { Rollout } from "../core/fleets/rollout.ts";
+import type { RolloutChange, RolloutFence, TargetCount } from "../store/rollouts.ts";
+import type { Store } from "../store/store.ts";
+import { rolloutEvent, stopEntry } from "./rollout-events.ts";
+import type { Round } from "./round.ts";
+
+/** Shortest time between two events about progress in the stream of a rollout. */
+const PROGRESS_INTERVAL_MS = 2_000;
+/** Codes of failures that the reason of a stop counts. */
+const MAX_FAILURES_READ = 1_000;
+const FAILED_STATES = ["failed", "lost"] as const;
+
+export interface RolloutProgressOptions {
+  readonly store: Pick<Store, "fleets" | "rollouts">;
+  readonly clock: Clock;
+}
+
+/** Lets the core decide about a rollout by the counts of its targets, and tells its stream. */
+export class RolloutProgress {
+  readonly #options: RolloutProgressOptions;
+  #toldCounts = "";
+  #toldAtMs = -Infinity;
+
+  constructor(options: RolloutProgressOptions) {
+    this.#options = options;
+  }
+
+  /** Decides about the rollout and stores that. Returns it as it is afterwards, and whether it has ended. */
+  async decide(
+    round: Round,
+    counts: readonly TargetCount[],
+  ): Promise<{ readonly after: Rollout | undefined; readonly hasEnded: boolean }> {
+    const { rollout, fleet, fence, nowMs } = round;
+    const decision = decideRollout(rollout, counts, await this.#readFailures(rollout.id, counts), nowMs);
+    if (decision.kind === "nothing") return { after: rollout, hasEnded: false };
+    const after = await this.store(fence, rollout, (current) => ({
+      fields: decision.fields,
+      event: rolloutEvent({ ...current, ...decision.fields }, counts, nowMs),
+      audit: stopEntry(current, fleet, decision, nowMs),
+      ...(decision.fields.state === "succeeded" && { stableRevision: current.revision }),
+    }));
+    return { after, hasEnded: decision.kind === "finish" };
+  }
+
+  /** Stores a change of the rollout unless somebody else has changed it since it was read. Returns it as it is afterwards. */
+  async store(
+    fence: RolloutFence,
+    seen: Rollout,
+    change: (current: Rollout) => RolloutChange,
+  ): Promise<Rollout | undefined> {
+    return this.#options.store.rollouts.updateRollout(
+      seen.id,
+      (current) => (current.version === seen.version ? change(current) : undefined),
+      fence,
+    );
+  }
+
+  /** Pauses the fleet because a device has a revision of it that is not on record. */
+  async pauseFleet(
+    { fleet, rollout, fence, nowMs }: Round,
+    { assetUuid, revision }: { readonly assetUuid: string; readonly revision: number },
+  ): Promise<void> {
+    const reason =
+      `The device of asset ${assetUuid} has revision ${revision} of this fleet, which is not on record: the service was probably ` +
+      "restored from an old backup. Make a new revision, then resume.";
+    await this.#options.store.fleets.updateFleet(fleet.id, (current) =>
+      current.pausedReason === undefined ? { pausedReason: reason } : undefined,
+    );
+    if (rollout.kind === "upkeep" || rollout.state !== "running") return;
+    const fields = { state: "paused", reason } as const;
+    await this.store(fence, rollout, (current) => ({
+      fields,
+      event: rolloutEvent({ ...current, ...fields }, [], nowMs),
+    }));
+  }
+
+  /** Adds an event to the stream when the counts have changed, at a limited rate. */
+  async tell(fence: RolloutFence, rollout: Rollout, counts: readonly TargetCount[]): Promise<void> {
+    if (rollout.kind === "upkeep" || rollout.finishedAtMs !== undefined) return;
+    const nowMs = this.#options.clock.now();
+    const text = JSON.stringify(counts);
+    if (text === this.#toldCounts || nowMs - this.#toldAtMs < PROGRESS_INTERVAL_MS) return;
+    await this.#options.store.rollouts.addEvent(fence, rolloutEvent(rollout, counts, nowMs));
+    this.#toldCounts = text;
+    this.#toldAtMs = nowMs;
+  }
+
+  async #readFailures(id: string, counts: readonly TargetCount[]): Promise<readonly (ErrorCode | undefined)[]> {
+    if (!counts.some((group) => isFailure(group) && group.count > 0)) return [];
+    const { rollouts } = this.#options.store;
+    return (await rollouts.listTargets(id, MAX_FAILURES_READ, { states: FAILED_STATES })).map(({ code }) => code);
+  }
+}

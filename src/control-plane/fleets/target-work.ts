@@ -1,0 +1,218 @@
+import type { ErrorCode } from "../../protocol/errors.ts";
+import type { TargetState } from "../../protocol/rollout.ts";
+import { admit } from "../core/fleets/admit.ts";
+import { neededVariables } from "../core/fleets/attempt-request.ts";
+import { placesTaken } from "../core/fleets/counts.ts";
+import { REVIEW_INTERVAL_MS } from "../core/fleets/decide-attempt.ts";
+import { beginAttempt } from "../core/fleets/decide-begin.ts";
+import { decideTarget } from "../core/fleets/decide-target.ts";
+import { failAttempt } from "../core/fleets/fail-attempt.ts";
+import { unknownRevision } from "../core/fleets/fleet-mark.ts";
+import type { Target } from "../core/fleets/target.ts";
+import type { TargetContext } from "../core/fleets/target-decision.ts";
+import type { TargetChange, TargetCount, TargetWithFacts } from "../store/rollouts.ts";
+import type { Store } from "../store/store.ts";
+import type { AttemptOrder, Attempts } from "./attempts.ts";
+import type { Round } from "./round.ts";
+import { toFacts } from "./to-facts.ts";
+
+/** Targets that are read and decided at a time. */
+export const BATCH = 200;
+
+/** States in which something may happen to a target without an event about its asset. */
+const OPEN_STATES = ["pending", "waiting", "deploying", "soaking", "lost", "deferred"] as const;
+/** Those that have to go back when their rollout does. */
+const SETTLED_STATES = ["succeeded", "failed"] as const satisfies readonly TargetState[];
+
+/** What was decided about targets and is not stored yet. */
+class Decisions {
+  readonly changes: TargetChange[] = [];
+  readonly wanting = new Map<string, { readonly read: TargetWithFacts; readonly otherwise: Partial<Target> }>();
+  readonly orders: AttemptOrder[] = [];
+  readonly seen = new Set<string>();
+}
+
+/** Decides about targets, stores what was decided and requests deployments. */
+export class TargetWork {
+  readonly #store: Pick<Store, "rollouts">;
+  readonly #attempts: Attempts;
+  #unknownRevision: { readonly assetUuid: string; readonly revision: number } | undefined;
+
+  constructor(store: Pick<Store, "rollouts">, attempts: Attempts) {
+    this.#store = store;
+    this.#attempts = attempts;
+  }
+
+  /** Returns what a device has that is not on record, once. */
+  takeUnknownRevision(): { readonly assetUuid: string; readonly revision: number } | undefined {
+    const found = this.#unknownRevision;
+    this.#unknownRevision = undefined;
+    return found;
+  }
+
+  /** Decides about these targets and carries that out. */
+  async work(round: Round, reads: readonly TargetWithFacts[]): Promise<void> {
+    const decisions = new Decisions();
+    this.#decideAll(round, reads, decisions);
+    await this.#carryOut(round, decisions);
+  }
+
+  /** Looks at every target that is open, or has to go back. */
+  async sweepAll(round: Round, signal: AbortSignal): Promise<void> {
+    const { rollouts } = this.#store;
+    const states =
+      round.rollout.state === "rolling_back"
+        ? [...OPEN_STATES, ...SETTLED_STATES]
+        : [...OPEN_STATES, "failed" as const];
+    for (const state of states) {
+      let after: Pick<Target, "wave" | "assetUuid"> | undefined;
+      for (;;) {
+        const page = await rollouts.listInState(round.scope, state, Number.MAX_SAFE_INTEGER, BATCH, after);
+        const decisions = new Decisions();
+        // What may begin is found by `#beginPending`, in its order.
+        this.#decideAll(round, page, decisions);
+        decisions.wanting.clear();
+        await this.#carryOut(round, decisions);
+        after = page.at(-1)?.target;
+        if (page.length < BATCH || signal.aborted) break;
+      }
+    }
+  }
+
+  /** Begins targets whose turn it is, as far as there are places. Returns whether there may be more. */
+  async beginPending(round: Round): Promise<boolean> {
+    const { rollout } = round;
+    if (rollout.state !== "running" && rollout.state !== "rolling_back") return false;
+    const { rollouts } = this.#store;
+    const counts = await rollouts.countTargets(rollout.id);
+    const free = rollout.strategy.max_parallel - placesTaken(rollout, counts);
+    if (free <= 0 || !counts.some(({ state, count }) => state === "pending" && count > 0)) return false;
+    const upToWave = rollout.state === "rolling_back" ? Number.MAX_SAFE_INTEGER : rollout.wave;
+    const decisions = new Decisions();
+    let after: Pick<Target, "wave" | "assetUuid"> | undefined;
+    let isEnd = false;
+    while (decisions.wanting.size < free && !isEnd) {
+      const page = await rollouts.listInState(round.scope, "pending", upToWave, BATCH, after);
+      this.#decideAll(round, page, decisions);
+      after = page.at(-1)?.target;
+      isEnd = page.length < BATCH;
+    }
+    const begun = await this.#carryOut(round, decisions, counts);
+    return begun > 0 && !isEnd;
+  }
+
+  #decideAll(round: Round, reads: readonly TargetWithFacts[], decisions: Decisions): void {
+    for (const read of reads) {
+      const { target } = read;
+      if (decisions.seen.has(target.assetUuid)) continue;
+      decisions.seen.add(target.assetUuid);
+      const decision = this.#decide(round, read);
+      if (decision.kind === "request") decisions.orders.push({ target, protocol: read.facts.protocol });
+      if (decision.kind === "begin") decisions.wanting.set(target.assetUuid, { read, otherwise: decision.otherwise });
+      if (decision.kind === "change") decisions.changes.push(toChange(round, target, decision.fields));
+    }
+  }
+
+  #decide(round: Round, read: TargetWithFacts) {
+    const { contents, selector, nowMs } = round;
+    const { target } = read;
+    const facts = toFacts(read, { selector, neededVariables: neededVariables(contents.goals[target.direction]) });
+    const unknown = unknownRevision(round.fleet, facts.report?.apps ?? []);
+    if (unknown !== undefined) this.#unknownRevision ??= { assetUuid: target.assetUuid, revision: unknown };
+    return decideTarget(target, facts, this.#contextOf(round, read), nowMs);
+  }
+
+  #contextOf({ rollout, contents, windows, fleet }: Round, { facts }: TargetWithFacts): TargetContext {
+    // Nothing begins in a fleet that is paused.
+    const state = fleet.pausedReason !== undefined && rollout.kind === "upkeep" ? "paused" : rollout.state;
+    return {
+      rollout: { ...rollout, state },
+      goals: contents.goals,
+      window: windows.stateFor(facts.report?.device),
+    };
+  }
+
+  /** Stores what was decided and requests the deployments of what has begun. Returns how many have. */
+  async #carryOut(round: Round, decisions: Decisions, counts?: readonly TargetCount[]): Promise<number> {
+    const { rollouts } = this.#store;
+    const { rollout, fleet, nowMs } = round;
+    const wanting = [...decisions.wanting.values()];
+    const known = wanting.length > 0 ? (counts ?? (await rollouts.countTargets(rollout.id))) : [];
+    const admitted = new Set(
+      fleet.pausedReason === undefined
+        ? admit(
+            rollout,
+            wanting.map(({ read }) => read.target),
+            known,
+          ).map(({ assetUuid }) => assetUuid)
+        : [],
+    );
+    const changes = [...decisions.changes];
+    const orders = [...decisions.orders];
+    for (const { read, otherwise } of wanting) {
+      const { target, facts } = read;
+      if (!admitted.has(target.assetUuid)) {
+        if (Object.keys(otherwise).length > 0) changes.push(toChange(round, target, otherwise));
+        continue;
+      }
+      const begun = toChange(round, target, beginAttempt(target, nowMs));
+      changes.push(begun);
+      orders.push({ target: begun.after, protocol: facts.protocol });
+    }
+    if (changes.length === 0 && orders.length === 0) return 0;
+    const beginning = { beginVersion: rollout.version, apps: fleet.apps };
+    const changed = await rollouts.changeTargets(round.fence, changes, beginning);
+    // What did not become `deploying`, such as because of a pause, is decided again.
+    const begun = [...admitted].filter((uuid) => changed.has(uuid));
+    await this.#request(
+      round,
+      orders.filter(({ target }) => !admitted.has(target.assetUuid) || changed.has(target.assetUuid)),
+    );
+    return begun.length;
+  }
+
+  async #request(round: Round, orders: readonly AttemptOrder[]): Promise<void> {
+    if (orders.length === 0) return;
+    const changes: TargetChange[] = [];
+    try {
+      await this.#attempts.request(round.rollout, round.contents, orders, (target, result) => {
+        if (result.kind === "requested") {
+          changes.push({
+            before: target,
+            after: { ...target, deploymentId: result.deploymentId, dueMs: round.nowMs + REVIEW_INTERVAL_MS },
+          });
+        } else changes.push(...this.#refused(round, target, result.code, result.message));
+      });
+    } finally {
+      await this.#store.rollouts.changeTargets(round.fence, changes);
+    }
+  }
+
+  /** The deployment was not even accepted. */
+  #refused(round: Round, target: Target, code: ErrorCode, message: string): TargetChange[] {
+    const facts = {
+      isConnected: true,
+      protocol: undefined,
+      lastSeenAtMs: undefined,
+      report: undefined,
+      heldUntilMs: undefined,
+      conflicts: [],
+      isBusy: false,
+      isMember: true,
+      missingVariables: [],
+      deployment: undefined,
+    };
+    const context = { rollout: round.rollout, goals: round.contents.goals, window: round.windows.stateFor(undefined) };
+    const decision = failAttempt({ target, facts, context, nowMs: round.nowMs }, { code, message, isReached: false });
+    return decision.kind === "change" ? [toChange(round, target, decision.fields)] : [];
+  }
+}
+
+/** Returns the change of a target, with what it says of its asset as a member. */
+function toChange({ rollout }: Round, before: Target, fields: Partial<Target>): TargetChange {
+  const after: Target = { ...before, ...fields };
+  if (after.state === before.state) return { before, after };
+  if (after.state === "succeeded") return { before, after, memberRevision: rollout.revision };
+  if (after.state === "rolled_back") return { before, after, memberRevision: rollout.previousRevision ?? null };
+  return { before, after };
+}

@@ -1,0 +1,63 @@
+import type { SealingKeyStore } from "../sealing-keys.ts";
+import type { Executor } from "./executor.ts";
+import { all, change, one, type Work } from "./statement.ts";
+
+const FIND_CURRENT = "SELECT id FROM sealing_keys WHERE is_current = 1";
+// An index allows one current key: of several that register at a time, the first one stays.
+const REGISTER = "INSERT INTO sealing_keys (id, created_at_ms, is_current) VALUES (?, ?, 1) ON CONFLICT DO NOTHING";
+const REMOVE_ALL = "DELETE FROM sealing_keys WHERE id <> ?";
+// One search of the index for each key: reading all rows takes seconds for millions of variables.
+const LIST_USED = /* sql */ `
+  WITH RECURSIVE
+    variable_keys (id) AS (
+      SELECT min(key_id) FROM asset_variables
+      UNION ALL
+      SELECT (SELECT min(v.key_id) FROM asset_variables v WHERE v.key_id > k.id) FROM variable_keys k
+      WHERE k.id IS NOT NULL
+    ),
+    revision_keys (id) AS (
+      SELECT min(key_id) FROM fleet_revisions
+      UNION ALL
+      SELECT (SELECT min(r.key_id) FROM fleet_revisions r WHERE r.key_id > k.id) FROM revision_keys k
+      WHERE k.id IS NOT NULL
+    )
+  SELECT id FROM variable_keys WHERE id IS NOT NULL
+  UNION
+  SELECT id FROM revision_keys WHERE id IS NOT NULL
+  ORDER BY id`;
+
+interface KeyRow {
+  readonly id: string;
+}
+
+export class SqlSealingKeyStore implements SealingKeyStore {
+  readonly #executor: Executor;
+
+  constructor(executor: Executor) {
+    this.#executor = executor;
+  }
+
+  async findCurrent(): Promise<string | undefined> {
+    return (await this.#executor.one<KeyRow>(FIND_CURRENT))?.id;
+  }
+
+  async register(id: string, createdAtMs: number): Promise<string> {
+    return this.#executor.transact(() => register(id, createdAtMs));
+  }
+
+  async registerOrReplaceUnused(id: string, createdAtMs: number): Promise<string> {
+    return this.#executor.transact(function* (): Work<string> {
+      if ((yield* all<KeyRow>(LIST_USED)).length === 0) yield* change(REMOVE_ALL, [id]);
+      return yield* register(id, createdAtMs);
+    });
+  }
+
+  async listUsed(): Promise<readonly string[]> {
+    return (await this.#executor.all<KeyRow>(LIST_USED)).map(({ id }) => id);
+  }
+}
+
+function* register(id: string, createdAtMs: number): Work<string> {
+  yield* change(REGISTER, [id, createdAtMs]);
+  return (yield* one<KeyRow>(FIND_CURRENT))?.id ?? id;
+}
