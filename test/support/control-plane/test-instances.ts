@@ -77,6 +77,8 @@ export class TestInstance {
 export interface TestInstancesOptions {
   readonly clock?: Clock;
   readonly config?: ConfigInput;
+  /** Opens the store, for each instance and for the test. Default: one in SQLite, which they share. */
+  readonly openStore?: () => Promise<Store>;
 }
 
 /** Several instances of the service on one store in this process, with links in memory between them. */
@@ -88,22 +90,24 @@ export class TestInstances implements AsyncDisposable {
   readonly #config: ConfigInput;
   readonly #sealer = new AesSealer(someSealingKey());
   readonly #owner: AsyncDisposableStack;
+  readonly #openStore: (() => Promise<Store>) | undefined;
 
   private constructor(
     store: Store,
-    { clock = systemClock, config = {} }: TestInstancesOptions,
+    { clock = systemClock, config = {}, openStore: open }: TestInstancesOptions,
     owner: AsyncDisposableStack,
   ) {
     this.store = store;
     this.clock = clock;
     this.#config = config;
     this.#owner = owner;
+    this.#openStore = open;
   }
 
   static async open(options: TestInstancesOptions = {}): Promise<TestInstances> {
     await using owner = new AsyncDisposableStack();
     const directory = owner.use(await tempDir());
-    const store = owner.use(openStore(join(directory.path, "edge-control.sqlite")));
+    const store = owner.use((await options.openStore?.()) ?? openStore(join(directory.path, "edge-control.sqlite")));
     return new TestInstances(store, options, owner.move());
   }
 
@@ -113,7 +117,8 @@ export class TestInstances implements AsyncDisposable {
     const { logger, lines } = captureLog();
     const memoryLink = this.network.join();
     const link = nats ? this.#owner.use(new NatsLink({ nats, clock: systemClock, logger })) : memoryLink;
-    const store = sharedStore(this.store, access, this.clock);
+    const own = this.#openStore ? this.#owner.use(await this.#openStore()) : this.store;
+    const store = sharedStore(own, access, this.clock);
     const server = await startServer({
       config: configSchema.parse({ rate_limit_per_minute: 1_000_000, listen: "127.0.0.1:0", ...this.#config }),
       store,
