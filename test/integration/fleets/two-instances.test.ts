@@ -66,7 +66,7 @@ describe.skipIf(reason !== undefined)(`fleets at two instances${reason === undef
   };
 
   test("a rollout reaches the devices of both; when the one that looks after it dies, the other goes on", async () => {
-    const pair = await startPair(8, { max_parallel: 2, waves: [{ limit: 2 }] });
+    const pair = await startPair(8, { max_parallel: 2, waves: [{ limit: 2, soak_s: 0 }] });
     const { leader, other, devices } = pair;
     const id = await rollOut(pair);
     await waitFor("some to have begun", () => reached(pair, "one") >= 3);
@@ -104,7 +104,7 @@ describe.skipIf(reason !== undefined)(`fleets at two instances${reason === undef
   });
 
   test("going back asked at the other instance reaches all; its stream is read there to the end; deployments by hand go on beside", async () => {
-    const pair = await startPair(6, { max_parallel: 2, waves: [{ limit: 3, advance: "manual" }] });
+    const pair = await startPair(6, { max_parallel: 2, waves: [{ limit: 3, soak_s: 0, advance: "manual" }] });
     const { other, account, devices } = pair;
     const first = await rollOut(pair);
     await waitFor("the first wave", () => reached(pair, "one") === 3);
