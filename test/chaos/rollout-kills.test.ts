@@ -1,6 +1,7 @@
 import { afterAll, describe, expect, test } from "vitest";
 import { firstSeed, SeededRandom } from "../support/chaos/seeded-random.ts";
-import { forwardRollout, type KillPlan, type Phase, rolloutThatGoesBack } from "../support/fleets/rollout-kills.ts";
+import type { KillPlan, Phase } from "../support/fleets/killed-service.ts";
+import { forwardRollout, rolloutThatGoesBack } from "../support/fleets/rollout-kills.ts";
 
 /*
  * Kills the service before and after single writes of a rollout, and starts it again on the same data. Its devices are on the
@@ -8,7 +9,7 @@ import { forwardRollout, type KillPlan, type Phase, rolloutThatGoesBack } from "
  */
 
 const FULL = process.env["CHAOS"] === "full";
-const SAMPLE = 12;
+const SAMPLE = 10;
 /** Number of writes between two deaths of a service that dies again and again. */
 const LIVES = [3, 7];
 

@@ -1,0 +1,153 @@
+import { type Clock, systemClock } from "../../../src/lib/clock.ts";
+import { type Fate, failingStore } from "../control-plane/failing-store.ts";
+import { waitFor } from "../wait-for.ts";
+import { type FleetRig, type RigDevice, startFleetRig } from "./fleet-rig.ts";
+
+/** The parts of the store in which a rollout is on record. */
+const PARTS: ReadonlySet<string> = new Set(["assetSettings", "fleets", "rollouts", "deployments"]);
+/** Reads, and what the service does from time to time whether there is a rollout or not. */
+const NO_WRITE = /^(find|list|read|count|next|expireDue|removeFinished|removeOldRollouts)/;
+
+export const DEVICES = 6;
+/** Name of its fleet. */
+export const FLEET = "kiosks";
+
+/** An attempt that did not reach its device is repeated after a minute. Where a rollout has not ended by then, a minute passes. */
+const PATIENCE_MS = 4_000;
+const MINUTE_MS = 61_000;
+
+/** Whether the service dies before the write or after it. */
+export type Phase = "before" | "after";
+
+/** Returns whether the service is killed at a write of the rollout, given its number from 1. */
+export type KillPlan = (write: number) => Phase | undefined;
+
+export interface KilledRollout {
+  /** The calls that write, in order, over all lives of the service. */
+  readonly writes: readonly string[];
+  readonly kills: number;
+}
+
+/** A service with a fleet, that dies at writes and is started again on the same data, where its devices return. */
+export class KilledService implements AsyncDisposable {
+  readonly writes: string[] = [];
+  kills = 0;
+  readonly #plan: KillPlan;
+  #rig: FleetRig | undefined;
+  #isArmed = false;
+  #aheadMs = 0;
+  #restarting: Promise<void> = Promise.resolve();
+  readonly #errors: unknown[] = [];
+  /** Devices that have a power supply. */
+  readonly #present = new Set<RigDevice>();
+
+  constructor(plan: KillPlan) {
+    this.#plan = plan;
+  }
+
+  static async start(plan: KillPlan): Promise<KilledService> {
+    const service = new KilledService(plan);
+    const clock: Clock = {
+      now: () => systemClock.now() + service.#aheadMs,
+      monotonic: () => systemClock.monotonic(),
+      timer: (ms, callback) => systemClock.timer(ms, callback),
+      sleep: (ms, signal) => systemClock.sleep(ms, signal),
+    };
+    service.#rig = await startFleetRig(DEVICES, {
+      clock,
+      decorateStore: (store) => {
+        const failing = failingStore(store);
+        let isDead = false;
+        failing.fate = (call) => {
+          if (isDead) return "refused";
+          const fate = service.#fateOf(call);
+          isDead = fate !== "done";
+          return fate;
+        };
+        return failing.store;
+      },
+    });
+    for (const device of service.rig.devices) service.#present.add(device);
+    return service;
+  }
+
+  /** The device goes away. */
+  async disconnect(device: RigDevice): Promise<void> {
+    this.#present.delete(device);
+    await device.device.disconnect();
+  }
+
+  /** The device comes back, as soon as the service is there. */
+  async connect(device: RigDevice): Promise<void> {
+    this.#present.add(device);
+    await this.#restarting;
+    if (!device.device.isConnected) await this.#reconnect(device);
+  }
+
+  get rig(): FleetRig {
+    if (!this.#rig) throw new Error("the service was not started");
+    return this.#rig;
+  }
+
+  /** Resolves when the rollout is in this state. */
+  async reach(id: string, state: string): Promise<Record<string, unknown>> {
+    let patientUntilMs = performance.now() + PATIENCE_MS;
+    await waitFor(`the rollout to be ${state}`, async () => {
+      if (performance.now() > patientUntilMs) {
+        this.#aheadMs += MINUTE_MS;
+        patientUntilMs += PATIENCE_MS;
+        // The service looks at what is due when something happens.
+        for (const { device } of this.#present) device.report();
+      }
+      const rollout = await this.rig.rollout(FLEET, id);
+      if (rollout["state"] === state) return true;
+      throw new Error(JSON.stringify([rollout, await this.rig.targets(FLEET, id)]));
+    });
+    return this.rig.rollout(FLEET, id);
+  }
+
+  arm(): void {
+    this.#isArmed = true;
+  }
+
+  /** Nothing is killed from now on. Resolves when the service is there. */
+  async disarm(): Promise<void> {
+    this.#isArmed = false;
+    await this.#restarting;
+    if (this.#errors.length > 0) throw new AggregateError(this.#errors, "the service could not be started again");
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#isArmed = false;
+    await this.#restarting;
+    await this.#rig?.[Symbol.asyncDispose]();
+  }
+
+  #fateOf(call: string): Fate {
+    const [part = "", method = ""] = call.split(".");
+    if (!this.#isArmed || !PARTS.has(part) || NO_WRITE.test(method)) return "done";
+    this.writes.push(call);
+    const phase = this.#plan(this.writes.length);
+    if (phase === undefined) return "done";
+    this.#isArmed = false;
+    this.kills++;
+    // At once: a service that is dead sends nothing.
+    const leaving = [...this.#present].map(({ device }) => device.disconnect());
+    this.#restarting = this.#restart(leaving).catch((error: unknown) => {
+      this.#errors.push(error);
+    });
+    return phase === "before" ? "refused" : "result_lost";
+  }
+
+  /** The next death comes when the devices are back at the earliest. */
+  async #restart(leaving: readonly Promise<void>[]): Promise<void> {
+    await Promise.all(leaving);
+    await this.rig.control.replace();
+    await Promise.all([...this.#present].map((device) => this.#reconnect(device)));
+    this.#isArmed = true;
+  }
+
+  async #reconnect({ device }: RigDevice): Promise<void> {
+    await device.connect(this.rig.control.agentUrl);
+  }
+}
