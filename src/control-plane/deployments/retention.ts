@@ -18,6 +18,7 @@ export interface RetentionOptions {
   readonly store: {
     readonly deployments: Pick<Store["deployments"], "removeFinished">;
     readonly audit: Pick<Store["audit"], "removeOld">;
+    readonly rollouts: Pick<Store["rollouts"], "removeOldRollouts">;
     readonly userSessions: Pick<Store["userSessions"], "removeExpired">;
   };
   readonly clock: Clock;
@@ -29,8 +30,8 @@ export interface RetentionOptions {
 }
 
 /**
- * Removes old finished deployments, old entries of the audit log and sessions that have expired, every hour, in small batches,
- * from its creation until disposed.
+ * Removes old finished deployments, old entries of the audit log, rollouts that ended as long ago, and sessions that have
+ * expired, every hour, in small batches, from its creation until disposed.
  */
 export class Retention implements Disposable {
   readonly #options: RetentionOptions;
@@ -70,11 +71,13 @@ export class Retention implements Disposable {
     if (!(await acquire())) return false;
     const removed = await store.deployments.removeFinished(clock.now() - retentionMs, MAX_BATCH_DEPLOYMENTS);
     const entries = await store.audit.removeOld(unixNow(clock) - AUDIT_RETENTION_S, MAX_BATCH_ENTRIES);
+    // With each one go its targets, which may be thousands.
+    const rollouts = await store.rollouts.removeOldRollouts(clock.now() - AUDIT_RETENTION_S * 1000, 1);
     // A user has few of them: no batches.
     await store.userSessions.removeExpired(unixNow(clock));
     this.#removed += removed;
     this.#removedEntries += entries;
-    if (removed === MAX_BATCH_DEPLOYMENTS || entries === MAX_BATCH_ENTRIES) return true;
+    if (removed === MAX_BATCH_DEPLOYMENTS || entries === MAX_BATCH_ENTRIES || rollouts > 0) return true;
     if (this.#removed > 0) logger.info({ count: this.#removed }, "removed old deployments");
     if (this.#removedEntries > 0) logger.info({ count: this.#removedEntries }, "removed old entries of the audit log");
     this.#removed = 0;

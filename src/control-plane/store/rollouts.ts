@@ -151,6 +151,9 @@ export interface RolloutStore {
     after: number,
     limit: number,
   ): Promise<{ readonly events: readonly { readonly seq: number; readonly json: string }[]; readonly isOver: boolean }>;
-  /** Removes rollouts that ended before this time, at most `limit`. Returns how many were removed. */
+  /**
+   * Removes rollouts that ended before this time (Unix milliseconds), at most `limit`, with their targets and events, oldest
+   * first. The newest of each fleet stays: it says which members a rollout has not reached. Returns how many were removed.
+   */
   removeOldRollouts(beforeMs: number, limit: number): Promise<number>;
 }

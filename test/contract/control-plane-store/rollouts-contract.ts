@@ -275,13 +275,17 @@ export function rolloutsContract(harness: StoreHarness): void {
 
     test("a target goes with its asset, a rollout when it is old", async () => {
       await using store = await openWithAccounts(harness);
-      const { rollout, uuids } = await prepare(store, 2);
+      const { fleet, rollout, uuids } = await prepare(store, 2);
       await store.assets.removeAsset(uuids[0] ?? "");
       expect(await store.rollouts.listTargets(rollout.id, 10)).toHaveLength(1);
       expect(await store.rollouts.removeOldRollouts(10_000, 10)).toBe(0);
       await store.rollouts.updateRollout(rollout.id, () => ({
         fields: { state: "succeeded", finishedAtMs: 9_000, isActive: false },
       }));
+      // The newest of its fleet stays.
+      expect(await store.rollouts.removeOldRollouts(9_001, 10)).toBe(0);
+      const next = someRollout(fleet);
+      await store.rollouts.createRollout(next, [], someRolloutEvent(next), supersede);
       expect(await store.rollouts.removeOldRollouts(9_000, 10)).toBe(0);
       expect(await store.rollouts.removeOldRollouts(9_001, 10)).toBe(1);
       expect(await store.rollouts.findRollout(rollout.id)).toBeUndefined();

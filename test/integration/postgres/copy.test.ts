@@ -18,6 +18,26 @@ const reason = await postgresUnavailableReason();
 const MAIN = join(import.meta.dirname, "../../../src/control-plane/main.ts");
 const FIXTURES = join(import.meta.dirname, "../../fixtures/control-plane");
 
+/** What is set for an asset, and a fleet that it belongs to. */
+const FLEET_ROWS = /* sql */ `
+  INSERT INTO sealing_keys (id, created_at_ms, is_current) VALUES ('key_a', 1, 1);
+  INSERT INTO asset_tags (asset_uuid, account_id, key, value) SELECT uuid, account_id, 'role', 'kiosk' FROM assets;
+  INSERT INTO asset_variables (asset_uuid, name, is_secret, key_id, sealed)
+    SELECT uuid, 'PASSWORD', 1, 'key_a', x'01ff00' FROM assets;
+  INSERT INTO asset_holds (asset_uuid, reason, set_at_ms, set_by) SELECT uuid, 'trade fair', 1, '{}' FROM assets;
+  INSERT INTO fleets (id, account_id, name, selector, apps, strategy, created_at_ms)
+    VALUES ('flt_1', 'acc_fixture', 'kiosks', 'role=kiosk', '["web"]', '{}', 1);
+  INSERT INTO fleet_revisions (fleet_id, number, apps, hash, created_at_ms, created_by, key_id, sealed)
+    VALUES ('flt_1', 1, '[]', 'h', 1, '{}', 'key_a', x'01fe00');
+  INSERT INTO app_owners (asset_uuid, app, fleet_id) SELECT uuid, 'web', 'flt_1' FROM assets;
+  INSERT INTO fleet_members (fleet_id, asset_uuid, revision) SELECT 'flt_1', uuid, 1 FROM assets;
+  INSERT INTO rollouts (id, account_id, fleet_id, kind, revision, state, strategy, wave, wave_sizes, created_by, created_at_ms,
+      is_active)
+    VALUES ('rol_1', 'acc_fixture', 'flt_1', 'rollout', 1, 'running', '{}', 0, '[1]', '{}', 1, 1);
+  INSERT INTO rollout_targets (rollout_id, asset_uuid, wave, direction, state, since_ms)
+    SELECT 'rol_1', uuid, 0, 'forward', 'pending', 1 FROM assets;
+  INSERT INTO rollout_events (rollout_id, seq, event) VALUES ('rol_1', 1, '{}');`;
+
 describe.skipIf(reason !== undefined)(`edge-control copy${reason === undefined ? "" : ` (${reason})`}`, () => {
   let databases: PostgresDatabases;
   let server: PostgresServer;
@@ -71,7 +91,7 @@ describe.skipIf(reason !== undefined)(`edge-control copy${reason === undefined ?
       INSERT INTO browser_tokens (hash, user_id, created_at, last_used_at) VALUES (x'00ff04', 'usr_1', 1, 1);
       INSERT INTO one_time_codes (hash, purpose, user_id, created_at, expires_at)
         VALUES (x'00ff03', 'reset', 'usr_1', 1, 2);
-    `);
+      ${FLEET_ROWS}`);
     sqlite.close();
     return prepared;
   }
@@ -83,7 +103,7 @@ describe.skipIf(reason !== undefined)(`edge-control copy${reason === undefined ?
     expect((await readdir(FIXTURES)).length).toBeGreaterThanOrEqual(10);
   });
 
-  test.each([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11])(
+  test.each([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12])(
     "schema version %i: every row is there, and unfinished ones are in doubt",
     async (version) => {
       const { database, name, copy } = await prepare(version);
@@ -120,6 +140,9 @@ describe.skipIf(reason !== undefined)(`edge-control copy${reason === undefined ?
     for (const { table, rows } of copied ?? []) expect(rows, table).toBeGreaterThan(0);
     expect(await server.execute("SELECT DISTINCT encode(hash, 'hex') FROM enrolment_codes", name)).toContain("00ff01");
     expect(await server.execute("SELECT DISTINCT epoch FROM device_sessions", name)).toBe("7");
+    expect(await server.execute("SELECT DISTINCT encode(sealed, 'hex') FROM asset_variables", name)).toBe("01ff00");
+    expect(await server.execute("SELECT encode(sealed, 'hex') FROM fleet_revisions", name)).toBe("01fe00");
+    expect(await server.execute("SELECT id FROM sealing_keys WHERE is_current = 1", name)).toBe("key_a");
     expect(await server.execute("SELECT app FROM audit WHERE actor_id = 'k'", name)).toBe("n\u{FFFD}m");
     const next =
       "INSERT INTO audit SELECT nextval(pg_get_serial_sequence('audit', 'id')), account_id, at, actor_kind, actor_id, source, action, asset_uuid, app, outcome, details FROM audit LIMIT 1";
@@ -159,7 +182,7 @@ describe.skipIf(reason !== undefined)(`edge-control copy${reason === undefined ?
         String(kills - 1),
       );
     }
-    expect(kills).toBe(19);
+    expect(kills).toBe(30);
     const { code, stderr } = await run(process.execPath, [
       MAIN,
       "serve",

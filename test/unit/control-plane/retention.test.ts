@@ -2,6 +2,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { type Deployment, newDeployment } from "../../../src/control-plane/core/deployment.ts";
 import { appendEvent } from "../../../src/control-plane/core/event-log.ts";
 import { fail, receivedEvent } from "../../../src/control-plane/core/transitions.ts";
+import { AUDIT_RETENTION_S } from "../../../src/control-plane/core/people/audit-actions.ts";
 import { Retention } from "../../../src/control-plane/deployments/retention.ts";
 import { MIGRATIONS } from "../../../src/control-plane/store/sqlite/migrations.ts";
 import { REMOVE_FINISHED_SQL } from "../../../src/control-plane/store/sqlite/deployments.ts";
@@ -9,6 +10,8 @@ import { openStore } from "../../../src/control-plane/store/sqlite/open-store.ts
 import type { Store } from "../../../src/control-plane/store/store.ts";
 import { openSqlite } from "../../../src/lib/sqlite.ts";
 import { type CapturedLog, captureLogText } from "../../support/captured-log.ts";
+import { someFleet, someRollout, someRolloutEvent } from "../../support/control-plane/fleets.ts";
+import { someAudit } from "../../support/control-plane/people.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
 
 const HOUR_MS = 3_600_000;
@@ -101,6 +104,25 @@ test("many deployments are removed in small batches, oldest first, with pauses i
   expect(entries(log)).toMatchObject([{ msg: "removed old deployments", count: 120 }]);
 });
 
+test("old rollouts are removed with their targets, except the newest of each fleet", async () => {
+  await store.accounts.createAccount({ id: "acc_1", name: "Waterworks", createdAt: 1 });
+  const fleet = someFleet();
+  await store.fleets.createFleet(fleet, someAudit("fleet.created"));
+  const ids: string[] = [];
+  for (const finishedAtMs of [clock.now(), clock.now() + 1, clock.now() + 2]) {
+    const rollout = someRollout(fleet, { state: "succeeded", finishedAtMs, isActive: false });
+    await store.rollouts.createRollout(rollout, [], someRolloutEvent(rollout), () => ({ fields: {} }));
+    ids.push(rollout.id);
+  }
+  const { retention } = start();
+  using _retention = retention;
+  const left = async () => (await store.rollouts.listRollouts(fleet.id, 10)).map(({ id }) => id);
+  await clock.advance(AUDIT_RETENTION_S * 1000 - DAY_MS);
+  expect(await left()).toEqual(ids.toReversed());
+  await clock.advance(2 * DAY_MS);
+  expect(await left()).toEqual(ids.slice(-1));
+});
+
 test("after an error of the store it tries again an hour later", async () => {
   const log = captureLogText();
   const calls: number[] = [];
@@ -111,7 +133,7 @@ test("after an error of the store it tries again an hour later", async () => {
     },
   };
   using _retention = new Retention({
-    store: { deployments: failing, audit: store.audit, userSessions: store.userSessions },
+    store: { deployments: failing, audit: store.audit, rollouts: store.rollouts, userSessions: store.userSessions },
     clock,
     logger: log.logger,
     acquire,
@@ -127,7 +149,7 @@ test("nothing happens after it was disposed, also during a round", async () => {
   const log = captureLogText();
   const slow = { removeFinished: () => answer.promise };
   const retention = new Retention({
-    store: { deployments: slow, audit: store.audit, userSessions: store.userSessions },
+    store: { deployments: slow, audit: store.audit, rollouts: store.rollouts, userSessions: store.userSessions },
     clock,
     logger: log.logger,
     acquire,

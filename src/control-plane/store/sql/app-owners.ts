@@ -5,6 +5,7 @@ import { all, change, type Work } from "./statement.ts";
 const CLAIM = /* sql */ `
   INSERT INTO app_owners (asset_uuid, app, fleet_id) VALUES (?, ?, ?) ON CONFLICT (asset_uuid, app) DO NOTHING`;
 
+const RELEASE = "DELETE FROM app_owners WHERE asset_uuid = ? AND app = ? AND fleet_id = ?";
 /** Parameters: the fleet, the asset, the revision. Does nothing if there is no such asset. */
 export const SET_MEMBER = /* sql */ `
   INSERT INTO fleet_members (fleet_id, asset_uuid, revision)
@@ -26,9 +27,12 @@ export function* claimApps(
 ): Work<readonly AppOwner[]> {
   const others = yield* all<AppOwner>(FIND_OTHER_OWNERS(dialect), [fleetId, assetUuid, JSON.stringify(apps)]);
   if (others.length > 0) return others;
-  let missed = false;
+  const claimed: string[] = [];
   // In one order, so that no two transactions wait for each other.
-  for (const app of apps.toSorted()) missed = (yield* change(CLAIM, [assetUuid, app, fleetId])) === 0 || missed;
+  for (const app of apps.toSorted()) if ((yield* change(CLAIM, [assetUuid, app, fleetId])) > 0) claimed.push(app);
+  if (claimed.length === apps.length) return [];
   // One of them may have been claimed since they were read: an insertion waits for the other transaction.
-  return missed ? yield* all<AppOwner>(FIND_OTHER_OWNERS(dialect), [fleetId, assetUuid, JSON.stringify(apps)]) : [];
+  const late = yield* all<AppOwner>(FIND_OTHER_OWNERS(dialect), [fleetId, assetUuid, JSON.stringify(apps)]);
+  if (late.length > 0) for (const app of claimed) yield* change(RELEASE, [assetUuid, app, fleetId]);
+  return late;
 }

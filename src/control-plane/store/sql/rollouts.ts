@@ -62,7 +62,9 @@ const READ_EVENTS =
   "SELECT seq, event AS json FROM rollout_events WHERE rollout_id = ? AND seq > ? ORDER BY seq LIMIT ?";
 const REMOVE_OLD = /* sql */ `
   DELETE FROM rollouts WHERE id IN (
-    SELECT id FROM rollouts WHERE is_active = 0 AND finished_at_ms < ? ORDER BY finished_at_ms LIMIT ?)`;
+    SELECT r.id FROM rollouts r WHERE r.is_active = 0 AND r.finished_at_ms < ?
+      AND EXISTS (SELECT 1 FROM rollouts n WHERE n.fleet_id = r.fleet_id AND n.kind = 'rollout' AND n.id > r.id)
+    ORDER BY r.finished_at_ms LIMIT ?)`;
 
 interface CountRow {
   readonly wave: number;

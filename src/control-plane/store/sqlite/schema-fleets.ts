@@ -110,7 +110,9 @@ export const FLEETS = /* sql */ `
     -- Whether a coordinator looks after it: it is not over, or targets of it are still under way.
     is_active INTEGER NOT NULL CHECK (is_active IN (0, 1))
   ) STRICT;
-  CREATE INDEX rollouts_by_fleet ON rollouts (fleet_id, kind, created_at_ms, id);
+  -- Ids rise with the time.
+  CREATE INDEX rollouts_by_fleet ON rollouts (fleet_id, kind, id);
+  CREATE INDEX rollouts_ended ON rollouts (finished_at_ms) WHERE is_active = 0;
   CREATE UNIQUE INDEX rollouts_of_upkeep ON rollouts (fleet_id) WHERE kind = 'upkeep';
   CREATE INDEX rollouts_active ON rollouts (id) WHERE is_active = 1;
 
