@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { tempDir } from "../../support/temp-dir.ts";
 import { milliseconds } from "../measure.ts";
-import { processorMs, residentBytes } from "../process-usage.ts";
+import { processorMs, settledBytes } from "../process-usage.ts";
 import { type Bench, type Row, atMost, inMilliseconds } from "../result.ts";
 import { DeploymentLoad } from "./deployment-load.ts";
 import { percentile } from "./percentile.ts";
@@ -40,6 +40,7 @@ export const rollout: Bench = {
   async run({ quick }) {
     await using owner = new AsyncDisposableStack();
     const devices = quick ? 500 : DEVICES;
+    const settleMs = quick ? 2_000 : 20_000;
     // Fewer than the targets, so that a pause finds some that have not begun.
     const maxParallel = Math.min(MAX_PARALLEL, devices / 10);
     const folder = owner.use(await tempDir()).path;
@@ -61,7 +62,7 @@ export const rollout: Bench = {
       const before = processorMs(service.pid);
       await load.deployMany(devices, CONCURRENT_REQUESTS);
       direct.push((processorMs(service.pid) - before) / devices);
-      rounds.push(await rollOut(client, simulated, service.pid, devices));
+      rounds.push(await rollOut(client, simulated, service.pid, devices, settleMs));
     }
     const begunAfterPause = await pause(client, simulated, devices);
     await simulated.disconnect();
@@ -73,10 +74,16 @@ export const rollout: Bench = {
   },
 };
 
-async function rollOut(client: RolloutClient, simulated: SimulatedFleet, pid: number, devices: number): Promise<Round> {
+async function rollOut(
+  client: RolloutClient,
+  simulated: SimulatedFleet,
+  pid: number,
+  devices: number,
+  settleMs: number,
+): Promise<Round> {
   const id = await client.draft();
   await simulated.appliedAt();
-  const bytes = residentBytes(pid);
+  const bytes = await settledBytes(pid, settleMs);
   const used = processorMs(pid);
   const startedAt = Date.now();
   const ms = await milliseconds(async () => {
@@ -90,7 +97,7 @@ async function rollOut(client: RolloutClient, simulated: SimulatedFleet, pid: nu
     enterMs: applied.reduce((first, at) => Math.min(first, at), Infinity) - startedAt,
     perSecond: (devices / ms) * 1000,
     processorMs: costMs,
-    kib: (residentBytes(pid) - bytes) / devices / 1024,
+    kib: ((await settledBytes(pid, settleMs)) - bytes) / devices / 1024,
   };
 }
 
