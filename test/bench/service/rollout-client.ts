@@ -52,7 +52,10 @@ export class RolloutClient {
     return this.#ask(path, { method: "POST", headers, body: JSON.stringify(body) });
   }
 
-  async #ask(path: string, init: RequestInit & { readonly headers?: Record<string, string> }): Promise<unknown> {
+  async #ask(
+    path: string,
+    init: Omit<RequestInit, "headers"> & { readonly headers?: Readonly<Record<string, string>> },
+  ): Promise<unknown> {
     const headers = { ...init.headers, "X-API-Key": this.#apiKey };
     const response = await fetch(this.#url + path, { ...init, headers });
     if (!response.ok) throw new Error(`${path}: ${response.status} ${await response.text()}`);
