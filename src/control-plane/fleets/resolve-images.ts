@@ -24,6 +24,8 @@ export async function resolveImages(
   const resolveOne = async (reference: string): Promise<readonly [string, string]> => {
     try {
       using _slot = await slots.acquire(either);
+      // Another may have failed since the slot was granted.
+      either.throwIfAborted();
       return [reference, await resolver.resolve(reference, auth, either)];
     } catch (error) {
       // The reason of the others too, so that the first error is the one reported.
