@@ -1,0 +1,28 @@
+import { ResolutionFailure } from "./resolution-failure.ts";
+
+/** Whether a TLS handshake failed because the other side does not speak TLS. */
+export function speaksNoTls(error: unknown): boolean {
+  const code = codeOf(error);
+  return code === "EPROTO" || code === "ERR_SSL_WRONG_VERSION_NUMBER" || code === "ERR_SSL_PACKET_LENGTH_TOO_LONG";
+}
+
+/** Converts the error of a request. Texts of the system are left out: they contain addresses. */
+export function toFailure(error: unknown, reference: string): ResolutionFailure {
+  if (error instanceof ResolutionFailure) return error;
+  const next = `try again later, or write the image with its digest`;
+  if (error instanceof DOMException && error.name === "TimeoutError")
+    return new ResolutionFailure("timeout", `its registry did not respond in time; ${next}`);
+  const code = codeOf(error);
+  // Not an error of a connection.
+  if (code === undefined) throw error;
+  const isUnknown = code === "ENOTFOUND" || code === "EAI_NONAME";
+  const what = isUnknown
+    ? `there is no such host; check ${reference}`
+    : `its registry cannot be reached (${code}); ${next}`;
+  return new ResolutionFailure("unreachable", what);
+}
+
+function codeOf(error: unknown): string | undefined {
+  const code = (error as { readonly code?: unknown } | null)?.code;
+  return typeof code === "string" ? code : undefined;
+}
