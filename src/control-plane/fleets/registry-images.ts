@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { deadline } from "../../lib/clock.ts";
-import { BodyTooLongError, readBody } from "../../lib/registry/read-body.ts";
+import { readBody } from "../../lib/registry/read-body.ts";
 import type { RegistryAuth } from "../../protocol/deploy-request.ts";
 import { EdgeError } from "../../protocol/errors.ts";
 import { parseImageReference } from "../../protocol/image-reference.ts";
@@ -88,9 +88,9 @@ export class RegistryImages implements ImageResolver {
       body.destroy();
       throw invalidResponse(registry, "does not respond with a manifest");
     }
-    return `sha256:${createHash("sha256")
-      .update(await this.#read(response, registry))
-      .digest("hex")}`;
+    const { clock } = this.#options;
+    const manifest = await readBody(body, { clock, maxBytes: MAX_MANIFEST_BYTES, stallMs: TIMEOUT_MS });
+    return `sha256:${createHash("sha256").update(manifest).digest("hex")}`;
   }
 
   async #send(method: "HEAD" | "GET", query: Query, authorization: string | undefined): Promise<GuardedResponse> {
@@ -103,16 +103,6 @@ export class RegistryImages implements ImageResolver {
     const response = await this.#http.send({ registry, method, url, headers }, signal);
     if (method === "HEAD") response.body.destroy();
     return response;
-  }
-
-  async #read({ body }: GuardedResponse, registry: URL): Promise<Uint8Array> {
-    try {
-      const { clock } = this.#options;
-      return await readBody(body, { clock, maxBytes: MAX_MANIFEST_BYTES, stallMs: TIMEOUT_MS });
-    } catch (error) {
-      if (!(error instanceof BodyTooLongError)) throw error;
-      throw invalidResponse(registry, `responds with a manifest of more than ${MAX_MANIFEST_BYTES} bytes`);
-    }
   }
 }
 

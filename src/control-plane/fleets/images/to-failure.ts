@@ -1,3 +1,4 @@
+import { BodyTooLongError } from "../../../lib/registry/read-body.ts";
 import { ResolutionFailure } from "./resolution-failure.ts";
 
 /** Whether a TLS handshake failed because the other side does not speak TLS. */
@@ -9,10 +10,14 @@ export function speaksNoTls(error: unknown): boolean {
 /** Converts the error of a request. Texts of the system are left out: they contain addresses. */
 export function toFailure(error: unknown, reference: string): ResolutionFailure {
   if (error instanceof ResolutionFailure) return error;
-  const next = `try again later, or write the image with its digest`;
+  const next = "try again later, or write the image with its digest";
   if (error instanceof DOMException && error.name === "TimeoutError")
     return new ResolutionFailure("timeout", `its registry did not respond in time; ${next}`);
+  if (error instanceof BodyTooLongError)
+    return new ResolutionFailure("invalid_response", "its registry sends too much; write the image with its digest");
   const code = codeOf(error);
+  if (code === "ERR_INVALID_CHAR")
+    return new ResolutionFailure("denied", "registry_auth has characters that a request cannot have; check it");
   // Not an error of a connection.
   if (code === undefined) throw error;
   const isUnknown = code === "ENOTFOUND" || code === "EAI_NONAME";

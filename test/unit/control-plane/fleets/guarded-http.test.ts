@@ -19,12 +19,13 @@ beforeAll(async () => {
 });
 afterAll(() => directory[Symbol.asyncDispose]());
 
+const isPublic = (address: string): boolean => address === "127.0.0.1";
+
 /** Resolves the names to these addresses, one for each connection; 127.0.0.1 stands for a public address. */
 function imagesOf(addresses: readonly string[], allowPrivate: readonly string[] = []) {
   const left = [...addresses];
   const lookup: LookupAll = (_name, _options, callback) => callback(null, [{ address: left.shift() ?? "", family: 4 }]);
   const clock = { ...systemClock, sleep: async () => {} };
-  const isPublic = (address: string): boolean => address === "127.0.0.1";
   return new RegistryImages({ clock, allowPrivate, lookup, isPublic, ca: authority.cert });
 }
 

@@ -69,10 +69,11 @@ test.each([
 const octet = fc.integer({ min: 0, max: 255 });
 const v4 = fc.tuple(octet, octet, octet, octet).map((octets) => octets.join("."));
 
+const hex = (part: number): string => part.toString(16).padStart(2, "0");
+
 test("no form of IPv6 that embeds an IPv4 address is public, whatever the address", () => {
   const prefix = fc.constantFrom("::", "::ffff:", "::ffff:0:", "64:ff9b::", "64:ff9b:1::", "fe80::5efe:");
   fc.assert(fc.property(prefix, v4, (start, address) => !isPublicAddress(start + address)));
-  const hex = (part: number): string => part.toString(16).padStart(2, "0");
   const sixToFour = fc.tuple(octet, octet, octet, octet).map(([a, b, c, d]) => `${hex(a)}${hex(b)}:${hex(c)}${hex(d)}`);
   fc.assert(fc.property(sixToFour, (address) => !isPublicAddress(`2002:${address}::1`)));
 });

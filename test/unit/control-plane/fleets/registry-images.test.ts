@@ -71,13 +71,14 @@ describe("a digest", () => {
   });
 });
 
-describe("credentials", () => {
-  const withToken = (request: IncomingMessage, response: ServerResponse, host: string): void => {
-    if (request.url?.startsWith("/token")) response.end(JSON.stringify({ token: "t0ken" }));
-    else if (request.headers.authorization === "Bearer t0ken") tell(response);
-    else refuse(response, `Bearer realm="http://${host}/token",service="r",scope="repository:team/app:pull"`);
-  };
+/** Wants a token of its own token server. */
+function withToken(request: IncomingMessage, response: ServerResponse, host: string): void {
+  if (request.url?.startsWith("/token")) response.end(JSON.stringify({ token: "t0ken" }));
+  else if (request.headers.authorization === "Bearer t0ken") tell(response);
+  else refuse(response, `Bearer realm="http://${host}/token",service="r",scope="repository:team/app:pull"`);
+}
 
+describe("credentials", () => {
   test.each([
     [undefined, undefined, ""],
     [ROBOT, BASIC, "&account=robot"],
@@ -88,6 +89,24 @@ describe("credentials", () => {
     expect(await resolve(registry, auth)).toContain(DIGEST);
     expect(registry.asked[1]).toBe(`GET /token?service=r&scope=repository%3Ateam%2Fapp%3Apull${query}`);
     expect(registry.requests.map(({ headers }) => headers.authorization)).toEqual([undefined, shown, "Bearer t0ken"]);
+  });
+
+  test.each([
+    ["too long", "x".repeat(70_000)],
+    ["no JSON", "<html>"],
+    ["a broken header", JSON.stringify({ token: "a\r\nX-Other: b" })],
+  ])("a token that is %s is refused", async (_, body) => {
+    await using registry = await ScriptedRegistry.start(({ url }, response) => {
+      if (url?.startsWith("/token")) response.end(body);
+      else refuse(response, `Bearer realm="http://${registry.host}/token"`);
+    });
+    await expect(resolve(registry)).rejects.toMatchObject(failure("invalid_response"));
+  });
+
+  test("that no header can have are refused", async () => {
+    await using registry = await ScriptedRegistry.start((_, response) => tell(response));
+    await expect(resolve(registry, { token: "a\nb" })).rejects.toMatchObject(failure("denied"));
+    expect(registry.asked).toEqual([]);
   });
 
   test("basic authentication and a given token work", async () => {
