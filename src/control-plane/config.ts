@@ -3,6 +3,7 @@ import { z } from "zod";
 import { LOG_LEVELS } from "../lib/log/levels.ts";
 import { COMMAND_ACK_TIMEOUT_MS, DEFAULT_DEPLOYMENT_TIMEOUT_MS } from "../protocol/limits.ts";
 import { checkDatabaseKeys, databaseShape } from "./database-config.ts";
+import { isHost } from "./fleets/images/private-hosts.ts";
 import { checkOidcKeys, oidcShape } from "./oidc-config.ts";
 
 const seconds = z.number().positive();
@@ -44,6 +45,23 @@ function isAddressRange(text: string): boolean {
 export const DATA_DIR_VARIABLE = "EDGE_CONTROL_DATA_DIR";
 export const DEFAULT_DATA_DIR = "data";
 
+const imageResolution = z.strictObject({
+  enabled: z
+    .boolean()
+    .default(true)
+    .meta({ description: "Asks registries; without it images of fleets need their digests." }),
+  allow_private: z
+    .array(z.string().refine(isHost, { message: "must be HOST or HOST:PORT, such as registry.lan:5000" }))
+    .max(100)
+    .default([])
+    .meta({
+      description:
+        "Registries and their token servers that may have private addresses and be without TLS: HOST for all ports, or " +
+        "HOST:PORT. Anyone who may make revisions can have the service send GET requests there.",
+      examples: [["registry.lan:5000"]],
+    }),
+});
+
 const keys = z.strictObject({
   listen: listenAddress
     .prefault("127.0.0.1:8080")
@@ -81,6 +99,11 @@ const keys = z.strictObject({
     }),
   ...databaseShape,
   ...oidcShape,
+  image_resolution: imageResolution.prefault({}).meta({
+    description:
+      "How the service finds out the digests of tags when a revision of a fleet is made. It asks registries at public addresses, " +
+      "over https, and without a proxy.",
+  }),
   log_level: z.enum(LOG_LEVELS).default("info").meta({ description: "Minimum level of log lines." }),
   nats_url: z.string().min(1).optional().meta({
     description:

@@ -14,6 +14,7 @@ import { readCopiedMark, removeCopiedMark } from "./data/copied-mark.ts";
 import { type DataDir, findDataDir, prepareDataDir } from "./data/data-dir.ts";
 import { scrubDatabase } from "./data/scrub-database.ts";
 import { restore } from "./data/restore.ts";
+import type { ImageResolver } from "./fleets/image-resolver.ts";
 import type { Sealer } from "./sealing/sealer.ts";
 import { consoleUrlOf, describeSetUp } from "./people/set-up-code.ts";
 import { logStoreError } from "./store/unavailable.ts";
@@ -31,9 +32,8 @@ async function serve(config: Config, options: ServeOptions): Promise<void> {
       ? await lockToServe(database.dataDir, options, resources)
       : (logger) => openWatched(database.options, logger);
   // Loaded lazily: the server takes longer to load than an administration command takes to run.
-  const [{ startServer }, { PinnedImages }, { InProcessBus }, { StoredSimOperator }] = await Promise.all([
+  const [{ startServer }, { InProcessBus }, { StoredSimOperator }] = await Promise.all([
     import("./server.ts"),
-    import("./fleets/pinned-images.ts"),
     import("./bus/in-process-bus.ts"),
     import("./sim-operator/stored-sim-operator.ts"),
   ]);
@@ -52,7 +52,7 @@ async function serve(config: Config, options: ServeOptions): Promise<void> {
     ...(metrics && { metrics }),
     simOperator: new StoredSimOperator(store.usage),
     sealer: await openSealing(config, database, store),
-    images: new PinnedImages(),
+    images: await openImages(config),
     clock: systemClock,
     logger,
   });
@@ -74,6 +74,12 @@ async function openSealing(config: Config, database: Database, store: Store): Pr
     if (error instanceof KeyFileError) throw new CommandError(error.message);
     throw error;
   }
+}
+
+async function openImages({ image_resolution: { enabled, allow_private } }: Config): Promise<ImageResolver> {
+  if (!enabled) return new (await import("./fleets/pinned-images.ts")).PinnedImages();
+  const { RegistryImages } = await import("./fleets/registry-images.ts");
+  return new RegistryImages({ clock: systemClock, allowPrivate: allow_private });
 }
 
 /** Says on standard error, not in the log, how to make the first admin while there is none. */

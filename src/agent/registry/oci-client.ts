@@ -12,7 +12,7 @@ import {
   parseManifest,
   verifyDigest,
 } from "./manifest.ts";
-import { readBody } from "./read-body.ts";
+import { readBody } from "../../lib/registry/read-body.ts";
 import { RegistryError } from "./registry-error.ts";
 import { type RegistryResponse, RegistryHttp, type TrustSource } from "./registry-http.ts";
 import type { BlobOptions, Descriptor, OpenBlob, RegistryAuth, RegistryClient, ResolvedImage } from "./registry.ts";

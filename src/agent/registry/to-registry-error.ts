@@ -3,7 +3,7 @@ import type { Clock } from "../../lib/clock.ts";
 import { maskSecrets } from "../../lib/redact.ts";
 import { explainNetworkError } from "../core/net/network-error.ts";
 import { parseRetryAfter } from "../core/net/retry-after.ts";
-import { BodyTooLongError, readBody } from "./read-body.ts";
+import { BodyTooLongError, readBody } from "../../lib/registry/read-body.ts";
 import type { RegistryErrorKind } from "../core/error-kind.ts";
 import { RegistryError } from "./registry-error.ts";
 import type { RegistryHttpResponse } from "./transport.ts";

@@ -8,6 +8,7 @@ import { auditEntry, type AuditOrigin } from "../audit/audit-entry.ts";
 import { revisionPurpose, type Sealer } from "../sealing/sealer.ts";
 import type { FleetStore } from "../store/fleets.ts";
 import type { ImageResolver } from "./image-resolver.ts";
+import { resolveImages } from "./resolve-images.ts";
 import { encodeContent, isSameContent, openContent } from "./revision-content.ts";
 
 export interface RevisionMakerOptions {
@@ -35,7 +36,7 @@ export async function makeRevision(
   signal: AbortSignal,
 ): Promise<{ readonly revision: Revision; readonly isNew: boolean }> {
   requireOwnApps(fleet, request);
-  const { apps, content } = await resolveImages(images, request, signal);
+  const { apps, content } = await resolveApps(images, request, signal);
   const newest = fleet.lastRevision > 0 ? await store.findRevision(fleet.id, fleet.lastRevision) : undefined;
   if (newest && isSameContent(openContent(sealer, newest), content)) return { revision: newest.revision, isNew: false };
   const { bytes, hash } = encodeContent(content);
@@ -67,15 +68,13 @@ function requireOwnApps({ apps: owned }: Fleet, { apps }: RevisionRequest): void
   if (issues.length > 0) throw invalidRequest(issues);
 }
 
-/** Each reference is resolved once, so that the same tag means the same image in all apps. */
-async function resolveImages(
+async function resolveApps(
   images: ImageResolver,
   { apps: entries, registry_auth: auth }: RevisionRequest,
   signal: AbortSignal,
 ): Promise<{ readonly apps: readonly RevisionApp[]; readonly content: RevisionContent }> {
-  const written = new Set(entries.flatMap((entry) => ("app" in entry ? [entry.app.image] : [])));
-  const pairs = [...written].map(async (image) => [image, await images.resolve(image, auth, signal)] as const);
-  const resolved = new Map(await Promise.all(pairs));
+  const written = entries.flatMap((entry) => ("app" in entry ? [entry.app.image] : []));
+  const resolved = await resolveImages(images, written, auth, signal);
   const content = entries.map((entry) => {
     if (!("app" in entry)) return { absent: entry.name };
     const { app, depends_on } = entry;

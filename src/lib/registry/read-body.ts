@@ -1,5 +1,5 @@
 import type { IncomingMessage } from "node:http";
-import type { Clock } from "../../lib/clock.ts";
+import type { Clock } from "../clock.ts";
 
 /** The body is longer than the limit. */
 export class BodyTooLongError extends Error {

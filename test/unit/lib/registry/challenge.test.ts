@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { parseChallenges } from "../../../../src/agent/registry/challenge.ts";
+import { parseChallenges } from "../../../../src/lib/registry/challenge.ts";
 
 const TOKEN = /^[A-Za-z][A-Za-z0-9_-]{0,8}$/;
 const token = fc.stringMatching(TOKEN);

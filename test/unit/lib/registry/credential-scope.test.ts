@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { maySendCredentials } from "../../../../src/agent/registry/credential-scope.ts";
+import { maySendCredentials } from "../../../../src/lib/registry/credential-scope.ts";
 
 const may = (registry: string, server: string, authHosts: readonly string[] = []): boolean => {
   return maySendCredentials(registry, new URL(server), authHosts);

@@ -1,0 +1,142 @@
+import { Agent as HttpAgent, type IncomingMessage, request as httpRequest, type RequestOptions } from "node:http";
+import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
+import { isIP } from "node:net";
+import type { Clock } from "../../../lib/clock.ts";
+import { VERSION } from "../../../lib/version.ts";
+import { type IsPublic, isPublicAddress, type LookupAll, privateAddress, publicLookup } from "./public-address.ts";
+import { PrivateHosts } from "./private-hosts.ts";
+import { ResolutionFailure } from "./resolution-failure.ts";
+
+export interface GuardedHttpOptions {
+  readonly clock: Clock;
+  /** Hosts, with a port or for all ports, that may have private addresses and need no TLS. */
+  readonly allowPrivate: readonly string[];
+  /** Default: `lookup` of `node:dns`. */
+  readonly lookup?: LookupAll | undefined;
+  /** Default: `isPublicAddress`. */
+  readonly isPublic?: IsPublic | undefined;
+  /** PEM of the trusted authorities. Default: those of Node.js. */
+  readonly ca?: string | undefined;
+}
+
+export interface GuardedRequest {
+  /** The registry on whose behalf the request is sent: only one that may be private leads to others that may be. */
+  readonly registry: URL;
+  readonly method: "GET" | "HEAD";
+  readonly url: URL;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
+/** Headers and unread body of a response. The caller must read or destroy the body. */
+export interface GuardedResponse {
+  readonly status: number;
+  readonly headers: IncomingMessage["headers"];
+  readonly body: IncomingMessage;
+  /** Another origin (scheme, host, port) responded than the one asked. */
+  readonly isCrossOrigin: boolean;
+}
+
+const REDIRECTS = new Set([301, 302, 303, 307, 308]);
+const MAX_REDIRECTS = 5;
+const RETRY_PAUSE_MS = 500;
+
+/**
+ * HTTP to servers that customers choose: only to public addresses and with TLS, except for allowed hosts. Ignores the
+ * proxies of the environment, which would look up names themselves. Keeps no connections.
+ */
+export class GuardedHttp {
+  readonly #options: GuardedHttpOptions;
+  readonly #privateHosts: PrivateHosts;
+  readonly #http = new HttpAgent({ keepAlive: false });
+  readonly #https = new HttpsAgent({ keepAlive: false });
+
+  constructor(options: GuardedHttpOptions) {
+    this.#options = options;
+    this.#privateHosts = new PrivateHosts(options.allowPrivate);
+  }
+
+  /** Whether the registry may have a private address and be without TLS. */
+  mayBePrivate(registry: URL): boolean {
+    return this.#privateHosts.has(registry);
+  }
+
+  /**
+   * Sends a request, once more after a 429 or 5xx, and follows redirects without the credentials for another origin. Rejects
+   * with a `ResolutionFailure`, the connection's error, or the signal's reason.
+   */
+  async send(request: GuardedRequest, signal: AbortSignal): Promise<GuardedResponse> {
+    const first = await this.#follow(request, signal);
+    if (first.status !== 429 && first.status < 500) return first;
+    first.body.destroy();
+    await this.#options.clock.sleep(RETRY_PAUSE_MS, signal);
+    return await this.#follow(request, signal);
+  }
+
+  async #follow(first: GuardedRequest, signal: AbortSignal): Promise<GuardedResponse> {
+    let request = first;
+    for (let redirects = 0; ; redirects++) {
+      const body = await this.#request(request, signal);
+      const { statusCode: status = 0, headers } = body;
+      if (!REDIRECTS.has(status) || headers.location === undefined)
+        return { status, headers, body, isCrossOrigin: request.url.origin !== first.url.origin };
+      body.destroy();
+      if (redirects === MAX_REDIRECTS) {
+        const message = `${first.url.host} redirects more than ${MAX_REDIRECTS} times; write the image with its digest`;
+        throw new ResolutionFailure("too_many_redirects", message);
+      }
+      request = redirected(request, headers.location);
+    }
+  }
+
+  async #request(request: GuardedRequest, signal: AbortSignal): Promise<IncomingMessage> {
+    const { url, registry, method, headers } = request;
+    signal.throwIfAborted();
+    const isAllowed = this.#privateHosts.has(registry) && this.#privateHosts.has(url);
+    if (!isAllowed) this.#requirePublic(url);
+    const isTls = url.protocol === "https:";
+    const options: RequestOptions & { ca?: string } = {
+      method,
+      signal,
+      headers: { "User-Agent": `edge-control/${VERSION}`, "Accept-Encoding": "identity", ...headers },
+      agent: isTls ? this.#https : this.#http,
+      ...(!isAllowed && { lookup: publicLookup(this.#options.isPublic, this.#options.lookup) }),
+      ...(isTls && this.#options.ca !== undefined && { ca: this.#options.ca }),
+    };
+    return await new Promise<IncomingMessage>((resolve, reject) => {
+      const outgoing = isTls ? httpsRequest(url, options) : httpRequest(url, options);
+      outgoing.on("response", resolve);
+      outgoing.on("error", reject);
+      // Comes alone where the server switches protocols.
+      outgoing.on("close", () =>
+        reject(new ResolutionFailure("invalid_response", `${url.host} responds with no HTTP`)),
+      );
+      outgoing.end();
+    });
+  }
+
+  /** Node.js does not call `lookup` for IP addresses. */
+  #requirePublic({ protocol, hostname, host }: URL): void {
+    if (protocol !== "https:") {
+      const message = `${host} would be asked without TLS; write the image with its digest, or use a registry with https`;
+      throw new ResolutionFailure("no_tls", message);
+    }
+    const { isPublic = isPublicAddress } = this.#options;
+    const address = hostname.replace(/^\[(.*)\]$/, "$1");
+    if (isIP(address) !== 0 && !isPublic(address)) throw privateAddress(host);
+  }
+}
+
+function redirected(from: GuardedRequest, location: string): GuardedRequest {
+  const url = URL.parse(location, from.url);
+  if (!url || !/^https?:$/.test(url.protocol))
+    throw new ResolutionFailure("invalid_response", `${from.url.host} redirects to an address that is not HTTP`);
+  if (from.url.protocol === "https:" && url.protocol === "http:")
+    throw new ResolutionFailure("no_tls", `${from.url.host} redirects to ${url.host} without TLS`);
+  // Would be sent as an Authorization header.
+  url.username = "";
+  url.password = "";
+  const headers = Object.entries(from.headers).filter(([name]) => {
+    return url.origin === from.url.origin || name.toLowerCase() !== "authorization";
+  });
+  return { ...from, url, headers: Object.fromEntries(headers) };
+}
