@@ -1,7 +1,7 @@
 /** Exit codes of edgectl. Part of its interface: scripts depend on them. */
 export const EXIT = {
   ok: 0,
-  /** The service or the device refused the request, or the deployment ended in `Fail`. */
+  /** The service or the device refused the request, or the deployment or rollout ended in `Fail`. */
   failed: 1,
   /** The command line or a file named on it is invalid; nothing was sent. */
   usage: 2,

@@ -31,11 +31,15 @@ export function fillSecrets(
       const refuse = (problem: string, advice: string): void => {
         if (app) problems.add(app.placeOf(["environments", position]), `${app.path}: ${key} ${problem}`, advice);
       };
-      if (value === MASK) refuse(`has the value "${MASK}", which stands for one that is not shown.`, "Write the value.");
+      if (value === MASK)
+        refuse(`has the value "${MASK}", which stands for one that is not shown.`, "Write the value.");
       if (secret !== true || value !== undefined) return each;
       const given = env[key];
       if (given !== undefined) return { ...each, value: given };
-      refuse("is a secret without a value.", `Set ${key} in this shell, or write \${NAME} for a variable of each asset.`);
+      refuse(
+        "is a secret without a value.",
+        `Set ${key} in this shell, or write \${NAME} for a variable of each asset.`,
+      );
       // The schema has nothing to add.
       return { ...each, value: "" };
     });
