@@ -63,7 +63,7 @@ export function readFleetFile(text: string, { fileName, path, env }: FleetFileOp
   if (!fields.has("fleet")) root.refuse("The file has no `fleet`, the name of the fleet.");
   if (!fields.has("apps") && !fields.has("absent")) root.refuse("The file has neither `apps` nor `absent`.");
   const local = localFiles(path === undefined ? process.cwd() : dirname(path));
-  const draft = readEdgeFile(appsOf(document), { project: name ?? "fleet", path, local, problems });
+  const draft = readEdgeFile(appsOf(document), { project: "fleet", path, local, problems });
   const request = buildGroupRequest(draft, requirePorts(draft, problems), NO_FLAGS, {});
   const apps = fillSecrets(request["apps"] as readonly RevisionApp[], env, draft, problems);
   const absent = fields.get("absent")?.textOrTexts() ?? [];
