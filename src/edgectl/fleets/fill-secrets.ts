@@ -35,13 +35,13 @@ export function fillSecrets(
         refuse(`has the value "${MASK}", which stands for one that is not shown.`, "Write the value.");
       if (secret !== true || value !== undefined) return each;
       const given = env[key];
-      if (given !== undefined) return { ...each, value: given };
+      if (given !== undefined) return Object.assign({ value: given }, each);
       refuse(
         "is a secret without a value.",
         `Set ${key} in this shell, or write \${NAME} for a variable of each asset.`,
       );
       // The schema has nothing to add.
-      return { ...each, value: "" };
+      return Object.assign({ value: "" }, each);
     });
     return { ...entry, app: { ...entry.app, environments: filled } };
   });

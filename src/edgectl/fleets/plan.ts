@@ -3,7 +3,7 @@ import type { RolloutStrategy } from "../../protocol/rollout-strategy.ts";
 import type { Fleet } from "../api/fleets.ts";
 import type { RevisionDetails } from "../api/revisions.ts";
 import { diffApp, type FieldChange } from "../apply/diff.ts";
-import { appFileUpdates } from "../../protocol/app-files.ts";
+import { appFileUpdates, type StoredFile } from "../../protocol/app-files.ts";
 import { describeFiles } from "../deploy/app-files.ts";
 import { type AppDocument, entriesOf } from "../apply/fields.ts";
 import type { AppPlan } from "../apply/plan.ts";
@@ -130,7 +130,7 @@ function forFleet(change: FieldChange): FieldChange {
 /** The service does not return contents of files, nor their hashes. */
 function diffFiles(before: unknown, after: unknown): FieldChange[] {
   const requested = appFileUpdates.safeParse(after);
-  const next = requested.success ? describeFiles(requested.data).map(({ sha256: _, ...file }) => file) : [];
+  const next = requested.success ? describeFiles(requested.data).map(withoutHash) : [];
   const old = describedFiles(before);
   const targets = new Set([...old.keys(), ...next.map(({ target }) => String(target))]);
   return [...targets].flatMap((target): FieldChange[] => {
@@ -151,8 +151,12 @@ function describedFiles(files: unknown): Map<string, unknown> {
     entriesOf(files).map(({ size, ...file }) => {
       const described = appFileUpdates.safeParse([file]);
       const [whole] = described.success ? describeFiles(described.data) : [];
-      const { sha256: _, ...rest } = whole ?? {};
-      return [String(rest.target ?? file["target"]), { ...rest, size }];
+      return [String(whole?.target ?? file["target"]), { ...withoutHash(whole ?? {}), size }];
     }),
   );
+}
+
+function withoutHash(file: Partial<StoredFile>): Partial<StoredFile> {
+  const { sha256: _hash, ...rest } = file;
+  return rest;
 }

@@ -32,9 +32,10 @@ export function renderRollouts(rollouts: readonly Rollout[], theme: Theme, width
   return renderTable(columns, rollouts, theme, width);
 }
 
+const timeOr = (at: number | null): string => (at === null ? "-" : `${formatTime(at)} UTC`);
+
 export function renderRollout(rollout: Rollout, theme: Theme, width: number | undefined): string {
   const { previous_revision: previous, created_by: maker, approved_by: approver, state } = rollout;
-  const timeOr = (at: number | null): string => (at === null ? "-" : `${formatTime(at)} UTC`);
   const fields: [string, string][] = [
     ["Rollout", sanitizeLine(rollout.id)],
     ["Fleet", sanitizeLine(rollout.fleet)],

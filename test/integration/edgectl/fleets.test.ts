@@ -65,7 +65,8 @@ test("a file becomes a fleet with a revision, which is rolled out and followed t
   const shown = await rig.run(["rollouts", "show", "kiosks"]);
   expect(shown.stdout).toMatch(/Assets +3: 3 succeeded/);
   const members = await rig.run(["fleets", "members", "kiosks", "--json"]);
-  expect(JSON.parse(members.stdout)).toMatchObject({ members: Array(3).fill({ revision: 1, state: "current" }) });
+  const current = { revision: 1, state: "current" };
+  expect(JSON.parse(members.stdout)).toMatchObject({ members: [current, current, current] });
 });
 
 test("a changed file shows what differs by field, and makes the next revision", async () => {
@@ -159,4 +160,15 @@ test("tags select assets, holds keep fleets away, and secret values never leave 
   expect(listed.stdout).toMatch(/SITE_ID +no +pump-7\n/);
   await rig.run(["variables", "unset", asset, "API_TOKEN"]);
   expect((await rig.run(["variables", "list", asset])).stdout).not.toContain("API_TOKEN");
+});
+
+test("a file with nothing but absent apps takes them off the devices", async () => {
+  await using rig = await setUp(2);
+  await rig.run(["fleets", "apply", "-f", await rig.file(fleetFile("one")), "--yes", "--roll-out"], TOKEN);
+  for (const { device } of rig.devices) expect(device.apps.has("web")).toBe(true);
+  const file = await rig.file("fleet: kiosks\nselector: role=kiosk\nabsent: [web]\nstrategy: {soak_s: 0}\n");
+  const applied = await rig.run(["fleets", "apply", "-f", file, "--yes", "--roll-out"]);
+  expect(applied).toMatchObject({ code: 0, stderr: "" });
+  expect(applied.stdout).toContain("+ absent  (removed from devices)");
+  for (const { device } of rig.devices) expect(device.apps.has("web")).toBe(false);
 });

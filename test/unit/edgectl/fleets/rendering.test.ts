@@ -49,7 +49,11 @@ test("the price lists the largest download first, and counts those that were not
       { wave: 1, targets: 1 },
       { wave: 2, targets: 3 },
     ],
-    ...{ targets: 4, asked: 2, not_asked: 1, refused: 1, download_bytes: 12_000_000 },
+    targets: 4,
+    asked: 2,
+    not_asked: 1,
+    refused: 1,
+    download_bytes: 12_000_000,
   };
   const text = renderPrice(
     price,
