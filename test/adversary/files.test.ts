@@ -225,7 +225,21 @@ describe("the files of edge-control", () => {
 
     // Killed, so that its write-ahead log stays; then all files are opened to other users.
     await stop(first.server, "SIGKILL");
+    const key = join(dataDir, "secrets.key");
     for (const path of filesBelow(dataDir).keys()) chmodSync(path, 0o644);
+    chmodSync(dataDir, 0o755);
+    // Whoever has read the key has it: it is not silently closed again.
+    const refused = await runWithoutUmask(
+      "dist/edge-control",
+      "serve",
+      "--data-dir",
+      dataDir,
+      "--listen",
+      "127.0.0.1:0",
+    );
+    expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining(key)]);
+    chmodSync(key, 0o600);
+    for (const path of filesBelow(dataDir).keys()) if (path !== key) chmodSync(path, 0o644);
     chmodSync(dataDir, 0o755);
     expect(readAsNobody(join(dataDir, "edge-control.sqlite"))).not.toBe("");
     const second = await serve();

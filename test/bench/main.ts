@@ -21,6 +21,7 @@ import { assetRead } from "./service/asset-read.ts";
 import { fleet } from "./service/fleet.ts";
 import { fleetLoss } from "./service/fleet-loss.ts";
 import { fleetShared } from "./service/fleet-shared.ts";
+import { rollout } from "./service/rollout.ts";
 import { usageYear } from "./service/usage-year.ts";
 import { statusCommand } from "./status-command.ts";
 import { table } from "./table.ts";
@@ -48,6 +49,7 @@ const BENCHES: readonly Bench[] = [
   fleet,
   fleetShared,
   fleetLoss,
+  rollout,
   webConsole,
 ];
 const FOLDER = "bench-results";

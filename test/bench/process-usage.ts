@@ -14,3 +14,13 @@ export function processorMs(pid: number): number {
   });
   return nanoseconds.reduce((sum, value) => sum + value, 0) / 1e6;
 }
+
+/** The lowest memory within the time, in which V8 collects what work has left. */
+export async function settledBytes(pid: number, settleMs: number): Promise<number> {
+  let lowest = Infinity;
+  for (const end = performance.now() + settleMs; performance.now() < end;) {
+    await new Promise((resolve) => setTimeout(resolve, 250));
+    lowest = Math.min(lowest, residentBytes(pid));
+  }
+  return lowest;
+}

@@ -22,12 +22,18 @@ export class DeploymentLoad implements Disposable {
   readonly #apiKey: string;
   readonly #devices: number;
   readonly #body: string;
+  readonly #action: string;
   readonly #agent = new Agent({ keepAlive: true });
   #next = 0;
 
-  /** @param options of each request, beside the app */
-  constructor(instances: readonly Address[], apiKey: string, devices: number, options: object = {}) {
-    this.#body = JSON.stringify({ ...APP, ...options });
+  /**
+   * @param options of each request, beside the app
+   * @param group name of the group that the app is applied as; by default it is deployed by itself
+   */
+  constructor(instances: readonly Address[], apiKey: string, devices: number, options: object = {}, group?: string) {
+    const body = group === undefined ? APP : { project: group, apps: [{ app: APP }] };
+    this.#body = JSON.stringify({ ...body, ...options });
+    this.#action = group === undefined ? "apps" : "apply";
     this.#instances = instances;
     this.#apiKey = apiKey;
     this.#devices = devices;
@@ -77,7 +83,7 @@ export class DeploymentLoad implements Disposable {
     const number = this.#next++;
     const count = this.#instances.length;
     const { host, port } = this.#instances[Math.floor(number / count) % count] as Address;
-    const path = `/v1/assets/GW-${number % this.#devices}/edge/apps`;
+    const path = `/v1/assets/GW-${number % this.#devices}/edge/${this.#action}`;
     const headers = {
       "X-API-Key": this.#apiKey,
       "Content-Type": "application/json",

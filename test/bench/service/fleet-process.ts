@@ -4,10 +4,12 @@ import { INITIAL_LINK_STATE, type LinkState, nextAttempt } from "../../../src/ag
 import { configSchema } from "../../../src/agent/config/schema.ts";
 import { toLinkConfig } from "../../../src/agent/link/to-link-config.ts";
 import { fullJitter } from "../../../src/lib/backoff.ts";
+import type { AppReport } from "../../../src/protocol/app-report.ts";
 import type { AgentFrame, ControlFrame } from "../../../src/protocol/frames.ts";
 import { deploymentsParamsSchema } from "../../../src/protocol/deployment-outcome.ts";
 import type { DeviceEvent } from "../../../src/protocol/deployment-event.ts";
 import { PROTOCOL_VERSION } from "../../../src/protocol/version.ts";
+import { type AppliedGroup, reportOf } from "./applied-apps.ts";
 
 /**
  * Messages to this process. `connect` gets a reply when all devices are connected, `disconnect` when none is, `count` at once.
@@ -23,6 +25,8 @@ export interface FleetReport {
   readonly connected: number;
   /** Time of day at which each device was last welcomed that came back, in milliseconds. */
   readonly returnedAt: readonly number[];
+  /** Time of day at which groups of apps were received since the last report of this process, in milliseconds. */
+  readonly appliedAt: readonly number[];
 }
 
 /** Devices that connect at a time. */
@@ -43,6 +47,7 @@ const { backoff } = toLinkConfig({ ...file, path: "", token: "ed_none", extraCa:
 
 const sockets = new Set<WebSocket>();
 const returnedAt = new Map<Device, number>();
+let appliedAt: number[] = [];
 let isEnding = false;
 
 /** A device with the deployments that have not come to their end, and the number of the event that is not acknowledged. */
@@ -52,17 +57,26 @@ interface Device {
   readonly running: Map<string, number>;
   /** Those that have succeeded. */
   readonly ended: Set<string>;
+  /** Groups of apps whose deployments have not come to their end. */
+  readonly groups: Map<string, AppliedGroup>;
+  /** What runs, by name. */
+  readonly apps: Map<string, AppReport>;
 }
 
 function send(socket: WebSocket, frame: AgentFrame): void {
   socket.send(JSON.stringify(frame));
 }
 
-function sendEvent(socket: WebSocket, { running, ended }: Device, deployment_id: string, device_seq: number): void {
+function sendEvent(socket: WebSocket, device: Device, deployment_id: string, device_seq: number): void {
+  const { running, ended, groups } = device;
   const step = STEPS[device_seq - 1];
   if (!step) {
     running.delete(deployment_id);
     ended.add(deployment_id);
+    const group = groups.get(deployment_id);
+    groups.delete(deployment_id);
+    // An agent reports what has changed once the end of the deployment is known.
+    if (group) send(socket, reportOf(group, deployment_id, device.apps));
     return;
   }
   running.set(deployment_id, device_seq);
@@ -81,6 +95,12 @@ function answer(socket: WebSocket, { running, ended }: Device, query_id: string,
 /** Carries out every deployment without an engine. */
 function serve(socket: WebSocket, device: Device, frame: ControlFrame): void {
   if (frame.type === "deploy") {
+    send(socket, { type: "ack", deployment_id: frame.deployment_id });
+    sendEvent(socket, device, frame.deployment_id, 1);
+  }
+  if (frame.type === "apply") {
+    appliedAt.push(Date.now());
+    device.groups.set(frame.deployment_id, frame.request as AppliedGroup);
     send(socket, { type: "ack", deployment_id: frame.deployment_id });
     sendEvent(socket, device, frame.deployment_id, 1);
   }
@@ -130,7 +150,8 @@ async function connectAll(url: string, tokens: readonly string[], returns: boole
   const waiting = tokens.values();
   const workers = Array.from({ length: CONCURRENT_CONNECTS }, async () => {
     for (const token of waiting) {
-      const device = { url, token, running: new Map(), ended: new Set() } satisfies Device;
+      const held = { running: new Map(), ended: new Set<string>(), groups: new Map(), apps: new Map() };
+      const device = { url, token, ...held } satisfies Device;
       await connect(device, () => (returns ? comeBack(device) : undefined));
     }
   });
@@ -152,7 +173,9 @@ async function disconnectAll(): Promise<void> {
 async function carryOut(order: FleetOrder): Promise<FleetReport> {
   if (order.type === "connect") await connectAll(order.url, order.tokens, order.returns);
   if (order.type === "disconnect") await disconnectAll();
-  return { connected: sockets.size, returnedAt: [...returnedAt.values()] };
+  const report = { connected: sockets.size, returnedAt: [...returnedAt.values()], appliedAt };
+  appliedAt = [];
+  return report;
 }
 
 process.on("message", (order: FleetOrder) => {

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { startProgram } from "../../../scripts/system/program.ts";
 import { tempDir } from "../../support/temp-dir.ts";
 import { milliseconds } from "../measure.ts";
-import { processorMs, residentBytes } from "../process-usage.ts";
+import { processorMs, settledBytes } from "../process-usage.ts";
 import { type Bench, type Row, atMost } from "../result.ts";
 import { DeploymentLoad } from "./deployment-load.ts";
 import { metricsRow, readMetrics } from "./metrics-read.ts";
@@ -101,16 +101,6 @@ async function connect(
   const usedMs = processorMs(pid) - before;
   const kib = ((await settledBytes(pid, settleMs)) - idleBytes) / devices / 1024;
   return { ms, processorMs: usedMs / devices, kib };
-}
-
-/** The lowest memory within the time, in which V8 collects what connecting has left. */
-async function settledBytes(pid: number, settleMs: number): Promise<number> {
-  let lowest = Infinity;
-  for (const end = performance.now() + settleMs; performance.now() < end;) {
-    await new Promise((resolve) => setTimeout(resolve, 250));
-    lowest = Math.min(lowest, residentBytes(pid));
-  }
-  return lowest;
 }
 
 function connectRows(devices: number, ours: Connected, bare: Connected): Row[] {

@@ -11,6 +11,8 @@ export interface SimulatedFleet extends AsyncDisposable {
   disconnect(): Promise<void>;
   /** Time of day at which each device was last welcomed that came back by itself, in milliseconds. */
   returnedAt(): Promise<readonly number[]>;
+  /** Time of day at which devices received groups of apps since this was last called, in milliseconds. */
+  appliedAt(): Promise<readonly number[]>;
 }
 
 /**
@@ -29,6 +31,7 @@ export function startFleet(tokens: readonly string[], processes: number, returns
     connect: (url) => each((part) => part.connect(url)),
     disconnect: () => each((part) => part.disconnect()),
     returnedAt: async () => (await Promise.all(parts.map((part) => part.returnedAt()))).flat(),
+    appliedAt: async () => (await Promise.all(parts.map((part) => part.appliedAt()))).flat(),
     [Symbol.asyncDispose]: () => each((part) => part.stop()),
   };
 }
@@ -37,6 +40,7 @@ interface Part {
   connect(url: string): Promise<void>;
   disconnect(): Promise<void>;
   returnedAt(): Promise<readonly number[]>;
+  appliedAt(): Promise<readonly number[]>;
   stop(): Promise<void>;
 }
 
@@ -61,6 +65,7 @@ function startPart(tokens: readonly string[], returns: boolean): Part {
     connect: (url) => reach({ type: "connect", url, tokens, returns }, tokens.length),
     disconnect: () => reach({ type: "disconnect" }, 0),
     returnedAt: async () => (await order({ type: "count" })).returnedAt,
+    appliedAt: async () => (await order({ type: "count" })).appliedAt,
     async stop() {
       child.kill();
       await ended;
@@ -87,4 +92,13 @@ export function addDevices(path: string, accountId: string, count: number): stri
   });
   database.exec("COMMIT");
   return tokens;
+}
+
+/** Gives all assets of an account the same tag, in one transaction. */
+export function tagAll(path: string, accountId: string, key: string, value: string): void {
+  using database = new DatabaseSync(path);
+  const tag = database.prepare(
+    `INSERT INTO asset_tags (asset_uuid, account_id, key, value) SELECT uuid, account_id, ?, ? FROM assets WHERE account_id = ?`,
+  );
+  tag.run(key, value, accountId);
 }

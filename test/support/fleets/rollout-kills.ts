@@ -71,7 +71,8 @@ export async function rolloutThatGoesBack(plan: KillPlan): Promise<KilledRollout
   for (const { device, uuid } of rig.devices) {
     const [good, ...later] = device.received.map(({ images }) => images[0]);
     expect(good).toBe(imageOf("good"));
-    expect([[], [imageOf("bad"), imageOf("good")]]).toContainEqual(later);
+    // One that was not reached by the attempt gets the earlier revision all the same: it might have been.
+    expect([[], [imageOf("good")], [imageOf("bad"), imageOf("good")]]).toContainEqual(later);
     // Nothing of the second wave begins.
     if (later.length > 0) expect(await store.findTarget(id, uuid)).toMatchObject({ wave: 0, state: "rolled_back" });
     expect(device.apps.get("web")?.image).toBe(imageOf("good"));

@@ -7,8 +7,10 @@ import { LEFT } from "./turn-back.ts";
 
 const WEEK_MS = 7 * 24 * 3_600_000;
 
-/** Pause before the second attempt, in milliseconds. It doubles with each further one. */
+/** Pause after an attempt that failed on the device, in milliseconds. It doubles with each further one. */
 const FIRST_RETRY_PAUSE_MS = 60_000;
+/** The same after one that did not reach the device, such as because it had not come back after a restart of the service. */
+const FIRST_UNREACHED_PAUSE_MS = 5_000;
 const MAX_RETRY_PAUSE_MS = 3_600_000;
 
 /** Decides about a target of which nothing is under way: whether it may begin, what it waits for, or that nobody waits for it. */
@@ -68,8 +70,11 @@ function deferralMs(
   return sinceMs === undefined ? overallMs : Math.min(overallMs, sinceMs + offlineAfterS * 1000);
 }
 
-function retryPauseMs({ attempt }: Target): number {
-  return Math.min(FIRST_RETRY_PAUSE_MS * 2 ** (attempt - 1), MAX_RETRY_PAUSE_MS);
+function retryPauseMs({ attempt, failedAttempts }: Target): number {
+  const failedMs = failedAttempts === 0 ? 0 : FIRST_RETRY_PAUSE_MS * 2 ** (failedAttempts - 1);
+  const unreached = attempt - failedAttempts;
+  const unreachedMs = unreached === 0 ? 0 : FIRST_UNREACHED_PAUSE_MS * 2 ** (unreached - 1);
+  return Math.min(Math.max(failedMs, unreachedMs), MAX_RETRY_PAUSE_MS);
 }
 
 /** Returns the fields of a target whose next attempt begins. They are stored before its deployment is requested. */

@@ -94,10 +94,19 @@ describe("a target that waits for its turn", () => {
   });
 
   test("pauses longer before each further attempt", () => {
-    expect(decided(aTarget({ attempt: 1 }))).toMatchObject({ fields: { dueMs: NOW + 60_000 } });
-    expect(decided(aTarget({ attempt: 3 }))).toMatchObject({ fields: { dueMs: NOW + 240_000 } });
-    expect(decided(aTarget({ attempt: 30 }))).toMatchObject({ fields: { dueMs: NOW + HOUR_MS } });
-    expect(decided(aTarget({ attempt: 1 }), {}, context(), NOW + 60_000).kind).toBe("begin");
+    const failed = (count: number) => decided(aTarget({ attempt: count, failedAttempts: count }));
+    expect(failed(1)).toMatchObject({ fields: { dueMs: NOW + 60_000 } });
+    expect(failed(3)).toMatchObject({ fields: { dueMs: NOW + 240_000 } });
+    expect(failed(30)).toMatchObject({ fields: { dueMs: NOW + HOUR_MS } });
+    const target = aTarget({ attempt: 1, failedAttempts: 1 });
+    expect(decided(target, {}, context(), NOW + 60_000).kind).toBe("begin");
+  });
+
+  test("pauses only shortly after an attempt that did not reach its device", () => {
+    expect(decided(aTarget({ attempt: 1 }))).toMatchObject({ fields: { dueMs: NOW + 5_000 } });
+    expect(decided(aTarget({ attempt: 3 }))).toMatchObject({ fields: { dueMs: NOW + 20_000 } });
+    // The longer of the two pauses.
+    expect(decided(aTarget({ attempt: 2, failedAttempts: 1 }))).toMatchObject({ fields: { dueMs: NOW + 60_000 } });
   });
 });
 
