@@ -34,7 +34,12 @@ export function commandsFor(rollout: ShownRollout): readonly Command[] {
       return [...advance(rollout), pause(rollout), rollBack(rollout), cancel(rollout)];
     case "paused":
       return [rollBack(rollout), resume(rollout), ...advance(rollout), cancel(rollout)];
-    default:
+    case "succeeded":
+    case "failed":
+    case "cancelled":
+    case "superseded":
+    case "rolling_back":
+    case "rolled_back":
       return [];
   }
 }

@@ -11,7 +11,7 @@ import { isRolloutOver } from "../../../protocol/rollout-over.ts";
 import { call } from "../../api/client.ts";
 import { KEYS } from "../../api/keys.ts";
 import type { Rollout } from "../../api/types.ts";
-import { FIRST_PAGE, type PageStart, readTargetPage, type TargetPage } from "./target-pages.ts";
+import { FIRST_PAGE, readTargetPage, type TargetPage } from "./target-pages.ts";
 
 /** While a rollout goes on its counts change without an event of the account. */
 const REFETCH_INTERVAL_MS = 2000;
@@ -54,7 +54,7 @@ export function useTargets(
         }),
       );
     },
-    initialPageParam: FIRST_PAGE as PageStart,
+    initialPageParam: FIRST_PAGE,
     getNextPageParam: ({ next }) => next,
     refetchInterval: ({ state }) =>
       isRolloutOver(rollout) || (state.data?.pages.length ?? 0) > MAX_REFETCHED_PAGES
