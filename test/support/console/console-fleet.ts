@@ -35,7 +35,7 @@ export async function startConsoleFleet(
   for (let index = 1; index <= count; index++) {
     const { uuid, deviceToken } = await control.addAsset(account.id, `kiosk-${index}`);
     await send("PUT", `/v1/assets/${uuid}/tags`, { role: "kiosk" });
-    const device = owned.use(new SimulatedDevice(control.url.replace("http", "ws"), deviceToken));
+    const device = owned.use(new SimulatedDevice(`${control.url.replace("http", "ws")}/v1/agent`, deviceToken));
     await device.connect();
     devices.push(device);
   }

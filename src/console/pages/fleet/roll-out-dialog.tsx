@@ -67,8 +67,7 @@ function Waves({ fleet, price }: { readonly fleet: Fleet; readonly price: Price 
   return (
     <Stack gap={4}>
       <Text size="sm">
-        It touches {formatAssets(members)}
-        {stable === null ? "." : `, of which those that do not run it yet get it. Stable now: revision ${stable}.`}
+        It touches {formatAssets(members)}.{stable !== null && ` Stable now: revision ${stable}.`}
       </Text>
       <ol style={{ margin: 0, paddingLeft: "1.5rem" }}>
         {sizes.map(({ targets, isUpperBound }, index) => (

@@ -1,4 +1,4 @@
-import { Anchor, Stack, Text } from "@mantine/core";
+import { Anchor, Group, Stack, Text } from "@mantine/core";
 import { type ReactNode } from "react";
 import { Link, useParams } from "react-router";
 import type { Rollout } from "../../api/types.ts";
@@ -28,7 +28,7 @@ export function RolloutPage(): ReactNode {
             heading={
               <>
                 Rollout of{" "}
-                <Anchor component={Link} to={`/fleets/${encodeURIComponent(data.fleet)}`} inherit>
+                <Anchor component={Link} to={`/fleets/${encodeURIComponent(data.fleet)}`} inherit underline="always">
                   {data.fleet}
                 </Anchor>
                 , revision {data.revision}
@@ -51,25 +51,27 @@ export function RolloutPage(): ReactNode {
 function Facts({ rollout }: { readonly rollout: Rollout }): ReactNode {
   const { state, created_by: maker, created_at: madeAt, approved_by: approver, finished_at: endedAt } = rollout;
   return (
-    <Text size="sm" component="div">
+    <Group gap="xs">
       <RolloutStateLabel state={state} />
-      {" · made "}
-      <Age at={madeAt} />
-      {" by "}
-      <SafeText text={maker.name ?? maker.id} max={200} />
-      {approver && (
-        <>
-          {" · approved by "}
-          <SafeText text={approver.name ?? approver.id} max={200} />
-        </>
-      )}
-      {endedAt !== null && (
-        <>
-          {" · ended "}
-          <Age at={endedAt} />
-        </>
-      )}
-    </Text>
+      <Text size="sm" component="div">
+        {"made "}
+        <Age at={madeAt} />
+        {" by "}
+        <SafeText text={maker.name ?? maker.id} max={200} />
+        {approver && (
+          <>
+            {" · approved by "}
+            <SafeText text={approver.name ?? approver.id} max={200} />
+          </>
+        )}
+        {endedAt !== null && (
+          <>
+            {" · ended "}
+            <Age at={endedAt} />
+          </>
+        )}
+      </Text>
+    </Group>
   );
 }
 

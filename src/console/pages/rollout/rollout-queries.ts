@@ -6,6 +6,7 @@ import {
   useQueryClient,
   type UseQueryResult,
 } from "@tanstack/react-query";
+import { useEffect } from "react";
 import type { TargetState } from "../../../protocol/rollout.ts";
 import { isRolloutOver } from "../../../protocol/rollout-over.ts";
 import { call } from "../../api/client.ts";
@@ -41,9 +42,10 @@ export function useTargets(
 ): UseInfiniteQueryResult<InfiniteData<TargetPage>> {
   const client = useQueryClient();
   const key = [...KEYS.rollout(path.rollout_id), "rollout"];
+  const id = path.rollout_id;
+  useRefetchOnChange(id, rollout);
   return useInfiniteQuery({
-    // Outside of the key of the rollout: its events would fetch all pages again.
-    queryKey: ["rollout-targets", path.rollout_id, only ?? "all"],
+    queryKey: [...targetsKey(id), only ?? "all"],
     queryFn: async ({ pageParam, signal }): Promise<TargetPage> => {
       const { counts } = client.getQueryData<Rollout>(key) ?? rollout;
       return await readTargetPage(counts, only, pageParam, async (state, cursor) =>
@@ -57,8 +59,23 @@ export function useTargets(
     initialPageParam: FIRST_PAGE,
     getNextPageParam: ({ next }) => next,
     refetchInterval: ({ state }) =>
-      isRolloutOver(rollout) || (state.data?.pages.length ?? 0) > MAX_REFETCHED_PAGES
-        ? false
-        : TARGETS_REFETCH_INTERVAL_MS,
+      isRolloutOver(rollout) || !isShort(state.data) ? false : TARGETS_REFETCH_INTERVAL_MS,
   });
+}
+
+/** Outside of the key of the rollout: its events would fetch all pages again. */
+const targetsKey = (id: string) => ["rollout-targets", id] as const;
+
+/** The counts above the list and the list say the same, also once the rollout is over. */
+function useRefetchOnChange(id: string, { state, counts }: Rollout): void {
+  const client = useQueryClient();
+  const seen = JSON.stringify([state, counts]);
+  useEffect(() => {
+    const queryKey = targetsKey(id);
+    void client.invalidateQueries({ queryKey, predicate: ({ state: { data } }) => isShort(data) });
+  }, [client, id, seen]);
+}
+
+function isShort(data: unknown): boolean {
+  return data === undefined || (data as InfiniteData<TargetPage>).pages.length <= MAX_REFETCHED_PAGES;
 }

@@ -22,7 +22,7 @@ export function Waves({ rollout }: { readonly rollout: Rollout }): ReactNode {
             className={classes.wave}
             aria-current={isOpen(rollout) && wave === current ? "step" : undefined}
           >
-            <Text fw={600} size="sm">
+            <Text fw={600} size="sm" mb={6}>
               Wave {wave}
               {isOpen(rollout) && wave === current && " (now)"}: {formatAssets(targets)}
             </Text>
