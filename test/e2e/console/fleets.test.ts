@@ -32,7 +32,7 @@ it("shows fleets, and brings a revision to all members after a question in numbe
   expect(await lookAtAll(page, "fleet-roll-out")).toEqual([]);
   await dialog.getByRole("button", { name: "Roll out" }).click();
   await page.getByText("Revision 1 is the stable revision of the fleet.").waitFor();
-  expect(await page.getByRole("table", { name: "Assets" }).getByText("succeeded").count()).toBe(8);
+  await expect.poll(() => page.getByRole("table", { name: "Assets" }).getByText("succeeded").count()).toBe(8);
   expect(await lookAtAll(page, "rollout-succeeded")).toEqual([]);
   expect(tab.complaints).toEqual([]);
 });
@@ -78,4 +78,44 @@ it("restricts the assets of a rollout to a state, by the keyboard as well", asyn
   const count = Number((await skipped.textContent())?.split(" ")[1]);
   await expect.poll(() => page.getByRole("table", { name: "Assets" }).getByRole("row").count()).toBe(count + 1);
   expect(await skipped.getAttribute("aria-pressed")).toBe("true");
+});
+
+it("finds assets by their tags, and says where a selector is wrong", async () => {
+  const { page } = tab;
+  await page.goto(`${rig.control.url}/assets?selector=${encodeURIComponent("role=kiosk")}`);
+  await page.getByRole("status").getByText("8 assets").waitFor();
+  await page.getByLabel("Tags").fill("role=kiosk,!role");
+  await page.getByText("No asset matches.").waitFor();
+  await page.getByLabel("Tags").fill("role==!");
+  await page
+    .getByText(/at character \d+/)
+    .first()
+    .waitFor();
+  expect(await lookAtAll(page, "assets-selector")).toEqual([]);
+});
+
+it("tags and holds an asset, and sets variables without showing them", async () => {
+  const { page } = tab;
+  await page.setViewportSize({ width: 1440, height: 900 });
+  await page.goto(`${rig.control.url}/assets?q=kiosk-1`);
+  await page.getByRole("link", { name: "kiosk-1" }).click();
+  await page.getByRole("link", { name: "kiosks" }).waitFor();
+  await page.getByRole("link", { name: "Tags and hold" }).click();
+  await page.getByLabel("Tag", { exact: true }).fill("beta");
+  await page.getByRole("button", { name: "Set the tag" }).click();
+  await page.getByRole("button", { name: "Remove the tag beta" }).waitFor();
+  await page.getByRole("button", { name: "Remove the tag beta" }).click();
+  await page.getByRole("button", { name: "Remove the tag beta" }).waitFor({ state: "detached" });
+  await page.getByLabel("Name").fill("API_TOKEN");
+  await page.getByLabel("Value").fill("not to be seen");
+  await page.getByRole("button", { name: "Set the variable" }).click();
+  await page.getByRole("button", { name: "Remove the variable API_TOKEN" }).waitFor();
+  expect(await page.getByText("not to be seen").count()).toBe(0);
+  await page.getByLabel("Reason").fill("Pump test until Thursday");
+  await page.getByRole("button", { name: "Hold" }).click();
+  await page.getByText("This asset is held: rollouts do not touch it.").waitFor();
+  expect(await lookAtAll(page, "asset-settings")).toEqual([]);
+  await page.getByRole("button", { name: "Release" }).click();
+  await page.getByText("It is not held: rollouts reach it.").waitFor();
+  expect(tab.complaints).toEqual([]);
 });

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import type { RolloutTarget } from "../../../src/console/api/types.ts";
+import type { RolloutPriceEvent, RolloutTarget } from "../../../src/console/api/types.ts";
+import { parseTag } from "../../../src/console/pages/asset/parse-tag.ts";
 import { describeStrategy } from "../../../src/console/pages/fleet/strategy-words.ts";
 import { addPriceEvent, NO_PRICE } from "../../../src/console/pages/fleet/price-stream.ts";
 import { formatImage } from "../../../src/console/pages/fleet/short-image.ts";
@@ -34,6 +35,14 @@ const target = (id: string, state: TargetState): RolloutTarget => ({
   since: 1_790_000_000,
 });
 
+const priced = (id: string, bytes: number): RolloutPriceEvent => ({
+  status: "Running",
+  message: "",
+  seq: 1,
+  timestamp: 1,
+  asset: { asset_id: id, asset_name: id, wave: 1, download_bytes: bytes },
+});
+
 const names = (fields: Partial<ShownRollout>) => commandsFor(rollout(fields)).map(({ name }) => name);
 
 describe("the commands for a rollout", () => {
@@ -64,6 +73,14 @@ describe("the commands for a rollout", () => {
     for (const state of ["succeeded", "failed", "rolling_back", "rolled_back", "cancelled", "superseded"] as const) {
       expect(names({ state })).toEqual([]);
     }
+  });
+});
+
+describe("a tag that is typed", () => {
+  it("has a key and a value, which may be empty or have '='", () => {
+    expect(parseTag(" role = kiosk ")).toEqual({ role: "kiosk" });
+    expect(parseTag("beta")).toEqual({ beta: "" });
+    expect(parseTag("a=b=c")).toEqual({ a: "b=c" });
   });
 });
 
@@ -148,15 +165,7 @@ describe("a rollout before it starts", () => {
   });
 
   it("has a price that sums up what assets answered, the largest first", () => {
-    const event = (id: string, bytes: number) =>
-      ({
-        status: "Running",
-        message: "",
-        seq: 1,
-        timestamp: 1,
-        asset: { asset_id: id, asset_name: id, wave: 1, download_bytes: bytes },
-      }) as const;
-    const price = [event("a", 10), event("b", 30), event("c", 0)].reduce(addPriceEvent, NO_PRICE);
+    const price = [priced("a", 10), priced("b", 30), priced("c", 0)].reduce(addPriceEvent, NO_PRICE);
     expect([price.answered, price.largest.map(({ asset_id: id }) => id)]).toEqual([3, ["b", "a"]]);
     const fail = { status: "Fail", message: "No.", seq: 2, timestamp: 1, code: "Internal" } as const;
     expect(() => addPriceEvent(price, fail)).toThrow("No.");

@@ -6,7 +6,7 @@ import {
   useQueryClient,
   type UseQueryResult,
 } from "@tanstack/react-query";
-import { useEffect } from "react";
+import { useEffect, useRef } from "react";
 import type { TargetState } from "../../../protocol/rollout.ts";
 import { isRolloutOver } from "../../../protocol/rollout-over.ts";
 import { call } from "../../api/client.ts";
@@ -69,11 +69,14 @@ const targetsKey = (id: string) => ["rollout-targets", id] as const;
 /** The counts above the list and the list say the same, also once the rollout is over. */
 function useRefetchOnChange(id: string, { state, counts }: Rollout): void {
   const client = useQueryClient();
-  const seen = JSON.stringify([state, counts]);
+  const shown = JSON.stringify([state, counts]);
+  const fetched = useRef(shown);
   useEffect(() => {
+    if (fetched.current === shown) return;
+    fetched.current = shown;
     const queryKey = targetsKey(id);
     void client.invalidateQueries({ queryKey, predicate: ({ state: { data } }) => isShort(data) });
-  }, [client, id, seen]);
+  }, [client, id, shown]);
 }
 
 function isShort(data: unknown): boolean {
