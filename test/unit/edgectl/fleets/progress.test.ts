@@ -12,7 +12,11 @@ const EVENTS: readonly RolloutEvent[] = (
     ["Fail", "The rollout has gone back.", 1, "rolled_back", { rolled_back: 3, skipped: 997 }],
   ] as const
 ).map(([status, message, wave, state, counts], index) => ({
-  ...{ status, message, wave, state, counts },
+  status,
+  message,
+  wave,
+  state,
+  counts,
   seq: index + 1,
   timestamp: 1_800_000_000,
 }));
