@@ -45,9 +45,19 @@ const priceEventSchema = z.looseObject({
 });
 type PriceEvent = z.output<typeof priceEventSchema>;
 
-/** Yields the events of a rollout until the stream ends. Errors: `ServiceFailure`, `NetworkFailure`. */
-export function rolloutEvents(client: ApiClient, request: ApiRequest, clock: Clock, signal: AbortSignal) {
-  return streamOf<RolloutEvent>(client, request, rolloutEventSchema, clock, signal);
+/**
+ * Yields the events of a rollout until the stream ends. Errors: `ServiceFailure`, `NetworkFailure`.
+ *
+ * @param onOpen called when the service has answered, however long the first event takes
+ */
+export function rolloutEvents(
+  client: ApiClient,
+  request: ApiRequest,
+  clock: Clock,
+  signal: AbortSignal,
+  onOpen?: () => void,
+) {
+  return streamOf<RolloutEvent>(client, request, rolloutEventSchema, clock, signal, onOpen);
 }
 
 /** Yields what each asset answers, then the sums. Errors: as `rolloutEvents`. */
@@ -61,8 +71,10 @@ async function* streamOf<T>(
   schema: z.ZodType<T>,
   clock: Clock,
   signal: AbortSignal,
+  onOpen?: () => void,
 ): AsyncGenerator<T> {
   using stream = await openLines(client, request, { clock, signal, contentType: "text/event-stream" });
+  onOpen?.();
   for await (const { text, isTerminated } of stream.lines) {
     const json = isTerminated ? eventData(text) : undefined;
     if (json === undefined) continue;

@@ -16,8 +16,8 @@ export interface RolloutListener {
 }
 
 export interface RolloutFollowOptions {
-  /** Opens the stream after the event with this number. */
-  readonly open: (after: number) => AsyncIterable<RolloutEvent>;
+  /** Opens the stream after the event with this number. Calls `onOpen` when the service has answered. */
+  readonly open: (after: number, onOpen: () => void) => AsyncIterable<RolloutEvent>;
   readonly listener: RolloutListener;
   /** How long to retry without a connection, in milliseconds. */
   readonly giveUpAfterMs: number;
@@ -36,13 +36,16 @@ export async function followRollout(options: RolloutFollowOptions): Promise<Roll
   let attempts = 0;
   let lostAt: number | undefined;
   let isSaid = false;
+  // A paused rollout has no events for days: that it is quiet is no outage.
+  const onOpen = (): void => {
+    if (isSaid) listener.onReconnected();
+    isSaid = false;
+    lostAt = undefined;
+  };
   for (;;) {
     let problem: unknown;
     try {
-      for await (const event of open(after)) {
-        if (isSaid) listener.onReconnected();
-        isSaid = false;
-        lostAt = undefined;
+      for await (const event of open(after, onOpen)) {
         attempts = 0;
         if (event.seq <= after) continue;
         after = event.seq;

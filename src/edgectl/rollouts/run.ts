@@ -31,8 +31,10 @@ export async function showRollout(
 ): Promise<void> {
   const { io, printer } = context;
   using view = createRolloutView(io, printer);
-  const open = (after: number) =>
-    rolloutEvents(client, { path: rolloutPath(fleet, id, "events"), query: { after } }, io.clock, io.interrupted);
+  const open = (after: number, onOpen: () => void) => {
+    const request = { path: rolloutPath(fleet, id, "events"), query: { after } };
+    return rolloutEvents(client, request, io.clock, io.interrupted, onOpen);
+  };
   const options = { open, listener: view, giveUpAfterMs: retryForS * 1000, clock: io.clock, random: io.random };
   try {
     const { status, message, code, state } = await followRollout({ ...options, signal: io.interrupted });

@@ -83,7 +83,7 @@ class TerminalRollout implements RolloutView {
 }
 
 /** One event as a line for a file. */
-export function eventText(event: RolloutEvent): string {
+function eventText(event: RolloutEvent): string {
   return `${sanitizeLine(event.message)}  (${progressText(event)})`;
 }
 

@@ -9,7 +9,7 @@ const GOOD = new Set(["succeeded", "running"]);
 const BAD = new Set(["failed", "lost", "rolled_back", "rolling_back"]);
 
 /** Paints the state of a rollout or a target. */
-export function paintState(text: string, state: string, theme: Theme): string {
+function paintState(text: string, state: string, theme: Theme): string {
   if (GOOD.has(state)) return theme.green(text);
   return BAD.has(state) ? theme.red(text) : text;
 }

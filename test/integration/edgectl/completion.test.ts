@@ -19,7 +19,14 @@ describe("edgectl completion", () => {
       expect.arrayContaining(["login", "assets", "deploy", "apply"]),
     );
     expect(await complete(script, "edgectl", "de")).toEqual(["deploy", "deployments", "device"]);
-    expect(await complete(script, "edgectl", "assets", "")).toEqual(["list", "show", "update", "tag", "hold", "release"]);
+    expect(await complete(script, "edgectl", "assets", "")).toEqual([
+      "list",
+      "show",
+      "update",
+      "tag",
+      "hold",
+      "release",
+    ]);
     expect(await complete(script, "edgectl", "rollouts", "r")).toEqual(["resume", "rollback"]);
     expect(await complete(script, "edgectl", "deployments", "watch", "GW-1", "--re")).toEqual(["--retry-for"]);
     expect(await complete(script, "edgectl", "usage", "GW-1", "--sim", "")).toEqual(["supersim", "prosim"]);

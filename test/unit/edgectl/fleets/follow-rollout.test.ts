@@ -16,14 +16,20 @@ const event = (seq: number, status = "Running"): RolloutEvent => ({
 const lost = () => new NetworkFailure("http://service", "reset", { maybeSent: true });
 
 /** Follows streams that end, or break with an error. */
-async function follow(streams: readonly (readonly (RolloutEvent | Error)[])[], giveUpAfterMs = 60_000) {
+async function follow(
+  streams: readonly (readonly (RolloutEvent | Error | "open" | "wait")[])[],
+  giveUpAfterMs = 60_000,
+) {
+  const clock = fastClock(1_000);
   const asked: number[] = [];
   const told: string[] = [];
-  async function* open(after: number) {
+  async function* open(after: number, onOpen: () => void) {
     asked.push(after);
     for (const item of streams[asked.length - 1] ?? [lost()]) {
       if (item instanceof Error) throw item;
-      yield item;
+      if (item === "open") onOpen();
+      else if (item === "wait") await clock.sleep(10_000);
+      else yield item;
     }
     await Promise.resolve();
   }
@@ -35,7 +41,7 @@ async function follow(streams: readonly (readonly (RolloutEvent | Error)[])[], g
       onReconnected: () => told.push("back"),
     },
     giveUpAfterMs,
-    clock: fastClock(1_000),
+    clock,
     random: () => 0.5,
     signal: new AbortController().signal,
   });
@@ -55,11 +61,23 @@ test("goes on after the last event where the service ends the stream, without a 
 });
 
 test("says once that the connection is lost, and that it is back", async () => {
-  const { asked, told, result } = await follow([[event(1), lost()], [lost()], [event(2, "Fail")]]);
+  const { asked, told, result } = await follow([["open", event(1), lost()], [lost()], ["open", event(2, "Fail")]]);
   expect({ asked, told, result }).toEqual({ asked: [0, 1, 1], told: ["1", "lost", "back", "2"], result: "Fail" });
 });
 
 test("gives up after an outage that is longer than asked for", async () => {
-  const { result } = await follow([[event(1), lost()]], 5_000);
+  const { result } = await follow([["open", event(1), lost()]], 5_000);
   expect(result).toBeInstanceOf(NetworkFailure);
+});
+
+test("a stream without events for longer than that is no outage", async () => {
+  const quiet = ["open", "wait", lost()] as const;
+  const { told, result } = await follow(
+    [["open", event(1), lost()], quiet, quiet, ["open", event(2, "Success")]],
+    5_000,
+  );
+  expect({ told, result }).toEqual({
+    told: ["1", "lost", "back", "lost", "back", "lost", "back", "2"],
+    result: "Success",
+  });
 });
