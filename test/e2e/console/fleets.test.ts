@@ -39,9 +39,11 @@ it("shows fleets, and brings a revision to all members after a question in numbe
 
 it("shows at the moment of a stop what stopped it, which assets failed and why, and what going back touches", async () => {
   const { page } = tab;
-  for (const [index, device] of fleet.devices.entries()) {
+  // Which assets are in the first wave is not known, so the first two that get it fail.
+  let failures = 0;
+  for (const device of fleet.devices) {
     device.behave = (apply) =>
-      isVersion(apply, "bad") && index % 2 === 0 && !apply.isDryRun ? { fail: "CrashLoopBackOff" } : "succeed";
+      isVersion(apply, "bad") && !apply.isDryRun && ++failures <= 2 ? { fail: "CrashLoopBackOff" } : "succeed";
   }
   await fleet.revision("bad", "Faster start");
   await page.goto(`${rig.control.url}/fleets/kiosks`);
@@ -53,7 +55,7 @@ it("shows at the moment of a stop what stopped it, which assets failed and why, 
   await page.getByRole("button", { name: "Roll out revision 2" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Roll out" }).click();
 
-  await page.getByText(/^Stopped: \d assets failed\.$/).waitFor();
+  await page.getByText("Stopped: 2 assets failed.").waitFor();
   await page.getByText("the rollout stops at 2").waitFor();
   const rows = page.getByRole("table", { name: "Assets" }).getByRole("row");
   await rows.nth(1).getByText("failed", { exact: true }).waitFor();
@@ -63,7 +65,7 @@ it("shows at the moment of a stop what stopped it, which assets failed and why, 
 
   await page.getByRole("button", { name: "Roll back" }).click();
   const dialog = page.getByRole("dialog", { name: "Roll back to revision 1?" });
-  await dialog.getByText(/^Going back touches \d assets: \d failed, /).waitFor();
+  await dialog.getByText(/^Going back touches 3 assets: 2 failed, 1 /).waitFor();
   expect(await lookAtAll(page, "rollout-roll-back")).toEqual([]);
   await dialog.getByRole("button", { name: "Roll back" }).click();
   await page.getByText("This rollout went back to revision 1.").waitFor();
@@ -72,11 +74,10 @@ it("shows at the moment of a stop what stopped it, which assets failed and why, 
 
 it("restricts the assets of a rollout to a state, by the keyboard as well", async () => {
   const { page } = tab;
-  const skipped = page.getByRole("button", { name: /^skipped \d/ });
+  const skipped = page.getByRole("button", { name: "skipped 5" });
   await skipped.focus();
   await page.keyboard.press("Enter");
-  const count = Number((await skipped.textContent())?.split(" ")[1]);
-  await expect.poll(() => page.getByRole("table", { name: "Assets" }).getByRole("row").count()).toBe(count + 1);
+  await expect.poll(() => page.getByRole("table", { name: "Assets" }).getByRole("row").count()).toBe(5 + 1);
   expect(await skipped.getAttribute("aria-pressed")).toBe("true");
 });
 

@@ -91,11 +91,11 @@ export class KilledService implements AsyncDisposable {
 
   /** Resolves when the rollout is in this state. */
   async reach(id: string, state: string): Promise<Record<string, unknown>> {
-    let patientUntilMs = performance.now() + PATIENCE_MS;
+    let advanceAtMs = performance.now() + PATIENCE_MS;
     await waitFor(`the rollout to be ${state}`, async () => {
-      if (performance.now() > patientUntilMs) {
+      if (performance.now() > advanceAtMs) {
         this.#aheadMs += MINUTE_MS;
-        patientUntilMs += PATIENCE_MS;
+        advanceAtMs += PATIENCE_MS;
         // The service looks at what is due when something happens.
         for (const { device } of this.#present) device.report();
       }

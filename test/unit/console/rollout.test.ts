@@ -8,7 +8,7 @@ import { waveSizes } from "../../../src/console/pages/fleet/wave-sizes.ts";
 import { commandsFor } from "../../../src/console/pages/rollout/commands.ts";
 import { FIRST_PAGE, flatten, readTargetPage } from "../../../src/console/pages/rollout/target-pages.ts";
 import { describeRollout } from "../../../src/console/pages/rollout/verdict.ts";
-import type { ShownRollout } from "../../../src/console/pages/rollout/wave-state.ts";
+import { mayChange, type ShownRollout } from "../../../src/console/pages/rollout/wave-state.ts";
 import { rolloutStrategySchema } from "../../../src/protocol/rollout-strategy.ts";
 import type { TargetState } from "../../../src/protocol/rollout.ts";
 
@@ -102,6 +102,14 @@ describe("the words for a rollout", () => {
     const withFirst = (counts: ShownRollout["counts"]) => rollout({ waves: [{ ...first!, counts }, second!] });
     expect(describeRollout(withFirst({ succeeded: 20 })).title).toContain("Wave 2 waits until somebody lets it begin");
     expect(describeRollout(withFirst({ succeeded: 19, soaking: 1 })).title).toBe("Wave 1 of 2 is under way.");
+  });
+});
+
+describe("a rollout that is over", () => {
+  it("is looked at again while a deployment of it is under way", () => {
+    expect(mayChange({ state: "cancelled", counts: { deploying: 1, succeeded: 2 } })).toBe(true);
+    expect(mayChange({ state: "rolled_back", counts: { rolled_back: 3, skipped: 5 } })).toBe(false);
+    expect(mayChange({ state: "running", counts: { succeeded: 3 } })).toBe(true);
   });
 });
 

@@ -1,4 +1,4 @@
-import { Checkbox, Text, TextInput, Title } from "@mantine/core";
+import { Box, Checkbox, Text, TextInput, Title } from "@mantine/core";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
 import { call } from "../../api/client.ts";
@@ -59,7 +59,9 @@ export function VariablesSection({ assetId }: { readonly assetId: string }): Rea
         }}
       </Loaded>
       {mayChange && (
-        <SetVariable isPending={change.isPending} error={change.error} onSet={(body) => change.mutateAsync(body)} />
+        <Box mt="sm">
+          <SetVariable isPending={change.isPending} error={change.error} onSet={(body) => change.mutateAsync(body)} />
+        </Box>
       )}
     </section>
   );

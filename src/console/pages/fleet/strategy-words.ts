@@ -29,7 +29,7 @@ export function describeStrategy(strategy: RolloutStrategy): readonly string[] {
 const DAYS_OF_WEEK = 7;
 
 /** Formats windows: `mon, tue 02:00–05:00 (time of the device)`. */
-export function describeWindows(windows: readonly RolloutWindow[]): string {
+function describeWindows(windows: readonly RolloutWindow[]): string {
   return windows
     .map(
       ({ days, from, to, zone }) =>

@@ -8,11 +8,11 @@ import {
 } from "@tanstack/react-query";
 import { useEffect, useRef } from "react";
 import type { TargetState } from "../../../protocol/rollout.ts";
-import { isRolloutOver } from "../../../protocol/rollout-over.ts";
 import { call } from "../../api/client.ts";
 import { KEYS } from "../../api/keys.ts";
 import type { Rollout } from "../../api/types.ts";
 import { FIRST_PAGE, readTargetPage, type TargetPage } from "./target-pages.ts";
+import { mayChange } from "./wave-state.ts";
 
 /** While a rollout goes on its counts change without an event of the account. */
 const REFETCH_INTERVAL_MS = 2000;
@@ -30,7 +30,7 @@ export function useRollout(path: RolloutPath): UseQueryResult<Rollout> {
   return useQuery({
     queryKey: [...KEYS.rollout(path.rollout_id), "rollout"],
     queryFn: ({ signal }) => call("GET /v1/fleets/{fleet}/rollouts/{rollout_id}", { path: { ...path }, signal }),
-    refetchInterval: ({ state }) => (state.data && isRolloutOver(state.data) ? false : REFETCH_INTERVAL_MS),
+    refetchInterval: ({ state }) => (state.data && !mayChange(state.data) ? false : REFETCH_INTERVAL_MS),
   });
 }
 
@@ -58,8 +58,7 @@ export function useTargets(
     },
     initialPageParam: FIRST_PAGE,
     getNextPageParam: ({ next }) => next,
-    refetchInterval: ({ state }) =>
-      isRolloutOver(rollout) || !isShort(state.data) ? false : TARGETS_REFETCH_INTERVAL_MS,
+    refetchInterval: ({ state }) => (!mayChange(rollout) || !isShort(state.data) ? false : TARGETS_REFETCH_INTERVAL_MS),
   });
 }
 

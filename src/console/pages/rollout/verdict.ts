@@ -107,7 +107,7 @@ function describePaused(rollout: ShownRollout): Verdict {
   return {
     kind: failed > 0 ? "bad" : "warn",
     title: failed > 0 ? `Stopped: ${formatAssets(failed)} failed.` : `This rollout is ${state}.`,
-    now: `Nothing begins on the ${formatAssets(left)} left.${ends}`,
+    now: `${left === 0 ? "No asset is left to begin." : `Nothing begins on the ${formatAssets(left)} left.`}${ends}`,
     advice:
       failed > 0
         ? `Read below why they failed. Roll back to go to ${formatGoal(rollout)} where it was attempted, or resume: failures so far do not stop it again.`

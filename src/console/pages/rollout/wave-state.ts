@@ -1,4 +1,5 @@
 import type { TargetCounts, TargetState } from "../../../protocol/rollout.ts";
+import { isRolloutOver } from "../../../protocol/rollout-over.ts";
 import type { Rollout, RolloutWave } from "../../api/types.ts";
 import { countIn } from "../../parts/target-states.ts";
 
@@ -15,6 +16,11 @@ export interface ShownRollout extends Pick<Rollout, "state" | "revision" | "prev
 }
 
 type Waves = Pick<ShownRollout, "state" | "wave" | "waves">;
+
+/** Whether targets may still change, as deployments under way do after the end of a rollout. */
+export function mayChange({ state, counts }: Pick<ShownRollout, "state" | "counts">): boolean {
+  return !isRolloutOver({ state }) || countIn(counts, NOT_OVER) > 0;
+}
 
 /** Whether nothing of the wave under way is left to do. */
 export function isWaveDone({ wave, waves }: Pick<Waves, "wave" | "waves">): boolean {
