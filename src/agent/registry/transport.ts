@@ -8,6 +8,7 @@ import { explainProxyStatus } from "../core/net/proxy-status.ts";
 import { ADDRESS_TIMEOUT_MS, verifyHost } from "../net/connect-options.ts";
 import { type TunnelAgent, createTunnelAgent, proxyFor } from "../net/proxy.ts";
 import { type ForbiddenAddresses, guardedLookup, rejectForbiddenAddress } from "./local-address.ts";
+import { RegistryError } from "./registry-error.ts";
 
 /** Trust settings of a host. */
 export interface HostTrust {
@@ -114,6 +115,8 @@ export class Transport {
       const outgoing = isTls ? httpsRequest(url, options) : httpRequest(url, options);
       outgoing.on("response", resolve);
       outgoing.on("error", reject);
+      // Comes alone where the server switches protocols.
+      outgoing.on("close", () => reject(new RegistryError("unsupported", `${url.host} does not respond with HTTP`)));
       outgoing.end(body);
     });
     const proxyStatus = tunnel?.status() ?? 200;

@@ -108,7 +108,7 @@ export class GuardedHttp {
       outgoing.on("error", reject);
       // Comes alone where the server switches protocols.
       outgoing.on("close", () =>
-        reject(new ResolutionFailure("invalid_response", `${url.host} responds with no HTTP`)),
+        reject(new ResolutionFailure("invalid_response", `${url.host} does not respond with HTTP`)),
       );
       outgoing.end();
     });

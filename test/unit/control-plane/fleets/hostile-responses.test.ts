@@ -2,17 +2,17 @@ import { type AddressInfo, createServer } from "node:net";
 import { expect, test } from "vitest";
 import { RegistryImages } from "../../../../src/control-plane/fleets/registry-images.ts";
 import { systemClock } from "../../../../src/lib/clock.ts";
-import type { RegistryAuth } from "../../../../src/protocol/deploy-request.ts";
 import { ScriptedRegistry } from "../../../support/registry/scripted-registry.ts";
 
 /** First byte of a TLS connection. */
 const TLS_HANDSHAKE = 0x16;
 
 const never = new AbortController().signal;
-/** Ten seconds pass in a tenth of one. */
+/** Does not pause before a retry. */
+const quickClock = { ...systemClock, sleep: async () => {} };
+/** Ten seconds pass in a tenth of one. For what ends only by the timeout. */
 const impatientClock = {
-  ...systemClock,
-  sleep: async () => {},
+  ...quickClock,
   timer: (ms: number, callback: () => void) => systemClock.timer(ms / 100, callback),
 };
 
@@ -34,10 +34,10 @@ async function startServer(bytes: string) {
   };
 }
 
-async function resolveFrom(bytes: string, auth?: RegistryAuth): Promise<unknown> {
+async function resolveFrom(bytes: string, clock = quickClock): Promise<unknown> {
   await using server = await startServer(bytes);
-  const images = new RegistryImages({ clock: impatientClock, allowPrivate: [server.host] });
-  return await images.resolve(`${server.host}/app:1`, auth, never);
+  const images = new RegistryImages({ clock, allowPrivate: [server.host] });
+  return await images.resolve(`${server.host}/app:1`, undefined, never);
 }
 
 function response(status: string, ...headers: readonly string[]): string {
@@ -60,7 +60,8 @@ test.each([
   ["two digests", response("200 OK", digest("a"), digest("b")), "invalid_response"],
   ["a realm that is no address", response("401 No", 'WWW-Authenticate: Bearer realm="gopher://x"'), "invalid_response"],
 ])("%s ends as ImageNotResolved", async (_, bytes, reason) => {
-  await expect(resolveFrom(bytes)).rejects.toMatchObject({ ...REFUSAL, details: { reason } });
+  const clock = reason === "timeout" ? impatientClock : quickClock;
+  await expect(resolveFrom(bytes, clock)).rejects.toMatchObject({ ...REFUSAL, details: { reason } });
 });
 
 test("an allowed registry that resets the handshakes of TLS is asked without TLS", async () => {
@@ -76,14 +77,14 @@ test.each(["more than 64 KiB", "no JSON", "a token with a line break"])("a token
     if (request.url?.startsWith("/token")) answer.end(bodies[what] ?? "<html>");
     else answer.writeHead(401, { "WWW-Authenticate": `Bearer realm="http://${registry.host}/token"` }).end();
   });
-  const images = new RegistryImages({ clock: impatientClock, allowPrivate: [registry.host] });
+  const images = new RegistryImages({ clock: quickClock, allowPrivate: [registry.host] });
   const refusal = { ...REFUSAL, details: { reason: "invalid_response" } };
   await expect(images.resolve(`${registry.host}/app:1`, undefined, never)).rejects.toMatchObject(refusal);
 });
 
 test("a token that cannot be in a header is refused without a request", async () => {
   await using registry = await ScriptedRegistry.start((_, answer) => answer.end());
-  const images = new RegistryImages({ clock: impatientClock, allowPrivate: [registry.host] });
+  const images = new RegistryImages({ clock: quickClock, allowPrivate: [registry.host] });
   const resolved = images.resolve(`${registry.host}/app:1`, { token: "a\r\nX-Injected: b" }, never);
   await expect(resolved).rejects.toMatchObject({ ...REFUSAL, details: { reason: "denied" } });
   expect(registry.requests).toEqual([]);
