@@ -48,7 +48,7 @@ async function revise(imageResolution: object, env: Readonly<Record<string, stri
     const headers = { "X-API-Key": key, "Content-Type": "application/json" };
     const url = `http://127.0.0.1:${port}${path}`;
     const response = await fetch(url, { method: "POST", headers, body: JSON.stringify(body) });
-    return { status: response.status, body: (await response.json()) as unknown };
+    return { status: response.status, body: await response.json() };
   };
   const fleet = await post("/v1/fleets", { name: "kiosks", selector: "role=kiosk", apps: ["ui"] });
   expect(fleet.status, JSON.stringify(fleet.body)).toBe(201);
