@@ -18,6 +18,10 @@ const SHELL_HINTS: Readonly<Record<string, string>> = {
   InsufficientDisk: "Free space on the device, then try again.",
   PolicyDenied: "The device's own configuration decides this, under `policy`: see the message above.",
   ErrorDeploymentAlreadyExist: "Wait for it to end: `edgectl deployments list ASSET` shows it.",
+  FleetNotFound: "`edgectl fleets list` shows the fleets of your account.",
+  RevisionNotFound: "`edgectl fleets revisions FLEET` shows the revisions of a fleet.",
+  RolloutNotFound: "`edgectl rollouts list FLEET` shows the rollouts of a fleet.",
+  RolloutStateConflict: "`edgectl rollouts show FLEET` shows its state; one that is over stays as it is.",
   AppNotFound: "`edgectl apps list ASSET` shows the apps of a device.",
   PlanChanged: "Run the command again: it shows the changes as they are now.",
   VolumeInUse:

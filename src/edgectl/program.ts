@@ -6,6 +6,14 @@ import { addAppsStats } from "./commands/apps-stats.ts";
 import { addAppsUpdate } from "./commands/apps-update.ts";
 import { addApply } from "./commands/apply.ts";
 import { addAssetsList, addAssetsShow, addAssetsUpdate } from "./commands/assets.ts";
+import {
+  addAssetsHold,
+  addAssetsRelease,
+  addAssetsTag,
+  addVariablesList,
+  addVariablesSet,
+  addVariablesUnset,
+} from "./commands/asset-settings.ts";
 import { addAudit } from "./commands/audit.ts";
 import { addCompletion } from "./commands/completion.ts";
 import { addDataUsage } from "./commands/data-usage.ts";
@@ -20,9 +28,26 @@ import { addCp } from "./commands/cp.ts";
 import { addDevice } from "./commands/device.ts";
 import { addEvents } from "./commands/events.ts";
 import { addExec } from "./commands/exec.ts";
+import { addFleetsApply } from "./commands/fleets-apply.ts";
+import {
+  addFleetsDiff,
+  addFleetsList,
+  addFleetsMembers,
+  addFleetsRemove,
+  addFleetsRevisions,
+  addFleetsShow,
+} from "./commands/fleets.ts";
 import { addForward } from "./commands/forward.ts";
 import { addKeysCreate, addKeysList, addKeysRevoke } from "./commands/keys.ts";
 import { addLogin, addLogout, addWhoami } from "./commands/login.ts";
+import { addRolloutsCreate } from "./commands/rollouts-create.ts";
+import {
+  addRolloutsCommands,
+  addRolloutsEvents,
+  addRolloutsList,
+  addRolloutsShow,
+  addRolloutsTargets,
+} from "./commands/rollouts.ts";
 import { addUsersInvite, addUsersList, addUsersRemove, addUsersReset, addUsersRole } from "./commands/users.ts";
 import { addUsage } from "./commands/usage.ts";
 import { addVolumesList, addVolumesRemove } from "./commands/volumes.ts";
@@ -66,6 +91,9 @@ export function createProgram(io: Io): Command {
   addAssetsList(assets, io);
   addAssetsShow(assets, io);
   addAssetsUpdate(assets, io);
+  addAssetsTag(assets, io);
+  addAssetsHold(assets, io);
+  addAssetsRelease(assets, io);
   addDeploy(program, io);
   addApply(program, io);
   const apps = program.command("apps").description("list, show, change and control the apps of a device");
@@ -83,6 +111,7 @@ export function createProgram(io: Io): Command {
   const volumes = program.command("volumes").description("list and delete the volumes of a device");
   addVolumesList(volumes, io);
   addVolumesRemove(volumes, io);
+  addFleetCommands(program, io);
   addForward(program, io);
   addExec(program, io);
   addCp(program, io);
@@ -103,4 +132,28 @@ export function createProgram(io: Io): Command {
   addEvents(program, io);
   addCompletion(program, io);
   return program;
+}
+
+function addFleetCommands(program: Command, io: Io): void {
+  const fleets = program.command("fleets").description("list, show, change and remove fleets: apps for many assets");
+  addFleetsList(fleets, io);
+  addFleetsShow(fleets, io);
+  addFleetsMembers(fleets, io);
+  addFleetsRevisions(fleets, io);
+  addFleetsDiff(fleets, io);
+  addFleetsApply(fleets, io);
+  addFleetsRemove(fleets, io);
+  const rollouts = program
+    .command("rollouts")
+    .description("bring revisions of fleets to assets, and watch and steer it");
+  addRolloutsList(rollouts, io);
+  addRolloutsShow(rollouts, io);
+  addRolloutsTargets(rollouts, io);
+  addRolloutsEvents(rollouts, io);
+  addRolloutsCreate(rollouts, io);
+  addRolloutsCommands(rollouts, io);
+  const variables = program.command("variables").description("list, set and remove the variables of an asset");
+  addVariablesList(variables, io);
+  addVariablesSet(variables, io);
+  addVariablesUnset(variables, io);
 }

@@ -15,7 +15,7 @@ type Entry =
 /** A group as a whole: as an apply request, and complete, since a new member has nothing that an omitted value could be. */
 export function checkRevisionEntries(entries: readonly Entry[], context: z.RefinementCtx): void {
   const present = entries.flatMap((entry, index) => ("app" in entry ? [{ ...entry, index }] : []));
-  for (const { path, message } of applyProblems(present)) {
+  for (const { path, message } of applyProblems(present, [])) {
     const [, position, ...rest] = path;
     const index = present[Number(position)]?.index ?? 0;
     context.addIssue({ code: "custom", path: [index, ...rest], message });

@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { selectorSchema } from "./selector.ts";
+import { countOf } from "./share.ts";
 
 const MAX_WAVES = 20;
 const MAX_SOAK_S = 30 * 24 * 3600;
@@ -14,13 +15,6 @@ const PERCENT = /^(?:100|[1-9][0-9]?)%$/;
 const share = z
   .union([z.int().min(1), z.string().regex(PERCENT, "must be a number of assets, or '1%' to '100%'")])
   .meta({ examples: ["10%"] });
-export type Share = z.output<typeof share>;
-
-/** Returns a share of `total` as a number: percentages are rounded up, so that a share of something is never nothing. */
-export function countOf(of: Share, total: number): number {
-  return typeof of === "number" ? of : Math.ceil((Number(of.slice(0, -1)) * total) / 100);
-}
-
 const soak = z
   .int()
   .min(0)

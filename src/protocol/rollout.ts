@@ -21,19 +21,6 @@ export const rolloutStateSchema = z.enum([
 ]);
 export type RolloutState = z.output<typeof rolloutStateSchema>;
 
-/** States from which nothing follows. */
-const FINAL_ROLLOUT_STATES = [
-  "succeeded",
-  "failed",
-  "cancelled",
-  "superseded",
-  "rolled_back",
-] as const satisfies readonly RolloutState[];
-
-export function isRolloutOver({ state }: { readonly state: RolloutState }): boolean {
-  return (FINAL_ROLLOUT_STATES as readonly RolloutState[]).includes(state);
-}
-
 export const targetStateSchema = z.enum([
   "pending",
   "waiting",

@@ -47,6 +47,19 @@ export const PAGES: Readonly<Record<Exclude<ConsolePath, "/">, Page>> = {
     load: async () => (await import("../pages/deploy/update-page.tsx")).UpdatePage,
     permission: "apps.deploy",
   },
+  "/fleets": {
+    load: async () => (await import("../pages/fleets/fleets-page.tsx")).FleetsPage,
+    permission: "fleets.read",
+    navigation: { label: "Fleets", icon: "fleet" },
+  },
+  "/fleets/:fleet": {
+    load: async () => (await import("../pages/fleet/fleet-page.tsx")).FleetPage,
+    permission: "fleets.read",
+  },
+  "/fleets/:fleet/rollouts/:rollout_id": {
+    load: async () => (await import("../pages/rollout/rollout-page.tsx")).RolloutPage,
+    permission: "fleets.read",
+  },
   "/enrol": {
     load: async () => (await import("../pages/enrol/enrol-page.tsx")).EnrolPage,
     permission: "enrolment.create",

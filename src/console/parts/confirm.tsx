@@ -17,11 +17,16 @@ interface Props {
   readonly error: unknown;
   readonly onConfirm: () => void;
   readonly onClose: () => void;
+  /** On the button that does nothing; `Cancel` by default. */
+  readonly dismissLabel?: string | undefined;
+  /** Whether it destroys or takes back something; so by default. */
+  readonly isDanger?: boolean;
 }
 
-/** Asks before something that cannot be taken back. The failure of the action is shown in it. */
+/** Asks before something that cannot be taken back, or that touches many. The failure of the action is shown in it. */
 export function Confirm(props: Props): ReactNode {
   const { isOpen, title, children, action, isPending, error, onConfirm, onClose } = props;
+  const { dismissLabel = "Cancel", isDanger = true } = props;
   const failure: Failure | undefined = error ? toFailure(error) : undefined;
   return (
     <Dialog isOpen={isOpen} onClose={onClose} label={title}>
@@ -30,9 +35,9 @@ export function Confirm(props: Props): ReactNode {
         {failure && <FailureNote failure={failure} />}
         <Group justify="end" gap="xs">
           <Button variant="default" onClick={onClose} data-autofocus>
-            Cancel
+            {dismissLabel}
           </Button>
-          <PendingButton color="red" loading={isPending} onClick={onConfirm}>
+          <PendingButton {...(isDanger && { color: "red" })} loading={isPending} onClick={onConfirm}>
             {action}
           </PendingButton>
         </Group>

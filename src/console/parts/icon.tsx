@@ -11,6 +11,7 @@ const ICONS = {
   developer: "m8 8-4 4 4 4m8-8 4 4-4 4m-6 2 4-12",
   device: "M4 14h16v6H4zm4-4v4m8-4v4M5 7a10 10 0 0 1 14 0M8 17h.5m3 0h.5",
   enrol: "M12 5v14m-7-7h14",
+  fleet: "M3 4h8v6H3zm10 0h8v6h-8zM3 14h8v6H3zm10 0h8v6h-8z",
   info: "M12 11v6m0-9.5v.5M12 21a9 9 0 1 0 0-18 9 9 0 0 0 0 18Z",
   menu: "M4 6h16M4 12h16M4 18h16",
   overview: "M4 4h7v9H4zm9 0h7v5h-7zm0 7h7v9h-7zm-9 4h7v5H4z",

@@ -8,7 +8,7 @@ import type { ImageResolver } from "./image-resolver.ts";
 import { GuardedHttp, type GuardedHttpOptions, type GuardedResponse } from "./images/guarded-http.ts";
 import { type ManifestAddress, manifestAddress } from "./images/image-host.ts";
 import { ResolutionFailure } from "./images/resolution-failure.ts";
-import { toFailure, speaksNoTls } from "./images/to-failure.ts";
+import { toFailure, maySpeakNoTls } from "./images/to-failure.ts";
 import { authorize, denied } from "./images/token.ts";
 
 /** Of indexes first: the digest of an image for several platforms is that of its index. */
@@ -61,7 +61,7 @@ export class RegistryImages implements ImageResolver {
     try {
       return await this.#ask({ ...query, registry });
     } catch (error) {
-      if (!this.#http.mayBePrivate(registry) || !speaksNoTls(error)) throw error;
+      if (!this.#http.mayBePrivate(registry) || !maySpeakNoTls(error)) throw error;
       return await this.#ask({ ...query, registry: new URL(`http://${address.host}`) });
     }
   }

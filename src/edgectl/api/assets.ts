@@ -30,6 +30,7 @@ export interface AssetQuery {
   readonly connected?: string | undefined;
   readonly attention?: string | undefined;
   readonly agent_version?: string | undefined;
+  readonly selector?: string | undefined;
   readonly limit?: number | undefined;
   readonly cursor?: string | undefined;
 }

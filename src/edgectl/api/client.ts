@@ -20,7 +20,7 @@ export interface ApiClientOptions {
 }
 
 export interface ApiRequest {
-  readonly method?: "GET" | "POST" | "PATCH" | "DELETE";
+  readonly method?: "GET" | "POST" | "PUT" | "PATCH" | "DELETE";
   /** Built with `apiPath`, which encodes each segment. */
   readonly path: string;
   readonly query?: Readonly<Record<string, string | number | undefined>>;
@@ -47,6 +47,14 @@ export class ApiClient {
     const result = schema.safeParse(parseJson(text));
     if (!result.success) throw this.#unexpectedResponse();
     return result.data;
+  }
+
+  /** Sends a request whose response has no content. */
+  async empty(request: ApiRequest): Promise<void> {
+    using limit = deadline(this.#options.clock, RESPONSE_TIMEOUT_MS, this.#options.signal);
+    const response = await this.send(request, limit.signal);
+    const text = await this.text(response);
+    if (!response.ok) throw toServiceFailure(response, text);
   }
 
   /** Sends a request and resolves when the response's headers arrive, with any status. */

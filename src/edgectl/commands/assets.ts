@@ -16,6 +16,7 @@ interface ListOptions extends PagingOptions {
   readonly connected?: boolean;
   readonly attention?: string | true;
   readonly agentVersion?: string;
+  readonly selector?: string;
 }
 
 interface UpdateOptions {
@@ -39,14 +40,16 @@ export function addAssetsList(assets: Command, io: Io): void {
         ...ATTENTION_REASONS,
       ]),
     )
-    .option("--agent-version <version>", "only those whose device has this version of edge-agent");
+    .option("--agent-version <version>", "only those whose device has this version of edge-agent")
+    .option("--selector <selector>", "only those that it matches, such as role=kiosk,region!=south");
   addPagingOptions(list).action(async (options: ListOptions, command: Command) => {
     const context = createContext(io, command);
     const { printer } = context;
     const client = await connect(context);
-    const { status, type, q, connected, agentVersion } = options;
+    const { status, type, q, connected, agentVersion, selector } = options;
     const attention = options.attention === true ? "any" : options.attention;
-    const filter = { status, type, q, connected: connected?.toString(), attention, agent_version: agentVersion };
+    const state = { connected: connected?.toString(), attention, agent_version: agentVersion };
+    const filter = { status, type, q, selector, ...state };
     const { items, next } = await listPages(options, async (position) => {
       const page = await listAssets(client, { ...filter, ...position });
       return { items: page.assets, next: page.next_cursor };

@@ -19,6 +19,9 @@ const PUBLIC_PAGES = [
 /** Pages with a session, as an admin of an account with little in it sees them. */
 const PAGES = [
   ["overview", "/overview", "There are no assets yet."],
+  ["fleets-none", "/fleets", "There are no fleets yet."],
+  ["fleet-unknown", "/fleets/nowhere", "FleetNotFound"],
+  ["rollout-unknown", "/fleets/nowhere/rollouts/rol_0", "FleetNotFound"],
   ["people", "/people", ADMIN.name],
   ["developer", "/developer", "Try it"],
   ["audit", "/audit", "user.created"],

@@ -19,7 +19,8 @@ describe("edgectl completion", () => {
       expect.arrayContaining(["login", "assets", "deploy", "apply"]),
     );
     expect(await complete(script, "edgectl", "de")).toEqual(["deploy", "deployments", "device"]);
-    expect(await complete(script, "edgectl", "assets", "")).toEqual(["list", "show", "update"]);
+    expect(await complete(script, "edgectl", "assets", "")).toEqual(["list", "show", "update", "tag", "hold", "release"]);
+    expect(await complete(script, "edgectl", "rollouts", "r")).toEqual(["resume", "rollback"]);
     expect(await complete(script, "edgectl", "deployments", "watch", "GW-1", "--re")).toEqual(["--retry-for"]);
     expect(await complete(script, "edgectl", "usage", "GW-1", "--sim", "")).toEqual(["supersim", "prosim"]);
     expect(await complete(script, "edgectl", "--json", "usage", "--granularity", "m")).toEqual(["month"]);
@@ -55,6 +56,9 @@ describe("edgectl's help", () => {
     [["apply"]],
     [["apps", "logs"]],
     [["data-usage"]],
+    [["fleets", "apply"]],
+    [["rollouts", "create"]],
+    [["variables", "set"]],
   ])("%j is readable at 80 columns and documents the exit codes at the top", async (path) => {
     await using user = await edgectlUser();
     const { code, stdout, stderr } = await user.run([...path, "--help"]);

@@ -1,5 +1,5 @@
 import { soakMsOf } from "../../../src/protocol/rollout-strategy.ts";
-import { isRolloutOver } from "../../../src/protocol/rollout.ts";
+import { isRolloutOver } from "../../../src/protocol/rollout-over.ts";
 import type { RolloutFields } from "../../../src/control-plane/core/fleets/changes.ts";
 import type { RolloutDecision } from "../../../src/control-plane/core/fleets/progress.ts";
 import type { Target } from "../../../src/control-plane/core/fleets/target.ts";

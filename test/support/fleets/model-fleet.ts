@@ -1,5 +1,5 @@
 import { rolloutStrategySchema, type RolloutStrategy, waveCount } from "../../../src/protocol/rollout-strategy.ts";
-import { isRolloutOver } from "../../../src/protocol/rollout.ts";
+import { isRolloutOver } from "../../../src/protocol/rollout-over.ts";
 import { admit } from "../../../src/control-plane/core/fleets/admit.ts";
 import { attemptKey } from "../../../src/control-plane/core/fleets/attempt-request.ts";
 import type { RolloutFields, TargetCount, TargetFields } from "../../../src/control-plane/core/fleets/changes.ts";

@@ -1,5 +1,5 @@
 import { expect } from "vitest";
-import { isRolloutOver } from "../../../src/protocol/rollout.ts";
+import { isRolloutOver } from "../../../src/protocol/rollout-over.ts";
 import { waitFor } from "../wait-for.ts";
 import { type FleetRig, imageOf, type RigDevice } from "./fleet-rig.ts";
 import { DEVICES, FLEET, KilledService, type KilledRollout, type KillPlan } from "./killed-service.ts";

@@ -1,13 +1,13 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import {
-  countOf,
   rolloutStrategySchema,
   rolloutStrategyUpdateSchema,
   soakMsOf,
   updateStrategy,
   waveCount,
 } from "../../../src/protocol/rollout-strategy.ts";
+import { countOf } from "../../../src/protocol/share.ts";
 
 const DAY_S = 24 * 3600;
 const issuesOf = (input: unknown) =>

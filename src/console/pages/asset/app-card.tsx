@@ -37,6 +37,18 @@ export function AppCard({ assetId, app }: Props): ReactNode {
         <dd>
           <SafeText text={app.image} max={MAX_SHOWN_LENGTH} />
         </dd>
+        {app.fleet && (
+          <>
+            <dt>Fleet</dt>
+            <dd>
+              <Link to={`/fleets/${encodeURIComponent(app.fleet.name)}`}>
+                <SafeText text={app.fleet.name} max={63} />
+              </Link>
+              , revision {app.fleet.revision}
+              {app.fleet.is_changed && ", changed since"}
+            </dd>
+          </>
+        )}
         <dt>Since</dt>
         <dd>{app.since === null ? "not known" : <Age at={app.since} />}</dd>
         <dt>Restarts</dt>

@@ -13,6 +13,7 @@ import { AppsTab } from "./apps-tab.tsx";
 import classes from "./asset.module.css";
 import { useApps, useAsset } from "./asset-queries.ts";
 import { Freshness } from "./freshness.tsx";
+import { HoldBanner } from "./hold-banner.tsx";
 import type { TabProps } from "./tab-props.ts";
 
 interface Tab {
@@ -34,6 +35,11 @@ const TABS: readonly Tab[] = [
     id: "device",
     label: "Device",
     Content: lazy(async () => ({ default: (await import("./device-tab.tsx")).DeviceTab })),
+  },
+  {
+    id: "settings",
+    label: "Tags and hold",
+    Content: lazy(async () => ({ default: (await import("./settings-tab.tsx")).SettingsTab })),
   },
   {
     id: "history",
@@ -103,6 +109,7 @@ function OneAsset({ asset }: { readonly asset: Asset & Partial<AssetState> }): R
           <Reason key={reason} reason={reason} />
         ))}
       </Group>
+      <HoldBanner assetId={asset.uuid} />
       <nav aria-label="Parts of the asset" className={classes.tabs}>
         {TABS.map(({ id, label }) => (
           <Link

@@ -7,7 +7,16 @@ import {
 } from "@tanstack/react-query";
 import { call } from "../../api/client.ts";
 import { KEYS } from "../../api/keys.ts";
-import type { AppDetails, AppList, Asset, DataUsage, DeploymentList, Device } from "../../api/types.ts";
+import type {
+  AppDetails,
+  AppList,
+  Asset,
+  AssetHold,
+  DataUsage,
+  DeploymentList,
+  Device,
+  ShownVariables,
+} from "../../api/types.ts";
 import type { AssetState } from "../assets/asset-row.ts";
 
 /**
@@ -35,6 +44,20 @@ export function useApp(id: string, app: string): UseQueryResult<AppDetails> {
     queryKey: [...KEYS.asset(id), "apps", app],
     queryFn: ({ signal }) =>
       call("GET /v1/assets/{asset_id}/edge/apps/{name}", { path: { asset_id: id, name: app }, signal }),
+  });
+}
+
+export function useHold(id: string): UseQueryResult<AssetHold> {
+  return useQuery({
+    queryKey: [...KEYS.asset(id), "hold"],
+    queryFn: ({ signal }) => call("GET /v1/assets/{asset_id}/hold", { path: { asset_id: id }, signal }),
+  });
+}
+
+export function useVariables(id: string): UseQueryResult<ShownVariables> {
+  return useQuery({
+    queryKey: [...KEYS.asset(id), "variables"],
+    queryFn: ({ signal }) => call("GET /v1/assets/{asset_id}/variables", { path: { asset_id: id }, signal }),
   });
 }
 

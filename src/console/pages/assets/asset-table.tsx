@@ -132,6 +132,8 @@ function cellOf(id: ColumnId, row: AssetRow): ReactNode {
       return row.supersim || row.prosim ? row.status : "no SIM";
     case "type":
       return row.type === "" ? "–" : <SafeText text={row.type} />;
+    case "tags":
+      return <Tags tags={row.tags} />;
     case "agent":
       return row.agent_version === undefined || row.agent_version === null ? (
         "–"
@@ -143,6 +145,17 @@ function cellOf(id: ColumnId, row: AssetRow): ReactNode {
     case "created":
       return formatDate(row.created_at);
   }
+}
+
+/** A service of before tags says nothing of them. */
+function Tags({ tags }: { readonly tags: Partial<AssetRow>["tags"] }): ReactNode {
+  const entries = Object.entries(tags ?? {});
+  if (entries.length === 0) return <span className={classes.nothing}>–</span>;
+  return entries.map(([key, value]) => (
+    <span key={key} className={classes.tag}>
+      {value === "" ? key : `${key}=${value}`}
+    </span>
+  ));
 }
 
 function Attention({ reasons }: { readonly reasons: AssetRow["attention"] }): ReactNode {

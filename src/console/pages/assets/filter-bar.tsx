@@ -9,6 +9,7 @@ import {
   countFilters,
   hasFilters,
   MAX_SEARCH_LENGTH,
+  MAX_SELECTOR_LENGTH,
   MAX_VALUE_LENGTH,
   NO_FILTERS,
 } from "./filters.ts";
@@ -50,8 +51,9 @@ const SELECTS = [
 ] as const;
 
 const TEXTS = [
-  { name: "type", label: "Type" },
-  { name: "agentVersion", label: "Agent version" },
+  { name: "type", label: "Type", placeholder: "Exactly", maxLength: MAX_VALUE_LENGTH },
+  { name: "agentVersion", label: "Agent version", placeholder: "Exactly", maxLength: MAX_VALUE_LENGTH },
+  { name: "selector", label: "Tags", placeholder: "role=kiosk,!beta", maxLength: MAX_SELECTOR_LENGTH },
 ] as const;
 
 /** Search and filters. On a phone the filters are behind a button, which says how many of them are set. */
@@ -103,13 +105,13 @@ function Fields({ filters, onChange }: Props): ReactNode {
           onChange={({ currentTarget }) => onChange({ ...filters, [name]: currentTarget.value })}
         />
       ))}
-      {TEXTS.map(({ name, label }) => (
+      {TEXTS.map(({ name, label, placeholder, maxLength }) => (
         <DelayedInput
           key={name}
           label={label}
-          placeholder="Exactly"
+          placeholder={placeholder}
           value={filters[name]}
-          maxLength={MAX_VALUE_LENGTH}
+          maxLength={maxLength}
           onChange={(value) => onChange({ ...filters, [name]: value })}
         />
       ))}

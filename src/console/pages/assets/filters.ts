@@ -11,9 +11,19 @@ export interface AssetFilters {
   readonly attention: "" | "any" | AttentionReason;
   readonly type: string;
   readonly agentVersion: string;
+  /** Conditions on tags and type, such as `role=kiosk,region!=south`. */
+  readonly selector: string;
 }
 
-export const NO_FILTERS: AssetFilters = { q: "", status: "", connected: "", attention: "", type: "", agentVersion: "" };
+export const NO_FILTERS: AssetFilters = {
+  q: "",
+  status: "",
+  connected: "",
+  attention: "",
+  type: "",
+  agentVersion: "",
+  selector: "",
+};
 
 /** Parameters of the page's address, which are those of the API. */
 const PARAMETERS: Readonly<Record<keyof AssetFilters, string>> = {
@@ -23,6 +33,7 @@ const PARAMETERS: Readonly<Record<keyof AssetFilters, string>> = {
   attention: "attention",
   type: "type",
   agentVersion: "agent_version",
+  selector: "selector",
 };
 
 const STATUSES = ["active", "inactive"] as const;
@@ -32,6 +43,8 @@ const ATTENTION = ["any", ...(Object.keys(REASONS) as AttentionReason[])] as con
 export const MAX_SEARCH_LENGTH = 128;
 /** Longest type and version. */
 export const MAX_VALUE_LENGTH = 64;
+/** Longest selector. */
+export const MAX_SELECTOR_LENGTH = 1024;
 
 /** Reads the filters of an address. Values that the page does not know are left out. */
 export function readFilters(parameters: URLSearchParams): AssetFilters {
@@ -43,6 +56,7 @@ export function readFilters(parameters: URLSearchParams): AssetFilters {
     attention: oneOf(ATTENTION, parameters.get(PARAMETERS.attention)),
     type: text("type", MAX_VALUE_LENGTH),
     agentVersion: text("agentVersion", MAX_VALUE_LENGTH),
+    selector: text("selector", MAX_SELECTOR_LENGTH),
   };
 }
 

@@ -4,7 +4,8 @@ import {
   memberListSchema,
   type MemberStateName,
 } from "../../../protocol/fleet-member.ts";
-import { isRolloutOver, type TargetState } from "../../../protocol/rollout.ts";
+import type { TargetState } from "../../../protocol/rollout.ts";
+import { isRolloutOver } from "../../../protocol/rollout-over.ts";
 import { isUuid } from "../../../protocol/scalars.ts";
 import { pageQuerySchema } from "../../../protocol/users.ts";
 import { decodeCursor, encodeCursor, invalidCursor } from "../../core/cursor.ts";

@@ -1,4 +1,4 @@
-import { isRolloutOver } from "../../../protocol/rollout.ts";
+import { isRolloutOver } from "../../../protocol/rollout-over.ts";
 import type { TargetCount } from "./changes.ts";
 import type { Rollout } from "./rollout.ts";
 

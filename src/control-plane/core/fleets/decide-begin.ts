@@ -1,4 +1,4 @@
-import { isRolloutOver } from "../../../protocol/rollout.ts";
+import { isRolloutOver } from "../../../protocol/rollout-over.ts";
 import type { TargetFields } from "./changes.ts";
 import { findImpossibility, findObstacle, type Obstacle } from "./obstacle.ts";
 import type { Target } from "./target.ts";

@@ -1,4 +1,4 @@
-import { isRolloutOver } from "../../../protocol/rollout.ts";
+import { isRolloutOver } from "../../../protocol/rollout-over.ts";
 import { soakMsOf } from "../../../protocol/rollout-strategy.ts";
 import type { TargetFields } from "./changes.ts";
 import { judge, REPORT_GRACE_MS, type Verdict } from "./judge.ts";

@@ -1,4 +1,4 @@
-import { isRolloutOver } from "../../../protocol/rollout.ts";
+import { isRolloutOver } from "../../../protocol/rollout-over.ts";
 import { decideAttempt } from "./decide-attempt.ts";
 import { decideBegin } from "./decide-begin.ts";
 import { decideSoak } from "./decide-soak.ts";

@@ -1,5 +1,5 @@
 import type { ErrorCode } from "../../../protocol/errors.ts";
-import { isRolloutOver } from "../../../protocol/rollout.ts";
+import { isRolloutOver } from "../../../protocol/rollout-over.ts";
 import { classifyFailure } from "./failure-class.ts";
 import { become, type Situation, type TargetDecision } from "./target-decision.ts";
 

@@ -1,5 +1,6 @@
 import { EdgeError } from "../../../protocol/errors.ts";
-import { isRolloutOver, type RolloutState } from "../../../protocol/rollout.ts";
+import type { RolloutState } from "../../../protocol/rollout.ts";
+import { isRolloutOver } from "../../../protocol/rollout-over.ts";
 import { waveCount } from "../../../protocol/rollout-strategy.ts";
 import type { RolloutFields, TargetCount } from "./changes.ts";
 import { countFailures } from "./counts.ts";

@@ -1,4 +1,5 @@
-import { countOf, type StopRule } from "../../../protocol/rollout-strategy.ts";
+import type { StopRule } from "../../../protocol/rollout-strategy.ts";
+import { countOf } from "../../../protocol/share.ts";
 import type { TargetState } from "../../../protocol/rollout.ts";
 import type { Direction } from "./target.ts";
 

@@ -1,4 +1,5 @@
-import { countOf, type RolloutStrategy } from "../../../protocol/rollout-strategy.ts";
+import type { RolloutStrategy } from "../../../protocol/rollout-strategy.ts";
+import { countOf } from "../../../protocol/share.ts";
 import { matchesSelector, parseSelector, type Selectable } from "../../../protocol/selector.ts";
 import { inStableOrder } from "./stable-order.ts";
 

@@ -106,6 +106,10 @@ export class GuardedHttp {
       const outgoing = isTls ? httpsRequest(url, options) : httpRequest(url, options);
       outgoing.on("response", resolve);
       outgoing.on("error", reject);
+      // Comes alone where the server switches protocols.
+      outgoing.on("close", () =>
+        reject(new ResolutionFailure("invalid_response", `${url.host} responds with no HTTP`)),
+      );
       outgoing.end();
     });
   }

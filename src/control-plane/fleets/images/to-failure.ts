@@ -1,10 +1,18 @@
 import { BodyTooLongError } from "../../../lib/registry/read-body.ts";
 import { ResolutionFailure } from "./resolution-failure.ts";
 
-/** Whether a TLS handshake failed because the other side does not speak TLS. */
-export function speaksNoTls(error: unknown): boolean {
-  const code = codeOf(error);
-  return code === "EPROTO" || code === "ERR_SSL_WRONG_VERSION_NUMBER" || code === "ERR_SSL_PACKET_LENGTH_TOO_LONG";
+const NO_TLS = new Set([
+  "EPROTO",
+  "ERR_SSL_WRONG_VERSION_NUMBER",
+  "ERR_SSL_PACKET_LENGTH_TOO_LONG",
+  // Some servers close the connection, and one on port 80 does not listen on port 443.
+  "ECONNRESET",
+  "ECONNREFUSED",
+]);
+
+/** Whether a request with TLS failed as it does if the other side does not speak TLS. */
+export function maySpeakNoTls(error: unknown): boolean {
+  return NO_TLS.has(codeOf(error) ?? "");
 }
 
 /** Converts the error of a request. Texts of the system are left out: they contain addresses. */

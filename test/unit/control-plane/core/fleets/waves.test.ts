@@ -1,7 +1,8 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { planWaves, type WaveMember } from "../../../../../src/control-plane/core/fleets/waves.ts";
-import { countOf, rolloutStrategySchema } from "../../../../../src/protocol/rollout-strategy.ts";
+import { rolloutStrategySchema } from "../../../../../src/protocol/rollout-strategy.ts";
+import { countOf } from "../../../../../src/protocol/share.ts";
 
 const member = (assetUuid: string, role = "kiosk"): WaveMember => ({
   assetUuid,

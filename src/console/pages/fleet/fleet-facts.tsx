@@ -1,0 +1,37 @@
+import { Code, Text } from "@mantine/core";
+import type { ReactNode } from "react";
+import type { Fleet } from "../../api/types.ts";
+import { Facts } from "../../parts/facts.tsx";
+import { SafeText } from "../../parts/safe-text.tsx";
+import { formatAssets } from "../../parts/target-states.ts";
+import { describeStrategy } from "./strategy-words.ts";
+
+/** What a fleet is: its assets, its apps and how its rollouts go. */
+export function FleetFacts({ fleet }: { readonly fleet: Fleet }): ReactNode {
+  const { selector, members, apps, stable_revision: stable, strategy } = fleet;
+  return (
+    <Facts
+      facts={[
+        [
+          "Assets with",
+          <>
+            <Code key="selector">
+              <SafeText text={selector} />
+            </Code>{" "}
+            ({formatAssets(members)} now)
+          </>,
+        ],
+        ["Apps", <SafeText key="apps" text={apps.join(", ")} />],
+        ["Stable revision", stable ?? "none yet"],
+        [
+          "Rollouts",
+          describeStrategy(strategy).map((sentence) => (
+            <Text key={sentence} size="sm">
+              <SafeText text={sentence} />
+            </Text>
+          )),
+        ],
+      ]}
+    />
+  );
+}

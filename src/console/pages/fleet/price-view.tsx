@@ -1,0 +1,33 @@
+import { Text } from "@mantine/core";
+import type { ReactNode } from "react";
+import { formatBytes } from "../../parts/format-bytes.ts";
+import { Note } from "../../parts/note.tsx";
+import { SafeText } from "../../parts/safe-text.tsx";
+import { formatAssets } from "../../parts/target-states.ts";
+import type { Price } from "./price-stream.ts";
+
+/** What a rollout would download: in all, how many could not be asked, and the largest. */
+export function PriceView({ price: { answered, largest, sums } }: { readonly price: Price }): ReactNode {
+  if (!sums) return <Text size="sm">{formatAssets(answered)} have answered so far.</Text>;
+  return (
+    <Note
+      kind="info"
+      title={`${formatBytes(sums.download_bytes)} in all, on ${formatAssets(sums.asked)} that answered.`}
+    >
+      {sums.not_asked > 0 && <div>{formatAssets(sums.not_asked)} could not be asked: not connected.</div>}
+      {sums.refused > 0 && <div>{formatAssets(sums.refused)} did not answer with a price.</div>}
+      {largest.length > 0 && (
+        <>
+          <div>The largest:</div>
+          <ul style={{ margin: 0, paddingLeft: "1.25rem" }}>
+            {largest.map(({ asset_id: id, asset_name: name, download_bytes: bytes = 0 }) => (
+              <li key={id}>
+                <SafeText text={name} max={100} />: {formatBytes(bytes)}
+              </li>
+            ))}
+          </ul>
+        </>
+      )}
+    </Note>
+  );
+}

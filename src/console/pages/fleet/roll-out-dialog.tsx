@@ -1,0 +1,110 @@
+import { Stack, Text } from "@mantine/core";
+import { useMutation } from "@tanstack/react-query";
+import { type ReactNode, useEffect, useRef, useState } from "react";
+import { useNavigate } from "react-router";
+import { call } from "../../api/client.ts";
+import { toFailure } from "../../api/failure.ts";
+import type { Fleet, Rollout } from "../../api/types.ts";
+import { Dialog } from "../../parts/dialog.tsx";
+import { FailureNote } from "../../parts/failure-note.tsx";
+import { Form } from "../../parts/form.tsx";
+import { PendingButton } from "../../parts/pending-button.tsx";
+import { formatAssets } from "../../parts/target-states.ts";
+import { followPrice, NO_PRICE, type Price } from "./price-stream.ts";
+import { PriceView } from "./price-view.tsx";
+import { waveSizes } from "./wave-sizes.ts";
+
+interface Props {
+  readonly fleet: Fleet;
+  readonly revision: number;
+  readonly onClose: () => void;
+}
+
+/** Asks before a rollout: how many assets each wave has and, on request, what they would download. */
+export function RollOutDialog({ fleet, revision, onClose }: Props): ReactNode {
+  const navigate = useNavigate();
+  // One for the dialog: pressing it again after a lost response makes no second rollout.
+  const [key] = useState(() => crypto.randomUUID());
+  const start = useMutation({
+    mutationFn: async () =>
+      // Without `dry_run` the response is the rollout.
+      (await call("POST /v1/fleets/{fleet}/rollouts", {
+        path: { fleet: fleet.name },
+        headers: { "Idempotency-Key": key },
+        body: { revision },
+      })) as unknown as Rollout,
+    onSuccess: ({ id }) => navigate(`/fleets/${encodeURIComponent(fleet.name)}/rollouts/${id}`),
+  });
+  const price = usePrice(fleet.name, revision);
+  const { requires_approval: needsApproval } = fleet.strategy;
+  return (
+    <Dialog isOpen onClose={onClose} label={`Roll out revision ${revision}?`}>
+      <Form
+        action={needsApproval ? "Ask for approval" : "Roll out"}
+        onSubmit={() => start.mutate()}
+        isPending={start.isPending}
+        error={start.error}
+        actions={
+          <PendingButton variant="default" loading={price.isPending} onClick={price.ask}>
+            Ask for the price
+          </PendingButton>
+        }
+      >
+        <Waves fleet={fleet} price={price.price} />
+        {price.error !== undefined && <FailureNote failure={toFailure(price.error)} />}
+        {price.price && <PriceView price={price.price} />}
+      </Form>
+    </Dialog>
+  );
+}
+
+function Waves({ fleet, price }: { readonly fleet: Fleet; readonly price: Price | undefined }): ReactNode {
+  const { members, strategy, stable_revision: stable } = fleet;
+  // The service has counted those that a wave's selector matches.
+  const sizes = price?.sums
+    ? price.sums.waves.map(({ targets }) => ({ targets, isUpperBound: false }))
+    : waveSizes(strategy.waves, members);
+  return (
+    <Stack gap={4}>
+      <Text size="sm">
+        It touches {formatAssets(members)}.{stable !== null && ` Stable now: revision ${stable}.`}
+      </Text>
+      <ol style={{ margin: 0, paddingLeft: "1.5rem" }}>
+        {sizes.map(({ targets, isUpperBound }, index) => (
+          // Waves have no identity but their place.
+          // oxlint-disable-next-line react/no-array-index-key
+          <li key={index}>
+            <Text size="sm">
+              {isUpperBound && "at most "}
+              {formatAssets(targets)}
+              {strategy.waves[index]?.advance === "manual" && ", then it waits for you"}
+            </Text>
+          </li>
+        ))}
+      </ol>
+    </Stack>
+  );
+}
+
+interface AskedPrice {
+  readonly price: Price | undefined;
+  readonly error: unknown;
+  readonly isPending: boolean;
+  readonly ask: () => void;
+}
+
+/** Ends with the dialog. */
+function usePrice(fleet: string, revision: number): AskedPrice {
+  const [price, setPrice] = useState<Price>();
+  const controller = useRef<AbortController>(null);
+  const asking = useMutation({
+    mutationFn: async () => {
+      controller.current?.abort();
+      controller.current = new AbortController();
+      setPrice(NO_PRICE);
+      await followPrice(fleet, revision, setPrice, controller.current.signal);
+    },
+  });
+  useEffect(() => () => controller.current?.abort(), []);
+  return { price, error: asking.error ?? undefined, isPending: asking.isPending, ask: () => asking.mutate() };
+}

@@ -1,0 +1,47 @@
+import type { RolloutStrategy, RolloutWindow } from "../../api/types.ts";
+import { formatBytes } from "../../parts/format-bytes.ts";
+import { formatDuration } from "../../parts/durations.ts";
+
+/** Describes a strategy in sentences. */
+export function describeStrategy(strategy: RolloutStrategy): readonly string[] {
+  const { waves, soak_s: soak, max_parallel: parallel, stop_when: stop, on_stop: onStop, attempts } = strategy;
+  const {
+    windows,
+    download_windows: downloadWindows,
+    max_download_bytes: maxBytes,
+    requires_approval: needs,
+  } = strategy;
+  return [
+    ...waves.map(
+      (wave, index) =>
+        `Wave ${index + 1}: up to ${share(wave.limit)}${wave.selector === undefined ? "" : ` with ${wave.selector}`}, ${soakOf(wave.soak_s)}, then ${wave.advance === "manual" ? "somebody lets the next one begin" : "the next one begins by itself"}.`,
+    ),
+    `${waves.length === 0 ? "One wave: all assets" : "Last wave: all others"}, ${soakOf(soak)}.`,
+    `At most ${parallel.toLocaleString("en")} at a time, ${attempts === 1 ? "1 attempt" : `up to ${attempts} attempts`} on each.`,
+    `Stops when ${share(stop.failed)} failed${typeof stop.failed === "number" ? "" : `, once ${stop.min_attempted} have ended`}; then it ${onStop === "pause" ? "pauses" : "rolls back by itself"}.`,
+    ...(windows.length > 0 ? [`Begins only ${describeWindows(windows)}.`] : []),
+    ...(downloadWindows.length > 0 ? [`Downloads only ${describeWindows(downloadWindows)}.`] : []),
+    ...(maxBytes === undefined ? [] : [`At most ${formatBytes(maxBytes)} of download on each asset.`]),
+    ...(needs ? ["Somebody else has to approve each rollout."] : []),
+  ];
+}
+
+const DAYS_OF_WEEK = 7;
+
+/** Formats windows: `mon, tue 02:00–05:00 (time of the device)`. */
+export function describeWindows(windows: readonly RolloutWindow[]): string {
+  return windows
+    .map(
+      ({ days, from, to, zone }) =>
+        `${days.length === DAYS_OF_WEEK ? "every day" : days.join(", ")} ${from}–${to} (${zone === "device" ? "time of the device" : zone})`,
+    )
+    .join(" and ");
+}
+
+function share(of: number | string): string {
+  return typeof of === "number" ? `${of.toLocaleString("en")} ${of === 1 ? "asset" : "assets"}` : `${of} of the assets`;
+}
+
+function soakOf(seconds: number): string {
+  return seconds === 0 ? "no soak" : `soak ${formatDuration(seconds)}`;
+}

@@ -1,0 +1,126 @@
+import type { TargetState } from "../../../protocol/rollout.ts";
+import { isRolloutOver } from "../../../protocol/rollout-over.ts";
+import type { NoteKind } from "../../parts/note.tsx";
+import { countIn, formatAssets, formatCounts } from "../../parts/target-states.ts";
+import { isWaveDone, type ShownRollout, waitsForAdvance } from "./wave-state.ts";
+
+/** What people have to know about a rollout at once. */
+export interface Verdict {
+  readonly kind: NoteKind;
+  readonly title: string;
+  /** What happens now. */
+  readonly now: string;
+  /** What to do, if anything. */
+  readonly advice?: string;
+}
+
+const UNDER_WAY: readonly TargetState[] = ["deploying", "soaking"];
+const FAILED: readonly TargetState[] = ["failed", "lost"];
+const NOT_BEGUN: readonly TargetState[] = ["pending", "waiting"];
+
+/** Says in words how a rollout is, what happens now and what to do. The service's own reason is shown beside it. */
+export function describeRollout(rollout: ShownRollout): Verdict {
+  const { state, revision, counts, targets } = rollout;
+  const left = countIn(counts, NOT_BEGUN);
+  switch (state) {
+    case "draft":
+      return {
+        kind: "info",
+        title: "This rollout has not started.",
+        now: "Nothing is sent to any asset.",
+        advice: `Start it to bring revision ${revision} to ${formatAssets(targets)}.`,
+      };
+    case "awaiting_approval":
+      return {
+        kind: "warn",
+        title: "This rollout awaits approval.",
+        now: "Nothing is sent to any asset.",
+        advice: "Somebody other than the person who made it has to approve it.",
+      };
+    case "running":
+      return describeRunning(rollout);
+    case "paused":
+      return describePaused(rollout);
+    case "rolling_back":
+      return {
+        kind: "warn",
+        title: `Going back to ${formatGoal(rollout)}.`,
+        now: `${formatAssets(countIn(counts, [...UNDER_WAY, ...NOT_BEGUN]))} still to go back; ${counts.rolled_back ?? 0} are back.`,
+      };
+    case "rolled_back":
+      return {
+        kind: "warn",
+        title: `This rollout went back to ${formatGoal(rollout)}.`,
+        now: `In the end: ${formatCounts(counts)}.`,
+        advice: "Make a new revision with the fault removed, and roll it out.",
+      };
+    case "succeeded":
+      return {
+        kind: "good",
+        title: `Revision ${revision} is the stable revision of the fleet.`,
+        now: `In the end: ${formatCounts(counts)}.`,
+      };
+    case "failed":
+      return {
+        kind: "bad",
+        title: "This rollout failed.",
+        now: `In the end: ${formatCounts(counts)}. Nothing more happens by itself.`,
+        advice: "Read why assets failed, make a new revision with the fault removed, and roll it out.",
+      };
+    case "cancelled":
+    case "superseded":
+      return {
+        kind: "info",
+        title:
+          state === "cancelled" ? "This rollout was cancelled." : "A newer rollout has taken the place of this one.",
+        now: `Assets keep what they have: ${formatCounts(counts)}.${left > 0 ? ` ${formatAssets(left)} had not begun.` : ""}`,
+      };
+  }
+}
+
+function describeRunning(rollout: ShownRollout): Verdict {
+  const { wave, waves, counts } = rollout;
+  const next = waves[wave];
+  if (next && waitsForAdvance(rollout)) {
+    return {
+      kind: "warn",
+      title: `Wave ${wave} is done. Wave ${wave + 1} waits until somebody lets it begin.`,
+      now: `Nothing is sent to the ${formatAssets(next.targets)} of wave ${wave + 1}.`,
+      advice: "Look at what has succeeded, then let the next wave begin.",
+    };
+  }
+  const underWay = countIn(counts, UNDER_WAY);
+  const waiting = counts.waiting ?? 0;
+  return {
+    kind: "info",
+    title: `Wave ${wave} of ${waves.length} is under way.`,
+    now: `${formatAssets(underWay)} under way${waiting > 0 ? `, ${waiting} waiting` : ""}${isWaveDone(rollout) ? "; the next wave begins" : ""}.`,
+  };
+}
+
+function describePaused(rollout: ShownRollout): Verdict {
+  const { counts, state } = rollout;
+  const underWay = countIn(counts, UNDER_WAY);
+  const failed = countIn(counts, FAILED);
+  const left = countIn(counts, NOT_BEGUN);
+  const ends = underWay > 0 ? ` Deployments under way on ${formatAssets(underWay)} end first.` : "";
+  return {
+    kind: failed > 0 ? "bad" : "warn",
+    title: failed > 0 ? `Stopped: ${formatAssets(failed)} failed.` : `This rollout is ${state}.`,
+    now: `Nothing begins on the ${formatAssets(left)} left.${ends}`,
+    advice:
+      failed > 0
+        ? `Read below why they failed. Roll back to go to ${formatGoal(rollout)} where it was attempted, or resume: failures so far do not stop it again.`
+        : "Resume it to go on.",
+  };
+}
+
+/** What going back leads to. */
+export function formatGoal({ previous_revision: previous }: Pick<ShownRollout, "previous_revision">): string {
+  return previous === null ? "where the fleet's apps were not there" : `revision ${previous}`;
+}
+
+/** Whether a rollout still changes by itself or by a command. */
+export function isOpen(rollout: Pick<ShownRollout, "state">): boolean {
+  return !isRolloutOver(rollout);
+}

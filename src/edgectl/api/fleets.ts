@@ -1,0 +1,90 @@
+import { z } from "zod";
+import { MAX_PAGE_SIZE } from "../../protocol/limits.ts";
+import type { ApiClient } from "./client.ts";
+import { fetchPages } from "./paging.ts";
+import { apiPath } from "./path.ts";
+
+const rolloutLinkSchema = z.looseObject({ id: z.string(), revision: z.number(), state: z.string() });
+
+const fleetSchema = z.looseObject({
+  name: z.string(),
+  selector: z.string(),
+  apps: z.array(z.string()),
+  strategy: z.record(z.string(), z.unknown()),
+  stable_revision: z.number().nullable(),
+  last_revision: z.number(),
+  paused_reason: z.string().nullable(),
+  latest_rollout: rolloutLinkSchema.nullable(),
+  created_at: z.number(),
+  /** Absent in lists. */
+  members: z.number().optional(),
+});
+export type Fleet = z.output<typeof fleetSchema>;
+const fleetPageSchema = z.looseObject({ fleets: z.array(fleetSchema), next_cursor: z.string().nullable() });
+
+const memberSchema = z.looseObject({
+  asset_id: z.string(),
+  asset_name: z.string(),
+  revision: z.number().nullable(),
+  state: z.string(),
+  conflict: z.string().nullable(),
+  target_state: z.string().nullable(),
+});
+export type Member = z.output<typeof memberSchema>;
+const memberPageSchema = z.looseObject({ members: z.array(memberSchema), next_cursor: z.string().nullable() });
+
+/** What the service needs to create a fleet, and what it takes to change one. */
+export interface FleetFields {
+  readonly selector: string;
+  readonly apps: readonly string[];
+  readonly strategy: Readonly<Record<string, unknown>>;
+}
+
+interface Position {
+  readonly limit?: number | undefined;
+  readonly cursor?: string | undefined;
+}
+
+/** Returns the path of a fleet, or of a resource below it. */
+export function fleetPath(name: string, ...rest: readonly string[]): string {
+  return apiPath("v1", "fleets", name, ...rest);
+}
+
+export function listFleets(client: ApiClient, position: Position) {
+  return client.json({ path: apiPath("v1", "fleets"), query: { ...position } }, fleetPageSchema);
+}
+
+export function getFleet(client: ApiClient, name: string): Promise<Fleet> {
+  return client.json({ path: fleetPath(name) }, fleetSchema);
+}
+
+export function createFleet(client: ApiClient, name: string, fields: FleetFields): Promise<Fleet> {
+  const request = { method: "POST", path: apiPath("v1", "fleets"), body: { name, ...fields } } as const;
+  return client.json(request, fleetSchema);
+}
+
+export function updateFleet(client: ApiClient, name: string, fields: FleetFields): Promise<Fleet> {
+  return client.json({ method: "PATCH", path: fleetPath(name), body: fields }, fleetSchema);
+}
+
+export function removeFleet(client: ApiClient, name: string): Promise<void> {
+  return client.empty({ method: "DELETE", path: fleetPath(name) });
+}
+
+export function listMembers(client: ApiClient, fleet: string, position: Position) {
+  return client.json({ path: fleetPath(fleet, "members"), query: { ...position } }, memberPageSchema);
+}
+
+/** Returns the number of assets that a selector matches. */
+export async function countMatching(client: ApiClient, selector: string): Promise<number> {
+  const schema = z.looseObject({ assets: z.array(z.unknown()), next_cursor: z.string().nullable() });
+  const { items } = await fetchPages<unknown>(
+    async (cursor) => {
+      const query = { selector, limit: MAX_PAGE_SIZE, cursor };
+      const page = await client.json({ path: apiPath("v1", "assets"), query }, schema);
+      return { items: page.assets, next: page.next_cursor };
+    },
+    { cursor: undefined, all: true },
+  );
+  return items.length;
+}

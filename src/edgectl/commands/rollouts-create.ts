@@ -1,0 +1,147 @@
+import { type Command, InvalidArgumentError, Option } from "commander";
+import { sanitizeLine } from "../../lib/terminal/sanitize.ts";
+import { createRollout, type RolloutCreation } from "../api/rollouts.ts";
+import type { ApiClient } from "../api/client.ts";
+import { getFleet } from "../api/fleets.ts";
+import { confirm, requireAnswer } from "../confirm.ts";
+import { connect, type Context, createContext } from "../context.ts";
+import { EXIT } from "../exit-code.ts";
+import { Failure } from "../failure.ts";
+import type { Io } from "../io.ts";
+import { askPrice, followHint, showRollout } from "../rollouts/run.ts";
+import { renderPrice, sortByPrice } from "../views/price-view.ts";
+import { assets, startText } from "../views/rollout-words.ts";
+import { FLEET } from "./fleets.ts";
+import { retryForOption, wholeNumber } from "./options.ts";
+
+interface CreateOptions {
+  readonly revision?: number;
+  readonly dryRun?: boolean;
+  readonly follow?: boolean;
+  readonly start: boolean;
+  readonly yes?: boolean;
+  readonly retryFor: number;
+  readonly maxParallel?: number;
+  readonly attempts?: number;
+  readonly stopAt?: number | string;
+  readonly onStop?: string;
+  readonly requireApproval?: boolean;
+}
+
+const MAX_REVISION = 999_999_999;
+const MAX_PARALLEL = 5_000;
+const MAX_ATTEMPTS = 10;
+
+export function addRolloutsCreate(rollouts: Command, io: Io): void {
+  rollouts
+    .command("create")
+    .description("bring a revision to the members of a fleet, wave by wave; supersedes the rollout under way")
+    .argument(...FLEET)
+    .option("--revision <n>", "revision to bring (the newest if not given)", wholeNumber(1, MAX_REVISION))
+    .option("--dry-run", "make none: ask every connected member what it would download")
+    .option("-f, --follow", "show how it goes until it ends")
+    .option("--no-start", "leave it a draft, which `edgectl rollouts resume` starts")
+    .option("-y, --yes", "do not ask")
+    .option("--max-parallel <n>", "how many assets are changed at a time", wholeNumber(1, MAX_PARALLEL))
+    .option("--attempts <n>", "how often each asset is tried", wholeNumber(1, MAX_ATTEMPTS))
+    .option("--stop-at <n>", "stop at so many failed assets, or at this share such as 5%", parseShare)
+    .addOption(new Option("--on-stop <what>", "what happens then").choices(["pause", "rollback"]))
+    .option("--require-approval", "let it wait until somebody else approves it")
+    .addOption(retryForOption())
+    .addHelpText("after", HELP)
+    .action(async (fleet: string, options: CreateOptions, command: Command) => {
+      const context = createContext(io, command);
+      const { yes = false, dryRun = false } = options;
+      if (!dryRun) requireAnswer(context, yes, "start the rollout");
+      const client = await connect(context);
+      const body = await toBody(client, fleet, options);
+      if (dryRun) await showPrice(context, client, fleet, body);
+      else await rollOut(context, client, fleet, body, { ...options, yes });
+    });
+}
+
+async function showPrice(context: Context, client: ApiClient, fleet: string, body: RolloutCreation): Promise<void> {
+  const { printer } = context;
+  const { price, assets: asked } = await askPrice(context, client, fleet, body);
+  printer.result({ ...price, assets: sortByPrice(asked) }, () =>
+    renderPrice(price, asked, printer.theme, printer.width),
+  );
+}
+
+/** Makes a rollout, after asking. With `follow`, shows it until it ends. Errors: exit code 1 if the answer is no. */
+export async function rollOut(
+  context: Context,
+  client: ApiClient,
+  fleet: string,
+  body: RolloutCreation,
+  options: { readonly yes: boolean; readonly follow?: boolean; readonly retryFor: number },
+): Promise<void> {
+  const { io, printer } = context;
+  if (!options.yes) {
+    const { members, latest_rollout: latest, last_revision: last } = await getFleet(client, fleet);
+    if (last === 0) throw withoutRevision(fleet);
+    const isUnderWay =
+      latest !== null && !["succeeded", "failed", "cancelled", "superseded", "rolled_back"].includes(latest.state);
+    const superseded = isUnderWay ? ` Supersedes that of revision ${latest.revision}, which is ${latest.state}.` : "";
+    printer.line(sanitizeLine(`Brings revision ${body.revision ?? last} to ${assets(members ?? 0)}.${superseded}`));
+    await confirm(context, body.start === false ? "Make the draft?" : "Start the rollout?");
+  }
+  const rollout = await createRollout(client, fleet, body, io.randomId());
+  if (options.follow && rollout.state !== "draft") {
+    if (!printer.json) printer.line(sanitizeLine(`${rollout.id}: ${startText(rollout)}`));
+    await showRollout(context, client, fleet, rollout.id, options.retryFor);
+    return;
+  }
+  const next =
+    rollout.state === "draft"
+      ? `To start it:\n  edgectl rollouts resume ${fleet} ${rollout.id}`
+      : followHint(fleet, rollout.id);
+  printer.result(rollout, () => `${sanitizeLine(`${rollout.id}: ${startText(rollout)}`)}\n${next}`);
+}
+
+function withoutRevision(fleet: string): Failure {
+  return new Failure(`The fleet ${fleet} has no revision.`, {
+    exitCode: EXIT.failed,
+    hint: "Make one with `edgectl fleets apply -f fleet.yaml`.",
+  });
+}
+
+async function toBody(client: ApiClient, fleet: string, options: CreateOptions): Promise<RolloutCreation> {
+  const { revision, start, maxParallel, attempts, stopAt, onStop, requireApproval } = options;
+  const strategy = {
+    ...(maxParallel !== undefined && { max_parallel: maxParallel }),
+    ...(attempts !== undefined && { attempts }),
+    // The other field of the rule stays as the fleet has it.
+    ...(stopAt !== undefined && { stop_when: { ...(await stopRuleOf(client, fleet)), failed: stopAt } }),
+    ...(onStop !== undefined && { on_stop: onStop }),
+    ...(requireApproval && { requires_approval: true }),
+  };
+  return {
+    ...(revision !== undefined && { revision }),
+    ...(Object.keys(strategy).length > 0 && { strategy }),
+    ...(!start && { start }),
+  };
+}
+
+async function stopRuleOf(client: ApiClient, fleet: string): Promise<object> {
+  const { strategy } = await getFleet(client, fleet);
+  const rule = strategy["stop_when"];
+  return typeof rule === "object" && rule !== null ? rule : {};
+}
+
+function parseShare(text: string): number | string {
+  if (/^(?:100|[1-9][0-9]?)%$/.test(text)) return text;
+  if (/^[1-9]\d{0,5}$/.test(text)) return Number(text);
+  throw new InvalidArgumentError("Give a number of assets, or 1% to 100%.");
+}
+
+const HELP = `
+The strategy is the fleet's; what is given here is for this rollout only.
+
+Exit codes with --follow: 0 the rollout succeeded; 1 it failed, went back, was
+cancelled or was superseded. Ctrl-C ends the command, not the rollout.
+
+Examples:
+  edgectl rollouts create kiosks --dry-run
+  edgectl rollouts create kiosks --follow
+  edgectl rollouts create kiosks --revision 6 --stop-at 5% --on-stop rollback`;

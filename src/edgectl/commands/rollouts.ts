@@ -1,0 +1,163 @@
+import type { Command } from "commander";
+import { sanitizeLine } from "../../lib/terminal/sanitize.ts";
+import { commandRollout, getRollout, listRollouts, listTargets } from "../api/rollouts.ts";
+import { rolloutEvents } from "../api/rollout-streams.ts";
+import { rolloutPath } from "../api/rollouts.ts";
+import { confirm, requireAnswer } from "../confirm.ts";
+import { connect, createContext } from "../context.ts";
+import type { Io } from "../io.ts";
+import { findRolloutId, showRollout } from "../rollouts/run.ts";
+import { createRolloutView } from "../views/rollout-progress.ts";
+import { renderRollout, renderRollouts, renderTargets } from "../views/rollout-view.ts";
+import { EFFECTS } from "../views/rollout-words.ts";
+import { FLEET } from "./fleets.ts";
+import { retryForOption, wholeNumber } from "./options.ts";
+import { addPagingOptions, listPages, noteMorePages, type PagingOptions } from "./paging.ts";
+
+const ID = ["[rollout]", "id of the rollout; the newest one of the fleet if not given"] as const;
+
+/** Highest number of a wave that the service takes. */
+const MAX_WAVE = 1_000;
+
+export function addRolloutsList(rollouts: Command, io: Io): void {
+  const list = rollouts
+    .command("list")
+    .description("list the rollouts of a fleet, the newest first")
+    .argument(...FLEET);
+  addPagingOptions(list).action(async (fleet: string, options: PagingOptions, command: Command) => {
+    const context = createContext(io, command);
+    const { printer } = context;
+    const client = await connect(context);
+    const { items, next } = await listPages(options, async (position) => {
+      const page = await listRollouts(client, fleet, position);
+      return { items: page.rollouts, next: page.next_cursor };
+    });
+    printer.result({ rollouts: items, next_cursor: next }, () => renderRollouts(items, printer.theme, printer.width));
+    noteMorePages(printer, next);
+  });
+}
+
+export function addRolloutsShow(rollouts: Command, io: Io): void {
+  rollouts
+    .command("show")
+    .description("show a rollout: its waves, and how many assets are in which state")
+    .argument(...FLEET)
+    .argument(...ID)
+    .action(async (fleet: string, id: string | undefined, _options: unknown, command: Command) => {
+      const context = createContext(io, command);
+      const { printer } = context;
+      const client = await connect(context);
+      const found = await getRollout(client, fleet, await findRolloutId(client, fleet, id));
+      printer.result(found, () => renderRollout(found, printer.theme, printer.width));
+    });
+}
+
+interface TargetOptions extends PagingOptions {
+  readonly state?: string;
+  readonly wave?: number;
+}
+
+export function addRolloutsTargets(rollouts: Command, io: Io): void {
+  const targets = rollouts
+    .command("targets")
+    .description("list the assets of a rollout, with their states and what went wrong")
+    .argument(...FLEET)
+    .argument(...ID)
+    .option("--state <states>", "only those in one of these states, such as failed,lost")
+    .option("--wave <n>", "only those of the wave with this number", wholeNumber(1, MAX_WAVE));
+  addPagingOptions(targets).action(
+    async (fleet: string, given: string | undefined, options: TargetOptions, command: Command) => {
+      const context = createContext(io, command);
+      const { printer } = context;
+      const { state, wave } = options;
+      const client = await connect(context);
+      const id = await findRolloutId(client, fleet, given);
+      const { items, next } = await listPages(options, async (position) => {
+        const page = await listTargets(client, fleet, id, { ...position, state, wave });
+        return { items: page.targets, next: page.next_cursor };
+      });
+      printer.result({ targets: items, next_cursor: next }, () => renderTargets(items, printer.theme, printer.width));
+      noteMorePages(printer, next);
+    },
+  );
+}
+
+interface EventOptions {
+  readonly follow?: boolean;
+  readonly retryFor: number;
+}
+
+export function addRolloutsEvents(rollouts: Command, io: Io): void {
+  rollouts
+    .command("events")
+    .description("show what has happened in a rollout")
+    .argument(...FLEET)
+    .argument(...ID)
+    .option("-f, --follow", "go on until the rollout ends, also after the connection was lost")
+    .addOption(retryForOption())
+    .addHelpText("after", FOLLOW_HELP)
+    .action(async (fleet: string, given: string | undefined, options: EventOptions, command: Command) => {
+      const context = createContext(io, command);
+      const client = await connect(context);
+      const id = await findRolloutId(client, fleet, given);
+      if (options.follow) {
+        await showRollout(context, client, fleet, id, options.retryFor);
+        return;
+      }
+      const { counts, state, wave } = await getRollout(client, fleet, id);
+      const now = JSON.stringify([state, wave, sorted(counts)]);
+      using view = createRolloutView(io, context.printer);
+      const path = rolloutPath(fleet, id, "events");
+      for await (const event of rolloutEvents(client, { path }, io.clock, io.interrupted)) {
+        view.onEvent(event);
+        if (JSON.stringify([event.state, event.wave, sorted(event.counts)]) === now) break;
+      }
+    });
+}
+
+function sorted(counts: Readonly<Record<string, number>>): unknown {
+  return Object.entries(counts).toSorted(([one], [other]) => (one < other ? -1 : 1));
+}
+
+const COMMANDS = {
+  pause: "let nothing begin any more; deployments under way end",
+  resume: "start a draft, or let a paused rollout go on",
+  advance: "let the next wave begin",
+  approve: "start a rollout that somebody else has made and that awaits approval",
+  cancel: "end a rollout as it is; nothing goes back",
+  rollback: "go back to the stable revision on every asset that was attempted",
+} as const;
+
+/** Adds the commands that change a rollout. Each says what it touches before it asks. */
+export function addRolloutsCommands(rollouts: Command, io: Io): void {
+  for (const [name, description] of Object.entries(COMMANDS)) {
+    rollouts
+      .command(name)
+      .description(description)
+      .argument(...FLEET)
+      .argument(...ID)
+      .option("-y, --yes", "do not ask")
+      .action(
+        async (fleet: string, given: string | undefined, { yes = false }: { yes?: boolean }, command: Command) => {
+          const context = createContext(io, command);
+          const { printer } = context;
+          requireAnswer(context, yes, `${name} the rollout`);
+          const client = await connect(context);
+          const before = await getRollout(client, fleet, await findRolloutId(client, fleet, given));
+          if (!printer.json) printer.line(sanitizeLine(`${before.id}: ${EFFECTS[name]?.(before) ?? ""}`));
+          if (!yes)
+            await confirm(
+              context,
+              `${name} the rollout?`.replace(/^./, (letter) => letter.toUpperCase()),
+            );
+          const after = await commandRollout(client, fleet, before.id, name);
+          printer.result(after, () => renderRollout(after, printer.theme, printer.width));
+        },
+      );
+  }
+}
+
+const FOLLOW_HELP = `
+Exit codes with --follow: 0 the rollout succeeded; 1 it failed, went back, was
+cancelled or was superseded. A paused rollout is followed until somebody lets it
+go on or ends it. Ctrl-C ends the command, not the rollout.`;

@@ -1,0 +1,162 @@
+import { isDeepStrictEqual } from "node:util";
+import type { RolloutStrategy } from "../../protocol/rollout-strategy.ts";
+import type { Fleet } from "../api/fleets.ts";
+import type { RevisionDetails } from "../api/revisions.ts";
+import { diffApp, type FieldChange } from "../apply/diff.ts";
+import { appFileUpdates, type StoredFile } from "../../protocol/app-files.ts";
+import { describeFiles } from "../deploy/app-files.ts";
+import { type AppDocument, entriesOf } from "../apply/fields.ts";
+import type { AppPlan } from "../apply/plan.ts";
+import type { FleetFile, RevisionApp } from "./fleet-file.ts";
+
+/** What a file does to a fleet. */
+export interface FleetPlan {
+  readonly fleet: string;
+  readonly change: "create" | "update" | "none";
+  /** Of the fleet itself. */
+  readonly fields: readonly FieldChange[];
+  /** Of the apps, compared with the newest revision. */
+  readonly apps: readonly AppPlan[];
+  /** Whether the service is asked for a revision. It makes none if nothing differs after all. */
+  readonly asks_for_revision: boolean;
+}
+
+/** @param current what there is; `undefined` for a new fleet */
+export function planFleet(
+  file: FleetFile,
+  current: { readonly fleet: Fleet; readonly newest: RevisionDetails | undefined } | undefined,
+): FleetPlan {
+  const { fleet } = file;
+  const fields = diffFields(fieldsOf(fleet.selector, fleet.apps, fleet.strategy), currentFields(current?.fleet));
+  const apps = planApps(file, current?.newest);
+  const asks = apps.some(({ change, fields: changed }) => change !== "none" || changed.length > 0);
+  const change = current === undefined ? "create" : fields.length > 0 ? "update" : "none";
+  return { fleet: fleet.name, change, fields, apps, asks_for_revision: asks };
+}
+
+function currentFields(fleet: Fleet | undefined): ReadonlyMap<string, unknown> {
+  return fleet ? fieldsOf(fleet.selector, fleet.apps, fleet.strategy) : new Map();
+}
+
+function fieldsOf(
+  selector: string,
+  apps: readonly string[],
+  strategy: RolloutStrategy | Fleet["strategy"],
+): ReadonlyMap<string, unknown> {
+  const parts = Object.entries(strategy).map(([name, value]) => [`strategy.${name}`, value] as const);
+  return new Map<string, unknown>([["selector", selector], ["apps", apps.toSorted()], ...parts]);
+}
+
+function diffFields(next: ReadonlyMap<string, unknown>, before: ReadonlyMap<string, unknown>): FieldChange[] {
+  return [...new Set([...next.keys(), ...before.keys()])].flatMap((field): FieldChange[] => {
+    const [old, value] = [before.get(field), next.get(field)];
+    if (isDeepStrictEqual(old, value)) return [];
+    if (old === undefined) return [{ field, change: "add", new: value }];
+    if (value === undefined) return [{ field, change: "remove", old }];
+    return [{ field, change: "change", old, new: value, ...noteOf(field, old, value) }];
+  });
+}
+
+/** Says what becomes of apps that the fleet gives up. */
+function noteOf(field: string, old: unknown, next: unknown): { readonly note?: string } {
+  if (field !== "apps" || !Array.isArray(old) || !Array.isArray(next)) return {};
+  const left = old.filter((name) => !next.includes(name));
+  return left.length === 0 ? {} : { note: `${left.join(", ")}: stays on devices, and belongs to nobody` };
+}
+
+function planApps({ apps, absent }: FleetFile, newest: RevisionDetails | undefined): AppPlan[] {
+  const before = new Map((newest?.entries ?? []).flatMap((entry) => currentApp(entry, newest)));
+  const planned = apps.map((entry): AppPlan => {
+    const old = before.get(entry.app.name);
+    const fields = diffEntry(old, entry);
+    const change = old === undefined ? "create" : fields.length === 0 ? "none" : "update";
+    return { app: entry.app.name, change, fields, unknown_fields: [] };
+  });
+  const gone = new Set((newest?.entries ?? []).flatMap(({ name, absent: is }) => (is === true ? [name] : [])));
+  const removed = absent.map((name): AppPlan => {
+    const isNew = !gone.has(name);
+    const fields: FieldChange[] = isNew ? [{ field: "absent", change: "add", note: "removed from devices" }] : [];
+    return { app: name, change: isNew ? "update" : "none", fields, unknown_fields: [] };
+  });
+  const named = new Set([...apps.map(({ app }) => app.name), ...absent]);
+  const dropped = [...before.keys(), ...gone].filter((name) => typeof name === "string" && !named.has(name));
+  const unnamed = dropped.map((name): AppPlan => {
+    const field: FieldChange = { field: "app", change: "remove", note: "not in the file; stays on devices" };
+    return { app: String(name), change: "update", fields: [field], unknown_fields: [] };
+  });
+  return [...planned, ...removed, ...unnamed];
+}
+
+/** An app of the newest revision, with its image as it was written. */
+function currentApp(entry: Readonly<Record<string, unknown>>, newest: RevisionDetails | undefined) {
+  const { app, depends_on: dependsOn } = entry;
+  if (typeof app !== "object" || app === null || !("name" in app) || typeof app.name !== "string") return [];
+  const { name } = app;
+  const image = newest?.apps.find((each) => each.name === name)?.written_image;
+  const spec: AppDocument = { ...app, ...(typeof image === "string" && { image }) };
+  return [[name, { spec, dependsOn: Array.isArray(dependsOn) ? dependsOn : [] }] as const];
+}
+
+function diffEntry(
+  old: { readonly spec: AppDocument; readonly dependsOn: readonly unknown[] } | undefined,
+  { app, depends_on: next }: RevisionApp,
+): FieldChange[] {
+  const { files: oldFiles, ...before } = old?.spec ?? {};
+  const { files: nextFiles, ...after } = app;
+  const fields = diffApp(before, after, { showValues: false }).map(forFleet);
+  const dependencies = diffFields(mapOf("depends_on", next), mapOf("depends_on", old?.dependsOn ?? []));
+  const tag = old && !fields.some(({ field }) => field === "image") && isTag(app.image) ? [TAG_CHECK] : [];
+  return [...tag, ...fields, ...diffFiles(oldFiles, nextFiles), ...dependencies];
+}
+
+function mapOf(field: string, list: readonly unknown[]): ReadonlyMap<string, unknown> {
+  return list.length === 0 ? new Map() : new Map([[field, list]]);
+}
+
+const TAG_CHECK: FieldChange = { field: "image", change: "check", note: "the service asks what the tag means now" };
+const SERVICE_COMPARES = "the service compares it";
+
+function isTag(image: unknown): boolean {
+  return typeof image === "string" && !image.includes("@");
+}
+
+/** Notes that are true of a fleet: no device is asked, and nothing reveals values. */
+function forFleet(change: FieldChange): FieldChange {
+  if (change.note === undefined) return change;
+  if (change.change === "check") return { ...change, note: `a secret; ${SERVICE_COMPARES}` };
+  return { ...change, note: change.note === "secret" ? "secret" : "value not shown" };
+}
+
+/** The service does not return contents of files, nor their hashes. */
+function diffFiles(before: unknown, after: unknown): FieldChange[] {
+  const requested = appFileUpdates.safeParse(after);
+  const next = requested.success ? describeFiles(requested.data).map(withoutHash) : [];
+  const old = describedFiles(before);
+  const targets = new Set([...old.keys(), ...next.map(({ target }) => String(target))]);
+  return [...targets].flatMap((target): FieldChange[] => {
+    const file = next.find((each) => each.target === target);
+    const field = `files.${target}`;
+    const changes = diffFields(file ? new Map([[field, file]]) : new Map(), mapOfOne(field, old.get(target)));
+    return changes.length > 0 ? changes : [{ field, change: "check", note: SERVICE_COMPARES }];
+  });
+}
+
+function mapOfOne(field: string, value: unknown): ReadonlyMap<string, unknown> {
+  return value === undefined ? new Map() : new Map([[field, value]]);
+}
+
+/** Files of a revision, with the modes that they get by default. */
+function describedFiles(files: unknown): Map<string, unknown> {
+  return new Map(
+    entriesOf(files).map(({ size, ...file }) => {
+      const described = appFileUpdates.safeParse([file]);
+      const [whole] = described.success ? describeFiles(described.data) : [];
+      return [String(whole?.target ?? file["target"]), { ...withoutHash(whole ?? {}), size }];
+    }),
+  );
+}
+
+function withoutHash(file: Partial<StoredFile>): Partial<StoredFile> {
+  const { sha256: _hash, ...rest } = file;
+  return rest;
+}

@@ -1,0 +1,95 @@
+import { sanitizeLine } from "../../lib/terminal/sanitize.ts";
+import type { ApiClient } from "../api/client.ts";
+import { countMatching, createFleet, type Fleet, type FleetFields, getFleet, updateFleet } from "../api/fleets.ts";
+import { createRevision, getRevision } from "../api/revisions.ts";
+import { confirm } from "../confirm.ts";
+import type { Context } from "../context.ts";
+import { Failure } from "../failure.ts";
+import { renderFleetPlan } from "../views/fleet-view.ts";
+import { assets } from "../views/rollout-words.ts";
+import type { FleetFile } from "./fleet-file.ts";
+import { type FleetPlan, planFleet } from "./plan.ts";
+
+export interface FleetApplyOptions {
+  readonly dryRun: boolean;
+  /** Applies without asking. */
+  readonly yes: boolean;
+}
+
+/**
+ * Compares a file with the fleet, shows the difference, asks, then creates or changes the fleet and makes a revision. Nothing
+ * reaches a device. Returns the fleet's newest revision, or `undefined` for a dry run. Errors: exit code 1 if the answer is no.
+ */
+export async function applyFleet(
+  context: Context,
+  client: ApiClient,
+  file: FleetFile,
+  options: FleetApplyOptions,
+): Promise<number | undefined> {
+  const { printer } = context;
+  const { name, selector } = file.fleet;
+  for (const note of file.notes) printer.note(note);
+  const fleet = await findFleet(client, name);
+  const last = fleet?.last_revision ?? 0;
+  const newest = last > 0 ? await getRevision(client, name, last) : undefined;
+  const plan = planFleet(file, fleet && { fleet, newest });
+  const isSelecting = fleet?.selector !== selector;
+  const members = isSelecting ? await countMatching(client, selector) : (fleet.members ?? 0);
+  if (printer.json) printer.jsonLine({ plan, members });
+  else
+    printer.line(`${renderFleetPlan(plan, printer.theme)}\n${membersText(members, isSelecting ? fleet : undefined)}`);
+  if (plan.change === "none" && !plan.asks_for_revision) {
+    if (printer.json) printer.jsonLine({ fleet: name, revision: last, changed: false });
+    else printer.line(`Nothing to change. The newest revision is ${last}.`);
+    return options.dryRun ? undefined : last;
+  }
+  if (options.dryRun) {
+    if (!printer.json) printer.line("Nothing was changed.");
+    return undefined;
+  }
+  if (!options.yes) await confirm(context, `Apply this to the fleet ${sanitizeLine(name)}?`);
+  return carryOut(context, client, file, plan, last);
+}
+
+async function carryOut(
+  { printer }: Context,
+  client: ApiClient,
+  { fleet: { name, selector, apps, strategy }, apps: entries, absent, comment }: FleetFile,
+  { change, asks_for_revision: asks }: FleetPlan,
+  last: number,
+): Promise<number> {
+  const fields: FleetFields = { selector, apps, strategy };
+  if (change === "create") await createFleet(client, name, fields);
+  // A field of the strategy that is not named stays, and this one has no default.
+  if (change === "update") {
+    await updateFleet(client, name, { ...fields, strategy: { max_download_bytes: null, ...strategy } });
+  }
+  let revision = last;
+  if (asks) {
+    const all = [...entries, ...absent.map((each) => ({ name: each, absent: true }))];
+    revision = (await createRevision(client, name, { apps: all, ...(comment !== undefined && { comment }) })).number;
+  }
+  if (printer.json) printer.jsonLine({ fleet: name, revision, changed: change !== "none" || revision !== last });
+  else printer.line(sanitizeLine(doneText(name, change, revision, last)));
+  return revision;
+}
+
+function doneText(name: string, change: FleetPlan["change"], revision: number, last: number): string {
+  const fleet = { create: `Fleet ${name} is created. `, update: `Fleet ${name} is changed. `, none: "" }[change];
+  const isNew = revision !== last;
+  return `${fleet}${isNew ? `Revision ${revision} is made.` : `The newest revision is ${revision} as before.`}`;
+}
+
+function membersText(members: number, before: Fleet | undefined): string {
+  const now = `The selector matches ${assets(members)}`;
+  return before ? `${now}; before: ${before.members ?? 0}.` : `${now}.`;
+}
+
+async function findFleet(client: ApiClient, name: string): Promise<Fleet | undefined> {
+  try {
+    return await getFleet(client, name);
+  } catch (error) {
+    if (error instanceof Failure && error.code === "FleetNotFound") return undefined;
+    throw error;
+  }
+}

@@ -1,0 +1,65 @@
+import { fullJitter } from "../../lib/backoff.ts";
+import type { Clock } from "../../lib/clock.ts";
+import { askedPauseMs, isPassing } from "../api/is-passing.ts";
+import type { RolloutEvent } from "../api/rollout-streams.ts";
+
+const BACKOFF = { baseMs: 500, maxMs: 10_000 };
+
+/** Receives what happens while a rollout is followed. */
+export interface RolloutListener {
+  /** Called with each event once, in order. */
+  onEvent(event: RolloutEvent): void;
+  /** Called when the connection is lost. The rollout continues. */
+  onDisconnected(why: string): void;
+  /** Called when the stream is open again. */
+  onReconnected(): void;
+}
+
+export interface RolloutFollowOptions {
+  /** Opens the stream after the event with this number. */
+  readonly open: (after: number) => AsyncIterable<RolloutEvent>;
+  readonly listener: RolloutListener;
+  /** How long to retry without a connection, in milliseconds. */
+  readonly giveUpAfterMs: number;
+  readonly clock: Clock;
+  readonly random: () => number;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Follows a rollout to its final event, which it returns. The service ends streams when it is restarted: what comes after the
+ * last event is asked for then. Errors: a refusal, an outage longer than `giveUpAfterMs`, or the reason of `signal`.
+ */
+export async function followRollout(options: RolloutFollowOptions): Promise<RolloutEvent> {
+  const { open, listener, clock, signal } = options;
+  let after = 0;
+  let attempts = 0;
+  let lostAt: number | undefined;
+  let isSaid = false;
+  for (;;) {
+    let problem: unknown;
+    try {
+      for await (const event of open(after)) {
+        if (isSaid) listener.onReconnected();
+        isSaid = false;
+        lostAt = undefined;
+        attempts = 0;
+        if (event.seq <= after) continue;
+        after = event.seq;
+        listener.onEvent(event);
+        if (event.status !== "Running") return event;
+      }
+    } catch (error) {
+      signal.throwIfAborted();
+      if (!isPassing(error)) throw error;
+      problem = error;
+    }
+    lostAt ??= clock.monotonic();
+    if (problem !== undefined) {
+      if (clock.monotonic() - lostAt >= options.giveUpAfterMs) throw problem;
+      if (!isSaid) listener.onDisconnected(problem instanceof Error ? problem.message : "");
+      isSaid = true;
+    }
+    await clock.sleep(Math.max(askedPauseMs(problem), fullJitter(attempts++, BACKOFF, options.random())), signal);
+  }
+}

@@ -1,0 +1,112 @@
+import { sanitizeLine } from "../../lib/terminal/sanitize.ts";
+import { type Column, renderFields, renderTable } from "../../lib/terminal/table.ts";
+import type { Theme } from "../../lib/terminal/theme.ts";
+import { formatTime } from "../../lib/terminal/time.ts";
+import { padEnd } from "../../lib/terminal/width.ts";
+import type { Fleet, Member } from "../api/fleets.ts";
+import type { Revision, RevisionDiff } from "../api/revisions.ts";
+import type { FleetPlan } from "../fleets/plan.ts";
+import { renderPlan } from "./plan-view.ts";
+
+const list = (names: readonly string[]): string => sanitizeLine(names.join(", "));
+
+export function renderFleets(fleets: readonly Fleet[], theme: Theme, width: number | undefined): string {
+  if (fleets.length === 0) return "No fleets.";
+  const columns: Column<Fleet>[] = [
+    { header: "NAME", cell: ({ name }) => sanitizeLine(name) },
+    { header: "SELECTOR", cell: ({ selector }) => sanitizeLine(selector), canShrink: true },
+    { header: "APPS", cell: ({ apps }) => list(apps), canShrink: true },
+    { header: "STABLE", cell: ({ stable_revision: stable }) => String(stable ?? "-"), align: "right" },
+    { header: "NEWEST", cell: ({ last_revision: last }) => (last === 0 ? "-" : String(last)), align: "right" },
+    { header: "ROLLOUT", cell: rolloutOf },
+    {
+      header: "PAUSED",
+      cell: ({ paused_reason: reason }) => sanitizeLine(reason ?? "-"),
+      paint: (text, { paused_reason: reason }) => (reason === null ? text : theme.yellow(text)),
+      canShrink: true,
+    },
+  ];
+  return renderTable(columns, fleets, theme, width);
+}
+
+function rolloutOf({ latest_rollout: rollout }: Fleet): string {
+  return rollout ? sanitizeLine(`${rollout.revision} ${rollout.state}`) : "-";
+}
+
+export function renderFleet(fleet: Fleet, theme: Theme): string {
+  const { latest_rollout: rollout, stable_revision: stable, last_revision: last } = fleet;
+  const strategy = Object.entries(fleet.strategy).map(([name, value]): [string, string] => [
+    `  ${sanitizeLine(name)}`,
+    sanitizeLine(typeof value === "string" ? value : JSON.stringify(value)),
+  ]);
+  const fields: [string, string][] = [
+    ["Fleet", sanitizeLine(fleet.name)],
+    ["Selector", sanitizeLine(fleet.selector)],
+    ["Members", String(fleet.members ?? "-")],
+    ["Apps", list(fleet.apps)],
+    ["Stable revision", String(stable ?? "-")],
+    ["Newest revision", last === 0 ? "-" : String(last)],
+    ["Newest rollout", rollout ? sanitizeLine(`${rollout.id} (revision ${rollout.revision}, ${rollout.state})`) : "-"],
+    ["Paused", sanitizeLine(fleet.paused_reason ?? "-")],
+    ["Created", `${formatTime(fleet.created_at)} UTC`],
+    ["Strategy", ""],
+    ...strategy,
+  ];
+  return renderFields(fields, theme);
+}
+
+export function renderMembers(members: readonly Member[], theme: Theme, width: number | undefined): string {
+  if (members.length === 0) return "No members.";
+  const columns: Column<Member>[] = [
+    { header: "ASSET", cell: ({ asset_name: name }) => sanitizeLine(name), canShrink: true },
+    { header: "UUID", cell: ({ asset_id: id }) => sanitizeLine(id) },
+    { header: "REVISION", cell: ({ revision }) => String(revision ?? "-"), align: "right" },
+    {
+      header: "STATE",
+      cell: ({ state }) => sanitizeLine(state),
+      paint: (text, { state }) => (state === "drifted" || state === "conflict" ? theme.yellow(text) : text),
+    },
+    { header: "ROLLOUT", cell: (member) => sanitizeLine(member.target_state ?? "-") },
+    { header: "CONFLICT", cell: ({ conflict }) => sanitizeLine(conflict ?? "-"), canShrink: true },
+  ];
+  return renderTable(columns, members, theme, width);
+}
+
+export function renderRevisions(revisions: readonly Revision[], theme: Theme, width: number | undefined): string {
+  if (revisions.length === 0) return "No revisions.";
+  const columns: Column<Revision>[] = [
+    { header: "REVISION", cell: ({ number }) => String(number), align: "right" },
+    { header: "CREATED", cell: ({ created_at: at }) => formatTime(at) },
+    { header: "BY", cell: ({ created_by: by }) => sanitizeLine(by.name ?? by.id), canShrink: true },
+    { header: "IMAGES", cell: imagesOf, canShrink: true },
+    { header: "COMMENT", cell: ({ comment }) => sanitizeLine(comment ?? "-"), canShrink: true },
+  ];
+  return renderTable(columns, revisions, theme, width);
+}
+
+function imagesOf({ apps }: Revision): string {
+  return list(apps.map(({ name, image, written_image: written }) => written ?? image ?? `${name} absent`));
+}
+
+const CHANGES: Readonly<Record<string, string>> = {
+  added: "new",
+  changed: "changes",
+  removed: "removed from devices",
+  not_named: "not named; stays on devices",
+  same: "nothing differs",
+};
+
+export function renderRevisionDiff({ apps }: RevisionDiff, theme: Theme): string {
+  const width = Math.max(0, ...apps.map(({ app }) => app.length));
+  return apps
+    .flatMap(({ app, change, fields }) => [
+      `${theme.bold(padEnd(sanitizeLine(app), width))}  ${sanitizeLine(CHANGES[change] ?? change)}`,
+      ...fields.map((field) => `  ${theme.yellow(`~ ${sanitizeLine(field)}`)}`),
+    ])
+    .join("\n");
+}
+
+/** Renders what a file does: the fleet's fields, then each app. */
+export function renderFleetPlan({ fleet, change, fields, apps }: FleetPlan, theme: Theme): string {
+  return renderPlan([{ app: `fleet ${fleet}`, change, fields, unknown_fields: [] }, ...apps], theme);
+}

@@ -1,0 +1,83 @@
+import { sanitizeLine } from "../../lib/terminal/sanitize.ts";
+import { type Column, renderFields, renderTable } from "../../lib/terminal/table.ts";
+import type { Theme } from "../../lib/terminal/theme.ts";
+import { formatDuration, formatTime } from "../../lib/terminal/time.ts";
+import type { Rollout, Target } from "../api/rollouts.ts";
+import { countsText } from "./rollout-words.ts";
+
+const GOOD = new Set(["succeeded", "running"]);
+const BAD = new Set(["failed", "lost", "rolled_back", "rolling_back"]);
+
+/** Paints the state of a rollout or a target. */
+export function paintState(text: string, state: string, theme: Theme): string {
+  if (GOOD.has(state)) return theme.green(text);
+  return BAD.has(state) ? theme.red(text) : text;
+}
+
+export function renderRollouts(rollouts: readonly Rollout[], theme: Theme, width: number | undefined): string {
+  if (rollouts.length === 0) return "No rollouts.";
+  const columns: Column<Rollout>[] = [
+    { header: "ID", cell: ({ id }) => sanitizeLine(id) },
+    { header: "REVISION", cell: ({ revision }) => String(revision), align: "right" },
+    {
+      header: "STATE",
+      cell: ({ state }) => sanitizeLine(state),
+      paint: (text, { state }) => paintState(text, state, theme),
+    },
+    { header: "WAVE", cell: ({ wave, waves }) => `${wave}/${waves.length}`, align: "right" },
+    { header: "ASSETS", cell: ({ targets }) => String(targets), align: "right" },
+    { header: "COUNTS", cell: ({ counts }) => sanitizeLine(countsText(counts)), canShrink: true },
+    { header: "CREATED", cell: ({ created_at: at }) => formatTime(at) },
+  ];
+  return renderTable(columns, rollouts, theme, width);
+}
+
+const timeOr = (at: number | null): string => (at === null ? "-" : `${formatTime(at)} UTC`);
+
+export function renderRollout(rollout: Rollout, theme: Theme, width: number | undefined): string {
+  const { previous_revision: previous, created_by: maker, approved_by: approver, state } = rollout;
+  const fields: [string, string][] = [
+    ["Rollout", sanitizeLine(rollout.id)],
+    ["Fleet", sanitizeLine(rollout.fleet)],
+    ["Revision", `${rollout.revision} (before: ${previous ?? "none"})`],
+    ["State", paintState(sanitizeLine(state), state, theme)],
+    ["Reason", sanitizeLine(rollout.reason ?? "-")],
+    ["Assets", `${rollout.targets}: ${sanitizeLine(countsText(rollout.counts))}`],
+    ["Created", `${formatTime(rollout.created_at)} UTC by ${sanitizeLine(maker.name ?? maker.id)}`],
+    ["Approved by", sanitizeLine(approver ? (approver.name ?? approver.id) : "-")],
+    ["Started", timeOr(rollout.started_at)],
+    ["Finished", timeOr(rollout.finished_at)],
+  ];
+  return `${renderFields(fields, theme)}\n\n${renderWaves(rollout, theme, width)}`;
+}
+
+function renderWaves({ waves, wave: current }: Rollout, theme: Theme, width: number | undefined): string {
+  const columns: Column<Rollout["waves"][number]>[] = [
+    { header: "WAVE", cell: ({ wave }) => (wave === current ? `> ${wave}` : String(wave)), align: "right" },
+    { header: "ASSETS", cell: ({ targets }) => String(targets), align: "right" },
+    { header: "SOAK", cell: ({ soak_s: soak }) => formatDuration(soak), align: "right" },
+    { header: "NEXT", cell: ({ wave, advance }) => (wave === waves.length ? "-" : sanitizeLine(advance)) },
+    { header: "COUNTS", cell: ({ counts }) => sanitizeLine(countsText(counts)), canShrink: true },
+  ];
+  return renderTable(columns, waves, theme, width);
+}
+
+export function renderTargets(targets: readonly Target[], theme: Theme, width: number | undefined): string {
+  if (targets.length === 0) return "No targets.";
+  const columns: Column<Target>[] = [
+    { header: "ASSET", cell: ({ asset_name: name }) => sanitizeLine(name), canShrink: true },
+    { header: "WAVE", cell: ({ wave }) => String(wave), align: "right" },
+    { header: "STATE", cell: stateOf, paint: (text, { state }) => paintState(text, state, theme) },
+    { header: "TRIES", cell: ({ attempt }) => String(attempt), align: "right" },
+    { header: "SINCE", cell: ({ since }) => formatTime(since) },
+    { header: "CODE", cell: ({ code }) => sanitizeLine(code ?? "-") },
+    { header: "DEPLOYMENT", cell: ({ deployment_id: id }) => sanitizeLine(id ?? "-") },
+    { header: "MESSAGE", cell: ({ message }) => sanitizeLine(message ?? "-"), canShrink: true },
+  ];
+  return renderTable(columns, targets, theme, width);
+}
+
+function stateOf({ state, for: reason, until }: Target): string {
+  if (reason === undefined) return sanitizeLine(state);
+  return sanitizeLine(`${state} for ${reason}${until === undefined ? "" : ` until ${formatTime(until)}`}`);
+}

@@ -1,0 +1,174 @@
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { edgectlUser } from "../../support/edgectl/process.ts";
+import { imageOf, startFleetRig } from "../../support/fleets/fleet-rig.ts";
+
+/** A service with devices tagged `role=kiosk`, and edgectl with a key of its account. */
+async function setUp(count: number) {
+  await using owner = new AsyncDisposableStack();
+  const rig = owner.use(await startFleetRig(count));
+  const user = owner.use(await edgectlUser());
+  const env = { EDGECTL_URL: rig.control.url, EDGECTL_API_KEY: rig.account.apiKey };
+  const owned = owner.move();
+  const path = join(user.configDirectory, "fleet.yaml");
+  return {
+    ...rig,
+    run: (args: readonly string[], more: Readonly<Record<string, string>> = {}, input?: string) =>
+      user.run(args, { env: { ...env, ...more }, ...(input !== undefined && { input }) }),
+    /** Writes a file of a fleet and returns its path. */
+    async file(text: string) {
+      await writeFile(path, text);
+      return path;
+    },
+    [Symbol.asyncDispose]: () => owned.disposeAsync(),
+  };
+}
+
+function fleetFile(version: string, more = ""): string {
+  return `
+fleet: kiosks
+selector: role = kiosk
+strategy:
+  waves: [{limit: 1, soak_s: 0}]
+  soak_s: 0
+  stop_when: {failed: 1}
+  attempts: 1
+apps:
+  web:
+    image: ${imageOf(version)}
+    environments: [{key: TOKEN, secret: true}, {key: LEVEL, value: debug}]
+comment: ${version}
+${more}`;
+}
+
+const TOKEN = { TOKEN: "planted-secret" };
+
+test("a file becomes a fleet with a revision, which is rolled out and followed to its end", async () => {
+  await using rig = await setUp(3);
+  const file = await rig.file(fleetFile("one"));
+  const dry = await rig.run(["fleets", "apply", "-f", file, "--dry-run"], TOKEN);
+  expect(dry).toMatchObject({ code: 0, stderr: "" });
+  expect(dry.stdout).toContain("fleet kiosks: new\n");
+  expect(dry.stdout).toContain("The selector matches 3 assets.\nNothing was changed.\n");
+  expect((await rig.run(["fleets", "list", "--json"])).stdout).toContain('"fleets": []');
+  const applied = await rig.run(["fleets", "apply", "-f", file, "--yes", "--roll-out"], TOKEN);
+  expect(applied).toMatchObject({ code: 0, stderr: "" });
+  expect(applied.stdout).toContain("Fleet kiosks is created. Revision 1 is made.");
+  expect(applied.stdout).toContain("Brings revision 1 to 3 assets, in 2 waves (1, 2).");
+  expect(applied.stdout).toMatch(/succeeded, wave 2: 3 succeeded\)\n$/);
+  for (const { device } of rig.devices) expect(device.apps.get("web")?.image).toBe(imageOf("one"));
+  const again = await rig.run(["fleets", "apply", "-f", file, "--yes"], TOKEN);
+  expect(again.stdout).toContain("The newest revision is 1 as before.");
+  expect(again.stdout).toContain("? environments.TOKEN  (a secret; the service compares it)");
+  expect(dry.stdout + applied.stdout + again.stdout).not.toMatch(/planted-secret|debug/);
+  const shown = await rig.run(["rollouts", "show", "kiosks"]);
+  expect(shown.stdout).toMatch(/Assets +3: 3 succeeded/);
+  const members = await rig.run(["fleets", "members", "kiosks", "--json"]);
+  const current = { revision: 1, state: "current" };
+  expect(JSON.parse(members.stdout)).toMatchObject({ members: [current, current, current] });
+});
+
+test("a changed file shows what differs by field, and makes the next revision", async () => {
+  await using rig = await setUp(1);
+  await rig.run(["fleets", "apply", "-f", await rig.file(fleetFile("one")), "--yes"], TOKEN);
+  const next = fleetFile("two", "absent: [old]").replace("debug", "info").replace("attempts: 1", "attempts: 3");
+  const { code, stdout } = await rig.run(["fleets", "apply", "-f", await rig.file(next), "--yes"], TOKEN);
+  expect(code).toBe(0);
+  expect(stdout).toContain("~ strategy.attempts  1 -> 3");
+  expect(stdout).toContain('~ apps               ["web"] -> ["old","web"]');
+  expect(stdout).toContain(`${imageOf("one")} -> ${imageOf("two")}`);
+  expect(stdout).toMatch(/~ environments.LEVEL +\(value not shown\)/);
+  expect(stdout).toContain("old: changes\n  + absent  (removed from devices)");
+  expect(stdout).toContain("Fleet kiosks is changed. Revision 2 is made.");
+  const diff = await rig.run(["fleets", "diff", "kiosks", "1", "2"]);
+  expect(diff.stdout).toContain("~ environments.LEVEL");
+  expect(diff.stdout).toContain("removed from devices");
+});
+
+test("a rollout that stops is followed to the end that somebody chooses, with numbers before it", async () => {
+  await using rig = await setUp(3);
+  await rig.run(["fleets", "apply", "-f", await rig.file(fleetFile("good")), "--yes", "--roll-out"], TOKEN);
+  await rig.run(["fleets", "apply", "-f", await rig.file(fleetFile("bad")), "--yes"], TOKEN);
+  for (const { device } of rig.devices)
+    device.behave = ({ images }) => (images.includes(imageOf("bad")) ? { fail: "Unhealthy" } : "succeed");
+  const made = await rig.run(["rollouts", "create", "kiosks", "--yes", "--json"]);
+  const { id } = JSON.parse(made.stdout) as { id: string };
+  await rig.reach("kiosks", id, "paused");
+  const failed = await rig.run(["rollouts", "targets", "kiosks", "--state", "failed"]);
+  expect(failed.stdout).toContain("Unhealthy");
+  expect(failed.stdout.trim().split("\n")).toHaveLength(2);
+  const refused = await rig.run(["rollouts", "rollback", "kiosks", id]);
+  expect(refused).toMatchObject({ code: 2, stdout: "" });
+  const back = await rig.run(["rollouts", "rollback", "kiosks", id, "--yes"]);
+  expect(back.stdout).toContain(`${id}: Goes back to revision 1 on 1 asset: 1 failed.`);
+  const followed = await rig.run(["rollouts", "events", "kiosks", id, "--follow"]);
+  expect(followed.code).toBe(1);
+  expect(followed.stderr).toContain(`edgectl rollouts targets kiosks ${id} --state failed,lost`);
+  for (const { device } of rig.devices) expect(device.apps.get("web")?.image).toBe(imageOf("good"));
+  const past = await rig.run(["rollouts", "events", "kiosks", id]);
+  expect(past.code).toBe(0);
+  expect(past.stdout).toContain("rolled back, wave 1");
+});
+
+test("a dry run prints the waves, each asset's price and how many were not asked", async () => {
+  await using rig = await setUp(3);
+  await rig.devices[0]?.device.disconnect();
+  await rig.run(["fleets", "apply", "-f", await rig.file(fleetFile("one")), "--yes"], TOKEN);
+  const { code, stdout } = await rig.run(["rollouts", "create", "kiosks", "--dry-run"]);
+  expect(code).toBe(0);
+  expect(stdout).toContain("Wave 1 of 2: 1 asset\nWave 2 of 2: 2 assets\n");
+  expect(stdout).toMatch(/To download: .* in all, on 2 of 3 assets\nNot asked, since not connected: 1 asset\n$/);
+  expect((await rig.run(["rollouts", "list", "kiosks"])).stdout).toBe("No rollouts.\n");
+});
+
+test("a draft waits to be resumed, and is cancelled", async () => {
+  await using rig = await setUp(2);
+  await rig.run(["fleets", "apply", "-f", await rig.file(fleetFile("one")), "--yes"], TOKEN);
+  const draft = await rig.run(["rollouts", "create", "kiosks", "--no-start", "--yes", "--stop-at", "5%"]);
+  expect(draft.stdout).toContain("To start it:\n  edgectl rollouts resume kiosks rol_");
+  const shown = JSON.parse((await rig.run(["rollouts", "show", "kiosks", "--json"])).stdout) as object;
+  expect(shown).toMatchObject({ state: "draft", strategy: { stop_when: { failed: "5%", min_attempted: 5 } } });
+  const cancelled = await rig.run(["rollouts", "cancel", "kiosks", "--yes"]);
+  expect(cancelled.stdout).toContain("2 assets not begun: skipped; nothing is under way");
+  expect((await rig.run(["rollouts", "resume", "kiosks", "--yes"])).stderr).toContain("RolloutStateConflict");
+  const removed = await rig.run(["fleets", "remove", "kiosks", "--yes"]);
+  expect(removed.stdout).toContain("Its apps (web) stay on 2 assets, and belong to nobody.");
+  expect(await rig.run(["fleets", "show", "kiosks"])).toMatchObject({ code: 4 });
+});
+
+test("tags select assets, holds keep fleets away, and secret values never leave standard input", async () => {
+  await using rig = await setUp(2);
+  const asset = rig.devices[0]?.uuid ?? "";
+  const tagged = await rig.run(["assets", "tag", asset, "region=north", "role-"]);
+  expect(tagged).toMatchObject({ code: 0, stdout: "region  north\n" });
+  const selected = JSON.parse((await rig.run(["assets", "list", "--selector", "region", "--json"])).stdout) as object;
+  expect(selected).toMatchObject({ assets: [{ uuid: asset }] });
+  expect((await rig.run(["assets", "hold", asset, "--reason", "Pump test", "--for", "2h"])).stdout).toMatch(
+    /is held until .* UTC\./,
+  );
+  expect((await rig.api.get(`/v1/assets/${asset}/hold`)).body).toMatchObject({ hold: { reason: "Pump test" } });
+  await rig.run(["assets", "release", asset]);
+  expect((await rig.api.get(`/v1/assets/${asset}/hold`)).body).toEqual({ hold: null });
+  const set = ["variables", "set", asset, "SITE_ID=pump-7", "--secret-stdin", "API_TOKEN"];
+  expect(await rig.run(set, {}, "planted-secret\n")).toMatchObject({ code: 0, stdout: "Set: SITE_ID, API_TOKEN.\n" });
+  const onArgv = await rig.run(["variables", "set", asset, "--secret", "API_TOKEN=planted-secret"]);
+  expect(onArgv.code).toBe(2);
+  expect(onArgv.stderr).not.toContain("planted-secret");
+  const listed = await rig.run(["variables", "list", asset, "--reveal"]);
+  expect(listed.stdout).toMatch(/API_TOKEN +yes +\*\*\*\n/);
+  expect(listed.stdout).toMatch(/SITE_ID +no +pump-7\n/);
+  await rig.run(["variables", "unset", asset, "API_TOKEN"]);
+  expect((await rig.run(["variables", "list", asset])).stdout).not.toContain("API_TOKEN");
+});
+
+test("a file with nothing but absent apps takes them off the devices", async () => {
+  await using rig = await setUp(2);
+  await rig.run(["fleets", "apply", "-f", await rig.file(fleetFile("one")), "--yes", "--roll-out"], TOKEN);
+  for (const { device } of rig.devices) expect(device.apps.has("web")).toBe(true);
+  const file = await rig.file("fleet: kiosks\nselector: role=kiosk\nabsent: [web]\nstrategy: {soak_s: 0}\n");
+  const applied = await rig.run(["fleets", "apply", "-f", file, "--yes", "--roll-out"]);
+  expect(applied).toMatchObject({ code: 0, stderr: "" });
+  expect(applied.stdout).toContain("+ absent  (removed from devices)");
+  for (const { device } of rig.devices) expect(device.apps.has("web")).toBe(false);
+});
