@@ -9,11 +9,11 @@ import { ScriptedRegistry } from "../../../support/registry/scripted-registry.ts
 const TLS_HANDSHAKE = 0x16;
 
 const never = new AbortController().signal;
-/** Ten seconds pass in a tenth of one. */
+/** Ten seconds pass in one. */
 const impatientClock = {
   ...systemClock,
   sleep: async () => {},
-  timer: (ms: number, callback: () => void) => systemClock.timer(ms / 100, callback),
+  timer: (ms: number, callback: () => void) => systemClock.timer(ms / 10, callback),
 };
 
 const REFUSAL = { code: "ImageNotResolved" };
