@@ -41,7 +41,10 @@ export class FollowingSealer implements Sealer {
     const key = id === undefined ? undefined : this.#find(id);
     if (key) return new AesSealer(key).sealing();
     const { path, logger } = this.#options;
-    logger?.error({ key_id: id, path }, "nothing can be sealed: the key file lacks the current key; copy the rotated file");
+    logger?.error(
+      { key_id: id, path },
+      "nothing can be sealed: the key file lacks the current key; copy the rotated file",
+    );
     throw new EdgeError("ServiceUnavailable", "The file with keys of this service lacks the current one.");
   }
 

@@ -14,7 +14,12 @@ export type SealedStore = Pick<Store, "isShared" | "sealingKeys">;
  * @param path `undefined`: there is no file, and nothing can be sealed
  * @throws {KeyFileError} if the file cannot be used, or lacks a key of the database
  */
-export async function openSealer(path: string | undefined, store: SealedStore, clock: Clock, logger?: KeyLogger): Promise<Sealer> {
+export async function openSealer(
+  path: string | undefined,
+  store: SealedStore,
+  clock: Clock,
+  logger?: KeyLogger,
+): Promise<Sealer> {
   const { sealingKeys } = store;
   const used = await sealingKeys.listUsed();
   const current = await sealingKeys.findCurrent();

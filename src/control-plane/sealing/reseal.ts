@@ -3,7 +3,7 @@ import { AesSealer, type SealingKey } from "./aes-sealer.ts";
 import { revisionPurpose, variablePurpose } from "./sealer.ts";
 
 /** How many values are read at a time: a revision may have a megabyte. */
-const BATCH = 100;
+const BATCH = 50;
 
 export type ResealedStore = Pick<Store, "assetSettings" | "fleets">;
 
@@ -16,13 +16,12 @@ export interface Resealed {
  * Seals everything with `key` that another key seals, while services change it. Returns how many values it has sealed. Throws
  * `UnsealError` if one of them cannot be opened; those before it stay as they are sealed.
  */
-export async function reseal(
-  store: ResealedStore,
-  key: SealingKey,
-  others: readonly SealingKey[],
-): Promise<Resealed> {
+export async function reseal(store: ResealedStore, key: SealingKey, others: readonly SealingKey[]): Promise<Resealed> {
   const sealer = new AesSealer(key, others);
-  return { variables: await resealVariables(store, key.id, sealer), revisions: await resealRevisions(store, key.id, sealer) };
+  return {
+    variables: await resealVariables(store, key.id, sealer),
+    revisions: await resealRevisions(store, key.id, sealer),
+  };
 }
 
 async function resealVariables({ assetSettings }: ResealedStore, keyId: string, sealer: AesSealer): Promise<number> {

@@ -66,7 +66,9 @@ export class SqlSealingKeyStore implements SealingKeyStore {
   }
 
   async list(): Promise<readonly RegisteredKey[]> {
-    const rows = await this.#executor.all<KeyRow & { readonly created_at_ms: number; readonly is_current: number }>(LIST);
+    const rows = await this.#executor.all<KeyRow & { readonly created_at_ms: number; readonly is_current: number }>(
+      LIST,
+    );
     return rows.map((row) => ({ id: row.id, createdAtMs: row.created_at_ms, isCurrent: row.is_current === 1 }));
   }
 

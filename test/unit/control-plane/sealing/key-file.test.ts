@@ -1,7 +1,13 @@
 import { chmod, mkdir, readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { createKeyFile, KeyFileError, newKey, readKeyFile, writeKeyFile } from "../../../../src/control-plane/sealing/key-file.ts";
+import {
+  createKeyFile,
+  KeyFileError,
+  newKey,
+  readKeyFile,
+  writeKeyFile,
+} from "../../../../src/control-plane/sealing/key-file.ts";
 import { tempDir } from "../../../support/temp-dir.ts";
 
 const LINE = `key_${"0a".repeat(12)} ${"1b".repeat(32)}\n`;

@@ -45,7 +45,8 @@ const bound = (keys: Store["sealingKeys"]): Store["sealingKeys"] => ({
 const open = (name: string | undefined, from: SealedStore) =>
   openSealer(name === undefined ? undefined : pathOf(name), from, systemClock);
 const reading = (sealer: Sealer, keyId: string, sealed: Uint8Array) => sealer.open({ keyId, sealed }, "p");
-const sealedBy = async (name: string, from: SealedStore) => (await (await open(name, from)).sealing())(Buffer.from("x"), "p").keyId;
+const sealedBy = async (name: string, from: SealedStore) =>
+  (await (await open(name, from)).sealing())(Buffer.from("x"), "p").keyId;
 
 async function writeKeys(name: string, ...keys: readonly SealingKey[]): Promise<void> {
   const lines = keys.map(({ id, bytes }) => `${id} ${Buffer.from(bytes).toString("hex")}\n`);
@@ -118,7 +119,7 @@ test("a sealer that is open follows a rotation: it opens at once, and seals with
   expect(await store.sealingKeys.setCurrent(first.id, second.id)).toBe(true);
   const { sealed } = new AesSealer(second).seal(Buffer.from("new"), "p");
   expect(Buffer.from(reading(sealer, second.id, sealed)).toString()).toBe("new");
-  clock.advance(1000);
+  await clock.advance(1000);
   expect((await sealer.sealing())(Buffer.from("x"), "p").keyId).toBe(second.id);
 });
 
@@ -132,12 +133,12 @@ test("without the new current key in its file an open sealer refuses to seal, sa
   const { sealed } = (await sealer.sealing())(Buffer.from("old"), "p");
   await store.sealingKeys.add(second.id, 1);
   await store.sealingKeys.setCurrent(first.id, second.id);
-  clock.advance(1000);
+  await clock.advance(1000);
   await expect(sealer.sealing()).rejects.toThrow("lacks the current one");
   expect(logged).toEqual([expect.stringContaining("copy the rotated file")]);
   expect(Buffer.from(reading(sealer, first.id, sealed)).toString()).toBe("old");
   await writeKeys("a", second);
-  clock.advance(1000);
+  await clock.advance(1000);
   expect((await sealer.sealing())(Buffer.from("x"), "p").keyId).toBe(second.id);
   // What was read before stays, so that values of the older key are still opened.
   expect(Buffer.from(reading(sealer, first.id, sealed)).toString()).toBe("old");
