@@ -1,4 +1,6 @@
+import { setTimeout } from "node:timers/promises";
 import type { Command } from "commander";
+import type { Clock } from "../../lib/clock.ts";
 import { readKeyFile } from "../sealing/key-file.ts";
 import { findPrunable, pruneKeys, rotateKeys } from "../sealing/rotate-keys.ts";
 import type { Store } from "../store/store.ts";
@@ -45,7 +47,7 @@ export function addSecretsCommands(program: Command, context: CliContext): void 
         context,
         options,
         async (store) => {
-          const { clock } = context;
+          const clock = waitingClock(context);
           const { keyId, hasResumed, ...counts } = await rotateKeys({ path: requireKeyFile(options), store, clock });
           return { key_id: keyId, resumed: hasResumed, ...counts };
         },
@@ -62,7 +64,7 @@ export function addSecretsCommands(program: Command, context: CliContext): void 
         context,
         options,
         async (store) => {
-          const from = { path: requireKeyFile(options), store, clock: context.clock };
+          const from = { path: requireKeyFile(options), store, clock: waitingClock(context) };
           if (options.yes) return { removed: await pruneKeys(from) };
           const unused = await findPrunable(from);
           if (unused.length === 0) return { removed: [] };
@@ -90,6 +92,11 @@ async function readStatus({ sealingKeys }: Store, path: string) {
       in_file: inFile.has(id),
     };
   });
+}
+
+/** The clock of a command: its process does not end while it waits, as it would with a timer of the service. */
+function waitingClock({ clock }: CliContext): Pick<Clock, "now" | "sleep"> {
+  return { now: () => clock.now(), sleep: (ms) => setTimeout(ms) };
 }
 
 function requireKeyFile(options: AdministrationOptions): string {

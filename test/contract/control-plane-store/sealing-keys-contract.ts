@@ -41,7 +41,7 @@ export function sealingKeysContract(harness: StoreHarness): void {
       expect(await sealingKeys.findCurrent()).toBe("key_a");
       expect(await sealingKeys.setCurrent("key_c", "key_b")).toBe(false);
       const results = await Promise.all(["key_b", "key_c"].map((to) => sealingKeys.setCurrent("key_a", to)));
-      expect(results.toSorted()).toEqual([false, true]);
+      expect(results.filter(Boolean)).toHaveLength(1);
       const current = results[0] ? "key_b" : "key_c";
       expect(await sealingKeys.findCurrent()).toBe(current);
       expect(await sealingKeys.list()).toEqual(
