@@ -1,4 +1,4 @@
-import { join, resolve } from "node:path";
+import { resolve } from "node:path";
 import { systemClock } from "../lib/clock.ts";
 import { tryLock } from "../lib/instance-lock.ts";
 import { createLogger, type Logger } from "../lib/logger.ts";
@@ -15,6 +15,7 @@ import { type DataDir, findDataDir, prepareDataDir } from "./data/data-dir.ts";
 import { scrubDatabase } from "./data/scrub-database.ts";
 import { restore } from "./data/restore.ts";
 import type { ImageResolver } from "./fleets/image-resolver.ts";
+import { keyFileOf } from "./sealing/key-file-path.ts";
 import type { Sealer } from "./sealing/sealer.ts";
 import { consoleUrlOf, describeSetUp } from "./people/set-up-code.ts";
 import { logStoreError } from "./store/unavailable.ts";
@@ -44,6 +45,9 @@ async function serve(config: Config, options: ServeOptions): Promise<void> {
   const metrics = await createMetrics(config, { store, bus, clock: systemClock, logger });
   if (messages && metrics) messages.bus.onLeftOut = () => metrics.observer.bounded("wakes_of_instances");
   await using _metrics = config.metrics_listen && (await metrics?.listen(config.metrics_listen, logger));
+  const sealer = await openSealing(config, database, store, logger);
+  // Before the server listens: who sees it listen may stop it at once.
+  const stopSignal = waitForStopSignal();
   const server = await startServer({
     config,
     store: metrics?.store ?? store,
@@ -51,25 +55,24 @@ async function serve(config: Config, options: ServeOptions): Promise<void> {
     link: messages?.link,
     ...(metrics && { metrics }),
     simOperator: new StoredSimOperator(store.usage),
-    sealer: await openSealing(config, database, store),
+    sealer,
     images: await openImages(config),
     clock: systemClock,
     logger,
   });
   await announceSetUp(config, server.port, store, logger);
-  await waitForStopSignal();
+  await stopSignal;
   await server.stop();
 }
 
 /** Opens the keys beside the database, or where the configuration says. */
-async function openSealing(config: Config, database: Database, store: Store): Promise<Sealer> {
+async function openSealing(config: Config, database: Database, store: Store, logger: Logger): Promise<Sealer> {
   const [{ openSealer }, { KeyFileError }] = await Promise.all([
     import("./sealing/open-sealer.ts"),
     import("./sealing/key-file.ts"),
   ]);
-  const beside = database.kind === "sqlite" ? join(database.dataDir, "secrets.key") : undefined;
   try {
-    return await openSealer(config.secrets_key_file ?? beside, store, systemClock);
+    return await openSealer(keyFileOf(config, database), store, systemClock, logger);
   } catch (error) {
     if (error instanceof KeyFileError) throw new CommandError(error.message);
     throw error;

@@ -1,8 +1,9 @@
 import { type Command, Option } from "commander";
 import { safeJson, sanitizeValue } from "../../lib/terminal/sanitize.ts";
-import { DATA_DIR_VARIABLE, DEFAULT_DATA_DIR } from "../config.ts";
+import { type Config, DATA_DIR_VARIABLE, DEFAULT_DATA_DIR } from "../config.ts";
 import { type Database, databaseOf } from "../database-config.ts";
 import { loadConfig } from "../load-config.ts";
+import { keyFileOf } from "../sealing/key-file-path.ts";
 import type { Store } from "../store/store.ts";
 import { type CliContext, CommandError } from "./context.ts";
 
@@ -33,10 +34,19 @@ export async function runAdministration<T>(
   printResult(context, options, await work(store), describe);
 }
 
+/** The file of sealing keys from the options or the configuration. */
+export function keyFileOfOptions(options: AdministrationOptions): string | undefined {
+  const config = configOfOptions(options);
+  return keyFileOf(config, databaseOf(config));
+}
+
 /** The database from the options or the configuration. */
 function databaseOfOptions(options: AdministrationOptions): Database {
-  const overrides = options.dataDir === undefined ? {} : { data_dir: options.dataDir };
-  return databaseOf(loadConfig(options.config, overrides));
+  return databaseOf(configOfOptions(options));
+}
+
+function configOfOptions({ config, dataDir }: AdministrationOptions): Config {
+  return loadConfig(config, dataDir === undefined ? {} : { data_dir: dataDir });
 }
 
 /** The data directory from the options or the configuration. Throws `CommandError` if the database is PostgreSQL. */

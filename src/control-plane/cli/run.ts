@@ -10,6 +10,7 @@ import type { AddCommand, CliContext } from "./context.ts";
 import { addDatabaseCommands } from "./database.ts";
 import { addKeyCommands } from "./key.ts";
 import { addNetworkGroupCommands } from "./network-group.ts";
+import { addSecretsCommands } from "./secrets.ts";
 import { addServeCommand } from "./serve.ts";
 import { addSetupCodeCommand } from "./setup-code.ts";
 import { addUsageCommands } from "./usage.ts";
@@ -23,6 +24,7 @@ const COMMANDS: readonly AddCommand[] = [
   addNetworkGroupCommands,
   addUsageCommands,
   addAuditCommands,
+  addSecretsCommands,
   addBackupCommands,
   addDatabaseCommands,
 ];

@@ -47,9 +47,10 @@ export async function makeRevision(
   });
   const { comment } = request;
   const record = { fleetId: fleet.id, apps, hash, comment, createdAtMs: clock.now(), createdBy: person };
+  const seal = await sealer.sealing();
   const toStored = (number: number) => ({
     revision: { ...record, number },
-    ...sealer.seal(bytes, revisionPurpose(fleet.id, number)),
+    ...seal(bytes, revisionPurpose(fleet.id, number)),
   });
   const made = await store.createRevision(fleet.id, { hash, apps }, toStored, audit);
   if (made.kind === "no_fleet") throw new EdgeError("FleetNotFound");

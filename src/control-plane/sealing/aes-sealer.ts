@@ -1,6 +1,6 @@
 import { createCipheriv, createDecipheriv, randomBytes } from "node:crypto";
 import type { Sealed } from "../store/asset-settings.ts";
-import { type Sealer, UnsealError } from "./sealer.ts";
+import { type Seal, type Sealer, UnsealError } from "./sealer.ts";
 
 const ALGORITHM = "aes-256-gcm";
 /** First byte of a sealed value, for a later format to differ in. */
@@ -25,6 +25,10 @@ export class AesSealer implements Sealer {
   constructor(key: SealingKey, others: readonly SealingKey[] = []) {
     this.#key = key;
     this.#keys = new Map([key, ...others].map((each) => [each.id, each]));
+  }
+
+  async sealing(): Promise<Seal> {
+    return this.seal.bind(this);
   }
 
   seal(plaintext: Uint8Array, purpose: string): Sealed {

@@ -1,7 +1,9 @@
 import { randomBytes, randomUUID } from "node:crypto";
+import { closeSync, fstatSync, openSync, readFileSync, realpathSync, statSync } from "node:fs";
 import { link, open, rm } from "node:fs/promises";
 import { dirname } from "node:path";
 import { errorText } from "../../lib/error-text.ts";
+import { writeAtomically } from "../../lib/write-atomically.ts";
 import type { SealingKey } from "./aes-sealer.ts";
 
 const KEY_BYTES = 32;
@@ -17,8 +19,8 @@ export class KeyFileError extends Error {
  * Returns the keys of a file, one a line; `undefined` if there is no file. Throws `KeyFileError` if it cannot be read, is damaged,
  * or if other users can access it.
  */
-export async function readKeyFile(path: string): Promise<readonly [SealingKey, ...SealingKey[]] | undefined> {
-  const text = await readPrivateText(path);
+export function readKeyFile(path: string): readonly [SealingKey, ...SealingKey[]] | undefined {
+  const text = readPrivateText(path);
   if (text === undefined) return undefined;
   const [first, ...others] = text
     .trim()
@@ -48,19 +50,37 @@ export async function createKeyFile(path: string): Promise<readonly [SealingKey,
     await rm(temporary, { force: true }).catch(() => {});
     throw new KeyFileError(`cannot create the file of sealing keys ${path}: ${errorText(error)}`);
   }
-  const keys = await readKeyFile(path);
+  const keys = readKeyFile(path);
   if (!keys) throw new KeyFileError(`${path} was removed while it was created: start again`);
   return keys;
 }
 
-async function readPrivateText(path: string): Promise<string | undefined> {
+/**
+ * Replaces the keys of an existing file, which keeps its owner: a command may run as another user than the service. On disk when
+ * this returns. Throws `KeyFileError` if it cannot be written.
+ */
+export function writeKeyFile(path: string, keys: readonly SealingKey[]): void {
   try {
-    await using file = await open(path, "r");
-    const { mode } = await file.stat();
-    if ((mode & GROUP_OTHERS) !== 0) {
-      throw new KeyFileError(`other users can access the sealing keys in ${path}: run chmod 600 ${path}`);
+    // The file itself, not a link to it.
+    const target = realpathSync(path);
+    const { uid, gid } = statSync(target);
+    writeAtomically(target, keys.map(format).join(""), { mode: 0o600, owner: { uid, gid } });
+  } catch (error) {
+    throw new KeyFileError(`cannot write the file of sealing keys ${path}: ${errorText(error)}`);
+  }
+}
+
+function readPrivateText(path: string): string | undefined {
+  try {
+    const file = openSync(path, "r");
+    try {
+      if ((fstatSync(file).mode & GROUP_OTHERS) !== 0) {
+        throw new KeyFileError(`other users can access the sealing keys in ${path}: run chmod 600 ${path}`);
+      }
+      return readFileSync(file, "utf8");
+    } finally {
+      closeSync(file);
     }
-    return await file.readFile("utf8");
   } catch (error) {
     if (hasCode(error, "ENOENT")) return undefined;
     if (error instanceof KeyFileError) throw error;
@@ -80,7 +100,8 @@ function notKeys(path: string): KeyFileError {
   );
 }
 
-function newKey(): SealingKey {
+/** Returns a new random key. */
+export function newKey(): SealingKey {
   return { id: `key_${randomBytes(12).toString("hex")}`, bytes: randomBytes(KEY_BYTES) };
 }
 

@@ -1,6 +1,6 @@
 import type { Clock } from "../../lib/clock.ts";
 import type { Store } from "../store/store.ts";
-import { AesSealer } from "./aes-sealer.ts";
+import { FollowingSealer, type KeyLogger } from "./following-sealer.ts";
 import { createKeyFile, KeyFileError, readKeyFile } from "./key-file.ts";
 import { NoSealer } from "./no-sealer.ts";
 import type { Sealer } from "./sealer.ts";
@@ -9,12 +9,17 @@ export type SealedStore = Pick<Store, "isShared" | "sealingKeys">;
 
 /**
  * Opens the sealer with the keys of a file. The database says which of them seals, so that all instances use the same one; the
- * first key is registered at the first start, with a new file if there is none.
+ * first key is registered at the first start, with a new file if there is none. The sealer follows a rotation.
  *
  * @param path `undefined`: there is no file, and nothing can be sealed
  * @throws {KeyFileError} if the file cannot be used, or lacks a key of the database
  */
-export async function openSealer(path: string | undefined, store: SealedStore, clock: Clock): Promise<Sealer> {
+export async function openSealer(
+  path: string | undefined,
+  store: SealedStore,
+  clock: Clock,
+  logger?: KeyLogger,
+): Promise<Sealer> {
   const { sealingKeys } = store;
   const used = await sealingKeys.listUsed();
   const current = await sealingKeys.findCurrent();
@@ -25,7 +30,7 @@ export async function openSealer(path: string | undefined, store: SealedStore, c
       `the database has the sealing key ${needed}, but there is no key file: set secrets_key_file to the file that has this key`,
     );
   }
-  const found = await readKeyFile(path);
+  const found = readKeyFile(path);
   // A database without other instances may have lost a key that nothing is sealed with: a backup leaves the file out.
   const isReplaceable = used.length === 0 && !store.isShared;
   if (!found && needed !== undefined && !isReplaceable) throw missing(path, needed);
@@ -37,9 +42,8 @@ export async function openSealer(path: string | undefined, store: SealedStore, c
   const register =
     isReplaceable && (current === undefined || !known.has(current)) ? "registerOrReplaceUnused" : "register";
   const id = await sealingKeys[register](first.id, clock.now());
-  const key = known.get(id);
-  if (!key) throw missing(path, id);
-  return new AesSealer(key, keys);
+  if (!known.has(id)) throw missing(path, id);
+  return new FollowingSealer({ path, keys, sealingKeys, clock, logger });
 }
 
 function missing(path: string, id: string): KeyFileError {

@@ -1,11 +1,18 @@
 import type { Sealed } from "../store/asset-settings.ts";
 
+/** Seals a value for a purpose. */
+export type Seal = (plaintext: Uint8Array, purpose: string) => Sealed;
+
 /**
  * Encrypts what must outlive a request. What it returns is bound to `purpose`: it cannot be opened for another one, so that
  * nobody who writes to the database can show one value in the place of another.
  */
 export interface Sealer {
-  seal(plaintext: Uint8Array, purpose: string): Sealed;
+  /**
+   * Returns what seals with the key that is current now. Ask again for each request: another key becomes current while the
+   * service runs. Throws `ServiceUnavailable` if there is no such key here.
+   */
+  sealing(): Promise<Seal>;
   /** Throws `UnsealError` if it was sealed for another purpose, was changed, or if its key is missing. */
   open(sealed: Sealed, purpose: string): Uint8Array;
 }

@@ -1,7 +1,7 @@
 import type { VariableValue } from "../../protocol/substitute.ts";
 import type { Variables } from "../../protocol/variables.ts";
 import type { StoredVariable } from "../store/asset-settings.ts";
-import { type Sealer, variablePurpose } from "./sealer.ts";
+import { type Seal, type Sealer, variablePurpose } from "./sealer.ts";
 
 /** A variable with its value. */
 export type PlainVariable = VariableValue;
@@ -23,14 +23,14 @@ export function openVariables(
 
 /** Returns changes of variables as they are stored. `null` removes one. */
 export function sealVariables(
-  sealer: Sealer,
+  seal: Seal,
   assetUuid: string,
   changes: readonly (readonly [string, Variables[string] | null])[],
 ): ReadonlyMap<string, Omit<StoredVariable, "name"> | null> {
   return new Map(
     changes.map(([name, to]) => [
       name,
-      to && { ...sealer.seal(Buffer.from(to.value), variablePurpose(assetUuid, name)), isSecret: to.secret },
+      to && { ...seal(Buffer.from(to.value), variablePurpose(assetUuid, name)), isSecret: to.secret },
     ]),
   );
 }

@@ -137,7 +137,7 @@ async function changeVariables(
       subject: { kind: "asset", id: uuid, name: assetName },
       details: { set, removed },
     });
-    const sealed = sealVariables(sealer, uuid, named);
+    const sealed = sealVariables(await sealer.sealing(), uuid, named);
     const result = await store.assetSettings.changeVariables(uuid, sealed, replace, audit);
     requireSettingsChange(result, () =>
       invalidRequest([{ path: "", reason: `the asset would have more than ${MAX_VARIABLES} variables` }]),

@@ -1,7 +1,13 @@
 import { chmod, mkdir, readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { createKeyFile, KeyFileError, readKeyFile } from "../../../../src/control-plane/sealing/key-file.ts";
+import {
+  createKeyFile,
+  KeyFileError,
+  newKey,
+  readKeyFile,
+  writeKeyFile,
+} from "../../../../src/control-plane/sealing/key-file.ts";
 import { tempDir } from "../../../support/temp-dir.ts";
 
 const LINE = `key_${"0a".repeat(12)} ${"1b".repeat(32)}\n`;
@@ -15,11 +21,11 @@ beforeEach(async () => {
 afterEach(() => directory[Symbol.asyncDispose]());
 
 test("a created file is private, whole and read again", async () => {
-  expect(await readKeyFile(path)).toBeUndefined();
+  expect(readKeyFile(path)).toBeUndefined();
   const keys = await createKeyFile(path);
   expect(keys).toHaveLength(1);
   expect(keys[0].bytes).toHaveLength(32);
-  expect(await readKeyFile(path)).toEqual(keys);
+  expect(readKeyFile(path)).toEqual(keys);
   expect((await stat(path)).mode & 0o777).toBe(0o600);
   expect(await readdir(directory.path)).toEqual(["secrets.key"]);
 });
@@ -27,6 +33,15 @@ test("a created file is private, whole and read again", async () => {
 test("of several that create it at a time, all have the key of one", async () => {
   const created = await Promise.all(Array.from({ length: 8 }, () => createKeyFile(path)));
   expect(new Set(created.map(([key]) => key.id)).size).toBe(1);
+  expect(await readdir(directory.path)).toEqual(["secrets.key"]);
+});
+
+test("a file is replaced whole, private and with its keys in their order", async () => {
+  const [first] = await createKeyFile(path);
+  const keys = [first, newKey()];
+  writeKeyFile(path, keys);
+  expect(readKeyFile(path)).toEqual(keys);
+  expect((await stat(path)).mode & 0o777).toBe(0o600);
   expect(await readdir(directory.path)).toEqual(["secrets.key"]);
 });
 
@@ -40,20 +55,20 @@ test("a file that is there is never replaced", async () => {
 test.each([0o640, 0o604, 0o660])("a file with the permissions %o is refused", async (mode) => {
   await writeFile(path, LINE);
   await chmod(path, mode);
-  await expect(readKeyFile(path)).rejects.toThrow(`other users can access the sealing keys in ${path}: run chmod 600`);
+  expect(() => readKeyFile(path)).toThrow(`other users can access the sealing keys in ${path}: run chmod 600`);
 });
 
 test.each(["", "\n", "key_1 2\n", LINE.slice(0, 40), LINE + LINE, `${LINE}rest`])(
   "a damaged file is refused: %j",
   async (text) => {
     await writeFile(path, text, { mode: 0o600 });
-    await expect(readKeyFile(path)).rejects.toThrow(`${path} is not a file of sealing keys`);
+    expect(() => readKeyFile(path)).toThrow(`${path} is not a file of sealing keys`);
   },
 );
 
 test("says in plain words that it cannot be read or created", async () => {
   await mkdir(path, { mode: 0o700 });
-  await expect(readKeyFile(path)).rejects.toThrow(KeyFileError);
+  expect(() => readKeyFile(path)).toThrow(KeyFileError);
   await expect(createKeyFile(join(directory.path, "missing", "secrets.key"))).rejects.toThrow(
     /^cannot create the file of sealing keys .*missing/,
   );
