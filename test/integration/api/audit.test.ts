@@ -94,6 +94,24 @@ test("each operation of the document that changes something writes an entry for 
     return found!.split(";")[0]!;
   };
 
+  // Its one member is held, so that its rollouts go on until somebody ends them.
+  const member = await newAsset();
+  const path = (what: string): string => `/v1/assets/${member.uuid}/${what}`;
+  const send = (method: string, to: string, body?: unknown) => call(control, method, to, key, body);
+  const revision = () => ({
+    apps: [
+      {
+        app: {
+          name: "web",
+          image: `registry.example.com/web@sha256:${"a".repeat(64)}`,
+          environments: [{ key: "TOKEN", value: secret("fleet-environment") }],
+        },
+      },
+    ],
+  });
+  const newRollout = async (body: unknown = {}): Promise<string> =>
+    `/v1/fleets/kiosks/rollouts/${String((await send("POST", "/v1/fleets/kiosks/rollouts", body)).body["id"])}`;
+
   /** In this order: some use what earlier ones made. */
   const operations: Record<string, () => Promise<Reply>> = {
     "POST /v1/enrolments": async () => {
@@ -224,9 +242,58 @@ test("each operation of the document that changes something writes an entry for 
       secrets.push(String(reply.body["api_key"]));
       return reply;
     },
+    "PUT /v1/assets/:asset_id/tags": () => send("PUT", path("tags"), { role: "kiosk" }),
+    "PATCH /v1/assets/:asset_id/tags": () => send("PATCH", path("tags"), { region: "north" }),
+    "PUT /v1/assets/:asset_id/hold": () => send("PUT", path("hold"), { reason: "Pump test" }),
+    "PUT /v1/assets/:asset_id/variables": () =>
+      send("PUT", path("variables"), { TOKEN: { value: secret("variable"), secret: true } }),
+    "PATCH /v1/assets/:asset_id/variables": () =>
+      send("PATCH", path("variables"), { SITE: { value: secret("other-variable") } }),
+    "POST /v1/fleets": () =>
+      send("POST", "/v1/fleets", {
+        name: "kiosks",
+        selector: "role=kiosk",
+        apps: ["web"],
+        strategy: { waves: [{ limit: 1, advance: "manual" }] },
+      }),
+    "POST /v1/fleets/:fleet/revisions": () => send("POST", "/v1/fleets/kiosks/revisions", revision()),
+    "POST /v1/fleets/:fleet/rollouts": () => send("POST", "/v1/fleets/kiosks/rollouts", {}),
+    "POST /v1/fleets/:fleet/rollouts/:rollout_id/pause": async () => send("POST", `${await newRollout()}/pause`),
+    "POST /v1/fleets/:fleet/rollouts/:rollout_id/resume": async () => {
+      const rollout = await newRollout();
+      await send("POST", `${rollout}/pause`);
+      return send("POST", `${rollout}/resume`);
+    },
+    "POST /v1/fleets/:fleet/rollouts/:rollout_id/advance": async () => send("POST", `${await newRollout()}/advance`),
+    "POST /v1/fleets/:fleet/rollouts/:rollout_id/approve": async () => {
+      const rollout = await newRollout({ strategy: { requires_approval: true } });
+      // Somebody else than who has made it.
+      return call(control, "POST", `${rollout}/approve`, cookie);
+    },
+    "POST /v1/fleets/:fleet/rollouts/:rollout_id/cancel": async () => send("POST", `${await newRollout()}/cancel`),
+    "POST /v1/fleets/:fleet/rollouts/:rollout_id/rollback": async () => send("POST", `${await newRollout()}/rollback`),
+    "PATCH /v1/fleets/:fleet": () => send("PATCH", "/v1/fleets/kiosks", { selector: "role=none" }),
+    "POST /v1/fleets/:fleet/reapply": async () => {
+      // It has no members any more.
+      const rollout = await newRollout();
+      await waitFor("its end", async () => (await send("GET", rollout)).body["state"] === "succeeded");
+      return send("POST", "/v1/fleets/kiosks/reapply", {});
+    },
+    "DELETE /v1/fleets/:fleet": () => send("DELETE", "/v1/fleets/kiosks"),
+    "DELETE /v1/assets/:asset_id/hold": () => send("DELETE", path("hold")),
+    "DELETE /v1/assets/:asset_id/variables": () => send("DELETE", path("variables")),
+    "DELETE /v1/assets/:asset_id/tags": () => send("DELETE", path("tags")),
   };
+  const rollouts = "POST /v1/fleets/:fleet/rollouts/:rollout_id";
   /** What the operation needs before it. */
   const first: Record<string, readonly string[]> = {
+    [`${rollouts}/pause`]: ["rollout.created"],
+    [`${rollouts}/resume`]: ["rollout.created", "rollout.paused"],
+    [`${rollouts}/advance`]: ["rollout.created"],
+    [`${rollouts}/approve`]: ["rollout.created"],
+    [`${rollouts}/cancel`]: ["rollout.created"],
+    [`${rollouts}/rollback`]: ["rollout.created"],
+    "POST /v1/fleets/:fleet/reapply": ["rollout.created"],
     "DELETE /v1/assets/:asset_id/edge/deployments/:deployment_id": ["deployment.requested"],
   };
   /** Where a person is signed in by the way, or several changes are made. */

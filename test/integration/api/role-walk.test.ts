@@ -3,8 +3,8 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Role, ROLES } from "../../../src/control-plane/core/people/roles.ts";
 import { PasswordHasher } from "../../../src/control-plane/people/password-hasher.ts";
 import { type ControlPlane, startControlPlane, type TestAccount } from "../../support/control-plane.ts";
-import { someAudit } from "../../support/control-plane/people.ts";
 import { someProSim, someSuperSim } from "../../support/control-plane/sims.ts";
+import { startHeldRollout } from "../../support/fleets/held-rollout.ts";
 import type { OpenApiDocument } from "../../support/openapi/conformance.ts";
 import { type SampleRequest, sampleRequests } from "../../support/openapi/sample-requests.ts";
 
@@ -192,8 +192,6 @@ const REFUSED: Readonly<Record<string, () => Promise<Headers>>> = {
   },
 };
 
-const REVISION = { apps: [{ app: { name: "kiosk-ui", image: `registry.example.com/ui@sha256:${"a".repeat(64)}` } }] };
-
 const SAMPLE_BODIES: Readonly<Record<string, () => unknown>> = {
   "POST /v1/session": () => signIn,
   "POST /v1/users": () => ({ email: `${randomUUID()}@example.com`, role: "viewer" }),
@@ -209,34 +207,15 @@ async function targetOf({ path }: SampleRequest): Promise<string> {
   const values: Record<string, string> = { name: "web", sim_type: "supersim", user_code: "7K3M-XW9T" };
   if (path.includes("{asset_id}"))
     values["asset_id"] = (await control.asset(account, { supersim: someSuperSim(), prosim: someProSim() })).uuid;
-  if (path.includes("{fleet}")) Object.assign(values, await fleetWithRollout());
+  if (path.includes("{fleet}")) {
+    const { fleet, rolloutId } = await startHeldRollout(control, account, await control.asset(account));
+    Object.assign(values, { fleet, number: "1", other: "1", rollout_id: rolloutId });
+  }
   if (path.includes("{deployment_id}")) values["deployment_id"] = await deploy(values["asset_id"] ?? "");
   if (path.includes("{user_id}")) values["user_id"] = (await control.session(account, { role: "viewer" })).user.id;
   if (path.includes("{key_id}")) values["key_id"] = (await control.key(account, [])).keyId;
   const query = Object.entries(QUERIES).find(([end]) => path.endsWith(end))?.[1] ?? "";
   return path.replaceAll(/\{(\w+)\}/g, (_match, name: string) => values[name] ?? name) + query;
-}
-
-/** A fleet without members, with a revision that is being rolled out. */
-async function fleetWithRollout(): Promise<Readonly<Record<string, string>>> {
-  // An account may have 200 of them.
-  const found = await control.store.fleets.listFleets(account.accountId, 200);
-  for (const { id } of found) await control.store.fleets.removeFleet(id, someAudit("fleet.removed", account.accountId));
-  const fleet = `fleet-${randomUUID()}`;
-  await create("/v1/fleets", { name: fleet, selector: `fleet=${randomUUID()}`, apps: ["kiosk-ui", "old-player"] });
-  await create(`/v1/fleets/${fleet}/revisions`, REVISION);
-  const { id } = await create(`/v1/fleets/${fleet}/rollouts`, {});
-  return { fleet, number: "1", other: "1", rollout_id: id };
-}
-
-async function create(path: string, body: unknown): Promise<{ readonly id: string }> {
-  const response = await fetch(control.url + path, {
-    method: "POST",
-    headers: { "X-API-Key": account.apiKey, "Content-Type": "application/json" },
-    body: JSON.stringify(body),
-  });
-  expect(response.status).toBe(201);
-  return (await response.json()) as { readonly id: string };
 }
 
 async function deploy(uuid: string): Promise<string> {

@@ -67,6 +67,7 @@ describe("the apps of a device", () => {
       ...someApp("web"),
       ports: [{ host_port: 30_080, target_port: 80 }],
       reached_as: ["web:80"],
+      owner_fleet: null,
       reachable: true,
       last_seen: nowS(),
       reported_at: reportedAt,

@@ -14,6 +14,7 @@ import { someProSim, someSuperSim } from "../../support/control-plane/sims.ts";
 import { openStream } from "../../support/event-stream.ts";
 import { FakeDevice } from "../../support/fake-device.ts";
 import { fastClock } from "../../support/fast-clock.ts";
+import { type HeldRollout, SOME_REVISION, startHeldRollout } from "../../support/fleets/held-rollout.ts";
 import type { OpenApiDocument } from "../../support/openapi/conformance.ts";
 import { sampleRequests, type SampleRequest } from "../../support/openapi/sample-requests.ts";
 import { RawStreamClient } from "../../support/raw-stream-client.ts";
@@ -68,7 +69,9 @@ interface Answer {
   readonly code: unknown;
 }
 
-/** The stream of an account does not end by itself. */
+/** Streams that do not end by themselves: of an account, and of a rollout that goes on. */
+const ENDLESS: ReadonlySet<string> = new Set(["/v1/events", "/v1/fleets/{fleet}/rollouts/{rollout_id}/events"]);
+
 async function readBeginning({ body }: Response): Promise<string> {
   const reader = body?.getReader();
   const { value } = (await reader?.read()) ?? {};
@@ -82,11 +85,15 @@ async function send(
   { uuid }: TestAsset,
   deploymentId = "dep_x",
   key = account.apiKey,
+  { fleet, rolloutId }: HeldRollout = { fleet: "kiosks", rolloutId: "rol_x" },
 ): Promise<Answer> {
   const url = path
     .replace("{asset_id}", uuid)
     .replace("{deployment_id}", deploymentId)
     .replace("{name}", "web")
+    .replace("{fleet}", fleet)
+    .replace("{rollout_id}", rolloutId)
+    .replace(/\{(number|other)\}/g, "1")
     .replace("{sim_type}", "supersim");
   const query = path.endsWith("usages") ? "?start_time=1785000000&end_time=1785540000" : "";
   const response = await fetch(control.url + url + query, {
@@ -94,7 +101,7 @@ async function send(
     headers: { "X-API-Key": key, ...(body !== undefined && { "Content-Type": "application/json" }) },
     ...(body !== undefined && { body: JSON.stringify(body) }),
   });
-  const text = await (response.ok && path === "/v1/events" ? readBeginning(response) : response.text());
+  const text = await (response.ok && ENDLESS.has(path) ? readBeginning(response) : response.text());
   const last =
     text
       .trimEnd()
@@ -211,9 +218,14 @@ async function attempt(request: SampleRequest, fate: () => Fate): Promise<Answer
     body = { serial_number: randomBytes(8).toString("hex") };
   if (request.path === "/v1/users" && request.method === "POST")
     body = { email: `${randomBytes(8).toString("hex")}@example.com`, role: "viewer" };
+  if (request.path === "/v1/fleets" && request.method === "POST")
+    body = { name: `fleet-${randomBytes(8).toString("hex")}`, selector: "role=none", apps: ["kiosk-ui"] };
+  const rollout = request.path.includes("{fleet}") ? await startHeldRollout(control, account, fresh) : undefined;
+  if (request.path.endsWith("/revisions") && request.method === "POST") body = SOME_REVISION;
+  if (request.path.endsWith("/rollouts") && request.method === "POST") body = { revision: 1 };
   failing.fate = fate;
   try {
-    return await send({ ...request, body }, fresh, deployed.deploymentId);
+    return await send({ ...request, body }, fresh, deployed.deploymentId, account.apiKey, rollout);
   } finally {
     setFate("done");
   }
