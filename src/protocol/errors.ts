@@ -337,6 +337,18 @@ export const ERRORS = {
     retryable: false,
     hint: "Asset Details lists the SIMs of an asset.",
   },
+  SimUnknownToOperator: {
+    message: "The SIM operator does not know this SIM.",
+    http: 422,
+    retryable: false,
+    hint: "Check the number. A SIM belongs to the account whose credentials at the operator can see it.",
+  },
+  GranularityNotAvailable: {
+    message: "The SIM operator does not count so finely.",
+    http: 422,
+    retryable: false,
+    hint: "details.available names the granularities that this SIM has.",
+  },
   SimOperatorFailed: {
     message: "The SIM operator did not carry out the whole change.",
     http: 502,

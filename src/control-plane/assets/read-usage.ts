@@ -21,7 +21,7 @@ export interface UsageSource {
 
 /**
  * Reads the usage of one SIM of an asset. Errors: `InvalidRequest` for the range, `SimNotFound` when the asset has no
- * SIM of this type, `SimOperatorFailed`.
+ * SIM of this type, `GranularityNotAvailable`, `SimOperatorFailed`.
  */
 export async function readUsage(source: UsageSource, asset: Asset, type: SimType, query: UsageQuery): Promise<Usage> {
   const { config, simOperator, clock, logger, stopping } = source;
@@ -32,7 +32,7 @@ export async function readUsage(source: UsageSource, asset: Asset, type: SimType
   const totals = await callOperator(clock, stopping, (signal) =>
     simOperator.readUsage(sim, range, granularity, signal),
   ).catch((cause: unknown) => {
-    if (cause instanceof StoreUnavailableError) throw cause;
+    if (cause instanceof StoreUnavailableError || cause instanceof EdgeError) throw cause;
     logger.error({ err: cause, asset: asset.uuid, sim: type }, "SIM operator did not answer the usage");
     throw new EdgeError("SimOperatorFailed", "The SIM operator did not answer.", { sim_type: type }, { cause });
   });

@@ -4,7 +4,7 @@ import { EdgeError } from "../../protocol/errors.ts";
 import type { SimType } from "../../protocol/sim.ts";
 import { changedFieldName, type SimChange, type UpdatePlan } from "../core/asset-update.ts";
 import { callOperator } from "../sim-operator/call-operator.ts";
-import { type OperatorSim, type SimOperator, toOperatorSim } from "../sim-operator/sim-operator.ts";
+import { type ObservedSim, type OperatorSim, type SimOperator, toOperatorSim } from "../sim-operator/sim-operator.ts";
 import { auditEntry, type AuditOrigin } from "../audit/audit-entry.ts";
 import type { Asset, SimState } from "../core/asset.ts";
 import type { AuditEntry } from "../store/audit.ts";
@@ -91,7 +91,9 @@ export class AssetUpdater {
       const sim = toOperatorSim(asset, change.sim);
       if (!sim) throw new Error(`the plan changes a ${change.sim}, which the asset does not have`);
       try {
-        const state = await this.#applyChange({ ...sim, state: states.get(change.sim) ?? sim.state }, change);
+        const current = states.get(change.sim) ?? sim.state;
+        const observed = await this.#applyChange({ ...sim, state: current }, change);
+        const state = stateOf(observed, current);
         states.set(change.sim, state);
         // Stored after each change, so the record is right even if the next change or this process fails. Each has its
         // entry: whatever is stored, the log says who did it.
@@ -112,13 +114,19 @@ export class AssetUpdater {
     }
   }
 
-  #applyChange(sim: OperatorSim, change: SimChange): Promise<SimState> {
+  #applyChange(sim: OperatorSim, { field, value }: SimChange): Promise<ObservedSim> {
     const { simOperator, clock, stopping } = this.#options;
-    return callOperator(clock, stopping, (signal) => {
-      if (change.field === "network_group") return simOperator.setNetworkGroup(sim, change.value, signal);
-      return change.value === "active" ? simOperator.activate(sim, signal) : simOperator.deactivate(sim, signal);
-    });
+    const changes = field === "network_group" ? { networkGroup: value } : { status: value };
+    return callOperator(clock, stopping, (signal) => simOperator.change(sim, changes, signal));
   }
+}
+
+/** What the operator confirmed; the rest is as it was. */
+function stateOf({ type, status, networkGroup }: ObservedSim, current: SimState): SimState {
+  return {
+    status: status ?? current.status,
+    networkGroup: type === "supersim" ? (networkGroup ?? current.networkGroup) : undefined,
+  };
 }
 
 /** A bounded number of locks for all assets. Assets that share one wait for each other, which does no harm. */

@@ -1,5 +1,6 @@
 import { fullJitter } from "../../lib/backoff.ts";
 import { type Clock, deadline } from "../../lib/clock.ts";
+import { EdgeError } from "../../protocol/errors.ts";
 import { StoreUnavailableError } from "../store/unavailable.ts";
 import { SimOperatorError } from "./sim-operator.ts";
 
@@ -9,8 +10,8 @@ const CALL_TIMEOUT_MS = 10_000;
 
 /**
  * Calls the operator with up to three attempts of ten seconds each, while its errors are retryable. Safe because every
- * call is idempotent. Throws the last `SimOperatorError`, the reason of `signal` when it aborts, or the
- * `StoreUnavailableError` of an operator that reads the store.
+ * call is idempotent. Throws the last `SimOperatorError`, the reason of `signal` when it aborts, an `EdgeError` such as
+ * `GranularityNotAvailable`, or the `StoreUnavailableError` of an operator that reads the store.
  */
 export async function callOperator<T>(
   clock: Clock,
@@ -23,7 +24,7 @@ export async function callOperator<T>(
       return await call(limit.signal);
     } catch (cause) {
       signal.throwIfAborted();
-      if (cause instanceof StoreUnavailableError) throw cause;
+      if (cause instanceof StoreUnavailableError || cause instanceof EdgeError) throw cause;
       const error = toOperatorError(cause);
       if (!error.retryable || attempt === ATTEMPTS) throw error;
       await clock.sleep(fullJitter(attempt, BACKOFF, Math.random()), signal);

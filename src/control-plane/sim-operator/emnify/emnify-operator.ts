@@ -1,0 +1,169 @@
+import type { AssetStatus } from "../../../protocol/asset.ts";
+import { EdgeError } from "../../../protocol/errors.ts";
+import type { Granularity } from "../../../protocol/usage.ts";
+import type { Clock } from "../../../lib/clock.ts";
+import { isSameIccid, withoutLuhnDigit } from "../../core/sims/iccid.ts";
+import { type CountedUsage, daysOf, sumUsage } from "../../core/sims/usage-periods.ts";
+import type { TimeRange } from "../../core/usage-period.ts";
+import type { UsageTotal } from "../../core/usage-view.ts";
+import { utcDay } from "../../core/utc-days.ts";
+import { checkCalls } from "../http/check-calls.ts";
+import { OperatorHttp } from "../http/operator-http.ts";
+import { parseAnswer } from "../http/parse-answer.ts";
+import { requestToken } from "../http/request-token.ts";
+import { TokenAuthorization } from "../http/token-authorization.ts";
+import {
+  type CheckLine,
+  type ObservedSim,
+  type OperatorSim,
+  type SimChanges,
+  type SimOperator,
+} from "../sim-operator.ts";
+import { SimOperatorError } from "../sim-operator.ts";
+import { dailyUsageSchema, type EmnifySim, endpointSchema, simPageSchema, tokenSchema } from "./responses.ts";
+import { tokenLifetimeMs } from "./token-lifetime.ts";
+
+export const DEFAULT_EMNIFY_URL = "https://cdn.emnify.net";
+
+export interface EmnifyOptions {
+  readonly applicationToken: string;
+  /** Default: `DEFAULT_EMNIFY_URL`. */
+  readonly url?: string | undefined;
+  readonly clock: Clock;
+}
+
+/** The operator allows 2,000 requests in 5 minutes, which is the lowest of its limits over time. */
+const PER_SECOND = 6;
+const MEGABYTE = 1_000_000;
+
+const ACTIVATED = 1;
+const SUSPENDED = 2;
+/** By the id of the status: issued, activated, suspended. A SIM that is deleted (3) or in a factory test (4) is neither. */
+const STATUSES: Readonly<Record<number, AssetStatus>> = {
+  0: "inactive",
+  [ACTIVATED]: "active",
+  [SUSPENDED]: "inactive",
+};
+const DELETED = 3;
+
+/** PRO SIMs at emnify, by its REST API of version 1. */
+export class EmnifyOperator implements SimOperator {
+  readonly #http: OperatorHttp;
+
+  constructor({ applicationToken, url = DEFAULT_EMNIFY_URL, clock }: EmnifyOptions) {
+    const authorization = new TokenAuthorization(clock, async (signal) => {
+      const body = JSON.stringify({ application_token: applicationToken });
+      const answer = await requestToken(clock, new URL("/api/v1/authenticate", url).href, body, signal);
+      const { auth_token: value } = parseAnswer(tokenSchema, answer);
+      return { value, lifetimeMs: tokenLifetimeMs(value, clock.now()) };
+    });
+    this.#http = new OperatorHttp({ baseUrl: url, authorization, clock, perSecond: PER_SECOND });
+  }
+
+  async findSim(sim: OperatorSim, signal: AbortSignal): Promise<ObservedSim | undefined> {
+    const found = await this.#find(sim, signal);
+    return found && this.#observe(found, await this.#serviceProfile(found, signal));
+  }
+
+  async change(sim: OperatorSim, { status, networkGroup }: SimChanges, signal: AbortSignal): Promise<ObservedSim> {
+    if (networkGroup !== undefined) throw new Error("a PRO SIM has no network group");
+    const found = await this.#need(sim, signal);
+    const profile = await this.#serviceProfile(found, signal);
+    if (status === undefined || STATUSES[found.status.id] === status) return this.#observe(found, profile);
+    const id = status === "active" ? ACTIVATED : SUSPENDED;
+    const path = `/api/v1/sim/${found.id}`;
+    await this.#http.send({ method: "PATCH", path, json: { status: { id } } }, signal);
+    // 204 says that it is done.
+    return this.#observe({ ...found, status: { id } }, profile);
+  }
+
+  async readUsage(
+    sim: OperatorSim,
+    range: TimeRange,
+    granularity: Granularity,
+    signal: AbortSignal,
+  ): Promise<readonly UsageTotal[]> {
+    if (granularity === "hour") {
+      throw new EdgeError("GranularityNotAvailable", "The SIM operator counts the usage of a PRO SIM by day.", {
+        granularity,
+        available: ["all", "day", "month"],
+      });
+    }
+    const { start, end } = daysOf(range);
+    if (start >= end) return [];
+    const found = await this.#need(sim, signal);
+    if (!found.endpoint) return [];
+    const bucket = (await this.#serviceProfile(found, signal)) ?? "";
+    // Whether the last date is meant as included is not said: one more is asked for, and left out.
+    const query = new URLSearchParams({ start_date: utcDay(start), end_date: utcDay(end) });
+    const path = `/api/v1/endpoint/${found.endpoint.id}/stats/daily?${query.toString()}`;
+    const days = parseAnswer(dailyUsageSchema, (await this.#http.send({ method: "GET", path }, signal)).body);
+    const byDay = new Map<number, CountedUsage>();
+    for (const { date, data } of days) {
+      const day = Date.parse(`${date}T00:00:00Z`) / 1000;
+      if (day < start || day >= end) continue;
+      byDay.set(day, { bucket, start: day, bytes: toBytes(data?.volume ?? 0) });
+    }
+    return sumUsage(byDay.values(), granularity);
+  }
+
+  check(signal: AbortSignal): Promise<readonly CheckLine[]> {
+    return checkCalls(this.#http, signal, [
+      ["read SIMs", "/api/v1/sim?page=1&per_page=1"],
+      ["read service profiles", "/api/v1/service_profile"],
+    ]);
+  }
+
+  async #need(sim: OperatorSim, signal: AbortSignal): Promise<EmnifySim> {
+    const found = await this.#find(sim, signal);
+    if (found) return found;
+    throw new SimOperatorError("it does not know the SIM", false, { failure: "not_found" });
+  }
+
+  async #find({ iccid }: OperatorSim, signal: AbortSignal): Promise<EmnifySim | undefined> {
+    // The operator looks for the number as it keeps it: without the Luhn digit.
+    const query = new URLSearchParams({ q: `iccid:${withoutLuhnDigit(iccid)}` });
+    const { body } = await this.#http.send({ method: "GET", path: `/api/v1/sim?${query.toString()}` }, signal);
+    // It may look for parts of numbers.
+    return parseAnswer(simPageSchema, body).find(
+      (sim) => sim.status.id !== DELETED && (isSameIccid(sim.iccid, iccid) || sim.iccid_with_luhn === iccid),
+    );
+  }
+
+  async #serviceProfile({ endpoint }: EmnifySim, signal: AbortSignal): Promise<string | undefined> {
+    if (!endpoint) return undefined;
+    const { status, body } = await this.#http.send(
+      { method: "GET", path: `/api/v1/endpoint/${endpoint.id}` },
+      signal,
+      true,
+    );
+    return status === 404 ? undefined : (parseAnswer(endpointSchema, body).service_profile?.name ?? undefined);
+  }
+
+  #observe({ iccid, imsi, status }: EmnifySim, serviceProfile: string | undefined): ObservedSim {
+    return {
+      type: "prosim",
+      iccid,
+      operatorId: imsi ?? undefined,
+      status: STATUSES[status.id],
+      operatorStatus: status.description ?? STATUS_WORDS[status.id] ?? `status ${status.id}`,
+      networkGroup: undefined,
+      serviceProfile,
+      isScheduled: false,
+      allowanceBytes: undefined,
+    };
+  }
+}
+
+const STATUS_WORDS: Readonly<Record<number, string>> = {
+  0: "issued",
+  [ACTIVATED]: "activated",
+  [SUSPENDED]: "suspended",
+  [DELETED]: "deleted",
+  4: "factory test",
+};
+
+/** A double has less than half a byte of error up to 10^15 bytes. */
+function toBytes(megabytes: number): number {
+  return Math.min(Math.round(megabytes * MEGABYTE), Number.MAX_SAFE_INTEGER);
+}
