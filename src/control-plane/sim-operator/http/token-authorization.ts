@@ -19,7 +19,7 @@ export class TokenAuthorization implements Authorization {
   readonly #renew: (signal: AbortSignal) => Promise<Token>;
   #held: { readonly header: string; readonly untilMs: number } | undefined;
   #renewal: Promise<string> | undefined;
-  #refused: { readonly error: SimOperatorError; readonly untilMs: number } | undefined;
+  #refused: { readonly error: unknown; readonly untilMs: number } | undefined;
 
   /** @param renew asks for a new token; bounded in time by itself, as nobody's signal ends what others wait for */
   constructor(clock: Clock, renew: (signal: AbortSignal) => Promise<Token>) {
@@ -49,11 +49,16 @@ export class TokenAuthorization implements Authorization {
       this.#held = { header, untilMs: this.#clock.monotonic() + Math.max(lifetimeMs - MARGIN_MS, lifetimeMs / 2) };
       return header;
     } catch (error) {
-      if (error instanceof SimOperatorError && error.failure === "credentials")
-        this.#refused = { error, untilMs: this.#clock.monotonic() + REFUSED_PAUSE_MS };
+      const pauseMs = error instanceof SimOperatorError ? pauseAfter(error) : undefined;
+      if (pauseMs !== undefined) this.#refused = { error, untilMs: this.#clock.monotonic() + pauseMs };
       throw error;
     }
   }
+}
+
+/** How long asking for a token again makes no sense, in milliseconds; `undefined`: it may. */
+function pauseAfter({ failure, retryAfterMs }: SimOperatorError): number | undefined {
+  return failure === "credentials" ? REFUSED_PAUSE_MS : retryAfterMs;
 }
 
 async function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {

@@ -1,0 +1,122 @@
+import { randomBytes } from "node:crypto";
+import { luhnDigit } from "../../../src/control-plane/core/sims/iccid.ts";
+import { Extract, type ReceivedRequest } from "./extract.ts";
+import { type OperatorCall, OperatorServer, type Reply } from "./operator-server.ts";
+
+export interface SimulatedEmnifySim {
+  readonly id: number;
+  /** 19 digits, without the Luhn digit. */
+  readonly iccid: string;
+  readonly imsi: string;
+  statusId: number;
+  serviceProfile: string;
+  /** Whether it has an endpoint: one that was never used has none. */
+  hasEndpoint: boolean;
+  /** Megabytes by day, such as `2026-11-01`. */
+  readonly usage: Map<string, number>;
+}
+
+const STATUSES = ["Issued", "Activated", "Suspended", "Deleted", "Factory test"];
+
+/** The API of emnify as far as the service uses it. */
+export class EmnifySimulator extends OperatorServer {
+  readonly applicationToken = `app-${randomBytes(8).toString("hex")}`;
+  readonly sims = new Map<number, SimulatedEmnifySim>();
+  isRevoked = false;
+  tokenLifetimeS = 3600;
+  /** What the token says of its end, against Unix time; for tests with a clock of their own. */
+  nowS = (): number => Date.now() / 1000;
+  readonly #tokens = new Set<string>();
+
+  static async start(): Promise<EmnifySimulator> {
+    // The document asks for the organisations, too. The operator takes a status alone.
+    const edit = (text: string): string =>
+      text.replaceAll(
+        /"required":\s*\[\s*"issuer_org",\s*"reseller_org",\s*"customer_org",\s*"status"\s*\]/g,
+        '"required": ["status"]',
+      );
+    const simulator = new EmnifySimulator(await Extract.load("emnify.openapi.json", edit));
+    await simulator.listen();
+    return simulator;
+  }
+
+  addSim(fields: Partial<SimulatedEmnifySim> & { readonly iccid: string; readonly imsi: string }): SimulatedEmnifySim {
+    const id = this.sims.size + 101;
+    const sim = { id, statusId: 1, serviceProfile: "iot-eu-standard", hasEndpoint: true, usage: new Map(), ...fields };
+    this.sims.set(id, sim);
+    return sim;
+  }
+
+  forgetTokens(): void {
+    this.#tokens.clear();
+  }
+
+  protected special({ url, body }: ReceivedRequest): Reply | undefined {
+    if (url.pathname !== "/api/v1/authenticate") return undefined;
+    const { application_token: token } = JSON.parse(body) as { application_token?: string };
+    if (token !== this.applicationToken || this.isRevoked)
+      return { status: 401, body: { error_code: 1, error_token: "Unauthorized", message: "Unauthorized" } };
+    const payload = { exp: Math.floor(this.nowS() + this.tokenLifetimeS), nonce: randomBytes(8).toString("hex") };
+    const value = ["{}", JSON.stringify(payload), "x"].map((part) => Buffer.from(part).toString("base64url")).join(".");
+    this.#tokens.add(value);
+    return { status: 200, body: { auth_token: value } };
+  }
+
+  protected refusal(authorization: string | undefined): Reply | undefined {
+    const isKnown = this.#tokens.has(authorization?.replace("Bearer ", "") ?? "") && !this.isRevoked;
+    return isKnown ? undefined : { status: 401, body: { message: "Unauthorized" } };
+  }
+
+  protected reply({ method, template, url, json, last }: OperatorCall): Reply {
+    const sims = [...this.sims.values()];
+    switch (`${method} ${template}`) {
+      case "GET /api/v1/sim": {
+        const wanted = url.searchParams.get("q")?.replace("iccid:", "");
+        const found = sims.filter(({ iccid }) => wanted === undefined || iccid.startsWith(wanted));
+        return { status: 200, body: found.map(show) };
+      }
+      case "PATCH /api/v1/sim/{sim_id}": {
+        const sim = this.sims.get(Number(last));
+        const { id } = json["status"] as { id: number };
+        if (!sim || ![1, 2].includes(id))
+          return { status: 400, body: { error_code: 1, error_token: "Bad", message: "Bad" } };
+        sim.statusId = id;
+        return { status: 204 };
+      }
+      case "GET /api/v1/endpoint/{endpoint_id}": {
+        const sim = sims.find(({ id, hasEndpoint }) => hasEndpoint && id + 5000 === Number(last));
+        if (!sim) return { status: 404, body: { message: "Not found" } };
+        return {
+          status: 200,
+          body: {
+            id: Number(last),
+            status: { id: 0 },
+            tariff_profile: { id: 1 },
+            service_profile: { id: 7, name: sim.serviceProfile },
+          },
+        };
+      }
+      case "GET /api/v1/endpoint/{endpoint_id}/stats/daily": {
+        const sim = sims.find(({ id }) => id + 5000 === Number(url.pathname.split("/").at(-3)));
+        const [from, to] = [url.searchParams.get("start_date") ?? "", url.searchParams.get("end_date") ?? ""];
+        const days = [...(sim?.usage ?? [])].filter(([date]) => date >= from && date <= to);
+        return { status: 200, body: days.map(([date, volume]) => ({ date, data: { volume } })) };
+      }
+      case "GET /api/v1/service_profile":
+        return { status: 200, body: [{ id: 7, name: "iot-eu-standard" }] };
+      default:
+        return { status: 404, body: { message: "Not found" } };
+    }
+  }
+}
+
+function show({ id, iccid, imsi, statusId, hasEndpoint }: SimulatedEmnifySim) {
+  return {
+    id,
+    iccid,
+    iccid_with_luhn: iccid + luhnDigit(iccid),
+    imsi,
+    status: { id: statusId, ...(STATUSES[statusId] !== undefined && { description: STATUSES[statusId] }) },
+    ...(hasEndpoint && { endpoint: { id: id + 5000 } }),
+  };
+}
