@@ -41,7 +41,7 @@ import { Fleets } from "./fleets/fleets.ts";
 import type { ImageResolver } from "./fleets/image-resolver.ts";
 import type { Sealer } from "./sealing/sealer.ts";
 import type { Observer } from "./metrics/observer.ts";
-import type { SimOperator } from "./sim-operator/sim-operator.ts";
+import type { SimOperators } from "./sim-operator/sim-operators.ts";
 import type { Store } from "./store/store.ts";
 import { isStreamRequest, StreamServer } from "./streams/stream-server.ts";
 
@@ -62,7 +62,7 @@ export interface ServerOptions {
   readonly bus: Bus;
   /** Reaches other instances; absent if there can be none. */
   readonly link?: MessageLink | undefined;
-  readonly simOperator: SimOperator;
+  readonly simOperators: SimOperators;
   readonly sealer: Sealer;
   readonly images: ImageResolver;
   readonly clock: Clock;
@@ -86,7 +86,7 @@ export async function startServer({
   store,
   bus,
   link,
-  simOperator,
+  simOperators,
   sealer,
   images,
   clock: ownClock,
@@ -157,7 +157,7 @@ export async function startServer({
     serviceClock,
     logger,
   });
-  const assetUpdater = new AssetUpdater({ store, simOperator, locks, clock, logger, stopping: stopping.signal });
+  const assetUpdater = new AssetUpdater({ store, simOperators, locks, clock, logger, stopping: stopping.signal });
   const maxPerAccount = config.max_streams_per_account;
   const streamLimiter = new StreamLimiter({ clock, logger, counts, maxPerAccount, observer });
   const accountFeeds = new AccountFeeds({
@@ -176,7 +176,7 @@ export async function startServer({
     sealer,
     fleets,
     bus,
-    simOperator,
+    simOperators,
     assetUpdater,
     deployments,
     accountFeeds,

@@ -17,6 +17,7 @@ import type { ImageResolver } from "../../src/control-plane/fleets/image-resolve
 import { PinnedImages } from "../../src/control-plane/fleets/pinned-images.ts";
 import { AesSealer } from "../../src/control-plane/sealing/aes-sealer.ts";
 import type { SimOperator } from "../../src/control-plane/sim-operator/sim-operator.ts";
+import { soleOperator } from "../../src/control-plane/sim-operator/sim-operators.ts";
 import { StoredSimOperator } from "../../src/control-plane/sim-operator/stored-sim-operator.ts";
 import type { ApiKey } from "../../src/control-plane/store/accounts.ts";
 import { openStore } from "../../src/control-plane/store/sqlite/open-store.ts";
@@ -125,7 +126,7 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
       config,
       store: metrics?.store ?? used,
       bus,
-      simOperator,
+      simOperators: soleOperator(simOperator),
       sealer,
       images: options.images ?? new PinnedImages(),
       clock,

@@ -8,12 +8,13 @@ import type { Asset } from "../core/asset.ts";
 import { finalizedUntil, resolveRange } from "../core/usage-period.ts";
 import type { Usage } from "../core/usage-view.ts";
 import { callOperator } from "../sim-operator/call-operator.ts";
-import { type SimOperator, toOperatorSim } from "../sim-operator/sim-operator.ts";
+import { toOperatorSim } from "../sim-operator/sim-operator.ts";
+import type { SimOperators } from "../sim-operator/sim-operators.ts";
 import { StoreUnavailableError } from "../store/unavailable.ts";
 
 export interface UsageSource {
   readonly config: Pick<Config, "supersim_finalization_s" | "prosim_finalization_s">;
-  readonly simOperator: SimOperator;
+  readonly simOperators: SimOperators;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly stopping: AbortSignal;
@@ -24,13 +25,14 @@ export interface UsageSource {
  * SIM of this type, `GranularityNotAvailable`, `SimOperatorFailed`.
  */
 export async function readUsage(source: UsageSource, asset: Asset, type: SimType, query: UsageQuery): Promise<Usage> {
-  const { config, simOperator, clock, logger, stopping } = source;
+  const { config, simOperators, clock, logger, stopping } = source;
   const range = resolveRange(query, clock.now());
   const sim = toOperatorSim(asset, type);
   if (!sim) throw new EdgeError("SimNotFound", `The asset has no ${SIM_NAMES[type]}.`, { sim_type: type });
   const { granularity } = query;
+  const operator = await simOperators.find(asset.accountId, type);
   const totals = await callOperator(clock, stopping, (signal) =>
-    simOperator.readUsage(sim, range, granularity, signal),
+    operator.readUsage(sim, range, granularity, signal),
   ).catch((cause: unknown) => {
     if (cause instanceof StoreUnavailableError || cause instanceof EdgeError) throw cause;
     logger.error({ err: cause, asset: asset.uuid, sim: type }, "SIM operator did not answer the usage");

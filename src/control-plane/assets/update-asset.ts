@@ -4,7 +4,8 @@ import { EdgeError } from "../../protocol/errors.ts";
 import type { SimType } from "../../protocol/sim.ts";
 import { changedFieldName, type SimChange, type UpdatePlan } from "../core/asset-update.ts";
 import { callOperator } from "../sim-operator/call-operator.ts";
-import { type ObservedSim, type OperatorSim, type SimOperator, toOperatorSim } from "../sim-operator/sim-operator.ts";
+import { type ObservedSim, type OperatorSim, toOperatorSim } from "../sim-operator/sim-operator.ts";
+import type { SimOperators } from "../sim-operator/sim-operators.ts";
 import { auditEntry, type AuditOrigin } from "../audit/audit-entry.ts";
 import type { Asset, SimState } from "../core/asset.ts";
 import type { AuditEntry } from "../store/audit.ts";
@@ -14,7 +15,7 @@ import type { LeaseLock } from "../instances/lease-lock.ts";
 
 export interface AssetUpdaterOptions {
   readonly store: Pick<Store, "assets" | "sims" | "networkGroups" | "audit">;
-  readonly simOperator: SimOperator;
+  readonly simOperators: SimOperators;
   readonly locks: LeaseLock;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -92,7 +93,7 @@ export class AssetUpdater {
       if (!sim) throw new Error(`the plan changes a ${change.sim}, which the asset does not have`);
       try {
         const current = states.get(change.sim) ?? sim.state;
-        const observed = await this.#applyChange({ ...sim, state: current }, change);
+        const observed = await this.#applyChange(asset.accountId, { ...sim, state: current }, change);
         const state = stateOf(observed, current);
         states.set(change.sim, state);
         // Stored after each change, so the record is right even if the next change or this process fails. Each has its
@@ -114,10 +115,11 @@ export class AssetUpdater {
     }
   }
 
-  #applyChange(sim: OperatorSim, { field, value }: SimChange): Promise<ObservedSim> {
-    const { simOperator, clock, stopping } = this.#options;
+  async #applyChange(accountId: string, sim: OperatorSim, { field, value }: SimChange): Promise<ObservedSim> {
+    const { simOperators, clock, stopping } = this.#options;
+    const operator = await simOperators.find(accountId, sim.type);
     const changes = field === "network_group" ? { networkGroup: value } : { status: value };
-    return callOperator(clock, stopping, (signal) => simOperator.change(sim, changes, signal));
+    return callOperator(clock, stopping, (signal) => operator.change(sim, changes, signal));
   }
 }
 

@@ -1,0 +1,51 @@
+import type { Command } from "commander";
+import { systemClock } from "../../lib/clock.ts";
+import type { SimType } from "../../protocol/sim.ts";
+import { openOperator } from "../sim-operator/open-operators.ts";
+import { type CheckLine, SimOperatorError } from "../sim-operator/sim-operator.ts";
+import { SIM_TYPES } from "../sim-operator/sim-types.ts";
+import {
+  type AdministrationOptions,
+  configOfOptions,
+  formatTable,
+  printResult,
+  withAdministrationOptions,
+} from "./administration.ts";
+import { type CliContext, CommandError } from "./context.ts";
+
+interface Checked extends CheckLine {
+  readonly sim_type: SimType;
+}
+
+/** `sim-operator check`. */
+export function addSimOperatorCommands(program: Command, context: CliContext): void {
+  const operators = program.command("sim-operator").description("manage the companies that run the SIMs");
+  withAdministrationOptions(operators.command("check"))
+    .description("try the credentials at the operators that the configuration names, without changing anything")
+    .action(async (options: AdministrationOptions) => {
+      const { sim_operators: settings } = configOfOptions(options);
+      const checked: Checked[] = [];
+      for (const type of SIM_TYPES) {
+        const operator = openOperator(settings, type, systemClock);
+        const lines = (await operator?.check(new AbortController().signal).catch(asLine)) ?? [];
+        checked.push(...lines.map((line) => ({ sim_type: type, ...line })));
+      }
+      if (checked.length === 0)
+        throw new CommandError("no SIM operator is configured: set sim_operators in the configuration");
+      printResult(context, options, checked, describe);
+      if (checked.some(({ isAllowed }) => !isAllowed))
+        throw new CommandError("the service cannot do all that it needs: see above");
+    });
+}
+
+function describe(checked: readonly Checked[]): string {
+  return formatTable([
+    ["SIM TYPE", "CALL", "ALLOWED", "ANSWER"],
+    ...checked.map(({ sim_type, what, isAllowed, answer }) => [sim_type, what, isAllowed ? "yes" : "no", answer]),
+  ]);
+}
+
+function asLine(error: unknown): readonly CheckLine[] {
+  if (!(error instanceof SimOperatorError)) throw error;
+  return [{ what: "sign in", isAllowed: false, answer: error.message }];
+}
