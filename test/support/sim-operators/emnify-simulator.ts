@@ -1,7 +1,10 @@
 import { randomBytes } from "node:crypto";
+import { type Clock, systemClock } from "../../../src/lib/clock.ts";
 import { luhnDigit } from "../../../src/control-plane/core/sims/iccid.ts";
 import { Extract, type ReceivedRequest } from "./extract.ts";
+import { IssuedTokens } from "./issued-tokens.ts";
 import { type OperatorCall, OperatorServer, type Reply } from "./operator-server.ts";
+import type { RequestLimit } from "./request-limits.ts";
 
 export interface SimulatedEmnifySim {
   readonly id: number;
@@ -18,24 +21,41 @@ export interface SimulatedEmnifySim {
 
 const STATUSES = ["Issued", "Activated", "Suspended", "Deleted", "Factory test"];
 
+const MINUTE_MS = 60_000;
+/** As the operator publishes them. */
+const LIMITS: readonly RequestLimit[] = [
+  { pattern: /authenticate/, requests: 100, perMs: 5 * MINUTE_MS },
+  { pattern: /./, requests: 2_000, perMs: 5 * MINUTE_MS },
+  { pattern: /GET \/api\/v1\/(?:sim(?:\?|$)|service_profile|.*\/stats)/, requests: 10, perMs: 1_000 },
+];
+
+const SCHEMAS = "/components/schemas/";
+/** What is known of the operator beside its document. */
+export const EMNIFY_KNOWN: Readonly<Record<string, unknown>> = {
+  // The number is there in both forms.
+  ...Object.fromEntries(
+    ["ApiV1SimGetResponsesContentApplicationJsonSchemaItems", "SIM_SimByIdGet_Response_200"].map((schema) => [
+      `${SCHEMAS}${schema}/properties/iccid_with_luhn`,
+      { type: "string" },
+    ]),
+  ),
+  // The document asks for the organisations, too. The operator takes a status alone.
+  "/paths/~1api~1v1~1sim~1{sim_id}/patch/requestBody/content/application~1json/schema/required": ["status"],
+};
+
 /** The API of emnify as far as the service uses it. */
 export class EmnifySimulator extends OperatorServer {
   readonly applicationToken = `app-${randomBytes(8).toString("hex")}`;
   readonly sims = new Map<number, SimulatedEmnifySim>();
   isRevoked = false;
+  /** Whether it gives tokens that it does not accept. */
+  givesDeadTokens = false;
   tokenLifetimeS = 3600;
-  /** What the token says of its end, against Unix time; for tests with a clock of their own. */
-  nowS = (): number => Date.now() / 1000;
-  readonly #tokens = new Set<string>();
+  readonly #tokens = new IssuedTokens(this.clock);
 
-  static async start(): Promise<EmnifySimulator> {
-    // The document asks for the organisations, too. The operator takes a status alone.
-    const edit = (text: string): string =>
-      text.replaceAll(
-        /"required":\s*\[\s*"issuer_org",\s*"reseller_org",\s*"customer_org",\s*"status"\s*\]/g,
-        '"required": ["status"]',
-      );
-    const simulator = new EmnifySimulator(await Extract.load("emnify.openapi.json", edit));
+  static async start(clock: Clock = systemClock): Promise<EmnifySimulator> {
+    const extract = await Extract.load("emnify.openapi.json", EMNIFY_KNOWN);
+    const simulator = new EmnifySimulator({ extract, limits: LIMITS, clock });
     await simulator.listen();
     return simulator;
   }
@@ -48,7 +68,7 @@ export class EmnifySimulator extends OperatorServer {
   }
 
   forgetTokens(): void {
-    this.#tokens.clear();
+    this.#tokens.forget();
   }
 
   protected special({ url, body }: ReceivedRequest): Reply | undefined {
@@ -56,24 +76,29 @@ export class EmnifySimulator extends OperatorServer {
     const { application_token: token } = JSON.parse(body) as { application_token?: string };
     if (token !== this.applicationToken || this.isRevoked)
       return { status: 401, body: { error_code: 1, error_token: "Unauthorized", message: "Unauthorized" } };
-    const payload = { exp: Math.floor(this.nowS() + this.tokenLifetimeS), nonce: randomBytes(8).toString("hex") };
+    const payload = {
+      exp: Math.floor(this.clock.now() / 1000 + this.tokenLifetimeS),
+      nonce: randomBytes(8).toString("hex"),
+    };
     const value = ["{}", JSON.stringify(payload), "x"].map((part) => Buffer.from(part).toString("base64url")).join(".");
-    this.#tokens.add(value);
+    if (!this.givesDeadTokens) this.#tokens.add(value, this.tokenLifetimeS);
     return { status: 200, body: { auth_token: value } };
   }
 
   protected refusal(authorization: string | undefined): Reply | undefined {
-    const isKnown = this.#tokens.has(authorization?.replace("Bearer ", "") ?? "") && !this.isRevoked;
-    return isKnown ? undefined : { status: 401, body: { message: "Unauthorized" } };
+    return this.#tokens.accepts(authorization) && !this.isRevoked
+      ? undefined
+      : { status: 401, body: { message: "Unauthorized" } };
   }
 
   protected reply({ method, template, url, json, last }: OperatorCall): Reply {
     const sims = [...this.sims.values()];
     switch (`${method} ${template}`) {
-      case "GET /api/v1/sim": {
-        const wanted = url.searchParams.get("q")?.replace("iccid:", "");
-        const found = sims.filter(({ iccid }) => wanted === undefined || iccid.startsWith(wanted));
-        return { status: 200, body: found.map(show) };
+      case "GET /api/v1/sim":
+        return { status: 200, body: this.#list(url.searchParams) };
+      case "GET /api/v1/sim/{sim_id}": {
+        const sim = this.sims.get(Number(last));
+        return sim ? { status: 200, body: show(sim) } : { status: 404, body: { message: "Not found" } };
       }
       case "PATCH /api/v1/sim/{sim_id}": {
         const sim = this.sims.get(Number(last));
@@ -107,6 +132,14 @@ export class EmnifySimulator extends OperatorServer {
       default:
         return { status: 404, body: { message: "Not found" } };
     }
+  }
+
+  #list(query: URLSearchParams): readonly unknown[] {
+    const wanted = query.get("q")?.replace("iccid:", "");
+    const found = [...this.sims.values()].filter(({ iccid }) => wanted === undefined || iccid.startsWith(wanted));
+    const size = Number(query.get("per_page") ?? 2000);
+    const first = (Number(query.get("page") ?? 1) - 1) * size;
+    return found.slice(first, first + size).map(show);
   }
 }
 

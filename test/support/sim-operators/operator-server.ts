@@ -1,7 +1,9 @@
 import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { expect } from "vitest";
+import { type Clock, systemClock } from "../../../src/lib/clock.ts";
 import type { Extract, ReceivedRequest } from "./extract.ts";
+import { type RequestLimit, RequestLimits } from "./request-limits.ts";
 
 export interface Reply {
   readonly status: number;
@@ -35,6 +37,14 @@ export interface OperatorCall extends ReceivedRequest {
   readonly form: URLSearchParams;
 }
 
+export interface OperatorServerOptions {
+  readonly extract: Extract;
+  /** What the operator publishes of its limits: 429 beyond them. */
+  readonly limits?: readonly RequestLimit[];
+  /** The clock of the limits and of tokens. Default: the system's. */
+  readonly clock?: Clock;
+}
+
 const HTML = "<!doctype html><html><body><h1>Bad gateway</h1></body></html>";
 
 /**
@@ -47,15 +57,21 @@ export abstract class OperatorServer implements AsyncDisposable {
   readonly requests: string[] = [];
   /** Largest number of requests at a time. */
   maxParallel = 0;
+  /** Number of requests beyond a limit. */
+  throttled = 0;
   protected readonly extract: Extract;
+  protected readonly clock: Clock;
+  readonly #limits: RequestLimits;
   readonly #faults: SetFault[] = [];
   readonly #server = createServer((request, response) => void this.#serve(request, response));
   #parallel = 0;
   /** Time that each answer takes, in milliseconds. */
   delayMs = 0;
 
-  protected constructor(extract: Extract) {
+  protected constructor({ extract, limits = [], clock = systemClock }: OperatorServerOptions) {
     this.extract = extract;
+    this.clock = clock;
+    this.#limits = new RequestLimits(limits, clock);
   }
 
   protected async listen(): Promise<void> {
@@ -87,7 +103,7 @@ export abstract class OperatorServer implements AsyncDisposable {
     expect(this.problems).toEqual([]);
   }
 
-  /** A reply to what is not in the document, such as a request for a token; `undefined`: nothing to do with it. */
+  /** A reply to what needs no authorization, such as a request for a token; `undefined`: nothing to do with it. */
   protected abstract special(request: ReceivedRequest): Reply | undefined;
   /** Whether the request may go on; otherwise the reply that refuses it. */
   protected abstract refusal(authorization: string | undefined): Reply | undefined;
@@ -102,6 +118,7 @@ export abstract class OperatorServer implements AsyncDisposable {
       method: request.method ?? "",
       url: new URL(request.url ?? "", this.url),
       contentType: request.headers["content-type"],
+      authorization: request.headers.authorization,
       body: Buffer.concat(chunks).toString("utf8"),
     };
     const name = `${received.method} ${received.url.pathname}${received.url.search}`;
@@ -115,22 +132,23 @@ export abstract class OperatorServer implements AsyncDisposable {
     if (fault?.kind === "html") return void response.writeHead(fault.status, { "Content-Type": "text/html" }).end(HTML);
     if (fault?.kind === "text")
       return void response.writeHead(200, { "Content-Type": "application/json" }).end(fault.text);
-    const { status, body, headers } = this.#answer(received, request.headers.authorization);
+    const { status, body, headers } = this.#answer(received, name);
     if (fault?.kind === "answer_lost") return void request.destroy();
     response.writeHead(status, { ...(body !== undefined && { "Content-Type": "application/json" }), ...headers });
-    response.end(body === undefined ? undefined : JSON.stringify(body));
+    response.end(body === undefined ? undefined : JSON.stringify(body, withAddedField));
   }
 
-  #answer(received: ReceivedRequest, authorization: string | undefined): Reply {
-    const special = this.special(received);
-    if (special) return special;
-    const refusal = this.refusal(authorization);
-    if (refusal) return refusal;
-    const problems = this.extract.requestProblems(received);
+  #answer(received: ReceivedRequest, name: string): Reply {
+    if (!this.#limits.take(name)) {
+      this.throttled++;
+      return { status: 429 };
+    }
     const template = this.extract.templateOf(received.url.pathname);
-    const name = `${received.method} ${received.url.pathname}`;
-    this.problems.push(...problems.map((problem) => `${name}: ${problem}`));
-    if (template === undefined || problems.length > 0) return { status: 400, body: { message: problems.join("; ") } };
+    if (template === undefined) return this.special(received) ?? this.#unfit(name, ["no such operation"]);
+    const problems = this.extract.requestProblems(received);
+    if (problems.length > 0) return this.#unfit(name, problems);
+    const refused = this.special(received) ?? this.refusal(received.authorization);
+    if (refused) return this.#held(received, refused);
     const isJson = received.contentType?.startsWith("application/json") === true;
     const reply = this.reply({
       ...received,
@@ -139,8 +157,29 @@ export abstract class OperatorServer implements AsyncDisposable {
       json: isJson ? (JSON.parse(received.body) as Record<string, unknown>) : {},
       form: new URLSearchParams(received.body),
     });
-    const wrong = this.extract.responseProblems(received.method, template, reply.status, reply.body);
-    this.problems.push(...wrong.map((problem) => `response to ${name}: ${problem}`));
+    return this.#held(received, reply);
+  }
+
+  /** The reply, held against the document. */
+  #held({ method, url }: ReceivedRequest, reply: Reply): Reply {
+    const template = this.extract.templateOf(url.pathname);
+    if (template === undefined) return reply;
+    this.#note(`response to ${method} ${url.pathname}`, this.extract.responseProblems(method, template, reply));
     return reply;
   }
+
+  #unfit(name: string, problems: readonly string[]): Reply {
+    this.#note(name, problems);
+    return { status: 400, body: { message: problems.join("; ") } };
+  }
+
+  #note(of: string, problems: readonly string[]): void {
+    this.problems.push(...problems.map((problem) => `${of}: ${problem}`));
+  }
+}
+
+/** Operators send fields that their documents do not name. Every object has one, so that no reader minds. */
+function withAddedField(_key: string, value: unknown): unknown {
+  const isObject = typeof value === "object" && value !== null && !Array.isArray(value);
+  return isObject ? { ...value, added_later: null } : value;
 }

@@ -1,5 +1,7 @@
 import { createHash, randomBytes } from "node:crypto";
+import { type Clock, systemClock } from "../../../src/lib/clock.ts";
 import { Extract, type ReceivedRequest } from "./extract.ts";
+import { IssuedTokens } from "./issued-tokens.ts";
 import { type OperatorCall, OperatorServer, type Reply } from "./operator-server.ts";
 
 export interface SimulatedSuperSim {
@@ -33,10 +35,10 @@ export class SuperSimSimulator extends OperatorServer {
   pageSize = 1000;
   overlaps = false;
   tokenLifetimeS = 3600;
-  readonly #tokens = new Set<string>();
+  readonly #tokens = new IssuedTokens(this.clock);
 
-  static async start(): Promise<SuperSimSimulator> {
-    const simulator = new SuperSimSimulator(await Extract.load("super-sim.openapi.json"));
+  static async start(clock: Clock = systemClock): Promise<SuperSimSimulator> {
+    const simulator = new SuperSimSimulator({ extract: await Extract.load("super-sim.openapi.json"), clock });
     await simulator.listen();
     return simulator;
   }
@@ -74,7 +76,7 @@ export class SuperSimSimulator extends OperatorServer {
 
   /** No token is known any more. */
   forgetTokens(): void {
-    this.#tokens.clear();
+    this.#tokens.forget();
   }
 
   protected special({ method, url, body }: ReceivedRequest): Reply | undefined {
@@ -84,13 +86,13 @@ export class SuperSimSimulator extends OperatorServer {
     if (!isKnown || form.get("grant_type") !== "client_credentials" || this.isRevoked)
       return { status: 401, body: { error: "unauthorized_client" } };
     const token = randomBytes(16).toString("hex");
-    this.#tokens.add(token);
+    this.#tokens.add(token, this.tokenLifetimeS);
     return { status: 200, body: { access_token: token, expires_in: this.tokenLifetimeS, token_type: "Bearer" } };
   }
 
   protected refusal(authorization: string | undefined): Reply | undefined {
     const basic = `Basic ${Buffer.from(`${this.accountSid}:${this.authToken}`).toString("base64")}`;
-    const isKnown = authorization === basic || this.#tokens.has(authorization?.replace("Bearer ", "") ?? "");
+    const isKnown = authorization === basic || this.#tokens.accepts(authorization);
     return isKnown && !this.isRevoked ? undefined : { status: 401, body: { code: 20003, message: "Authenticate" } };
   }
 
@@ -101,7 +103,7 @@ export class SuperSimSimulator extends OperatorServer {
       case "POST /v1/Sims/{Sid}":
         return this.#withSim(call, (sim) => this.#update(sim, call.form));
       case "GET /v1/Sims":
-        return { status: 200, body: { sims: [...this.sims.values()].map((sim) => this.#show(sim)), meta: META } };
+        return { status: 200, body: this.#list(call.url.searchParams) };
       case "GET /v1/Fleets":
         return {
           status: 200,
@@ -114,6 +116,13 @@ export class SuperSimSimulator extends OperatorServer {
       default:
         return { status: 404, body: { message: "Not found" } };
     }
+  }
+
+  #list(query: URLSearchParams) {
+    const [iccid, status, size] = [query.get("Iccid"), query.get("Status"), Number(query.get("PageSize") ?? 50)];
+    const shown = [...this.sims.values()].map((sim) => this.#show(sim));
+    const fitting = shown.filter((sim) => iccid === null || sim.iccid === iccid);
+    return { sims: fitting.filter((sim) => status === null || sim.status === status).slice(0, size), meta: META };
   }
 
   #withSim({ last }: OperatorCall, answer: (sim: SimulatedSuperSim) => Reply): Reply {
@@ -154,8 +163,6 @@ export class SuperSimSimulator extends OperatorServer {
       unique_name: null,
       status: scheduled ? "scheduled" : status,
       fleet_sid: sidOf(fleet),
-      // A field that nobody knows yet.
-      eid: null,
     };
   }
 
