@@ -63,7 +63,7 @@ export class EmnifySimulator extends OperatorServer {
   addSim(fields: Partial<SimulatedEmnifySim> & { readonly iccid: string; readonly imsi: string }): SimulatedEmnifySim {
     const id = this.sims.size + 101;
     const sim = { id, statusId: 1, serviceProfile: "iot-eu-standard", hasEndpoint: true, usage: new Map(), ...fields };
-    this.sims.set(id, sim);
+    this.sims.set(sim.id, sim);
     return sim;
   }
 

@@ -1,8 +1,6 @@
-import type { AssetStatus } from "../../../protocol/asset.ts";
 import { EdgeError } from "../../../protocol/errors.ts";
 import type { Granularity } from "../../../protocol/usage.ts";
 import type { Clock } from "../../../lib/clock.ts";
-import { isSameIccid, withoutLuhnDigit } from "../../core/sims/iccid.ts";
 import { type CountedUsage, daysOf, sumUsage } from "../../core/sims/usage-periods.ts";
 import type { TimeRange } from "../../core/usage-period.ts";
 import type { UsageTotal } from "../../core/usage-view.ts";
@@ -10,6 +8,7 @@ import { utcDay } from "../../core/utc-days.ts";
 import { checkCalls } from "../http/check-calls.ts";
 import { OperatorHttp } from "../http/operator-http.ts";
 import { parseAnswer } from "../http/parse-answer.ts";
+import type { RequestRate } from "../http/request-rates.ts";
 import { requestToken } from "../http/request-token.ts";
 import { TokenAuthorization } from "../http/token-authorization.ts";
 import {
@@ -18,9 +17,11 @@ import {
   type OperatorSim,
   type SimChanges,
   type SimOperator,
+  SimOperatorError,
 } from "../sim-operator.ts";
-import { SimOperatorError } from "../sim-operator.ts";
-import { dailyUsageSchema, type EmnifySim, endpointSchema, simPageSchema, tokenSchema } from "./responses.ts";
+import { EmnifySims } from "./emnify-sims.ts";
+import { dailyUsageSchema, type EmnifySim, endpointSchema, tokenSchema } from "./responses.ts";
+import { ACTIVATED, STATUS_WORDS, STATUSES, SUSPENDED } from "./statuses.ts";
 import { tokenLifetimeMs } from "./token-lifetime.ts";
 
 export const DEFAULT_EMNIFY_URL = "https://cdn.emnify.net";
@@ -32,23 +33,20 @@ export interface EmnifyOptions {
   readonly clock: Clock;
 }
 
-/** The operator allows 2,000 requests in 5 minutes, which is the lowest of its limits over time. */
-const PER_SECOND = 6;
+/**
+ * The operator allows 2,000 requests in 5 minutes, and 10 lists and statistics in a second. Of those, 6 are sent in a second: with
+ * the 4 that may be on their way from before, no more than 10 arrive.
+ */
+const RATES: readonly RequestRate[] = [
+  { burst: 300, perSecond: 5 },
+  { burst: 1, perSecond: 5, paths: /^\/api\/v1\/(?:sim(?:\?|$)|service_profile|.*\/stats\/)/ },
+];
 const MEGABYTE = 1_000_000;
-
-const ACTIVATED = 1;
-const SUSPENDED = 2;
-/** By the id of the status: issued, activated, suspended. A SIM that is deleted (3) or in a factory test (4) is neither. */
-const STATUSES: Readonly<Record<number, AssetStatus>> = {
-  0: "inactive",
-  [ACTIVATED]: "active",
-  [SUSPENDED]: "inactive",
-};
-const DELETED = 3;
 
 /** PRO SIMs at emnify, by its REST API of version 1. */
 export class EmnifyOperator implements SimOperator {
   readonly #http: OperatorHttp;
+  readonly #sims: EmnifySims;
 
   constructor({ applicationToken, url = DEFAULT_EMNIFY_URL, clock }: EmnifyOptions) {
     const authorization = new TokenAuthorization(clock, async (signal) => {
@@ -57,24 +55,24 @@ export class EmnifyOperator implements SimOperator {
       const { auth_token: value } = parseAnswer(tokenSchema, answer);
       return { value, lifetimeMs: tokenLifetimeMs(value, clock.now()) };
     });
-    this.#http = new OperatorHttp({ baseUrl: url, authorization, clock, perSecond: PER_SECOND });
+    this.#http = new OperatorHttp({ baseUrl: url, authorization, clock, rates: RATES });
+    this.#sims = new EmnifySims(this.#http);
   }
 
   async findSim(sim: OperatorSim, signal: AbortSignal): Promise<ObservedSim | undefined> {
-    const found = await this.#find(sim, signal);
+    const found = await this.#sims.find(sim.iccid, signal);
     return found && this.#observe(found, await this.#serviceProfile(found, signal));
   }
 
   async change(sim: OperatorSim, { status, networkGroup }: SimChanges, signal: AbortSignal): Promise<ObservedSim> {
     if (networkGroup !== undefined) throw new Error("a PRO SIM has no network group");
     const found = await this.#need(sim, signal);
-    const profile = await this.#serviceProfile(found, signal);
-    if (status === undefined || STATUSES[found.status.id] === status) return this.#observe(found, profile);
+    if (status === undefined || STATUSES[found.status.id] === status) return this.#observe(found, undefined);
     const id = status === "active" ? ACTIVATED : SUSPENDED;
     const path = `/api/v1/sim/${found.id}`;
     await this.#http.send({ method: "PATCH", path, json: { status: { id } } }, signal);
     // 204 says that it is done.
-    return this.#observe({ ...found, status: { id } }, profile);
+    return this.#observe({ ...found, status: { id } }, undefined);
   }
 
   async readUsage(
@@ -115,19 +113,9 @@ export class EmnifyOperator implements SimOperator {
   }
 
   async #need(sim: OperatorSim, signal: AbortSignal): Promise<EmnifySim> {
-    const found = await this.#find(sim, signal);
+    const found = await this.#sims.find(sim.iccid, signal);
     if (found) return found;
     throw new SimOperatorError("it does not know the SIM", false, { failure: "not_found" });
-  }
-
-  async #find({ iccid }: OperatorSim, signal: AbortSignal): Promise<EmnifySim | undefined> {
-    // The operator looks for the number as it keeps it: without the Luhn digit.
-    const query = new URLSearchParams({ q: `iccid:${withoutLuhnDigit(iccid)}` });
-    const { body } = await this.#http.send({ method: "GET", path: `/api/v1/sim?${query.toString()}` }, signal);
-    // It may look for parts of numbers.
-    return parseAnswer(simPageSchema, body).find(
-      (sim) => sim.status.id !== DELETED && (isSameIccid(sim.iccid, iccid) || sim.iccid_with_luhn === iccid),
-    );
   }
 
   async #serviceProfile({ endpoint }: EmnifySim, signal: AbortSignal): Promise<string | undefined> {
@@ -154,14 +142,6 @@ export class EmnifyOperator implements SimOperator {
     };
   }
 }
-
-const STATUS_WORDS: Readonly<Record<number, string>> = {
-  0: "issued",
-  [ACTIVATED]: "activated",
-  [SUSPENDED]: "suspended",
-  [DELETED]: "deleted",
-  4: "factory test",
-};
 
 /** A double has less than half a byte of error up to 10^15 bytes. */
 function toBytes(megabytes: number): number {

@@ -1,4 +1,4 @@
-import { malformed } from "./read-response.ts";
+import { malformed } from "./operator-errors.ts";
 
 /** Most pages that are read for one question: 400 days of hours in several fleets have fewer. */
 const MAX_PAGES = 200;

@@ -1,12 +1,14 @@
-import { type Clock, deadline } from "../../../lib/clock.ts";
 import { fullJitter } from "../../../lib/backoff.ts";
-import { RateLimiter } from "../../../lib/rate-limiter.ts";
+import { type Clock, deadline } from "../../../lib/clock.ts";
 import { Semaphore } from "../../../lib/semaphore.ts";
 import { SimOperatorError } from "../sim-operator.ts";
 import type { Authorization } from "./authorization.ts";
+import { broken, malformed, refusal, throttled, unreachable } from "./operator-errors.ts";
 import { Pauses } from "./pauses.ts";
 import { readJson } from "./read-response.ts";
+import { type RequestRate, RequestRates } from "./request-rates.ts";
 import { parseRetryAfter } from "./retry-after.ts";
+import { SharedCalls } from "./shared-calls.ts";
 
 /** Requests at a time to one account of an operator. */
 const MAX_PARALLEL = 4;
@@ -22,8 +24,8 @@ export interface OperatorHttpOptions {
   readonly baseUrl: string;
   readonly authorization: Authorization;
   readonly clock: Clock;
-  /** Requests a second that the operator allows; the service stays below it. */
-  readonly perSecond: number;
+  /** Below what the operator allows. */
+  readonly rates: readonly RequestRate[];
 }
 
 export interface OperatorRequest {
@@ -41,61 +43,50 @@ export interface OperatorResponse {
 }
 
 /**
- * Requests to one account of an operator: four at a time, within its rate, each bounded in time and size, repeated where that may
+ * Requests to one account of an operator: four at a time, within its rates, each bounded in time and size, repeated where that may
  * help, and not sent at all while the operator wants none. Equal reads that go on at the same time are one request.
  */
 export class OperatorHttp {
   readonly #options: OperatorHttpOptions;
   readonly #origin: string;
   readonly #turns = new Semaphore(MAX_PARALLEL);
-  readonly #rate: RateLimiter;
+  readonly #rates: RequestRates;
   readonly #pauses: Pauses;
-  readonly #reads = new Map<string, Promise<OperatorResponse>>();
+  readonly #reads = new SharedCalls<OperatorResponse>();
 
   constructor(options: OperatorHttpOptions) {
-    const { clock, perSecond, baseUrl } = options;
+    const { clock, rates, baseUrl } = options;
     this.#options = options;
     this.#origin = new URL(baseUrl).origin;
-    this.#rate = new RateLimiter(clock, perSecond, perSecond);
+    this.#rates = new RequestRates(clock, rates);
     this.#pauses = new Pauses(clock);
   }
 
   /** Returns the response with status 200 to 299, or 404 with `acceptsMissing`. Throws `SimOperatorError` for any other. */
   async send(request: OperatorRequest, signal: AbortSignal, acceptsMissing = false): Promise<OperatorResponse> {
     const url = this.#urlOf(request.path);
-    const response = await (request.method === "GET" ? this.#share(url, signal) : this.#repeat(url, request, signal));
+    const response = await (request.method === "GET"
+      ? this.#reads.run(url.href, signal, (shared) => this.#repeat(url, request, shared))
+      : this.#write(url, request, signal));
     if (response.status === 404 && acceptsMissing) return response;
     if (response.status >= 200 && response.status <= 299) return response;
-    throw refusal(response);
+    throw refusal(response.status, response.body);
   }
 
   /** Relative to the base URL's path; an absolute URL, such as of the next page, only at the same origin. */
   #urlOf(path: string): URL {
     const url = URL.parse(path, this.#options.baseUrl);
     if (url?.origin === this.#origin) return url;
-    throw new SimOperatorError(`its answer leads to another server: ${url?.origin ?? "not a URL"}`, false, {
-      failure: "malformed",
-    });
+    throw malformed(`its answer leads to another server: ${url?.origin ?? "not a URL"}`);
   }
 
-  /** All who ask the same at the same time get the same answer. It is asked for as long as the first of them waits. */
-  async #share(url: URL, signal: AbortSignal): Promise<OperatorResponse> {
-    const going = this.#reads.get(url.href);
-    if (going) {
-      try {
-        return await going;
-      } catch (error) {
-        signal.throwIfAborted();
-        // The one who asked has gone. Others ask for themselves.
-        if (error instanceof SimOperatorError) throw error;
-        return this.#share(url, signal);
-      }
+  async #write(url: URL, request: OperatorRequest, signal: AbortSignal): Promise<OperatorResponse> {
+    try {
+      return await this.#repeat(url, request, signal);
+    } finally {
+      // A read that began before may not see what was written.
+      this.#reads.separate();
     }
-    const read = this.#repeat(url, { method: "GET", path: url.href }, signal).finally(() =>
-      this.#reads.delete(url.href),
-    );
-    this.#reads.set(url.href, read);
-    return read;
   }
 
   async #repeat(url: URL, request: OperatorRequest, signal: AbortSignal): Promise<OperatorResponse> {
@@ -106,7 +97,7 @@ export class OperatorHttp {
         return await this.#attempt(url, request, signal);
       } catch (cause) {
         signal.throwIfAborted();
-        error = toOperatorError(cause);
+        error = unreachable(cause, REQUEST_TIMEOUT_MS);
       }
       const pauseMs = error.retryAfterMs ?? fullJitter(attempt, BACKOFF, Math.random());
       const mayPass = error.failure === "unavailable" || error.failure === "throttled";
@@ -118,17 +109,18 @@ export class OperatorHttp {
   async #attempt(url: URL, request: OperatorRequest, signal: AbortSignal): Promise<OperatorResponse> {
     const { authorization } = this.#options;
     using _turn = await this.#turns.acquire(signal);
-    await this.#rate.acquire(1, signal);
-    signal.throwIfAborted();
-    this.#throwIfPaused();
+    await this.#admit(url, signal);
     const header = await authorization.header(signal);
     const response = await this.#fetch(url, request, header, signal);
     if (response.status !== 401 || !authorization.reject(header)) return response;
     // It may have ended, or was forgotten: a new one, once.
-    return this.#fetch(url, request, await authorization.header(signal), signal);
+    const renewed = await authorization.header(signal);
+    await this.#admit(url, signal);
+    return this.#fetch(url, request, renewed, signal);
   }
 
-  #throwIfPaused(): void {
+  async #admit(url: URL, signal: AbortSignal): Promise<void> {
+    await this.#rates.acquire(url.pathname + url.search, signal);
     const { remainingMs } = this.#pauses;
     if (remainingMs > 0) throw throttled(remainingMs);
   }
@@ -145,7 +137,7 @@ export class OperatorHttp {
     const response = await fetch(url, {
       method,
       // A redirect would take the credentials elsewhere.
-      redirect: "error",
+      redirect: "manual",
       headers: {
         Accept: "application/json",
         Authorization: authorization,
@@ -155,41 +147,19 @@ export class OperatorHttp {
       signal: limit.signal,
     });
     const { status, headers } = response;
-    if (status === 429 || status === 503) {
+    if (status === 429 || status >= 500) {
       await response.body?.cancel();
       const retryAfterMs = parseRetryAfter(headers.get("retry-after"), clock.now());
-      if (status === 429 || retryAfterMs !== undefined) throw throttled(this.#pauses.begin(retryAfterMs));
-    }
-    if (status >= 500) {
-      await response.body?.cancel();
-      throw new SimOperatorError(`it answered ${status}`, false, { failure: "unavailable" });
+      if (status === 429 || (status === 503 && retryAfterMs !== undefined))
+        throw throttled(this.#pauses.begin(retryAfterMs));
+      throw broken(status);
     }
     this.#pauses.end();
     // The page of a proxy or a gateway may come with any status; of refusals the status alone counts.
     const parsed = await readJson(response).catch((error: unknown) => {
-      if (status >= 400 && error instanceof SimOperatorError) return undefined;
+      if (status >= 300 && error instanceof SimOperatorError) return undefined;
       throw error;
     });
     return { status, body: parsed };
   }
-}
-
-function throttled(retryAfterMs: number): SimOperatorError {
-  const seconds = Math.ceil(retryAfterMs / 1000);
-  return new SimOperatorError(`it wants no requests for ${seconds} s`, false, { failure: "throttled", retryAfterMs });
-}
-
-/** What a status of 300 to 499 means, with the operator's own message. */
-function refusal({ status, body }: OperatorResponse): SimOperatorError {
-  const said = typeof body === "object" && body !== null && "message" in body ? body.message : undefined;
-  const text = `it answered ${status}${typeof said === "string" ? `: ${said.slice(0, 200)}` : ""}`;
-  if (status === 401 || status === 403) return new SimOperatorError(text, false, { failure: "credentials" });
-  return new SimOperatorError(text, false, { failure: status === 404 ? "not_found" : "refused" });
-}
-
-function toOperatorError(cause: unknown): SimOperatorError {
-  if (cause instanceof SimOperatorError) return cause;
-  const timedOut = cause instanceof DOMException && cause.name === "TimeoutError";
-  const text = timedOut ? `it did not answer within ${REQUEST_TIMEOUT_MS / 1000} s` : `it cannot be reached`;
-  return new SimOperatorError(text, false, { cause, failure: "unavailable" });
 }

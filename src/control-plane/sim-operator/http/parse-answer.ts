@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import { malformed } from "./read-response.ts";
+import { malformed } from "./operator-errors.ts";
 
 /** Returns what the schema says of an answer. Throws `SimOperatorError` where it does not fit. */
 export function parseAnswer<T extends z.ZodType>(schema: T, answer: unknown): z.output<T> {

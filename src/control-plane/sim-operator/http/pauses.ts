@@ -23,6 +23,8 @@ export class Pauses {
 
   /** The operator wants no calls, for as long as it says. Returns the pause in milliseconds. */
   begin(retryAfterMs: number | undefined): number {
+    // Calls that were under way when the pause began do not make it longer by themselves.
+    if (retryAfterMs === undefined && this.remainingMs > 0) return this.remainingMs;
     const pauseMs = retryAfterMs ?? Math.min(MAX_PAUSE_MS, FIRST_PAUSE_MS * 2 ** Math.min(this.#inARow, 20));
     this.#inARow++;
     this.#untilMs = Math.max(this.#untilMs, this.#clock.monotonic() + pauseMs);

@@ -1,4 +1,4 @@
-import { SimOperatorError } from "../sim-operator.ts";
+import { malformed } from "./operator-errors.ts";
 
 /** Largest response that is read: a page of 1,000 records has less than 1 MiB. */
 const MAX_BYTES = 8 * 1024 * 1024;
@@ -25,11 +25,6 @@ async function readText(response: Response): Promise<string> {
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString("utf8");
-}
-
-/** An answer that makes no sense. */
-export function malformed(what: string, options: ErrorOptions = {}): SimOperatorError {
-  return new SimOperatorError(what, false, { ...options, failure: "malformed" });
 }
 
 function describeType({ headers }: Response): string {

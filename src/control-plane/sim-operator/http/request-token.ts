@@ -1,9 +1,12 @@
 import { type Clock, deadline } from "../../../lib/clock.ts";
-import { SimOperatorError } from "../sim-operator.ts";
+import type { SimOperatorError } from "../sim-operator.ts";
+import { broken, throttled, tokenRefusal, unreachable } from "./operator-errors.ts";
 import { readJson } from "./read-response.ts";
 import { parseRetryAfter } from "./retry-after.ts";
 
 const TIMEOUT_MS = 10_000;
+/** Pause after too many requests for tokens, where the operator does not say one. */
+const THROTTLED_PAUSE_MS = 60_000;
 
 /**
  * Asks for a token with credentials in the body: a form, or JSON. Returns the parsed answer. Throws `SimOperatorError`: with
@@ -16,27 +19,27 @@ export async function requestToken(
   signal: AbortSignal,
 ): Promise<unknown> {
   using limit = deadline(clock, TIMEOUT_MS, signal);
-  let response: Response;
   try {
-    response = await fetch(url, {
+    const response = await fetch(url, {
       method: "POST",
-      redirect: "error",
+      // A redirect would take the credentials elsewhere.
+      redirect: "manual",
       headers: { Accept: "application/json", ...(typeof body === "string" && { "Content-Type": "application/json" }) },
       body,
       signal: limit.signal,
     });
     if (response.ok) return await readJson(response);
+    throw await refusalOf(response, clock);
   } catch (cause) {
     signal.throwIfAborted();
-    if (cause instanceof SimOperatorError) throw cause;
-    throw new SimOperatorError("no token was given: it cannot be reached", false, { cause, failure: "unavailable" });
+    throw unreachable(cause, TIMEOUT_MS);
   }
-  await response.body?.cancel();
+}
+
+async function refusalOf(response: Response, clock: Clock): Promise<SimOperatorError> {
   const { status, headers } = response;
-  const text = `no token was given: it answered ${status}`;
+  if (status < 500 && status !== 429) return tokenRefusal(status, await readJson(response).catch(() => undefined));
+  await response.body?.cancel();
   const retryAfterMs = parseRetryAfter(headers.get("retry-after"), clock.now());
-  if (status === 429)
-    throw new SimOperatorError(text, false, { failure: "throttled", retryAfterMs: retryAfterMs ?? 60_000 });
-  if (status >= 500) throw new SimOperatorError(text, false, { failure: "unavailable" });
-  throw new SimOperatorError(`${text}: the credentials are wrong or revoked`, false, { failure: "credentials" });
+  return status === 429 ? throttled(retryAfterMs ?? THROTTLED_PAUSE_MS) : broken(status);
 }

@@ -1,4 +1,6 @@
 import type { Clock } from "../../../lib/clock.ts";
+import { orAborted } from "../../../lib/or-aborted.ts";
+import { RateLimiter } from "../../../lib/rate-limiter.ts";
 import { SimOperatorError } from "../sim-operator.ts";
 import type { Authorization } from "./authorization.ts";
 
@@ -10,6 +12,10 @@ export interface Token {
 
 /** Renewed this long before its end, or at half of its lifetime if that is shorter. */
 const MARGIN_MS = 60_000;
+/** A token is used for this long even if it has ended by this machine's clock, which may be wrong: the operator decides. */
+const MIN_HELD_MS = 30_000;
+/** Renewals at once, and then in a second. Operators limit them, and tokens that are refused at once do not get better by more. */
+const RENEWALS = { burst: 5, perSecond: 1 / 30 };
 /** Pause after credentials that were refused: they do not become right by asking again, and operators count such requests. */
 const REFUSED_PAUSE_MS = 60_000;
 
@@ -17,6 +23,7 @@ const REFUSED_PAUSE_MS = 60_000;
 export class TokenAuthorization implements Authorization {
   readonly #clock: Clock;
   readonly #renew: (signal: AbortSignal) => Promise<Token>;
+  readonly #renewals: RateLimiter;
   #held: { readonly header: string; readonly untilMs: number } | undefined;
   #renewal: Promise<string> | undefined;
   #refused: { readonly error: unknown; readonly untilMs: number } | undefined;
@@ -25,6 +32,7 @@ export class TokenAuthorization implements Authorization {
   constructor(clock: Clock, renew: (signal: AbortSignal) => Promise<Token>) {
     this.#clock = clock;
     this.#renew = renew;
+    this.#renewals = new RateLimiter(clock, RENEWALS.burst, RENEWALS.perSecond);
   }
 
   async header(signal: AbortSignal): Promise<string> {
@@ -43,10 +51,13 @@ export class TokenAuthorization implements Authorization {
 
   async #start(): Promise<string> {
     try {
+      const waitMs = this.#renewals.charge(1);
+      if (waitMs > 0) throw deadTokens(waitMs);
       const { value, lifetimeMs = Infinity } = await this.#renew(new AbortController().signal);
       const header = `Bearer ${value}`;
+      const heldMs = Math.max(lifetimeMs - MARGIN_MS, lifetimeMs / 2, MIN_HELD_MS);
       this.#refused = undefined;
-      this.#held = { header, untilMs: this.#clock.monotonic() + Math.max(lifetimeMs - MARGIN_MS, lifetimeMs / 2) };
+      this.#held = { header, untilMs: this.#clock.monotonic() + heldMs };
       return header;
     } catch (error) {
       const pauseMs = error instanceof SimOperatorError ? pauseAfter(error) : undefined;
@@ -58,16 +69,10 @@ export class TokenAuthorization implements Authorization {
 
 /** How long asking for a token again makes no sense, in milliseconds; `undefined`: it may. */
 function pauseAfter({ failure, retryAfterMs }: SimOperatorError): number | undefined {
-  return failure === "credentials" ? REFUSED_PAUSE_MS : retryAfterMs;
+  return retryAfterMs ?? (failure === "credentials" ? REFUSED_PAUSE_MS : undefined);
 }
 
-async function orAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
-  const { promise, reject } = Promise.withResolvers<never>();
-  const onAbort = (): void => reject(signal.reason);
-  signal.addEventListener("abort", onAbort, { once: true });
-  try {
-    return await Promise.race([work, promise]);
-  } finally {
-    signal.removeEventListener("abort", onAbort);
-  }
+function deadTokens(retryAfterMs: number): SimOperatorError {
+  const text = "it does not accept the tokens that it gives; no more are asked for at the moment";
+  return new SimOperatorError(text, false, { failure: "credentials", retryAfterMs });
 }

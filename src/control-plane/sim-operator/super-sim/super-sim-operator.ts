@@ -8,7 +8,14 @@ import { checkCalls } from "../http/check-calls.ts";
 import { followPages } from "../http/next-pages.ts";
 import { OperatorHttp } from "../http/operator-http.ts";
 import { parseAnswer } from "../http/parse-answer.ts";
-import type { CheckLine, ObservedSim, OperatorSim, SimChanges, SimOperator } from "../sim-operator.ts";
+import {
+  type CheckLine,
+  type ObservedSim,
+  type OperatorSim,
+  type SimChanges,
+  type SimOperator,
+  SimOperatorError,
+} from "../sim-operator.ts";
 import { Fleets } from "./fleets.ts";
 import { SIM_SID, type SuperSimAnswer, superSimSchema, usagePageSchema } from "./responses.ts";
 import { superSimAuthorization, type SuperSimCredentials } from "./super-sim-authorization.ts";
@@ -22,8 +29,8 @@ export interface SuperSimOptions {
   readonly clock: Clock;
 }
 
-/** Requests a second. The operator does not publish a limit; it answers 429 above its own. */
-const PER_SECOND = 20;
+/** The operator does not publish a limit; it answers 429 above its own. */
+const RATES = [{ burst: 20, perSecond: 20 }];
 const MEGABYTE = 1_000_000;
 
 /** What the operator's words mean. `ready` connects as well: it becomes `active` by itself. */
@@ -41,7 +48,7 @@ export class SuperSimOperator implements SimOperator {
 
   constructor({ credentials, url = DEFAULT_SUPER_SIM_URL, clock }: SuperSimOptions) {
     const authorization = superSimAuthorization(credentials, clock);
-    this.#http = new OperatorHttp({ baseUrl: url, authorization, clock, perSecond: PER_SECOND });
+    this.#http = new OperatorHttp({ baseUrl: url, authorization, clock, rates: RATES });
     this.#fleets = new Fleets(this.#http, clock);
   }
 
@@ -51,12 +58,13 @@ export class SuperSimOperator implements SimOperator {
   }
 
   async change(sim: OperatorSim, { status, networkGroup }: SimChanges, signal: AbortSignal): Promise<ObservedSim> {
+    const sid = requireSid(sim);
     const form = new URLSearchParams({
       ...(status !== undefined && { Status: await this.#statusToSend(sim, status, signal) }),
       ...(networkGroup !== undefined && { Fleet: networkGroup }),
     });
-    const path = `/v1/Sims/${encodeURIComponent(sim.operatorId)}`;
-    const { status: code, body } = await this.#http.send({ method: "POST", path, form }, signal);
+    const request = { method: "POST", path: `/v1/Sims/${sid}`, form } as const;
+    const { status: code, body } = await this.#http.send(request, signal);
     return this.#observe(parseAnswer(superSimSchema, body), signal, code === 202);
   }
 
@@ -89,7 +97,6 @@ export class SuperSimOperator implements SimOperator {
   }
 
   async #read({ operatorId }: OperatorSim, signal: AbortSignal): Promise<SuperSimAnswer | undefined> {
-    // The operator would take other texts for the unique name of a SIM.
     if (!SIM_SID.test(operatorId)) return undefined;
     const { status, body } = await this.#http.send({ method: "GET", path: `/v1/Sims/${operatorId}` }, signal, true);
     return status === 404 ? undefined : parseAnswer(superSimSchema, body);
@@ -115,12 +122,12 @@ export class SuperSimOperator implements SimOperator {
   }
 
   async #readPart(
-    { operatorId }: OperatorSim,
+    sim: OperatorSim,
     { start, end, period }: RangePart,
     signal: AbortSignal,
   ): Promise<Iterable<CountedUsage>> {
     const query = new URLSearchParams({
-      Sim: operatorId,
+      Sim: requireSid(sim),
       Group: "fleet",
       Granularity: period,
       StartTime: new Date(start * 1000).toISOString(),
@@ -144,4 +151,10 @@ export class SuperSimOperator implements SimOperator {
     }
     return byPeriod.values();
   }
+}
+
+/** The operator would take another text for the unique name of a SIM: somebody else's, if they know it. */
+function requireSid({ operatorId }: OperatorSim): string {
+  if (SIM_SID.test(operatorId)) return operatorId;
+  throw new SimOperatorError("the SIM has no SID of a Super SIM", false, { failure: "not_found" });
 }
