@@ -32,8 +32,8 @@ export interface ReceivedRequest {
 /** An operator's OpenAPI document, reduced to its structure: what requests and responses have to look like. */
 export class Extract {
   readonly #document: Document;
-  readonly #ajv = new Ajv2020({ strict: false, allErrors: true, coerceTypes: true });
-  readonly #responses = new Ajv2020({ strict: false, allErrors: true });
+  readonly #ajv = new Ajv2020({ strict: false, allErrors: true, coerceTypes: true, logger: false });
+  readonly #responses = new Ajv2020({ strict: false, allErrors: true, logger: false });
 
   private constructor(document: Document) {
     this.#document = document;
