@@ -41,6 +41,7 @@ import { Fleets } from "./fleets/fleets.ts";
 import type { ImageResolver } from "./fleets/image-resolver.ts";
 import type { Sealer } from "./sealing/sealer.ts";
 import type { Observer } from "./metrics/observer.ts";
+import { SimWatcher } from "./sims/sim-watcher.ts";
 import type { SimOperators } from "./sim-operator/sim-operators.ts";
 import type { Store } from "./store/store.ts";
 import { isStreamRequest, StreamServer } from "./streams/stream-server.ts";
@@ -257,6 +258,16 @@ export async function startServer({
     logger,
     instanceId,
   });
+  const simWatcher = new SimWatcher({
+    store,
+    simOperators,
+    locks,
+    clock,
+    serviceClock,
+    logger,
+    instanceId,
+    intervalMs: config.sim_sync_interval_s * 1000,
+  });
   const retention = new Retention({
     store,
     clock,
@@ -287,6 +298,7 @@ export async function startServer({
     if (isShared) await sendDevicesAway().catch(warn);
     stopping.abort();
     await coordinator[Symbol.asyncDispose]();
+    await simWatcher[Symbol.asyncDispose]();
     walTruncator?.[Symbol.dispose]();
     retention[Symbol.dispose]();
     eventRetention[Symbol.dispose]();

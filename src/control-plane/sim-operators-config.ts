@@ -57,6 +57,15 @@ export const simOperatorsShape = {
         "The companies that run the SIMs, with the service's credentials there. Without one for a type of SIM, its states are " +
         "stored only, and its usage is imported.",
     }),
+  sim_sync_interval_s: z
+    .int()
+    .min(600)
+    .max(30 * 24 * 3600)
+    .default(24 * 3600)
+    .meta({
+      description:
+        "How often the state of each SIM is read at its operator, in seconds, to notice what was changed there.",
+    }),
 };
 
 export type SimOperatorSettings = z.output<typeof simOperatorsShape.sim_operators>;

@@ -5,6 +5,7 @@ import type { UsageStore } from "../store/usage.ts";
 import { EmnifyOperator } from "./emnify/emnify-operator.ts";
 import type { SimOperator } from "./sim-operator.ts";
 import type { SimOperators } from "./sim-operators.ts";
+import { SIM_TYPES } from "./sim-types.ts";
 import { StoredSimOperator } from "./stored-sim-operator.ts";
 import { SuperSimOperator } from "./super-sim/super-sim-operator.ts";
 
@@ -15,7 +16,8 @@ export function openOperators(settings: SimOperatorSettings, usage: UsageStore, 
     supersim: openOperator(settings, "supersim", clock) ?? stored,
     prosim: openOperator(settings, "prosim", clock) ?? stored,
   };
-  return { find: async (_accountId, type) => operators[type] };
+  const served = SIM_TYPES.filter((type) => operators[type] !== stored);
+  return { served, find: async (_accountId, type) => operators[type] };
 }
 
 /** Opens the operator that the configuration names for this type; `undefined` if it names none. */

@@ -24,7 +24,7 @@ export function toOperatorSim(asset: Asset, type: SimType): OperatorSim | undefi
         type,
         iccid: supersim.iccid,
         operatorId: supersim.sid,
-        state: { status: supersim.status, networkGroup: supersim.networkGroup },
+        state: { status: supersim.status, networkGroup: supersim.networkGroup, pending: supersim.pending },
       }
     );
   }
@@ -33,7 +33,7 @@ export function toOperatorSim(asset: Asset, type: SimType): OperatorSim | undefi
       type,
       iccid: prosim.iccid,
       operatorId: prosim.imsi,
-      state: { status: prosim.status, networkGroup: undefined },
+      state: { status: prosim.status, networkGroup: undefined, pending: prosim.pending },
     }
   );
 }
