@@ -19,6 +19,8 @@ import { OperatorPauses } from "./operator-pauses.ts";
 const LEASE = "sims";
 /** An instance that dies leaves the SIMs to another one after this time. */
 const LEASE_MS = 30_000;
+/** For the answer about one SIM, while others of its batch are before it; within the lease. */
+const CHECK_TIMEOUT_MS = 20_000;
 /** Pause between two looks for SIMs that are due. */
 const LOOK_INTERVAL_MS = 5_000;
 const BATCH = 40;
@@ -104,7 +106,7 @@ export class SimWatcher implements AsyncDisposable {
       const asset = await store.assets.findAsset(accountId, uuid);
       const sim = asset && toOperatorSim(asset, type);
       if (!sim) return;
-      const observed = await callOperator(clock, signal, (limit) => operator.findSim(sim, limit));
+      const observed = await callOperator(clock, signal, (limit) => operator.findSim(sim, limit), CHECK_TIMEOUT_MS);
       this.#pauses.end(operator);
       await this.#record({ asset, type, isLost }, sim.state, observed);
     } catch (error) {

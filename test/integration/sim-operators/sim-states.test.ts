@@ -25,14 +25,13 @@ let account: TestAccount;
 let asset: TestAsset;
 
 beforeEach(async () => {
-  kore = await SuperSimSimulator.start();
-  onTestFinished(() => kore[Symbol.asyncDispose]());
-  emnify = await EmnifySimulator.start();
-  onTestFinished(() => emnify[Symbol.asyncDispose]());
   clock = new FakeClock();
+  kore = await SuperSimSimulator.start(clock);
+  onTestFinished(() => kore[Symbol.asyncDispose]());
+  emnify = await EmnifySimulator.start(clock);
+  onTestFinished(() => emnify[Symbol.asyncDispose]());
   const { accountSid, authToken } = kore;
   const superSim = new SuperSimOperator({ url: kore.url, credentials: { accountSid, authToken }, clock });
-  emnify.nowS = () => clock.now() / 1000;
   const proSim = new EmnifyOperator({ url: emnify.url, applicationToken: emnify.applicationToken, clock });
   operators = {
     served: ["supersim", "prosim"],
