@@ -67,6 +67,10 @@ export abstract class OperatorServer implements AsyncDisposable {
   #parallel = 0;
   /** Time that each answer takes, in milliseconds. */
   delayMs = 0;
+  #toHold: RegExp | undefined;
+  #released = Promise.withResolvers<void>();
+  /** Answers that are ready and held back. */
+  held = 0;
 
   protected constructor({ extract, limits = [], clock = systemClock }: OperatorServerOptions) {
     this.extract = extract;
@@ -85,6 +89,17 @@ export abstract class OperatorServer implements AsyncDisposable {
   /** The next `times` requests that match go wrong. The pattern is for what `requests` has. */
   fail(pattern: RegExp, fault: Fault, times = Infinity): void {
     this.#faults.push({ pattern, fault, times });
+  }
+
+  /** The answer to the next request that matches is held back until `release`. */
+  holdNext(pattern: RegExp): void {
+    this.#toHold = pattern;
+  }
+
+  /** What was held back is sent. */
+  release(): void {
+    this.#released.resolve();
+    this.#released = Promise.withResolvers();
   }
 
   /** From now on all is well. */
@@ -133,6 +148,11 @@ export abstract class OperatorServer implements AsyncDisposable {
     if (fault?.kind === "text")
       return void response.writeHead(200, { "Content-Type": "application/json" }).end(fault.text);
     const { status, body, headers } = this.#answer(received, name);
+    if (this.#toHold?.test(name)) {
+      this.#toHold = undefined;
+      this.held++;
+      await this.#released.promise;
+    }
     if (fault?.kind === "answer_lost") return void request.destroy();
     response.writeHead(status, { ...(body !== undefined && { "Content-Type": "application/json" }), ...headers });
     response.end(body === undefined ? undefined : JSON.stringify(body, withAddedField));
