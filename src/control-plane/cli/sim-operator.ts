@@ -28,7 +28,7 @@ export function addSimOperatorCommands(program: Command, context: CliContext): v
       for (const type of SIM_TYPES) {
         const operator = openOperator(settings, type, systemClock);
         const lines = (await operator?.check(new AbortController().signal).catch(asLine)) ?? [];
-        checked.push(...lines.map((line) => ({ sim_type: type, ...line })));
+        for (const { what, isAllowed, answer } of lines) checked.push({ sim_type: type, what, isAllowed, answer });
       }
       if (checked.length === 0)
         throw new CommandError("no SIM operator is configured: set sim_operators in the configuration");

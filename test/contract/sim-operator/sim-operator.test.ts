@@ -21,7 +21,7 @@ interface Rig extends AsyncDisposable {
   readonly bucket: string;
   readonly countsHours: boolean;
   /** Uses bytes in the hour, or in the day, that contains the time. */
-  use(time: number, bytes: number): Promise<void>;
+  readonly use: (time: number, bytes: number) => Promise<void>;
 }
 
 const superSim = (type: SimType, sid: string, iccid: string): OperatorSim => ({

@@ -155,11 +155,12 @@ describe("credentials", () => {
   });
 });
 
+function use(days: number): void {
+  for (let day = 0; day < days; day++)
+    for (const hour of [1, 13]) simulator.use(SID, NOVEMBER + day * DAY + hour * HOUR, 1_000 + day);
+}
+
 describe("usage", () => {
-  const use = (days: number): void => {
-    for (let day = 0; day < days; day++)
-      for (const hour of [1, 13]) simulator.use(SID, NOVEMBER + day * DAY + hour * HOUR, 1_000 + day);
-  };
   const total = Array.from({ length: 30 }, (_, day) => 2 * (1_000 + day)).reduce((sum, bytes) => sum + bytes, 0);
 
   test("over many pages that overlap: each hour counts once", async () => {
@@ -254,23 +255,23 @@ describe("states of a Super SIM", () => {
   });
 });
 
-describe("emnify", () => {
-  const start = async () => {
-    const emnify = await EmnifySimulator.start();
-    onTestFinished(() => emnify[Symbol.asyncDispose]());
-    const { url, applicationToken } = emnify;
-    return { emnify, client: new EmnifyOperator({ url, applicationToken, clock: fastClock(50) }) };
-  };
+async function startEmnify() {
+  const emnify = await EmnifySimulator.start();
+  onTestFinished(() => emnify[Symbol.asyncDispose]());
+  const { url, applicationToken } = emnify;
+  return { emnify, client: new EmnifyOperator({ url, applicationToken, clock: fastClock(50) }) };
+}
 
+describe("emnify", () => {
   test.each(["8988303000001234567", "89883030000012345671"])("%s: the SIM is found", async (iccid) => {
-    const { emnify, client } = await start();
+    const { emnify, client } = await startEmnify();
     emnify.addSim({ iccid: "8988303000001234567", imsi: PRO_SIM.operatorId, serviceProfile: "gold" });
     const found = await client.findSim({ ...PRO_SIM, iccid }, signal);
     expect(found).toMatchObject({ iccid: "8988303000001234567", serviceProfile: "gold", status: "active" });
   });
 
   test("a SIM whose number begins alike is another one", async () => {
-    const { emnify, client } = await start();
+    const { emnify, client } = await startEmnify();
     emnify.addSim({ iccid: "8988303000001234567", imsi: PRO_SIM.operatorId });
     for (const iccid of ["898830300000123456", "89883030000012345674"])
       expect(await client.findSim({ ...PRO_SIM, iccid }, signal)).toBeUndefined();
@@ -283,20 +284,20 @@ describe("emnify", () => {
     [4, undefined],
     [9, undefined],
   ])("status %i is %s", async (statusId, status) => {
-    const { emnify, client } = await start();
+    const { emnify, client } = await startEmnify();
     emnify.addSim({ iccid: PRO_SIM.iccid, imsi: PRO_SIM.operatorId, statusId });
     expect((await client.findSim(PRO_SIM, signal))?.status).toBe(status);
   });
 
   test("a deleted SIM is not found", async () => {
-    const { emnify, client } = await start();
+    const { emnify, client } = await startEmnify();
     emnify.addSim({ iccid: PRO_SIM.iccid, imsi: PRO_SIM.operatorId, statusId: 3 });
     expect(await client.findSim(PRO_SIM, signal)).toBeUndefined();
     await expect(client.change(PRO_SIM, { status: "active" }, signal)).rejects.toMatchObject({ failure: "not_found" });
   });
 
   test("fractions of megabytes are bytes, exact to the byte", async () => {
-    const { emnify, client } = await start();
+    const { emnify, client } = await startEmnify();
     const sim = emnify.addSim({ iccid: PRO_SIM.iccid, imsi: PRO_SIM.operatorId });
     const volumes = [0.1, 0.2, 0.3, 1.1, 12.345678, 0.000001, 4_096.000004];
     for (const [index, volume] of volumes.entries()) sim.usage.set(`2026-11-${10 + index}`, volume);
@@ -305,14 +306,14 @@ describe("emnify", () => {
   });
 
   test("a SIM that was never used has no usage, and no requests for it", async () => {
-    const { emnify, client } = await start();
+    const { emnify, client } = await startEmnify();
     emnify.addSim({ iccid: PRO_SIM.iccid, imsi: PRO_SIM.operatorId, hasEndpoint: false });
     expect(await client.readUsage(PRO_SIM, range, "all", signal)).toEqual([]);
     expect(emnify.count(/stats/)).toBe(0);
   });
 
   test("its token is renewed before its end, and when the operator has forgotten it", async () => {
-    const { emnify, client } = await start();
+    const { emnify, client } = await startEmnify();
     emnify.addSim({ iccid: PRO_SIM.iccid, imsi: PRO_SIM.operatorId });
     await client.findSim(PRO_SIM, signal);
     await client.findSim(PRO_SIM, signal);
@@ -323,7 +324,7 @@ describe("emnify", () => {
   });
 
   test("what is so already is not asked for", async () => {
-    const { emnify, client } = await start();
+    const { emnify, client } = await startEmnify();
     emnify.addSim({ iccid: PRO_SIM.iccid, imsi: PRO_SIM.operatorId });
     await client.change(PRO_SIM, { status: "active" }, signal);
     expect(emnify.count(/PATCH/)).toBe(0);

@@ -49,13 +49,26 @@ beforeEach(async () => {
   });
 });
 
+interface SimBody {
+  readonly network_group?: string;
+  readonly pending?: { readonly status?: string; readonly network_group?: string; readonly since: number };
+}
+interface Body {
+  readonly uuid: string;
+  readonly status: string;
+  readonly supersim: SimBody;
+  readonly prosim: SimBody;
+  readonly code?: string;
+  readonly details?: unknown;
+}
+
 async function request(method: string, path = "", body?: unknown) {
   const response = await fetch(`${control.url}/v1/assets/${asset.uuid}${path}`, {
     method,
     headers: { "X-API-Key": account.apiKey, ...(body !== undefined && { "Content-Type": "application/json" }) },
     ...(body !== undefined && { body: JSON.stringify(body) }),
   });
-  return { status: response.status, body: (await response.json()) as Record<string, any> };
+  return { status: response.status, body: (await response.json()) as Body };
 }
 
 const read = async () => (await request("GET")).body;
@@ -84,22 +97,18 @@ describe("a change that the operator has queued", () => {
     const { status, body } = await request("PATCH", "", { supersim: { network_group: "default_10gb" } });
     expect(status).toBe(200);
     const since = Math.floor(clock.now() / 1000);
-    expect(body["supersim"]).toMatchObject({
+    expect(body.supersim).toMatchObject({
       network_group: "default_1gb",
       pending: { network_group: "default_10gb", since },
     });
-    expect((await read())["supersim"]["pending"]).toEqual({ network_group: "default_10gb", since });
+    expect((await read()).supersim.pending).toEqual({ network_group: "default_10gb", since });
     // The follow-up finds it as it is.
     const before = kore.count(/GET \/v1\/Sims/);
     await passUntil("a follow-up", 5 * SECOND, async () => kore.count(/GET \/v1\/Sims/) > before);
-    expect((await read())["supersim"]["pending"]).toBeDefined();
+    expect((await read()).supersim.pending).toBeDefined();
     kore.settle();
-    await passUntil(
-      "the change to be settled",
-      5 * SECOND,
-      async () => (await read())["supersim"]["pending"] === undefined,
-    );
-    expect((await read())["supersim"]).toMatchObject({ network_group: "default_10gb" });
+    await passUntil("the change to be settled", 5 * SECOND, async () => (await read()).supersim.pending === undefined);
+    expect((await read()).supersim).toMatchObject({ network_group: "default_10gb" });
     expect(await actions()).toContain("sim.settled");
   });
 
@@ -117,30 +126,26 @@ describe("a change that the operator has queued", () => {
     await request("PATCH", "", { status: "inactive" });
     kore.settle();
     await control.restart();
-    expect((await read())["supersim"]["pending"]).toMatchObject({ status: "inactive" });
-    await passUntil(
-      "the change to be settled",
-      5 * SECOND,
-      async () => (await read())["supersim"]["pending"] === undefined,
-    );
-    expect((await read())["status"]).toBe("inactive");
+    expect((await read()).supersim.pending).toMatchObject({ status: "inactive" });
+    await passUntil("the change to be settled", 5 * SECOND, async () => (await read()).supersim.pending === undefined);
+    expect((await read()).status).toBe("inactive");
   });
 
   test("is superseded by one that contradicts it", async () => {
     await request("PATCH", "", { status: "inactive" });
     await clock.advance(3 * SECOND);
     const { body } = await request("PATCH", "", { status: "active" });
-    expect(body["supersim"]["pending"]).toEqual({ status: "active", since: Math.floor(clock.now() / 1000) });
+    expect(body.supersim.pending).toEqual({ status: "active", since: Math.floor(clock.now() / 1000) });
     kore.schedules = false;
     const done = await request("PATCH", "", { status: "active" });
-    expect(done.body["supersim"]["pending"]).toBeUndefined();
-    expect(done.body["status"]).toBe("active");
+    expect(done.body.supersim.pending).toBeUndefined();
+    expect(done.body.status).toBe("active");
   });
 
   test("is stored beside what the other operator has confirmed", async () => {
     const { body } = await request("PATCH", "", { status: "inactive" });
     expect(body).toMatchObject({ supersim: { pending: { status: "inactive" } } });
-    expect(body["prosim"]["pending"]).toBeUndefined();
+    expect(body.prosim.pending).toBeUndefined();
     expect([...emnify.sims.values()][0]?.statusId).toBe(2);
   });
 });
@@ -158,13 +163,13 @@ describe("what was changed at the operator", () => {
     await passUntil(
       "the next readings",
       60 * SECOND,
-      async () => (await read())["supersim"]["network_group"] === "default_10gb",
+      async () => (await read()).supersim.network_group === "default_10gb",
     );
     expect(await actions()).toEqual(["sim.corrected"]);
     const response = await fetch(`${control.url}/v1/audit?action=sim.corrected`, {
       headers: { "X-API-Key": account.apiKey },
     });
-    const { entries } = (await response.json()) as { entries: Record<string, any>[] };
+    const { entries } = (await response.json()) as { entries: unknown[] };
     expect(entries[0]).toMatchObject({
       actor: { kind: "service" },
       asset_id: asset.uuid,
@@ -182,7 +187,7 @@ describe("what was changed at the operator", () => {
     expect(await actions()).toEqual(["sim.lost"]);
     kore.sims.set(SID, sim);
     await passUntil("the return", HOUR, async () => (await actions()).includes("sim.found"));
-    expect((await read())["status"]).toBe("active");
+    expect((await read()).status).toBe("active");
   });
 
   test("a status that nobody knows changes nothing", async () => {
@@ -192,7 +197,7 @@ describe("what was changed at the operator", () => {
     const before = await read();
     await passUntil("the reading", 5 * SECOND, async () => kore.count(/GET \/v1\/Sims/) > 0);
     await clock.advance(SECOND);
-    expect((await read())["supersim"]).toEqual(before["supersim"]);
+    expect((await read()).supersim).toEqual(before.supersim);
     expect(await actions()).toEqual([]);
   });
 });
@@ -202,11 +207,11 @@ describe("an operator that is down", () => {
     kore.fail(/./, { kind: "hang" });
     await clock.advance(5 * SECOND);
     // The operator has not answered yet: nothing here waits for it.
-    expect((await read())["uuid"]).toBe(asset.uuid);
+    expect((await read()).uuid).toBe(asset.uuid);
     for (let minute = 0; minute < 12 * 60; minute++) await clock.advance(60 * SECOND);
     // Each time up to three attempts; every quarter of an hour at most.
     expect(kore.count()).toBeLessThanOrEqual(3 * (4 * 12 + 10));
-    expect((await read())["supersim"]).toMatchObject({ network_group: "default_1gb" });
+    expect((await read()).supersim).toMatchObject({ network_group: "default_1gb" });
     kore.heal();
     await passUntil("it is asked again", 60 * SECOND, async () => kore.count(/GET \/v1\/Fleets/) > 0);
   });
@@ -214,8 +219,8 @@ describe("an operator that is down", () => {
   test("a change says which SIM was changed and which was not", async () => {
     emnify.fail(/PATCH/, { kind: "status", status: 400 });
     const { status, body } = await request("PATCH", "", { status: "inactive" });
-    expect([status, body["code"]]).toEqual([502, "SimOperatorFailed"]);
-    expect(body["details"]).toEqual({ changed: ["supersim.status"], not_changed: ["prosim.status"] });
+    expect([status, body.code]).toEqual([502, "SimOperatorFailed"]);
+    expect(body.details).toEqual({ changed: ["supersim.status"], not_changed: ["prosim.status"] });
     expect(kore.sims.get(SID)?.status).toBe("inactive");
   });
 });

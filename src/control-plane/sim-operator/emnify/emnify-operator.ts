@@ -24,12 +24,9 @@ import { dailyUsageSchema, type EmnifySim, endpointSchema, tokenSchema } from ".
 import { ACTIVATED, STATUS_WORDS, STATUSES, SUSPENDED } from "./statuses.ts";
 import { tokenLifetimeMs } from "./token-lifetime.ts";
 
-export const DEFAULT_EMNIFY_URL = "https://cdn.emnify.net";
-
 export interface EmnifyOptions {
   readonly applicationToken: string;
-  /** Default: `DEFAULT_EMNIFY_URL`. */
-  readonly url?: string | undefined;
+  readonly url: string;
   readonly clock: Clock;
 }
 
@@ -48,7 +45,7 @@ export class EmnifyOperator implements SimOperator {
   readonly #http: OperatorHttp;
   readonly #sims: EmnifySims;
 
-  constructor({ applicationToken, url = DEFAULT_EMNIFY_URL, clock }: EmnifyOptions) {
+  constructor({ applicationToken, url, clock }: EmnifyOptions) {
     const authorization = new TokenAuthorization(clock, async (signal) => {
       const body = JSON.stringify({ application_token: applicationToken });
       const answer = await requestToken(clock, new URL("/api/v1/authenticate", url).href, body, signal);

@@ -19,7 +19,6 @@ export const fleetSchema = z.object({
   /** Megabytes in a month; 0: not limited. */
   data_limit: z.number().nonnegative().nullish(),
 });
-export type FleetAnswer = z.output<typeof fleetSchema>;
 
 const meta = z.object({ next_page_url: z.string().nullish() });
 

@@ -5,17 +5,14 @@ import { TokenAuthorization } from "../http/token-authorization.ts";
 import { parseAnswer } from "../http/parse-answer.ts";
 import { tokenSchema } from "./responses.ts";
 
-/** Where tokens come from unless configured otherwise. */
-export const DEFAULT_TOKEN_URL = "https://api.korewireless.com/api-services/v1/auth/token";
-
 /** OAuth 2.0 client credentials, or the account SID and token of an older account. */
 export type SuperSimCredentials =
-  | { readonly clientId: string; readonly clientSecret: string; readonly tokenUrl?: string | undefined }
+  | { readonly clientId: string; readonly clientSecret: string; readonly tokenUrl: string }
   | { readonly accountSid: string; readonly authToken: string };
 
 export function superSimAuthorization(credentials: SuperSimCredentials, clock: Clock): Authorization {
   if ("accountSid" in credentials) return new BasicAuthorization(credentials.accountSid, credentials.authToken);
-  const { clientId, clientSecret, tokenUrl = DEFAULT_TOKEN_URL } = credentials;
+  const { clientId, clientSecret, tokenUrl } = credentials;
   return new TokenAuthorization(clock, async (signal) => {
     const body = new URLSearchParams({
       grant_type: "client_credentials",

@@ -20,12 +20,9 @@ import { Fleets } from "./fleets.ts";
 import { SIM_SID, type SuperSimAnswer, superSimSchema, usagePageSchema } from "./responses.ts";
 import { superSimAuthorization, type SuperSimCredentials } from "./super-sim-authorization.ts";
 
-export const DEFAULT_SUPER_SIM_URL = "https://supersim.api.korewireless.com";
-
 export interface SuperSimOptions {
   readonly credentials: SuperSimCredentials;
-  /** Default: `DEFAULT_SUPER_SIM_URL`. */
-  readonly url?: string | undefined;
+  readonly url: string;
   readonly clock: Clock;
 }
 
@@ -46,7 +43,7 @@ export class SuperSimOperator implements SimOperator {
   readonly #http: OperatorHttp;
   readonly #fleets: Fleets;
 
-  constructor({ credentials, url = DEFAULT_SUPER_SIM_URL, clock }: SuperSimOptions) {
+  constructor({ credentials, url, clock }: SuperSimOptions) {
     const authorization = superSimAuthorization(credentials, clock);
     this.#http = new OperatorHttp({ baseUrl: url, authorization, clock, rates: RATES });
     this.#fleets = new Fleets(this.#http, clock);
