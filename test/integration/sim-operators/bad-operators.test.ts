@@ -90,10 +90,10 @@ describe("an operator that fails", () => {
     simulator.delayMs = 5;
     const { url, accountSid, authToken } = simulator;
     // In real time, so that nothing takes too long.
-    const patient = new SuperSimOperator({ url, credentials: { accountSid, authToken }, clock: systemClock });
+    const unhurried = new SuperSimOperator({ url, credentials: { accountSid, authToken }, clock: systemClock });
     const sims = Array.from({ length: 100 }, (_, index) => ({ ...SIM, operatorId: sidOf(index + 100) }));
     for (const { operatorId: sid } of sims) simulator.addSim({ sid, iccid: `89883070000${sid.slice(-8)}` });
-    await Promise.all(sims.map((sim) => patient.change(sim, { status: "inactive" }, signal)));
+    await Promise.all(sims.map((sim) => unhurried.change(sim, { status: "inactive" }, signal)));
     expect(simulator.maxParallel).toBeLessThanOrEqual(4);
     expect(simulator.count(/POST \/v1\/Sims/)).toBe(100);
     expect([...simulator.sims.values()].filter(({ status }) => status === "inactive")).toHaveLength(100);

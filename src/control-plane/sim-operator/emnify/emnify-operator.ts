@@ -42,6 +42,7 @@ const MEGABYTE = 1_000_000;
 
 /** PRO SIMs at emnify, by its REST API of version 1. */
 export class EmnifyOperator implements SimOperator {
+  readonly usagePeriod = "day";
   readonly #http: OperatorHttp;
   readonly #sims: EmnifySims;
 
