@@ -225,6 +225,14 @@ describe("states of a Super SIM", () => {
     expect(await operator.findSim(SIM, signal)).toMatchObject({ isScheduled: false, status: "inactive" });
   });
 
+  test("a change that is done while another one is still queued is not all there is", async () => {
+    const fleetSid = `HF${"1".repeat(32)}`;
+    const text = JSON.stringify({ sid: SID, iccid: SIM.iccid, status: "scheduled", fleet_sid: fleetSid });
+    simulator.fail(/POST \/v1\/Sims/, { kind: "text", text });
+    const changed = await operator.change(SIM, { networkGroup: "default_1gb" }, signal);
+    expect(changed).toMatchObject({ isScheduled: true, status: undefined });
+  });
+
   test("one that is ready stays so when it is activated: it is not billed yet", async () => {
     simulator.sims.get(SID)!.status = "ready";
     expect(await operator.change(SIM, { status: "active" }, signal)).toMatchObject({ status: "active" });

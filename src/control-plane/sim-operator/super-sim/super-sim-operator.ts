@@ -109,8 +109,10 @@ export class SuperSimOperator implements SimOperator {
   async #observe(
     { sid, iccid, status, fleet_sid: fleetSid }: SuperSimAnswer,
     signal: AbortSignal,
-    isScheduled = status === "scheduled",
+    isTaken = false,
   ): Promise<ObservedSim> {
+    // A change may be done while an earlier one of something else is still queued.
+    const isScheduled = isTaken || status === "scheduled";
     const fleet = fleetSid ? await this.#fleets.find(fleetSid, signal) : undefined;
     return {
       type: "supersim",
