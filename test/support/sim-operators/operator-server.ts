@@ -158,7 +158,7 @@ export abstract class OperatorServer implements AsyncDisposable {
       this.held++;
       await this.#released.promise;
     }
-    if (fault?.kind === "answer_lost") return void request.destroy();
+    if (fault?.kind === "answer_lost") return void request.socket.destroy();
     response.writeHead(status, { ...(body !== undefined && { "Content-Type": "application/json" }), ...headers });
     response.end(body === undefined ? undefined : JSON.stringify(body, withAddedField));
   }
