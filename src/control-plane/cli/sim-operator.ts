@@ -29,24 +29,31 @@ export function addSimOperatorCommands(program: Command, context: CliContext): v
       for (const type of SIM_TYPES) {
         const operator = openOperator(access, type, systemClock);
         const lines = (await operator?.check(new AbortController().signal).catch(asLine)) ?? [];
-        for (const { what, isAllowed, answer } of lines) checked.push({ sim_type: type, what, isAllowed, answer });
+        for (const { what, allows, isAllowed, answer } of lines)
+          checked.push({ sim_type: type, what, allows, isAllowed, answer });
       }
       if (checked.length === 0)
         throw new CommandError("no SIM operator is configured: set sim_operators in the configuration");
       printResult(context, options, checked, describe);
-      if (checked.some(({ isAllowed }) => !isAllowed))
+      if (checked.some(({ isAllowed }) => isAllowed === false))
         throw new CommandError("the service cannot do all that it needs: see above");
     });
 }
 
 function describe(checked: readonly Checked[]): string {
   return formatTable([
-    ["SIM TYPE", "CALL", "ALLOWED", "ANSWER"],
-    ...checked.map(({ sim_type, what, isAllowed, answer }) => [sim_type, what, isAllowed ? "yes" : "no", answer]),
+    ["SIM TYPE", "PERMISSION", "ALLOWED", "ANSWER", "WITH IT THE SERVICE CAN"],
+    ...checked.map(({ sim_type, what, isAllowed, answer, allows }) => [
+      sim_type,
+      what,
+      isAllowed === undefined ? "?" : isAllowed ? "yes" : "no",
+      answer,
+      allows,
+    ]),
   ]);
 }
 
 function asLine(error: unknown): readonly CheckLine[] {
   if (!(error instanceof SimOperatorError)) throw error;
-  return [{ what: "sign in", isAllowed: false, answer: error.message }];
+  return [{ what: "sign in", allows: "everything", isAllowed: false, answer: error.message }];
 }

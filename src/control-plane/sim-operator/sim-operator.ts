@@ -71,7 +71,10 @@ export interface SimChanges {
 export interface CheckLine {
   /** What was tried, such as `read SIMs`. */
   readonly what: string;
-  readonly isAllowed: boolean;
+  /** What the service does with this permission. */
+  readonly allows: string;
+  /** `undefined`: it was not tried, as that would change something. */
+  readonly isAllowed: boolean | undefined;
   /** What the operator answered, in words. */
   readonly answer: string;
 }

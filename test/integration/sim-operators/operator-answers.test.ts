@@ -2,7 +2,7 @@ import { createServer, type RequestListener } from "node:http";
 import type { AddressInfo } from "node:net";
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { EmnifyOperator } from "../../../src/control-plane/sim-operator/emnify/emnify-operator.ts";
-import type { OperatorSim } from "../../../src/control-plane/sim-operator/sim-operator.ts";
+import type { OperatorSim, SimOperator } from "../../../src/control-plane/sim-operator/sim-operator.ts";
 import { SuperSimOperator } from "../../../src/control-plane/sim-operator/super-sim/super-sim-operator.ts";
 import { fastClock } from "../../support/fast-clock.ts";
 import { freePort } from "../../support/free-port.ts";
@@ -32,6 +32,17 @@ beforeEach(async () => {
 function operatorAt(url: string): SuperSimOperator {
   const { accountSid, authToken } = kore;
   return new SuperSimOperator({ url, credentials: { accountSid, authToken }, clock: fastClock(50) });
+}
+
+function emnifyAt(url: string): EmnifyOperator {
+  return new EmnifyOperator({ url, applicationToken: "a-secret-text", clock: fastClock(50) });
+}
+
+async function failureOf(asked: SimOperator, sim: OperatorSim): Promise<Error> {
+  return asked.findSim(sim, signal).then(
+    () => new Error("nothing failed"),
+    (cause: Error) => cause,
+  );
 }
 
 /** A server that is no operator. */
@@ -71,12 +82,10 @@ test("a text that is no SID is never sent: the operator would take it for a name
 test("the operator's words are passed on without what a terminal would obey, and not at any length", async () => {
   const message = `\u001b[2J${"no ".repeat(1_000)}`;
   const url = await serve((_request, response) => response.writeHead(400).end(JSON.stringify({ message })));
-  const error = await operatorAt(url)
-    .findSim(SIM, signal)
-    .catch((cause: Error) => cause.message);
-  expect(error).toMatch(/^it answered 400: \u{fffd}\[2Jno no /u);
-  expect(error).not.toContain("\u001b");
-  expect(String(error).length).toBeLessThan(300);
+  const error = await failureOf(operatorAt(url), SIM);
+  expect(error.message).toMatch(/^it answered 400: \u{fffd}\[2Jno no /u);
+  expect(error.message).not.toContain("\u001b");
+  expect(error.message.length).toBeLessThan(300);
 });
 
 test("an answer without end is cut off", async () => {
@@ -122,9 +131,6 @@ test("who reads after a change does not get what was read before it", async () =
 });
 
 describe("a request for a token", () => {
-  const emnifyAt = (url: string) =>
-    new EmnifyOperator({ url, applicationToken: "a-secret-text", clock: fastClock(50) });
-
   test.each([
     [401, { error_token: "Unauthorized" }, "credentials", "401 (Unauthorized): the credentials are wrong or revoked"],
     [401, { error: "unauthorized_client" }, "credentials", "401 (unauthorized_client): the credentials are wrong"],
@@ -139,12 +145,10 @@ describe("a request for a token", () => {
       response.writeHead(status, { Location: "http://127.0.0.1:1/" }).end(JSON.stringify(body));
     });
     const sim: OperatorSim = { ...SIM, type: "prosim" };
-    const error = await emnifyAt(url)
-      .findSim(sim, signal)
-      .catch((cause: Error) => cause);
+    const error = await failureOf(emnifyAt(url), sim);
     expect(error).toMatchObject({ name: "SimOperatorError", failure });
-    expect((error as Error).message).toContain(words);
-    expect((error as Error).message).not.toContain("secret-text");
+    expect(error.message).toContain(words);
+    expect(error.message).not.toContain("secret-text");
     expect(asked).toBe(failure === "unavailable" ? 3 : 1);
   });
 

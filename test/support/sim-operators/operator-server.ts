@@ -24,6 +24,8 @@ export type Fault =
 interface SetFault {
   readonly pattern: RegExp;
   readonly fault: Fault;
+  /** How many requests that match go well before. */
+  after: number;
   times: number;
 }
 
@@ -88,7 +90,12 @@ export abstract class OperatorServer implements AsyncDisposable {
 
   /** The next `times` requests that match go wrong. The pattern is for what `requests` has. */
   fail(pattern: RegExp, fault: Fault, times = Infinity): void {
-    this.#faults.push({ pattern, fault, times });
+    this.#faults.push({ pattern, fault, after: 0, times });
+  }
+
+  /** Of the requests that match and come from now on, the one with this number, from 0, goes wrong. */
+  failAt(pattern: RegExp, number: number, fault: Fault): void {
+    this.#faults.push({ pattern, fault, after: number, times: 1 });
   }
 
   /** The answer to the next request that matches is held back until `release`. */
@@ -138,9 +145,7 @@ export abstract class OperatorServer implements AsyncDisposable {
     };
     const name = `${received.method} ${received.url.pathname}${received.url.search}`;
     this.requests.push(name);
-    const set = this.#faults.find(({ pattern, times }) => times > 0 && pattern.test(name));
-    if (set) set.times--;
-    const fault = set?.fault;
+    const fault = this.#nextFault(name);
     if (fault?.kind === "hang") return;
     if (this.delayMs > 0) await new Promise((resolve) => setTimeout(resolve, this.delayMs));
     if (fault?.kind === "status") return void response.writeHead(fault.status, fault.headers).end();
@@ -153,9 +158,17 @@ export abstract class OperatorServer implements AsyncDisposable {
       this.held++;
       await this.#released.promise;
     }
-    if (fault?.kind === "answer_lost") return void request.destroy();
+    if (fault?.kind === "answer_lost") return void request.socket.destroy();
     response.writeHead(status, { ...(body !== undefined && { "Content-Type": "application/json" }), ...headers });
     response.end(body === undefined ? undefined : JSON.stringify(body, withAddedField));
+  }
+
+  #nextFault(request: string): Fault | undefined {
+    const concerned = this.#faults.filter(({ pattern, times }) => times > 0 && pattern.test(request));
+    const set = concerned.find(({ after }) => after === 0);
+    for (const each of concerned) if (each.after > 0) each.after--;
+    if (set) set.times--;
+    return set?.fault;
   }
 
   #answer(received: ReceivedRequest, name: string): Reply {

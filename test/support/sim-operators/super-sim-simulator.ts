@@ -57,11 +57,12 @@ export class SuperSimSimulator extends OperatorServer {
     return sim;
   }
 
+  /** Sets what the SIM used in the hour, in the fleet. */
   use(sid: string, time: number, bytes: number, fleet = this.sims.get(sid)?.fleet ?? ""): void {
     const hour = time - (time % HOUR);
     const usage = this.sims.get(sid)?.usage;
     const byFleet = usage?.get(hour) ?? new Map<string, number>();
-    byFleet.set(fleet, (byFleet.get(fleet) ?? 0) + bytes);
+    byFleet.set(fleet, bytes);
     usage?.set(hour, byFleet);
   }
 

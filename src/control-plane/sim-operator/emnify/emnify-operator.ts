@@ -5,7 +5,7 @@ import { type CountedUsage, daysOf, sumUsage } from "../../core/sims/usage-perio
 import type { TimeRange } from "../../core/usage-period.ts";
 import type { UsageTotal } from "../../core/usage-view.ts";
 import { utcDay } from "../../core/utc-days.ts";
-import { checkCalls } from "../http/check-calls.ts";
+import { type CheckCall, checkCalls } from "../http/check-calls.ts";
 import { OperatorHttp } from "../http/operator-http.ts";
 import { parseAnswer } from "../http/parse-answer.ts";
 import type { RequestRate } from "../http/request-rates.ts";
@@ -39,6 +39,12 @@ const RATES: readonly RequestRate[] = [
   { burst: 1, perSecond: 5, paths: /^\/api\/v1\/(?:sim(?:\?|$)|service_profile|.*\/stats\/)/ },
 ];
 const MEGABYTE = 1_000_000;
+
+const CHECKS: readonly CheckCall[] = [
+  { what: "read SIMs", path: "/api/v1/sim?page=1&per_page=1", allows: "register SIMs, and notice what was changed" },
+  { what: "read service profiles", path: "/api/v1/service_profile", allows: "show service profiles" },
+  { what: "update SIMs", path: undefined, allows: "change the status" },
+];
 
 /** PRO SIMs at emnify, by its REST API of version 1. */
 export class EmnifyOperator implements SimOperator {
@@ -104,10 +110,7 @@ export class EmnifyOperator implements SimOperator {
   }
 
   check(signal: AbortSignal): Promise<readonly CheckLine[]> {
-    return checkCalls(this.#http, signal, [
-      ["read SIMs", "/api/v1/sim?page=1&per_page=1"],
-      ["read service profiles", "/api/v1/service_profile"],
-    ]);
+    return checkCalls(this.#http, signal, CHECKS);
   }
 
   async #need(sim: OperatorSim, signal: AbortSignal): Promise<EmnifySim> {

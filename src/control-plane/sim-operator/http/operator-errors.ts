@@ -31,6 +31,12 @@ export function broken(status: number): SimOperatorError {
   return new SimOperatorError(`it answered ${status}`, false, { failure: "unavailable" });
 }
 
+/** No request is sent, as several were not answered. */
+export function silent(): SimOperatorError {
+  const text = "it did not answer lately, and is asked again in some seconds";
+  return new SimOperatorError(text, false, { failure: "unavailable" });
+}
+
 /** What a status of 300 to 499 means, with the operator's own message. */
 export function refusal(status: number, body: unknown): SimOperatorError {
   const said = words.safeParse(body).data?.message;

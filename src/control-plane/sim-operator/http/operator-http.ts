@@ -3,7 +3,8 @@ import { type Clock, deadline } from "../../../lib/clock.ts";
 import { Semaphore } from "../../../lib/semaphore.ts";
 import { SimOperatorError } from "../sim-operator.ts";
 import type { Authorization } from "./authorization.ts";
-import { broken, malformed, refusal, throttled, unreachable } from "./operator-errors.ts";
+import { broken, malformed, refusal, silent, throttled, unreachable } from "./operator-errors.ts";
+import { Outage } from "./outage.ts";
 import { Pauses } from "./pauses.ts";
 import { readJson } from "./read-response.ts";
 import { type RequestRate, RequestRates } from "./request-rates.ts";
@@ -16,6 +17,8 @@ const ATTEMPTS = 3;
 const BACKOFF = { baseMs: 200, maxMs: 2_000 };
 /** For one request, from its turn until its last byte. */
 const REQUEST_TIMEOUT_MS = 10_000;
+/** A request without an answer for this long counts as not answered: callers wait for ten seconds in all. */
+const SLOW_MS = 5_000;
 /** Longer pauses are not waited for: the caller is told. */
 const MAX_WAIT_MS = 5_000;
 
@@ -52,6 +55,7 @@ export class OperatorHttp {
   readonly #turns = new Semaphore(MAX_PARALLEL);
   readonly #rates: RequestRates;
   readonly #pauses: Pauses;
+  readonly #outage: Outage;
   readonly #reads = new SharedCalls<OperatorResponse>();
 
   constructor(options: OperatorHttpOptions) {
@@ -60,6 +64,7 @@ export class OperatorHttp {
     this.#origin = new URL(baseUrl).origin;
     this.#rates = new RequestRates(clock, rates);
     this.#pauses = new Pauses(clock);
+    this.#outage = new Outage(clock);
   }
 
   /** Returns the response with status 200 to 299, or 404 with `acceptsMissing`. Throws `SimOperatorError` for any other. */
@@ -101,13 +106,15 @@ export class OperatorHttp {
       }
       const pauseMs = error.retryAfterMs ?? fullJitter(attempt, BACKOFF, Math.random());
       const mayPass = error.failure === "unavailable" || error.failure === "throttled";
-      if (!mayPass || attempt === ATTEMPTS || pauseMs > MAX_WAIT_MS) throw error;
+      if (!mayPass || attempt === ATTEMPTS || pauseMs > MAX_WAIT_MS || this.#outage.isOn) throw error;
       await clock.sleep(pauseMs, signal);
     }
   }
 
   async #attempt(url: URL, request: OperatorRequest, signal: AbortSignal): Promise<OperatorResponse> {
     const { authorization } = this.#options;
+    // Before the turn as well: those who have one may still wait for the operator.
+    if (this.#outage.isOn) throw silent();
     using _turn = await this.#turns.acquire(signal);
     await this.#admit(url, signal);
     const header = await authorization.header(signal);
@@ -121,6 +128,7 @@ export class OperatorHttp {
 
   async #admit(url: URL, signal: AbortSignal): Promise<void> {
     await this.#rates.acquire(url.pathname + url.search, signal);
+    if (this.#outage.isOn) throw silent();
     const { remainingMs } = this.#pauses;
     if (remainingMs > 0) throw throttled(remainingMs);
   }
@@ -134,6 +142,7 @@ export class OperatorHttp {
     const { clock } = this.#options;
     using limit = deadline(clock, REQUEST_TIMEOUT_MS, signal);
     const body = form ?? (json === undefined ? undefined : JSON.stringify(json));
+    const beganMs = clock.monotonic();
     const response = await fetch(url, {
       method,
       // A redirect would take the credentials elsewhere.
@@ -145,7 +154,12 @@ export class OperatorHttp {
       },
       ...(body !== undefined && { body }),
       signal: limit.signal,
+    }).catch((error: unknown) => {
+      // Also if the caller has given up meanwhile.
+      if (clock.monotonic() - beganMs >= SLOW_MS) this.#outage.fail();
+      throw error;
     });
+    this.#outage.end();
     const { status, headers } = response;
     if (status === 429 || status >= 500) {
       await response.body?.cancel();

@@ -1,6 +1,6 @@
 import { malformed } from "./operator-errors.ts";
 
-/** Largest response that is read: a page of 1,000 records has less than 1 MiB. */
+/** Largest response that is read. A page of 1,000 records has about 1 MiB. */
 const MAX_BYTES = 8 * 1024 * 1024;
 
 /** Reads a body as JSON; `undefined` if it is empty. Throws `SimOperatorError` for anything else, such as a page of a proxy. */

@@ -4,7 +4,7 @@ import type { AssetStatus } from "../../../protocol/asset.ts";
 import { type CountedUsage, hoursOf, partsOf, type RangePart, sumUsage } from "../../core/sims/usage-periods.ts";
 import type { TimeRange } from "../../core/usage-period.ts";
 import type { UsageTotal } from "../../core/usage-view.ts";
-import { checkCalls } from "../http/check-calls.ts";
+import { type CheckCall, checkCalls } from "../http/check-calls.ts";
 import { followPages } from "../http/next-pages.ts";
 import { OperatorHttp } from "../http/operator-http.ts";
 import { parseAnswer } from "../http/parse-answer.ts";
@@ -37,6 +37,17 @@ const STATUSES: Readonly<Record<string, AssetStatus>> = {
   active: "active",
   inactive: "inactive",
 };
+
+const CHECKS: readonly CheckCall[] = [
+  { what: "read SIMs", path: "/v1/Sims?PageSize=1", allows: "register SIMs, and notice what was changed" },
+  {
+    what: "read fleets",
+    path: "/v1/Fleets?PageSize=1",
+    allows: "show network groups and the allowances of their SIMs",
+  },
+  { what: "read usage", path: "/v1/UsageRecords?PageSize=1", allows: "show usage" },
+  { what: "update SIMs", path: undefined, allows: "change status and network group" },
+];
 
 /** Super SIMs at KORE Wireless, by its API of version 1. The same API serves older accounts at Twilio. */
 export class SuperSimOperator implements SimOperator {
@@ -80,11 +91,7 @@ export class SuperSimOperator implements SimOperator {
   }
 
   check(signal: AbortSignal): Promise<readonly CheckLine[]> {
-    return checkCalls(this.#http, signal, [
-      ["read SIMs", "/v1/Sims?PageSize=1"],
-      ["read fleets, which are the network groups", "/v1/Fleets?PageSize=1"],
-      ["read usage", "/v1/UsageRecords?PageSize=1"],
-    ]);
+    return checkCalls(this.#http, signal, CHECKS);
   }
 
   /** A SIM that connects already is not activated: while it is `ready`, it is not billed. */
@@ -103,8 +110,10 @@ export class SuperSimOperator implements SimOperator {
   async #observe(
     { sid, iccid, status, fleet_sid: fleetSid }: SuperSimAnswer,
     signal: AbortSignal,
-    isScheduled = status === "scheduled",
+    isTaken = false,
   ): Promise<ObservedSim> {
+    // A change may be done while an earlier one of something else is still queued.
+    const isScheduled = isTaken || status === "scheduled";
     const fleet = fleetSid ? await this.#fleets.find(fleetSid, signal) : undefined;
     return {
       type: "supersim",
