@@ -17,6 +17,7 @@ import { restore } from "./data/restore.ts";
 import type { ImageResolver } from "./fleets/image-resolver.ts";
 import { keyFileOf } from "./sealing/key-file-path.ts";
 import type { Sealer } from "./sealing/sealer.ts";
+import { readOperatorAccess } from "./sim-operators-config.ts";
 import { consoleUrlOf, describeSetUp } from "./people/set-up-code.ts";
 import { logStoreError } from "./store/unavailable.ts";
 import type { Metrics, MetricsOptions } from "./metrics/metrics.ts";
@@ -33,10 +34,11 @@ async function serve(config: Config, options: ServeOptions): Promise<void> {
       ? await lockToServe(database.dataDir, options, resources)
       : (logger) => openWatched(database.options, logger);
   // Loaded lazily: the server takes longer to load than an administration command takes to run.
-  const [{ startServer }, { InProcessBus }, { openOperators }] = await Promise.all([
+  const [{ startServer }, { InProcessBus }, { openOperators }, { StoredSimOperator }] = await Promise.all([
     import("./server.ts"),
     import("./bus/in-process-bus.ts"),
     import("./sim-operator/open-operators.ts"),
+    import("./sim-operator/stored-sim-operator.ts"),
   ]);
   const logger = await createLogger({ name: "edge-control", level: config.log_level, background: true });
   sayOperators(config, logger);
@@ -55,7 +57,11 @@ async function serve(config: Config, options: ServeOptions): Promise<void> {
     bus,
     link: messages?.link,
     ...(metrics && { metrics }),
-    simOperators: openOperators(config.sim_operators, store.usage, systemClock),
+    simOperators: openOperators(
+      readOperatorAccess(config.sim_operators),
+      new StoredSimOperator(store.usage),
+      systemClock,
+    ),
     sealer,
     images: await openImages(config),
     clock: systemClock,

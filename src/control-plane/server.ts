@@ -41,6 +41,7 @@ import { Fleets } from "./fleets/fleets.ts";
 import type { ImageResolver } from "./fleets/image-resolver.ts";
 import type { Sealer } from "./sealing/sealer.ts";
 import type { Observer } from "./metrics/observer.ts";
+import { OperatorUsageReader } from "./sims/operator-usage.ts";
 import { SimWatcher } from "./sims/sim-watcher.ts";
 import type { SimOperators } from "./sim-operator/sim-operators.ts";
 import type { Store } from "./store/store.ts";
@@ -178,6 +179,13 @@ export async function startServer({
     fleets,
     bus,
     simOperators,
+    operatorUsage: new OperatorUsageReader({
+      store: store.operatorUsage,
+      clock,
+      logger,
+      stopping: stopping.signal,
+      refreshMs: config.sim_usage_refresh_s * 1000,
+    }),
     assetUpdater,
     deployments,
     accountFeeds,

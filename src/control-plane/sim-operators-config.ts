@@ -1,6 +1,8 @@
 import { readFileSync } from "node:fs";
 import { z } from "zod";
 import type { SimType } from "../protocol/sim.ts";
+import type { OperatorAccess } from "./sim-operator/operator-access.ts";
+import type { SuperSimCredentials } from "./sim-operator/super-sim/super-sim-authorization.ts";
 import { SIM_TYPES } from "./sim-operator/sim-types.ts";
 
 const text = z.string().min(1).max(1_024);
@@ -57,6 +59,12 @@ export const simOperatorsShape = {
         "The companies that run the SIMs, with the service's credentials there. Without one for a type of SIM, its states are " +
         "stored only, and its usage is imported.",
     }),
+  sim_usage_refresh_s: z
+    .int()
+    .min(60)
+    .max(24 * 3600)
+    .default(15 * 60)
+    .meta({ description: "How old usage that is not final may be before the operator is asked again, in seconds." }),
   sim_sync_interval_s: z
     .int()
     .min(600)
@@ -84,15 +92,28 @@ export function findSimOperatorFileErrors({
   });
 }
 
-/** The file with the secret of the operator of this type; `undefined` if none is configured. */
-export function secretFileOf({ supersim, prosim }: SimOperatorSettings, type: SimType): string | undefined {
+/** Reads the secrets and returns how the operators are used. Throws where a file cannot be read any more. */
+export function readOperatorAccess({ supersim, prosim }: SimOperatorSettings): OperatorAccess {
+  return {
+    ...(supersim && { supersim: { url: supersim.url, credentials: readCredentials(supersim) } }),
+    ...(prosim && { prosim: { url: prosim.url, applicationToken: readSecretFile(prosim.application_token_file) } }),
+  };
+}
+
+function readCredentials(keys: NonNullable<SimOperatorSettings["supersim"]>): SuperSimCredentials {
+  const { client_id: clientId, client_secret_file: clientFile, account_sid: accountSid, auth_token_file: file } = keys;
+  if (accountSid !== undefined && file !== undefined) return { accountSid, authToken: readSecretFile(file) };
+  return { clientId: clientId ?? "", clientSecret: readSecretFile(clientFile ?? ""), tokenUrl: keys.token_url };
+}
+
+function secretFileOf({ supersim, prosim }: SimOperatorSettings, type: SimType): string | undefined {
   return type === "prosim"
     ? prosim?.application_token_file
     : (supersim?.client_secret_file ?? supersim?.auth_token_file);
 }
 
 /** Reads a secret that stands alone in a file. */
-export function readSecretFile(file: string): string {
+function readSecretFile(file: string): string {
   return readFileSync(file, "utf8").trim();
 }
 

@@ -3,6 +3,7 @@ import { systemClock } from "../../lib/clock.ts";
 import type { SimType } from "../../protocol/sim.ts";
 import { openOperator } from "../sim-operator/open-operators.ts";
 import { type CheckLine, SimOperatorError } from "../sim-operator/sim-operator.ts";
+import { readOperatorAccess } from "../sim-operators-config.ts";
 import { SIM_TYPES } from "../sim-operator/sim-types.ts";
 import {
   type AdministrationOptions,
@@ -23,10 +24,10 @@ export function addSimOperatorCommands(program: Command, context: CliContext): v
   withAdministrationOptions(operators.command("check"))
     .description("try the credentials at the operators that the configuration names, without changing anything")
     .action(async (options: AdministrationOptions) => {
-      const { sim_operators: settings } = configOfOptions(options);
+      const access = readOperatorAccess(configOfOptions(options).sim_operators);
       const checked: Checked[] = [];
       for (const type of SIM_TYPES) {
-        const operator = openOperator(settings, type, systemClock);
+        const operator = openOperator(access, type, systemClock);
         const lines = (await operator?.check(new AbortController().signal).catch(asLine)) ?? [];
         for (const { what, allows, isAllowed, answer } of lines)
           checked.push({ sim_type: type, what, allows, isAllowed, answer });

@@ -2,6 +2,7 @@ import type { SimType } from "../../protocol/sim.ts";
 import type { Granularity } from "../../protocol/usage.ts";
 import type { AssetStatus } from "../../protocol/asset.ts";
 import type { Asset, SimState } from "../core/asset.ts";
+import type { UsagePeriod } from "../core/sims/usage-periods.ts";
 import type { TimeRange } from "../core/usage-period.ts";
 import type { UsageTotal } from "../core/usage-view.ts";
 
@@ -83,6 +84,8 @@ export interface CheckLine {
  * aborts.
  */
 export interface SimOperator {
+  /** The shortest period in which it counts usage; `undefined`: it does not count, and the store has what was imported. */
+  readonly usagePeriod: UsagePeriod | undefined;
   /** Returns what the operator says of the SIM; `undefined` if these credentials cannot see it. */
   findSim(sim: OperatorSim, signal: AbortSignal): Promise<ObservedSim | undefined>;
   /** Returns what the operator confirmed. With `isScheduled` the change settles later: `findSim` says when. */

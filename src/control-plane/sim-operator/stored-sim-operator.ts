@@ -8,6 +8,7 @@ import type { CheckLine, ObservedSim, OperatorSim, SimChanges, SimOperator } fro
  * The operator of an installation without a real one: state changes always succeed, and usage comes from imports.
  */
 export class StoredSimOperator implements SimOperator {
+  readonly usagePeriod = undefined;
   readonly #usage: UsageStore;
 
   constructor(usage: UsageStore) {

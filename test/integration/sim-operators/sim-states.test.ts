@@ -2,6 +2,7 @@ import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { openOperators } from "../../../src/control-plane/sim-operator/open-operators.ts";
 import { EmnifyOperator } from "../../../src/control-plane/sim-operator/emnify/emnify-operator.ts";
 import type { SimOperators } from "../../../src/control-plane/sim-operator/sim-operators.ts";
+import { StoredSimOperator } from "../../../src/control-plane/sim-operator/stored-sim-operator.ts";
 import { SuperSimOperator } from "../../../src/control-plane/sim-operator/super-sim/super-sim-operator.ts";
 import { type ControlPlane, startControlPlane, type TestAccount, type TestAsset } from "../../support/control-plane.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
@@ -226,5 +227,5 @@ describe("an operator that is down", () => {
 });
 
 test("operators that are not configured are served by nobody", () => {
-  expect(openOperators({}, control.store.usage, clock).served).toEqual([]);
+  expect(openOperators({}, new StoredSimOperator(control.store.usage), clock).served).toEqual([]);
 });

@@ -21,6 +21,10 @@ export class FailingSimOperator implements SimOperator {
     this.#actual = actual;
   }
 
+  get usagePeriod(): SimOperator["usagePeriod"] {
+    return this.#actual.usagePeriod;
+  }
+
   /** Makes the next `times` matching calls fail with `error`. */
   fail(pattern: RegExp, times = Infinity, error: Error = new SimOperatorError("the operator says no", false)): void {
     this.#failures.push({ pattern, error, times });

@@ -12,9 +12,12 @@ export interface CountedUsage {
   readonly bytes: number;
 }
 
+/** The periods in which operators count. */
+export type UsagePeriod = "hour" | "day";
+
 /** A part of a range that an operator is asked for in these periods. */
 export interface RangePart extends TimeRange {
-  readonly period: "hour" | "day";
+  readonly period: UsagePeriod;
 }
 
 /**

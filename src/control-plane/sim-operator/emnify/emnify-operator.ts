@@ -48,6 +48,7 @@ const CHECKS: readonly CheckCall[] = [
 
 /** PRO SIMs at emnify, by its REST API of version 1. */
 export class EmnifyOperator implements SimOperator {
+  readonly usagePeriod = "day";
   readonly #http: OperatorHttp;
   readonly #sims: EmnifySims;
 

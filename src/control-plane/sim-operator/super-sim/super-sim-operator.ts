@@ -51,6 +51,7 @@ const CHECKS: readonly CheckCall[] = [
 
 /** Super SIMs at KORE Wireless, by its API of version 1. The same API serves older accounts at Twilio. */
 export class SuperSimOperator implements SimOperator {
+  readonly usagePeriod = "hour";
   readonly #http: OperatorHttp;
   readonly #fleets: Fleets;
 
