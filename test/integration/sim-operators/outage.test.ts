@@ -73,3 +73,19 @@ test("a hundred updates at once while it does not answer: a few requests", async
   expect(clock.monotonic() - beganMs).toBeLessThan(15_000);
   expect(kore.count()).toBeLessThanOrEqual(8);
 });
+
+test("a server for tokens that does not answer is not waited for by each caller either", async () => {
+  const { url, clientId, clientSecret, tokenUrl } = kore;
+  operator = new SuperSimOperator({ url, credentials: { clientId, clientSecret, tokenUrl }, clock });
+  kore.fail(/token/, { kind: "hang" });
+  expect((await timed(0)).failure).toBe("unavailable");
+  // The request for the token goes on a little longer than its caller.
+  await clock.sleep(1_000);
+  const later = await timed(1);
+  expect(later.failure).toBe("unavailable");
+  expect(later.ms).toBeLessThan(3_000);
+  expect(kore.count()).toBe(1);
+  kore.heal();
+  await clock.sleep(10_000);
+  expect((await timed(2)).found).toMatchObject({ status: "active" });
+});

@@ -88,7 +88,9 @@ test("usage of a Super SIM is right or not there, whatever goes wrong, however i
         const used = new Map(given.usage.map(([at, bytes]) => [START + at * HOUR, bytes]));
         for (const [time, bytes] of used) kore.use(SID, time, bytes);
         setFaults(kore, /UsageRecords/, given.faults);
-        const [from, to] = [given.from, given.to].map((at) => START + at * HOUR).toSorted() as [number, number];
+        const [from, to] = [given.from, given.to]
+          .map((at) => START + at * HOUR)
+          .toSorted((one, other) => one - other) as [number, number];
         const expected = totalsOf(used, from, to, given.by).map(([periodStart, bytes]) => ({
           bucket: "default_1gb",
           periodStart,
@@ -119,7 +121,9 @@ test("usage of a PRO SIM is right or not there, whatever goes wrong", async () =
         for (const [time, bytes] of used)
           megabytes.set(new Date(time * 1000).toISOString().slice(0, 10), bytes / 1_000_000);
         setFaults(emnify, /stats/, given.faults);
-        const [from, to] = [given.from, given.to].map((at) => START + at * HOUR).toSorted() as [number, number];
+        const [from, to] = [given.from, given.to]
+          .map((at) => START + at * HOUR)
+          .toSorted((one, other) => one - other) as [number, number];
         const expected = totalsOf(used, from, to, given.by).map(([periodStart, bytes]) => ({
           bucket: "iot-eu-standard",
           periodStart,

@@ -17,8 +17,8 @@ const ATTEMPTS = 3;
 const BACKOFF = { baseMs: 200, maxMs: 2_000 };
 /** For one request, from its turn until its last byte. */
 const REQUEST_TIMEOUT_MS = 10_000;
-/** A request without an answer for this long counts as not answered: callers wait for ten seconds in all. */
-const SLOW_MS = 5_000;
+/** Requests in a row without an answer after which no more are sent for a while. */
+const MAX_UNANSWERED = 3;
 /** Longer pauses are not waited for: the caller is told. */
 const MAX_WAIT_MS = 5_000;
 
@@ -64,7 +64,7 @@ export class OperatorHttp {
     this.#origin = new URL(baseUrl).origin;
     this.#rates = new RequestRates(clock, rates);
     this.#pauses = new Pauses(clock);
-    this.#outage = new Outage(clock);
+    this.#outage = new Outage(clock, MAX_UNANSWERED);
   }
 
   /** Returns the response with status 200 to 299, or 404 with `acceptsMissing`. Throws `SimOperatorError` for any other. */
@@ -142,8 +142,7 @@ export class OperatorHttp {
     const { clock } = this.#options;
     using limit = deadline(clock, REQUEST_TIMEOUT_MS, signal);
     const body = form ?? (json === undefined ? undefined : JSON.stringify(json));
-    const beganMs = clock.monotonic();
-    const response = await fetch(url, {
+    const init: RequestInit = {
       method,
       // A redirect would take the credentials elsewhere.
       redirect: "manual",
@@ -154,12 +153,8 @@ export class OperatorHttp {
       },
       ...(body !== undefined && { body }),
       signal: limit.signal,
-    }).catch((error: unknown) => {
-      // Also if the caller has given up meanwhile.
-      if (clock.monotonic() - beganMs >= SLOW_MS) this.#outage.fail();
-      throw error;
-    });
-    this.#outage.end();
+    };
+    const response = await this.#outage.watch(() => fetch(url, init));
     const { status, headers } = response;
     if (status === 429 || status >= 500) {
       await response.body?.cancel();

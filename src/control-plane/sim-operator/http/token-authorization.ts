@@ -3,6 +3,8 @@ import { orAborted } from "../../../lib/or-aborted.ts";
 import { RateLimiter } from "../../../lib/rate-limiter.ts";
 import { SimOperatorError } from "../sim-operator.ts";
 import type { Authorization } from "./authorization.ts";
+import { silent } from "./operator-errors.ts";
+import { Outage } from "./outage.ts";
 
 export interface Token {
   readonly value: string;
@@ -24,6 +26,7 @@ export class TokenAuthorization implements Authorization {
   readonly #clock: Clock;
   readonly #renew: (signal: AbortSignal) => Promise<Token>;
   readonly #renewals: RateLimiter;
+  readonly #outage: Outage;
   #held: { readonly header: string; readonly untilMs: number } | undefined;
   #renewal: Promise<string> | undefined;
   #refused: { readonly error: unknown; readonly untilMs: number } | undefined;
@@ -32,6 +35,7 @@ export class TokenAuthorization implements Authorization {
   constructor(clock: Clock, renew: (signal: AbortSignal) => Promise<Token>) {
     this.#clock = clock;
     this.#renew = renew;
+    this.#outage = new Outage(clock, 1);
     this.#renewals = new RateLimiter(clock, RENEWALS.burst, RENEWALS.perSecond);
   }
 
@@ -40,6 +44,7 @@ export class TokenAuthorization implements Authorization {
     const now = this.#clock.monotonic();
     if (this.#held && now < this.#held.untilMs) return this.#held.header;
     if (this.#refused && now < this.#refused.untilMs) throw this.#refused.error;
+    if (this.#outage.isOn) throw silent();
     this.#renewal ??= this.#start().finally(() => (this.#renewal = undefined));
     return orAborted(this.#renewal, signal);
   }
@@ -53,7 +58,9 @@ export class TokenAuthorization implements Authorization {
     try {
       const waitMs = this.#renewals.charge(1);
       if (waitMs > 0) throw deadTokens(waitMs);
-      const { value, lifetimeMs = Infinity } = await this.#renew(new AbortController().signal);
+      const { value, lifetimeMs = Infinity } = await this.#outage.watch(() =>
+        this.#renew(new AbortController().signal),
+      );
       const header = `Bearer ${value}`;
       const heldMs = Math.max(lifetimeMs - MARGIN_MS, lifetimeMs / 2, MIN_HELD_MS);
       this.#refused = undefined;
