@@ -13,7 +13,7 @@ let clock: Clock;
 let kore: SuperSimSimulator;
 let operator: SuperSimOperator;
 beforeEach(async () => {
-  clock = fastClock(50);
+  clock = fastClock(5);
   kore = await SuperSimSimulator.start();
   onTestFinished(() => kore[Symbol.asyncDispose]());
   kore.addFleet("default_1gb");
