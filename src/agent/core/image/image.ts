@@ -7,6 +7,7 @@ export interface Descriptor {
   readonly digest: string;
   /** Size in bytes, compressed as transferred. */
   readonly size: number;
+  readonly annotations?: Readonly<Record<string, string>> | undefined;
 }
 
 /** An image for one platform, as the registry describes it. */
