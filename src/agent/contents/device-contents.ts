@@ -1,14 +1,18 @@
+import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
+import { LABELS } from "../core/app/container.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { ContentFile } from "./content-file.ts";
 import type { ContentIndex } from "./content-index.ts";
 import { scanImage } from "./scan-image.ts";
+import { withStallLimit } from "./stall-limit.ts";
 
 export interface DeviceContentsOptions {
   readonly engine: Pick<Engine, "listImages" | "exportImage">;
   readonly index: ContentIndex;
   /** State directory of the agent: it tells whose a helper is that a crash left behind. */
-  readonly labels: Readonly<Record<string, string>>;
+  readonly stateDir: string;
+  readonly clock: Clock;
   readonly logger: Logger;
 }
 
@@ -20,6 +24,8 @@ export interface ImageContents {
 
 /** Images that are looked at for one layer, those of the same repository first. */
 const MAX_IMAGES = 8;
+/** An engine that sends nothing of an image for this long is given up. */
+const EXPORT_STALL_MS = 60_000;
 /** Bytes on disk of the images that are read for the first time, for one pull. */
 const MAX_READ_BYTES = 4_000_000_000;
 
@@ -41,8 +47,9 @@ export class DeviceContents {
    * that is not in the index, which takes about a second for 100 MB. An image that cannot be read is left out.
    *
    * @param repository such as `docker.io/library/nginx`
+   * @param app for which they are read
    */
-  async load(repository: string, signal: AbortSignal): Promise<readonly ImageContents[]> {
+  async load(repository: string, app: string, signal: AbortSignal): Promise<readonly ImageContents[]> {
     const { engine, index } = this.#options;
     const images = await engine.listImages(signal);
     index.retain(images.map(({ id }) => id));
@@ -56,23 +63,24 @@ export class DeviceContents {
       let contents = index.load(id);
       if (!contents && readBytes + size <= MAX_READ_BYTES) {
         readBytes += size;
-        contents = await this.#scan(id, signal);
+        contents = await this.#scan(id, app, signal);
       }
       if (contents) loaded.push({ imageId: id, contents });
     }
     return loaded;
   }
 
-  /** Opens the files of an image as an archive. */
-  open(imageId: string, signal: AbortSignal): AsyncGenerator<Uint8Array> {
-    const { engine, labels } = this.#options;
-    return engine.exportImage({ image: imageId, labels }, signal);
+  /** Opens the files of an image as an archive, for an app. */
+  open(imageId: string, app: string, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+    const { engine, stateDir, clock } = this.#options;
+    const labels = { [LABELS.app]: app, [LABELS.stateDir]: stateDir };
+    return withStallLimit(engine.exportImage({ image: imageId, labels }, signal), clock, EXPORT_STALL_MS);
   }
 
-  async #scan(imageId: string, signal: AbortSignal): Promise<ContentFile | undefined> {
+  async #scan(imageId: string, app: string, signal: AbortSignal): Promise<ContentFile | undefined> {
     const { index, logger } = this.#options;
     try {
-      const contents = await scanImage(this.open(imageId, signal));
+      const contents = await scanImage(this.open(imageId, app, signal));
       index.save(imageId, contents);
       return contents;
     } catch (error) {

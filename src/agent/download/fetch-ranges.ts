@@ -23,8 +23,7 @@ export async function fetchRanges(
   options: FetchRangesOptions,
 ): Promise<void> {
   using _lock = await part.writeLock.acquire(options.signal);
-  // The previous writer may have been stopped in the middle of a write.
-  await part.recover();
+  await part.repair();
   const retries = new FetchRetries(options);
   for (let [span] = part.missing(spans); span; [span] = part.missing(spans)) {
     let gained = 0;

@@ -46,6 +46,12 @@ export class PartStore {
     return this.#lease(this.#rangeParts, blob, () => RangePart.open(blob, this.directory, path));
   }
 
+  /** Whether ranges of a blob may be on disk. */
+  async hasRanges(digest: string): Promise<boolean> {
+    const facts = await stat(this.#pathOf(digest, "ranges")).catch(() => undefined);
+    return (facts?.size ?? 0) > 0;
+  }
+
   /** Removes the parts of these blobs, except leased ones. */
   async remove(digests: readonly string[]): Promise<void> {
     for (const digest of digests) {

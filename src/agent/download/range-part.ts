@@ -27,6 +27,8 @@ export class RangePart implements AsyncDisposable {
   #unsynced = 0;
   #syncedAt = performance.now();
   #syncing: Promise<void> | undefined;
+  /** A write was stopped in its middle. */
+  #isBroken = false;
 
   private constructor(blob: BlobRef, directory: string, file: FileHandle) {
     this.blob = blob;
@@ -57,8 +59,8 @@ export class RangePart implements AsyncDisposable {
   }
 
   /**
-   * Appends bytes of the blob. Rejects with a `DownloadError`; then `recover` must be called before the next append. One call
-   * at a time.
+   * Appends bytes of the blob. Rejects with a `DownloadError`; then `repair` must be called before the next append. One call at a
+   * time.
    */
   async append(offset: number, bytes: Buffer): Promise<void> {
     if (offset + bytes.length > this.blob.size) throw new RangeError("more bytes than the blob has");
@@ -88,7 +90,7 @@ export class RangePart implements AsyncDisposable {
   }
 
   /** Yields the bytes of a range that is on disk. Rejects with a `DownloadError`. */
-  async *read({ offset, length }: Span): AsyncGenerator<Buffer> {
+  async *read({ offset, length }: Span): AsyncGenerator<Uint8Array> {
     for (let at = offset; at < offset + length;) {
       const held = this.#held.at(at);
       if (!held) throw new RangeError("a range was read before it was fetched");
@@ -101,6 +103,11 @@ export class RangePart implements AsyncDisposable {
       yield buffer;
       at += wanted;
     }
+  }
+
+  /** Must be called before bytes are appended, by who has the write lock: the last writer may have been stopped. */
+  async repair(): Promise<void> {
+    if (this.#isBroken) await this.recover();
   }
 
   /** Keeps the frames in the file up to the first damaged one, and cuts off the rest. */
@@ -123,6 +130,7 @@ export class RangePart implements AsyncDisposable {
         this.#end = position + size;
       }
       await this.#file.truncate(this.#end);
+      this.#isBroken = false;
     } catch (error) {
       throw toDiskError(error, this.#directory);
     }
@@ -134,8 +142,10 @@ export class RangePart implements AsyncDisposable {
   }
 
   async #write(buffers: readonly Buffer[]): Promise<void> {
+    this.#isBroken = true;
     try {
       await writeAll(this.#file, buffers, this.#end);
+      this.#isBroken = false;
     } catch (error) {
       throw toDiskError(error, this.#directory);
     }

@@ -46,7 +46,7 @@ export async function sendPart(part: Part, range: ByteRange, to: Writable, optio
 }
 
 /** Resolves when the bytes are sent or the receiver is gone, so that their buffer can be reused. */
-export function sendPieces(to: Writable, pieces: readonly Buffer[]): Promise<void> {
+export function sendPieces(to: Writable, pieces: readonly Uint8Array[]): Promise<void> {
   return new Promise((resolve) => {
     to.cork();
     for (const [index, piece] of pieces.entries()) {

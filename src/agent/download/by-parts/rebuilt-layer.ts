@@ -1,6 +1,7 @@
 import type { Writable } from "node:stream";
 import { LayoutError, type PlacedBytes } from "../../../lib/layer-parts/layer-layout.ts";
 import { type PartSource, rebuildLayer } from "../../../lib/layer-parts/rebuild.ts";
+import type { Span } from "../../../lib/layer-parts/ranges.ts";
 import { Semaphore } from "../../../lib/semaphore.ts";
 import type { ByteRange } from "../range.ts";
 import type { SendOptions, ServedLayer } from "../send-part.ts";
@@ -10,8 +11,10 @@ import type { LayerPlan, PlannedBlob } from "./layer-plan.ts";
 
 export interface RebuiltLayerOptions {
   readonly plan: LayerPlan;
-  /** Fetches what is missing of the blob's planned ranges. */
-  readonly fetch: (blob: PlannedBlob) => Promise<void>;
+  /** Fetches what is missing of the spans. */
+  readonly fetch: (blob: PlannedBlob, spans: readonly Span[]) => Promise<void>;
+  /** Waits until another layer may be fetched; dispose it to let the next one in. */
+  readonly slot: () => Promise<Disposable>;
   /** Opens the files of an image on the device. */
   readonly openImage: (imageId: string) => AsyncIterable<Uint8Array>;
   /** For contents that wait until they are used. */
@@ -21,9 +24,6 @@ export interface RebuiltLayerOptions {
   /** Called when the layer cannot be sent. The receiver has got the beginning of it at most. */
   readonly onFailure: (error: unknown) => void;
 }
-
-/** Wrong bytes of a registry are fetched again so often. */
-const MAX_ATTEMPTS = 3;
 
 /**
  * A layer that is put together while the engine receives it, uncompressed. Nothing of it is stored: if the engine asks again,
@@ -35,15 +35,9 @@ export class RebuiltLayer implements ServedLayer {
   #fetched: Promise<void> | undefined;
   /** The last place that was read of a blob. */
   #lastPlace: PlacedBytes | undefined;
-  #attempts = 0;
 
   constructor(options: RebuiltLayerOptions) {
     this.#options = options;
-  }
-
-  /** Fetches what was planned. Called once, before `send`. */
-  begin(fetched: Promise<void>): void {
-    this.#fetched = fetched;
   }
 
   async send(range: ByteRange, to: Writable, options: SendOptions): Promise<void> {
@@ -56,6 +50,7 @@ export class RebuiltLayer implements ServedLayer {
     options.onWait(1);
     try {
       using _lock = await this.#sending.acquire(isGone);
+      this.#fetched ??= this.#fetchPlanned();
       await this.#fetched;
       await this.#pass(range, to, options, isGone);
       if (!isGone.aborted) to.end();
@@ -65,6 +60,12 @@ export class RebuiltLayer implements ServedLayer {
     } finally {
       options.onWait(-1);
     }
+  }
+
+  async #fetchPlanned(): Promise<void> {
+    const { plan, fetch, slot } = this.#options;
+    using _slot = await slot();
+    for (const blob of plan.blobs) await fetch(blob, plan.spansOf(blob.name));
   }
 
   /** Sends the range of one passage through the layer. */
@@ -94,7 +95,8 @@ export class RebuiltLayer implements ServedLayer {
     if (part.missing([place]).length > 0) {
       // What the device was to have is fetched too, all of it at once.
       plan.replan();
-      for (const blob of plan.blobs) await fetch(blob);
+      for (const blob of plan.blobs) await fetch(blob, plan.spansOf(blob.name));
+      await fetch(plan.blob(place.blob), [place]);
     }
     this.#lastPlace = place;
     yield* part.read(place);
@@ -103,7 +105,7 @@ export class RebuiltLayer implements ServedLayer {
   /** Discards wrong bytes of the registry, so that the next passage fetches them again. */
   async #fail(error: unknown): Promise<void> {
     const { plan, onFailure } = this.#options;
-    if (error instanceof LayoutError && this.#lastPlace && ++this.#attempts < MAX_ATTEMPTS) {
+    if (error instanceof LayoutError && this.#lastPlace) {
       await plan.blob(this.#lastPlace.blob).part.drop(this.#lastPlace);
     }
     onFailure(error);
