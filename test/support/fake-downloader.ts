@@ -1,4 +1,5 @@
 import type { ImageDownloadRequest, ImageDownloader, TransferProgress } from "../../src/agent/download/ports.ts";
+import type { PartsCosts } from "../../src/agent/core/image/pull-cost.ts";
 import type { Clock } from "../../src/lib/clock.ts";
 import { EngineError } from "../../src/agent/engine/engine-error.ts";
 import { manifestDigestOf } from "./fake-engine/fake-image.ts";
@@ -52,6 +53,10 @@ export class FakeDownloader implements ImageDownloader {
     await this.#engine.untagImage(loopback, signal);
     for (const { digest } of image.layers) this.#parts.delete(digest);
     return result;
+  }
+
+  async planParts(): Promise<PartsCosts> {
+    return new Map();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {}

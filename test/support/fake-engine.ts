@@ -236,6 +236,16 @@ export class FakeEngine implements Engine {
     });
   }
 
+  async *exportImage(
+    request: Omit<ImagePathsRequest, "paths" | "maxBytes">,
+    signal: AbortSignal,
+  ): AsyncGenerator<Uint8Array> {
+    const archive = await this.faults.around("exportImage", [request], signal, () =>
+      images.archiveOf(this.#existingImage(request.image)),
+    );
+    yield* archive;
+  }
+
   makeDirectory(request: DirectoryRequest, signal: AbortSignal): Promise<void> {
     return this.faults.around("makeDirectory", [request], signal, () => {
       this.#existingImage(request.image);

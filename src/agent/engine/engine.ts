@@ -69,6 +69,11 @@ export interface Engine {
    */
   readImagePaths(request: ImagePathsRequest, signal: AbortSignal): Promise<readonly (ImagePath | undefined)[]>;
   /**
+   * Yields an image's file system as a tar archive, in the same order each time. Runs nothing of the image. Reads no further
+   * until a chunk is taken; leaving the loop closes the engine's stream. Error `image_not_found` if there is no such image.
+   */
+  exportImage(request: Omit<ImagePathsRequest, "paths" | "maxBytes">, signal: AbortSignal): AsyncGenerator<Uint8Array>;
+  /**
    * Makes a directory on the device that does not exist, and its missing parents as root's with mode 0755. The agent
    * itself has no rights there. Runs nothing of the image. Error `conflict` if something is in the way by now.
    */

@@ -39,7 +39,7 @@ export async function pushImage(address: string, image: Image, target: PushTarge
   await pushManifest(`${base}/manifests/${target.tag}`, MANIFEST_LIST, JSON.stringify(list), target.headers);
 }
 
-async function pushBlob(base: string, bytes: Buffer, headers: PushTarget["headers"]): Promise<void> {
+export async function pushBlob(base: string, bytes: Buffer, headers: PushTarget["headers"]): Promise<void> {
   const digest = sha256(bytes);
   const known = await fetch(`${base}/blobs/${digest}`, { method: "HEAD", headers });
   if (known.status === 200) return;
@@ -52,7 +52,7 @@ async function pushBlob(base: string, bytes: Buffer, headers: PushTarget["header
   await expectStatus(sent, 201);
 }
 
-async function pushManifest(url: string, type: string, body: string, headers: PushTarget["headers"]): Promise<void> {
+export async function pushManifest(url: string, type: string, body: string, headers: PushTarget["headers"]): Promise<void> {
   await expectStatus(await fetch(url, { method: "PUT", headers: { ...headers, "Content-Type": type }, body }), 201);
 }
 
