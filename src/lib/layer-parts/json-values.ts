@@ -3,6 +3,9 @@ import { LayoutError } from "./layer-layout.ts";
 const [QUOTE, BACKSLASH, COMMA, COLON] = [0x22, 0x5c, 0x2c, 0x3a];
 const [OPEN_OBJECT, CLOSE_OBJECT, OPEN_ARRAY, CLOSE_ARRAY] = [0x7b, 0x7d, 0x5b, 0x5d];
 
+/** Closing braces that are tried as the end of an element before it is read byte by byte. */
+const MAX_TRIES = 4;
+
 /** A value of the root object, or an element if the value is an array. */
 export interface JsonValue {
   readonly key: string;
@@ -24,6 +27,9 @@ export class JsonValues {
   #key: string | undefined;
   /** The elements of an array have been read; its own text is nowhere. */
   #isArrayRead = false;
+  /** The element before the next comma has been read. */
+  #isElementRead = false;
+  #isAfterComma = false;
   #kept: Uint8Array[] = [];
   #keptBytes = 0;
 
@@ -32,10 +38,21 @@ export class JsonValues {
   }
 
   /** @throws {LayoutError} */
-  *read(chunk: Uint8Array): Generator<JsonValue> {
+  *read(bytes: Uint8Array): Generator<JsonValue> {
+    const chunk = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
     let start = 0;
     for (let at = 0; at < chunk.length; at++) {
       const byte = chunk[at] as number;
+      if (byte === OPEN_OBJECT && this.#isElementStart()) {
+        const element = wholeElement(chunk, at);
+        if (element !== undefined && chunk.toString("latin1", start, at).trim() === "") {
+          yield { key: this.#key ?? "", value: element.value };
+          this.#isElementRead = true;
+          start = element.end;
+          at = element.end - 1;
+          continue;
+        }
+      }
       if (this.#isString) this.#readString(byte);
       else if (byte === QUOTE) this.#isString = true;
       else if (this.#isStructure(byte)) {
@@ -72,19 +89,25 @@ export class JsonValues {
   #structure(byte: number, text: string): JsonValue | undefined {
     const isBlank = text.trim() === "";
     if (this.#depth === 0) return this.#open(byte === OPEN_OBJECT && isBlank && !this.#isEnded);
+    const isEmpty = isBlank && !this.#isAfterComma && byte !== COMMA;
     if (this.#isInArray) {
-      const value = isBlank && byte === CLOSE_ARRAY ? undefined : this.#value(text);
-      if (byte !== COMMA) this.#leave(byte, CLOSE_ARRAY);
+      const value = (isBlank && this.#isElementRead) || isEmpty ? undefined : this.#value(text);
+      this.#endValue(byte, CLOSE_ARRAY);
       return value;
     }
     if (byte === COLON) return void (this.#key = String(parse(text)));
     if (byte === OPEN_ARRAY) return this.#openArray(isBlank);
-    const isNothing = isBlank && (this.#isArrayRead || (this.#key === undefined && byte === CLOSE_OBJECT));
+    const isNothing = (isBlank && this.#isArrayRead) || (isEmpty && this.#key === undefined);
     const value = isNothing ? undefined : this.#value(text);
     this.#key = undefined;
     this.#isArrayRead = false;
-    if (byte !== COMMA) this.#leave(byte, CLOSE_OBJECT);
+    this.#endValue(byte, CLOSE_OBJECT);
     return value;
+  }
+
+  /** Whether an element may begin here, all of which may be at hand. */
+  #isElementStart(): boolean {
+    return this.#isInArray && this.#depth === 2 && !this.#isString && !this.#isElementRead && this.#keptBytes === 0;
   }
 
   #open(isValid: boolean): undefined {
@@ -96,10 +119,15 @@ export class JsonValues {
     if (this.#key === undefined || !isBlank || this.#isArrayRead) throw malformed();
     this.#depth = 2;
     this.#isInArray = true;
+    this.#isAfterComma = false;
   }
 
-  #leave(byte: number, expected: number): void {
-    if (byte !== expected) throw malformed();
+  /** @param close what ends the values, if it is no comma */
+  #endValue(byte: number, close: number): void {
+    this.#isElementRead = false;
+    this.#isAfterComma = byte === COMMA;
+    if (byte === COMMA) return;
+    if (byte !== close) throw malformed();
     this.#depth--;
     this.#isArrayRead = this.#isInArray;
     this.#isInArray = false;
@@ -107,7 +135,7 @@ export class JsonValues {
   }
 
   #value(text: string): JsonValue {
-    if (this.#key === undefined || (this.#isArrayRead && !this.#isInArray)) throw malformed();
+    if (this.#key === undefined || this.#isElementRead || (this.#isArrayRead && !this.#isInArray)) throw malformed();
     return { key: this.#key, value: parse(text) };
   }
 
@@ -125,6 +153,24 @@ export class JsonValues {
     this.#keptBytes = 0;
     return Buffer.from(whole ?? text).toString("utf8");
   }
+}
+
+/**
+ * The object that begins here and its end, if the chunk has all of it. Searching it and parsing it are native, and so much
+ * faster than reading its bytes; what parses is the object, since no object is the beginning of another one.
+ */
+function wholeElement(chunk: Buffer, start: number): { readonly value: unknown; readonly end: number } | undefined {
+  let end = start;
+  for (let tries = 0; tries < MAX_TRIES; tries++) {
+    end = chunk.indexOf(CLOSE_OBJECT, end) + 1;
+    if (end === 0) return undefined;
+    try {
+      return { value: JSON.parse(chunk.toString("utf8", start, end)) as unknown, end };
+    } catch {
+      // A brace within the object.
+    }
+  }
+  return undefined;
 }
 
 function parse(text: string): unknown {

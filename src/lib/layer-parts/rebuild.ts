@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { heldContent } from "./held-content.ts";
 import { type Content, type ContentPart, type LayerLayout, LayoutError, type PlacedBytes } from "./layer-layout.ts";
-import { unpack, zeros } from "./unpack.ts";
+import { MAX_AT_ONCE_BYTES, unpack, zeros } from "./unpack.ts";
 import { verifiedBytes } from "./verified-bytes.ts";
 
 /** Where the bytes of a layer come from. What it returns is not trusted: every part is checked. */
@@ -62,6 +62,11 @@ async function* partOf(part: ContentPart, source: PartSource): AsyncGenerator<Ui
   if (part.compression === "zeros") return yield* zeros(part.size);
   const held = await verifiedBytes(part, () => source.held(part));
   if (held !== undefined) return yield* held;
-  const fetched = await verifiedBytes(part, () => unpack(part, source.fetched(part)), { mustSucceed: true });
-  if (fetched !== undefined) yield* fetched;
+  // A part that does not come at once is read twice: first to check it.
+  if (Math.max(part.size, part.length) > MAX_AT_ONCE_BYTES) await drain(unpack(part, source.fetched(part)));
+  yield* unpack(part, source.fetched(part));
+}
+
+async function drain(chunks: AsyncIterable<Uint8Array>): Promise<void> {
+  for await (const _ of chunks);
 }

@@ -12,20 +12,17 @@ type Expected = Pick<PlacedBytes, "digest" | "size">;
  * cannot be read.
  *
  * @param open called again for a large part
- * @param options.mustSucceed whether errors of reading are passed on
  */
 export async function verifiedBytes(
   expected: Expected,
   open: () => AsyncIterable<Uint8Array> | undefined,
-  { mustSucceed = false }: { readonly mustSucceed?: boolean } = {},
 ): Promise<Iterable<Uint8Array> | AsyncIterable<Uint8Array> | undefined> {
   const bytes = open();
   if (bytes === undefined) return undefined;
   try {
     if (expected.size <= MAX_BUFFERED_BYTES) return await buffered(expected, bytes);
     return (await hasDigest(expected, bytes)) ? open() : undefined;
-  } catch (error) {
-    if (mustSucceed) throw error;
+  } catch {
     return undefined;
   }
 }

@@ -5,7 +5,8 @@ import { contentDigest, digestOfHash } from "../content-digest.ts";
 import { type ContentDigest, LayoutError } from "../layer-layout.ts";
 import type { IndexTable, PartPlace } from "./format.ts";
 
-const LEVEL = 19;
+/** One percent larger than with level 19, in a third of the time. */
+const LEVEL = 15;
 
 export type WritePack = (bytes: Uint8Array) => void | Promise<void>;
 

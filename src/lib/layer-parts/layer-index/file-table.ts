@@ -2,6 +2,7 @@ import { ByteReader } from "../byte-reader.ts";
 import type { ContentTable } from "../content-table.ts";
 import { type Content, LayoutError, type PlacedBytes, type Segment } from "../layer-layout.ts";
 import { unpack } from "../unpack.ts";
+import { fillDerived } from "./derived-fields.ts";
 import { paddingOf, TAR_BLOCK_BYTES } from "./tar-header.ts";
 import type { TableReader } from "./varint.ts";
 
@@ -25,6 +26,7 @@ export class FileTable {
     let left = this.#headerBytes;
     for (let file = 0; file < fileCount; file++) {
       const gap = table.varint("a number of header bytes", left * 2 + 1);
+      if (gap < TAR_BLOCK_BYTES * 2) throw new LayoutError("a file in the index has no header");
       left -= Math.floor(gap / 2);
       this.#gaps.push(gap);
     }
@@ -61,13 +63,9 @@ export class FileTable {
   ): AsyncGenerator<Segment> {
     await using reader = new ByteReader(unpack(headers, packed));
     for (const [file, gap] of this.#gaps.entries()) {
-      for (let rest = Math.floor(gap / 2); rest > 0;) {
-        const bytes = await reader.takeSome(Math.min(rest, MAX_LITERAL_BYTES));
-        if (bytes === undefined) throw new LayoutError("the headers of the layer are cut off");
-        rest -= bytes.length;
-        yield { kind: "literal", bytes };
-      }
+      yield* literals(reader, Math.floor(gap / 2) - TAR_BLOCK_BYTES);
       const content = contents.at(this.#contents[file] ?? 0);
+      yield { kind: "literal", bytes: fillDerived(await header(reader), content.size) };
       yield { kind: "content", ...content };
       const padding = gap % 2 === 1 ? paddingOf(content.size) : 0;
       if (padding > 0) yield { kind: "literal", bytes: PADDING.subarray(0, padding) };
@@ -77,4 +75,23 @@ export class FileTable {
       bytes = await reader.takeSome(MAX_LITERAL_BYTES);
     }
   }
+}
+
+async function* literals(reader: ByteReader, length: number): AsyncGenerator<Segment> {
+  for (let rest = length; rest > 0;) {
+    const bytes = await reader.takeSome(Math.min(rest, MAX_LITERAL_BYTES));
+    if (bytes === undefined) throw cutOff();
+    rest -= bytes.length;
+    yield { kind: "literal", bytes };
+  }
+}
+
+async function header(reader: ByteReader): Promise<Uint8Array> {
+  const bytes = await reader.take(TAR_BLOCK_BYTES);
+  if (bytes === undefined) throw cutOff();
+  return bytes;
+}
+
+function cutOff(): LayoutError {
+  return new LayoutError("the headers of the layer are cut off");
 }

@@ -6,7 +6,8 @@ import type { ContentDigest } from "../layer-layout.ts";
  * - The **index**: 8 bytes of magic, then one zstd frame, the table. Read whole, and checked by its digest in the manifest of
  *   the index.
  * - The **pack**: a zstd frame for each part of the layer's contents, in the order of the tar, repeated contents once; at its
- *   end one frame with the headers, which are the tar without contents and without the zeros that pad them. Read by ranges.
+ *   end one frame with the headers, which are the tar without contents and without the zeros that pad them. The header before a
+ *   content has zeros in the fields that follow from others (`derived-fields.ts`). Read by ranges.
  *
  * The table, with numbers as varints (seven bits a byte, the lowest first):
  *

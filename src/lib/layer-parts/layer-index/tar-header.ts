@@ -2,8 +2,9 @@ import { LayoutError } from "../layer-layout.ts";
 
 export const TAR_BLOCK_BYTES = 512;
 
-const SIZE = { start: 124, end: 136 };
-const CHECKSUM = { start: 148, end: 156 };
+/** Bytes of a header. */
+export const SIZE_FIELD = { start: 124, end: 136 };
+export const CHECKSUM_FIELD = { start: 148, end: 156 };
 const TYPE_AT = 156;
 /** Set in the first byte of a number that is binary instead of octal. */
 const BINARY = 0x80;
@@ -24,10 +25,10 @@ export interface TarHeader {
 export function parseTarHeader(block: Buffer): TarHeader | undefined {
   const sum = block.reduce((total, byte) => total + byte, 0);
   if (sum === 0) return undefined;
-  const checksum = block.subarray(CHECKSUM.start, CHECKSUM.end);
+  const checksum = block.subarray(CHECKSUM_FIELD.start, CHECKSUM_FIELD.end);
   const expected = sum - checksum.reduce((total, byte) => total + byte, 0) + 0x20 * checksum.length;
   if (parseOctal(checksum) !== expected) throw new LayoutError("the layer is not a tar: a header has a wrong checksum");
-  const size = parseSize(block.subarray(SIZE.start, SIZE.end));
+  const size = parseSize(block.subarray(SIZE_FIELD.start, SIZE_FIELD.end));
   const type = String.fromCodePoint(block[TYPE_AT] ?? 0);
   if (type === "0" || type === "\0" || type === "7") return { kind: "file", size };
   if (type === "x") return { kind: "pax", size };

@@ -2,6 +2,7 @@ import { createHash } from "node:crypto";
 import { LayoutError } from "../layer-layout.ts";
 import { LAYOUT_LIMITS, type LayoutLimits } from "../limits.ts";
 import { ContentPacker, type WritePack } from "./content-packer.ts";
+import { blankDerived } from "./derived-fields.ts";
 import { encodeTable } from "./encode-table.ts";
 import { type FilePlace, MIN_CONTENT_BYTES } from "./format.ts";
 import { HeaderPacker } from "./header-packer.ts";
@@ -50,6 +51,8 @@ class IndexWriter {
   readonly #files: FilePlace[] = [];
   /** Bytes of headers since the last content. */
   #gap = 0;
+  /** The last bytes of headers: if a content follows, its header. */
+  #last: Uint8Array = new Uint8Array();
   /** A content, and not one that is kept among the headers. */
   #isContent = false;
 
@@ -70,6 +73,7 @@ class IndexWriter {
 
   async end(diffId: string, tarSize: number): Promise<Omit<LayerIndex, "tarSize">> {
     this.#pieces.end();
+    await this.#headers.add(this.#last);
     const { packed, headers } = await this.#headers.end();
     await this.#writePack(packed);
     const { contents, packSize } = this.#contents;
@@ -79,7 +83,9 @@ class IndexWriter {
 
   #begin(size: number): void {
     this.#isContent = size >= MIN_CONTENT_BYTES;
-    if (this.#isContent) this.#contents.begin(size);
+    if (!this.#isContent) return;
+    this.#last = blankDerived(this.#last, size);
+    this.#contents.begin(size);
   }
 
   async #end(padding: Uint8Array): Promise<void> {
@@ -92,6 +98,7 @@ class IndexWriter {
 
   async #literal(bytes: Uint8Array): Promise<void> {
     this.#gap += bytes.length;
-    await this.#headers.add(bytes);
+    await this.#headers.add(this.#last);
+    this.#last = bytes;
   }
 }

@@ -66,6 +66,29 @@ describe("a JSON object as a stream", () => {
     );
   });
 
+  it.each([
+    '{"a":[1,]}',
+    '{"a":[,1]}',
+    '{"a":[,]}',
+    '{"a":1,}',
+    "{,}",
+    '{"a":[{}{}]}',
+    '{"a":[{} 1]}',
+    '{"a":[1 {}]}',
+    '{"a":[{},]}',
+    '{"a":[] 1}',
+    '{"a":[][]}',
+    '{"a"}',
+    '{"a":}',
+    "{}{}",
+    "",
+    '{"a":1]',
+    '{"a":[1}',
+  ])("is refused as %s", (text) => {
+    expect(() => JSON.parse(text) as unknown).toThrow(SyntaxError);
+    expect(() => read(text)).toThrow(LayoutError);
+  });
+
   it("holds no value of more than the given bytes", () => {
     const text = JSON.stringify({ entries: ["short", "x".repeat(100)] });
     expect(() => read(text, [20, 40, 60, 80], 50)).toThrow("is too long");

@@ -40,6 +40,7 @@ describe("an index that lies", () => {
     ["of the headers' size", { headers: { ...honest.headers, size: 2 ** 40 } }, "is larger than"],
     ["of the headers' place", { headers: { ...honest.headers, length: 151 } }, "is larger than"],
     ["of the bytes before a file", { files: [{ gap: 1537, content: 0, isPadded: true }] }, "is larger than"],
+    ["of a file without a header", { files: [{ gap: 511, content: 0, isPadded: true }] }, "has no header"],
     ["of a content", { files: [{ gap: 512, content: 3, isPadded: true }] }, "is larger than"],
     ["of a content that no file has", { files: [] }, "belong to no file"],
     ["of a part's size", { contents: [{ digest, parts: [{ ...part, size: 5000 }] }] }, "do not fill the layer"],
