@@ -14,7 +14,12 @@ afterAll(() => rig[Symbol.asyncDispose]());
 
 const resolve = (host: string) => client().resolve(`${host}/team/app:1`, MACHINE, undefined, soon());
 const find = async (host: string) =>
-  client().findArtifact(await resolve(rig.open.host).then((image) => ({ ...image, registry: host })), INDEX_ARTIFACT_TYPE, undefined, soon());
+  client().findArtifact(
+    await resolve(rig.open.host).then((image) => ({ ...image, registry: host })),
+    INDEX_ARTIFACT_TYPE,
+    undefined,
+    soon(),
+  );
 
 describe("an artifact that refers to an image", () => {
   test("is not there, and that is no error", async () => {
@@ -65,7 +70,12 @@ describe("an artifact that refers to an image", () => {
       ["not JSON", undefined],
       [of(digest), `sha256:${"1".repeat(64)}`],
     ] as const) {
-      const entry = { mediaType: "x", digest: name ?? sha256(body), size: body.length, artifactType: INDEX_ARTIFACT_TYPE };
+      const entry = {
+        mediaType: "x",
+        digest: name ?? sha256(body),
+        size: body.length,
+        artifactType: INDEX_ARTIFACT_TYPE,
+      };
       const front = await rig.front({
         intercept: ({ path }) => {
           if (path.includes("/referrers/")) return json({ manifests: [entry] });

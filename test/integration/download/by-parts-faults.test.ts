@@ -110,7 +110,8 @@ describe("layers from parts, where something is wrong", () => {
   test.skipIf(skip)("wrong bytes in a range: it is fetched again, and nothing else", async () => {
     await using faulty = await FaultyRegistry.before(rig.registry.port);
     let corrupted = 0;
-    faulty.fault = ({ path }) => (path.includes(packPath()) && corrupted++ === 0 ? { kind: "corrupt", at: 500 } : undefined);
+    faulty.fault = ({ path }) =>
+      path.includes(packPath()) && corrupted++ === 0 ? { kind: "corrupt", at: 500 } : undefined;
     const reference = at(faulty.host);
     const { result, wholes, price } = await rig.download(reference);
     await expectOnDevice(reference);

@@ -59,7 +59,12 @@ export async function pushBlob(base: string, bytes: Buffer, headers: PushTarget[
   await expectStatus(sent, 201);
 }
 
-export async function pushManifest(url: string, type: string, body: string, headers: PushTarget["headers"]): Promise<void> {
+export async function pushManifest(
+  url: string,
+  type: string,
+  body: string,
+  headers: PushTarget["headers"],
+): Promise<void> {
   await expectStatus(await fetch(url, { method: "PUT", headers: { ...headers, "Content-Type": type }, body }), 201);
 }
 

@@ -19,7 +19,12 @@ const CHANGED_EVERY = 200;
  * An app with many files in one layer, as a patch release changes it: one file in 200 has another content, a file comes, and
  * the times of all files are new. Includes a large file, and contents that occur several times.
  */
-export async function versionedImage({ seed, version, files = 1_000, newBytes = SMALL_BYTES }: VersionOptions): Promise<Image> {
+export async function versionedImage({
+  seed,
+  version,
+  files = 1_000,
+  newBytes = SMALL_BYTES,
+}: VersionOptions): Promise<Image> {
   const base = await fileLayer([{ path: "base", content: bytesOf(`${seed} base`, 1_000) }]);
   const entries: FileEntry[] = [{ path: "app/", directory: true }];
   for (let index = 0; index < files; index++) {

@@ -70,7 +70,9 @@ export class LayerPlan {
       layerSize: this.layer.size,
       packSize: this.blobs.find(({ name }) => name === "pack")?.descriptor.size ?? 0,
       isHeld: (part) => this.held.has(part),
-      fetched: this.blobs.flatMap(({ name, part }) => part.held.map(({ offset, length }) => ({ blob: name, offset, length }))),
+      fetched: this.blobs.flatMap(({ name, part }) =>
+        part.held.map(({ offset, length }) => ({ blob: name, offset, length })),
+      ),
       cost: REQUEST_COST,
     });
     // The whole layer is among its blobs then.

@@ -17,10 +17,21 @@ function imageOf(kind: "oci" | "docker", compression = "gzip"): ResolvedImage {
     annotations: { some: "table" },
   }));
   const config = { mediaType: "application/vnd.oci.image.config.v1+json", digest: hash("c"), size: 5 };
-  const manifest = Buffer.from(JSON.stringify({ schemaVersion: 2, mediaType, config, layers, annotations: { a: "b" } }));
+  const manifest = Buffer.from(
+    JSON.stringify({ schemaVersion: 2, mediaType, config, layers, annotations: { a: "b" } }),
+  );
   const names = { reference: "r.example/app:1", registry: "r.example", repository: "app" };
   const diffIds = [hash("a"), hash("b")];
-  return { ...names, digest: digestOf(manifest), mediaType, manifest, config, configBytes: Buffer.from("{}"), diffIds, layers };
+  return {
+    ...names,
+    digest: digestOf(manifest),
+    mediaType,
+    manifest,
+    config,
+    configBytes: Buffer.from("{}"),
+    diffIds,
+    layers,
+  };
 }
 
 describe("the manifest that the engine gets", () => {

@@ -28,7 +28,12 @@ describe("ranges of a blob on disk", () => {
       await append(part, 10, 5);
     }
     await using part = await open();
-    expect(part.missing([{ offset: 0, length: 20 }, { offset: 250_000, length: 60_000 }])).toEqual([
+    expect(
+      part.missing([
+        { offset: 0, length: 20 },
+        { offset: 250_000, length: 60_000 },
+      ]),
+    ).toEqual([
       { offset: 0, length: 10 },
       { offset: 15, length: 5 },
       { offset: 300_000, length: 10_000 },
@@ -66,7 +71,10 @@ describe("ranges of a blob on disk", () => {
       await append(part, 100, 300);
     }
     const whole = await readFile(path());
-    const spans = [{ offset: 100, length: 300 }, { offset: 5_000, length: 70_000 }];
+    const spans = [
+      { offset: 100, length: 300 },
+      { offset: 5_000, length: 70_000 },
+    ];
     for (let size = 0; size <= whole.length; size += size < 400 || size > whole.length - 400 ? 1 : 997) {
       await writeFile(path(), whole.subarray(0, size));
       // What the file system had not written may read as rubbish.
