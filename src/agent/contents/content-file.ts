@@ -1,4 +1,5 @@
 import { crc32 } from "node:zlib";
+import { CONTENT_DIGEST_BYTES } from "../../lib/layer-parts/content-digest.ts";
 
 /*
  * What the files of one image contain: for each file with content the beginning of its SHA-256, and its number among these
@@ -7,12 +8,11 @@ import { crc32 } from "node:zlib";
 
 const MAGIC = Buffer.from("EDGECNT1", "latin1");
 const HEADER_BYTES = 16;
-const DIGEST_BYTES = 16;
-const RECORD_BYTES = DIGEST_BYTES + 4;
+const RECORD_BYTES = CONTENT_DIGEST_BYTES + 4;
 
 /** A file with content. */
 export interface ContentRecord {
-  /** 32 hexadecimal digits. */
+  /** As in layouts: the beginning of a SHA-256. */
   readonly digest: string;
   /** 0 for the first file with content of the export. */
   readonly number: number;
@@ -33,7 +33,7 @@ export class ContentFile {
     const bytes = Buffer.alloc(distinct.length * RECORD_BYTES);
     for (const [index, { digest, number }] of distinct.entries()) {
       bytes.write(digest, index * RECORD_BYTES, "hex");
-      bytes.writeUInt32LE(number, index * RECORD_BYTES + DIGEST_BYTES);
+      bytes.writeUInt32LE(number, index * RECORD_BYTES + CONTENT_DIGEST_BYTES);
     }
     return new ContentFile(bytes);
   }
@@ -57,8 +57,8 @@ export class ContentFile {
     while (low < high) {
       const middle = Math.floor((low + high) / 2);
       const at = middle * RECORD_BYTES;
-      const order = wanted.compare(this.#records, at, at + DIGEST_BYTES);
-      if (order === 0) return this.#records.readUInt32LE(at + DIGEST_BYTES);
+      const order = wanted.compare(this.#records, at, at + CONTENT_DIGEST_BYTES);
+      if (order === 0) return this.#records.readUInt32LE(at + CONTENT_DIGEST_BYTES);
       if (order < 0) high = middle;
       else low = middle + 1;
     }

@@ -8,7 +8,7 @@ const MAX_INDEX_BYTES = 8 * 1024 * 1024;
 const INDEX_FILE = /^([0-9a-f]{64})\.contents$/;
 
 /**
- * What the images of the engine contain, as files on flash: one for each image, about 200 kB for 10,000 files. A file that is
+ * What the images of the engine contain, as files on flash: one for each image, about 140 kB for 10,000 files. A file that is
  * lost or damaged is made again from the image. Nothing is synchronized with the engine: an image that is gone is noticed when
  * it is read.
  */

@@ -42,8 +42,8 @@ export interface Content {
 }
 
 /**
- * The first 16 bytes of a SHA-256, as 32 lower-case hexadecimal digits. That is enough to find contents; the whole digest
- * of the tar (`diffId`) is what proves the result.
+ * The first 10 bytes of a SHA-256, as 20 lower-case hexadecimal digits (`content-digest.ts`). That is enough to find contents;
+ * the whole digest of the tar (`diffId`) is what proves the result.
  */
 export type ContentDigest = string;
 

@@ -15,15 +15,15 @@ import type { ContentDigest } from "../layer-layout.ts";
  * | --- | --- |
  * | digest of the tar (`diffId`) | 32 bytes |
  * | bytes of the tar; of the headers, unpacked and in the pack | 3 numbers |
- * | digest of the headers | 16 bytes |
+ * | digest of the headers | 10 bytes |
  * | how many files with contents, contents, parts | 3 numbers |
  * | for each file: bytes of headers before it, times two, plus one if zeros pad it | numbers |
  * | for each file: 0 for the next content, or 1 + the index of an earlier one | numbers |
  * | for each content: how many parts, less one | numbers |
  * | for each part: bytes, unpacked | numbers |
  * | for each part: bytes in the pack, or 0 if an earlier part has the same digest | numbers |
- * | for each part: digest | 16 bytes each |
- * | for each content with several parts: digest | 16 bytes each |
+ * | for each part: digest | 10 bytes each |
+ * | for each content with several parts: digest | 10 bytes each |
  */
 export const INDEX_MAGIC = Buffer.from("EDGEIDX1", "latin1");
 

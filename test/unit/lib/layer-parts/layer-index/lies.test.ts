@@ -1,6 +1,7 @@
 import { zstdCompressSync, zstdDecompressSync } from "node:zlib";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { CONTENT_DIGEST_BYTES } from "../../../../../src/lib/layer-parts/content-digest.ts";
 import { encodeTable } from "../../../../../src/lib/layer-parts/layer-index/encode-table.ts";
 import { INDEX_MAGIC, type IndexTable } from "../../../../../src/lib/layer-parts/layer-index/format.ts";
 import { readLayerIndex } from "../../../../../src/lib/layer-parts/layer-index/read-index.ts";
@@ -13,12 +14,12 @@ import { MemorySource } from "../../../../support/layer-parts/memory-source.ts";
 import { collect, diffIdOf, inPieces, randomBytes, tarOf } from "../../../../support/layer-parts/tars.ts";
 
 const diffId = `sha256:${"5".repeat(64)}`;
-const digest = "6".repeat(32);
+const digest = "6".repeat(20);
 const part = { digest, size: 512, length: 100 };
 const honest: IndexTable = {
   diffId,
   tarSize: 2048,
-  headers: { size: 1536, length: 50, digest: "7".repeat(32) },
+  headers: { size: 1536, length: 50, digest: "7".repeat(20) },
   files: [{ gap: 512, content: 0, isPadded: true }],
   contents: [{ digest, parts: [part] }],
 };
@@ -59,7 +60,7 @@ describe("an index that lies", () => {
 
   it("of a number of files is refused before memory is taken for them", () => {
     const table = zstdDecompressSync(encodeTable(honest).subarray(INDEX_MAGIC.length));
-    const at = table.indexOf(Buffer.from("7".repeat(32), "hex")) + 16;
+    const at = table.indexOf(Buffer.from("7".repeat(20), "hex")) + CONTENT_DIGEST_BYTES;
     const many = Buffer.concat([table.subarray(0, at), Buffer.from("c0843d", "hex"), table.subarray(at + 1)]);
     expect(() => readLayerIndex(indexOf(many), { diffId, packSize: 150 })).toThrow("more than 1000000 files");
     many.write("a08d06", at, "hex");
