@@ -3,7 +3,7 @@ import type { Logger } from "../../lib/logger.ts";
 import type { FetchBounds } from "../core/image/fetch-retry.ts";
 import type { PartsCosts } from "../core/image/pull-cost.ts";
 import type { DeviceContents } from "../contents/device-contents.ts";
-import type { Engine } from "../engine/engine.ts";
+import type { Engine, EngineInfo } from "../engine/engine.ts";
 import type { RegistryClient } from "../registry/registry.ts";
 import { type ImagePlan, planImage } from "./by-parts/image-plan.ts";
 import { ImagePull } from "./image-pull.ts";
@@ -76,7 +76,7 @@ class LoopbackDownloader implements ImageDownloader {
   }
 
   async #plan(request: PlanPartsRequest): Promise<ImagePlan | undefined> {
-    const { contents, registry, parts, clock, random, bounds, stallMs, logger } = this.#options;
+    const { engine, contents, registry, parts, clock, random, bounds, stallMs, logger } = this.#options;
     if (!contents) return undefined;
     const patienceMs = Math.min(bounds.patienceMs, PLAN_PATIENCE_MS);
     const fetch = {
@@ -86,6 +86,14 @@ class LoopbackDownloader implements ImageDownloader {
       onInterruption: () => {},
       signal: request.signal,
     };
-    return await planImage({ ...request, registry, parts, contents, fetch, logger });
+    const readsZstd = async (): Promise<boolean> => canReadZstd(await engine.identify(request.signal));
+    return await planImage({ ...request, registry, parts, contents, fetch, readsZstd, logger });
   }
+}
+
+/** The first major version of Docker that unpacks layers compressed with zstd. Podman does in all supported versions. */
+const FIRST_DOCKER_WITH_ZSTD = 23;
+
+function canReadZstd({ kind, version }: Pick<EngineInfo, "kind" | "version">): boolean {
+  return kind !== "docker" || Number.parseInt(version, 10) >= FIRST_DOCKER_WITH_ZSTD;
 }

@@ -89,12 +89,7 @@ export class PartsRig implements AsyncDisposable {
   /** Pushes an index beside an image. @param of describes the layers of this image */
   async index(tag: string, of: Image): Promise<PushedIndex> {
     const { digest, manifest, mediaType } = await this.resolve(`${this.registry.host}/${this.repository}:${tag}`);
-    return pushIndex(
-      `http://${this.registry.host}`,
-      this.repository,
-      { digest, size: manifest.length, mediaType },
-      of,
-    );
+    return pushIndex(`http://${this.registry.host}`, this.repository, { digest, size: manifest.length, mediaType }, of);
   }
 
   async resolve(reference: string): Promise<ResolvedImage> {
