@@ -9,7 +9,7 @@ import { adviceFor } from "./advice.ts";
 import { costOfFiles, type FileCost } from "./file-costs.ts";
 import { instructionsOf } from "./instructions.ts";
 import { layerTar } from "./layer-tar.ts";
-import { findLayout, type LayoutSource } from "./find-layout.ts";
+import { findLayout, type FoundLayout, type LayoutSource } from "./find-layout.ts";
 import { readTarFiles } from "./tar-files.ts";
 
 export interface LocatedImage {
@@ -106,12 +106,11 @@ async function explainLayer(
   const found = await findLayout(session, layer, diffId, index);
   const facts = { digest: layer.digest, whole_bytes: layer.size, files: files.length, files_here: filesHere };
   const whole = { ...facts, by: "whole", source: null, parts_bytes: layer.size, table_bytes: 0, fetched: [] } as const;
-  if (!found || (found.indexSize > 0 && found.source !== "zstd:chunked" && !mayReadIndex(found.indexSize, layer.size, REQUEST_COST)))
-    return { ...whole, fetched: costOfFiles(files, undefined, held) };
+  if (!found || !isRead(found, layer)) return { ...whole, fetched: costOfFiles(files, undefined, held) };
   const { layout, indexSize, packSize, source } = found;
   const isHeld = ({ digest }: { readonly digest: string }): boolean => held.has(digest);
-  const fetched = found.readRanges;
-  const choice = chooseDownload({ layout, layerSize: layer.size, packSize, isHeld, fetched, cost: REQUEST_COST });
+  const question = { layout, layerSize: layer.size, packSize, isHeld, fetched: found.readRanges, cost: REQUEST_COST };
+  const choice = chooseDownload(question);
   if (choice.by === "whole") {
     return { ...whole, source, parts_bytes: choice.bytes + indexSize, fetched: costOfFiles(files, layout, held) };
   }
@@ -123,4 +122,9 @@ async function explainLayer(
     table_bytes: indexSize + (source === "zstd:chunked" ? 0 : layout.headers.length),
     fetched: costOfFiles(files, layout, held),
   };
+}
+
+/** Whether devices read the tables: a layer's own always, an index only where it is small against the layer. */
+function isRead({ source, indexSize }: FoundLayout, layer: Descriptor): boolean {
+  return source === "zstd:chunked" || mayReadIndex(indexSize, layer.size, REQUEST_COST);
 }
