@@ -55,7 +55,10 @@ export function addImagesExplain(images: Command, io: Io): void {
     .description("show what an update from one image to another costs a device, file by file, and why")
     .argument("<old>", "reference of the image that the device has")
     .argument("<new>", "reference of the image that it would get")
-    .option("--platform <platform>", "platform of the device, such as linux/arm64; the first that both have if not given")
+    .option(
+      "--platform <platform>",
+      "platform of the device, such as linux/arm64; the first that both have if not given",
+    )
     .option("--all", "every file that is fetched, not only the largest")
     .addHelpText("after", CREDENTIALS_HELP)
     .action(async (old: string, next: string, options: ExplainOptions, command: Command) => {

@@ -40,7 +40,9 @@ export function adviceFor(layers: readonly LayerCost[], before: readonly (string
 /** Layers that were built again and have the same contents. */
 function needlessLayers(changed: readonly LayerCost[]): string[] {
   return changed
-    .filter(({ files, files_here: here, whole_bytes: bytes }) => files > 0 && here === files && bytes > MIN_ADVICE_BYTES)
+    .filter(
+      ({ files, files_here: here, whole_bytes: bytes }) => files > 0 && here === files && bytes > MIN_ADVICE_BYTES,
+    )
     .map(({ instruction, files, whole_bytes: bytes }) => {
       const name = quoted(instruction);
       return `${name} has the same contents as before in all ${files} files, and only new times or owners: whole, it costs ${formatBytes(bytes)} for nothing. Keep the layer in the build cache, or build with SOURCE_DATE_EPOCH and rewrite-timestamp=true.`;
@@ -51,7 +53,9 @@ function leftovers(changed: readonly LayerCost[]): string[] {
   return LEFTOVERS.flatMap(({ pattern, what, remedy }) => {
     return changed.flatMap(({ fetched, instruction }) => {
       const bytes = costOf(fetched.filter(({ path }) => pattern.test(path)));
-      return bytes < MIN_ADVICE_BYTES ? [] : [`${quoted(instruction)} leaves ${what}, ${formatBytes(bytes)}: ${remedy}.`];
+      return bytes < MIN_ADVICE_BYTES
+        ? []
+        : [`${quoted(instruction)} leaves ${what}, ${formatBytes(bytes)}: ${remedy}.`];
     });
   });
 }
@@ -88,7 +92,9 @@ function copies(changed: readonly LayerCost[]): string[] {
     .filter(({ instruction, whole_bytes: bytes }) => {
       return bytes >= MIN_ADVICE_BYTES && /^RUN .*\b(?:chown|chmod) -R\b/.test(instruction ?? "");
     })
-    .map(({ instruction }) => `${quoted(instruction)} copies every file it touches. Use COPY --chown or --chmod instead.`);
+    .map(
+      ({ instruction }) => `${quoted(instruction)} copies every file it touches. Use COPY --chown or --chmod instead.`,
+    );
 }
 
 function costOf(files: LayerCost["fetched"]): number {

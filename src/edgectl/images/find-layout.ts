@@ -46,7 +46,11 @@ async function usable(find: () => Promise<FoundLayout | undefined>): Promise<Fou
   }
 }
 
-async function chunkedLayout(session: RegistrySession, layer: Descriptor, diffId: string): Promise<FoundLayout | undefined> {
+async function chunkedLayout(
+  session: RegistrySession,
+  layer: Descriptor,
+  diffId: string,
+): Promise<FoundLayout | undefined> {
   const place = findZstdChunked(layer.annotations ?? {}, layer.size);
   if (!place) return undefined;
   const layout = await readZstdChunked(place, await readBlobRange(session, layer, place.tail), diffId);

@@ -2,7 +2,12 @@ import { createHash } from "node:crypto";
 import { openAsBlob } from "node:fs";
 import { open } from "node:fs/promises";
 import { mayReadIndex } from "../../lib/layer-parts/decide.ts";
-import { type ArtifactBlob, LAYER_ANNOTATION, LAYER_INDEX_TYPE, LAYER_PACK_TYPE } from "../../lib/layer-parts/index-artifact.ts";
+import {
+  type ArtifactBlob,
+  LAYER_ANNOTATION,
+  LAYER_INDEX_TYPE,
+  LAYER_PACK_TYPE,
+} from "../../lib/layer-parts/index-artifact.ts";
 import { readLayerIndex } from "../../lib/layer-parts/layer-index/read-index.ts";
 import { writeLayerIndex } from "../../lib/layer-parts/layer-index/write-index.ts";
 import { LayoutError } from "../../lib/layer-parts/layer-layout.ts";

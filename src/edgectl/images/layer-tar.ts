@@ -25,7 +25,8 @@ export async function* layerTar(blob: AsyncIterable<Uint8Array>): AsyncGenerator
 }
 
 function compressionOf(first: Buffer): "gzip" | "zstd" | "none" {
-  const has = (magic: readonly number[], at: number = 0): boolean => magic.every((byte, index) => first[at + index] === byte);
+  const has = (magic: readonly number[], at: number = 0): boolean =>
+    magic.every((byte, index) => first[at + index] === byte);
   if (has(GZIP_MAGIC)) return "gzip";
   return has(ZSTD_MAGIC) || has(ZSTD_SKIPPABLE_MAGIC, 1) ? "zstd" : "none";
 }

@@ -32,7 +32,7 @@ export async function readTarFiles(tar: AsyncIterable<Uint8Array>): Promise<read
   source.pipe(entries);
   try {
     for await (const entry of entries) {
-      const { name, size = 0, type } = entry.header;
+      const { name, size, type } = entry.header;
       if ((type !== "file" && type !== "contiguous-file") || size === 0) {
         entry.resume();
         continue;

@@ -21,7 +21,10 @@ const DOCKER_HUB_HOST = "registry-1.docker.io";
 export function parseAddress(reference: string): ImageAddress {
   const parsed = parseImageReference(reference);
   if (!parsed) {
-    throw usageFailure(`Not an image reference: ${reference}`, "Write it as for docker pull: registry.example.com/team/app:1.2");
+    throw usageFailure(
+      `Not an image reference: ${reference}`,
+      "Write it as for docker pull: registry.example.com/team/app:1.2",
+    );
   }
   const registry = canonicalRegistry(parsed.registry);
   const isHub = registry === "docker.io";

@@ -48,7 +48,6 @@ export async function findIndexArtifact(
   const list =
     (await readJson(session, `referrers/${digest}?artifactType=${type}`)) ??
     (await readJson(session, `manifests/${referrersTag(digest)}`));
-  const created = (entry: IndexDocument["manifests"][number]): string => entry.annotations?.[CREATED] ?? "";
   const newest = indexSchema
     .safeParse(list?.value)
     .data?.manifests.filter(({ artifactType }) => artifactType === INDEX_ARTIFACT_TYPE)
@@ -91,7 +90,13 @@ export async function pushIndexArtifact(session: RegistrySession, { image, blobs
   const response = await pushManifest(session, digest, OCI_MANIFEST, bytes);
   // The header says that the registry lists the artifact by itself (OCI distribution specification 1.1).
   if (response.headers.get("oci-subject") === null) {
-    const entry = { mediaType: OCI_MANIFEST, digest, size: bytes.length, artifactType: INDEX_ARTIFACT_TYPE, annotations };
+    const entry = {
+      mediaType: OCI_MANIFEST,
+      digest,
+      size: bytes.length,
+      artifactType: INDEX_ARTIFACT_TYPE,
+      annotations,
+    };
     await listUnderTag(session, referrersTag(subject), entry);
   }
   if ((await findIndexArtifact(session, image))?.digest === digest) return digest;
@@ -99,6 +104,10 @@ export async function pushIndexArtifact(session: RegistrySession, { image, blobs
     exitCode: EXIT.failed,
     hint: "Devices would not find it. The registry may cache lists of referrers, or not support them.",
   });
+}
+
+function created(entry: IndexDocument["manifests"][number]): string {
+  return entry.annotations?.[CREATED] ?? "";
 }
 
 /** Puts the entry into the list in place of earlier indexes. What others have listed stays. */

@@ -20,7 +20,9 @@ export function noResponse(host: string, error: unknown): Failure {
 /** The registry refuses the credentials, or requires some. */
 export function denied(host: string, hasLogin: boolean): Failure {
   return new Failure(
-    hasLogin ? `The registry ${host} refuses the credentials.` : `The registry ${host} wants credentials, and none are known.`,
+    hasLogin
+      ? `The registry ${host} refuses the credentials.`
+      : `The registry ${host} wants credentials, and none are known.`,
     {
       exitCode: EXIT.unauthorized,
       hint: "Log in with `docker login`, or give --registry-user. To write an index, the user must be allowed to push.",

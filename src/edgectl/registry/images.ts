@@ -60,11 +60,15 @@ async function readManifest(session: RegistrySession, name: string): Promise<Fou
   const response = await session.send(`manifests/${name}`, { headers: { Accept: ACCEPT } });
   if (!response.ok) throw await refusal(host, `the request for ${reference}`, response, session.hasLogin);
   const bytes = await readAtMost(response, MAX_DOCUMENT_BYTES, host);
-  if (name.startsWith("sha256:") && digestOf(bytes) !== name) throw wrongContent(host, `a manifest that is not ${name}`);
+  if (name.startsWith("sha256:") && digestOf(bytes) !== name)
+    throw wrongContent(host, `a manifest that is not ${name}`);
   return { value: parseDocument(bytes), bytes, contentType: response.headers.get("content-type") };
 }
 
-async function readImage(session: RegistrySession, { value, bytes, contentType }: FoundManifest): Promise<PlatformImage> {
+async function readImage(
+  session: RegistrySession,
+  { value, bytes, contentType }: FoundManifest,
+): Promise<PlatformImage> {
   const { host } = session.address;
   const manifest = imageSchema.safeParse(value).data;
   if (!manifest) throw wrongContent(host, "something that is not the manifest of an image");

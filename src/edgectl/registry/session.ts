@@ -135,6 +135,7 @@ export class RegistrySession {
 
 /** The registry speaks TLS, and is not trusted: then nothing is sent without TLS. */
 function isCertificateError(error: unknown): boolean {
-  const code: unknown = error instanceof Error && error.cause instanceof Error && "code" in error.cause && error.cause.code;
+  const code: unknown =
+    error instanceof Error && error.cause instanceof Error && "code" in error.cause && error.cause.code;
   return typeof code === "string" && /CERT|SELF_SIGNED|UNABLE_TO_|ALTNAME/.test(code);
 }

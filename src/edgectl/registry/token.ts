@@ -48,7 +48,8 @@ export async function fetchToken(question: TokenQuestion): Promise<string> {
   const text = new TextDecoder().decode(await readAtMost(response, MAX_TOKEN_BYTES, server.host));
   const { token, access_token: accessToken } = tokenSchema.safeParse(parseJson(text)).data ?? {};
   const found = token ?? accessToken;
-  if (found === undefined) throw wrongContent(host, `no token for ${challenge.parameters["service"] ?? "this service"}`);
+  if (found === undefined)
+    throw wrongContent(host, `no token for ${challenge.parameters["service"] ?? "this service"}`);
   return found;
 }
 
@@ -57,10 +58,13 @@ function tokenServer({ host, challenge, login, isPlain }: TokenQuestion): URL {
   if (!server || !/^https?:$/.test(server.protocol)) throw wrongContent(host, "a token server without an address");
   if (server.protocol === "http:" && !isPlain) throw wrongContent(host, `a token server without TLS: ${server.host}`);
   if (login && !maySendCredentials(host, server, [])) {
-    throw new Failure(`The registry ${host} names a token server that its credentials are not sent to: ${server.host}.`, {
-      exitCode: EXIT.unauthorized,
-      hint: "It belongs to another domain. Fetch a token there and give it with --registry-token-file.",
-    });
+    throw new Failure(
+      `The registry ${host} names a token server that its credentials are not sent to: ${server.host}.`,
+      {
+        exitCode: EXIT.unauthorized,
+        hint: "It belongs to another domain. Fetch a token there and give it with --registry-token-file.",
+      },
+    );
   }
   return server;
 }

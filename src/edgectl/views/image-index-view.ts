@@ -18,7 +18,11 @@ const COLUMNS: readonly Column<IndexedLayerFacts>[] = [
   { header: "INDEX", cell: ({ index_bytes: size }) => formatBytesOrDash(size), align: "right" },
   { header: "PACK", cell: ({ pack_bytes: size }) => formatBytesOrDash(size), align: "right" },
   { header: "UPDATE FROM", cell: ({ least_bytes: size }) => formatBytesOrDash(size), align: "right" },
-  { header: "", cell: ({ left_out: why }) => sanitizeLine(why === null ? "" : (LEFT_OUT[why] ?? why)), canShrink: true },
+  {
+    header: "",
+    cell: ({ left_out: why }) => sanitizeLine(why === null ? "" : (LEFT_OUT[why] ?? why)),
+    canShrink: true,
+  },
 ];
 
 /** Renders what came of the index of each platform. */

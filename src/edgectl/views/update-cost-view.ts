@@ -17,16 +17,18 @@ export interface UpdateCostOptions {
 
 /** Renders what an update costs: in all, by layer, by file, and why. */
 export function renderUpdateCost(cost: UpdateCost, { theme, width, isAll }: UpdateCostOptions): string {
-  const files = cost.layers
-    .flatMap((layer) => layer.fetched)
-    .toSorted((one, other) => costOf(other) - costOf(one));
+  const files = cost.layers.flatMap((layer) => layer.fetched).toSorted((one, other) => costOf(other) - costOf(one));
   const shown = isAll ? files : files.slice(0, SHOWN_FILES);
   const lines = [theme.bold(titleOf(cost)), "", renderTable(LAYERS, cost.layers, theme, width)];
   if (shown.length > 0) lines.push("", renderTable(FILES, shown, theme, width));
-  if (files.length > shown.length) lines.push(theme.dim(`and ${files.length - shown.length} more files; --all shows them`));
+  if (files.length > shown.length)
+    lines.push(theme.dim(`and ${files.length - shown.length} more files; --all shows them`));
   if (cost.advice.length > 0) lines.push("", ...cost.advice.map((text) => `• ${sanitizeLine(text)}`));
   if (!cost.is_indexed) {
-    lines.push("", theme.cyan("The new image has no index yet, so devices fetch whole layers. Write it: edgectl images index NEW"));
+    lines.push(
+      "",
+      theme.cyan("The new image has no index yet, so devices fetch whole layers. Write it: edgectl images index NEW"),
+    );
   }
   return lines.join("\n");
 }
@@ -43,7 +45,10 @@ const LAYERS: readonly Column<LayerCost>[] = [
   { header: "FETCHED", cell: ({ parts_bytes: size }) => formatBytes(size), align: "right" },
   { header: "TABLES", cell: ({ table_bytes: size }) => formatBytes(size), align: "right" },
   { header: "BY", cell: ({ by }) => by },
-  { header: "FILES NEW", cell: ({ by, files, files_here: here }) => (by === "here" ? "-" : `${files - here} of ${files}`) },
+  {
+    header: "FILES NEW",
+    cell: ({ by, files, files_here: here }) => (by === "here" ? "-" : `${files - here} of ${files}`),
+  },
   { header: "INSTRUCTION", cell: ({ instruction }) => sanitizeLine(instruction ?? "-"), canShrink: true },
 ];
 

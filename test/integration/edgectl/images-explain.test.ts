@@ -45,12 +45,19 @@ describe("edgectl images explain", () => {
       ["parts", "computed"],
     ]);
     const layer = before.layers[1];
-    expect(layer?.fetched.map(({ path }) => path).toSorted()).toEqual(["app/00000.js", "app/00200.js", "app/00400.js", "app/new-2"]);
+    expect(layer?.fetched.map(({ path }) => path).toSorted()).toEqual([
+      "app/00000.js",
+      "app/00200.js",
+      "app/00400.js",
+      "app/new-2",
+    ]);
     const costs = layer?.fetched.map((file) => file.parts_bytes ?? 0) ?? [];
     expect(costs).toEqual(costs.toSorted((one, other) => other - one));
     expect(before.whole_bytes).toBe(images[1]?.layers[1]?.compressed.length);
     expect(before.parts_bytes).toBeLessThan(before.whole_bytes / 15);
-    expect(before.parts_bytes).toBeGreaterThanOrEqual((layer?.table_bytes ?? 0) + costs.reduce((sum, bytes) => sum + bytes, 0));
+    expect(before.parts_bytes).toBeGreaterThanOrEqual(
+      (layer?.table_bytes ?? 0) + costs.reduce((sum, bytes) => sum + bytes, 0),
+    );
     expect((await user.run(["images", "index", next], { env: ENV })).code).toBe(0);
     const after = await explain(old, next);
     expect(after).toEqual({ ...before, is_indexed: true, layers: [before.layers[0], { ...layer, source: "index" }] });

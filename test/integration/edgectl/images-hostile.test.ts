@@ -36,15 +36,17 @@ const isFor = ({ method, url = "" }: IncomingMessage, wanted: string, pattern: R
 };
 
 describe("a registry that sends edgectl images something wrong", () => {
-  const layer = (): string => image.layers[1]?.digest ?? "";
-
   test.each([
-    ["other bytes of a layer", (bytes: Buffer) => Buffer.concat([bytes.subarray(0, -1), Buffer.from("x")]), /content that is not|cannot be|instead of/],
+    [
+      "other bytes of a layer",
+      (bytes: Buffer) => Buffer.concat([bytes.subarray(0, -1), Buffer.from("x")]),
+      /content that is not|cannot be|instead of/,
+    ],
     ["more of a layer", (bytes: Buffer) => Buffer.concat([bytes, Buffer.from("more")]), /another number of bytes/],
     ["less of a layer", (bytes: Buffer) => bytes.subarray(0, 1_000_000), /another number of bytes|cut off|unpacked/],
   ])("%s: no index is written", async (_what, change, reason) => {
     const { code, stdout, stderr, added } = await indexAt((request, response) => {
-      if (!isFor(request, "GET", new RegExp(layer()))) return false;
+      if (!isFor(request, "GET", new RegExp(image.layers[1]?.digest ?? "no layer"))) return false;
       response.writeHead(200).end(change(image.layers[1]?.compressed ?? Buffer.alloc(0)));
       return true;
     });

@@ -96,7 +96,12 @@ describe("edgectl images index", () => {
     const reference = `${registry.host}/team/app:1`;
     const manifest = [...registry.manifests].find(([, { bytes }]) => bytes.includes('"layers"'))?.[0] ?? "";
     const tag = referrersTag(manifest);
-    const signature = { mediaType: "application/vnd.oci.image.manifest.v1+json", digest: sha256("s"), size: 1, data: "cw==" };
+    const signature = {
+      mediaType: "application/vnd.oci.image.manifest.v1+json",
+      digest: sha256("s"),
+      size: 1,
+      data: "cw==",
+    };
     const list = JSON.stringify({ schemaVersion: 2, mediaType: OCI_INDEX, manifests: [signature] });
     await pushManifest(`http://${registry.host}/v2/team/app/manifests/${tag}`, OCI_INDEX, list, {});
     await index([reference]);
@@ -140,22 +145,35 @@ describe("edgectl images index", () => {
     expect(registry.server.asked.filter((asked) => asked === layer)).toHaveLength(1);
     const { indexes: some } = await index(["--platform", "linux/arm64", `${registry.host}/team/app:all`]);
     expect(some.map(({ platform }) => platform)).toEqual(["linux/arm64"]);
-    const { code, stderr } = await user.run(["images", "index", "--platform", "linux/s390x", `${registry.host}/team/app:all`]);
+    const { code, stderr } = await user.run([
+      "images",
+      "index",
+      "--platform",
+      "linux/s390x",
+      `${registry.host}/team/app:all`,
+    ]);
     expect([code, stderr]).toEqual([2, expect.stringContaining("linux/amd64, linux/arm64")]);
   });
 
   test("uses Docker's login or that of the options, and fails without one", async () => {
     await using registry = await Registry.start({ user: USER });
     const reference = await registry.push(image, "team/app:1");
-    const { code, stderr } = await user.run(["images", "index", reference], { env: { DOCKER_CONFIG: user.configDirectory } });
+    const { code, stderr } = await user.run(["images", "index", reference], {
+      env: { DOCKER_CONFIG: user.configDirectory },
+    });
     expect([code, stderr]).toEqual([3, expect.stringContaining("wants credentials")]);
     const auth = Buffer.from(`${USER.name}:${USER.password}`).toString("base64");
-    await writeFile(join(user.configDirectory, "config.json"), JSON.stringify({ auths: { [registry.host]: { auth } } }));
+    await writeFile(
+      join(user.configDirectory, "config.json"),
+      JSON.stringify({ auths: { [registry.host]: { auth } } }),
+    );
     expect((await index([reference])).indexes).toMatchObject([{ result: "written" }]);
     const options = ["--registry-user", USER.name, reference];
     const env = { DOCKER_CONFIG: "/nonexistent", EDGECTL_REGISTRY_PASSWORD: USER.password };
     expect((await index(options, env)).indexes).toMatchObject([{ result: "present" }]);
-    const wrong = await user.run(["images", "index", ...options], { env: { ...env, EDGECTL_REGISTRY_PASSWORD: "no-such-password" } });
+    const wrong = await user.run(["images", "index", ...options], {
+      env: { ...env, EDGECTL_REGISTRY_PASSWORD: "no-such-password" },
+    });
     expect([wrong.code, wrong.stderr]).toEqual([3, expect.stringContaining("refuses the credentials")]);
     expect(wrong.stderr).not.toContain("no-such-password");
   });

@@ -42,7 +42,9 @@ describe("advice on an update", () => {
 
   test("names archives, whose contents cannot be found on a device", () => {
     const fetched = [file("app/app.jar", 300_000), file("app/lib.zip", 200_000)];
-    expect(adviceFor([layer({ fetched })], [])).toEqual([expect.stringMatching(/^app\/app\.jar and 1 more is compressed.*500\.0 kB/)]);
+    expect(adviceFor([layer({ fetched })], [])).toEqual([
+      expect.stringMatching(/^app\/app\.jar and 1 more is compressed.*500\.0 kB/),
+    ]);
   });
 
   test("names the first layer that changed if others were built again because of it", () => {

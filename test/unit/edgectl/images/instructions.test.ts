@@ -18,7 +18,12 @@ describe("the instructions of an image's layers", () => {
   });
 
   test("go with the layers, without the entries that made none", () => {
-    const history = [{ created_by: "ADD a /" }, { created_by: "ENV A=1", empty_layer: true }, {}, { created_by: "COPY b /" }];
+    const history = [
+      { created_by: "ADD a /" },
+      { created_by: "ENV A=1", empty_layer: true },
+      {},
+      { created_by: "COPY b /" },
+    ];
     expect(instructions(history, 3)).toEqual(["ADD a /", undefined, "COPY b /"]);
   });
 
