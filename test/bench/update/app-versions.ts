@@ -5,6 +5,8 @@ import { succeed } from "../../support/command.ts";
 import { busyboxLayer } from "../../support/images/busybox.ts";
 import { entriesBelow } from "../../support/images/debian.ts";
 import { buildImage, type FileEntry, fileLayer, type Image, type Layer, sha256 } from "../../support/images/image.ts";
+import { uniqueName } from "../../support/images.ts";
+import { versionedImage } from "../../support/images/versioned-image.ts";
 import { zstdChunkedBlob } from "../../support/layer-parts/zstd-chunked-blob.ts";
 
 /** Two versions of an image, and how many files its changed layer has. */
@@ -28,6 +30,7 @@ const UNCHANGED = [
 ].flat();
 const CONFIG = { Cmd: ["/bin/sleep", "1000000"], StopSignal: "SIGKILL" };
 const DAY_MS = 86_400_000;
+const SMALL_FILES = 400;
 
 /** A Node.js app from npm's packages, with its modules in one layer, before and after a patch release. */
 export async function nodeAppVersions(): Promise<Versions> {
@@ -39,6 +42,16 @@ export async function nodeAppVersions(): Promise<Versions> {
     return (await entriesBelow(directory)).map((entry) => Object.assign(entry, { path: `app/${entry.path}` }));
   };
   return await versionsOf(await read(NODE_APP.old), await read(NODE_APP.next));
+}
+
+/** Made-up versions of an app: small, and without any package, for a functional check. */
+export async function smallVersions(): Promise<Versions> {
+  const shell = await busyboxLayer(["sleep"]);
+  const seed = uniqueName("small");
+  const image = async (version: number): Promise<Image> => {
+    return buildImage([...(await versionedImage({ seed, version, files: SMALL_FILES })).layers, shell], CONFIG);
+  };
+  return { old: await image(1), next: await image(2), files: SMALL_FILES };
 }
 
 /** A Debian system in one layer, before and after security updates of five of its packages. */
