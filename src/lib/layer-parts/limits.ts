@@ -4,7 +4,10 @@ const MIB = 1024 * 1024;
 
 /** What a description of a layer may demand. Checked before memory is taken for it. */
 export interface LayoutLimits {
-  /** Files with contents and their parts, counted together. A part takes about 60 bytes of memory. */
+  /**
+   * Entries of a table of contents; for an index, files, contents and parts counted together, so that a layer may have a third
+   * as many files. Each takes up to 100 bytes of memory while the layer is planned.
+   */
   readonly maxEntries: number;
   /** Bytes of a table of contents or of headers, unpacked. They are read as a stream. */
   readonly maxUnpackedBytes: number;
@@ -15,9 +18,9 @@ export interface LayoutLimits {
 }
 
 export const LAYOUT_LIMITS: LayoutLimits = {
-  maxEntries: 1_000_000,
+  maxEntries: 300_000,
   maxUnpackedBytes: 64 * MIB,
-  maxTableBytes: 24 * MIB,
+  maxTableBytes: 8 * MIB,
   maxPackedBytes: 16 * MIB,
 };
 

@@ -33,6 +33,9 @@ export const DIFF_ID_BYTES = 32;
 /** Smaller contents stand among the headers: a digest and a frame would take as much. */
 export const MIN_CONTENT_BYTES = 64;
 
+/** Parts of a content. With parts of at least 256 KiB, contents of 16 GiB. */
+export const MAX_PARTS = 65_536;
+
 /** A file with a content, as the table has it. */
 export interface FilePlace {
   /** Bytes of headers that precede the content. */

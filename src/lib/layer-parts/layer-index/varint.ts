@@ -41,10 +41,29 @@ export class TableReader {
     return value;
   }
 
+  /**
+   * Skips as many numbers, and returns a reader of them. Columns are read side by side that way, without a copy.
+   *
+   * @throws {LayoutError} at the end
+   */
+  column(count: number): TableReader {
+    const column = new TableReader(this.#bytes);
+    column.#at = this.#at;
+    for (let left = count; left > 0; this.#at++) {
+      if (this.#at >= this.#bytes.length) throw cutOff();
+      if (((this.#bytes[this.#at] as number) & MORE) === 0) left--;
+    }
+    return column;
+  }
+
   /** @throws {LayoutError} at the end */
   take(length: number): Buffer {
-    if (length > this.rest) throw new LayoutError("the index is cut off");
+    if (length > this.rest) throw cutOff();
     this.#at += length;
     return this.#bytes.subarray(this.#at - length, this.#at);
   }
+}
+
+function cutOff(): LayoutError {
+  return new LayoutError("the index is cut off");
 }

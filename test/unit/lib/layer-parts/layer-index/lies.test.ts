@@ -4,6 +4,7 @@ import { describe, expect, it } from "vitest";
 import { CONTENT_DIGEST_BYTES } from "../../../../../src/lib/layer-parts/content-digest.ts";
 import { encodeTable } from "../../../../../src/lib/layer-parts/layer-index/encode-table.ts";
 import { INDEX_MAGIC, type IndexTable } from "../../../../../src/lib/layer-parts/layer-index/format.ts";
+import { pushVarint } from "../../../../../src/lib/layer-parts/layer-index/varint.ts";
 import { readLayerIndex } from "../../../../../src/lib/layer-parts/layer-index/read-index.ts";
 import { writeLayerIndex } from "../../../../../src/lib/layer-parts/layer-index/write-index.ts";
 import { LayoutError } from "../../../../../src/lib/layer-parts/layer-layout.ts";
@@ -61,10 +62,17 @@ describe("an index that lies", () => {
   it("of a number of files is refused before memory is taken for them", () => {
     const table = zstdDecompressSync(encodeTable(honest).subarray(INDEX_MAGIC.length));
     const at = table.indexOf(Buffer.from("7".repeat(20), "hex")) + CONTENT_DIGEST_BYTES;
-    const many = Buffer.concat([table.subarray(0, at), Buffer.from("c0843d", "hex"), table.subarray(at + 1)]);
-    expect(() => readLayerIndex(indexOf(many), { diffId, packSize: 150 })).toThrow("more than 1000000 files");
-    many.write("a08d06", at, "hex");
-    expect(() => readLayerIndex(indexOf(many), { diffId, packSize: 150 })).toThrow("cut off");
+    const withFiles = (count: number): Buffer => {
+      const varint: number[] = [];
+      pushVarint(varint, count);
+      return indexOf(Buffer.concat([table.subarray(0, at), Uint8Array.from(varint), table.subarray(at + 1)]));
+    };
+    const readAs = (count: number) => () => readLayerIndex(withFiles(count), { diffId, packSize: 150 });
+    const { maxEntries } = LAYOUT_LIMITS;
+    expect(readAs(1)).not.toThrow();
+    expect(readAs(maxEntries + 1)).toThrow(`is larger than ${maxEntries}`);
+    expect(readAs(maxEntries)).toThrow(`more than ${maxEntries} files`);
+    expect(readAs(maxEntries - 2)).toThrow("cut off");
   });
 
   it("unpacks no further than the limit", () => {
