@@ -180,25 +180,28 @@ describe("layers from parts, where something is wrong", () => {
     expect(result.received).toBeLessThan(layerSize() * 1.02);
   });
 
-  test.skipIf(skip || noDisk)("a full disk: room is made once, and nothing that was received is fetched again", async () => {
-    await using disk = await smallDisk(14);
-    const filler = join(disk.path, "filler");
-    await writeFile(filler, Buffer.alloc(11_000_000));
-    let asked = 0;
-    const makeRoom = async (): Promise<boolean> => {
-      asked++;
-      await rm(filler, { force: true });
-      return true;
-    };
-    rig.downloader = rig.newDownloader({ parts: new PartStore(join(disk.path, "downloads")), makeRoom });
-    const reference = at(rig.registry.host);
-    const { result, wholes, price } = await rig.download(reference);
-    await expectOnDevice(reference);
-    expect(wholes).toEqual([]);
-    expect(asked).toBe(1);
-    // What came while the disk was full.
-    expect(result.received).toBeLessThan(price + 1_000_000);
-  });
+  test.skipIf(skip || noDisk)(
+    "a full disk: room is made once, and nothing that was received is fetched again",
+    async () => {
+      await using disk = await smallDisk(14);
+      const filler = join(disk.path, "filler");
+      await writeFile(filler, Buffer.alloc(11_000_000));
+      let asked = 0;
+      const makeRoom = async (): Promise<boolean> => {
+        asked++;
+        await rm(filler, { force: true });
+        return true;
+      };
+      rig.downloader = rig.newDownloader({ parts: new PartStore(join(disk.path, "downloads")), makeRoom });
+      const reference = at(rig.registry.host);
+      const { result, wholes, price } = await rig.download(reference);
+      await expectOnDevice(reference);
+      expect(wholes).toEqual([]);
+      expect(asked).toBe(1);
+      // What came while the disk was full.
+      expect(result.received).toBeLessThan(price + 1_000_000);
+    },
+  );
 
   test.skipIf(skip || noDisk)("a disk that stays full fails with no_space", async () => {
     await using disk = await smallDisk(2);
