@@ -1,6 +1,6 @@
 import type { PartsCosts } from "../core/image/pull-cost.ts";
 import type { EngineInfo } from "../engine/engine.ts";
-import { type ImagePlan, planImage } from "./by-parts/image-plan.ts";
+import type { ImagePlan } from "./by-parts/image-plan.ts";
 import type { DownloaderOptions } from "./downloader-options.ts";
 import { ImagePull } from "./image-pull.ts";
 import type { ImageDownloader, ImageDownloadRequest, PlanPartsRequest, TransferProgress } from "./ports.ts";
@@ -67,6 +67,8 @@ class LoopbackDownloader implements ImageDownloader {
       signal: request.signal,
     };
     const readsZstd = async (): Promise<boolean> => canReadZstd(await engine.identify(request.signal));
+    // Loaded with the first plan only.
+    const { planImage } = await import("./by-parts/image-plan.ts");
     return await planImage({ ...request, registry, parts, contents, fetch, readsZstd, logger });
   }
 }
