@@ -30,7 +30,7 @@ export class ContentIndex {
     try {
       const contents = ContentFile.decode(readFileSync(path));
       if (!contents) rmSync(path, { force: true });
-      else utimesSync(path, this.#now() / 1000, this.#now() / 1000);
+      else this.#touch(path);
       return contents;
     } catch {
       return undefined;
@@ -44,12 +44,18 @@ export class ContentIndex {
     mkdirSync(this.#directory, { recursive: true, mode: 0o700 });
     this.#makeRoom(this.#maxBytes - bytes.length);
     writeAtomically(this.#pathOf(imageId), bytes, { mode: 0o600 });
+    this.#touch(this.#pathOf(imageId));
   }
 
   /** Removes what is recorded of images that the engine does not have. */
   retain(imageIds: readonly string[]): void {
     const kept = new Set(imageIds.map((id) => this.#pathOf(id)));
     for (const { path } of this.#files()) if (!kept.has(path)) rmSync(path, { force: true });
+  }
+
+  #touch(path: string): void {
+    const seconds = this.#now() / 1000;
+    utimesSync(path, seconds, seconds);
   }
 
   #makeRoom(maxBytes: number): void {

@@ -17,11 +17,7 @@ export interface FetchRangesOptions extends FetchOptions {
  * digests of what is in the ranges. Rejects with `PartsUnusable` if the registry does not serve ranges, otherwise as
  * `fillPart` does.
  */
-export async function fetchRanges(
-  part: RangePart,
-  spans: readonly Span[],
-  options: FetchRangesOptions,
-): Promise<void> {
+export async function fetchRanges(part: RangePart, spans: readonly Span[], options: FetchRangesOptions): Promise<void> {
   using _lock = await part.writeLock.acquire(options.signal);
   await part.repair();
   const retries = new FetchRetries(options);

@@ -1,34 +1,10 @@
-import type { Clock } from "../../lib/clock.ts";
-import type { Logger } from "../../lib/logger.ts";
-import type { FetchBounds } from "../core/image/fetch-retry.ts";
 import type { PartsCosts } from "../core/image/pull-cost.ts";
-import type { DeviceContents } from "../contents/device-contents.ts";
-import type { Engine } from "../engine/engine.ts";
-import type { RegistryClient } from "../registry/registry.ts";
+import type { EngineInfo } from "../engine/engine.ts";
 import { type ImagePlan, planImage } from "./by-parts/image-plan.ts";
+import type { DownloaderOptions } from "./downloader-options.ts";
 import { ImagePull } from "./image-pull.ts";
-import type { PartStore } from "./part-store.ts";
 import type { ImageDownloader, ImageDownloadRequest, PlanPartsRequest, TransferProgress } from "./ports.ts";
 import { Throttle } from "./throttle.ts";
-
-export interface DownloaderOptions {
-  readonly engine: Engine;
-  readonly registry: RegistryClient;
-  readonly parts: PartStore;
-  /** What the images on the device contain; absent: every layer is downloaded whole. */
-  readonly contents?: DeviceContents | undefined;
-  /** Frees disk space for downloads; resolves to whether anything was removed. */
-  readonly makeRoom: () => Promise<boolean>;
-  readonly clock: Clock;
-  readonly logger: Logger;
-  /** In [0, 1). */
-  readonly random: () => number;
-  readonly bounds: FetchBounds;
-  /** A connection that delivers nothing for this time is considered dead, in milliseconds. */
-  readonly stallMs: number;
-  /** Bytes per second for all downloads together; `undefined` for no limit. */
-  readonly rate: () => number | undefined;
-}
 
 /** A registry that does not send descriptions of layers in this time is not asked for parts, in milliseconds. */
 const PLAN_PATIENCE_MS = 30_000;
@@ -76,16 +52,28 @@ class LoopbackDownloader implements ImageDownloader {
   }
 
   async #plan(request: PlanPartsRequest): Promise<ImagePlan | undefined> {
-    const { contents, registry, parts, clock, random, bounds, stallMs, logger } = this.#options;
+    const { engine, contents, registry, parts, clock, random, bounds, stallMs, logger } = this.#options;
     if (!contents) return undefined;
     const patienceMs = Math.min(bounds.patienceMs, PLAN_PATIENCE_MS);
     const fetch = {
-      ...{ clock, random, bounds: { ...bounds, patienceMs }, stallMs, throttle: this.#throttle },
+      clock,
+      random,
+      bounds: { ...bounds, patienceMs },
+      stallMs,
+      throttle: this.#throttle,
       onReceived: request.onReceived,
       onAppended: () => {},
       onInterruption: () => {},
       signal: request.signal,
     };
-    return await planImage({ ...request, registry, parts, contents, fetch, logger });
+    const readsZstd = async (): Promise<boolean> => canReadZstd(await engine.identify(request.signal));
+    return await planImage({ ...request, registry, parts, contents, fetch, readsZstd, logger });
   }
+}
+
+/** The first major version of Docker that unpacks layers compressed with zstd. Podman does in all supported versions. */
+const FIRST_DOCKER_WITH_ZSTD = 23;
+
+function canReadZstd({ kind, version }: Pick<EngineInfo, "kind" | "version">): boolean {
+  return kind !== "docker" || Number.parseInt(version, 10) >= FIRST_DOCKER_WITH_ZSTD;
 }

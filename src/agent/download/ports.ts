@@ -46,6 +46,8 @@ export interface PlanPartsRequest extends Pick<ImageDownloadRequest, "image" | "
   readonly app: string;
   /** How many layers the engine has, the lowest ones. */
   readonly layersPresent: number;
+  /** Bytes that descriptions of layers may take; absent: no limit. */
+  readonly maxTableBytes?: number | undefined;
 }
 
 /** The engine cannot reach this process on loopback: it runs in another network namespace, or on another machine. */

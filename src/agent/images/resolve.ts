@@ -74,9 +74,14 @@ async function planParts(
     auth: await registryAuthFor(services, request),
     app: request.owner.app,
     layersPresent,
+    maxTableBytes: minOf([services.config.maxDownloadBytes, request.maxDownloadBytes]),
     onReceived: (bytes) => countReceived(services, request, bytes),
     signal: request.signal,
   });
+}
+
+function minOf(limits: readonly (number | undefined)[]): number {
+  return Math.min(...limits.map((limit) => limit ?? Infinity));
 }
 
 type LookupResult =

@@ -16,7 +16,15 @@ import { readBody } from "../../lib/registry/read-body.ts";
 import { RegistryError } from "./registry-error.ts";
 import { type RegistryResponse, RegistryHttp, type TrustSource } from "./registry-http.ts";
 import { findArtifact } from "./find-artifact.ts";
-import type { BlobOptions, Descriptor, FoundArtifact, OpenBlob, RegistryAuth, RegistryClient, ResolvedImage } from "./registry.ts";
+import type {
+  BlobOptions,
+  Descriptor,
+  FoundArtifact,
+  OpenBlob,
+  RegistryAuth,
+  RegistryClient,
+  ResolvedImage,
+} from "./registry.ts";
 import { toResponseError, toRegistryError } from "./to-registry-error.ts";
 import { authSecrets } from "./auth-secrets.ts";
 import { type RegistryHttpResponse, Transport } from "./transport.ts";
@@ -116,7 +124,8 @@ class OciClient implements RegistryClient {
   ): Promise<OpenBlob> {
     const { offset = 0, length: wanted, auth, signal } = options;
     const last = wanted === undefined ? "" : offset + wanted - 1;
-    const headers: Record<string, string> = offset > 0 || wanted !== undefined ? { Range: `bytes=${offset}-${last}` } : {};
+    const headers: Record<string, string> =
+      offset > 0 || wanted !== undefined ? { Range: `bytes=${offset}-${last}` } : {};
     const target = { registry: image.registry, repository: image.repository, auth };
     const response = await this.#get(target, `blobs/${blob.digest}`, headers, signal);
     const { status, body } = response;

@@ -2,6 +2,8 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { dockerSocket } from "../../support/docker-socket.ts";
 import { PartsRig } from "../../support/download/parts-rig.ts";
 import { engineRequest, uniqueName } from "../../support/images.ts";
+import { buildImage, fileLayer, type Image, sha256 } from "../../support/images/image.ts";
+import { zstdChunkedBlob } from "../../support/layer-parts/zstd-chunked-blob.ts";
 import { versionedImage } from "../../support/images/versioned-image.ts";
 import { podmanUnavailableReason, startPodman } from "../../support/podman-service.ts";
 import { PrivateEngine } from "../../support/private-engine.ts";
@@ -57,12 +59,36 @@ describe.each(ENGINES)("%s, given layers that were put together from parts", (_t
     expect(await rig.parts.idle()).toEqual([]);
   });
 
+  test.skipIf(skip)("has an image with zstd:chunked layers, also where it cannot read zstd", async () => {
+    const own = uniqueName("seed");
+    const first = zstdChunked(await versionedImage({ seed: own, version: 1, files: 300 }));
+    const second = zstdChunked(await versionedImage({ seed: own, version: 2, files: 300 }));
+    const whole = await rig.download(await rig.push(first, "zstd-1"));
+    const size = first.layers.reduce((sum, { compressed }) => sum + compressed.length, 0);
+    expect(whole.result.received + whole.planned).toBeLessThan(size * 1.02);
+    const reference = await rig.push(second, "zstd-2");
+    const { image, result, planned, wholes } = await rig.download(reference);
+    expect(wholes).toEqual([]);
+    expect(result.received + planned).toBeLessThan(size / 10);
+    const { id } = (await rig.engine.inspectImage(reference, AbortSignal.timeout(60_000))) ?? {};
+    expect([image.config.digest, image.digest]).toContain(id);
+  });
+
   test.skipIf(skip)("does not ask for a layer again that it was given uncompressed", async () => {
     const second = await versionedImage({ seed, version: 2 });
     const config = JSON.parse(second.config.toString()) as { config: object };
-    const { buildImage, fileLayer } = await import("../../support/images/image.ts");
     const own = await fileLayer([{ path: "own", content: uniqueName("x").repeat(1_000) }]);
     const { result } = await rig.download(await rig.push(buildImage([...second.layers, own], config.config), "3"));
     expect(result.received).toBe(own.compressed.length);
   });
 });
+
+/** The same image with layers as newer tools push them. */
+function zstdChunked(image: Image): Image {
+  const mediaType = "application/vnd.oci.image.layer.v1.tar+zstd";
+  const layers = image.layers.map(({ tar, diffId }) => {
+    const { blob, annotations } = zstdChunkedBlob(tar);
+    return { tar, diffId, compressed: blob, digest: sha256(blob), mediaType, annotations };
+  });
+  return { ...image, layers };
+}

@@ -3,7 +3,8 @@ import { pino } from "pino";
 import { ContentIndex } from "../../../src/agent/contents/content-index.ts";
 import { DeviceContents } from "../../../src/agent/contents/device-contents.ts";
 import { computePullCost } from "../../../src/agent/core/image/pull-cost.ts";
-import { createImageDownloader, type DownloaderOptions } from "../../../src/agent/download/image-downloader.ts";
+import type { DownloaderOptions } from "../../../src/agent/download/downloader-options.ts";
+import { createImageDownloader } from "../../../src/agent/download/image-downloader.ts";
 import { PartStore } from "../../../src/agent/download/part-store.ts";
 import type { FetchInterruption, ImageDownloader, TransferProgress } from "../../../src/agent/download/ports.ts";
 import { createDockerEngine } from "../../../src/agent/engine/docker/docker-engine.ts";
@@ -89,12 +90,7 @@ export class PartsRig implements AsyncDisposable {
   /** Pushes an index beside an image. @param of describes the layers of this image */
   async index(tag: string, of: Image): Promise<PushedIndex> {
     const { digest, manifest, mediaType } = await this.resolve(`${this.registry.host}/${this.repository}:${tag}`);
-    return pushIndex(
-      `http://${this.registry.host}`,
-      this.repository,
-      { digest, size: manifest.length, mediaType },
-      of,
-    );
+    return pushIndex(`http://${this.registry.host}`, this.repository, { digest, size: manifest.length, mediaType }, of);
   }
 
   async resolve(reference: string): Promise<ResolvedImage> {

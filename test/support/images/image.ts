@@ -29,6 +29,9 @@ export interface Layer {
   readonly digest: string;
   readonly tar: Buffer;
   readonly compressed: Buffer;
+  /** Default: a tar compressed with gzip. */
+  readonly mediaType?: string;
+  readonly annotations?: Readonly<Record<string, string>>;
 }
 
 /** An image in memory that can be loaded into engines and pushed to registries. */

@@ -38,7 +38,11 @@ export async function pushIndex(
   let indexBytes = 0;
   for (const { tar, diffId, digest } of of.layers) {
     const written: Uint8Array[] = [];
-    const { index } = await writeLayerIndex(Readable.from([tar]), diffId, async (bytes) => void written.push(Buffer.from(bytes)));
+    const { index } = await writeLayerIndex(
+      Readable.from([tar]),
+      diffId,
+      async (bytes) => void written.push(Buffer.from(bytes)),
+    );
     const pack = await buffer(Readable.from(written));
     indexBytes += index.length;
     packs.push({ digest: sha256(pack), size: pack.length });
@@ -47,7 +51,12 @@ export async function pushIndex(
       [LAYER_PACK_TYPE, pack],
     ] as const) {
       await pushBlob(base, bytes, {});
-      layers.push({ mediaType, digest: sha256(bytes), size: bytes.length, annotations: { [LAYER_ANNOTATION]: digest } });
+      layers.push({
+        mediaType,
+        digest: sha256(bytes),
+        size: bytes.length,
+        annotations: { [LAYER_ANNOTATION]: digest },
+      });
     }
   }
   await pushBlob(base, Buffer.from("{}"), {});

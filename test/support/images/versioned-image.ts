@@ -7,6 +7,8 @@ export interface VersionOptions {
   /** 1 for the first. Each version changes a few files, and the times of all. */
   readonly version: number;
   readonly files?: number;
+  /** Bytes of a file that only this version has. Default 3,000. */
+  readonly newBytes?: number;
 }
 
 const SMALL_BYTES = 3_000;
@@ -17,7 +19,12 @@ const CHANGED_EVERY = 200;
  * An app with many files in one layer, as a patch release changes it: one file in 200 has another content, a file comes, and
  * the times of all files are new. Includes a large file, and contents that occur several times.
  */
-export async function versionedImage({ seed, version, files = 1_000 }: VersionOptions): Promise<Image> {
+export async function versionedImage({
+  seed,
+  version,
+  files = 1_000,
+  newBytes = SMALL_BYTES,
+}: VersionOptions): Promise<Image> {
   const base = await fileLayer([{ path: "base", content: bytesOf(`${seed} base`, 1_000) }]);
   const entries: FileEntry[] = [{ path: "app/", directory: true }];
   for (let index = 0; index < files; index++) {
@@ -27,7 +34,7 @@ export async function versionedImage({ seed, version, files = 1_000 }: VersionOp
     entries.push({ path, content: bytesOf(`${seed} ${name}`, SMALL_BYTES) });
   }
   entries.push({ path: "app/large", content: bytesOf(`${seed} large`, LARGE_BYTES) });
-  entries.push({ path: `app/new-${version}`, content: bytesOf(`${seed} new ${version}`, SMALL_BYTES) });
+  entries.push({ path: `app/new-${version}`, content: bytesOf(`${seed} new ${version}`, newBytes) });
   return buildImage([base, await fileLayer(entries, new Date(version * 86_400_000))], { Cmd: ["/none"] });
 }
 

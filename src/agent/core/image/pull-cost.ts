@@ -38,7 +38,9 @@ export function computePullCost(
   const downloadBytes = sum(missing.map(fetched));
   return {
     downloadBytes,
-    diskBytes: sum(image.layers.slice(present).map((layer) => parts.get(layer.digest)?.tarBytes ?? unpackedSize(layer))),
+    diskBytes: sum(
+      image.layers.slice(present).map((layer) => parts.get(layer.digest)?.tarBytes ?? unpackedSize(layer)),
+    ),
     imageBytes: sum(distinct(image.layers).map(({ size }) => size)),
     layers: image.layers.length,
     layersPresent: present,

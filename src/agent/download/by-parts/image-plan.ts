@@ -1,7 +1,8 @@
 import { errorText } from "../../../lib/error-text.ts";
 import { LayoutError } from "../../../lib/layer-parts/layer-layout.ts";
+import { sumOfLengths } from "../../../lib/layer-parts/ranges.ts";
 import type { Logger } from "../../../lib/logger.ts";
-import type { DeviceContents, ImageContents } from "../../contents/device-contents.ts";
+import type { DeviceContents } from "../../contents/device-contents.ts";
 import type { Descriptor, RegistryAuth, RegistryClient, ResolvedImage } from "../../registry/registry.ts";
 import { RegistryError } from "../../registry/registry-error.ts";
 import { DownloadError } from "../download-error.ts";
@@ -23,6 +24,8 @@ export interface ImagePlanRequest {
   readonly app: string;
   /** How many layers the engine has, the lowest ones. */
   readonly layersPresent: number;
+  /** Bytes that descriptions of layers may take; absent: no limit. */
+  readonly maxTableBytes?: number | undefined;
 }
 
 export interface ImagePlanOptions extends ImagePlanRequest {
@@ -30,6 +33,8 @@ export interface ImagePlanOptions extends ImagePlanRequest {
   readonly parts: PartStore;
   readonly contents: DeviceContents;
   readonly fetch: FetchOptions;
+  /** Whether the engine can unpack layers that are compressed with zstd. */
+  readonly readsZstd: () => Promise<boolean>;
   readonly logger: Logger;
 }
 
@@ -49,18 +54,22 @@ export interface ImagePlan extends AsyncDisposable {
 export async function planImage(options: ImagePlanOptions): Promise<ImagePlan> {
   const { image, auth, registry, parts, fetch } = options;
   await using owned = new AsyncDisposableStack();
+  let bytesLeft = options.maxTableBytes ?? Infinity;
   const layouts = owned.use(
     new LayerLayouts({
       image,
       auth,
       registry,
       parts,
-      fetch: (blob, spans) =>
-        fetchRanges(blob.part, spans, {
+      fetch: async (blob, spans) => {
+        bytesLeft -= sumOfLengths(blob.part.missing(spans));
+        if (bytesLeft < 0) throw new PartsUnusable("its description is larger than what may be downloaded");
+        await fetchRanges(blob.part, spans, {
           ...fetch,
           open: ({ offset, length }, signal) =>
             registry.openBlob(image, blob.descriptor, { offset, length, auth, signal }),
-        }),
+        });
+      },
       onReceived: fetch.onReceived,
       signal: fetch.signal,
     }),
@@ -73,16 +82,18 @@ export async function planImage(options: ImagePlanOptions): Promise<ImagePlan> {
 async function planLayers(options: ImagePlanOptions, layouts: LayerLayouts): Promise<ReadonlyMap<string, LayerPlan>> {
   const { image, app, layersPresent, contents, fetch, logger } = options;
   const planned = new Map<string, LayerPlan>();
-  let images: readonly ImageContents[] | undefined;
+  const readsZstd = once(options.readsZstd);
+  const hasImages = once(() => contents.hasImages(fetch.signal));
+  const images = once(() => contents.load(`${image.registry}/${image.repository}`, app, fetch.signal));
   for (const [index, layer] of image.layers.entries()) {
-    if (index < layersPresent || layer.size < MIN_LAYER_BYTES || planned.has(layer.digest)) continue;
+    if (index < layersPresent || planned.has(layer.digest)) continue;
     try {
-      if (!(await contents.hasImages(fetch.signal))) break;
+      const mustRebuild = isZstd(layer) && !(await readsZstd());
+      if (!mustRebuild && (layer.size < MIN_LAYER_BYTES || !(await hasImages()))) continue;
       const found = await layouts.find(layer, image.diffIds[index] ?? "");
       if (!found) continue;
-      images ??= await contents.load(`${image.registry}/${image.repository}`, app, fetch.signal);
-      const held = new HeldContents(found.layout, images);
-      planned.set(layer.digest, new LayerPlan({ ...found, layer, held }));
+      const held = new HeldContents(found.layout, await images());
+      planned.set(layer.digest, new LayerPlan({ ...found, layer, held, mustRebuild }));
     } catch (error) {
       fetch.signal.throwIfAborted();
       if (!isExpected(error)) throw error;
@@ -92,9 +103,16 @@ async function planLayers(options: ImagePlanOptions, layouts: LayerLayouts): Pro
   return planned;
 }
 
+function isZstd({ mediaType }: Descriptor): boolean {
+  return /[+.]zstd$/.test(mediaType);
+}
+
+function once<T>(run: () => Promise<T>): () => Promise<T> {
+  let result: Promise<T> | undefined;
+  return () => (result ??= run());
+}
+
 /** Whether an error only means that a layer is fetched whole. */
 function isExpected(error: unknown): boolean {
   return [LayoutError, PartsUnusable, RegistryError, DownloadError].some((kind) => error instanceof kind);
 }
-
-export type { Descriptor };

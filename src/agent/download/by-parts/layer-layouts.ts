@@ -1,10 +1,6 @@
 import { buffer } from "node:stream/consumers";
 import { mayReadIndex } from "../../../lib/layer-parts/decide.ts";
-import {
-  INDEX_ARTIFACT_TYPE,
-  type IndexedLayer,
-  indexedLayers,
-} from "../../../lib/layer-parts/index-artifact.ts";
+import { INDEX_ARTIFACT_TYPE, type IndexedLayer, indexedLayers } from "../../../lib/layer-parts/index-artifact.ts";
 import { readLayerIndex } from "../../../lib/layer-parts/layer-index/read-index.ts";
 import type { BlobName, LayerLayout } from "../../../lib/layer-parts/layer-layout.ts";
 import { REQUEST_COST, type Span } from "../../../lib/layer-parts/ranges.ts";

@@ -18,6 +18,8 @@ export interface LayerPlanOptions {
   readonly layout: LayerLayout;
   readonly blobs: readonly PlannedBlob[];
   readonly held: HeldContents;
+  /** The engine cannot read the layer as it is in the registry: it is put together on the device whatever it costs. */
+  readonly mustRebuild: boolean;
 }
 
 /** How a layer is put together from what the device has and what is fetched. */
@@ -26,14 +28,16 @@ export class LayerPlan {
   readonly layout: LayerLayout;
   readonly held: HeldContents;
   readonly blobs: readonly PlannedBlob[];
+  readonly #mustRebuild: boolean;
   #choice: DownloadChoice;
 
   /** Throws `PartsUnusable` if the whole layer costs less, and a `LayoutError` if parts are outside of their blobs. */
-  constructor({ layer, layout, blobs, held }: LayerPlanOptions) {
+  constructor({ layer, layout, blobs, held, mustRebuild }: LayerPlanOptions) {
     this.layer = layer;
     this.layout = layout;
     this.held = held;
     this.blobs = blobs;
+    this.#mustRebuild = mustRebuild;
     this.#choice = this.#choose();
   }
 
@@ -66,10 +70,13 @@ export class LayerPlan {
       layerSize: this.layer.size,
       packSize: this.blobs.find(({ name }) => name === "pack")?.descriptor.size ?? 0,
       isHeld: (part) => this.held.has(part),
-      fetched: this.blobs.flatMap(({ name, part }) => part.held.map(({ offset, length }) => ({ blob: name, offset, length }))),
+      fetched: this.blobs.flatMap(({ name, part }) =>
+        part.held.map(({ offset, length }) => ({ blob: name, offset, length })),
+      ),
       cost: REQUEST_COST,
     });
-    if (choice.by === "whole") throw new PartsUnusable("by parts it would cost more than whole");
+    // The whole layer is among its blobs then.
+    if (choice.by === "whole" && !this.#mustRebuild) throw new PartsUnusable("by parts it would cost more than whole");
     return choice;
   }
 }

@@ -55,7 +55,7 @@ export class RebuiltLayer implements ServedLayer {
       await this.#pass(range, to, options, isGone);
       if (!isGone.aborted) to.end();
     } catch (error) {
-      to.destroy();
+      // The connection stays open until the pull is aborted: the engine would try the layer again by itself, with pauses.
       if (!isGone.aborted) await this.#fail(error);
     } finally {
       options.onWait(-1);
