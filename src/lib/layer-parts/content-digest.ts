@@ -9,7 +9,7 @@ import { type ContentDigest, LayoutError } from "./layer-layout.ts";
 export const CONTENT_DIGEST_BYTES = 10;
 
 /** The same in hexadecimal digits. */
-export const CONTENT_DIGEST_DIGITS = CONTENT_DIGEST_BYTES * 2;
+const CONTENT_DIGEST_DIGITS = CONTENT_DIGEST_BYTES * 2;
 
 const SHA256 = /^(?:sha256:)?(?<hex>[0-9a-f]{64})$/u;
 

@@ -1,14 +1,17 @@
-import { CONTENT_DIGEST_BYTES } from "./content-digest.ts";
+import { DigestTable } from "./digest-table.ts";
 import { type Content, type ContentDigest, type ContentPart, LayoutError } from "./layer-layout.ts";
 
-const FIRST_CAPACITY = 256;
 const FORMS: readonly ContentPart["compression"][] = ["zstd", "gzip", "none", "zeros"];
+const ZEROS = FORMS.indexOf("zeros");
 
-/** Contents with their parts in little memory: about 60 bytes for a part. All are in one blob. */
+/**
+ * Contents with their parts in little memory: about 70 bytes for a part. All are in one blob. A part that the blob has at several
+ * places is at the first of them, so that it is fetched once.
+ */
 export class ContentTable {
   readonly #maxEntries: number;
   readonly #blob: ContentPart["blob"];
-  #digests = Buffer.alloc(FIRST_CAPACITY * CONTENT_DIGEST_BYTES);
+  readonly #digests = new DigestTable();
   readonly #sizes: number[] = [];
   readonly #offsets: number[] = [];
   readonly #lengths: number[] = [];
@@ -47,7 +50,7 @@ export class ContentTable {
       parts.push(part);
       size += part.size;
     }
-    return { digest: this.#whole.get(index) ?? this.#digest(first), size, parts };
+    return { digest: this.#whole.get(index) ?? this.#digests.at(first), size, parts };
   }
 
   *contents(): Generator<Content> {
@@ -55,27 +58,23 @@ export class ContentTable {
   }
 
   #addPart(part: ContentPart): void {
-    const at = this.#sizes.length * CONTENT_DIGEST_BYTES;
-    if (at === this.#digests.length) this.#digests = Buffer.concat([this.#digests], this.#digests.length * 2);
-    this.#digests.write(part.digest, at, "hex");
+    const first = this.#digests.add(part.digest);
+    const isRepeated = part.compression !== "zeros" && this.#forms[first] !== ZEROS && this.#sizes[first] === part.size;
+    const { offset, length, compression } = isRepeated ? this.#part(first) : part;
     this.#sizes.push(part.size);
-    this.#offsets.push(part.offset);
-    this.#lengths.push(part.length);
-    this.#forms.push(FORMS.indexOf(part.compression));
+    this.#offsets.push(offset);
+    this.#lengths.push(length);
+    this.#forms.push(FORMS.indexOf(compression));
   }
 
   #part(at: number): ContentPart {
     return {
-      digest: this.#digest(at),
+      digest: this.#digests.at(at),
       size: this.#sizes[at] ?? 0,
       blob: this.#blob,
       offset: this.#offsets[at] ?? 0,
       length: this.#lengths[at] ?? 0,
       compression: FORMS[this.#forms[at] ?? 0] ?? "zstd",
     };
-  }
-
-  #digest(at: number): ContentDigest {
-    return this.#digests.toString("hex", at * CONTENT_DIGEST_BYTES, (at + 1) * CONTENT_DIGEST_BYTES);
   }
 }

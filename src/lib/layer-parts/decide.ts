@@ -5,7 +5,7 @@ import { costOf, mergeSpans, placedIn, type RequestCost, type Span, subtractSpan
  * The share of a layer that may be spent on reading an index before it is known whether the index helps. With it, a download
  * that comes to nothing still costs at most 1.02 times the whole layer.
  */
-export const MAX_INDEX_SHARE = 0.02;
+const MAX_INDEX_SHARE = 0.02;
 
 export interface DownloadQuestion {
   readonly layout: LayerLayout;
@@ -63,18 +63,13 @@ function byParts(question: DownloadQuestion): DownloadChoice | undefined {
   const { layout, layerSize, packSize = 0, fetched, cost } = question;
   const needed = { layer: [] as Span[], pack: [] as Span[] };
   const sizes = { layer: layerSize, pack: packSize };
-  const seen = new Set<string>();
   const need = ({ blob, offset, length }: BlobRange): void => {
     if (offset + length > sizes[blob]) throw new LayoutError(`a part lies outside of its ${blob} blob`);
     needed[blob].push({ offset, length });
   };
   need(layout.headers);
   for (const content of layout.contents()) {
-    for (const part of missingParts(content, question.isHeld)) {
-      if (seen.has(part.digest)) continue;
-      seen.add(part.digest);
-      need(part);
-    }
+    for (const part of missingParts(content, question.isHeld)) need(part);
   }
   const left = (blob: BlobRange["blob"]): BlobRange[] =>
     placedIn(blob, mergeSpans(subtractSpans(needed[blob], spansOf(blob, fetched)), cost));

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { chooseDownload } from "../../../../../src/lib/layer-parts/decide.ts";
 import type { Content } from "../../../../../src/lib/layer-parts/layer-layout.ts";
 import { rebuildLayer } from "../../../../../src/lib/layer-parts/rebuild.ts";
 import { unpack } from "../../../../../src/lib/layer-parts/unpack.ts";
@@ -74,6 +75,32 @@ describe("a layer that skopeo wrote", () => {
 });
 
 describe("any tar", () => {
+  it("needs no other bytes than the price has, also of contents that it has twice", async () => {
+    await fc.assert(
+      fc.asyncProperty(tarEntries, fc.integer({ min: 100, max: 9000 }), fc.nat(), async (entries, chunkBytes, held) => {
+        const written = zstdChunkedBlob(await tarOf([...entries, ...entries]), { chunkBytes });
+        const source = new MemorySource({ layer: written.blob });
+        entries.forEach(
+          ({ content }, index) => (held >> index) % 2 === 1 && content !== undefined && source.hold(content),
+        );
+        const layout = await layoutOf(written);
+        const cost = { overheadBytes: 0, maxRequests: Infinity };
+        const question = { layout, layerSize: 1e9, isHeld: source.isHeld, fetched: [], cost };
+        const { ranges, bytes } = chooseDownload(question);
+        await collect(rebuildLayer(layout, source));
+        for (const { offset, length } of source.places) {
+          const covering = ranges.find(
+            (range) => range.offset <= offset && range.offset + range.length >= offset + length,
+          );
+          expect(covering).toBeDefined();
+        }
+        const distinct = new Map(source.places.map((place) => [place.digest, place.length]));
+        expect(bytes).toBe([...distinct.values()].reduce((sum, length) => sum + length, 0));
+      }),
+      { numRuns: 60 },
+    );
+  });
+
   it("is rebuilt exactly, with chunks of any size and whatever the device has", async () => {
     await fc.assert(
       fc.asyncProperty(tarEntries, fc.integer({ min: 100, max: 9000 }), fc.nat(), async (entries, chunkBytes, held) => {
