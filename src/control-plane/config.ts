@@ -5,6 +5,7 @@ import { COMMAND_ACK_TIMEOUT_MS, DEFAULT_DEPLOYMENT_TIMEOUT_MS } from "../protoc
 import { checkDatabaseKeys, databaseShape } from "./database-config.ts";
 import { isHost } from "./fleets/images/private-hosts.ts";
 import { checkOidcKeys, oidcShape } from "./oidc-config.ts";
+import { simOperatorsShape } from "./sim-operators-config.ts";
 
 const seconds = z.number().positive();
 const WEEK_S = 7 * 24 * 3600;
@@ -99,6 +100,7 @@ const keys = z.strictObject({
     }),
   ...databaseShape,
   ...oidcShape,
+  ...simOperatorsShape,
   image_resolution: imageResolution.prefault({}).meta({
     description:
       "How the service finds out the digests of tags when a revision of a fleet is made. It asks registries at public addresses, " +

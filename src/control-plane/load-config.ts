@@ -3,6 +3,7 @@ import { listIssues } from "../protocol/request-error.ts";
 import { type Config, configSchema } from "./config.ts";
 import { findFileErrors } from "./database-config.ts";
 import { findOidcFileErrors } from "./oidc-config.ts";
+import { findSimOperatorFileErrors } from "./sim-operators-config.ts";
 
 /** Settings from the command line, by configuration key. They take precedence over the file. */
 export type ConfigOverrides = Readonly<Record<string, string | number>>;
@@ -17,7 +18,11 @@ export function loadConfig(path: string | undefined, overrides: ConfigOverrides)
   const file = path === undefined ? {} : readObject(path);
   const result = configSchema.safeParse({ ...file, ...overrides });
   if (result.success) {
-    const errors = [...findFileErrors(result.data), ...findOidcFileErrors(result.data)];
+    const errors = [
+      ...findFileErrors(result.data),
+      ...findOidcFileErrors(result.data),
+      ...findSimOperatorFileErrors(result.data),
+    ];
     if (errors.length === 0) return result.data;
     throw new ConfigError(`${path ?? "configuration"}: ${errors.join("; ")}`);
   }

@@ -17,6 +17,7 @@ import { restore } from "./data/restore.ts";
 import type { ImageResolver } from "./fleets/image-resolver.ts";
 import { keyFileOf } from "./sealing/key-file-path.ts";
 import type { Sealer } from "./sealing/sealer.ts";
+import { readOperatorAccess } from "./sim-operators-config.ts";
 import { consoleUrlOf, describeSetUp } from "./people/set-up-code.ts";
 import { logStoreError } from "./store/unavailable.ts";
 import type { Metrics, MetricsOptions } from "./metrics/metrics.ts";
@@ -33,12 +34,14 @@ async function serve(config: Config, options: ServeOptions): Promise<void> {
       ? await lockToServe(database.dataDir, options, resources)
       : (logger) => openWatched(database.options, logger);
   // Loaded lazily: the server takes longer to load than an administration command takes to run.
-  const [{ startServer }, { InProcessBus }, { StoredSimOperator }] = await Promise.all([
+  const [{ startServer }, { InProcessBus }, { openOperators }, { StoredSimOperator }] = await Promise.all([
     import("./server.ts"),
     import("./bus/in-process-bus.ts"),
+    import("./sim-operator/open-operators.ts"),
     import("./sim-operator/stored-sim-operator.ts"),
   ]);
   const logger = await createLogger({ name: "edge-control", level: config.log_level, background: true });
+  sayOperators(config, logger);
   const store = resources.use(await open(logger));
   await using messages = await openMessages(config, logger);
   const bus = messages?.bus ?? new InProcessBus();
@@ -54,7 +57,11 @@ async function serve(config: Config, options: ServeOptions): Promise<void> {
     bus,
     link: messages?.link,
     ...(metrics && { metrics }),
-    simOperator: new StoredSimOperator(store.usage),
+    simOperators: openOperators(
+      readOperatorAccess(config.sim_operators),
+      new StoredSimOperator(store.usage),
+      systemClock,
+    ),
     sealer,
     images: await openImages(config),
     clock: systemClock,
@@ -77,6 +84,12 @@ async function openSealing(config: Config, database: Database, store: Store, log
     if (error instanceof KeyFileError) throw new CommandError(error.message);
     throw error;
   }
+}
+
+/** What people see of their SIMs depends on it. */
+function sayOperators({ sim_operators: { supersim, prosim } }: Config, logger: Logger): void {
+  const none = "none: states are stored only, and usage is imported";
+  logger.info({ supersim: supersim?.url ?? none, prosim: prosim?.url ?? none }, "SIM operators");
 }
 
 async function openImages({ image_resolution: { enabled, allow_private } }: Config): Promise<ImageResolver> {

@@ -41,7 +41,9 @@ import { Fleets } from "./fleets/fleets.ts";
 import type { ImageResolver } from "./fleets/image-resolver.ts";
 import type { Sealer } from "./sealing/sealer.ts";
 import type { Observer } from "./metrics/observer.ts";
-import type { SimOperator } from "./sim-operator/sim-operator.ts";
+import { OperatorUsageReader } from "./sims/operator-usage.ts";
+import { SimWatcher } from "./sims/sim-watcher.ts";
+import type { SimOperators } from "./sim-operator/sim-operators.ts";
 import type { Store } from "./store/store.ts";
 import { isStreamRequest, StreamServer } from "./streams/stream-server.ts";
 
@@ -62,7 +64,7 @@ export interface ServerOptions {
   readonly bus: Bus;
   /** Reaches other instances; absent if there can be none. */
   readonly link?: MessageLink | undefined;
-  readonly simOperator: SimOperator;
+  readonly simOperators: SimOperators;
   readonly sealer: Sealer;
   readonly images: ImageResolver;
   readonly clock: Clock;
@@ -86,7 +88,7 @@ export async function startServer({
   store,
   bus,
   link,
-  simOperator,
+  simOperators,
   sealer,
   images,
   clock: ownClock,
@@ -157,7 +159,7 @@ export async function startServer({
     serviceClock,
     logger,
   });
-  const assetUpdater = new AssetUpdater({ store, simOperator, locks, clock, logger, stopping: stopping.signal });
+  const assetUpdater = new AssetUpdater({ store, simOperators, locks, clock, logger, stopping: stopping.signal });
   const maxPerAccount = config.max_streams_per_account;
   const streamLimiter = new StreamLimiter({ clock, logger, counts, maxPerAccount, observer });
   const accountFeeds = new AccountFeeds({
@@ -176,7 +178,14 @@ export async function startServer({
     sealer,
     fleets,
     bus,
-    simOperator,
+    simOperators,
+    operatorUsage: new OperatorUsageReader({
+      store: store.operatorUsage,
+      clock,
+      logger,
+      stopping: stopping.signal,
+      refreshMs: config.sim_usage_refresh_s * 1000,
+    }),
     assetUpdater,
     deployments,
     accountFeeds,
@@ -257,6 +266,16 @@ export async function startServer({
     logger,
     instanceId,
   });
+  const simWatcher = new SimWatcher({
+    store,
+    simOperators,
+    locks,
+    clock,
+    serviceClock,
+    logger,
+    instanceId,
+    intervalMs: config.sim_sync_interval_s * 1000,
+  });
   const retention = new Retention({
     store,
     clock,
@@ -287,6 +306,7 @@ export async function startServer({
     if (isShared) await sendDevicesAway().catch(warn);
     stopping.abort();
     await coordinator[Symbol.asyncDispose]();
+    await simWatcher[Symbol.asyncDispose]();
     walTruncator?.[Symbol.dispose]();
     retention[Symbol.dispose]();
     eventRetention[Symbol.dispose]();

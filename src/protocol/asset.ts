@@ -26,7 +26,7 @@ export const assetTypeSchema = displayText(0, 64).meta({
 /** The deprecated mirror of `supersim`, with that SIM's own status. */
 export const legacySimSchema = z
   .strictObject({
-    ...superSimSchema.shape,
+    ...superSimSchema.omit({ pending: true }).shape,
     status: assetStatusSchema.meta({ description: "Status of this SIM alone." }),
   })
   .meta({ id: "LegacySim", deprecated: true, description: "Mirror of `supersim`, until its removal." });

@@ -1,4 +1,5 @@
 import { FLEET_ERRORS } from "./fleet-errors.ts";
+import { SIM_ERRORS } from "./sim-errors.ts";
 import { MAX_HOST_PORT, MIN_HOST_PORT } from "./limits.ts";
 import { PEOPLE_ERRORS } from "./people-errors.ts";
 import { REMOTE_ACCESS_ERRORS } from "./remote-access-errors.ts";
@@ -319,30 +320,7 @@ export const ERRORS = {
     retryable: false,
     hint: "If this device did not use it, another one did: tell the operator. Create a new code with edge-control asset enrolment-code.",
   },
-  AssetHasNoSim: {
-    message: "The asset has no SIM, so its status cannot be set.",
-    http: 409,
-    retryable: false,
-    hint: "Only assets with a Super SIM or a PRO SIM can be activated or deactivated.",
-  },
-  UnknownNetworkGroup: {
-    message: "There is no such network group.",
-    http: 422,
-    retryable: false,
-    hint: "Use one of the default groups or one of the account's own.",
-  },
-  SimNotFound: {
-    message: "The asset has no SIM of this type.",
-    http: 404,
-    retryable: false,
-    hint: "Asset Details lists the SIMs of an asset.",
-  },
-  SimOperatorFailed: {
-    message: "The SIM operator did not carry out the whole change.",
-    http: 502,
-    retryable: true,
-    hint: "details say which SIM changed and which did not; repeat the update to finish it.",
-  },
+  ...SIM_ERRORS,
   IdempotencyKeyReused: {
     message: "This Idempotency-Key was used with another request body.",
     http: 422,

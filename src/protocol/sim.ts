@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { isUuid } from "./scalars.ts";
+import { isUuid, unixSeconds } from "./scalars.ts";
 
 /** The two types of SIM, as named in paths and fields. */
 export const simTypeSchema = z.enum(["supersim", "prosim"]);
@@ -57,11 +57,26 @@ export const proSimRegistrationSchema = z
 // Stored values were validated on registration. Responses do not repeat that, so a stricter rule does not break old assets.
 const responseField = (schema: z.ZodString) => z.string().meta({ ...schema.meta() });
 
+const since = unixSeconds("When the operator took the change.");
+const pendingStatus = z
+  .enum(["active", "inactive"])
+  .exactOptional()
+  .meta({ description: "Status that was asked for." });
+const PENDING = "Change that the operator has queued: it settles by itself. Absent if there is none.";
+
 export const superSimSchema = z
   .strictObject({
     sid: responseField(simSidSchema),
     iccid: responseField(iccidSchema),
     network_group: responseField(networkGroupSchema),
+    pending: z
+      .strictObject({
+        status: pendingStatus,
+        network_group: z.string().exactOptional().meta({ description: "Network group that was asked for." }),
+        since,
+      })
+      .exactOptional()
+      .meta({ id: "PendingSuperSimChange", description: PENDING }),
   })
   .meta({ id: "SuperSim" });
 
@@ -70,6 +85,10 @@ export const proSimSchema = z
     imsi: responseField(imsiSchema),
     iccid: responseField(iccidSchema),
     service_profile: responseField(serviceProfileSchema),
+    pending: z
+      .strictObject({ status: pendingStatus, since })
+      .exactOptional()
+      .meta({ id: "PendingProSimChange", description: PENDING }),
   })
   .meta({ id: "ProSim" });
 

@@ -58,6 +58,9 @@ const range = {
   start_time: unixSeconds("Start of the range, inclusive."),
   end_time: unixSeconds("End of the range, exclusive."),
   finalized_until: unixSeconds("Usage before this time is final."),
+  as_of: unixSeconds(
+    "When the SIM operator last said what is not final: a while ago if it does not answer. Absent where usage is imported.",
+  ).exactOptional(),
 };
 
 /** Usage of a Super SIM, split by network group. */

@@ -17,6 +17,7 @@ import type { ImageResolver } from "../../src/control-plane/fleets/image-resolve
 import { PinnedImages } from "../../src/control-plane/fleets/pinned-images.ts";
 import { AesSealer } from "../../src/control-plane/sealing/aes-sealer.ts";
 import type { SimOperator } from "../../src/control-plane/sim-operator/sim-operator.ts";
+import { type SimOperators, soleOperator } from "../../src/control-plane/sim-operator/sim-operators.ts";
 import { StoredSimOperator } from "../../src/control-plane/sim-operator/stored-sim-operator.ts";
 import type { ApiKey } from "../../src/control-plane/store/accounts.ts";
 import { openStore } from "../../src/control-plane/store/sqlite/open-store.ts";
@@ -40,6 +41,8 @@ export interface ControlPlaneOptions {
   readonly images?: ImageResolver;
   /** Default: `StoredSimOperator`. */
   readonly simOperator?: (store: Store) => SimOperator;
+  /** Default: `simOperator` for all. */
+  readonly simOperators?: SimOperators;
 }
 
 /** An edge-control in this process with its own data directory, listening on a free loopback port. */
@@ -117,7 +120,8 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
   const start = async (): Promise<Running> => {
     const store = (await options.openStore?.()) ?? openStore(databasePath);
     const used = options.decorateStore?.(store) ?? store;
-    const simOperator = options.simOperator?.(used) ?? new StoredSimOperator(used.usage);
+    const simOperators =
+      options.simOperators ?? soleOperator(options.simOperator?.(used) ?? new StoredSimOperator(used.usage));
     const bus = options.bus ?? new InProcessBus();
     const metrics = config.metrics_listen && new Metrics({ store: used, bus, clock, logger });
     const listener = config.metrics_listen && (await metrics?.listen(config.metrics_listen, logger));
@@ -125,7 +129,7 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
       config,
       store: metrics?.store ?? used,
       bus,
-      simOperator,
+      simOperators,
       sealer,
       images: options.images ?? new PinnedImages(),
       clock,

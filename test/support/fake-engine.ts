@@ -11,6 +11,7 @@ import type {
   DirectoryRequest,
   Engine,
   EngineInfo,
+  ExportRequest,
   FilesReading,
   ImageFacts,
   ImagePath,
@@ -236,14 +237,9 @@ export class FakeEngine implements Engine {
     });
   }
 
-  async *exportImage(
-    request: Omit<ImagePathsRequest, "paths" | "maxBytes">,
-    signal: AbortSignal,
-  ): AsyncGenerator<Uint8Array> {
-    const archive = await this.faults.around("exportImage", [request], signal, () =>
-      images.archiveOf(this.#existingImage(request.image)),
-    );
-    yield* archive;
+  async *exportImage(request: ExportRequest, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+    const image = await this.faults.around("exportImage", [request], signal, () => this.#existingImage(request.image));
+    yield* images.archiveOf(image);
   }
 
   makeDirectory(request: DirectoryRequest, signal: AbortSignal): Promise<void> {

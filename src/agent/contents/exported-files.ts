@@ -20,7 +20,7 @@ export async function* exportedFiles(archive: AsyncIterable<Uint8Array>): AsyncG
   let number = 0;
   try {
     for await (const entry of entries) {
-      const { type, size = 0 } = entry.header;
+      const { type, size } = entry.header;
       if ((type === "file" || type === "contiguous-file") && size > 0) {
         yield { number: number++, size, content: entry as AsyncIterable<Uint8Array> };
       }

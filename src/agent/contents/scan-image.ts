@@ -4,7 +4,7 @@ import { ContentFile, type ContentRecord } from "./content-file.ts";
 import { exportedFiles } from "./exported-files.ts";
 
 /** More files are not recorded: a record takes 14 bytes on disk. */
-export const MAX_FILES = 200_000;
+const MAX_FILES = 200_000;
 
 /** Reads an exported image, and returns what its files contain. Rejects with the archive's error. */
 export async function scanImage(archive: AsyncIterable<Uint8Array>): Promise<ContentFile> {

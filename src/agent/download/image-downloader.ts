@@ -1,34 +1,10 @@
-import type { Clock } from "../../lib/clock.ts";
-import type { Logger } from "../../lib/logger.ts";
-import type { FetchBounds } from "../core/image/fetch-retry.ts";
 import type { PartsCosts } from "../core/image/pull-cost.ts";
-import type { DeviceContents } from "../contents/device-contents.ts";
-import type { Engine, EngineInfo } from "../engine/engine.ts";
-import type { RegistryClient } from "../registry/registry.ts";
-import { type ImagePlan, planImage } from "./by-parts/image-plan.ts";
+import type { EngineInfo } from "../engine/engine.ts";
+import type { ImagePlan } from "./by-parts/image-plan.ts";
+import type { DownloaderOptions } from "./downloader-options.ts";
 import { ImagePull } from "./image-pull.ts";
-import type { PartStore } from "./part-store.ts";
 import type { ImageDownloader, ImageDownloadRequest, PlanPartsRequest, TransferProgress } from "./ports.ts";
 import { Throttle } from "./throttle.ts";
-
-export interface DownloaderOptions {
-  readonly engine: Engine;
-  readonly registry: RegistryClient;
-  readonly parts: PartStore;
-  /** What the images on the device contain; absent: every layer is downloaded whole. */
-  readonly contents?: DeviceContents | undefined;
-  /** Frees disk space for downloads; resolves to whether anything was removed. */
-  readonly makeRoom: () => Promise<boolean>;
-  readonly clock: Clock;
-  readonly logger: Logger;
-  /** In [0, 1). */
-  readonly random: () => number;
-  readonly bounds: FetchBounds;
-  /** A connection that delivers nothing for this time is considered dead, in milliseconds. */
-  readonly stallMs: number;
-  /** Bytes per second for all downloads together; `undefined` for no limit. */
-  readonly rate: () => number | undefined;
-}
 
 /** A registry that does not send descriptions of layers in this time is not asked for parts, in milliseconds. */
 const PLAN_PATIENCE_MS = 30_000;
@@ -80,13 +56,19 @@ class LoopbackDownloader implements ImageDownloader {
     if (!contents) return undefined;
     const patienceMs = Math.min(bounds.patienceMs, PLAN_PATIENCE_MS);
     const fetch = {
-      ...{ clock, random, bounds: { ...bounds, patienceMs }, stallMs, throttle: this.#throttle },
+      clock,
+      random,
+      bounds: { ...bounds, patienceMs },
+      stallMs,
+      throttle: this.#throttle,
       onReceived: request.onReceived,
       onAppended: () => {},
       onInterruption: () => {},
       signal: request.signal,
     };
     const readsZstd = async (): Promise<boolean> => canReadZstd(await engine.identify(request.signal));
+    // Loaded with the first plan only.
+    const { planImage } = await import("./by-parts/image-plan.ts");
     return await planImage({ ...request, registry, parts, contents, fetch, readsZstd, logger });
   }
 }

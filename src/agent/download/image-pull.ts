@@ -8,7 +8,7 @@ import { HandedLayers } from "./by-parts/handed-layers.ts";
 import type { ImagePlan } from "./by-parts/image-plan.ts";
 import type { LayerPlan } from "./by-parts/layer-plan.ts";
 import { DownloadError } from "./download-error.ts";
-import type { DownloaderOptions } from "./image-downloader.ts";
+import type { DownloaderOptions } from "./downloader-options.ts";
 import { withFreshLayerRefs } from "./layer-refs.ts";
 import { LayerFetch } from "./layer-fetch.ts";
 import { LOOPBACK_NAME, LoopbackRegistry } from "./loopback-registry.ts";

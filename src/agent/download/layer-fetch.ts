@@ -6,7 +6,6 @@ import { fillFromRanges } from "./fill-from-ranges.ts";
 import { type FetchOptions, fillPart } from "./fill-part.ts";
 import { fetchRanges, type FetchRangesOptions } from "./fetch-ranges.ts";
 import type { LayerPlan, PlannedBlob } from "./by-parts/layer-plan.ts";
-import { RebuiltLayer } from "./by-parts/rebuilt-layer.ts";
 import type { Part } from "./part.ts";
 import type { PartStore } from "./part-store.ts";
 import type { FetchInterruption } from "./ports.ts";
@@ -82,7 +81,7 @@ export class LayerFetch implements AsyncDisposable {
 
   async #begin(digest: string): Promise<ServedLayer> {
     const plan = this.#options.plans.get(digest);
-    if (plan) return this.#rebuild(plan);
+    if (plan) return await this.#rebuild(plan);
     const layer = this.#options.layers.find((candidate) => candidate.digest === digest);
     if (!layer) throw new Error("not a layer of the image");
     try {
@@ -96,7 +95,7 @@ export class LayerFetch implements AsyncDisposable {
     }
   }
 
-  #rebuild(plan: LayerPlan): ServedLayer {
+  async #rebuild(plan: LayerPlan): Promise<ServedLayer> {
     const { openImage, onLostImage, onUnusableParts, parts } = this.#options;
     const { signal } = this.#stopped;
     const { diffId } = plan.layout;
@@ -109,7 +108,9 @@ export class LayerFetch implements AsyncDisposable {
       await this.#makingRoom(() => fetchRanges(blob.part, spans, this.#rangeOptions(blob.descriptor, update)));
     };
     update();
-    return new RebuiltLayer({
+    // Loaded with the first one only.
+    const { RebuiltLayer } = await import("./by-parts/rebuilt-layer.ts");
+    const layer = new RebuiltLayer({
       plan,
       fetch,
       slot: () => this.#concurrency.acquire(signal),
@@ -120,6 +121,14 @@ export class LayerFetch implements AsyncDisposable {
         if (!signal.aborted) onUnusableParts(diffId, error);
       },
     });
+    return {
+      send: (...request) => {
+        const sent = layer.send(...request);
+        // It reads an image on the device, which leaves nothing behind only once it has ended.
+        this.#jobs.push(sent.catch(() => {}));
+        return sent;
+      },
+    };
   }
 
   /** Never rejects. */

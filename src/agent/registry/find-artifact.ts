@@ -49,6 +49,9 @@ export async function findArtifact(
 function newestOf({ manifests }: Referrers, artifactType: string): string | undefined {
   // Not every registry applies the filter.
   const fitting = manifests.filter((manifest) => manifest.artifactType === artifactType);
-  const created = (annotations: Readonly<Record<string, string>> | undefined): string => annotations?.[CREATED] ?? "";
-  return fitting.toSorted((a, b) => created(a.annotations).localeCompare(created(b.annotations))).at(-1)?.digest;
+  return fitting.toSorted((a, b) => createdAt(a).localeCompare(createdAt(b))).at(-1)?.digest;
+}
+
+function createdAt({ annotations }: Referrers["manifests"][number]): string {
+  return annotations?.[CREATED] ?? "";
 }

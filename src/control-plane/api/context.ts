@@ -22,7 +22,8 @@ import type { PasswordHasher } from "../people/password-hasher.ts";
 import type { SignInGate } from "../people/sign-in-gate.ts";
 import type { Site } from "./people/site.ts";
 import type { Sealer } from "../sealing/sealer.ts";
-import type { SimOperator } from "../sim-operator/sim-operator.ts";
+import type { OperatorUsageReader } from "../sims/operator-usage.ts";
+import type { SimOperators } from "../sim-operator/sim-operators.ts";
 import type { Store } from "../store/store.ts";
 import type { StreamLimiter } from "./stream-limiter.ts";
 
@@ -42,7 +43,8 @@ export interface ApiContext {
   readonly sealer: Sealer;
   readonly fleets: Fleets;
   readonly bus: Pick<Bus, "state">;
-  readonly simOperator: SimOperator;
+  readonly simOperators: SimOperators;
+  readonly operatorUsage: OperatorUsageReader;
   readonly assetUpdater: AssetUpdater;
   readonly conflictRateLimiter: ConflictRateLimiter;
   readonly deployments: Deployments;

@@ -8,12 +8,15 @@ import type { Asset } from "../core/asset.ts";
 import { finalizedUntil, resolveRange } from "../core/usage-period.ts";
 import type { Usage } from "../core/usage-view.ts";
 import { callOperator } from "../sim-operator/call-operator.ts";
-import { type SimOperator, toOperatorSim } from "../sim-operator/sim-operator.ts";
+import { toOperatorSim } from "../sim-operator/sim-operator.ts";
+import type { SimOperators } from "../sim-operator/sim-operators.ts";
+import type { OperatorUsageReader } from "../sims/operator-usage.ts";
 import { StoreUnavailableError } from "../store/unavailable.ts";
 
 export interface UsageSource {
   readonly config: Pick<Config, "supersim_finalization_s" | "prosim_finalization_s">;
-  readonly simOperator: SimOperator;
+  readonly simOperators: SimOperators;
+  readonly operatorUsage: OperatorUsageReader;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly stopping: AbortSignal;
@@ -21,23 +24,33 @@ export interface UsageSource {
 
 /**
  * Reads the usage of one SIM of an asset. Errors: `InvalidRequest` for the range, `SimNotFound` when the asset has no
- * SIM of this type, `SimOperatorFailed`.
+ * SIM of this type, `GranularityNotAvailable`, `SimOperatorFailed`.
  */
 export async function readUsage(source: UsageSource, asset: Asset, type: SimType, query: UsageQuery): Promise<Usage> {
-  const { config, simOperator, clock, logger, stopping } = source;
+  const { config, simOperators, operatorUsage, clock, logger, stopping } = source;
   const range = resolveRange(query, clock.now());
   const sim = toOperatorSim(asset, type);
   if (!sim) throw new EdgeError("SimNotFound", `The asset has no ${SIM_NAMES[type]}.`, { sim_type: type });
   const { granularity } = query;
-  const totals = await callOperator(clock, stopping, (signal) =>
-    simOperator.readUsage(sim, range, granularity, signal),
+  const operator = await simOperators.find(asset.accountId, type);
+  const periods = { supersim: config.supersim_finalization_s, prosim: config.prosim_finalization_s };
+  const until = finalizedUntil(clock.now(), periods, type);
+  const question = { asset, sim, operator, range, granularity, finalizedUntil: until };
+  const answer = await (
+    operator.usagePeriod === undefined
+      ? callOperator(clock, stopping, (signal) => operator.readUsage(sim, range, granularity, signal)).then(
+          (totals) => ({
+            totals,
+            asOf: undefined,
+          }),
+        )
+      : operatorUsage.read(question)
   ).catch((cause: unknown) => {
-    if (cause instanceof StoreUnavailableError) throw cause;
+    if (cause instanceof StoreUnavailableError || cause instanceof EdgeError) throw cause;
     logger.error({ err: cause, asset: asset.uuid, sim: type }, "SIM operator did not answer the usage");
     throw new EdgeError("SimOperatorFailed", "The SIM operator did not answer.", { sim_type: type }, { cause });
   });
-  const periods = { supersim: config.supersim_finalization_s, prosim: config.prosim_finalization_s };
-  return { range, granularity, finalizedUntil: finalizedUntil(clock.now(), periods, type), totals };
+  return { range, granularity, finalizedUntil: until, ...answer };
 }
 
 const SIM_NAMES: Readonly<Record<SimType, string>> = { supersim: "Super SIM", prosim: "PRO SIM" };

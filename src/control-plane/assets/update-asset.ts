@@ -1,10 +1,13 @@
-import type { Clock } from "../../lib/clock.ts";
+import { type Clock, unixNow } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { EdgeError } from "../../protocol/errors.ts";
 import type { SimType } from "../../protocol/sim.ts";
+import { assetLockOf } from "./asset-lock.ts";
+import { afterChange, followUpPauseMs } from "../core/sims/observed-state.ts";
 import { changedFieldName, type SimChange, type UpdatePlan } from "../core/asset-update.ts";
 import { callOperator } from "../sim-operator/call-operator.ts";
-import { type OperatorSim, type SimOperator, toOperatorSim } from "../sim-operator/sim-operator.ts";
+import { type ObservedSim, type OperatorSim, type SimChanges, toOperatorSim } from "../sim-operator/sim-operator.ts";
+import type { SimOperators } from "../sim-operator/sim-operators.ts";
 import { auditEntry, type AuditOrigin } from "../audit/audit-entry.ts";
 import type { Asset, SimState } from "../core/asset.ts";
 import type { AuditEntry } from "../store/audit.ts";
@@ -14,7 +17,7 @@ import type { LeaseLock } from "../instances/lease-lock.ts";
 
 export interface AssetUpdaterOptions {
   readonly store: Pick<Store, "assets" | "sims" | "networkGroups" | "audit">;
-  readonly simOperator: SimOperator;
+  readonly simOperators: SimOperators;
   readonly locks: LeaseLock;
   readonly clock: Clock;
   readonly logger: Logger;
@@ -56,7 +59,7 @@ export class AssetUpdater {
   async #lock(uuid: string): Promise<AsyncDisposable> {
     const { locks, stopping } = this.#options;
     try {
-      return await locks.acquire(lockOf(uuid), stopping);
+      return await locks.acquire(assetLockOf(uuid), stopping);
     } catch (error) {
       // Nothing has changed yet.
       throw stopping.aborted ? new EdgeError("ServiceUnavailable", "The service is stopping.") : error;
@@ -91,13 +94,15 @@ export class AssetUpdater {
       const sim = toOperatorSim(asset, change.sim);
       if (!sim) throw new Error(`the plan changes a ${change.sim}, which the asset does not have`);
       try {
-        const state = await this.#applyChange({ ...sim, state: states.get(change.sim) ?? sim.state }, change);
+        const current = states.get(change.sim) ?? sim.state;
+        const observed = await this.#applyChange(asset.accountId, { ...sim, state: current }, change);
+        const state = afterChange(current, changesOf(change), observed, unixNow(this.#options.clock));
         states.set(change.sim, state);
         // Stored after each change, so the record is right even if the next change or this process fails. Each has its
         // entry: whatever is stored, the log says who did it.
         const alone = { name: undefined, simChanges: [change] };
         const entry = this.#entry(origin, asset, alone, changedAlone(plan, changedFieldName(change)));
-        await this.#options.store.sims.setSimState(asset.uuid, change.sim, state, entry);
+        await this.#options.store.sims.setSimState(asset.uuid, change.sim, state, entry, this.#nextCheckMs(state));
       } catch (cause) {
         // The operator may have carried it out. Every change is idempotent, so the client repeats the update.
         if (cause instanceof StoreUnavailableError) throw cause;
@@ -112,18 +117,21 @@ export class AssetUpdater {
     }
   }
 
-  #applyChange(sim: OperatorSim, change: SimChange): Promise<SimState> {
-    const { simOperator, clock, stopping } = this.#options;
-    return callOperator(clock, stopping, (signal) => {
-      if (change.field === "network_group") return simOperator.setNetworkGroup(sim, change.value, signal);
-      return change.value === "active" ? simOperator.activate(sim, signal) : simOperator.deactivate(sim, signal);
-    });
+  /** When what the operator has queued is looked at again; `undefined` if nothing is. */
+  #nextCheckMs({ pending }: SimState): number | undefined {
+    const nowMs = this.#options.clock.now();
+    return pending && nowMs + followUpPauseMs(pending, nowMs);
+  }
+
+  async #applyChange(accountId: string, sim: OperatorSim, change: SimChange): Promise<ObservedSim> {
+    const { simOperators, clock, stopping } = this.#options;
+    const operator = await simOperators.find(accountId, sim.type);
+    return callOperator(clock, stopping, (signal) => operator.change(sim, changesOf(change), signal));
   }
 }
 
-/** A bounded number of locks for all assets. Assets that share one wait for each other, which does no harm. */
-function lockOf(uuid: string): string {
-  return `asset:${uuid.slice(0, 3)}`;
+function changesOf({ field, value }: SimChange): SimChanges {
+  return field === "network_group" ? { networkGroup: value } : { status: value };
 }
 
 /** What the entry of one change of the plan says besides the change: which it is, if the plan has several. */

@@ -45,7 +45,8 @@ function databaseOfOptions(options: AdministrationOptions): Database {
   return databaseOf(configOfOptions(options));
 }
 
-function configOfOptions({ config, dataDir }: AdministrationOptions): Config {
+/** The configuration that the options select. */
+export function configOfOptions({ config, dataDir }: AdministrationOptions): Config {
   return loadConfig(config, dataDir === undefined ? {} : { data_dir: dataDir });
 }
 

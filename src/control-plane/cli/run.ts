@@ -13,6 +13,7 @@ import { addNetworkGroupCommands } from "./network-group.ts";
 import { addSecretsCommands } from "./secrets.ts";
 import { addServeCommand } from "./serve.ts";
 import { addSetupCodeCommand } from "./setup-code.ts";
+import { addSimOperatorCommands } from "./sim-operator.ts";
 import { addUsageCommands } from "./usage.ts";
 
 const COMMANDS: readonly AddCommand[] = [
@@ -25,6 +26,7 @@ const COMMANDS: readonly AddCommand[] = [
   addUsageCommands,
   addAuditCommands,
   addSecretsCommands,
+  addSimOperatorCommands,
   addBackupCommands,
   addDatabaseCommands,
 ];

@@ -1,5 +1,5 @@
 import type { AssetBody, AssetListItem, LegacySim } from "../../protocol/asset.ts";
-import { type Asset, deriveStatus, type SuperSim } from "./asset.ts";
+import { type Asset, deriveStatus, type PendingChange, type SuperSim } from "./asset.ts";
 import { type AssetState, type AttentionTime, reasonsOf } from "./attention.ts";
 
 type AssetTags = ReadonlyMap<string, string>;
@@ -28,12 +28,30 @@ export function toAssetListItem(
     tags: Object.fromEntries(tags),
     attention: reasonsOf(state, time),
     ...(supersim && {
-      supersim: { sid: supersim.sid, iccid: supersim.iccid, network_group: supersim.networkGroup },
+      supersim: {
+        sid: supersim.sid,
+        iccid: supersim.iccid,
+        network_group: supersim.networkGroup,
+        ...(supersim.pending && { pending: toPendingView(supersim.pending) }),
+      },
     }),
     ...(prosim && {
-      prosim: { imsi: prosim.imsi, iccid: prosim.iccid, service_profile: prosim.serviceProfile },
+      prosim: {
+        imsi: prosim.imsi,
+        iccid: prosim.iccid,
+        service_profile: prosim.serviceProfile,
+        ...(prosim.pending && { pending: toPendingView(prosim.pending) }),
+      },
     }),
     ...(legacy && supersim && { sim: toLegacySim(supersim) }),
+  };
+}
+
+function toPendingView({ status, networkGroup, since }: PendingChange) {
+  return {
+    ...(status !== undefined && { status }),
+    ...(networkGroup !== undefined && { network_group: networkGroup }),
+    since,
   };
 }
 

@@ -1,12 +1,21 @@
 import type { AssetStatus } from "../../protocol/asset.ts";
 import type { SimType } from "../../protocol/sim.ts";
 
+/** What the operator has queued of a SIM. It settles by itself. */
+export interface PendingChange {
+  readonly status?: AssetStatus | undefined;
+  readonly networkGroup?: string | undefined;
+  /** When the operator took it, in Unix seconds. */
+  readonly since: number;
+}
+
 /** A Super SIM on record. */
 export interface SuperSim {
   readonly sid: string;
   readonly iccid: string;
   readonly networkGroup: string;
   readonly status: AssetStatus;
+  readonly pending?: PendingChange | undefined;
 }
 
 /** A PRO SIM on record. */
@@ -15,6 +24,7 @@ export interface ProSim {
   readonly iccid: string;
   readonly serviceProfile: string;
   readonly status: AssetStatus;
+  readonly pending?: PendingChange | undefined;
 }
 
 /** The properties of a SIM that its operator can change. */
@@ -22,6 +32,7 @@ export interface SimState {
   readonly status: AssetStatus;
   /** Only of a Super SIM. */
   readonly networkGroup: string | undefined;
+  readonly pending?: PendingChange | undefined;
 }
 
 /** An asset with the SIMs it holds. */

@@ -17,6 +17,8 @@ export interface Usage {
   readonly granularity: Granularity;
   readonly finalizedUntil: number;
   readonly totals: readonly UsageTotal[];
+  /** When the operator said the last of it; `undefined` where usage is imported. */
+  readonly asOf?: number | undefined;
 }
 
 /** Returns the usage of a Super SIM for the API, by network group. */
@@ -31,8 +33,13 @@ export function toProSimUsage(usage: Usage): ProSimUsage {
   return { ...toHead(usage), usages };
 }
 
-function toHead({ range, finalizedUntil }: Usage) {
-  return { start_time: range.start, end_time: range.end, finalized_until: finalizedUntil };
+function toHead({ range, finalizedUntil, asOf }: Usage) {
+  return {
+    start_time: range.start,
+    end_time: range.end,
+    finalized_until: finalizedUntil,
+    ...(asOf !== undefined && { as_of: asOf }),
+  };
 }
 
 function toEntry({ granularity, range }: Usage, { bytes, periodStart }: UsageTotal) {

@@ -1,14 +1,17 @@
 import type { SimType } from "../../protocol/sim.ts";
 import type { Granularity } from "../../protocol/usage.ts";
+import type { AssetStatus } from "../../protocol/asset.ts";
 import type { Asset, SimState } from "../core/asset.ts";
+import type { UsagePeriod } from "../core/sims/usage-periods.ts";
 import type { TimeRange } from "../core/usage-period.ts";
 import type { UsageTotal } from "../core/usage-view.ts";
 
-/** A SIM with the identifiers of the operator's API, and its last known state. */
+/** A SIM as an asset has it: how the operator is asked for it, and its last known state. */
 export interface OperatorSim {
   readonly type: SimType;
+  /** With or without its Luhn digit: see `isSameIccid`. */
   readonly iccid: string;
-  /** The operator's own identifier: the SID of a Super SIM, the IMSI of a PRO SIM. */
+  /** The SID of a Super SIM, the IMSI of a PRO SIM. */
   readonly operatorId: string;
   readonly state: SimState;
 }
@@ -22,7 +25,7 @@ export function toOperatorSim(asset: Asset, type: SimType): OperatorSim | undefi
         type,
         iccid: supersim.iccid,
         operatorId: supersim.sid,
-        state: { status: supersim.status, networkGroup: supersim.networkGroup },
+        state: { status: supersim.status, networkGroup: supersim.networkGroup, pending: supersim.pending },
       }
     );
   }
@@ -31,37 +34,108 @@ export function toOperatorSim(asset: Asset, type: SimType): OperatorSim | undefi
       type,
       iccid: prosim.iccid,
       operatorId: prosim.imsi,
-      state: { status: prosim.status, networkGroup: undefined },
+      state: { status: prosim.status, networkGroup: undefined, pending: prosim.pending },
     }
   );
 }
 
+/** What the operator says of a SIM. */
+export interface ObservedSim {
+  readonly type: SimType;
+  /** As the operator writes it. */
+  readonly iccid: string;
+  /** As `OperatorSim` has it; `undefined` where the operator does not say it. */
+  readonly operatorId: string | undefined;
+  /** `undefined` while a change of it is scheduled, and for a status that this service does not know. */
+  readonly status: AssetStatus | undefined;
+  /** The status in the operator's words. */
+  readonly operatorStatus: string;
+  /** Of a Super SIM: the unique name of its fleet. */
+  readonly networkGroup: string | undefined;
+  /** Of a PRO SIM. */
+  readonly serviceProfile: string | undefined;
+  /** Whether a change is queued at the operator's network. It settles by itself. */
+  readonly isScheduled: boolean;
+  /** Bytes that the SIM may use in a calendar month, where the operator says it. */
+  readonly allowanceBytes: number | undefined;
+}
+
+/** What is to be changed. */
+export interface SimChanges {
+  readonly status?: AssetStatus;
+  /** Only of a Super SIM. */
+  readonly networkGroup?: string;
+}
+
+/** One line of what a check of the credentials found. */
+export interface CheckLine {
+  /** What was tried, such as `read SIMs`. */
+  readonly what: string;
+  /** What the service does with this permission. */
+  readonly allows: string;
+  /** `undefined`: it was not tried, as that would change something. */
+  readonly isAllowed: boolean | undefined;
+  /** What the operator answered, in words. */
+  readonly answer: string;
+}
+
 /**
- * The company that runs the SIMs, modelled on the REST APIs of such companies. Every change is idempotent and returns the
- * SIM's new state, which the caller stores. Throws `SimOperatorError` when a call fails.
+ * The company that runs the SIMs. Every change is idempotent. Calls throw `SimOperatorError`, and the reason of `signal` when it
+ * aborts.
  */
 export interface SimOperator {
-  activate(sim: OperatorSim, signal: AbortSignal): Promise<SimState>;
-  deactivate(sim: OperatorSim, signal: AbortSignal): Promise<SimState>;
-  /** Only for Super SIMs. */
-  setNetworkGroup(sim: OperatorSim, networkGroup: string, signal: AbortSignal): Promise<SimState>;
-  /** Totals by period and bucket. Empty periods are left out. */
+  /** The shortest period in which it counts usage; `undefined`: it does not count, and the store has what was imported. */
+  readonly usagePeriod: UsagePeriod | undefined;
+  /** Returns what the operator says of the SIM; `undefined` if these credentials cannot see it. */
+  findSim(sim: OperatorSim, signal: AbortSignal): Promise<ObservedSim | undefined>;
+  /** Returns what the operator confirmed. With `isScheduled` the change settles later: `findSim` says when. */
+  change(sim: OperatorSim, changes: SimChanges, signal: AbortSignal): Promise<ObservedSim>;
+  /**
+   * Totals by period and bucket, of the periods that begin within the range. Empty periods are left out. Throws
+   * `GranularityNotAvailable` where the operator does not count so finely.
+   */
   readUsage(
     sim: OperatorSim,
     range: TimeRange,
     granularity: Granularity,
     signal: AbortSignal,
   ): Promise<readonly UsageTotal[]>;
+  /** Tries what the service needs, without changing anything. */
+  check(signal: AbortSignal): Promise<readonly CheckLine[]>;
 }
 
-/** A call of the operator failed. The message is for the service's log, not for API clients. */
-export class SimOperatorError extends Error {
-  /** Whether the same call may succeed on a retry. */
-  readonly retryable: boolean;
+/** Why a call of an operator failed. */
+export type OperatorFailure =
+  /** It did not answer in time, or not at all. */
+  | "unavailable"
+  /** It asks for a pause. */
+  | "throttled"
+  /** It does not accept the credentials, or they do not allow the call. */
+  | "credentials"
+  /** It does not know what was asked for. */
+  | "not_found"
+  /** It says no. */
+  | "refused"
+  /** Its answer makes no sense. */
+  | "malformed";
 
-  constructor(message: string, retryable: boolean, options?: ErrorOptions) {
+/** A call of the operator failed. The message is for the service's log and its administrator, not for API clients. */
+export class SimOperatorError extends Error {
+  /** Whether the same call may succeed when the caller repeats it at once. A connector has done so already. */
+  readonly retryable: boolean;
+  readonly failure: OperatorFailure;
+  /** The pause that the operator asked for, in milliseconds. */
+  readonly retryAfterMs: number | undefined;
+
+  constructor(
+    message: string,
+    retryable: boolean,
+    options: ErrorOptions & { readonly failure?: OperatorFailure; readonly retryAfterMs?: number } = {},
+  ) {
     super(message, options);
     this.name = "SimOperatorError";
     this.retryable = retryable;
+    this.failure = options.failure ?? (retryable ? "unavailable" : "refused");
+    this.retryAfterMs = options.retryAfterMs;
   }
 }

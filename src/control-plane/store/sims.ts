@@ -1,10 +1,55 @@
 import type { SimType } from "../../protocol/sim.ts";
-import type { SimState } from "../core/asset.ts";
+import type { Asset, SimState } from "../core/asset.ts";
 import type { AuditEntry } from "./audit.ts";
 
+/** What the operator said when it was asked. */
+export interface SimCheck {
+  /** The status in the operator's words; `undefined` where it does not know the SIM. */
+  readonly operatorStatus: string | undefined;
+  /** Bytes a month, where the operator says it. */
+  readonly allowanceBytes: number | undefined;
+  readonly isLost: boolean;
+  /** Unix milliseconds. */
+  readonly checkedAtMs: number;
+  /** Unix milliseconds. */
+  readonly nextCheckAtMs: number;
+}
+
+/** A SIM whose operator is to be asked. */
+export interface DueSim {
+  readonly asset: Asset;
+  readonly type: SimType;
+  readonly isLost: boolean;
+}
+
 export interface SimStore {
-  /** Stores a state that the operator has confirmed. Does nothing if the asset or SIM does not exist. */
-  setSimState(assetUuid: string, type: SimType, state: SimState, audit?: AuditEntry): Promise<void>;
+  /**
+   * Stores a state that the operator has confirmed, with what is pending now. Does nothing if the asset or SIM does not exist.
+   *
+   * @param nextCheckAtMs when the operator is to be asked for it again, in Unix milliseconds; by default as before
+   */
+  setSimState(
+    assetUuid: string,
+    type: SimType,
+    state: SimState,
+    audit?: AuditEntry,
+    nextCheckAtMs?: number,
+  ): Promise<void>;
+  /**
+   * Stores what the operator said, and the state by that. With an entry, it tells of the change as well. Does nothing if the
+   * asset or SIM does not exist.
+   */
+  recordCheck(
+    assetUuid: string,
+    type: SimType,
+    state: SimState,
+    check: SimCheck,
+    audit: AuditEntry | undefined,
+  ): Promise<void>;
+  /** Sets when the operator is to be asked next: it did not answer. */
+  postponeCheck(assetUuid: string, type: SimType, nextCheckAtMs: number): Promise<void>;
+  /** Returns SIMs of these types whose operator is to be asked by now, those with something pending first. */
+  listDueSims(types: readonly SimType[], nowMs: number, limit: number): Promise<readonly DueSim[]>;
   /** Whether an asset of any account has a SIM with this ICCID. */
   hasIccid(iccid: string): Promise<boolean>;
 }

@@ -12,6 +12,7 @@ import type { InstanceStore } from "./instances.ts";
 import type { LeaseStore } from "./leases.ts";
 import type { LoginRequestStore } from "./login-requests.ts";
 import type { NetworkGroupStore } from "./network-groups.ts";
+import type { OperatorUsageStore } from "./operator-usage.ts";
 import type { RolloutStore } from "./rollouts.ts";
 import type { SealingKeyStore } from "./sealing-keys.ts";
 import type { SessionStore } from "./sessions.ts";
@@ -31,6 +32,7 @@ export interface Store extends AsyncDisposable {
   readonly sims: SimStore;
   readonly networkGroups: NetworkGroupStore;
   readonly usage: UsageStore;
+  readonly operatorUsage: OperatorUsageStore;
   readonly deployments: DeploymentStore;
   readonly devices: DeviceStore;
   readonly sessions: SessionStore;
@@ -71,6 +73,7 @@ export const RECORD_STORES = [
   "sims",
   "networkGroups",
   "usage",
+  "operatorUsage",
   "deployments",
   "devices",
   "sessions",

@@ -37,7 +37,7 @@ export type LayerOutcome =
 const MIN_INDEX_BYTES = 100;
 
 /** Why a layer needs no download to know that it gets no index; `undefined` for others. */
-export function obstacleOf(layer: Descriptor): LeftOut | undefined {
+function obstacleOf(layer: Descriptor): LeftOut | undefined {
   if (layer.mediaType.includes("foreign") || layer.mediaType.includes("nondistributable")) return "foreign";
   try {
     if (findZstdChunked(layer.annotations ?? {}, layer.size)) return "chunked";

@@ -45,7 +45,6 @@ export const configSchema = z.object({
 
 export type Descriptor = z.output<typeof descriptor>;
 export type IndexDocument = z.output<typeof indexSchema>;
-export type ImageManifest = z.output<typeof imageSchema>;
 export type ImageConfig = z.output<typeof configSchema>;
 
 /** Whether a document is a list of manifests, by its own type, the response's, or its shape. */

@@ -1,5 +1,6 @@
 import { accountEventsContract } from "./account-events-contract.ts";
 import { accountsContract } from "./accounts-contract.ts";
+import { operatorSimsContract } from "./operator-sims-contract.ts";
 import { assetSettingsContract } from "./asset-settings-contract.ts";
 import { assetsContract } from "./assets-contract.ts";
 import { auditContract } from "./audit-contract.ts";
@@ -39,6 +40,7 @@ export function storeContract(harness: StoreHarness): void {
   accountEventsContract(harness);
   browsersContract(harness);
   assetSettingsContract(harness);
+  operatorSimsContract(harness);
   fleetsContract(harness);
   rolloutsContract(harness);
   sealingKeysContract(harness);

@@ -21,6 +21,8 @@ const find = async (host: string) =>
     soon(),
   );
 
+const of = (digest: string): string => JSON.stringify({ schemaVersion: 2, subject: { digest }, layers: [] });
+
 describe("an artifact that refers to an image", () => {
   test("is not there, and that is no error", async () => {
     expect(await find(rig.open.host)).toBeUndefined();
@@ -46,8 +48,11 @@ describe("an artifact that refers to an image", () => {
       return { created, body, digest: sha256(body) };
     });
     const entries = artifacts.map(({ created, digest: own, body }) => ({
-      ...{ mediaType: "application/vnd.oci.image.manifest.v1+json", digest: own, size: body.length },
-      ...{ artifactType: INDEX_ARTIFACT_TYPE, annotations: { "org.opencontainers.image.created": created } },
+      mediaType: "application/vnd.oci.image.manifest.v1+json",
+      digest: own,
+      size: body.length,
+      artifactType: INDEX_ARTIFACT_TYPE,
+      annotations: { "org.opencontainers.image.created": created },
     }));
     const other = { ...entries[0], artifactType: "application/other" };
     const front = await rig.front({
@@ -62,7 +67,6 @@ describe("an artifact that refers to an image", () => {
   });
 
   test("is not taken if it is of another image, malformed, or not what its digest says", async () => {
-    const of = (digest: string): string => JSON.stringify({ schemaVersion: 2, subject: { digest }, layers: [] });
     const { digest } = await resolve(rig.open.host);
     for (const [body, name] of [
       [of(`sha256:${"0".repeat(64)}`), undefined],

@@ -1,6 +1,7 @@
 import { readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { PartStore } from "../../../src/agent/download/part-store.ts";
 import type { Engine } from "../../../src/agent/engine/engine.ts";
 import { EngineError } from "../../../src/agent/engine/engine-error.ts";
 import { dockerSocket } from "../../support/docker-socket.ts";
@@ -9,10 +10,12 @@ import { removeImage, uniqueName } from "../../support/images.ts";
 import { versionedImage } from "../../support/images/versioned-image.ts";
 import type { PushedIndex } from "../../support/images/push-index.ts";
 import type { Image } from "../../support/images.ts";
+import { smallDisk, smallDiskUnavailableReason } from "../../support/small-disk.ts";
 import { LossyLink } from "../../support/link/lossy-link.ts";
 import { FaultyRegistry } from "../../support/registry/faulty-registry.ts";
 import { RegistryProxy } from "../../support/registry/registry-proxy.ts";
 
+const noDisk = (await smallDiskUnavailableReason()) !== undefined;
 const docker = await dockerSocket();
 const skip = docker === undefined;
 const NEW_BYTES = 3_000_000;
@@ -175,6 +178,42 @@ describe("layers from parts, where something is wrong", () => {
     const { result } = await rig.download(reference);
     await expectOnDevice(reference);
     expect(result.received).toBeLessThan(layerSize() * 1.02);
+  });
+
+  test.skipIf(skip || noDisk)(
+    "a full disk: room is made once, and nothing that was received is fetched again",
+    async () => {
+      await using disk = await smallDisk(14);
+      const filler = join(disk.path, "filler");
+      await writeFile(filler, Buffer.alloc(11_000_000));
+      let asked = 0;
+      const makeRoom = async (): Promise<boolean> => {
+        asked++;
+        await rm(filler, { force: true });
+        return true;
+      };
+      rig.downloader = rig.newDownloader({ parts: new PartStore(join(disk.path, "downloads")), makeRoom });
+      const reference = at(rig.registry.host);
+      const { result, wholes, price } = await rig.download(reference);
+      await expectOnDevice(reference);
+      expect(wholes).toEqual([]);
+      expect(asked).toBe(1);
+      // What came while the disk was full.
+      expect(result.received).toBeLessThan(price + 1_000_000);
+    },
+  );
+
+  test.skipIf(skip || noDisk)("a disk that stays full fails with no_space", async () => {
+    await using disk = await smallDisk(2);
+    rig.downloader = rig.newDownloader({ parts: new PartStore(join(disk.path, "downloads")) });
+    await expect(rig.download(at(rig.registry.host))).rejects.toMatchObject({ kind: "no_space" });
+  });
+
+  test.skipIf(skip)("two updates that share a layer, at once: its ranges are fetched once", async () => {
+    const other = await rig.push(second, "3");
+    const [one, two] = await Promise.all([rig.download(at(rig.registry.host)), rig.download(other)]);
+    await expectOnDevice(other);
+    expect(one.result.received + two.result.received).toBeLessThan(one.price * 1.02);
   });
 
   const request = async (reference: string) => {

@@ -18,7 +18,7 @@ const reason = await postgresUnavailableReason();
 const MAIN = join(import.meta.dirname, "../../../src/control-plane/main.ts");
 const FIXTURES = join(import.meta.dirname, "../../fixtures/control-plane");
 
-/** What is set for an asset, and a fleet that it belongs to. */
+/** What is set for an asset, a fleet that it belongs to, and what operators say of SIMs. */
 const FLEET_ROWS = /* sql */ `
   INSERT INTO sealing_keys (id, created_at_ms, is_current) VALUES ('key_a', 1, 1);
   INSERT INTO asset_tags (asset_uuid, account_id, key, value) SELECT uuid, account_id, 'role', 'kiosk' FROM assets;
@@ -36,7 +36,13 @@ const FLEET_ROWS = /* sql */ `
     VALUES ('rol_1', 'acc_fixture', 'flt_1', 'rollout', 1, 'running', '{}', 0, '[1]', '{}', 1, 1);
   INSERT INTO rollout_targets (rollout_id, asset_uuid, wave, direction, state, since_ms)
     SELECT 'rol_1', uuid, 0, 'forward', 'pending', 1 FROM assets;
-  INSERT INTO rollout_events (rollout_id, seq, event) VALUES ('rol_1', 1, '{}');`;
+  INSERT INTO rollout_events (rollout_id, seq, event) VALUES ('rol_1', 1, '{}');
+  UPDATE sims SET pending = '{"since":1}', operator_status = 'scheduled', allowance_bytes = 5000000000, is_lost = 1,
+    checked_at_ms = 1, next_check_at_ms = 2;
+  INSERT INTO sim_usage (asset_uuid, kind, period, start_time, bucket, bytes)
+    SELECT asset_uuid, kind, 'day', 86400, 'default_1gb', 5000000000 FROM sims;
+  INSERT INTO sim_usage_reads (asset_uuid, kind, period, from_time, final_until, until_time, read_at_ms)
+    SELECT asset_uuid, kind, 'day', 86400, 86400, 172800, 1 FROM sims;`;
 
 describe.skipIf(reason !== undefined)(`edge-control copy${reason === undefined ? "" : ` (${reason})`}`, () => {
   let databases: PostgresDatabases;
@@ -103,7 +109,7 @@ describe.skipIf(reason !== undefined)(`edge-control copy${reason === undefined ?
     expect((await readdir(FIXTURES)).length).toBeGreaterThanOrEqual(10);
   });
 
-  test.each([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12])(
+  test.each([1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13])(
     "schema version %i: every row is there, and unfinished ones are in doubt",
     async (version) => {
       const { database, name, copy } = await prepare(version);
@@ -142,6 +148,10 @@ describe.skipIf(reason !== undefined)(`edge-control copy${reason === undefined ?
     expect(await server.execute("SELECT DISTINCT epoch FROM device_sessions", name)).toBe("7");
     expect(await server.execute("SELECT DISTINCT encode(sealed, 'hex') FROM asset_variables", name)).toBe("01ff00");
     expect(await server.execute("SELECT encode(sealed, 'hex') FROM fleet_revisions", name)).toBe("01fe00");
+    expect(await server.execute("SELECT DISTINCT pending || allowance_bytes || is_lost FROM sims", name)).toBe(
+      '{"since":1}50000000001',
+    );
+    expect(await server.execute("SELECT DISTINCT bytes FROM sim_usage", name)).toBe("5000000000");
     expect(await server.execute("SELECT id FROM sealing_keys WHERE is_current = 1", name)).toBe("key_a");
     expect(await server.execute("SELECT app FROM audit WHERE actor_id = 'k'", name)).toBe("n\u{FFFD}m");
     const next =
@@ -182,7 +192,7 @@ describe.skipIf(reason !== undefined)(`edge-control copy${reason === undefined ?
         String(kills - 1),
       );
     }
-    expect(kills).toBe(30);
+    expect(kills).toBe(COPIED_TABLES.length);
     const { code, stderr } = await run(process.execPath, [
       MAIN,
       "serve",

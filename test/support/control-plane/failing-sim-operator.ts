@@ -1,6 +1,10 @@
-import type { OperatorSim, SimOperator } from "../../../src/control-plane/sim-operator/sim-operator.ts";
+import type {
+  ObservedSim,
+  OperatorSim,
+  SimChanges,
+  SimOperator,
+} from "../../../src/control-plane/sim-operator/sim-operator.ts";
 import { SimOperatorError } from "../../../src/control-plane/sim-operator/sim-operator.ts";
-import type { SimState } from "../../../src/control-plane/core/asset.ts";
 
 /** One call of an operator, such as `deactivate 8988307001000000001`. */
 export type OperatorCall = string;
@@ -17,23 +21,25 @@ export class FailingSimOperator implements SimOperator {
     this.#actual = actual;
   }
 
+  get usagePeriod(): SimOperator["usagePeriod"] {
+    return this.#actual.usagePeriod;
+  }
+
   /** Makes the next `times` matching calls fail with `error`. */
   fail(pattern: RegExp, times = Infinity, error: Error = new SimOperatorError("the operator says no", false)): void {
     this.#failures.push({ pattern, error, times });
   }
 
-  activate(sim: OperatorSim, signal: AbortSignal): Promise<SimState> {
-    return this.#call(`activate ${sim.iccid}`, () => this.#actual.activate(sim, signal));
+  findSim(sim: OperatorSim, signal: AbortSignal): ReturnType<SimOperator["findSim"]> {
+    return this.#call(`findSim ${sim.iccid}`, () => this.#actual.findSim(sim, signal));
   }
 
-  deactivate(sim: OperatorSim, signal: AbortSignal): Promise<SimState> {
-    return this.#call(`deactivate ${sim.iccid}`, () => this.#actual.deactivate(sim, signal));
+  change(sim: OperatorSim, changes: SimChanges, signal: AbortSignal): Promise<ObservedSim> {
+    return this.#call(nameOf(sim, changes), () => this.#actual.change(sim, changes, signal));
   }
 
-  setNetworkGroup(sim: OperatorSim, networkGroup: string, signal: AbortSignal): Promise<SimState> {
-    return this.#call(`setNetworkGroup ${sim.iccid} ${networkGroup}`, () =>
-      this.#actual.setNetworkGroup(sim, networkGroup, signal),
-    );
+  check(signal: AbortSignal): ReturnType<SimOperator["check"]> {
+    return this.#actual.check(signal);
   }
 
   readUsage(...args: Parameters<SimOperator["readUsage"]>): ReturnType<SimOperator["readUsage"]> {
@@ -50,4 +56,9 @@ export class FailingSimOperator implements SimOperator {
     }
     return carryOut();
   }
+}
+
+function nameOf({ iccid }: OperatorSim, { status, networkGroup }: SimChanges): OperatorCall {
+  if (networkGroup !== undefined) return `setNetworkGroup ${iccid} ${networkGroup}`;
+  return `${status === "active" ? "activate" : "deactivate"} ${iccid}`;
 }

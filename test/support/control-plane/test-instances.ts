@@ -9,6 +9,7 @@ import { type RunningServer, startServer } from "../../../src/control-plane/serv
 import { PinnedImages } from "../../../src/control-plane/fleets/pinned-images.ts";
 import { AesSealer } from "../../../src/control-plane/sealing/aes-sealer.ts";
 import { someSealingKey } from "./sealing-key.ts";
+import { soleOperator } from "../../../src/control-plane/sim-operator/sim-operators.ts";
 import { StoredSimOperator } from "../../../src/control-plane/sim-operator/stored-sim-operator.ts";
 import { openStore } from "../../../src/control-plane/store/sqlite/open-store.ts";
 import type { InstanceStore } from "../../../src/control-plane/store/instances.ts";
@@ -124,7 +125,7 @@ export class TestInstances implements AsyncDisposable {
       store,
       bus: this.#owner.use(new LinkedBus(link)),
       link,
-      simOperator: new StoredSimOperator(store.usage),
+      simOperators: soleOperator(new StoredSimOperator(store.usage)),
       sealer: this.#sealer,
       images: new PinnedImages(),
       clock,

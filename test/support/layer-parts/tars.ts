@@ -7,14 +7,15 @@ export interface TarEntry {
   readonly name: string;
   readonly content?: Uint8Array;
   readonly linkTo?: string;
+  readonly mtime?: Date;
 }
 
 export async function tarOf(entries: readonly TarEntry[]): Promise<Buffer> {
   const tar = pack();
-  for (const { name, content, linkTo } of entries) {
-    if (content !== undefined) tar.entry({ name, mtime: new Date(0) }, Buffer.from(content));
-    else if (linkTo === undefined) tar.entry({ name, type: "directory", mtime: new Date(0) });
-    else tar.entry({ name, type: "symlink", linkname: linkTo, mtime: new Date(0) });
+  for (const { name, content, linkTo, mtime = new Date(0) } of entries) {
+    if (content !== undefined) tar.entry({ name, mtime }, Buffer.from(content));
+    else if (linkTo === undefined) tar.entry({ name, type: "directory", mtime });
+    else tar.entry({ name, type: "symlink", linkname: linkTo, mtime });
   }
   tar.finalize();
   const chunks: Uint8Array[] = [];

@@ -116,6 +116,13 @@ const CHOSEN_BY: Readonly<Record<string, readonly string[]>> = {
     ]),
   ),
   "src/control-plane/sim-operator/stored-sim-operator.ts": ["src/control-plane/main.ts"],
+  // Everything else knows the interface of an operator.
+  ...Object.fromEntries(
+    ["super-sim/super-sim-operator", "emnify/emnify-operator"].map((name) => [
+      `src/control-plane/sim-operator/${name}.ts`,
+      ["src/control-plane/sim-operator/open-operators.ts"],
+    ]),
+  ),
 };
 
 /** Packages that one folder alone may know, so that another one can take their place. */

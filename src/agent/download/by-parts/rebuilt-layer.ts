@@ -25,6 +25,9 @@ export interface RebuiltLayerOptions {
   readonly onFailure: (error: unknown) => void;
 }
 
+/** Headers and small contents are sent together: a write takes longer than they do. */
+const SEND_BYTES = 64 * 1024;
+
 /**
  * A layer that is put together while the engine receives it, uncompressed. Nothing of it is stored: if the engine asks again,
  * it is put together again.
@@ -73,12 +76,19 @@ export class RebuiltLayer implements ServedLayer {
     const { plan, openImage, directory, onLostImage } = this.#options;
     await using held = plan.held.open(openImage, directory, onLostImage);
     let at = 0;
+    let waiting: Uint8Array[] = [];
+    let bytes = 0;
     for await (const chunk of rebuildLayer(plan.layout, this.#source(held))) {
       if (isGone.aborted) return;
       const piece = chunk.subarray(Math.max(0, start - at), Math.max(0, end - at));
       at += chunk.length;
-      if (piece.length > 0) await sendPieces(to, [piece]).then(onSent);
+      waiting.push(piece);
+      bytes += piece.length;
+      if (bytes < SEND_BYTES && at < end) continue;
+      if (bytes > 0) await sendPieces(to, waiting).then(onSent);
       if (at >= end) return;
+      waiting = [];
+      bytes = 0;
     }
   }
 

@@ -13,6 +13,7 @@ import type {
   DirectoryRequest,
   Engine,
   EngineInfo,
+  ExportRequest,
   FilesReading,
   EngineVolumes,
   ImageFacts,
@@ -212,10 +213,7 @@ class DockerEngine implements Engine {
     });
   }
 
-  async *exportImage(
-    request: Omit<ImagePathsRequest, "paths" | "maxBytes">,
-    signal: AbortSignal,
-  ): AsyncGenerator<Uint8Array> {
+  async *exportImage(request: ExportRequest, signal: AbortSignal): AsyncGenerator<Uint8Array> {
     const engine = await this.#query(signal, (abortSignal) => this.#helperEngine(abortSignal));
     await using archive = await this.#change(signal, (abortSignal) => openExport(engine, request, abortSignal, signal));
     try {

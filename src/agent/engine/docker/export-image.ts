@@ -1,5 +1,5 @@
 import type { Readable } from "node:stream";
-import type { ImagePathsRequest } from "../image-path.ts";
+import type { ExportRequest } from "../image-path.ts";
 import { getStream } from "./get.ts";
 import { type HelperEngine, openHelper } from "./helper-container.ts";
 
@@ -16,7 +16,7 @@ export interface OpenExport extends AsyncDisposable {
  */
 export async function openExport(
   engine: HelperEngine,
-  request: Omit<ImagePathsRequest, "paths" | "maxBytes">,
+  request: ExportRequest,
   createSignal: AbortSignal,
   signal: AbortSignal,
 ): Promise<OpenExport> {

@@ -14,6 +14,7 @@ export const ACTION_GROUPS = [
   { value: "asset_variables.", label: "variables of assets" },
   { value: "enrolment_code.", label: "enrolment codes" },
   { value: "device.", label: "devices" },
+  { value: "sim.", label: "SIMs" },
   { value: "network_group.", label: "network groups" },
   { value: "usage.", label: "usage" },
   { value: "deployment.", label: "deployments" },

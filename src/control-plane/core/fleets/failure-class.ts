@@ -108,6 +108,8 @@ const CLASSES: Readonly<Record<ErrorCode, FailureClass>> = {
   AssetHasNoSim: FAILED,
   UnknownNetworkGroup: FAILED,
   SimNotFound: FAILED,
+  SimUnknownToOperator: FAILED,
+  GranularityNotAvailable: FAILED,
   SimOperatorFailed: FAILED,
   IdempotencyKeyReused: FAILED,
   EndpointRemoved: FAILED,

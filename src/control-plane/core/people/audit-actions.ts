@@ -21,6 +21,13 @@ const REMOTE_ACCESS = {
   streams: "number",
 } as const satisfies Record<string, FactKind>;
 
+const SIM_FACTS = {
+  sim_type: "text",
+  status: "text",
+  network_group: "text",
+  operator_status: "text",
+} as const satisfies Record<string, FactKind>;
+
 /**
  * Every action of the audit log, `noun.verb`, with the facts that an entry of it may hold. The list is closed: a fact that
  * is not in it is not stored, so that no secret gets there by mistake.
@@ -54,6 +61,11 @@ export const AUDIT_ACTIONS = {
   "asset.removed": { serial_number: "text" },
   "enrolment_code.created": { expires_at: "number" },
   "device.enrolled": {},
+  // The SIM's operator was asked: what it had queued is done, or it is otherwise than this service had it, or unknown there.
+  "sim.settled": SIM_FACTS,
+  "sim.corrected": SIM_FACTS,
+  "sim.lost": SIM_FACTS,
+  "sim.found": SIM_FACTS,
   "network_group.added": {},
   "usage.imported": { imported: "number", skipped: "number" },
   "deployment.requested": {

@@ -27,6 +27,8 @@ export const COPIED_TABLES: readonly CopiedTable[] = [
   { name: "identifiers", key: ["value"] },
   { name: "network_groups", key: ["account_id", "name"] },
   { name: "usage_records", key: ["iccid", "start_time", "bucket"] },
+  { name: "sim_usage", key: ["asset_uuid", "kind", "period", "start_time", "bucket"] },
+  { name: "sim_usage_reads", key: ["asset_uuid", "kind", "period"] },
   { name: "enrolment_codes", key: ["hash"] },
   { name: "device_reports", key: ["asset_uuid"] },
   { name: "device_ledgers", key: ["asset_uuid"] },

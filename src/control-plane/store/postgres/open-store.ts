@@ -12,6 +12,7 @@ import { PostgresExecutor } from "../sql/postgres-executor.ts";
 import { SqlRolloutStore } from "../sql/rollouts.ts";
 import { SqlSealingKeyStore } from "../sql/sealing-keys.ts";
 import { SqlSimStore } from "../sql/sims.ts";
+import { SqlOperatorUsageStore } from "../sql/operator-usage.ts";
 import { SqlUsageStore } from "../sql/usage.ts";
 import { SqlUserSessionStore } from "../sql/user-sessions.ts";
 import { SqlUserStore } from "../sql/users.ts";
@@ -48,6 +49,7 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
     sims: new SqlSimStore(executor),
     networkGroups: new SqlNetworkGroupStore(executor),
     usage: new SqlUsageStore(executor),
+    operatorUsage: new SqlOperatorUsageStore(executor),
     deployments: new PostgresDeploymentStore(pool, appended),
     enrolments: new SqlEnrolmentStore(executor),
     devices: new PostgresDeviceStore(pool, appended),

@@ -1,4 +1,5 @@
 import { FLEETS } from "./schema-fleets.ts";
+import { SIMS } from "./schema-sims.ts";
 import { PEOPLE } from "./schema-people.ts";
 import { STATES } from "./schema-states.ts";
 
@@ -320,4 +321,5 @@ export const SCHEMA_STEPS: readonly SchemaStep[] = [
   // An earlier program knows no roles, and does not find the keys that have one: see `storedKeyHash`.
   { version: 11, compatibleFrom: 10, sql: PEOPLE + STATES },
   { version: 12, compatibleFrom: 10, sql: FLEETS },
+  { version: 13, compatibleFrom: 10, sql: SIMS },
 ];

@@ -1,5 +1,5 @@
 import type { AssetStatus } from "../../../protocol/asset.ts";
-import type { Asset } from "../../core/asset.ts";
+import type { Asset, PendingChange } from "../../core/asset.ts";
 import type { AssetWithState, StateTime } from "../assets.ts";
 import { INSTANCE_LEASE_MS } from "../instances.ts";
 
@@ -15,20 +15,32 @@ export interface AssetRow {
   readonly s_iccid: string;
   readonly s_network_group: string;
   readonly s_status: AssetStatus | null;
+  readonly s_pending: string | null;
   readonly p_imsi: string;
   readonly p_iccid: string;
   readonly p_service_profile: string;
   readonly p_status: AssetStatus | null;
+  readonly p_pending: string | null;
 }
 
 /** Columns and joins of an `AssetRow`, for a query with the table alias `a`. */
 export const ASSET_COLUMNS = /* sql */ `
   a.uuid, a.account_id, a.serial_number, a.name, a.type, a.created_at,
-  s.sid AS s_sid, s.iccid AS s_iccid, s.network_group AS s_network_group, s.status AS s_status,
-  p.imsi AS p_imsi, p.iccid AS p_iccid, p.service_profile AS p_service_profile, p.status AS p_status`;
+  s.sid AS s_sid, s.iccid AS s_iccid, s.network_group AS s_network_group, s.status AS s_status, s.pending AS s_pending,
+  p.imsi AS p_imsi, p.iccid AS p_iccid, p.service_profile AS p_service_profile, p.status AS p_status,
+  p.pending AS p_pending`;
 export const ASSET_JOINS = /* sql */ `
   LEFT JOIN sims s ON s.asset_uuid = a.uuid AND s.kind = 'supersim'
   LEFT JOIN sims p ON p.asset_uuid = a.uuid AND p.kind = 'prosim'`;
+
+/** The text of a pending change, as `toPending` reads it; `null` if there is none. */
+export function pendingText(pending: PendingChange | undefined): string | null {
+  return pending ? JSON.stringify(pending) : null;
+}
+
+function toPending(text: string | null): { readonly pending?: PendingChange } {
+  return text === null ? {} : { pending: JSON.parse(text) as PendingChange };
+}
 
 export function toAsset(row: AssetRow): Asset {
   return {
@@ -41,11 +53,23 @@ export function toAsset(row: AssetRow): Asset {
     supersim:
       row.s_status === null
         ? undefined
-        : { sid: row.s_sid, iccid: row.s_iccid, networkGroup: row.s_network_group, status: row.s_status },
+        : {
+            sid: row.s_sid,
+            iccid: row.s_iccid,
+            networkGroup: row.s_network_group,
+            status: row.s_status,
+            ...toPending(row.s_pending),
+          },
     prosim:
       row.p_status === null
         ? undefined
-        : { imsi: row.p_imsi, iccid: row.p_iccid, serviceProfile: row.p_service_profile, status: row.p_status },
+        : {
+            imsi: row.p_imsi,
+            iccid: row.p_iccid,
+            serviceProfile: row.p_service_profile,
+            status: row.p_status,
+            ...toPending(row.p_pending),
+          },
   };
 }
 
@@ -76,8 +100,8 @@ export const STATE_JOIN = "LEFT JOIN asset_states t ON t.asset_uuid = a.uuid";
 /** The values of `ASSET_COLUMNS` and of `stateColumns`. */
 type Values = readonly [
   ...asset: readonly [string, string, string, string, string, number],
-  ...supersim: readonly [string, string, string, AssetStatus | null],
-  ...prosim: readonly [string, string, string, AssetStatus | null],
+  ...supersim: readonly [string, string, string, AssetStatus | null, string | null],
+  ...prosim: readonly [string, string, string, AssetStatus | null, string | null],
   ...state: readonly [boolean | 0 | 1 | null, number | null, string | null, number | null, number | null],
 ];
 
@@ -85,7 +109,7 @@ type Values = readonly [
 export function toAssetWithState(row: readonly unknown[]): AssetWithState {
   const values = row as Values;
   const sStatus = values[9];
-  const pStatus = values[13];
+  const pStatus = values[14];
   return {
     asset: {
       uuid: values[0],
@@ -95,18 +119,26 @@ export function toAssetWithState(row: readonly unknown[]): AssetWithState {
       type: values[4],
       createdAt: values[5],
       supersim:
-        sStatus === null ? undefined : { sid: values[6], iccid: values[7], networkGroup: values[8], status: sStatus },
+        sStatus === null
+          ? undefined
+          : { sid: values[6], iccid: values[7], networkGroup: values[8], status: sStatus, ...toPending(values[10]) },
       prosim:
         pStatus === null
           ? undefined
-          : { imsi: values[10], iccid: values[11], serviceProfile: values[12], status: pStatus },
+          : {
+              imsi: values[11],
+              iccid: values[12],
+              serviceProfile: values[13],
+              status: pStatus,
+              ...toPending(values[15]),
+            },
     },
     state: {
-      isConnected: Boolean(values[14]),
-      lastSeenAt: values[15] ?? undefined,
-      agentVersion: values[16] ?? undefined,
-      reasonBits: values[17] ?? 0,
-      budgetSpentUntil: values[18] ?? undefined,
+      isConnected: Boolean(values[16]),
+      lastSeenAt: values[17] ?? undefined,
+      agentVersion: values[18] ?? undefined,
+      reasonBits: values[19] ?? 0,
+      budgetSpentUntil: values[20] ?? undefined,
     },
   };
 }

@@ -1,14 +1,26 @@
 import type { SimType } from "../../../protocol/sim.ts";
 import type { SimState } from "../../core/asset.ts";
 import type { AuditEntry } from "../audit.ts";
-import type { SimStore } from "../sims.ts";
+import type { DueSim, SimCheck, SimStore } from "../sims.ts";
 import { appendAssetEvent } from "./append-events.ts";
+import { ASSET_COLUMNS, ASSET_JOINS, type AssetRow, pendingText, toAsset } from "./asset-row.ts";
 import { recordAudit } from "./audit.ts";
 import type { Executor } from "./executor.ts";
 import { change, type Work } from "./statement.ts";
 
-const SET_STATE =
-  "UPDATE sims SET status = ?, network_group = coalesce(?, network_group) WHERE asset_uuid = ? AND kind = ?";
+const SET_STATE = /* sql */ `
+  UPDATE sims SET status = ?, network_group = coalesce(?, network_group), pending = ?,
+    next_check_at_ms = coalesce(CAST(? AS BIGINT), next_check_at_ms)
+  WHERE asset_uuid = ? AND kind = ?`;
+const RECORD_CHECK = /* sql */ `
+  UPDATE sims SET status = ?, network_group = coalesce(?, network_group), pending = ?, operator_status = ?,
+    allowance_bytes = CAST(? AS BIGINT), is_lost = ?, checked_at_ms = CAST(? AS BIGINT), next_check_at_ms = CAST(? AS BIGINT)
+  WHERE asset_uuid = ? AND kind = ?`;
+const POSTPONE = "UPDATE sims SET next_check_at_ms = ? WHERE asset_uuid = ? AND kind = ?";
+const LIST_DUE = /* sql */ `
+  SELECT ${ASSET_COLUMNS}, d.is_lost AS is_lost FROM sims d JOIN assets a ON a.uuid = d.asset_uuid ${ASSET_JOINS}
+  WHERE d.kind = ? AND d.next_check_at_ms <= ?
+  ORDER BY (d.pending IS NULL), d.next_check_at_ms LIMIT ?`;
 const FIND_ICCID = "SELECT asset_uuid FROM sims WHERE iccid = ? LIMIT 1";
 
 export class SqlSimStore implements SimStore {
@@ -21,14 +33,45 @@ export class SqlSimStore implements SimStore {
   async setSimState(
     assetUuid: string,
     type: SimType,
-    { status, networkGroup }: SimState,
+    { status, networkGroup, pending }: SimState,
     audit?: AuditEntry,
+    nextCheckAtMs?: number,
   ): Promise<void> {
+    const values = [status, networkGroup ?? null, pendingText(pending), nextCheckAtMs ?? null, assetUuid, type];
     await this.#executor.transact(function* (): Work<void> {
-      if ((yield* change(SET_STATE, [status, networkGroup ?? null, assetUuid, type])) === 0) return;
+      if ((yield* change(SET_STATE, values)) === 0) return;
       yield* appendAssetEvent(assetUuid, "sim.changed");
       if (audit) yield* recordAudit(audit);
     });
+  }
+
+  async recordCheck(
+    assetUuid: string,
+    type: SimType,
+    { status, networkGroup, pending }: SimState,
+    { operatorStatus, allowanceBytes, isLost, checkedAtMs, nextCheckAtMs }: SimCheck,
+    audit: AuditEntry | undefined,
+  ): Promise<void> {
+    const state = [status, networkGroup ?? null, pendingText(pending)];
+    const check = [operatorStatus ?? null, allowanceBytes ?? null, isLost ? 1 : 0, checkedAtMs, nextCheckAtMs];
+    await this.#executor.transact(function* (): Work<void> {
+      if ((yield* change(RECORD_CHECK, [...state, ...check, assetUuid, type])) === 0 || !audit) return;
+      yield* appendAssetEvent(assetUuid, "sim.changed");
+      yield* recordAudit(audit);
+    });
+  }
+
+  async postponeCheck(assetUuid: string, type: SimType, nextCheckAtMs: number): Promise<void> {
+    await this.#executor.change(POSTPONE, [nextCheckAtMs, assetUuid, type]);
+  }
+
+  async listDueSims(types: readonly SimType[], nowMs: number, limit: number): Promise<readonly DueSim[]> {
+    const found: DueSim[] = [];
+    for (const type of types) {
+      const rows = await this.#executor.all<AssetRow & { readonly is_lost: number }>(LIST_DUE, [type, nowMs, limit]);
+      found.push(...rows.map((row) => ({ asset: toAsset(row), type, isLost: row.is_lost === 1 })));
+    }
+    return found;
   }
 
   async hasIccid(iccid: string): Promise<boolean> {

@@ -1,4 +1,5 @@
 import { FLEETS } from "./schema-fleets.ts";
+import { SIMS } from "./schema-sims.ts";
 import { STATES } from "./schema-states.ts";
 
 /** Schema of edge-control's database. Append only: a released entry is never edited. Times are Unix seconds unless named `_ms`. */
@@ -373,4 +374,5 @@ export const MIGRATIONS: readonly string[] = [
   CREATE INDEX login_requests_by_user ON login_requests (user_id) WHERE user_id IS NOT NULL;
   ` + STATES,
   FLEETS,
+  SIMS,
 ];

@@ -16,6 +16,7 @@ import { SqlRolloutStore } from "../sql/rollouts.ts";
 import { SqlSealingKeyStore } from "../sql/sealing-keys.ts";
 import { SqlSimStore } from "../sql/sims.ts";
 import { SqliteExecutor } from "../sql/sqlite-executor.ts";
+import { SqlOperatorUsageStore } from "../sql/operator-usage.ts";
 import { SqlUsageStore } from "../sql/usage.ts";
 import { SqlUserSessionStore } from "../sql/user-sessions.ts";
 import { SqlUserStore } from "../sql/users.ts";
@@ -57,6 +58,7 @@ export function openStore(path: string): Store {
     sims: new SqlSimStore(executor),
     networkGroups: new SqlNetworkGroupStore(executor),
     usage: new SqlUsageStore(executor),
+    operatorUsage: new SqlOperatorUsageStore(executor),
     deployments: new SqliteDeploymentStore(database, commits, states),
     enrolments: new SqlEnrolmentStore(executor),
     devices: new SqliteDeviceStore(database, commits, states),

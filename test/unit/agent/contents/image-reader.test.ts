@@ -28,6 +28,15 @@ function archive(): AsyncIterable<Uint8Array> {
   return tar as AsyncIterable<Uint8Array>;
 }
 
+async function* broken(): AsyncGenerator<Uint8Array> {
+  let bytes = 0;
+  for await (const chunk of archive()) {
+    bytes += chunk.length;
+    yield chunk;
+    if (bytes > 1_000_000) throw new Error("the engine is gone");
+  }
+}
+
 describe("files of an image", () => {
   test("are found by their contents, numbered without those that have none", async () => {
     const contents = await scanImage(archive());
@@ -62,13 +71,6 @@ describe("files of an image", () => {
   });
 
   test("of an archive that breaks off are an error", async () => {
-    async function* broken(): AsyncGenerator<Uint8Array> {
-      let bytes = 0;
-      for await (const chunk of archive()) {
-        yield chunk;
-        if ((bytes += chunk.length) > 1_000_000) throw new Error("the engine is gone");
-      }
-    }
     await using spool = new Spool(directory.path);
     const last = digests[5] ?? "";
     await using reader = new ImageReader({ open: broken, wanted: new Map([[5, last]]), spool });

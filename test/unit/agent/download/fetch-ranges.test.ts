@@ -74,6 +74,16 @@ async function fetch(
   return { requests, received };
 }
 
+const whole = async (): Promise<OpenBlob> => ({
+  stream: Readable.from([content]),
+  status: 200,
+  offset: 0,
+  remaining: BLOB.size,
+});
+const other = async (): Promise<OpenBlob> => Promise.reject(new RegistryError("wrong_content", "another range"));
+const refused = (kind: "registry_unreachable" | "image_not_found") => async (): Promise<OpenBlob> =>
+  Promise.reject(new RegistryError(kind, "refused"));
+
 describe("ranges are fetched", () => {
   test("one request for each, and none for what is there", async () => {
     expect(await fetch("a", async (span) => answer(span))).toEqual({ requests: SPANS, received: WANTED });
@@ -107,14 +117,7 @@ describe("ranges are fetched", () => {
   });
 
   test("not from a registry that sends the whole blob, another range, or several", async () => {
-    const whole = async (): Promise<OpenBlob> => ({
-      stream: Readable.from([content]),
-      status: 200,
-      offset: 0,
-      remaining: BLOB.size,
-    });
     await expect(fetch("whole", whole)).rejects.toBeInstanceOf(PartsUnusable);
-    const other = async (): Promise<OpenBlob> => Promise.reject(new RegistryError("wrong_content", "another range"));
     await expect(fetch("other", other)).rejects.toBeInstanceOf(PartsUnusable);
   });
 
@@ -124,8 +127,6 @@ describe("ranges are fetched", () => {
   });
 
   test("gives up where nothing comes, and where the registry refuses", async () => {
-    const refused = (kind: "registry_unreachable" | "image_not_found") => async (): Promise<OpenBlob> =>
-      Promise.reject(new RegistryError(kind, "refused"));
     await expect(fetch("silent", refused("registry_unreachable"))).rejects.toMatchObject({ kind: "no_progress" });
     await expect(fetch("gone", refused("image_not_found"))).rejects.toMatchObject({ kind: "image_not_found" });
   });

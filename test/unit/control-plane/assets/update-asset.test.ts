@@ -2,6 +2,7 @@ import { expect, test, vi } from "vitest";
 import { AssetUpdater } from "../../../../src/control-plane/assets/update-asset.ts";
 import { LeaseLock } from "../../../../src/control-plane/instances/lease-lock.ts";
 import { planUpdate } from "../../../../src/control-plane/core/asset-update.ts";
+import { soleOperator } from "../../../../src/control-plane/sim-operator/sim-operators.ts";
 import { StoredSimOperator } from "../../../../src/control-plane/sim-operator/stored-sim-operator.ts";
 import { openStore } from "../../../../src/control-plane/store/sqlite/open-store.ts";
 import { StoreUnavailableError } from "../../../../src/control-plane/store/unavailable.ts";
@@ -25,7 +26,7 @@ test("a change that is stored has its entry, whether or not those after it are",
   const simOperator = new StoredSimOperator(store.usage);
   const updater = new AssetUpdater({
     store,
-    simOperator,
+    simOperators: soleOperator(simOperator),
     locks,
     clock,
     logger,
@@ -64,7 +65,7 @@ test("when the server stops, an update that has begun tells what it did, and one
   const clock = new FakeClock();
   const serviceClock = { serviceNow: () => clock.now() };
   const locks = new LeaseLock({ leases: undefined, instanceId: "ins_1", clock, serviceClock, logger });
-  const parts = { store, simOperator: operator, locks, clock, logger, stopping: stopping.signal };
+  const parts = { store, simOperators: soleOperator(operator), locks, clock, logger, stopping: stopping.signal };
   const updater = new AssetUpdater(parts);
   operator.beforeCall = async (call) => {
     if (!call.startsWith("deactivate")) return;

@@ -49,7 +49,13 @@ test.each(MIGRATIONS.map((_, index) => index + 1))(
         name: "Pump house",
         type: "gateway",
         createdAt: 1_790_000_003,
-        supersim: { sid: "HS1", iccid: "8988307001000000001", networkGroup: "own-group", status: "inactive" },
+        supersim: {
+          sid: "HS1",
+          iccid: "8988307001000000001",
+          networkGroup: "own-group",
+          status: "inactive",
+          ...(version >= 13 && { pending: { status: "inactive", since: 1_790_000_025 } }),
+        },
         prosim: { imsi: "262011234567890", iccid: "8988307002000000002", serviceProfile: "gold", status: "active" },
       };
       for (const id of [UUID, "GW-1", "HS1", "8988307001000000001", "8988307002000000002"]) {
@@ -60,6 +66,10 @@ test.each(MIGRATIONS.map((_, index) => index + 1))(
       expect(await store.usage.sumUsage("8988307001000000001", { start: 0, end: 2_000_000_000 }, "all")).toEqual([
         { bucket: "own-group", periodStart: undefined, bytes: 4711 },
       ]);
+      const counted = { assetUuid: UUID, type: "supersim", period: "day" } as const;
+      expect(await store.operatorUsage.listUsage(counted, { start: 0, end: 2_000_000_000 })).toEqual(
+        version >= 13 ? [{ bucket: "default_1gb", start: 1_789_948_800, bytes: 4096 }] : [],
+      );
       expect(await store.deployments.findDeployment("dep_failed")).toMatchObject({
         app: "web",
         status: "Fail",

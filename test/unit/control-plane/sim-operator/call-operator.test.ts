@@ -34,20 +34,36 @@ test("a call that cannot pass is made once", async () => {
   expect(calls).toBe(1);
 });
 
-test("a call that does not answer is given ten seconds, each time", async () => {
+test("a call that does not answer is given ten seconds, once", async () => {
   const clock = new FakeClock();
   let calls = 0;
   const result = callOperator(clock, never, (signal) => {
     calls++;
     return hang(signal);
   });
-  const failure = expect(result).rejects.toBeInstanceOf(SimOperatorError);
+  const failure = expect(result).rejects.toMatchObject({ name: "SimOperatorError", failure: "unavailable" });
   await clock.advance(9_999);
-  expect(calls).toBe(1);
-  await clock.advance(40_000);
-  expect(calls).toBe(3);
+  expect(clock.pending).toBe(1);
+  await clock.advance(1);
   await failure;
+  expect(calls).toBe(1);
   expect(clock.pending).toBe(0);
+});
+
+test("the attempts have ten seconds together, or as long as the caller says", async () => {
+  for (const timeoutMs of [undefined, 25_000]) {
+    const clock = new FakeClock();
+    const beganMs = clock.monotonic();
+    const call = async (signal: AbortSignal) => {
+      await clock.sleep(7_000, signal);
+      throw new SimOperatorError("busy", true);
+    };
+    const failure = expect(callOperator(clock, never, call, timeoutMs)).rejects.toBeInstanceOf(SimOperatorError);
+    await clock.advance((timeoutMs ?? 10_000) - 1);
+    await clock.advance(1);
+    await failure;
+    expect(clock.monotonic() - beganMs).toBe(timeoutMs ?? 10_000);
+  }
 });
 
 test("when the server stops, nothing is tried again", async () => {

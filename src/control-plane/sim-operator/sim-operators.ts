@@ -1,0 +1,16 @@
+import type { SimType } from "../../protocol/sim.ts";
+import { SIM_TYPES } from "./sim-types.ts";
+import type { SimOperator } from "./sim-operator.ts";
+
+/** The operator that serves each type of SIM of an account. */
+export interface SimOperators {
+  /** The types that some operator serves; those of the others are stored only. */
+  readonly served: readonly SimType[];
+  /** Always the same object for the same account and type, as long as its credentials are the same. */
+  find(accountId: string, type: SimType): Promise<SimOperator>;
+}
+
+/** One operator for everything. */
+export function soleOperator(operator: SimOperator, isStored = true): SimOperators {
+  return { served: isStored ? [] : SIM_TYPES, find: async () => operator };
+}

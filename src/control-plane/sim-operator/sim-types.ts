@@ -1,0 +1,4 @@
+import { type SimType, simTypeSchema } from "../../protocol/sim.ts";
+
+/** Every type of SIM. */
+export const SIM_TYPES: readonly SimType[] = simTypeSchema.options;

@@ -1,0 +1,129 @@
+import { expect, test } from "vitest";
+import type { UsageCoverage } from "../../../src/control-plane/core/sims/usage-coverage.ts";
+import type { CountedSim } from "../../../src/control-plane/store/operator-usage.ts";
+import type { SimCheck } from "../../../src/control-plane/store/sims.ts";
+import { someAudit } from "../../support/control-plane/people.ts";
+import { someProSim, someSuperSim } from "../../support/control-plane/sims.ts";
+import { ACCOUNT, describeDomain, openWithAccounts, register, someAsset, type StoreHarness } from "./harness.ts";
+
+const UUID = "0b7e5a52-6f0c-4c1e-9a52-0d3f3a0f6c11";
+const OTHER = "1b7e5a52-6f0c-4c1e-9a52-0d3f3a0f6c11";
+const SUPER: CountedSim = { assetUuid: UUID, type: "supersim", period: "day" };
+
+const check = (fields: Partial<SimCheck> = {}): SimCheck => ({
+  operatorStatus: "active",
+  allowanceBytes: 10_000_000_000,
+  isLost: false,
+  checkedAtMs: 1_000,
+  nextCheckAtMs: 5_000,
+  ...fields,
+});
+const coverage: UsageCoverage = { from: 0, finalUntil: 86_400, until: 172_800, readAtMs: 7 };
+
+/** Contract of stores for what SIM operators say. */
+export function operatorSimsContract(harness: StoreHarness): void {
+  const open = async () => {
+    const store = await openWithAccounts(harness);
+    const supersim = someSuperSim({ networkGroup: "a", status: "active" });
+    await register(store, someAsset({ uuid: UUID, supersim, prosim: someProSim({ status: "active" }) }));
+    const find = async () => (await store.assets.findAsset(ACCOUNT, UUID))!;
+    return { store, find };
+  };
+
+  describeDomain("SIMs at their operators", harness, () => {
+    test("what is pending is part of the asset, until it is replaced", async () => {
+      const { store, find } = await open();
+      await using _store = store;
+      const pending = { status: "inactive", networkGroup: "b", since: 12 } as const;
+      await store.sims.setSimState(UUID, "supersim", { status: "active", networkGroup: "a", pending }, undefined, 99);
+      expect((await find()).supersim).toMatchObject({ status: "active", networkGroup: "a", pending });
+      expect((await find()).prosim?.pending).toBeUndefined();
+      await store.sims.setSimState(UUID, "supersim", { status: "inactive", networkGroup: "b" });
+      expect((await find()).supersim).toMatchObject({ status: "inactive", networkGroup: "b" });
+      expect((await find()).supersim?.pending).toBeUndefined();
+    });
+
+    test("SIMs are due by time, those with something pending first; each type by itself", async () => {
+      const { store } = await open();
+      await using _store = store;
+      await register(store, someAsset({ uuid: OTHER, serialNumber: "SN-2", supersim: someSuperSim() }));
+      const uuids = async (nowMs: number, limit = 10) =>
+        (await store.sims.listDueSims(["supersim"], nowMs, limit)).map(({ asset }) => asset.uuid);
+      expect((await uuids(0)).toSorted()).toEqual([UUID, OTHER]);
+      const state = { status: "active", networkGroup: "a" } as const;
+      await store.sims.recordCheck(UUID, "supersim", state, check({ nextCheckAtMs: 5_000 }), undefined);
+      await store.sims.postponeCheck(OTHER, "supersim", 2_000);
+      expect(await uuids(1_999)).toEqual([]);
+      expect(await uuids(2_000)).toEqual([OTHER]);
+      await store.sims.setSimState(UUID, "supersim", { ...state, pending: { since: 1 } }, undefined, 4_000);
+      expect(await uuids(4_000)).toEqual([UUID, OTHER]);
+      expect(await uuids(4_000, 1)).toEqual([UUID]);
+      expect((await store.sims.listDueSims(["supersim", "prosim"], 4_000, 10)).map(({ type }) => type)).toEqual([
+        "supersim",
+        "supersim",
+        "prosim",
+      ]);
+      expect(await store.sims.listDueSims([], 4_000, 10)).toEqual([]);
+    });
+
+    test("a check stores what was found; it is told only with an entry", async () => {
+      const { store, find } = await open();
+      await using _store = store;
+      const state = { status: "inactive", networkGroup: "b" } as const;
+      const { lastId } = await store.accountEvents.read(ACCOUNT, 0, 100);
+      const told = async () => {
+        const { events } = await store.accountEvents.read(ACCOUNT, lastId, 100);
+        return events.map(({ event }) => event.type);
+      };
+      await store.sims.recordCheck(UUID, "supersim", state, check({ isLost: true }), undefined);
+      expect(await told()).toEqual([]);
+      expect((await find()).supersim).toMatchObject({ status: "inactive", networkGroup: "b" });
+      expect((await store.sims.listDueSims(["supersim"], 5_000, 10))[0]?.isLost).toBe(true);
+      await store.sims.recordCheck(UUID, "supersim", state, check(), someAudit("sim.found", ACCOUNT));
+      expect(await told()).toEqual(["sim.changed"]);
+      expect((await store.sims.listDueSims(["supersim"], 5_000, 10))[0]?.isLost).toBe(false);
+      // Of a SIM that is not there any more nothing is stored, and nothing is told.
+      await store.sims.recordCheck(OTHER, "supersim", state, check(), someAudit("sim.found", ACCOUNT));
+      expect(await told()).toEqual(["sim.changed"]);
+    });
+  });
+
+  describeDomain("usage as operators count it", harness, () => {
+    test("ranges are replaced as a whole, by SIM and period", async () => {
+      const { store } = await open();
+      await using _store = store;
+      const { operatorUsage } = store;
+      expect(await operatorUsage.findCoverage(SUPER)).toBeUndefined();
+      const usage = [
+        { bucket: "b", start: 0, bytes: 5_000_000_000 },
+        { bucket: "a", start: 86_400, bytes: 2 },
+        { bucket: "B", start: 86_400, bytes: 3 },
+      ];
+      await operatorUsage.replaceUsage(SUPER, [{ start: 0, end: 172_800 }], usage, coverage);
+      expect(await operatorUsage.findCoverage(SUPER)).toEqual(coverage);
+      const all = { start: 0, end: 172_800 };
+      expect(await operatorUsage.listUsage(SUPER, all)).toEqual([usage[0], usage[2], usage[1]]);
+      expect(await operatorUsage.listUsage(SUPER, { start: 1, end: 86_400 })).toEqual([]);
+      expect(await operatorUsage.listUsage({ ...SUPER, period: "hour" }, all)).toEqual([]);
+      expect(await operatorUsage.listUsage({ ...SUPER, type: "prosim" }, all)).toEqual([]);
+      // A correction: what is not said any more is gone.
+      const corrected = { ...coverage, finalUntil: 172_800, readAtMs: 8 };
+      const later = [{ bucket: "a", start: 86_400, bytes: 1 }];
+      await operatorUsage.replaceUsage(SUPER, [{ start: 86_400, end: 172_800 }], later, corrected);
+      expect(await operatorUsage.listUsage(SUPER, all)).toEqual([usage[0], ...later]);
+      expect(await operatorUsage.findCoverage(SUPER)).toEqual(corrected);
+    });
+
+    test("it goes with its asset, and comes for none that is not there", async () => {
+      const { store } = await open();
+      await using _store = store;
+      const { operatorUsage } = store;
+      const usage = [{ bucket: "a", start: 0, bytes: 1 }];
+      await operatorUsage.replaceUsage(SUPER, [{ start: 0, end: 86_400 }], usage, coverage);
+      await store.assets.removeAsset(UUID);
+      await operatorUsage.replaceUsage(SUPER, [{ start: 0, end: 86_400 }], usage, coverage);
+      expect(await operatorUsage.findCoverage(SUPER)).toBeUndefined();
+      expect(await operatorUsage.listUsage(SUPER, { start: 0, end: 86_400 })).toEqual([]);
+    });
+  });
+}

@@ -1,0 +1,105 @@
+import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { EmnifyOperator } from "../../../src/control-plane/sim-operator/emnify/emnify-operator.ts";
+import type { OperatorSim } from "../../../src/control-plane/sim-operator/sim-operator.ts";
+import type { Clock } from "../../../src/lib/clock.ts";
+import { IdleClock } from "../../support/idle-clock.ts";
+import { EmnifySimulator } from "../../support/sim-operators/emnify-simulator.ts";
+
+const { signal } = new AbortController();
+
+let clock: IdleClock;
+let emnify: EmnifySimulator;
+let operator: EmnifyOperator;
+let sims: readonly OperatorSim[];
+beforeEach(async () => {
+  clock = new IdleClock();
+  emnify = await EmnifySimulator.start(clock);
+  onTestFinished(() => emnify[Symbol.asyncDispose]());
+  operator = new EmnifyOperator({ url: emnify.url, applicationToken: emnify.applicationToken, clock });
+  sims = Array.from({ length: 100 }, (_, index) => {
+    const added = emnify.addSim({ iccid: `89883030000012${1000 + index}0`, imsi: `2950509123${1000 + index}` });
+    const state = { status: "active", networkGroup: undefined } as const;
+    return { type: "prosim", iccid: added.iccid, operatorId: added.imsi, state } as const;
+  });
+});
+
+async function suspendAll(): Promise<void> {
+  await Promise.all(sims.map((sim) => operator.change(sim, { status: "inactive" }, signal)));
+  expect([...emnify.sims.values()].filter(({ statusId }) => statusId === 2)).toHaveLength(100);
+  expect(emnify.count(/PATCH/)).toBe(100);
+  expect(emnify.throttled).toBe(0);
+  expect(emnify.maxParallel).toBeLessThanOrEqual(4);
+  expect(emnify.count(/authenticate/)).toBe(1);
+}
+
+describe("a hundred SIMs at once at emnify", () => {
+  test("that were never read: within the operator's limits, each changed once", suspendAll);
+
+  test("that were read before: without searching for them again, which would take 20 s", async () => {
+    await Promise.all(sims.map((sim) => operator.findSim(sim, signal)));
+    const searches = emnify.count(/GET .*q=iccid/);
+    const beganMs = clock.monotonic();
+    await suspendAll();
+    expect(emnify.count(/GET .*q=iccid/)).toBe(searches);
+    expect(clock.monotonic() - beganMs).toBeLessThan(15_000);
+  });
+
+  test("whose usage is read: within the operator's limits", async () => {
+    const range = { start: Date.UTC(2026, 10, 1) / 1000, end: Date.UTC(2026, 10, 30) / 1000 };
+    await Promise.all(sims.map((sim) => operator.readUsage(sim, range, "day", signal)));
+    expect(emnify.count(/stats/)).toBe(100);
+    expect(emnify.throttled).toBe(0);
+  });
+});
+
+describe("a SIM that was read before", () => {
+  test("and went to another account is not found", async () => {
+    expect(await operator.findSim(sims[0]!, signal)).toMatchObject({ status: "active" });
+    emnify.sims.clear();
+    expect(await operator.findSim(sims[0]!, signal)).toBeUndefined();
+    const changing = operator.change(sims[0]!, { status: "inactive" }, signal);
+    await expect(changing).rejects.toMatchObject({ failure: "not_found" });
+  });
+
+  test("and has another number at the operator now is searched for", async () => {
+    const [id, { iccid, imsi }] = [...emnify.sims][0]!;
+    expect(await operator.findSim(sims[0]!, signal)).toMatchObject({ status: "active" });
+    emnify.sims.delete(id);
+    emnify.addSim({ id: 900, iccid, imsi, statusId: 2 });
+    expect(await operator.findSim(sims[0]!, signal)).toMatchObject({ status: "inactive" });
+    expect(emnify.count(/GET .*q=iccid/)).toBe(2);
+    expect(await operator.findSim(sims[0]!, signal)).toMatchObject({ status: "inactive" });
+    expect(emnify.count(/GET .*q=iccid/)).toBe(2);
+  });
+
+  test("and is of others by what the operator says is searched for", async () => {
+    await operator.findSim(sims[0]!, signal);
+    emnify.fail(/GET \/api\/v1\/sim\/\d/, { kind: "status", status: 403 }, 1);
+    expect(await operator.findSim(sims[0]!, signal)).toMatchObject({ status: "active" });
+  });
+});
+
+describe("tokens", () => {
+  test("that are not accepted although they were just given are not asked for again and again", async () => {
+    emnify.givesDeadTokens = true;
+    for (let attempt = 0; attempt < 50; attempt++)
+      await expect(operator.findSim(sims[0]!, signal)).rejects.toMatchObject({ failure: "credentials" });
+    expect(emnify.count(/authenticate/)).toBeLessThanOrEqual(6);
+    emnify.givesDeadTokens = false;
+    await clock.sleep(150_000);
+    expect(await operator.findSim(sims[0]!, signal)).toMatchObject({ status: "active" });
+  });
+
+  test("that have ended by the clock of this machine, which is wrong, are used all the same", async () => {
+    const ahead: Clock = {
+      now: () => clock.now() + 5 * 3_600_000,
+      monotonic: () => clock.monotonic(),
+      timer: (ms, callback) => clock.timer(ms, callback),
+      sleep: (ms, stop) => clock.sleep(ms, stop),
+    };
+    const { url, applicationToken } = emnify;
+    const confused = new EmnifyOperator({ url, applicationToken, clock: ahead });
+    for (let attempt = 0; attempt < 20; attempt++) await confused.findSim(sims[0]!, signal);
+    expect(emnify.count(/authenticate/)).toBe(1);
+  });
+});
