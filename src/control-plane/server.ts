@@ -42,6 +42,7 @@ import type { ImageResolver } from "./fleets/image-resolver.ts";
 import type { Sealer } from "./sealing/sealer.ts";
 import type { Observer } from "./metrics/observer.ts";
 import { OperatorUsageReader } from "./sims/operator-usage.ts";
+import { SimRefresher } from "./sims/sim-refresher.ts";
 import { SimWatcher } from "./sims/sim-watcher.ts";
 import type { SimOperators } from "./sim-operator/sim-operators.ts";
 import type { Store } from "./store/store.ts";
@@ -185,6 +186,15 @@ export async function startServer({
       logger,
       stopping: stopping.signal,
       refreshMs: config.sim_usage_refresh_s * 1000,
+    }),
+    simRefresher: new SimRefresher({
+      store,
+      simOperators,
+      locks,
+      clock,
+      logger,
+      stopping: stopping.signal,
+      intervalMs: config.sim_sync_interval_s * 1000,
     }),
     assetUpdater,
     deployments,

@@ -23,6 +23,7 @@ import type { SignInGate } from "../people/sign-in-gate.ts";
 import type { Site } from "./people/site.ts";
 import type { Sealer } from "../sealing/sealer.ts";
 import type { OperatorUsageReader } from "../sims/operator-usage.ts";
+import type { SimRefresher } from "../sims/sim-refresher.ts";
 import type { SimOperators } from "../sim-operator/sim-operators.ts";
 import type { Store } from "../store/store.ts";
 import type { StreamLimiter } from "./stream-limiter.ts";
@@ -45,6 +46,7 @@ export interface ApiContext {
   readonly bus: Pick<Bus, "state">;
   readonly simOperators: SimOperators;
   readonly operatorUsage: OperatorUsageReader;
+  readonly simRefresher: SimRefresher;
   readonly assetUpdater: AssetUpdater;
   readonly conflictRateLimiter: ConflictRateLimiter;
   readonly deployments: Deployments;

@@ -50,6 +50,8 @@ import { legacyUpdateSim } from "./legacy/legacy-update-sim.ts";
 import { legacyUsage } from "./legacy/legacy-usage.ts";
 import { listVolumes } from "./device/list-volumes.ts";
 import { removeVolume } from "./device/remove-volume.ts";
+import { listSims } from "./sims/list-sims.ts";
+import { refreshSim } from "./sims/refresh-sim.ts";
 import { getUsage } from "./usage/get-usage.ts";
 
 /** The endpoints that a one-time code opens. */
@@ -118,6 +120,8 @@ export const ROUTES: readonly Route[] = [
   listVolumes,
   removeVolume,
   getUsage,
+  listSims,
+  refreshSim,
   getOverview,
   streamAccountEvents,
   legacyUpdateSim,

@@ -192,6 +192,10 @@ test("each operation of the document that changes something writes an entry for 
     },
     "PATCH /v1/api-keys/:key_id": async () => call(control, "PATCH", `/v1/api-keys/${keyId}`, cookie, { name: "CD" }),
     "DELETE /v1/api-keys/:key_id": async () => call(control, "DELETE", `/v1/api-keys/${keyId}`, cookie),
+    "POST /v1/assets/:asset_id/sims/:sim_type/refresh": async () => {
+      const { uuid } = await newAsset();
+      return call(control, "POST", `/v1/assets/${uuid}/sims/supersim/refresh`, key);
+    },
     "POST /v1/device-logins": async () => {
       const reply = await call(control, "POST", "/v1/device-logins", {}, { client_name: "edgectl on test" });
       login = reply.body as Record<string, string>;

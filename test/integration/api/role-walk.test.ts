@@ -29,6 +29,8 @@ const EXPECTED: Readonly<Record<string, Expected>> = {
   "PATCH /v1/assets/{asset_id}": row("operator", 200, 404),
   "DELETE /v1/assets/{asset_id}": row("admin", 204, 404),
   "GET /v1/assets/{asset_id}/sims/{sim_type}/usages": row("viewer", 200, 404),
+  "GET /v1/sims": row("viewer", 200),
+  "POST /v1/assets/{asset_id}/sims/{sim_type}/refresh": row("operator", 200, 404),
   "GET /assets/{asset_id}/sim/usages": row("viewer", 200, 404),
   "GET /v1/assets/{asset_id}/sim/usages": row("viewer", 200, 404),
   "PATCH /assets/{asset_id}/sim": row("operator", 200, 404),

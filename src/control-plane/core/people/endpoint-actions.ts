@@ -61,6 +61,8 @@ export const ENDPOINT_ACTIONS: Readonly<Record<string, AuditAction>> = {
 const WITHOUT_ENTRY: ReadonlySet<string> = new Set([
   // Nobody's until somebody confirms it.
   "POST /v1/device-logins",
+  // What it finds is told as what the daily reading finds: the service has noticed it.
+  "POST /v1/assets/:asset_id/sims/:sim_type/refresh",
 ]);
 
 const READING = new Set(["GET", "HEAD", "OPTIONS"]);
