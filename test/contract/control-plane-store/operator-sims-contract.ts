@@ -28,6 +28,9 @@ const check = (fields: Partial<SimCheck> = {}): SimCheck => ({
 });
 const coverage: UsageCoverage = { from: 0, finalUntil: 86_400, until: 172_800, readAtMs: 7 };
 
+/** The first digit of each asset's UUID, with the type of the SIM. */
+const names = (sims: readonly SimEntry[]) => sims.map(({ asset, type }) => `${asset.uuid[0]} ${type}`);
+
 /** Contract of stores for what SIM operators say. */
 export function operatorSimsContract(harness: StoreHarness): void {
   const open = async () => {
@@ -86,7 +89,6 @@ export function operatorSimsContract(harness: StoreHarness): void {
       const state = { status: "inactive", networkGroup: "b", pending: { status: "active", since: 3 } } as const;
       await store.sims.recordCheck(UUID, "supersim", state, check({ operatorStatus: "scheduled" }), undefined);
       const whole = await store.sims.listSims(ACCOUNT, undefined, 10);
-      const names = (sims: readonly SimEntry[]) => sims.map(({ asset, type }) => `${asset.uuid[0]} ${type}`);
       const expected = ["0 prosim", "0 supersim", "1 prosim", "1 supersim", "2 supersim"];
       expect(names(whole)).toEqual(expected);
       expect(whole[1]).toMatchObject({ isLost: false, operatorStatus: "scheduled", checkedAtMs: 1_000 });

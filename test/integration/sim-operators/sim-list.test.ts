@@ -43,15 +43,20 @@ beforeEach(async () => {
   });
 });
 
-async function call<T>(method: string, path: string, { apiKey }: TestAccount = account) {
-  const sent = fetch(`${control.url}${path}`, { method, headers: { "X-API-Key": apiKey } });
-  const response = await whileTimePasses(clock, sent);
-  return { status: response.status, body: (await response.json()) as T & { readonly code?: string } };
+/** Of a list, of a SIM, of an error, or of the audit log. */
+interface Body extends SimList, SimEntryBody {
+  readonly code?: string;
+  readonly entries?: readonly unknown[];
 }
 
-const list = async (query = "", as = account) => (await call<SimList>("GET", `/v1/sims${query}`, as)).body;
-const refresh = (type = "supersim", as = account) =>
-  call<SimEntryBody>("POST", `/v1/assets/${asset.uuid}/sims/${type}/refresh`, as);
+async function call(method: string, path: string, { apiKey }: TestAccount = account) {
+  const sent = fetch(`${control.url}${path}`, { method, headers: { "X-API-Key": apiKey } });
+  const response = await whileTimePasses(clock, sent);
+  return { status: response.status, body: (await response.json()) as Body };
+}
+
+const list = async (query = "", as = account) => (await call("GET", `/v1/sims${query}`, as)).body;
+const refresh = (type = "supersim", as = account) => call("POST", `/v1/assets/${asset.uuid}/sims/${type}/refresh`, as);
 
 /** The first reading that the service makes by itself. */
 async function firstReading(): Promise<void> {
@@ -134,10 +139,8 @@ describe("refreshing a SIM", () => {
     expect(status).toBe(200);
     expect(body).toMatchObject({ status: "inactive", operator_status: "inactive", network_group: "default_10gb" });
     expect((await list("?type=supersim")).sims).toEqual([body]);
-    const { entries } = (
-      await call<{ entries: { action: string; actor: object }[] }>("GET", "/v1/audit?action=sim.corrected")
-    ).body;
-    expect(entries).toMatchObject([{ actor: { kind: "service" }, details: { status: "inactive" } }]);
+    const log = await call("GET", "/v1/audit?action=sim.corrected");
+    expect(log.body.entries).toMatchObject([{ actor: { kind: "service" }, details: { status: "inactive" } }]);
   });
 
   test("asks the operator once a minute, however many people ask", async () => {
