@@ -16,6 +16,7 @@ import type { OperatorUsageStore } from "./operator-usage.ts";
 import type { RolloutStore } from "./rollouts.ts";
 import type { SealingKeyStore } from "./sealing-keys.ts";
 import type { SessionStore } from "./sessions.ts";
+import type { SimCredentialStore } from "./sim-credentials.ts";
 import type { SimStore } from "./sims.ts";
 import type { StoreStatistics } from "./statistics.ts";
 import type { UsageStore } from "./usage.ts";
@@ -33,6 +34,7 @@ export interface Store extends AsyncDisposable {
   readonly networkGroups: NetworkGroupStore;
   readonly usage: UsageStore;
   readonly operatorUsage: OperatorUsageStore;
+  readonly simCredentials: SimCredentialStore;
   readonly deployments: DeploymentStore;
   readonly devices: DeviceStore;
   readonly sessions: SessionStore;
@@ -74,6 +76,7 @@ export const RECORD_STORES = [
   "networkGroups",
   "usage",
   "operatorUsage",
+  "simCredentials",
   "deployments",
   "devices",
   "sessions",

@@ -1,6 +1,7 @@
 import { accountEventsContract } from "./account-events-contract.ts";
 import { accountsContract } from "./accounts-contract.ts";
 import { operatorSimsContract } from "./operator-sims-contract.ts";
+import { simCredentialsContract } from "./sim-credentials-contract.ts";
 import { assetSettingsContract } from "./asset-settings-contract.ts";
 import { assetsContract } from "./assets-contract.ts";
 import { auditContract } from "./audit-contract.ts";
@@ -41,6 +42,7 @@ export function storeContract(harness: StoreHarness): void {
   browsersContract(harness);
   assetSettingsContract(harness);
   operatorSimsContract(harness);
+  simCredentialsContract(harness);
   fleetsContract(harness);
   rolloutsContract(harness);
   sealingKeysContract(harness);

@@ -42,7 +42,9 @@ const FLEET_ROWS = /* sql */ `
   INSERT INTO sim_usage (asset_uuid, kind, period, start_time, bucket, bytes)
     SELECT asset_uuid, kind, 'day', 86400, 'default_1gb', 5000000000 FROM sims;
   INSERT INTO sim_usage_reads (asset_uuid, kind, period, from_time, final_until, until_time, read_at_ms)
-    SELECT asset_uuid, kind, 'day', 86400, 86400, 172800, 1 FROM sims;`;
+    SELECT asset_uuid, kind, 'day', 86400, 86400, 172800, 1 FROM sims;
+  INSERT INTO sim_operator_credentials (account_id, kind, changed_at_ms, key_id, sealed)
+    VALUES ('acc_fixture', 'prosim', 5000000000000, 'key_a', x'01fe00');`;
 
 describe.skipIf(reason !== undefined)(`edge-control copy${reason === undefined ? "" : ` (${reason})`}`, () => {
   let databases: PostgresDatabases;

@@ -29,6 +29,7 @@ export const COPIED_TABLES: readonly CopiedTable[] = [
   { name: "usage_records", key: ["iccid", "start_time", "bucket"] },
   { name: "sim_usage", key: ["asset_uuid", "kind", "period", "start_time", "bucket"] },
   { name: "sim_usage_reads", key: ["asset_uuid", "kind", "period"] },
+  { name: "sim_operator_credentials", key: ["account_id", "kind"] },
   { name: "enrolment_codes", key: ["hash"] },
   { name: "device_reports", key: ["asset_uuid"] },
   { name: "device_ledgers", key: ["asset_uuid"] },

@@ -11,6 +11,7 @@ import { SqlNetworkGroupStore } from "../sql/network-groups.ts";
 import { PostgresExecutor } from "../sql/postgres-executor.ts";
 import { SqlRolloutStore } from "../sql/rollouts.ts";
 import { SqlSealingKeyStore } from "../sql/sealing-keys.ts";
+import { SqlSimCredentialStore } from "../sql/sim-credentials.ts";
 import { SqlSimStore } from "../sql/sims.ts";
 import { SqlOperatorUsageStore } from "../sql/operator-usage.ts";
 import { SqlUsageStore } from "../sql/usage.ts";
@@ -50,6 +51,7 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
     networkGroups: new SqlNetworkGroupStore(executor),
     usage: new SqlUsageStore(executor),
     operatorUsage: new SqlOperatorUsageStore(executor),
+    simCredentials: new SqlSimCredentialStore(executor),
     deployments: new PostgresDeploymentStore(pool, appended),
     enrolments: new SqlEnrolmentStore(executor),
     devices: new PostgresDeviceStore(pool, appended),

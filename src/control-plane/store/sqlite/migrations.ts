@@ -1,4 +1,5 @@
 import { FLEETS } from "./schema-fleets.ts";
+import { SIM_CREDENTIALS } from "./schema-sim-credentials.ts";
 import { SIMS } from "./schema-sims.ts";
 import { STATES } from "./schema-states.ts";
 
@@ -375,4 +376,5 @@ export const MIGRATIONS: readonly string[] = [
   ` + STATES,
   FLEETS,
   SIMS,
+  SIM_CREDENTIALS,
 ];

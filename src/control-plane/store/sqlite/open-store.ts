@@ -14,6 +14,7 @@ import { SqlLoginRequestStore } from "../sql/login-requests.ts";
 import { SqlNetworkGroupStore } from "../sql/network-groups.ts";
 import { SqlRolloutStore } from "../sql/rollouts.ts";
 import { SqlSealingKeyStore } from "../sql/sealing-keys.ts";
+import { SqlSimCredentialStore } from "../sql/sim-credentials.ts";
 import { SqlSimStore } from "../sql/sims.ts";
 import { SqliteExecutor } from "../sql/sqlite-executor.ts";
 import { SqlOperatorUsageStore } from "../sql/operator-usage.ts";
@@ -59,6 +60,7 @@ export function openStore(path: string): Store {
     networkGroups: new SqlNetworkGroupStore(executor),
     usage: new SqlUsageStore(executor),
     operatorUsage: new SqlOperatorUsageStore(executor),
+    simCredentials: new SqlSimCredentialStore(executor),
     deployments: new SqliteDeploymentStore(database, commits, states),
     enrolments: new SqlEnrolmentStore(executor),
     devices: new SqliteDeviceStore(database, commits, states),
