@@ -55,13 +55,12 @@ export class SimWatcher implements AsyncDisposable {
   }
 
   async #run(): Promise<void> {
-    const { store, clock, simOperators, logger, instanceId } = this.#options;
+    const { store, clock, logger, instanceId } = this.#options;
     const { signal } = this.#stopping;
-    if (simOperators.served.length === 0) return;
     while (!signal.aborted) {
       let isMoreDue = false;
       try {
-        isMoreDue = (await this.#acquire()) && (await this.#checkDue());
+        isMoreDue = await this.#checkDue();
       } catch (error) {
         if (!signal.aborted) logStoreError(logger, error, {}, "cannot look for SIMs; trying again");
       }
@@ -80,7 +79,9 @@ export class SimWatcher implements AsyncDisposable {
   /** Returns whether there may be more that is due. */
   async #checkDue(): Promise<boolean> {
     const { store, simOperators, clock } = this.#options;
-    const due = await store.sims.listDueSims(simOperators.served, clock.now(), BATCH);
+    const served = await simOperators.listServed();
+    if (served.length === 0 || !(await this.#acquire())) return false;
+    const due = await store.sims.listDueSims(served, clock.now(), BATCH);
     await Promise.all(due.map((sim) => this.#check(sim)));
     return due.length >= BATCH;
   }
@@ -89,6 +90,11 @@ export class SimWatcher implements AsyncDisposable {
     const { store, simOperators, locks, clock, intervalMs } = this.#options;
     const { signal } = this.#stopping;
     const operator = await simOperators.find(accountId, type);
+    if (operator.usagePeriod === undefined) {
+      // Of another account somebody is asked.
+      await store.sims.postponeCheck(uuid, type, Math.ceil(clock.now() + intervalMs));
+      return;
+    }
     const pausedUntilMs = this.#pauses.pausedUntilMs(operator);
     if (pausedUntilMs !== undefined) {
       await store.sims.postponeCheck(uuid, type, pausedUntilMs);

@@ -13,6 +13,8 @@ export interface StoredCredentials extends Sealed {
 export interface SimCredentialStore {
   /** Returns all of them, by account and type. */
   listCredentials(): Promise<readonly StoredCredentials[]>;
+  /** Returns the types that some account has credentials for. */
+  listTypes(): Promise<readonly SimType[]>;
   findCredentials(accountId: string, type: SimType): Promise<StoredCredentials | undefined>;
   /** Replaces earlier ones. Returns false if there is no such account. */
   setCredentials(credentials: StoredCredentials): Promise<boolean>;

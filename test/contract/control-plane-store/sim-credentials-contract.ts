@@ -30,6 +30,7 @@ export function simCredentialsContract(harness: StoreHarness): void {
       expect((await simCredentials.listCredentials()).map(plain)).toEqual(
         [credentials({ type: "prosim" }), later, credentials({ accountId: STRANGER })].map(plain),
       );
+      expect(await simCredentials.listTypes()).toEqual(["prosim", "supersim"]);
       expect(await simCredentials.removeCredentials(ACCOUNT, "supersim")).toBe(true);
       expect(await simCredentials.removeCredentials(ACCOUNT, "supersim")).toBe(false);
       expect(await simCredentials.findCredentials(ACCOUNT, "supersim")).toBeUndefined();

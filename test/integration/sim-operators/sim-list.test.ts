@@ -30,7 +30,7 @@ beforeEach(async () => {
   control = await startControlPlane({
     clock,
     simOperators: {
-      served: ["supersim"],
+      listServed: async () => ["supersim"],
       find: async (_account, type) => (type === "supersim" ? superSim : new StoredSimOperator(control.store.usage)),
     },
   });

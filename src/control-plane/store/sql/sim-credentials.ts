@@ -5,6 +5,7 @@ import type { Executor } from "./executor.ts";
 
 const COLUMNS = "SELECT account_id, kind, changed_at_ms, key_id, sealed FROM sim_operator_credentials";
 const LIST = `${COLUMNS} ORDER BY account_id, kind`;
+const LIST_TYPES = "SELECT DISTINCT kind FROM sim_operator_credentials ORDER BY kind";
 const FIND = `${COLUMNS} WHERE account_id = ? AND kind = ?`;
 // Of an account that is removed meanwhile nothing is stored.
 const SET = /* sql */ `
@@ -35,6 +36,10 @@ export class SqlSimCredentialStore implements SimCredentialStore {
 
   async listCredentials(): Promise<readonly StoredCredentials[]> {
     return (await this.#executor.all<Row>(LIST)).map(toCredentials);
+  }
+
+  async listTypes(): Promise<readonly SimType[]> {
+    return (await this.#executor.all<Pick<Row, "kind">>(LIST_TYPES)).map(({ kind }) => kind);
   }
 
   async findCredentials(accountId: string, type: SimType): Promise<StoredCredentials | undefined> {
