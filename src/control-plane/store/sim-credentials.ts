@@ -1,5 +1,6 @@
 import type { SimType } from "../../protocol/sim.ts";
 import type { Sealed } from "./asset-settings.ts";
+import type { AuditEntry } from "./audit.ts";
 
 /** What an account uses the operator of a type of SIM with, as it is stored. */
 export interface StoredCredentials extends Sealed {
@@ -17,9 +18,9 @@ export interface SimCredentialStore {
   listTypes(): Promise<readonly SimType[]>;
   findCredentials(accountId: string, type: SimType): Promise<StoredCredentials | undefined>;
   /** Replaces earlier ones. Returns false if there is no such account. */
-  setCredentials(credentials: StoredCredentials): Promise<boolean>;
+  setCredentials(credentials: StoredCredentials, audit?: AuditEntry): Promise<boolean>;
   /** Returns false if there are none. */
-  removeCredentials(accountId: string, type: SimType): Promise<boolean>;
+  removeCredentials(accountId: string, type: SimType, audit?: AuditEntry): Promise<boolean>;
   /** Returns those that are sealed with another key than this one, at most `limit`. */
   listCredentialsNotSealedBy(keyId: string, limit: number): Promise<readonly StoredCredentials[]>;
   /** Replaces what is sealed if it is still this. */

@@ -66,6 +66,8 @@ export const AUDIT_ACTIONS = {
   "sim.corrected": SIM_FACTS,
   "sim.lost": SIM_FACTS,
   "sim.found": SIM_FACTS,
+  "sim_operator.set": { sim_type: "text" },
+  "sim_operator.removed": { sim_type: "text" },
   "network_group.added": {},
   "usage.imported": { imported: "number", skipped: "number" },
   "deployment.requested": {

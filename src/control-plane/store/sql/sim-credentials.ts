@@ -1,6 +1,8 @@
 import type { SimType } from "../../../protocol/sim.ts";
 import type { Sealed } from "../asset-settings.ts";
+import type { AuditEntry } from "../audit.ts";
 import type { SimCredentialStore, StoredCredentials } from "../sim-credentials.ts";
+import { changeWithAudit } from "./audit.ts";
 import type { Executor } from "./executor.ts";
 
 const COLUMNS = "SELECT account_id, kind, changed_at_ms, key_id, sealed FROM sim_operator_credentials";
@@ -47,12 +49,13 @@ export class SqlSimCredentialStore implements SimCredentialStore {
     return row && toCredentials(row);
   }
 
-  async setCredentials({ accountId, type, changedAtMs, keyId, sealed }: StoredCredentials): Promise<boolean> {
-    return (await this.#executor.change(SET, [accountId, type, changedAtMs, keyId, sealed])) > 0;
+  async setCredentials(credentials: StoredCredentials, audit?: AuditEntry): Promise<boolean> {
+    const { accountId, type, changedAtMs, keyId, sealed } = credentials;
+    return (await changeWithAudit(this.#executor, SET, [accountId, type, changedAtMs, keyId, sealed], audit)) > 0;
   }
 
-  async removeCredentials(accountId: string, type: SimType): Promise<boolean> {
-    return (await this.#executor.change(REMOVE, [accountId, type])) > 0;
+  async removeCredentials(accountId: string, type: SimType, audit?: AuditEntry): Promise<boolean> {
+    return (await changeWithAudit(this.#executor, REMOVE, [accountId, type], audit)) > 0;
   }
 
   async listCredentialsNotSealedBy(keyId: string, limit: number): Promise<readonly StoredCredentials[]> {
