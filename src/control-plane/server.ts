@@ -41,7 +41,10 @@ import { Fleets } from "./fleets/fleets.ts";
 import type { ImageResolver } from "./fleets/image-resolver.ts";
 import type { Sealer } from "./sealing/sealer.ts";
 import type { Observer } from "./metrics/observer.ts";
+import { ShownDailyUsage } from "./sims/daily-usage.ts";
+import { DataPlans } from "./sims/data-plans.ts";
 import { OperatorUsageReader } from "./sims/operator-usage.ts";
+import { PlanWatcher } from "./sims/plan-watcher.ts";
 import { SimWatcher } from "./sims/sim-watcher.ts";
 import type { SimOperators } from "./sim-operator/sim-operators.ts";
 import type { Store } from "./store/store.ts";
@@ -172,6 +175,15 @@ export async function startServer({
   const telling = store.onAccountEvents((accountId) => bus.publish(accountTopic(accountId)));
   const hasher = new PasswordHasher({ onRefused: () => observer?.bounded("sign_ins_waiting") });
   const fleets = new Fleets({ store, sealer, images, deployments, bus, clock });
+  const operatorUsage = new OperatorUsageReader({
+    store: store.operatorUsage,
+    clock,
+    logger,
+    stopping: stopping.signal,
+    refreshMs: config.sim_usage_refresh_s * 1000,
+  });
+  const usageSource = { config, simOperators, operatorUsage, clock, logger, stopping: stopping.signal };
+  const dataPlans = new DataPlans({ store: store.dataPlans, usage: new ShownDailyUsage(usageSource), clock });
   const context = {
     config,
     store,
@@ -179,13 +191,8 @@ export async function startServer({
     fleets,
     bus,
     simOperators,
-    operatorUsage: new OperatorUsageReader({
-      store: store.operatorUsage,
-      clock,
-      logger,
-      stopping: stopping.signal,
-      refreshMs: config.sim_usage_refresh_s * 1000,
-    }),
+    operatorUsage,
+    dataPlans,
     assetUpdater,
     deployments,
     accountFeeds,
@@ -276,6 +283,7 @@ export async function startServer({
     instanceId,
     intervalMs: config.sim_sync_interval_s * 1000,
   });
+  const planWatcher = new PlanWatcher({ store, plans: dataPlans, clock, serviceClock, logger, instanceId });
   const retention = new Retention({
     store,
     clock,
@@ -307,6 +315,7 @@ export async function startServer({
     stopping.abort();
     await coordinator[Symbol.asyncDispose]();
     await simWatcher[Symbol.asyncDispose]();
+    await planWatcher[Symbol.asyncDispose]();
     walTruncator?.[Symbol.dispose]();
     retention[Symbol.dispose]();
     eventRetention[Symbol.dispose]();

@@ -22,6 +22,7 @@ import type { PasswordHasher } from "../people/password-hasher.ts";
 import type { SignInGate } from "../people/sign-in-gate.ts";
 import type { Site } from "./people/site.ts";
 import type { Sealer } from "../sealing/sealer.ts";
+import type { DataPlans } from "../sims/data-plans.ts";
 import type { OperatorUsageReader } from "../sims/operator-usage.ts";
 import type { SimOperators } from "../sim-operator/sim-operators.ts";
 import type { Store } from "../store/store.ts";
@@ -45,6 +46,7 @@ export interface ApiContext {
   readonly bus: Pick<Bus, "state">;
   readonly simOperators: SimOperators;
   readonly operatorUsage: OperatorUsageReader;
+  readonly dataPlans: DataPlans;
   readonly assetUpdater: AssetUpdater;
   readonly conflictRateLimiter: ConflictRateLimiter;
   readonly deployments: Deployments;

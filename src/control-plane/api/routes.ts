@@ -50,6 +50,8 @@ import { legacyUpdateSim } from "./legacy/legacy-update-sim.ts";
 import { legacyUsage } from "./legacy/legacy-usage.ts";
 import { listVolumes } from "./device/list-volumes.ts";
 import { removeVolume } from "./device/remove-volume.ts";
+import { changeDataPlanSettings, getDataPlanSettings } from "./sims/data-plan-settings.ts";
+import { getAllowance, removeAllowance, setAllowance } from "./sims/allowance.ts";
 import { getUsage } from "./usage/get-usage.ts";
 
 /** The endpoints that a one-time code opens. */
@@ -118,6 +120,11 @@ export const ROUTES: readonly Route[] = [
   listVolumes,
   removeVolume,
   getUsage,
+  getAllowance,
+  setAllowance,
+  removeAllowance,
+  getDataPlanSettings,
+  changeDataPlanSettings,
   getOverview,
   streamAccountEvents,
   legacyUpdateSim,

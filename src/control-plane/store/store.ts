@@ -4,6 +4,7 @@ import type { AssetSettingsStore } from "./asset-settings.ts";
 import type { AuditStore } from "./audit.ts";
 import type { AssetStore } from "./assets.ts";
 import type { BrowserStore } from "./browsers.ts";
+import type { DataPlanStore } from "./data-plans.ts";
 import type { DeploymentStore } from "./deployments.ts";
 import type { DeviceStore } from "./devices.ts";
 import type { EnrolmentStore } from "./enrolments.ts";
@@ -33,6 +34,7 @@ export interface Store extends AsyncDisposable {
   readonly networkGroups: NetworkGroupStore;
   readonly usage: UsageStore;
   readonly operatorUsage: OperatorUsageStore;
+  readonly dataPlans: DataPlanStore;
   readonly deployments: DeploymentStore;
   readonly devices: DeviceStore;
   readonly sessions: SessionStore;
@@ -74,6 +76,7 @@ export const RECORD_STORES = [
   "networkGroups",
   "usage",
   "operatorUsage",
+  "dataPlans",
   "deployments",
   "devices",
   "sessions",
