@@ -15,6 +15,7 @@ import type { Config } from "./config.ts";
 import { accountTopic, AccountFeeds } from "./events/account-feeds.ts";
 import { EventRetention } from "./events/event-retention.ts";
 import { Deployments } from "./deployments/deployments.ts";
+import { PlanGate } from "./deployments/plan-gate.ts";
 import { Retention } from "./deployments/retention.ts";
 import { DeviceQueries } from "./queries/device-queries.ts";
 import { DeviceReports } from "./reports/device-reports.ts";
@@ -132,6 +133,7 @@ export async function startServer({
     logger,
     instanceId,
     gateway: { credentials: (id) => gateway.credentials(id) },
+    planGate: new PlanGate(store.dataPlans, clock),
     ...(isShared && { pollMs: POLL_MS }),
     ackTimeoutMs: config.ack_timeout_s * 1000,
     deploymentTimeoutMs: config.deployment_timeout_s * 1000,
@@ -183,7 +185,12 @@ export async function startServer({
     refreshMs: config.sim_usage_refresh_s * 1000,
   });
   const usageSource = { config, simOperators, operatorUsage, clock, logger, stopping: stopping.signal };
-  const dataPlans = new DataPlans({ store: store.dataPlans, usage: new ShownDailyUsage(usageSource), clock });
+  const dataPlans = new DataPlans({
+    store: store.dataPlans,
+    usage: new ShownDailyUsage(usageSource),
+    clock,
+    onRestored: () => deployments.deliverHeld(),
+  });
   const context = {
     config,
     store,

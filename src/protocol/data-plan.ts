@@ -7,17 +7,17 @@ const bytes = z
   .meta({ description: "Bytes in a calendar month in UTC.", examples: [1_000_000_000] });
 
 /** Request of Set Allowance. */
-export const allowanceRequestSchema = z.strictObject({ bytes }).meta({ id: "AllowanceRequest" });
+export const allowanceRequestSchema = z
+  .strictObject({ bytes })
+  .meta({ id: "AllowanceRequest", examples: [{ bytes: 1_000_000_000 }] });
 
 /** The monthly allowance of a SIM, and how much of it is used. */
 export const allowanceSchema = z
   .strictObject({
     bytes,
-    source: z
-      .enum(["manual", "operator"])
-      .meta({
-        description: "`manual`: set here. `operator`: as the SIM operator says; a manual value takes precedence.",
-      }),
+    source: z.enum(["manual", "operator"]).meta({
+      description: "`manual`: set here. `operator`: as the SIM operator says; a manual value takes precedence.",
+    }),
     period: z.literal("calendar_month").meta({ description: "The allowance begins anew with each month in UTC." }),
     used_bytes: z.int().min(0).meta({ description: "Bytes used since the month began." }),
     forecast_bytes: z

@@ -14,6 +14,8 @@ export interface DataPlansOptions {
   readonly store: DataPlanStore;
   readonly usage: DailyUsageReader;
   readonly clock: Clock;
+  /** Called when a plan was spent and is not any more. */
+  readonly onRestored: () => void;
 }
 
 /** A plan as it is now. */
@@ -37,11 +39,10 @@ export class DataPlans {
    * `SimOperatorFailed`.
    */
   async judge(asset: Asset, type: SimType): Promise<PlanStatus | undefined> {
-    const { store } = this.#options;
     const status = await this.#read(asset, type);
     const now = unixNow(this.#options.clock);
     const finding = status && findingOf(status.forecast);
-    await store.recordFinding(asset.uuid, type, finding, this.#nextDueMs(finding), now);
+    await this.#record(asset, type, finding, this.#nextDueMs(finding), now);
     return status;
   }
 
@@ -50,7 +51,12 @@ export class DataPlans {
     const now = unixNow(this.#options.clock);
     const finding = found && found.until > now ? found : undefined;
     const nextMs = Math.min(now * 1000 + pauseMs, this.#nextDueMs(finding));
-    await this.#options.store.recordFinding(asset.uuid, type, finding, nextMs, now);
+    await this.#record(asset, type, finding, nextMs, now);
+  }
+
+  async #record({ uuid }: Asset, type: SimType, finding: PlanFinding | undefined, nextDueMs: number, now: number) {
+    const { store, onRestored } = this.#options;
+    if (await store.recordFinding(uuid, type, finding, nextDueMs, now)) onRestored();
   }
 
   async #read(asset: Asset, type: SimType): Promise<PlanStatus | undefined> {

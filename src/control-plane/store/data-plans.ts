@@ -46,7 +46,7 @@ export interface DataPlanStore {
   listDue(nowMs: number, limit: number): Promise<readonly DuePlan[]>;
   /**
    * Stores what was found of a plan, and the attention of its asset by that, which is told if anything has changed. Does nothing
-   * if the SIM does not exist any more.
+   * if the SIM does not exist any more. Returns whether the plan was spent before and is not now.
    *
    * @param at Unix seconds
    */
@@ -56,7 +56,7 @@ export interface DataPlanStore {
     finding: PlanFinding | undefined,
     nextDueMs: number,
     at: number,
-  ): Promise<void>;
+  ): Promise<boolean>;
   /** Returns a spent plan among the active SIMs of the asset. @param now Unix seconds */
   findSpent(assetUuid: string, now: number): Promise<SpentPlan | undefined>;
   /** Returns what becomes of deployments to assets with a spent plan; `ignore` unless set. */

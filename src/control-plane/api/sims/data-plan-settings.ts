@@ -27,15 +27,14 @@ export function getDataPlanSettings(api: Api, { store }: ApiContext): void {
 }
 
 /** `PATCH /v1/data-plan-settings`: changes them. */
-export function changeDataPlanSettings(api: Api, { store, clock }: ApiContext): void {
+export function changeDataPlanSettings(api: Api, { store, deployments: delivery, clock }: ApiContext): void {
   api.patch(
     PATH,
     {
       schema: {
         operationId: "changeDataPlanSettings",
         summary: "Change Data Plan Settings",
-        description:
-          "Changes the settings of the account. Deployments that were accepted before keep to the earlier ones.",
+        description: "Changes the settings of the account. Deployments that wait go on waiting only with `wait`.",
         tags: ["Usage"],
         body: dataPlanSettingsSchema,
         response: { 200: SETTINGS, ...errorsWithBody() },
@@ -47,6 +46,7 @@ export function changeDataPlanSettings(api: Api, { store, clock }: ApiContext): 
       const details = { fields: ["deployments"], deployments };
       const entry = auditOf(request, clock, { action: "settings.changed", details });
       await store.dataPlans.setDeployments(accountId, deployments, entry);
+      if (deployments !== "wait") delivery.deliverHeld();
       return { deployments };
     },
   );

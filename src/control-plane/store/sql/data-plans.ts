@@ -88,18 +88,19 @@ export class SqlDataPlanStore implements DataPlanStore {
     finding: PlanFinding | undefined,
     nextDueMs: number,
     at: number,
-  ): Promise<void> {
+  ): Promise<boolean> {
     const { state = null, until = null } = finding ?? {};
-    await this.#executor.transact(function* (): Work<void> {
-      if ((yield* change(LOCK_SIMS, [assetUuid])) === 0) return;
+    return this.#executor.transact(function* (): Work<boolean> {
+      if ((yield* change(LOCK_SIMS, [assetUuid])) === 0) return false;
       const before = yield* one<FindingRow>(FIND_FINDING, [assetUuid, type]);
-      if (!before) return;
+      if (!before) return false;
       yield* change(SET_FINDING, [state, until, nextDueMs, assetUuid, type]);
-      if (before.plan_state === state) return;
+      if (before.plan_state === state) return false;
       const row = yield* one<StateRow>(SET_ATTENTION, [assetUuid]);
-      if (!row) return;
+      if (!row) return false;
       const attention = reasonsOfBits(bitsAt(row.reasons, row.budget_spent_until, at));
       yield* appendAccountEvents(row.account_id, [{ type: "sim.changed", asset_id: assetUuid, attention }]);
+      return before.plan_state === "spent";
     });
   }
 

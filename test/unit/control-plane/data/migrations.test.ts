@@ -70,6 +70,10 @@ test.each(MIGRATIONS.map((_, index) => index + 1))(
       expect(await store.operatorUsage.listUsage(counted, { start: 0, end: 2_000_000_000 })).toEqual(
         version >= 13 ? [{ bucket: "default_1gb", start: 1_789_948_800, bytes: 4096 }] : [],
       );
+      expect(await store.dataPlans.findAllowance(UUID, "prosim")).toEqual(
+        version >= 13 ? { bytes: 500_000_000, source: "manual" } : undefined,
+      );
+      expect(await store.dataPlans.readDeployments("acc_fixture")).toBe(version >= 13 ? "urgent" : "ignore");
       expect(await store.deployments.findDeployment("dep_failed")).toMatchObject({
         app: "web",
         status: "Fail",
