@@ -15,17 +15,24 @@ export interface RegistrationResult {
   readonly deviceToken: string;
 }
 
+export interface Registrar {
+  readonly store: Pick<Store, "assets" | "networkGroups">;
+  readonly clock: Clock;
+  readonly bind?: (asset: Asset) => Asset | Promise<Asset>;
+}
+
 /** An identifier that belongs to another asset, or to another field of the same asset. */
 export type IdentifierConflict = Extract<RegisterResult, { ok: false }>;
 
 /**
- * Registers an asset under an existing account. Its SIMs start as active. Errors: `UnknownNetworkGroup`, and
- * `IdentifierTaken` with the field but not the owner.
+ * Registers an asset under an existing account. Its SIMs start as active, unless their operators say otherwise. Errors:
+ * `UnknownNetworkGroup`, those of `bind`, and `IdentifierTaken` with the field but not the owner.
  *
+ * @param bind returns the asset as it is stored, before anything is
  * @param onConflict called before `IdentifierTaken` is thrown, with the owner, which the account must not see
  */
 export async function registerAsset(
-  { store, clock }: { readonly store: Pick<Store, "assets" | "networkGroups">; readonly clock: Clock },
+  { store, clock, bind = (asset) => asset }: Registrar,
   origin: AuditOrigin,
   registration: AssetRegistration,
   onConflict: (conflict: IdentifierConflict) => void = () => {},
@@ -35,7 +42,7 @@ export async function registerAsset(
   if (supersim) {
     requireKnownGroup(supersim.network_group, await store.networkGroups.listNetworkGroups(accountId));
   }
-  const asset: Asset = {
+  const asset = await bind({
     // Version 7 increases with time, so assets registered within one second keep their order in lists.
     uuid: randomUUIDv7(),
     accountId,
@@ -55,7 +62,7 @@ export async function registerAsset(
       serviceProfile: prosim.service_profile,
       status: "active",
     },
-  };
+  });
   const deviceToken = createSecret("ed_");
   const entry = auditEntry(origin, clock, {
     action: "asset.registered",
@@ -64,8 +71,8 @@ export async function registerAsset(
     details: {
       serial_number: asset.serialNumber,
       type: asset.type,
-      network_group: supersim?.network_group,
-      service_profile: prosim?.service_profile,
+      network_group: asset.supersim?.networkGroup,
+      service_profile: asset.prosim?.serviceProfile,
     },
   });
   const result = await store.assets.registerAsset(asset, hashSecret(deviceToken), entry);

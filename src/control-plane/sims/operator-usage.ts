@@ -12,6 +12,9 @@ import { callOperator } from "../sim-operator/call-operator.ts";
 import { type OperatorSim, type SimOperator, SimOperatorError } from "../sim-operator/sim-operator.ts";
 import type { CountedSim, OperatorUsageStore } from "../store/operator-usage.ts";
 
+/** An operator that did not answer is not asked for the same again for this long: those who came meanwhile do not wait, too. */
+const UNANSWERED_MS = 10_000;
+
 export interface OperatorUsageOptions {
   readonly store: OperatorUsageStore;
   readonly clock: Clock;
@@ -44,6 +47,8 @@ export interface OperatorUsage {
 export class OperatorUsageReader {
   readonly #options: OperatorUsageOptions;
   readonly #locks = new KeyedLock();
+  /** Questions that were not answered lately, by the key of their lock. */
+  readonly #unanswered = new Map<string, SimOperatorError>();
 
   constructor(options: OperatorUsageOptions) {
     this.#options = options;
@@ -71,10 +76,27 @@ export class OperatorUsageReader {
     const { store, stopping } = this.#options;
     const { asset, sim } = question;
     const counted: CountedSim = { assetUuid: asset.uuid, type: sim.type, period: part.period };
-    using _lock = await this.#locks.acquire(`${asset.uuid} ${sim.type} ${part.period}`, stopping);
+    using _lock = await this.#locks.acquire(keyOf(counted), stopping);
     const known = await store.findCoverage(counted);
     const { readAtMs } = await this.#refresh(question, counted, part, known);
     return { readAtMs, usage: await store.listUsage(counted, part) };
+  }
+
+  /** Calls the operator, unless it did not answer about this SIM lately. */
+  async #ask<T>(counted: CountedSim, call: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    const { clock, stopping } = this.#options;
+    const key = keyOf(counted);
+    const unanswered = this.#unanswered.get(key);
+    if (unanswered) throw unanswered;
+    try {
+      return await callOperator(clock, stopping, call);
+    } catch (error) {
+      if (error instanceof SimOperatorError && error.failure === "unavailable") {
+        this.#unanswered.set(key, error);
+        clock.timer(UNANSWERED_MS, () => this.#unanswered.delete(key));
+      }
+      throw error;
+    }
   }
 
   async #refresh(
@@ -83,7 +105,7 @@ export class OperatorUsageReader {
     part: RangePart,
     known: UsageCoverage | undefined,
   ): Promise<UsageCoverage> {
-    const { store, clock, logger, stopping, refreshMs } = this.#options;
+    const { store, clock, logger, refreshMs } = this.#options;
     const nowMs = clock.now();
     const needed = neededDays(part, nowMs);
     const { ranges, coverage } = planReading(known, { needed, nowMs, finalizedUntil, refreshMs });
@@ -92,7 +114,7 @@ export class OperatorUsageReader {
       const usage: CountedUsage[] = [];
       for (const range of ranges) {
         const read = (signal: AbortSignal) => operator.readUsage(sim, range, part.period, signal);
-        for (const { bucket, periodStart = range.start, bytes } of await callOperator(clock, stopping, read))
+        for (const { bucket, periodStart = range.start, bytes } of await this.#ask(counted, read))
           usage.push({ bucket, start: periodStart, bytes });
       }
       await store.replaceUsage(counted, ranges, usage, coverage);
@@ -131,4 +153,8 @@ function notAvailable(): EdgeError {
     granularity: "hour",
     available: ["all", "day", "month"],
   });
+}
+
+function keyOf({ assetUuid, type, period }: CountedSim): string {
+  return `${assetUuid} ${type} ${period}`;
 }

@@ -2,12 +2,10 @@ import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { EmnifyOperator } from "../../../src/control-plane/sim-operator/emnify/emnify-operator.ts";
 import type { OperatorSim } from "../../../src/control-plane/sim-operator/sim-operator.ts";
 import { SuperSimOperator } from "../../../src/control-plane/sim-operator/super-sim/super-sim-operator.ts";
-import { systemClock } from "../../../src/lib/clock.ts";
-import { fastClock } from "../../support/fast-clock.ts";
+import { IdleClock } from "../../support/idle-clock.ts";
 import { EmnifySimulator } from "../../support/sim-operators/emnify-simulator.ts";
 import type { Fault } from "../../support/sim-operators/operator-server.ts";
 import { SuperSimSimulator } from "../../support/sim-operators/super-sim-simulator.ts";
-import { waitFor } from "../../support/wait-for.ts";
 
 const HOUR = 3600;
 const DAY = 24 * HOUR;
@@ -29,15 +27,17 @@ const PRO_SIM: OperatorSim = {
   state: { status: "active", networkGroup: undefined },
 };
 
+let clock: IdleClock;
 let simulator: SuperSimSimulator;
 let operator: SuperSimOperator;
 beforeEach(async () => {
-  simulator = await SuperSimSimulator.start();
+  clock = new IdleClock();
+  simulator = await SuperSimSimulator.start(clock);
   onTestFinished(() => simulator[Symbol.asyncDispose]());
   simulator.addFleet("default_1gb", 1_000);
   simulator.addSim({ sid: SID, iccid: SIM.iccid });
   const { url, clientId, clientSecret, tokenUrl } = simulator;
-  operator = new SuperSimOperator({ url, credentials: { clientId, clientSecret, tokenUrl }, clock: fastClock(50) });
+  operator = new SuperSimOperator({ url, credentials: { clientId, clientSecret, tokenUrl }, clock });
 });
 
 const range = { start: NOVEMBER, end: NOVEMBER + 30 * DAY };
@@ -58,10 +58,8 @@ describe("an operator that fails", () => {
     expect(simulator.count(/\/v1\/Sims/)).toBeLessThanOrEqual(3);
     simulator.heal();
     // One that did not answer is left alone for some seconds.
-    await waitFor("an answer", async () => {
-      const found = await operator.findSim(SIM, signal).catch(() => undefined);
-      return found?.status === "active";
-    });
+    await clock.sleep(5_000);
+    expect(await operator.findSim(SIM, signal)).toMatchObject({ status: "active" });
   });
 
   test("once: nobody notices", async () => {
@@ -76,8 +74,10 @@ describe("an operator that fails", () => {
 
   test("with 429 for an hour: it is asked once, and told so to all who come meanwhile", async () => {
     simulator.fail(/./, { kind: "status", status: 429, headers: { "Retry-After": "3600" } });
-    for (let attempt = 0; attempt < 50; attempt++)
+    for (let minute = 0; minute < 59; minute++) {
       await expect(operator.findSim(SIM, signal)).rejects.toMatchObject({ failure: "throttled" });
+      await clock.sleep(60_000);
+    }
     // For a token.
     expect(simulator.count()).toBe(1);
   });
@@ -86,16 +86,18 @@ describe("an operator that fails", () => {
     await operator.findSim(SIM, signal);
     const before = simulator.count();
     simulator.fail(/\/v1\/Sims/, { kind: "status", status: 429 });
-    for (let attempt = 0; attempt < 200; attempt++)
+    for (let minute = 0; minute < 200; minute++) {
       await expect(operator.findSim(SIM, signal)).rejects.toMatchObject({ failure: "throttled" });
-    expect(simulator.count() - before).toBeLessThanOrEqual(12);
+      await clock.sleep(60_000);
+    }
+    // Ten until they are a quarter of an hour, then four in an hour.
+    expect(simulator.count() - before).toBeLessThanOrEqual(10 + 4 * 4);
   });
 
   test("that takes time, a hundred at once: four at a time, each SIM once", async () => {
     simulator.delayMs = 5;
     const { url, accountSid, authToken } = simulator;
-    // In real time, so that nothing takes too long.
-    const unhurried = new SuperSimOperator({ url, credentials: { accountSid, authToken }, clock: systemClock });
+    const unhurried = new SuperSimOperator({ url, credentials: { accountSid, authToken }, clock });
     const sims = Array.from({ length: 100 }, (_, index) => ({ ...SIM, operatorId: sidOf(index + 100) }));
     for (const { operatorId: sid } of sims) simulator.addSim({ sid, iccid: `89883070000${sid.slice(-8)}` });
     await Promise.all(sims.map((sim) => unhurried.change(sim, { status: "inactive" }, signal)));
@@ -127,7 +129,7 @@ describe("credentials", () => {
   test("that are wrong are said, and not tried again and again", async () => {
     const { url, tokenUrl } = simulator;
     const credentials = { clientId: "client", clientSecret: "wrong-secret-text", tokenUrl };
-    const wrong = new SuperSimOperator({ url, credentials, clock: fastClock(10) });
+    const wrong = new SuperSimOperator({ url, credentials, clock });
     for (let attempt = 0; attempt < 20; attempt++) {
       const failed = wrong.findSim(SIM, signal);
       await expect(failed).rejects.toMatchObject({ failure: "credentials" });
@@ -269,10 +271,10 @@ describe("states of a Super SIM", () => {
 });
 
 async function startEmnify() {
-  const emnify = await EmnifySimulator.start();
+  const emnify = await EmnifySimulator.start(clock);
   onTestFinished(() => emnify[Symbol.asyncDispose]());
   const { url, applicationToken } = emnify;
-  return { emnify, client: new EmnifyOperator({ url, applicationToken, clock: fastClock(50) }) };
+  return { emnify, client: new EmnifyOperator({ url, applicationToken, clock }) };
 }
 
 describe("emnify", () => {

@@ -2,18 +2,17 @@ import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { EmnifyOperator } from "../../../src/control-plane/sim-operator/emnify/emnify-operator.ts";
 import type { OperatorSim } from "../../../src/control-plane/sim-operator/sim-operator.ts";
 import type { Clock } from "../../../src/lib/clock.ts";
-import { fastClock } from "../../support/fast-clock.ts";
+import { IdleClock } from "../../support/idle-clock.ts";
 import { EmnifySimulator } from "../../support/sim-operators/emnify-simulator.ts";
 
 const { signal } = new AbortController();
-const SPEED = 20;
 
-let clock: Clock;
+let clock: IdleClock;
 let emnify: EmnifySimulator;
 let operator: EmnifyOperator;
 let sims: readonly OperatorSim[];
 beforeEach(async () => {
-  clock = fastClock(SPEED);
+  clock = new IdleClock();
   emnify = await EmnifySimulator.start(clock);
   onTestFinished(() => emnify[Symbol.asyncDispose]());
   operator = new EmnifyOperator({ url: emnify.url, applicationToken: emnify.applicationToken, clock });
@@ -36,13 +35,13 @@ async function suspendAll(): Promise<void> {
 describe("a hundred SIMs at once at emnify", () => {
   test("that were never read: within the operator's limits, each changed once", suspendAll);
 
-  test("that were read before: without searching for them again, within the time of one update", async () => {
+  test("that were read before: without searching for them again, which would take 20 s", async () => {
     await Promise.all(sims.map((sim) => operator.findSim(sim, signal)));
     const searches = emnify.count(/GET .*q=iccid/);
     const beganMs = clock.monotonic();
     await suspendAll();
     expect(emnify.count(/GET .*q=iccid/)).toBe(searches);
-    expect(clock.monotonic() - beganMs).toBeLessThan(10_000);
+    expect(clock.monotonic() - beganMs).toBeLessThan(15_000);
   });
 
   test("whose usage is read: within the operator's limits", async () => {
@@ -87,12 +86,17 @@ describe("tokens", () => {
       await expect(operator.findSim(sims[0]!, signal)).rejects.toMatchObject({ failure: "credentials" });
     expect(emnify.count(/authenticate/)).toBeLessThanOrEqual(6);
     emnify.givesDeadTokens = false;
-    await clock.sleep(60_000);
+    await clock.sleep(150_000);
     expect(await operator.findSim(sims[0]!, signal)).toMatchObject({ status: "active" });
   });
 
   test("that have ended by the clock of this machine, which is wrong, are used all the same", async () => {
-    const ahead = { ...clock, now: () => clock.now() + 5 * 3_600_000 };
+    const ahead: Clock = {
+      now: () => clock.now() + 5 * 3_600_000,
+      monotonic: () => clock.monotonic(),
+      timer: (ms, callback) => clock.timer(ms, callback),
+      sleep: (ms, stop) => clock.sleep(ms, stop),
+    };
     const { url, applicationToken } = emnify;
     const confused = new EmnifyOperator({ url, applicationToken, clock: ahead });
     for (let attempt = 0; attempt < 20; attempt++) await confused.findSim(sims[0]!, signal);

@@ -2,19 +2,18 @@ import { beforeEach, expect, onTestFinished, test } from "vitest";
 import { callOperator } from "../../../src/control-plane/sim-operator/call-operator.ts";
 import type { ObservedSim, OperatorSim } from "../../../src/control-plane/sim-operator/sim-operator.ts";
 import { SuperSimOperator } from "../../../src/control-plane/sim-operator/super-sim/super-sim-operator.ts";
-import type { Clock } from "../../../src/lib/clock.ts";
-import { fastClock } from "../../support/fast-clock.ts";
+import { IdleClock } from "../../support/idle-clock.ts";
 import { SuperSimSimulator } from "../../support/sim-operators/super-sim-simulator.ts";
 
 const { signal } = new AbortController();
 const sidOf = (number: number): string => `HS${number.toString(16).padStart(32, "0")}`;
 
-let clock: Clock;
+let clock: IdleClock;
 let kore: SuperSimSimulator;
 let operator: SuperSimOperator;
 beforeEach(async () => {
-  clock = fastClock(50);
-  kore = await SuperSimSimulator.start();
+  clock = new IdleClock();
+  kore = await SuperSimSimulator.start(clock);
   onTestFinished(() => kore[Symbol.asyncDispose]());
   kore.addFleet("default_1gb");
   for (let number = 0; number < 100; number++) kore.addSim({ sid: sidOf(number), iccid: `89883070000012${number}` });
@@ -51,7 +50,7 @@ test("an operator that does not answer is not waited for by each caller, and fou
   const later = await Promise.all(Array.from({ length: 50 }, (_, index) => timed(index + 10)));
   for (const { failure, ms } of later) {
     expect(failure).toBe("unavailable");
-    expect(ms).toBeLessThan(3_000);
+    expect(ms).toBeLessThan(5_000);
   }
   expect(kore.count()).toBe(before);
   kore.heal();
@@ -83,7 +82,7 @@ test("a server for tokens that does not answer is not waited for by each caller 
   await clock.sleep(1_000);
   const later = await timed(1);
   expect(later.failure).toBe("unavailable");
-  expect(later.ms).toBeLessThan(3_000);
+  expect(later.ms).toBeLessThan(5_000);
   expect(kore.count()).toBe(1);
   kore.heal();
   await clock.sleep(10_000);

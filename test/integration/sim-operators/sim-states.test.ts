@@ -9,6 +9,7 @@ import { FakeClock } from "../../support/fake-clock.ts";
 import { EmnifySimulator } from "../../support/sim-operators/emnify-simulator.ts";
 import { SuperSimSimulator } from "../../support/sim-operators/super-sim-simulator.ts";
 import { waitFor } from "../../support/wait-for.ts";
+import { whileTimePasses } from "../../support/while-time-passes.ts";
 
 const SECOND = 1_000;
 const HOUR = 3_600_000;
@@ -223,6 +224,66 @@ describe("an operator that is down", () => {
     expect([status, body.code]).toEqual([502, "SimOperatorFailed"]);
     expect(body.details).toEqual({ changed: ["supersim.status"], not_changed: ["prosim.status"] });
     expect(kore.sims.get(SID)?.status).toBe("inactive");
+  });
+});
+
+const OTHER_SID = `HS${"0d".repeat(16)}`;
+const registration = (sid: string, iccid: string, imsi = "295050912345679") => ({
+  serial_number: `GW-${sid.slice(-4)}-${iccid.slice(-4)}`,
+  type: "gateway",
+  supersim: { sid, iccid, network_group: "default_1gb" },
+  prosim: { imsi, iccid: "8988303000001234575", service_profile: "gold" },
+});
+const register = async (fields: object) => {
+  const sent = fetch(`${control.url}/v1/assets`, {
+    method: "POST",
+    headers: { "X-API-Key": account.apiKey, "Content-Type": "application/json" },
+    body: JSON.stringify(fields),
+  });
+  const response = await whileTimePasses(clock, sent);
+  return { status: response.status, body: (await response.json()) as Body };
+};
+
+describe("registering an asset", () => {
+  beforeEach(() => {
+    kore.addSim({ sid: OTHER_SID, iccid: "8988307000001234575", status: "inactive", fleet: "default_10gb" });
+    const sim = { iccid: "8988303000001234575", imsi: "295050912345679", serviceProfile: "silver", statusId: 2 };
+    emnify.addSim(sim);
+  });
+
+  test("takes the SIMs as their operators have them", async () => {
+    const { status, body: asset } = await register(registration(OTHER_SID, "8988307000001234575"));
+    expect(status).toBe(201);
+    expect(asset).toMatchObject({
+      status: "inactive",
+      supersim: { network_group: "default_10gb" },
+      prosim: { service_profile: "silver" },
+    });
+  });
+
+  test.each([
+    ["a SID that the account's operator does not know", registration(`HS${"0e".repeat(16)}`, "8988307000001234575")],
+    ["the number of another SIM beside a SID that it knows", registration(OTHER_SID, "8988307000009999999")],
+    [
+      "the IMSI of another SIM beside a number that it knows",
+      body(OTHER_SID, "8988307000001234575", "295050900000000"),
+    ],
+  ])("with %s is refused, and nothing is stored", async (_what, fields) => {
+    const { status, body: refused } = await register(fields);
+    expect([status, refused.code]).toEqual([422, "SimUnknownToOperator"]);
+    expect(await control.store.assets.findAsset(account.accountId, fields.serial_number)).toBeUndefined();
+  });
+
+  test("while an operator is away fails, and nothing is stored", async () => {
+    emnify.fail(/./, { kind: "status", status: 400 });
+    const fields = registration(OTHER_SID, "8988307000001234575");
+    const { status, body: failed } = await register(fields);
+    expect([status, failed.code]).toEqual([502, "SimOperatorFailed"]);
+    expect(await control.store.assets.findAsset(account.accountId, fields.serial_number)).toBeUndefined();
+    emnify.heal();
+    // Refused credentials are not tried again for a minute.
+    await clock.advance(61 * SECOND);
+    expect((await register(fields)).status).toBe(201);
   });
 });
 

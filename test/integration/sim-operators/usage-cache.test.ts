@@ -4,7 +4,7 @@ import { SuperSimOperator } from "../../../src/control-plane/sim-operator/super-
 import { type ControlPlane, startControlPlane, type TestAccount, type TestAsset } from "../../support/control-plane.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
 import { EmnifySimulator, type SimulatedEmnifySim } from "../../support/sim-operators/emnify-simulator.ts";
-import { waitFor } from "../../support/wait-for.ts";
+import { whileTimePasses } from "../../support/while-time-passes.ts";
 import { SuperSimSimulator } from "../../support/sim-operators/super-sim-simulator.ts";
 
 const HOUR = 3600;
@@ -67,23 +67,12 @@ async function usages(type: "supersim" | "prosim", query: Record<string, string 
   return { status: response.status, body: (await response.json()) as UsageBody };
 }
 
-/** Lets time pass until the work is done: requests wait for the operator's rate. */
-async function whileTimePasses<T>(work: Promise<T>): Promise<T> {
-  let isDone = false;
-  const done = work.finally(() => (isDone = true));
-  await waitFor("the work to be done", async () => {
-    if (!isDone) await clock.advance(100);
-    return isDone;
-  });
-  return done;
-}
-
 const totalOf = ({ body }: { readonly body: UsageBody }): number =>
   body.usages.reduce((sum, { total }) => sum + total, 0);
 
-describe("a year of a Super SIM", () => {
-  const year = () => ({ start_time: today() - 365 * DAY, end_time: now() });
+const year = () => ({ start_time: today() - 365 * DAY, end_time: now() });
 
+describe("a year of a Super SIM", () => {
   test("asked for twice: no call the second time, by whatever granularity of days; the hours of what is cut are read once", async () => {
     for (let day = 0; day < 365; day++) kore.use(SID, today() - day * DAY, 1_000);
     for (const granularity of ["all", "day", "month"]) {
@@ -176,14 +165,14 @@ describe("a PRO SIM at emnify", () => {
   test("its days are read once when they are final", async () => {
     for (let day = 0; day < 60; day++) proSim.usage.set(dateOf(today() - day * DAY), 0.5);
     const range = { start_time: today() - 59 * DAY, end_time: now(), granularity: "day" };
-    const answer = await whileTimePasses(usages("prosim", range));
+    const answer = await whileTimePasses(clock, usages("prosim", range));
     expect(answer.body.usages).toHaveLength(60);
     expect(totalOf(answer)).toBe(30_000_000);
-    await whileTimePasses(usages("prosim", range));
+    await whileTimePasses(clock, usages("prosim", range));
     expect(emnify.count(/stats/)).toBe(1);
     await clock.advance(16 * 60_000);
     proSim.usage.set(dateOf(now()), 1.25);
-    expect(totalOf(await whileTimePasses(usages("prosim", { ...range, end_time: now() })))).toBe(30_750_000);
+    expect(totalOf(await whileTimePasses(clock, usages("prosim", { ...range, end_time: now() })))).toBe(30_750_000);
     expect(emnify.count(/stats/)).toBe(2);
   });
 });

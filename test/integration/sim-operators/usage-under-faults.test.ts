@@ -8,7 +8,7 @@ import {
 } from "../../../src/control-plane/sim-operator/sim-operator.ts";
 import { SuperSimOperator } from "../../../src/control-plane/sim-operator/super-sim/super-sim-operator.ts";
 import type { UsageTotal } from "../../../src/control-plane/core/usage-view.ts";
-import { fastClock } from "../../support/fast-clock.ts";
+import { IdleClock } from "../../support/idle-clock.ts";
 import { EmnifySimulator } from "../../support/sim-operators/emnify-simulator.ts";
 import type { Fault, OperatorServer } from "../../support/sim-operators/operator-server.ts";
 import { SuperSimSimulator } from "../../support/sim-operators/super-sim-simulator.ts";
@@ -69,7 +69,8 @@ function setFaults(server: OperatorServer, pattern: RegExp, wanted: readonly { a
 }
 
 test("usage of a Super SIM is right or not there, whatever goes wrong, however its pages are cut", async () => {
-  await using kore = await SuperSimSimulator.start();
+  const clock = new IdleClock();
+  await using kore = await SuperSimSimulator.start(clock);
   kore.addFleet("default_1gb");
   const { url, clientId, clientSecret, tokenUrl } = kore;
   const credentials = { clientId, clientSecret, tokenUrl };
@@ -96,7 +97,7 @@ test("usage of a Super SIM is right or not there, whatever goes wrong, however i
           periodStart,
           bytes,
         }));
-        const operator = new SuperSimOperator({ url, credentials, clock: fastClock(200) });
+        const operator = new SuperSimOperator({ url, credentials, clock });
         ends[await expectRight(operator, sim, { from, to, by: given.by }, expected)]++;
       },
     ),
@@ -107,7 +108,8 @@ test("usage of a Super SIM is right or not there, whatever goes wrong, however i
 });
 
 test("usage of a PRO SIM is right or not there, whatever goes wrong", async () => {
-  await using emnify = await EmnifySimulator.start(fastClock(200));
+  const clock = new IdleClock();
+  await using emnify = await EmnifySimulator.start(clock);
   const { iccid, imsi, usage: megabytes } = emnify.addSim({ iccid: "8988303000001234567", imsi: "295050912345678" });
   const state = { status: "active", networkGroup: undefined } as const;
   const sim: OperatorSim = { type: "prosim", iccid, operatorId: imsi, state };
@@ -130,7 +132,7 @@ test("usage of a PRO SIM is right or not there, whatever goes wrong", async () =
           bytes,
         }));
         const { url, applicationToken } = emnify;
-        const operator = new EmnifyOperator({ url, applicationToken, clock: fastClock(200) });
+        const operator = new EmnifyOperator({ url, applicationToken, clock });
         ends[await expectRight(operator, sim, { from, to, by: given.by }, expected)]++;
       },
     ),

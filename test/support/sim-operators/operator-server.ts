@@ -43,7 +43,7 @@ export interface OperatorServerOptions {
   readonly extract: Extract;
   /** What the operator publishes of its limits: 429 beyond them. */
   readonly limits?: readonly RequestLimit[];
-  /** The clock of the limits and of tokens. Default: the system's. */
+  /** The clock of limits, tokens and delays. Default: the system's. */
   readonly clock?: Clock;
 }
 
@@ -147,7 +147,7 @@ export abstract class OperatorServer implements AsyncDisposable {
     this.requests.push(name);
     const fault = this.#nextFault(name);
     if (fault?.kind === "hang") return;
-    if (this.delayMs > 0) await new Promise((resolve) => setTimeout(resolve, this.delayMs));
+    if (this.delayMs > 0) await this.clock.sleep(this.delayMs);
     if (fault?.kind === "status") return void response.writeHead(fault.status, fault.headers).end();
     if (fault?.kind === "html") return void response.writeHead(fault.status, { "Content-Type": "text/html" }).end(HTML);
     if (fault?.kind === "text")

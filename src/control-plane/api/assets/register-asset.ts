@@ -3,6 +3,7 @@ import {
   type RegisteredAsset,
   registeredAssetSchema,
 } from "../../../protocol/asset-request.ts";
+import { bindSims } from "../../assets/bind-sims.ts";
 import { type IdentifierConflict, registerAsset as register } from "../../assets/register-asset.ts";
 import { NEW_ASSET_STATE } from "../../core/attention.ts";
 import { EdgeError } from "../../../protocol/errors.ts";
@@ -27,12 +28,20 @@ export function registerAsset(api: Api, context: ApiContext): void {
       schema: {
         operationId: "registerAsset",
         summary: "Register Asset",
-        description: "The response contains the device token, which is shown only once. SIMs start as active.",
+        description:
+          "The response contains the device token, which is shown only once. SIMs start as active, or as their operator has them: it " +
+          "has to know them.",
         tags: ["Assets"],
         body: assetRegistrationSchema,
         response: {
           201: json("The new asset and its device token.", registeredAssetSchema, HEADERS),
-          ...errorsWithBody("IdentifierTaken", "UnknownNetworkGroup", "QuotaExceeded"),
+          ...errorsWithBody(
+            "IdentifierTaken",
+            "UnknownNetworkGroup",
+            "SimUnknownToOperator",
+            "SimOperatorFailed",
+            "QuotaExceeded",
+          ),
         },
       },
     },
@@ -40,8 +49,11 @@ export function registerAsset(api: Api, context: ApiContext): void {
       const accountId = accountOf(request);
       context.conflictRateLimiter.requireAllowed(accountId);
       await requireAssetQuota(context, accountId);
-      const { asset, deviceToken } = await register(context, originOf(request), request.body, (conflict) =>
-        recordConflict(context, accountId, conflict),
+      const { asset, deviceToken } = await register(
+        { ...context, bind: (asset) => bindSims(context, asset) },
+        originOf(request),
+        request.body,
+        (conflict) => recordConflict(context, accountId, conflict),
       );
       void reply.code(201).header("location", assetPath(asset.uuid));
       const created = { asset, state: NEW_ASSET_STATE };

@@ -1,6 +1,5 @@
 import type { Clock } from "../../../lib/clock.ts";
 import { orAborted } from "../../../lib/or-aborted.ts";
-import { RateLimiter } from "../../../lib/rate-limiter.ts";
 import { SimOperatorError } from "../sim-operator.ts";
 import type { Authorization } from "./authorization.ts";
 import { silent } from "./operator-errors.ts";
@@ -16,8 +15,9 @@ export interface Token {
 const MARGIN_MS = 60_000;
 /** A token is used for this long even if it has ended by this machine's clock, which may be wrong: the operator decides. */
 const MIN_HELD_MS = 30_000;
-/** Renewals at once, and then in a second. Operators limit them, and tokens that are refused at once do not get better by more. */
-const RENEWALS = { burst: 5, perSecond: 1 / 30 };
+/** Renewals in any time of this length. Operators limit them, and tokens that are refused at once do not get better by more. */
+const MAX_RENEWALS = 5;
+const RENEWALS_PER_MS = 150_000;
 /** Pause after credentials that were refused: they do not become right by asking again, and operators count such requests. */
 const REFUSED_PAUSE_MS = 60_000;
 
@@ -25,7 +25,8 @@ const REFUSED_PAUSE_MS = 60_000;
 export class TokenAuthorization implements Authorization {
   readonly #clock: Clock;
   readonly #renew: (signal: AbortSignal) => Promise<Token>;
-  readonly #renewals: RateLimiter;
+  /** When the last ones began, in monotonic milliseconds. */
+  #renewedMs: readonly number[] = [];
   readonly #outage: Outage;
   #held: { readonly header: string; readonly untilMs: number } | undefined;
   #renewal: Promise<string> | undefined;
@@ -36,7 +37,6 @@ export class TokenAuthorization implements Authorization {
     this.#clock = clock;
     this.#renew = renew;
     this.#outage = new Outage(clock, 1);
-    this.#renewals = new RateLimiter(clock, RENEWALS.burst, RENEWALS.perSecond);
   }
 
   async header(signal: AbortSignal): Promise<string> {
@@ -54,10 +54,17 @@ export class TokenAuthorization implements Authorization {
     return true;
   }
 
+  #countRenewal(): void {
+    const nowMs = this.#clock.monotonic();
+    this.#renewedMs = this.#renewedMs.filter((atMs) => atMs > nowMs - RENEWALS_PER_MS);
+    const [first = nowMs] = this.#renewedMs;
+    if (this.#renewedMs.length >= MAX_RENEWALS) throw deadTokens(first + RENEWALS_PER_MS - nowMs);
+    this.#renewedMs = [...this.#renewedMs, nowMs];
+  }
+
   async #start(): Promise<string> {
     try {
-      const waitMs = this.#renewals.charge(1);
-      if (waitMs > 0) throw deadTokens(waitMs);
+      this.#countRenewal();
       const { value, lifetimeMs = Infinity } = await this.#outage.watch(() =>
         this.#renew(new AbortController().signal),
       );
