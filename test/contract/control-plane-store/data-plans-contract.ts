@@ -25,7 +25,13 @@ export function dataPlansContract(harness: StoreHarness): void {
       return store.sims.recordCheck(UUID, "supersim", { status: "active", networkGroup: "a" }, check, undefined);
     };
     const attention = async () => {
-      const page = await store.assets.listAssets(ACCOUNT, { attention: "data" }, 10, undefined, TIME);
+      const page = await store.assets.listAssets(
+        ACCOUNT,
+        { status: undefined, type: undefined, text: undefined, attention: "data" },
+        10,
+        undefined,
+        TIME,
+      );
       const found = await store.assets.findAssetWithState(ACCOUNT, UUID, TIME);
       const { reasons } = await store.assets.countAssets(ACCOUNT, TIME);
       return { listed: page.map(({ asset }) => asset.uuid), bits: found?.state.reasonBits, counted: reasons.data };

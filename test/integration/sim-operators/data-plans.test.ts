@@ -9,7 +9,6 @@ import { FakeDevice } from "../../support/fake-device.ts";
 import { waitFor } from "../../support/wait-for.ts";
 
 const MB = 1_000_000;
-const HOUR_MS = 3_600_000;
 const at = (text: string): number => Date.parse(text) / 1000;
 const MONTH_END = at("2026-12-01T00:00:00Z");
 const SIM = someSuperSim();
@@ -33,8 +32,8 @@ const use = (day: string, megabytes: number) =>
     ]),
   );
 
-beforeEach(async () => {
-  clock = new FakeClock(at("2026-11-11T12:00:00Z") * 1000);
+async function start(time: string): Promise<void> {
+  clock = new FakeClock(at(time) * 1000);
   control = await startControlPlane({ clock });
   onTestFinished(() => control[Symbol.asyncDispose]());
   account = await control.account();
@@ -43,7 +42,7 @@ beforeEach(async () => {
   // 405 MB, 350 MB of them in the seven whole days before: the case computed by hand.
   const megabytes = [10, 10, 10, 20, 30, 40, 50, 60, 70, 80, 25];
   for (const [index, size] of megabytes.entries()) await use(`2026-11-${String(index + 1).padStart(2, "0")}`, size);
-});
+}
 
 const path = (): string => `/v1/assets/${asset.uuid}/sims/supersim/allowance`;
 const setAllowance = (megabytes: number) => api.put(path(), { bytes: megabytes * MB });
@@ -51,6 +50,8 @@ const attention = async () => (await api.get(`/v1/assets/${asset.uuid}`)).body["
 const settings = (deployments: string) => api.patch("/v1/data-plan-settings", { deployments });
 
 describe("an allowance", () => {
+  beforeEach(() => start("2026-11-11T12:00:00Z"));
+
   test("is set by hand, forecast, and removed again", async () => {
     expect((await api.get(path())).body).toMatchObject({ code: "AllowanceNotFound" });
     const { status, body } = await setAllowance(1000);
@@ -76,18 +77,16 @@ describe("an allowance", () => {
     ]);
   });
 
-  test("is judged again and again: attention comes with use, and goes with the month", async () => {
+  test("is judged again and again: attention comes with use", async () => {
     await setAllowance(1381);
     expect(await attention()).toEqual([]);
     // A correction of a day that had been counted already.
     await use("2026-11-11", 1000);
-    await passUntil("attention", async () => (await attention()) !== undefined && isData(await attention()));
+    await passUntil("attention", async () => isData(await attention()));
     const listed = (await api.get("/v1/assets?attention=data")).body as { assets: { uuid: string }[] };
     expect(listed.assets.map(({ uuid }) => uuid)).toEqual([asset.uuid]);
     const { reasons } = (await api.get("/v1/overview")).body as { reasons: Record<string, number> };
     expect(reasons["data"]).toBe(1);
-    await clock.advance((MONTH_END * 1000 - clock.now()) / 1);
-    await passUntil("the new month", async () => !isData(await attention()));
   });
 
   test("of a SIM that the asset has not is not found", async () => {
@@ -105,6 +104,7 @@ describe("an allowance", () => {
 describe("a deployment to an asset with a spent plan", () => {
   let device: FakeDevice;
   beforeEach(async () => {
+    await start("2026-11-30T22:00:00Z");
     device = await FakeDevice.connect(control.agentUrl, asset.deviceToken);
     onTestFinished(() => device[Symbol.asyncDispose]());
     await setAllowance(400);
@@ -152,21 +152,26 @@ describe("a deployment to an asset with a spent plan", () => {
       details: {
         waiting_for: "monthly_budget",
         waiting_until: MONTH_END,
-        waiting_s: MONTH_END - at("2026-11-11T12:00:00Z"),
+        waiting_s: 2 * 3600,
       },
     });
     expect(await attention()).toEqual(["update_waiting", "data"]);
     // An urgent one goes ahead of it.
-    await command(await deploy({ name: "other", urgent: true }));
+    const urgent = await deploy({ name: "other", urgent: true });
+    await command(urgent);
+    device.success(urgent.deploymentId);
+    await urgent.ended;
     await device[Symbol.asyncDispose]();
-    await clock.advance(MONTH_END * 1000 - clock.now() - HOUR_MS);
+    await clock.advance(MONTH_END * 1000 - clock.now() - 60_000);
     device = await FakeDevice.connect(control.agentUrl, asset.deviceToken);
     expect((await api.get(`/v1/assets/${asset.uuid}/edge/deployments/${stream.deploymentId}`)).body).toMatchObject({
       status: "Running",
     });
     expect(device.received.filter(({ type }) => type === "deploy")).toEqual([]);
-    await clock.advance(HOUR_MS);
     await passUntil("the command", async () => device.received.some(({ type }) => type === "deploy"));
+    expect(clock.now()).toBeGreaterThanOrEqual(MONTH_END * 1000);
+    // The month's plan is a new one.
+    expect(await attention()).toEqual([]);
   });
 
   test.each([
