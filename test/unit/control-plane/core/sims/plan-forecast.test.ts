@@ -14,7 +14,7 @@ const at = (text: string): number => Date.parse(text) / 1000;
 const days = (usage: Readonly<Record<string, number>>): DayUsage[] =>
   Object.entries(usage).map(([day, megabytes]) => ({ start: at(`${day}T00:00:00Z`), bytes: megabytes * MB }));
 
-/** The case of docs/sim-operators.md, computed by hand. */
+/** The case of docs/sim-plans.md, computed by hand. */
 const HAND: PlanQuestion = {
   allowanceBytes: 1000 * MB,
   days: days({
