@@ -266,7 +266,7 @@ describe("registering an asset", () => {
     ["the number of another SIM beside a SID that it knows", registration(OTHER_SID, "8988307000009999999")],
     [
       "the IMSI of another SIM beside a number that it knows",
-      body(OTHER_SID, "8988307000001234575", "295050900000000"),
+      registration(OTHER_SID, "8988307000001234575", "295050900000000"),
     ],
   ])("with %s is refused, and nothing is stored", async (_what, fields) => {
     const { status, body: refused } = await register(fields);
