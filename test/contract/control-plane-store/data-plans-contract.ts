@@ -74,7 +74,7 @@ export function dataPlansContract(harness: StoreHarness): void {
       expect(await due(2_000)).toEqual(["true supersim", "true prosim"]);
       expect(await due(2_000, 1)).toEqual(["true supersim"]);
       await set("prosim", undefined);
-      const [found] = (await store.dataPlans.listDue(0, 10)).filter(({ type }) => type === "prosim");
+      const found = (await store.dataPlans.listDue(0, 10)).find(({ type }) => type === "prosim");
       expect(found).toMatchObject({ allowance: undefined, finding: SPENT });
       await store.dataPlans.recordFinding(UUID, "prosim", undefined, 2_000, AT);
       expect(await due(2_000)).toEqual(["true supersim"]);

@@ -101,6 +101,14 @@ describe("an allowance", () => {
   });
 });
 
+const deploy = async (fields: object = {}): Promise<EventStream> => {
+  const body = { name: "web", image: "registry.example/web:1", ...fields };
+  const url = `${control.url}/v1/assets/${asset.uuid}/edge/apps`;
+  const stream = await openStream(url, { apiKey: account.apiKey, body });
+  onTestFinished(() => stream[Symbol.dispose]());
+  return stream;
+};
+
 describe("a deployment to an asset with a spent plan", () => {
   let device: FakeDevice;
   beforeEach(async () => {
@@ -110,13 +118,6 @@ describe("a deployment to an asset with a spent plan", () => {
     await setAllowance(400);
   });
 
-  const deploy = async (fields: object = {}): Promise<EventStream> => {
-    const body = { name: "web", image: "registry.example/web:1", ...fields };
-    const url = `${control.url}/v1/assets/${asset.uuid}/edge/apps`;
-    const stream = await openStream(url, { apiKey: account.apiKey, body });
-    onTestFinished(() => stream[Symbol.dispose]());
-    return stream;
-  };
   const command = async (stream: EventStream) => {
     const frame = await device.next("deploy");
     expect(frame.deployment_id).toBe(stream.deploymentId);
