@@ -52,6 +52,8 @@ import { listVolumes } from "./device/list-volumes.ts";
 import { removeVolume } from "./device/remove-volume.ts";
 import { listSims } from "./sims/list-sims.ts";
 import { refreshSim } from "./sims/refresh-sim.ts";
+import { changeDataPlanSettings, getDataPlanSettings } from "./sims/data-plan-settings.ts";
+import { getAllowance, removeAllowance, setAllowance } from "./sims/allowance.ts";
 import { getUsage } from "./usage/get-usage.ts";
 
 /** The endpoints that a one-time code opens. */
@@ -122,6 +124,11 @@ export const ROUTES: readonly Route[] = [
   getUsage,
   listSims,
   refreshSim,
+  getAllowance,
+  setAllowance,
+  removeAllowance,
+  getDataPlanSettings,
+  changeDataPlanSettings,
   getOverview,
   streamAccountEvents,
   legacyUpdateSim,

@@ -4,6 +4,7 @@ import type { AssetSettingsStore } from "./asset-settings.ts";
 import type { AuditStore } from "./audit.ts";
 import type { AssetStore } from "./assets.ts";
 import type { BrowserStore } from "./browsers.ts";
+import type { DataPlanStore } from "./data-plans.ts";
 import type { DeploymentStore } from "./deployments.ts";
 import type { DeviceStore } from "./devices.ts";
 import type { EnrolmentStore } from "./enrolments.ts";
@@ -35,6 +36,7 @@ export interface Store extends AsyncDisposable {
   readonly usage: UsageStore;
   readonly operatorUsage: OperatorUsageStore;
   readonly simCredentials: SimCredentialStore;
+  readonly dataPlans: DataPlanStore;
   readonly deployments: DeploymentStore;
   readonly devices: DeviceStore;
   readonly sessions: SessionStore;
@@ -77,6 +79,7 @@ export const RECORD_STORES = [
   "usage",
   "operatorUsage",
   "simCredentials",
+  "dataPlans",
   "deployments",
   "devices",
   "sessions",

@@ -6,6 +6,7 @@ import { assetSettingsContract } from "./asset-settings-contract.ts";
 import { assetsContract } from "./assets-contract.ts";
 import { auditContract } from "./audit-contract.ts";
 import { browsersContract } from "./browsers-contract.ts";
+import { dataPlansContract } from "./data-plans-contract.ts";
 import { deploymentsContract } from "./deployments-contract.ts";
 import { devicesContract } from "./devices-contract.ts";
 import { fleetsContract } from "./fleets-contract.ts";
@@ -43,6 +44,7 @@ export function storeContract(harness: StoreHarness): void {
   assetSettingsContract(harness);
   operatorSimsContract(harness);
   simCredentialsContract(harness);
+  dataPlansContract(harness);
   fleetsContract(harness);
   rolloutsContract(harness);
   sealingKeysContract(harness);

@@ -43,7 +43,7 @@ test("credentials are set, shown without the secret, replaced and removed, and t
   const remove = ["sim-operator", "remove", "--account", account, "--type", "prosim"];
   for (const removed of [true, false]) expect(JSON.parse((await edgeControl(...remove)).stdout)).toEqual({ removed });
   await using store = openStore(database);
-  const entries = await store.audit.listEntries(account, {}, 10);
+  const entries = await store.audit.listEntries(account, 10);
   expect(entries.map(({ action }) => action).filter((action) => action.startsWith("sim_operator"))).toEqual([
     "sim_operator.removed",
     "sim_operator.set",

@@ -26,6 +26,7 @@ export const COPIED_TABLES: readonly CopiedTable[] = [
   { name: "sims", key: ["asset_uuid", "kind"] },
   { name: "identifiers", key: ["value"] },
   { name: "network_groups", key: ["account_id", "name"] },
+  { name: "data_plan_settings", key: ["account_id"] },
   { name: "usage_records", key: ["iccid", "start_time", "bucket"] },
   { name: "sim_usage", key: ["asset_uuid", "kind", "period", "start_time", "bucket"] },
   { name: "sim_usage_reads", key: ["asset_uuid", "kind", "period"] },

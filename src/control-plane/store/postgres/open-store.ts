@@ -2,6 +2,7 @@ import { SqlAccountStore } from "../sql/accounts.ts";
 import { SqlAssetSettingsStore } from "../sql/asset-settings.ts";
 import { SqlAssetStore } from "../sql/assets.ts";
 import { SqlBrowserStore } from "../sql/browsers.ts";
+import { SqlDataPlanStore } from "../sql/data-plans.ts";
 import { SqlAuditStore } from "../sql/audit.ts";
 import { SqlEnrolmentStore } from "../sql/enrolments.ts";
 import { SqlFleetStore } from "../sql/fleets.ts";
@@ -52,6 +53,7 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
     usage: new SqlUsageStore(executor),
     operatorUsage: new SqlOperatorUsageStore(executor),
     simCredentials: new SqlSimCredentialStore(executor),
+    dataPlans: new SqlDataPlanStore(executor),
     deployments: new PostgresDeploymentStore(pool, appended),
     enrolments: new SqlEnrolmentStore(executor),
     devices: new PostgresDeviceStore(pool, appended),

@@ -6,6 +6,7 @@ import { SqlAccountStore } from "../sql/accounts.ts";
 import { SqlAssetSettingsStore } from "../sql/asset-settings.ts";
 import { SqlAssetStore } from "../sql/assets.ts";
 import { SqlBrowserStore } from "../sql/browsers.ts";
+import { SqlDataPlanStore } from "../sql/data-plans.ts";
 import { SqlAuditStore } from "../sql/audit.ts";
 import { SqlEnrolmentStore } from "../sql/enrolments.ts";
 import { SqlFleetStore } from "../sql/fleets.ts";
@@ -61,6 +62,7 @@ export function openStore(path: string): Store {
     usage: new SqlUsageStore(executor),
     operatorUsage: new SqlOperatorUsageStore(executor),
     simCredentials: new SqlSimCredentialStore(executor),
+    dataPlans: new SqlDataPlanStore(executor),
     deployments: new SqliteDeploymentStore(database, commits, states),
     enrolments: new SqlEnrolmentStore(executor),
     devices: new SqliteDeviceStore(database, commits, states),

@@ -74,6 +74,10 @@ test.each(MIGRATIONS.map((_, index) => index + 1))(
       expect(credentials.map(({ accountId, type, keyId }) => [accountId, type, keyId])).toEqual(
         version >= 14 ? [["acc_fixture", "supersim", "key_fixture"]] : [],
       );
+      expect(await store.dataPlans.findAllowance(UUID, "prosim")).toEqual(
+        version >= 14 ? { bytes: 500_000_000, source: "manual" } : undefined,
+      );
+      expect(await store.dataPlans.readDeployments("acc_fixture")).toBe(version >= 14 ? "urgent" : "ignore");
       expect(await store.deployments.findDeployment("dep_failed")).toMatchObject({
         app: "web",
         status: "Fail",
