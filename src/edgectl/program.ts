@@ -38,6 +38,7 @@ import {
   addFleetsShow,
 } from "./commands/fleets.ts";
 import { addForward } from "./commands/forward.ts";
+import { addImagesExplain, addImagesIndex } from "./commands/images.ts";
 import { addKeysCreate, addKeysList, addKeysRevoke } from "./commands/keys.ts";
 import { addLogin, addLogout, addWhoami } from "./commands/login.ts";
 import { addRolloutsCreate } from "./commands/rollouts-create.ts";
@@ -118,6 +119,9 @@ export function createProgram(io: Io): Command {
   addDevice(program, io);
   addUsage(program, io);
   addDataUsage(program, io);
+  const images = program.command("images").description("make updates of images small, and show what they cost");
+  addImagesIndex(images, io);
+  addImagesExplain(images, io);
   const keys = program.command("keys").description("list, create and revoke the API keys of your account");
   addKeysList(keys, io);
   addKeysCreate(keys, io);

@@ -26,6 +26,7 @@ import { usageYear } from "./service/usage-year.ts";
 import { statusCommand } from "./status-command.ts";
 import { table } from "./table.ts";
 import { traffic } from "./traffic.ts";
+import { update } from "./update/update.ts";
 import { updateGap } from "./update-gap.ts";
 
 const BENCHES: readonly Bench[] = [
@@ -34,6 +35,7 @@ const BENCHES: readonly Bench[] = [
   deployFiles,
   badLink,
   updateGap,
+  update,
   execToOnline,
   statusCommand,
   idle,

@@ -1,4 +1,10 @@
-import type { ImageDownloadRequest, ImageDownloader, TransferProgress } from "../../src/agent/download/ports.ts";
+import type {
+  ImageDownloadRequest,
+  ImageDownloader,
+  PlanPartsRequest,
+  TransferProgress,
+} from "../../src/agent/download/ports.ts";
+import type { PartsCosts } from "../../src/agent/core/image/pull-cost.ts";
 import type { Clock } from "../../src/lib/clock.ts";
 import { EngineError } from "../../src/agent/engine/engine-error.ts";
 import { manifestDigestOf } from "./fake-engine/fake-image.ts";
@@ -15,6 +21,10 @@ export class FakeDownloader implements ImageDownloader {
   received = 0;
   /** Thrown instead of the next piece. */
   failure: Error | undefined;
+  /** What layers cost by parts. */
+  parts: PartsCosts = new Map();
+  /** Requests for what layers cost by parts. */
+  readonly planned: PlanPartsRequest[] = [];
   readonly #engine: FakeEngine;
   readonly #clock: Clock;
   readonly #parts = new Map<string, number>();
@@ -26,14 +36,17 @@ export class FakeDownloader implements ImageDownloader {
 
   async download({ image, onProgress, onReceived, signal }: ImageDownloadRequest): Promise<TransferProgress> {
     const loopback = `127.0.0.1:1/${"0".repeat(32)}@${image.digest}`;
-    const total = image.layers.reduce((sum, { size }) => sum + size, 0);
+    const layers = image.layers.map(({ digest, size }) => {
+      return { digest, size: this.parts.get(digest)?.downloadBytes ?? size };
+    });
+    const total = layers.reduce((sum, { size }) => sum + size, 0);
     const pieceMs = this.#pullMs(image.digest) / (STEPS * Math.max(1, image.layers.length));
     let received = 0;
     const progress = (): TransferProgress => {
-      const done = image.layers.reduce((sum, { digest }) => sum + (this.#parts.get(digest) ?? 0), 0);
+      const done = layers.reduce((sum, { digest }) => sum + (this.#parts.get(digest) ?? 0), 0);
       return { done, total, received, cuts: 0 };
     };
-    for (const { digest, size } of image.layers) {
+    for (const { digest, size } of layers) {
       for (let done = this.#parts.get(digest) ?? 0; done < size; done = this.#parts.get(digest) ?? 0) {
         if (pieceMs > 0) await this.#clock.sleep(pieceMs, signal);
         signal.throwIfAborted();
@@ -52,6 +65,11 @@ export class FakeDownloader implements ImageDownloader {
     await this.#engine.untagImage(loopback, signal);
     for (const { digest } of image.layers) this.#parts.delete(digest);
     return result;
+  }
+
+  async planParts(request: PlanPartsRequest): Promise<PartsCosts> {
+    this.planned.push(request);
+    return this.parts;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {}

@@ -11,6 +11,7 @@ import type {
   DirectoryRequest,
   Engine,
   EngineInfo,
+  ExportRequest,
   FilesReading,
   ImageFacts,
   ImagePath,
@@ -234,6 +235,11 @@ export class FakeEngine implements Engine {
       const { files = {} } = this.#existingImage(request.image);
       return request.paths.map((path) => images.limitedContent(files[path], request.maxBytes));
     });
+  }
+
+  async *exportImage(request: ExportRequest, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+    const image = await this.faults.around("exportImage", [request], signal, () => this.#existingImage(request.image));
+    yield* images.archiveOf(image);
   }
 
   makeDirectory(request: DirectoryRequest, signal: AbortSignal): Promise<void> {

@@ -72,6 +72,10 @@ export class FakeRegistry implements RegistryClient {
     return { stream: Readable.from([]), status: 200, offset: 0, remaining: undefined };
   }
 
+  async findArtifact(): Promise<undefined> {
+    return undefined;
+  }
+
   #published(reference: string): FakeImage {
     const found = this.#engine.published(reference) ?? this.#byDigest(reference);
     if (found instanceof EngineError) throw new RegistryError(KINDS[found.kind] ?? "unsupported", found.message);

@@ -1,5 +1,7 @@
 import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
+import { ContentIndex } from "../contents/content-index.ts";
+import { DeviceContents } from "../contents/device-contents.ts";
 import { createImageDownloader } from "../download/image-downloader.ts";
 import type { DownloadConfig } from "./settings.ts";
 import { PartStore } from "../download/part-store.ts";
@@ -27,10 +29,12 @@ export function createDownloads(services: DownloadServices): { downloader: Image
   const parts = new PartStore(config.directory);
   const freeBytes = (path: string): Promise<number | undefined> => host.freeBytes(path);
   const sweeper = new PartSweeper({ parts, bounds: config.sweep, freeBytes, clock, logger });
+  const index = new ContentIndex(config.contentsDirectory, () => clock.now());
   const downloader = createImageDownloader({
     engine,
     registry,
     parts,
+    contents: new DeviceContents({ engine, index, stateDir: config.stateDir, clock, logger }),
     makeRoom: () => sweeper.makeRoom(),
     clock,
     logger,

@@ -81,6 +81,9 @@ export function toImageConfig({ deploy, policy }: Config): ImageConfig {
 
 /** The part of the configuration that downloads use. Durations in milliseconds, sizes in bytes. */
 export interface DownloadConfig {
+  readonly stateDir: string;
+  /** For the index of what the images on the device contain. */
+  readonly contentsDirectory: string;
   readonly directory: string;
   readonly bounds: FetchBounds;
   /** A connection without data for this long is considered dead. */
@@ -90,6 +93,8 @@ export interface DownloadConfig {
 
 export function toDownloadConfig({ deploy, state_dir: stateDir }: Config): DownloadConfig {
   return {
+    stateDir,
+    contentsDirectory: join(stateDir, "image-contents"),
     directory: deploy.download_dir ?? join(stateDir, "downloads"),
     bounds: { patienceMs: deploy.pull_patience_s * 1000, ...FETCH_RETRY },
     stallMs: deploy.pull_stall_s * 1000,

@@ -1,16 +1,16 @@
-import { formatConfiguredDuration } from "../core/text.ts";
 import type { Clock } from "../../lib/clock.ts";
-import { errorText } from "../../lib/error-text.ts";
-import { afterFailedTry, type FetchBounds } from "../core/image/fetch-retry.ts";
+import type { FetchBounds } from "../core/image/fetch-retry.ts";
 import type { OpenBlob } from "../registry/registry.ts";
 import { RegistryError } from "../registry/registry-error.ts";
 import { DownloadError } from "./download-error.ts";
+import { type FetchFailure, FetchRetries, toFailure, toRefusal } from "./fetch-retries.ts";
 import type { Part } from "./part.ts";
 import type { FetchInterruption } from "./ports.ts";
 import { receiveBody } from "./receive-body.ts";
 import type { Throttle } from "./throttle.ts";
 
-export interface FillOptions {
+/** How bytes are fetched, whatever of a blob is wanted. */
+export interface FetchOptions {
   readonly clock: Clock;
   /** In [0, 1). */
   readonly random: () => number;
@@ -18,15 +18,18 @@ export interface FillOptions {
   /** A connection that delivers nothing for this time is considered dead, in milliseconds. */
   readonly stallMs: number;
   readonly throttle: Throttle;
-  /** Opens the blob at an offset. Rejects with a `RegistryError`. */
-  readonly open: (offset: number, signal: AbortSignal) => Promise<OpenBlob>;
   readonly onReceived: (bytes: number) => void;
   /** Called after bytes were appended to the part. */
   readonly onAppended: () => void;
   readonly onInterruption: (interruption: FetchInterruption) => void;
+  readonly signal: AbortSignal;
+}
+
+export interface FillOptions extends FetchOptions {
+  /** Opens the blob at an offset. Rejects with a `RegistryError`. */
+  readonly open: (offset: number, signal: AbortSignal) => Promise<OpenBlob>;
   /** Called after bytes that do not match the digest were discarded: readers of the part must start again. */
   readonly onDropped: () => void;
-  readonly signal: AbortSignal;
 }
 
 /** Attempts for a blob whose content does not match its digest. */
@@ -60,36 +63,16 @@ export async function fillPart(part: Part, options: FillOptions): Promise<void> 
  * the blob.
  */
 async function fillToSize(part: Part, options: FillOptions): Promise<string | undefined> {
-  const { clock, bounds, signal } = options;
-  let gainedAt = clock.monotonic();
-  let failures = 0;
+  const retries = new FetchRetries(options);
   while (part.size < part.blob.size) {
     const before = part.size;
     const failure = await fetchMore(part, options);
-    signal.throwIfAborted();
-    const gained = part.size - before;
-    if (gained > 0) gainedAt = clock.monotonic();
-    if (!failure) continue;
-    if (failure.kind === "wrong_content") return failure.reason;
-    const failed = { gained, silentMs: clock.monotonic() - gainedAt, retryAfterMs: failure.retryAfterMs };
-    const next = afterFailedTry(failed, failures, bounds, options.random());
-    if (next.kind === "give_up") {
-      throw new DownloadError(
-        "no_progress",
-        `no byte came for ${formatConfiguredDuration(bounds.patienceMs)}; ${failure.reason}`,
-      );
-    }
-    failures = next.failures;
-    options.onInterruption({ kind: failure.kind, reason: failure.reason, retryInMs: next.afterMs });
-    if (next.afterMs > 0) await clock.sleep(next.afterMs, signal);
+    options.signal.throwIfAborted();
+    retries.gained(part.size - before);
+    if (failure?.kind === "wrong_content") return failure.reason;
+    if (failure) await retries.pause(failure);
   }
   return undefined;
-}
-
-interface FetchFailure {
-  readonly kind: FetchInterruption["kind"];
-  readonly reason: string;
-  readonly retryAfterMs?: number | undefined;
 }
 
 /** Fetches over one connection. Resolves to what interrupted it, or `undefined` when complete. */
@@ -111,16 +94,7 @@ async function fetchMore(part: Part, options: FillOptions): Promise<FetchFailure
     onReceived,
     signal,
   });
-  switch (end.kind) {
-    case "complete":
-      return undefined;
-    case "short":
-      return { kind: "cut", reason: "the registry ended the transfer before its end" };
-    case "stalled":
-      return { kind: "cut", reason: `nothing came for ${formatConfiguredDuration(stallMs)}` };
-    case "cut":
-      return { kind: "cut", reason: messageOf(end.error) };
-  }
+  return toFailure(end, stallMs);
 }
 
 async function openAt(part: Part, { open, signal }: FillOptions): Promise<OpenBlob | FetchFailure> {
@@ -129,17 +103,13 @@ async function openAt(part: Part, { open, signal }: FillOptions): Promise<OpenBl
   } catch (error) {
     signal.throwIfAborted();
     if (!(error instanceof RegistryError)) throw error;
-    const { kind, message: reason, retryAfterMs } = error;
-    if (kind === "registry_unreachable" || kind === "rate_limited") return { kind: "refused", reason, retryAfterMs };
+    const refused = toRefusal(error);
+    if (refused) return refused;
+    const { kind, message: reason } = error;
     // For example, the blob ends before the requested offset.
     if (kind === "wrong_content" && part.size > 0) return { kind: "wrong_content", reason };
     throw error;
   }
-}
-
-function messageOf(error: unknown): string {
-  if (error instanceof Error && "code" in error && error.code === "ECONNRESET") return "the connection was cut";
-  return errorText(error);
 }
 
 function shortDigest(part: Part): string {

@@ -1,18 +1,30 @@
+import type { Span } from "../../lib/layer-parts/ranges.ts";
 import { Semaphore } from "../../lib/semaphore.ts";
 import type { Descriptor, OpenBlob } from "../registry/registry.ts";
 import { DownloadError } from "./download-error.ts";
-import { fillPart, type FillOptions } from "./fill-part.ts";
+import { fillFromRanges } from "./fill-from-ranges.ts";
+import { type FetchOptions, fillPart } from "./fill-part.ts";
+import { fetchRanges, type FetchRangesOptions } from "./fetch-ranges.ts";
+import type { LayerPlan, PlannedBlob } from "./by-parts/layer-plan.ts";
 import type { Part } from "./part.ts";
 import type { PartStore } from "./part-store.ts";
 import type { FetchInterruption } from "./ports.ts";
+import { sendPart, type ServedLayer } from "./send-part.ts";
 import { Transfer } from "./transfer.ts";
 
 export interface LayerFetchOptions {
-  readonly fill: Pick<FillOptions, "clock" | "random" | "bounds" | "stallMs" | "throttle">;
+  readonly fill: Pick<FetchOptions, "clock" | "random" | "bounds" | "stallMs" | "throttle">;
   readonly parts: PartStore;
   readonly layers: readonly Descriptor[];
+  /** Layers that are put together from parts, by diff id. */
+  readonly plans: ReadonlyMap<string, LayerPlan>;
   readonly expectedBytes: number | undefined;
-  readonly open: (layer: Descriptor, offset: number, signal: AbortSignal) => Promise<OpenBlob>;
+  /** Opens a blob; without a length, to its end. */
+  readonly open: (blob: Descriptor, range: OpenRange, signal: AbortSignal) => Promise<OpenBlob>;
+  /** Opens the files of an image on the device. */
+  readonly openImage: (imageId: string, signal: AbortSignal) => AsyncIterable<Uint8Array>;
+  /** Called when an image on the device turned out not to have what it should have. */
+  readonly onLostImage: (imageId: string, error: unknown) => void;
   /** Frees disk space for downloads; resolves to whether anything was removed. */
   readonly makeRoom: () => Promise<boolean>;
   readonly onReceived: (bytes: number) => void;
@@ -21,6 +33,13 @@ export interface LayerFetchOptions {
   readonly onDropped: () => void;
   /** Called when a layer cannot be fetched. */
   readonly onFailure: (error: unknown) => void;
+  /** Called when a layer cannot be put together. The engine has received the beginning of it at most. */
+  readonly onUnusableParts: (diffId: string, error: unknown) => void;
+}
+
+interface OpenRange {
+  readonly offset: number;
+  readonly length?: number;
 }
 
 /**
@@ -33,7 +52,7 @@ export class LayerFetch implements AsyncDisposable {
   readonly #leases = new AsyncDisposableStack();
   readonly #concurrency = new FetchConcurrency();
   readonly #stopped = new AbortController();
-  readonly #requested = new Map<string, Promise<Part>>();
+  readonly #requested = new Map<string, Promise<ServedLayer>>();
   readonly #jobs: Promise<void>[] = [];
 
   constructor(options: LayerFetchOptions) {
@@ -41,11 +60,17 @@ export class LayerFetch implements AsyncDisposable {
     this.transfer = new Transfer(options.expectedBytes);
   }
 
-  /** Returns the part of a layer, starting its download at the first call. */
-  part(digest: string): Promise<Part> {
+  /** Returns a layer, starting its download at the first call. @param digest or diff id of one that has a plan */
+  layer(digest: string): Promise<ServedLayer> {
     const requested = this.#requested.get(digest) ?? this.#begin(digest);
     this.#requested.set(digest, requested);
     return requested;
+  }
+
+  /** Forgets the attempt to put a layer together. It may begin again, or be requested whole. */
+  giveUp(diffId: string): void {
+    this.#requested.delete(diffId);
+    this.transfer.giveUp(diffId);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -54,18 +79,56 @@ export class LayerFetch implements AsyncDisposable {
     await this.#leases.disposeAsync();
   }
 
-  async #begin(digest: string): Promise<Part> {
+  async #begin(digest: string): Promise<ServedLayer> {
+    const plan = this.#options.plans.get(digest);
+    if (plan) return await this.#rebuild(plan);
     const layer = this.#options.layers.find((candidate) => candidate.digest === digest);
     if (!layer) throw new Error("not a layer of the image");
     try {
       const { part } = this.#leases.use(await this.#options.parts.lease(layer));
       this.#updateProgress(part);
       this.#jobs.push(this.#fetch(layer, part));
-      return part;
+      return { send: (range, to, options) => sendPart(part, range, to, options) };
     } catch (error) {
       this.#options.onFailure(error);
       throw error;
     }
+  }
+
+  async #rebuild(plan: LayerPlan): Promise<ServedLayer> {
+    const { openImage, onLostImage, onUnusableParts, parts } = this.#options;
+    const { signal } = this.#stopped;
+    const { diffId } = plan.layout;
+    const update = (): void => {
+      const { size, done } = plan.progress;
+      this.transfer.layer(diffId, size, done);
+      this.#options.onChange();
+    };
+    const fetch = async (blob: PlannedBlob, spans: readonly Span[]): Promise<void> => {
+      await this.#makingRoom(() => fetchRanges(blob.part, spans, this.#rangeOptions(blob.descriptor, update)));
+    };
+    update();
+    // Loaded with the first one only.
+    const { RebuiltLayer } = await import("./by-parts/rebuilt-layer.ts");
+    const layer = new RebuiltLayer({
+      plan,
+      fetch,
+      slot: () => this.#concurrency.acquire(signal),
+      openImage: (imageId) => openImage(imageId, signal),
+      directory: parts.directory,
+      onLostImage,
+      onFailure: (error) => {
+        if (!signal.aborted) onUnusableParts(diffId, error);
+      },
+    });
+    return {
+      send: (...request) => {
+        const sent = layer.send(...request);
+        // It reads an image on the device, which leaves nothing behind only once it has ended.
+        this.#jobs.push(sent.catch(() => {}));
+        return sent;
+      },
+    };
   }
 
   /** Never rejects. */
@@ -73,31 +136,49 @@ export class LayerFetch implements AsyncDisposable {
     const { signal } = this.#stopped;
     try {
       using _slot = await this.#concurrency.acquire(signal);
-      await this.#fill(layer, part).catch(async (error: unknown) => {
-        const isFull = error instanceof DownloadError && error.kind === "no_space";
-        if (!isFull || !(await this.#options.makeRoom())) throw error;
-        await this.#fill(layer, part);
-      });
+      await this.#makingRoom(() => this.#fill(layer, part));
     } catch (error) {
       if (!signal.aborted) this.#options.onFailure(error);
     }
     this.#updateProgress(part);
   }
 
-  #fill(layer: Descriptor, part: Part): Promise<void> {
-    const { fill, open, onReceived, onDropped } = this.#options;
-    return fillPart(part, {
+  /** Fetches, and once more if the disk was full and room was made. */
+  async #makingRoom(fetch: () => Promise<void>): Promise<void> {
+    await fetch().catch(async (error: unknown) => {
+      const isFull = error instanceof DownloadError && error.kind === "no_space";
+      if (!isFull || !(await this.#options.makeRoom())) throw error;
+      await fetch();
+    });
+  }
+
+  async #fill(layer: Descriptor, part: Part): Promise<void> {
+    const { open, onDropped, parts } = this.#options;
+    const update = (): void => this.#updateProgress(part);
+    if (await fillFromRanges(part, layer, parts, this.#rangeOptions(layer, update))) return;
+    await fillPart(part, {
+      ...this.#fetchOptions(update),
+      open: (offset, signal) => open(layer, { offset }, signal),
+      onDropped,
+    });
+  }
+
+  #rangeOptions(blob: Descriptor, onAppended: () => void): FetchRangesOptions {
+    return { ...this.#fetchOptions(onAppended), open: (span, signal) => this.#options.open(blob, span, signal) };
+  }
+
+  #fetchOptions(onAppended: () => void): FetchOptions {
+    const { fill, onReceived } = this.#options;
+    return {
       ...fill,
-      open: (offset, signal) => open(layer, offset, signal),
       onReceived: (bytes) => {
         this.transfer.received(bytes);
         onReceived(bytes);
       },
-      onAppended: () => this.#updateProgress(part),
+      onAppended,
       onInterruption: (interruption) => this.#onInterruption(interruption),
-      onDropped,
       signal: this.#stopped.signal,
-    });
+    };
   }
 
   #onInterruption(interruption: FetchInterruption): void {

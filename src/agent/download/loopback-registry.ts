@@ -3,10 +3,9 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from "node:net";
 import type { Clock } from "../../lib/clock.ts";
 import type { ResolvedImage } from "../registry/registry.ts";
-import type { Part } from "./part.ts";
 import { type LoopbackAddress, deleteAddress, loadAddress, saveAddress } from "./loopback-address.ts";
 import { parseRange } from "./range.ts";
-import { sendPart } from "./send-part.ts";
+import type { ServedLayer } from "./send-part.ts";
 
 const SECRET_BYTES = 16;
 /** Longest image name engines accept, with host and port. */
@@ -20,8 +19,8 @@ export const LOOPBACK_NAME = /^127\.0\.0\.1:\d+\/[0-9a-f]{32}[/@]/;
 export interface LoopbackOptions {
   readonly clock: Clock;
   readonly image: ResolvedImage;
-  /** Returns the part of a layer, possibly still growing. Called when the engine requests the layer. */
-  readonly part: (digest: string) => Promise<Part>;
+  /** Returns a layer, possibly still arriving. Called when the engine requests it. */
+  readonly layer: (digest: string) => Promise<ServedLayer>;
   readonly signal: AbortSignal;
   /** Where the address is saved during the pull. */
   readonly directory: string;
@@ -161,8 +160,8 @@ export class LoopbackRegistry implements AsyncDisposable {
     if (method === "HEAD") return void response.end();
     // The engine learns at once that the layer exists; its bytes follow as they arrive.
     response.flushHeaders();
-    const part = await this.#options.part(digest);
-    await sendPart(part, { start, end }, response, {
+    const layer = await this.#options.layer(digest);
+    await layer.send({ start, end }, response, {
       onWait: (change) => (this.#waiting += change),
       onSent: () => (this.#sentAt = this.#options.clock.monotonic()),
       signal: this.#options.signal,

@@ -2,6 +2,7 @@ import { mkdir, readdir, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { toDiskError } from "./download-error.ts";
 import { type BlobRef, Part } from "./part.ts";
+import { RangePart } from "./range-part.ts";
 
 /** A part that is not leased. */
 export interface IdlePart {
@@ -13,37 +14,79 @@ export interface IdlePart {
 }
 
 /** Keeps a part open until disposed. */
-export interface PartLease extends AsyncDisposable {
-  readonly part: Part;
+export interface PartLease<T = Part> extends AsyncDisposable {
+  readonly part: T;
 }
 
-interface Entry {
-  readonly opened: Promise<Part>;
+interface Entry<T> {
+  readonly opened: Promise<T>;
   users: number;
 }
 
-const PART_FILE = /^([0-9a-f]{64})\.part$/;
+const PART_FILE = /^([0-9a-f]{64})\.(?:part|ranges)$/;
 
 /** The directory of parts, one file per blob. Concurrent leases of a blob share one part. */
 export class PartStore {
   readonly directory: string;
-  readonly #entries = new Map<string, Entry>();
+  readonly #parts = new Map<string, Entry<Part>>();
+  readonly #rangeParts = new Map<string, Entry<RangePart>>();
 
   constructor(directory: string) {
     this.directory = directory;
   }
 
   /** Opens the part of a blob, created if missing. Rejects with a `DownloadError`. */
-  async lease(blob: BlobRef): Promise<PartLease> {
-    const entry = this.#entries.get(blob.digest) ?? { opened: this.#open(blob), users: 0 };
-    this.#entries.set(blob.digest, entry);
+  lease(blob: BlobRef): Promise<PartLease> {
+    return this.#lease(this.#parts, blob, () => Part.open(blob, this.directory, this.#pathOf(blob.digest, "part")));
+  }
+
+  /** Opens the part of a blob of which only ranges are needed, created if missing. Rejects with a `DownloadError`. */
+  leaseRanges(blob: BlobRef): Promise<PartLease<RangePart>> {
+    const path = this.#pathOf(blob.digest, "ranges");
+    return this.#lease(this.#rangeParts, blob, () => RangePart.open(blob, this.directory, path));
+  }
+
+  /** Whether ranges of a blob may be on disk. */
+  async hasRanges(digest: string): Promise<boolean> {
+    const facts = await stat(this.#pathOf(digest, "ranges")).catch(() => undefined);
+    return (facts?.size ?? 0) > 0;
+  }
+
+  /** Removes the parts of these blobs, except leased ones. */
+  async remove(digests: readonly string[]): Promise<void> {
+    for (const digest of digests) {
+      if (!this.#parts.has(digest)) await rm(this.#pathOf(digest, "part"), { force: true });
+      if (!this.#rangeParts.has(digest)) await rm(this.#pathOf(digest, "ranges"), { force: true });
+    }
+  }
+
+  /** Returns the parts that are not leased; none when the directory cannot be read. */
+  async idle(): Promise<IdlePart[]> {
+    const names = await readdir(this.directory).catch(() => []);
+    const found: IdlePart[] = [];
+    for (const name of names) {
+      const digest = `sha256:${PART_FILE.exec(name)?.[1] ?? ""}`;
+      if (!PART_FILE.test(name) || this.#parts.has(digest) || this.#rangeParts.has(digest)) continue;
+      const facts = await stat(join(this.directory, name)).catch(() => undefined);
+      if (facts) found.push({ digest, bytes: facts.blocks * 512, changedAt: facts.mtimeMs });
+    }
+    return found;
+  }
+
+  async #lease<T extends AsyncDisposable>(
+    entries: Map<string, Entry<T>>,
+    { digest }: BlobRef,
+    open: () => Promise<T>,
+  ): Promise<PartLease<T>> {
+    const entry = entries.get(digest) ?? { opened: this.#makeDirectory().then(open), users: 0 };
+    entries.set(digest, entry);
     entry.users++;
     let isReleased = false;
     const release = async (): Promise<void> => {
       if (isReleased) return;
       isReleased = true;
       if (--entry.users > 0) return;
-      this.#entries.delete(blob.digest);
+      entries.delete(digest);
       await entry.opened.then(
         (part) => part[Symbol.asyncDispose](),
         () => {},
@@ -57,36 +100,15 @@ export class PartStore {
     }
   }
 
-  /** Removes the parts of these blobs, except leased ones. */
-  async remove(digests: readonly string[]): Promise<void> {
-    for (const digest of digests) {
-      if (!this.#entries.has(digest)) await rm(this.#pathOf(digest), { force: true });
-    }
-  }
-
-  /** Returns the parts that are not leased; none when the directory cannot be read. */
-  async idle(): Promise<IdlePart[]> {
-    const names = await readdir(this.directory).catch(() => []);
-    const found: IdlePart[] = [];
-    for (const name of names) {
-      const digest = `sha256:${PART_FILE.exec(name)?.[1] ?? ""}`;
-      if (!PART_FILE.test(name) || this.#entries.has(digest)) continue;
-      const facts = await stat(join(this.directory, name)).catch(() => undefined);
-      if (facts) found.push({ digest, bytes: facts.blocks * 512, changedAt: facts.mtimeMs });
-    }
-    return found;
-  }
-
-  async #open(blob: BlobRef): Promise<Part> {
+  async #makeDirectory(): Promise<void> {
     try {
       await mkdir(this.directory, { recursive: true, mode: 0o700 });
     } catch (error) {
       throw toDiskError(error, this.directory);
     }
-    return Part.open(blob, this.directory, this.#pathOf(blob.digest));
   }
 
-  #pathOf(digest: string): string {
-    return join(this.directory, `${digest.slice("sha256:".length)}.part`);
+  #pathOf(digest: string, kind: "part" | "ranges"): string {
+    return join(this.directory, `${digest.slice("sha256:".length)}.${kind}`);
   }
 }

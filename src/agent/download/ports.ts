@@ -1,3 +1,4 @@
+import type { PartsCosts } from "../core/image/pull-cost.ts";
 import type { RegistryAuth, ResolvedImage } from "../registry/registry.ts";
 
 export interface ImageDownloadRequest {
@@ -5,11 +6,23 @@ export interface ImageDownloadRequest {
   readonly auth: RegistryAuth | undefined;
   /** Bytes to download; `undefined` when not known beforehand. */
   readonly expectedBytes?: number | undefined;
+  /** Fetches layers by parts where that costs less; absent: whole. */
+  readonly byParts?: ByPartsRequest | undefined;
   readonly onProgress: (progress: TransferProgress) => void;
   readonly onInterruption: (interruption: FetchInterruption) => void;
   /** Called with the number of bytes received from the network. */
   readonly onReceived: (bytes: number) => void;
   readonly signal: AbortSignal;
+}
+
+/** What has to be known to fetch layers by parts. */
+export interface ByPartsRequest {
+  /** The app the image is for. */
+  readonly app: string;
+  /** How many layers the engine has, the lowest ones. */
+  readonly layersPresent: number;
+  /** Called when a layer turns out to be fetched whole after all. @param reason for people */
+  readonly onWhole: (reason: string) => void;
 }
 
 /** Downloads images over unreliable links. Disposing it waits for pending cleanups. */
@@ -20,6 +33,21 @@ export interface ImageDownloader extends AsyncDisposable {
    * with `LoopbackUnreachable` when this process cannot serve the engine.
    */
   download(request: ImageDownloadRequest): Promise<TransferProgress>;
+  /**
+   * Finds out which layers can be fetched by parts, and how many bytes of each that takes. Fetches descriptions of layers, which
+   * stay on disk for the download. A layer that is not in the result is fetched whole. Rejects with an `EngineError` or the
+   * signal's reason.
+   */
+  planParts(request: PlanPartsRequest): Promise<PartsCosts>;
+}
+
+export interface PlanPartsRequest extends Pick<ImageDownloadRequest, "image" | "auth" | "onReceived" | "signal"> {
+  /** The app the image is for. */
+  readonly app: string;
+  /** How many layers the engine has, the lowest ones. */
+  readonly layersPresent: number;
+  /** Bytes that descriptions of layers may take; absent: no limit. */
+  readonly maxTableBytes?: number | undefined;
 }
 
 /** The engine cannot reach this process on loopback: it runs in another network namespace, or on another machine. */

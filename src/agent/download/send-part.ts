@@ -14,6 +14,12 @@ export interface SendOptions {
   readonly signal: AbortSignal;
 }
 
+/** A layer that is passed on to the engine, possibly while it arrives. */
+export interface ServedLayer {
+  /** Writes a range of the layer to the receiver. Resolves early when the receiver disconnects. */
+  send(range: ByteRange, to: Writable, options: SendOptions): Promise<void>;
+}
+
 /**
  * Writes a range of a part to the receiver, waiting for bytes that are still being downloaded. Uses one buffer of fixed
  * size: the next piece is read once the last one has been sent. Resolves early when the receiver disconnects.
@@ -29,7 +35,7 @@ export async function sendPart(part: Part, range: ByteRange, to: Writable, optio
     const buffer = Buffer.allocUnsafeSlow(FRAMES_PER_READ * FRAME_BYTES);
     for (let at = range.start; at < range.end && !gone.signal.aborted;) {
       const pieces = await part.read(at, range.end, buffer);
-      if (pieces.length > 0) await write(to, pieces).then(options.onSent);
+      if (pieces.length > 0) await sendPieces(to, pieces).then(options.onSent);
       else await waitForMore(part, at, gone.signal, options.onWait);
       for (const { length } of pieces) at += length;
     }
@@ -40,7 +46,7 @@ export async function sendPart(part: Part, range: ByteRange, to: Writable, optio
 }
 
 /** Resolves when the bytes are sent or the receiver is gone, so that their buffer can be reused. */
-function write(to: Writable, pieces: readonly Buffer[]): Promise<void> {
+export function sendPieces(to: Writable, pieces: readonly Uint8Array[]): Promise<void> {
   return new Promise((resolve) => {
     to.cork();
     for (const [index, piece] of pieces.entries()) {

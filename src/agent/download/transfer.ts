@@ -27,6 +27,12 @@ export class Transfer {
     this.#layers.set(digest, { size, done });
   }
 
+  /** Stops waiting for the rest of a layer: it is fetched in another way. */
+  giveUp(digest: string): void {
+    const layer = this.#layers.get(digest);
+    if (layer) this.#layers.set(digest, { size: layer.done, done: layer.done });
+  }
+
   get progress(): TransferProgress {
     let done = 0;
     let wanted = 0;

@@ -3,13 +3,13 @@ import type { RestartPolicy } from "../core/app/restart-policy.ts";
 import type { HostPort } from "../core/host/host-port.ts";
 import type { RegistryAuth } from "../core/image/registry-auth.ts";
 import type { ContainerOptions } from "../../protocol/container-options.ts";
-import type { DirectoryRequest, ImagePath, ImagePathsRequest } from "./image-path.ts";
+import type { DirectoryRequest, ExportRequest, ImagePath, ImagePathsRequest } from "./image-path.ts";
 import type { DeviceFilesRequest, FilesReading } from "./device-files.ts";
 import type { LogLine, LogRequest } from "./log.ts";
 import type { EngineNetworks } from "./networks.ts";
 import type { EngineVolumes, VolumeMount } from "./volumes.ts";
 
-export type { DirectoryRequest, ImagePath, ImagePathsRequest, Owner } from "./image-path.ts";
+export type { DirectoryRequest, ExportRequest, ImagePath, ImagePathsRequest, Owner } from "./image-path.ts";
 export type { DeviceFilesRequest, FilesReading } from "./device-files.ts";
 export type { LogLine, LogRequest } from "./log.ts";
 export type { ConnectRequest, EngineNetworks, NetworkFacts, NetworkRequest, NetworkState } from "./networks.ts";
@@ -68,6 +68,11 @@ export interface Engine {
    * which may have no programs to run.
    */
   readImagePaths(request: ImagePathsRequest, signal: AbortSignal): Promise<readonly (ImagePath | undefined)[]>;
+  /**
+   * Yields an image's file system as a tar archive, in the same order each time. Runs nothing of the image. Reads no further
+   * until a chunk is taken; leaving the loop closes the engine's stream. Error `image_not_found` if there is no such image.
+   */
+  exportImage(request: ExportRequest, signal: AbortSignal): AsyncGenerator<Uint8Array>;
   /**
    * Makes a directory on the device that does not exist, and its missing parents as root's with mode 0755. The agent
    * itself has no rights there. Runs nothing of the image. Error `conflict` if something is in the way by now.

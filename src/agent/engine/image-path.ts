@@ -26,7 +26,10 @@ export interface ImagePathsRequest {
   readonly maxBytes?: number;
 }
 
-export interface DirectoryRequest extends Pick<ImagePathsRequest, "image" | "labels"> {
+/** An image on the machine, and for whom it is read. */
+export type ExportRequest = Pick<ImagePathsRequest, "image" | "labels">;
+
+export interface DirectoryRequest extends ExportRequest {
   /** Absolute path on the device. */
   readonly path: string;
   readonly owner: Owner;

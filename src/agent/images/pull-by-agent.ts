@@ -6,6 +6,7 @@ import {
   resumeEvent,
   type Sample,
   summaryEvent,
+  wholeLayerEvent,
   pullInterruptedEvent,
   withSample,
 } from "../core/image/pull-events.ts";
@@ -42,6 +43,11 @@ export async function pullByAgent(
     image,
     auth,
     expectedBytes: cost.downloadBytes,
+    byParts: {
+      app: request.owner.app,
+      layersPresent: cost.layersPresent,
+      onWhole: (reason) => request.emit(wholeLayerEvent(reason)),
+    },
     onProgress: (now) => {
       // May be more than computed: the engine does not know layers of an image loaded by hand by these digests.
       const refusal = findBudgetRefusal({ ...cost, downloadBytes: now.total }, limits);

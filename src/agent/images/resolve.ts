@@ -1,7 +1,14 @@
 import { fullJitter } from "../../lib/backoff.ts";
 import { runningEvent } from "../core/deployment/step-events.ts";
-import type { ResolvedImage } from "../core/image/image.ts";
-import { requiresKnownCost, costDetails, computePullCost, costText, findCostRefusal } from "../core/image/pull-cost.ts";
+import type { PullCost, ResolvedImage } from "../core/image/image.ts";
+import {
+  computePullCost,
+  costDetails,
+  costText,
+  findCostRefusal,
+  type PartsCosts,
+  requiresKnownCost,
+} from "../core/image/pull-cost.ts";
 import { decideLookupRetry, mayUsePresent } from "../core/image/pull-decision.ts";
 import { pullHint } from "../core/image/pull-hint.ts";
 import type { ImageFacts } from "../engine/engine.ts";
@@ -28,7 +35,10 @@ export async function resolveImage(services: ImageServices, request: ImageReques
   const { image } = result;
   const digest = image.indexDigest ?? image.digest;
   if (present && isSame(present, image)) return useNewest(reference, present, digest);
-  const cost = computePullCost(image, await knownLayers(services, signal));
+  const chains = await knownLayers(services, signal);
+  const whole = computePullCost(image, chains);
+  const parts = await planParts(services, request, image, whole);
+  const cost = computePullCost(image, chains, parts);
   const freeBytes = await host.freeBytes(await services.dataRoot(signal));
   const refusal = findCostRefusal(cost, {
     ...costLimitsOf(services, request),
@@ -49,6 +59,29 @@ export async function resolveImage(services: ImageServices, request: ImageReques
 function useNewest(reference: string, { id }: ImageFacts, digest: string): ResolveResult {
   const note = `Image ${reference} is already on the device, and is the newest.`;
   return { kind: "use_local", imageId: id, digest, isConfirmed: true, events: [runningEvent("pulling", note)] };
+}
+
+/** What the missing layers cost by parts. Only the agent fetches parts. */
+async function planParts(
+  services: ImageServices,
+  request: ImageRequest,
+  image: ResolvedImage,
+  { layersPresent }: PullCost,
+): Promise<PartsCosts> {
+  if (services.config.pullBy !== "agent") return new Map();
+  return await services.downloader.planParts({
+    image,
+    auth: await registryAuthFor(services, request),
+    app: request.owner.app,
+    layersPresent,
+    maxTableBytes: minOf([services.config.maxDownloadBytes, request.maxDownloadBytes]),
+    onReceived: (bytes) => countReceived(services, request, bytes),
+    signal: request.signal,
+  });
+}
+
+function minOf(limits: readonly (number | undefined)[]): number {
+  return Math.min(...limits.map((limit) => limit ?? Infinity));
 }
 
 type LookupResult =

@@ -21,7 +21,9 @@ const CONFIG_TYPES = new Set([
 ]);
 
 const digest = z.string().regex(/^sha256:[0-9a-f]{64}$/);
-const descriptor = z.object({ mediaType: z.string().max(255), digest, size: z.int().min(0) });
+// Of no use to most readers: malformed ones are left out.
+const annotations = z.record(z.string(), z.string()).optional().catch(undefined);
+const descriptor = z.object({ mediaType: z.string().max(255), digest, size: z.int().min(0), annotations });
 
 // Indexes contain malformed platforms: such an entry matches no machine.
 const platform = z
@@ -42,6 +44,17 @@ const configSchema = z.object({
   rootfs: z.object({ diff_ids: z.array(digest).max(1000) }),
 });
 
+const referrer = descriptor.extend({ artifactType: z.string().optional() });
+const referrersSchema = z.object({ manifests: z.array(referrer).max(1000) });
+const artifactSchema = z.object({
+  artifactType: z.string().optional(),
+  config: z.object({ mediaType: z.string() }).optional(),
+  subject: z.object({ digest }),
+  layers: z.array(descriptor).max(2000),
+});
+
+export type Referrers = z.output<typeof referrersSchema>;
+export type Artifact = z.output<typeof artifactSchema>;
 export type Index = z.output<typeof indexSchema>;
 export type Manifest = z.output<typeof manifestSchema>;
 export type ImageConfiguration = z.output<typeof configSchema>;
@@ -78,6 +91,16 @@ export function parseManifest(bytes: Uint8Array, contentType: string | undefined
 /** Parses an image configuration. Throws `RegistryError` of kind `unsupported`. */
 export function parseConfiguration(bytes: Uint8Array): ImageConfiguration {
   return read(configSchema, parseJson(bytes, "an image configuration"), "an image configuration");
+}
+
+/** Parses a list of the manifests that refer to another one. Throws `RegistryError` of kind `unsupported`. */
+export function parseReferrers(bytes: Uint8Array): Referrers {
+  return read(referrersSchema, parseJson(bytes, "a list of referrers"), "a list of referrers");
+}
+
+/** Parses the manifest of an artifact with a subject. Throws `RegistryError` of kind `unsupported`. */
+export function parseArtifact(bytes: Uint8Array): Artifact {
+  return read(artifactSchema, parseJson(bytes, "an artifact"), "an artifact");
 }
 
 /** Throws `RegistryError` of kind `wrong_content` unless the bytes match the digest. */

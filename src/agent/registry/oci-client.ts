@@ -15,7 +15,16 @@ import {
 import { readBody } from "../../lib/registry/read-body.ts";
 import { RegistryError } from "./registry-error.ts";
 import { type RegistryResponse, RegistryHttp, type TrustSource } from "./registry-http.ts";
-import type { BlobOptions, Descriptor, OpenBlob, RegistryAuth, RegistryClient, ResolvedImage } from "./registry.ts";
+import { findArtifact } from "./find-artifact.ts";
+import type {
+  BlobOptions,
+  Descriptor,
+  FoundArtifact,
+  OpenBlob,
+  RegistryAuth,
+  RegistryClient,
+  ResolvedImage,
+} from "./registry.ts";
 import { toResponseError, toRegistryError } from "./to-registry-error.ts";
 import { authSecrets } from "./auth-secrets.ts";
 import { type RegistryHttpResponse, Transport } from "./transport.ts";
@@ -113,8 +122,10 @@ class OciClient implements RegistryClient {
     blob: Descriptor,
     options: BlobOptions,
   ): Promise<OpenBlob> {
-    const { offset = 0, auth, signal } = options;
-    const headers: Record<string, string> = offset > 0 ? { Range: `bytes=${offset}-` } : {};
+    const { offset = 0, length: wanted, auth, signal } = options;
+    const last = wanted === undefined ? "" : offset + wanted - 1;
+    const headers: Record<string, string> =
+      offset > 0 || wanted !== undefined ? { Range: `bytes=${offset}-${last}` } : {};
     const target = { registry: image.registry, repository: image.repository, auth };
     const response = await this.#get(target, `blobs/${blob.digest}`, headers, signal);
     const { status, body } = response;
@@ -126,6 +137,25 @@ class OciClient implements RegistryClient {
     if (status !== 206) throw await this.#toError(response, target);
     body.destroy();
     throw new RegistryError("wrong_content", `${response.url.host} sent another range of the layer than requested`);
+  }
+
+  async findArtifact(
+    image: Pick<ResolvedImage, "registry" | "repository" | "digest">,
+    artifactType: string,
+    auth: RegistryAuth | undefined,
+    signal: AbortSignal,
+  ): Promise<FoundArtifact | undefined> {
+    const target = { registry: image.registry, repository: image.repository, auth };
+    return await findArtifact(
+      async (path) => {
+        const response = await this.#get(target, path, { Accept: ACCEPT }, signal);
+        if (response.status === 200) return await this.#read(response, signal);
+        discard(response);
+        return undefined;
+      },
+      image.digest,
+      artifactType,
+    );
   }
 
   async #findManifest(target: Target, name: string, platform: Platform, signal: AbortSignal) {

@@ -9,6 +9,8 @@ export type { Descriptor, ResolvedImage } from "../core/image/image.ts";
 export interface BlobOptions {
   /** First byte. Default 0. */
   readonly offset?: number;
+  /** Number of bytes wanted, at least 1. Default: all that follow. A registry may send more. */
+  readonly length?: number | undefined;
   readonly auth?: RegistryAuth | undefined;
   /** Aborts the transfer, also after the call has resolved. */
   readonly signal: AbortSignal;
@@ -23,6 +25,13 @@ export interface OpenBlob {
   readonly offset: number;
   /** Length of the stream, if the registry sends it. */
   readonly remaining: number | undefined;
+}
+
+/** An artifact that refers to an image. */
+export interface FoundArtifact {
+  readonly blobs: readonly Descriptor[];
+  /** Bytes of the documents that were read to find it. */
+  readonly receivedBytes: number;
 }
 
 /**
@@ -50,4 +59,14 @@ export interface RegistryClient {
     blob: Descriptor,
     options: BlobOptions,
   ): Promise<OpenBlob>;
+  /**
+   * Resolves to the blobs of the newest artifact of a type that refers to the image's manifest, by the referrers API or the
+   * tag that stands in for it; `undefined` if there is none.
+   */
+  findArtifact(
+    image: Pick<ResolvedImage, "registry" | "repository" | "digest">,
+    artifactType: string,
+    auth: RegistryAuth | undefined,
+    signal: AbortSignal,
+  ): Promise<FoundArtifact | undefined>;
 }

@@ -1,5 +1,5 @@
 import type { Command } from "commander";
-import { systemClock } from "../../lib/clock.ts";
+import { foregroundClock } from "../../lib/clock.ts";
 import type { SimType } from "../../protocol/sim.ts";
 import { openOperator } from "../sim-operator/open-operators.ts";
 import { type CheckLine, SimOperatorError } from "../sim-operator/sim-operator.ts";
@@ -29,7 +29,7 @@ export function addSimOperatorCommands(program: Command, context: CliContext): v
       const access = readOperatorAccess(configOfOptions(options).sim_operators);
       const checked: Checked[] = [];
       for (const type of SIM_TYPES) {
-        const operator = openOperator(access, type, systemClock);
+        const operator = openOperator(access, type, foregroundClock);
         const lines = (await operator?.check(new AbortController().signal).catch(asLine)) ?? [];
         for (const { what, allows, isAllowed, answer } of lines)
           checked.push({ sim_type: type, what, allows, isAllowed, answer });

@@ -30,7 +30,11 @@ export async function readExecutionOptions(
   };
 }
 
-async function readRegistryAuth(options: ExecutionOptions, io: Io): Promise<RegistryAuth | undefined> {
+/** Returns the credentials that the options give, if they give any. Errors: exit code 2. */
+export async function readRegistryAuth(
+  options: Pick<ExecutionOptions, "registryUser" | "registryPasswordFile" | "registryTokenFile">,
+  io: Io,
+): Promise<RegistryAuth | undefined> {
   const { registryUser, registryPasswordFile, registryTokenFile } = options;
   if (registryTokenFile !== undefined) {
     if (registryUser !== undefined) throw usageFailure("Give --registry-user or --registry-token-file, not both.");

@@ -6,6 +6,7 @@ import type { EngineHarness } from "./harness.ts";
 import { plainRequest } from "./harness.ts";
 import { healthContract } from "./health-contract.ts";
 import { deviceFileContract } from "./device-file-contract.ts";
+import { exportContract } from "./export-contract.ts";
 import { imageNameContract } from "./image-name-contract.ts";
 import { placedFileContract } from "./placed-file-contract.ts";
 import { logContract } from "./log-contract.ts";
@@ -94,6 +95,7 @@ export function engineContract(name: string, setUp: () => Promise<EngineHarness>
       placedFileContract(harness);
       healthContract(harness);
       logContract(harness);
+      exportContract(harness);
       imageNameContract(harness);
       networkContract(harness);
       pullContract(harness);

@@ -20,7 +20,7 @@ test("a TLS client gets an HTTP response, and a request for the image counts as 
   await using registry = await LoopbackRegistry.open({
     clock: systemClock,
     image,
-    part: () => Promise.reject(new Error("nobody asks for a layer")),
+    layer: () => Promise.reject(new Error("nobody asks for a layer")),
     signal,
     directory: directory.path,
   });

@@ -2,6 +2,7 @@ import type { HealthcheckTimes } from "../../../src/agent/core/app/container-sta
 import type { ImageFacts, ImagePath, PullProgress } from "../../../src/agent/engine/engine.ts";
 import { EngineError } from "../../../src/agent/engine/engine-error.ts";
 import { createHash } from "node:crypto";
+import { pack } from "tar-stream";
 import { imageAddress } from "../../../src/agent/registry/address.ts";
 import type { Clock } from "../../../src/lib/clock.ts";
 
@@ -118,6 +119,16 @@ export function findByDigest(
 /** The file, with its content if that is not too large. */
 export function limitedContent(file: ImagePath | undefined, maxBytes: number = 0): ImagePath | undefined {
   return file && { ...file, content: (file.content?.length ?? 0) <= maxBytes ? file.content : undefined };
+}
+
+/** The image's file system as a tar archive. */
+export function archiveOf({ files = {} }: FakeImage): AsyncIterable<Uint8Array> {
+  const archive = pack();
+  for (const [path, { content }] of Object.entries(files)) {
+    if (content) archive.entry({ name: path.replace(/^\//, "") }, Buffer.from(content));
+  }
+  archive.finalize();
+  return archive as AsyncIterable<Uint8Array>;
 }
 
 const PULL_STEPS = 10;

@@ -29,6 +29,9 @@ export interface Layer {
   readonly digest: string;
   readonly tar: Buffer;
   readonly compressed: Buffer;
+  /** Default: a tar compressed with gzip. */
+  readonly mediaType?: string;
+  readonly annotations?: Readonly<Record<string, string>>;
 }
 
 /** An image in memory that can be loaded into engines and pushed to registries. */
@@ -50,11 +53,11 @@ interface FileOwner {
   readonly gid?: number;
 }
 
-/** Makes a layer of files. The same files always give the same digests. */
-export async function fileLayer(files: readonly FileEntry[]): Promise<Layer> {
+/** Makes a layer of files. The same files always give the same digests. @param mtime of all files */
+export async function fileLayer(files: readonly FileEntry[], mtime: Date = new Date(0)): Promise<Layer> {
   const archive = pack();
   for (const file of files) {
-    const header = { name: file.path, mtime: new Date(0) };
+    const header = { name: file.path, mtime };
     if ("linkTo" in file) {
       archive.entry({ ...header, type: "symlink", linkname: file.linkTo });
       continue;

@@ -11,6 +11,8 @@ const MANIFEST = "application/vnd.docker.distribution.manifest.v2+json";
 /** Media type of the tagged manifests. */
 export const MANIFEST_LIST = "application/vnd.docker.distribution.manifest.list.v2+json";
 const CONFIG = "application/vnd.docker.container.image.v1+json";
+const OCI_MANIFEST = "application/vnd.oci.image.manifest.v1+json";
+const OCI_CONFIG = "application/vnd.oci.image.config.v1+json";
 const LAYER = "application/vnd.docker.image.rootfs.diff.tar.gzip";
 
 /**
@@ -21,25 +23,30 @@ export async function pushImage(address: string, image: Image, target: PushTarge
   const base = `${address}/v2/${target.repository}`;
   await pushBlob(base, image.config, target.headers);
   for (const layer of image.layers) await pushBlob(base, layer.compressed, target.headers);
+  // Docker's manifests know no layers but their own.
+  const isOci = image.layers.some(({ mediaType }) => mediaType !== undefined);
+  const [type, configType] = isOci ? [OCI_MANIFEST, OCI_CONFIG] : [MANIFEST, CONFIG];
   const manifest = JSON.stringify({
     schemaVersion: 2,
-    mediaType: MANIFEST,
-    config: { mediaType: CONFIG, size: image.config.length, digest: image.id },
-    layers: image.layers.map(({ compressed, digest }) => ({ mediaType: LAYER, size: compressed.length, digest })),
+    mediaType: type,
+    config: { mediaType: configType, size: image.config.length, digest: image.id },
+    layers: image.layers.map(({ compressed, digest, mediaType = LAYER, annotations }) => {
+      return { mediaType, size: compressed.length, digest, ...(annotations && { annotations }) };
+    }),
   });
   const digest = sha256(manifest);
-  await pushManifest(`${base}/manifests/${digest}`, MANIFEST, manifest, target.headers);
+  await pushManifest(`${base}/manifests/${digest}`, type, manifest, target.headers);
   const { architecture, os } = JSON.parse(image.config.toString()) as { architecture: string; os: string };
   const size = Buffer.byteLength(manifest);
   const list = {
     schemaVersion: 2,
     mediaType: MANIFEST_LIST,
-    manifests: [{ mediaType: MANIFEST, size, digest, platform: { architecture, os } }],
+    manifests: [{ mediaType: type, size, digest, platform: { architecture, os } }],
   };
   await pushManifest(`${base}/manifests/${target.tag}`, MANIFEST_LIST, JSON.stringify(list), target.headers);
 }
 
-async function pushBlob(base: string, bytes: Buffer, headers: PushTarget["headers"]): Promise<void> {
+export async function pushBlob(base: string, bytes: Buffer, headers: PushTarget["headers"]): Promise<void> {
   const digest = sha256(bytes);
   const known = await fetch(`${base}/blobs/${digest}`, { method: "HEAD", headers });
   if (known.status === 200) return;
@@ -52,7 +59,12 @@ async function pushBlob(base: string, bytes: Buffer, headers: PushTarget["header
   await expectStatus(sent, 201);
 }
 
-async function pushManifest(url: string, type: string, body: string, headers: PushTarget["headers"]): Promise<void> {
+export async function pushManifest(
+  url: string,
+  type: string,
+  body: string,
+  headers: PushTarget["headers"],
+): Promise<void> {
   await expectStatus(await fetch(url, { method: "PUT", headers: { ...headers, "Content-Type": type }, body }), 201);
 }
 

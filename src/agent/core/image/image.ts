@@ -7,6 +7,7 @@ export interface Descriptor {
   readonly digest: string;
   /** Size in bytes, compressed as transferred. */
   readonly size: number;
+  readonly annotations?: Readonly<Record<string, string>> | undefined;
 }
 
 /** An image for one platform, as the registry describes it. */
@@ -58,7 +59,19 @@ export interface PullCost {
   readonly layers: number;
   /** Layers the engine already has. */
   readonly layersPresent: number;
+  /** Compressed bytes of the missing layers that are not downloaded, because other images on the device have their contents. */
+  readonly reusedBytes: number;
+  /** Bytes that the engine receives. More than `downloadBytes` where layers are put together on the device. */
+  readonly transferBytes: number;
 }
 
 /** The cost of an image that is on the device. */
-export const NO_COST: PullCost = { downloadBytes: 0, diskBytes: 0, imageBytes: 0, layers: 0, layersPresent: 0 };
+export const NO_COST: PullCost = {
+  downloadBytes: 0,
+  diskBytes: 0,
+  imageBytes: 0,
+  layers: 0,
+  layersPresent: 0,
+  reusedBytes: 0,
+  transferBytes: 0,
+};

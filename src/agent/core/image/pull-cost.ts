@@ -1,5 +1,5 @@
 import type { Refusal } from "../deployment/check.ts";
-import { formatSize } from "../text.ts";
+import { formatMegabytes, formatSize } from "../text.ts";
 import type { Descriptor, PullCost, ResolvedImage } from "./image.ts";
 
 /**
@@ -8,24 +8,44 @@ import type { Descriptor, PullCost, ResolvedImage } from "./image.ts";
  */
 const UNPACKED_FACTOR = 2;
 
+/** What layers cost that are fetched by parts, by the digest of the layer. */
+export type PartsCosts = ReadonlyMap<string, PartsCost>;
+
+export interface PartsCost {
+  /** Bytes that are fetched. */
+  readonly downloadBytes: number;
+  /** Bytes of the layer's tar, which the engine gets uncompressed. */
+  readonly tarBytes: number;
+}
+
+const NO_PARTS: PartsCosts = new Map();
+
 /**
  * Computes what an image costs, given the layers the engine has.
  *
  * @param chains the diff ids of each image on the engine, lowest layer first. A layer counts as present only above the
  *   same lower layers, as engines store them.
+ * @param parts of the layers that are fetched by parts
  */
 export function computePullCost(
   image: Pick<ResolvedImage, "layers" | "diffIds">,
   chains: readonly (readonly string[])[],
+  parts: PartsCosts = NO_PARTS,
 ): PullCost {
   const present = Math.max(0, ...chains.map((chain) => commonLength(chain, image.diffIds)));
   const missing = distinct(image.layers.slice(present));
+  const fetched = (layer: Descriptor): number => parts.get(layer.digest)?.downloadBytes ?? layer.size;
+  const downloadBytes = sum(missing.map(fetched));
   return {
-    downloadBytes: sum(missing.map(({ size }) => size)),
-    diskBytes: sum(image.layers.slice(present).map(unpackedSize)),
+    downloadBytes,
+    diskBytes: sum(
+      image.layers.slice(present).map((layer) => parts.get(layer.digest)?.tarBytes ?? unpackedSize(layer)),
+    ),
     imageBytes: sum(distinct(image.layers).map(({ size }) => size)),
     layers: image.layers.length,
     layersPresent: present,
+    reusedBytes: sum(missing.map(({ size }) => size)) - downloadBytes,
+    transferBytes: sum(missing.map((layer) => parts.get(layer.digest)?.tarBytes ?? layer.size)),
   };
 }
 
@@ -102,9 +122,9 @@ export function findBudgetRefusal(cost: PullCost, limits: CostLimits): Refusal |
   };
 }
 
-/** While a layer is unpacked, its compressed and its unpacked form are both on disk. */
+/** While a layer is unpacked, both what the engine got and its unpacked form are on disk. */
 function findSpaceRefusal(cost: PullCost, { freeBytes, reserveBytes }: PullLimits): Refusal | undefined {
-  const needed = cost.downloadBytes + cost.diskBytes;
+  const needed = cost.transferBytes + cost.diskBytes;
   if (freeBytes === undefined || needed === 0 || freeBytes - needed >= reserveBytes) return undefined;
   return {
     code: "InsufficientDisk",
@@ -123,6 +143,7 @@ export function costDetails(cost: PullCost): Readonly<Record<string, number>> {
     image_bytes: cost.imageBytes,
     layers: cost.layers,
     layers_present: cost.layersPresent,
+    reused_bytes: cost.reusedBytes,
   };
 }
 
@@ -130,8 +151,11 @@ export function costDetails(cost: PullCost): Readonly<Record<string, number>> {
 export function costText(cost: PullCost): string {
   if (cost.downloadBytes === 0) return "Nothing has to be downloaded.";
   const missing = cost.layers - cost.layersPresent;
+  const all = cost.downloadBytes + cost.reusedBytes;
+  const here = `${formatMegabytes(cost.reusedBytes)} of ${formatMegabytes(all)} MB are already here; `;
   return (
     `${formatSize(cost.downloadBytes)} to download, in ${missing} of ${cost.layers} layers; ` +
+    (cost.reusedBytes > 0 ? here : "") +
     `about ${formatSize(cost.diskBytes)} on disk.`
   );
 }

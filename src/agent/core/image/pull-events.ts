@@ -91,6 +91,11 @@ export function pullInterruptedEvent(reason: string, retryInMs: number): EventCo
   );
 }
 
+/** Returns the event of a layer that was to be put together from parts. */
+export function wholeLayerEvent(reason: string): EventContent {
+  return runningEvent("pulling", `A layer is downloaded whole: it cannot be put together from parts (${reason}).`);
+}
+
 function cutText(cuts: number): string {
   return `the link was cut ${formatTimes(cuts)}`;
 }

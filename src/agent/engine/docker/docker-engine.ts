@@ -13,6 +13,7 @@ import type {
   DirectoryRequest,
   Engine,
   EngineInfo,
+  ExportRequest,
   FilesReading,
   EngineVolumes,
   ImageFacts,
@@ -39,6 +40,7 @@ import {
   requireMountSources,
   writeDeviceFiles,
 } from "./device-files.ts";
+import { openExport } from "./export-image.ts";
 import { resolveHostGateway } from "./host-gateway.ts";
 import type { HelperEngine } from "./helper-container.ts";
 import { readContainerConfig } from "./container-config.ts";
@@ -209,6 +211,17 @@ class DockerEngine implements Engine {
     return this.#change(signal, async (abortSignal) => {
       return await readImagePaths(await this.#helperEngine(abortSignal), request, abortSignal);
     });
+  }
+
+  async *exportImage(request: ExportRequest, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+    const engine = await this.#query(signal, (abortSignal) => this.#helperEngine(abortSignal));
+    await using archive = await this.#change(signal, (abortSignal) => openExport(engine, request, abortSignal, signal));
+    try {
+      yield* archive.stream;
+    } catch (error) {
+      signal.throwIfAborted();
+      throw toEngineError(error);
+    }
   }
 
   makeDirectory(request: DirectoryRequest, signal: AbortSignal): Promise<void> {

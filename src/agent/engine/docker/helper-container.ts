@@ -33,6 +33,27 @@ interface HelperMount {
 const COMMAND = "/edge-agent-helper-is-never-started";
 const REMOVE_MS = 30_000;
 
+/** A container that never runs, until disposed. */
+export interface Helper extends AsyncDisposable {
+  readonly id: string;
+}
+
+/** Creates a container that never runs. */
+export async function openHelper(
+  { docker, kind, clock }: HelperEngine,
+  options: HelperOptions,
+  abortSignal: AbortSignal,
+): Promise<Helper> {
+  const image = localReference(await findLocalName(docker, options.image, abortSignal));
+  const create = kind === "podman" ? createInPodman : createInDocker;
+  const id = await create(docker, { ...options, image, name: helperName(randomUUID()) }, abortSignal);
+  const remove = async (): Promise<void> => {
+    using limit = deadline(clock, REMOVE_MS);
+    await removeUntilGone(docker.getContainer(id), clock, limit.signal);
+  };
+  return { id, [Symbol.asyncDispose]: remove };
+}
+
 /** Creates a container that never runs, calls `use` with its id, and removes it, also after an abort. */
 export async function withHelper<T>(
   engine: HelperEngine,
@@ -40,16 +61,8 @@ export async function withHelper<T>(
   abortSignal: AbortSignal,
   use: (id: string) => Promise<T>,
 ): Promise<T> {
-  const { docker, kind, clock } = engine;
-  const image = localReference(await findLocalName(docker, options.image, abortSignal));
-  const create = kind === "podman" ? createInPodman : createInDocker;
-  const id = await create(docker, { ...options, image, name: helperName(randomUUID()) }, abortSignal);
-  try {
-    return await use(id);
-  } finally {
-    using limit = deadline(clock, REMOVE_MS);
-    await removeUntilGone(docker.getContainer(id), clock, limit.signal);
-  }
+  await using helper = await openHelper(engine, options, abortSignal);
+  return await use(helper.id);
 }
 
 interface CreateOptions extends HelperOptions {

@@ -1,0 +1,97 @@
+import type { Clock } from "../../lib/clock.ts";
+import type { Logger } from "../../lib/logger.ts";
+import { LABELS } from "../core/app/container.ts";
+import type { Engine } from "../engine/engine.ts";
+import type { ContentFile } from "./content-file.ts";
+import type { ContentIndex } from "./content-index.ts";
+import { scanImage } from "./scan-image.ts";
+import { withStallLimit } from "./stall-limit.ts";
+
+export interface DeviceContentsOptions {
+  readonly engine: Pick<Engine, "listImages" | "exportImage">;
+  readonly index: ContentIndex;
+  /** State directory of the agent: it tells whose a helper is that a crash left behind. */
+  readonly stateDir: string;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/** An image on the device, and what it contains. */
+export interface ImageContents {
+  readonly imageId: string;
+  readonly contents: ContentFile;
+}
+
+/** Images that are looked at for one layer, those of the same repository first. */
+const MAX_IMAGES = 8;
+/** An engine that sends nothing of an image for this long is given up. */
+const EXPORT_STALL_MS = 60_000;
+/** Bytes on disk of the images that are read for the first time, for one pull. */
+const MAX_READ_BYTES = 4_000_000_000;
+
+/** Knows what the images of the engine contain. */
+export class DeviceContents {
+  readonly #options: DeviceContentsOptions;
+
+  constructor(options: DeviceContentsOptions) {
+    this.#options = options;
+  }
+
+  /** Whether there is any image on the device. */
+  async hasImages(signal: AbortSignal): Promise<boolean> {
+    return (await this.#options.engine.listImages(signal)).length > 0;
+  }
+
+  /**
+   * Returns the contents of the images that are most likely to share some with an image of this repository. Reads an image
+   * that is not in the index, which takes about a second for 100 MB. An image that cannot be read is left out.
+   *
+   * @param repository such as `docker.io/library/nginx`
+   * @param app for which they are read
+   */
+  async load(repository: string, app: string, signal: AbortSignal): Promise<readonly ImageContents[]> {
+    const { engine, index } = this.#options;
+    const images = await engine.listImages(signal);
+    index.retain(images.map(({ id }) => id));
+    const isKin = (names: readonly string[]): boolean => names.some((name) => isOf(name, repository));
+    const ranked = images.toSorted((a, b) => {
+      return Number(isKin([...b.names, ...b.repoDigests])) - Number(isKin([...a.names, ...a.repoDigests]));
+    });
+    const loaded: ImageContents[] = [];
+    let readBytes = 0;
+    for (const { id, size } of ranked.slice(0, MAX_IMAGES)) {
+      let contents = index.load(id);
+      if (!contents && readBytes + size <= MAX_READ_BYTES) {
+        readBytes += size;
+        contents = await this.#scan(id, app, signal);
+      }
+      if (contents) loaded.push({ imageId: id, contents });
+    }
+    return loaded;
+  }
+
+  /** Opens the files of an image as an archive, for an app. */
+  open(imageId: string, app: string, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+    const { engine, stateDir, clock } = this.#options;
+    const labels = { [LABELS.app]: app, [LABELS.stateDir]: stateDir };
+    return withStallLimit(engine.exportImage({ image: imageId, labels }, signal), clock, EXPORT_STALL_MS);
+  }
+
+  async #scan(imageId: string, app: string, signal: AbortSignal): Promise<ContentFile | undefined> {
+    const { index, logger } = this.#options;
+    try {
+      const contents = await scanImage(this.open(imageId, app, signal));
+      index.save(imageId, contents);
+      return contents;
+    } catch (error) {
+      signal.throwIfAborted();
+      logger.warn({ err: error, image: imageId }, "failed to read an image: its contents are not used for updates");
+      return undefined;
+    }
+  }
+}
+
+function isOf(name: string, repository: string): boolean {
+  const full = repository.replace(/^docker\.io\/(?:library\/)?/, "");
+  return [repository, full].some((prefix) => name.startsWith(`${prefix}:`) || name.startsWith(`${prefix}@`));
+}

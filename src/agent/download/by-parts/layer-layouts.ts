@@ -1,0 +1,108 @@
+import { buffer } from "node:stream/consumers";
+import { mayReadIndex } from "../../../lib/layer-parts/decide.ts";
+import { INDEX_ARTIFACT_TYPE, type IndexedLayer, indexedLayers } from "../../../lib/layer-parts/index-artifact.ts";
+import { readLayerIndex } from "../../../lib/layer-parts/layer-index/read-index.ts";
+import type { BlobName, LayerLayout } from "../../../lib/layer-parts/layer-layout.ts";
+import { REQUEST_COST, type Span } from "../../../lib/layer-parts/ranges.ts";
+import { readZstdChunked } from "../../../lib/layer-parts/zstd-chunked/layout.ts";
+import { findZstdChunked } from "../../../lib/layer-parts/zstd-chunked/place.ts";
+import { digestOf } from "../../registry/manifest.ts";
+import type { Descriptor, RegistryAuth, RegistryClient, ResolvedImage } from "../../registry/registry.ts";
+import type { PartLease, PartStore } from "../part-store.ts";
+import { PartsUnusable } from "../parts-unusable.ts";
+import type { RangePart } from "../range-part.ts";
+import type { PlannedBlob } from "./layer-plan.ts";
+
+/** How a layer is put together, and from which blobs. */
+export interface FoundLayout {
+  readonly layout: LayerLayout;
+  readonly blobs: readonly PlannedBlob[];
+}
+
+export interface LayerLayoutsOptions {
+  readonly image: ResolvedImage;
+  readonly auth: RegistryAuth | undefined;
+  readonly registry: Pick<RegistryClient, "findArtifact">;
+  readonly parts: PartStore;
+  /** Fetches what is missing of the spans. */
+  readonly fetch: (blob: PlannedBlob, spans: readonly Span[]) => Promise<void>;
+  /** Called with the number of bytes received beside those of `fetch`. */
+  readonly onReceived: (bytes: number) => void;
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Finds out how the layers of an image are put together: from tables in a layer's own blob, or from an index beside the image.
+ * What is read stays on disk, so that it is not fetched twice. Keeps the blobs' parts open until disposed.
+ */
+export class LayerLayouts implements AsyncDisposable {
+  readonly #options: LayerLayoutsOptions;
+  readonly #leases = new AsyncDisposableStack();
+  #indexed: Promise<ReadonlyMap<string, IndexedLayer>> | undefined;
+
+  constructor(options: LayerLayoutsOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Resolves to `undefined` if nothing describes the layer. Rejects with a `LayoutError`, `PartsUnusable`, a `RegistryError`, a
+   * `DownloadError`, or the signal's reason.
+   */
+  async find(layer: Descriptor, diffId: string): Promise<FoundLayout | undefined> {
+    return (await this.#findZstdChunked(layer, diffId)) ?? (await this.#findIndexed(layer, diffId));
+  }
+
+  /** Digests of all blobs of which parts may be on disk. */
+  readonly blobs = new Set<string>();
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#leases.disposeAsync();
+  }
+
+  async #findZstdChunked(layer: Descriptor, diffId: string): Promise<FoundLayout | undefined> {
+    const place = findZstdChunked(layer.annotations ?? {}, layer.size);
+    if (!place) return undefined;
+    const blob = await this.#open("layer", layer);
+    await this.#options.fetch(blob, [place.tail]);
+    const layout = await readZstdChunked(place, await buffer(blob.part.read(place.tail)), diffId).catch(
+      async (error: unknown) => {
+        await blob.part.drop(place.tail);
+        throw error;
+      },
+    );
+    return { layout, blobs: [blob] };
+  }
+
+  async #findIndexed(layer: Descriptor, diffId: string): Promise<FoundLayout | undefined> {
+    this.#indexed ??= this.#findIndex();
+    const found = (await this.#indexed).get(layer.digest);
+    if (!found || !mayReadIndex(found.index.size, layer.size, REQUEST_COST)) return undefined;
+    const index = await this.#readIndex(found.index);
+    const layout = readLayerIndex(index, { diffId, packSize: found.pack.size });
+    return { layout, blobs: [await this.#open("pack", found.pack)] };
+  }
+
+  async #findIndex(): Promise<ReadonlyMap<string, IndexedLayer>> {
+    const { registry, image, auth, signal, onReceived } = this.#options;
+    const found = await registry.findArtifact(image, INDEX_ARTIFACT_TYPE, auth, signal);
+    onReceived(found?.receivedBytes ?? 0);
+    return indexedLayers(found?.blobs ?? []);
+  }
+
+  async #readIndex(descriptor: Descriptor): Promise<Buffer> {
+    const blob = await this.#open("pack", descriptor);
+    const all = { offset: 0, length: descriptor.size };
+    await this.#options.fetch(blob, [all]);
+    const bytes = await buffer(blob.part.read(all));
+    if (digestOf(bytes) === descriptor.digest) return bytes;
+    await blob.part.drop(all);
+    throw new PartsUnusable("the registry sent an index that does not match its digest");
+  }
+
+  async #open(name: BlobName, descriptor: Descriptor): Promise<PlannedBlob> {
+    this.blobs.add(descriptor.digest);
+    const lease: PartLease<RangePart> = await this.#options.parts.leaseRanges(descriptor);
+    this.#leases.use(lease);
+    return { name, descriptor, part: lease.part };
+  }
+}

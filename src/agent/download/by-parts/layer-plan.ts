@@ -1,0 +1,82 @@
+import { chooseDownload, type DownloadChoice } from "../../../lib/layer-parts/decide.ts";
+import type { BlobName, LayerLayout } from "../../../lib/layer-parts/layer-layout.ts";
+import { REQUEST_COST, type Span, sumOfLengths } from "../../../lib/layer-parts/ranges.ts";
+import type { Descriptor } from "../../registry/registry.ts";
+import { PartsUnusable } from "../parts-unusable.ts";
+import type { RangePart } from "../range-part.ts";
+import type { HeldContents } from "./held-contents.ts";
+
+/** A blob of the registry of which ranges are fetched. */
+export interface PlannedBlob {
+  readonly name: BlobName;
+  readonly descriptor: Descriptor;
+  readonly part: RangePart;
+}
+
+export interface LayerPlanOptions {
+  readonly layer: Descriptor;
+  readonly layout: LayerLayout;
+  readonly blobs: readonly PlannedBlob[];
+  readonly held: HeldContents;
+  /** The engine cannot read the layer as it is in the registry: it is put together on the device whatever it costs. */
+  readonly mustRebuild: boolean;
+}
+
+/** How a layer is put together from what the device has and what is fetched. */
+export class LayerPlan {
+  readonly layer: Descriptor;
+  readonly layout: LayerLayout;
+  readonly held: HeldContents;
+  readonly blobs: readonly PlannedBlob[];
+  readonly #mustRebuild: boolean;
+  #choice: DownloadChoice;
+
+  /** Throws `PartsUnusable` if the whole layer costs less, and a `LayoutError` if parts are outside of their blobs. */
+  constructor({ layer, layout, blobs, held, mustRebuild }: LayerPlanOptions) {
+    this.layer = layer;
+    this.layout = layout;
+    this.held = held;
+    this.blobs = blobs;
+    this.#mustRebuild = mustRebuild;
+    this.#choice = this.#choose();
+  }
+
+  /** Bytes that are fetched by this plan, and how many of them are here by now. */
+  get progress(): { readonly size: number; readonly done: number } {
+    const missing = this.blobs.map(({ name, part }) => sumOfLengths(part.missing(this.spansOf(name))));
+    return { size: this.#choice.bytes, done: missing.reduce((done, bytes) => done - bytes, this.#choice.bytes) };
+  }
+
+  /** The ranges to fetch of a blob. */
+  spansOf(name: BlobName): readonly Span[] {
+    return this.#choice.ranges.filter(({ blob }) => blob === name);
+  }
+
+  /** Throws `PartsUnusable` if the layer has no such blob. */
+  blob(name: BlobName): PlannedBlob {
+    const found = this.blobs.find((blob) => blob.name === name);
+    if (!found) throw new PartsUnusable(`the layer has no ${name}`);
+    return found;
+  }
+
+  /** Plans again, after an image turned out not to have what it should have. Throws as the constructor does. */
+  replan(): void {
+    this.#choice = this.#choose();
+  }
+
+  #choose(): DownloadChoice {
+    const choice = chooseDownload({
+      layout: this.layout,
+      layerSize: this.layer.size,
+      packSize: this.blobs.find(({ name }) => name === "pack")?.descriptor.size ?? 0,
+      isHeld: (part) => this.held.has(part),
+      fetched: this.blobs.flatMap(({ name, part }) =>
+        part.held.map(({ offset, length }) => ({ blob: name, offset, length })),
+      ),
+      cost: REQUEST_COST,
+    });
+    // The whole layer is among its blobs then.
+    if (choice.by === "whole" && !this.#mustRebuild) throw new PartsUnusable("by parts it would cost more than whole");
+    return choice;
+  }
+}

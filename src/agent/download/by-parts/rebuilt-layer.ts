@@ -1,0 +1,123 @@
+import type { Writable } from "node:stream";
+import { LayoutError, type PlacedBytes } from "../../../lib/layer-parts/layer-layout.ts";
+import { type PartSource, rebuildLayer } from "../../../lib/layer-parts/rebuild.ts";
+import type { Span } from "../../../lib/layer-parts/ranges.ts";
+import { Semaphore } from "../../../lib/semaphore.ts";
+import type { ByteRange } from "../range.ts";
+import type { SendOptions, ServedLayer } from "../send-part.ts";
+import { sendPieces } from "../send-part.ts";
+import type { OpenContents } from "./held-contents.ts";
+import type { LayerPlan, PlannedBlob } from "./layer-plan.ts";
+
+export interface RebuiltLayerOptions {
+  readonly plan: LayerPlan;
+  /** Fetches what is missing of the spans. */
+  readonly fetch: (blob: PlannedBlob, spans: readonly Span[]) => Promise<void>;
+  /** Waits until another layer may be fetched; dispose it to let the next one in. */
+  readonly slot: () => Promise<Disposable>;
+  /** Opens the files of an image on the device. */
+  readonly openImage: (imageId: string) => AsyncIterable<Uint8Array>;
+  /** For contents that wait until they are used. */
+  readonly directory: string;
+  /** Called when an image turned out not to have what it should have; what it lacks is fetched. */
+  readonly onLostImage: (imageId: string, error: unknown) => void;
+  /** Called when the layer cannot be sent. The receiver has got the beginning of it at most. */
+  readonly onFailure: (error: unknown) => void;
+}
+
+/** Headers and small contents are sent together: a write takes longer than they do. */
+const SEND_BYTES = 64 * 1024;
+
+/**
+ * A layer that is put together while the engine receives it, uncompressed. Nothing of it is stored: if the engine asks again,
+ * it is put together again.
+ */
+export class RebuiltLayer implements ServedLayer {
+  readonly #options: RebuiltLayerOptions;
+  readonly #sending = new Semaphore(1);
+  #fetched: Promise<void> | undefined;
+  /** The last place that was read of a blob. */
+  #lastPlace: PlacedBytes | undefined;
+
+  constructor(options: RebuiltLayerOptions) {
+    this.#options = options;
+  }
+
+  async send(range: ByteRange, to: Writable, options: SendOptions): Promise<void> {
+    const gone = new AbortController();
+    const onGone = (): void => gone.abort();
+    to.once("close", onGone);
+    to.on("error", onGone);
+    const isGone = AbortSignal.any([gone.signal, options.signal]);
+    if (to.destroyed) onGone();
+    options.onWait(1);
+    try {
+      using _lock = await this.#sending.acquire(isGone);
+      this.#fetched ??= this.#fetchPlanned();
+      await this.#fetched;
+      await this.#pass(range, to, options, isGone);
+      if (!isGone.aborted) to.end();
+    } catch (error) {
+      // The connection stays open until the pull is aborted: the engine would try the layer again by itself, with pauses.
+      if (!isGone.aborted) await this.#fail(error);
+    } finally {
+      options.onWait(-1);
+    }
+  }
+
+  async #fetchPlanned(): Promise<void> {
+    const { plan, fetch, slot } = this.#options;
+    using _slot = await slot();
+    for (const blob of plan.blobs) await fetch(blob, plan.spansOf(blob.name));
+  }
+
+  /** Sends the range of one passage through the layer. */
+  async #pass({ start, end }: ByteRange, to: Writable, { onSent }: SendOptions, isGone: AbortSignal): Promise<void> {
+    const { plan, openImage, directory, onLostImage } = this.#options;
+    await using held = plan.held.open(openImage, directory, onLostImage);
+    let at = 0;
+    let waiting: Uint8Array[] = [];
+    let bytes = 0;
+    for await (const chunk of rebuildLayer(plan.layout, this.#source(held))) {
+      if (isGone.aborted) return;
+      const piece = chunk.subarray(Math.max(0, start - at), Math.max(0, end - at));
+      at += chunk.length;
+      waiting.push(piece);
+      bytes += piece.length;
+      if (bytes < SEND_BYTES && at < end) continue;
+      if (bytes > 0) await sendPieces(to, waiting).then(onSent);
+      if (at >= end) return;
+      waiting = [];
+      bytes = 0;
+    }
+  }
+
+  #source(held: OpenContents): PartSource {
+    return {
+      held: (part) => held.read(part),
+      fetched: (place) => this.#readFetched(place),
+    };
+  }
+
+  async *#readFetched(place: PlacedBytes): AsyncGenerator<Uint8Array> {
+    const { plan, fetch } = this.#options;
+    const { part } = plan.blob(place.blob);
+    if (part.missing([place]).length > 0) {
+      // What the device was to have is fetched too, all of it at once.
+      plan.replan();
+      for (const blob of plan.blobs) await fetch(blob, plan.spansOf(blob.name));
+      await fetch(plan.blob(place.blob), [place]);
+    }
+    this.#lastPlace = place;
+    yield* part.read(place);
+  }
+
+  /** Discards wrong bytes of the registry, so that the next passage fetches them again. */
+  async #fail(error: unknown): Promise<void> {
+    const { plan, onFailure } = this.#options;
+    if (error instanceof LayoutError && this.#lastPlace) {
+      await plan.blob(this.#lastPlace.blob).part.drop(this.#lastPlace);
+    }
+    onFailure(error);
+  }
+}

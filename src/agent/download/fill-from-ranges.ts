@@ -1,0 +1,37 @@
+import type { Descriptor } from "../registry/registry.ts";
+import { fetchRanges, type FetchRangesOptions } from "./fetch-ranges.ts";
+import type { Part } from "./part.ts";
+import type { PartStore } from "./part-store.ts";
+import { PartsUnusable } from "./parts-unusable.ts";
+
+/**
+ * Downloads a blob of which ranges are on disk from an earlier attempt to fetch it by parts, without fetching these again.
+ * Resolves to whether the part is complete and verified; otherwise it is to be downloaded as if there were no ranges.
+ */
+export async function fillFromRanges(
+  part: Part,
+  layer: Descriptor,
+  parts: PartStore,
+  options: FetchRangesOptions,
+): Promise<boolean> {
+  if (part.size > 0 || !(await parts.hasRanges(layer.digest))) return part.isVerified;
+  await using lease = await parts.leaseRanges(layer);
+  const all = { offset: 0, length: layer.size };
+  try {
+    await fetchRanges(lease.part, [all], options);
+  } catch (error) {
+    if (error instanceof PartsUnusable) return false;
+    throw error;
+  }
+  using _lock = await part.writeLock.acquire(options.signal);
+  if (part.size > 0) return part.isVerified;
+  for await (const bytes of lease.part.read(all)) {
+    options.signal.throwIfAborted();
+    await part.append(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length));
+    options.onAppended();
+  }
+  if (part.verify()) return true;
+  await part.discard();
+  await lease.part.drop(all);
+  return false;
+}

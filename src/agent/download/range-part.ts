@@ -1,0 +1,163 @@
+import { constants } from "node:fs";
+import { type FileHandle, open } from "node:fs/promises";
+import { type Span, subtractSpans } from "../../lib/layer-parts/ranges.ts";
+import { Semaphore } from "../../lib/semaphore.ts";
+import { toDiskError } from "./download-error.ts";
+import { HeldRanges } from "./held-ranges.ts";
+import type { BlobRef } from "./part.ts";
+import { decodeHeader, encodeHeader, HEADER_BYTES, isFrameIntact, MAX_FRAME_DATA_BYTES } from "./range-frames.ts";
+import { writeAll } from "./write-all.ts";
+
+/** Minimum distance of two syncs, as for a part that is downloaded whole. */
+const SYNC_INTERVAL_BYTES = 1024 * 1024;
+const SYNC_INTERVAL_MS = 1_000;
+
+/**
+ * Ranges of a blob on disk. They may come in any order and in any number of attempts: what the device needs of a blob depends
+ * on what else it has, which may change, and nothing that was received is fetched again for that.
+ */
+export class RangePart implements AsyncDisposable {
+  readonly blob: BlobRef;
+  /** Serializes concurrent pulls of the same layer. */
+  readonly writeLock = new Semaphore(1);
+  readonly #directory: string;
+  readonly #file: FileHandle;
+  readonly #held = new HeldRanges();
+  #end = 0;
+  #unsynced = 0;
+  #syncedAt = performance.now();
+  #syncing: Promise<void> | undefined;
+  /** A write was stopped in its middle. */
+  #isBroken = false;
+
+  private constructor(blob: BlobRef, directory: string, file: FileHandle) {
+    this.blob = blob;
+    this.#directory = directory;
+    this.#file = file;
+  }
+
+  /** Opens the part at `path`, created if missing. Rejects with a `DownloadError`. */
+  static async open(blob: BlobRef, directory: string, path: string): Promise<RangePart> {
+    try {
+      const file = await open(path, constants.O_RDWR | constants.O_CREAT, 0o600);
+      const part = new RangePart(blob, directory, file);
+      await part.recover();
+      return part;
+    } catch (error) {
+      throw toDiskError(error, directory);
+    }
+  }
+
+  /** What is on disk: disjoint, in the order of the blob. */
+  get held(): readonly Span[] {
+    return this.#held.spans;
+  }
+
+  /** Returns what of the spans is not on disk. */
+  missing(spans: Iterable<Span>): Span[] {
+    return subtractSpans(spans, this.#held.spans);
+  }
+
+  /**
+   * Appends bytes of the blob. Rejects with a `DownloadError`; then `repair` must be called before the next append. One call at a
+   * time.
+   */
+  async append(offset: number, bytes: Buffer): Promise<void> {
+    if (offset + bytes.length > this.blob.size) throw new RangeError("more bytes than the blob has");
+    const written: Buffer[] = [];
+    const added: { offset: number; length: number; position: number }[] = [];
+    let position = this.#end;
+    for (let at = 0; at < bytes.length; at += MAX_FRAME_DATA_BYTES) {
+      const data = bytes.subarray(at, at + MAX_FRAME_DATA_BYTES);
+      const frame = { offset: offset + at, length: data.length };
+      written.push(encodeHeader({ ...frame, isDrop: false }, data), data);
+      added.push({ ...frame, position: position + HEADER_BYTES });
+      position += HEADER_BYTES + data.length;
+    }
+    await this.#write(written);
+    this.#end = position;
+    for (const range of added) this.#held.add(range);
+    this.#unsynced += bytes.length;
+    if (this.#unsynced >= SYNC_INTERVAL_BYTES && performance.now() - this.#syncedAt >= SYNC_INTERVAL_MS) this.#sync();
+  }
+
+  /** Forgets a range, because its bytes are wrong. Rejects with a `DownloadError`. */
+  async drop(span: Span): Promise<void> {
+    const dropped = this.#held.drop(span);
+    const header = encodeHeader({ ...dropped, isDrop: true }, Buffer.alloc(0));
+    await this.#write([header]);
+    this.#end += header.length;
+  }
+
+  /** Yields the bytes of a range that is on disk. Rejects with a `DownloadError`. */
+  async *read({ offset, length }: Span): AsyncGenerator<Uint8Array> {
+    for (let at = offset; at < offset + length;) {
+      const held = this.#held.at(at);
+      if (!held) throw new RangeError("a range was read before it was fetched");
+      const wanted = Math.min(offset + length, held.offset + held.length) - at;
+      const buffer = Buffer.allocUnsafe(wanted);
+      const { bytesRead } = await this.#file
+        .read(buffer, 0, wanted, held.position + at - held.offset)
+        .catch((error: unknown) => Promise.reject(toDiskError(error, this.#directory)));
+      if (bytesRead < wanted) throw toDiskError(new Error("the file is shorter than it was"), this.#directory);
+      yield buffer;
+      at += wanted;
+    }
+  }
+
+  /** Must be called before bytes are appended, by who has the write lock: the last writer may have been stopped. */
+  async repair(): Promise<void> {
+    if (this.#isBroken) await this.recover();
+  }
+
+  /** Keeps the frames in the file up to the first damaged one, and cuts off the rest. */
+  async recover(): Promise<void> {
+    this.#held.clear();
+    this.#end = 0;
+    const header = Buffer.alloc(HEADER_BYTES);
+    const data = Buffer.allocUnsafe(MAX_FRAME_DATA_BYTES);
+    try {
+      for (;;) {
+        const { bytesRead } = await this.#file.read(header, 0, HEADER_BYTES, this.#end);
+        const frame = decodeHeader(header.subarray(0, bytesRead));
+        if (!frame || frame.offset + frame.length > this.blob.size) break;
+        const position = this.#end + HEADER_BYTES;
+        const size = frame.isDrop ? 0 : frame.length;
+        const read = size === 0 ? 0 : (await this.#file.read(data, 0, size, position)).bytesRead;
+        if (read < size || !isFrameIntact(header, data.subarray(0, size))) break;
+        if (frame.isDrop) this.#held.drop(frame);
+        else this.#held.add({ offset: frame.offset, length: frame.length, position });
+        this.#end = position + size;
+      }
+      await this.#file.truncate(this.#end);
+      this.#isBroken = false;
+    } catch (error) {
+      throw toDiskError(error, this.#directory);
+    }
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    await this.#syncing;
+    await this.#file.close();
+  }
+
+  async #write(buffers: readonly Buffer[]): Promise<void> {
+    this.#isBroken = true;
+    try {
+      await writeAll(this.#file, buffers, this.#end);
+      this.#isBroken = false;
+    } catch (error) {
+      throw toDiskError(error, this.#directory);
+    }
+  }
+
+  /** Runs in parallel to further writes. */
+  #sync(): void {
+    if (this.#syncing) return;
+    this.#unsynced = 0;
+    this.#syncedAt = performance.now();
+    // A failure would show when reading: every byte is checked against a digest.
+    this.#syncing = this.#file.datasync().catch(() => {});
+    void this.#syncing.then(() => (this.#syncing = undefined));
+  }
+}

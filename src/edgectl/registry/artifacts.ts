@@ -1,0 +1,157 @@
+import {
+  type ArtifactBlob,
+  INDEX_ARTIFACT_TYPE,
+  indexedLayers,
+  type IndexedLayer,
+  referrersTag,
+} from "../../lib/layer-parts/index-artifact.ts";
+import { EXIT } from "../exit-code.ts";
+import { Failure } from "../failure.ts";
+import { pushBlob } from "./blobs.ts";
+import {
+  ACCEPT,
+  artifactSchema,
+  digestOf,
+  type IndexDocument,
+  indexSchema,
+  OCI_INDEX,
+  OCI_MANIFEST,
+  parseDocument,
+} from "./documents.ts";
+import { refusal, wrongContent } from "./failures.ts";
+import { MAX_DOCUMENT_BYTES, type PlatformImage } from "./images.ts";
+import { readAtMost } from "./read-at-most.ts";
+import type { RegistrySession } from "./session.ts";
+
+/** Annotation with the time of creation, by which devices choose the newest of several artifacts. */
+const CREATED = "org.opencontainers.image.created";
+const EMPTY = new TextEncoder().encode("{}");
+const EMPTY_CONFIG = { mediaType: "application/vnd.oci.empty.v1+json", digest: digestOf(EMPTY), size: EMPTY.length };
+
+/** The index artifact of an image. */
+export interface FoundIndex {
+  readonly digest: string;
+  /** By the digest of the image's layer. */
+  readonly layers: ReadonlyMap<string, IndexedLayer>;
+}
+
+/**
+ * Finds the newest index artifact of an image as devices do: by the referrers API, or by the tag that stands in for it. Resolves
+ * to `undefined` if there is none that devices would use.
+ */
+export async function findIndexArtifact(
+  session: RegistrySession,
+  image: Pick<PlatformImage, "manifest">,
+): Promise<FoundIndex | undefined> {
+  const { digest } = image.manifest;
+  const type = encodeURIComponent(INDEX_ARTIFACT_TYPE);
+  const list =
+    (await readJson(session, `referrers/${digest}?artifactType=${type}`)) ??
+    (await readJson(session, `manifests/${referrersTag(digest)}`));
+  const newest = indexSchema
+    .safeParse(list?.value)
+    .data?.manifests.filter(({ artifactType }) => artifactType === INDEX_ARTIFACT_TYPE)
+    .toSorted((one, other) => created(one).localeCompare(created(other)))
+    .at(-1);
+  const found = newest && (await readJson(session, `manifests/${newest.digest}`));
+  if (!newest || !found || digestOf(found.bytes) !== newest.digest) return undefined;
+  const artifact = artifactSchema.safeParse(found.value).data;
+  if (artifact?.subject.digest !== digest) return undefined;
+  return { digest: newest.digest, layers: indexedLayers(artifact.layers) };
+}
+
+export interface NewArtifact {
+  readonly image: Pick<PlatformImage, "manifest">;
+  /** Blobs that the registry has. */
+  readonly blobs: readonly ArtifactBlob[];
+  /** Unix milliseconds. */
+  readonly now: number;
+}
+
+/**
+ * Pushes the manifest of an index artifact, and lists it under the image's tag of referrers where the registry does not list it
+ * by itself. Resolves to its digest. Errors: exit codes 1, 3 and 5.
+ */
+export async function pushIndexArtifact(session: RegistrySession, { image, blobs, now }: NewArtifact): Promise<string> {
+  const { host } = session.address;
+  await pushBlob(session, EMPTY_CONFIG.digest, new Blob([EMPTY]));
+  const annotations = { [CREATED]: new Date(now).toISOString() };
+  const { mediaType, digest: subject, size } = image.manifest;
+  const bytes = encode({
+    schemaVersion: 2,
+    mediaType: OCI_MANIFEST,
+    artifactType: INDEX_ARTIFACT_TYPE,
+    config: EMPTY_CONFIG,
+    layers: blobs,
+    subject: { mediaType, digest: subject, size },
+    annotations,
+  });
+  const digest = digestOf(bytes);
+  const response = await pushManifest(session, digest, OCI_MANIFEST, bytes);
+  // The header says that the registry lists the artifact by itself (OCI distribution specification 1.1).
+  if (response.headers.get("oci-subject") === null) {
+    const entry = {
+      mediaType: OCI_MANIFEST,
+      digest,
+      size: bytes.length,
+      artifactType: INDEX_ARTIFACT_TYPE,
+      annotations,
+    };
+    await listUnderTag(session, referrersTag(subject), entry);
+  }
+  if ((await findIndexArtifact(session, image))?.digest === digest) return digest;
+  throw new Failure(`The registry ${host} took the index and does not list it for the image.`, {
+    exitCode: EXIT.failed,
+    hint: "Devices would not find it. The registry may cache lists of referrers, or not support them.",
+  });
+}
+
+function created(entry: IndexDocument["manifests"][number]): string {
+  return entry.annotations?.[CREATED] ?? "";
+}
+
+/** Puts the entry into the list in place of earlier indexes. What others have listed stays. */
+async function listUnderTag(session: RegistrySession, tag: string, entry: object): Promise<void> {
+  const response = await session.send(`manifests/${tag}`, { headers: { Accept: ACCEPT } });
+  const { host } = session.address;
+  let before: IndexDocument = { manifests: [] };
+  if (response.ok) {
+    const parsed = indexSchema.safeParse(parseDocument(await readAtMost(response, MAX_DOCUMENT_BYTES, host))).data;
+    if (!parsed) throw wrongContent(host, `something under the tag ${tag} that is not a list of referrers`);
+    before = parsed;
+  } else if (response.status !== 404) {
+    throw await refusal(host, `the request for ${tag}`, response, session.hasLogin);
+  } else await response.body?.cancel();
+  const others = before.manifests.filter(({ artifactType }) => artifactType !== INDEX_ARTIFACT_TYPE);
+  const list = encode({ ...before, schemaVersion: 2, mediaType: OCI_INDEX, manifests: [...others, entry] });
+  await pushManifest(session, tag, OCI_INDEX, list);
+}
+
+async function pushManifest(
+  session: RegistrySession,
+  name: string,
+  type: string,
+  body: Uint8Array<ArrayBuffer>,
+): Promise<Response> {
+  const response = await session.send(`manifests/${name}`, { method: "PUT", headers: { "Content-Type": type }, body });
+  if (response.status !== 201) throw await refusal(session.address.host, "a manifest", response, session.hasLogin);
+  await response.body?.cancel();
+  return response;
+}
+
+async function readJson(
+  session: RegistrySession,
+  path: string,
+): Promise<{ readonly value: unknown; readonly bytes: Uint8Array } | undefined> {
+  const response = await session.send(path, { headers: { Accept: ACCEPT } });
+  if (response.status !== 200) {
+    await response.body?.cancel();
+    return undefined;
+  }
+  const bytes = await readAtMost(response, MAX_DOCUMENT_BYTES, session.address.host);
+  return { value: parseDocument(bytes), bytes };
+}
+
+function encode(value: unknown): Uint8Array<ArrayBuffer> {
+  return new TextEncoder().encode(JSON.stringify(value));
+}

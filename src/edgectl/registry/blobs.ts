@@ -1,0 +1,96 @@
+import { createHash } from "node:crypto";
+import { type Descriptor, digestOf } from "./documents.ts";
+import { refusal, wrongContent } from "./failures.ts";
+import { readAtMost } from "./read-at-most.ts";
+import type { RegistrySession } from "./session.ts";
+
+type BlobName = Pick<Descriptor, "digest" | "size">;
+
+const MAX_BLOB_BYTES = 16 * 1024 * 1024;
+
+/**
+ * Reads a blob as a stream. Ends with an error, exit code 1, if it has not its size and digest: what was made of it before must
+ * not be used then.
+ */
+export async function* readBlob(session: RegistrySession, { digest, size }: BlobName): AsyncGenerator<Uint8Array> {
+  const { host } = session.address;
+  const response = await session.send(`blobs/${digest}`);
+  if (response.status !== 200) throw await refusal(host, `the request for ${digest}`, response, session.hasLogin);
+  const hash = createHash("sha256");
+  let received = 0;
+  for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {
+    received += chunk.length;
+    if (received > size) break;
+    hash.update(chunk);
+    yield chunk;
+  }
+  if (received !== size) throw wrongContent(host, `another number of bytes for ${digest} than the manifest says`);
+  if (`sha256:${hash.digest("hex")}` !== digest) throw wrongContent(host, `content that is not ${digest}`);
+}
+
+/** Reads a configuration or an index into memory. Errors: exit code 1 if it has not its digest. */
+export async function readDocumentBlob(session: RegistrySession, { digest, size }: BlobName): Promise<Buffer> {
+  const { host } = session.address;
+  if (size > MAX_BLOB_BYTES) throw wrongContent(host, `a document of ${size} bytes`);
+  const response = await session.send(`blobs/${digest}`);
+  if (response.status !== 200) throw await refusal(host, `the request for ${digest}`, response, session.hasLogin);
+  const bytes = await readAtMost(response, size, host);
+  if (digestOf(bytes) !== digest) throw wrongContent(host, `content that is not ${digest}`);
+  return bytes;
+}
+
+/** Reads a range of a blob; if the registry ignores ranges, reads on to the range. Errors: exit code 1. */
+export async function readBlobRange(
+  session: RegistrySession,
+  { digest }: BlobName,
+  { offset, length }: { readonly offset: number; readonly length: number },
+): Promise<Buffer> {
+  const { host } = session.address;
+  const end = offset + length;
+  const response = await session.send(`blobs/${digest}`, { headers: { Range: `bytes=${offset}-${end - 1}` } });
+  const isRange = response.status === 206;
+  if (isRange && !response.headers.get("content-range")?.startsWith(`bytes ${offset}-`)) {
+    await response.body?.cancel().catch(() => undefined);
+    throw wrongContent(host, `another range of ${digest} than requested`);
+  }
+  if (!isRange && response.status !== 200) {
+    throw await refusal(host, `the request for ${digest}`, response, session.hasLogin);
+  }
+  const chunks: Uint8Array[] = [];
+  let at = isRange ? offset : 0;
+  for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {
+    chunks.push(chunk.subarray(Math.max(0, offset - at), Math.max(0, end - at)));
+    at += chunk.length;
+    if (at >= end) break;
+  }
+  const bytes = Buffer.concat(chunks);
+  if (bytes.length !== length) throw wrongContent(host, `too few bytes of ${digest}`);
+  return bytes;
+}
+
+export async function hasBlob(session: RegistrySession, digest: string): Promise<boolean> {
+  const response = await session.send(`blobs/${digest}`, { method: "HEAD" });
+  if (response.status === 200) return true;
+  if (response.status === 404) return false;
+  throw await refusal(session.address.host, `the question for ${digest}`, response, session.hasLogin);
+}
+
+/** Uploads a blob unless the repository has it. Errors: exit codes 1, 3 and 5. */
+export async function pushBlob(session: RegistrySession, digest: string, body: Blob): Promise<void> {
+  if (await hasBlob(session, digest)) return;
+  const { host } = session.address;
+  const started = await session.send("blobs/uploads/", { method: "POST" });
+  if (started.status !== 202) throw await refusal(host, "an upload", started, session.hasLogin);
+  await started.body?.cancel();
+  const base = await session.url("blobs/uploads/");
+  const upload = URL.parse(started.headers.get("location") ?? "", base);
+  if (!upload || !/^https?:$/.test(upload.protocol)) throw wrongContent(host, "no address for an upload");
+  if (base.protocol === "https:" && upload.protocol === "http:") {
+    throw wrongContent(host, "an address without TLS for an upload");
+  }
+  upload.searchParams.set("digest", digest);
+  const headers = { "Content-Type": "application/octet-stream" };
+  const ended = await session.send(upload, { method: "PUT", headers, body });
+  if (ended.status !== 201) throw await refusal(host, "an upload", ended, session.hasLogin);
+  await ended.body?.cancel();
+}

@@ -1,0 +1,68 @@
+import { EXIT } from "../exit-code.ts";
+import { Failure } from "../failure.ts";
+
+const MAX_REASON_LENGTH = 200;
+
+/** The registry sent something that is not what it should be. */
+export function wrongContent(host: string, what: string): Failure {
+  return new Failure(`The registry ${host} sent ${what}.`, { exitCode: EXIT.failed });
+}
+
+/** There was no response. Only the code of the cause is shown: messages may quote the URL. */
+export function noResponse(host: string, error: unknown): Failure {
+  return new Failure(`The registry ${host} cannot be reached: ${codeOf(error)}.`, {
+    exitCode: EXIT.unreachable,
+    hint: "Check the name, the network, and whether the registry needs a certificate of its own (NODE_EXTRA_CA_CERTS).",
+    cause: error,
+  });
+}
+
+/** The registry refuses the credentials, or requires some. */
+export function denied(host: string, hasLogin: boolean): Failure {
+  return new Failure(
+    hasLogin
+      ? `The registry ${host} refuses the credentials.`
+      : `The registry ${host} wants credentials, and none are known.`,
+    {
+      exitCode: EXIT.unauthorized,
+      hint: "Log in with `docker login`, or give --registry-user. To write an index, the user must be allowed to push.",
+    },
+  );
+}
+
+/** Turns a response that is not a success into a failure. Reads the start of its body for the reason. */
+export async function refusal(host: string, what: string, response: Response, hasLogin: boolean): Promise<Failure> {
+  if (response.status === 401 || response.status === 403) {
+    await response.body?.cancel().catch(() => undefined);
+    return denied(host, hasLogin);
+  }
+  const reason = await reasonOf(response);
+  return new Failure(`The registry ${host} responded to ${what} with HTTP ${response.status}${reason}.`, {
+    exitCode: response.status === 404 ? EXIT.notFound : response.status >= 500 ? EXIT.unreachable : EXIT.failed,
+  });
+}
+
+async function reasonOf(response: Response): Promise<string> {
+  let text = "";
+  try {
+    const decoder = new TextDecoder();
+    for await (const chunk of response.body ?? []) {
+      text += decoder.decode(chunk as Uint8Array, { stream: true });
+      if (text.length > 4096) break;
+    }
+    const { errors } = JSON.parse(text) as { errors?: { message?: unknown }[] };
+    const message = errors?.[0]?.message;
+    return typeof message === "string" ? `: ${message.slice(0, MAX_REASON_LENGTH)}` : "";
+  } catch {
+    // Many registries send HTML, or nothing.
+    return "";
+  }
+}
+
+function codeOf(error: unknown): string {
+  for (let at: unknown = error; at instanceof Error; at = at.cause) {
+    const { code } = at as NodeJS.ErrnoException;
+    if (typeof code === "string") return code;
+  }
+  return error instanceof Error ? error.name : "error";
+}

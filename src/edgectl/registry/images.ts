@@ -1,0 +1,103 @@
+import { EXIT } from "../exit-code.ts";
+import { Failure } from "../failure.ts";
+import { readDocumentBlob } from "./blobs.ts";
+import {
+  ACCEPT,
+  configSchema,
+  type Descriptor,
+  digestOf,
+  type ImageConfig,
+  imageSchema,
+  indexSchema,
+  isImage,
+  isIndex,
+  OCI_MANIFEST,
+  parseDocument,
+} from "./documents.ts";
+import { refusal, wrongContent } from "./failures.ts";
+import { readAtMost } from "./read-at-most.ts";
+import type { RegistrySession } from "./session.ts";
+
+/** The image of one platform. */
+export interface PlatformImage {
+  /** Such as `linux/arm64`. */
+  readonly platform: string;
+  /** Its own manifest, not that of a list. */
+  readonly manifest: { readonly mediaType: string; readonly digest: string; readonly size: number };
+  /** As many as `config.rootfs.diff_ids`, in their order. */
+  readonly layers: readonly Descriptor[];
+  readonly config: ImageConfig;
+}
+
+export const MAX_DOCUMENT_BYTES = 4 * 1024 * 1024;
+/** Attestations are listed under a platform of their own. */
+const NO_PLATFORM = "unknown";
+
+/** Reads the images of a reference: one, or one for each platform of a list. Errors: exit codes 1, 3, 4 and 5. */
+export async function readImages(session: RegistrySession): Promise<readonly PlatformImage[]> {
+  const { host, name, reference } = session.address;
+  const found = await readManifest(session, name);
+  if (!isIndex(found.value, found.contentType)) return [await readImage(session, found)];
+  const index = indexSchema.safeParse(found.value).data;
+  if (!index) throw wrongContent(host, "something that is not a list of platforms");
+  const entries = index.manifests.filter((entry) => isImage(entry) && entry.platform?.os !== NO_PLATFORM);
+  if (entries.length === 0) {
+    throw new Failure(`${reference} lists no image for any platform.`, { exitCode: EXIT.notFound });
+  }
+  const images: PlatformImage[] = [];
+  for (const { digest } of entries) images.push(await readImage(session, await readManifest(session, digest)));
+  return images;
+}
+
+interface FoundManifest {
+  readonly value: unknown;
+  readonly bytes: Uint8Array;
+  readonly contentType: string | null;
+}
+
+async function readManifest(session: RegistrySession, name: string): Promise<FoundManifest> {
+  const { host, reference } = session.address;
+  const response = await session.send(`manifests/${name}`, { headers: { Accept: ACCEPT } });
+  if (!response.ok) throw await refusal(host, `the request for ${reference}`, response, session.hasLogin);
+  const bytes = await readAtMost(response, MAX_DOCUMENT_BYTES, host);
+  if (name.startsWith("sha256:") && digestOf(bytes) !== name)
+    throw wrongContent(host, `a manifest that is not ${name}`);
+  return { value: parseDocument(bytes), bytes, contentType: response.headers.get("content-type") };
+}
+
+async function readImage(
+  session: RegistrySession,
+  { value, bytes, contentType }: FoundManifest,
+): Promise<PlatformImage> {
+  const { host } = session.address;
+  const manifest = imageSchema.safeParse(value).data;
+  if (!manifest) throw wrongContent(host, "something that is not the manifest of an image");
+  const config = configSchema.safeParse(parseDocument(await readDocumentBlob(session, manifest.config))).data;
+  if (!config) throw wrongContent(host, "something that is not the configuration of an image");
+  if (config.rootfs.diff_ids.length !== manifest.layers.length) {
+    throw wrongContent(host, "a manifest and a configuration that list different layers");
+  }
+  const { os, architecture, variant } = config;
+  const own = (value as { mediaType?: unknown }).mediaType;
+  const mediaType = typeof own === "string" ? own : (contentType?.split(";")[0]?.trim() ?? OCI_MANIFEST);
+  return {
+    platform: [os, architecture, ...(variant ? [variant] : [])].join("/"),
+    manifest: { mediaType, digest: digestOf(bytes), size: bytes.length },
+    layers: manifest.layers,
+    config,
+  };
+}
+
+/** Returns the images of one platform, or all. Errors: exit code 2 if there is none for it. */
+export function selectPlatform(
+  images: readonly PlatformImage[],
+  platform: string | undefined,
+  reference: string,
+): readonly PlatformImage[] {
+  const selected = images.filter((image) => platform === undefined || image.platform === platform);
+  if (selected.length > 0) return selected;
+  throw new Failure(`${reference} has no image for ${platform}.`, {
+    exitCode: EXIT.usage,
+    hint: `It has: ${images.map((image) => image.platform).join(", ")}.`,
+  });
+}

@@ -1,0 +1,165 @@
+import { join } from "node:path";
+import { change } from "../../../scripts/system/client.ts";
+import { edgectlUser } from "../../support/edgectl/process.ts";
+import { succeed } from "../../support/command.ts";
+import { removeImage, uniqueName } from "../../support/images.ts";
+import type { Image } from "../../support/images/image.ts";
+import { LossyLink } from "../../support/link/lossy-link.ts";
+import { Registry } from "../../support/registry.ts";
+import { engineSocket } from "../engine-socket.ts";
+import { type Bench, atMost, inMegabytes, inMilliseconds, type Row } from "../result.ts";
+import { deployed, startSystem } from "../system.ts";
+import { debianVersions, nodeAppVersions, smallVersions, type Versions, zstdChunked } from "./app-versions.ts";
+import { type AgentCost, type Cost, measured, watched } from "./watched.ts";
+
+/** Rate of a fast cellular link, in bytes per second. */
+const CELLULAR = 10_000_000;
+
+interface Costs<C> {
+  /** The first pull of the old version. */
+  readonly first: C;
+  readonly update: C;
+}
+
+/**
+ * Bytes on the wire of an update, counted in a relay before the registry, compared with `docker pull` of the same image: an
+ * ordinary image with an index beside it, and one with zstd:chunked layers. With the agent's processor time, memory and disk.
+ */
+export const update: Bench = {
+  name: "update",
+  async run({ quick }) {
+    await using owned = new AsyncDisposableStack();
+    const rig = new Rig(await engineSocket(), owned.use(await Registry.start()), owned);
+    const app = await (quick ? smallVersions() : nodeAppVersions());
+    const docker = await rig.docker(app);
+    const indexed = await rig.agent(app, true);
+    const appName = `${quick ? "made-up" : "Node.js"} app of ${app.files} files, patch release`;
+    const indexedRows = [
+      bytesRow(`${appName}, with an index: received`, indexed.update, docker.update, 1 / 15),
+      bytesRow("the same, first pull: received", indexed.first, docker.first, 1.02),
+      ...agentRows("the update with an index", indexed),
+    ];
+    if (quick) return { data: { docker, indexed }, rows: indexedRows };
+    const chunked = await rig.agent({ ...app, old: zstdChunked(app.old), next: zstdChunked(app.next) }, false);
+    const rows = [
+      ...indexedRows,
+      bytesRow(`${appName}, zstd:chunked: received`, chunked.update, docker.update, 1 / 10),
+      ...agentRows("the update with zstd:chunked", chunked),
+    ];
+    const debian = await debianVersions();
+    const [debianDocker, debianIndexed] = [await rig.docker(debian), await rig.agent(debian, true)];
+    return {
+      data: { docker, indexed, chunked, debianDocker, debianIndexed },
+      rows: [
+        ...rows,
+        bytesRow(
+          "Debian after updates of five packages, with an index: received",
+          debianIndexed.update,
+          debianDocker.update,
+          1 / 4,
+        ),
+        bytesRow("the same with an index, first pull: received", debianIndexed.first, debianDocker.first, 1.02),
+        ...agentRows("its update", debianIndexed),
+      ],
+    };
+  },
+};
+
+class Rig {
+  readonly #socket: string;
+  readonly #registry: Registry;
+  readonly #owned: AsyncDisposableStack;
+
+  constructor(socket: string, registry: Registry, owned: AsyncDisposableStack) {
+    this.#socket = socket;
+    this.#registry = registry;
+    this.#owned = owned;
+  }
+
+  /** `docker pull` of both versions, which are removed after that. */
+  async docker({ old, next }: Versions): Promise<Costs<Cost>> {
+    await using link = await LossyLink.to(this.#registry.port, { bytesPerSecond: CELLULAR });
+    await using stack = new AsyncDisposableStack();
+    const pull = async (image: Image, name: string): Promise<Cost> => {
+      const reference = await this.#push(image, name, link, stack);
+      return await measured(link, () => succeed("docker", ["pull", "--quiet", reference], { timeoutMs: 300_000 }));
+    };
+    const repository = uniqueName("pulled");
+    return { first: await pull(old, `${repository}:1`), update: await pull(next, `${repository}:2`) };
+  }
+
+  /** A deployment of the old version and an update to the new one, by an agent with nothing else. */
+  async agent({ old, next }: Versions, hasIndex: boolean): Promise<Costs<AgentCost>> {
+    await using link = await LossyLink.to(this.#registry.port, { bytesPerSecond: CELLULAR });
+    await using stack = new AsyncDisposableStack();
+    const repository = uniqueName("updated");
+    const references = [
+      await this.#push(old, `${repository}:1`, link, stack),
+      await this.#push(next, `${repository}:2`, link, stack),
+    ] as const;
+    if (hasIndex)
+      for (const reference of references) await this.#index(reference.replace(link.host, this.#registry.host));
+    await using system = await startSystem({ deploy: { settle_window_s: 0 } });
+    const name = uniqueName("app");
+    const agent = { pid: system.agent.pid, directory: join(system.folder, "device") };
+    const first = await watched(link, agent, () => deployed(system.target, { name, image: references[0] }));
+    const changed = await watched(link, agent, async () => {
+      let last: string | undefined;
+      for await (const { status, message } of change(system.target, "PATCH", name, { image: references[1] })) {
+        last = status === "Success" ? undefined : message;
+      }
+      if (last !== undefined) throw new Error(`the update failed: ${last}`);
+    });
+    return { first, update: changed };
+  }
+
+  async #index(reference: string): Promise<void> {
+    await using user = await edgectlUser();
+    const { code, stderr } = await user.run(["--json", "images", "index", reference], {
+      env: { DOCKER_CONFIG: this.#registry.host },
+    });
+    if (code !== 0) throw new Error(`no index: ${stderr}`);
+  }
+
+  /** Pushes an image. Returns its reference through the link. */
+  async #push(image: Image, name: string, link: LossyLink, stack: AsyncDisposableStack): Promise<string> {
+    const reference = (await this.#registry.push(image, name)).replace(this.#registry.host, link.host);
+    stack.defer(() => removeImage(this.#socket, reference));
+    // After a failure the containers go first, with the system.
+    this.#owned.defer(() => removeImage(this.#socket, reference).catch(() => undefined));
+    return reference;
+  }
+}
+
+function bytesRow(what: string, ours: Cost, docker: Cost, bound: number): Row {
+  const ratio = ours.received / docker.received;
+  const text = bound < 1 ? `1/${Math.round(1 / bound)}` : `${bound}x`;
+  const target = { text: `at most ${text}`, met: ratio <= bound };
+  const factor = ratio < 1 ? ` (1/${(1 / ratio).toFixed(1)})` : "";
+  return {
+    what,
+    value: `${(ours.received / 1e6).toFixed(2)} MB${factor}`,
+    reference: `docker pull: ${(docker.received / 1e6).toFixed(2)} MB`,
+    ratio,
+    target,
+  };
+}
+
+function agentRows(what: string, { first, update: changed }: Costs<AgentCost>): Row[] {
+  const ratio = changed.processorMs / first.processorMs;
+  return [
+    {
+      what: `${what}: agent's processor time`,
+      value: inMilliseconds(changed.processorMs),
+      reference: `its plain download: ${inMilliseconds(first.processorMs)}`,
+      ratio,
+      target: atMost(3, "x", ratio),
+    },
+    {
+      what: `${what}: agent's memory, most above before`,
+      value: inMegabytes(changed.memory),
+      target: atMost(24, "MB", changed.memory / 1e6),
+    },
+    { what: `${what}: disk of the agent, most above before`, value: inMegabytes(changed.disk) },
+  ];
+}

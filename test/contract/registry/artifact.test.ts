@@ -1,0 +1,107 @@
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { INDEX_ARTIFACT_TYPE, LAYER_INDEX_TYPE, referrersTag } from "../../../src/lib/layer-parts/index-artifact.ts";
+import { sha256 } from "../../support/images/image.ts";
+import { pushIndex } from "../../support/images/push-index.ts";
+import type { RegistryProxyResponse } from "../../support/registry/registry-proxy.ts";
+import { client, failure, MACHINE, RegistryRig, soon } from "./rig.ts";
+
+let rig: RegistryRig;
+
+beforeAll(async () => {
+  rig = await RegistryRig.start();
+});
+afterAll(() => rig[Symbol.asyncDispose]());
+
+const resolve = (host: string) => client().resolve(`${host}/team/app:1`, MACHINE, undefined, soon());
+const find = async (host: string) =>
+  client().findArtifact(
+    await resolve(rig.open.host).then((image) => ({ ...image, registry: host })),
+    INDEX_ARTIFACT_TYPE,
+    undefined,
+    soon(),
+  );
+
+const of = (digest: string): string => JSON.stringify({ schemaVersion: 2, subject: { digest }, layers: [] });
+
+describe("an artifact that refers to an image", () => {
+  test("is not there, and that is no error", async () => {
+    expect(await find(rig.open.host)).toBeUndefined();
+    for (const status of [400, 403, 404, 405, 500]) {
+      const odd = await rig.front({ intercept: () => ({ status }) });
+      expect(await find(odd.host)).toBeUndefined();
+    }
+  });
+
+  test("is found by the tag that stands in for the referrers API", async () => {
+    const { digest, manifest, mediaType } = await resolve(rig.open.host);
+    await pushIndex(`http://${rig.open.host}`, "team/app", { digest, mediaType, size: manifest.length }, rig.image);
+    const found = await find(rig.open.host);
+    expect(found?.blobs.filter((blob) => blob.mediaType === LAYER_INDEX_TYPE)).toHaveLength(rig.image.layers.length);
+    expect(found?.receivedBytes).toBeGreaterThan(0);
+  });
+
+  test("is found by the referrers API, the newest one of its type", async () => {
+    const { digest } = await resolve(rig.open.host);
+    const artifacts = ["2026-01-01T00:00:00Z", "2026-03-01T00:00:00Z", "2026-02-01T00:00:00Z"].map((created) => {
+      const layers = [{ mediaType: LAYER_INDEX_TYPE, digest: sha256(created), size: 1 }];
+      const body = JSON.stringify({ schemaVersion: 2, subject: { digest }, layers });
+      return { created, body, digest: sha256(body) };
+    });
+    const entries = artifacts.map(({ created, digest: own, body }) => ({
+      mediaType: "application/vnd.oci.image.manifest.v1+json",
+      digest: own,
+      size: body.length,
+      artifactType: INDEX_ARTIFACT_TYPE,
+      annotations: { "org.opencontainers.image.created": created },
+    }));
+    const other = { ...entries[0], artifactType: "application/other" };
+    const front = await rig.front({
+      intercept: ({ path }) => {
+        if (path.includes("/referrers/")) return json({ schemaVersion: 2, manifests: [other, ...entries] });
+        const artifact = artifacts.find((candidate) => path.endsWith(candidate.digest));
+        return artifact && { status: 200, body: artifact.body };
+      },
+    });
+    expect((await find(front.host))?.blobs.map((blob) => blob.digest)).toEqual([sha256("2026-03-01T00:00:00Z")]);
+    expect(front.requests.some(({ path }) => path.includes(referrersTag(digest)))).toBe(false);
+  });
+
+  test("is not taken if it is of another image, malformed, or not what its digest says", async () => {
+    const { digest } = await resolve(rig.open.host);
+    for (const [body, name] of [
+      [of(`sha256:${"0".repeat(64)}`), undefined],
+      ["{}", undefined],
+      ["not JSON", undefined],
+      [of(digest), `sha256:${"1".repeat(64)}`],
+    ] as const) {
+      const entry = {
+        mediaType: "x",
+        digest: name ?? sha256(body),
+        size: body.length,
+        artifactType: INDEX_ARTIFACT_TYPE,
+      };
+      const front = await rig.front({
+        intercept: ({ path }) => {
+          if (path.includes("/referrers/")) return json({ manifests: [entry] });
+          return path.endsWith(entry.digest) ? { status: 200, body } : undefined;
+        },
+      });
+      expect(await find(front.host)).toBeUndefined();
+    }
+    for (const body of ["", "[]", '{"manifests":[{}]}', "<html>"]) {
+      const front = await rig.front({
+        intercept: ({ path }) => (path.includes("/referrers/") ? { status: 200, body } : undefined),
+      });
+      expect(await find(front.host)).toBeUndefined();
+    }
+  });
+
+  test("cannot be asked for where the registry does not respond", async () => {
+    const error = await failure(find("127.0.0.1:1"));
+    expect(error).toMatchObject({ kind: "registry_unreachable" });
+  });
+});
+
+function json(body: object): RegistryProxyResponse {
+  return { status: 200, headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) };
+}

@@ -1,0 +1,261 @@
+import { readdir, readFile, rm, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { PartStore } from "../../../src/agent/download/part-store.ts";
+import type { Engine } from "../../../src/agent/engine/engine.ts";
+import { EngineError } from "../../../src/agent/engine/engine-error.ts";
+import { dockerSocket } from "../../support/docker-socket.ts";
+import { PartsRig } from "../../support/download/parts-rig.ts";
+import { removeImage, uniqueName } from "../../support/images.ts";
+import { versionedImage } from "../../support/images/versioned-image.ts";
+import type { PushedIndex } from "../../support/images/push-index.ts";
+import type { Image } from "../../support/images.ts";
+import { smallDisk, smallDiskUnavailableReason } from "../../support/small-disk.ts";
+import { LossyLink } from "../../support/link/lossy-link.ts";
+import { FaultyRegistry } from "../../support/registry/faulty-registry.ts";
+import { RegistryProxy } from "../../support/registry/registry-proxy.ts";
+
+const noDisk = (await smallDiskUnavailableReason()) !== undefined;
+const docker = await dockerSocket();
+const skip = docker === undefined;
+const NEW_BYTES = 3_000_000;
+
+describe("layers from parts, where something is wrong", () => {
+  let owned: AsyncDisposableStack;
+  let rig: PartsRig;
+  let second: Image;
+  let pushed: PushedIndex;
+
+  /** The device has version 1; version 2 is in the registry with an index. */
+  beforeEach(async () => {
+    if (skip) return;
+    owned = new AsyncDisposableStack();
+    const seed = uniqueName("seed");
+    rig = owned.use(await PartsRig.start(docker));
+    await rig.download(await rig.push(await versionedImage({ seed, version: 1 }), "1"));
+    second = await versionedImage({ seed, version: 2, newBytes: NEW_BYTES });
+    await rig.push(second, "2");
+    pushed = await rig.index("2", second);
+  });
+  afterEach(async () => {
+    if (!skip) await owned.disposeAsync();
+  });
+
+  const at = (host: string): string => {
+    const reference = `${host}/${rig.repository}:2`;
+    owned.defer(() => removeImage(rig.socketPath, reference));
+    return reference;
+  };
+  const layerSize = (): number => second.layers[1]?.compressed.length ?? 0;
+  const packPath = (): string => pushed.packs[1]?.digest ?? "";
+
+  const expectOnDevice = async (reference: string): Promise<void> => {
+    const { id } = (await rig.engine.inspectImage(reference, AbortSignal.timeout(60_000))) ?? {};
+    expect(id).toBe(second.id);
+  };
+
+  test.skipIf(skip)("over a link that is cut every 200 kB, with the agent killed twice", async () => {
+    await using link = await LossyLink.to(rig.registry.port, { cutAfter: 200_000, bytesPerSecond: 20_000_000 });
+    const reference = at(link.host);
+    for (const after of [800_000, 1_600_000]) {
+      const stopped = new AbortController();
+      const download = rig.download(reference, stopped.signal, ({ done, received }) => {
+        if (done >= after || received >= 800_000) stopped.abort(new Error("killed"));
+      });
+      await expect(download).rejects.toThrow("killed");
+      rig.downloader = rig.newDownloader();
+    }
+    const { result, wholes } = await rig.download(reference);
+    expect(wholes).toEqual([]);
+    await expectOnDevice(reference);
+    expect(result.cuts).toBeGreaterThan(3);
+    // What was in flight when a connection was cut is paid for and lost; so is what the killed agent had not written.
+    const lost = (link.cuts + 4) * 64 * 1024;
+    expect(link.received).toBeLessThan(NEW_BYTES + 200_000 + lost);
+  });
+
+  test.skipIf(skip)("a registry that ignores ranges: the layer comes whole", async () => {
+    await using faulty = await FaultyRegistry.before(rig.registry.port);
+    faulty.fault = ({ path }) => (path.includes(packPath()) ? { kind: "no ranges" } : undefined);
+    const reference = at(faulty.host);
+    const { result, wholes } = await rig.download(reference);
+    await expectOnDevice(reference);
+    expect(wholes).toEqual([expect.stringContaining("whole layer when it is asked for a range")]);
+    expect(result.received).toBeLessThan(layerSize() * 1.02);
+  });
+
+  test.skipIf(skip)("a registry that answers with several ranges in one body: the layer comes whole", async () => {
+    const multipart = { "Content-Type": "multipart/byteranges; boundary=x" };
+    await using proxy = await RegistryProxy.start({
+      upstream: rig.registry.host,
+      intercept: ({ path, headers }) =>
+        path.includes(packPath()) && headers.range !== undefined
+          ? { status: 206, headers: multipart, body: "--x\r\n\r\n--x--" }
+          : undefined,
+    });
+    const reference = at(proxy.host);
+    const { wholes } = await rig.download(reference);
+    await expectOnDevice(reference);
+    expect(wholes).toEqual([expect.stringContaining("another range")]);
+  });
+
+  test.skipIf(skip)("a pack that is gone from the registry: the layer comes whole", async () => {
+    await using proxy = await RegistryProxy.start({
+      upstream: rig.registry.host,
+      intercept: ({ path }) => (path.includes(packPath()) ? { status: 404 } : undefined),
+    });
+    const reference = at(proxy.host);
+    const { wholes } = await rig.download(reference);
+    await expectOnDevice(reference);
+    expect(wholes).toHaveLength(1);
+  });
+
+  test.skipIf(skip)("wrong bytes in a range: it is fetched again, and nothing else", async () => {
+    await using faulty = await FaultyRegistry.before(rig.registry.port);
+    let corrupted = 0;
+    faulty.fault = ({ path }) =>
+      path.includes(packPath()) && corrupted++ === 0 ? { kind: "corrupt", at: 500 } : undefined;
+    const reference = at(faulty.host);
+    const { result, wholes, price } = await rig.download(reference);
+    await expectOnDevice(reference);
+    expect(wholes).toEqual([]);
+    expect(result.received).toBeGreaterThan(price);
+    expect(result.received).toBeLessThan(price + NEW_BYTES / 2);
+  });
+
+  test.skipIf(skip)("bytes that are always wrong: the layer comes whole", async () => {
+    await using faulty = await FaultyRegistry.before(rig.registry.port);
+    faulty.fault = ({ path }) => (path.includes(packPath()) ? { kind: "corrupt", at: 500 } : undefined);
+    const reference = at(faulty.host);
+    const { wholes } = await rig.download(reference);
+    await expectOnDevice(reference);
+    expect(wholes).toHaveLength(1);
+  });
+
+  test.skipIf(skip)("an index of another image: the layer comes whole", async () => {
+    const other = await versionedImage({ seed: uniqueName("other"), version: 1 });
+    const layers = second.layers.map((layer, index) => ({ ...layer, ...tarOf(other, index) }));
+    await rig.index("2", { ...second, layers });
+    const reference = at(rig.registry.host);
+    const { result } = await rig.download(reference);
+    await expectOnDevice(reference);
+    expect(result.received).toBe(layerSize());
+  });
+
+  test.skipIf(skip)("the old image is removed while its contents are used: what it lacks is fetched", async () => {
+    const reference = at(rig.registry.host);
+    await rig.downloader.planParts({ ...(await request(reference)), onReceived: () => {} });
+    rig.downloader = rig.newDownloader({ engine: withExport(rig.engine, brokenOff) });
+    const { result, wholes, price } = await rig.download(reference);
+    await expectOnDevice(reference);
+    expect(wholes).toEqual([]);
+    expect(result.received).toBeGreaterThan(price + 1_000_000);
+    expect(result.received).toBeLessThan(layerSize() * 1.02);
+  });
+
+  test.skipIf(skip)("no image can be read: nothing is taken from them", async () => {
+    const reference = at(rig.registry.host);
+    rig.downloader = rig.newDownloader({ engine: withExport(rig.engine, failing) });
+    const { result } = await rig.download(reference);
+    await expectOnDevice(reference);
+    expect(result.received).toBeLessThan(layerSize() * 1.02);
+  });
+
+  test.skipIf(skip)("the index of contents is lost, or wrong: it is made again, or costs a range", async () => {
+    const reference = at(rig.registry.host);
+    const directory = join(rig.directory, "image-contents");
+    const plan = async (): Promise<number> => {
+      const costs = await rig.downloader.planParts({ ...(await request(reference)), onReceived: () => {} });
+      return [...costs.values()][0]?.downloadBytes ?? Infinity;
+    };
+    const price = await plan();
+    await rm(directory, { recursive: true });
+    expect(await plan()).toBe(price);
+    // Every image gets the contents of another one.
+    const files = (await readdir(directory)).map((name) => join(directory, name));
+    const contents = await Promise.all(files.map((path) => readFile(path)));
+    await Promise.all(files.map((path, index) => writeFile(path, contents.at(index - 1) ?? "")));
+    const { result } = await rig.download(reference);
+    await expectOnDevice(reference);
+    expect(result.received).toBeLessThan(layerSize() * 1.02);
+  });
+
+  test.skipIf(skip || noDisk)(
+    "a full disk: room is made once, and nothing that was received is fetched again",
+    async () => {
+      await using disk = await smallDisk(14);
+      const filler = join(disk.path, "filler");
+      await writeFile(filler, Buffer.alloc(11_000_000));
+      let asked = 0;
+      const makeRoom = async (): Promise<boolean> => {
+        asked++;
+        await rm(filler, { force: true });
+        return true;
+      };
+      rig.downloader = rig.newDownloader({ parts: new PartStore(join(disk.path, "downloads")), makeRoom });
+      const reference = at(rig.registry.host);
+      const { result, wholes, price } = await rig.download(reference);
+      await expectOnDevice(reference);
+      expect(wholes).toEqual([]);
+      expect(asked).toBe(1);
+      // What came while the disk was full.
+      expect(result.received).toBeLessThan(price + 1_000_000);
+    },
+  );
+
+  test.skipIf(skip || noDisk)("a disk that stays full fails with no_space", async () => {
+    await using disk = await smallDisk(2);
+    rig.downloader = rig.newDownloader({ parts: new PartStore(join(disk.path, "downloads")) });
+    await expect(rig.download(at(rig.registry.host))).rejects.toMatchObject({ kind: "no_space" });
+  });
+
+  test.skipIf(skip)("two updates that share a layer, at once: its ranges are fetched once", async () => {
+    const other = await rig.push(second, "3");
+    const [one, two] = await Promise.all([rig.download(at(rig.registry.host)), rig.download(other)]);
+    await expectOnDevice(other);
+    expect(one.result.received + two.result.received).toBeLessThan(one.price * 1.02);
+  });
+
+  const request = async (reference: string) => {
+    const signal = AbortSignal.timeout(60_000);
+    const image = await rig.resolve(reference);
+    return { image, auth: undefined, app: "app", layersPresent: 1, signal };
+  };
+});
+
+function tarOf(image: Image, index: number): { tar: Buffer; diffId: string } {
+  const layer = image.layers[index];
+  if (!layer) throw new Error("no such layer");
+  return { tar: layer.tar, diffId: layer.diffId };
+}
+
+type Export = Engine["exportImage"];
+
+function withExport(engine: Engine, change: (exported: Export) => Export): Engine {
+  return new Proxy(engine, {
+    get: (target, key) => {
+      if (key === "exportImage") return change(target.exportImage.bind(target));
+      const value: unknown = Reflect.get(target, key);
+      return typeof value === "function" ? value.bind(target) : value;
+    },
+  });
+}
+
+/** Ends each export in its middle, as when the image is removed. */
+function brokenOff(exported: Export): Export {
+  return async function* broken(...request) {
+    let bytes = 0;
+    for await (const chunk of exported(...request)) {
+      bytes += chunk.length;
+      if (bytes > 1_000_000) throw new EngineError("not_found", "no such container");
+      yield chunk;
+    }
+  };
+}
+
+function failing(): Export {
+  // eslint-disable-next-line require-yield -- fails at its beginning
+  return async function* fail() {
+    throw new EngineError("image_not_found", "no such image");
+  };
+}

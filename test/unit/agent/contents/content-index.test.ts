@@ -1,0 +1,72 @@
+import { createHash } from "node:crypto";
+import { readdir, readFile, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { ContentFile } from "../../../../src/agent/contents/content-file.ts";
+import { ContentIndex } from "../../../../src/agent/contents/content-index.ts";
+import { contentDigest } from "../../../../src/lib/layer-parts/content-digest.ts";
+import { tempDir } from "../../../support/temp-dir.ts";
+
+const digest = (text: string): string => contentDigest(Buffer.from(text));
+const imageId = (text: string): string => `sha256:${createHash("sha256").update(text).digest("hex")}`;
+const contentsOf = (...names: string[]): ContentFile =>
+  ContentFile.of(names.map((name, number) => ({ digest: digest(name), number })));
+
+let directory: Awaited<ReturnType<typeof tempDir>>;
+let now = 1_000_000;
+const path = (): string => join(directory.path, "contents");
+const index = (maxBytes?: number): ContentIndex => new ContentIndex(path(), () => (now += 1_000), maxBytes);
+
+beforeEach(async () => {
+  directory = await tempDir();
+});
+afterEach(() => directory[Symbol.asyncDispose]());
+
+describe("the index of what images contain", () => {
+  test("finds every content, the first file of equal ones, and no other", () => {
+    const names = Array.from({ length: 500 }, (_, number) => `file ${number}`);
+    const contents = ContentFile.of([...names, "file 7"].map((name, number) => ({ digest: digest(name), number })));
+    for (const [number, name] of names.entries()) expect(contents.find(digest(name))).toBe(number);
+    expect(contents.find(digest("another"))).toBeUndefined();
+    expect(contentsOf().find(digest("another"))).toBeUndefined();
+  });
+
+  test("takes 14 bytes for a file", () => {
+    const names = Array.from({ length: 1_000 }, (_, number) => `file ${number}`);
+    expect(contentsOf(...names).encode().length).toBeLessThanOrEqual(14 * 1_000 + 16);
+  });
+
+  test("is read again after a restart, and not if any byte of it is wrong", async () => {
+    index().save(imageId("a"), contentsOf("one", "two"));
+    expect(index().load(imageId("a"))?.find(digest("two"))).toBe(1);
+    const [name = ""] = await readdir(path());
+    const whole = await readFile(join(path(), name));
+    for (let at = 0; at < whole.length; at++) {
+      const damaged = Buffer.from(whole);
+      damaged[at] = (damaged[at] ?? 0) ^ 1;
+      await writeFile(join(path(), name), damaged);
+      expect(index().load(imageId("a"))).toBeUndefined();
+      await writeFile(join(path(), name), whole.subarray(0, at));
+      expect(index().load(imageId("a"))).toBeUndefined();
+    }
+    expect(await readdir(path())).toEqual([]);
+  });
+
+  test("is bounded: what was used least recently goes first, and what is too large is not kept", () => {
+    const bounded = index(130);
+    const three = (name: string): ContentFile => contentsOf(`${name} 1`, `${name} 2`, `${name} 3`);
+    bounded.save(imageId("a"), three("a"));
+    bounded.save(imageId("b"), three("b"));
+    bounded.load(imageId("a"));
+    bounded.save(imageId("c"), three("c"));
+    expect(["a", "b", "c"].filter((name) => bounded.load(imageId(name)))).toEqual(["a", "c"]);
+    bounded.save(imageId("d"), contentsOf(...Array.from({ length: 20 }, (_, number) => `d ${number}`)));
+    expect(["a", "b", "c", "d"].filter((name) => bounded.load(imageId(name)))).toEqual(["a", "c"]);
+  });
+
+  test("forgets images that are gone", () => {
+    for (const name of ["a", "b"]) index().save(imageId(name), contentsOf(name));
+    index().retain([imageId("b")]);
+    expect(["a", "b"].filter((name) => index().load(imageId(name)))).toEqual(["b"]);
+  });
+});
