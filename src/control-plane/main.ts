@@ -34,10 +34,17 @@ async function serve(config: Config, options: ServeOptions): Promise<void> {
       ? await lockToServe(database.dataDir, options, resources)
       : (logger) => openWatched(database.options, logger);
   // Loaded lazily: the server takes longer to load than an administration command takes to run.
-  const [{ startServer }, { InProcessBus }, { openOperators }, { StoredSimOperator }] = await Promise.all([
+  const [
+    { startServer },
+    { InProcessBus },
+    { openOperator, openOperators },
+    { AccountOperators },
+    { StoredSimOperator },
+  ] = await Promise.all([
     import("./server.ts"),
     import("./bus/in-process-bus.ts"),
     import("./sim-operator/open-operators.ts"),
+    import("./sim-operator/account-operators.ts"),
     import("./sim-operator/stored-sim-operator.ts"),
   ]);
   const logger = await createLogger({ name: "edge-control", level: config.log_level, background: true });
@@ -57,11 +64,12 @@ async function serve(config: Config, options: ServeOptions): Promise<void> {
     bus,
     link: messages?.link,
     ...(metrics && { metrics }),
-    simOperators: openOperators(
-      readOperatorAccess(config.sim_operators),
-      new StoredSimOperator(store.usage),
-      systemClock,
-    ),
+    simOperators: new AccountOperators({
+      store: store.simCredentials,
+      sealer,
+      others: openOperators(readOperatorAccess(config.sim_operators), new StoredSimOperator(store.usage), systemClock),
+      open: (access, type) => openOperator(access, type, systemClock),
+    }),
     sealer,
     images: await openImages(config),
     clock: systemClock,

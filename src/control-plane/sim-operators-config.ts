@@ -76,6 +76,9 @@ export const simOperatorsShape = {
     }),
 };
 
+/** The operators and credentials as the configuration and the command line name them. */
+export const simOperatorSettingsSchema = simOperatorsShape.sim_operators;
+
 export type SimOperatorSettings = z.output<typeof simOperatorsShape.sim_operators>;
 
 /** Returns what is wrong with the files of secrets. They are read again for the operators; this is to say it early. */

@@ -18,6 +18,12 @@ export const SIM_ERRORS = {
     retryable: false,
     hint: "Asset Details lists the SIMs of an asset.",
   },
+  AllowanceNotFound: {
+    message: "The SIM has no monthly allowance.",
+    http: 404,
+    retryable: false,
+    hint: "Neither its operator says one, nor was one set. Set one with PUT.",
+  },
   SimUnknownToOperator: {
     message: "The SIM operator does not know this SIM.",
     http: 422,

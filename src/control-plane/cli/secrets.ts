@@ -16,7 +16,9 @@ import { type CliContext, CommandError } from "./context.ts";
 
 /** `secrets status`, `secrets rotate` and `secrets prune`. */
 export function addSecretsCommands(program: Command, context: CliContext): void {
-  const secrets = program.command("secrets").description("manage the keys that seal variables and revisions");
+  const secrets = program
+    .command("secrets")
+    .description("manage the keys that seal variables, revisions and credentials");
   withAdministrationOptions(secrets.command("status"))
     .description("list the keys, and how many values each one seals")
     .action((options: AdministrationOptions) =>
@@ -51,9 +53,9 @@ export function addSecretsCommands(program: Command, context: CliContext): void 
           const { keyId, hasResumed, ...counts } = await rotateKeys({ path: requireKeyFile(options), store, clock });
           return { key_id: keyId, resumed: hasResumed, ...counts };
         },
-        ({ key_id, resumed, variables, revisions }) =>
+        ({ key_id, resumed, variables, revisions, credentials }) =>
           `${resumed ? "finished the interrupted rotation to" : "rotated to"} the key ${key_id}: sealed ${variables} ` +
-          `variables and ${revisions} revisions again. Keep a copy of the key file apart from the backups`,
+          `variables, ${revisions} revisions and ${credentials} credentials again. Keep a copy of the key file apart from the backups`,
       ),
     );
   withAdministrationOptions(secrets.command("prune"))

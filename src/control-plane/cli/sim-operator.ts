@@ -12,6 +12,7 @@ import {
   printResult,
   withAdministrationOptions,
 } from "./administration.ts";
+import { addSimCredentialCommands } from "./sim-credentials.ts";
 import { type CliContext, CommandError } from "./context.ts";
 
 interface Checked extends CheckLine {
@@ -21,6 +22,7 @@ interface Checked extends CheckLine {
 /** `sim-operator check`. */
 export function addSimOperatorCommands(program: Command, context: CliContext): void {
   const operators = program.command("sim-operator").description("manage the companies that run the SIMs");
+  addSimCredentialCommands(operators, context);
   withAdministrationOptions(operators.command("check"))
     .description("try the credentials at the operators that the configuration names, without changing anything")
     .action(async (options: AdministrationOptions) => {

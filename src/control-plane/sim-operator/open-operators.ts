@@ -16,7 +16,7 @@ export function openOperators(access: OperatorAccess, stored: SimOperator, clock
     supersim: openOperator(access, "supersim", clock) ?? stored,
     prosim: openOperator(access, "prosim", clock) ?? stored,
   };
-  return { served: servedTypes(access), find: async (_accountId, type) => operators[type] };
+  return { listServed: async () => servedTypes(access), find: async (_accountId, type) => operators[type] };
 }
 
 /** Opens the operator of this type; `undefined` if there is none. */

@@ -22,7 +22,35 @@ export interface DueSim {
   readonly isLost: boolean;
 }
 
+/** A SIM with its asset, and what its operator said of it last. */
+export interface SimEntry {
+  readonly asset: Asset;
+  readonly type: SimType;
+  readonly isLost: boolean;
+  /** The status in the operator's words; `undefined` if it was never asked, or does not know the SIM. */
+  readonly operatorStatus: string | undefined;
+  /** Unix milliseconds; `undefined`: never. */
+  readonly checkedAtMs: number | undefined;
+}
+
+/** The last SIM of a page: the list is in the order of the assets' creation, then of the UUIDs and types. */
+export interface SimPosition {
+  /** Of its asset, in Unix seconds. */
+  readonly createdAt: number;
+  readonly assetUuid: string;
+  readonly type: SimType;
+}
+
 export interface SimStore {
+  /** Returns SIMs of the account's assets, of this type if one is given, after the position. */
+  listSims(
+    accountId: string,
+    type: SimType | undefined,
+    limit: number,
+    after?: SimPosition,
+  ): Promise<readonly SimEntry[]>;
+  /** Returns the SIM of an asset of the account; `undefined` if there is none. */
+  findSim(accountId: string, assetUuid: string, type: SimType): Promise<SimEntry | undefined>;
   /**
    * Stores a state that the operator has confirmed, with what is pending now. Does nothing if the asset or SIM does not exist.
    *

@@ -1,10 +1,18 @@
 import { expect, test } from "vitest";
 import type { UsageCoverage } from "../../../src/control-plane/core/sims/usage-coverage.ts";
 import type { CountedSim } from "../../../src/control-plane/store/operator-usage.ts";
-import type { SimCheck } from "../../../src/control-plane/store/sims.ts";
+import type { SimCheck, SimEntry } from "../../../src/control-plane/store/sims.ts";
 import { someAudit } from "../../support/control-plane/people.ts";
 import { someProSim, someSuperSim } from "../../support/control-plane/sims.ts";
-import { ACCOUNT, describeDomain, openWithAccounts, register, someAsset, type StoreHarness } from "./harness.ts";
+import {
+  ACCOUNT,
+  describeDomain,
+  openWithAccounts,
+  register,
+  someAsset,
+  type StoreHarness,
+  TWO_ACCOUNTS,
+} from "./harness.ts";
 
 const UUID = "0b7e5a52-6f0c-4c1e-9a52-0d3f3a0f6c11";
 const OTHER = "1b7e5a52-6f0c-4c1e-9a52-0d3f3a0f6c11";
@@ -19,6 +27,9 @@ const check = (fields: Partial<SimCheck> = {}): SimCheck => ({
   ...fields,
 });
 const coverage: UsageCoverage = { from: 0, finalUntil: 86_400, until: 172_800, readAtMs: 7 };
+
+/** The first digit of each asset's UUID, with the type of the SIM. */
+const names = (sims: readonly SimEntry[]) => sims.map(({ asset, type }) => `${asset.uuid[0]} ${type}`);
 
 /** Contract of stores for what SIM operators say. */
 export function operatorSimsContract(harness: StoreHarness): void {
@@ -64,6 +75,36 @@ export function operatorSimsContract(harness: StoreHarness): void {
         "prosim",
       ]);
       expect(await store.sims.listDueSims([], 4_000, 10)).toEqual([]);
+    });
+
+    test("SIMs are listed by account, in the order of their assets, with what was said of them last", async () => {
+      const { store } = await open();
+      await using _store = store;
+      const both = { uuid: OTHER, serialNumber: "SN-2", supersim: someSuperSim(), prosim: someProSim() };
+      await register(store, someAsset({ ...both, createdAt: 5_000_000_000 }));
+      const mixed = { uuid: "2b7e5a52-6f0c-4c1e-9a52-0d3f3a0f6c11", serialNumber: "SN-3", supersim: someSuperSim() };
+      await register(store, someAsset({ ...mixed, createdAt: 5_000_000_000 }));
+      const [, stranger] = TWO_ACCOUNTS;
+      await register(store, someAsset({ accountId: stranger, serialNumber: "SN-4", supersim: someSuperSim() }));
+      const state = { status: "inactive", networkGroup: "b", pending: { status: "active", since: 3 } } as const;
+      await store.sims.recordCheck(UUID, "supersim", state, check({ operatorStatus: "scheduled" }), undefined);
+      const whole = await store.sims.listSims(ACCOUNT, undefined, 10);
+      const expected = ["0 prosim", "0 supersim", "1 prosim", "1 supersim", "2 supersim"];
+      expect(names(whole)).toEqual(expected);
+      expect(whole[1]).toMatchObject({ isLost: false, operatorStatus: "scheduled", checkedAtMs: 1_000 });
+      expect(whole[1]?.asset.supersim).toMatchObject(state);
+      expect(whole[0]).toMatchObject({ operatorStatus: undefined, checkedAtMs: undefined });
+      // From each position on, and of each type.
+      for (const [index, { asset, type }] of whole.entries()) {
+        const after = { createdAt: asset.createdAt, assetUuid: asset.uuid, type };
+        expect(names(await store.sims.listSims(ACCOUNT, undefined, 2, after))).toEqual(
+          expected.slice(index + 1, index + 3),
+        );
+      }
+      expect(names(await store.sims.listSims(ACCOUNT, "prosim", 10))).toEqual(["0 prosim", "1 prosim"]);
+      expect(await store.sims.findSim(ACCOUNT, UUID, "supersim")).toEqual(whole[1]);
+      expect(await store.sims.findSim(stranger, UUID, "supersim")).toBeUndefined();
+      expect(await store.sims.findSim(ACCOUNT, mixed.uuid, "prosim")).toBeUndefined();
     });
 
     test("a check stores what was found; it is told only with an entry", async () => {

@@ -36,7 +36,7 @@ beforeEach(async () => {
   const superSim = new SuperSimOperator({ url: kore.url, credentials: { accountSid, authToken }, clock });
   const proSim = new EmnifyOperator({ url: emnify.url, applicationToken: emnify.applicationToken, clock });
   operators = {
-    served: ["supersim", "prosim"],
+    listServed: async () => ["supersim", "prosim"],
     find: async (_account, type) => (type === "supersim" ? superSim : proSim),
   };
   for (const fleet of ["default_1gb", "default_10gb"]) kore.addFleet(fleet);
@@ -287,6 +287,6 @@ describe("registering an asset", () => {
   });
 });
 
-test("operators that are not configured are served by nobody", () => {
-  expect(openOperators({}, new StoredSimOperator(control.store.usage), clock).served).toEqual([]);
+test("operators that are not configured are served by nobody", async () => {
+  expect(await openOperators({}, new StoredSimOperator(control.store.usage), clock).listServed()).toEqual([]);
 });

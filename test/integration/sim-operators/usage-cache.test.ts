@@ -40,7 +40,10 @@ beforeEach(async () => {
   control = await startControlPlane({
     clock,
     // The states of SIMs are not what these tests are about.
-    simOperators: { served: [], find: async (_id, type) => (type === "supersim" ? superSimOperator : proSimOperator) },
+    simOperators: {
+      listServed: async () => [],
+      find: async (_id, type) => (type === "supersim" ? superSimOperator : proSimOperator),
+    },
   });
   onTestFinished(() => control[Symbol.asyncDispose]());
   account = await control.account();

@@ -49,6 +49,13 @@ export const ENDPOINT_PERMISSIONS: Readonly<Record<string, Requirement>> = {
   "PATCH /v1/assets/:asset_id": "assets.name",
   "DELETE /v1/assets/:asset_id": "assets.remove",
   "GET /v1/assets/:asset_id/sims/:sim_type/usages": "usage.read",
+  "GET /v1/sims": "assets.read",
+  "POST /v1/assets/:asset_id/sims/:sim_type/refresh": "assets.connectivity",
+  "GET /v1/assets/:asset_id/sims/:sim_type/allowance": "usage.read",
+  "PUT /v1/assets/:asset_id/sims/:sim_type/allowance": "assets.connectivity",
+  "DELETE /v1/assets/:asset_id/sims/:sim_type/allowance": "assets.connectivity",
+  "GET /v1/data-plan-settings": "usage.read",
+  "PATCH /v1/data-plan-settings": "settings.manage",
 
   "POST /v1/assets/:asset_id/enrolment-codes": "enrolment.create",
   "GET /v1/network-groups": "assets.read",

@@ -1,7 +1,7 @@
 import type { SimType } from "../../../protocol/sim.ts";
 import type { SimState } from "../../core/asset.ts";
 import type { AuditEntry } from "../audit.ts";
-import type { DueSim, SimCheck, SimStore } from "../sims.ts";
+import type { DueSim, SimCheck, SimEntry, SimPosition, SimStore } from "../sims.ts";
 import { appendAssetEvent } from "./append-events.ts";
 import { ASSET_COLUMNS, ASSET_JOINS, type AssetRow, pendingText, toAsset } from "./asset-row.ts";
 import { recordAudit } from "./audit.ts";
@@ -14,6 +14,7 @@ const SET_STATE = /* sql */ `
   WHERE asset_uuid = ? AND kind = ?`;
 const RECORD_CHECK = /* sql */ `
   UPDATE sims SET status = ?, network_group = coalesce(?, network_group), pending = ?, operator_status = ?,
+    plan_due_ms = CASE WHEN allowance_bytes IS NOT DISTINCT FROM CAST(? AS BIGINT) THEN plan_due_ms ELSE 0 END,
     allowance_bytes = CAST(? AS BIGINT), is_lost = ?, checked_at_ms = CAST(? AS BIGINT), next_check_at_ms = CAST(? AS BIGINT)
   WHERE asset_uuid = ? AND kind = ?`;
 const POSTPONE = "UPDATE sims SET next_check_at_ms = ? WHERE asset_uuid = ? AND kind = ?";
@@ -21,13 +22,44 @@ const LIST_DUE = /* sql */ `
   SELECT ${ASSET_COLUMNS}, d.is_lost AS is_lost FROM sims d JOIN assets a ON a.uuid = d.asset_uuid ${ASSET_JOINS}
   WHERE d.kind = ? AND d.next_check_at_ms <= ?
   ORDER BY (d.pending IS NULL), d.next_check_at_ms LIMIT ?`;
+const ENTRY = /* sql */ `
+  SELECT ${ASSET_COLUMNS}, d.kind AS kind, d.is_lost AS is_lost, d.operator_status AS operator_status,
+    d.checked_at_ms AS checked_at_ms
+  FROM assets a JOIN sims d ON d.asset_uuid = a.uuid ${ASSET_JOINS}`;
+const LIST = /* sql */ `${ENTRY}
+  WHERE a.account_id = ?1 AND (a.created_at, a.uuid, d.kind) > (?2, ?3, ?4) AND ?5 IN ('', d.kind)
+  ORDER BY a.created_at, a.uuid, d.kind LIMIT ?6`;
+const FIND = `${ENTRY} WHERE a.account_id = ? AND a.uuid = ? AND d.kind = ?`;
 const FIND_ICCID = "SELECT asset_uuid FROM sims WHERE iccid = ? LIMIT 1";
+
+interface EntryRow extends AssetRow {
+  readonly kind: SimType;
+  readonly is_lost: number;
+  readonly operator_status: string | null;
+  readonly checked_at_ms: number | null;
+}
 
 export class SqlSimStore implements SimStore {
   readonly #executor: Executor;
 
   constructor(executor: Executor) {
     this.#executor = executor;
+  }
+
+  async listSims(
+    accountId: string,
+    type: SimType | undefined,
+    limit: number,
+    after?: SimPosition,
+  ): Promise<readonly SimEntry[]> {
+    const position = after ? [after.createdAt, after.assetUuid, after.type] : [-1, "", ""];
+    const rows = await this.#executor.all<EntryRow>(LIST, [accountId, ...position, type ?? "", limit]);
+    return rows.map(toEntry);
+  }
+
+  async findSim(accountId: string, assetUuid: string, type: SimType): Promise<SimEntry | undefined> {
+    const row = await this.#executor.one<EntryRow>(FIND, [accountId, assetUuid, type]);
+    return row && toEntry(row);
   }
 
   async setSimState(
@@ -53,7 +85,8 @@ export class SqlSimStore implements SimStore {
     audit: AuditEntry | undefined,
   ): Promise<void> {
     const state = [status, networkGroup ?? null, pendingText(pending)];
-    const check = [operatorStatus ?? null, allowanceBytes ?? null, isLost ? 1 : 0, checkedAtMs, nextCheckAtMs];
+    const allowance = allowanceBytes ?? null;
+    const check = [operatorStatus ?? null, allowance, allowance, isLost ? 1 : 0, checkedAtMs, nextCheckAtMs];
     await this.#executor.transact(function* (): Work<void> {
       if ((yield* change(RECORD_CHECK, [...state, ...check, assetUuid, type])) === 0 || !audit) return;
       yield* appendAssetEvent(assetUuid, "sim.changed");
@@ -77,4 +110,14 @@ export class SqlSimStore implements SimStore {
   async hasIccid(iccid: string): Promise<boolean> {
     return (await this.#executor.one(FIND_ICCID, [iccid])) !== undefined;
   }
+}
+
+function toEntry(row: EntryRow): SimEntry {
+  return {
+    asset: toAsset(row),
+    type: row.kind,
+    isLost: row.is_lost === 1,
+    operatorStatus: row.operator_status ?? undefined,
+    checkedAtMs: row.checked_at_ms ?? undefined,
+  };
 }

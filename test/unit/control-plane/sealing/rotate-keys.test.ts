@@ -4,7 +4,7 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { AesSealer, type SealingKey } from "../../../../src/control-plane/sealing/aes-sealer.ts";
 import { readKeyFile } from "../../../../src/control-plane/sealing/key-file.ts";
 import { findPrunable, pruneKeys, rotateKeys } from "../../../../src/control-plane/sealing/rotate-keys.ts";
-import { variablePurpose } from "../../../../src/control-plane/sealing/sealer.ts";
+import { credentialsPurpose, variablePurpose } from "../../../../src/control-plane/sealing/sealer.ts";
 import { openStore } from "../../../../src/control-plane/store/sqlite/open-store.ts";
 import type { Store } from "../../../../src/control-plane/store/store.ts";
 import { MAX_VARIABLES } from "../../../../src/protocol/variables.ts";
@@ -79,6 +79,20 @@ function failingAt(part: "sealingKeys" | "assetSettings", method: string, call =
     });
   return proxied(store, "") as Store;
 }
+
+test("a rotation seals the accounts' credentials at SIM operators", async () => {
+  const accountId = "acc_1";
+  const purpose = credentialsPurpose(accountId, "prosim");
+  const sealed = new AesSealer(first).seal(Buffer.from("secret"), purpose);
+  await store.simCredentials.setCredentials({ accountId, type: "prosim", changedAtMs: 1, ...sealed });
+  const { keyId, credentials } = await rotate();
+  expect(credentials).toBe(1);
+  const [stored] = await store.simCredentials.listCredentials();
+  expect(stored?.keyId).toBe(keyId);
+  const key = readKeyFile(path)?.find(({ id }) => id === keyId);
+  expect(Buffer.from(new AesSealer(key!).open(stored!, purpose)).toString()).toBe("secret");
+  expect(await store.sealingKeys.listUsed()).toEqual([keyId]);
+});
 
 test("a rotation seals everything with a new key; the next one does so again", async () => {
   const one = await rotate();

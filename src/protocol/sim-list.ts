@@ -1,0 +1,52 @@
+import { z } from "zod";
+import { assetStatusSchema } from "./asset.ts";
+import { unixSeconds } from "./scalars.ts";
+import { iccidSchema, simTypeSchema, superSimSchema } from "./sim.ts";
+import { pageQuerySchema } from "./users.ts";
+
+/** Query of Get SIMs. */
+export const simListQuerySchema = pageQuerySchema.extend({
+  type: simTypeSchema.optional().meta({ description: "SIMs of this type only." }),
+});
+
+/** A SIM as its operator has it, in a list. */
+export const simEntrySchema = z
+  .strictObject({
+    type: simTypeSchema.meta({ description: "Which SIM of the asset." }),
+    iccid: z.string().meta({ ...iccidSchema.meta() }),
+    asset_id: z.string().meta({ description: "UUID of the asset that holds it." }),
+    asset_name: z.string().meta({ description: "Name of the asset." }),
+    status: assetStatusSchema.meta({ description: "As the operator has confirmed it." }),
+    operator_status: z
+      .string()
+      .exactOptional()
+      .meta({ description: "The status in the operator's words, when it was asked last.", examples: ["ready"] }),
+    network_group: z
+      .string()
+      .exactOptional()
+      .meta({ description: "Of a Super SIM.", examples: ["default_1gb"] }),
+    service_profile: z
+      .string()
+      .exactOptional()
+      .meta({ description: "Of a PRO SIM.", examples: ["iot-eu-standard"] }),
+    pending: superSimSchema.shape.pending,
+    lost: z
+      .boolean()
+      .meta({ description: "Whether the operator did not know the SIM when it was asked last. Its last state stays." }),
+    checked_at: unixSeconds(
+      "When the operator was asked last; null for never, and where no operator serves the type.",
+    ).nullable(),
+  })
+  .meta({ id: "SimEntry" });
+export type SimEntryBody = z.output<typeof simEntrySchema>;
+
+/** Response of Get SIMs. */
+export const simListSchema = z
+  .strictObject({
+    sims: z
+      .array(simEntrySchema)
+      .meta({ description: "The SIMs of this page, in the order in which their assets were registered." }),
+    next_cursor: z.string().nullable().meta({ description: "Cursor of the next page; `null` on the last one." }),
+  })
+  .meta({ id: "SimList" });
+export type SimList = z.output<typeof simListSchema>;
