@@ -65,6 +65,14 @@ export const simEntrySchema = z
   .meta({ id: "SimEntry" });
 export type SimEntryBody = z.output<typeof simEntrySchema>;
 
+/** Response of Get SIMs of Asset. */
+export const assetSimsSchema = z
+  .strictObject({
+    sims: z.array(simEntrySchema).meta({ description: "The SIMs of the asset: of each type at most one." }),
+  })
+  .meta({ id: "AssetSims" });
+export type AssetSims = z.output<typeof assetSimsSchema>;
+
 /** Response of Get SIMs. */
 export const simListSchema = z
   .strictObject({

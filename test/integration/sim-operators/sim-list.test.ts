@@ -165,6 +165,32 @@ describe("the list of SIMs", () => {
   });
 });
 
+describe("the SIMs of one asset", () => {
+  test("are those of the list, and nobody else's", async () => {
+    await firstReading();
+    const other = await control.asset(account, { supersim: someSuperSim() });
+    const bare = await control.asset(account, {});
+    const of = ({ uuid }: TestAsset, as = account) => call("GET", `/v1/assets/${uuid}/sims`, as);
+    const { sims } = await list();
+    const byUuid = (uuid: string) => sims.filter(({ asset_id: id }) => id === uuid);
+    const shown = (await of(asset)).body.sims;
+    expect(shown).toHaveLength(2);
+    expect(shown.toSorted((a, b) => (a.type < b.type ? -1 : 1))).toEqual(byUuid(asset.uuid));
+    expect((await of(other)).body).toEqual({ sims: byUuid(other.uuid) });
+    expect((await of(bare)).body).toEqual({ sims: [] });
+    const foreign = await of(asset, await control.account());
+    expect([foreign.status, foreign.body.code]).toEqual([404, "AssetNotFound"]);
+  });
+
+  test("are shown without asking an operator", async () => {
+    await firstReading();
+    kore.fail(/./, { kind: "hang" });
+    const before = kore.count();
+    expect((await call("GET", `/v1/assets/${asset.uuid}/sims`)).body.sims).toHaveLength(2);
+    expect(kore.count()).toBe(before);
+  });
+});
+
 describe("refreshing a SIM", () => {
   beforeEach(async () => {
     await firstReading();
