@@ -43,7 +43,7 @@ type Details = Readonly<Record<string, unknown>>;
 /** Hints for `details.reason` of `SimOperatorFailed`. */
 const OPERATOR_HINTS: Readonly<Record<string, string>> = {
   unavailable: "It may be down or slow: try again in a minute. What it said last stays: `edgectl sims show ASSET`.",
-  throttled: "The service keeps to the pause that the operator asks for; try again after it.",
+  throttled: "The service asks it nothing until then.",
   credentials: "`edge-control sim-operator check`, where the service runs, says what the operator answers to them.",
   malformed: "`edge-control sim-operator check`, where the service runs, says more. Try again later.",
 };

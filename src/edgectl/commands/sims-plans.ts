@@ -1,18 +1,24 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { unixNow } from "../../lib/clock.ts";
 import { formatBytes } from "../../lib/terminal/bytes.ts";
-import { renderFields } from "../../lib/terminal/table.ts";
 import { type PlanDeployments, planDeploymentsSchema } from "../../protocol/data-plan.ts";
 import type { SimType } from "../../protocol/sim.ts";
 import type { ApiClient } from "../api/client.ts";
-import { changePlanSettings, getAllowance, getPlanSettings, removeAllowance, setAllowance } from "../api/sims.ts";
+import {
+  type Allowance,
+  changePlanSettings,
+  getAllowance,
+  getPlanSettings,
+  removeAllowance,
+  setAllowance,
+} from "../api/sims.ts";
 import { ServiceFailure } from "../api/service-failure.ts";
 import { type Context, connect, createContext } from "../context.ts";
 import { parseSize } from "../deploy/parse-options.ts";
 import { usageFailure } from "../failure.ts";
 import type { Io } from "../io.ts";
 import { findSims } from "../sims/read-sims.ts";
-import { allowanceFields, sourceText } from "../views/sim-view.ts";
+import { renderAllowance, sourceText } from "../views/sim-view.ts";
 import { simName } from "../views/sim-words.ts";
 import { ASSET } from "./options.ts";
 import { simArgument } from "./sims.ts";
@@ -58,11 +64,13 @@ function parseAllowance(text: string): number {
 }
 
 async function showAllowance(context: Context, client: ApiClient, asset: string, type: SimType): Promise<void> {
-  const { printer, io } = context;
   const value = await getAllowance(client, asset, type);
-  printer.result(value, () => {
-    return renderFields(allowanceFields({ value }, type, unixNow(io.clock), printer.theme), printer.theme);
-  });
+  printAllowance(context, type, value);
+}
+
+function printAllowance({ printer, io }: Context, type: SimType, value: Allowance): void {
+  const { theme } = printer;
+  printer.result(value, () => renderAllowance(value, type, unixNow(io.clock), theme));
 }
 
 async function changeAllowance(
@@ -72,12 +80,10 @@ async function changeAllowance(
   type: SimType,
   bytes: number,
 ): Promise<void> {
-  const { printer, io } = context;
+  const { printer } = context;
   try {
     const value = await setAllowance(client, asset, type, bytes);
-    printer.result(value, () => {
-      return renderFields(allowanceFields({ value }, type, unixNow(io.clock), printer.theme), printer.theme);
-    });
+    printAllowance(context, type, value);
   } catch (error) {
     if (!(error instanceof ServiceFailure) || error.code !== "SimOperatorFailed") throw error;
     // It is stored before the operator is asked for the usage.

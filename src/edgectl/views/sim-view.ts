@@ -35,7 +35,7 @@ function renderSim({ sim, allowance, usage }: SimDetails, now: number, theme: Th
   if (sim.pending) fields.push(["Pending", theme.yellow(pendingText(sim.pending, now, sim))]);
   fields.push(["Checked", at === null ? "never: no operator was asked for it" : momentText(at, now)]);
   if (sim.lost) fields.push(["", theme.red("The operator did not know it then; its last state stays.")]);
-  fields.push(...usageFields(usage, now), ...allowanceFields(allowance, type, now, theme));
+  fields.push(...usageFields(usage, now), ...allowanceFields(allowance, type, theme));
   return `${theme.bold(simName(type))}\n${renderFields(fields, theme)}`;
 }
 
@@ -57,8 +57,14 @@ function usageFields(usage: Part<Usage>, now: number): Fields {
   return fields;
 }
 
-/** The fields about an allowance. @param now Unix seconds */
-export function allowanceFields(allowance: Part<Allowance>, type: string, now: number, theme: Theme): Fields {
+/** Renders one allowance. @param now Unix seconds */
+export function renderAllowance(value: Allowance, type: string, now: number, theme: Theme): string {
+  const at = value.as_of;
+  const asOf: Fields = at === undefined ? [] : [["  As of", momentText(at, now)]];
+  return renderFields([...allowanceFields({ value }, type, theme), ...asOf], theme);
+}
+
+function allowanceFields(allowance: Part<Allowance>, type: string, theme: Theme): Fields {
   if ("missing" in allowance) {
     const { code, message } = allowance.missing;
     const isNone = code === "AllowanceNotFound";
@@ -66,14 +72,11 @@ export function allowanceFields(allowance: Part<Allowance>, type: string, now: n
       ["Allowance", isNone ? "none: the operator says none, and none is set" : `not known: ${sanitizeLine(message)}`],
     ];
   }
-  const { bytes, used_bytes: used, forecast_bytes: forecast, exceeded_at: at, as_of: asOf } = allowance.value;
+  const { bytes, source, used_bytes: used, forecast_bytes: forecast, exceeded_at: at } = allowance.value;
   const expected = `${formatBytes(forecast)} by the end of the month (${percent(forecast, bytes)})`;
   const fields: Fields = [
-    ["Allowance", `${formatBytes(bytes)} a month, ${sourceText(allowance.value.source, type)}`],
-    [
-      "  Used",
-      asOf === undefined ? usedText(allowance.value) : `${usedText(allowance.value)}, ${momentText(asOf, now)}`,
-    ],
+    ["Allowance", `${usedText(allowance.value)} used this month`],
+    ["  Source", sourceText(source, type)],
   ];
   if (used >= bytes) {
     const since = at === undefined ? "" : ` since ${formatMinute(at).slice(0, 10)}`;

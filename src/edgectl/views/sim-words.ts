@@ -22,9 +22,9 @@ export function ageText(at: number, now: number): string {
   return age < 60 ? "just now" : `${formatDuration(age - (age % (age < HOUR ? 60 : HOUR)))} ago`;
 }
 
-/** `2026-11-23 14:03 UTC, 12 min ago`. @param now Unix seconds */
+/** `2026-11-23 14:03 UTC (12 min ago)`. @param now Unix seconds */
 export function momentText(at: number, now: number): string {
-  return `${formatMinute(at)} UTC, ${ageText(at, now)}`;
+  return `${formatMinute(at)} UTC (${ageText(at, now)})`;
 }
 
 /** The state that counts, and the operator's own words where they differ. */
@@ -35,7 +35,7 @@ export function stateText({ status, operator_status: said, lost }: Sim): string 
     : `${sanitizeLine(status)} (operator: ${sanitizeLine(said)})`;
 }
 
-/** What was asked for: `active -> inactive`, or only what it will be where the state before is not given. */
+/** What was asked for: `active -> inactive`, or `to inactive` where the state before is not given. */
 export function changeText(pending: PendingChange, before?: Pick<Sim, "status" | "network_group">): string {
   const changes = [
     fromTo(before?.status, pending.status),
@@ -46,11 +46,11 @@ export function changeText(pending: PendingChange, before?: Pick<Sim, "status" |
 
 function fromTo(before: string | undefined, after: string | undefined, name = ""): string | undefined {
   if (after === undefined) return undefined;
-  const from = before === undefined || before === after ? "" : `${sanitizeLine(before)} -> `;
+  const from = before === undefined || before === after ? "to " : `${sanitizeLine(before)} -> `;
   return `${name}${from}${sanitizeLine(after)}`;
 }
 
-/** `active -> inactive asked 2026-11-23 14:03 UTC, 12 min ago; the operator has not confirmed`. @param now Unix seconds */
+/** `active -> inactive, asked 2026-11-23 14:03 UTC (12 min ago); the operator has not confirmed`. @param now Unix seconds */
 export function pendingText(
   pending: PendingChange,
   now: number,
@@ -58,7 +58,7 @@ export function pendingText(
 ): string {
   const isOurs = pending.status !== undefined || pending.network_group !== undefined;
   const when = `${isOurs ? "asked" : "noticed"} ${momentText(pending.since, now)}`;
-  return `${changeText(pending, before)} ${when}; the operator has not confirmed`;
+  return `${changeText(pending, before)}, ${when}; the operator has not confirmed`;
 }
 
 /** How much of an allowance is used: `405.0 MB of 1.00 GB (40 %)`. */
