@@ -28,6 +28,7 @@ describe("edgectl sims list", () => {
     const first = await rig.run("sims", "list", "--limit", "1");
     expect(first.stderr).toContain("There are more. All of them: --all.");
     expect((await rig.run("sims", "list", "--attention")).stdout).toBe("No SIMs.\n");
+    later();
     rig.use(600);
     await rig.json("sims", "allowance", SERIAL, "supersim", "500MB");
     const spent = await rig.run("sims", "list", "--attention", "data");
