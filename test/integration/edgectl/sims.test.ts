@@ -4,6 +4,7 @@ import { someSuperSim } from "../../support/control-plane/sims.ts";
 import { waitFor } from "../../support/wait-for.ts";
 
 const MB = 1_000_000;
+const update = (...args: string[]) => ["assets", "update", SERIAL, "--status", "inactive", ...args];
 
 let rig: SimRig;
 
@@ -187,8 +188,6 @@ describe("edgectl sims allowance", () => {
 });
 
 describe("edgectl assets update", () => {
-  const update = (...args: string[]) => ["assets", "update", SERIAL, "--status", "inactive", ...args];
-
   test("that is confirmed at once says nothing of pending changes", async () => {
     const { code, stdout, stderr } = await rig.run(...update("--wait"));
     expect({ code, stderr }).toEqual({ code: 0, stderr: "" });

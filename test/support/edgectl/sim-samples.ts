@@ -27,9 +27,10 @@ interface DayFields {
   readonly interfaces?: Readonly<Record<string, number>>;
 }
 
+const received = (bytes: number) => ({ sent_bytes: 0, received_bytes: bytes });
+
 export function someDay(day: string, fields: DayFields): DataUsage["days"][number] {
   const { pulls = 0, control = 0, overhead = 0, interfaces = {} } = fields;
-  const received = (bytes: number) => ({ sent_bytes: 0, received_bytes: bytes });
   return {
     day,
     by_purpose: { pulls: received(pulls), control: { sent_bytes: control, received_bytes: 0 } },

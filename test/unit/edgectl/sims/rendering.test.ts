@@ -16,6 +16,51 @@ const CONTROL = /[^\P{Cc}\n]|\p{Bidi_Control}/u;
 const MB = 1_000_000;
 const PENDING = { status: "inactive", since: NOW - 720 };
 
+const allowanceOf = (used: number, forecast: number) => ({
+  bytes: 1000 * MB,
+  source: "operator",
+  used_bytes: used * MB,
+  forecast_bytes: forecast * MB,
+});
+
+const usageOf = (total: number, asOf?: number) => ({
+  start_time: Date.UTC(2026, 10, 1) / 1000,
+  end_time: NOW,
+  finalized_until: Date.UTC(2026, 10, 21) / 1000,
+  usages: [{ total: total * MB, network_group: "default_1gb" }],
+  ...(asOf !== undefined && { as_of: asOf }),
+});
+
+const details = (fields: Partial<SimDetails> = {}): SimDetails => ({
+  sim: someSim(),
+  usage: { value: usageOf(405, NOW - 3 * 3600) },
+  allowance: {
+    value: {
+      bytes: 1000 * MB,
+      source: "operator",
+      used_bytes: 405 * MB,
+      forecast_bytes: 1380 * MB,
+      exceeded_at: NOW + 86_400,
+    },
+  },
+  ...fields,
+});
+
+const compared = (...given: Parameters<typeof someDataUsage>): AssetSimDetails["comparison"] => {
+  const value = compareUsage(someDataUsage(...given));
+  return value ? { value } : { missing: { code: "NotReported", message: "The device has not reported yet." } };
+};
+
+const show = (sims: readonly SimDetails[], comparison: AssetSimDetails["comparison"]) =>
+  renderSimDetails({ sims, comparison }, NOW, plain, undefined);
+
+const FIRST = "2026-11-01";
+
+const renderRefresh = (before: Parameters<typeof someSim>[0], after: Parameters<typeof someSim>[0], asked = true) => {
+  const sim = someSim(after);
+  return renderRefreshed([{ sim, differences: differencesOf(someSim(before), sim), asked }], NOW, plain).split("\n");
+};
+
 describe("words", () => {
   test.each([
     [10, "just now"],
@@ -45,18 +90,11 @@ describe("words", () => {
 });
 
 describe("the table of SIMs", () => {
-  const allowance = (used: number, forecast: number) => ({
-    bytes: 1000 * MB,
-    source: "operator",
-    used_bytes: used * MB,
-    forecast_bytes: forecast * MB,
-  });
-
   test("has state, the operator's words where they differ, what is pending, and how far an allowance reaches", () => {
     const sims = [
-      someSim({ allowance: allowance(405, 1380), pending: PENDING }),
-      someSim({ operator_status: "ready", allowance: allowance(5, 50) }),
-      someSim({ lost: true, allowance: allowance(1000, 1000) }),
+      someSim({ allowance: allowanceOf(405, 1380), pending: PENDING }),
+      someSim({ operator_status: "ready", allowance: allowanceOf(5, 50) }),
+      someSim({ lost: true, allowance: allowanceOf(1000, 1000) }),
       someSim({ type: "prosim", checked_at: null, allowance: { bytes: 500 * MB, source: "manual" } }),
     ];
     expect(
@@ -75,35 +113,6 @@ describe("the table of SIMs", () => {
 });
 
 describe("one asset's SIMs", () => {
-  const usage = (total: number, asOf?: number) => ({
-    start_time: Date.UTC(2026, 10, 1) / 1000,
-    end_time: NOW,
-    finalized_until: Date.UTC(2026, 10, 21) / 1000,
-    usages: [{ total: total * MB, network_group: "default_1gb" }],
-    ...(asOf !== undefined && { as_of: asOf }),
-  });
-  const details = (fields: Partial<SimDetails> = {}): SimDetails => ({
-    sim: someSim(),
-    usage: { value: usage(405, NOW - 3 * 3600) },
-    allowance: {
-      value: {
-        bytes: 1000 * MB,
-        source: "operator",
-        used_bytes: 405 * MB,
-        forecast_bytes: 1380 * MB,
-        exceeded_at: NOW + 86_400,
-      },
-    },
-    ...fields,
-  });
-  const compared = (...given: Parameters<typeof someDataUsage>): AssetSimDetails["comparison"] => {
-    const value = compareUsage(someDataUsage(...given));
-    return value ? { value } : { missing: { code: "NotReported", message: "The device has not reported yet." } };
-  };
-  const show = (sims: readonly SimDetails[], comparison: AssetSimDetails["comparison"]) =>
-    renderSimDetails({ sims, comparison }, NOW, plain, undefined);
-  const FIRST = "2026-11-01";
-
   test("are shown with allowance, forecast, age of the figures, and the comparison with the agent", () => {
     const ledger = someDay(FIRST, {
       pulls: 100 * MB,
@@ -176,7 +185,7 @@ describe("one asset's SIMs", () => {
   });
 
   test("without any known usage are not compared: the agent's count would always be more", () => {
-    const stored = details({ sim: someSim({ checked_at: null }), usage: { value: { ...usage(0), usages: [] } } });
+    const stored = details({ sim: someSim({ checked_at: null }), usage: { value: { ...usageOf(0), usages: [] } } });
     const text = show([stored], compared([someDay(FIRST, { pulls: MB })], [{ days: {} }]));
     expect(text).toContain("No usage of its SIMs is known: no operator was asked, and none was imported.");
     expect(text).toContain("The agent counted 1.00 MB of its own.");
@@ -232,13 +241,10 @@ describe("an allowance", () => {
 });
 
 describe("a refresh", () => {
-  const render = (before: Parameters<typeof someSim>[0], after: Parameters<typeof someSim>[0], asked = true) => {
-    const sim = someSim(after);
-    return renderRefreshed([{ sim, differences: differencesOf(someSim(before), sim), asked }], NOW, plain).split("\n");
-  };
-
   test("says what is different, field by field", () => {
-    expect(render({}, { status: "inactive", operator_status: "inactive", network_group: "default_10gb" })).toEqual([
+    expect(
+      renderRefresh({}, { status: "inactive", operator_status: "inactive", network_group: "default_10gb" }),
+    ).toEqual([
       "Super SIM: inactive. The operator was asked now.",
       "  Status: active -> inactive",
       "  In the operator's words: active -> inactive",
@@ -247,19 +253,23 @@ describe("a refresh", () => {
   });
 
   test("says that nothing is, and how old the answer is", () => {
-    expect(render({}, {}, false)).toEqual([
+    expect(renderRefresh({}, {}, false)).toEqual([
       "Super SIM: active. This is the operator's last answer: 2026-11-23 11:58 UTC (1 min ago).",
       "  Nothing is different.",
     ]);
-    expect(render({ checked_at: null }, { checked_at: null }, false)[0]).toBe(
+    expect(renderRefresh({ checked_at: null }, { checked_at: null }, false)[0]).toBe(
       "Super SIM: active. No operator serves it: this is what is stored.",
     );
   });
 
   test("says what settled, what is still pending, and that a SIM is lost or found", () => {
-    expect(render({ pending: PENDING }, { status: "inactive" })).toContain("  Settled: to inactive");
-    expect(render({ pending: PENDING }, { pending: PENDING })[1]).toMatch(/^ {2}Pending: active -> inactive, asked /);
-    expect(render({}, { lost: true })).toContain("  The operator does not know it any more. Its last state stays.");
-    expect(render({ lost: true }, {})).toContain("  The operator knows it again.");
+    expect(renderRefresh({ pending: PENDING }, { status: "inactive" })).toContain("  Settled: to inactive");
+    expect(renderRefresh({ pending: PENDING }, { pending: PENDING })[1]).toMatch(
+      /^ {2}Pending: active -> inactive, asked /,
+    );
+    expect(renderRefresh({}, { lost: true })).toContain(
+      "  The operator does not know it any more. Its last state stays.",
+    );
+    expect(renderRefresh({ lost: true }, {})).toContain("  The operator knows it again.");
   });
 });

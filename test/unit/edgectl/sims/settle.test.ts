@@ -38,7 +38,7 @@ async function settle({ at, wanted = { status: "inactive" }, timeoutS = 300, int
   };
   const signal = interruption.signal;
   const said: string[] = [];
-  let isDone = false;
+  const ended = new AbortController();
   const outcome = settleChange({
     client: new ApiClient({ baseUrl: "http://service", apiKey: undefined, fetch, clock, signal }),
     asset: "GW-1",
@@ -49,8 +49,8 @@ async function settle({ at, wanted = { status: "inactive" }, timeoutS = 300, int
     onUnanswered: (why) => said.push(why),
   })
     .catch((error: unknown) => error)
-    .finally(() => (isDone = true));
-  while (!isDone) {
+    .finally(() => ended.abort());
+  while (!ended.signal.aborted) {
     await clock.advance(0);
     await clock.advance(Math.min(clock.untilNext ?? 0, STEP_MS));
   }
