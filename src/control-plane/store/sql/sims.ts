@@ -11,7 +11,7 @@ import { change, type Work } from "./statement.ts";
 
 const SET_STATE = /* sql */ `
   UPDATE sims SET status = ?, network_group = coalesce(?, network_group), pending = ?,
-    next_check_at_ms = coalesce(CAST(? AS BIGINT), next_check_at_ms)
+    next_check_at_ms = coalesce(CAST(? AS BIGINT), next_check_at_ms), operator_status = coalesce(?, operator_status)
   WHERE asset_uuid = ? AND kind = ?`;
 const RECORD_CHECK = /* sql */ `
   UPDATE sims SET status = ?, network_group = coalesce(?, network_group), pending = ?, operator_status = ?,
@@ -73,8 +73,10 @@ export class SqlSimStore implements SimStore {
     { status, networkGroup, pending }: SimState,
     audit?: AuditEntry,
     nextCheckAtMs?: number,
+    operatorStatus?: string,
   ): Promise<void> {
-    const values = [status, networkGroup ?? null, pendingText(pending), nextCheckAtMs ?? null, assetUuid, type];
+    const told = [nextCheckAtMs ?? null, operatorStatus ?? null];
+    const values = [status, networkGroup ?? null, pendingText(pending), ...told, assetUuid, type];
     await this.#executor.transact(function* (): Work<void> {
       if ((yield* change(SET_STATE, values)) === 0) return;
       yield* appendAssetEvent(assetUuid, "sim.changed");
