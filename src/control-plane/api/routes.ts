@@ -50,6 +50,7 @@ import { legacyUpdateSim } from "./legacy/legacy-update-sim.ts";
 import { legacyUsage } from "./legacy/legacy-usage.ts";
 import { listVolumes } from "./device/list-volumes.ts";
 import { removeVolume } from "./device/remove-volume.ts";
+import { listAssetSims } from "./sims/list-asset-sims.ts";
 import { listSims } from "./sims/list-sims.ts";
 import { refreshSim } from "./sims/refresh-sim.ts";
 import { changeDataPlanSettings, getDataPlanSettings } from "./sims/data-plan-settings.ts";
@@ -123,6 +124,7 @@ export const ROUTES: readonly Route[] = [
   removeVolume,
   getUsage,
   listSims,
+  listAssetSims,
   refreshSim,
   getAllowance,
   setAllowance,

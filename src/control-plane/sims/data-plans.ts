@@ -2,7 +2,7 @@ import { type Clock, unixNow } from "../../lib/clock.ts";
 import type { SimType } from "../../protocol/sim.ts";
 import type { Asset } from "../core/asset.ts";
 import { forecastPlan, judgementHoldsS, type PlanForecast, planRange } from "../core/sims/plan-forecast.ts";
-import type { Allowance, DataPlanStore, PlanFinding } from "../store/data-plans.ts";
+import type { Allowance, DataPlanStore, PlanFinding, PlanUsage } from "../store/data-plans.ts";
 import type { DailyUsageReader } from "./daily-usage.ts";
 
 /** How long it holds that a SIM has no allowance, in seconds: setting one makes the plan due at once. */
@@ -44,7 +44,8 @@ export class DataPlans {
     const finding = status && findingOf(status.forecast);
     const holdsS = status ? judgementHoldsS(status.forecast, status.allowance.bytes) : NO_PLAN_HOLDS_S;
     const pauseMs = holdsS * 1000 * (1 - SPREAD / 2 + SPREAD * Math.random());
-    await this.#record(asset, type, finding, nextDueMs(now, pauseMs, finding), now);
+    const usage = status && usageOf(status, now);
+    await this.#record(asset, type, finding, nextDueMs(now, pauseMs, finding), now, usage);
     return status;
   }
 
@@ -55,9 +56,16 @@ export class DataPlans {
     await this.#record(asset, type, finding, nextDueMs(now, pauseMs, finding), now);
   }
 
-  async #record({ uuid }: Asset, type: SimType, finding: PlanFinding | undefined, nextDueMs: number, now: number) {
+  async #record(
+    { uuid }: Asset,
+    type: SimType,
+    finding: PlanFinding | undefined,
+    nextDueMs: number,
+    now: number,
+    usage?: PlanUsage,
+  ) {
     const { store, onRestored } = this.#options;
-    if (await store.recordFinding(uuid, type, finding, nextDueMs, now)) onRestored();
+    if (await store.recordFinding(uuid, type, finding, nextDueMs, now, usage)) onRestored();
   }
 
   async #read(asset: Asset, type: SimType): Promise<PlanStatus | undefined> {
@@ -74,6 +82,10 @@ export class DataPlans {
 /** What was found is over with its month. @param now Unix seconds */
 function nextDueMs(now: number, pauseMs: number, finding: PlanFinding | undefined): number {
   return Math.min(now * 1000 + Math.ceil(pauseMs), finding ? finding.until * 1000 : Infinity);
+}
+
+function usageOf({ forecast: { usedBytes, forecastBytes }, asOf }: PlanStatus, now: number): PlanUsage {
+  return { usedBytes, forecastBytes, asOf: asOf ?? now };
 }
 
 function findingOf({ state, month }: PlanForecast): PlanFinding | undefined {

@@ -78,6 +78,7 @@ test("has every endpoint of the specification and the decisions", () => {
     "GET /v1/assets/{asset_id}/edge/volumes",
     "GET /v1/assets/{asset_id}/hold",
     "GET /v1/assets/{asset_id}/sim/usages",
+    "GET /v1/assets/{asset_id}/sims",
     "GET /v1/assets/{asset_id}/sims/{sim_type}/allowance",
     "GET /v1/assets/{asset_id}/sims/{sim_type}/usages",
     "GET /v1/assets/{asset_id}/tags",

@@ -30,6 +30,7 @@ const EXPECTED: Readonly<Record<string, Expected>> = {
   "DELETE /v1/assets/{asset_id}": row("admin", 204, 404),
   "GET /v1/assets/{asset_id}/sims/{sim_type}/usages": row("viewer", 200, 404),
   "GET /v1/sims": row("viewer", 200),
+  "GET /v1/assets/{asset_id}/sims": row("viewer", 200, 404),
   "POST /v1/assets/{asset_id}/sims/{sim_type}/refresh": row("operator", 200, 404),
   "GET /v1/assets/{asset_id}/sims/{sim_type}/allowance": row("viewer", 404),
   "PUT /v1/assets/{asset_id}/sims/{sim_type}/allowance": row("operator", 200, 404),

@@ -46,6 +46,8 @@ beforeEach(async () => {
 /** Of a list, of a SIM, of an error, or of the audit log. */
 interface Body extends SimList, SimEntryBody {
   readonly code?: string;
+  readonly message?: string;
+  readonly details?: unknown;
   readonly entries?: readonly unknown[];
 }
 
@@ -78,6 +80,7 @@ describe("the list of SIMs", () => {
         iccid: asset.asset.prosim?.iccid,
         asset_id: asset.uuid,
         asset_name: "Gateway",
+        serial_number: asset.asset.serialNumber,
         status: "inactive",
         service_profile: "gold",
         lost: false,
@@ -88,6 +91,7 @@ describe("the list of SIMs", () => {
         iccid: ICCID,
         asset_id: asset.uuid,
         asset_name: "Gateway",
+        serial_number: asset.asset.serialNumber,
         status: "active",
         operator_status: "active",
         network_group: "default_1gb",
@@ -118,11 +122,86 @@ describe("the list of SIMs", () => {
     expect([refused.status, refused.body.code]).toEqual([422, "InvalidRequest"]);
   });
 
+  test("has allowances with their use as it was judged last, and finds those that run out", async () => {
+    await firstReading();
+    const now = Math.floor(clock.now() / 1000);
+    kore.use(SID, now, 600_000_000);
+    expect((await list("?attention=data")).sims).toEqual([]);
+    const allowance = `/v1/assets/${asset.uuid}/sims/supersim/allowance`;
+    const headers = { "X-API-Key": account.apiKey, "Content-Type": "application/json" };
+    const set = fetch(`${control.url}${allowance}`, {
+      method: "PUT",
+      headers,
+      body: JSON.stringify({ bytes: 500_000_000 }),
+    });
+    expect((await whileTimePasses(clock, set)).status).toBe(200);
+    kore.fail(/./, { kind: "hang" });
+    const before = kore.count();
+    const { sims } = await list("?attention=data");
+    expect(sims).toMatchObject([
+      {
+        type: "supersim",
+        allowance: {
+          bytes: 500_000_000,
+          source: "manual",
+          period: "calendar_month",
+          used_bytes: 600_000_000,
+          forecast_bytes: 600_000_000,
+          as_of: expect.any(Number) as number,
+        },
+      },
+    ]);
+    expect((await list("?type=prosim")).sims[0]?.allowance).toBeUndefined();
+    expect(kore.count()).toBe(before);
+    // Nothing is known of the next month yet.
+    clock.jump(31 * 86_400_000);
+    expect((await list("?type=supersim")).sims[0]?.allowance?.used_bytes).toBeUndefined();
+  });
+
+  test("has the operator's words from its answer to a change; where none serves the type there are none", async () => {
+    await firstReading();
+    const headers = { "X-API-Key": account.apiKey, "Content-Type": "application/json" };
+    const body = JSON.stringify({ status: "inactive" });
+    const change = fetch(`${control.url}/v1/assets/${asset.uuid}`, { method: "PATCH", headers, body });
+    expect((await whileTimePasses(clock, change)).status).toBe(200);
+    const { sims } = await list();
+    expect(sims.map(({ status, operator_status: said }) => [status, said])).toEqual([
+      ["inactive", undefined],
+      ["inactive", "inactive"],
+    ]);
+  });
+
   test("asks no operator", async () => {
     await firstReading();
     kore.fail(/./, { kind: "hang" });
     const before = kore.count();
     expect((await list()).sims).toHaveLength(2);
+    expect(kore.count()).toBe(before);
+  });
+});
+
+describe("the SIMs of one asset", () => {
+  test("are those of the list, and nobody else's", async () => {
+    await firstReading();
+    const other = await control.asset(account, { supersim: someSuperSim() });
+    const bare = await control.asset(account, {});
+    const of = ({ uuid }: TestAsset, as = account) => call("GET", `/v1/assets/${uuid}/sims`, as);
+    const { sims } = await list();
+    const byUuid = (uuid: string) => sims.filter(({ asset_id: id }) => id === uuid);
+    const shown = (await of(asset)).body.sims;
+    expect(shown).toHaveLength(2);
+    expect(shown.toSorted((a, b) => (a.type < b.type ? -1 : 1))).toEqual(byUuid(asset.uuid));
+    expect((await of(other)).body).toEqual({ sims: byUuid(other.uuid) });
+    expect((await of(bare)).body).toEqual({ sims: [] });
+    const foreign = await of(asset, await control.account());
+    expect([foreign.status, foreign.body.code]).toEqual([404, "AssetNotFound"]);
+  });
+
+  test("are shown without asking an operator", async () => {
+    await firstReading();
+    kore.fail(/./, { kind: "hang" });
+    const before = kore.count();
+    expect((await call("GET", `/v1/assets/${asset.uuid}/sims`)).body.sims).toHaveLength(2);
     expect(kore.count()).toBe(before);
   });
 });
@@ -160,11 +239,23 @@ describe("refreshing a SIM", () => {
     expect(body.operator_status).toBeUndefined();
   });
 
-  test("fails while the operator is away, and changes nothing", async () => {
+  test.each([
+    ["refused", { kind: "status", status: 400 }, "The SIM operator refused the request."],
+    ["unavailable", { kind: "status", status: 503 }, "The SIM operator did not answer."],
+    ["credentials", { kind: "status", status: 401 }, "The SIM operator does not accept the credentials for it."],
+    ["malformed", { kind: "html", status: 200 }, "The SIM operator's answer could not be understood."],
+    [
+      "throttled",
+      { kind: "status", status: 429, headers: { "Retry-After": "3600" } },
+      "The SIM operator takes no more requests for now.",
+    ],
+  ] as const)("fails with the reason %s in words, and changes nothing", async (reason, fault, message) => {
     const before = (await list("?type=supersim")).sims;
-    kore.fail(/./, { kind: "status", status: 400 });
+    kore.fail(/./, fault);
     const { status, body } = await refresh();
-    expect([status, body.code]).toEqual([502, "SimOperatorFailed"]);
+    expect([status, body.code, body.message]).toEqual([502, "SimOperatorFailed", message]);
+    const pause = reason === "throttled" ? { retry_after_s: 3600 } : {};
+    expect(body.details).toEqual({ sim_type: "supersim", reason, ...pause });
     expect((await list("?type=supersim")).sims).toEqual(before);
   });
 

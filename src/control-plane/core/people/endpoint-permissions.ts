@@ -50,6 +50,7 @@ export const ENDPOINT_PERMISSIONS: Readonly<Record<string, Requirement>> = {
   "DELETE /v1/assets/:asset_id": "assets.remove",
   "GET /v1/assets/:asset_id/sims/:sim_type/usages": "usage.read",
   "GET /v1/sims": "assets.read",
+  "GET /v1/assets/:asset_id/sims": "assets.read",
   "POST /v1/assets/:asset_id/sims/:sim_type/refresh": "assets.connectivity",
   "GET /v1/assets/:asset_id/sims/:sim_type/allowance": "usage.read",
   "PUT /v1/assets/:asset_id/sims/:sim_type/allowance": "assets.connectivity",
