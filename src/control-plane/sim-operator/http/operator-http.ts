@@ -7,6 +7,7 @@ import { broken, malformed, refusal, silent, throttled, unreachable } from "./op
 import { Outage } from "./outage.ts";
 import { Pauses } from "./pauses.ts";
 import { readJson } from "./read-response.ts";
+import { Refusals } from "./refusals.ts";
 import { type RequestRate, RequestRates } from "./request-rates.ts";
 import { parseRetryAfter } from "./retry-after.ts";
 import { SharedCalls } from "./shared-calls.ts";
@@ -56,6 +57,7 @@ export class OperatorHttp {
   readonly #rates: RequestRates;
   readonly #pauses: Pauses;
   readonly #outage: Outage;
+  readonly #refusals: Refusals;
   readonly #reads = new SharedCalls<OperatorResponse>();
 
   constructor(options: OperatorHttpOptions) {
@@ -65,6 +67,7 @@ export class OperatorHttp {
     this.#rates = new RequestRates(clock, rates);
     this.#pauses = new Pauses(clock);
     this.#outage = new Outage(clock, MAX_UNANSWERED);
+    this.#refusals = new Refusals(clock);
   }
 
   /** Returns the response with status 200 to 299, or 404 with `acceptsMissing`. Throws `SimOperatorError` for any other. */
@@ -115,20 +118,29 @@ export class OperatorHttp {
     const { authorization } = this.#options;
     // Before the turn as well: those who have one may still wait for the operator.
     if (this.#outage.isOn) throw silent();
+    this.#refusals.check(request.method, url);
     using _turn = await this.#turns.acquire(signal);
-    await this.#admit(url, signal);
+    await this.#admit(url, request, signal);
     const header = await authorization.header(signal);
     const response = await this.#fetch(url, request, header, signal);
-    if (response.status !== 401 || !authorization.reject(header)) return response;
+    if (response.status !== 401 || !authorization.reject(header)) return this.#noted(url, request, response);
     // It may have ended, or was forgotten: a new one, once.
     const renewed = await authorization.header(signal);
-    await this.#admit(url, signal);
-    return this.#fetch(url, request, renewed, signal);
+    await this.#admit(url, request, signal);
+    return this.#noted(url, request, await this.#fetch(url, request, renewed, signal));
   }
 
-  async #admit(url: URL, signal: AbortSignal): Promise<void> {
+  #noted(url: URL, { method }: OperatorRequest, response: OperatorResponse): OperatorResponse {
+    const { status, body } = response;
+    const isRefused = status === 401 || status === 403;
+    this.#refusals.note(method, url, status, isRefused ? refusal(status, body) : undefined);
+    return response;
+  }
+
+  async #admit(url: URL, { method }: OperatorRequest, signal: AbortSignal): Promise<void> {
     await this.#rates.acquire(url.pathname + url.search, signal);
     if (this.#outage.isOn) throw silent();
+    this.#refusals.check(method, url);
     const { remainingMs } = this.#pauses;
     if (remainingMs > 0) throw throttled(remainingMs);
   }

@@ -1,0 +1,47 @@
+import { hash } from "node:crypto";
+import type { Clock } from "../../lib/clock.ts";
+import type { SimType } from "../../protocol/sim.ts";
+import { EmnifyOperator } from "./emnify/emnify-operator.ts";
+import type { OperatorAccess } from "./operator-access.ts";
+import type { SimOperator } from "./sim-operator.ts";
+import { SuperSimOperator } from "./super-sim/super-sim-operator.ts";
+
+/**
+ * Opens operators: the same one for the same credentials, whoever has them. What bounds the calls to an operator, its token and its
+ * pauses are then those of the account there, and not of each account here.
+ */
+export class OperatorPool {
+  readonly #clock: Clock;
+  /** By a hash of the credentials, as long as somebody uses them. */
+  readonly #opened = new Map<string, WeakRef<SimOperator>>();
+
+  constructor(clock: Clock) {
+    this.#clock = clock;
+  }
+
+  /** Returns the operator of this type; `undefined` if there is no access to one. */
+  open(access: OperatorAccess, type: SimType): SimOperator | undefined {
+    const identity = identify(access, type);
+    if (identity === undefined) return undefined;
+    const known = this.#opened.get(identity)?.deref();
+    if (known) return known;
+    for (const [each, operator] of this.#opened) if (!operator.deref()) this.#opened.delete(each);
+    const operator = openOperator(access, type, this.#clock);
+    if (operator) this.#opened.set(identity, new WeakRef(operator));
+    return operator;
+  }
+}
+
+function openOperator({ supersim, prosim }: OperatorAccess, type: SimType, clock: Clock): SimOperator | undefined {
+  if (type === "prosim") return prosim && new EmnifyOperator({ ...prosim, clock });
+  return supersim && new SuperSimOperator({ ...supersim, clock });
+}
+
+/** A hash, so that no second copy of the secret is kept. */
+function identify({ supersim, prosim }: OperatorAccess, type: SimType): string | undefined {
+  const access = type === "prosim" ? prosim : supersim;
+  if (!access) return undefined;
+  const facts =
+    "applicationToken" in access ? [access.applicationToken] : Object.entries(access.credentials).toSorted().flat();
+  return hash("sha256", JSON.stringify([type, new URL(access.url).href, ...facts]));
+}
