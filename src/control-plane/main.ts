@@ -60,7 +60,7 @@ async function serve(config: Config, options: ServeOptions): Promise<void> {
   if (messages && metrics) messages.bus.onLeftOut = () => metrics.observer.bounded("wakes_of_instances");
   await using _metrics = config.metrics_listen && (await metrics?.listen(config.metrics_listen, logger));
   const sealer = await openSealing(config, database, store, logger);
-  const pool = new OperatorPool(systemClock);
+  const pool = new OperatorPool(systemClock, metrics?.observer);
   const access = readOperatorAccess(config.sim_operators);
   // Before the server listens: who sees it listen may stop it at once.
   const stopSignal = waitForStopSignal();

@@ -2,6 +2,7 @@ import { hash } from "node:crypto";
 import type { Clock } from "../../lib/clock.ts";
 import type { SimType } from "../../protocol/sim.ts";
 import { EmnifyOperator } from "./emnify/emnify-operator.ts";
+import type { OperatorObserver } from "./http/operator-http.ts";
 import type { OperatorAccess } from "./operator-access.ts";
 import type { SimOperator } from "./sim-operator.ts";
 import { SuperSimOperator } from "./super-sim/super-sim-operator.ts";
@@ -12,11 +13,13 @@ import { SuperSimOperator } from "./super-sim/super-sim-operator.ts";
  */
 export class OperatorPool {
   readonly #clock: Clock;
+  readonly #observer: OperatorObserver | undefined;
   /** By a hash of the credentials, as long as somebody uses them. */
   readonly #opened = new Map<string, WeakRef<SimOperator>>();
 
-  constructor(clock: Clock) {
+  constructor(clock: Clock, observer?: OperatorObserver) {
     this.#clock = clock;
+    this.#observer = observer;
   }
 
   /** Returns the operator of this type; `undefined` if there is no access to one. */
@@ -26,15 +29,16 @@ export class OperatorPool {
     const known = this.#opened.get(identity)?.deref();
     if (known) return known;
     for (const [each, operator] of this.#opened) if (!operator.deref()) this.#opened.delete(each);
-    const operator = openOperator(access, type, this.#clock);
+    const operator = this.#create(access, type);
     if (operator) this.#opened.set(identity, new WeakRef(operator));
     return operator;
   }
-}
 
-function openOperator({ supersim, prosim }: OperatorAccess, type: SimType, clock: Clock): SimOperator | undefined {
-  if (type === "prosim") return prosim && new EmnifyOperator({ ...prosim, clock });
-  return supersim && new SuperSimOperator({ ...supersim, clock });
+  #create({ supersim, prosim }: OperatorAccess, type: SimType): SimOperator | undefined {
+    const shared = { clock: this.#clock, observer: this.#observer };
+    if (type === "prosim") return prosim && new EmnifyOperator({ ...prosim, ...shared });
+    return supersim && new SuperSimOperator({ ...supersim, ...shared });
+  }
 }
 
 /** A hash, so that no second copy of the secret is kept. */

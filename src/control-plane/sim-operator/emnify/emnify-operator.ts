@@ -6,7 +6,7 @@ import type { TimeRange } from "../../core/usage-period.ts";
 import type { UsageTotal } from "../../core/usage-view.ts";
 import { utcDay } from "../../core/utc-days.ts";
 import { type CheckCall, checkCalls } from "../http/check-calls.ts";
-import { OperatorHttp } from "../http/operator-http.ts";
+import { OperatorHttp, type OperatorObserver } from "../http/operator-http.ts";
 import { parseAnswer } from "../http/parse-answer.ts";
 import type { RequestRate } from "../http/request-rates.ts";
 import { requestToken } from "../http/request-token.ts";
@@ -28,6 +28,7 @@ export interface EmnifyOptions {
   readonly applicationToken: string;
   readonly url: string;
   readonly clock: Clock;
+  readonly observer?: OperatorObserver | undefined;
 }
 
 /**
@@ -52,14 +53,14 @@ export class EmnifyOperator implements SimOperator {
   readonly #http: OperatorHttp;
   readonly #sims: EmnifySims;
 
-  constructor({ applicationToken, url, clock }: EmnifyOptions) {
+  constructor({ applicationToken, url, clock, observer }: EmnifyOptions) {
     const authorization = new TokenAuthorization(clock, async (signal) => {
       const body = JSON.stringify({ application_token: applicationToken });
       const answer = await requestToken(clock, new URL("/api/v1/authenticate", url).href, body, signal);
       const { auth_token: value } = parseAnswer(tokenSchema, answer);
       return { value, lifetimeMs: tokenLifetimeMs(value, clock.now()) };
     });
-    this.#http = new OperatorHttp({ baseUrl: url, authorization, clock, rates: RATES });
+    this.#http = new OperatorHttp({ baseUrl: url, authorization, clock, rates: RATES, type: "prosim", observer });
     this.#sims = new EmnifySims(this.#http);
   }
 

@@ -1,7 +1,8 @@
 import { fullJitter } from "../../../lib/backoff.ts";
 import { type Clock, deadline } from "../../../lib/clock.ts";
 import { Semaphore } from "../../../lib/semaphore.ts";
-import { SimOperatorError } from "../sim-operator.ts";
+import type { SimType } from "../../../protocol/sim.ts";
+import { type OperatorFailure, SimOperatorError } from "../sim-operator.ts";
 import type { Authorization } from "./authorization.ts";
 import { broken, malformed, refusal, silent, throttled, unreachable } from "./operator-errors.ts";
 import { Outage } from "./outage.ts";
@@ -30,6 +31,14 @@ export interface OperatorHttpOptions {
   readonly clock: Clock;
   /** Below what the operator allows. */
   readonly rates: readonly RequestRate[];
+  /** What the observer is told. */
+  readonly type: SimType;
+  readonly observer?: OperatorObserver | undefined;
+}
+
+/** Is told what the calls of operators end with. */
+export interface OperatorObserver {
+  operatorCalled(type: SimType, outcome: OperatorFailure | "ok"): void;
 }
 
 export interface OperatorRequest {
@@ -72,6 +81,18 @@ export class OperatorHttp {
 
   /** Returns the response with status 200 to 299, or 404 with `acceptsMissing`. Throws `SimOperatorError` for any other. */
   async send(request: OperatorRequest, signal: AbortSignal, acceptsMissing = false): Promise<OperatorResponse> {
+    const { type, observer } = this.#options;
+    try {
+      const response = await this.#send(request, signal, acceptsMissing);
+      observer?.operatorCalled(type, "ok");
+      return response;
+    } catch (error) {
+      if (error instanceof SimOperatorError) observer?.operatorCalled(type, error.failure);
+      throw error;
+    }
+  }
+
+  async #send(request: OperatorRequest, signal: AbortSignal, acceptsMissing: boolean): Promise<OperatorResponse> {
     const url = this.#urlOf(request.path);
     const response = await (request.method === "GET"
       ? this.#reads.run(url.href, signal, (shared) => this.#repeat(url, request, shared))
