@@ -61,13 +61,19 @@ async function listCredentials(store: Store, options: ShowOptions) {
   const found = all.filter(({ accountId }) => account === undefined || accountId === account);
   if (found.length === 0) return [];
   const sealer = await openKeys(store, options);
-  return found.map((stored) => ({
-    account_id: stored.accountId,
-    sim_type: stored.type,
-    ...describe(sealer, stored),
-    changed_at: Math.floor(stored.changedAtMs / 1000),
-    key_id: stored.keyId,
-  }));
+  return found.map((stored) => {
+    const { url, client_id, account_sid, problem } = describe(sealer, stored);
+    return {
+      account_id: stored.accountId,
+      sim_type: stored.type,
+      url,
+      client_id,
+      account_sid,
+      problem,
+      changed_at: Math.floor(stored.changedAtMs / 1000),
+      key_id: stored.keyId,
+    };
+  });
 }
 
 function describe(sealer: Sealer, stored: StoredCredentials): Shown {

@@ -32,7 +32,6 @@ interface SetOptions extends AccountOptions {
 
 /** `sim-operator set` and `sim-operator remove`. */
 export function addSimCredentialCommands(operators: Command, context: CliContext): void {
-  const typeOption = () => new Option("--type <type>", "type of SIM").choices(SIM_TYPES).makeOptionMandatory();
   withAdministrationOptions(operators.command("set"))
     .description("set an account's own credentials at the operator of a type of SIM, also while the server runs")
     .requiredOption("--account <id>", "account that they are for")
@@ -78,6 +77,10 @@ export function addSimCredentialCommands(operators: Command, context: CliContext
     );
 }
 
+function typeOption(): Option {
+  return new Option("--type <type>", "type of SIM").choices(SIM_TYPES).makeOptionMandatory();
+}
+
 async function setCredentials(context: CliContext, store: Store, options: SetOptions) {
   const { account, type } = options;
   await requireAccount(store, account);
@@ -99,11 +102,7 @@ function readAccess({ type, secretFile, clientId, accountSid, url, tokenUrl }: S
   if (type === "prosim" && (clientId ?? accountSid ?? tokenUrl) !== undefined)
     throw new CommandError("a PRO SIM's operator has an application token alone: give it with --secret-file");
   const secretKey =
-    type === "prosim"
-      ? "application_token_file"
-      : accountSid === undefined
-        ? "client_secret_file"
-        : "auth_token_file";
+    type === "prosim" ? "application_token_file" : accountSid === undefined ? "client_secret_file" : "auth_token_file";
   const fields = { client_id: clientId, account_sid: accountSid, token_url: tokenUrl, url, [secretKey]: secretFile };
   const given = Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
   const parsed = simOperatorSettingsSchema.safeParse({ [type]: given });

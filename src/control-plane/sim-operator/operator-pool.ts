@@ -3,7 +3,7 @@ import type { Clock } from "../../lib/clock.ts";
 import type { SimType } from "../../protocol/sim.ts";
 import { EmnifyOperator } from "./emnify/emnify-operator.ts";
 import type { OperatorObserver } from "./http/operator-http.ts";
-import type { OperatorAccess } from "./operator-access.ts";
+import type { EmnifyAccess, OperatorAccess, SuperSimAccess } from "./operator-access.ts";
 import type { SimOperator } from "./sim-operator.ts";
 import { SuperSimOperator } from "./super-sim/super-sim-operator.ts";
 
@@ -41,11 +41,16 @@ export class OperatorPool {
   }
 }
 
+function secretsOf(access: SuperSimAccess | EmnifyAccess): readonly string[] {
+  if ("applicationToken" in access) return [access.applicationToken];
+  const { credentials } = access;
+  if ("accountSid" in credentials) return [credentials.accountSid, credentials.authToken];
+  return [credentials.clientId, credentials.clientSecret, credentials.tokenUrl];
+}
+
 /** A hash, so that no second copy of the secret is kept. */
 function identify({ supersim, prosim }: OperatorAccess, type: SimType): string | undefined {
   const access = type === "prosim" ? prosim : supersim;
   if (!access) return undefined;
-  const facts =
-    "applicationToken" in access ? [access.applicationToken] : Object.entries(access.credentials).toSorted().flat();
-  return hash("sha256", JSON.stringify([type, new URL(access.url).href, ...facts]));
+  return hash("sha256", JSON.stringify([type, new URL(access.url).href, ...secretsOf(access)]));
 }

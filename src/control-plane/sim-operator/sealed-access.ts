@@ -27,8 +27,8 @@ export function openAccess(sealer: Pick<Sealer, "open">, stored: StoredCredentia
   const { accountId, type, keyId } = stored;
   const purpose = credentialsPurpose(accountId, type);
   const value = parseJson(Buffer.from(sealer.open(stored, purpose)).toString());
-  const parsed = type === "prosim" ? { prosim: prosim.safeParse(value).data } : { supersim: supersim.safeParse(value).data };
-  if (parsed[type as keyof typeof parsed] === undefined)
-    throw new UnsealError(purpose, keyId, "they have a form that this version does not know: set them again");
-  return parsed;
+  const parsed: OperatorAccess =
+    type === "prosim" ? { prosim: prosim.safeParse(value).data } : { supersim: supersim.safeParse(value).data };
+  if (parsed[type]) return parsed;
+  throw new UnsealError(purpose, keyId, "they have a form that this version does not know: set them again");
 }

@@ -122,7 +122,9 @@ export function operatorSimsContract(harness: StoreHarness): void {
       expect(await find()).toEqual({ ...asset, supersim: undefined });
       const taken = someAsset({ uuid: OTHER, accountId: TWO_ACCOUNTS[1], serialNumber: "SN-2", prosim: asset.prosim });
       const free = { ...taken, prosim: undefined, supersim: asset.supersim };
-      expect(await store.assets.registerAsset(taken, Uint8Array.of(1), registered)).toMatchObject({ taken: "prosim.iccid" });
+      expect(await store.assets.registerAsset(taken, Uint8Array.of(1), registered)).toMatchObject({
+        taken: "prosim.iccid",
+      });
       expect(await store.assets.registerAsset(free, Uint8Array.of(1), registered)).toEqual({ ok: true });
       expect(await store.operatorUsage.findCoverage({ ...SUPER, assetUuid: OTHER })).toBeUndefined();
       expect((await store.audit.listEntries(ACCOUNT, 10, { actions: ["sim.released"] })).length).toBe(1);

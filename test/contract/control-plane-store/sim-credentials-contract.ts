@@ -22,6 +22,8 @@ const credentials = (fields: Partial<StoredCredentials> = {}): StoredCredentials
   ...fields,
 });
 
+const plain = (found: StoredCredentials | undefined) => found && { ...found, sealed: [...found.sealed] };
+
 /** Contract of stores for the accounts' own credentials at SIM operators. */
 export function simCredentialsContract(harness: StoreHarness): void {
   describeDomain("credentials at SIM operators", harness, () => {
@@ -34,7 +36,6 @@ export function simCredentialsContract(harness: StoreHarness): void {
       expect(await simCredentials.setCredentials(credentials({ type: "prosim" }))).toBe(true);
       const later = credentials({ changedAtMs: 7, keyId: "key_b", sealed: Uint8Array.of(2) });
       expect(await simCredentials.setCredentials(later)).toBe(true);
-      const plain = (found: StoredCredentials | undefined) => found && { ...found, sealed: [...found.sealed] };
       expect(plain(await simCredentials.findCredentials(ACCOUNT, "supersim"))).toEqual(plain(later));
       expect((await simCredentials.listCredentials()).map(plain)).toEqual(
         [credentials({ type: "prosim" }), later, credentials({ accountId: STRANGER })].map(plain),

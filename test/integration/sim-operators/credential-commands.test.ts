@@ -41,7 +41,7 @@ describe("an account's own credentials", () => {
       await set("--type", "supersim", "--account-sid", "AC1", "--url", "https://supersim.twilio.com"),
       await set("--type", "prosim"),
     ];
-    expect(outputs.map(({ code, stderr }) => [code, stderr])).toEqual(Array(3).fill([0, ""]));
+    expect(outputs.map(({ code, stderr }) => `${code}${stderr}`)).toEqual(["0", "0", "0"]);
     const changed = { changed_at: expect.any(Number) as number, key_id: expect.stringMatching(/^key_/) as string };
     const prosim = { account_id: account, sim_type: "prosim", url: "https://cdn.emnify.net", ...changed };
     const supersim = {
@@ -91,10 +91,22 @@ describe("an account's own credentials", () => {
 
   test.each([
     ["without the id of a client or account", ["--type", "supersim"], "give --client-id, or --account-sid"],
-    ["with both", ["--type", "supersim", "--client-id", "a", "--account-sid", "b"], "give --client-id, or --account-sid"],
+    [
+      "with both",
+      ["--type", "supersim", "--client-id", "a", "--account-sid", "b"],
+      "give --client-id, or --account-sid",
+    ],
     ["with an id for a PRO SIM", ["--type", "prosim", "--client-id", "x"], "an application token alone"],
-    ["with an address that is not encrypted", ["--type", "prosim", "--url", "http://example.com"], "prosim.url: must be"],
-    ["with a password in the address", ["--type", "prosim", "--url", "https://:pw-text@example.com"], "prosim.url: must be"],
+    [
+      "with an address that is not encrypted",
+      ["--type", "prosim", "--url", "http://example.com"],
+      "prosim.url: must be",
+    ],
+    [
+      "with a password in the address",
+      ["--type", "prosim", "--url", "https://:pw-text@example.com"],
+      "prosim.url: must be",
+    ],
     ["for an account that is not there", ["--type", "prosim", "--account", "acc_none"], "there is no account acc_none"],
     ["from a file that is not there", ["--type", "prosim", "--secret-file", "/nowhere/secret"], "ENOENT"],
   ])("%s are refused, and nothing is stored", async (_what, args, reason) => {
@@ -125,7 +137,9 @@ describe("an account's own credentials", () => {
     const keys = await readFile(keyFile, "utf8");
     // The same id with other bytes, as from a file of another installation.
     await writeFile(keyFile, keys.replace(/[0-9a-f]{8}\n/, "00000000\n"));
-    expect(await show()).toMatchObject([{ problem: expect.stringContaining("cannot open prosim credentials") as string }]);
+    expect(await show()).toMatchObject([
+      { problem: expect.stringContaining("cannot open prosim credentials") as string },
+    ]);
     const { code, stdout } = await edgeControl("sim-operator", "check", "--account", account);
     expect(code).toBe(1);
     expect(JSON.parse(stdout)).toMatchObject([{ credentials: "account", isAllowed: false }]);

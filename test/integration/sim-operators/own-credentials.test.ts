@@ -79,6 +79,13 @@ async function register(account: TestAccount, sims: { supersim?: object; prosim?
 const superSim = (sid = SID, iccid = ICCID) => ({ supersim: { sid, iccid, network_group: "default_1gb" } });
 const proSim = (iccid = PRO_ICCID) => ({ prosim: { imsi: IMSI, iccid, service_profile: "gold" } });
 
+/** The id of the asset of the account's only SIM. */
+const assetOf = async (account: TestAccount): Promise<string> => {
+  const [sim] = await sims(account);
+  if (!sim) throw new Error("the account has no SIM");
+  return sim.asset_id;
+};
+
 const sims = async (account: TestAccount) => ((await api(account).get("/v1/sims")).body as unknown as SimList).sims;
 const actions = async (account: TestAccount): Promise<string[]> => {
   const { entries } = (await api(account).get("/v1/audit")).body as { entries: { action: string }[] };
@@ -126,9 +133,12 @@ describe("a SIM belongs to the account whose operator knows it", () => {
     expect(await register(first, superSim())).toBe(201);
     await setOwn(second, other);
     expect(await register(second, superSim())).toBe("SimUnknownToOperator");
-    const moved = own.sims.get(SID)!;
+    own.use(SID, Math.floor(clock.now() / 1000), 5_000);
+    const before = `/v1/assets/${await assetOf(first)}/sims/supersim/usages`;
+    const used = await whileTimePasses(clock, api(first).get(before));
+    expect(used.body["usages"]).toMatchObject([{ total: 5_000 }]);
     own.sims.delete(SID);
-    other.sims.set(SID, moved);
+    other.addSim({ sid: SID, iccid: ICCID });
     // The account that had it is asked by its own operator, which may not answer.
     own.fail(/./, { kind: "status", status: 500 });
     expect(await register(second, superSim())).toBe("IdentifierTaken");
@@ -139,9 +149,9 @@ describe("a SIM belongs to the account whose operator knows it", () => {
     expect(await actions(first)).toContain("sim.released");
     expect(await register(first, superSim())).toBe("SimUnknownToOperator");
     // What was used before is not the second account's.
-    const [{ asset_id: uuid = "" } = {}] = await sims(second);
-    const usage = await whileTimePasses(clock, api(second).get(`/v1/assets/${uuid}/sims/supersim/usages`));
-    expect(usage.status).toBe(200);
+    const usages = `/v1/assets/${await assetOf(second)}/sims/supersim/usages`;
+    const { status, body } = await whileTimePasses(clock, api(second).get(usages));
+    expect([status, body["usages"]]).toEqual([200, []]);
   });
 
   test("known to both operators, it stays with the one who registered it first", async () => {
@@ -198,8 +208,8 @@ describe("credentials that are revoked", () => {
   test("are said in the log with the account, are few requests in a day, and concern no other account", async () => {
     own.isRevoked = true;
     const before = own.count();
-    const [{ asset_id: mine = "" } = {}] = await sims(first);
-    const [{ asset_id: theirs = "" } = {}] = await sims(second);
+    const mine = await assetOf(first);
+    const theirs = await assetOf(second);
     const usages = (account: TestAccount, uuid: string) =>
       whileTimePasses(clock, api(account).get(`/v1/assets/${uuid}/sims/supersim/usages`));
     for (let hour = 0; hour < 48; hour++) {
@@ -210,7 +220,10 @@ describe("credentials that are revoked", () => {
     }
     // One each hour for the usage, and each quarter of an hour for the state as soon as that is due.
     expect(own.count() - before).toBeLessThanOrEqual(48 * (1 + 4));
-    const said = log.text().split("\n").filter((line) => line.includes("the SIM operator refuses the credentials"));
+    const said = log
+      .text()
+      .split("\n")
+      .filter((line) => line.includes("the SIM operator refuses the credentials"));
     expect(said).toHaveLength(1);
     expect(JSON.parse(said[0] ?? "")).toMatchObject({ level: 50, account_id: first.accountId, sim_type: "supersim" });
     for (const secret of [own.authToken, other.authToken]) expect(log.text()).not.toContain(secret);
@@ -227,7 +240,7 @@ describe("credentials that are revoked", () => {
     own.isRevoked = true;
     const before = own.count();
     const began = clock.monotonic();
-    const [{ asset_id: mine = "" } = {}] = await sims(first);
+    const mine = await assetOf(first);
     const changes = Array.from({ length: 100 }, () => api(first).patch(`/v1/assets/${mine}`, { status: "inactive" }));
     const answers = await whileTimePasses(clock, Promise.all(changes));
     expect(new Set(answers.map(({ body }) => body["code"]))).toEqual(new Set(["SimOperatorFailed"]));

@@ -289,5 +289,7 @@ describe("registering an asset", () => {
 });
 
 test("operators that are not configured are served by nobody", async () => {
-  expect(await openOperators({}, new StoredSimOperator(control.store.usage), new OperatorPool(clock)).listServed()).toEqual([]);
+  expect(
+    await openOperators({}, new StoredSimOperator(control.store.usage), new OperatorPool(clock)).listServed(),
+  ).toEqual([]);
 });

@@ -28,7 +28,10 @@ export function isSameIccid(one: string, other: string): boolean {
 /** Returns the other forms of an ICCID that name the same SIM: with its Luhn digit, and without. */
 export function otherIccids(iccid: string): readonly string[] {
   const rest = iccid.slice(0, -1);
-  return [...(DIGITS.test(iccid) ? [`${iccid}${luhnDigit(iccid)}`] : []), ...(isWithLuhnDigit(iccid, rest) ? [rest] : [])];
+  return [
+    ...(DIGITS.test(iccid) ? [`${iccid}${luhnDigit(iccid)}`] : []),
+    ...(isWithLuhnDigit(iccid, rest) ? [rest] : []),
+  ];
 }
 
 function isWithLuhnDigit(long: string, short: string): boolean {

@@ -34,7 +34,10 @@ test("an asset is addressed by its UUID, serial number, SID and both ICCIDs in e
 const iccidsOf = (iccid: string | undefined) => (iccid === undefined ? [] : [iccid, ...otherIccids(iccid)]);
 
 test("the ICCID of an asset whose serial number is the other form of it is one identifier", () => {
-  const asset = someAsset({ serialNumber: "89883030000012345671", prosim: someProSim({ iccid: "8988303000001234567" }) });
+  const asset = someAsset({
+    serialNumber: "89883030000012345671",
+    prosim: someProSim({ iccid: "8988303000001234567" }),
+  });
   expect(identifiersOf(asset).map(({ value }) => value)).toEqual([
     asset.uuid,
     "89883030000012345671",

@@ -1,6 +1,11 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import { isSameIccid, luhnDigit, otherIccids, withoutLuhnDigit } from "../../../../../src/control-plane/core/sims/iccid.ts";
+import {
+  isSameIccid,
+  luhnDigit,
+  otherIccids,
+  withoutLuhnDigit,
+} from "../../../../../src/control-plane/core/sims/iccid.ts";
 
 const digits = (length: number) => fc.stringMatching(new RegExp(`^[0-9]{${length}}$`));
 
