@@ -1,5 +1,4 @@
 import type { SimType } from "../../protocol/sim.ts";
-import { OPERATOR_FAILURES } from "../sim-operator/sim-operator.ts";
 
 /** The bounds of the service that are counted when they are reached. */
 export const BOUNDS = [
@@ -35,7 +34,15 @@ export const BOUNDS = [
 export type Bound = (typeof BOUNDS)[number];
 
 /** What calls of SIM operators end with: an answer, or the reason why there is none. */
-export const OPERATOR_OUTCOMES = ["ok", ...OPERATOR_FAILURES] as const;
+export const OPERATOR_OUTCOMES = [
+  "ok",
+  "unavailable",
+  "throttled",
+  "credentials",
+  "not_found",
+  "refused",
+  "malformed",
+] as const;
 
 export type OperatorOutcome = (typeof OPERATOR_OUTCOMES)[number];
 

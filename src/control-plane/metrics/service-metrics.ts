@@ -1,7 +1,6 @@
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
 import { CLOSE_CODES } from "../../protocol/frames.ts";
-import type { SimType } from "../../protocol/sim.ts";
-import { SIM_TYPES } from "../sim-operator/sim-types.ts";
+import { type SimType, simTypeSchema } from "../../protocol/sim.ts";
 import {
   type Bound,
   BOUNDS,
@@ -107,7 +106,7 @@ export class ServiceMetrics implements Observer {
       this.#frames.inc({ direction }, 0);
       this.#bytes.inc({ direction }, 0);
     }
-    for (const type of SIM_TYPES)
+    for (const type of simTypeSchema.options)
       for (const outcome of OPERATOR_OUTCOMES) this.#operatorCalls.inc({ sim_type: type, outcome }, 0);
   }
 

@@ -1,12 +1,15 @@
 import type { Logger } from "../../lib/logger.ts";
 import type { SimType } from "../../protocol/sim.ts";
-import type { SimOperatorSettings } from "../sim-operators-config.ts";
 import type { SimCredentialStore } from "../store/sim-credentials.ts";
 import { logStoreError } from "../store/unavailable.ts";
 
-/** Logs which operators serve the SIMs: what people see of their SIMs depends on it. */
+/**
+ * Logs which operators serve the SIMs: what people see of their SIMs depends on it.
+ *
+ * @param service where the service's own are
+ */
 export async function logOperators(
-  service: SimOperatorSettings,
+  service: Readonly<Partial<Record<SimType, { readonly url: string } | undefined>>>,
   credentials: Pick<SimCredentialStore, "listCredentials">,
   logger: Logger,
 ): Promise<void> {

@@ -105,22 +105,19 @@ export interface SimOperator {
 }
 
 /** Why a call of an operator failed. */
-export const OPERATOR_FAILURES = [
+export type OperatorFailure =
   /** It did not answer in time, or not at all. */
-  "unavailable",
+  | "unavailable"
   /** It asks for a pause. */
-  "throttled",
+  | "throttled"
   /** It does not accept the credentials, or they do not allow the call. */
-  "credentials",
+  | "credentials"
   /** It does not know what was asked for. */
-  "not_found",
+  | "not_found"
   /** It says no. */
-  "refused",
+  | "refused"
   /** Its answer makes no sense. */
-  "malformed",
-] as const;
-
-export type OperatorFailure = (typeof OPERATOR_FAILURES)[number];
+  | "malformed";
 
 /** A call of the operator failed. The message is for the service's log and its administrator, not for API clients. */
 export class SimOperatorError extends Error {
