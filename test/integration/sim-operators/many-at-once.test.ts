@@ -77,7 +77,7 @@ test("while an operator does not answer, and a hundred updates wait for it, noth
   kore.fail(/./, { kind: "hang" });
   const changes = changeAll({ status: "inactive" });
   await waitFor("the requests to be under way", () => kore.count() >= 4);
-  const [{ uuid = "" } = {}] = assets;
+  const { uuid } = assets[0]!;
   // No time passes meanwhile.
   for (const path of ["/v1/assets", `/v1/assets/${uuid}`, "/v1/sims", "/v1/audit", "/readyz", "/v1/network-groups"])
     expect((await api.get(path)).status, path).toBeLessThan(500);
@@ -91,7 +91,7 @@ test("while an operator does not answer, and a hundred updates wait for it, noth
 });
 
 test("429 for an hour: nobody asks in it, what is stored is shown, and later all is well", async () => {
-  const [{ uuid = "" } = {}] = assets;
+  const { uuid } = assets[0]!;
   const usages = () => whileTimePasses(clock, api.get(`/v1/assets/${uuid}/sims/supersim/usages`));
   const { status, body } = await usages();
   expect(status).toBe(200);

@@ -105,9 +105,9 @@ describe("tokens", () => {
   });
 });
 
-describe("many SIMs that were never read", () => {
-  const find = (wanted: readonly OperatorSim[]) => Promise.all(wanted.map((sim) => operator.findSim(sim, signal)));
+const find = (wanted: readonly OperatorSim[]) => Promise.all(wanted.map((sim) => operator.findSim(sim, signal)));
 
+describe("many SIMs that were never read", () => {
   test("are found in a list, with numbers in either form, and what is not in it is searched for", async () => {
     const withLuhn = sims.map((sim, index) =>
       index % 2 === 0 ? sim : { ...sim, iccid: `${sim.iccid}${luhnDigit(sim.iccid)}` },
@@ -132,9 +132,10 @@ describe("many SIMs that were never read", () => {
   test("a list of several pages is read to its end", async () => {
     for (let index = 0; index < 1_050; index++)
       emnify.addSim({ iccid: `89883030000077${10_000 + index}`, imsi: `29505099${1_000_000 + index}` });
+    const state = { status: "active", networkGroup: undefined } as const;
     const last = [...emnify.sims.values()]
       .slice(-20)
-      .map(({ iccid, imsi }) => ({ ...sims[0]!, iccid, operatorId: imsi }));
+      .map(({ iccid, imsi }): OperatorSim => ({ type: "prosim", iccid, operatorId: imsi, state }));
     expect((await find(last)).filter((each) => each?.status === "active")).toHaveLength(20);
     expect(emnify.count(/GET .*per_page/)).toBe(2);
   });
