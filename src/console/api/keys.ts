@@ -12,6 +12,9 @@ export const KEYS = {
   assets: ["assets"],
   /** Everything of one asset. */
   asset: (id: string) => ["asset", id],
+  /** The SIMs of all assets. Those of one asset are below its own key. */
+  sims: ["sims"],
+  dataPlanSettings: ["data-plan-settings"],
   fleets: ["fleets"],
   rollout: (id: string) => ["rollout", id],
   deployments: (id: string) => ["asset", id, "deployments"],

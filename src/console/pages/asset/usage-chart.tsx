@@ -26,7 +26,7 @@ function dayText(seconds: number): string {
 }
 
 const LEGEND: Readonly<Record<UsageSource, string>> = {
-  sims: "▮ SIMs, counted by the operator",
+  sims: "▮ the SIMs, counted by the operator",
   agent: "● the agent, counted by itself",
   device: "╌ the device's interfaces",
 };
