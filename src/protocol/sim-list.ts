@@ -1,5 +1,6 @@
 import { z } from "zod";
 import { assetStatusSchema } from "./asset.ts";
+import { allowanceSchema } from "./data-plan.ts";
 import { unixSeconds } from "./scalars.ts";
 import { iccidSchema, simTypeSchema, superSimSchema } from "./sim.ts";
 import { pageQuerySchema } from "./users.ts";
@@ -7,7 +8,29 @@ import { pageQuerySchema } from "./users.ts";
 /** Query of Get SIMs. */
 export const simListQuerySchema = pageQuerySchema.extend({
   type: simTypeSchema.optional().meta({ description: "SIMs of this type only." }),
+  attention: z.literal("data").optional().meta({
+    description: "`data`: only SIMs whose monthly allowance is used up, or will be before the month ends.",
+  }),
 });
+
+const { bytes, source, period, used_bytes, forecast_bytes } = allowanceSchema.shape;
+
+/** The monthly allowance of a SIM in a list, with what was found of it last. */
+const simAllowanceSchema = z
+  .strictObject({
+    bytes,
+    source,
+    period,
+    used_bytes: used_bytes.exactOptional(),
+    forecast_bytes: forecast_bytes.exactOptional(),
+    as_of: unixSeconds("When the usage was counted.").exactOptional(),
+  })
+  .meta({
+    id: "SimAllowance",
+    description:
+      "The monthly allowance, with the usage as it was judged last, about once an hour. Absent if there is none; without the " +
+      "usage while this month's has not been judged.",
+  });
 
 /** A SIM as its operator has it, in a list. */
 export const simEntrySchema = z
@@ -16,6 +39,7 @@ export const simEntrySchema = z
     iccid: z.string().meta({ ...iccidSchema.meta() }),
     asset_id: z.string().meta({ description: "UUID of the asset that holds it." }),
     asset_name: z.string().meta({ description: "Name of the asset." }),
+    serial_number: z.string().meta({ description: "Serial number of the asset." }),
     status: assetStatusSchema.meta({ description: "As the operator has confirmed it." }),
     operator_status: z
       .string()
@@ -36,6 +60,7 @@ export const simEntrySchema = z
     checked_at: unixSeconds(
       "When the operator was asked last; null for never, and where no operator serves the type.",
     ).nullable(),
+    allowance: simAllowanceSchema.exactOptional(),
   })
   .meta({ id: "SimEntry" });
 export type SimEntryBody = z.output<typeof simEntrySchema>;

@@ -131,8 +131,9 @@ export type ShownVariables = { readonly [key in string]: { "value": string | nul
 export type SignInOptions = { "set_up": boolean; "oidc"?: { "name": string }; "secure": boolean };
 export type SignInRequest = { "email": string; "password": string };
 export type SignInSettings = { "oidc": { "name": string; "issuer": string; "client_id": string; "redirect_uri": string; "scope": string; "roles_claim": string; "roles": { "viewer": readonly (string)[]; "installer": readonly (string)[]; "operator": readonly (string)[]; "admin": readonly (string)[] } | null; "domains": readonly (string)[]; "creates_users": boolean } | null };
+export type SimAllowance = { "bytes": number; "source": "manual" | "operator"; "period": "calendar_month"; "used_bytes"?: number; "forecast_bytes"?: number; "as_of"?: number };
 export type SimDataUsage = { "sim_type": "supersim" | "prosim"; "iccid": string; "days": readonly ({ "day": string; "total": number })[]; "finalized_until": number };
-export type SimEntry = { "type": "supersim" | "prosim"; "iccid": string; "asset_id": string; "asset_name": string; "status": "active" | "inactive"; "operator_status"?: string; "network_group"?: string; "service_profile"?: string; "pending"?: PendingSuperSimChange; "lost": boolean; "checked_at": number | null };
+export type SimEntry = { "type": "supersim" | "prosim"; "iccid": string; "asset_id": string; "asset_name": string; "serial_number": string; "status": "active" | "inactive"; "operator_status"?: string; "network_group"?: string; "service_profile"?: string; "pending"?: PendingSuperSimChange; "lost": boolean; "checked_at": number | null; "allowance"?: SimAllowance };
 export type SimList = { "sims": readonly (SimEntry)[]; "next_cursor": string | null };
 export type StartedLogin = { "device_code": string; "user_code": string; "verification_url": string; "verification_url_complete": string; "interval_s": number; "expires_in_s": number };
 export type SuperSim = { "sid": string; "iccid": string; "network_group": string; "pending"?: PendingSuperSimChange };
@@ -224,7 +225,7 @@ export interface Operations {
   "GET /v1/assets/{asset_id}/edge/volumes": { query: { size?: string | undefined }; body: undefined; response: VolumeList };
   "DELETE /v1/assets/{asset_id}/edge/volumes/{name}": { query: undefined; body: undefined; response: undefined };
   "GET /v1/assets/{asset_id}/sims/{sim_type}/usages": { query: { start_time?: string | undefined; end_time?: string | undefined; granularity?: string | undefined }; body: undefined; response: SuperSimUsage | ProSimUsage };
-  "GET /v1/sims": { query: { limit?: string | undefined; cursor?: string | undefined; type?: string | undefined }; body: undefined; response: SimList };
+  "GET /v1/sims": { query: { limit?: string | undefined; cursor?: string | undefined; type?: string | undefined; attention?: string | undefined }; body: undefined; response: SimList };
   "GET /v1/assets/{asset_id}/sims": { query: undefined; body: undefined; response: AssetSims };
   "POST /v1/assets/{asset_id}/sims/{sim_type}/refresh": { query: undefined; body: undefined; response: SimEntry };
   "GET /v1/assets/{asset_id}/sims/{sim_type}/allowance": { query: undefined; body: undefined; response: Allowance };

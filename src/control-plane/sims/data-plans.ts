@@ -2,7 +2,7 @@ import { type Clock, unixNow } from "../../lib/clock.ts";
 import type { SimType } from "../../protocol/sim.ts";
 import type { Asset } from "../core/asset.ts";
 import { forecastPlan, type PlanForecast, planRange } from "../core/sims/plan-forecast.ts";
-import type { Allowance, DataPlanStore, PlanFinding } from "../store/data-plans.ts";
+import type { Allowance, DataPlanStore, PlanFinding, PlanUsage } from "../store/data-plans.ts";
 import type { DailyUsageReader } from "./daily-usage.ts";
 
 /** How often a plan is judged. */
@@ -42,7 +42,7 @@ export class DataPlans {
     const status = await this.#read(asset, type);
     const now = unixNow(this.#options.clock);
     const finding = status && findingOf(status.forecast);
-    await this.#record(asset, type, finding, this.#nextDueMs(finding), now);
+    await this.#record(asset, type, finding, this.#nextDueMs(finding), now, status && usageOf(status, now));
     return status;
   }
 
@@ -54,9 +54,16 @@ export class DataPlans {
     await this.#record(asset, type, finding, nextMs, now);
   }
 
-  async #record({ uuid }: Asset, type: SimType, finding: PlanFinding | undefined, nextDueMs: number, now: number) {
+  async #record(
+    { uuid }: Asset,
+    type: SimType,
+    finding: PlanFinding | undefined,
+    nextDueMs: number,
+    now: number,
+    usage?: PlanUsage,
+  ) {
     const { store, onRestored } = this.#options;
-    if (await store.recordFinding(uuid, type, finding, nextDueMs, now)) onRestored();
+    if (await store.recordFinding(uuid, type, finding, nextDueMs, now, usage)) onRestored();
   }
 
   async #read(asset: Asset, type: SimType): Promise<PlanStatus | undefined> {
@@ -74,6 +81,10 @@ export class DataPlans {
     const pauseMs = JUDGE_INTERVAL_MS * (1 - SPREAD / 2 + SPREAD * Math.random());
     return Math.min(Math.ceil(this.#options.clock.now() + pauseMs), finding ? finding.until * 1000 : Infinity);
   }
+}
+
+function usageOf({ forecast: { usedBytes, forecastBytes }, asOf }: PlanStatus, now: number): PlanUsage {
+  return { usedBytes, forecastBytes, asOf: asOf ?? now };
 }
 
 function findingOf({ state, month }: PlanForecast): PlanFinding | undefined {

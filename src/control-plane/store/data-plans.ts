@@ -10,6 +10,15 @@ export interface PlanFinding {
   readonly until: number;
 }
 
+/** What was used of a plan, and will be, when it was judged last. */
+export interface PlanUsage {
+  readonly usedBytes: number;
+  /** Expected by the end of the month. */
+  readonly forecastBytes: number;
+  /** When these were counted, in Unix seconds. */
+  readonly asOf: number;
+}
+
 /** The monthly allowance of a SIM, in bytes. */
 export interface Allowance {
   readonly bytes: number;
@@ -49,6 +58,7 @@ export interface DataPlanStore {
    * if the SIM does not exist any more. Returns whether the plan was spent before and is not now.
    *
    * @param at Unix seconds
+   * @param usage by which it was found; that of before stays without it
    */
   recordFinding(
     assetUuid: string,
@@ -56,6 +66,7 @@ export interface DataPlanStore {
     finding: PlanFinding | undefined,
     nextDueMs: number,
     at: number,
+    usage?: PlanUsage,
   ): Promise<boolean>;
   /** Returns a spent plan among the active SIMs of the asset. @param now Unix seconds */
   findSpent(assetUuid: string, now: number): Promise<SpentPlan | undefined>;

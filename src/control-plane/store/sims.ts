@@ -1,6 +1,7 @@
 import type { SimType } from "../../protocol/sim.ts";
 import type { Asset, SimState } from "../core/asset.ts";
 import type { AuditEntry } from "./audit.ts";
+import type { Allowance, PlanUsage } from "./data-plans.ts";
 
 /** What the operator said when it was asked. */
 export interface SimCheck {
@@ -31,6 +32,16 @@ export interface SimEntry {
   readonly operatorStatus: string | undefined;
   /** Unix milliseconds; `undefined`: never. */
   readonly checkedAtMs: number | undefined;
+  readonly allowance: Allowance | undefined;
+  /** `undefined`: its plan was never judged. */
+  readonly planUsage: PlanUsage | undefined;
+}
+
+/** Which SIMs of an account are listed; `undefined` for any. */
+export interface SimFilter {
+  readonly type: SimType | undefined;
+  /** `data`: those whose plan is spent, or will be before its month ends. */
+  readonly attention: "data" | undefined;
 }
 
 /** The last SIM of a page: the list is in the order of the assets' creation, then of the UUIDs and types. */
@@ -42,13 +53,8 @@ export interface SimPosition {
 }
 
 export interface SimStore {
-  /** Returns SIMs of the account's assets, of this type if one is given, after the position. */
-  listSims(
-    accountId: string,
-    type: SimType | undefined,
-    limit: number,
-    after?: SimPosition,
-  ): Promise<readonly SimEntry[]>;
+  /** Returns SIMs of the account's assets after the position. */
+  listSims(accountId: string, filter: SimFilter, limit: number, after?: SimPosition): Promise<readonly SimEntry[]>;
   /** Returns the SIM of an asset of the account; `undefined` if there is none. */
   findSim(accountId: string, assetUuid: string, type: SimType): Promise<SimEntry | undefined>;
   /**

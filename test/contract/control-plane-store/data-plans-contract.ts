@@ -104,6 +104,35 @@ export function dataPlansContract(harness: StoreHarness): void {
       expect(told).toEqual([data, data, data, ["sim.changed", []]]);
     });
 
+    test("lists of SIMs have the plan as it was judged last, and find those that run out", async () => {
+      const { store, set, tell } = await open();
+      await using _store = store;
+      const list = (attention?: "data") => store.sims.listSims(ACCOUNT, { type: undefined, attention }, 10);
+      const found = async () => (await list("data")).map(({ type }) => type);
+      expect(await list()).toMatchObject([
+        { type: "prosim", allowance: undefined, planUsage: undefined },
+        { type: "supersim", allowance: undefined, planUsage: undefined },
+      ]);
+      await tell(7_000_000_000);
+      await set("prosim", 5);
+      const usage = { usedBytes: 4_000_000_000, forecastBytes: 8_000_000_000, asOf: 900 };
+      await store.dataPlans.recordFinding(UUID, "supersim", FORESEEN, 1, AT, usage);
+      const supersim = { allowance: { bytes: 7_000_000_000, source: "operator" }, planUsage: usage };
+      expect(await list()).toMatchObject([
+        { allowance: { bytes: 5, source: "manual" }, planUsage: undefined },
+        supersim,
+      ]);
+      expect(await found()).toEqual(["supersim"]);
+      // The usage was not to be had: what was found last stays.
+      await store.dataPlans.recordFinding(UUID, "supersim", FORESEEN, 2, AT);
+      expect(await store.sims.findSim(ACCOUNT, UUID, "supersim")).toMatchObject(supersim);
+      await store.dataPlans.recordFinding(UUID, "prosim", SPENT, 1, AT);
+      expect(await found()).toEqual(["prosim", "supersim"]);
+      await store.dataPlans.recordFinding(UUID, "supersim", undefined, 2, AT, { ...usage, usedBytes: 0 });
+      expect(await found()).toEqual(["prosim"]);
+      expect(await list()).toMatchObject([{}, { planUsage: { usedBytes: 0 } }]);
+    });
+
     test("findings about both SIMs of an asset at the same time leave the right attention", async () => {
       const { store, set, attention } = await open();
       await using _store = store;

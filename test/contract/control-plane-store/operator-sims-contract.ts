@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { UsageCoverage } from "../../../src/control-plane/core/sims/usage-coverage.ts";
 import type { CountedSim } from "../../../src/control-plane/store/operator-usage.ts";
-import type { SimCheck, SimEntry } from "../../../src/control-plane/store/sims.ts";
+import type { SimCheck, SimEntry, SimFilter } from "../../../src/control-plane/store/sims.ts";
 import { someAudit } from "../../support/control-plane/people.ts";
 import { someProSim, someSuperSim } from "../../support/control-plane/sims.ts";
 import {
@@ -28,6 +28,7 @@ const check = (fields: Partial<SimCheck> = {}): SimCheck => ({
 });
 const coverage: UsageCoverage = { from: 0, finalUntil: 86_400, until: 172_800, readAtMs: 7 };
 
+const ALL: SimFilter = { type: undefined, attention: undefined };
 /** The first digit of each asset's UUID, with the type of the SIM. */
 const names = (sims: readonly SimEntry[]) => sims.map(({ asset, type }) => `${asset.uuid[0]} ${type}`);
 
@@ -88,7 +89,7 @@ export function operatorSimsContract(harness: StoreHarness): void {
       await register(store, someAsset({ accountId: stranger, serialNumber: "SN-4", supersim: someSuperSim() }));
       const state = { status: "inactive", networkGroup: "b", pending: { status: "active", since: 3 } } as const;
       await store.sims.recordCheck(UUID, "supersim", state, check({ operatorStatus: "scheduled" }), undefined);
-      const whole = await store.sims.listSims(ACCOUNT, undefined, 10);
+      const whole = await store.sims.listSims(ACCOUNT, ALL, 10);
       const expected = ["0 prosim", "0 supersim", "1 prosim", "1 supersim", "2 supersim"];
       expect(names(whole)).toEqual(expected);
       expect(whole[1]).toMatchObject({ isLost: false, operatorStatus: "scheduled", checkedAtMs: 1_000 });
@@ -97,11 +98,12 @@ export function operatorSimsContract(harness: StoreHarness): void {
       // From each position on, and of each type.
       for (const [index, { asset, type }] of whole.entries()) {
         const after = { createdAt: asset.createdAt, assetUuid: asset.uuid, type };
-        expect(names(await store.sims.listSims(ACCOUNT, undefined, 2, after))).toEqual(
-          expected.slice(index + 1, index + 3),
-        );
+        expect(names(await store.sims.listSims(ACCOUNT, ALL, 2, after))).toEqual(expected.slice(index + 1, index + 3));
       }
-      expect(names(await store.sims.listSims(ACCOUNT, "prosim", 10))).toEqual(["0 prosim", "1 prosim"]);
+      expect(names(await store.sims.listSims(ACCOUNT, { ...ALL, type: "prosim" }, 10))).toEqual([
+        "0 prosim",
+        "1 prosim",
+      ]);
       expect(await store.sims.findSim(ACCOUNT, UUID, "supersim")).toEqual(whole[1]);
       expect(await store.sims.findSim(stranger, UUID, "supersim")).toBeUndefined();
       expect(await store.sims.findSim(ACCOUNT, mixed.uuid, "prosim")).toBeUndefined();

@@ -78,6 +78,7 @@ describe("the list of SIMs", () => {
         iccid: asset.asset.prosim?.iccid,
         asset_id: asset.uuid,
         asset_name: "Gateway",
+        serial_number: asset.asset.serialNumber,
         status: "inactive",
         service_profile: "gold",
         lost: false,
@@ -88,6 +89,7 @@ describe("the list of SIMs", () => {
         iccid: ICCID,
         asset_id: asset.uuid,
         asset_name: "Gateway",
+        serial_number: asset.asset.serialNumber,
         status: "active",
         operator_status: "active",
         network_group: "default_1gb",
@@ -116,6 +118,42 @@ describe("the list of SIMs", () => {
     expect((await list("", stranger)).sims).toHaveLength(1);
     const refused = await call("GET", `/v1/sims?cursor=${Buffer.from("1 x supersim").toString("base64url")}`);
     expect([refused.status, refused.body.code]).toEqual([422, "InvalidRequest"]);
+  });
+
+  test("has allowances with their use as it was judged last, and finds those that run out", async () => {
+    await firstReading();
+    const now = Math.floor(clock.now() / 1000);
+    kore.use(SID, now, 600_000_000);
+    expect((await list("?attention=data")).sims).toEqual([]);
+    const allowance = `/v1/assets/${asset.uuid}/sims/supersim/allowance`;
+    const headers = { "X-API-Key": account.apiKey, "Content-Type": "application/json" };
+    const set = fetch(`${control.url}${allowance}`, {
+      method: "PUT",
+      headers,
+      body: JSON.stringify({ bytes: 500_000_000 }),
+    });
+    expect((await whileTimePasses(clock, set)).status).toBe(200);
+    kore.fail(/./, { kind: "hang" });
+    const before = kore.count();
+    const { sims } = await list("?attention=data");
+    expect(sims).toMatchObject([
+      {
+        type: "supersim",
+        allowance: {
+          bytes: 500_000_000,
+          source: "manual",
+          period: "calendar_month",
+          used_bytes: 600_000_000,
+          forecast_bytes: 600_000_000,
+          as_of: expect.any(Number) as number,
+        },
+      },
+    ]);
+    expect((await list("?type=prosim")).sims[0]?.allowance).toBeUndefined();
+    expect(kore.count()).toBe(before);
+    // Nothing is known of the next month yet.
+    clock.jump(31 * 86_400_000);
+    expect((await list("?type=supersim")).sims[0]?.allowance?.used_bytes).toBeUndefined();
   });
 
   test("asks no operator", async () => {

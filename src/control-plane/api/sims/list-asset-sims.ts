@@ -1,3 +1,4 @@
+import { unixNow } from "../../../lib/clock.ts";
 import { type AssetSims, assetSimsSchema } from "../../../protocol/sim-list.ts";
 import type { SimType } from "../../../protocol/sim.ts";
 import { simTypes } from "../../core/asset.ts";
@@ -7,7 +8,7 @@ import { errors, json } from "../docs/responses.ts";
 import { toSimBody } from "./sim-body.ts";
 
 /** `GET /v1/assets/{asset_id}/sims`: the SIMs of one asset. */
-export function listAssetSims(api: Api, { store }: ApiContext): void {
+export function listAssetSims(api: Api, { store, clock }: ApiContext): void {
   api.get(
     "/v1/assets/:asset_id/sims",
     {
@@ -25,7 +26,8 @@ export function listAssetSims(api: Api, { store }: ApiContext): void {
       const find = (type: SimType) => store.sims.findSim(asset.accountId, asset.uuid, type);
       const entries = await Promise.all(simTypes(asset).map(find));
       // One that is missing was removed meanwhile.
-      return { sims: entries.flatMap((entry) => (entry ? [toSimBody(entry)] : [])) };
+      const now = unixNow(clock);
+      return { sims: entries.flatMap((entry) => (entry ? [toSimBody(entry, now)] : [])) };
     },
   );
 }

@@ -1,3 +1,4 @@
+import { unixNow } from "../../../lib/clock.ts";
 import { isUuid } from "../../../protocol/scalars.ts";
 import { simTypeSchema } from "../../../protocol/sim.ts";
 import { type SimList, simListQuerySchema, simListSchema } from "../../../protocol/sim-list.ts";
@@ -12,7 +13,7 @@ const DEFAULT_PAGE_SIZE = 50;
 const CURSOR = /^([0-9]{1,12}) (\S{36}) ([a-z]{1,16})$/;
 
 /** `GET /v1/sims`: the SIMs of the account's assets. */
-export function listSims(api: Api, { store }: ApiContext): void {
+export function listSims(api: Api, { store, clock }: ApiContext): void {
   api.get(
     "/v1/sims",
     {
@@ -27,12 +28,13 @@ export function listSims(api: Api, { store }: ApiContext): void {
       },
     },
     async (request): Promise<SimList> => {
-      const { type, limit = DEFAULT_PAGE_SIZE, cursor } = request.query;
+      const { type, attention, limit = DEFAULT_PAGE_SIZE, cursor } = request.query;
       const after = cursor === undefined ? undefined : positionOf(cursor);
-      const found = await store.sims.listSims(accountOf(request), type, limit + 1, after);
+      const found = await store.sims.listSims(accountOf(request), { type, attention }, limit + 1, after);
+      const now = unixNow(clock);
       const page = found.slice(0, limit);
       const last = found.length > limit ? page.at(-1) : undefined;
-      return { sims: page.map(toSimBody), next_cursor: last ? cursorOf(last) : null };
+      return { sims: page.map((entry) => toSimBody(entry, now)), next_cursor: last ? cursorOf(last) : null };
     },
   );
 }

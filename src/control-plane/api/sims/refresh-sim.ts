@@ -1,3 +1,4 @@
+import { unixNow } from "../../../lib/clock.ts";
 import { simEntrySchema, type SimEntryBody } from "../../../protocol/sim-list.ts";
 import { simTypeSchema } from "../../../protocol/sim.ts";
 import { assetParams, findAsset } from "../assets/asset-resource.ts";
@@ -8,7 +9,7 @@ import { toSimBody } from "./sim-body.ts";
 const params = assetParams.extend({ sim_type: simTypeSchema.meta({ description: "Which SIM of the asset." }) });
 
 /** `POST /v1/assets/{asset_id}/sims/{sim_type}/refresh`: asks the operator of the SIM for its state. */
-export function refreshSim(api: Api, { store, simRefresher }: ApiContext): void {
+export function refreshSim(api: Api, { store, simRefresher, clock }: ApiContext): void {
   api.post(
     "/v1/assets/:asset_id/sims/:sim_type/refresh",
     {
@@ -28,7 +29,7 @@ export function refreshSim(api: Api, { store, simRefresher }: ApiContext): void 
     },
     async (request): Promise<SimEntryBody> => {
       const { accountId, uuid } = await findAsset(store, request, request.params.asset_id);
-      return toSimBody(await simRefresher.refresh(accountId, uuid, request.params.sim_type));
+      return toSimBody(await simRefresher.refresh(accountId, uuid, request.params.sim_type), unixNow(clock));
     },
   );
 }

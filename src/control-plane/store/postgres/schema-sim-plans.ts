@@ -6,6 +6,10 @@ export const SIM_PLANS = /* sql */ `
     -- How the month's plan is, until plan_until, in Unix seconds; NULL: there is nothing to say.
     ADD COLUMN plan_state TEXT COLLATE "C" CHECK (plan_state IN ('foreseen', 'spent')),
     ADD COLUMN plan_until BIGINT,
+    -- How it was when it was judged last: bytes of the month, those expected by its end, and when they were counted, in Unix seconds.
+    ADD COLUMN plan_used_bytes BIGINT,
+    ADD COLUMN plan_forecast_bytes BIGINT,
+    ADD COLUMN plan_as_of BIGINT,
     -- When the plan is to be judged next.
     ADD COLUMN plan_due_ms BIGINT NOT NULL DEFAULT 0;
   CREATE INDEX sims_plan_due ON sims (plan_due_ms)

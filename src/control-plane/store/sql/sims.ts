@@ -1,7 +1,8 @@
 import type { SimType } from "../../../protocol/sim.ts";
 import type { SimState } from "../../core/asset.ts";
 import type { AuditEntry } from "../audit.ts";
-import type { DueSim, SimCheck, SimEntry, SimPosition, SimStore } from "../sims.ts";
+import type { DueSim, SimCheck, SimEntry, SimFilter, SimPosition, SimStore } from "../sims.ts";
+import { ALLOWANCE_COLUMNS, type AllowanceRow, toAllowance } from "./allowance-row.ts";
 import { appendAssetEvent } from "./append-events.ts";
 import { ASSET_COLUMNS, ASSET_JOINS, type AssetRow, pendingText, toAsset } from "./asset-row.ts";
 import { recordAudit } from "./audit.ts";
@@ -23,19 +24,23 @@ const LIST_DUE = /* sql */ `
   ORDER BY (d.pending IS NULL), d.next_check_at_ms LIMIT ?`;
 const ENTRY = /* sql */ `
   SELECT ${ASSET_COLUMNS}, d.kind AS kind, d.is_lost AS is_lost, d.operator_status AS operator_status,
-    d.checked_at_ms AS checked_at_ms
+    d.checked_at_ms AS checked_at_ms, ${ALLOWANCE_COLUMNS}, d.plan_used_bytes, d.plan_forecast_bytes, d.plan_as_of
   FROM assets a JOIN sims d ON d.asset_uuid = a.uuid ${ASSET_JOINS}`;
 const LIST = /* sql */ `${ENTRY}
   WHERE a.account_id = ?1 AND (a.created_at, a.uuid, d.kind) > (?2, ?3, ?4) AND ?5 IN ('', d.kind)
-  ORDER BY a.created_at, a.uuid, d.kind LIMIT ?6`;
+    AND (?6 = '' OR d.plan_state IS NOT NULL)
+  ORDER BY a.created_at, a.uuid, d.kind LIMIT ?7`;
 const FIND = `${ENTRY} WHERE a.account_id = ? AND a.uuid = ? AND d.kind = ?`;
 const FIND_ICCID = "SELECT asset_uuid FROM sims WHERE iccid = ? LIMIT 1";
 
-interface EntryRow extends AssetRow {
+interface EntryRow extends AssetRow, AllowanceRow {
   readonly kind: SimType;
   readonly is_lost: number;
   readonly operator_status: string | null;
   readonly checked_at_ms: number | null;
+  readonly plan_used_bytes: number | null;
+  readonly plan_forecast_bytes: number | null;
+  readonly plan_as_of: number | null;
 }
 
 export class SqlSimStore implements SimStore {
@@ -47,12 +52,12 @@ export class SqlSimStore implements SimStore {
 
   async listSims(
     accountId: string,
-    type: SimType | undefined,
+    { type, attention }: SimFilter,
     limit: number,
     after?: SimPosition,
   ): Promise<readonly SimEntry[]> {
     const position = after ? [after.createdAt, after.assetUuid, after.type] : [-1, "", ""];
-    const rows = await this.#executor.all<EntryRow>(LIST, [accountId, ...position, type ?? "", limit]);
+    const rows = await this.#executor.all<EntryRow>(LIST, [accountId, ...position, type ?? "", attention ?? "", limit]);
     return rows.map(toEntry);
   }
 
@@ -117,5 +122,11 @@ function toEntry(row: EntryRow): SimEntry {
     isLost: row.is_lost === 1,
     operatorStatus: row.operator_status ?? undefined,
     checkedAtMs: row.checked_at_ms ?? undefined,
+    allowance: toAllowance(row),
+    planUsage: toPlanUsage(row),
   };
+}
+
+function toPlanUsage({ plan_used_bytes: usedBytes, plan_forecast_bytes: forecastBytes, plan_as_of: asOf }: EntryRow) {
+  return usedBytes === null || forecastBytes === null || asOf === null ? undefined : { usedBytes, forecastBytes, asOf };
 }

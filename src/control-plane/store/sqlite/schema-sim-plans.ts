@@ -5,6 +5,10 @@ export const SIM_PLANS = /* sql */ `
   -- How the month's plan is, until plan_until, in Unix seconds; NULL: there is nothing to say.
   ALTER TABLE sims ADD COLUMN plan_state TEXT CHECK (plan_state IN ('foreseen', 'spent'));
   ALTER TABLE sims ADD COLUMN plan_until INTEGER;
+  -- How it was when it was judged last: bytes of the month, those expected by its end, and when they were counted, in Unix seconds.
+  ALTER TABLE sims ADD COLUMN plan_used_bytes INTEGER;
+  ALTER TABLE sims ADD COLUMN plan_forecast_bytes INTEGER;
+  ALTER TABLE sims ADD COLUMN plan_as_of INTEGER;
   -- When the plan is to be judged next.
   ALTER TABLE sims ADD COLUMN plan_due_ms INTEGER NOT NULL DEFAULT 0;
   CREATE INDEX sims_plan_due ON sims (plan_due_ms)
