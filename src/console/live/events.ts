@@ -29,7 +29,13 @@ export function outdatedBy(event: AccountEvent): readonly QueryKey[] {
   if (event.type === "fleet.changed") return [KEYS.fleets, KEYS.audit];
   if (event.type === "rollout.changed") return [KEYS.fleets, KEYS.rollout(event.rollout_id), KEYS.audit];
   if (event.type === "deployment.moved") return [KEYS.deployments(event.asset_id)];
-  return [KEYS.overview, KEYS.assets, KEYS.asset(event.asset_id)];
+  const ofAsset = [KEYS.overview, KEYS.assets, KEYS.asset(event.asset_id)];
+  return changesSims(event) ? [...ofAsset, KEYS.sims] : ofAsset;
+}
+
+/** Whether the list of SIMs may show something else. What devices and deployments do is not in it. */
+function changesSims({ type }: AccountEvent): boolean {
+  return type === "sim.changed" || type.startsWith("asset.");
 }
 
 function refetcher(client: QueryClient): (key: QueryKey) => void {

@@ -1,7 +1,7 @@
 import { describe, expect, it, test } from "vitest";
 import { sourcesOf, type UsageDay, usageDays } from "../../../src/console/pages/asset/usage-days.ts";
 import { compareUsage, isOutdated } from "../../../src/console/pages/asset/usage-difference.ts";
-import { rangeOf, readPeriod } from "../../../src/console/pages/asset/usage-period.ts";
+import { rangeOf, readPeriod, type UsageRange } from "../../../src/console/pages/asset/usage-period.ts";
 import { someLedgerDay } from "../../support/control-plane/device-samples.ts";
 
 const DAY = 86_400;
@@ -77,10 +77,13 @@ test.each([
   expect(isOutdated({ ...answer, finalized_until: from + DAY, fetchedAt: from + age }, from + DAY)).toBe(false);
 });
 
+/** The first and the last minute of a range. */
+function ends({ from: start, to }: UsageRange): string[] {
+  return [start, to - 1].map((time) => new Date(time * 1000).toISOString().slice(0, 16));
+}
+
 describe("periods", () => {
   const now = Date.UTC(2026, 0, 15, 10, 30) / 1000;
-  const days = ({ from: start, to }: { readonly from: number; readonly to: number }) =>
-    [start, to - 1].map((time) => new Date(time * 1000).toISOString().slice(0, 16));
 
   it.each([
     ["month", "2026-01-01T00:00", "2026-01-15T10:30"],
@@ -89,7 +92,7 @@ describe("periods", () => {
     ["30d", "2025-12-17T00:00", "2026-01-15T10:30"],
     ["90d", "2025-10-18T00:00", "2026-01-15T10:30"],
   ] as const)("%s", (period, first, last) => {
-    expect(days(rangeOf(period, now))).toEqual([first, last]);
+    expect(ends(rangeOf(period, now))).toEqual([first, last]);
   });
 
   it("are never empty, and an unknown one is this month", () => {

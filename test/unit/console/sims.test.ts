@@ -7,6 +7,9 @@ import {
   toTyped,
   usedText,
 } from "../../../src/console/pages/sims/allowance-words.ts";
+import { spentPlanText } from "../../../src/console/pages/deploy/spent-plan.ts";
+import { adviceFor } from "../../../src/console/pages/deployment/advice.ts";
+import { readSimFilters } from "../../../src/console/pages/sims/sim-filters.ts";
 import { operatorWord, pendingText } from "../../../src/console/pages/sims/sim-words.ts";
 
 /** The example of docs/sim-plans.md: noon on 11 November. */
@@ -97,5 +100,38 @@ describe("the state of a SIM in words", () => {
     expect(pendingText({ status: "active", network_group: "g", since: 0 })).toBe(
       "to set it to active and to move it to g",
     );
+  });
+});
+
+test.each([
+  ["", {}],
+  ["type=prosim", { type: "prosim" }],
+  ["type=esim&attention=any", {}],
+  ["attention=data&type=supersim&limit=5", { type: "supersim", attention: "data" }],
+])("the filters of ?%s are %j", (text, filters) => {
+  expect(readSimFilters(new URLSearchParams(text))).toEqual(filters);
+});
+
+describe("a deployment that a used-up allowance concerns", () => {
+  const plan = { type: "supersim", until: Date.UTC(2026, 11, 1) / 1000 } as const;
+
+  it.each([
+    ["wait", false, "It would wait until 1 Dec 2026, 00:00 UTC"],
+    ["urgent", false, "It would be refused until 1 Dec 2026, 00:00 UTC"],
+    ["wait", true, "It is carried out all the same"],
+    ["urgent", true, "It is carried out all the same"],
+  ] as const)("with the setting %s, urgent %s", (effect, isUrgent, text) => {
+    const words = spentPlanText({ ...plan, effect }, isUrgent);
+    expect(words.title).toBe("The monthly allowance of the Super SIM is used up.");
+    expect(words.text).toContain(text);
+    expect(words.text.includes("mark it as urgent")).toBe(!isUrgent);
+  });
+
+  it("is told what to do when it was refused, which is not what the device's own budget asks for", () => {
+    const details = { limit_bytes: 1000, limit: "monthly_budget", sim_type: "supersim", waiting_until: plan.until };
+    const { facts, next } = adviceFor("DataBudgetExceeded", details, "from the table");
+    expect(next).toContain("larger allowance");
+    expect(facts).toEqual(["Limit bytes: 1000", "Limit: monthly_budget"]);
+    expect(adviceFor("DataBudgetExceeded", { limit_bytes: 1000 }).next).toContain("budget period");
   });
 });

@@ -18,10 +18,11 @@ const allowanceKey = (id: string, type: SimType) => [...KEYS.asset(id), "allowan
 const ALLOWANCE = "/v1/assets/{asset_id}/sims/{sim_type}/allowance";
 
 /** The SIMs of the asset, as their operators had them when they were asked last. No operator is asked. */
-export function useSims(id: string): UseQueryResult<AssetSims> {
+export function useSims(id: string, enabled = true): UseQueryResult<AssetSims> {
   return useQuery({
     queryKey: simsKey(id),
     queryFn: ({ signal }) => call("GET /v1/assets/{asset_id}/sims", { path: { asset_id: id }, signal }),
+    enabled,
   });
 }
 
