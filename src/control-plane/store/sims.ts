@@ -28,7 +28,7 @@ export interface SimEntry {
   readonly asset: Asset;
   readonly type: SimType;
   readonly isLost: boolean;
-  /** The status in the operator's words; `undefined` if it was never asked, or does not know the SIM. */
+  /** The status in the operator's words; `undefined` if it was not asked since the status was changed, or does not know the SIM. */
   readonly operatorStatus: string | undefined;
   /** Unix milliseconds; `undefined`: never. */
   readonly checkedAtMs: number | undefined;

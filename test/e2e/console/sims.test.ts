@@ -52,7 +52,7 @@ it("lists all SIMs with what their operators say, those that are lost too, and f
   await open("/sims");
   // The service's first reading comes by itself, and the page follows it.
   await rows().filter({ hasText: SUPER_SIM.iccid }).getByText("ready").waitFor();
-  await rows().filter({ hasText: PRO_SIM.iccid }).getByText("Activated").waitFor();
+  await rows().filter({ hasText: PRO_SIM.iccid }).getByText("active", { exact: true }).waitFor();
   const lost = rows().filter({ hasText: "Pump house 8" });
   await lost.getByText("lost: the operator did not know it").waitFor();
   // How much is used is judged once an hour, which is no event while it lasts.
@@ -143,7 +143,7 @@ it("sets an allowance by hand, warns where it is used up, and says what that doe
 
   await open(`/assets/${asset}?tab=sims`);
   const allowance = page.getByRole("region", { name: "Allowance of the Super SIM" });
-  await allowance.getByText("As the operator says.").waitFor();
+  await allowance.getByText("The allowance is what the operator says.").waitFor();
   await allowance.getByRole("button", { name: "Set by hand" }).click();
   const dialog = page.getByRole("dialog", { name: "Allowance of the Super SIM" });
   await dialog.getByLabel("Each month").fill("none");
@@ -152,7 +152,7 @@ it("sets an allowance by hand, warns where it is used up, and says what that doe
   await dialog.getByLabel("Unit").selectOption("MB");
   await dialog.getByRole("button", { name: "Set" }).click();
   await allowance.getByText(/It was used up on/).waitFor();
-  await allowance.getByText("Set by hand. It takes precedence").waitFor();
+  await allowance.getByText("Set by hand, which takes precedence").waitFor();
   await page.getByText("data plan short").waitFor();
   expect(await lookAtAll(page, "asset-sims-spent")).toEqual([]);
 
@@ -173,7 +173,7 @@ it("sets an allowance by hand, warns where it is used up, and says what that doe
   await open(`/assets/${asset}?tab=sims`);
   await allowance.getByRole("button", { name: "Remove" }).click();
   await page.getByRole("dialog").getByRole("button", { name: "Remove" }).click();
-  await allowance.getByText("As the operator says.").waitFor();
+  await allowance.getByText("The allowance is what the operator says.").waitFor();
   await page.getByText("data plan short").waitFor({ state: "detached" });
   expect(tab.complaints).toEqual([]);
 });

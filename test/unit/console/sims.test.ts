@@ -17,7 +17,7 @@ const EXAMPLE = { bytes: 1e9, used_bytes: 405e6, forecast_bytes: 1380e6, exceede
 
 describe("the words of an allowance", () => {
   it("say how much is used, and when it will be used up", () => {
-    expect(usedText(EXAMPLE)).toBe("405 MB of 1.0 GB used this month, 41 %");
+    expect(usedText(EXAMPLE)).toBe("405 MB of 1.0 GB used this month, 41\u00A0%");
     expect(forecastText(EXAMPLE)).toBe(
       "At the rate of the last seven days it will be 1.4 GB by the end of the month: used up on 23 Nov 2026, 09:36 UTC.",
     );
@@ -27,18 +27,18 @@ describe("the words of an allowance", () => {
     );
     const spent = { ...EXAMPLE, used_bytes: 1005e6, exceeded_at: Date.UTC(2026, 10, 9) / 1000 };
     expect([usedText(spent), forecastText(spent)]).toEqual([
-      "1.0 GB of 1.0 GB used this month, 100 %",
+      "1.0 GB of 1.0 GB used this month, 100\u00A0%",
       "It was used up on 9 Nov 2026.",
     ]);
   });
 
   it.each([
-    [0, 0, "ok", "0 %"],
-    [1, 999, "ok", "1 %"],
-    [1, 1000, "short", "1 %"],
-    [999, 2000, "short", "99 %"],
-    [1000, 1000, "spent", "100 %"],
-    [2500, 3000, "spent", "250 %"],
+    [0, 0, "ok", "0\u00A0%"],
+    [1, 999, "ok", "1\u00A0%"],
+    [1, 1000, "short", "1\u00A0%"],
+    [999, 2000, "short", "99\u00A0%"],
+    [1000, 1000, "spent", "100\u00A0%"],
+    [2500, 3000, "spent", "250\u00A0%"],
   ])("with %d used and %d expected of 1000: %s", (used, forecast, state, percent) => {
     const allowance = { bytes: 1000, used_bytes: used, forecast_bytes: forecast };
     expect(planState(allowance)).toBe(state);
@@ -90,16 +90,16 @@ describe("an allowance that is typed", () => {
 describe("the state of a SIM in words", () => {
   it("has the operator's word where it is another one", () => {
     expect(operatorWord({ status: "active", operator_status: "ready" })).toBe("ready");
-    expect(operatorWord({ status: "active", operator_status: "Active" })).toBeUndefined();
+    expect(operatorWord({ status: "active", operator_status: "Activated" })).toBeUndefined();
+    expect(operatorWord({ status: "active", operator_status: "Suspended" })).toBe("Suspended");
     expect(operatorWord({ status: "inactive" })).toBeUndefined();
   });
 
   it("says what is pending", () => {
-    expect(pendingText({ status: "inactive", since: 0 })).toBe("to set it to inactive");
-    expect(pendingText({ network_group: "default_10gb", since: 0 })).toBe("to move it to default_10gb");
-    expect(pendingText({ status: "active", network_group: "g", since: 0 })).toBe(
-      "to set it to active and to move it to g",
-    );
+    expect(pendingText({ status: "inactive", since: 0 })).toBe("set it to inactive");
+    expect(pendingText({ since: 0 })).toBe("");
+    expect(pendingText({ network_group: "default_10gb", since: 0 })).toBe("move it to default_10gb");
+    expect(pendingText({ status: "active", network_group: "g", since: 0 })).toBe("set it to active and move it to g");
   });
 });
 

@@ -8,6 +8,7 @@ import { Loaded } from "../../parts/loaded.tsx";
 import { AllowanceBar } from "../sims/allowance-bar.tsx";
 import { forecastText, usedText } from "../sims/allowance-words.ts";
 import { SIM_NAMES, type SimType } from "../sims/sim-words.ts";
+import classes from "./asset.module.css";
 import { AllowanceDialog } from "./allowance-dialog.tsx";
 import { useAllowance, useAllowanceChange } from "./sim-queries.ts";
 
@@ -17,15 +18,15 @@ interface Props {
 }
 
 const SOURCES = {
-  manual: "Set by hand. It takes precedence over what the operator says.",
-  operator: "As the operator says.",
+  manual: "Set by hand, which takes precedence over what the operator says.",
+  operator: "The allowance is what the operator says.",
 } as const;
 
 /** The monthly allowance of a SIM: its use, whether it lasts, where it comes from, and its change. */
 export function AllowanceSection({ assetId, type }: Props): ReactNode {
   const allowance = useAllowance(assetId, type);
   return (
-    <section aria-label={`Allowance of the ${SIM_NAMES[type]}`}>
+    <section className={classes.allowance} aria-label={`Allowance of the ${SIM_NAMES[type]}`}>
       <Title order={3} mb={4}>
         Monthly allowance
       </Title>
@@ -54,7 +55,7 @@ function Use({ allowance }: { readonly allowance: Allowance }): ReactNode {
         {SOURCES[source]}{" "}
         {asOf !== undefined && (
           <>
-            Usage as the operator said <Age at={asOf} />.
+            It was asked for the usage <Age at={asOf} />.
           </>
         )}
       </Text>

@@ -11,7 +11,7 @@ import { type SimUsage, useSimUsage } from "./sim-queries.ts";
 import { SimTotal } from "./sim-total.tsx";
 import { sourcesOf, type UsageDay, usageDays, utcDay } from "./usage-days.ts";
 import { compareUsage } from "./usage-difference.ts";
-import { UsageNotes } from "./usage-notes.tsx";
+import { DifferenceText, ExceedingNote } from "./usage-notes.tsx";
 import { type Period, rangeOf } from "./usage-period.ts";
 import { UsageTable } from "./usage-table.tsx";
 
@@ -39,14 +39,17 @@ export function PeriodUsage({ asset, period }: Props): ReactNode {
   }, [range, hasSuper, hasPro, supersim.data, prosim.data, ledger.data]);
   const answers = types.flatMap((type) => queries[type].data ?? []);
   const finalUntil = Math.min(...answers.map((answer) => answer.finalized_until));
+  // Without one of the SIMs the sum would be too small.
+  const difference = answers.length === types.length ? compareUsage(days, finalUntil) : undefined;
   const isWaiting = types.some((type) => queries[type].isPending);
   return (
     <Stack gap="xs">
       {types.map((type) => (
         <SimTotal key={type} type={type} usage={queries[type]} to={range.to} isNamed={types.length > 1} />
       ))}
+      {difference && <ExceedingNote difference={difference} />}
       {!isWaiting && <Days days={days} types={types} />}
-      {answers.length === types.length && <UsageNotes difference={compareUsage(days, finalUntil)} />}
+      {difference && <DifferenceText difference={difference} />}
       <LedgerNote ledger={ledger.data} error={ledger.error} />
     </Stack>
   );

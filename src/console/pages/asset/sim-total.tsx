@@ -1,4 +1,4 @@
-import { Text } from "@mantine/core";
+import { Stack, Text } from "@mantine/core";
 import type { UseQueryResult } from "@tanstack/react-query";
 import type { ReactNode } from "react";
 import { Age } from "../../parts/age.tsx";
@@ -24,7 +24,7 @@ export function SimTotal({ type, usage, to, isNamed }: Props): ReactNode {
   return (
     <Loaded query={usage}>
       {(answer) => (
-        <div>
+        <Stack gap="xs">
           {answer.as_of !== undefined && isOutdated(answer, to) && (
             <Note kind="warn" title={`Figures of ${formatTime(answer.as_of)}: the operator has said nothing newer.`}>
               It may not be answering. What it said last is shown until it does.
@@ -37,11 +37,11 @@ export function SimTotal({ type, usage, to, isNamed }: Props): ReactNode {
             {answer.as_of !== undefined && (
               <>
                 {" "}
-                It was asked <Age at={answer.as_of} />.
+                The operator was asked <Age at={answer.as_of} />.
               </>
             )}
           </Text>
-        </div>
+        </Stack>
       )}
     </Loaded>
   );

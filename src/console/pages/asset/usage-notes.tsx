@@ -5,29 +5,39 @@ import { Note } from "../../parts/note.tsx";
 import type { UsageDifference } from "./usage-difference.ts";
 import { type UsageDay, utcDay } from "./usage-days.ts";
 
+interface Props {
+  readonly difference: UsageDifference;
+}
+
 /** Days that are named; of more it says how many. */
 const MAX_NAMED_DAYS = 5;
 
-/** Why both counts differ, in words, and a warning where the agent's own is the larger one. */
-export function UsageNotes({ difference }: { readonly difference: UsageDifference }): ReactNode {
-  const { days, exceeding, exceedingYoung } = difference;
+/** A warning where the agent's own count is the larger one. */
+export function ExceedingNote({ difference: { exceeding } }: Props): ReactNode {
+  if (exceeding.length === 0) return null;
+  return (
+    <Note
+      kind="warn"
+      isAnnounced={false}
+      title={`The agent alone counted more than the operator on ${countOf(exceeding.length)}.`}
+    >
+      {daysText(exceeding)}. The operator's count of {exceeding.length === 1 ? "that day" : "those days"} is final.
+      Either the device had another network, such as Ethernet or Wi-Fi, or the operator did not count everything.
+      Compare it with the bill.
+    </Note>
+  );
+}
+
+/** Why both counts differ, in words. */
+export function DifferenceText({ difference }: Props): ReactNode {
+  const { days, exceedingYoung } = difference;
   if (days === 0) return null;
   return (
     <>
-      {exceeding.length > 0 && (
-        <Note
-          kind="warn"
-          isAnnounced={false}
-          title={`The agent alone counted more than the operator on ${countOf(exceeding.length)}.`}
-        >
-          {daysText(exceeding)}. The operator's figures of these days are final. Either the device had another network,
-          such as Ethernet or Wi-Fi, or the operator did not count everything. Compare it with the bill.
-        </Note>
-      )}
       <Text size="sm">{differenceText(difference)}</Text>
       {exceedingYoung > 0 && (
         <Text size="sm">
-          On {countOf(exceedingYoung)} the agent is ahead of the operator, whose figures are not final yet.
+          On {countOf(exceedingYoung)} the agent is ahead of the operator, whose count is not final yet.
         </Text>
       )}
     </>

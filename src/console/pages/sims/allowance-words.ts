@@ -17,7 +17,7 @@ export function planState({ bytes, used_bytes: used, forecast_bytes: forecast }:
 export function usedText({ bytes, used_bytes: used }: UsedAllowance): string {
   // Neither nothing nor all of it, unless it is exactly that.
   const percent = used >= bytes ? Math.floor((100 * used) / bytes) : Math.min(99, Math.ceil((100 * used) / bytes));
-  return `${formatBytes(used)} of ${formatBytes(bytes)} used this month, ${percent} %`;
+  return `${formatBytes(used)} of ${formatBytes(bytes)} used this month, ${percent.toLocaleString("en")}\u00A0%`;
 }
 
 /** What is expected by the end of the month, and when that is too much. */

@@ -1,4 +1,4 @@
-import { NativeSelect, Text, Title } from "@mantine/core";
+import { Box, NativeSelect, Text, Title } from "@mantine/core";
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { type ReactNode, useState } from "react";
 import { call } from "../../api/client.ts";
@@ -25,11 +25,11 @@ export function PlanSettings(): ReactNode {
   const settings = usePlanSettings();
   const mayChange = usePermission("settings.manage");
   return (
-    <section aria-labelledby="plan-settings">
+    <Box component="section" aria-labelledby="plan-settings" maw="40rem">
       <Title order={2} id="plan-settings" mb="xs">
         Deployments when an allowance is used up
       </Title>
-      <Text size="sm" mb="xs" maw="45rem">
+      <Text size="sm" mb="xs">
         For all assets of the account: what becomes of deployments, updates and rollouts to an asset of which an active
         SIM has used up its monthly allowance. One that is urgent is carried out in any case.
       </Text>
@@ -44,7 +44,7 @@ export function PlanSettings(): ReactNode {
           )
         }
       </Loaded>
-    </section>
+    </Box>
   );
 }
 

@@ -17,27 +17,42 @@ export function SimState({ sim }: Props): ReactNode {
   const isActive = status === "active";
   return (
     <div className={classes.state}>
-      <div>
-        <State kind={isActive ? "good" : "plain"} icon={isActive ? "check" : "pause"}>
-          {status}
-        </State>
-        {word !== undefined && (
-          <span className={classes.word}>
-            , in the operator's words: <SafeText text={word} max={100} />
-          </span>
-        )}
-      </div>
-      {pending && (
-        <State kind="warn" icon="clock">
-          asked <Age at={pending.since} /> <SafeText text={pendingText(pending)} max={200} />; the operator has not
-          confirmed it
-        </State>
-      )}
       {lost && (
         <State kind="bad" icon="alert">
           lost: the operator did not know it when it was asked last
         </State>
       )}
+      <div className={classes.line}>
+        <State kind={isActive && !lost ? "good" : "plain"} icon={isActive ? "check" : "pause"}>
+          {lost ? `${status} when it was known last` : status}
+        </State>
+        {word !== undefined && (
+          <span className={classes.word}>
+            in the operator's words: <SafeText text={word} max={100} />
+          </span>
+        )}
+      </div>
+      {pending && (
+        <State kind="warn" icon="clock">
+          <Pending pending={pending} />
+        </State>
+      )}
     </div>
+  );
+}
+
+function Pending({ pending }: Required<Pick<SimEntry, "pending">>): ReactNode {
+  const text = pendingText(pending);
+  // Somebody else has changed it at the operator.
+  if (text === "")
+    return (
+      <>
+        a change is queued at the operator, seen <Age at={pending.since} />
+      </>
+    );
+  return (
+    <>
+      asked <Age at={pending.since} /> to <SafeText text={text} max={200} />; the operator has not confirmed it
+    </>
   );
 }

@@ -17,7 +17,7 @@ const COLUMNS: readonly Column<SimEntry>[] = [
   {
     header: "Asset",
     renderCell: ({ asset_id: id, asset_name: name, serial_number: serial }) => (
-      <>
+      <div className={classes.asset}>
         <Anchor component={Link} to={`/assets/${id}?tab=sims`} inherit underline="always">
           <SafeText text={name} max={200} />
         </Anchor>
@@ -26,15 +26,16 @@ const COLUMNS: readonly Column<SimEntry>[] = [
             {serial}
           </Text>
         )}
-      </>
+      </div>
     ),
   },
   {
     header: "SIM",
+    isNarrow: true,
     renderCell: ({ type, iccid }) => (
       <>
         {SIM_NAMES[type]}
-        <Text size="xs" c="dimmed" className={classes.number ?? ""}>
+        <Text size="xs" c="dimmed">
           {iccid}
         </Text>
       </>
@@ -43,6 +44,7 @@ const COLUMNS: readonly Column<SimEntry>[] = [
   { header: "State", renderCell: (sim) => <SimState sim={sim} /> },
   {
     header: "Network",
+    isNarrow: true,
     renderCell: ({ network_group: group, service_profile: profile }) => group ?? profile ?? "–",
   },
   { header: "Allowance", renderCell: ({ allowance }) => (allowance ? <Allowance allowance={allowance} /> : "none") },

@@ -9,10 +9,12 @@ import { recordAudit } from "./audit.ts";
 import type { Executor } from "./executor.ts";
 import { change, type Work } from "./statement.ts";
 
+/** The operator's word was for the status of before. */
 const SET_STATE = /* sql */ `
-  UPDATE sims SET status = ?, network_group = coalesce(?, network_group), pending = ?,
-    next_check_at_ms = coalesce(CAST(? AS BIGINT), next_check_at_ms)
-  WHERE asset_uuid = ? AND kind = ?`;
+  UPDATE sims SET status = ?1, operator_status = CASE WHEN status = ?1 THEN operator_status END,
+    network_group = coalesce(?2, network_group), pending = ?3,
+    next_check_at_ms = coalesce(CAST(?4 AS BIGINT), next_check_at_ms)
+  WHERE asset_uuid = ?5 AND kind = ?6`;
 const RECORD_CHECK = /* sql */ `
   UPDATE sims SET status = ?, network_group = coalesce(?, network_group), pending = ?, operator_status = ?,
     allowance_bytes = CAST(? AS BIGINT), is_lost = ?, checked_at_ms = CAST(? AS BIGINT), next_check_at_ms = CAST(? AS BIGINT)
