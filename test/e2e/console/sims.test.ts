@@ -181,7 +181,7 @@ it("sets an allowance by hand, warns where it is used up, and says what that doe
 it("shows a viewer everything, and nothing that only others may do", async () => {
   await using viewer = await openViewer();
   await viewer.page.goto(`${rig.control.url}/assets/${asset}?tab=sims`);
-  await card("Super SIM", viewer.page).getByText("in the operator's words").waitFor();
+  await card("Super SIM", viewer.page).getByText("active", { exact: true }).waitFor();
   await viewer.page.getByText("of 5.0 GB used this month").waitFor();
   await viewer.page.getByText("by the operator's count").first().waitFor();
   const names = /Refresh|Set by hand|Change|Remove|ctivate/;

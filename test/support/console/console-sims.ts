@@ -27,20 +27,18 @@ export interface ConsoleSims extends AsyncDisposable {
   addAsset(accountId: string, name: string, sims: readonly string[], isConnected?: boolean): Promise<string>;
 }
 
-/** The options that give an asset the SIM. */
-export const superSimOptions = ({
+/** The options that give an asset a SIM of each type. */
+export function superSimOptions({
   sid,
   iccid,
-}: { readonly sid: string; readonly iccid: string } = SUPER_SIM): string[] => [
-  ...["--supersim-sid", sid],
-  ...["--supersim-iccid", iccid],
-  ...["--network-group", "default_1gb"],
-];
-export const proSimOptions = ({ imsi, iccid } = PRO_SIM): string[] => [
-  ...["--prosim-imsi", imsi],
-  ...["--prosim-iccid", iccid],
-  ...["--service-profile", "iot-eu-standard"],
-];
+}: { readonly sid: string; readonly iccid: string } = SUPER_SIM): string[] {
+  return ["--supersim-sid", sid, "--supersim-iccid", iccid, "--network-group", "default_1gb"];
+}
+
+export function proSimOptions(): string[] {
+  const { imsi, iccid } = PRO_SIM;
+  return ["--prosim-imsi", imsi, "--prosim-iccid", iccid, "--service-profile", "iot-eu-standard"];
+}
 
 /** Starts both operators with a SIM each that has been used for 40 days, and the service with a browser. */
 export async function startConsoleSims(): Promise<ConsoleSims> {

@@ -65,7 +65,13 @@ function State({ asset, type }: Props): ReactNode {
             <SimState sim={sim} />
             <div className={classes.checked}>
               <span>
-                Operator asked <Age at={sim.checked_at} never="never: this is what is stored here" />
+                {sim.checked_at === null ? (
+                  "No operator was asked: this is what is stored here."
+                ) : (
+                  <>
+                    Operator asked <Age at={sim.checked_at} />
+                  </>
+                )}
               </span>
               <RefreshSim assetId={asset.uuid} type={type} checkedAt={sim.checked_at} />
             </div>

@@ -51,7 +51,7 @@ const COLUMNS: readonly Column<SimEntry>[] = [
   {
     header: "Operator asked",
     isNarrow: true,
-    renderCell: ({ checked_at: at }) => <Age at={at} />,
+    renderCell: ({ checked_at: at }) => <Age at={at} never="not asked" />,
   },
 ];
 
