@@ -40,6 +40,6 @@ export const SIM_ERRORS = {
     message: "The SIM operator did not carry out the whole change.",
     http: 502,
     retryable: true,
-    hint: "details say which SIM changed and which did not; repeat the update to finish it.",
+    hint: "details.reason says why; after an update, details say which SIM changed and which did not: repeat it to finish it.",
   },
 } as const;

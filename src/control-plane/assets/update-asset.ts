@@ -6,6 +6,7 @@ import { assetLockOf } from "./asset-lock.ts";
 import { afterChange, followUpPauseMs } from "../core/sims/observed-state.ts";
 import { changedFieldName, type SimChange, type UpdatePlan } from "../core/asset-update.ts";
 import { callOperator } from "../sim-operator/call-operator.ts";
+import { failureDetails } from "../sim-operator/explain-failure.ts";
 import { type ObservedSim, type OperatorSim, type SimChanges, toOperatorSim } from "../sim-operator/sim-operator.ts";
 import type { SimOperators } from "../sim-operator/sim-operators.ts";
 import { auditEntry, type AuditOrigin } from "../audit/audit-entry.ts";
@@ -147,7 +148,7 @@ function operatorFailed(plan: UpdatePlan, index: number, cause: unknown): EdgeEr
   return new EdgeError(
     "SimOperatorFailed",
     `The SIM operator did not carry out the whole change; ${summary}; not changed: ${notChanged.join(", ")}.`,
-    { changed, not_changed: notChanged },
+    { changed, not_changed: notChanged, ...failureDetails(cause) },
     { cause },
   );
 }

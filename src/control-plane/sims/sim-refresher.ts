@@ -5,6 +5,7 @@ import type { SimType } from "../../protocol/sim.ts";
 import { assetLockOf } from "../assets/asset-lock.ts";
 import type { LeaseLock } from "../instances/lease-lock.ts";
 import { callOperator } from "../sim-operator/call-operator.ts";
+import { operatorFailed } from "../sim-operator/explain-failure.ts";
 import { type ObservedSim, type OperatorSim, type SimOperator, toOperatorSim } from "../sim-operator/sim-operator.ts";
 import type { SimOperators } from "../sim-operator/sim-operators.ts";
 import type { SimEntry } from "../store/sims.ts";
@@ -71,7 +72,7 @@ export class SimRefresher {
     } catch (cause) {
       if (stopping.aborted || cause instanceof StoreUnavailableError) throw cause;
       logger.error({ err: cause, asset: assetUuid, sim: sim.type }, "SIM operator did not answer for a SIM");
-      throw new EdgeError("SimOperatorFailed", "The SIM operator did not answer.", { sim_type: sim.type }, { cause });
+      throw operatorFailed(cause, { sim_type: sim.type });
     }
   }
 }

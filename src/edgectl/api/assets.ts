@@ -1,6 +1,7 @@
 import { z } from "zod";
 import type { ApiClient } from "./client.ts";
 import { apiPath } from "./path.ts";
+import { pendingSchema } from "./pending-change.ts";
 
 const assetSchema = z.looseObject({
   uuid: z.string(),
@@ -14,8 +15,17 @@ const assetSchema = z.looseObject({
   last_seen: z.number().nullish(),
   agent_version: z.string().nullish(),
   attention: z.array(z.string()).optional(),
-  supersim: z.looseObject({ sid: z.string(), iccid: z.string(), network_group: z.string() }).optional(),
-  prosim: z.looseObject({ imsi: z.string(), iccid: z.string(), service_profile: z.string() }).optional(),
+  supersim: z
+    .looseObject({ sid: z.string(), iccid: z.string(), network_group: z.string(), pending: pendingSchema.optional() })
+    .optional(),
+  prosim: z
+    .looseObject({
+      imsi: z.string(),
+      iccid: z.string(),
+      service_profile: z.string(),
+      pending: pendingSchema.optional(),
+    })
+    .optional(),
 });
 export type Asset = z.output<typeof assetSchema>;
 

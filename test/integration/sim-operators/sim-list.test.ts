@@ -46,6 +46,8 @@ beforeEach(async () => {
 /** Of a list, of a SIM, of an error, or of the audit log. */
 interface Body extends SimList, SimEntryBody {
   readonly code?: string;
+  readonly message?: string;
+  readonly details?: unknown;
   readonly entries?: readonly unknown[];
 }
 
@@ -224,11 +226,23 @@ describe("refreshing a SIM", () => {
     expect(body.operator_status).toBeUndefined();
   });
 
-  test("fails while the operator is away, and changes nothing", async () => {
+  test.each([
+    ["refused", { kind: "status", status: 400 }, "The SIM operator refused the request."],
+    ["unavailable", { kind: "status", status: 503 }, "The SIM operator did not answer."],
+    ["credentials", { kind: "status", status: 401 }, "The SIM operator does not accept the credentials for it."],
+    ["malformed", { kind: "html", status: 200 }, "The SIM operator's answer could not be understood."],
+    [
+      "throttled",
+      { kind: "status", status: 429, headers: { "Retry-After": "3600" } },
+      "The SIM operator takes no more requests for now.",
+    ],
+  ] as const)("fails with the reason %s in words, and changes nothing", async (reason, fault, message) => {
     const before = (await list("?type=supersim")).sims;
-    kore.fail(/./, { kind: "status", status: 400 });
+    kore.fail(/./, fault);
     const { status, body } = await refresh();
-    expect([status, body.code]).toEqual([502, "SimOperatorFailed"]);
+    expect([status, body.code, body.message]).toEqual([502, "SimOperatorFailed", message]);
+    const pause = reason === "throttled" ? { retry_after_s: 3600 } : {};
+    expect(body.details).toEqual({ sim_type: "supersim", reason, ...pause });
     expect((await list("?type=supersim")).sims).toEqual(before);
   });
 

@@ -222,7 +222,7 @@ describe("an operator that is down", () => {
     emnify.fail(/PATCH/, { kind: "status", status: 400 });
     const { status, body } = await request("PATCH", "", { status: "inactive" });
     expect([status, body.code]).toEqual([502, "SimOperatorFailed"]);
-    expect(body.details).toEqual({ changed: ["supersim.status"], not_changed: ["prosim.status"] });
+    expect(body.details).toEqual({ changed: ["supersim.status"], not_changed: ["prosim.status"], reason: "refused" });
     expect(kore.sims.get(SID)?.status).toBe("inactive");
   });
 });
