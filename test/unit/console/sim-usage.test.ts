@@ -41,10 +41,13 @@ describe("usage by day", () => {
   });
 });
 
+/** As an operator says it. */
+const told = (finalUntil: number) => ({ finalUntil, isImported: [false] });
+
 describe("the difference of both counts", () => {
   it("is that of the days both counted, with what other programs transferred", () => {
     const days = [day(0, 100, null), day(1, 100, 30, 90), day(2, 50, 20, 10), day(3, null, 70)];
-    expect(compareUsage(days, from)).toEqual({
+    expect(compareUsage(days, told(from))).toEqual({
       days: 2,
       sims: 150,
       agent: 50,
@@ -53,16 +56,25 @@ describe("the difference of both counts", () => {
       exceeding: [],
       exceedingYoung: 0,
     });
-    expect(compareUsage([day(0, 100, 30)], from).others).toBeUndefined();
-    expect(compareUsage([], from).days).toBe(0);
+    expect(compareUsage([day(0, 100, 30)], told(from)).others).toBeUndefined();
+    expect(compareUsage([], told(from)).days).toBe(0);
+  });
+
+  it("leaves out days on which nothing was imported: that is not the same as nothing used", () => {
+    const days = [day(0, 10, 5), day(1, 0, 5), day(2, 4, 5)];
+    const imported = { finalUntil: from + 3 * DAY, isImported: [true] };
+    expect(compareUsage(days, imported)).toMatchObject({ days: 2, sims: 14, agent: 10, exceeding: [days[2]] });
+    const both = [{ ...day(0, 10, 50), bySim: [10, 0] }];
+    expect(compareUsage(both, { ...imported, isImported: [true, false] }).days).toBe(1);
+    expect(compareUsage(both, { ...imported, isImported: [false, true] }).days).toBe(0);
   });
 
   it("warns of days on which the agent counted more, once they are final to their end", () => {
     const days = [day(0, 10, 11), day(1, 10, 10), day(2, 0, 5), day(3, 4, 5)];
-    const { exceeding, exceedingYoung } = compareUsage(days, from + 3 * DAY);
+    const { exceeding, exceedingYoung } = compareUsage(days, told(from + 3 * DAY));
     expect(exceeding.map(({ at }) => (at - from) / DAY)).toEqual([0, 2]);
     expect(exceedingYoung).toBe(1);
-    expect(compareUsage(days, from + 3 * DAY - 1).exceeding).toHaveLength(1);
+    expect(compareUsage(days, told(from + 3 * DAY - 1)).exceeding).toHaveLength(1);
   });
 });
 

@@ -39,8 +39,9 @@ export function PeriodUsage({ asset, period }: Props): ReactNode {
   }, [range, hasSuper, hasPro, supersim.data, prosim.data, ledger.data]);
   const answers = types.flatMap((type) => queries[type].data ?? []);
   const finalUntil = Math.min(...answers.map((answer) => answer.finalized_until));
+  const isImported = answers.map(({ as_of: asOf }) => asOf === undefined);
   // Without one of the SIMs the sum would be too small.
-  const difference = answers.length === types.length ? compareUsage(days, finalUntil) : undefined;
+  const difference = answers.length === types.length ? compareUsage(days, { finalUntil, isImported }) : undefined;
   const isWaiting = types.some((type) => queries[type].isPending);
   return (
     <Stack gap="xs">

@@ -15,9 +15,18 @@ export interface UsageDifference {
   readonly exceedingYoung: number;
 }
 
-/** Compares both counts. @param finalUntil usage before this time does not change any more, in Unix seconds */
-export function compareUsage(days: readonly UsageDay[], finalUntil: number): UsageDifference {
-  const both = days.filter(({ sims, agent }) => sims !== null && agent !== null);
+export interface UsageOrigin {
+  /** Usage before this time does not change any more, in Unix seconds. */
+  readonly finalUntil: number;
+  /** Whether the usage of each SIM, in the order of `bySim`, is imported: a day without any may be one that was not imported. */
+  readonly isImported: readonly boolean[];
+}
+
+/** Compares both counts, on the days of which both are known. */
+export function compareUsage(days: readonly UsageDay[], { finalUntil, isImported }: UsageOrigin): UsageDifference {
+  const isKnown = ({ sims, bySim, agent }: UsageDay): boolean =>
+    sims !== null && agent !== null && !isImported.some((imported, index) => imported && !bySim[index]);
+  const both = days.filter(isKnown);
   const exceeding = both.filter(({ sims, agent }) => (agent ?? 0) > (sims ?? 0));
   const isFinal = ({ at }: UsageDay): boolean => at + DAY_S <= finalUntil;
   const counted = both.filter(({ device }) => device !== null && device > 0);
