@@ -43,6 +43,6 @@ export function RefreshSim({ assetId, type, checkedAt }: Props): ReactNode {
 /** What came of asking. The operator is asked at most once a minute, and not at all where none is configured. */
 function refreshedText(type: SimType, before: number | null, now: number | null): string {
   if (now === null) return `No operator is configured for a ${SIM_NAMES[type]}: this is what is stored here.`;
-  if (now === before) return "It was asked less than a minute ago. This is its answer.";
-  return "This is what the operator says now.";
+  if (now === before) return "It had been asked less than a minute before. This is what it said.";
+  return "This is what the operator said.";
 }

@@ -1,4 +1,5 @@
 import {
+  type QueryClient,
   useMutation,
   type UseMutationResult,
   useQuery,
@@ -13,9 +14,15 @@ import { serverNow } from "../../live/reachability.ts";
 import type { SimType } from "../sims/sim-words.ts";
 import type { UsageRange } from "./usage-period.ts";
 
-const simsKey = (id: string) => [...KEYS.asset(id), "sims"] as const;
-const allowanceKey = (id: string, type: SimType) => [...KEYS.asset(id), "allowance", type] as const;
+const simsKey = (id: string) => [...KEYS.simsOf(id), "state"] as const;
+const allowanceKey = (id: string, type: SimType) => [...KEYS.simsOf(id), "allowance", type] as const;
 const ALLOWANCE = "/v1/assets/{asset_id}/sims/{sim_type}/allowance";
+
+/** Fetches again what a change of a SIM makes outdated, its asset too: that says what is pending, and its attention. */
+export async function forgetSims(client: QueryClient, id: string): Promise<void> {
+  const keys = [KEYS.simsOf(id), KEYS.asset(id)];
+  await Promise.all(keys.map((queryKey) => client.invalidateQueries({ queryKey })));
+}
 
 /** The SIMs of the asset, as their operators had them when they were asked last. No operator is asked. */
 export function useSims(id: string, enabled = true): UseQueryResult<AssetSims> {
@@ -32,7 +39,7 @@ export function useSimRefresh(id: string, type: SimType): UseMutationResult<SimE
   return useMutation({
     mutationFn: () =>
       call("POST /v1/assets/{asset_id}/sims/{sim_type}/refresh", { path: { asset_id: id, sim_type: type } }),
-    onSuccess: () => client.invalidateQueries({ queryKey: KEYS.asset(id) }),
+    onSuccess: () => forgetSims(client, id),
   });
 }
 
@@ -66,7 +73,7 @@ export function useAllowanceChange(
       else await call(`PUT ${ALLOWANCE}`, { path, body: { bytes } });
     },
     onSuccess,
-    onSettled: () => client.invalidateQueries({ queryKey: KEYS.asset(id) }),
+    onSettled: () => forgetSims(client, id),
   });
 }
 
@@ -83,7 +90,7 @@ export function useSimUsage(
   enabled: boolean,
 ): UseQueryResult<SimUsage> {
   return useQuery({
-    queryKey: [...KEYS.asset(id), "usage", type, from, to],
+    queryKey: [...KEYS.simsOf(id), "usage", type, from, to],
     queryFn: async ({ signal }) => {
       const usage = await call("GET /v1/assets/{asset_id}/sims/{sim_type}/usages", {
         path: { asset_id: id, sim_type: type },
