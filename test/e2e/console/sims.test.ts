@@ -125,6 +125,7 @@ it("shows no sum without a SIM whose operator has never answered, and says why",
   await page.getByText("What the device counted is not known").waitFor();
   expect(await page.getByText("that both counted").count()).toBe(0);
   expect(await page.getByText("by the operator's count").count()).toBe(0);
+  expect(await page.getByText("No usage has been counted").count()).toBe(0);
   expect(await lookAtAll(page, "asset-sims-unanswered")).toEqual([]);
   sims.kore.heal();
   expect(tab.complaints).toEqual([]);
@@ -170,6 +171,7 @@ it("sets an allowance by hand, warns where it is used up, and says what that doe
   const dialog = page.getByRole("dialog", { name: "Allowance of the Super SIM" });
   await dialog.getByLabel("Each month").fill("none");
   await dialog.getByText("must be a number above 0").waitFor();
+  expect(await lookAtAll(page, "sim-allowance-dialog")).toEqual([]);
   await dialog.getByLabel("Each month").fill("1,5");
   await dialog.getByLabel("Unit").selectOption("MB");
   await dialog.getByRole("button", { name: "Set" }).click();
@@ -183,6 +185,8 @@ it("sets an allowance by hand, warns where it is used up, and says what that doe
   await page.getByRole("status").getByText("1 asset").waitFor();
   await open("/sims?attention=data");
   await expect.poll(() => rows().count()).toBe(1 + 1);
+  await rows().getByText("used up").waitFor();
+  expect(await lookAtAll(page, "sims-spent")).toEqual([]);
 
   await open(`/assets/${asset}/deploy`);
   await page.getByText("The monthly allowance of the Super SIM is used up.").waitFor();

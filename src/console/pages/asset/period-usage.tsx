@@ -49,15 +49,23 @@ export function PeriodUsage({ asset, period }: Props): ReactNode {
         <SimTotal key={type} type={type} usage={queries[type]} to={range.to} isNamed={types.length > 1} />
       ))}
       {difference && <ExceedingNote difference={difference} />}
-      {!isWaiting && <Days days={days} types={types} />}
+      {!isWaiting && <Days days={days} types={types} isComplete={difference !== undefined} />}
       {difference && <DifferenceText difference={difference} />}
       <LedgerNote ledger={ledger.data} error={ledger.error} />
     </Stack>
   );
 }
 
-function Days({ days, types }: { readonly days: readonly UsageDay[]; readonly types: readonly SimType[] }): ReactNode {
-  if (sourcesOf(days).length === 0) return <Text size="sm">No usage has been counted for any day of this period.</Text>;
+interface DaysProps {
+  readonly days: readonly UsageDay[];
+  readonly types: readonly SimType[];
+  /** Whether the usage of all SIMs is known. */
+  readonly isComplete: boolean;
+}
+
+function Days({ days, types, isComplete }: DaysProps): ReactNode {
+  if (sourcesOf(days).length === 0)
+    return isComplete && <Text size="sm">No usage has been counted for any day of this period.</Text>;
   return (
     <>
       <Suspense fallback={<Loading />}>
