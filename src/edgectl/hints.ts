@@ -48,12 +48,17 @@ const OPERATOR_HINTS: Readonly<Record<string, string>> = {
   malformed: "`edge-control sim-operator check`, where the service runs, says more. Try again later.",
 };
 
+/** An entry that the table has itself: names from a service may be those of an object's methods. */
+function ownEntry(table: Readonly<Record<string, string>>, name: string): string | undefined {
+  return Object.hasOwn(table, name) ? table[name] : undefined;
+}
+
 function operatorHint({ reason, not_changed: notChanged, retry_after_s: pauseS }: Details): string {
   const repeat = Array.isArray(notChanged)
     ? "See above what changed and what did not; repeat the update to finish it."
     : "";
   const pause = typeof pauseS === "number" ? `It asks for a pause of ${formatDuration(pauseS)}.` : "";
-  const hint = typeof reason === "string" ? OPERATOR_HINTS[reason] : undefined;
+  const hint = typeof reason === "string" ? ownEntry(OPERATOR_HINTS, reason) : undefined;
   return [repeat, pause, hint ?? "The log of the service says why."].filter((text) => text !== "").join(" ");
 }
 
@@ -65,5 +70,5 @@ function operatorHint({ reason, not_changed: notChanged, retry_after_s: pauseS }
 export function hintFor(code: string | undefined, details: Details = {}): string | undefined {
   if (code === undefined) return undefined;
   if (code === "SimOperatorFailed") return operatorHint(details);
-  return SHELL_HINTS[code] ?? (isErrorCode(code) ? errorEntry(code).hint : undefined);
+  return ownEntry(SHELL_HINTS, code) ?? (isErrorCode(code) ? errorEntry(code).hint : undefined);
 }

@@ -28,7 +28,7 @@ const simAllowanceSchema = z
   .meta({
     id: "SimAllowance",
     description:
-      "The monthly allowance, with the usage as it was judged last, about once an hour. Absent if there is none; without the " +
+      "The monthly allowance, with the usage as it was judged last, one to six hours ago. Absent if there is none; without the " +
       "usage while this month's has not been judged.",
   });
 

@@ -1,12 +1,12 @@
 import { type Clock, unixNow } from "../../lib/clock.ts";
 import type { SimType } from "../../protocol/sim.ts";
 import type { Asset } from "../core/asset.ts";
-import { forecastPlan, type PlanForecast, planRange } from "../core/sims/plan-forecast.ts";
+import { forecastPlan, judgementHoldsS, type PlanForecast, planRange } from "../core/sims/plan-forecast.ts";
 import type { Allowance, DataPlanStore, PlanFinding, PlanUsage } from "../store/data-plans.ts";
 import type { DailyUsageReader } from "./daily-usage.ts";
 
-/** How often a plan is judged. */
-const JUDGE_INTERVAL_MS = 3_600_000;
+/** How long it holds that a SIM has no allowance, in seconds: setting one makes the plan due at once. */
+const NO_PLAN_HOLDS_S = 3_600;
 /** Share of the interval by which plans drift apart, so that they spread over it. */
 const SPREAD = 0.2;
 
@@ -42,7 +42,10 @@ export class DataPlans {
     const status = await this.#read(asset, type);
     const now = unixNow(this.#options.clock);
     const finding = status && findingOf(status.forecast);
-    await this.#record(asset, type, finding, this.#nextDueMs(finding), now, status && usageOf(status, now));
+    const holdsS = status ? judgementHoldsS(status.forecast, status.allowance.bytes) : NO_PLAN_HOLDS_S;
+    const pauseMs = holdsS * 1000 * (1 - SPREAD / 2 + SPREAD * Math.random());
+    const usage = status && usageOf(status, now);
+    await this.#record(asset, type, finding, nextDueMs(now, pauseMs, finding), now, usage);
     return status;
   }
 
@@ -50,8 +53,7 @@ export class DataPlans {
   async postpone(asset: Asset, type: SimType, found: PlanFinding | undefined, pauseMs: number): Promise<void> {
     const now = unixNow(this.#options.clock);
     const finding = found && found.until > now ? found : undefined;
-    const nextMs = Math.min(now * 1000 + pauseMs, this.#nextDueMs(finding));
-    await this.#record(asset, type, finding, nextMs, now);
+    await this.#record(asset, type, finding, nextDueMs(now, pauseMs, finding), now);
   }
 
   async #record(
@@ -75,12 +77,11 @@ export class DataPlans {
     const question = { allowanceBytes: allowance.bytes, days, registeredAt: asset.createdAt, now };
     return { allowance, forecast: forecastPlan(question), asOf };
   }
+}
 
-  /** What was found is over with its month. */
-  #nextDueMs(finding: PlanFinding | undefined): number {
-    const pauseMs = JUDGE_INTERVAL_MS * (1 - SPREAD / 2 + SPREAD * Math.random());
-    return Math.min(Math.ceil(this.#options.clock.now() + pauseMs), finding ? finding.until * 1000 : Infinity);
-  }
+/** What was found is over with its month. @param now Unix seconds */
+function nextDueMs(now: number, pauseMs: number, finding: PlanFinding | undefined): number {
+  return Math.min(now * 1000 + Math.ceil(pauseMs), finding ? finding.until * 1000 : Infinity);
 }
 
 function usageOf({ forecast: { usedBytes, forecastBytes }, asOf }: PlanStatus, now: number): PlanUsage {

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import type { PlanDeployments } from "../../protocol/data-plan.ts";
+import { type PlanDeployments, planDeploymentsSchema } from "../../protocol/data-plan.ts";
 import type { SimType } from "../../protocol/sim.ts";
 import type { ApiClient } from "./client.ts";
 import { apiPath } from "./path.ts";
@@ -43,7 +43,7 @@ const allowanceSchema = z.looseObject({
 });
 export type Allowance = z.output<typeof allowanceSchema>;
 
-const planSettingsSchema = z.looseObject({ deployments: z.string() });
+const planSettingsSchema = z.looseObject({ deployments: planDeploymentsSchema });
 export type PlanSettings = z.output<typeof planSettingsSchema>;
 
 export interface SimQuery {

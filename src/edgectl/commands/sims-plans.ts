@@ -114,7 +114,7 @@ interface SettingsOptions {
   readonly deployments?: PlanDeployments;
 }
 
-const MEANINGS: Readonly<Record<string, string>> = {
+const MEANINGS: Readonly<Record<PlanDeployments, string>> = {
   ignore: "they are carried out",
   wait: "they wait until the next month, a larger allowance or another setting; urgent ones do not",
   urgent: "they fail with DataBudgetExceeded; urgent ones do not",
@@ -138,10 +138,7 @@ export function addSimsSettings(sims: Command, io: Io): void {
         ? getPlanSettings(client)
         : changePlanSettings(client, deployments));
       const { deployments: choice } = settings;
-      printer.result(
-        settings,
-        () => `Deployments to assets with a used-up allowance: ${choice}: ${MEANINGS[choice] ?? "-"}.`,
-      );
+      printer.result(settings, () => `Deployments to assets with a used-up allowance: ${choice}: ${MEANINGS[choice]}.`);
     });
 }
 

@@ -50,7 +50,7 @@ export function addSimsList(sims: Command, io: Io): void {
 
 const LIST_HELP = `
 Nothing is asked of an operator for it: each SIM is read once a day, and by \`edgectl sims refresh\`. Use and forecast of an
-allowance are those of the last hour. Units are decimal: 1 MB is 1,000,000 bytes.`;
+allowance are judged every one to six hours; \`?\`: not yet this month. Units are decimal: 1 MB is 1,000,000 bytes.`;
 
 export function addSimsShow(sims: Command, io: Io): void {
   sims

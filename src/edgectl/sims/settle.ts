@@ -71,7 +71,7 @@ export async function settleChange(options: SettleOptions): Promise<readonly Sim
 async function readSims({ client, asset }: SettleOptions, isRefresh: boolean): Promise<readonly Sim[]> {
   const sims = await listAssetSims(client, asset);
   if (!isRefresh) return sims;
-  return Promise.all(sims.map((sim) => (sim.pending ? refreshSim(client, asset, sim.type as SimType) : sim)));
+  return Promise.all(sims.map(async (sim) => (sim.pending ? refreshSim(client, asset, sim.type as SimType) : sim)));
 }
 
 function requireWanted(sims: readonly Sim[], { wanted, asset }: SettleOptions): void {

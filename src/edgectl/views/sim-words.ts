@@ -4,14 +4,17 @@ import { formatDuration, formatMinute } from "../../lib/terminal/time.ts";
 import type { PendingChange } from "../api/pending-change.ts";
 import type { Sim } from "../api/sims.ts";
 
-const NAMES: Readonly<Record<string, string>> = { supersim: "Super SIM", prosim: "PRO SIM" };
+const NAMES: ReadonlyMap<string, string> = new Map([
+  ["supersim", "Super SIM"],
+  ["prosim", "PRO SIM"],
+]);
 const HOUR = 3600;
 const DAY = 24 * HOUR;
 const MAX_AGE_IN_HOURS = 2 * DAY;
 
 /** Returns the name of a type of SIM for people, safe to print. */
 export function simName(type: string): string {
-  return NAMES[type] ?? sanitizeLine(type);
+  return NAMES.get(type) ?? sanitizeLine(type);
 }
 
 /** `12 min ago`. @param now Unix seconds */

@@ -80,6 +80,24 @@ export function dataPlansContract(harness: StoreHarness): void {
       expect(await due(2_000)).toEqual(["true supersim"]);
     });
 
+    test("a plan is due at once when the operator says another allowance", async () => {
+      const { store, tell } = await open();
+      await using _store = store;
+      const due = async () => (await store.dataPlans.listDue(1_999, 10)).map(({ type }) => type);
+      const judged = () => store.dataPlans.recordFinding(UUID, "supersim", undefined, 2_000, AT);
+      await tell(5);
+      await judged();
+      await tell(5);
+      expect(await due()).toEqual([]);
+      await tell(4);
+      expect(await due()).toEqual(["supersim"]);
+      await judged();
+      expect(await due()).toEqual([]);
+      await tell(undefined);
+      await tell(4);
+      expect(await due()).toEqual(["supersim"]);
+    });
+
     test("a finding is the asset's attention while one of its SIMs has it, and each change is told", async () => {
       const { store, set, attention } = await open();
       await using _store = store;

@@ -69,6 +69,14 @@ export function forecastPlan({ allowanceBytes, days, registeredAt, now }: PlanQu
   };
 }
 
+/**
+ * Returns for how long a judgement holds, in seconds: a plan of which less than half will be used is judged again after six hours,
+ * any other one after an hour. Each judgement asks the operator for the usage of today.
+ */
+export function judgementHoldsS({ forecastBytes }: Pick<PlanForecast, "forecastBytes">, allowanceBytes: number): number {
+  return (forecastBytes < allowanceBytes / 2 ? 6 : 1) * 3600;
+}
+
 /** Returns the bytes of the days that count, and their length in seconds; 0 bytes a second if there are none. */
 function meanOf(days: readonly DayUsage[], registeredAt: number, now: number) {
   const end = periodOf(now, "day").start;

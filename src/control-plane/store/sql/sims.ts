@@ -17,6 +17,7 @@ const SET_STATE = /* sql */ `
   WHERE asset_uuid = ?5 AND kind = ?6`;
 const RECORD_CHECK = /* sql */ `
   UPDATE sims SET status = ?, network_group = coalesce(?, network_group), pending = ?, operator_status = ?,
+    plan_due_ms = CASE WHEN allowance_bytes IS NOT DISTINCT FROM CAST(? AS BIGINT) THEN plan_due_ms ELSE 0 END,
     allowance_bytes = CAST(? AS BIGINT), is_lost = ?, checked_at_ms = CAST(? AS BIGINT), next_check_at_ms = CAST(? AS BIGINT)
   WHERE asset_uuid = ? AND kind = ?`;
 const POSTPONE = "UPDATE sims SET next_check_at_ms = ? WHERE asset_uuid = ? AND kind = ?";
@@ -91,7 +92,8 @@ export class SqlSimStore implements SimStore {
     audit: AuditEntry | undefined,
   ): Promise<void> {
     const state = [status, networkGroup ?? null, pendingText(pending)];
-    const check = [operatorStatus ?? null, allowanceBytes ?? null, isLost ? 1 : 0, checkedAtMs, nextCheckAtMs];
+    const allowance = allowanceBytes ?? null;
+    const check = [operatorStatus ?? null, allowance, allowance, isLost ? 1 : 0, checkedAtMs, nextCheckAtMs];
     await this.#executor.transact(function* (): Work<void> {
       if ((yield* change(RECORD_CHECK, [...state, ...check, assetUuid, type])) === 0 || !audit) return;
       yield* appendAssetEvent(assetUuid, "sim.changed");

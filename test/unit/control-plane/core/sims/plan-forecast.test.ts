@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import {
   type DayUsage,
   forecastPlan,
+  judgementHoldsS,
   type PlanQuestion,
   planRange,
 } from "../../../../../src/control-plane/core/sims/plan-forecast.ts";
@@ -175,4 +176,13 @@ describe("whatever was used", () => {
       }),
     );
   });
+});
+
+test.each([
+  [499_999, 1_000_000, 6],
+  [500_000, 1_000_000, 1],
+  [0, 1, 6],
+  [3_000_000, 1_000_000, 1],
+])("a forecast of %i of %i bytes holds for %i hours", (forecastBytes, allowanceBytes, hours) => {
+  expect(judgementHoldsS({ forecastBytes }, allowanceBytes)).toBe(hours * 3600);
 });
