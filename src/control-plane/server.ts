@@ -199,6 +199,7 @@ export async function startServer({
     fleets,
     bus,
     simOperators,
+    locks,
     simRefresher: new SimRefresher({
       store,
       simOperators,

@@ -25,6 +25,7 @@ import type { Sealer } from "../sealing/sealer.ts";
 import type { DataPlans } from "../sims/data-plans.ts";
 import type { OperatorUsageReader } from "../sims/operator-usage.ts";
 import type { SimRefresher } from "../sims/sim-refresher.ts";
+import type { LeaseLock } from "../instances/lease-lock.ts";
 import type { SimOperators } from "../sim-operator/sim-operators.ts";
 import type { Store } from "../store/store.ts";
 import type { StreamLimiter } from "./stream-limiter.ts";
@@ -46,6 +47,8 @@ export interface ApiContext {
   readonly fleets: Fleets;
   readonly bus: Pick<Bus, "state">;
   readonly simOperators: SimOperators;
+  /** Of assets: see `assetLockOf`. */
+  readonly locks: LeaseLock;
   readonly operatorUsage: OperatorUsageReader;
   readonly simRefresher: SimRefresher;
   readonly dataPlans: DataPlans;

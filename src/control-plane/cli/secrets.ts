@@ -8,7 +8,7 @@ import {
   type AdministrationOptions,
   formatTable,
   formatTimeOrNever,
-  keyFileOfOptions,
+  requireKeyFile,
   runAdministration,
   withAdministrationOptions,
 } from "./administration.ts";
@@ -99,10 +99,4 @@ async function readStatus({ sealingKeys }: Store, path: string) {
 /** The clock of a command: its process does not end while it waits, as it would with a timer of the service. */
 function waitingClock({ clock }: CliContext): Pick<Clock, "now" | "sleep"> {
   return { now: () => clock.now(), sleep: (ms) => setTimeout(ms) };
-}
-
-function requireKeyFile(options: AdministrationOptions): string {
-  const path = keyFileOfOptions(options);
-  if (path !== undefined) return path;
-  throw new CommandError("secrets_key_file is not configured: nothing can be sealed");
 }

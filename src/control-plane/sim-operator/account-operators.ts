@@ -1,23 +1,22 @@
 import type { SimType } from "../../protocol/sim.ts";
-import { credentialsPurpose, type Sealer, UnsealError } from "../sealing/sealer.ts";
+import { type Sealer, UnsealError } from "../sealing/sealer.ts";
 import type { SimCredentialStore, StoredCredentials } from "../store/sim-credentials.ts";
-import type { OperatorAccess } from "./operator-access.ts";
+import type { OperatorPool } from "./operator-pool.ts";
+import { openAccess } from "./sealed-access.ts";
 import type { SimOperator } from "./sim-operator.ts";
 import type { SimOperators } from "./sim-operators.ts";
 import { UnusableOperator } from "./unusable-operator.ts";
 
 export interface AccountOperatorsOptions {
-  readonly store: SimCredentialStore;
+  readonly store: Pick<SimCredentialStore, "findCredentials" | "listTypes">;
   readonly sealer: Pick<Sealer, "open">;
   /** The operators of accounts without credentials of their own. */
   readonly others: SimOperators;
-  /** Opens the operator of this type with an account's credentials. */
-  readonly open: (access: OperatorAccess, type: SimType) => SimOperator | undefined;
+  readonly pool: OperatorPool;
 }
 
 interface Opened {
   readonly sealed: Uint8Array;
-  readonly plaintext: string;
   readonly operator: SimOperator;
 }
 
@@ -47,25 +46,24 @@ export class AccountOperators implements SimOperators {
       return others.find(accountId, type);
     }
     const opened = this.#opened.get(key);
-    if (opened && Buffer.compare(opened.sealed, stored.sealed) === 0) return opened.operator;
-    const { plaintext, operator } = this.#open(stored, opened);
-    this.#opened.set(key, { sealed: stored.sealed, plaintext, operator });
+    const isSame = opened !== undefined && Buffer.compare(opened.sealed, stored.sealed) === 0;
+    // What could not be opened may be by now: the key file may have been put right.
+    if (isSame && !(opened.operator instanceof UnusableOperator)) return opened.operator;
+    const operator = this.#open(stored, isSame ? opened.operator : undefined);
+    this.#opened.set(key, { sealed: stored.sealed, operator });
     return operator;
   }
 
-  /** The same operator stays where the same credentials were only sealed again: it has their token, and counts their calls. */
-  #open(stored: StoredCredentials, before: Opened | undefined): Omit<Opened, "sealed"> {
-    const { sealer, open } = this.#options;
-    const { accountId, type } = stored;
+  /** @param before what the same credentials gave before, which is kept while they cannot be opened */
+  #open(stored: StoredCredentials, before: SimOperator | undefined): SimOperator {
+    const { sealer, pool } = this.#options;
     try {
-      const plaintext = Buffer.from(sealer.open(stored, credentialsPurpose(accountId, type))).toString();
-      if (before?.plaintext === plaintext) return before;
-      const operator = open({ [type]: JSON.parse(plaintext) as unknown }, type);
-      if (operator) return { plaintext, operator };
-      throw new Error(`no operator serves ${type}`);
+      const operator = pool.open(openAccess(sealer, stored), stored.type);
+      if (operator) return operator;
+      throw new Error(`no operator serves ${stored.type}`);
     } catch (error) {
       if (!(error instanceof UnsealError)) throw error;
-      return { plaintext: "", operator: new UnusableOperator(error) };
+      return before ?? new UnusableOperator(stored.type, error);
     }
   }
 }

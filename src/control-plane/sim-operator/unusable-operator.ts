@@ -1,12 +1,15 @@
+import type { SimType } from "../../protocol/sim.ts";
+import type { UsagePeriod } from "../core/sims/usage-periods.ts";
 import { type CheckLine, type ObservedSim, type SimOperator, SimOperatorError } from "./sim-operator.ts";
 import type { UsageTotal } from "../core/usage-view.ts";
 
 /** The operator of an account whose credentials cannot be opened. Every call fails, and none is the service's own account there. */
 export class UnusableOperator implements SimOperator {
-  readonly usagePeriod = "day";
+  readonly usagePeriod: UsagePeriod;
   readonly #cause: Error;
 
-  constructor(cause: Error) {
+  constructor(type: SimType, cause: Error) {
+    this.usagePeriod = type === "supersim" ? "hour" : "day";
     this.#cause = cause;
   }
 

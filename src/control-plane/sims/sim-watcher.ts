@@ -21,6 +21,9 @@ const CHECK_TIMEOUT_MS = 20_000;
 const LOOK_INTERVAL_MS = 5_000;
 const BATCH = 40;
 
+const REFUSED_MESSAGE =
+  "the SIM operator refuses the credentials; SIMs are read later. Try them with edge-control sim-operator check";
+
 export interface SimWatcherOptions {
   readonly store: Pick<Store, "isShared" | "leases" | "sims" | "assets">;
   readonly simOperators: SimOperators;
@@ -113,18 +116,24 @@ export class SimWatcher implements AsyncDisposable {
     } catch (error) {
       if (signal.aborted) return;
       if (error instanceof StoreUnavailableError) throw error;
-      await this.#postpone(operator, { uuid, type }, error);
+      await this.#postpone(operator, { uuid, type, accountId }, error);
     }
   }
 
-  async #postpone(operator: SimOperator, { uuid, type }: { uuid: string; type: DueSim["type"] }, error: unknown) {
+  async #postpone(
+    operator: SimOperator,
+    { uuid, type, accountId }: { uuid: string; type: DueSim["type"]; accountId: string },
+    error: unknown,
+  ): Promise<void> {
     const { store, logger } = this.#options;
-    const retryAfterMs = error instanceof SimOperatorError ? error.retryAfterMs : undefined;
+    const { retryAfterMs, failure } = error instanceof SimOperatorError ? error : {};
     // What one SIM is refused says nothing of the others.
     const isOfAll =
       !(error instanceof SimOperatorError) || !["refused", "malformed", "not_found"].includes(error.failure);
     const { untilMs, isFirst } = this.#pauses.begin(operator, retryAfterMs, isOfAll);
-    if (isFirst) logger.warn({ err: error, sim_type: type }, "the SIM operator did not answer; SIMs are read later");
+    const fields = { err: error, sim_type: type, account_id: accountId };
+    if (isFirst && failure === "credentials") logger.error(fields, REFUSED_MESSAGE);
+    else if (isFirst) logger.warn(fields, "the SIM operator did not answer; SIMs are read later");
     await store.sims.postponeCheck(uuid, type, untilMs);
   }
 }

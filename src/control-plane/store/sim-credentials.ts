@@ -17,10 +17,10 @@ export interface SimCredentialStore {
   /** Returns the types that some account has credentials for. */
   listTypes(): Promise<readonly SimType[]>;
   findCredentials(accountId: string, type: SimType): Promise<StoredCredentials | undefined>;
-  /** Replaces earlier ones. Returns false if there is no such account. */
+  /** Replaces earlier ones. The account's SIMs of this type are due at once. Returns false if there is no such account. */
   setCredentials(credentials: StoredCredentials, audit?: AuditEntry): Promise<boolean>;
-  /** Returns false if there are none. */
-  removeCredentials(accountId: string, type: SimType, audit?: AuditEntry): Promise<boolean>;
+  /** As well, the account's SIMs of this type are due at `atMs`, in Unix milliseconds. Returns false if there are none. */
+  removeCredentials(accountId: string, type: SimType, atMs: number, audit?: AuditEntry): Promise<boolean>;
   /** Returns those that are sealed with another key than this one, at most `limit`. */
   listCredentialsNotSealedBy(keyId: string, limit: number): Promise<readonly StoredCredentials[]>;
   /** Replaces what is sealed if it is still this. */

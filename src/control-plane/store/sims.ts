@@ -84,6 +84,11 @@ export interface SimStore {
   postponeCheck(assetUuid: string, type: SimType, nextCheckAtMs: number): Promise<void>;
   /** Returns SIMs of these types whose operator is to be asked by now, those with something pending first. */
   listDueSims(types: readonly SimType[], nowMs: number, limit: number): Promise<readonly DueSim[]>;
+  /**
+   * Takes a SIM from its asset, with its usage and identifiers: its operator does not know it any more, and that of another account
+   * does. Returns false if the asset does not have it any more.
+   */
+  releaseSim(asset: Asset, type: SimType, audit: AuditEntry): Promise<boolean>;
   /** Whether an asset of any account has a SIM with this ICCID. */
   hasIccid(iccid: string): Promise<boolean>;
 }

@@ -29,6 +29,8 @@ const check = (fields: Partial<SimCheck> = {}): SimCheck => ({
 const coverage: UsageCoverage = { from: 0, finalUntil: 86_400, until: 172_800, readAtMs: 7 };
 
 const ALL: SimFilter = { type: undefined, attention: undefined };
+const usageOf = (bytes: number) => ({ bucket: "a", start: 0, bytes });
+
 /** The first digit of each asset's UUID, with the type of the SIM. */
 const names = (sims: readonly SimEntry[]) => sims.map(({ asset, type }) => `${asset.uuid[0]} ${type}`);
 
@@ -119,6 +121,27 @@ export function operatorSimsContract(harness: StoreHarness): void {
       expect(await store.sims.findSim(ACCOUNT, UUID, "supersim")).toEqual(whole[1]);
       expect(await store.sims.findSim(stranger, UUID, "supersim")).toBeUndefined();
       expect(await store.sims.findSim(ACCOUNT, mixed.uuid, "prosim")).toBeUndefined();
+    });
+
+    test("a SIM that is released leaves its asset with its usage and identifiers, and may be registered elsewhere", async () => {
+      const { store, find } = await open();
+      await using _store = store;
+      await store.operatorUsage.replaceUsage(SUPER, [{ start: 0, end: 86_400 }], [usageOf(7)], coverage);
+      const asset = await find();
+      const audit = someAudit("sim.released");
+      const registered = someAudit("asset.registered");
+      expect(await store.sims.releaseSim(asset, "supersim", audit)).toBe(true);
+      // Not of an asset that has another one by now, or none.
+      expect(await store.sims.releaseSim(asset, "supersim", audit)).toBe(false);
+      expect(await find()).toEqual({ ...asset, supersim: undefined });
+      const taken = someAsset({ uuid: OTHER, accountId: TWO_ACCOUNTS[1], serialNumber: "SN-2", prosim: asset.prosim });
+      const free = { ...taken, prosim: undefined, supersim: asset.supersim };
+      expect(await store.assets.registerAsset(taken, Uint8Array.of(1), registered)).toMatchObject({
+        taken: "prosim.iccid",
+      });
+      expect(await store.assets.registerAsset(free, Uint8Array.of(1), registered)).toEqual({ ok: true });
+      expect(await store.operatorUsage.findCoverage({ ...SUPER, assetUuid: OTHER })).toBeUndefined();
+      expect((await store.audit.listEntries(ACCOUNT, 10, { actions: ["sim.released"] })).length).toBe(1);
     });
 
     test("a check stores what was found; it is told only with an entry", async () => {

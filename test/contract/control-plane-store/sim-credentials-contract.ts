@@ -1,6 +1,15 @@
 import { expect, test } from "vitest";
 import type { StoredCredentials } from "../../../src/control-plane/store/sim-credentials.ts";
-import { ACCOUNT, describeDomain, openWithAccounts, type StoreHarness, TWO_ACCOUNTS } from "./harness.ts";
+import { someProSim, someSuperSim } from "../../support/control-plane/sims.ts";
+import {
+  ACCOUNT,
+  describeDomain,
+  openWithAccounts,
+  register,
+  someAsset,
+  type StoreHarness,
+  TWO_ACCOUNTS,
+} from "./harness.ts";
 
 const STRANGER = TWO_ACCOUNTS[1];
 
@@ -12,6 +21,8 @@ const credentials = (fields: Partial<StoredCredentials> = {}): StoredCredentials
   sealed: Uint8Array.of(1, 0, 255),
   ...fields,
 });
+
+const plain = (found: StoredCredentials | undefined) => found && { ...found, sealed: [...found.sealed] };
 
 /** Contract of stores for the accounts' own credentials at SIM operators. */
 export function simCredentialsContract(harness: StoreHarness): void {
@@ -25,16 +36,38 @@ export function simCredentialsContract(harness: StoreHarness): void {
       expect(await simCredentials.setCredentials(credentials({ type: "prosim" }))).toBe(true);
       const later = credentials({ changedAtMs: 7, keyId: "key_b", sealed: Uint8Array.of(2) });
       expect(await simCredentials.setCredentials(later)).toBe(true);
-      const plain = (found: StoredCredentials | undefined) => found && { ...found, sealed: [...found.sealed] };
       expect(plain(await simCredentials.findCredentials(ACCOUNT, "supersim"))).toEqual(plain(later));
       expect((await simCredentials.listCredentials()).map(plain)).toEqual(
         [credentials({ type: "prosim" }), later, credentials({ accountId: STRANGER })].map(plain),
       );
       expect(await simCredentials.listTypes()).toEqual(["prosim", "supersim"]);
-      expect(await simCredentials.removeCredentials(ACCOUNT, "supersim")).toBe(true);
-      expect(await simCredentials.removeCredentials(ACCOUNT, "supersim")).toBe(false);
+      expect(await simCredentials.removeCredentials(ACCOUNT, "supersim", 1)).toBe(true);
+      expect(await simCredentials.removeCredentials(ACCOUNT, "supersim", 1)).toBe(false);
       expect(await simCredentials.findCredentials(ACCOUNT, "supersim")).toBeUndefined();
       expect(await simCredentials.listCredentials()).toHaveLength(2);
+    });
+
+    test("with others, or none any more, the account's SIMs of the type are due at once", async () => {
+      await using store = await openWithAccounts(harness);
+      const { simCredentials, sims } = store;
+      const mine = await register(store, someAsset({ supersim: someSuperSim(), prosim: someProSim() }));
+      const strange = await register(store, someAsset({ accountId: STRANGER, supersim: someSuperSim() }));
+      const postpone = async (): Promise<void> => {
+        for (const { uuid } of [mine, strange]) await sims.postponeCheck(uuid, "supersim", 9_000);
+        await sims.postponeCheck(mine.uuid, "prosim", 9_000);
+      };
+      const due = async (nowMs: number) =>
+        (await sims.listDueSims(["supersim", "prosim"], nowMs, 10)).map(({ asset, type }) => [asset.uuid, type]);
+      await postpone();
+      await simCredentials.setCredentials(credentials({ changedAtMs: 2_000 }));
+      expect(await due(1_999)).toEqual([]);
+      expect(await due(2_000)).toEqual([[mine.uuid, "supersim"]]);
+      await postpone();
+      await simCredentials.removeCredentials(ACCOUNT, "supersim", 3_000);
+      expect(await due(3_000)).toEqual([[mine.uuid, "supersim"]]);
+      await postpone();
+      await simCredentials.removeCredentials(ACCOUNT, "supersim", 4_000);
+      expect(await due(8_999)).toEqual([]);
     });
 
     test("an account that is not there has none", async () => {

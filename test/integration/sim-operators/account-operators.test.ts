@@ -2,7 +2,9 @@ import { beforeEach, expect, onTestFinished, test } from "vitest";
 import { AesSealer } from "../../../src/control-plane/sealing/aes-sealer.ts";
 import { credentialsPurpose } from "../../../src/control-plane/sealing/sealer.ts";
 import { AccountOperators } from "../../../src/control-plane/sim-operator/account-operators.ts";
-import { openOperator, openOperators } from "../../../src/control-plane/sim-operator/open-operators.ts";
+import { openOperators } from "../../../src/control-plane/sim-operator/open-operators.ts";
+import { OperatorPool } from "../../../src/control-plane/sim-operator/operator-pool.ts";
+import { sealAccess } from "../../../src/control-plane/sim-operator/sealed-access.ts";
 import { toOperatorSim } from "../../../src/control-plane/sim-operator/sim-operator.ts";
 import { StoredSimOperator } from "../../../src/control-plane/sim-operator/stored-sim-operator.ts";
 import { openStore } from "../../../src/control-plane/store/sqlite/open-store.ts";
@@ -39,18 +41,19 @@ beforeEach(async () => {
 });
 
 function openAll(sealingKey = key) {
+  const pool = new OperatorPool(systemClock);
   return new AccountOperators({
     store: store.simCredentials,
     sealer: new AesSealer(sealingKey),
-    others: openOperators({ supersim: accessOf(service) }, new StoredSimOperator(store.usage), systemClock),
-    open: (access, type) => openOperator(access, type, systemClock),
+    others: openOperators({ supersim: accessOf(service) }, new StoredSimOperator(store.usage), pool),
+    pool,
   });
 }
 
-async function setOwn(sealingKey = key, simulator = own): Promise<void> {
-  const plaintext = Buffer.from(JSON.stringify(accessOf(simulator)));
-  const sealed = new AesSealer(sealingKey).seal(plaintext, credentialsPurpose(ACCOUNT, "supersim"));
-  await store.simCredentials.setCredentials({ accountId: ACCOUNT, type: "supersim", changedAtMs: 1, ...sealed });
+async function setOwn(sealingKey = key, simulator = own, accountId: string = ACCOUNT): Promise<void> {
+  const seal = await new AesSealer(sealingKey).sealing();
+  const sealed = sealAccess(seal, accountId, "supersim", { supersim: accessOf(simulator) });
+  await store.simCredentials.setCredentials({ accountId, type: "supersim", changedAtMs: 1, ...sealed });
 }
 
 const supersim = { sid: SID, iccid: ICCID, networkGroup: "default_1gb", status: "active" } as const;
@@ -67,7 +70,7 @@ test("an account's own credentials count for it alone; the others use the servic
   await setOwn();
   expect(await isSeenBy(operators, ACCOUNT)).toBe(true);
   expect(await isSeenBy(operators, STRANGER)).toBe(false);
-  await store.simCredentials.removeCredentials(ACCOUNT, "supersim");
+  await store.simCredentials.removeCredentials(ACCOUNT, "supersim", 1);
   expect(await isSeenBy(operators, ACCOUNT)).toBe(false);
 });
 
@@ -82,11 +85,60 @@ test("the same credentials are the same operator, also when they were sealed aga
   expect(await operators.find(ACCOUNT, "supersim")).not.toBe(operator);
 });
 
-test("credentials that cannot be opened are never replaced by the service's", async () => {
+test("equal credentials of several accounts and of the service are one operator: its limits hold for all of them", async () => {
+  const operators = openAll();
+  await setOwn(key, service);
+  await setOwn(key, service, STRANGER);
+  const sids = Array.from({ length: 60 }, (_, index) => `HS${(index + 1).toString(16).padStart(32, "0")}`);
+  for (const sid of sids) service.addSim({ sid, iccid: `89883070000012${sid.slice(-5)}` });
+  service.delayMs = 5;
+  const asked = sids.map(async (sid, index) => {
+    const operator = await operators.find([ACCOUNT, STRANGER, "acc_other"][index % 3]!, "supersim");
+    return operator.findSim({ ...sim, operatorId: sid }, signal);
+  });
+  expect((await Promise.all(asked)).filter((found) => found?.status === "active")).toHaveLength(60);
+  expect(service.maxParallel).toBe(4);
+  await setOwn(key, own, STRANGER);
+  expect(await operators.find(STRANGER, "supersim")).not.toBe(await operators.find(ACCOUNT, "supersim"));
+});
+
+test("another instance uses what was set or removed meanwhile with its next question", async () => {
+  const instances = [openAll(), openAll()];
+  const seen = () => Promise.all(instances.map((each) => isSeenBy(each, ACCOUNT)));
+  expect(await seen()).toEqual([false, false]);
   await setOwn();
-  const operator = await openAll(someSealingKey()).find(ACCOUNT, "supersim");
+  expect(await seen()).toEqual([true, true]);
+  await store.simCredentials.removeCredentials(ACCOUNT, "supersim", 1);
+  const before = own.count();
+  expect(await seen()).toEqual([false, false]);
+  expect(own.count()).toBe(before);
+});
+
+test("credentials that cannot be opened are never replaced by the service's, and count as soon as they can be", async () => {
+  await setOwn();
+  let sealer = new AesSealer(someSealingKey());
+  const pool = new OperatorPool(systemClock);
+  const operators = new AccountOperators({
+    store: store.simCredentials,
+    sealer: { open: (sealed, purpose) => sealer.open(sealed, purpose) },
+    others: openOperators({ supersim: accessOf(service) }, new StoredSimOperator(store.usage), pool),
+    pool,
+  });
+  const operator = await operators.find(ACCOUNT, "supersim");
   await expect(operator.findSim(sim, signal)).rejects.toMatchObject({ failure: "credentials", retryable: false });
+  // The same one, so that what waits for it has one pause.
+  expect(await operators.find(ACCOUNT, "supersim")).toBe(operator);
+  sealer = new AesSealer(key);
+  expect(await isSeenBy(operators, ACCOUNT)).toBe(true);
   expect(service.count()).toBe(0);
+});
+
+test("credentials of a form that this version does not know are not used", async () => {
+  const sealed = new AesSealer(key).seal(Buffer.from('{"url":7}'), credentialsPurpose(ACCOUNT, "supersim"));
+  await store.simCredentials.setCredentials({ accountId: ACCOUNT, type: "supersim", changedAtMs: 1, ...sealed });
+  const operator = await openAll().find(ACCOUNT, "supersim");
+  await expect(operator.findSim(sim, signal)).rejects.toThrow("a form that this version does not know");
+  expect(operator.usagePeriod).toBe("hour");
 });
 
 test("a type is served if the service or some account has credentials for it", async () => {

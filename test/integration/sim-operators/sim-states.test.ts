@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { openOperators } from "../../../src/control-plane/sim-operator/open-operators.ts";
+import { OperatorPool } from "../../../src/control-plane/sim-operator/operator-pool.ts";
 import { EmnifyOperator } from "../../../src/control-plane/sim-operator/emnify/emnify-operator.ts";
 import type { SimOperators } from "../../../src/control-plane/sim-operator/sim-operators.ts";
 import { StoredSimOperator } from "../../../src/control-plane/sim-operator/stored-sim-operator.ts";
@@ -288,5 +289,7 @@ describe("registering an asset", () => {
 });
 
 test("operators that are not configured are served by nobody", async () => {
-  expect(await openOperators({}, new StoredSimOperator(control.store.usage), clock).listServed()).toEqual([]);
+  expect(
+    await openOperators({}, new StoredSimOperator(control.store.usage), new OperatorPool(clock)).listServed(),
+  ).toEqual([]);
 });

@@ -16,7 +16,7 @@ export const ACTION_GROUPS = [
   { value: "device.", label: "devices" },
   { value: "sim.", label: "SIMs" },
   { value: "allowance.", label: "allowances of SIMs" },
-  { value: "sim_operator.", label: "accounts at SIM operators" },
+  { value: "sim_operator.", label: "credentials at SIM operators" },
   { value: "network_group.", label: "network groups" },
   { value: "usage.", label: "usage" },
   { value: "deployment.", label: "deployments" },

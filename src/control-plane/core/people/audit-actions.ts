@@ -66,6 +66,8 @@ export const AUDIT_ACTIONS = {
   "sim.corrected": SIM_FACTS,
   "sim.lost": SIM_FACTS,
   "sim.found": SIM_FACTS,
+  // Its operator did not know it, and that of another account does, which has registered it.
+  "sim.released": { sim_type: "text", iccid: "text" },
   "sim_operator.set": { sim_type: "text" },
   "sim_operator.removed": { sim_type: "text" },
   "allowance.set": { sim_type: "text", bytes: "number" },

@@ -73,7 +73,10 @@ export function forecastPlan({ allowanceBytes, days, registeredAt, now }: PlanQu
  * Returns for how long a judgement holds, in seconds: a plan of which less than half will be used is judged again after six hours,
  * any other one after an hour. Each judgement asks the operator for the usage of today.
  */
-export function judgementHoldsS({ forecastBytes }: Pick<PlanForecast, "forecastBytes">, allowanceBytes: number): number {
+export function judgementHoldsS(
+  { forecastBytes }: Pick<PlanForecast, "forecastBytes">,
+  allowanceBytes: number,
+): number {
   return (forecastBytes < allowanceBytes / 2 ? 6 : 1) * 3600;
 }
 

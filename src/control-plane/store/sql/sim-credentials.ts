@@ -2,8 +2,9 @@ import type { SimType } from "../../../protocol/sim.ts";
 import type { Sealed } from "../asset-settings.ts";
 import type { AuditEntry } from "../audit.ts";
 import type { SimCredentialStore, StoredCredentials } from "../sim-credentials.ts";
-import { changeWithAudit } from "./audit.ts";
+import { recordAudit } from "./audit.ts";
 import type { Executor } from "./executor.ts";
+import { change, type Parameters, type Work } from "./statement.ts";
 
 const COLUMNS = "SELECT account_id, kind, changed_at_ms, key_id, sealed FROM sim_operator_credentials";
 const LIST = `${COLUMNS} ORDER BY account_id, kind`;
@@ -16,6 +17,10 @@ const SET = /* sql */ `
   ON CONFLICT (account_id, kind) DO UPDATE
   SET changed_at_ms = excluded.changed_at_ms, key_id = excluded.key_id, sealed = excluded.sealed`;
 const REMOVE = "DELETE FROM sim_operator_credentials WHERE account_id = ? AND kind = ?";
+// Another operator may know them, or none.
+const MAKE_DUE = /* sql */ `
+  UPDATE sims SET next_check_at_ms = CAST(?3 AS BIGINT)
+  WHERE kind = ?2 AND next_check_at_ms > CAST(?3 AS BIGINT) AND asset_uuid IN (SELECT uuid FROM assets WHERE account_id = ?1)`;
 // As for variables: two ranges are two scans of the index.
 const LIST_OTHER_KEYS = `${COLUMNS} WHERE key_id < ?1 OR key_id > ?1 LIMIT ?2`;
 const RESEAL = /* sql */ `
@@ -51,11 +56,20 @@ export class SqlSimCredentialStore implements SimCredentialStore {
 
   async setCredentials(credentials: StoredCredentials, audit?: AuditEntry): Promise<boolean> {
     const { accountId, type, changedAtMs, keyId, sealed } = credentials;
-    return (await changeWithAudit(this.#executor, SET, [accountId, type, changedAtMs, keyId, sealed], audit)) > 0;
+    return this.#change(SET, [accountId, type, changedAtMs, keyId, sealed], [accountId, type, changedAtMs], audit);
   }
 
-  async removeCredentials(accountId: string, type: SimType, audit?: AuditEntry): Promise<boolean> {
-    return (await changeWithAudit(this.#executor, REMOVE, [accountId, type], audit)) > 0;
+  async removeCredentials(accountId: string, type: SimType, atMs: number, audit?: AuditEntry): Promise<boolean> {
+    return this.#change(REMOVE, [accountId, type], [accountId, type, atMs], audit);
+  }
+
+  #change(sql: string, parameters: Parameters, due: Parameters, audit: AuditEntry | undefined): Promise<boolean> {
+    return this.#executor.transact(function* (): Work<boolean> {
+      if ((yield* change(sql, parameters)) === 0) return false;
+      yield* change(MAKE_DUE, due);
+      if (audit) yield* recordAudit(audit);
+      return true;
+    });
   }
 
   async listCredentialsNotSealedBy(keyId: string, limit: number): Promise<readonly StoredCredentials[]> {

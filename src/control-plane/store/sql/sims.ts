@@ -1,5 +1,6 @@
 import type { SimType } from "../../../protocol/sim.ts";
-import type { SimState } from "../../core/asset.ts";
+import type { Asset, SimState } from "../../core/asset.ts";
+import { simIdentifiersOf } from "../../core/identifier.ts";
 import type { AuditEntry } from "../audit.ts";
 import type { DueSim, SimCheck, SimEntry, SimFilter, SimPosition, SimStore } from "../sims.ts";
 import { ALLOWANCE_COLUMNS, type AllowanceRow, toAllowance } from "./allowance-row.ts";
@@ -34,6 +35,8 @@ const LIST = /* sql */ `${ENTRY}
     AND (?6 = '' OR d.plan_state IS NOT NULL)
   ORDER BY a.created_at, a.uuid, d.kind LIMIT ?7`;
 const FIND = `${ENTRY} WHERE a.account_id = ? AND a.uuid = ? AND d.kind = ?`;
+const FREE_IDENTIFIER = "DELETE FROM identifiers WHERE asset_uuid = ? AND value = ?";
+const RELEASE = "DELETE FROM sims WHERE asset_uuid = ? AND kind = ? AND iccid = ?";
 const FIND_ICCID = "SELECT asset_uuid FROM sims WHERE iccid = ? LIMIT 1";
 
 interface EntryRow extends AssetRow, AllowanceRow {
@@ -112,6 +115,18 @@ export class SqlSimStore implements SimStore {
       found.push(...rows.map((row) => ({ asset: toAsset(row), type, isLost: row.is_lost === 1 })));
     }
     return found;
+  }
+
+  async releaseSim(asset: Asset, type: SimType, audit: AuditEntry): Promise<boolean> {
+    const { uuid } = asset;
+    const iccid = asset[type]?.iccid ?? null;
+    return this.#executor.transact(function* (): Work<boolean> {
+      if ((yield* change(RELEASE, [uuid, type, iccid])) === 0) return false;
+      for (const { value } of simIdentifiersOf(asset, type)) yield* change(FREE_IDENTIFIER, [uuid, value]);
+      yield* appendAssetEvent(uuid, "sim.changed");
+      yield* recordAudit(audit);
+      return true;
+    });
   }
 
   async hasIccid(iccid: string): Promise<boolean> {
