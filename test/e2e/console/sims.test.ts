@@ -1,4 +1,4 @@
-import type { Page } from "playwright-core";
+import type { Page, Route } from "playwright-core";
 import { afterAll, beforeAll, expect, it } from "vitest";
 import {
   type ConsoleSims,
@@ -112,6 +112,20 @@ it("says how old the figures are while the operator does not answer", async () =
   expect(await page.getByText(/^Figures of/).count()).toBe(1);
   expect(await lookAtAll(page, "asset-sims-away")).toEqual([]);
   await page.unroute(usages);
+});
+
+it("shows everything else where the chart could not be loaded, and loads it once it can be", async () => {
+  const lost: string[] = [];
+  const abort = async (route: Route): Promise<void> => {
+    lost.push(route.request().url());
+    await route.abort("connectionreset");
+  };
+  await page.route(/\/usage-chart-[^/]*\.css/, abort, { times: 1 });
+  await open(`/assets/${asset}?tab=sims`);
+  await page.getByText("by the operator's count").first().waitFor();
+  await page.locator("canvas").waitFor();
+  expect(lost).toHaveLength(1);
+  expect(tab.complaints).toEqual([]);
 });
 
 it("shows no sum without a SIM whose operator has never answered, and says why", async () => {

@@ -1,7 +1,8 @@
 import { Stack, Text } from "@mantine/core";
 import type { UseQueryResult } from "@tanstack/react-query";
-import { lazy, type ReactNode, Suspense, useMemo, useState } from "react";
+import { type ReactNode, Suspense, useMemo, useState } from "react";
 import type { Asset } from "../../api/types.ts";
+import { lazyPart } from "../../app/lazy-part.ts";
 import { serverNow } from "../../live/reachability.ts";
 import { Loading } from "../../parts/loading.tsx";
 import { SIM_TYPES, type SimType } from "../sims/sim-words.ts";
@@ -15,7 +16,7 @@ import { DifferenceText, ExceedingNote } from "./usage-notes.tsx";
 import { type Period, rangeOf } from "./usage-period.ts";
 import { UsageTable } from "./usage-table.tsx";
 
-const UsageChart = lazy(async () => ({ default: (await import("./usage-chart.tsx")).UsageChart }));
+const UsageChart = lazyPart(async () => (await import("./usage-chart.tsx")).UsageChart);
 
 interface Props {
   readonly asset: Asset;
