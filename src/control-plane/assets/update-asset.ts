@@ -26,6 +26,12 @@ export interface AssetUpdaterOptions {
   readonly stopping: AbortSignal;
 }
 
+interface AppliedChange {
+  readonly observed: ObservedSim;
+  /** The status in the operator's words; `undefined` where no operator serves the SIM. */
+  readonly said: string | undefined;
+}
+
 /** Decides on the changes, given the asset and the account's own network groups. Pure; throws typed errors. */
 export type UpdateDecision = (asset: Asset, ownGroups: readonly string[]) => UpdatePlan;
 
@@ -96,14 +102,21 @@ export class AssetUpdater {
       if (!sim) throw new Error(`the plan changes a ${change.sim}, which the asset does not have`);
       try {
         const current = states.get(change.sim) ?? sim.state;
-        const observed = await this.#applyChange(asset.accountId, { ...sim, state: current }, change);
+        const { observed, said } = await this.#applyChange(asset.accountId, { ...sim, state: current }, change);
         const state = afterChange(current, changesOf(change), observed, unixNow(this.#options.clock));
         states.set(change.sim, state);
         // Stored after each change, so the record is right even if the next change or this process fails. Each has its
         // entry: whatever is stored, the log says who did it.
         const alone = { name: undefined, simChanges: [change] };
         const entry = this.#entry(origin, asset, alone, changedAlone(plan, changedFieldName(change)));
-        await this.#options.store.sims.setSimState(asset.uuid, change.sim, state, entry, this.#nextCheckMs(state));
+        await this.#options.store.sims.setSimState(
+          asset.uuid,
+          change.sim,
+          state,
+          entry,
+          this.#nextCheckMs(state),
+          said,
+        );
       } catch (cause) {
         // The operator may have carried it out. Every change is idempotent, so the client repeats the update.
         if (cause instanceof StoreUnavailableError) throw cause;
@@ -124,10 +137,11 @@ export class AssetUpdater {
     return pending && nowMs + followUpPauseMs(pending, nowMs);
   }
 
-  async #applyChange(accountId: string, sim: OperatorSim, change: SimChange): Promise<ObservedSim> {
+  async #applyChange(accountId: string, sim: OperatorSim, change: SimChange): Promise<AppliedChange> {
     const { simOperators, clock, stopping } = this.#options;
     const operator = await simOperators.find(accountId, sim.type);
-    return callOperator(clock, stopping, (signal) => operator.change(sim, changesOf(change), signal));
+    const observed = await callOperator(clock, stopping, (signal) => operator.change(sim, changesOf(change), signal));
+    return { observed, said: operator.usagePeriod === undefined ? undefined : observed.operatorStatus };
   }
 }
 

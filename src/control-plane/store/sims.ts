@@ -61,6 +61,7 @@ export interface SimStore {
    * Stores a state that the operator has confirmed, with what is pending now. Does nothing if the asset or SIM does not exist.
    *
    * @param nextCheckAtMs when the operator is to be asked for it again, in Unix milliseconds; by default as before
+   * @param operatorStatus the status in the operator's words; by default as before, and none for another status
    */
   setSimState(
     assetUuid: string,
@@ -68,6 +69,7 @@ export interface SimStore {
     state: SimState,
     audit?: AuditEntry,
     nextCheckAtMs?: number,
+    operatorStatus?: string,
   ): Promise<void>;
   /**
    * Stores what the operator said, and the state by that. With an entry, it tells of the change as well. Does nothing if the

@@ -59,6 +59,10 @@ export function getAsset(client: ApiClient, asset: string): Promise<Asset> {
   return client.json({ path: apiPath("v1", "assets", asset) }, assetSchema);
 }
 
+/** The service waits up to ten seconds for an operator for each of three changes, after those of others to the same asset. */
+const UPDATE_TIMEOUT_MS = 60_000;
+
 export function updateAsset(client: ApiClient, asset: string, change: AssetChange): Promise<Asset> {
-  return client.json({ method: "PATCH", path: apiPath("v1", "assets", asset), body: change }, assetSchema);
+  const path = apiPath("v1", "assets", asset);
+  return client.json({ method: "PATCH", path, body: change, timeoutMs: UPDATE_TIMEOUT_MS }, assetSchema);
 }

@@ -34,7 +34,8 @@ export interface SettleOptions {
 
 /**
  * Waits until the operators have confirmed a change, and returns the SIMs. Looks at the service at growing intervals, and has it ask
- * the operator once a minute. Errors: exit code 1 after the timeout, or if another state was confirmed or asked for.
+ * the operator once a minute. Errors: exit code 1 after the timeout, or if another state was confirmed or asked for, or a SIM is
+ * lost.
  */
 export async function settleChange(options: SettleOptions): Promise<readonly Sim[]> {
   const { clock, signal, timeoutMs, asset } = options;
@@ -75,6 +76,13 @@ async function readSims({ client, asset }: SettleOptions, isRefresh: boolean): P
 }
 
 function requireWanted(sims: readonly Sim[], { wanted, asset }: SettleOptions): void {
+  const lost = sims.find((sim) => sim.lost && sim.pending);
+  if (lost) {
+    throw new Failure(`${simName(lost.type)}: the operator does not know it any more.`, {
+      exitCode: EXIT.failed,
+      hint: "Its credentials cannot see the SIM: it may belong to another account now.",
+    });
+  }
   const other = sims.find((sim) => isOther(sim, wanted));
   if (!other) return;
   const { pending } = other;

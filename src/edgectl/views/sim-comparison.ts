@@ -30,7 +30,7 @@ export function renderComparison(
 ): string {
   const title = theme.bold("Operator and agent, this month");
   if ("missing" in comparison) {
-    return `${title}\nNot known what the device counted: ${sanitizeLine(comparison.missing.message)}`;
+    return `${title}\nNot compared: ${sanitizeLine(comparison.missing.message)}`;
   }
   const { from, to, operator_bytes: operator, agent_bytes: agent } = comparison.value;
   const range = `${sanitizeLine(from)} to ${sanitizeLine(to)} (UTC), all SIMs of the asset`;

@@ -12,7 +12,7 @@ export function renderSims(sims: readonly Sim[], now: number, theme: Theme, widt
     { header: "ASSET", cell: ({ serial_number: serial }) => sanitizeLine(serial), canShrink: true },
     { header: "TYPE", cell: ({ type }) => sanitizeLine(type) },
     { header: "ICCID", cell: ({ iccid }) => sanitizeLine(iccid) },
-    { header: "STATE", cell: stateText, paint: (text, sim) => paintState(text, sim, theme), canShrink: true },
+    { header: "STATE", cell: stateText, paint: (text, sim) => paintSimState(text, sim, theme), canShrink: true },
     {
       header: "PENDING",
       cell: ({ pending, ...sim }) =>
@@ -51,7 +51,8 @@ export function paintOutlook(text: string, level: Outlook["level"], theme: Theme
   return level === "foreseen" ? theme.yellow(text) : text;
 }
 
-function paintState(text: string, { status, lost }: Sim, theme: Theme): string {
+/** Paints the state of a SIM. */
+export function paintSimState(text: string, { status, lost }: Sim, theme: Theme): string {
   if (lost) return theme.red(text);
   return status === "active" ? theme.green(text) : theme.dim(text);
 }

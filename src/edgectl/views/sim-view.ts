@@ -2,12 +2,12 @@ import { formatBytes } from "../../lib/terminal/bytes.ts";
 import { sanitizeLine } from "../../lib/terminal/sanitize.ts";
 import { renderFields } from "../../lib/terminal/table.ts";
 import type { Theme } from "../../lib/terminal/theme.ts";
-import { formatMinute } from "../../lib/terminal/time.ts";
-import type { Allowance, Sim } from "../api/sims.ts";
+import { formatMinute, utcDay } from "../../lib/terminal/time.ts";
+import type { Allowance } from "../api/sims.ts";
 import type { Usage } from "../api/usage.ts";
 import type { AssetSimDetails, Part, SimDetails } from "../sims/read-sims.ts";
 import { renderComparison } from "./sim-comparison.ts";
-import { paintOutlook } from "./sim-table.ts";
+import { paintOutlook, paintSimState } from "./sim-table.ts";
 import { momentText, pendingText, percent, simName, stateText, usedText } from "./sim-words.ts";
 
 type Fields = [name: string, value: string][];
@@ -28,7 +28,7 @@ function renderSim({ sim, allowance, usage }: SimDetails, now: number, theme: Th
   const fields: Fields = [
     ["Asset", sanitizeLine(name === serial ? serial : `${serial}, ${name}`)],
     ["ICCID", sanitizeLine(iccid)],
-    ["State", paintState(stateText(sim), sim, theme)],
+    ["State", paintSimState(stateText(sim), sim, theme)],
   ];
   if (sim.network_group !== undefined) fields.push(["Network group", sanitizeLine(sim.network_group)]);
   if (sim.service_profile !== undefined) fields.push(["Service profile", sanitizeLine(sim.service_profile)]);
@@ -79,7 +79,7 @@ function allowanceFields(allowance: Part<Allowance>, type: string, theme: Theme)
     ["  Source", sourceText(source, type)],
   ];
   if (used >= bytes) {
-    const since = at === undefined ? "" : ` since ${formatMinute(at).slice(0, 10)}`;
+    const since = at === undefined ? "" : ` since ${utcDay(at)}`;
     fields.push(["  Forecast", paintOutlook(`used up${since}`, "spent", theme)]);
   } else if (forecast >= bytes) {
     const when = at === undefined ? "" : `, used up about ${formatMinute(at)} UTC`;
@@ -94,9 +94,4 @@ function allowanceFields(allowance: Part<Allowance>, type: string, theme: Theme)
 export function sourceText(source: string, type: string): string {
   if (source === "manual") return "set by hand";
   return type === "supersim" ? "the limit of its fleet at the operator" : "as the operator says";
-}
-
-function paintState(text: string, { status, lost }: Sim, theme: Theme): string {
-  if (lost) return theme.red(text);
-  return status === "active" ? theme.green(text) : theme.dim(text);
 }

@@ -69,6 +69,19 @@ export function operatorSimsContract(harness: StoreHarness): void {
       expect(await word()).toBeUndefined();
     });
 
+    test("the operator's words come with its answer to a change, and stay without", async () => {
+      const { store } = await open();
+      await using _store = store;
+      const state = { status: "active", networkGroup: "a" } as const;
+      const said = async () => (await store.sims.findSim(ACCOUNT, UUID, "supersim"))?.operatorStatus;
+      await store.sims.setSimState(UUID, "supersim", state);
+      expect(await said()).toBeUndefined();
+      await store.sims.setSimState(UUID, "supersim", state, undefined, 99, "scheduled");
+      expect(await said()).toBe("scheduled");
+      await store.sims.setSimState(UUID, "supersim", state);
+      expect(await said()).toBe("scheduled");
+    });
+
     test("SIMs are due by time, those with something pending first; each type by itself", async () => {
       const { store } = await open();
       await using _store = store;

@@ -86,7 +86,7 @@ describe("edgectl sims show", () => {
     expect(code).toBe(0);
     expect(stdout).toContain("Used this month  not known: The SIM operator did not answer.");
     expect(stdout).toMatch(/Super SIM\n[^]*Used this month {2}0 B, as the operator said/);
-    expect(stdout).toContain("Not known what the device counted: The SIM operator did not answer.");
+    expect(stdout).toContain("Not compared: The SIM operator did not answer.");
   });
 
   test("of a SIM that is not there is exit code 4; a type that does not exist is exit code 2", async () => {

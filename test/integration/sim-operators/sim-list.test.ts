@@ -158,6 +158,19 @@ describe("the list of SIMs", () => {
     expect((await list("?type=supersim")).sims[0]?.allowance?.used_bytes).toBeUndefined();
   });
 
+  test("has the operator's words from its answer to a change; where none serves the type there are none", async () => {
+    await firstReading();
+    const headers = { "X-API-Key": account.apiKey, "Content-Type": "application/json" };
+    const body = JSON.stringify({ status: "inactive" });
+    const change = fetch(`${control.url}/v1/assets/${asset.uuid}`, { method: "PATCH", headers, body });
+    expect((await whileTimePasses(clock, change)).status).toBe(200);
+    const { sims } = await list();
+    expect(sims.map(({ status, operator_status: said }) => [status, said])).toEqual([
+      ["inactive", undefined],
+      ["inactive", "inactive"],
+    ]);
+  });
+
   test("asks no operator", async () => {
     await firstReading();
     kore.fail(/./, { kind: "hang" });

@@ -10,12 +10,12 @@ import { recordAudit } from "./audit.ts";
 import type { Executor } from "./executor.ts";
 import { change, type Work } from "./statement.ts";
 
-/** The operator's word was for the status of before. */
+/** Words that the operator does not give anew were for the status of before. */
 const SET_STATE = /* sql */ `
-  UPDATE sims SET status = ?1, operator_status = CASE WHEN status = ?1 THEN operator_status END,
-    network_group = coalesce(?2, network_group), pending = ?3,
-    next_check_at_ms = coalesce(CAST(?4 AS BIGINT), next_check_at_ms)
-  WHERE asset_uuid = ?5 AND kind = ?6`;
+  UPDATE sims SET status = ?1, network_group = coalesce(?2, network_group), pending = ?3,
+    next_check_at_ms = coalesce(CAST(?4 AS BIGINT), next_check_at_ms),
+    operator_status = coalesce(?5, CASE WHEN status = ?1 THEN operator_status END)
+  WHERE asset_uuid = ?6 AND kind = ?7`;
 const RECORD_CHECK = /* sql */ `
   UPDATE sims SET status = ?, network_group = coalesce(?, network_group), pending = ?, operator_status = ?,
     plan_due_ms = CASE WHEN allowance_bytes IS NOT DISTINCT FROM CAST(? AS BIGINT) THEN plan_due_ms ELSE 0 END,
@@ -78,8 +78,10 @@ export class SqlSimStore implements SimStore {
     { status, networkGroup, pending }: SimState,
     audit?: AuditEntry,
     nextCheckAtMs?: number,
+    operatorStatus?: string,
   ): Promise<void> {
-    const values = [status, networkGroup ?? null, pendingText(pending), nextCheckAtMs ?? null, assetUuid, type];
+    const told = [nextCheckAtMs ?? null, operatorStatus ?? null];
+    const values = [status, networkGroup ?? null, pendingText(pending), ...told, assetUuid, type];
     await this.#executor.transact(function* (): Work<void> {
       if ((yield* change(SET_STATE, values)) === 0) return;
       yield* appendAssetEvent(assetUuid, "sim.changed");

@@ -161,7 +161,7 @@ describe("one asset's SIMs", () => {
     expect(text).toContain("The operator did not know it then; its last state stays.");
     expect(text).toContain("Used this month  not known: The SIM operator did not answer.");
     expect(text).toContain("Allowance        none: the operator says none, and none is set");
-    expect(text).toContain("Not known what the device counted: The device has not reported yet.");
+    expect(text).toContain("Not compared: The device has not reported yet.");
   });
 
   test.each([

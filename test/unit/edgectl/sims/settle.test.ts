@@ -106,6 +106,11 @@ test.each([
     someSim({ status: "inactive", pending: { status: "active", since: 2 } }),
     "Super SIM: another change has taken its place: inactive -> active.",
   ],
+  [
+    "is not to be had: the SIM is lost",
+    { ...PENDING, lost: true },
+    "Super SIM: the operator does not know it any more.",
+  ],
 ])("fails where another state %s", async (_what, sim, message) => {
   const { outcome } = await settle({ at: (now) => [now < 2 ? PENDING : sim] });
   expect(outcome).toMatchObject({ exitCode: 1, message });
