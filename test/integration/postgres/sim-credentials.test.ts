@@ -65,7 +65,7 @@ describe.skipIf(reason !== undefined)(
 
     test(
       "each instance uses what is set, rotated, killed in mid-rotation, replaced or removed, without a restart",
-      { timeout: 120_000 },
+      { timeout: 300_000 },
       async () => {
         const { directory, database, command, administer } = await prepare();
         const [one, other] = [await startKore([1, 2, 3, 4, 5, 6].map(sidOf)), await startKore([7, 8].map(sidOf))];

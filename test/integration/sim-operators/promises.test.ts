@@ -240,3 +240,58 @@ test("limits, shared calls, credentials that are refused", async () => {
   const again = { "POST /api-services/v1/auth/token": 1, "POST /v1/Sims/{id}": 1, "GET /v1/Fleets/{id}": 1 };
   expect((await ask(back, again, ({ supersim: own }) => own)).status).toBe(200);
 });
+
+test("what the service does by itself: it follows up over a restart, and reads each SIM once in an interval", async () => {
+  const pool = new OperatorPool(clock);
+  const { url, accountSid, authToken } = kore;
+  const superSim = pool.open({ supersim: { url, credentials: { accountSid, authToken } } }, "supersim")!;
+  await using watching = await startControlPlane({
+    clock,
+    simOperators: { listServed: async () => ["supersim"], find: async () => superSim },
+    // Instead of a day, for which the test would take long.
+    config: { sim_sync_interval_s: 3 * 3600 },
+  });
+  const account = await watching.account();
+  const fields = { sid: SID, iccid: ICCID, networkGroup: "default_1gb", status: "active" } as const;
+  const { uuid } = await watching.asset(account, { supersim: fields });
+  const request = (method: "get" | "patch", path: string, body?: object) =>
+    whileTimePasses(clock, apiClient(watching, account)[method](path, body));
+  const readSim = async () => (await request("get", `/v1/assets/${uuid}`)).body["supersim"] as Record<string, unknown>;
+  const countOver = async (minutes: number): Promise<number> => {
+    const before = kore.count(/GET \/v1\/Sims/);
+    for (let minute = 0; minute < minutes; minute++) await clock.advance(60_000);
+    return kore.count(/GET \/v1\/Sims/) - before;
+  };
+
+  transcript.title(
+    "A change that stays queued for four hours, over a restart: asked for with pauses that grow to a quarter of an hour",
+  );
+  kore.schedules = true;
+  await request("patch", `/v1/assets/${uuid}`, { supersim: { network_group: "default_10gb" } });
+  await watching.restart();
+  const followedUp = await countOver(4 * 60);
+  transcript.note(`GET /v1/Sims/{id} in that time: ${followedUp}`);
+  expect(followedUp).toBeGreaterThan(12);
+  expect(followedUp).toBeLessThanOrEqual(4 * 4 + 10);
+  expect((await readSim())["pending"]).toMatchObject({ network_group: "default_10gb" });
+  kore.settle();
+  const settling = await countOver(16);
+  transcript.note(`it settles: ${settling} more, then ${JSON.stringify(await readSim())}`);
+  expect(await readSim()).toEqual({ sid: SID, iccid: ICCID, network_group: "default_10gb" });
+
+  transcript.title(
+    "What was changed at the operator is noticed within the interval, here three hours, for one request in it",
+  );
+  kore.sims.get(SID)!.fleet = "default_1gb";
+  const daily = await countOver(7 * 60);
+  transcript.note(
+    `GET /v1/Sims/{id} in seven hours: ${daily}; network_group: ${String((await readSim())["network_group"])}`,
+  );
+  expect([1, 2, 3]).toContain(daily);
+  expect((await readSim())["network_group"]).toBe("default_1gb");
+  const { entries } = (await request("get", "/v1/audit?action=sim.corrected")).body as {
+    entries: { details: object }[];
+  };
+  transcript.note(`sim.corrected in the audit log: ${JSON.stringify(entries.map(({ details }) => details))}`);
+  expect(entries).toHaveLength(1);
+});
