@@ -44,7 +44,11 @@ export const simEntrySchema = z
     operator_status: z
       .string()
       .exactOptional()
-      .meta({ description: "The status in the operator's words, when it was asked last.", examples: ["ready"] }),
+      .meta({
+        description:
+          "The status in the operator's words, when it was asked last; absent after a change until it is asked again.",
+        examples: ["ready"],
+      }),
     network_group: z
       .string()
       .exactOptional()

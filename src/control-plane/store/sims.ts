@@ -28,7 +28,7 @@ export interface SimEntry {
   readonly asset: Asset;
   readonly type: SimType;
   readonly isLost: boolean;
-  /** The status in the operator's words; `undefined` if it was never asked, or does not know the SIM. */
+  /** The status in the operator's words; `undefined` if it was not asked since the status was changed, or does not know the SIM. */
   readonly operatorStatus: string | undefined;
   /** Unix milliseconds; `undefined`: never. */
   readonly checkedAtMs: number | undefined;
@@ -61,7 +61,7 @@ export interface SimStore {
    * Stores a state that the operator has confirmed, with what is pending now. Does nothing if the asset or SIM does not exist.
    *
    * @param nextCheckAtMs when the operator is to be asked for it again, in Unix milliseconds; by default as before
-   * @param operatorStatus the status in the operator's words; by default as before
+   * @param operatorStatus the status in the operator's words; by default as before, and none for another status
    */
   setSimState(
     assetUuid: string,

@@ -57,6 +57,18 @@ export function operatorSimsContract(harness: StoreHarness): void {
       expect((await find()).supersim?.pending).toBeUndefined();
     });
 
+    test("the operator's word for a status goes with the status, and stays while that is confirmed", async () => {
+      const { store } = await open();
+      await using _store = store;
+      const word = async () => (await store.sims.findSim(ACCOUNT, UUID, "supersim"))?.operatorStatus;
+      const state = { status: "active", networkGroup: "a" } as const;
+      await store.sims.recordCheck(UUID, "supersim", state, check({ operatorStatus: "ready" }), undefined);
+      await store.sims.setSimState(UUID, "supersim", { ...state, pending: { status: "inactive", since: 1 } });
+      expect(await word()).toBe("ready");
+      await store.sims.setSimState(UUID, "supersim", { ...state, status: "inactive" });
+      expect(await word()).toBeUndefined();
+    });
+
     test("the operator's words come with its answer to a change, and stay without", async () => {
       const { store } = await open();
       await using _store = store;

@@ -10,10 +10,12 @@ import { recordAudit } from "./audit.ts";
 import type { Executor } from "./executor.ts";
 import { change, type Work } from "./statement.ts";
 
+/** Words that the operator does not give anew were for the status of before. */
 const SET_STATE = /* sql */ `
-  UPDATE sims SET status = ?, network_group = coalesce(?, network_group), pending = ?,
-    next_check_at_ms = coalesce(CAST(? AS BIGINT), next_check_at_ms), operator_status = coalesce(?, operator_status)
-  WHERE asset_uuid = ? AND kind = ?`;
+  UPDATE sims SET status = ?1, network_group = coalesce(?2, network_group), pending = ?3,
+    next_check_at_ms = coalesce(CAST(?4 AS BIGINT), next_check_at_ms),
+    operator_status = coalesce(?5, CASE WHEN status = ?1 THEN operator_status END)
+  WHERE asset_uuid = ?6 AND kind = ?7`;
 const RECORD_CHECK = /* sql */ `
   UPDATE sims SET status = ?, network_group = coalesce(?, network_group), pending = ?, operator_status = ?,
     plan_due_ms = CASE WHEN allowance_bytes IS NOT DISTINCT FROM CAST(? AS BIGINT) THEN plan_due_ms ELSE 0 END,
