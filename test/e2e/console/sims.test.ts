@@ -45,8 +45,12 @@ const card = (name: string, from = page) =>
   from.getByRole("listitem").filter({ has: from.getByRole("heading", { name, exact: true }) });
 const rows = () => page.getByRole("table", { name: "SIMs" }).getByRole("row");
 
-/** Loads the page again, and returns how many SIMs show how much of their allowance is used. */
+/**
+ * Returns how many SIMs show how much of their allowance is used. Plans are judged about once an hour, and when one is asked for; as
+ * long as they last, that is no event.
+ */
 async function usesShown(): Promise<number> {
+  await tab.context.request.get(`${rig.control.url}/v1/assets/${asset}/sims/supersim/allowance`);
   await page.reload();
   await rows().filter({ hasText: SUPER_SIM.iccid }).waitFor();
   return page.getByText("of 5.0 GB used this month").count();
@@ -59,7 +63,6 @@ it("lists all SIMs with what their operators say, those that are lost too, and f
   await rows().filter({ hasText: PRO_SIM.iccid }).getByText("active", { exact: true }).waitFor();
   const lost = rows().filter({ hasText: "Pump house 8" });
   await lost.getByText("lost: the operator did not know it").waitFor();
-  // How much is used is judged once an hour, which is no event while it lasts.
   await expect.poll(usesShown, { timeout: 30_000, interval: 1000 }).toBe(1);
   expect(await rows().count()).toBe(1 + 3);
   expect(await lookAtAll(page, "sims")).toEqual([]);
