@@ -10,7 +10,7 @@ const LEASE = "data-plans";
 /** An instance that dies leaves the plans to another one after this time. */
 const LEASE_MS = 60_000;
 /** Pause between two looks for plans that are due. */
-const LOOK_INTERVAL_MS = 10_000;
+const LOOK_INTERVAL_MS = 60_000;
 /** Pause after usage that was not to be had. */
 const RETRY_MS = 15 * 60_000;
 /** As many as an operator is asked at once. */
