@@ -1,6 +1,5 @@
 import { auditEntry } from "../audit/audit-entry.ts";
 import { simIdentifiersOf } from "../core/identifier.ts";
-import { isSameIccid } from "../core/sims/iccid.ts";
 import type { LeaseLock } from "../instances/lease-lock.ts";
 import { callOperator } from "../sim-operator/call-operator.ts";
 import { type OperatorSim, type SimOperator, SimOperatorError, toOperatorSim } from "../sim-operator/sim-operator.ts";
@@ -24,14 +23,16 @@ export interface SimReleaser extends SimBinder {
 export async function releaseMovedSim(
   releaser: SimReleaser,
   accountId: string,
-  { value, owner }: IdentifierConflict,
+  { taken, value, owner }: IdentifierConflict,
 ): Promise<boolean> {
   const { simOperators, store, locks, clock, stopping } = releaser;
   if (owner.accountId === accountId) return false;
   await using _lock = await locks.acquire(assetLockOf(owner.assetUuid), stopping);
   const asset = await store.assets.findAsset(owner.accountId, owner.assetUuid);
-  const type = asset && SIM_TYPES.find((each) => simIdentifiersOf(asset, each).some((found) => found.value === value));
-  const sim = type && toOperatorSim(asset, type);
+  // As a serial number, or as the number of a SIM of the other type, the value says nothing: no operator was asked for it.
+  const type = SIM_TYPES.find((each) => taken.startsWith(`${each}.`));
+  if (!asset || !type || !simIdentifiersOf(asset, type).some((each) => each.value === value)) return false;
+  const sim = toOperatorSim(asset, type);
   if (!sim) return false;
   const mine = await simOperators.find(accountId, sim.type);
   const theirs = await simOperators.find(owner.accountId, sim.type);
@@ -55,7 +56,7 @@ async function isUnknown(
 ): Promise<boolean> {
   try {
     const found = await callOperator(clock, stopping, (signal) => operator.findSim(sim, signal));
-    return !found || !isSameIccid(found.iccid, sim.iccid);
+    return found === undefined;
   } catch (error) {
     if (!(error instanceof SimOperatorError)) throw error;
     logger.warn({ err: error, sim: sim.type }, "SIM operator did not say whether a SIM has moved to another account");

@@ -167,6 +167,18 @@ describe("a SIM belongs to the account whose operator knows it", () => {
     expect(await sims(first)).toHaveLength(1);
   });
 
+  test("and nobody gets it by its number as something else that no operator has confirmed", async () => {
+    const theirs = { sid: `HS${"0c".repeat(16)}`, iccid: "8988307000007654321" };
+    await control.asset(second, { supersim: { ...theirs, networkGroup: "default_1gb", status: "active" } });
+    emnify.addSim({ iccid: theirs.iccid, imsi: IMSI });
+    for (const serial_number of [theirs.sid, theirs.iccid]) {
+      const { status, body } = await api(first).post("/v1/assets", { serial_number, type: "gateway" });
+      expect([status, body["code"]]).toEqual([409, "IdentifierTaken"]);
+    }
+    expect(await register(first, proSim(theirs.iccid))).toBe("IdentifierTaken");
+    expect((await sims(second)).map(({ iccid }) => iccid)).toEqual([theirs.iccid]);
+  });
+
   test("those that were there before the credentials are asked for at once: what is strange is lost, once", async () => {
     const typed = { sid: `HS${"0c".repeat(16)}`, iccid: "8988307000007654321", networkGroup: "default_1gb" };
     await control.asset(second, { supersim: { ...typed, status: "active" } });
