@@ -1,3 +1,4 @@
+import type { Starts } from "./chunks.ts";
 import type { StubbedPackages } from "./plugins.ts";
 
 /** A program of this project and how to bundle it. */
@@ -9,6 +10,8 @@ export interface Executable {
   readonly describesSchemas: boolean;
   /** Whether dynamic imports become files of their own, so that they do not delay the start. */
   readonly splits: boolean;
+  /** What is loaded from few files. */
+  readonly starts?: Starts;
   /**
    * The command that runs as a daemon, and its options of Node.js. Other commands end before the options would help.
    */
@@ -32,6 +35,9 @@ const DOCKERODE_EXTRAS = [
 
 // Another driver of pg, in C, and its sockets on another platform.
 const PG_EXTRAS = ["pg-native", "pg-cloudflare"];
+
+// Colours of debug's texts, and sensors of macOS.
+const OPTIONAL_EXTRAS = ["supports-color", "osx-temperature-sensor", "macos-temperature-sensor"];
 
 // Workers for pino's transports; the logs are written directly to a descriptor.
 const PINO_WORKERS = ["thread-stream"];
@@ -57,9 +63,14 @@ export const EXECUTABLES: readonly Executable[] = [
   {
     name: "edge-agent",
     entry: "src/agent/main.ts",
-    stubbed: { absent: WS_NATIVES, unused: [...DOCKERODE_EXTRAS, ...PINO_WORKERS] },
+    stubbed: { absent: [...WS_NATIVES, ...OPTIONAL_EXTRAS], unused: [...DOCKERODE_EXTRAS, ...PINO_WORKERS] },
     describesSchemas: false,
     splits: true,
+    starts: {
+      any: ["src/agent/main.ts"],
+      command: ["src/agent/main.ts", "src/agent/cli/main.ts", "src/agent/cli/status.ts"],
+      daemon: ["src/agent/main.ts", "src/agent/daemon/main.ts"],
+    },
     ...LOW_MEMORY,
   },
   {
