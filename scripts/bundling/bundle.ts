@@ -35,7 +35,7 @@ export async function bundle(executable: Executable, folder: string): Promise<vo
       entryFileNames: `${executable.name}.mjs`,
       chunkFileNames: `${executable.name}.[hash].mjs`,
       format: "esm",
-      codeSplitting: executable.splits && { groups: [COMMON, ...groupsOf(executable.starts ?? {})] },
+      codeSplitting: executable.splits && { groups: [COMMON, ...groupsOf(executable.parts)] },
       sourcemap: "hidden",
       comments: { legal: true, annotation: false, jsdoc: false },
       minify: { compress: true, mangle: { toplevel: false, keepNames: true }, codegen: true },

@@ -1,4 +1,4 @@
-import type { Starts } from "./chunks.ts";
+import type { Part } from "./chunks.ts";
 import type { StubbedPackages } from "./plugins.ts";
 
 /** A program of this project and how to bundle it. */
@@ -10,8 +10,8 @@ export interface Executable {
   readonly describesSchemas: boolean;
   /** Whether dynamic imports become files of their own, so that they do not delay the start. */
   readonly splits: boolean;
-  /** What is loaded from few files. */
-  readonly starts?: Starts;
+  /** Modules that are loaded together from one file. */
+  readonly parts: readonly Part[];
   /**
    * The command that runs as a daemon, and its options of Node.js. Other commands end before the options would help.
    */
@@ -57,7 +57,22 @@ const LOW_MEMORY = {
   environment: { MALLOC_ARENA_MAX: "1", MALLOC_TRIM_THRESHOLD_: "65536" },
 };
 
-const PLAIN = { environment: {} };
+const COMMAND = ["src/agent/cli/main.ts", "src/agent/cli/status.ts"];
+const DAEMON = ["src/agent/daemon/main.ts"];
+
+/** The daemon loads all of these but `command`; a command the first ones, most of all `status`, for which a person waits. */
+const AGENT_PARTS: readonly Part[] = [
+  { name: "start", entries: ["src/agent/main.ts"] },
+  { name: "shared", entries: COMMAND, sharedWith: DAEMON },
+  { name: "command", entries: COMMAND },
+  { name: "config", entries: ["src/agent/config/load.ts"] },
+  { name: "engine", entries: ["src/agent/engine/docker/docker-engine.ts"] },
+  { name: "link", entries: ["src/agent/link/uplink.ts"] },
+  { name: "deployments", entries: ["src/agent/steps/deployments.ts"] },
+  { name: "daemon", entries: DAEMON },
+];
+
+const PLAIN = { parts: [], environment: {} };
 
 export const EXECUTABLES: readonly Executable[] = [
   {
@@ -66,11 +81,7 @@ export const EXECUTABLES: readonly Executable[] = [
     stubbed: { absent: [...WS_NATIVES, ...OPTIONAL_EXTRAS], unused: [...DOCKERODE_EXTRAS, ...PINO_WORKERS] },
     describesSchemas: false,
     splits: true,
-    starts: {
-      any: ["src/agent/main.ts"],
-      command: ["src/agent/main.ts", "src/agent/cli/main.ts", "src/agent/cli/status.ts"],
-      daemon: ["src/agent/main.ts", "src/agent/daemon/main.ts"],
-    },
+    parts: AGENT_PARTS,
     ...LOW_MEMORY,
   },
   {
