@@ -23,8 +23,13 @@ export const LAZY_LIBRARIES: LibraryEdits = {
   "sonic-boom/index.js": [
     [/^const assert = require\('assert'\)$/m, "const assert = (...args) => require('assert')(...args)"],
   ],
-  // Formats the options of each request to the engine for a debug log that nobody reads.
-  "docker-modem/lib/modem.js": [[/debug\('Sending: %s', util\.inspect\(options, \{\n.*\n.*\n  \}\)\);/, "\n\n\n"]],
+  // A debug log that nobody reads: its library asks whether the output is a terminal, and each request is formatted for it.
+  "docker-modem/lib/modem.js": [
+    [/debug = require\('debug'\)\('modem'\)/, "debug = () => {}"],
+    [/debug\('Sending: %s', util\.inspect\(options, \{\n.*\n.*\n  \}\)\);/, "\n\n\n"],
+  ],
+  // An earlier version of the streams that Node.js has.
+  "docker-modem/lib/http_duplex.js": [[/require\('readable-stream'\)/, "require('stream')"]],
 };
 
 /**
