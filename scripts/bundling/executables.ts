@@ -48,11 +48,19 @@ const QUIET = "--disable-warning=ExperimentalWarning";
 // The agent mostly waits, on a machine with little memory. A small young generation, V8's lite mode (no optimizing
 // compilers, no feedback kept for them) and one arena for malloc save 9 MB; what they cost in speed is lost in the time
 // the container engine takes. Compiled code of a function that has not run for three collections of garbage is dropped,
-// 2 MB, which an idle agent collects within a minute after work (`daemon/idle-gc.ts`).
+// 2 MB, which an idle agent collects within a minute after work (`daemon/idle-gc.ts`). Such a collection also moves what is left
+// together, 0.7 MB. What else was measured: docs/memory.md.
 const LOW_MEMORY = {
   daemon: {
     command: "run",
-    nodeOptions: ["--max-semi-space-size=1", "--lite-mode", "--expose-gc", "--bytecode-old-age=3", QUIET],
+    nodeOptions: [
+      "--max-semi-space-size=1",
+      "--lite-mode",
+      "--expose-gc",
+      "--bytecode-old-age=3",
+      "--compact-on-every-full-gc",
+      QUIET,
+    ],
   },
   environment: { MALLOC_ARENA_MAX: "1", MALLOC_TRIM_THRESHOLD_: "65536" },
 };

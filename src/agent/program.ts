@@ -16,7 +16,7 @@ export function createProgram(): Command {
     .option("-c, --config <file>", "configuration file", DEFAULT_CONFIG)
     .action(async ({ config }: { config: string }) => {
       // Set by systemd.
-      enableCompileCache(process.env["CACHE_DIRECTORY"]);
+      enableCompileCache(process.env["STATE_DIRECTORY"]);
       const { runDaemon } = await import("./daemon/main.ts");
       await runDaemon(config);
     });

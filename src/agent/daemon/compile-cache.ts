@@ -1,26 +1,32 @@
-import { readdirSync, rmSync, statSync } from "node:fs";
+import { mkdirSync, readdirSync, rmSync, statSync } from "node:fs";
 import { join } from "node:path";
 import type { Clock } from "../../lib/clock.ts";
 
 /** A release needs 1 MB. Node.js never removes the entries of earlier releases. */
 const MAX_BYTES = 4 * 1024 * 1024;
 
-/** What the agent has compiled by then is what a start needs. Later on there is more, which would take memory at each start. */
+/** By then a start has compiled what it needs. Later on there is more, which would take memory at each start. */
 const FLUSH_AFTER_MS = 3_000;
 
 /**
- * Makes Node.js keep the compiled code of modules that are imported from now on in the directory. Without a directory, or if it
- * cannot be written, each start compiles them, which takes a tenth longer. Node.js checks the entries and ignores those that are
+ * Makes Node.js keep the compiled code of modules that are imported from now on in `compiled/` of the directory. Without a
+ * directory, or if it cannot be written, each start compiles them again. Node.js checks the entries and ignores those that are
  * damaged, or of another version or source.
  *
  * The code is executed: only the user that runs the agent, and root, may be able to write to the directory.
+ *
+ * @param stateDirectory as systemd says in `STATE_DIRECTORY`, where several are separated by colons
  */
-export function enableCompileCache(directory: string | undefined): void {
-  if (directory === undefined) return;
+export function enableCompileCache(stateDirectory: string | undefined): void {
+  const [parent = ""] = stateDirectory?.split(":") ?? [];
+  if (parent === "") return;
+  const directory = join(parent, "compiled");
   try {
-    if (sizeOf(directory) > MAX_BYTES) for (const name of readdirSync(directory)) remove(join(directory, name));
+    mkdirSync(directory, { recursive: true, mode: 0o700 });
+    if (sizeOf(directory) > MAX_BYTES) clear(directory);
   } catch {
-    // Does not exist yet, or cannot be read or cleared: then Node.js cannot use it either.
+    // A start that takes longer is no reason not to start.
+    return;
   }
   process.getBuiltinModule("node:module").enableCompileCache({ directory });
 }
@@ -35,6 +41,6 @@ function sizeOf(directory: string): number {
   return files.reduce((sum, file) => sum + statSync(join(directory, file)).size, 0);
 }
 
-function remove(path: string): void {
-  rmSync(path, { recursive: true, force: true });
+function clear(directory: string): void {
+  for (const name of readdirSync(directory)) rmSync(join(directory, name), { recursive: true, force: true });
 }
