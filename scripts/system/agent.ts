@@ -19,7 +19,9 @@ export interface AgentSettings {
 /** Starts an agent with state, configuration and log in `folder`. Does not wait: see `waitUntilOnline`. */
 export async function startAgent(folder: string, settings: AgentSettings): Promise<RunningProgram> {
   const configFile = await writeConfig(folder, settings);
-  const { wrapperCommand = [], executable = EXECUTABLE, environment = {} } = settings;
+  const { wrapperCommand = [], executable = EXECUTABLE } = settings;
+  // As systemd does.
+  const environment = { STATE_DIRECTORY: stateDirectory(folder), ...settings.environment };
   const [program, ...args] = [...wrapperCommand, executable, "run", "--config", configFile] as const;
   return startProgram(program, args, { log: join(folder, "edge-agent.log"), environment });
 }

@@ -40,12 +40,10 @@ export const beforeAfter: Bench = {
       return {
         executable,
         folder: device,
-        // The agent keeps compiled code where systemd tells it to.
         settings: {
           controlPlaneUrl: control.agentUrl,
           deviceToken,
           executable,
-          environment: { STATE_DIRECTORY: device },
           config: { deploy: { settle_window_s: 0 } },
         },
         target: { url: control.url, apiKey, asset: name.toUpperCase() },

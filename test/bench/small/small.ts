@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { startAgent, waitUntilOnline } from "../../../scripts/system/agent.ts";
+import { change } from "../../../scripts/system/client.ts";
 import { freeHostPort } from "../../support/free-port.ts";
 import { bigImage, loadImage, uniqueName, WEB_PORT, webImage } from "../../support/images.ts";
 import { Registry } from "../../support/registry.ts";
@@ -22,22 +23,24 @@ export const small: Bench = {
   async run({ quick }) {
     const rounds = quick ? 2 : 15;
     await using device = await startSmallSystem();
-    const { group, system } = device;
+    const { engine, group, system } = device;
+    await using image = await loadImage(engine.socketPath, await webImage(), "bench");
     const bareNode = (): Promise<number> => milliseconds(() => execute(...group.wrapperCommand, ...NODE));
-    const present = await deploysPresent(device, rounds);
-    const pull = await deploysWithPull(device, quick ? 1 : 8);
+    await deployed(system.target, { name: uniqueName("idle"), image: image.reference });
     const config = join(system.folder, "device", "agent.json");
     const status = await paired(
       rounds,
       () => milliseconds(() => execute(...group.wrapperCommand, "dist/edge-agent", "status", "--config", config)),
       bareNode,
     );
+    const present = await deploysPresent(device, image.reference, rounds);
+    const pull = await deploysWithPull(device, quick ? 1 : 8);
     const memory = proportionalBytes(system.agent.pid);
     await system.agent[Symbol.asyncDispose]();
     const settings = {
       controlPlaneUrl: system.control.agentUrl,
       deviceToken: system.registration.deviceToken,
-      config: { engine: { socket: device.engine.socketPath } },
+      config: { engine: { socket: engine.socketPath } },
       wrapperCommand: group.wrapperCommand,
     };
     const online = await paired(
@@ -58,7 +61,7 @@ export const small: Bench = {
         row(`deploy with pull of ${MEGABYTES} MB, median`, pull, "docker pull + run"),
         row("exec to online, median", online, "node --eval 0"),
         row("edge-agent status, median", status, "node --eval 0"),
-        { what: "small: agent after these deployments: memory (PSS)", value: inMegabytes(memory) },
+        { what: "small: agent right after these deployments: memory (PSS)", value: inMegabytes(memory) },
         { what: "small: agent and apps: most memory, with page cache", value: inMegabytes(peak) },
       ],
     };
@@ -70,44 +73,47 @@ function row(what: string, { ours, reference, ratio }: Paired, name: string): Ro
   return { what: `small: ${what}`, value, reference: `${name}: ${inMilliseconds(median(reference))}`, ratio };
 }
 
-async function deploysPresent({ docker, engine, system }: SmallSystem, rounds: number): Promise<Paired> {
-  await using image = await loadImage(engine.socketPath, await webImage(), "bench");
+async function deploysPresent(device: SmallSystem, image: string, rounds: number): Promise<Paired> {
   const network = uniqueName("network");
-  await execute(...docker, "network", "create", network);
+  await execute(...device.docker, "network", "create", network);
   return await paired(
     rounds,
-    async (round) => {
-      const name = uniqueName(`a${round}`);
-      const ports = [{ host_port: await freeHostPort(), target_port: WEB_PORT }];
-      return await milliseconds(() => deployed(system.target, { name, image: image.reference, ports }));
-    },
-    async (round) => {
-      const publish = `${await freeHostPort()}:${WEB_PORT}`;
-      const options = ["-d", "-p", publish, "--network", network, "--name", uniqueName(`b${round}`)];
-      return await milliseconds(() => execute(...docker, "run", ...options, image.reference));
-    },
+    () => timeToDeploy(device, image),
+    () => timeToRun(device, image, ["--network", network]),
   );
 }
 
-async function deploysWithPull({ docker, system }: SmallSystem, rounds: number): Promise<Paired> {
+async function deploysWithPull(device: SmallSystem, rounds: number): Promise<Paired> {
   await using registry = await Registry.start();
   const publishImage = async (name: string): Promise<string> => {
     return await registry.push(await bigImage(MEGABYTES), `${name}:1`);
   };
   return await paired(
     rounds,
-    async (round) => {
-      const image = await publishImage(`ours-${round}`);
-      const ports = [{ host_port: await freeHostPort(), target_port: 80 }];
-      return await milliseconds(() => deployed(system.target, { name: uniqueName(`a${round}`), image, ports }));
-    },
+    async (round) => await timeToDeploy(device, await publishImage(`ours-${round}`)),
     async (round) => {
       const image = await publishImage(`reference-${round}`);
-      const publish = `${await freeHostPort()}:80`;
-      return await milliseconds(async () => {
-        await execute(...docker, "pull", image);
-        await execute(...docker, "run", "-d", "-p", publish, "--name", uniqueName(`b${round}`), image);
-      });
+      const pullMs = await milliseconds(() => execute(...device.docker, "pull", image));
+      return pullMs + (await timeToRun(device, image, []));
     },
   );
+}
+
+/** Removes the app afterwards: what runs shares the memory with the next one. */
+async function timeToDeploy({ system }: SmallSystem, image: string): Promise<number> {
+  const name = uniqueName("ours");
+  const ports = [{ host_port: await freeHostPort(), target_port: WEB_PORT }];
+  const duration = await milliseconds(() => deployed(system.target, { name, image, ports }));
+  for await (const _ of change(system.target, "DELETE", name));
+  return duration;
+}
+
+async function timeToRun({ docker }: SmallSystem, image: string, options: readonly string[]): Promise<number> {
+  const name = uniqueName("reference");
+  const publish = `${await freeHostPort()}:${WEB_PORT}`;
+  const duration = await milliseconds(() => {
+    return execute(...docker, "run", "-d", "-p", publish, ...options, "--name", name, image);
+  });
+  await execute(...docker, "rm", "--force", name);
+  return duration;
 }
