@@ -49,7 +49,7 @@ const QUIET = "--disable-warning=ExperimentalWarning";
 // compilers, no feedback kept for them) and one arena for malloc save 9 MB; what they cost in speed is lost in the time
 // the container engine takes. Compiled code of a function that has not run for three collections of garbage is dropped,
 // 2 MB, which an idle agent collects within a minute after work (`daemon/idle-gc.ts`). Such a collection also moves what is left
-// together, 0.7 MB. What else was measured: docs/memory.md.
+// together, 0.7 MB. What else was measured: docs/architecture.md.
 const LOW_MEMORY = {
   daemon: {
     command: "run",

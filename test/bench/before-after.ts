@@ -111,10 +111,6 @@ function pairedRow(what: string, { ours, reference, ratio }: Paired): Row {
   };
 }
 
-function comparedRow(
-  what: string,
-  [after = 0, before = 0]: readonly number[],
-  format: (value: number) => string,
-): Row {
+function comparedRow(what: string, [after = 0, before = 0]: readonly number[], format: (value: number) => string): Row {
   return { what, value: format(after), reference: `before: ${format(before)}`, ratio: after / before };
 }

@@ -82,7 +82,11 @@ await build({ onlyIfChanged: true });
 const results: Record<string, BenchResult> = {};
 for (const bench of selected) {
   const start = performance.now();
-  results[bench.name] = await bench.run({ quick, baseline, minutes: minutes === undefined ? undefined : Number(minutes) });
+  results[bench.name] = await bench.run({
+    quick,
+    baseline,
+    minutes: minutes === undefined ? undefined : Number(minutes),
+  });
   console.error(`${bench.name}: ${((performance.now() - start) / 1000).toFixed(0)} s`);
 }
 

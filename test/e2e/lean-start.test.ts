@@ -15,7 +15,10 @@ const REPORT = `process.on("exit", () => {
 });`;
 
 /** @param work starts a process with the environment, and waits for its end */
-async function loadedBy(folder: string, work: (environment: Readonly<Record<string, string>>) => Promise<void>): Promise<string[]> {
+async function loadedBy(
+  folder: string,
+  work: (environment: Readonly<Record<string, string>>) => Promise<void>,
+): Promise<string[]> {
   const hook = join(folder, "report.cjs");
   const file = join(folder, "loaded.json");
   await writeFile(hook, REPORT);
@@ -48,5 +51,7 @@ test("a start loads no module of Node.js that it does not need", { timeout: 120_
   expect(added(daemon)).toContain("http");
   expect(added(daemon).filter((name) => NOT_NEEDED.includes(name))).toEqual([]);
   expect(added(status)).toContain("http");
-  expect(added(status).filter((name) => [...NOT_NEEDED, "crypto", "child_process", "sqlite"].includes(name))).toEqual([]);
+  expect(added(status).filter((name) => [...NOT_NEEDED, "crypto", "child_process", "sqlite"].includes(name))).toEqual(
+    [],
+  );
 });

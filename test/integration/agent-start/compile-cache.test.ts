@@ -1,4 +1,4 @@
-import { mkdir, readdir, readFile, stat, truncate, writeFile } from "node:fs/promises";
+import { chmod, chown, mkdir, readdir, readFile, stat, truncate, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { describe, expect, test } from "vitest";
@@ -64,6 +64,19 @@ describe("the compile cache", () => {
   test("is not used where its directory cannot be made", async () => {
     await using folder = await tempDir();
     await writeFile(join(folder.path, "compiled"), "a file");
+    expect(await startWith(folder.path, folder.path)).toEqual({ output: "it is compiled", isCached: false });
+  });
+
+  test("is not used where other users can write, or could have written", async () => {
+    await using folder = await tempDir();
+    await startWith(folder.path, folder.path);
+    const directory = join(folder.path, "compiled");
+    await chmod(directory, 0o770);
+    expect(await startWith(folder.path, folder.path)).toEqual({ output: "it is compiled", isCached: false });
+    await chmod(directory, 0o700);
+    expect(await startWith(folder.path, folder.path)).toEqual({ output: "it is compiled", isCached: true });
+    if (process.getuid?.() !== 0) return;
+    await chown(directory, 12_345, 12_345);
     expect(await startWith(folder.path, folder.path)).toEqual({ output: "it is compiled", isCached: false });
   });
 

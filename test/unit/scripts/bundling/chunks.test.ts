@@ -19,7 +19,9 @@ const GRAPH: Readonly<Record<string, readonly string[]>> = {
 /** Returns the part of each module. */
 function partsOf(parts: readonly Part[]): Record<string, string | null> {
   const modules = {
-    getModuleInfo: (id) => ({ importedIds: GRAPH[id.slice(resolve("").length + 1)]?.map((name) => resolve(name)) ?? [] }),
+    getModuleInfo: (id) => ({
+      importedIds: GRAPH[id.slice(resolve("").length + 1)]?.map((name) => resolve(name)) ?? [],
+    }),
   } as Pick<ChunkingContext, "getModuleInfo"> as ChunkingContext;
   const [group] = groupsOf(parts);
   if (typeof group?.name !== "function") throw new Error("a group without a function");
@@ -36,7 +38,13 @@ describe("parts of a bundle", () => {
   ]);
 
   it("have each module once, in the first part that imports it", () => {
-    expect(parts).toMatchObject({ text: "shared", time: "shared", errors: "shared", client: "command", store: "daemon" });
+    expect(parts).toMatchObject({
+      text: "shared",
+      time: "shared",
+      errors: "shared",
+      client: "command",
+      store: "daemon",
+    });
   });
 
   it("leave entries, and what only dynamic imports load, in files of their own", () => {
@@ -48,7 +56,8 @@ describe("parts of a bundle", () => {
     for (const [module, imports] of Object.entries(GRAPH)) {
       const own = parts[module];
       if (own == null) continue;
-      for (const imported of imports) expect(order.indexOf(parts[imported] ?? "")).toBeLessThanOrEqual(order.indexOf(own));
+      for (const imported of imports)
+        expect(order.indexOf(parts[imported] ?? "")).toBeLessThanOrEqual(order.indexOf(own));
     }
   });
 });
