@@ -5,11 +5,16 @@ export type LibraryEdits = Readonly<Record<string, readonly (readonly [from: Reg
 
 /** What libraries do when they are loaded, postponed until it is needed. */
 export const LAZY_LIBRARIES: LibraryEdits = {
-  // Creating a segmenter costs every command 12 ms; only text that is not ASCII needs it.
+  // What only text that is not ASCII needs: creating a segmenter takes 12 ms, and reading an expression with all emoji as long.
   "string-width/index.js": [
     [
       /^const segmenter = new Intl\.Segmenter\(\);$/m,
       "const segmenter = { segment: (text) => new Intl.Segmenter().segment(text) };",
+    ],
+    // Not as a literal: V8 reads literals when it reads the functions that contain them.
+    [
+      /^const emojiPrefixRegex = \/(.*RGI_Emoji.*)\/v;$/m,
+      "const emojiPrefixRegex = { test: (text) => emojiPrefix().test(text), exec: (text) => emojiPrefix().exec(text) }; const emojiPrefix = () => new RegExp(String.raw`$1`, 'v');",
     ],
   ],
   // None of the programs has workers.
