@@ -1,8 +1,10 @@
 import { readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { build } from "rolldown";
+import { groupsOf } from "./chunks.ts";
 import type { Executable } from "./executables.ts";
-import { isLazyBuiltin, lazyBuiltins, lazySegmenter, stubPackages, withoutDescriptions } from "./plugins.ts";
+import { LAZY_LIBRARIES, ZOD_WITHOUT_DESCRIPTIONS, editLibraries } from "./library-edits.ts";
+import { isLazyBuiltin, lazyBuiltins, stubPackages } from "./plugins.ts";
 
 /**
  * Puts the small modules that all chunks share into one file: opening and linking a file costs the same for any size,
@@ -23,8 +25,8 @@ export async function bundle(executable: Executable, folder: string): Promise<vo
     plugins: [
       lazyBuiltins(),
       stubPackages(executable.stubbed),
-      lazySegmenter(),
-      executable.describesSchemas ? null : withoutDescriptions(),
+      editLibraries(LAZY_LIBRARIES),
+      executable.describesSchemas ? null : editLibraries(ZOD_WITHOUT_DESCRIPTIONS),
     ],
     // Otherwise an unresolved import would only fail on the device.
     onLog: (level, log, handle) => handle(log.code === "UNRESOLVED_IMPORT" ? "error" : level, log),
@@ -33,7 +35,7 @@ export async function bundle(executable: Executable, folder: string): Promise<vo
       entryFileNames: `${executable.name}.mjs`,
       chunkFileNames: `${executable.name}.[hash].mjs`,
       format: "esm",
-      codeSplitting: executable.splits && { groups: [COMMON] },
+      codeSplitting: executable.splits && { groups: [COMMON, ...groupsOf(executable.parts)] },
       sourcemap: "hidden",
       comments: { legal: true, annotation: false, jsdoc: false },
       minify: { compress: true, mangle: { toplevel: false, keepNames: true }, codegen: true },

@@ -1,3 +1,4 @@
+import type { Part } from "./chunks.ts";
 import type { StubbedPackages } from "./plugins.ts";
 
 /** A program of this project and how to bundle it. */
@@ -9,6 +10,8 @@ export interface Executable {
   readonly describesSchemas: boolean;
   /** Whether dynamic imports become files of their own, so that they do not delay the start. */
   readonly splits: boolean;
+  /** Modules that are loaded together from one file. */
+  readonly parts: readonly Part[];
   /**
    * The command that runs as a daemon, and its options of Node.js. Other commands end before the options would help.
    */
@@ -33,6 +36,9 @@ const DOCKERODE_EXTRAS = [
 // Another driver of pg, in C, and its sockets on another platform.
 const PG_EXTRAS = ["pg-native", "pg-cloudflare"];
 
+// Colours of debug's texts, and sensors of macOS.
+const OPTIONAL_EXTRAS = ["supports-color", "osx-temperature-sensor", "macos-temperature-sensor"];
+
 // Workers for pino's transports; the logs are written directly to a descriptor.
 const PINO_WORKERS = ["thread-stream"];
 
@@ -42,24 +48,50 @@ const QUIET = "--disable-warning=ExperimentalWarning";
 // The agent mostly waits, on a machine with little memory. A small young generation, V8's lite mode (no optimizing
 // compilers, no feedback kept for them) and one arena for malloc save 9 MB; what they cost in speed is lost in the time
 // the container engine takes. Compiled code of a function that has not run for three collections of garbage is dropped,
-// 2 MB, which an idle agent collects within a minute after work (`daemon/idle-gc.ts`).
+// 2 MB, which an idle agent collects within a minute after work (`daemon/idle-gc.ts`). Such a collection also moves what is left
+// together, 0.7 MB. V8 makes no such collection during the start, 20 ms, since its heap is expected to grow to 20 MB. What
+// else was measured: docs/architecture.md.
 const LOW_MEMORY = {
   daemon: {
     command: "run",
-    nodeOptions: ["--max-semi-space-size=1", "--lite-mode", "--expose-gc", "--bytecode-old-age=3", QUIET],
+    nodeOptions: [
+      "--max-semi-space-size=1",
+      "--lite-mode",
+      "--expose-gc",
+      "--bytecode-old-age=3",
+      "--compact-on-every-full-gc",
+      "--initial-old-space-size=20",
+      QUIET,
+    ],
   },
   environment: { MALLOC_ARENA_MAX: "1", MALLOC_TRIM_THRESHOLD_: "65536" },
 };
 
-const PLAIN = { environment: {} };
+const COMMAND = ["src/agent/cli/main.ts", "src/agent/cli/status.ts"];
+const DAEMON = ["src/agent/daemon/main.ts"];
+
+/** The daemon loads all of these but `command`; a command the first ones, most of all `status`, for which a person waits. */
+const AGENT_PARTS: readonly Part[] = [
+  { name: "start", entries: ["src/agent/main.ts"] },
+  { name: "shared", entries: COMMAND, sharedWith: DAEMON },
+  { name: "command", entries: COMMAND },
+  { name: "config", entries: ["src/agent/config/load.ts"] },
+  { name: "engine", entries: ["src/agent/engine/docker/docker-engine.ts"] },
+  { name: "link", entries: ["src/agent/link/uplink.ts"] },
+  { name: "deployments", entries: ["src/agent/steps/deployments.ts"] },
+  { name: "daemon", entries: DAEMON },
+];
+
+const PLAIN = { parts: [], environment: {} };
 
 export const EXECUTABLES: readonly Executable[] = [
   {
     name: "edge-agent",
     entry: "src/agent/main.ts",
-    stubbed: { absent: WS_NATIVES, unused: [...DOCKERODE_EXTRAS, ...PINO_WORKERS] },
+    stubbed: { absent: [...WS_NATIVES, ...OPTIONAL_EXTRAS], unused: [...DOCKERODE_EXTRAS, ...PINO_WORKERS] },
     describesSchemas: false,
     splits: true,
+    parts: AGENT_PARTS,
     ...LOW_MEMORY,
   },
   {

@@ -1,12 +1,12 @@
+import { EventEmitter } from "node:events";
 import { isBuiltin } from "node:module";
+import { fileURLToPath } from "node:url";
 import type { Plugin } from "rolldown";
 
 const BUILTIN_PREFIX = "\0builtin:";
 const BUNDLER_PREFIX = "\0rolldown/";
+const LAZY_OBJECT = fileURLToPath(import.meta.resolve("./lazy-object.ts"));
 const STUB_PREFIX = "\0stub:";
-
-const EAGER_SEGMENTER = "const segmenter = new Intl.Segmenter();";
-const LAZY_SEGMENTER = "const segmenter = { segment: (text) => new Intl.Segmenter().segment(text) };";
 
 /** Whether a module was created by `lazyBuiltins`. */
 export function isLazyBuiltin(id: string): boolean {
@@ -14,64 +14,32 @@ export function isLazyBuiltin(id: string): boolean {
 }
 
 /**
- * Replaces imports of Node.js's builtin modules with CommonJS access. An ES `import` reads every property of the
- * module, including those that load a large part of Node.js on first access: `import "node:http"` loads all of fetch,
- * which costs 16 MB of memory and 30 ms in a program that never fetches.
+ * Replaces imports of Node.js's builtin modules with objects that load the module when one of its properties is first
+ * read. An ES `import` reads every property, including those that load a large part of Node.js: `import "node:http"`
+ * loads all of fetch, which costs 16 MB of memory and 30 ms in a program that never fetches. Modules that only a rare
+ * function uses, such as `node:child_process`, cost up to 3 MB and 10 ms each.
+ *
+ * Code that creates a subclass or destructures an import when it is loaded still loads the builtin module then.
  */
 export function lazyBuiltins(): Plugin {
   return {
     name: "lazy-builtins",
     // The bundler's own helpers are loaded before everything else, also before these modules.
     resolveId: (id, importer) => (isBuiltin(id) && !importer?.startsWith(BUNDLER_PREFIX) ? BUILTIN_PREFIX + id : null),
-    load: (id) =>
-      isLazyBuiltin(id) ? `module.exports = process.getBuiltinModule("${id.slice(BUILTIN_PREFIX.length)}");` : null,
-  };
-}
-
-/**
- * Makes string-width create its segmenter on first use for non-ASCII text; created on import, it costs every command
- * 12 ms. Fails when the package has changed, so that this plugin is reviewed.
- */
-export function lazySegmenter(): Plugin {
-  return {
-    name: "lazy-segmenter",
-    transform(code, id) {
-      if (!id.endsWith("/string-width/index.js")) return null;
-      if (!code.includes(EAGER_SEGMENTER)) throw new Error("string-width no longer creates its segmenter as expected");
-      // One line is replaced with one line, so the source map stays valid.
-      return { code: code.replace(EAGER_SEGMENTER, LAZY_SEGMENTER), map: null };
+    load(id) {
+      if (!isLazyBuiltin(id)) return null;
+      const name = id.slice(BUILTIN_PREFIX.length);
+      return canBeLazy(name)
+        ? `module.exports = require(${JSON.stringify(LAZY_OBJECT)}).lazyObject(() => process.getBuiltinModule("${name}"));`
+        : `module.exports = process.getBuiltinModule("${name}");`;
     },
   };
 }
 
-/** Edits of zod's modules. None changes the number of lines, so the source map stays valid. */
-const WITHOUT_DESCRIPTIONS: Readonly<Record<string, readonly (readonly [from: RegExp, to: string])[]>> = {
-  "/zod/v4/core/util.js": [[/cl\._zod\.parent = inst;/, ";"]],
-  "/zod/v4/classic/schemas.js": [
-    // Descriptions and examples.
-    [/const cl = this\.clone\(\);\n.*globalRegistry\.add\(cl, .*\);/g, "const cl = this;\n"],
-    // What JSON Schema is made from: a function for each schema, and the module that makes it.
-    [/inst\._zod\.processJSONSchema = \(ctx, json, params\) => .*;/g, ""],
-    [/create(Standard|To)JSONSchemaMethod\(this, .*?\)/g, "undefined"],
-  ],
-};
-
-/**
- * Makes schemas of zod keep nothing to describe them with: texts, functions for JSON Schema, and the schemas they were
- * derived from, one for each rule. In the agent this saves 1 MB. Fails when the package has changed, so that this plugin
- * is reviewed.
- */
-export function withoutDescriptions(): Plugin {
-  return {
-    name: "without-descriptions",
-    transform(code, id) {
-      const [, edits] = Object.entries(WITHOUT_DESCRIPTIONS).find(([file]) => id.endsWith(file)) ?? [];
-      if (!edits) return null;
-      const missing = edits.find(([from]) => code.search(from) === -1);
-      if (missing) throw new Error(`zod no longer describes schemas as expected: ${missing[0]}`);
-      return { code: edits.reduce((text, [from, to]) => text.replace(from, to), code), map: null };
-    },
-  };
+/** Whether an object can stand for the module: not for a function, and not for one whose methods use `this`. */
+function canBeLazy(name: string): boolean {
+  const builtin: unknown = process.getBuiltinModule(name);
+  return typeof builtin === "object" && !(builtin instanceof EventEmitter);
 }
 
 /** Packages that are kept out of a bundle. */

@@ -11,13 +11,19 @@ export interface AgentSettings {
   readonly config?: Readonly<Record<string, unknown>>;
   /** A command prefix, for example to run the agent in another network namespace. */
   readonly wrapperCommand?: readonly string[];
+  /** Default: the one in `dist/`. */
+  readonly executable?: string;
+  readonly environment?: Readonly<Record<string, string>>;
 }
 
 /** Starts an agent with state, configuration and log in `folder`. Does not wait: see `waitUntilOnline`. */
 export async function startAgent(folder: string, settings: AgentSettings): Promise<RunningProgram> {
   const configFile = await writeConfig(folder, settings);
-  const [program, ...args] = [...(settings.wrapperCommand ?? []), EXECUTABLE, "run", "--config", configFile] as const;
-  return startProgram(program, args, { log: join(folder, "edge-agent.log") });
+  const { wrapperCommand = [], executable = EXECUTABLE } = settings;
+  // As systemd does.
+  const environment = { STATE_DIRECTORY: stateDirectory(folder), ...settings.environment };
+  const [program, ...args] = [...wrapperCommand, executable, "run", "--config", configFile] as const;
+  return startProgram(program, args, { log: join(folder, "edge-agent.log"), environment });
 }
 
 /** Waits until the agent is connected to its control plane. Returns the milliseconds since its start. */

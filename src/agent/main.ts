@@ -10,8 +10,11 @@ import { MEASURE_COMMAND } from "./telemetry/command.ts";
 
 const program = createProgram().exitOverride(({ exitCode }) => process.exit(exitCode === 0 ? EXIT.ok : EXIT.usage));
 
+/** Need no interactive command. */
+const WITHOUT_COMMANDS: readonly (string | undefined)[] = ["run", MEASURE_COMMAND, "--version", "-V"];
+
 try {
-  if (process.argv[2] !== "run" && process.argv[2] !== MEASURE_COMMAND) {
+  if (!WITHOUT_COMMANDS.includes(process.argv[2])) {
     const { addCommands } = await import("./cli/main.ts");
     await addCommands(program, process.argv[2]);
   }

@@ -1,6 +1,7 @@
 import { Command } from "commander";
 import { VERSION } from "../lib/version.ts";
 import { DEFAULT_CONFIG } from "./config/default-paths.ts";
+import { enableCompileCache } from "./daemon/compile-cache.ts";
 import { MEASURE_COMMAND } from "./telemetry/command.ts";
 
 /** Creates the command line of the daemon. The interactive commands are added on demand. */
@@ -14,6 +15,8 @@ export function createProgram(): Command {
     .description("run in the foreground until stopped by SIGTERM or SIGINT; the apps keep running")
     .option("-c, --config <file>", "configuration file", DEFAULT_CONFIG)
     .action(async ({ config }: { config: string }) => {
+      // Set by systemd.
+      enableCompileCache(process.env["STATE_DIRECTORY"]);
       const { runDaemon } = await import("./daemon/main.ts");
       await runDaemon(config);
     });

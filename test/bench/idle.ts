@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import { setTimeout as sleep } from "node:timers/promises";
 import { loadImage, sleeperImage, uniqueName } from "../support/images.ts";
 import { engineSocket } from "./engine-socket.ts";
-import { processorMs, residentBytes } from "./process-usage.ts";
+import { processorMs, proportionalBytes } from "./process-usage.ts";
 import { type Bench, atMost, inMegabytes, inMilliseconds } from "./result.ts";
 import { deployed, startSystem } from "./system.ts";
 
@@ -25,21 +25,21 @@ export const idle: Bench = {
     const [agent = 0, node = 0] = pids.map(
       (pid, index) => ((processorMs(pid) - (before[index] ?? 0)) / windowMs) * 100,
     );
-    const [agentBytes, nodeBytes] = [residentBytes(pids[0]), residentBytes(pids[1])];
+    const [agentBytes, nodeBytes] = [proportionalBytes(pids[0]), proportionalBytes(pids[1])];
     return {
       data: {
         windowMs,
         afterwardsMs,
-        agent: { cpuPercent: agent, rss: agentBytes },
-        node: { cpuPercent: node, rss: nodeBytes },
+        agent: { cpuPercent: agent, pss: agentBytes },
+        node: { cpuPercent: node, pss: nodeBytes },
       },
       rows: [
         {
-          what: "agent idle, one app: memory (RSS)",
+          what: "agent idle, one app: memory (PSS)",
           value: inMegabytes(agentBytes),
           reference: `bare Node.js: ${inMegabytes(nodeBytes)}`,
           ratio: agentBytes / nodeBytes,
-          target: atMost(70, "MB", agentBytes / 1e6),
+          target: atMost(60, "MB", agentBytes / 1e6),
         },
         {
           what: `agent idle, one app: processor over ${windowMs / 1000} s`,

@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { parseArgs } from "node:util";
 import { build } from "../../scripts/bundling/build.ts";
 import { badLink } from "./bad-link.ts";
+import { beforeAfter } from "./before-after.ts";
 import { webConsole } from "./console/console.ts";
 import { deployFiles } from "./deploy-files.ts";
 import { deployPresent } from "./deploy-present.ts";
@@ -23,6 +24,8 @@ import { fleetLoss } from "./service/fleet-loss.ts";
 import { fleetShared } from "./service/fleet-shared.ts";
 import { rollout } from "./service/rollout.ts";
 import { usageYear } from "./service/usage-year.ts";
+import { small } from "./small/small.ts";
+import { smallRun } from "./small/small-run.ts";
 import { statusCommand } from "./status-command.ts";
 import { table } from "./table.ts";
 import { traffic } from "./traffic.ts";
@@ -53,16 +56,25 @@ const BENCHES: readonly Bench[] = [
   fleetLoss,
   rollout,
   webConsole,
+  beforeAfter,
+  small,
+  smallRun,
 ];
 const FOLDER = "bench-results";
 
-const { values, positionals } = parseArgs({ allowPositionals: true, options: { quick: { type: "boolean" } } });
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { quick: { type: "boolean" }, baseline: { type: "string" }, minutes: { type: "string" } },
+});
+const { quick = false, baseline, minutes } = values;
 const unknown = positionals.filter((name) => !BENCHES.some((bench) => bench.name === name));
 if (unknown.length > 0) {
   console.error(`no benchmark ${unknown.join(", ")}; there are ${BENCHES.map(({ name }) => name).join(", ")}`);
   process.exit(2);
 }
-const selected = BENCHES.filter(({ name }) => positionals.length === 0 || positionals.includes(name));
+const selected = BENCHES.filter(({ name, isOnRequest = false }) => {
+  return positionals.length === 0 ? !isOnRequest : positionals.includes(name);
+});
 
 // Also ends child processes. Containers and images may remain; their names begin with eat-.
 process.on("SIGINT", () => process.exit(130));
@@ -70,13 +82,17 @@ await build({ onlyIfChanged: true });
 const results: Record<string, BenchResult> = {};
 for (const bench of selected) {
   const start = performance.now();
-  results[bench.name] = await bench.run({ quick: values.quick ?? false });
+  results[bench.name] = await bench.run({
+    quick,
+    baseline,
+    minutes: minutes === undefined ? undefined : Number(minutes),
+  });
   console.error(`${bench.name}: ${((performance.now() - start) / 1000).toFixed(0)} s`);
 }
 
 const machine = describeMachine();
 await mkdir(FOLDER, { recursive: true });
 const file = join(FOLDER, `${String(machine["time"]).replaceAll(":", "-")}.json`);
-await writeFile(file, JSON.stringify({ machine, quick: values.quick ?? false, results }, null, 2));
+await writeFile(file, JSON.stringify({ machine, quick, results }, null, 2));
 console.log(table(Object.values(results).flatMap(({ rows }) => rows)));
 console.log(`\n${JSON.stringify(machine)}\n${file}`);

@@ -6,6 +6,21 @@ export function residentBytes(pid: number): number {
   return Number(kilobytes) * 1024;
 }
 
+/**
+ * Memory of a process in bytes, where what it shares with others counts in part (PSS). Node.js itself counts in full, as on
+ * a device, on which no other process runs it.
+ */
+export function proportionalBytes(pid: number): number {
+  let kilobytes = 0;
+  let counted = "Pss";
+  for (const line of readFileSync(`/proc/${pid}/smaps`, "utf8").split("\n")) {
+    if (/^[0-9a-f]+-[0-9a-f]+ /.test(line)) counted = line.endsWith("/node") ? "Rss" : "Pss";
+    const [, name, value] = /^(\w+): +(\d+) kB$/.exec(line) ?? [];
+    if (name === counted) kilobytes += Number(value);
+  }
+  return kilobytes * 1024;
+}
+
 /** Processor time of all threads of a process, in milliseconds with nanosecond resolution. */
 export function processorMs(pid: number): number {
   const threads = readdirSync(`/proc/${pid}/task`);

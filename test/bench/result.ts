@@ -24,12 +24,18 @@ export interface BenchResult {
 /** A benchmark. `run` removes everything it creates. */
 export interface Bench {
   readonly name: string;
+  /** Whether it is left out unless it is named on the command line. */
+  readonly isOnRequest?: boolean;
   run(options: BenchOptions): Promise<BenchResult>;
 }
 
 export interface BenchOptions {
   /** Fewer rounds and shorter windows: a functional check whose numbers are not meaningful. */
   readonly quick: boolean;
+  /** The `dist/` of another checkout, to compare with. */
+  readonly baseline?: string | undefined;
+  /** Duration of random deployments. */
+  readonly minutes?: number | undefined;
 }
 
 /** Returns an upper bound and whether the value is within it. */

@@ -17,7 +17,7 @@ export const statusCommand: Bench = {
     await deployed(system.target, { name: uniqueName("status"), image: image.reference, ports });
     const configFile = join(system.folder, "device", "agent.json");
     const result = await paired(
-      quick ? 3 : 15,
+      quick ? 3 : 30,
       () => milliseconds(() => succeed("dist/edge-agent", ["status", "--config", configFile])),
       () => milliseconds(() => succeed("dist/node", ["--eval", "0"])),
     );
@@ -29,7 +29,7 @@ export const statusCommand: Bench = {
           what: "edge-agent status, median",
           value: inMilliseconds(answered),
           reference: `node --eval 0: ${inMilliseconds(median(result.reference))}`,
-          target: atMost(150, "ms", answered),
+          target: atMost(70, "ms", answered),
         },
       ],
     };

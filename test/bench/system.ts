@@ -1,6 +1,6 @@
 import { join } from "node:path";
 import type { DeploymentEvent } from "../../src/protocol/deployment-event.ts";
-import { startAgent, stateDirectory, waitUntilOnline } from "../../scripts/system/agent.ts";
+import { type AgentSettings, startAgent, stateDirectory, waitUntilOnline } from "../../scripts/system/agent.ts";
 import { type AppRequest, type Target, deploy } from "../../scripts/system/client.ts";
 import { type ControlPlane, type Registration, startControlPlane } from "../../scripts/system/control-plane.ts";
 import type { RunningProgram } from "../../scripts/system/program.ts";
@@ -16,14 +16,17 @@ export interface System extends AsyncDisposable {
   readonly target: Target;
 }
 
-/** Starts both processes. `agentConfig` is added to the agent's configuration. */
-export async function startSystem(agentConfig: Readonly<Record<string, unknown>> = {}): Promise<System> {
+/** Starts both processes. `agentConfig` is added to the agent's configuration. @param how the agent is started */
+export async function startSystem(
+  agentConfig: Readonly<Record<string, unknown>> = {},
+  how: Pick<AgentSettings, "wrapperCommand" | "environment"> = {},
+): Promise<System> {
   await using owner = new AsyncDisposableStack();
   const folder = owner.use(await tempDir()).path;
   const control = owner.use(await startControlPlane(folder));
   const registration = await control.register("bench", "BENCH-1");
   const { deviceToken } = registration;
-  const settings = { controlPlaneUrl: control.agentUrl, deviceToken, config: agentConfig };
+  const settings = { controlPlaneUrl: control.agentUrl, deviceToken, config: agentConfig, ...how };
   const device = join(folder, "device");
   owner.defer(() => removeApps(stateDirectory(device)));
   const agent = owner.use(await startAgent(device, settings));

@@ -183,14 +183,14 @@ describe.skipIf(missing !== undefined)("the life of a device", () => {
       expect(relaxed.filter((name) => !unit.includes(`${name}=`))).toEqual([]);
     });
 
-    test("the idle service uses at most 70 MB of memory and has no capabilities", async () => {
+    test("the idle service uses at most 69 MB of memory and has no capabilities", async () => {
       const { pid } = await serviceState(device);
       // Memory of the deployments is released within a minute.
       await waitFor(
-        "the service to take at most 70 MB",
+        "the service to take at most 69 MB",
         async () => {
           const kilobytes = Number(/^Pss: +(\d+) kB/m.exec(await device.succeed(`cat /proc/${pid}/smaps_rollup`))?.[1]);
-          return kilobytes <= 70_000 || Promise.reject(new Error(`${kilobytes} kB`));
+          return kilobytes <= 69_000 || Promise.reject(new Error(`${kilobytes} kB`));
         },
         { timeoutMs: 90_000, intervalMs: 1_000 },
       );

@@ -21,6 +21,8 @@ export interface PrivateEngineOptions {
   readonly imageStore?: "classic" | "containerd";
   /** Whether containers reach each other. Default: that is left to the rules of the machine's engine. */
   readonly connectsContainers?: boolean;
+  /** Control group of the containers, as an absolute path below the mount. Default: the engine's own. */
+  readonly cgroupParent?: string;
 }
 
 /** Returns why a private Docker engine cannot be started here; `undefined` if it can. */
@@ -72,7 +74,8 @@ export class PrivateEngine implements AsyncDisposable {
     const { pool } = uniqueNetwork();
     if (options.connectsContainers === true) undo.use(await forwardPacketsIn(pool));
     const features = imageStore && { features: { "containerd-snapshotter": imageStore === "containerd" } };
-    const config = { ...(await daemonConfig(directory, dataRoot, bridge.name)), ...features };
+    const parent = options.cgroupParent !== undefined && { "cgroup-parent": options.cgroupParent };
+    const config = { ...(await daemonConfig(directory, dataRoot, bridge.name)), ...features, ...parent };
     await writeFile(join(directory, "daemon.json"), JSON.stringify(config));
     const engine = new PrivateEngine({ directory, dataRoot, programs, hostAddress: bridge.address, pool }, undo.move());
     try {

@@ -64,6 +64,7 @@ import { removePreviousLogs } from "./remove-previous-logs.ts";
 import { reportUndeclaredSecrets } from "./report-undeclared-secrets.ts";
 import { reportUnresolvedDenyRules } from "./report-unresolved-deny-rules.ts";
 import { StoreScrubber } from "./store-scrubber.ts";
+import { flushCompileCache } from "./compile-cache.ts";
 import { createIdleGc } from "./idle-gc.ts";
 import { reexecWithExtraCa } from "./reexec-with-extra-ca.ts";
 import { takeReadings } from "../telemetry/take-readings.ts";
@@ -232,6 +233,7 @@ async function run(config: Config, logger: Logger, log: LogRing): Promise<void> 
   reportUndeclaredSecrets(store.apps(), logger);
   deployments.resume();
   using _status = reportStatus({ manager, uplink, store, clock });
+  using _compiled = flushCompileCache(clock);
   using _watchdog = feedWatchdog(manager, clock);
   // In a terminal, SIGHUP ends the process as usual.
   const onPolicy = (policy: Config["policy"]): void => remoteAccess.streams.allow(policy.remote_access);

@@ -86,7 +86,7 @@ export function createConnect(config: LinkConfig, agentVersion: string): Connect
       proxyStatus: () => tunnel?.status(),
       open: () => {
         const socket = new WebSocket(config.url, options);
-        ticket.captureFrom(socket);
+        if (isSecure) ticket.captureFrom(socket);
         return socket;
       },
     };

@@ -1,10 +1,4 @@
-import {
-  QUERIES,
-  type QueryAnswer,
-  type QueryKind,
-  type QueryParams,
-  isQueryKind,
-} from "../../protocol/device-query.ts";
+import type { QueryAnswer, QueryKind, QueryParams, QUERIES } from "../../protocol/device-query.ts";
 import { EdgeError } from "../../protocol/errors.ts";
 import type { DeviceQuery, QueryHandler } from "../link/ports.ts";
 
@@ -25,7 +19,7 @@ export type QueryHandlers = {
 /** Called with the size of each response sent. */
 export type CountResponseTraffic = (purpose: "telemetry" | "logs", bytes: number, app: string | undefined) => void;
 
-/** Handles the control plane's queries. */
+/** Handles the control plane's queries. Their schemas are loaded with the first one. */
 export class DeviceQueries implements QueryHandler {
   readonly #handlers: QueryHandlers;
   readonly #countTraffic: CountResponseTraffic;
@@ -37,18 +31,20 @@ export class DeviceQueries implements QueryHandler {
 
   async handle(query: DeviceQuery): Promise<string | undefined> {
     const { what } = query;
+    const { QUERIES, isQueryKind } = await import("../../protocol/device-query.ts");
     if (!isQueryKind(what)) throw new EdgeError("InvalidRequest", "The device does not know this kind of query.");
-    return await handleQuery(what, this.#handlers, query, this.#countTraffic);
+    return await handleQuery(what, QUERIES[what].params, this.#handlers, query, this.#countTraffic);
   }
 }
 
 function handleQuery<K extends QueryKind>(
   what: K,
+  schema: (typeof QUERIES)[K]["params"],
   handlers: Pick<QueryHandlers, K>,
   { params, send, supports, signal }: DeviceQuery,
   countTraffic: CountResponseTraffic,
 ): Promise<string | undefined> {
-  const parsed = QUERIES[what].params.safeParse(params ?? {});
+  const parsed = schema.safeParse(params ?? {});
   if (!parsed.success) throw new EdgeError("InvalidRequest", "The parameters of the query are not valid.");
   const checked = parsed.data as QueryParams<K>;
   const app = "app" in checked && typeof checked.app === "string" ? checked.app : undefined;

@@ -6,7 +6,13 @@ import { journalEntry } from "../../../src/lib/log/journal-entry.ts";
 import { formatJournalLine } from "../../../src/lib/log/journal.ts";
 import { formatLogLine } from "../../../src/lib/log/readable-line.ts";
 import { createLogger } from "../../../src/lib/logger.ts";
-import { escapeJson, sanitizeOutput, safeJson, sanitizeValue } from "../../../src/lib/terminal/sanitize.ts";
+import {
+  escapeJson,
+  sanitizeLine,
+  sanitizeOutput,
+  safeJson,
+  sanitizeValue,
+} from "../../../src/lib/terminal/sanitize.ts";
 import { sanitizedText, sanitizedLine } from "../../../src/protocol/sanitized-text.ts";
 import { tempDir } from "../../support/temp-dir.ts";
 
@@ -29,6 +35,27 @@ const evil = fc.string({
     fc.string({ unit: "binary", minLength: 1, maxLength: 1 }),
   ),
   maxLength: 20,
+});
+
+const CONTROL_CODES = [...Array.from({ length: 0x20 }, (_, code) => code), 0x7f];
+
+describe("plain text", () => {
+  test.each(CONTROL_CODES)("with the control character %d is not plain", (code) => {
+    const text = `a${String.fromCharCode(code)}b`;
+    for (const safe of [sanitizeLine(text), sanitizeOutput(text, true).replace("\n", ""), safeJson(text)]) {
+      expect(safe).toMatch(/^[ -~]+$/);
+    }
+    expect(escapeJson(text)).toMatch(code === 0x0a ? /^a\nb$/ : /^a\\u00[01257][0-9a-f]b$/);
+  });
+
+  test("stays as it is", () => {
+    const plain = String.fromCharCode(...Array.from({ length: 0x7f - 0x20 }, (_, index) => 0x20 + index));
+    expect([sanitizeLine(plain), sanitizeOutput(`${plain}\n`, false), escapeJson(`${plain}\n`)]).toEqual([
+      plain,
+      `${plain}\n`,
+      `${plain}\n`,
+    ]);
+  });
 });
 
 const logLine = (msg: string, field: string): string =>
