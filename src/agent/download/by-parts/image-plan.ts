@@ -26,6 +26,8 @@ export interface ImagePlanRequest {
   readonly layersPresent: number;
   /** Bytes that descriptions of layers may take; absent: no limit. */
   readonly maxTableBytes?: number | undefined;
+  /** Called when a layer is fetched whole although it is described. @param reason for people */
+  readonly onWhole?: (reason: string) => void;
 }
 
 export interface ImagePlanOptions extends ImagePlanRequest {
@@ -80,7 +82,7 @@ export async function planImage(options: ImagePlanOptions): Promise<ImagePlan> {
 }
 
 async function planLayers(options: ImagePlanOptions, layouts: LayerLayouts): Promise<ReadonlyMap<string, LayerPlan>> {
-  const { image, app, layersPresent, contents, fetch, logger } = options;
+  const { image, app, layersPresent, contents, fetch, onWhole, logger } = options;
   const planned = new Map<string, LayerPlan>();
   const readsZstd = once(options.readsZstd);
   const hasImages = once(() => contents.hasImages(fetch.signal));
@@ -98,6 +100,7 @@ async function planLayers(options: ImagePlanOptions, layouts: LayerLayouts): Pro
       fetch.signal.throwIfAborted();
       if (!isExpected(error)) throw error;
       logger.info({ layer: layer.digest, reason: errorText(error) }, "a layer is downloaded whole, not by parts");
+      if (error instanceof LayoutError) onWhole?.(errorText(error));
     }
   }
   return planned;

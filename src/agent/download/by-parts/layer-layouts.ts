@@ -2,7 +2,7 @@ import { buffer } from "node:stream/consumers";
 import { mayReadIndex } from "../../../lib/layer-parts/decide.ts";
 import { INDEX_ARTIFACT_TYPE, type IndexedLayer, indexedLayers } from "../../../lib/layer-parts/index-artifact.ts";
 import { readLayerIndex } from "../../../lib/layer-parts/layer-index/read-index.ts";
-import type { BlobName, LayerLayout } from "../../../lib/layer-parts/layer-layout.ts";
+import { type BlobName, type LayerLayout, LayoutError } from "../../../lib/layer-parts/layer-layout.ts";
 import { REQUEST_COST, type Span } from "../../../lib/layer-parts/ranges.ts";
 import { readZstdChunked } from "../../../lib/layer-parts/zstd-chunked/layout.ts";
 import { findZstdChunked } from "../../../lib/layer-parts/zstd-chunked/place.ts";
@@ -49,7 +49,17 @@ export class LayerLayouts implements AsyncDisposable {
    * `DownloadError`, or the signal's reason.
    */
   async find(layer: Descriptor, diffId: string): Promise<FoundLayout | undefined> {
-    return (await this.#findZstdChunked(layer, diffId)) ?? (await this.#findIndexed(layer, diffId));
+    try {
+      const found = await this.#findZstdChunked(layer, diffId);
+      if (found) return found;
+    } catch (error) {
+      if (!(error instanceof LayoutError)) throw error;
+      const found = await this.#findIndexed(layer, diffId);
+      // Why the layer's own tables cannot be used is the reason that helps: its writer can be replaced.
+      if (!found) throw error;
+      return found;
+    }
+    return await this.#findIndexed(layer, diffId);
   }
 
   /** Digests of all blobs of which parts may be on disk. */
@@ -64,12 +74,8 @@ export class LayerLayouts implements AsyncDisposable {
     if (!place) return undefined;
     const blob = await this.#open("layer", layer);
     await this.#options.fetch(blob, [place.tail]);
-    const layout = await readZstdChunked(place, await buffer(blob.part.read(place.tail)), diffId).catch(
-      async (error: unknown) => {
-        await blob.part.drop(place.tail);
-        throw error;
-      },
-    );
+    // What was read stays, also if it is of no use: the whole layer has it too, and is checked against its digest.
+    const layout = await readZstdChunked(place, await buffer(blob.part.read(place.tail)), diffId);
     return { layout, blobs: [blob] };
   }
 

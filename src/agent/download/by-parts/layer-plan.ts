@@ -1,5 +1,5 @@
-import { chooseDownload, type DownloadChoice } from "../../../lib/layer-parts/decide.ts";
-import type { BlobName, LayerLayout } from "../../../lib/layer-parts/layer-layout.ts";
+import { chooseDownload, chooseParts, type DownloadChoice } from "../../../lib/layer-parts/decide.ts";
+import type { BlobName, ContentPart, LayerLayout } from "../../../lib/layer-parts/layer-layout.ts";
 import { REQUEST_COST, type Span, sumOfLengths } from "../../../lib/layer-parts/ranges.ts";
 import type { Descriptor } from "../../registry/registry.ts";
 import { PartsUnusable } from "../parts-unusable.ts";
@@ -65,17 +65,19 @@ export class LayerPlan {
   }
 
   #choose(): DownloadChoice {
-    const choice = chooseDownload({
+    const question = {
       layout: this.layout,
       layerSize: this.layer.size,
       packSize: this.blobs.find(({ name }) => name === "pack")?.descriptor.size ?? 0,
-      isHeld: (part) => this.held.has(part),
+      isHeld: (part: Pick<ContentPart, "digest" | "size">) => this.held.has(part),
       fetched: this.blobs.flatMap(({ name, part }) =>
         part.held.map(({ offset, length }) => ({ blob: name, offset, length })),
       ),
       cost: REQUEST_COST,
-    });
-    // The whole layer is among its blobs then.
+    } as const;
+    // With an index, what is put together is not in the layer's own blob.
+    if (this.#mustRebuild && this.layout.headers.blob === "pack") return chooseParts(question);
+    const choice = chooseDownload(question);
     if (choice.by === "whole" && !this.#mustRebuild) throw new PartsUnusable("by parts it would cost more than whole");
     return choice;
   }
