@@ -33,7 +33,7 @@ export class ImageReader implements AsyncDisposable {
       const found = wanted.get(file.number);
       if (found === undefined) continue;
       this.#left--;
-      if (!spool.has(found)) await spool.add(found, file.size, file.content);
+      if (!spool.has(found)) await spool.add(found, file);
     }
   }
 
