@@ -116,6 +116,13 @@ export class MemoryDevice {
    * what failed the layer.
    */
   async download(image: ResolvedImage): Promise<Buffer> {
+    const got: Buffer[] = [];
+    await this.downloadTo(image, (bytes) => void got.push(Buffer.from(bytes)));
+    return Buffer.concat(got);
+  }
+
+  /** The same, with the bytes given to `receive`. */
+  async downloadTo(image: ResolvedImage, receive: (bytes: Buffer) => void): Promise<void> {
     await using plan = await this.plan(image);
     const plans = new Map([...plan.layers.values()].map((layer) => [layer.layout.diffId, layer]));
     const failed = Promise.withResolvers<never>();
@@ -142,10 +149,9 @@ export class MemoryDevice {
     const planned = plans.get(diffId);
     const digest = planned ? diffId : (layer?.digest ?? "");
     const size = planned?.layout.size ?? layer?.size ?? 0;
-    const got: Buffer[] = [];
     const to = new Writable({
       write: (bytes: Buffer, _encoding, done) => {
-        got.push(Buffer.from(bytes));
+        receive(bytes);
         done();
       },
     });
@@ -157,7 +163,6 @@ export class MemoryDevice {
     } finally {
       gone.abort();
     }
-    return Buffer.concat(got);
   }
 
   #contents(): DeviceContents {
