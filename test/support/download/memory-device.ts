@@ -4,6 +4,7 @@ import { Readable, Writable } from "node:stream";
 import { pino } from "pino";
 import { ContentIndex } from "../../../src/agent/contents/content-index.ts";
 import { DeviceContents } from "../../../src/agent/contents/device-contents.ts";
+import { ImagesInUse } from "../../../src/agent/contents/images-in-use.ts";
 import { type ImagePlan, planImage } from "../../../src/agent/download/by-parts/image-plan.ts";
 import { LayerFetch } from "../../../src/agent/download/layer-fetch.ts";
 import { PartStore } from "../../../src/agent/download/part-store.ts";
@@ -44,6 +45,7 @@ const PIECE_BYTES = 16 * 1024;
  */
 export class MemoryDevice {
   readonly parts: PartStore;
+  readonly inUse = new ImagesInUse();
   /** Bytes that came from the registry. */
   received = 0;
   /** Archives of the images on the device, by id. */
@@ -175,7 +177,7 @@ export class MemoryDevice {
     const { directory } = this.#options;
     const index = new ContentIndex(join(directory, "image-contents"), () => 0);
     const logger = pino({ level: "silent" });
-    return new DeviceContents({ engine, index, stateDir: directory, clock: systemClock, logger });
+    return new DeviceContents({ engine, index, inUse: this.inUse, stateDir: directory, clock: systemClock, logger });
   }
 
   #fetch(signal: AbortSignal = new AbortController().signal): FetchOptions {

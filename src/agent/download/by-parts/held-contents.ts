@@ -30,6 +30,11 @@ export class HeldContents {
     return this.#uses.has(digest);
   }
 
+  /** Ids of the images that provide contents. */
+  get imageIds(): ReadonlySet<string> {
+    return new Set([...this.#uses.values()].map(({ imageId }) => imageId));
+  }
+
   /** Forgets an image that cannot be read. */
   forget(imageId: string): void {
     for (const [digest, use] of this.#uses) if (use.imageId === imageId) this.#uses.delete(digest);

@@ -77,6 +77,8 @@ export async function planImage(options: ImagePlanOptions): Promise<ImagePlan> {
     }),
   );
   const layers = await planLayers(options, layouts);
+  // Until the download is over, which on a bad link is long after this.
+  owned.use(options.contents.hold([...layers.values()].flatMap(({ held }) => [...held.imageIds])));
   const kept = owned.move();
   return { layers, blobs: layouts.blobs, [Symbol.asyncDispose]: () => kept.disposeAsync() };
 }

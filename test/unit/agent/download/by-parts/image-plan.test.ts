@@ -96,6 +96,18 @@ describe("a zstd:chunked layer whose table of contents lies", () => {
   });
 });
 
+test("the images that a plan takes contents from are in use until it is disposed of", async () => {
+  device.images.set("sha256:other", await tarOf([{ name: "other", content: randomBytes(10, "other") }]));
+  const image = device.publish({ blob: gzipSync(tar), diffId: diffIdOf(tar) });
+  await device.publishIndex(image, tar);
+  {
+    await using plan = await device.plan(image);
+    expect(plan.layers.size).toBe(1);
+    expect(["sha256:old", "sha256:other"].map((id) => device.inUse.has(id))).toEqual([true, false]);
+  }
+  expect(device.inUse.has("sha256:old")).toBe(false);
+});
+
 test("an ordinary layer says no reason: nothing describes it", async () => {
   const image = device.publish({ blob: gzipSync(tar), diffId: diffIdOf(tar) });
   await using plan = await device.plan(image, () => expect.unreachable());
