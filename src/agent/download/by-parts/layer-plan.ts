@@ -30,6 +30,8 @@ export class LayerPlan {
   readonly blobs: readonly PlannedBlob[];
   readonly #mustRebuild: boolean;
   #choice: DownloadChoice;
+  /** Bytes that were fetched by earlier choices. */
+  #fetched = 0;
 
   /** Throws `PartsUnusable` if the whole layer costs less, and a `LayoutError` if parts are outside of their blobs. */
   constructor({ layer, layout, blobs, held, mustRebuild }: LayerPlanOptions) {
@@ -44,7 +46,8 @@ export class LayerPlan {
   /** Bytes that are fetched by this plan, and how many of them are here by now. */
   get progress(): { readonly size: number; readonly done: number } {
     const missing = this.blobs.map(({ name, part }) => sumOfLengths(part.missing(this.spansOf(name))));
-    return { size: this.#choice.bytes, done: missing.reduce((done, bytes) => done - bytes, this.#choice.bytes) };
+    const size = this.#fetched + this.#choice.bytes;
+    return { size, done: missing.reduce((done, bytes) => done - bytes, size) };
   }
 
   /** The ranges to fetch of a blob. */
@@ -61,7 +64,9 @@ export class LayerPlan {
 
   /** Plans again, after an image turned out not to have what it should have. Throws as the constructor does. */
   replan(): void {
+    const { done } = this.progress;
     this.#choice = this.#choose();
+    this.#fetched = done;
   }
 
   #choose(): DownloadChoice {
