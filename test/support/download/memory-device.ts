@@ -17,7 +17,7 @@ import {
   LAYER_INDEX_TYPE,
   LAYER_PACK_TYPE,
 } from "../../../src/lib/layer-parts/index-artifact.ts";
-import { indexTar } from "../layer-parts/indexed-layer.ts";
+import type { IndexedTar } from "../layer-parts/indexed-layer.ts";
 import { inPieces } from "../layer-parts/tars.ts";
 
 export interface MemoryLayer {
@@ -31,8 +31,8 @@ export interface MemoryLayer {
 export interface MemoryDeviceOptions {
   /** State directory of the agent. */
   readonly directory: string;
-  /** Called for each request of a blob, and for each piece of its body. What it throws breaks the connection. */
-  readonly onStep?: () => void;
+  /** Called for each request of a blob, and for each piece of its body. Returns whether the agent is killed there. */
+  readonly onStep?: () => boolean;
 }
 
 type FetchOptions = Parameters<typeof planImage>[0]["fetch"];
@@ -53,6 +53,7 @@ export class MemoryDevice {
   readonly #blobs = new Map<string, Buffer>();
   readonly #artifact: ArtifactBlob[] = [];
   readonly #options: MemoryDeviceOptions;
+  readonly #killed = new AbortController();
 
   constructor(options: MemoryDeviceOptions) {
     this.#options = options;
@@ -82,9 +83,8 @@ export class MemoryDevice {
     };
   }
 
-  /** Puts an index of a layer beside the image. @param tar of the layer */
-  async publishIndex({ layers }: ResolvedImage, tar: Uint8Array): Promise<void> {
-    const { index, pack } = await indexTar(tar);
+  /** Puts an index of the layer beside the image. */
+  publishIndex({ layers }: ResolvedImage, { index, pack }: Pick<IndexedTar, "index" | "pack">): void {
     const annotations = { [LAYER_ANNOTATION]: layers[0]?.digest ?? "" };
     this.#artifact.push(
       this.#store(Buffer.from(index), { mediaType: LAYER_INDEX_TYPE, annotations }),
@@ -106,7 +106,7 @@ export class MemoryDevice {
       },
       parts: this.parts,
       contents: this.#contents(),
-      fetch: this.#fetch(new AbortController().signal),
+      fetch: this.#fetch(),
       readsZstd: async () => readsZstd,
       onWhole,
       logger,
@@ -128,6 +128,8 @@ export class MemoryDevice {
     await using plan = await this.plan(image);
     const plans = new Map([...plan.layers.values()].map((layer) => [layer.layout.diffId, layer]));
     const failed = Promise.withResolvers<never>();
+    failed.promise.catch(() => {});
+    this.#killed.signal.addEventListener("abort", () => failed.reject(this.#killed.signal.reason));
     const contents = this.#contents();
     const { signal: _signal, onReceived, onAppended: _appended, onInterruption, ...fill } = this.#fetch();
     await using fetch = new LayerFetch({
@@ -180,7 +182,7 @@ export class MemoryDevice {
     return new DeviceContents({ engine, index, inUse: this.inUse, stateDir: directory, clock: systemClock, logger });
   }
 
-  #fetch(signal: AbortSignal = new AbortController().signal): FetchOptions {
+  #fetch(): FetchOptions {
     return {
       clock: systemClock,
       random: () => 0,
@@ -190,23 +192,23 @@ export class MemoryDevice {
       onReceived: () => {},
       onAppended: () => {},
       onInterruption: () => {},
-      signal,
+      signal: this.#killed.signal,
     };
   }
 
   #open({ digest }: Descriptor, offset: number, length = Infinity): OpenBlob {
-    const { onStep } = this.#options;
-    onStep?.();
+    this.#step();
     const blob = this.#blobs.get(digest);
     if (!blob) throw new Error(`the registry does not have ${digest}`);
     const wanted = blob.subarray(offset, offset + length);
     const count = (bytes: number): void => void (this.received += bytes);
+    const step = (): void => this.#step();
     async function* body(): AsyncGenerator<Buffer> {
       for (let at = 0; at < wanted.length; at += PIECE_BYTES) {
         const piece = wanted.subarray(at, at + PIECE_BYTES);
         count(piece.length);
         yield piece;
-        onStep?.();
+        step();
       }
     }
     const stream = Readable.from(body(), { objectMode: false });
@@ -216,6 +218,13 @@ export class MemoryDevice {
       offset,
       remaining: wanted.length,
     };
+  }
+
+  #step(): void {
+    this.#killed.signal.throwIfAborted();
+    if (this.#options.onStep?.() !== true) return;
+    this.#killed.abort(new Error("killed"));
+    this.#killed.signal.throwIfAborted();
   }
 
   #store(blob: Buffer, { mediaType, annotations }: Pick<Descriptor, "mediaType" | "annotations">): Descriptor {

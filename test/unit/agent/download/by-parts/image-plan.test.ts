@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import type { ResolvedImage } from "../../../../../src/agent/registry/registry.ts";
 import { MemoryDevice } from "../../../../support/download/memory-device.ts";
 import { layerFixture } from "../../../../support/layer-parts/fixture.ts";
+import { indexTar } from "../../../../support/layer-parts/indexed-layer.ts";
 import { diffIdOf, randomBytes, tarOf } from "../../../../support/layer-parts/tars.ts";
 import { zstdChunkedBlob } from "../../../../support/layer-parts/zstd-chunked-blob.ts";
 import { tempDir } from "../../../../support/temp-dir.ts";
@@ -39,7 +40,7 @@ const publishOld = (): ResolvedImage =>
 describe("a zstd:chunked layer without tar-split data", () => {
   test("is put together by an index beside the image", async () => {
     const image = publishOld();
-    await device.publishIndex(image, tar);
+    device.publishIndex(image, await indexTar(tar));
     const reasons: string[] = [];
     {
       await using plan = await device.plan(image, (reason) => reasons.push(reason));
@@ -62,7 +63,7 @@ describe("a zstd:chunked layer without tar-split data", () => {
   test("is put together by an index for an engine that cannot read zstd, also where nothing is saved", async () => {
     device.images.set("sha256:old", await tarOf([{ name: "other", content: randomBytes(10, "other") }]));
     const image = publishOld();
-    await device.publishIndex(image, tar);
+    device.publishIndex(image, await indexTar(tar));
     {
       await using plan = await device.plan(image, undefined, false);
       expect([...plan.layers.values()].map(({ progress }) => progress.size)).toEqual([expect.closeTo(tar.length, -5)]);
@@ -76,7 +77,7 @@ const lying = () => zstdChunkedBlob(tar, { toc: (toc) => ({ ...toc, version: 2 }
 describe("a zstd:chunked layer whose table of contents lies", () => {
   test("is put together by an index beside the image", async () => {
     const image = device.publish({ ...lying(), mediaType: ZSTD });
-    await device.publishIndex(image, tar);
+    device.publishIndex(image, await indexTar(tar));
     expect(tar.equals(await device.download(image))).toBe(true);
     expect(device.received).toBeLessThan(tar.length / 20);
   });
@@ -99,7 +100,7 @@ describe("a zstd:chunked layer whose table of contents lies", () => {
 test("the images that a plan takes contents from are in use until it is disposed of", async () => {
   device.images.set("sha256:other", await tarOf([{ name: "other", content: randomBytes(10, "other") }]));
   const image = device.publish({ blob: gzipSync(tar), diffId: diffIdOf(tar) });
-  await device.publishIndex(image, tar);
+  device.publishIndex(image, await indexTar(tar));
   {
     await using plan = await device.plan(image);
     expect(plan.layers.size).toBe(1);
