@@ -44,8 +44,6 @@ export interface ImagePlanOptions extends ImagePlanRequest {
 export interface ImagePlan extends AsyncDisposable {
   /** By the digest of the layer in the image's manifest. */
   readonly layers: ReadonlyMap<string, LayerPlan>;
-  /** Digests of blobs of which ranges may be on disk. */
-  readonly blobs: Iterable<string>;
 }
 
 /**
@@ -78,9 +76,9 @@ export async function planImage(options: ImagePlanOptions): Promise<ImagePlan> {
   );
   const layers = await planLayers(options, layouts);
   // Until the download is over, which on a bad link is long after this.
-  owned.use(options.contents.hold([...layers.values()].flatMap(({ held }) => [...held.imageIds])));
+  for (const { held } of layers.values()) owned.use(options.contents.hold(held.imageIds));
   const kept = owned.move();
-  return { layers, blobs: layouts.blobs, [Symbol.asyncDispose]: () => kept.disposeAsync() };
+  return { layers, [Symbol.asyncDispose]: () => kept.disposeAsync() };
 }
 
 async function planLayers(options: ImagePlanOptions, layouts: LayerLayouts): Promise<ReadonlyMap<string, LayerPlan>> {

@@ -62,9 +62,6 @@ export class LayerLayouts implements AsyncDisposable {
     return await this.#findIndexed(layer, diffId);
   }
 
-  /** Digests of all blobs of which parts may be on disk. */
-  readonly blobs = new Set<string>();
-
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#leases.disposeAsync();
   }
@@ -83,9 +80,9 @@ export class LayerLayouts implements AsyncDisposable {
     this.#indexed ??= this.#findIndex();
     const found = (await this.#indexed).get(layer.digest);
     if (!found || !mayReadIndex(found.index.size, layer.size, REQUEST_COST)) return undefined;
-    const index = await this.#readIndex(found.index);
+    const index = await this.#readIndex(found.index, layer);
     const layout = readLayerIndex(index, { diffId, packSize: found.pack.size });
-    return { layout, blobs: [await this.#open("pack", found.pack)] };
+    return { layout, blobs: [await this.#open("pack", found.pack, layer)] };
   }
 
   async #findIndex(): Promise<ReadonlyMap<string, IndexedLayer>> {
@@ -95,8 +92,8 @@ export class LayerLayouts implements AsyncDisposable {
     return indexedLayers(found?.blobs ?? []);
   }
 
-  async #readIndex(descriptor: Descriptor): Promise<Buffer> {
-    const blob = await this.#open("pack", descriptor);
+  async #readIndex(descriptor: Descriptor, layer: Descriptor): Promise<Buffer> {
+    const blob = await this.#open("pack", descriptor, layer);
     const all = { offset: 0, length: descriptor.size };
     await this.#options.fetch(blob, [all]);
     const bytes = await buffer(blob.part.read(all));
@@ -105,9 +102,9 @@ export class LayerLayouts implements AsyncDisposable {
     throw new PartsUnusable("the registry sent an index that does not match its digest");
   }
 
-  async #open(name: BlobName, descriptor: Descriptor): Promise<PlannedBlob> {
-    this.blobs.add(descriptor.digest);
-    const lease: PartLease<RangePart> = await this.#options.parts.leaseRanges(descriptor);
+  /** @param layer that the blob describes, if it is not the layer itself */
+  async #open(name: BlobName, descriptor: Descriptor, layer?: Descriptor): Promise<PlannedBlob> {
+    const lease: PartLease<RangePart> = await this.#options.parts.leaseRanges(descriptor, layer?.digest);
     this.#leases.use(lease);
     return { name, descriptor, part: lease.part };
   }

@@ -44,6 +44,10 @@ beforeEach(async () => {
 });
 afterEach(() => directory[Symbol.asyncDispose]());
 
+const expectWhole = ({ got }: { readonly got: unknown }, what: string): void => {
+  expect(Buffer.isBuffer(got) && got.equals(tar), what).toBe(true);
+};
+
 describe.each(["an index", "zstd:chunked"])("an update by %s", (kind) => {
   let layer: MemoryLayer | undefined;
 
@@ -61,9 +65,6 @@ describe.each(["an index", "zstd:chunked"])("an update by %s", (kind) => {
     if (kind === "an index") device.publishIndex(image, index);
     const got = await device.download(image).catch((error: unknown) => error);
     return { got, steps, received: device.received, layerSize: layer.blob.length };
-  };
-  const expectWhole = ({ got }: { readonly got: unknown }, what: string): void => {
-    expect(Buffer.isBuffer(got) && got.equals(tar), what).toBe(true);
   };
 
   test("goes on after a kill at any step, and pays for nothing twice", async () => {
