@@ -8,7 +8,7 @@ export interface RegistryCall {
 }
 
 /** Returns whether the call goes on; otherwise its connection is cut. */
-export type GateKeeper = (call: RegistryCall) => boolean | Promise<boolean>;
+export type RegistryInterceptor = (call: RegistryCall) => boolean | Promise<boolean>;
 
 /** A relay before a registry that can cut each request at three places. */
 export class RegistryGate implements AsyncDisposable {
@@ -16,7 +16,7 @@ export class RegistryGate implements AsyncDisposable {
   received = 0;
   readonly #upstreamPort: number;
   readonly #server: Server;
-  #keeper: GateKeeper = () => true;
+  #intercept: RegistryInterceptor = () => true;
 
   private constructor(upstreamPort: number) {
     this.#upstreamPort = upstreamPort;
@@ -39,9 +39,9 @@ export class RegistryGate implements AsyncDisposable {
     return `127.0.0.1:${(this.#server.address() as AddressInfo).port}`;
   }
 
-  /** Asks `keeper` for every further request. Default: all pass. */
-  intercept(keeper: GateKeeper = () => true): void {
-    this.#keeper = keeper;
+  /** Asks `interceptor` for every further request. Default: all pass. */
+  intercept(interceptor: RegistryInterceptor = () => true): void {
+    this.#intercept = interceptor;
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -54,14 +54,14 @@ export class RegistryGate implements AsyncDisposable {
   async #relay(incoming: IncomingMessage, outgoing: ServerResponse): Promise<void> {
     const { method, headers, url: path = "" } = incoming;
     const cut = (): void => void incoming.socket.destroy();
-    if (!(await this.#keeper({ path, phase: "before" }))) return cut();
+    if (!(await this.#intercept({ path, phase: "before" }))) return cut();
     const onward = request({ host: "127.0.0.1", port: this.#upstreamPort, method, path, headers, agent: false });
     outgoing.once("close", () => onward.destroy());
     incoming.pipe(onward);
     const response = await new Promise<IncomingMessage>((resolve, reject) => {
       onward.once("response", resolve).once("error", reject);
     });
-    if (!(await this.#keeper({ path, phase: "after" }))) return cut();
+    if (!(await this.#intercept({ path, phase: "after" }))) return cut();
     outgoing.writeHead(response.statusCode ?? 502, response.headers);
     const half = Number(response.headers["content-length"] ?? 0) / 2;
     let relayed = 0;
@@ -69,7 +69,7 @@ export class RegistryGate implements AsyncDisposable {
       const isHalf = relayed <= half && relayed + chunk.length > half;
       const bytes = isHalf ? chunk.subarray(0, Math.ceil(half) - relayed) : chunk;
       await written(outgoing, bytes);
-      if (isHalf && !(await this.#keeper({ path, phase: "during" }))) return cut();
+      if (isHalf && !(await this.#intercept({ path, phase: "during" }))) return cut();
       if (isHalf) await written(outgoing, chunk.subarray(bytes.length));
       relayed += chunk.length;
       this.received += chunk.length;
