@@ -23,6 +23,8 @@ export class FakeDownloader implements ImageDownloader {
   failure: Error | undefined;
   /** What layers cost by parts. */
   parts: PartsCosts = new Map();
+  /** Whether what the device was to have is gone when the download begins. */
+  losesContents = false;
   /** Requests for what layers cost by parts. */
   readonly planned: PlanPartsRequest[] = [];
   readonly #engine: FakeEngine;
@@ -37,7 +39,7 @@ export class FakeDownloader implements ImageDownloader {
   async download({ image, onProgress, onReceived, signal }: ImageDownloadRequest): Promise<TransferProgress> {
     const loopback = `127.0.0.1:1/${"0".repeat(32)}@${image.digest}`;
     const layers = image.layers.map(({ digest, size }) => {
-      return { digest, size: this.parts.get(digest)?.downloadBytes ?? size };
+      return { digest, size: this.losesContents ? size : (this.parts.get(digest)?.downloadBytes ?? size) };
     });
     const total = layers.reduce((sum, { size }) => sum + size, 0);
     const pieceMs = this.#pullMs(image.digest) / (STEPS * Math.max(1, image.layers.length));

@@ -28,6 +28,8 @@ export interface CleanerOptions {
   readonly isEnabled: boolean;
   /** Directory the engine keeps images in. */
   readonly dataRoot: (signal: AbortSignal) => Promise<string>;
+  /** Whether a download takes files from an image. */
+  readonly isInUse: (imageId: string) => boolean;
   /** Resolves to why the image cannot be pulled again right now; `undefined` when it can. */
   readonly findPullObstacle: (
     reference: string,
@@ -181,6 +183,7 @@ export class Cleaner {
     // A deployment may have started to need it while the registry was asked.
     const { references } = imagesNeeded(store.apps(), store.deployments());
     if (this.#idsNeeded([image]).has(id) || references.has(reference)) return "an app needs it again";
+    if (this.#options.isInUse(id)) return "a download takes files from it";
     if (dryRun) return undefined;
     try {
       for (const name of names) await engine.untagImage(name, signal);

@@ -26,12 +26,11 @@ export class ContentFile {
     this.#records = records;
   }
 
-  /** @param records in any order; of equal contents the first file stays */
+  /** @param records in any order */
   static of(records: readonly ContentRecord[]): ContentFile {
     const sorted = records.toSorted((a, b) => compare(a.digest, b.digest) || a.number - b.number);
-    const distinct = sorted.filter(({ digest }, index) => digest !== sorted[index - 1]?.digest);
-    const bytes = Buffer.alloc(distinct.length * RECORD_BYTES);
-    for (const [index, { digest, number }] of distinct.entries()) {
+    const bytes = Buffer.alloc(sorted.length * RECORD_BYTES);
+    for (const [index, { digest, number }] of sorted.entries()) {
       bytes.write(digest, index * RECORD_BYTES, "hex");
       bytes.writeUInt32LE(number, index * RECORD_BYTES + CONTENT_DIGEST_BYTES);
     }
@@ -49,20 +48,14 @@ export class ContentFile {
     return isIntact ? new ContentFile(records) : undefined;
   }
 
-  /** Returns the number of the file with this content; `undefined` if the image has none. */
-  find(digest: string): number | undefined {
+  /** Returns the numbers of the files with this content, in their order; none if the image does not have it. */
+  find(digest: string): readonly number[] {
     const wanted = Buffer.from(digest, "hex");
-    let low = 0;
-    let high = this.#records.length / RECORD_BYTES;
-    while (low < high) {
-      const middle = Math.floor((low + high) / 2);
-      const at = middle * RECORD_BYTES;
-      const order = wanted.compare(this.#records, at, at + CONTENT_DIGEST_BYTES);
-      if (order === 0) return this.#records.readUInt32LE(at + CONTENT_DIGEST_BYTES);
-      if (order < 0) high = middle;
-      else low = middle + 1;
+    const numbers: number[] = [];
+    for (let index = this.#firstNotBelow(wanted); this.#compare(wanted, index) === 0; index++) {
+      numbers.push(this.#records.readUInt32LE(index * RECORD_BYTES + CONTENT_DIGEST_BYTES));
     }
-    return undefined;
+    return numbers;
   }
 
   /** Returns the content of the file on disk. */
@@ -72,6 +65,28 @@ export class ContentFile {
     header.writeUInt32LE(this.#records.length / RECORD_BYTES, 8);
     header.writeUInt32LE(crc32(this.#records), 12);
     return Buffer.concat([header, this.#records]);
+  }
+
+  get #count(): number {
+    return this.#records.length / RECORD_BYTES;
+  }
+
+  #firstNotBelow(wanted: Buffer): number {
+    let low = 0;
+    let high = this.#count;
+    while (low < high) {
+      const middle = Math.floor((low + high) / 2);
+      if (this.#compare(wanted, middle) > 0) low = middle + 1;
+      else high = middle;
+    }
+    return low;
+  }
+
+  /** Compares with the digest of a record; one behind the last is larger than any. */
+  #compare(wanted: Buffer, index: number): number {
+    if (index === this.#count) return -1;
+    const at = index * RECORD_BYTES;
+    return wanted.compare(this.#records, at, at + CONTENT_DIGEST_BYTES);
   }
 }
 

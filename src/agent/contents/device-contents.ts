@@ -4,12 +4,14 @@ import { LABELS } from "../core/app/container.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { ContentFile } from "./content-file.ts";
 import type { ContentIndex } from "./content-index.ts";
+import type { ImagesInUse } from "./images-in-use.ts";
 import { scanImage } from "./scan-image.ts";
 import { withStallLimit } from "./stall-limit.ts";
 
 export interface DeviceContentsOptions {
   readonly engine: Pick<Engine, "listImages" | "exportImage">;
   readonly index: ContentIndex;
+  readonly inUse: ImagesInUse;
   /** State directory of the agent: it tells whose a helper is that a crash left behind. */
   readonly stateDir: string;
   readonly clock: Clock;
@@ -68,6 +70,11 @@ export class DeviceContents {
       if (contents) loaded.push({ imageId: id, contents });
     }
     return loaded;
+  }
+
+  /** Keeps images from being cleaned up until disposed. */
+  hold(imageIds: Iterable<string>): Disposable {
+    return this.#options.inUse.hold(imageIds);
   }
 
   /** Opens the files of an image as an archive, for an app. */

@@ -1,12 +1,10 @@
 import { randomUUID } from "node:crypto";
 import { type FileHandle, open, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { buffer } from "node:stream/consumers";
+import type { ExportedFile } from "./exported-files.ts";
 
-/** Larger contents go to the file at once. */
-const MAX_IN_MEMORY_BYTES = 1024 * 1024;
-/** All contents in memory together. */
-const MAX_MEMORY_BYTES = 8 * 1024 * 1024;
+/** All contents in memory together. Larger ones go to the file at once. */
+const MAX_MEMORY_BYTES = 4 * 1024 * 1024;
 const READ_BYTES = 64 * 1024;
 
 type Place = { readonly bytes: Buffer } | { readonly position: number; readonly size: number };
@@ -34,16 +32,17 @@ export class Spool implements AsyncDisposable {
   }
 
   /** Keeps a content. Rejects with the content's or the system's error. */
-  async add(digest: string, size: number, content: AsyncIterable<Uint8Array>): Promise<void> {
-    if (size <= MAX_IN_MEMORY_BYTES && this.#bytesInMemory + size <= this.#maxMemoryBytes) {
-      const bytes = await buffer(content);
+  async add(digest: string, { size, whole, pieces }: Pick<ExportedFile, "size" | "whole" | "pieces">): Promise<void> {
+    if (this.#bytesInMemory + size <= this.#maxMemoryBytes) {
+      // A copy: the bytes may be a small part of what came over the socket, all of which would stay in memory.
+      const bytes = Buffer.from(await whole());
       this.#bytesInMemory += bytes.length;
       this.#places.set(digest, { bytes });
       return;
     }
     this.#file ??= await openUnnamed(this.#directory);
     const position = this.#end;
-    for await (const chunk of content) {
+    for await (const chunk of pieces()) {
       await this.#file.write(chunk, 0, chunk.length, this.#end);
       this.#end += chunk.length;
     }

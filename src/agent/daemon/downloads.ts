@@ -2,6 +2,7 @@ import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { ContentIndex } from "../contents/content-index.ts";
 import { DeviceContents } from "../contents/device-contents.ts";
+import { ImagesInUse } from "../contents/images-in-use.ts";
 import { createImageDownloader } from "../download/image-downloader.ts";
 import type { DownloadConfig } from "./settings.ts";
 import { PartStore } from "../download/part-store.ts";
@@ -23,18 +24,26 @@ export interface DownloadServices {
   readonly logger: Logger;
 }
 
-/** Creates the image downloader, and the sweeper that removes old partial downloads. */
-export function createDownloads(services: DownloadServices): { downloader: ImageDownloader; sweeper: PartSweeper } {
+export interface Downloads {
+  readonly downloader: ImageDownloader;
+  /** Removes old partial downloads. */
+  readonly sweeper: PartSweeper;
+  readonly imagesInUse: ImagesInUse;
+}
+
+/** Creates the image downloader and what belongs to it. */
+export function createDownloads(services: DownloadServices): Downloads {
   const { config, engine, registry, host, gate, clock, random, logger } = services;
   const parts = new PartStore(config.directory);
   const freeBytes = (path: string): Promise<number | undefined> => host.freeBytes(path);
   const sweeper = new PartSweeper({ parts, bounds: config.sweep, freeBytes, clock, logger });
+  const imagesInUse = new ImagesInUse();
   const index = new ContentIndex(config.contentsDirectory, () => clock.now());
   const downloader = createImageDownloader({
     engine,
     registry,
     parts,
-    contents: new DeviceContents({ engine, index, stateDir: config.stateDir, clock, logger }),
+    contents: new DeviceContents({ engine, index, inUse: imagesInUse, stateDir: config.stateDir, clock, logger }),
     makeRoom: () => sweeper.makeRoom(),
     clock,
     logger,
@@ -43,5 +52,5 @@ export function createDownloads(services: DownloadServices): { downloader: Image
     stallMs: config.stallMs,
     rate: () => gate.rate(),
   });
-  return { downloader, sweeper };
+  return { downloader, sweeper, imagesInUse };
 }

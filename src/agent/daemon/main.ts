@@ -117,7 +117,7 @@ async function run(config: Config, logger: Logger, log: LogRing): Promise<void> 
   const host = createLinuxHost();
   const gate = new BudgetGate({ policy: dataPolicy, ledger, watch, clock });
   const downloads = { engine, registry, host, gate, clock, random: Math.random, logger };
-  const { downloader, sweeper } = createDownloads({ ...downloads, config: toDownloadConfig(config) });
+  const { downloader, sweeper, imagesInUse } = createDownloads({ ...downloads, config: toDownloadConfig(config) });
   await using _downloader = downloader;
   const imageServices = {
     engine,
@@ -151,6 +151,7 @@ async function run(config: Config, logger: Logger, log: LogRing): Promise<void> 
   });
   const { telemetry, cleanup } = config;
   const cleaner = new Cleaner({
+    isInUse: (imageId) => imagesInUse.has(imageId),
     ...services,
     isEnabled: cleanup.enabled,
     rules: { keepMs: cleanup.keep_images_days * DAY_MS, minFreeShare: cleanup.low_disk_percent / 100 },

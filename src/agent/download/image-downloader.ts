@@ -33,8 +33,10 @@ class LoopbackDownloader implements ImageDownloader {
       await pull[Symbol.asyncDispose]();
       throw error;
     }
+    // Before the deployment goes on: it does not come back to this pull, should the agent be killed.
+    await pull.removeParts();
     // In the background: the deployment does not wait for it.
-    const cleanup = pull.cleanUp().finally(() => this.#cleanups.delete(cleanup));
+    const cleanup = pull.removeReferences().finally(() => this.#cleanups.delete(cleanup));
     this.#cleanups.add(cleanup);
     return pull.progress;
   }

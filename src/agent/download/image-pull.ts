@@ -108,20 +108,32 @@ export class ImagePull implements AsyncDisposable {
     }
   }
 
-  /** Removes the parts and the loopback references, including those left by crashes. Never rejects. */
-  async cleanUp(): Promise<void> {
-    const { engine, parts, logger } = this.#options;
+  /** Removes the parts, including those left by crashes. Never rejects. */
+  async removeParts(): Promise<void> {
+    await this.#cleaning(async () => {
+      await this[Symbol.asyncDispose]();
+      await this.#options.parts.remove(this.#request.image.layers.map(({ digest }) => digest));
+    });
+  }
+
+  /** Removes the loopback references, including those left by crashes. Never rejects. */
+  async removeReferences(): Promise<void> {
+    const { engine } = this.#options;
     const { image } = this.#request;
     const signal = new AbortController().signal;
-    try {
-      await this[Symbol.asyncDispose]();
-      await parts.remove([...image.layers.map(({ digest }) => digest), ...(this.#plan?.blobs ?? [])]);
+    await this.#cleaning(async () => {
       const { repoDigests = [] } = (await engine.inspectImage(image.reference, signal)) ?? {};
       const leftovers = repoDigests.filter((name) => LOOPBACK_NAME.test(name));
       for (const name of new Set([...this.#loopbackReferences, ...leftovers])) await engine.untagImage(name, signal);
+    });
+  }
+
+  async #cleaning(work: () => Promise<void>): Promise<void> {
+    try {
+      await work();
     } catch (error) {
-      logger.warn(
-        { err: error, image: image.reference },
+      this.#options.logger.warn(
+        { err: error, image: this.#request.image.reference },
         "failed to remove the leftovers of a pull; they take disk space and are removed when they are old enough",
       );
     }

@@ -117,6 +117,7 @@ export class LayerFetch implements AsyncDisposable {
       openImage: (imageId) => openImage(imageId, signal),
       directory: parts.directory,
       onLostImage,
+      onReplanned: update,
       onFailure: (error) => {
         if (!signal.aborted) onUnusableParts(diffId, error);
       },

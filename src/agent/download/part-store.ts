@@ -23,7 +23,8 @@ interface Entry<T> {
   users: number;
 }
 
-const PART_FILE = /^([0-9a-f]{64})\.(?:part|ranges)$/;
+/** With the digest of the layer before it, if the blob is one that describes a layer. */
+const PART_FILE = /^(?:(?<layer>[0-9a-f]{64})\.)?(?<blob>[0-9a-f]{64})\.(?:part|ranges)$/;
 
 /** The directory of parts, one file per blob. Concurrent leases of a blob share one part. */
 export class PartStore {
@@ -40,9 +41,14 @@ export class PartStore {
     return this.#lease(this.#parts, blob, () => Part.open(blob, this.directory, this.#pathOf(blob.digest, "part")));
   }
 
-  /** Opens the part of a blob of which only ranges are needed, created if missing. Rejects with a `DownloadError`. */
-  leaseRanges(blob: BlobRef): Promise<PartLease<RangePart>> {
-    const path = this.#pathOf(blob.digest, "ranges");
+  /**
+   * Opens the part of a blob of which only ranges are needed, created if missing. Rejects with a `DownloadError`.
+   *
+   * @param layer digest of the layer that the blob describes: the part is removed together with that of the layer
+   */
+  leaseRanges(blob: BlobRef, layer?: string): Promise<PartLease<RangePart>> {
+    const prefix = layer === undefined ? "" : `${hexOf(layer)}.`;
+    const path = join(this.directory, `${prefix}${hexOf(blob.digest)}.ranges`);
     return this.#lease(this.#rangeParts, blob, () => RangePart.open(blob, this.directory, path));
   }
 
@@ -52,11 +58,14 @@ export class PartStore {
     return (facts?.size ?? 0) > 0;
   }
 
-  /** Removes the parts of these blobs, except leased ones. */
+  /** Removes the parts of these blobs and of those that describe them, except leased ones. */
   async remove(digests: readonly string[]): Promise<void> {
-    for (const digest of digests) {
-      if (!this.#parts.has(digest)) await rm(this.#pathOf(digest, "part"), { force: true });
-      if (!this.#rangeParts.has(digest)) await rm(this.#pathOf(digest, "ranges"), { force: true });
+    const removed = new Set(digests.map((digest) => hexOf(digest)));
+    for (const name of await readdir(this.directory).catch(() => [])) {
+      const { layer = "", blob = "" } = PART_FILE.exec(name)?.groups ?? {};
+      const leased: ReadonlyMap<string, unknown> = name.endsWith(".part") ? this.#parts : this.#rangeParts;
+      const isWanted = removed.has(layer) || removed.has(blob);
+      if (isWanted && !leased.has(`sha256:${blob}`)) await rm(join(this.directory, name), { force: true });
     }
   }
 
@@ -65,7 +74,7 @@ export class PartStore {
     const names = await readdir(this.directory).catch(() => []);
     const found: IdlePart[] = [];
     for (const name of names) {
-      const digest = `sha256:${PART_FILE.exec(name)?.[1] ?? ""}`;
+      const digest = `sha256:${PART_FILE.exec(name)?.groups?.["blob"] ?? ""}`;
       if (!PART_FILE.test(name) || this.#parts.has(digest) || this.#rangeParts.has(digest)) continue;
       const facts = await stat(join(this.directory, name)).catch(() => undefined);
       if (facts) found.push({ digest, bytes: facts.blocks * 512, changedAt: facts.mtimeMs });
@@ -109,6 +118,10 @@ export class PartStore {
   }
 
   #pathOf(digest: string, kind: "part" | "ranges"): string {
-    return join(this.directory, `${digest.slice("sha256:".length)}.${kind}`);
+    return join(this.directory, `${hexOf(digest)}.${kind}`);
   }
+}
+
+function hexOf(digest: string): string {
+  return digest.slice("sha256:".length);
 }

@@ -52,8 +52,8 @@ class BodyReceiver implements Disposable {
   readonly #options: BodyOptions;
   readonly #end = Promise.withResolvers<BodyEnd>();
   /** Received bytes are copied here at once, so that network buffers do not pile up as garbage. */
-  #buffer = Buffer.allocUnsafeSlow(BUFFER_BYTES);
-  #spare = Buffer.allocUnsafeSlow(BUFFER_BYTES);
+  #buffer: Buffer;
+  #spare: Buffer;
   #buffered = 0;
   /** Chunks that do not fit into the buffer; the stream is paused until they do. */
   #waiting: Buffer[] = [];
@@ -69,6 +69,10 @@ class BodyReceiver implements Disposable {
   constructor(stream: Readable, options: BodyOptions) {
     this.#stream = stream;
     this.#options = options;
+    // Small ranges come by the hundred: buffers of full size would pile up as garbage.
+    const bufferBytes = Math.min(BUFFER_BYTES, options.wanted);
+    this.#buffer = Buffer.allocUnsafeSlow(bufferBytes);
+    this.#spare = Buffer.allocUnsafeSlow(bufferBytes);
     this.#skip = options.skip;
     this.#wanted = options.wanted;
     this.#lastAt = options.clock.monotonic();
@@ -127,7 +131,7 @@ class BodyReceiver implements Disposable {
   }
 
   #fillBuffer(): void {
-    for (let piece = this.#waiting[0]; piece && this.#buffered < BUFFER_BYTES; piece = this.#waiting[0]) {
+    for (let piece = this.#waiting[0]; piece && this.#buffered < this.#buffer.length; piece = this.#waiting[0]) {
       const copied = piece.copy(this.#buffer, this.#buffered);
       this.#buffered += copied;
       if (copied < piece.length) this.#waiting[0] = piece.subarray(copied);

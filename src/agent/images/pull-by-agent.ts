@@ -1,6 +1,7 @@
 import type { EventContent } from "../../protocol/deployment-event.ts";
 import type { PullCost, ResolvedImage } from "../core/image/image.ts";
 import {
+  costGrewEvent,
   progressEvent,
   rateOf,
   resumeEvent,
@@ -39,6 +40,7 @@ export async function pullByAgent(
   const reporter = new PullReporter(services, request);
   const limits = costLimitsOf(services, request);
   const stopped = new AbortController();
+  let announcedBytes = cost.downloadBytes;
   const progress = await services.downloader.download({
     image,
     auth,
@@ -52,6 +54,10 @@ export async function pullByAgent(
       // May be more than computed: the engine does not know layers of an image loaded by hand by these digests.
       const refusal = findBudgetRefusal({ ...cost, downloadBytes: now.total }, limits);
       if (refusal) stopped.abort(new EdgeError(refusal.code, refusal.message, refusal.details));
+      else if (now.total > announcedBytes) {
+        request.emit(costGrewEvent(now.total, announcedBytes));
+        announcedBytes = now.total;
+      }
       reporter.progress(now);
     },
     onInterruption: (interruption) => reporter.interrupted(interruption),

@@ -1,4 +1,4 @@
-import { createHash, type Hash } from "node:crypto";
+import { type Hash, hash as hashAtOnce } from "node:crypto";
 import { type ContentDigest, LayoutError } from "./layer-layout.ts";
 
 /**
@@ -14,7 +14,8 @@ const CONTENT_DIGEST_DIGITS = CONTENT_DIGEST_BYTES * 2;
 const SHA256 = /^(?:sha256:)?(?<hex>[0-9a-f]{64})$/u;
 
 export function contentDigest(bytes: Uint8Array): ContentDigest {
-  return digestOfHash(createHash("sha256").update(bytes));
+  // A hash object for each small content takes three times as long.
+  return hashAtOnce("sha256", bytes, "hex").slice(0, CONTENT_DIGEST_DIGITS);
 }
 
 /** Ends the hash. */

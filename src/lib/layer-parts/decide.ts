@@ -44,8 +44,8 @@ export function mayReadIndex(indexSize: number, layerSize: number, cost: Request
  */
 export function chooseDownload(question: DownloadQuestion): DownloadChoice {
   const whole = wholeLayer(question);
-  const parts = byParts(question);
-  return parts !== undefined && parts.cost < whole.cost ? parts : whole;
+  const parts = chooseParts(question);
+  return parts.cost < whole.cost ? parts : whole;
 }
 
 /** What of the content has to be fetched: nothing, parts of it, or all. */
@@ -59,7 +59,12 @@ function wholeLayer({ layerSize, fetched, cost }: DownloadQuestion): DownloadCho
   return choice("whole", placedIn("layer", spans), cost);
 }
 
-function byParts(question: DownloadQuestion): DownloadChoice | undefined {
+/**
+ * The cheapest way to fetch a layer by parts, also where the whole would cost less.
+ *
+ * @throws {LayoutError} as `chooseDownload`
+ */
+export function chooseParts(question: DownloadQuestion): DownloadChoice {
   const { layout, layerSize, packSize = 0, fetched, cost } = question;
   const needed = { layer: [] as Span[], pack: [] as Span[] };
   const sizes = { layer: layerSize, pack: packSize };

@@ -153,6 +153,30 @@ describe("layers from parts, where something is wrong", () => {
     expect(result.received).toBeLessThan(layerSize() * 1.02);
   });
 
+  test.skipIf(skip)("the old image is removed by a user between plan and use: what it had is fetched", async () => {
+    await using link = await LossyLink.to(rig.registry.port, { bytesPerSecond: 2_000_000 });
+    const reference = at(link.host);
+    const old = (await rig.engine.inspectImage(`${rig.registry.host}/${rig.repository}:1`, AbortSignal.timeout(60_000)))
+      ?.id;
+    let removal: Promise<unknown> | undefined;
+    const totals: number[] = [];
+    const { result, wholes, price } = await rig.download(reference, undefined, ({ total, received }) => {
+      totals.push(total);
+      if (received > 0) removal ??= removeImage(rig.socketPath, `${rig.registry.host}/${rig.repository}:1`);
+    });
+    await removal;
+    await expectOnDevice(reference);
+    const images = await rig.engine.listImages(AbortSignal.timeout(60_000));
+    expect(images.map(({ id }) => id)).not.toContain(old);
+    expect(wholes).toEqual([]);
+    // The price grows to what was received, and whoever limits it is told before.
+    expect(totals[0]).toBe(price);
+    expect(totals.at(-1)).toBe(result.received);
+    expect(result.received).toBeGreaterThan(price + 1_000_000);
+    expect(link.received).toBeLessThan(layerSize() * 1.02);
+    expect(await rig.parts.idle()).toEqual([]);
+  });
+
   test.skipIf(skip)("no image can be read: nothing is taken from them", async () => {
     const reference = at(rig.registry.host);
     rig.downloader = rig.newDownloader({ engine: withExport(rig.engine, failing) });

@@ -1,15 +1,16 @@
 import type { DeploymentEvent } from "../../../src/protocol/deployment-event.ts";
 import type { Request } from "./request.ts";
 import type { ChaosSystem } from "./chaos-system.ts";
+import type { RegistryGate } from "./registry-gate.ts";
 
 /** When one of the two processes is killed: at the n-th call or frame after the request. */
 export interface KillPoint {
   readonly victim: "agent" | "control";
-  /** Counts the agent's calls to the engine, or frames in both directions. */
-  readonly counted: "engine call" | "frame";
+  /** Counts the agent's calls to the engine or to the registry, or frames in both directions. */
+  readonly counted: "engine call" | "frame" | "registry request";
   readonly number: number;
-  /** `after`: the call is done, but its response is lost. */
-  readonly phase: "before" | "after";
+  /** `after`: the call is done, but its response is lost. `during`: half of the registry's response has arrived. */
+  readonly phase: "before" | "after" | "during";
 }
 
 const PHASES = ["before", "after"] as const;
@@ -31,6 +32,20 @@ export function killPoints(calls: number, frames: number): KillPoint[] {
   return [...onCalls, ...onFrames];
 }
 
+/** Every kill point of an agent that pulls an image, up to the given numbers. */
+export function pullKillPoints(calls: number, requests: number): KillPoint[] {
+  const onCalls = killPoints(calls, 0);
+  const onRequests = numbers(requests).flatMap((number) =>
+    ([...PHASES, "during"] as const).map((phase): KillPoint => ({
+      victim: "agent",
+      counted: "registry request",
+      number,
+      phase,
+    })),
+  );
+  return [...onCalls, ...onRequests];
+}
+
 /** The outcome of `requestAndKill`. */
 export interface KillResult {
   /** Whether the point was reached before the deployment ended. */
@@ -39,7 +54,12 @@ export interface KillResult {
 }
 
 /** Sends the request, kills the process at the point, restarts it, and waits for the deployment's end. */
-export async function requestAndKill(system: ChaosSystem, request: Request, point: KillPoint): Promise<KillResult> {
+export async function requestAndKill(
+  system: ChaosSystem,
+  request: Request,
+  point: KillPoint,
+  registry?: RegistryGate,
+): Promise<KillResult> {
   let left = point.number;
   let killing: Promise<unknown> = Promise.resolve();
   const reached = Promise.withResolvers<true>();
@@ -51,13 +71,15 @@ export async function requestAndKill(system: ChaosSystem, request: Request, poin
     reached.resolve(true);
     return false;
   };
-  if (point.counted === "frame") system.link.onFrame = async ({ phase }) => void (await passes(phase));
+  if (point.counted === "registry request") registry?.intercept(({ phase }) => passes(phase));
+  else if (point.counted === "frame") system.link.onFrame = async ({ phase }) => void (await passes(phase));
   else system.proxy.intercept(async ({ phase }) => ((await passes(phase)) ? "pass" : "cut"));
   const client = system.request(request);
   const wasReached = await Promise.race([reached.promise, client.finished.then(() => false)]);
   // The final event may be sent at the kill point itself: wait for the process's exit before the restart.
   left = 0;
   await killing;
+  registry?.intercept();
   await system.clearFaults();
   return { wasReached, final: await client.finished };
 }

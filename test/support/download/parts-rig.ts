@@ -2,6 +2,7 @@ import { join } from "node:path";
 import { pino } from "pino";
 import { ContentIndex } from "../../../src/agent/contents/content-index.ts";
 import { DeviceContents } from "../../../src/agent/contents/device-contents.ts";
+import { ImagesInUse } from "../../../src/agent/contents/images-in-use.ts";
 import { computePullCost } from "../../../src/agent/core/image/pull-cost.ts";
 import type { DownloaderOptions } from "../../../src/agent/download/downloader-options.ts";
 import { createImageDownloader } from "../../../src/agent/download/image-downloader.ts";
@@ -38,6 +39,7 @@ export class PartsRig implements AsyncDisposable {
   /** State directory: downloads and the index of contents. */
   readonly directory: string;
   readonly parts: PartStore;
+  readonly inUse = new ImagesInUse();
   readonly repository = `${uniqueName("team")}/app`;
   readonly #owned: AsyncDisposableStack;
   downloader: ImageDownloader;
@@ -68,7 +70,14 @@ export class PartsRig implements AsyncDisposable {
       engine,
       registry: plainClient(),
       parts: this.parts,
-      contents: new DeviceContents({ engine, index, stateDir: this.directory, clock: systemClock, logger }),
+      contents: new DeviceContents({
+        engine,
+        index,
+        inUse: this.inUse,
+        stateDir: this.directory,
+        clock: systemClock,
+        logger,
+      }),
       makeRoom: async () => false,
       clock: systemClock,
       logger,

@@ -1,5 +1,5 @@
 import type { EventContent } from "../../../protocol/deployment-event.ts";
-import { formatMegabytes, formatRate, formatTimeLeft, formatTimes } from "../text.ts";
+import { formatMegabytes, formatSize, formatRate, formatTimeLeft, formatTimes } from "../text.ts";
 import { runningEvent } from "../deployment/step-events.ts";
 
 /** Bytes received at a point in time. */
@@ -89,6 +89,14 @@ export function pullInterruptedEvent(reason: string, retryInMs: number): EventCo
     "pulling",
     `The download is interrupted (${reason}); it goes on from there, next try in ${seconds} s.`,
   );
+}
+
+/** Returns the event of a download that takes more than its announced cost. */
+export function costGrewEvent(downloadBytes: number, announcedBytes: number): EventContent {
+  const message =
+    `${formatSize(downloadBytes)} have to be downloaded instead of ${formatSize(announcedBytes)}: ` +
+    "what was to be taken from the device is not there any more.";
+  return { ...runningEvent("pulling", message), details: { download_bytes: downloadBytes } };
 }
 
 /** Returns the event of a layer that was to be put together from parts. */

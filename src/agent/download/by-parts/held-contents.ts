@@ -1,5 +1,6 @@
 import type { LayerLayout, PlacedBytes } from "../../../lib/layer-parts/layer-layout.ts";
 import type { ImageContents } from "../../contents/device-contents.ts";
+import { MAX_BUFFERED_BYTES } from "../../../lib/layer-parts/verified-bytes.ts";
 import { ImageReader } from "../../contents/image-reader.ts";
 import { Spool } from "../../contents/spool.ts";
 
@@ -7,8 +8,8 @@ type Part = Pick<PlacedBytes, "digest" | "size">;
 
 interface Use {
   readonly imageId: string;
-  /** Number of the file in the image. */
-  readonly number: number;
+  /** Numbers of the files in the image. */
+  readonly numbers: readonly number[];
   /** How often the layer has it. */
   count: number;
 }
@@ -27,6 +28,11 @@ export class HeldContents {
 
   has({ digest }: Part): boolean {
     return this.#uses.has(digest);
+  }
+
+  /** Ids of the images that provide contents. */
+  get imageIds(): ReadonlySet<string> {
+    return new Set([...this.#uses.values()].map(({ imageId }) => imageId));
   }
 
   /** Forgets an image that cannot be read. */
@@ -58,9 +64,9 @@ export class HeldContents {
       return true;
     }
     for (const { imageId, contents } of images) {
-      const number = contents.find(digest);
-      if (number === undefined) continue;
-      this.#uses.set(digest, { imageId, number, count: 1 });
+      const numbers = contents.find(digest);
+      if (numbers.length === 0) continue;
+      this.#uses.set(digest, { imageId, numbers, count: 1 });
       return true;
     }
     return false;
@@ -106,11 +112,18 @@ class OpenContents implements AsyncDisposable {
       this.#onLost(imageId, error);
       throw error;
     }
-    yield* this.#spool.read(digest);
-    const used = (this.#used.get(digest) ?? 0) + 1;
-    this.#used.set(digest, used);
-    // Large ones are read twice: once to check, once to use.
-    if (used >= count && size <= MAX_READ_ONCE_BYTES) await this.#spool.remove(digest);
+    try {
+      yield* this.#spool.read(digest);
+    } finally {
+      this.#used.set(digest, (this.#used.get(digest) ?? 0) + 1);
+      // Large ones are read twice: once to check, once to use.
+      const mayGo = !this.#isNeeded(digest, count) || this.#reader(imageId).comesAgain(digest);
+      if (mayGo && size <= MAX_BUFFERED_BYTES) await this.#spool.remove(digest);
+    }
+  }
+
+  #isNeeded(digest: string, count: number): boolean {
+    return (this.#used.get(digest) ?? 0) < count;
   }
 
   #reader(imageId: string): ImageReader {
@@ -121,12 +134,12 @@ class OpenContents implements AsyncDisposable {
 
   #newReader(imageId: string): ImageReader {
     const wanted = new Map<number, string>();
-    for (const [digest, use] of this.#uses) if (use.imageId === imageId) wanted.set(use.number, digest);
-    return new ImageReader({ open: () => this.#open(imageId), wanted, spool: this.#spool });
+    for (const [digest, use] of this.#uses) {
+      if (use.imageId === imageId) for (const number of use.numbers) wanted.set(number, digest);
+    }
+    const isNeeded = (digest: string): boolean => this.#isNeeded(digest, this.#uses.get(digest)?.count ?? 0);
+    return new ImageReader({ open: () => this.#open(imageId), wanted, isNeeded, spool: this.#spool });
   }
 }
 
 export type { OpenContents };
-
-/** Contents up to this size are surely read once for each use. */
-const MAX_READ_ONCE_BYTES = 1024 * 1024;

@@ -26,6 +26,8 @@ export interface ImagePlanRequest {
   readonly layersPresent: number;
   /** Bytes that descriptions of layers may take; absent: no limit. */
   readonly maxTableBytes?: number | undefined;
+  /** Called when a layer is fetched whole although it is described. @param reason for people */
+  readonly onWhole?: (reason: string) => void;
 }
 
 export interface ImagePlanOptions extends ImagePlanRequest {
@@ -42,8 +44,6 @@ export interface ImagePlanOptions extends ImagePlanRequest {
 export interface ImagePlan extends AsyncDisposable {
   /** By the digest of the layer in the image's manifest. */
   readonly layers: ReadonlyMap<string, LayerPlan>;
-  /** Digests of blobs of which ranges may be on disk. */
-  readonly blobs: Iterable<string>;
 }
 
 /**
@@ -75,12 +75,14 @@ export async function planImage(options: ImagePlanOptions): Promise<ImagePlan> {
     }),
   );
   const layers = await planLayers(options, layouts);
+  // Until the download is over, which on a bad link is long after this.
+  for (const { held } of layers.values()) owned.use(options.contents.hold(held.imageIds));
   const kept = owned.move();
-  return { layers, blobs: layouts.blobs, [Symbol.asyncDispose]: () => kept.disposeAsync() };
+  return { layers, [Symbol.asyncDispose]: () => kept.disposeAsync() };
 }
 
 async function planLayers(options: ImagePlanOptions, layouts: LayerLayouts): Promise<ReadonlyMap<string, LayerPlan>> {
-  const { image, app, layersPresent, contents, fetch, logger } = options;
+  const { image, app, layersPresent, contents, fetch, onWhole, logger } = options;
   const planned = new Map<string, LayerPlan>();
   const readsZstd = once(options.readsZstd);
   const hasImages = once(() => contents.hasImages(fetch.signal));
@@ -98,6 +100,7 @@ async function planLayers(options: ImagePlanOptions, layouts: LayerLayouts): Pro
       fetch.signal.throwIfAborted();
       if (!isExpected(error)) throw error;
       logger.info({ layer: layer.digest, reason: errorText(error) }, "a layer is downloaded whole, not by parts");
+      if (error instanceof LayoutError) onWhole?.(errorText(error));
     }
   }
   return planned;

@@ -2,7 +2,7 @@ import { buffer } from "node:stream/consumers";
 import { mayReadIndex } from "../../../lib/layer-parts/decide.ts";
 import { INDEX_ARTIFACT_TYPE, type IndexedLayer, indexedLayers } from "../../../lib/layer-parts/index-artifact.ts";
 import { readLayerIndex } from "../../../lib/layer-parts/layer-index/read-index.ts";
-import type { BlobName, LayerLayout } from "../../../lib/layer-parts/layer-layout.ts";
+import { type BlobName, type LayerLayout, LayoutError } from "../../../lib/layer-parts/layer-layout.ts";
 import { REQUEST_COST, type Span } from "../../../lib/layer-parts/ranges.ts";
 import { readZstdChunked } from "../../../lib/layer-parts/zstd-chunked/layout.ts";
 import { findZstdChunked } from "../../../lib/layer-parts/zstd-chunked/place.ts";
@@ -49,11 +49,18 @@ export class LayerLayouts implements AsyncDisposable {
    * `DownloadError`, or the signal's reason.
    */
   async find(layer: Descriptor, diffId: string): Promise<FoundLayout | undefined> {
-    return (await this.#findZstdChunked(layer, diffId)) ?? (await this.#findIndexed(layer, diffId));
+    try {
+      const found = await this.#findZstdChunked(layer, diffId);
+      if (found) return found;
+    } catch (error) {
+      if (!(error instanceof LayoutError)) throw error;
+      const found = await this.#findIndexed(layer, diffId);
+      // Why the layer's own tables cannot be used is the reason that helps: its writer can be replaced.
+      if (!found) throw error;
+      return found;
+    }
+    return await this.#findIndexed(layer, diffId);
   }
-
-  /** Digests of all blobs of which parts may be on disk. */
-  readonly blobs = new Set<string>();
 
   async [Symbol.asyncDispose](): Promise<void> {
     await this.#leases.disposeAsync();
@@ -64,12 +71,8 @@ export class LayerLayouts implements AsyncDisposable {
     if (!place) return undefined;
     const blob = await this.#open("layer", layer);
     await this.#options.fetch(blob, [place.tail]);
-    const layout = await readZstdChunked(place, await buffer(blob.part.read(place.tail)), diffId).catch(
-      async (error: unknown) => {
-        await blob.part.drop(place.tail);
-        throw error;
-      },
-    );
+    // What was read stays, also if it is of no use: the whole layer has it too, and is checked against its digest.
+    const layout = await readZstdChunked(place, await buffer(blob.part.read(place.tail)), diffId);
     return { layout, blobs: [blob] };
   }
 
@@ -77,9 +80,9 @@ export class LayerLayouts implements AsyncDisposable {
     this.#indexed ??= this.#findIndex();
     const found = (await this.#indexed).get(layer.digest);
     if (!found || !mayReadIndex(found.index.size, layer.size, REQUEST_COST)) return undefined;
-    const index = await this.#readIndex(found.index);
+    const index = await this.#readIndex(found.index, layer);
     const layout = readLayerIndex(index, { diffId, packSize: found.pack.size });
-    return { layout, blobs: [await this.#open("pack", found.pack)] };
+    return { layout, blobs: [await this.#open("pack", found.pack, layer)] };
   }
 
   async #findIndex(): Promise<ReadonlyMap<string, IndexedLayer>> {
@@ -89,8 +92,8 @@ export class LayerLayouts implements AsyncDisposable {
     return indexedLayers(found?.blobs ?? []);
   }
 
-  async #readIndex(descriptor: Descriptor): Promise<Buffer> {
-    const blob = await this.#open("pack", descriptor);
+  async #readIndex(descriptor: Descriptor, layer: Descriptor): Promise<Buffer> {
+    const blob = await this.#open("pack", descriptor, layer);
     const all = { offset: 0, length: descriptor.size };
     await this.#options.fetch(blob, [all]);
     const bytes = await buffer(blob.part.read(all));
@@ -99,9 +102,9 @@ export class LayerLayouts implements AsyncDisposable {
     throw new PartsUnusable("the registry sent an index that does not match its digest");
   }
 
-  async #open(name: BlobName, descriptor: Descriptor): Promise<PlannedBlob> {
-    this.blobs.add(descriptor.digest);
-    const lease: PartLease<RangePart> = await this.#options.parts.leaseRanges(descriptor);
+  /** @param layer that the blob describes, if it is not the layer itself */
+  async #open(name: BlobName, descriptor: Descriptor, layer?: Descriptor): Promise<PlannedBlob> {
+    const lease: PartLease<RangePart> = await this.#options.parts.leaseRanges(descriptor, layer?.digest);
     this.#leases.use(lease);
     return { name, descriptor, part: lease.part };
   }

@@ -1,5 +1,5 @@
-import { chooseDownload, type DownloadChoice } from "../../../lib/layer-parts/decide.ts";
-import type { BlobName, LayerLayout } from "../../../lib/layer-parts/layer-layout.ts";
+import { chooseDownload, chooseParts, type DownloadChoice } from "../../../lib/layer-parts/decide.ts";
+import type { BlobName, ContentPart, LayerLayout } from "../../../lib/layer-parts/layer-layout.ts";
 import { REQUEST_COST, type Span, sumOfLengths } from "../../../lib/layer-parts/ranges.ts";
 import type { Descriptor } from "../../registry/registry.ts";
 import { PartsUnusable } from "../parts-unusable.ts";
@@ -30,6 +30,8 @@ export class LayerPlan {
   readonly blobs: readonly PlannedBlob[];
   readonly #mustRebuild: boolean;
   #choice: DownloadChoice;
+  /** Bytes that were fetched by earlier choices. */
+  #fetched = 0;
 
   /** Throws `PartsUnusable` if the whole layer costs less, and a `LayoutError` if parts are outside of their blobs. */
   constructor({ layer, layout, blobs, held, mustRebuild }: LayerPlanOptions) {
@@ -44,7 +46,8 @@ export class LayerPlan {
   /** Bytes that are fetched by this plan, and how many of them are here by now. */
   get progress(): { readonly size: number; readonly done: number } {
     const missing = this.blobs.map(({ name, part }) => sumOfLengths(part.missing(this.spansOf(name))));
-    return { size: this.#choice.bytes, done: missing.reduce((done, bytes) => done - bytes, this.#choice.bytes) };
+    const size = this.#fetched + this.#choice.bytes;
+    return { size, done: missing.reduce((done, bytes) => done - bytes, size) };
   }
 
   /** The ranges to fetch of a blob. */
@@ -61,21 +64,25 @@ export class LayerPlan {
 
   /** Plans again, after an image turned out not to have what it should have. Throws as the constructor does. */
   replan(): void {
+    const { done } = this.progress;
     this.#choice = this.#choose();
+    this.#fetched = done;
   }
 
   #choose(): DownloadChoice {
-    const choice = chooseDownload({
+    const question = {
       layout: this.layout,
       layerSize: this.layer.size,
       packSize: this.blobs.find(({ name }) => name === "pack")?.descriptor.size ?? 0,
-      isHeld: (part) => this.held.has(part),
+      isHeld: (part: Pick<ContentPart, "digest" | "size">) => this.held.has(part),
       fetched: this.blobs.flatMap(({ name, part }) =>
         part.held.map(({ offset, length }) => ({ blob: name, offset, length })),
       ),
       cost: REQUEST_COST,
-    });
-    // The whole layer is among its blobs then.
+    } as const;
+    // With an index, what is put together is not in the layer's own blob.
+    if (this.#mustRebuild && this.layout.headers.blob === "pack") return chooseParts(question);
+    const choice = chooseDownload(question);
     if (choice.by === "whole" && !this.#mustRebuild) throw new PartsUnusable("by parts it would cost more than whole");
     return choice;
   }

@@ -21,6 +21,8 @@ export interface RebuiltLayerOptions {
   readonly directory: string;
   /** Called when an image turned out not to have what it should have; what it lacks is fetched. */
   readonly onLostImage: (imageId: string, error: unknown) => void;
+  /** Called when more is fetched than was planned. */
+  readonly onReplanned: () => void;
   /** Called when the layer cannot be sent. The receiver has got the beginning of it at most. */
   readonly onFailure: (error: unknown) => void;
 }
@@ -100,11 +102,12 @@ export class RebuiltLayer implements ServedLayer {
   }
 
   async *#readFetched(place: PlacedBytes): AsyncGenerator<Uint8Array> {
-    const { plan, fetch } = this.#options;
+    const { plan, fetch, onReplanned } = this.#options;
     const { part } = plan.blob(place.blob);
     if (part.missing([place]).length > 0) {
       // What the device was to have is fetched too, all of it at once.
       plan.replan();
+      onReplanned();
       for (const blob of plan.blobs) await fetch(blob, plan.spansOf(blob.name));
       await fetch(plan.blob(place.blob), [place]);
     }

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { Cleaner } from "../../../../src/agent/cleanup/cleaner.ts";
+import { ImagesInUse } from "../../../../src/agent/contents/images-in-use.ts";
 import { PulledImages } from "../../../../src/agent/cleanup/pulled-images.ts";
 import { AgentRig } from "../../../support/agent-rig.ts";
 
@@ -13,9 +14,11 @@ async function rigged() {
   for (const version of [1, 2, 3, 4]) rig.engine.publish(image(version), { layers: [version * 1_000_000] });
   const unreachable = new Set<string>();
   const asked: string[] = [];
+  const inUse = new ImagesInUse();
   const cleaner = new Cleaner({
     ...rig.services,
     isEnabled: true,
+    isInUse: (imageId) => inUse.has(imageId),
     rules: { keepMs: DAY_MS, minFreeShare: 0.1 },
     findPullObstacle: async (reference) => {
       asked.push(reference);
@@ -34,6 +37,7 @@ async function rigged() {
   return {
     rig,
     cleaner,
+    inUse,
     unreachable,
     asked,
     update,
@@ -57,6 +61,22 @@ describe("cleaning up images", () => {
     });
     expect([await test.isThere(1), await test.isThere(2), await test.isThere(3)]).toEqual([false, true, true]);
     expect(await test.round({ all: true })).toMatchObject({ removed: [], kept: [] });
+  });
+
+  it("keeps an image that downloads take files from, until the last of them is over", async () => {
+    await using test = await rigged();
+    for (const version of [1, 2, 3]) await test.update(`d${version}`, version);
+    const { id = "" } = (await test.rig.engine.inspectImage(image(1), unaborted)) ?? {};
+    const [first, second] = [test.inUse.hold([id, id]), test.inUse.hold([id])];
+    first[Symbol.dispose]();
+    first[Symbol.dispose]();
+    expect(await test.round({ all: true })).toMatchObject({
+      removed: [],
+      kept: [{ reference: image(1), why: "a download takes files from it" }],
+    });
+    expect(await test.isThere(1)).toBe(true);
+    second[Symbol.dispose]();
+    expect(await test.round({ all: true })).toMatchObject({ removed: [{ reference: image(1) }] });
   });
 
   it("keeps what a fleet may go back to, also where the disk is nearly full, until its list says otherwise", async () => {

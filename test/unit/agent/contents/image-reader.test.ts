@@ -40,7 +40,7 @@ async function* broken(): AsyncGenerator<Uint8Array> {
 describe("files of an image", () => {
   test("are found by their contents, numbered without those that have none", async () => {
     const contents = await scanImage(archive());
-    expect(digests.map((digest) => contents.find(digest))).toEqual([0, 1, 2, 3, 4, 5]);
+    expect(digests.map((digest) => contents.find(digest))).toEqual([[0], [1], [2], [3], [4], [5]]);
   });
 
   test.each([
@@ -51,7 +51,7 @@ describe("files of an image", () => {
     for (const memory of [0, 100_000, 10_000_000]) {
       await using spool = new Spool(directory.path, memory);
       const wanted = new Map(order.map((number) => [number, digests[number] ?? ""]));
-      await using reader = new ImageReader({ open: archive, wanted, spool });
+      await using reader = new ImageReader({ open: archive, wanted, isNeeded: () => true, spool });
       for (const number of order) {
         const digest = digests[number] ?? "";
         await reader.readTo(digest);
@@ -64,16 +64,57 @@ describe("files of an image", () => {
     }
   });
 
+  test("that several files have do not wait from the first to the last of them", async () => {
+    const repeated = Buffer.alloc(1_000, "repeated");
+    const digest = contentDigest(repeated);
+    const other = digests[2] ?? "";
+    const open = (): AsyncIterable<Uint8Array> => {
+      const tar = pack();
+      for (const content of [repeated, files[2] ?? "", repeated]) tar.entry({ name: "a" }, Buffer.from(content));
+      tar.finalize();
+      return tar as AsyncIterable<Uint8Array>;
+    };
+    const wanted = new Map([
+      [0, digest],
+      [1, other],
+      [2, digest],
+    ]);
+    await using spool = new Spool(directory.path);
+    await using reader = new ImageReader({ open, wanted, isNeeded: () => true, spool });
+    await reader.readTo(digest);
+    expect(reader.comesAgain(digest)).toBe(true);
+    await spool.remove(digest);
+    await reader.readTo(other);
+    await reader.readTo(digest);
+    expect((await buffer(spool.read(digest))).equals(repeated)).toBe(true);
+    expect(reader.comesAgain(digest)).toBe(false);
+    await spool.remove(digest);
+  });
+
+  test("that are not needed are not kept", async () => {
+    await using spool = new Spool(directory.path);
+    const wanted = new Map(digests.map((digest, number) => [number, digest]));
+    const [first = "", , , , , last = ""] = digests;
+    await using reader = new ImageReader({ open: archive, wanted, isNeeded: (digest) => digest === last, spool });
+    await reader.readTo(last);
+    expect([spool.has(first), spool.has(last)]).toEqual([false, true]);
+  });
+
   test("that are gone by now are an error", async () => {
     await using spool = new Spool(directory.path);
-    await using reader = new ImageReader({ open: archive, wanted: new Map([[9, "0".repeat(32)]]), spool });
+    await using reader = new ImageReader({
+      open: archive,
+      wanted: new Map([[9, "0".repeat(32)]]),
+      isNeeded: () => true,
+      spool,
+    });
     await expect(reader.readTo("0".repeat(32))).rejects.toThrow("does not have a content");
   });
 
   test("of an archive that breaks off are an error", async () => {
     await using spool = new Spool(directory.path);
     const last = digests[5] ?? "";
-    await using reader = new ImageReader({ open: broken, wanted: new Map([[5, last]]), spool });
+    await using reader = new ImageReader({ open: broken, wanted: new Map([[5, last]]), isNeeded: () => true, spool });
     await expect(reader.readTo(last)).rejects.toThrow("the engine is gone");
   });
 });

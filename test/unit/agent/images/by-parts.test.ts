@@ -47,6 +47,24 @@ describe("an image of which the device has most contents", () => {
     expect(await deploy(own)).toMatchObject({ code: "DataBudgetExceeded" });
   });
 
+  it("corrects its price when contents are gone by the time they are used", async () => {
+    const rig = rigWith();
+    rig.downloader.losesContents = true;
+    expect((await deploy(rig))?.status).toBe("Success");
+    const prices = rig.events("d1").flatMap(({ details }) => details?.["download_bytes"] ?? []);
+    expect(prices).toEqual([1.7 * MB, 24.3 * MB]);
+    const corrected = rig.events("d1").find(({ message }) => message.includes("24.3 MB have to be downloaded"));
+    expect(corrected?.message).toContain("instead of 1.7 MB");
+  });
+
+  it("is stopped by a limit when contents are gone, before the limit is passed", async () => {
+    const rig = rigWith();
+    rig.downloader.losesContents = true;
+    const refused = await deploy(rig, { max_download_bytes: 2 * MB });
+    expect(refused).toMatchObject({ code: "DataBudgetExceeded", details: { max_download_bytes: 2 * MB } });
+    expect(rig.downloader.received).toBeLessThanOrEqual(2 * MB);
+  });
+
   it("may spend no more on descriptions of layers than on the download", async () => {
     const rig = rigWith({ maxDownloadBytes: 3 * MB });
     await deploy(rig, { max_download_bytes: 2 * MB });

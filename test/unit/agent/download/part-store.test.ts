@@ -1,0 +1,45 @@
+import { readdir } from "node:fs/promises";
+import { afterEach, beforeEach, expect, test } from "vitest";
+import { PartStore } from "../../../../src/agent/download/part-store.ts";
+import { tempDir } from "../../../support/temp-dir.ts";
+
+const digest = (digit: string): string => `sha256:${digit.repeat(64)}`;
+const blob = (digit: string) => ({ digest: digest(digit), size: 100 });
+
+let directory: Awaited<ReturnType<typeof tempDir>>;
+let parts: PartStore;
+beforeEach(async () => {
+  directory = await tempDir();
+  parts = new PartStore(directory.path);
+});
+afterEach(() => directory[Symbol.asyncDispose]());
+
+/** Ranges of three blobs, of which two describe the layer `a`, and a part of it. */
+async function fill(): Promise<void> {
+  await using owned = new AsyncDisposableStack();
+  owned.use(await parts.lease(blob("a")));
+  owned.use(await parts.leaseRanges(blob("a")));
+  owned.use(await parts.leaseRanges(blob("b"), digest("a")));
+  owned.use(await parts.leaseRanges(blob("c"), digest("a")));
+  owned.use(await parts.leaseRanges(blob("d"), digest("e")));
+}
+
+test("what describes a layer is removed together with it, also after a restart, and nothing else", async () => {
+  await fill();
+  expect(await readdir(directory.path)).toHaveLength(5);
+  await new PartStore(directory.path).remove([digest("a")]);
+  expect(await readdir(directory.path)).toEqual([`${"e".repeat(64)}.${"d".repeat(64)}.ranges`]);
+});
+
+test("what is in use is neither removed nor idle", async () => {
+  await fill();
+  {
+    await using _lease = await parts.leaseRanges(blob("b"), digest("a"));
+    await parts.remove([digest("a"), digest("d")]);
+    expect(await readdir(directory.path)).toEqual([`${"a".repeat(64)}.${"b".repeat(64)}.ranges`]);
+    expect(await parts.idle()).toEqual([]);
+  }
+  expect((await parts.idle()).map((idle) => idle.digest)).toEqual([digest("b")]);
+  await parts.remove([digest("b")]);
+  expect(await readdir(directory.path)).toEqual([]);
+});
