@@ -46,6 +46,7 @@ const SHOWN_ELSEWHERE: ReadonlySet<string> = new Set([
   "issues",
   "plan",
   "plan_hash",
+  "timings",
   // The message says so.
   "previous",
   "rolled_back",
