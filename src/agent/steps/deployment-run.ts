@@ -225,14 +225,16 @@ export class DeploymentRun {
     this.#announced = step.kind;
     // Nothing to store: saves a write.
     if (events.length === 0 && this.#events.length === 0 && !isTouching) return;
-    if (step.kind === "start" && record === this.#savedRecord) this.#announceLater(events);
+    const changesNothing = step.kind === "start" || step.kind === "verify";
+    if (changesNothing && record === this.#savedRecord) this.#announceLater(events);
     else this.#save(record, events);
   }
 
-  /** A start is short and changes no stored state: its announcement goes into the write that follows. */
+  /** A start is short, as a verification may be, and neither changes stored state: a write that follows announces them. */
   #announceLater(events: readonly EventContent[]): void {
     this.#events = [...this.#events, ...events];
-    this.#announceTimer = this.#options.services.clock.timer(ANNOUNCE_DELAY_MS, () => {
+    this.#announceTimer ??= this.#options.services.clock.timer(ANNOUNCE_DELAY_MS, () => {
+      this.#announceTimer = undefined;
       try {
         this.#save(this.#record, []);
       } catch (error) {
@@ -316,6 +318,7 @@ export class DeploymentRun {
 
   #save(changed: DeploymentRecord, events: readonly EventContent[], more: Partial<StoreChange> = {}): void {
     this.#announceTimer?.[Symbol.dispose]();
+    this.#announceTimer = undefined;
     const all = [...this.#events, ...events];
     const record = withoutSpentCredentials(changed);
     this.#options.services.store.save({ deployment: record, events: all, ...more });

@@ -2,6 +2,7 @@ import type { StatementSync } from "node:sqlite";
 import { z } from "zod";
 import { deploymentActionSchema } from "../../protocol/deployment-action.ts";
 import { deploymentStepSchema, deploymentStatusSchema, type EventContent } from "../../protocol/deployment-event.ts";
+import { withoutTimings } from "../../protocol/deployment-timings.ts";
 import type { DeploymentRecord } from "../core/deployment/record.ts";
 
 /** Entries kept of each kind; older ones are removed. */
@@ -68,7 +69,10 @@ export function deploymentEntry(record: DeploymentRecord, events: readonly Timed
 
 /** Converts an event for the history. */
 export function timedEvent(content: EventContent, at: number | null): TimedEvent {
-  const { status, step, message, code, progress, app, details } = content;
+  const { status, step, message, code, progress, app } = content;
+  // The times of the steps are for the control plane's record: here they would cost a page.
+  const own = withoutTimings(content.details ?? {});
+  const details = Object.keys(own).length > 0 ? own : undefined;
   const isSmall = details === undefined || JSON.stringify(details).length <= MAX_DETAILS_LENGTH;
   return {
     status,

@@ -4,7 +4,7 @@ import type { ZodType } from "zod";
 import { type EventContent, isFinal } from "../../protocol/deployment-event.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { errorText } from "../../lib/error-text.ts";
-import { openSqlite, transaction } from "../../lib/sqlite.ts";
+import { openSqlite, transaction, unsyncedTransaction } from "../../lib/sqlite.ts";
 import { toGroupEvents } from "../core/apply/group-events.ts";
 import type { AppRecord, DeploymentRecord } from "../core/deployment/record.ts";
 import type { OutboxEvent } from "./outbox.ts";
@@ -188,7 +188,8 @@ class SqliteStore implements AgentStore {
         this.#acknowledged.set(deploymentId, Math.max(deviceSeq, this.#acknowledged.get(deploymentId) ?? 0));
         return;
       }
-      transaction(this.#database, () => {
+      // A power cut may undo this: then the final event is sent again, as if its acknowledgement had not arrived.
+      unsyncedTransaction(this.#database, () => {
         const ids = [deploymentId, ...this.#deployments.childrenOf(deploymentId)];
         const values = collectSecretValues(ids.map((id) => this.#deployments.find(id)?.["record"]));
         for (const id of ids) this.#deployments.forget(id);
