@@ -67,12 +67,23 @@ export function deploymentEntry(record: DeploymentRecord, events: readonly Timed
   return { kind: "deployment", id, app, image: spec?.image ?? "", origin, action, ...dryRun, events: [...events] };
 }
 
+/**
+ * Returns the entry to store. How long the steps took is in the control plane's record, and left out here, where it would
+ * cost a page of the database; a local deployment has no other record.
+ */
+export function entryToStore(record: DeploymentRecord, events: readonly TimedEvent[]): DeploymentEntry {
+  const entry = deploymentEntry(record, events);
+  return record.origin === "local" ? entry : { ...entry, events: entry.events.map(withoutTimes) };
+}
+
+function withoutTimes({ details, ...event }: TimedEvent): TimedEvent {
+  const rest = withoutTimings(details ?? {});
+  return Object.keys(rest).length > 0 ? { ...event, details: rest } : event;
+}
+
 /** Converts an event for the history. */
 export function timedEvent(content: EventContent, at: number | null): TimedEvent {
-  const { status, step, message, code, progress, app } = content;
-  // The times of the steps are for the control plane's record: here they would cost a page.
-  const own = withoutTimings(content.details ?? {});
-  const details = Object.keys(own).length > 0 ? own : undefined;
+  const { status, step, message, code, progress, app, details } = content;
   const isSmall = details === undefined || JSON.stringify(details).length <= MAX_DETAILS_LENGTH;
   return {
     status,

@@ -11,7 +11,14 @@ import type { OutboxEvent } from "./outbox.ts";
 import { DeploymentTables } from "./deployment-tables.ts";
 import type { DiskReserve } from "./disk-reserve.ts";
 import { FileContentTable } from "./file-content-table.ts";
-import { deploymentEntry, type HistoryEntry, HistoryTable, type TimedEvent, timedEvent } from "./history.ts";
+import {
+  deploymentEntry,
+  entryToStore,
+  type HistoryEntry,
+  HistoryTable,
+  type TimedEvent,
+  timedEvent,
+} from "./history.ts";
 import { LedgerTable } from "./ledger-table.ts";
 import { MIGRATIONS } from "./migrations.ts";
 import { ResidualDataTracker, collectSecretValues } from "./residual-data.ts";
@@ -261,7 +268,7 @@ class SqliteStore implements AgentStore {
     if (record.group) return this.#saveChild(record, record.group.id, events);
     this.#deployments.save(record, events);
     if (!events.some(isFinal)) return;
-    this.#history.add(deploymentEntry(record, this.#eventsOf(record.id)));
+    this.#history.add(entryToStore(record, this.#eventsOf(record.id)));
     // It is not acknowledged by the control plane; the history has its entry.
     if (record.origin === "local") this.#deployments.forget(record.id);
   }
