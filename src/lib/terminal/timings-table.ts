@@ -31,8 +31,9 @@ export function renderTimings(
   return `${renderTable(columns, rowsOf(timings), theme, width)}${note}`;
 }
 
+const sum = (values: readonly number[]): number => values.reduce((a, b) => a + b, 0);
+
 function rowsOf({ total_ms: total, steps }: DeploymentTimings): Row[] {
-  const sum = (values: readonly number[]): number => values.reduce((a, b) => a + b, 0);
   const between = Math.max(0, total - sum(steps.map(({ ms }) => ms)));
   return [
     ...steps.map(({ step, ms, engine_ms: engineMs }) => ({ step: step.replaceAll("_", " "), ms, engineMs })),
