@@ -34,21 +34,34 @@ async function serve(config: Config, options: ServeOptions): Promise<void> {
       ? await lockToServe(database.dataDir, options, resources)
       : (logger) => openWatched(database.options, logger);
   // Loaded lazily: the server takes longer to load than an administration command takes to run.
-  const [{ startServer }, { InProcessBus }, { openOperators }, { StoredSimOperator }] = await Promise.all([
+  const [
+    { startServer },
+    { InProcessBus },
+    { openOperators },
+    { logOperators },
+    { OperatorPool },
+    { AccountOperators },
+    { StoredSimOperator },
+  ] = await Promise.all([
     import("./server.ts"),
     import("./bus/in-process-bus.ts"),
     import("./sim-operator/open-operators.ts"),
+    import("./sim-operator/log-operators.ts"),
+    import("./sim-operator/operator-pool.ts"),
+    import("./sim-operator/account-operators.ts"),
     import("./sim-operator/stored-sim-operator.ts"),
   ]);
   const logger = await createLogger({ name: "edge-control", level: config.log_level, background: true });
-  sayOperators(config, logger);
   const store = resources.use(await open(logger));
+  await logOperators(config.sim_operators, store.simCredentials, logger);
   await using messages = await openMessages(config, logger);
   const bus = messages?.bus ?? new InProcessBus();
   const metrics = await createMetrics(config, { store, bus, clock: systemClock, logger });
   if (messages && metrics) messages.bus.onLeftOut = () => metrics.observer.bounded("wakes_of_instances");
   await using _metrics = config.metrics_listen && (await metrics?.listen(config.metrics_listen, logger));
   const sealer = await openSealing(config, database, store, logger);
+  const pool = new OperatorPool(systemClock, metrics?.observer);
+  const access = readOperatorAccess(config.sim_operators);
   // Before the server listens: who sees it listen may stop it at once.
   const stopSignal = waitForStopSignal();
   const server = await startServer({
@@ -57,11 +70,12 @@ async function serve(config: Config, options: ServeOptions): Promise<void> {
     bus,
     link: messages?.link,
     ...(metrics && { metrics }),
-    simOperators: openOperators(
-      readOperatorAccess(config.sim_operators),
-      new StoredSimOperator(store.usage),
-      systemClock,
-    ),
+    simOperators: new AccountOperators({
+      store: store.simCredentials,
+      sealer,
+      others: openOperators(access, new StoredSimOperator(store.usage), pool),
+      pool,
+    }),
     sealer,
     images: await openImages(config),
     clock: systemClock,
@@ -84,12 +98,6 @@ async function openSealing(config: Config, database: Database, store: Store, log
     if (error instanceof KeyFileError) throw new CommandError(error.message);
     throw error;
   }
-}
-
-/** What people see of their SIMs depends on it. */
-function sayOperators({ sim_operators: { supersim, prosim } }: Config, logger: Logger): void {
-  const none = "none: states are stored only, and usage is imported";
-  logger.info({ supersim: supersim?.url ?? none, prosim: prosim?.url ?? none }, "SIM operators");
 }
 
 async function openImages({ image_resolution: { enabled, allow_private } }: Config): Promise<ImageResolver> {

@@ -15,6 +15,7 @@ import type { Config } from "./config.ts";
 import { accountTopic, AccountFeeds } from "./events/account-feeds.ts";
 import { EventRetention } from "./events/event-retention.ts";
 import { Deployments } from "./deployments/deployments.ts";
+import { PlanGate } from "./deployments/plan-gate.ts";
 import { Retention } from "./deployments/retention.ts";
 import { DeviceQueries } from "./queries/device-queries.ts";
 import { DeviceReports } from "./reports/device-reports.ts";
@@ -41,7 +42,11 @@ import { Fleets } from "./fleets/fleets.ts";
 import type { ImageResolver } from "./fleets/image-resolver.ts";
 import type { Sealer } from "./sealing/sealer.ts";
 import type { Observer } from "./metrics/observer.ts";
+import { ShownDailyUsage } from "./sims/daily-usage.ts";
+import { DataPlans } from "./sims/data-plans.ts";
 import { OperatorUsageReader } from "./sims/operator-usage.ts";
+import { SimRefresher } from "./sims/sim-refresher.ts";
+import { PlanWatcher } from "./sims/plan-watcher.ts";
 import { SimWatcher } from "./sims/sim-watcher.ts";
 import type { SimOperators } from "./sim-operator/sim-operators.ts";
 import type { Store } from "./store/store.ts";
@@ -129,6 +134,7 @@ export async function startServer({
     logger,
     instanceId,
     gateway: { credentials: (id) => gateway.credentials(id) },
+    planGate: new PlanGate(store.dataPlans, clock),
     ...(isShared && { pollMs: POLL_MS }),
     ackTimeoutMs: config.ack_timeout_s * 1000,
     deploymentTimeoutMs: config.deployment_timeout_s * 1000,
@@ -172,6 +178,20 @@ export async function startServer({
   const telling = store.onAccountEvents((accountId) => bus.publish(accountTopic(accountId)));
   const hasher = new PasswordHasher({ onRefused: () => observer?.bounded("sign_ins_waiting") });
   const fleets = new Fleets({ store, sealer, images, deployments, bus, clock });
+  const operatorUsage = new OperatorUsageReader({
+    store: store.operatorUsage,
+    clock,
+    logger,
+    stopping: stopping.signal,
+    refreshMs: config.sim_usage_refresh_s * 1000,
+  });
+  const usageSource = { config, simOperators, operatorUsage, clock, logger, stopping: stopping.signal };
+  const dataPlans = new DataPlans({
+    store: store.dataPlans,
+    usage: new ShownDailyUsage(usageSource),
+    clock,
+    onRestored: () => deployments.deliverHeld(),
+  });
   const context = {
     config,
     store,
@@ -179,13 +199,18 @@ export async function startServer({
     fleets,
     bus,
     simOperators,
-    operatorUsage: new OperatorUsageReader({
-      store: store.operatorUsage,
+    locks,
+    simRefresher: new SimRefresher({
+      store,
+      simOperators,
+      locks,
       clock,
       logger,
       stopping: stopping.signal,
-      refreshMs: config.sim_usage_refresh_s * 1000,
+      intervalMs: config.sim_sync_interval_s * 1000,
     }),
+    operatorUsage,
+    dataPlans,
     assetUpdater,
     deployments,
     accountFeeds,
@@ -276,6 +301,7 @@ export async function startServer({
     instanceId,
     intervalMs: config.sim_sync_interval_s * 1000,
   });
+  const planWatcher = new PlanWatcher({ store, plans: dataPlans, clock, serviceClock, logger, instanceId });
   const retention = new Retention({
     store,
     clock,
@@ -307,6 +333,7 @@ export async function startServer({
     stopping.abort();
     await coordinator[Symbol.asyncDispose]();
     await simWatcher[Symbol.asyncDispose]();
+    await planWatcher[Symbol.asyncDispose]();
     walTruncator?.[Symbol.dispose]();
     retention[Symbol.dispose]();
     eventRetention[Symbol.dispose]();

@@ -76,6 +76,9 @@ export const simOperatorsShape = {
     }),
 };
 
+/** The operators and credentials as the configuration and the command line name them. */
+export const simOperatorSettingsSchema = simOperatorsShape.sim_operators;
+
 export type SimOperatorSettings = z.output<typeof simOperatorsShape.sim_operators>;
 
 /** Returns what is wrong with the files of secrets. They are read again for the operators; this is to say it early. */
@@ -92,24 +95,39 @@ export function findSimOperatorFileErrors({
   });
 }
 
-/** Reads the secrets and returns how the operators are used. Throws where a file cannot be read any more. */
-export function readOperatorAccess({ supersim, prosim }: SimOperatorSettings): OperatorAccess {
+/**
+ * Reads the secrets and returns how the operators are used. Throws where a file cannot be read any more.
+ *
+ * @param read returns the secret of a file
+ */
+export function readOperatorAccess(
+  { supersim, prosim }: SimOperatorSettings,
+  read: (file: string) => string = readSecretFile,
+): OperatorAccess {
   return {
-    ...(supersim && { supersim: { url: supersim.url, credentials: readCredentials(supersim) } }),
-    ...(prosim && { prosim: { url: prosim.url, applicationToken: readSecretFile(prosim.application_token_file) } }),
+    ...(supersim && { supersim: { url: supersim.url, credentials: readCredentials(supersim, read) } }),
+    ...(prosim && { prosim: { url: prosim.url, applicationToken: read(prosim.application_token_file) } }),
   };
 }
 
-function readCredentials(keys: NonNullable<SimOperatorSettings["supersim"]>): SuperSimCredentials {
+function readCredentials(
+  keys: NonNullable<SimOperatorSettings["supersim"]>,
+  read: (file: string) => string,
+): SuperSimCredentials {
   const { client_id: clientId, client_secret_file: clientFile, account_sid: accountSid, auth_token_file: file } = keys;
-  if (accountSid !== undefined && file !== undefined) return { accountSid, authToken: readSecretFile(file) };
-  return { clientId: clientId ?? "", clientSecret: readSecretFile(clientFile ?? ""), tokenUrl: keys.token_url };
+  if (accountSid !== undefined && file !== undefined) return { accountSid, authToken: read(file) };
+  return { clientId: clientId ?? "", clientSecret: read(clientFile ?? ""), tokenUrl: keys.token_url };
 }
 
 function secretFileOf({ supersim, prosim }: SimOperatorSettings, type: SimType): string | undefined {
   return type === "prosim"
     ? prosim?.application_token_file
     : (supersim?.client_secret_file ?? supersim?.auth_token_file);
+}
+
+/** Whether a text is a secret and nothing else. */
+export function isSecretText(text: string): boolean {
+  return /^[^\r\n]+\s*$/.test(text) && text.trim() !== "";
 }
 
 /** Reads a secret that stands alone in a file. */
@@ -119,7 +137,7 @@ function readSecretFile(file: string): string {
 
 function findProblem(file: string): string | undefined {
   try {
-    return /^[^\r\n]+\s*$/.test(readFileSync(file, "utf8")) ? undefined : "does not contain one line with the secret";
+    return isSecretText(readFileSync(file, "utf8")) ? undefined : "does not contain one line with the secret";
   } catch (error) {
     return `cannot be read: ${(error as NodeJS.ErrnoException).code}`;
   }
@@ -127,6 +145,6 @@ function findProblem(file: string): string | undefined {
 
 function isAddress(value: string): boolean {
   const url = URL.parse(value);
-  if (!url || url.username !== "" || url.search !== "" || url.hash !== "") return false;
+  if (!url || url.username !== "" || url.password !== "" || url.search !== "" || url.hash !== "") return false;
   return url.protocol === "https:" || (url.protocol === "http:" && LOOPBACK.test(url.hostname));
 }

@@ -1,3 +1,4 @@
+import { formatDuration } from "../lib/terminal/time.ts";
 import { errorEntry, isErrorCode } from "../protocol/errors.ts";
 
 /** Hints for codes whose hint in the error table is meant for HTTP clients. */
@@ -32,12 +33,42 @@ const SHELL_HINTS: Readonly<Record<string, string>> = {
     "Change it with `edgectl apply -f FILE`, where --adopt takes it over into a project, or with `edgectl apps update`, or " +
     "remove it with `edgectl apps remove`.",
   DataBudgetExceeded: "See the cost above; allow more with --max-download, or in the device's own configuration.",
-  SimOperatorFailed: "See above which SIM changed and which did not; repeat the update to finish it.",
+  AllowanceNotFound: "The operator says none. To set one:\n  edgectl sims allowance ASSET TYPE 1GB",
+  GranularityNotAvailable: "Give --granularity day, month or all: the operator counts by day.",
   DeviceNotReachable: "Check the device's power and its link, then try again; --wait-for-device SECONDS waits for it.",
 };
 
-/** Returns the hint for an error code of the service; `undefined` for a code this version does not know. */
-export function hintFor(code: string | undefined): string | undefined {
+type Details = Readonly<Record<string, unknown>>;
+
+/** Hints for `details.reason` of `SimOperatorFailed`. */
+const OPERATOR_HINTS: Readonly<Record<string, string>> = {
+  unavailable: "It may be down or slow: try again in a minute. What it said last stays: `edgectl sims show ASSET`.",
+  throttled: "The service asks it nothing until then.",
+  credentials: "`edge-control sim-operator check`, where the service runs, says what the operator answers to them.",
+  malformed: "`edge-control sim-operator check`, where the service runs, says more. Try again later.",
+};
+
+/** An entry that the table has itself: names from a service may be those of an object's methods. */
+function ownEntry(table: Readonly<Record<string, string>>, name: string): string | undefined {
+  return Object.hasOwn(table, name) ? table[name] : undefined;
+}
+
+function operatorHint({ reason, not_changed: notChanged, retry_after_s: pauseS }: Details): string {
+  const repeat = Array.isArray(notChanged)
+    ? "See above what changed and what did not; repeat the update to finish it."
+    : "";
+  const pause = typeof pauseS === "number" ? `It asks for a pause of ${formatDuration(pauseS)}.` : "";
+  const hint = typeof reason === "string" ? ownEntry(OPERATOR_HINTS, reason) : undefined;
+  return [repeat, pause, hint ?? "The log of the service says why."].filter((text) => text !== "").join(" ");
+}
+
+/**
+ * Returns the hint for an error code of the service; `undefined` for a code this version does not know.
+ *
+ * @param details of the error, if it has any
+ */
+export function hintFor(code: string | undefined, details: Details = {}): string | undefined {
   if (code === undefined) return undefined;
-  return SHELL_HINTS[code] ?? (isErrorCode(code) ? errorEntry(code).hint : undefined);
+  if (code === "SimOperatorFailed") return operatorHint(details);
+  return ownEntry(SHELL_HINTS, code) ?? (isErrorCode(code) ? errorEntry(code).hint : undefined);
 }

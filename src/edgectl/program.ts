@@ -5,7 +5,8 @@ import { addAppsList, addAppsShow } from "./commands/apps-read.ts";
 import { addAppsStats } from "./commands/apps-stats.ts";
 import { addAppsUpdate } from "./commands/apps-update.ts";
 import { addApply } from "./commands/apply.ts";
-import { addAssetsList, addAssetsShow, addAssetsUpdate } from "./commands/assets.ts";
+import { addAssetsList, addAssetsShow } from "./commands/assets.ts";
+import { addAssetsUpdate } from "./commands/assets-update.ts";
 import {
   addAssetsHold,
   addAssetsRelease,
@@ -49,6 +50,8 @@ import {
   addRolloutsShow,
   addRolloutsTargets,
 } from "./commands/rollouts.ts";
+import { addSimsList, addSimsRefresh, addSimsShow } from "./commands/sims.ts";
+import { addSimsAllowance, addSimsSettings } from "./commands/sims-plans.ts";
 import { addUsersInvite, addUsersList, addUsersRemove, addUsersReset, addUsersRole } from "./commands/users.ts";
 import { addUsage } from "./commands/usage.ts";
 import { addVolumesList, addVolumesRemove } from "./commands/volumes.ts";
@@ -117,6 +120,12 @@ export function createProgram(io: Io): Command {
   addExec(program, io);
   addCp(program, io);
   addDevice(program, io);
+  const sims = program.command("sims").description("list, show and refresh SIMs, and their monthly allowances");
+  addSimsList(sims, io);
+  addSimsShow(sims, io);
+  addSimsRefresh(sims, io);
+  addSimsAllowance(sims, io);
+  addSimsSettings(sims, io);
   addUsage(program, io);
   addDataUsage(program, io);
   const images = program.command("images").description("make updates of images small, and show what they cost");

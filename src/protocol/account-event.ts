@@ -75,7 +75,14 @@ export const accountEventSchema = z
       ...asset,
     }),
     z.strictObject({ ...typed("asset.removed", "An asset was removed."), ...asset }),
-    z.strictObject({ ...typed("sim.changed", "The status or the network group of a SIM was changed."), ...asset }),
+    z.strictObject({
+      ...typed(
+        "sim.changed",
+        "The status or the network group of a SIM, or what is to be said of its data plan, has changed.",
+      ),
+      ...asset,
+      attention: attention.optional().meta({ description: `${attentionOfAway} Only of a change of its data plan.` }),
+    }),
     z.strictObject({
       ...typed("fleet.changed", "A fleet was created, changed or removed, or has a new revision."),
       fleet: z.string().meta({ description: "Name of the fleet." }),

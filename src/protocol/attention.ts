@@ -10,6 +10,7 @@ export const ATTENTION_REASONS = [
   "update_waiting",
   "disk_low",
   "data_budget_spent",
+  "data",
 ] as const;
 export const attentionReasonSchema = z.enum(ATTENTION_REASONS).meta({ id: "AttentionReason" });
 export type AttentionReason = z.output<typeof attentionReasonSchema>;

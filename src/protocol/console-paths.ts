@@ -18,6 +18,7 @@ export const CONSOLE_PATHS = [
   "/fleets",
   "/fleets/:fleet",
   "/fleets/:fleet/rollouts/:rollout_id",
+  "/sims",
   "/enrol",
   "/people",
   "/developer",

@@ -18,6 +18,12 @@ export const SIM_ERRORS = {
     retryable: false,
     hint: "Asset Details lists the SIMs of an asset.",
   },
+  AllowanceNotFound: {
+    message: "The SIM has no monthly allowance.",
+    http: 404,
+    retryable: false,
+    hint: "Neither its operator says one, nor was one set. Set one with PUT.",
+  },
   SimUnknownToOperator: {
     message: "The SIM operator does not know this SIM.",
     http: 422,
@@ -34,6 +40,6 @@ export const SIM_ERRORS = {
     message: "The SIM operator did not carry out the whole change.",
     http: 502,
     retryable: true,
-    hint: "details say which SIM changed and which did not; repeat the update to finish it.",
+    hint: "details.reason says why; after an update, details say which SIM changed and which did not: repeat it to finish it.",
   },
 } as const;

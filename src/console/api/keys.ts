@@ -12,6 +12,11 @@ export const KEYS = {
   assets: ["assets"],
   /** Everything of one asset. */
   asset: (id: string) => ["asset", id],
+  /** The SIMs of all assets. */
+  sims: ["sims"],
+  /** The SIMs of one asset, with their allowances and usage. What its device does changes none of it. */
+  simsOf: (assetId: string) => ["sims-of", assetId],
+  dataPlanSettings: ["data-plan-settings"],
   fleets: ["fleets"],
   rollout: (id: string) => ["rollout", id],
   deployments: (id: string) => ["asset", id, "deployments"],

@@ -60,6 +60,11 @@ export const PAGES: Readonly<Record<Exclude<ConsolePath, "/">, Page>> = {
     load: async () => (await import("../pages/rollout/rollout-page.tsx")).RolloutPage,
     permission: "fleets.read",
   },
+  "/sims": {
+    load: async () => (await import("../pages/sims/sims-page.tsx")).SimsPage,
+    permission: "assets.read",
+    navigation: { label: "SIMs", icon: "sim" },
+  },
   "/enrol": {
     load: async () => (await import("../pages/enrol/enrol-page.tsx")).EnrolPage,
     permission: "enrolment.create",

@@ -29,7 +29,13 @@ export function outdatedBy(event: AccountEvent): readonly QueryKey[] {
   if (event.type === "fleet.changed") return [KEYS.fleets, KEYS.audit];
   if (event.type === "rollout.changed") return [KEYS.fleets, KEYS.rollout(event.rollout_id), KEYS.audit];
   if (event.type === "deployment.moved") return [KEYS.deployments(event.asset_id)];
-  return [KEYS.overview, KEYS.assets, KEYS.asset(event.asset_id)];
+  const ofAsset = [KEYS.overview, KEYS.assets, KEYS.asset(event.asset_id)];
+  return changesSims(event) ? [...ofAsset, KEYS.sims, KEYS.simsOf(event.asset_id)] : ofAsset;
+}
+
+/** Whether SIMs may be shown otherwise. What devices and deployments do is no reason. */
+function changesSims({ type }: AccountEvent): boolean {
+  return type === "sim.changed" || type.startsWith("asset.");
 }
 
 function refetcher(client: QueryClient): (key: QueryKey) => void {

@@ -39,6 +39,15 @@ const TIME = new Intl.DateTimeFormat("en-GB", {
   second: "2-digit",
   timeZoneName: "short",
 });
+const UTC_TIME = new Intl.DateTimeFormat("en-GB", {
+  day: "numeric",
+  month: "short",
+  year: "numeric",
+  hour: "2-digit",
+  minute: "2-digit",
+  timeZone: "UTC",
+  timeZoneName: "short",
+});
 const DATE = new Intl.DateTimeFormat("en-GB", { day: "numeric", month: "short", year: "numeric" });
 
 /** Formats Unix seconds as date and time of this machine's zone, with the zone's name. */
@@ -49,4 +58,9 @@ export function formatTime(unixSeconds: number): string {
 /** Formats Unix seconds as a date of this machine's zone. */
 export function formatDate(unixSeconds: number): string {
   return DATE.format(unixSeconds * 1000);
+}
+
+/** Formats Unix seconds as date and time in UTC, for what begins and ends with days in UTC: `1 Dec 2026, 00:00 UTC`. */
+export function formatUtcTime(unixSeconds: number): string {
+  return UTC_TIME.format(unixSeconds * 1000);
 }

@@ -14,6 +14,8 @@ interface Props {
 
 const OWN_HINTS: Readonly<Record<string, string>> = {
   Unreachable: "Check that edge-control runs and that this machine has a link to it. The page goes on by itself.",
+  SimOperatorFailed:
+    "The operator may be away, or refuse the service's credentials. What was changed before it failed is shown; repeat the rest.",
   BadResponse: "Something between this browser and edge-control may have responded in its place, such as a proxy.",
 };
 

@@ -20,6 +20,7 @@ const ICONS = {
     "M9 11a3.5 3.5 0 1 0 0-7 3.5 3.5 0 0 0 0 7Zm-6.5 9a6.5 6.5 0 0 1 13 0m1-9.3a3.3 3.3 0 0 0 0-6.4m2 15.7h3a6 6 0 0 0-4-5.6",
   person: "M12 12a4 4 0 1 0 0-8 4 4 0 0 0 0 8Zm-7.5 9a7.5 7.5 0 0 1 15 0",
   search: "m20 20-5-5m-4.5 2a6.5 6.5 0 1 0 0-13 6.5 6.5 0 0 0 0 13Z",
+  sim: "M7 3h7l4 4v14H7zM10 12h5v5h-5z",
 } as const;
 export type IconName = keyof typeof ICONS;
 

@@ -31,6 +31,12 @@ export const REASONS: Readonly<Record<AttentionReason, ReasonText>> = {
     icon: "alert",
     kind: "warn",
   },
+  data: {
+    label: "data plan short",
+    hint: "A SIM's monthly allowance is used up, or will be before the month ends.",
+    icon: "alert",
+    kind: "warn",
+  },
 };
 
 /** Why an asset needs somebody: icon, words and colour. */

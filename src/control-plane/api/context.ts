@@ -22,7 +22,10 @@ import type { PasswordHasher } from "../people/password-hasher.ts";
 import type { SignInGate } from "../people/sign-in-gate.ts";
 import type { Site } from "./people/site.ts";
 import type { Sealer } from "../sealing/sealer.ts";
+import type { DataPlans } from "../sims/data-plans.ts";
 import type { OperatorUsageReader } from "../sims/operator-usage.ts";
+import type { SimRefresher } from "../sims/sim-refresher.ts";
+import type { LeaseLock } from "../instances/lease-lock.ts";
 import type { SimOperators } from "../sim-operator/sim-operators.ts";
 import type { Store } from "../store/store.ts";
 import type { StreamLimiter } from "./stream-limiter.ts";
@@ -44,7 +47,11 @@ export interface ApiContext {
   readonly fleets: Fleets;
   readonly bus: Pick<Bus, "state">;
   readonly simOperators: SimOperators;
+  /** Of assets: see `assetLockOf`. */
+  readonly locks: LeaseLock;
   readonly operatorUsage: OperatorUsageReader;
+  readonly simRefresher: SimRefresher;
+  readonly dataPlans: DataPlans;
   readonly assetUpdater: AssetUpdater;
   readonly conflictRateLimiter: ConflictRateLimiter;
   readonly deployments: Deployments;

@@ -50,6 +50,11 @@ import { legacyUpdateSim } from "./legacy/legacy-update-sim.ts";
 import { legacyUsage } from "./legacy/legacy-usage.ts";
 import { listVolumes } from "./device/list-volumes.ts";
 import { removeVolume } from "./device/remove-volume.ts";
+import { listAssetSims } from "./sims/list-asset-sims.ts";
+import { listSims } from "./sims/list-sims.ts";
+import { refreshSim } from "./sims/refresh-sim.ts";
+import { changeDataPlanSettings, getDataPlanSettings } from "./sims/data-plan-settings.ts";
+import { getAllowance, removeAllowance, setAllowance } from "./sims/allowance.ts";
 import { getUsage } from "./usage/get-usage.ts";
 
 /** The endpoints that a one-time code opens. */
@@ -118,6 +123,14 @@ export const ROUTES: readonly Route[] = [
   listVolumes,
   removeVolume,
   getUsage,
+  listSims,
+  listAssetSims,
+  refreshSim,
+  getAllowance,
+  setAllowance,
+  removeAllowance,
+  getDataPlanSettings,
+  changeDataPlanSettings,
   getOverview,
   streamAccountEvents,
   legacyUpdateSim,

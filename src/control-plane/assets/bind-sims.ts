@@ -5,6 +5,7 @@ import type { SimType } from "../../protocol/sim.ts";
 import { type Asset, simTypes } from "../core/asset.ts";
 import { isSameIccid } from "../core/sims/iccid.ts";
 import { callOperator } from "../sim-operator/call-operator.ts";
+import { failureDetails } from "../sim-operator/explain-failure.ts";
 import { type ObservedSim, SimOperatorError, toOperatorSim } from "../sim-operator/sim-operator.ts";
 import type { SimOperators } from "../sim-operator/sim-operators.ts";
 
@@ -43,7 +44,7 @@ async function findAtOperator(
       if (!(cause instanceof SimOperatorError)) throw cause;
       logger.error({ err: cause, sim: type }, "SIM operator did not say whether it knows a SIM");
       const text = "The SIM operator did not say whether it knows the SIM; nothing was registered.";
-      throw new EdgeError("SimOperatorFailed", text, { sim_type: type }, { cause });
+      throw new EdgeError("SimOperatorFailed", text, { sim_type: type, ...failureDetails(cause) }, { cause });
     },
   );
   const isSame =

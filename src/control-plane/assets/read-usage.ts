@@ -8,6 +8,7 @@ import type { Asset } from "../core/asset.ts";
 import { finalizedUntil, resolveRange } from "../core/usage-period.ts";
 import type { Usage } from "../core/usage-view.ts";
 import { callOperator } from "../sim-operator/call-operator.ts";
+import { operatorFailed } from "../sim-operator/explain-failure.ts";
 import { toOperatorSim } from "../sim-operator/sim-operator.ts";
 import type { SimOperators } from "../sim-operator/sim-operators.ts";
 import type { OperatorUsageReader } from "../sims/operator-usage.ts";
@@ -48,7 +49,7 @@ export async function readUsage(source: UsageSource, asset: Asset, type: SimType
   ).catch((cause: unknown) => {
     if (cause instanceof StoreUnavailableError || cause instanceof EdgeError) throw cause;
     logger.error({ err: cause, asset: asset.uuid, sim: type }, "SIM operator did not answer the usage");
-    throw new EdgeError("SimOperatorFailed", "The SIM operator did not answer.", { sim_type: type }, { cause });
+    throw operatorFailed(cause, { sim_type: type });
   });
   return { range, granularity, finalizedUntil: until, ...answer };
 }

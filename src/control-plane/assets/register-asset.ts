@@ -19,7 +19,11 @@ export interface Registrar {
   readonly store: Pick<Store, "assets" | "networkGroups">;
   readonly clock: Clock;
   readonly bind?: (asset: Asset) => Asset | Promise<Asset>;
+  readonly release?: (conflict: IdentifierConflict) => Promise<boolean>;
 }
+
+/** An asset has two SIMs at most. */
+const MAX_RELEASED = 2;
 
 /** An identifier that belongs to another asset, or to another field of the same asset. */
 export type IdentifierConflict = Extract<RegisterResult, { ok: false }>;
@@ -29,10 +33,11 @@ export type IdentifierConflict = Extract<RegisterResult, { ok: false }>;
  * `UnknownNetworkGroup`, those of `bind`, and `IdentifierTaken` with the field but not the owner.
  *
  * @param bind returns the asset as it is stored, before anything is
+ * @param release frees an identifier that belongs to this account now, and returns whether it did
  * @param onConflict called before `IdentifierTaken` is thrown, with the owner, which the account must not see
  */
 export async function registerAsset(
-  { store, clock, bind = (asset) => asset }: Registrar,
+  { store, clock, bind = (asset) => asset, release = async () => false }: Registrar,
   origin: AuditOrigin,
   registration: AssetRegistration,
   onConflict: (conflict: IdentifierConflict) => void = () => {},
@@ -75,7 +80,9 @@ export async function registerAsset(
       service_profile: asset.prosim?.serviceProfile,
     },
   });
-  const result = await store.assets.registerAsset(asset, hashSecret(deviceToken), entry);
+  let result = await store.assets.registerAsset(asset, hashSecret(deviceToken), entry);
+  for (let released = 0; !result.ok && released < MAX_RELEASED && (await release(result)); released++)
+    result = await store.assets.registerAsset(asset, hashSecret(deviceToken), entry);
   if (!result.ok) {
     onConflict(result);
     throw new EdgeError("IdentifierTaken", `The value of ${result.taken} cannot be used.`, {

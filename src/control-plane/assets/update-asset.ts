@@ -6,6 +6,7 @@ import { assetLockOf } from "./asset-lock.ts";
 import { afterChange, followUpPauseMs } from "../core/sims/observed-state.ts";
 import { changedFieldName, type SimChange, type UpdatePlan } from "../core/asset-update.ts";
 import { callOperator } from "../sim-operator/call-operator.ts";
+import { failureDetails } from "../sim-operator/explain-failure.ts";
 import { type ObservedSim, type OperatorSim, type SimChanges, toOperatorSim } from "../sim-operator/sim-operator.ts";
 import type { SimOperators } from "../sim-operator/sim-operators.ts";
 import { auditEntry, type AuditOrigin } from "../audit/audit-entry.ts";
@@ -23,6 +24,12 @@ export interface AssetUpdaterOptions {
   readonly logger: Logger;
   /** Aborts when the server begins to stop. */
   readonly stopping: AbortSignal;
+}
+
+interface AppliedChange {
+  readonly observed: ObservedSim;
+  /** The status in the operator's words; `undefined` where no operator serves the SIM. */
+  readonly said: string | undefined;
 }
 
 /** Decides on the changes, given the asset and the account's own network groups. Pure; throws typed errors. */
@@ -95,14 +102,21 @@ export class AssetUpdater {
       if (!sim) throw new Error(`the plan changes a ${change.sim}, which the asset does not have`);
       try {
         const current = states.get(change.sim) ?? sim.state;
-        const observed = await this.#applyChange(asset.accountId, { ...sim, state: current }, change);
+        const { observed, said } = await this.#applyChange(asset.accountId, { ...sim, state: current }, change);
         const state = afterChange(current, changesOf(change), observed, unixNow(this.#options.clock));
         states.set(change.sim, state);
         // Stored after each change, so the record is right even if the next change or this process fails. Each has its
         // entry: whatever is stored, the log says who did it.
         const alone = { name: undefined, simChanges: [change] };
         const entry = this.#entry(origin, asset, alone, changedAlone(plan, changedFieldName(change)));
-        await this.#options.store.sims.setSimState(asset.uuid, change.sim, state, entry, this.#nextCheckMs(state));
+        await this.#options.store.sims.setSimState(
+          asset.uuid,
+          change.sim,
+          state,
+          entry,
+          this.#nextCheckMs(state),
+          said,
+        );
       } catch (cause) {
         // The operator may have carried it out. Every change is idempotent, so the client repeats the update.
         if (cause instanceof StoreUnavailableError) throw cause;
@@ -123,10 +137,11 @@ export class AssetUpdater {
     return pending && nowMs + followUpPauseMs(pending, nowMs);
   }
 
-  async #applyChange(accountId: string, sim: OperatorSim, change: SimChange): Promise<ObservedSim> {
+  async #applyChange(accountId: string, sim: OperatorSim, change: SimChange): Promise<AppliedChange> {
     const { simOperators, clock, stopping } = this.#options;
     const operator = await simOperators.find(accountId, sim.type);
-    return callOperator(clock, stopping, (signal) => operator.change(sim, changesOf(change), signal));
+    const observed = await callOperator(clock, stopping, (signal) => operator.change(sim, changesOf(change), signal));
+    return { observed, said: operator.usagePeriod === undefined ? undefined : observed.operatorStatus };
   }
 }
 
@@ -147,7 +162,7 @@ function operatorFailed(plan: UpdatePlan, index: number, cause: unknown): EdgeEr
   return new EdgeError(
     "SimOperatorFailed",
     `The SIM operator did not carry out the whole change; ${summary}; not changed: ${notChanged.join(", ")}.`,
-    { changed, not_changed: notChanged },
+    { changed, not_changed: notChanged, ...failureDetails(cause) },
     { cause },
   );
 }

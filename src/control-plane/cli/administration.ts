@@ -30,14 +30,21 @@ export async function runAdministration<T>(
   work: (store: Store) => Promise<T>,
   describe: (result: T) => string,
 ): Promise<void> {
-  await using store = await context.openStore(databaseOfOptions(options));
+  await using store = await openStoreOf(context, options);
   printResult(context, options, await work(store), describe);
 }
 
-/** The file of sealing keys from the options or the configuration. */
-export function keyFileOfOptions(options: AdministrationOptions): string | undefined {
+/** Opens the store that the options select. */
+export function openStoreOf(context: CliContext, options: AdministrationOptions): Promise<Store> {
+  return context.openStore(databaseOfOptions(options));
+}
+
+/** The file of sealing keys from the options or the configuration. Throws `CommandError` if there is none. */
+export function requireKeyFile(options: AdministrationOptions): string {
   const config = configOfOptions(options);
-  return keyFileOf(config, databaseOf(config));
+  const path = keyFileOf(config, databaseOf(config));
+  if (path !== undefined) return path;
+  throw new CommandError("secrets_key_file is not configured: nothing can be sealed");
 }
 
 /** The database from the options or the configuration. */

@@ -8,7 +8,7 @@ import {
   type AdministrationOptions,
   formatTable,
   formatTimeOrNever,
-  keyFileOfOptions,
+  requireKeyFile,
   runAdministration,
   withAdministrationOptions,
 } from "./administration.ts";
@@ -16,7 +16,9 @@ import { type CliContext, CommandError } from "./context.ts";
 
 /** `secrets status`, `secrets rotate` and `secrets prune`. */
 export function addSecretsCommands(program: Command, context: CliContext): void {
-  const secrets = program.command("secrets").description("manage the keys that seal variables and revisions");
+  const secrets = program
+    .command("secrets")
+    .description("manage the keys that seal variables, revisions and credentials");
   withAdministrationOptions(secrets.command("status"))
     .description("list the keys, and how many values each one seals")
     .action((options: AdministrationOptions) =>
@@ -51,9 +53,9 @@ export function addSecretsCommands(program: Command, context: CliContext): void 
           const { keyId, hasResumed, ...counts } = await rotateKeys({ path: requireKeyFile(options), store, clock });
           return { key_id: keyId, resumed: hasResumed, ...counts };
         },
-        ({ key_id, resumed, variables, revisions }) =>
+        ({ key_id, resumed, variables, revisions, credentials }) =>
           `${resumed ? "finished the interrupted rotation to" : "rotated to"} the key ${key_id}: sealed ${variables} ` +
-          `variables and ${revisions} revisions again. Keep a copy of the key file apart from the backups`,
+          `variables, ${revisions} revisions and ${credentials} credentials again. Keep a copy of the key file apart from the backups`,
       ),
     );
   withAdministrationOptions(secrets.command("prune"))
@@ -97,10 +99,4 @@ async function readStatus({ sealingKeys }: Store, path: string) {
 /** The clock of a command: its process does not end while it waits, as it would with a timer of the service. */
 function waitingClock({ clock }: CliContext): Pick<Clock, "now" | "sleep"> {
   return { now: () => clock.now(), sleep: (ms) => setTimeout(ms) };
-}
-
-function requireKeyFile(options: AdministrationOptions): string {
-  const path = keyFileOfOptions(options);
-  if (path !== undefined) return path;
-  throw new CommandError("secrets_key_file is not configured: nothing can be sealed");
 }

@@ -47,7 +47,8 @@ export function toAssetListItem(
   };
 }
 
-function toPendingView({ status, networkGroup, since }: PendingChange) {
+/** Returns a pending change as the API shows it. */
+export function toPendingView({ status, networkGroup, since }: PendingChange) {
   return {
     ...(status !== undefined && { status }),
     ...(networkGroup !== undefined && { network_group: networkGroup }),

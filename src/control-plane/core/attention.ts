@@ -5,8 +5,8 @@ import type { ErrorCode } from "../../protocol/errors.ts";
 import type { DeviceReport } from "./device-report.ts";
 
 /*
- * Why somebody should look at an asset, as a set of bits in one number that is stored. The report, the ledger and the
- * deployments of the asset each decide on bits of their own, so that none of them has to read what the others are based on.
+ * Why somebody should look at an asset, as a set of bits in one number that is stored. The report, the ledger, the
+ * data plans and the deployments of the asset each decide on bits of their own, so that none of them has to read what the others are based on.
  * `not_seen` follows from the time and is not stored.
  */
 
@@ -21,6 +21,8 @@ const BITS = {
   update_waiting: 32,
   disk_low: 64,
   data_budget_spent: 128,
+  /** By the use of the data plans of its SIMs. */
+  data: 256,
 } as const;
 
 /** The bits that every report decides on. */
@@ -31,8 +33,10 @@ export const OUTCOME_BITS = BITS.recorded_failure | BITS.disk_low;
 export const WAITING_BIT = BITS.update_waiting;
 /** Counts only until the day or month ends in which the budget was spent. */
 export const BUDGET_BIT = BITS.data_budget_spent;
+/** Set while the data plan of one of its SIMs is spent, or will be before the month ends. */
+export const PLAN_BIT = BITS.data;
 /** The bits that count whatever the time is. */
-export const TIMELESS_BITS = REPORT_BITS | OUTCOME_BITS | WAITING_BIT;
+export const TIMELESS_BITS = REPORT_BITS | OUTCOME_BITS | WAITING_BIT | PLAN_BIT;
 
 /** The bits of each reason that is stored, in the order of display. */
 export const REASON_BITS = {
@@ -43,6 +47,7 @@ export const REASON_BITS = {
   update_waiting: BITS.update_waiting,
   disk_low: BITS.disk_low,
   data_budget_spent: BITS.data_budget_spent,
+  data: BITS.data,
 } as const satisfies Record<Exclude<AttentionReason, "not_seen">, number>;
 
 /** What is stored of how an asset is. Times are Unix seconds. */

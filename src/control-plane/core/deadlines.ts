@@ -1,6 +1,7 @@
 import { countApps } from "./command.ts";
 import { type DeploymentChange, type Deployment, isFinished } from "./deployment.ts";
 import { isFromBackup } from "./outcome-uncertainty.ts";
+import { isWaitingForPlan } from "./sims/plan-obstacle.ts";
 import { waitAgainForDevice } from "./waiting.ts";
 import { fail, MAX_DEPLOYMENT_DURATION_MS } from "./transitions.ts";
 
@@ -118,6 +119,9 @@ export function expire(deployment: Deployment, time: ChangeTime): DeploymentChan
         fail(deployment, nowMs, "DeviceNotReachable")
       );
     case "device":
+      if (deployment.holder !== undefined && isWaitingForPlan(deployment)) {
+        return fail(deployment, nowMs, "DataBudgetExceeded", PLAN_SPENT_MESSAGE);
+      }
       return fail(deployment, nowMs, "DeviceNotReachable");
     case "cancel":
       return fail(
@@ -135,6 +139,8 @@ export function expire(deployment: Deployment, time: ChangeTime): DeploymentChan
       return { fields: {} };
   }
 }
+
+const PLAN_SPENT_MESSAGE = "The data plan of the device's SIM was used up for as long as the deployment could wait.";
 
 /** Fails a deployment whose device has not reported the outcome in time. */
 function failUncertain(deployment: Deployment, nowMs: number): DeploymentChange | undefined {

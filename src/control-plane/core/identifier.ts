@@ -1,5 +1,7 @@
 import { isUuid } from "../../protocol/scalars.ts";
+import type { SimType } from "../../protocol/sim.ts";
 import type { Asset } from "./asset.ts";
+import { otherIccids } from "./sims/iccid.ts";
 
 /** A value that addresses an asset, and the field that has it. */
 export interface Identifier {
@@ -12,17 +14,30 @@ export function canonicalIdentifier(text: string): string {
   return isUuid(text) ? text.toLowerCase() : text;
 }
 
-/** Returns all identifiers of an asset in canonical form. A value of two fields is returned twice. */
+/**
+ * Returns all identifiers of an asset in canonical form. A value of two fields is returned twice. A SIM has those of its number with
+ * and without the Luhn digit: otherwise it could be registered twice, and the second time by somebody else.
+ */
 export function identifiersOf(asset: Asset): Identifier[] {
-  const { supersim, prosim } = asset;
-  const found: (Identifier | undefined)[] = [
+  const own: readonly Identifier[] = [
     { field: "uuid", value: asset.uuid },
     { field: "serial_number", value: asset.serialNumber },
-    supersim && { field: "supersim.sid", value: supersim.sid },
-    supersim && { field: "supersim.iccid", value: supersim.iccid },
-    prosim && { field: "prosim.iccid", value: prosim.iccid },
   ];
-  return found
-    .filter((identifier) => identifier !== undefined)
-    .map(({ field, value }) => ({ field, value: canonicalIdentifier(value) }));
+  return [
+    ...own.map(({ field, value }) => ({ field, value: canonicalIdentifier(value) })),
+    ...simIdentifiersOf(asset, "supersim"),
+    ...simIdentifiersOf(asset, "prosim"),
+  ];
+}
+
+/** Returns the identifiers that an asset has by its SIM of this type. */
+export function simIdentifiersOf({ supersim, prosim, serialNumber }: Asset, type: SimType): Identifier[] {
+  const iccid = (type === "supersim" ? supersim : prosim)?.iccid;
+  if (iccid === undefined) return [];
+  const field = `${type}.iccid` as const;
+  // The asset may have the other form of the number as its serial number.
+  const values = [iccid, ...otherIccids(iccid).filter((other) => other !== serialNumber)];
+  const iccids = values.map((value) => ({ field, value: canonicalIdentifier(value) }));
+  if (type === "prosim" || !supersim) return iccids;
+  return [{ field: "supersim.sid", value: canonicalIdentifier(supersim.sid) }, ...iccids];
 }

@@ -24,8 +24,12 @@ export function waitForDevice(deployment: Deployment, nowMs: number, waiting: st
   const message = `${waiting} until ${new Date(waitUntilMs).toISOString()}.`;
   const details = { waiting_for: "device", until: Math.floor(waitUntilMs / 1000) };
   const noted = appendEvent(deployment, { status: "Running", message, step: "received", details }, nowMs);
-  const fields = { isWaiting: true, deadlineAtMs: waitUntilMs + timeoutMs(deployment) };
-  return { ...noted, fields: { ...noted?.fields, ...fields } };
+  return { ...noted, fields: { ...noted?.fields, ...waitingFields(deployment, waitUntilMs) } };
+}
+
+/** Returns the fields of a deployment that waits now. @param untilMs Unix milliseconds */
+export function waitingFields(deployment: Deployment, untilMs: number): Pick<Deployment, "isWaiting" | "deadlineAtMs"> {
+  return { isWaiting: true, deadlineAtMs: untilMs + timeoutMs(deployment) };
 }
 
 /** As `waitForDevice`, for a deployment that may have been sent. */

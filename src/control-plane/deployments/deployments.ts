@@ -12,6 +12,7 @@ import { type Deployment, type DeploymentChange, newDeployment } from "../core/d
 import { markUncertainOnStart } from "../core/resolve-outcome.ts";
 import { appendEvent } from "../core/event-log.ts";
 import { fail, MAX_DEPLOYMENT_DURATION_MS, receivedEvent, requestCancel } from "../core/transitions.ts";
+import { planWaitMs, type PlanObstacle, refuseForPlan, waitForPlan } from "../core/sims/plan-obstacle.ts";
 import type { ServiceClock } from "../instances/service-clock.ts";
 import { waitForDevice } from "../core/waiting.ts";
 import { createId } from "../secrets.ts";
@@ -28,6 +29,7 @@ import { Dispatcher } from "./dispatcher.ts";
 import { readEvents } from "./event-reader.ts";
 import { OutcomeQueries } from "./outcome-queries.ts";
 import { Recorder } from "./recorder.ts";
+import type { PlanGate } from "./plan-gate.ts";
 import { StreamPoller } from "./stream-poller.ts";
 import { UndeliveredSweeper } from "./undelivered-sweeper.ts";
 
@@ -51,6 +53,7 @@ export interface DeploymentsOptions {
   /** This instance of the service. */
   readonly instanceId: string;
   readonly gateway: Pick<DeviceGateway, "credentials">;
+  readonly planGate: Pick<PlanGate, "findObstacle">;
   /** For a store that other instances use: how often it is read for what a lost message has not told, in milliseconds. */
   readonly pollMs?: number;
   readonly ackTimeoutMs: number;
@@ -76,7 +79,7 @@ export class Deployments {
   readonly #streams = new Map<string, number>();
 
   constructor(options: DeploymentsOptions) {
-    const { store, bus, clock, serviceClock, logger, instanceId, gateway, ackTimeoutMs, pollMs } = options;
+    const { store, bus, clock, serviceClock, logger, instanceId, gateway, planGate, ackTimeoutMs, pollMs } = options;
     this.#options = options;
     this.#deadlines = new DeadlineSweeper({
       clock,
@@ -100,7 +103,7 @@ export class Deployments {
     this.#undelivered = new UndeliveredSweeper({ store, bus, instanceId, clock, logger, intervalMs: pollMs });
     this.#poller = new StreamPoller({ store, clock, logger, intervalMs: pollMs });
     const { maxAccountBytes } = options;
-    const dispatcher = new Dispatcher({ store, recorder: this.#recorder, credentials, gateway });
+    const dispatcher = new Dispatcher({ store, recorder: this.#recorder, credentials, gateway, planGate });
     const shared = { store, clock, logger, recorder: this.#recorder };
     this.deploymentHandler = new RecordingDeploymentHandler({
       store,
@@ -149,10 +152,18 @@ export class Deployments {
    * request repeats an `Idempotency-Key`. Errors: `IdempotencyKeyReused`, `QuotaExceeded`, `TooManyRequests`.
    */
   async request(asset: Asset, command: AppCommand, origin: AuditOrigin, idempotency?: Idempotency): Promise<string> {
-    const { clock, deploymentTimeoutMs, maxAccountBytes } = this.#options;
+    const { clock, planGate, deploymentTimeoutMs, maxAccountBytes } = this.#options;
     const { action, app, spec } = command;
     const { registry_auth: registryAuth, ...options } = command.options;
-    const waitMs = 1000 * (command.waitForDeviceS ?? 0);
+    const obstacle = await planGate.findObstacle({
+      accountId: asset.accountId,
+      assetUuid: asset.uuid,
+      action,
+      options,
+    });
+    const deviceWaitMs = 1000 * (command.waitForDeviceS ?? 0);
+    const nowMs = clock.now();
+    const waitMs = obstacle?.effect === "wait" ? Math.max(deviceWaitMs, planWaitMs(obstacle, nowMs)) : deviceWaitMs;
     const deployment = newDeployment({
       id: createId("dep_"),
       accountId: asset.accountId,
@@ -162,7 +173,7 @@ export class Deployments {
       spec,
       options,
       hasRegistryAuth: registryAuth !== undefined,
-      nowMs: clock.now(),
+      nowMs,
       timeoutMs: Math.min(deploymentTimeoutMs * countApps(command), MAX_DEPLOYMENT_DURATION_MS - waitMs),
       waitMs: waitMs > 0 ? waitMs : undefined,
     });
@@ -177,7 +188,7 @@ export class Deployments {
         first,
         idempotency,
         limits,
-        waitOrFailIfAway,
+        (current, now) => receive(current, now, obstacle, deviceWaitMs > 0),
         requestEntry(origin, clock, deployment, command),
       )
       .catch((error: unknown) => {
@@ -218,6 +229,11 @@ export class Deployments {
     for (const { id } of await this.#options.store.listUnfinished(assetUuid)) {
       await this.#recorder.update(id, (current, now) => fail(current, now, "DeploymentCancelled"));
     }
+  }
+
+  /** Delivers what data plans may have kept back, where none does any more. */
+  deliverHeld(): void {
+    this.#undelivered.sweepSoon();
   }
 
   /** Returns the registry credentials of a deployment that this instance has in its memory. */
@@ -284,10 +300,21 @@ function markFromBackup(deployment: Deployment): Deployment {
   return deployment.uncertainty === "restored" ? deployment : { ...deployment, uncertainty: "backup" };
 }
 
-/** Ends a new deployment whose device is not connected, unless its client waits. */
-function waitOrFailIfAway(deployment: Deployment, nowMs: number): DeploymentChange | undefined {
-  if (deployment.holder !== undefined) return undefined;
-  const waiting = waitForDevice(deployment, nowMs, "The device is not connected; waiting for it");
+/**
+ * Ends a new deployment whose device is not connected, unless its client waits, and ends or keeps back one in whose way a data
+ * plan stands.
+ */
+function receive(
+  deployment: Deployment,
+  nowMs: number,
+  obstacle: PlanObstacle | undefined,
+  isAwaited: boolean,
+): DeploymentChange | undefined {
+  if (obstacle?.effect === "urgent") return refuseForPlan(deployment, nowMs, obstacle);
+  const isAway = deployment.holder === undefined;
+  if (obstacle && (isAwaited || !isAway)) return waitForPlan(deployment, nowMs, obstacle);
+  if (!isAway) return undefined;
+  const waiting = isAwaited && waitForDevice(deployment, nowMs, "The device is not connected; waiting for it");
   if (waiting) return waiting;
   // Nothing was sent that would have to be undone.
   const change = fail(deployment, nowMs, "DeviceNotReachable");

@@ -79,7 +79,10 @@ export class DeviceDelivery {
   async #deliverOne(session: DeviceSession, deployment: UndeliveredDeployment): Promise<void> {
     const { id } = deployment;
     const step = nextDelivery(deployment, this.#doneOf(session, id));
-    if (step === "end_wait") await this.#dispatcher.endWait(session, id);
+    if (step === "end_wait") {
+      if (await this.#dispatcher.holdForPlan(session, id)) return;
+      await this.#dispatcher.endWait(session, id);
+    }
     if (step === "end_wait" || step === "command") {
       // A device ignores the cancellation of what it does not have, so that the command must not follow it.
       const isOutdated = (): boolean => !session.isCurrent || this.#doneOf(session, id) === "cancel";

@@ -3,8 +3,10 @@ import { requiredFeatures } from "../../protocol/features.ts";
 import { commandFrame, tooOldMessage } from "../core/command.ts";
 import type { Deployment, DeploymentChange } from "../core/deployment.ts";
 import { fail } from "../core/transitions.ts";
-import { endWaitToSend } from "../core/waiting.ts";
+import { isWaitingForPlan, waitForPlan } from "../core/sims/plan-obstacle.ts";
+import { endWaitToSend, wasNeverSent } from "../core/waiting.ts";
 import type { DeviceGateway } from "../gateway/device-gateway.ts";
+import type { PlanGate } from "./plan-gate.ts";
 import type { DeploymentStore } from "../store/deployments.ts";
 import type { CredentialCache } from "./credentials.ts";
 import type { DeviceSession } from "../devices/session.ts";
@@ -16,6 +18,7 @@ export interface DispatcherOptions {
   readonly credentials: CredentialCache;
   /** Reaches the credentials that other instances have. */
   readonly gateway: Pick<DeviceGateway, "credentials">;
+  readonly planGate: Pick<PlanGate, "findObstacle">;
 }
 
 /** Sends commands to devices. Fails deployments that the device would misunderstand, or whose credentials are lost. */
@@ -53,6 +56,20 @@ export class Dispatcher {
     }
     if (isOutdated()) return false;
     session.send(commandFrame(deployment, auth, (feature) => session.supports(feature)));
+    return true;
+  }
+
+  /** Keeps a deployment that waits back, and says so once, if a data plan makes it wait. Returns whether it does. */
+  async holdForPlan(session: DeviceSession, id: string): Promise<boolean> {
+    const { store, planGate, recorder } = this.#options;
+    const deployment = await store.findDeployment(id);
+    const obstacle = deployment && (await planGate.findObstacle(deployment));
+    if (!deployment || obstacle?.effect !== "wait") return false;
+    if (!isWaitingForPlan(deployment)) {
+      const decide = (current: Deployment, nowMs: number): DeploymentChange | undefined =>
+        wasNeverSent(current) && !isWaitingForPlan(current) ? waitForPlan(current, nowMs, obstacle) : undefined;
+      await recorder.update(id, decide, session);
+    }
     return true;
   }
 

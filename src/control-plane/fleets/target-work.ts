@@ -192,6 +192,7 @@ export class TargetWork {
   #refused(round: Round, target: Target, code: ErrorCode, message: string): TargetChange[] {
     const facts = {
       isConnected: true,
+      connectedSinceMs: undefined,
       protocol: undefined,
       lastSeenAtMs: undefined,
       report: undefined,

@@ -1,3 +1,5 @@
+import type { SimType } from "../../protocol/sim.ts";
+
 /** The bounds of the service that are counted when they are reached. */
 export const BOUNDS = [
   "requests_per_key",
@@ -31,6 +33,19 @@ export const BOUNDS = [
 
 export type Bound = (typeof BOUNDS)[number];
 
+/** What calls of SIM operators end with: an answer, or the reason why there is none. */
+export const OPERATOR_OUTCOMES = [
+  "ok",
+  "unavailable",
+  "throttled",
+  "credentials",
+  "not_found",
+  "refused",
+  "malformed",
+] as const;
+
+export type OperatorOutcome = (typeof OPERATOR_OUTCOMES)[number];
+
 /** A request that has been responded to. */
 export interface ObservedRequest {
   readonly method: string;
@@ -61,4 +76,6 @@ export interface Observer {
   received(bytes: number): void;
   /** A message was sent to a device. */
   sent(bytes: number): void;
+  /** A call of the operator of this type of SIM ended. */
+  operatorCalled(type: SimType, outcome: OperatorOutcome): void;
 }

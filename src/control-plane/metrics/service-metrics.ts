@@ -1,6 +1,14 @@
 import { Counter, Gauge, Histogram, type Registry } from "prom-client";
 import { CLOSE_CODES } from "../../protocol/frames.ts";
-import { type Bound, BOUNDS, type ObservedRequest, type Observer } from "./observer.ts";
+import { type SimType, simTypeSchema } from "../../protocol/sim.ts";
+import {
+  type Bound,
+  BOUNDS,
+  type ObservedRequest,
+  type Observer,
+  OPERATOR_OUTCOMES,
+  type OperatorOutcome,
+} from "./observer.ts";
 
 const REQUEST_BUCKETS_S = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
 /** Streams last from one event to hours. */
@@ -28,6 +36,7 @@ export class ServiceMetrics implements Observer {
   readonly #closed;
   readonly #frames;
   readonly #bytes;
+  readonly #operatorCalls;
 
   constructor(registry: Registry) {
     const registers = [registry];
@@ -84,6 +93,12 @@ export class ServiceMetrics implements Observer {
       labelNames: ["direction"],
       registers,
     });
+    this.#operatorCalls = new Counter({
+      name: "edge_control_sim_operator_calls_total",
+      help: "Calls of the companies that run the SIMs, by what they ended with; also those that were not sent, as it wants none.",
+      labelNames: ["sim_type", "outcome"],
+      registers,
+    });
     // A counter that appears with its first increase would have no rate.
     for (const bound of BOUNDS) this.#bounded.inc({ bound }, 0);
     for (const reason of new Set([...CLOSE_REASONS.values(), "other"])) this.#closed.inc({ reason, session: "yes" }, 0);
@@ -91,6 +106,8 @@ export class ServiceMetrics implements Observer {
       this.#frames.inc({ direction }, 0);
       this.#bytes.inc({ direction }, 0);
     }
+    for (const type of simTypeSchema.options)
+      for (const outcome of OPERATOR_OUTCOMES) this.#operatorCalls.inc({ sim_type: type, outcome }, 0);
   }
 
   request({ method, route, status, ms, isStream }: ObservedRequest): void {
@@ -131,6 +148,10 @@ export class ServiceMetrics implements Observer {
   sent(bytes: number): void {
     this.#frames.inc(OUT);
     this.#bytes.inc(OUT, bytes);
+  }
+
+  operatorCalled(type: SimType, outcome: OperatorOutcome): void {
+    this.#operatorCalls.inc({ sim_type: type, outcome });
   }
 }
 

@@ -1,14 +1,14 @@
 import { randomBytes, randomUUID } from "node:crypto";
-import { closeSync, fstatSync, openSync, readFileSync, realpathSync, statSync } from "node:fs";
+import { realpathSync, statSync } from "node:fs";
 import { link, open, rm } from "node:fs/promises";
 import { dirname } from "node:path";
 import { errorText } from "../../lib/error-text.ts";
+import { ExposedFileError, readPrivateText } from "../../lib/private-text.ts";
 import { writeAtomically } from "../../lib/write-atomically.ts";
 import type { SealingKey } from "./aes-sealer.ts";
 
 const KEY_BYTES = 32;
 const LINE = /^(key_[0-9a-f]{24}) ([0-9a-f]{64})$/;
-const GROUP_OTHERS = 0o077;
 
 /** The key file cannot be used as it is. The message says why and what to do. */
 export class KeyFileError extends Error {
@@ -20,7 +20,7 @@ export class KeyFileError extends Error {
  * or if other users can access it.
  */
 export function readKeyFile(path: string): readonly [SealingKey, ...SealingKey[]] | undefined {
-  const text = readPrivateText(path);
+  const text = readKeys(path);
   if (text === undefined) return undefined;
   const [first, ...others] = text
     .trim()
@@ -70,20 +70,13 @@ export function writeKeyFile(path: string, keys: readonly SealingKey[]): void {
   }
 }
 
-function readPrivateText(path: string): string | undefined {
+function readKeys(path: string): string | undefined {
   try {
-    const file = openSync(path, "r");
-    try {
-      if ((fstatSync(file).mode & GROUP_OTHERS) !== 0) {
-        throw new KeyFileError(`other users can access the sealing keys in ${path}: run chmod 600 ${path}`);
-      }
-      return readFileSync(file, "utf8");
-    } finally {
-      closeSync(file);
-    }
+    return readPrivateText(path);
   } catch (error) {
     if (hasCode(error, "ENOENT")) return undefined;
-    if (error instanceof KeyFileError) throw error;
+    if (error instanceof ExposedFileError)
+      throw new KeyFileError(`other users can access the sealing keys in ${path}: run chmod 600 ${path}`);
     throw new KeyFileError(`cannot read the sealing keys in ${path}: ${errorText(error)}`);
   }
 }

@@ -1,15 +1,17 @@
 import type { Store } from "../store/store.ts";
 import { AesSealer, type SealingKey } from "./aes-sealer.ts";
-import { revisionPurpose, variablePurpose } from "./sealer.ts";
+import { credentialsPurpose, revisionPurpose, variablePurpose } from "./sealer.ts";
 
 /** How many values are read at a time: a revision may have a megabyte. */
 const BATCH = 50;
 
-export type ResealedStore = Pick<Store, "assetSettings" | "fleets">;
+export type ResealedStore = Pick<Store, "assetSettings" | "fleets" | "simCredentials">;
 
 export interface Resealed {
   readonly variables: number;
   readonly revisions: number;
+  /** Of accounts at SIM operators. */
+  readonly credentials: number;
 }
 
 /**
@@ -21,6 +23,7 @@ export async function reseal(store: ResealedStore, key: SealingKey, others: read
   return {
     variables: await resealVariables(store, key.id, sealer),
     revisions: await resealRevisions(store, key.id, sealer),
+    credentials: await resealCredentials(store, key.id, sealer),
   };
 }
 
@@ -47,6 +50,19 @@ async function resealRevisions({ fleets }: ResealedStore, keyId: string, sealer:
       const purpose = revisionPurpose(fleetId, number);
       const after = sealer.seal(sealer.open(stored, purpose), purpose);
       if (await fleets.resealRevision(fleetId, number, stored.sealed, after)) count++;
+    }
+  }
+}
+
+async function resealCredentials({ simCredentials }: ResealedStore, keyId: string, sealer: AesSealer): Promise<number> {
+  for (let count = 0; ;) {
+    const stored = await simCredentials.listCredentialsNotSealedBy(keyId, BATCH);
+    if (stored.length === 0) return count;
+    for (const credentials of stored) {
+      const { accountId, type, sealed } = credentials;
+      const purpose = credentialsPurpose(accountId, type);
+      const after = sealer.seal(sealer.open(credentials, purpose), purpose);
+      if (await simCredentials.resealCredentials(accountId, type, sealed, after)) count++;
     }
   }
 }

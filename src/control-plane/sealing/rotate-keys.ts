@@ -10,7 +10,7 @@ const SETTLE_MS = 5000;
 
 export interface KeyRotationOptions {
   readonly path: string;
-  readonly store: Pick<Store, "sealingKeys" | "assetSettings" | "fleets">;
+  readonly store: Pick<Store, "sealingKeys" | "assetSettings" | "fleets" | "simCredentials">;
   readonly clock: Pick<Clock, "now" | "sleep">;
 }
 
@@ -49,6 +49,7 @@ export async function rotateKeys({ path, store, clock }: KeyRotationOptions): Pr
     hasResumed: pending !== undefined,
     variables: first.variables + second.variables,
     revisions: first.revisions + second.revisions,
+    credentials: first.credentials + second.credentials,
   };
 }
 

@@ -36,6 +36,11 @@ export function variablePurpose(assetUuid: string, name: string): string {
   return `variable ${name} of asset ${assetUuid}`;
 }
 
+/** The purpose of an account's credentials at the operator of a type of SIM. */
+export function credentialsPurpose(accountId: string, type: string): string {
+  return `${type} credentials of account ${accountId}`;
+}
+
 /** The purpose of the content of a revision. */
 export function revisionPurpose(fleetId: string, number: number): string {
   return `revision ${number} of fleet ${fleetId}`;

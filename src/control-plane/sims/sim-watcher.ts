@@ -1,19 +1,15 @@
 import type { Clock } from "../../lib/clock.ts";
-import { unixNow } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
-import { auditEntry } from "../audit/audit-entry.ts";
-import type { SimState } from "../core/asset.ts";
-import { afterCheck, followUpPauseMs, isSameState } from "../core/sims/observed-state.ts";
 import type { LeaseLock } from "../instances/lease-lock.ts";
 import type { ServiceClock } from "../instances/service-clock.ts";
 import { callOperator } from "../sim-operator/call-operator.ts";
-import { type ObservedSim, type SimOperator, SimOperatorError, toOperatorSim } from "../sim-operator/sim-operator.ts";
+import { type SimOperator, SimOperatorError, toOperatorSim } from "../sim-operator/sim-operator.ts";
 import type { SimOperators } from "../sim-operator/sim-operators.ts";
-import type { AuditEntry } from "../store/audit.ts";
 import type { DueSim } from "../store/sims.ts";
 import type { Store } from "../store/store.ts";
 import { logStoreError, StoreUnavailableError } from "../store/unavailable.ts";
 import { assetLockOf } from "../assets/asset-lock.ts";
+import { checkedSim } from "./checked-sim.ts";
 import { OperatorPauses } from "./operator-pauses.ts";
 
 const LEASE = "sims";
@@ -24,8 +20,9 @@ const CHECK_TIMEOUT_MS = 20_000;
 /** Pause between two looks for SIMs that are due. */
 const LOOK_INTERVAL_MS = 5_000;
 const BATCH = 40;
-/** Share of the interval by which checks of different SIMs drift apart, so that they spread over it. */
-const SPREAD = 0.2;
+
+const REFUSED_MESSAGE =
+  "the SIM operator refuses the credentials; SIMs are read later. Try them with edge-control sim-operator check";
 
 export interface SimWatcherOptions {
   readonly store: Pick<Store, "isShared" | "leases" | "sims" | "assets">;
@@ -61,13 +58,12 @@ export class SimWatcher implements AsyncDisposable {
   }
 
   async #run(): Promise<void> {
-    const { store, clock, simOperators, logger, instanceId } = this.#options;
+    const { store, clock, logger, instanceId } = this.#options;
     const { signal } = this.#stopping;
-    if (simOperators.served.length === 0) return;
     while (!signal.aborted) {
       let isMoreDue = false;
       try {
-        isMoreDue = (await this.#acquire()) && (await this.#checkDue());
+        isMoreDue = await this.#checkDue();
       } catch (error) {
         if (!signal.aborted) logStoreError(logger, error, {}, "cannot look for SIMs; trying again");
       }
@@ -86,15 +82,22 @@ export class SimWatcher implements AsyncDisposable {
   /** Returns whether there may be more that is due. */
   async #checkDue(): Promise<boolean> {
     const { store, simOperators, clock } = this.#options;
-    const due = await store.sims.listDueSims(simOperators.served, clock.now(), BATCH);
+    const served = await simOperators.listServed();
+    if (served.length === 0 || !(await this.#acquire())) return false;
+    const due = await store.sims.listDueSims(served, clock.now(), BATCH);
     await Promise.all(due.map((sim) => this.#check(sim)));
     return due.length >= BATCH;
   }
 
   async #check({ asset: { uuid, accountId }, type, isLost }: DueSim): Promise<void> {
-    const { store, simOperators, locks, clock } = this.#options;
+    const { store, simOperators, locks, clock, intervalMs } = this.#options;
     const { signal } = this.#stopping;
     const operator = await simOperators.find(accountId, type);
+    if (operator.usagePeriod === undefined) {
+      // Of another account somebody is asked.
+      await store.sims.postponeCheck(uuid, type, Math.ceil(clock.now() + intervalMs));
+      return;
+    }
     const pausedUntilMs = this.#pauses.pausedUntilMs(operator);
     if (pausedUntilMs !== undefined) {
       await store.sims.postponeCheck(uuid, type, pausedUntilMs);
@@ -108,78 +111,29 @@ export class SimWatcher implements AsyncDisposable {
       if (!sim) return;
       const observed = await callOperator(clock, signal, (limit) => operator.findSim(sim, limit), CHECK_TIMEOUT_MS);
       this.#pauses.end(operator);
-      await this.#record({ asset, type, isLost }, sim.state, observed);
+      const change = checkedSim({ asset, type, isLost }, sim.state, observed, { clock, intervalMs });
+      await store.sims.recordCheck(uuid, type, change.state, change.check, change.entry);
     } catch (error) {
       if (signal.aborted) return;
       if (error instanceof StoreUnavailableError) throw error;
-      await this.#postpone(operator, { uuid, type }, error);
+      await this.#postpone(operator, { uuid, type, accountId }, error);
     }
   }
 
-  async #record(due: DueSim, current: SimState, observed: ObservedSim | undefined): Promise<void> {
-    const { store, clock, intervalMs } = this.#options;
-    const nowMs = clock.now();
-    const state = observed ? afterCheck(current, observed, unixNow(clock)) : current;
-    const nextMs =
-      state.pending && observed
-        ? followUpPauseMs(state.pending, nowMs)
-        : intervalMs * (1 - SPREAD / 2 + SPREAD * Math.random());
-    const check = {
-      operatorStatus: observed?.operatorStatus,
-      allowanceBytes: observed?.allowanceBytes,
-      isLost: observed === undefined,
-      checkedAtMs: nowMs,
-      nextCheckAtMs: Math.ceil(nowMs + nextMs),
-    };
-    await store.sims.recordCheck(due.asset.uuid, due.type, state, check, this.#entryOf(due, current, state, observed));
-  }
-
-  /** What there is to tell; `undefined` where all is as it was. */
-  #entryOf(
-    { asset, type, isLost }: DueSim,
-    before: SimState,
-    after: SimState,
-    observed: ObservedSim | undefined,
-  ): AuditEntry | undefined {
-    const action = actionOf({ before, after, wasLost: isLost, isLost: observed === undefined });
-    if (action === undefined) return undefined;
-    const { accountId, uuid, name } = asset;
-    const origin = { accountId, actor: { kind: "service", id: "sims" }, source: undefined } as const;
-    return auditEntry(origin, this.#options.clock, {
-      action,
-      assetUuid: uuid,
-      subject: { kind: "asset", id: uuid, name },
-      details: {
-        sim_type: type,
-        status: after.status,
-        network_group: after.networkGroup,
-        operator_status: observed?.operatorStatus,
-      },
-    });
-  }
-
-  async #postpone(operator: SimOperator, { uuid, type }: { uuid: string; type: DueSim["type"] }, error: unknown) {
+  async #postpone(
+    operator: SimOperator,
+    { uuid, type, accountId }: { uuid: string; type: DueSim["type"]; accountId: string },
+    error: unknown,
+  ): Promise<void> {
     const { store, logger } = this.#options;
-    const retryAfterMs = error instanceof SimOperatorError ? error.retryAfterMs : undefined;
+    const { retryAfterMs, failure } = error instanceof SimOperatorError ? error : {};
     // What one SIM is refused says nothing of the others.
     const isOfAll =
       !(error instanceof SimOperatorError) || !["refused", "malformed", "not_found"].includes(error.failure);
     const { untilMs, isFirst } = this.#pauses.begin(operator, retryAfterMs, isOfAll);
-    if (isFirst) logger.warn({ err: error, sim_type: type }, "the SIM operator did not answer; SIMs are read later");
+    const fields = { err: error, sim_type: type, account_id: accountId };
+    if (isFirst && failure === "credentials") logger.error(fields, REFUSED_MESSAGE);
+    else if (isFirst) logger.warn(fields, "the SIM operator did not answer; SIMs are read later");
     await store.sims.postponeCheck(uuid, type, untilMs);
   }
-}
-
-interface Difference {
-  readonly before: SimState;
-  readonly after: SimState;
-  readonly wasLost: boolean;
-  readonly isLost: boolean;
-}
-
-function actionOf({ before, after, wasLost, isLost }: Difference) {
-  if (isLost) return wasLost ? undefined : "sim.lost";
-  if (before.pending && !after.pending) return "sim.settled";
-  if (!isSameState(before, after)) return "sim.corrected";
-  return wasLost ? "sim.found" : undefined;
 }

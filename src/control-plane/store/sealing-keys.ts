@@ -15,7 +15,7 @@ export interface SealingKeyStore {
   setCurrent(from: string, to: string): Promise<boolean>;
   /** Forgets the key. Returns false, and changes nothing, if it is current or something is sealed with it. */
   removeUnused(id: string): Promise<boolean>;
-  /** Returns how many variables and revisions are sealed with each key. Reads the index of all of them. */
+  /** Returns how many variables, revisions and credentials are sealed with each key. Reads the index of all of them. */
   countUsed(): Promise<ReadonlyMap<string, number>>;
   /** Returns the id of the key that seals new values; `undefined` before the first service with a key file has started. */
   findCurrent(): Promise<string | undefined>;
@@ -23,6 +23,6 @@ export interface SealingKeyStore {
   register(id: string, createdAtMs: number): Promise<string>;
   /** As `register`, and replaces another current key while nothing is sealed. */
   registerOrReplaceUnused(id: string, createdAtMs: number): Promise<string>;
-  /** Returns the ids of all keys that a variable or a revision is sealed with. */
+  /** Returns the ids of all keys that a variable, a revision or credentials are sealed with. */
   listUsed(): Promise<readonly string[]>;
 }

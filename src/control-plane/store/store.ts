@@ -4,6 +4,7 @@ import type { AssetSettingsStore } from "./asset-settings.ts";
 import type { AuditStore } from "./audit.ts";
 import type { AssetStore } from "./assets.ts";
 import type { BrowserStore } from "./browsers.ts";
+import type { DataPlanStore } from "./data-plans.ts";
 import type { DeploymentStore } from "./deployments.ts";
 import type { DeviceStore } from "./devices.ts";
 import type { EnrolmentStore } from "./enrolments.ts";
@@ -16,6 +17,7 @@ import type { OperatorUsageStore } from "./operator-usage.ts";
 import type { RolloutStore } from "./rollouts.ts";
 import type { SealingKeyStore } from "./sealing-keys.ts";
 import type { SessionStore } from "./sessions.ts";
+import type { SimCredentialStore } from "./sim-credentials.ts";
 import type { SimStore } from "./sims.ts";
 import type { StoreStatistics } from "./statistics.ts";
 import type { UsageStore } from "./usage.ts";
@@ -33,6 +35,8 @@ export interface Store extends AsyncDisposable {
   readonly networkGroups: NetworkGroupStore;
   readonly usage: UsageStore;
   readonly operatorUsage: OperatorUsageStore;
+  readonly simCredentials: SimCredentialStore;
+  readonly dataPlans: DataPlanStore;
   readonly deployments: DeploymentStore;
   readonly devices: DeviceStore;
   readonly sessions: SessionStore;
@@ -74,6 +78,8 @@ export const RECORD_STORES = [
   "networkGroups",
   "usage",
   "operatorUsage",
+  "simCredentials",
+  "dataPlans",
   "deployments",
   "devices",
   "sessions",

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import type { ApiClient } from "./client.ts";
 import { apiPath } from "./path.ts";
+import { pendingSchema } from "./pending-change.ts";
 
 const assetSchema = z.looseObject({
   uuid: z.string(),
@@ -14,8 +15,17 @@ const assetSchema = z.looseObject({
   last_seen: z.number().nullish(),
   agent_version: z.string().nullish(),
   attention: z.array(z.string()).optional(),
-  supersim: z.looseObject({ sid: z.string(), iccid: z.string(), network_group: z.string() }).optional(),
-  prosim: z.looseObject({ imsi: z.string(), iccid: z.string(), service_profile: z.string() }).optional(),
+  supersim: z
+    .looseObject({ sid: z.string(), iccid: z.string(), network_group: z.string(), pending: pendingSchema.optional() })
+    .optional(),
+  prosim: z
+    .looseObject({
+      imsi: z.string(),
+      iccid: z.string(),
+      service_profile: z.string(),
+      pending: pendingSchema.optional(),
+    })
+    .optional(),
 });
 export type Asset = z.output<typeof assetSchema>;
 
@@ -49,6 +59,10 @@ export function getAsset(client: ApiClient, asset: string): Promise<Asset> {
   return client.json({ path: apiPath("v1", "assets", asset) }, assetSchema);
 }
 
+/** The service waits up to ten seconds for an operator for each of three changes, after those of others to the same asset. */
+const UPDATE_TIMEOUT_MS = 60_000;
+
 export function updateAsset(client: ApiClient, asset: string, change: AssetChange): Promise<Asset> {
-  return client.json({ method: "PATCH", path: apiPath("v1", "assets", asset), body: change }, assetSchema);
+  const path = apiPath("v1", "assets", asset);
+  return client.json({ method: "PATCH", path, body: change, timeoutMs: UPDATE_TIMEOUT_MS }, assetSchema);
 }

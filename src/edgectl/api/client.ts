@@ -26,6 +26,8 @@ export interface ApiRequest {
   readonly query?: Readonly<Record<string, string | number | undefined>>;
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
+  /** Longest time until the whole response is there, in milliseconds; 30 s if not given. */
+  readonly timeoutMs?: number;
 }
 
 /** Client of the service's public HTTP API. Errors: `Failure`; after Ctrl-C the signal's reason. */
@@ -40,7 +42,7 @@ export class ApiClient {
 
   /** Sends a request and returns the JSON document of the response. */
   async json<T>(request: ApiRequest, schema: z.ZodType<T>): Promise<T> {
-    using limit = deadline(this.#options.clock, RESPONSE_TIMEOUT_MS, this.#options.signal);
+    using limit = deadline(this.#options.clock, request.timeoutMs ?? RESPONSE_TIMEOUT_MS, this.#options.signal);
     const response = await this.send(request, limit.signal);
     const text = await this.text(response);
     if (!response.ok) throw toServiceFailure(response, text);
@@ -51,7 +53,7 @@ export class ApiClient {
 
   /** Sends a request whose response has no content. */
   async empty(request: ApiRequest): Promise<void> {
-    using limit = deadline(this.#options.clock, RESPONSE_TIMEOUT_MS, this.#options.signal);
+    using limit = deadline(this.#options.clock, request.timeoutMs ?? RESPONSE_TIMEOUT_MS, this.#options.signal);
     const response = await this.send(request, limit.signal);
     const text = await this.text(response);
     if (!response.ok) throw toServiceFailure(response, text);

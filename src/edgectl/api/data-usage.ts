@@ -17,6 +17,8 @@ const simSchema = z.looseObject({
   sim_type: z.string(),
   iccid: z.string().optional(),
   days: z.array(z.looseObject({ day: z.string(), total: z.number() })),
+  /** Unix seconds. */
+  finalized_until: z.number().optional(),
 });
 
 const dataUsageSchema = z.looseObject({

@@ -47,7 +47,13 @@ export function toServiceFailure(response: Response, body: string): ServiceFailu
   if (parsed.success) {
     const { code, message, details } = parsed.data;
     const wait = retryAfterMs === undefined ? undefined : `Wait ${Math.ceil(retryAfterMs / 1000)} s, then try again.`;
-    return new ServiceFailure(message, { httpStatus, code, details, hint: wait ?? hintFor(code), retryAfterMs });
+    return new ServiceFailure(message, {
+      httpStatus,
+      code,
+      details,
+      hint: wait ?? hintFor(code, details),
+      retryAfterMs,
+    });
   }
   const location = response.headers.get("location");
   if (httpStatus >= 300 && httpStatus < 400) {

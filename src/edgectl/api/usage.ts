@@ -8,6 +8,8 @@ const usageSchema = z.looseObject({
   start_time: z.number(),
   end_time: z.number(),
   finalized_until: z.number().optional(),
+  /** When the operator said the last of it; absent where usage is imported. */
+  as_of: z.number().optional(),
   usages: z.array(
     z.looseObject({
       total: z.number(),

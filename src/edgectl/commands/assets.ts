@@ -1,9 +1,9 @@
 import { type Command, Option } from "commander";
+import { unixNow } from "../../lib/clock.ts";
 import { assetStatusSchema } from "../../protocol/asset.ts";
 import { ATTENTION_REASONS } from "../../protocol/attention.ts";
-import { type AssetChange, getAsset, listAssets, updateAsset } from "../api/assets.ts";
+import { getAsset, listAssets } from "../api/assets.ts";
 import { connect, createContext } from "../context.ts";
-import { usageFailure } from "../failure.ts";
 import type { Io } from "../io.ts";
 import { renderAsset, renderAssets } from "../views/asset-view.ts";
 import { ASSET } from "./options.ts";
@@ -17,12 +17,6 @@ interface ListOptions extends PagingOptions {
   readonly attention?: string | true;
   readonly agentVersion?: string;
   readonly selector?: string;
-}
-
-interface UpdateOptions {
-  readonly name?: string;
-  readonly status?: string;
-  readonly networkGroup?: string;
 }
 
 export function addAssetsList(assets: Command, io: Io): void {
@@ -67,37 +61,6 @@ export function addAssetsShow(assets: Command, io: Io): void {
     .action(async (asset: string, _options: unknown, command: Command) => {
       const context = createContext(io, command);
       const found = await getAsset(await connect(context), asset);
-      context.printer.result(found, () => renderAsset(found, context.printer.theme));
+      context.printer.result(found, () => renderAsset(found, unixNow(io.clock), context.printer.theme));
     });
-}
-
-export function addAssetsUpdate(assets: Command, io: Io): void {
-  assets
-    .command("update")
-    .description("change an asset: everything that is given, or nothing")
-    .argument(...ASSET)
-    .option("--name <name>", "display name")
-    .addOption(
-      new Option("--status <status>", "activate or deactivate all SIMs of the asset").choices(
-        assetStatusSchema.options,
-      ),
-    )
-    .option("--network-group <group>", "network group of the Super SIM")
-    .action(async (asset: string, options: UpdateOptions, command: Command) => {
-      const context = createContext(io, command);
-      const change = toChange(options);
-      const updated = await updateAsset(await connect(context), asset, change);
-      context.printer.result(updated, () => renderAsset(updated, context.printer.theme));
-    });
-}
-
-function toChange({ name, status, networkGroup }: UpdateOptions): AssetChange {
-  const change: AssetChange = {};
-  if (name !== undefined) change.name = name;
-  if (status !== undefined) change.status = status;
-  if (networkGroup !== undefined) change.supersim = { network_group: networkGroup };
-  if (Object.keys(change).length === 0) {
-    throw usageFailure("Nothing to change is given.", "Give at least one of --name, --status and --network-group.");
-  }
-  return change;
 }

@@ -1,11 +1,16 @@
 import { type Command, Option } from "commander";
+import { unixNow } from "../../lib/clock.ts";
 import { type SimType, simTypeSchema } from "../../protocol/sim.ts";
 import { type Granularity, granularitySchema } from "../../protocol/usage.ts";
 import { getUsage } from "../api/usage.ts";
 import { connect, createContext } from "../context.ts";
 import type { Io } from "../io.ts";
+import { momentText } from "../views/sim-words.ts";
 import { renderUsage } from "../views/usage-view.ts";
 import { ASSET, timeParser } from "./options.ts";
+
+/** An operator is asked again after a quarter of an hour, unless the service is configured otherwise. */
+const MAX_CURRENT_AGE_S = 20 * 60;
 
 interface UsageOptions {
   readonly sim: SimType;
@@ -38,5 +43,8 @@ export function addUsage(program: Command, io: Io): void {
       const { sim, granularity, from, to } = options;
       const usage = await getUsage(await connect(context), asset, sim, { granularity, start_time: from, end_time: to });
       printer.result(usage, () => renderUsage(usage, granularity, printer.theme, printer.width));
+      const now = unixNow(io.clock);
+      if (usage.as_of !== undefined && now - usage.as_of > MAX_CURRENT_AGE_S && !printer.json)
+        printer.note(`This is what the SIM operator said ${momentText(usage.as_of, now)}.`);
     });
 }

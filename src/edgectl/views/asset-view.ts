@@ -3,6 +3,7 @@ import { sanitizeLine } from "../../lib/terminal/sanitize.ts";
 import { type Column, renderFields, renderTable } from "../../lib/terminal/table.ts";
 import type { Theme } from "../../lib/terminal/theme.ts";
 import { formatTime } from "../../lib/terminal/time.ts";
+import { pendingText } from "./sim-words.ts";
 
 export function renderAssets(assets: readonly Asset[], theme: Theme, width: number | undefined): string {
   if (assets.length === 0) return "No assets.";
@@ -27,7 +28,8 @@ export function renderAssets(assets: readonly Asset[], theme: Theme, width: numb
   return renderTable(columns, assets, theme, width);
 }
 
-export function renderAsset(asset: Asset, theme: Theme): string {
+/** @param now Unix seconds */
+export function renderAsset(asset: Asset, now: number, theme: Theme): string {
   const { supersim, prosim } = asset;
   const fields: [string, string][] = [
     ["Serial number", asset.serial_number],
@@ -42,9 +44,11 @@ export function renderAsset(asset: Asset, theme: Theme): string {
   ];
   if (supersim) {
     fields.push(["Super SIM", supersim.sid], ["  ICCID", supersim.iccid], ["  Network group", supersim.network_group]);
+    if (supersim.pending) fields.push(["  Pending", pendingText(supersim.pending, now)]);
   }
   if (prosim) {
     fields.push(["PRO SIM", prosim.imsi], ["  ICCID", prosim.iccid], ["  Service profile", prosim.service_profile]);
+    if (prosim.pending) fields.push(["  Pending", pendingText(prosim.pending, now)]);
   }
   const safe = fields.map(([name, value]): [string, string] => {
     const text = sanitizeLine(value);

@@ -1,10 +1,18 @@
 import { expect, test } from "vitest";
 import type { UsageCoverage } from "../../../src/control-plane/core/sims/usage-coverage.ts";
 import type { CountedSim } from "../../../src/control-plane/store/operator-usage.ts";
-import type { SimCheck } from "../../../src/control-plane/store/sims.ts";
+import type { SimCheck, SimEntry, SimFilter } from "../../../src/control-plane/store/sims.ts";
 import { someAudit } from "../../support/control-plane/people.ts";
 import { someProSim, someSuperSim } from "../../support/control-plane/sims.ts";
-import { ACCOUNT, describeDomain, openWithAccounts, register, someAsset, type StoreHarness } from "./harness.ts";
+import {
+  ACCOUNT,
+  describeDomain,
+  openWithAccounts,
+  register,
+  someAsset,
+  type StoreHarness,
+  TWO_ACCOUNTS,
+} from "./harness.ts";
 
 const UUID = "0b7e5a52-6f0c-4c1e-9a52-0d3f3a0f6c11";
 const OTHER = "1b7e5a52-6f0c-4c1e-9a52-0d3f3a0f6c11";
@@ -19,6 +27,12 @@ const check = (fields: Partial<SimCheck> = {}): SimCheck => ({
   ...fields,
 });
 const coverage: UsageCoverage = { from: 0, finalUntil: 86_400, until: 172_800, readAtMs: 7 };
+
+const ALL: SimFilter = { type: undefined, attention: undefined };
+const usageOf = (bytes: number) => ({ bucket: "a", start: 0, bytes });
+
+/** The first digit of each asset's UUID, with the type of the SIM. */
+const names = (sims: readonly SimEntry[]) => sims.map(({ asset, type }) => `${asset.uuid[0]} ${type}`);
 
 /** Contract of stores for what SIM operators say. */
 export function operatorSimsContract(harness: StoreHarness): void {
@@ -43,6 +57,31 @@ export function operatorSimsContract(harness: StoreHarness): void {
       expect((await find()).supersim?.pending).toBeUndefined();
     });
 
+    test("the operator's word for a status goes with the status, and stays while that is confirmed", async () => {
+      const { store } = await open();
+      await using _store = store;
+      const word = async () => (await store.sims.findSim(ACCOUNT, UUID, "supersim"))?.operatorStatus;
+      const state = { status: "active", networkGroup: "a" } as const;
+      await store.sims.recordCheck(UUID, "supersim", state, check({ operatorStatus: "ready" }), undefined);
+      await store.sims.setSimState(UUID, "supersim", { ...state, pending: { status: "inactive", since: 1 } });
+      expect(await word()).toBe("ready");
+      await store.sims.setSimState(UUID, "supersim", { ...state, status: "inactive" });
+      expect(await word()).toBeUndefined();
+    });
+
+    test("the operator's words come with its answer to a change, and stay without", async () => {
+      const { store } = await open();
+      await using _store = store;
+      const state = { status: "active", networkGroup: "a" } as const;
+      const said = async () => (await store.sims.findSim(ACCOUNT, UUID, "supersim"))?.operatorStatus;
+      await store.sims.setSimState(UUID, "supersim", state);
+      expect(await said()).toBeUndefined();
+      await store.sims.setSimState(UUID, "supersim", state, undefined, 99, "scheduled");
+      expect(await said()).toBe("scheduled");
+      await store.sims.setSimState(UUID, "supersim", state);
+      expect(await said()).toBe("scheduled");
+    });
+
     test("SIMs are due by time, those with something pending first; each type by itself", async () => {
       const { store } = await open();
       await using _store = store;
@@ -64,6 +103,58 @@ export function operatorSimsContract(harness: StoreHarness): void {
         "prosim",
       ]);
       expect(await store.sims.listDueSims([], 4_000, 10)).toEqual([]);
+    });
+
+    test("SIMs are listed by account, in the order of their assets, with what was said of them last", async () => {
+      const { store } = await open();
+      await using _store = store;
+      const both = { uuid: OTHER, serialNumber: "SN-2", supersim: someSuperSim(), prosim: someProSim() };
+      await register(store, someAsset({ ...both, createdAt: 5_000_000_000 }));
+      const mixed = { uuid: "2b7e5a52-6f0c-4c1e-9a52-0d3f3a0f6c11", serialNumber: "SN-3", supersim: someSuperSim() };
+      await register(store, someAsset({ ...mixed, createdAt: 5_000_000_000 }));
+      const [, stranger] = TWO_ACCOUNTS;
+      await register(store, someAsset({ accountId: stranger, serialNumber: "SN-4", supersim: someSuperSim() }));
+      const state = { status: "inactive", networkGroup: "b", pending: { status: "active", since: 3 } } as const;
+      await store.sims.recordCheck(UUID, "supersim", state, check({ operatorStatus: "scheduled" }), undefined);
+      const whole = await store.sims.listSims(ACCOUNT, ALL, 10);
+      const expected = ["0 prosim", "0 supersim", "1 prosim", "1 supersim", "2 supersim"];
+      expect(names(whole)).toEqual(expected);
+      expect(whole[1]).toMatchObject({ isLost: false, operatorStatus: "scheduled", checkedAtMs: 1_000 });
+      expect(whole[1]?.asset.supersim).toMatchObject(state);
+      expect(whole[0]).toMatchObject({ operatorStatus: undefined, checkedAtMs: undefined });
+      // From each position on, and of each type.
+      for (const [index, { asset, type }] of whole.entries()) {
+        const after = { createdAt: asset.createdAt, assetUuid: asset.uuid, type };
+        expect(names(await store.sims.listSims(ACCOUNT, ALL, 2, after))).toEqual(expected.slice(index + 1, index + 3));
+      }
+      expect(names(await store.sims.listSims(ACCOUNT, { ...ALL, type: "prosim" }, 10))).toEqual([
+        "0 prosim",
+        "1 prosim",
+      ]);
+      expect(await store.sims.findSim(ACCOUNT, UUID, "supersim")).toEqual(whole[1]);
+      expect(await store.sims.findSim(stranger, UUID, "supersim")).toBeUndefined();
+      expect(await store.sims.findSim(ACCOUNT, mixed.uuid, "prosim")).toBeUndefined();
+    });
+
+    test("a SIM that is released leaves its asset with its usage and identifiers, and may be registered elsewhere", async () => {
+      const { store, find } = await open();
+      await using _store = store;
+      await store.operatorUsage.replaceUsage(SUPER, [{ start: 0, end: 86_400 }], [usageOf(7)], coverage);
+      const asset = await find();
+      const audit = someAudit("sim.released");
+      const registered = someAudit("asset.registered");
+      expect(await store.sims.releaseSim(asset, "supersim", audit)).toBe(true);
+      // Not of an asset that has another one by now, or none.
+      expect(await store.sims.releaseSim(asset, "supersim", audit)).toBe(false);
+      expect(await find()).toEqual({ ...asset, supersim: undefined });
+      const taken = someAsset({ uuid: OTHER, accountId: TWO_ACCOUNTS[1], serialNumber: "SN-2", prosim: asset.prosim });
+      const free = { ...taken, prosim: undefined, supersim: asset.supersim };
+      expect(await store.assets.registerAsset(taken, Uint8Array.of(1), registered)).toMatchObject({
+        taken: "prosim.iccid",
+      });
+      expect(await store.assets.registerAsset(free, Uint8Array.of(1), registered)).toEqual({ ok: true });
+      expect(await store.operatorUsage.findCoverage({ ...SUPER, assetUuid: OTHER })).toBeUndefined();
+      expect((await store.audit.listEntries(ACCOUNT, 10, { actions: ["sim.released"] })).length).toBe(1);
     });
 
     test("a check stores what was found; it is told only with an entry", async () => {

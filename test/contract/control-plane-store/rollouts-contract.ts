@@ -202,6 +202,7 @@ export function rolloutsContract(harness: StoreHarness): void {
       expect(bare).toMatchObject({ deployment: undefined, assetType: "gateway" });
       expect(bare?.facts).toEqual({
         isConnected: false,
+        connectedSinceMs: undefined,
         protocol: undefined,
         lastSeenAtMs: undefined,
         report: undefined,
@@ -227,6 +228,27 @@ export function rolloutsContract(harness: StoreHarness): void {
       expect(read?.facts).toMatchObject({ heldUntilMs: 9_000, isBusy: true, report: { apps: [], atMs: 900_000 } });
       expect([...(read?.tags ?? [])]).toEqual([["role", "kiosk"]]);
       expect([...(read?.variableNames ?? [])]).toEqual(["TOKEN"]);
+    });
+
+    test("facts say since when the device is connected", async () => {
+      await using store = await openWithAccounts(harness);
+      const { scope, uuids } = await prepare(store, 1);
+      const [assetUuid = ""] = uuids;
+      const leaseUntilMs = SOME_TIME.serviceNowMs + 1;
+      await store.instances.join({ id: "ins_1", version: "1", startedAtMs: 0, leaseUntilMs, nowMs: 0 });
+      const read = async () => (await store.rollouts.readTargets(scope, [assetUuid]))[0]?.facts;
+      const session = {
+        assetUuid,
+        sessionId: "ses_1",
+        instanceId: "ins_1",
+        protocol: 3,
+        agentVersion: "1.2.3",
+        at: 500,
+      };
+      const opened = await store.sessions.open(session);
+      expect(await read()).toMatchObject({ isConnected: true, connectedSinceMs: 500_000, protocol: 3 });
+      await store.sessions.close({ assetUuid, epoch: opened?.epoch ?? 0 }, 600);
+      expect(await read()).toMatchObject({ isConnected: false, connectedSinceMs: undefined, lastSeenAtMs: 600_000 });
     });
 
     test("an asset is busy while a lost target of another rollout still has its deployment there", async () => {

@@ -1,10 +1,12 @@
 import { accountEventsContract } from "./account-events-contract.ts";
 import { accountsContract } from "./accounts-contract.ts";
 import { operatorSimsContract } from "./operator-sims-contract.ts";
+import { simCredentialsContract } from "./sim-credentials-contract.ts";
 import { assetSettingsContract } from "./asset-settings-contract.ts";
 import { assetsContract } from "./assets-contract.ts";
 import { auditContract } from "./audit-contract.ts";
 import { browsersContract } from "./browsers-contract.ts";
+import { dataPlansContract } from "./data-plans-contract.ts";
 import { deploymentsContract } from "./deployments-contract.ts";
 import { devicesContract } from "./devices-contract.ts";
 import { fleetsContract } from "./fleets-contract.ts";
@@ -41,6 +43,8 @@ export function storeContract(harness: StoreHarness): void {
   browsersContract(harness);
   assetSettingsContract(harness);
   operatorSimsContract(harness);
+  simCredentialsContract(harness);
+  dataPlansContract(harness);
   fleetsContract(harness);
   rolloutsContract(harness);
   sealingKeysContract(harness);

@@ -146,7 +146,7 @@ test("the other tabs of the asset", async () => {
   await page.getByRole("link", { name: "History" }).click();
   await page.getByText("asset registered").first().waitFor();
   await browser.look(page, "asset-history");
-  await page.getByRole("link", { name: "SIMs" }).click();
+  await page.getByRole("navigation", { name: "Parts of the asset" }).getByRole("link", { name: "SIMs" }).click();
   await page.getByText("The asset has no SIM").waitFor();
 });
 

@@ -45,7 +45,7 @@ test("names are text, whatever is in them, on a wide screen and on a phone", asy
   await page.setViewportSize(PHONE);
   await browser.look(page, "assets-hostile-phone");
   await name.click();
-  await page.getByRole("link", { name: "SIMs" }).click();
+  await page.getByRole("navigation", { name: "Parts of the asset" }).getByRole("link", { name: "SIMs" }).click();
   await page.getByRole("heading", { name: "Super SIM", exact: true }).waitFor();
   await page.getByText("by the operator's count").waitFor();
   await page.getByText("No usage has been counted").waitFor();

@@ -22,6 +22,7 @@ const PAGES = [
   ["fleets-none", "/fleets", "There are no fleets yet."],
   ["fleet-unknown", "/fleets/nowhere", "FleetNotFound"],
   ["rollout-unknown", "/fleets/nowhere/rollouts/rol_0", "FleetNotFound"],
+  ["sims-none", "/sims", "There are no SIMs yet."],
   ["people", "/people", ADMIN.name],
   ["developer", "/developer", "Try it"],
   ["audit", "/audit", "user.created"],

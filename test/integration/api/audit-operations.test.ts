@@ -192,6 +192,10 @@ test("each operation of the document that changes something writes an entry for 
     },
     "PATCH /v1/api-keys/:key_id": async () => call(control, "PATCH", `/v1/api-keys/${keyId}`, cookie, { name: "CD" }),
     "DELETE /v1/api-keys/:key_id": async () => call(control, "DELETE", `/v1/api-keys/${keyId}`, cookie),
+    "POST /v1/assets/:asset_id/sims/:sim_type/refresh": async () => {
+      const { uuid } = await newAsset();
+      return call(control, "POST", `/v1/assets/${uuid}/sims/supersim/refresh`, key);
+    },
     "POST /v1/device-logins": async () => {
       const reply = await call(control, "POST", "/v1/device-logins", {}, { client_name: "edgectl on test" });
       login = reply.body as Record<string, string>;
@@ -205,6 +209,10 @@ test("each operation of the document that changes something writes an entry for 
       secrets.push(String(reply.body["api_key"]));
       return reply;
     },
+    "PUT /v1/assets/:asset_id/sims/:sim_type/allowance": () =>
+      send("PUT", path("sims/supersim/allowance"), { bytes: 5 }),
+    "DELETE /v1/assets/:asset_id/sims/:sim_type/allowance": () => send("DELETE", path("sims/supersim/allowance")),
+    "PATCH /v1/data-plan-settings": () => send("PATCH", "/v1/data-plan-settings", { deployments: "ignore" }),
     "PUT /v1/assets/:asset_id/tags": () => send("PUT", path("tags"), { role: "kiosk" }),
     "PATCH /v1/assets/:asset_id/tags": () => send("PATCH", path("tags"), { region: "north" }),
     "PUT /v1/assets/:asset_id/hold": () => send("PUT", path("hold"), { reason: "Pump test" }),

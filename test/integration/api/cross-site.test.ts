@@ -87,7 +87,7 @@ async function everything(): Promise<unknown> {
       serviceNowMs: 0,
     }),
     // Requests that were refused may be written down; nothing that was carried out may appear.
-    done: (await store.audit.listEntries(accountId, 1_000)).filter(({ outcome }) => outcome === "ok"),
+    done: (await store.audit.listEntries(accountId, 100_000)).filter(({ outcome }) => outcome === "ok"),
     cookies: (await context.cookies(control.url)).filter(({ name }) => name.includes("edge_session")),
   };
 }

@@ -37,7 +37,11 @@ test("a failure midway is reported, the store has the actual state, and repeatin
     message:
       "The SIM operator did not carry out the whole change; changed: supersim.network_group, supersim.status; " +
       "not changed: prosim.status, name.",
-    details: { changed: ["supersim.network_group", "supersim.status"], not_changed: ["prosim.status", "name"] },
+    details: {
+      changed: ["supersim.network_group", "supersim.status"],
+      not_changed: ["prosim.status", "name"],
+      reason: "refused",
+    },
   });
   const stored = await control.store.assets.findAsset(account.accountId, uuid);
   expect(stored).toMatchObject({

@@ -38,11 +38,15 @@ const FLEET_ROWS = /* sql */ `
     SELECT 'rol_1', uuid, 0, 'forward', 'pending', 1 FROM assets;
   INSERT INTO rollout_events (rollout_id, seq, event) VALUES ('rol_1', 1, '{}');
   UPDATE sims SET pending = '{"since":1}', operator_status = 'scheduled', allowance_bytes = 5000000000, is_lost = 1,
-    checked_at_ms = 1, next_check_at_ms = 2;
+    checked_at_ms = 1, next_check_at_ms = 2, manual_allowance_bytes = 6000000000, plan_state = 'spent', plan_until = 3,
+    plan_due_ms = 4, plan_used_bytes = 7000000000, plan_forecast_bytes = 8000000000, plan_as_of = 5;
+  INSERT INTO data_plan_settings (account_id, deployments) SELECT id, 'wait' FROM accounts;
   INSERT INTO sim_usage (asset_uuid, kind, period, start_time, bucket, bytes)
     SELECT asset_uuid, kind, 'day', 86400, 'default_1gb', 5000000000 FROM sims;
   INSERT INTO sim_usage_reads (asset_uuid, kind, period, from_time, final_until, until_time, read_at_ms)
-    SELECT asset_uuid, kind, 'day', 86400, 86400, 172800, 1 FROM sims;`;
+    SELECT asset_uuid, kind, 'day', 86400, 86400, 172800, 1 FROM sims;
+  INSERT INTO sim_operator_credentials (account_id, kind, changed_at_ms, key_id, sealed)
+    VALUES ('acc_fixture', 'prosim', 5000000000000, 'key_a', x'01fe00');`;
 
 describe.skipIf(reason !== undefined)(`edge-control copy${reason === undefined ? "" : ` (${reason})`}`, () => {
   let databases: PostgresDatabases;
@@ -152,6 +156,11 @@ describe.skipIf(reason !== undefined)(`edge-control copy${reason === undefined ?
       '{"since":1}50000000001',
     );
     expect(await server.execute("SELECT DISTINCT bytes FROM sim_usage", name)).toBe("5000000000");
+    const plan = "SELECT DISTINCT manual_allowance_bytes || plan_state || plan_until || '/' || plan_due_ms FROM sims";
+    expect(await server.execute(plan, name)).toBe("6000000000spent3/4");
+    const judged = "SELECT DISTINCT plan_used_bytes || '/' || plan_forecast_bytes || '/' || plan_as_of FROM sims";
+    expect(await server.execute(judged, name)).toBe("7000000000/8000000000/5");
+    expect(await server.execute("SELECT DISTINCT deployments FROM data_plan_settings", name)).toBe("wait");
     expect(await server.execute("SELECT id FROM sealing_keys WHERE is_current = 1", name)).toBe("key_a");
     expect(await server.execute("SELECT app FROM audit WHERE actor_id = 'k'", name)).toBe("n\u{FFFD}m");
     const next =

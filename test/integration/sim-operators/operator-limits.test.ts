@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
+import { luhnDigit } from "../../../src/control-plane/core/sims/iccid.ts";
 import { EmnifyOperator } from "../../../src/control-plane/sim-operator/emnify/emnify-operator.ts";
 import type { OperatorSim } from "../../../src/control-plane/sim-operator/sim-operator.ts";
 import type { Clock } from "../../../src/lib/clock.ts";
@@ -101,5 +102,41 @@ describe("tokens", () => {
     const confused = new EmnifyOperator({ url, applicationToken, clock: ahead });
     for (let attempt = 0; attempt < 20; attempt++) await confused.findSim(sims[0]!, signal);
     expect(emnify.count(/authenticate/)).toBe(1);
+  });
+});
+
+const find = (wanted: readonly OperatorSim[]) => Promise.all(wanted.map((sim) => operator.findSim(sim, signal)));
+
+describe("many SIMs that were never read", () => {
+  test("are found in a list, with numbers in either form, and what is not in it is searched for", async () => {
+    const withLuhn = sims.map((sim, index) =>
+      index % 2 === 0 ? sim : { ...sim, iccid: `${sim.iccid}${luhnDigit(sim.iccid)}` },
+    );
+    const unknown = { ...sims[0]!, iccid: "8988303000009999999" };
+    const found = await find([...withLuhn, unknown]);
+    expect(found.filter((each) => each?.status === "active")).toHaveLength(100);
+    expect(found.at(-1)).toBeUndefined();
+    expect(emnify.count(/GET .*per_page/)).toBe(1);
+    expect(emnify.count(/GET .*q=iccid/)).toBeLessThanOrEqual(6);
+    expect(emnify.throttled).toBe(0);
+  });
+
+  test("are all searched for where the operator gives no list", async () => {
+    emnify.fail(/GET .*per_page/, { kind: "status", status: 400 });
+    expect((await find(sims)).filter((each) => each?.status === "active")).toHaveLength(100);
+    expect(emnify.count(/GET .*per_page/)).toBe(1);
+    expect(emnify.count(/GET .*q=iccid/)).toBe(100);
+    expect(emnify.throttled).toBe(0);
+  });
+
+  test("a list of several pages is read to its end", async () => {
+    for (let index = 0; index < 1_050; index++)
+      emnify.addSim({ iccid: `89883030000077${10_000 + index}`, imsi: `29505099${1_000_000 + index}` });
+    const state = { status: "active", networkGroup: undefined } as const;
+    const last = [...emnify.sims.values()]
+      .slice(-20)
+      .map(({ iccid, imsi }): OperatorSim => ({ type: "prosim", iccid, operatorId: imsi, state }));
+    expect((await find(last)).filter((each) => each?.status === "active")).toHaveLength(20);
+    expect(emnify.count(/GET .*per_page/)).toBe(2);
   });
 });

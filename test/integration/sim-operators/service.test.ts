@@ -46,8 +46,8 @@ test("sim-operator check says what the operators allow, and changes nothing", as
   const { code, stdout } = await check();
   expect(code, stdout).toBe(0);
   const lines = stdout.split("\n");
-  expect(lines.filter((line) => /^supersim +read .* yes /.test(line)).length).toBeGreaterThanOrEqual(3);
-  expect(lines.filter((line) => /^prosim +read .* yes /.test(line)).length).toBeGreaterThanOrEqual(2);
+  expect(lines.filter((line) => /^supersim +the service +read .* yes /.test(line)).length).toBeGreaterThanOrEqual(3);
+  expect(lines.filter((line) => /^prosim +the service +read .* yes /.test(line)).length).toBeGreaterThanOrEqual(2);
   expect(kore.count(/POST \/v1/) + emnify.count(/PATCH/)).toBe(0);
 });
 

@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { openOperators } from "../../../src/control-plane/sim-operator/open-operators.ts";
+import { OperatorPool } from "../../../src/control-plane/sim-operator/operator-pool.ts";
 import { EmnifyOperator } from "../../../src/control-plane/sim-operator/emnify/emnify-operator.ts";
 import type { SimOperators } from "../../../src/control-plane/sim-operator/sim-operators.ts";
 import { StoredSimOperator } from "../../../src/control-plane/sim-operator/stored-sim-operator.ts";
@@ -36,7 +37,7 @@ beforeEach(async () => {
   const superSim = new SuperSimOperator({ url: kore.url, credentials: { accountSid, authToken }, clock });
   const proSim = new EmnifyOperator({ url: emnify.url, applicationToken: emnify.applicationToken, clock });
   operators = {
-    served: ["supersim", "prosim"],
+    listServed: async () => ["supersim", "prosim"],
     find: async (_account, type) => (type === "supersim" ? superSim : proSim),
   };
   for (const fleet of ["default_1gb", "default_10gb"]) kore.addFleet(fleet);
@@ -222,7 +223,7 @@ describe("an operator that is down", () => {
     emnify.fail(/PATCH/, { kind: "status", status: 400 });
     const { status, body } = await request("PATCH", "", { status: "inactive" });
     expect([status, body.code]).toEqual([502, "SimOperatorFailed"]);
-    expect(body.details).toEqual({ changed: ["supersim.status"], not_changed: ["prosim.status"] });
+    expect(body.details).toEqual({ changed: ["supersim.status"], not_changed: ["prosim.status"], reason: "refused" });
     expect(kore.sims.get(SID)?.status).toBe("inactive");
   });
 });
@@ -287,6 +288,8 @@ describe("registering an asset", () => {
   });
 });
 
-test("operators that are not configured are served by nobody", () => {
-  expect(openOperators({}, new StoredSimOperator(control.store.usage), clock).served).toEqual([]);
+test("operators that are not configured are served by nobody", async () => {
+  expect(
+    await openOperators({}, new StoredSimOperator(control.store.usage), new OperatorPool(clock)).listServed(),
+  ).toEqual([]);
 });

@@ -40,7 +40,10 @@ beforeEach(async () => {
   control = await startControlPlane({
     clock,
     // The states of SIMs are not what these tests are about.
-    simOperators: { served: [], find: async (_id, type) => (type === "supersim" ? superSimOperator : proSimOperator) },
+    simOperators: {
+      listServed: async () => [],
+      find: async (_id, type) => (type === "supersim" ? superSimOperator : proSimOperator),
+    },
   });
   onTestFinished(() => control[Symbol.asyncDispose]());
   account = await control.account();
@@ -132,6 +135,8 @@ describe("an operator that does not answer", () => {
     const later = await usages("supersim", { ...range, end_time: now() });
     expect([later.status, totalOf(later), later.body.as_of]).toEqual([200, 40, asOf]);
     kore.heal();
+    // Refused credentials are not tried again for a minute.
+    await clock.advance(61_000);
     kore.use(SID, now(), 2);
     const healed = await usages("supersim", { ...range, end_time: now() });
     expect([totalOf(healed), healed.body.as_of]).toEqual([42, now()]);
@@ -143,6 +148,7 @@ describe("an operator that does not answer", () => {
     const { status, body } = await usages("supersim", range);
     expect([status, body.code]).toEqual([502, "SimOperatorFailed"]);
     kore.heal();
+    await clock.advance(61_000);
     await usages("supersim", range);
     kore.fail(/./, { kind: "status", status: 401 });
     const earlier = await usages("supersim", { ...range, start_time: today() - 60 * DAY });

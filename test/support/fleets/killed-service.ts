@@ -16,6 +16,9 @@ export const FLEET = "kiosks";
 const PATIENCE_MS = 4_000;
 const MINUTE_MS = 61_000;
 
+/** Longest time for a rollout to end: it includes up to thirty starts of the service. */
+const REACH_MS = 150_000;
+
 /** Whether the service dies before the write or after it. */
 export type Phase = "before" | "after";
 
@@ -92,17 +95,23 @@ export class KilledService implements AsyncDisposable {
   /** Resolves when the rollout is in this state. */
   async reach(id: string, state: string): Promise<Record<string, unknown>> {
     let advanceAtMs = performance.now() + PATIENCE_MS;
-    await waitFor(`the rollout to be ${state}`, async () => {
-      if (performance.now() > advanceAtMs) {
-        this.#aheadMs += MINUTE_MS;
-        advanceAtMs += PATIENCE_MS;
-        // The service looks at what is due when something happens.
-        for (const { device } of this.#present) device.report();
-      }
-      const rollout = await this.rig.rollout(FLEET, id);
-      if (rollout["state"] === state) return true;
-      throw new Error(JSON.stringify([rollout, await this.rig.targets(FLEET, id)]));
-    });
+    await waitFor(
+      `the rollout to be ${state}`,
+      async () => {
+        await this.#restarting;
+        this.#requireStarted();
+        if (performance.now() > advanceAtMs) {
+          this.#aheadMs += MINUTE_MS;
+          advanceAtMs += PATIENCE_MS;
+          // The service looks at what is due when something happens.
+          for (const { device } of this.#present) device.report();
+        }
+        const rollout = await this.rig.rollout(FLEET, id);
+        if (rollout["state"] === state) return true;
+        throw new Error(JSON.stringify([rollout, await this.rig.targets(FLEET, id)]));
+      },
+      { timeoutMs: REACH_MS },
+    );
     return this.rig.rollout(FLEET, id);
   }
 
@@ -114,13 +123,17 @@ export class KilledService implements AsyncDisposable {
   async disarm(): Promise<void> {
     this.#isArmed = false;
     await this.#restarting;
-    if (this.#errors.length > 0) throw new AggregateError(this.#errors, "the service could not be started again");
+    this.#requireStarted();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     this.#isArmed = false;
     await this.#restarting;
     await this.#rig?.[Symbol.asyncDispose]();
+  }
+
+  #requireStarted(): void {
+    if (this.#errors.length > 0) throw new AggregateError(this.#errors, "the service could not be started again");
   }
 
   #fateOf(call: string): Fate {

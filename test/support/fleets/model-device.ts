@@ -49,6 +49,7 @@ export class ModelDevice {
   isConnected = true;
   isMember = true;
   lastSeenAtMs: number | undefined = 0;
+  #connectedSinceMs = 0;
   returnsAtMs: number | undefined;
   heldUntilMs: number | undefined;
   /** It holds its reports back until then. */
@@ -75,6 +76,7 @@ export class ModelDevice {
     const deployment = deploymentId === undefined ? undefined : this.deployments.get(deploymentId);
     return {
       isConnected: this.isConnected,
+      connectedSinceMs: this.isConnected ? this.#connectedSinceMs : undefined,
       protocol: this.lastSeenAtMs === undefined ? undefined : this.protocol,
       lastSeenAtMs: this.lastSeenAtMs,
       report: this.report && { ...this.report, heldSinceMs: this.reportsHeldSinceMs },
@@ -95,6 +97,7 @@ export class ModelDevice {
     if (this.isConnected) return;
     this.isConnected = true;
     this.lastSeenAtMs = nowMs;
+    this.#connectedSinceMs = nowMs;
     this.returnsAtMs = undefined;
     for (const deployment of this.deployments.values()) {
       if (deployment.status === "Fail") this.#undo(deployment, nowMs);

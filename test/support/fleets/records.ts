@@ -70,6 +70,7 @@ export const aDeployment = (fields: Partial<DeploymentFacts> = {}): DeploymentFa
 
 export const facts = (fields: Partial<TargetFacts> = {}): TargetFacts => ({
   isConnected: true,
+  connectedSinceMs: NOW - 3_600_000,
   protocol: 4,
   lastSeenAtMs: NOW,
   report: undefined,

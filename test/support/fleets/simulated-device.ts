@@ -50,6 +50,7 @@ export class SimulatedDevice implements AsyncDisposable {
   readonly #held = new Set<string>();
   #reports = 0;
   #session = 0;
+  #serving: Promise<void> = Promise.resolve();
 
   constructor(url: string, token: string, protocol?: number) {
     this.#url = url;
@@ -61,14 +62,17 @@ export class SimulatedDevice implements AsyncDisposable {
     return this.#device !== undefined && !this.#device.isClosed;
   }
 
-  /** Connects, reports, and goes on answering until `disconnect`. */
+  /** Connects, reports, and goes on answering until `disconnect`. Ends an earlier connection. */
   async connect(url = this.#url): Promise<void> {
+    await this.disconnect();
+    // What has arrived and is acknowledged is carried out first: the device says that it holds it.
+    await this.#serving;
     const protocol = this.#protocol === undefined ? {} : { protocol: this.#protocol };
     const options = { ...protocol, held: [...this.#held], outcomes: this.#outcomes };
     const device = await FakeDevice.connect(url, this.#token, options);
     this.#device = device;
     this.report();
-    void this.#serve(device, ++this.#session);
+    this.#serving = this.#serve(device, ++this.#session);
   }
 
   async disconnect(): Promise<void> {

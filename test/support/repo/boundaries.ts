@@ -41,7 +41,7 @@ const CONTROL_PLANE: Readonly<Record<string, readonly string[]>> = {
   store: [],
   bus: [],
   devices: [],
-  "sim-operator": ["store"],
+  "sim-operator": ["sealing", "store"],
   "usage-import": ["store"],
   data: ["store"],
   gateway: ["bus", "devices"],
@@ -120,7 +120,7 @@ const CHOSEN_BY: Readonly<Record<string, readonly string[]>> = {
   ...Object.fromEntries(
     ["super-sim/super-sim-operator", "emnify/emnify-operator"].map((name) => [
       `src/control-plane/sim-operator/${name}.ts`,
-      ["src/control-plane/sim-operator/open-operators.ts"],
+      ["src/control-plane/sim-operator/operator-pool.ts"],
     ]),
   ),
 };

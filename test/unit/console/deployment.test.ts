@@ -44,9 +44,11 @@ describe("the progress of a deployment", () => {
     expect([progress.lines.length, progress.droppedLines]).toEqual([500, 120]);
   });
 
-  it("says until when it waits for the device", () => {
+  it("says until when it waits for the device, or for what its download needs", () => {
     const waiting = event(1, { details: { waiting_for: "device", until: 1_800_000_000 } });
     expect(addEvent(NO_PROGRESS, waiting).waitingUntil).toBe(1_800_000_000);
+    const short = event(1, { details: { waiting_for: "monthly_budget", waiting_until: 1_800_000_000, waiting_s: 5 } });
+    expect(addEvent(NO_PROGRESS, short).waitingUntil).toBe(1_800_000_000);
     expect([waiting, event(2)].reduce(addEvent, NO_PROGRESS).waitingUntil).toBeUndefined();
   });
 });

@@ -1,13 +1,12 @@
 import { describe, expect, it } from "vitest";
 import type { AccountEvent } from "../../../src/protocol/account-event.ts";
 import type { Device } from "../../../src/console/api/types.ts";
-import { sourcesOf, usageDays } from "../../../src/console/pages/asset/usage-days.ts";
 import { applyEvent } from "../../../src/console/pages/assets/apply-event.ts";
 import { DEFAULT_COLUMNS, readColumns, toggleColumn, writeColumns } from "../../../src/console/pages/assets/columns.ts";
 import { countFilters, NO_FILTERS, readFilters, toParameters } from "../../../src/console/pages/assets/filters.ts";
 import { checkList, isDone } from "../../../src/console/pages/enrol/check-list.ts";
 import { plainLine } from "../../../src/console/pages/log/log-text.ts";
-import { someLedgerDay, someState } from "../../support/control-plane/device-samples.ts";
+import { someState } from "../../support/control-plane/device-samples.ts";
 
 const NOW = 1_795_000_000;
 
@@ -140,29 +139,6 @@ describe("the list of assets", () => {
     const changed = toggleColumn(toggleColumn(DEFAULT_COLUMNS, "link"), "created");
     expect(readColumns(writeColumns(changed))).toEqual(changed);
     expect(toggleColumn(["name"], "name")).toEqual(["name"]);
-  });
-});
-
-describe("usage by day", () => {
-  const from = Date.UTC(2026, 10, 1) / 1000;
-
-  it("joins both counts, and tells nothing used from not known", () => {
-    const usages = [
-      { total: 5, start_time: from, end_time: from + 86_400 },
-      { total: 7, start_time: from, end_time: from + 86_400 },
-    ];
-    const days = usageDays({ from, to: from + 2 * 86_400 - 1 }, usages, [someLedgerDay("2026-11-02", 10)]);
-    expect(days).toEqual([
-      { at: from, sims: 12, agent: null, device: null },
-      { at: from + 86_400, sims: 0, agent: 60, device: 300 },
-    ]);
-    expect(usageDays({ from, to: from + 1 }, undefined, undefined)).toMatchObject([{ sims: null, agent: null }]);
-  });
-
-  it("has only the sources that have counted anything", () => {
-    const day = { at: from, sims: 0, agent: null, device: null };
-    expect(sourcesOf([day, { ...day, agent: 0 }])).toEqual([]);
-    expect(sourcesOf([day, { ...day, device: 7, sims: 1 }])).toEqual(["sims", "device"]);
   });
 });
 

@@ -6,10 +6,17 @@ const event = { id: "1", at_ms: 0 } as const;
 
 it("an event makes outdated what shows it", () => {
   expect(outdatedBy({ ...event, type: "key.changed", key_id: "key_1" })).toEqual([["api-keys"], ["audit"]]);
+  const ofAsset = [["overview"], ["assets"], ["asset", "a"]];
+  expect(outdatedBy({ ...event, type: "device.disconnected", asset_id: "a" })).toEqual(ofAsset);
   expect(outdatedBy({ ...event, type: "asset.changed", asset_id: "a" })).toEqual([
-    ["overview"],
-    ["assets"],
-    ["asset", "a"],
+    ...ofAsset,
+    ["sims"],
+    ["sims-of", "a"],
+  ]);
+  expect(outdatedBy({ ...event, type: "sim.changed", asset_id: "a" })).toEqual([
+    ...ofAsset,
+    ["sims"],
+    ["sims-of", "a"],
   ]);
 });
 

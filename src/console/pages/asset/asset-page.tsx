@@ -1,8 +1,9 @@
 import { Button, Group, Text } from "@mantine/core";
-import { type ComponentType, lazy, type ReactNode, Suspense } from "react";
+import { type ComponentType, type ReactNode, Suspense } from "react";
 import { Link, Navigate, useParams, useSearchParams } from "react-router";
 import { usePermission } from "../../api/session.ts";
 import type { Asset } from "../../api/types.ts";
+import { lazyPart } from "../../app/lazy-part.ts";
 import { Loaded } from "../../parts/loaded.tsx";
 import { Loading } from "../../parts/loading.tsx";
 import { PageTitle } from "../../parts/page-title.tsx";
@@ -25,26 +26,26 @@ interface Tab {
 /** The first tab comes with the page, the others when they are opened. */
 const TABS: readonly Tab[] = [
   { id: "apps", label: "Apps", Content: AppsTab },
-  { id: "sims", label: "SIMs", Content: lazy(async () => ({ default: (await import("./sims-tab.tsx")).SimsTab })) },
+  { id: "sims", label: "SIMs", Content: lazyPart(async () => (await import("./sims-tab.tsx")).SimsTab) },
   {
     id: "deployments",
     label: "Deployments",
-    Content: lazy(async () => ({ default: (await import("./deployments-tab.tsx")).DeploymentsTab })),
+    Content: lazyPart(async () => (await import("./deployments-tab.tsx")).DeploymentsTab),
   },
   {
     id: "device",
     label: "Device",
-    Content: lazy(async () => ({ default: (await import("./device-tab.tsx")).DeviceTab })),
+    Content: lazyPart(async () => (await import("./device-tab.tsx")).DeviceTab),
   },
   {
     id: "settings",
     label: "Tags and hold",
-    Content: lazy(async () => ({ default: (await import("./settings-tab.tsx")).SettingsTab })),
+    Content: lazyPart(async () => (await import("./settings-tab.tsx")).SettingsTab),
   },
   {
     id: "history",
     label: "History",
-    Content: lazy(async () => ({ default: (await import("./history-tab.tsx")).HistoryTab })),
+    Content: lazyPart(async () => (await import("./history-tab.tsx")).HistoryTab),
   },
 ];
 

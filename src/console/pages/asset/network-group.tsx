@@ -23,7 +23,7 @@ export function NetworkGroup({ asset, group }: Props): ReactNode {
     <Group gap="xs">
       {group}
       {mayChange && (
-        <Button size="compact-xs" variant="default" onClick={() => setChanging(true)}>
+        <Button size="compact-sm" variant="default" onClick={() => setChanging(true)}>
           Change<span className="visually-hidden"> the network group</span>
         </Button>
       )}

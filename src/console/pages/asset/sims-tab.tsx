@@ -1,55 +1,30 @@
-import { Button, Group, Stack, Text, Title } from "@mantine/core";
+import { Button, Group, Stack, Text } from "@mantine/core";
 import { type ReactNode, useState } from "react";
 import { usePermission } from "../../api/session.ts";
 import type { Asset } from "../../api/types.ts";
 import { Confirm } from "../../parts/confirm.tsx";
 import { Empty } from "../../parts/empty.tsx";
+import { SIM_TYPES } from "../sims/sim-words.ts";
 import classes from "./asset.module.css";
+import { SimCard } from "./sim-card.tsx";
 import type { TabProps } from "./tab-props.ts";
-import { NetworkGroup } from "./network-group.tsx";
 import { useAssetUpdate } from "./use-asset-update.ts";
 import { UsageSection } from "./usage-section.tsx";
 
 /** The SIMs of the asset, and what they have used beside what the device counted itself. */
 export function SimsTab({ asset }: TabProps): ReactNode {
-  const { supersim, prosim } = asset;
-  if (!supersim && !prosim)
+  const types = SIM_TYPES.filter((type) => asset[type] !== undefined);
+  if (types.length === 0)
     return <Empty title="The asset has no SIM.">SIMs are given when an asset is registered.</Empty>;
   return (
     <Stack gap="lg">
-      <ul className={classes.cards}>
-        {supersim && (
-          <li className={classes.card}>
-            <Title order={2}>Super SIM</Title>
-            <dl className={classes.facts}>
-              <dt>SID</dt>
-              <dd>{supersim.sid}</dd>
-              <dt>ICCID</dt>
-              <dd>{supersim.iccid}</dd>
-              <dt>Network group</dt>
-              <dd>
-                <NetworkGroup asset={asset} group={supersim.network_group} />
-              </dd>
-            </dl>
-          </li>
-        )}
-        {prosim && (
-          <li className={classes.card}>
-            <Title order={2}>PRO SIM</Title>
-            <dl className={classes.facts}>
-              <dt>IMSI</dt>
-              <dd>{prosim.imsi}</dd>
-              <dt>ICCID</dt>
-              <dd>{prosim.iccid}</dd>
-              <dt>Service profile</dt>
-              <dd>{prosim.service_profile}</dd>
-            </dl>
-          </li>
-        )}
-      </ul>
       <Status asset={asset} />
-      {supersim && <UsageSection asset={asset} sim="supersim" />}
-      {prosim && <UsageSection asset={asset} sim="prosim" />}
+      <ul className={classes.cards}>
+        {types.map((type) => (
+          <SimCard key={type} asset={asset} type={type} />
+        ))}
+      </ul>
+      <UsageSection asset={asset} />
     </Stack>
   );
 }
@@ -58,8 +33,8 @@ function Status({ asset }: { readonly asset: Asset }): ReactNode {
   const mayChange = usePermission("assets.connectivity");
   const [isAsking, setAsking] = useState(false);
   const update = useAssetUpdate(asset.uuid, () => setAsking(false));
-  const isActive = asset.status === "active";
-  const verb = isActive ? "Deactivate" : "Activate";
+  const next = nextStatus(asset);
+  const verb = next === "active" ? "Activate" : "Deactivate";
   return (
     <Group gap="md">
       <Text>
@@ -76,13 +51,20 @@ function Status({ asset }: { readonly asset: Asset }): ReactNode {
         action={verb}
         isPending={update.isPending}
         error={update.error}
-        onConfirm={() => update.mutate({ status: isActive ? "inactive" : "active" })}
+        onConfirm={() => update.mutate({ status: next })}
         onClose={() => setAsking(false)}
       >
-        {isActive
+        {next === "inactive"
           ? "A device that has no other network is cut off. Its apps go on running."
-          : "The SIMs connect again, and their usage is billed."}
+          : "The SIMs connect again, and their usage is billed."}{" "}
+        An operator may take a while to confirm it; until then the change is shown as pending.
       </Confirm>
     </Group>
   );
+}
+
+/** The status to change to: the other one than what is pending, or else than what there is. */
+function nextStatus({ status, supersim, prosim }: Asset): Asset["status"] {
+  const expected = supersim?.pending?.status ?? prosim?.pending?.status ?? status;
+  return expected === "active" ? "inactive" : "active";
 }

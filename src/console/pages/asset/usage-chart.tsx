@@ -26,7 +26,7 @@ function dayText(seconds: number): string {
 }
 
 const LEGEND: Readonly<Record<UsageSource, string>> = {
-  sims: "▮ SIMs, counted by the operator",
+  sims: "▮ the SIMs, counted by the operator",
   agent: "● the agent, counted by itself",
   device: "╌ the device's interfaces",
 };
@@ -46,7 +46,13 @@ export function UsageChart({ days }: { readonly days: readonly UsageDay[] }): Re
     };
     const bars = UPlot.paths.bars?.({ size: [0.6, 40] });
     const series: Readonly<Record<UsageSource, UPlot.Series>> = {
-      sims: { label: "SIMs", stroke: colours.sims, fill: `${colours.sims}55`, ...(bars && { paths: bars }) },
+      sims: {
+        label: "SIMs",
+        stroke: colours.sims,
+        fill: `${colours.sims}55`,
+        points: { show: false },
+        ...(bars && { paths: bars }),
+      },
       agent: { label: "Agent", stroke: colours.agent, width: 2, points: { show: true, size: 7 } },
       device: { label: "Device", stroke: colours.device, width: 2, dash: [6, 4], points: { show: true, size: 5 } },
     };
@@ -60,7 +66,11 @@ export function UsageChart({ days }: { readonly days: readonly UsageDay[] }): Re
           { ...axis, values: (_plot, ticks) => ticks.map(dayText) },
           { ...axis, size: AXIS_WIDTH_PX, values: (_plot, ticks) => ticks.map((tick) => formatBytes(tick)) },
         ],
-        scales: { y: { range: (_plot, _min, max) => [0, Math.max(MIN_SCALE_BYTES, max * 1.05)] } },
+        scales: {
+          // The bars of the first and the last day are as wide as the others.
+          x: { range: (_plot, min, max) => [min - DAY_S / 2, max + DAY_S / 2] },
+          y: { range: (_plot, _min, max) => [0, Math.max(MIN_SCALE_BYTES, max * 1.05)] },
+        },
         legend: { show: false },
         series: [{}, ...sources.map((source) => series[source])],
       },

@@ -1,8 +1,13 @@
+import type { UsageRange } from "./usage-period.ts";
+
 /** Bytes of one UTC day by source; `null` where the source says nothing about that day. */
 export interface UsageDay {
   /** Start of the day, in Unix seconds. */
   readonly at: number;
+  /** Of all SIMs of the asset. Not known while that of one is not. */
   readonly sims: number | null;
+  /** Of each SIM, in the order in which they were given. */
+  readonly bySim: readonly (number | null)[];
   readonly agent: number | null;
   readonly device: number | null;
 }
@@ -30,37 +35,43 @@ interface LedgerDay {
 
 const DAY_S = 86_400;
 
-/** Joins what the SIMs used, as the operator counted, with what the agent and the device's interfaces counted. */
+/**
+ * Joins what the SIMs used, as their operators counted, with what the agent and the device's interfaces counted.
+ *
+ * @param usages of each SIM; `undefined` for one whose operator has not answered
+ */
 export function usageDays(
-  range: { readonly from: number; readonly to: number },
-  usages: readonly Entry[] | undefined,
+  range: UsageRange,
+  usages: readonly (readonly Entry[] | undefined)[],
   ledger: readonly LedgerDay[] | undefined,
 ): readonly UsageDay[] {
-  const sims = new Map<number, number>();
-  for (const { start_time: start, total } of usages ?? []) {
-    const day = Math.floor((start ?? range.from) / DAY_S) * DAY_S;
-    sims.set(day, (sims.get(day) ?? 0) + total);
-  }
+  const totals = usages.map((entries) => entries && totalsOf(entries, range.from));
   const counted = new Map((ledger ?? []).map((day) => [Date.parse(`${day.day}T00:00Z`) / 1000, day]));
   const first = Math.floor(range.from / DAY_S) * DAY_S;
   const count = Math.max(0, Math.ceil((range.to - first) / DAY_S));
   return Array.from({ length: count }, (_, index) => {
     const at = first + index * DAY_S;
     const day = counted.get(at);
+    // Periods without usage are left out by the service.
+    const bySim = totals.map((total) => (total ? (total.get(at) ?? 0) : null));
     return {
       at,
-      // Periods without usage are left out by the service.
-      sims: usages ? (sims.get(at) ?? 0) : null,
+      sims: bySim.reduce((sum, bytes) => (sum === null || bytes === null ? null : sum + bytes), 0),
+      bySim,
       agent: day ? sumOf(day.by_purpose) + day.overhead_estimate_bytes : null,
       device: day ? sumOf(day.interfaces) : null,
     };
   });
 }
 
-/** The UTC month that a time is in: its start, and now. */
-export function monthUntil(nowS: number): { readonly from: number; readonly to: number } {
-  const now = new Date(nowS * 1000);
-  return { from: Date.UTC(now.getUTCFullYear(), now.getUTCMonth(), 1) / 1000, to: Math.floor(nowS) };
+/** Bytes by the start of the day. */
+function totalsOf(entries: readonly Entry[], from: number): ReadonlyMap<number, number> {
+  const totals = new Map<number, number>();
+  for (const { start_time: start, total } of entries) {
+    const day = Math.floor((start ?? from) / DAY_S) * DAY_S;
+    totals.set(day, (totals.get(day) ?? 0) + total);
+  }
+  return totals;
 }
 
 export function utcDay(seconds: number): string {

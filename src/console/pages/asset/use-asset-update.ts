@@ -1,7 +1,7 @@
 import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { call } from "../../api/client.ts";
-import { KEYS } from "../../api/keys.ts";
 import type { AssetUpdate } from "../../api/types.ts";
+import { forgetSims } from "./sim-queries.ts";
 
 /** Changes an asset. Parts of a change may have been made when it fails, so the asset is fetched again either way. */
 export function useAssetUpdate(id: string, onSuccess: () => void) {
@@ -9,6 +9,6 @@ export function useAssetUpdate(id: string, onSuccess: () => void) {
   return useMutation({
     mutationFn: (body: AssetUpdate) => call("PATCH /v1/assets/{asset_id}", { path: { asset_id: id }, body }),
     onSuccess,
-    onSettled: () => client.invalidateQueries({ queryKey: KEYS.asset(id) }),
+    onSettled: () => forgetSims(client, id),
   });
 }

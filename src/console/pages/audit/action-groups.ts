@@ -15,6 +15,8 @@ export const ACTION_GROUPS = [
   { value: "enrolment_code.", label: "enrolment codes" },
   { value: "device.", label: "devices" },
   { value: "sim.", label: "SIMs" },
+  { value: "allowance.", label: "allowances of SIMs" },
+  { value: "sim_operator.", label: "credentials at SIM operators" },
   { value: "network_group.", label: "network groups" },
   { value: "usage.", label: "usage" },
   { value: "deployment.", label: "deployments" },

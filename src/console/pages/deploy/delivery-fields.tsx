@@ -7,16 +7,16 @@ interface Props {
   readonly delivery: DeliveryForm;
   readonly onChange: (delivery: DeliveryForm) => void;
   readonly issues: readonly FormIssue[];
-  /** Whether the device is away, so that waiting for it is what matters. */
-  readonly isAway: boolean;
+  /** Whether something in it matters now, such as waiting for a device that is away. */
+  readonly isOpen: boolean;
 }
 
 /** How the deployment is carried out. */
-export function DeliveryFields({ delivery, onChange, issues, isAway }: Props): ReactNode {
+export function DeliveryFields({ delivery, onChange, issues, isOpen }: Props): ReactNode {
   const set = (change: Partial<DeliveryForm>): void => onChange({ ...delivery, ...change });
   const issue = (path: string): string | undefined => issues.find((each) => each.path === path)?.reason;
   return (
-    <details className={classes.more} open={isAway}>
+    <details className={classes.more} open={isOpen}>
       <summary>How it is carried out</summary>
       <Stack gap="md" mt="sm">
         <TextInput
@@ -36,7 +36,7 @@ export function DeliveryFields({ delivery, onChange, issues, isAway }: Props): R
           onChange={({ currentTarget }) => set({ maxDownloadMb: currentTarget.value })}
         />
         <Checkbox
-          label="Urgent: ignores the device's download hours and data budgets"
+          label="Urgent: ignores the device's download hours and data budgets, and used-up allowances"
           checked={delivery.isUrgent}
           onChange={({ currentTarget }) => set({ isUrgent: currentTarget.checked })}
         />

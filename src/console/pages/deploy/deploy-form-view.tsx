@@ -14,7 +14,9 @@ import { DeliveryFields } from "./delivery-fields.tsx";
 import { type AppForm, type Built, type DeliveryForm, EMPTY_DELIVERY, type FormIssue } from "./deploy-form.ts";
 import classes from "./deploy.module.css";
 import { budgetText, buttonText, priceText } from "./price.ts";
+import { type SpentPlan, spentPlanText } from "./spent-plan.ts";
 import { type Priced, usePrice } from "./use-price.ts";
+import { useSpentPlan } from "./use-spent-plan.ts";
 
 interface Props<Body> {
   readonly assetId: string;
@@ -37,6 +39,7 @@ export function DeployFormView<Body>(props: Props<Body>): ReactNode {
   const built = build(form, delivery);
   const request = built.ok ? JSON.stringify(built.body) : "";
   const idempotency = useIdempotencyKey();
+  const spentPlan = useSpentPlan(assetId);
   const isAway = useApps(assetId).data?.reachable === false;
   const price = usePrice(request, () =>
     built.ok ? dryRun(built.body) : Promise.reject(new Error("the form is not complete")),
@@ -65,11 +68,17 @@ export function DeployFormView<Body>(props: Props<Body>): ReactNode {
     <form onSubmit={ask} className={classes.form}>
       <Stack gap="md">
         <AppFields form={form} onChange={onChange} issues={issues} isUpdate={isUpdate} variables={variables} />
-        <DeliveryFields delivery={delivery} onChange={setDelivery} issues={issues} isAway={isAway} />
+        <DeliveryFields
+          delivery={delivery}
+          onChange={setDelivery}
+          issues={issues}
+          isOpen={isAway || spentPlan !== undefined}
+        />
         {isChecked && !built.ok && <Incomplete issues={built.issues} />}
         {price.error && <FailureNote failure={toFailure(price.error)} />}
         {price.priced && <PriceNote assetId={assetId} priced={price.priced} />}
         {refusal && <FailureNote failure={toFailure(refusal)} />}
+        {spentPlan && <PlanNote plan={spentPlan} isUrgent={delivery.isUrgent} />}
         {isAway && (
           <Note kind="warn" title="The device is not connected." isAnnounced={false}>
             What it would download is not known until it is. With a time to wait, the{" "}
@@ -97,6 +106,15 @@ export function DeployFormView<Body>(props: Props<Body>): ReactNode {
         </Group>
       </Stack>
     </form>
+  );
+}
+
+function PlanNote({ plan, isUrgent }: { readonly plan: SpentPlan; readonly isUrgent: boolean }): ReactNode {
+  const { title, text } = spentPlanText(plan, isUrgent);
+  return (
+    <Note kind={isUrgent ? "info" : "warn"} title={title}>
+      {text}
+    </Note>
   );
 }
 

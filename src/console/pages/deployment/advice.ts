@@ -30,6 +30,9 @@ const CONSOLE_HINTS: Readonly<Record<string, string>> = {
   DeploymentCancelled: "It was cancelled; deploy again if that was not intended.",
 };
 
+/** Of a deployment that an allowance of a SIM has kept back, and not the device's own budget. */
+const PLAN_HINT = "Mark it as urgent, set a larger allowance among the asset's SIMs, or wait for the next month.";
+
 /** The hint for a code, for people at the console; `undefined` where only the error table has one. */
 function consoleHint(code: string | undefined): string | undefined {
   return code === undefined || !Object.hasOwn(CONSOLE_HINTS, code) ? undefined : CONSOLE_HINTS[code];
@@ -48,6 +51,8 @@ const SHOWN_ELSEWHERE: ReadonlySet<string> = new Set([
   "plan_hash",
   "timings",
   // The message says so.
+  "sim_type",
+  "waiting_until",
   "previous",
   "rolled_back",
 ]);
@@ -55,9 +60,10 @@ const SHOWN_ELSEWHERE: ReadonlySet<string> = new Set([
 /** Returns what to do about a failure: what the device says first, then what is known of the code. */
 export function adviceFor(code: string | undefined, details: Details = {}, tableHint?: string): Advice {
   const next = typeof details["next"] === "string" ? details["next"] : undefined;
+  const isPlan = code === "DataBudgetExceeded" && details["sim_type"] !== undefined;
   return {
     facts: [...portFacts(details), ...issueFacts(details), ...otherFacts(details)],
-    next: next ?? consoleHint(code) ?? tableHint,
+    next: next ?? (isPlan ? PLAN_HINT : undefined) ?? consoleHint(code) ?? tableHint,
     output: [...linesOf(details["output"]), ...linesOf(details["logs"])],
   };
 }

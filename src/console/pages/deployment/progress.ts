@@ -24,7 +24,7 @@ export interface Progress {
   readonly download: Download | undefined;
   /** The last event, once there is one. */
   readonly final: DeploymentEvent | undefined;
-  /** Unix seconds until which the service waits for the device, while it does. */
+  /** Unix seconds until which it waits for the device, or for hours and data that allow its download, while it does. */
   readonly waitingUntil: number | undefined;
 }
 
@@ -96,7 +96,7 @@ function downloadOf({ bytes, details }: DeploymentEvent): Download | undefined {
 }
 
 function waitOf({ details }: DeploymentEvent): number | undefined {
-  return details?.["waiting_for"] === "device" ? numberOf(details["until"]) : undefined;
+  return numberOf(details?.[details["waiting_for"] === "device" ? "until" : "waiting_until"]);
 }
 
 function numberOf(value: unknown): number | undefined {

@@ -4,6 +4,7 @@ import {
   registeredAssetSchema,
 } from "../../../protocol/asset-request.ts";
 import { bindSims } from "../../assets/bind-sims.ts";
+import { releaseMovedSim } from "../../assets/release-moved-sim.ts";
 import { type IdentifierConflict, registerAsset as register } from "../../assets/register-asset.ts";
 import { NEW_ASSET_STATE } from "../../core/attention.ts";
 import { EdgeError } from "../../../protocol/errors.ts";
@@ -50,7 +51,11 @@ export function registerAsset(api: Api, context: ApiContext): void {
       context.conflictRateLimiter.requireAllowed(accountId);
       await requireAssetQuota(context, accountId);
       const { asset, deviceToken } = await register(
-        { ...context, bind: (asset) => bindSims(context, asset) },
+        {
+          ...context,
+          bind: (asset) => bindSims(context, asset),
+          release: (conflict) => releaseMovedSim(context, accountId, conflict),
+        },
         originOf(request),
         request.body,
         (conflict) => recordConflict(context, accountId, conflict),

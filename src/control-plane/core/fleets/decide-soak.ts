@@ -52,7 +52,8 @@ function decideNotUp({ target, context, nowMs }: Situation, { why, code }: NotUp
 /** A report may be older than it seems for a moment. After that, somebody has changed the device, and is not overruled. */
 function decideDrifted({ target, facts, context, nowMs }: Situation, what: string): TargetDecision {
   const fields = { soakSinceMs: undefined, awaySinceMs: undefined };
-  const untilMs = (facts.deployment?.finishedAtMs ?? target.sinceMs) + REPORT_GRACE_MS;
+  const endedAtMs = facts.deployment?.finishedAtMs ?? target.sinceMs;
+  const untilMs = Math.max(endedAtMs, facts.connectedSinceMs ?? 0) + REPORT_GRACE_MS;
   if (untilMs > nowMs) return become(target, { ...fields, dueMs: untilMs }, nowMs);
   if (isRolloutOver(context.rollout)) {
     return become(

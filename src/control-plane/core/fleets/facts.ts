@@ -5,6 +5,8 @@ import type { AppReport, DeviceFacts } from "../../../protocol/app-report.ts";
 /** What is known of a target's asset at one moment. Times are Unix milliseconds. */
 export interface TargetFacts {
   readonly isConnected: boolean;
+  /** When its present connection began; `undefined` while it is not connected. */
+  readonly connectedSinceMs: number | undefined;
   /** Negotiated protocol version of its latest session; `undefined` if it was never connected. */
   readonly protocol: number | undefined;
   /** When its device was last known to be connected; `undefined` if never. */

@@ -108,6 +108,7 @@ const CLASSES: Readonly<Record<ErrorCode, FailureClass>> = {
   AssetHasNoSim: FAILED,
   UnknownNetworkGroup: FAILED,
   SimNotFound: FAILED,
+  AllowanceNotFound: FAILED,
   SimUnknownToOperator: FAILED,
   GranularityNotAvailable: FAILED,
   SimOperatorFailed: FAILED,

@@ -16,22 +16,22 @@ export type Verdict =
   | { readonly kind: "unknown"; readonly why: string };
 
 /**
- * Time after a deployment in which a connected device reports what has changed, or that it holds changes back. A device whose
- * apps were as specified before reports nothing.
+ * Time after a deployment in which a connected device reports what has changed, or that it holds changes back, counted from the
+ * begin of its connection if that is later. A device whose apps were as specified before reports nothing.
  */
 export const REPORT_GRACE_MS = 60_000;
 
 /** Judges what a device runs by its last report. */
 export function judge(
   goal: Goal,
-  { report, deployment, isConnected }: Pick<TargetFacts, "report" | "deployment" | "isConnected">,
+  { report, deployment, connectedSinceMs }: Pick<TargetFacts, "report" | "deployment" | "connectedSinceMs">,
   nowMs: number,
 ): Verdict {
   if (report === undefined) return { kind: "unknown", why: "The device has not reported its apps." };
   if (report.heldSinceMs !== undefined) return { kind: "unknown", why: "The device holds its report back." };
   const endedAtMs = deployment?.finishedAtMs;
   if (endedAtMs !== undefined && !isSince(goal, report, deployment?.id, endedAtMs)) {
-    const hasReported = isConnected && nowMs >= endedAtMs + REPORT_GRACE_MS;
+    const hasReported = nowMs >= Math.max(endedAtMs, connectedSinceMs ?? Infinity) + REPORT_GRACE_MS;
     if (!hasReported) return { kind: "unknown", why: "The device has not reported its apps since the deployment." };
   }
   const drift = goal.apps.flatMap((entry) => driftOf(goal, entry, report.apps) ?? []);

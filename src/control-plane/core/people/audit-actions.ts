@@ -49,7 +49,7 @@ export const AUDIT_ACTIONS = {
   "key.changed": { name: "text", expires_at: "number" },
   "key.revoked": {},
   "login.decided": { decision: "text", role: "text", expires_at: "number", client_name: "text", client_source: "text" },
-  "settings.changed": { fields: "texts" },
+  "settings.changed": { fields: "texts", deployments: "text" },
   "asset.registered": { serial_number: "text", type: "text", network_group: "text", service_profile: "text" },
   "asset.changed": {
     name: "text",
@@ -66,6 +66,12 @@ export const AUDIT_ACTIONS = {
   "sim.corrected": SIM_FACTS,
   "sim.lost": SIM_FACTS,
   "sim.found": SIM_FACTS,
+  // Its operator did not know it, and that of another account does, which has registered it.
+  "sim.released": { sim_type: "text", iccid: "text" },
+  "sim_operator.set": { sim_type: "text" },
+  "sim_operator.removed": { sim_type: "text" },
+  "allowance.set": { sim_type: "text", bytes: "number" },
+  "allowance.removed": { sim_type: "text" },
   "network_group.added": {},
   "usage.imported": { imported: "number", skipped: "number" },
   "deployment.requested": {

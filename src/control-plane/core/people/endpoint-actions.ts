@@ -21,6 +21,9 @@ export const ENDPOINT_ACTIONS: Readonly<Record<string, AuditAction>> = {
   "POST /v1/assets/:asset_id/edge/apps/:name/restart": "deployment.requested",
   "DELETE /v1/assets/:asset_id/edge/deployments/:deployment_id": "deployment.cancelled",
   "DELETE /v1/assets/:asset_id/edge/volumes/:name": "volume.removed",
+  "PUT /v1/assets/:asset_id/sims/:sim_type/allowance": "allowance.set",
+  "DELETE /v1/assets/:asset_id/sims/:sim_type/allowance": "allowance.removed",
+  "PATCH /v1/data-plan-settings": "settings.changed",
   "PUT /v1/assets/:asset_id/tags": "asset.tagged",
   "PATCH /v1/assets/:asset_id/tags": "asset.tagged",
   "DELETE /v1/assets/:asset_id/tags": "asset.tagged",
@@ -61,6 +64,8 @@ export const ENDPOINT_ACTIONS: Readonly<Record<string, AuditAction>> = {
 const WITHOUT_ENTRY: ReadonlySet<string> = new Set([
   // Nobody's until somebody confirms it.
   "POST /v1/device-logins",
+  // What it finds is told as what the daily reading finds: the service has noticed it.
+  "POST /v1/assets/:asset_id/sims/:sim_type/refresh",
 ]);
 
 const READING = new Set(["GET", "HEAD", "OPTIONS"]);

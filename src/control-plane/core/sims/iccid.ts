@@ -25,6 +25,15 @@ export function isSameIccid(one: string, other: string): boolean {
   return one === other || isWithLuhnDigit(one, other) || isWithLuhnDigit(other, one);
 }
 
+/** Returns the other forms of an ICCID that name the same SIM: with its Luhn digit, and without. */
+export function otherIccids(iccid: string): readonly string[] {
+  const rest = iccid.slice(0, -1);
+  return [
+    ...(DIGITS.test(iccid) ? [`${iccid}${luhnDigit(iccid)}`] : []),
+    ...(isWithLuhnDigit(iccid, rest) ? [rest] : []),
+  ];
+}
+
 function isWithLuhnDigit(long: string, short: string): boolean {
-  return DIGITS.test(short) && long === short + luhnDigit(short);
+  return DIGITS.test(short) && long === `${short}${luhnDigit(short)}`;
 }

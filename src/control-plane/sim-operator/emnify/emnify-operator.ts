@@ -6,7 +6,7 @@ import type { TimeRange } from "../../core/usage-period.ts";
 import type { UsageTotal } from "../../core/usage-view.ts";
 import { utcDay } from "../../core/utc-days.ts";
 import { type CheckCall, checkCalls } from "../http/check-calls.ts";
-import { OperatorHttp } from "../http/operator-http.ts";
+import { OperatorHttp, type OperatorObserver } from "../http/operator-http.ts";
 import { parseAnswer } from "../http/parse-answer.ts";
 import type { RequestRate } from "../http/request-rates.ts";
 import { requestToken } from "../http/request-token.ts";
@@ -28,14 +28,16 @@ export interface EmnifyOptions {
   readonly applicationToken: string;
   readonly url: string;
   readonly clock: Clock;
+  readonly observer?: OperatorObserver | undefined;
 }
 
 /**
- * The operator allows 2,000 requests in 5 minutes, and 10 lists and statistics in a second. Of those, 6 are sent in a second: with
- * the 4 that may be on their way from before, no more than 10 arrive.
+ * The operator allows 2,000 requests in 5 minutes: 700 and 4 a second are 1,900, so that two changes of hundreds of SIMs may follow
+ * each other. Of lists and statistics it allows 10 in a second. Of those, 6 are sent: with the 4 that may be on their way from before,
+ * no more than 10 arrive.
  */
 const RATES: readonly RequestRate[] = [
-  { burst: 300, perSecond: 5 },
+  { burst: 700, perSecond: 4 },
   { burst: 1, perSecond: 5, paths: /^\/api\/v1\/(?:sim(?:\?|$)|service_profile|.*\/stats\/)/ },
 ];
 const MEGABYTE = 1_000_000;
@@ -52,15 +54,15 @@ export class EmnifyOperator implements SimOperator {
   readonly #http: OperatorHttp;
   readonly #sims: EmnifySims;
 
-  constructor({ applicationToken, url, clock }: EmnifyOptions) {
+  constructor({ applicationToken, url, clock, observer }: EmnifyOptions) {
     const authorization = new TokenAuthorization(clock, async (signal) => {
       const body = JSON.stringify({ application_token: applicationToken });
       const answer = await requestToken(clock, new URL("/api/v1/authenticate", url).href, body, signal);
       const { auth_token: value } = parseAnswer(tokenSchema, answer);
       return { value, lifetimeMs: tokenLifetimeMs(value, clock.now()) };
     });
-    this.#http = new OperatorHttp({ baseUrl: url, authorization, clock, rates: RATES });
-    this.#sims = new EmnifySims(this.#http);
+    this.#http = new OperatorHttp({ baseUrl: url, authorization, clock, rates: RATES, type: "prosim", observer });
+    this.#sims = new EmnifySims(this.#http, clock);
   }
 
   async findSim(sim: OperatorSim, signal: AbortSignal): Promise<ObservedSim | undefined> {

@@ -41,7 +41,10 @@ export function silent(): SimOperatorError {
 export function refusal(status: number, body: unknown): SimOperatorError {
   const said = words.safeParse(body).data?.message;
   const text = `it answered ${status}${said === undefined ? "" : `: ${said}`}`;
-  if (status === 401 || status === 403) return new SimOperatorError(text, false, { failure: "credentials" });
+  if (status === 401)
+    return new SimOperatorError(`${text}: the credentials are wrong or revoked`, false, { failure: "credentials" });
+  if (status === 403)
+    return new SimOperatorError(`${text}: the credentials do not allow it`, false, { failure: "credentials" });
   return new SimOperatorError(text, false, { failure: status === 404 ? "not_found" : "refused" });
 }
 

@@ -1,12 +1,14 @@
 import { fullJitter } from "../../../lib/backoff.ts";
 import { type Clock, deadline } from "../../../lib/clock.ts";
 import { Semaphore } from "../../../lib/semaphore.ts";
-import { SimOperatorError } from "../sim-operator.ts";
+import type { SimType } from "../../../protocol/sim.ts";
+import { type OperatorFailure, SimOperatorError } from "../sim-operator.ts";
 import type { Authorization } from "./authorization.ts";
 import { broken, malformed, refusal, silent, throttled, unreachable } from "./operator-errors.ts";
 import { Outage } from "./outage.ts";
 import { Pauses } from "./pauses.ts";
 import { readJson } from "./read-response.ts";
+import { Refusals } from "./refusals.ts";
 import { type RequestRate, RequestRates } from "./request-rates.ts";
 import { parseRetryAfter } from "./retry-after.ts";
 import { SharedCalls } from "./shared-calls.ts";
@@ -29,6 +31,14 @@ export interface OperatorHttpOptions {
   readonly clock: Clock;
   /** Below what the operator allows. */
   readonly rates: readonly RequestRate[];
+  /** What the observer is told. */
+  readonly type: SimType;
+  readonly observer?: OperatorObserver | undefined;
+}
+
+/** Is told what the calls of operators end with. */
+export interface OperatorObserver {
+  operatorCalled(type: SimType, outcome: OperatorFailure | "ok"): void;
 }
 
 export interface OperatorRequest {
@@ -56,6 +66,7 @@ export class OperatorHttp {
   readonly #rates: RequestRates;
   readonly #pauses: Pauses;
   readonly #outage: Outage;
+  readonly #refusals: Refusals;
   readonly #reads = new SharedCalls<OperatorResponse>();
 
   constructor(options: OperatorHttpOptions) {
@@ -65,10 +76,23 @@ export class OperatorHttp {
     this.#rates = new RequestRates(clock, rates);
     this.#pauses = new Pauses(clock);
     this.#outage = new Outage(clock, MAX_UNANSWERED);
+    this.#refusals = new Refusals(clock);
   }
 
   /** Returns the response with status 200 to 299, or 404 with `acceptsMissing`. Throws `SimOperatorError` for any other. */
   async send(request: OperatorRequest, signal: AbortSignal, acceptsMissing = false): Promise<OperatorResponse> {
+    const { type, observer } = this.#options;
+    try {
+      const response = await this.#send(request, signal, acceptsMissing);
+      observer?.operatorCalled(type, "ok");
+      return response;
+    } catch (error) {
+      if (error instanceof SimOperatorError) observer?.operatorCalled(type, error.failure);
+      throw error;
+    }
+  }
+
+  async #send(request: OperatorRequest, signal: AbortSignal, acceptsMissing: boolean): Promise<OperatorResponse> {
     const url = this.#urlOf(request.path);
     const response = await (request.method === "GET"
       ? this.#reads.run(url.href, signal, (shared) => this.#repeat(url, request, shared))
@@ -115,20 +139,29 @@ export class OperatorHttp {
     const { authorization } = this.#options;
     // Before the turn as well: those who have one may still wait for the operator.
     if (this.#outage.isOn) throw silent();
+    this.#refusals.check(request.method, url);
     using _turn = await this.#turns.acquire(signal);
-    await this.#admit(url, signal);
+    await this.#admit(url, request, signal);
     const header = await authorization.header(signal);
     const response = await this.#fetch(url, request, header, signal);
-    if (response.status !== 401 || !authorization.reject(header)) return response;
+    if (response.status !== 401 || !authorization.reject(header)) return this.#noted(url, request, response);
     // It may have ended, or was forgotten: a new one, once.
     const renewed = await authorization.header(signal);
-    await this.#admit(url, signal);
-    return this.#fetch(url, request, renewed, signal);
+    await this.#admit(url, request, signal);
+    return this.#noted(url, request, await this.#fetch(url, request, renewed, signal));
   }
 
-  async #admit(url: URL, signal: AbortSignal): Promise<void> {
+  #noted(url: URL, { method }: OperatorRequest, response: OperatorResponse): OperatorResponse {
+    const { status, body } = response;
+    const isRefused = status === 401 || status === 403;
+    this.#refusals.note(method, url, status, isRefused ? refusal(status, body) : undefined);
+    return response;
+  }
+
+  async #admit(url: URL, { method }: OperatorRequest, signal: AbortSignal): Promise<void> {
     await this.#rates.acquire(url.pathname + url.search, signal);
     if (this.#outage.isOn) throw silent();
+    this.#refusals.check(method, url);
     const { remainingMs } = this.#pauses;
     if (remainingMs > 0) throw throttled(remainingMs);
   }

@@ -4,6 +4,7 @@ import { SimOperatorError } from "../sim-operator.ts";
 import type { Authorization } from "./authorization.ts";
 import { silent } from "./operator-errors.ts";
 import { Outage } from "./outage.ts";
+import { REFUSED_PAUSE_MS } from "./refusals.ts";
 
 export interface Token {
   readonly value: string;
@@ -18,8 +19,6 @@ const MIN_HELD_MS = 30_000;
 /** Renewals in any time of this length. Operators limit them, and tokens that are refused at once do not get better by more. */
 const MAX_RENEWALS = 5;
 const RENEWALS_PER_MS = 150_000;
-/** Pause after credentials that were refused: they do not become right by asking again, and operators count such requests. */
-const REFUSED_PAUSE_MS = 60_000;
 
 /** A token that is kept in memory and renewed before it ends. One renewal goes on at a time, for all who wait for it. */
 export class TokenAuthorization implements Authorization {

@@ -6,7 +6,7 @@ import type { TimeRange } from "../../core/usage-period.ts";
 import type { UsageTotal } from "../../core/usage-view.ts";
 import { type CheckCall, checkCalls } from "../http/check-calls.ts";
 import { followPages } from "../http/next-pages.ts";
-import { OperatorHttp } from "../http/operator-http.ts";
+import { OperatorHttp, type OperatorObserver } from "../http/operator-http.ts";
 import { parseAnswer } from "../http/parse-answer.ts";
 import {
   type CheckLine,
@@ -24,6 +24,7 @@ export interface SuperSimOptions {
   readonly credentials: SuperSimCredentials;
   readonly url: string;
   readonly clock: Clock;
+  readonly observer?: OperatorObserver | undefined;
 }
 
 /** The operator does not publish a limit; it answers 429 above its own. */
@@ -55,9 +56,9 @@ export class SuperSimOperator implements SimOperator {
   readonly #http: OperatorHttp;
   readonly #fleets: Fleets;
 
-  constructor({ credentials, url, clock }: SuperSimOptions) {
+  constructor({ credentials, url, clock, observer }: SuperSimOptions) {
     const authorization = superSimAuthorization(credentials, clock);
-    this.#http = new OperatorHttp({ baseUrl: url, authorization, clock, rates: RATES });
+    this.#http = new OperatorHttp({ baseUrl: url, authorization, clock, rates: RATES, type: "supersim", observer });
     this.#fleets = new Fleets(this.#http, clock);
   }
 

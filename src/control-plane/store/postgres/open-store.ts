@@ -2,6 +2,7 @@ import { SqlAccountStore } from "../sql/accounts.ts";
 import { SqlAssetSettingsStore } from "../sql/asset-settings.ts";
 import { SqlAssetStore } from "../sql/assets.ts";
 import { SqlBrowserStore } from "../sql/browsers.ts";
+import { SqlDataPlanStore } from "../sql/data-plans.ts";
 import { SqlAuditStore } from "../sql/audit.ts";
 import { SqlEnrolmentStore } from "../sql/enrolments.ts";
 import { SqlFleetStore } from "../sql/fleets.ts";
@@ -11,6 +12,7 @@ import { SqlNetworkGroupStore } from "../sql/network-groups.ts";
 import { PostgresExecutor } from "../sql/postgres-executor.ts";
 import { SqlRolloutStore } from "../sql/rollouts.ts";
 import { SqlSealingKeyStore } from "../sql/sealing-keys.ts";
+import { SqlSimCredentialStore } from "../sql/sim-credentials.ts";
 import { SqlSimStore } from "../sql/sims.ts";
 import { SqlOperatorUsageStore } from "../sql/operator-usage.ts";
 import { SqlUsageStore } from "../sql/usage.ts";
@@ -50,6 +52,8 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
     networkGroups: new SqlNetworkGroupStore(executor),
     usage: new SqlUsageStore(executor),
     operatorUsage: new SqlOperatorUsageStore(executor),
+    simCredentials: new SqlSimCredentialStore(executor),
+    dataPlans: new SqlDataPlanStore(executor),
     deployments: new PostgresDeploymentStore(pool, appended),
     enrolments: new SqlEnrolmentStore(executor),
     devices: new PostgresDeviceStore(pool, appended),

@@ -1,4 +1,6 @@
 import { FLEETS } from "./schema-fleets.ts";
+import { SIM_CREDENTIALS } from "./schema-sim-credentials.ts";
+import { SIM_PLANS } from "./schema-sim-plans.ts";
 import { SIMS } from "./schema-sims.ts";
 import { PEOPLE } from "./schema-people.ts";
 import { STATES } from "./schema-states.ts";
@@ -322,4 +324,5 @@ export const SCHEMA_STEPS: readonly SchemaStep[] = [
   { version: 11, compatibleFrom: 10, sql: PEOPLE + STATES },
   { version: 12, compatibleFrom: 10, sql: FLEETS },
   { version: 13, compatibleFrom: 10, sql: SIMS },
+  { version: 14, compatibleFrom: 10, sql: SIM_CREDENTIALS + SIM_PLANS },
 ];

@@ -13,10 +13,12 @@ const MAKE_CURRENT = "UPDATE sealing_keys SET is_current = 1 WHERE id = ?";
 const REMOVE_UNUSED = /* sql */ `
   DELETE FROM sealing_keys WHERE id = ?1 AND is_current = 0
     AND NOT EXISTS (SELECT 1 FROM asset_variables WHERE key_id = ?1)
-    AND NOT EXISTS (SELECT 1 FROM fleet_revisions WHERE key_id = ?1)`;
+    AND NOT EXISTS (SELECT 1 FROM fleet_revisions WHERE key_id = ?1)
+    AND NOT EXISTS (SELECT 1 FROM sim_operator_credentials WHERE key_id = ?1)`;
 const COUNT_USED = /* sql */ `
   SELECT key_id AS id, count(*) AS count FROM (
     SELECT key_id FROM asset_variables UNION ALL SELECT key_id FROM fleet_revisions
+    UNION ALL SELECT key_id FROM sim_operator_credentials
   ) AS used GROUP BY key_id`;
 const REMOVE_ALL = "DELETE FROM sealing_keys WHERE id <> ?";
 // One search of the index for each key: reading all rows takes seconds for millions of variables.
@@ -37,6 +39,8 @@ const LIST_USED = /* sql */ `
   SELECT id FROM variable_keys WHERE id IS NOT NULL
   UNION
   SELECT id FROM revision_keys WHERE id IS NOT NULL
+  UNION
+  SELECT DISTINCT key_id FROM sim_operator_credentials
   ORDER BY id`;
 
 interface KeyRow {

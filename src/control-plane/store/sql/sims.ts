@@ -1,19 +1,24 @@
 import type { SimType } from "../../../protocol/sim.ts";
-import type { SimState } from "../../core/asset.ts";
+import type { Asset, SimState } from "../../core/asset.ts";
+import { simIdentifiersOf } from "../../core/identifier.ts";
 import type { AuditEntry } from "../audit.ts";
-import type { DueSim, SimCheck, SimStore } from "../sims.ts";
+import type { DueSim, SimCheck, SimEntry, SimFilter, SimPosition, SimStore } from "../sims.ts";
+import { ALLOWANCE_COLUMNS, type AllowanceRow, toAllowance } from "./allowance-row.ts";
 import { appendAssetEvent } from "./append-events.ts";
 import { ASSET_COLUMNS, ASSET_JOINS, type AssetRow, pendingText, toAsset } from "./asset-row.ts";
 import { recordAudit } from "./audit.ts";
 import type { Executor } from "./executor.ts";
 import { change, type Work } from "./statement.ts";
 
+/** Words that the operator does not give anew were for the status of before. */
 const SET_STATE = /* sql */ `
-  UPDATE sims SET status = ?, network_group = coalesce(?, network_group), pending = ?,
-    next_check_at_ms = coalesce(CAST(? AS BIGINT), next_check_at_ms)
-  WHERE asset_uuid = ? AND kind = ?`;
+  UPDATE sims SET status = ?1, network_group = coalesce(?2, network_group), pending = ?3,
+    next_check_at_ms = coalesce(CAST(?4 AS BIGINT), next_check_at_ms),
+    operator_status = coalesce(?5, CASE WHEN status = ?1 THEN operator_status END)
+  WHERE asset_uuid = ?6 AND kind = ?7`;
 const RECORD_CHECK = /* sql */ `
   UPDATE sims SET status = ?, network_group = coalesce(?, network_group), pending = ?, operator_status = ?,
+    plan_due_ms = CASE WHEN allowance_bytes IS NOT DISTINCT FROM CAST(? AS BIGINT) THEN plan_due_ms ELSE 0 END,
     allowance_bytes = CAST(? AS BIGINT), is_lost = ?, checked_at_ms = CAST(? AS BIGINT), next_check_at_ms = CAST(? AS BIGINT)
   WHERE asset_uuid = ? AND kind = ?`;
 const POSTPONE = "UPDATE sims SET next_check_at_ms = ? WHERE asset_uuid = ? AND kind = ?";
@@ -21,7 +26,28 @@ const LIST_DUE = /* sql */ `
   SELECT ${ASSET_COLUMNS}, d.is_lost AS is_lost FROM sims d JOIN assets a ON a.uuid = d.asset_uuid ${ASSET_JOINS}
   WHERE d.kind = ? AND d.next_check_at_ms <= ?
   ORDER BY (d.pending IS NULL), d.next_check_at_ms LIMIT ?`;
+const ENTRY = /* sql */ `
+  SELECT ${ASSET_COLUMNS}, d.kind AS kind, d.is_lost AS is_lost, d.operator_status AS operator_status,
+    d.checked_at_ms AS checked_at_ms, ${ALLOWANCE_COLUMNS}, d.plan_used_bytes, d.plan_forecast_bytes, d.plan_as_of
+  FROM assets a JOIN sims d ON d.asset_uuid = a.uuid ${ASSET_JOINS}`;
+const LIST = /* sql */ `${ENTRY}
+  WHERE a.account_id = ?1 AND (a.created_at, a.uuid, d.kind) > (?2, ?3, ?4) AND ?5 IN ('', d.kind)
+    AND (?6 = '' OR d.plan_state IS NOT NULL)
+  ORDER BY a.created_at, a.uuid, d.kind LIMIT ?7`;
+const FIND = `${ENTRY} WHERE a.account_id = ? AND a.uuid = ? AND d.kind = ?`;
+const FREE_IDENTIFIER = "DELETE FROM identifiers WHERE asset_uuid = ? AND value = ?";
+const RELEASE = "DELETE FROM sims WHERE asset_uuid = ? AND kind = ? AND iccid = ?";
 const FIND_ICCID = "SELECT asset_uuid FROM sims WHERE iccid = ? LIMIT 1";
+
+interface EntryRow extends AssetRow, AllowanceRow {
+  readonly kind: SimType;
+  readonly is_lost: number;
+  readonly operator_status: string | null;
+  readonly checked_at_ms: number | null;
+  readonly plan_used_bytes: number | null;
+  readonly plan_forecast_bytes: number | null;
+  readonly plan_as_of: number | null;
+}
 
 export class SqlSimStore implements SimStore {
   readonly #executor: Executor;
@@ -30,14 +56,32 @@ export class SqlSimStore implements SimStore {
     this.#executor = executor;
   }
 
+  async listSims(
+    accountId: string,
+    { type, attention }: SimFilter,
+    limit: number,
+    after?: SimPosition,
+  ): Promise<readonly SimEntry[]> {
+    const position = after ? [after.createdAt, after.assetUuid, after.type] : [-1, "", ""];
+    const rows = await this.#executor.all<EntryRow>(LIST, [accountId, ...position, type ?? "", attention ?? "", limit]);
+    return rows.map(toEntry);
+  }
+
+  async findSim(accountId: string, assetUuid: string, type: SimType): Promise<SimEntry | undefined> {
+    const row = await this.#executor.one<EntryRow>(FIND, [accountId, assetUuid, type]);
+    return row && toEntry(row);
+  }
+
   async setSimState(
     assetUuid: string,
     type: SimType,
     { status, networkGroup, pending }: SimState,
     audit?: AuditEntry,
     nextCheckAtMs?: number,
+    operatorStatus?: string,
   ): Promise<void> {
-    const values = [status, networkGroup ?? null, pendingText(pending), nextCheckAtMs ?? null, assetUuid, type];
+    const told = [nextCheckAtMs ?? null, operatorStatus ?? null];
+    const values = [status, networkGroup ?? null, pendingText(pending), ...told, assetUuid, type];
     await this.#executor.transact(function* (): Work<void> {
       if ((yield* change(SET_STATE, values)) === 0) return;
       yield* appendAssetEvent(assetUuid, "sim.changed");
@@ -53,7 +97,8 @@ export class SqlSimStore implements SimStore {
     audit: AuditEntry | undefined,
   ): Promise<void> {
     const state = [status, networkGroup ?? null, pendingText(pending)];
-    const check = [operatorStatus ?? null, allowanceBytes ?? null, isLost ? 1 : 0, checkedAtMs, nextCheckAtMs];
+    const allowance = allowanceBytes ?? null;
+    const check = [operatorStatus ?? null, allowance, allowance, isLost ? 1 : 0, checkedAtMs, nextCheckAtMs];
     await this.#executor.transact(function* (): Work<void> {
       if ((yield* change(RECORD_CHECK, [...state, ...check, assetUuid, type])) === 0 || !audit) return;
       yield* appendAssetEvent(assetUuid, "sim.changed");
@@ -74,7 +119,35 @@ export class SqlSimStore implements SimStore {
     return found;
   }
 
+  async releaseSim(asset: Asset, type: SimType, audit: AuditEntry): Promise<boolean> {
+    const { uuid } = asset;
+    const iccid = asset[type]?.iccid ?? null;
+    return this.#executor.transact(function* (): Work<boolean> {
+      if ((yield* change(RELEASE, [uuid, type, iccid])) === 0) return false;
+      for (const { value } of simIdentifiersOf(asset, type)) yield* change(FREE_IDENTIFIER, [uuid, value]);
+      yield* appendAssetEvent(uuid, "sim.changed");
+      yield* recordAudit(audit);
+      return true;
+    });
+  }
+
   async hasIccid(iccid: string): Promise<boolean> {
     return (await this.#executor.one(FIND_ICCID, [iccid])) !== undefined;
   }
+}
+
+function toEntry(row: EntryRow): SimEntry {
+  return {
+    asset: toAsset(row),
+    type: row.kind,
+    isLost: row.is_lost === 1,
+    operatorStatus: row.operator_status ?? undefined,
+    checkedAtMs: row.checked_at_ms ?? undefined,
+    allowance: toAllowance(row),
+    planUsage: toPlanUsage(row),
+  };
+}
+
+function toPlanUsage({ plan_used_bytes: usedBytes, plan_forecast_bytes: forecastBytes, plan_as_of: asOf }: EntryRow) {
+  return usedBytes === null || forecastBytes === null || asOf === null ? undefined : { usedBytes, forecastBytes, asOf };
 }

@@ -72,6 +72,7 @@ export function toTargetWithFacts(row: unknown): TargetWithFacts {
     target: toTarget(facts),
     facts: {
       isConnected: Boolean(facts.is_connected),
+      connectedSinceMs: facts.is_connected ? (facts.last_seen_at ?? 0) * 1000 : undefined,
       protocol: facts.protocol ?? undefined,
       lastSeenAtMs: facts.last_seen_at === null ? undefined : facts.last_seen_at * 1000,
       report: toReport(facts),

@@ -1,4 +1,6 @@
 import { FLEETS } from "./schema-fleets.ts";
+import { SIM_CREDENTIALS } from "./schema-sim-credentials.ts";
+import { SIM_PLANS } from "./schema-sim-plans.ts";
 import { SIMS } from "./schema-sims.ts";
 import { STATES } from "./schema-states.ts";
 
@@ -375,4 +377,5 @@ export const MIGRATIONS: readonly string[] = [
   ` + STATES,
   FLEETS,
   SIMS,
+  SIM_CREDENTIALS + SIM_PLANS,
 ];

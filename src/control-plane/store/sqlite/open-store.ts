@@ -6,6 +6,7 @@ import { SqlAccountStore } from "../sql/accounts.ts";
 import { SqlAssetSettingsStore } from "../sql/asset-settings.ts";
 import { SqlAssetStore } from "../sql/assets.ts";
 import { SqlBrowserStore } from "../sql/browsers.ts";
+import { SqlDataPlanStore } from "../sql/data-plans.ts";
 import { SqlAuditStore } from "../sql/audit.ts";
 import { SqlEnrolmentStore } from "../sql/enrolments.ts";
 import { SqlFleetStore } from "../sql/fleets.ts";
@@ -14,6 +15,7 @@ import { SqlLoginRequestStore } from "../sql/login-requests.ts";
 import { SqlNetworkGroupStore } from "../sql/network-groups.ts";
 import { SqlRolloutStore } from "../sql/rollouts.ts";
 import { SqlSealingKeyStore } from "../sql/sealing-keys.ts";
+import { SqlSimCredentialStore } from "../sql/sim-credentials.ts";
 import { SqlSimStore } from "../sql/sims.ts";
 import { SqliteExecutor } from "../sql/sqlite-executor.ts";
 import { SqlOperatorUsageStore } from "../sql/operator-usage.ts";
@@ -59,6 +61,8 @@ export function openStore(path: string): Store {
     networkGroups: new SqlNetworkGroupStore(executor),
     usage: new SqlUsageStore(executor),
     operatorUsage: new SqlOperatorUsageStore(executor),
+    simCredentials: new SqlSimCredentialStore(executor),
+    dataPlans: new SqlDataPlanStore(executor),
     deployments: new SqliteDeploymentStore(database, commits, states),
     enrolments: new SqlEnrolmentStore(executor),
     devices: new SqliteDeviceStore(database, commits, states),

@@ -70,6 +70,14 @@ test.each(MIGRATIONS.map((_, index) => index + 1))(
       expect(await store.operatorUsage.listUsage(counted, { start: 0, end: 2_000_000_000 })).toEqual(
         version >= 13 ? [{ bucket: "default_1gb", start: 1_789_948_800, bytes: 4096 }] : [],
       );
+      const credentials = await store.simCredentials.listCredentials();
+      expect(credentials.map(({ accountId, type, keyId }) => [accountId, type, keyId])).toEqual(
+        version >= 14 ? [["acc_fixture", "supersim", "key_fixture"]] : [],
+      );
+      expect(await store.dataPlans.findAllowance(UUID, "prosim")).toEqual(
+        version >= 14 ? { bytes: 500_000_000, source: "manual" } : undefined,
+      );
+      expect(await store.dataPlans.readDeployments("acc_fixture")).toBe(version >= 14 ? "urgent" : "ignore");
       expect(await store.deployments.findDeployment("dep_failed")).toMatchObject({
         app: "web",
         status: "Fail",

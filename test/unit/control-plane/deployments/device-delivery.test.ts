@@ -28,6 +28,8 @@ async function settle(): Promise<void> {
 function setUp() {
   const waiting: UndeliveredDeployment[] = [];
   const sent: string[] = [];
+  /** What a data plan keeps back. */
+  const held = new Set<string>();
   const state = { reads: 0, isCurrent: true, error: undefined as Error | undefined };
   /** Resolves the reads one by one. */
   const gates: (() => void)[] = [];
@@ -44,6 +46,9 @@ function setUp() {
     async send(_session: DeviceSession, { id }: { id: string }) {
       sent.push(`command ${id}`);
       return id !== "dep_failed";
+    },
+    async holdForPlan(_session: DeviceSession, id: string) {
+      return held.has(id);
     },
     async endWait(_session: DeviceSession, id: string) {
       sent.push(`end wait ${id}`);
@@ -72,7 +77,7 @@ function setUp() {
       await settle();
     }
   };
-  return { delivery, session, waiting, sent, state, flow };
+  return { delivery, session, waiting, sent, held, state, flow };
 }
 
 test("wake-ups during a delivery cause one more, and nothing is sent twice in a session", async () => {
@@ -196,4 +201,18 @@ test("a deployment that waits for the device is sent, and the connection probed 
     await flow();
   }
   expect(sent).toEqual(["end wait dep_1", "command dep_1", "ping"]);
+});
+
+test("what a data plan keeps back is not sent, and what comes after it is", async () => {
+  const { delivery, session, waiting, sent, held, flow } = setUp();
+  waiting.push(row("dep_1", "command", { isWaiting: true }), row("dep_2", "command"));
+  held.add("dep_1");
+  void delivery.deliver(session);
+  await flow();
+  expect(sent).toEqual(["command dep_2"]);
+  held.clear();
+  waiting.pop();
+  void delivery.deliver(session);
+  await flow();
+  expect(sent).toEqual(["command dep_2", "end wait dep_1", "command dep_1"]);
 });

@@ -43,7 +43,7 @@ function metricsOf(changed: (store: Store) => Partial<Store>) {
   const metrics = new Metrics({ store: { ...sqlite, ...changed(sqlite) }, bus, clock, logger: log.logger });
   const value = async (name: string, labels?: Record<string, string>) =>
     sumOf(parseExposition(await metrics.registry.metrics()), name, labels);
-  return { clock, log, bus, store: metrics.store, value };
+  return { clock, log, bus, metrics, store: metrics.store, value };
 }
 
 test("a store that asks twice for a decision counts once, by the last one", async () => {
@@ -124,6 +124,15 @@ test("a store that fails or does not respond is reported as down, and its last f
   const silent = value("edge_control_store_up");
   await clock.advance(CHECK_TIMEOUT_MS);
   expect(await silent).toBe(0);
+});
+
+test("calls of SIM operators are counted by type and outcome", async () => {
+  const { metrics, value } = metricsOf(() => ({}));
+  const count = (outcome: string) => value("edge_control_sim_operator_calls_total", { sim_type: "prosim", outcome });
+  expect(await count("credentials")).toBe(0);
+  metrics.observer.operatorCalled("prosim", "credentials");
+  metrics.observer.operatorCalled("supersim", "credentials");
+  expect(await count("credentials")).toBe(1);
 });
 
 test("unfinished deployments are found by an index", () => {

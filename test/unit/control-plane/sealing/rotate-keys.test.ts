@@ -4,11 +4,12 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { AesSealer, type SealingKey } from "../../../../src/control-plane/sealing/aes-sealer.ts";
 import { readKeyFile } from "../../../../src/control-plane/sealing/key-file.ts";
 import { findPrunable, pruneKeys, rotateKeys } from "../../../../src/control-plane/sealing/rotate-keys.ts";
-import { variablePurpose } from "../../../../src/control-plane/sealing/sealer.ts";
+import { credentialsPurpose, variablePurpose } from "../../../../src/control-plane/sealing/sealer.ts";
 import { openStore } from "../../../../src/control-plane/store/sqlite/open-store.ts";
 import type { Store } from "../../../../src/control-plane/store/store.ts";
+import type { SimType } from "../../../../src/protocol/sim.ts";
 import { MAX_VARIABLES } from "../../../../src/protocol/variables.ts";
-import { openWithAccounts, register, someAsset } from "../../../contract/control-plane-store/harness.ts";
+import { ACCOUNT, openWithAccounts, register, someAsset } from "../../../contract/control-plane-store/harness.ts";
 import { someAudit } from "../../../support/control-plane/people.ts";
 import { someSealingKey } from "../../../support/control-plane/sealing-key.ts";
 import { tempDir } from "../../../support/temp-dir.ts";
@@ -62,7 +63,7 @@ async function expectReadable(): Promise<void> {
 }
 
 /** The store, in which this call of a part of it fails, as if the process had ended there. */
-function failingAt(part: "sealingKeys" | "assetSettings", method: string, call = 1): Store {
+function failingAt(part: "sealingKeys" | "assetSettings" | "simCredentials", method: string, call = 1): Store {
   let calls = 0;
   const proxied = (target: object, name: string): object =>
     new Proxy(target, {
@@ -79,6 +80,36 @@ function failingAt(part: "sealingKeys" | "assetSettings", method: string, call =
     });
   return proxied(store, "") as Store;
 }
+
+async function setCredentials(type: SimType): Promise<string> {
+  const purpose = credentialsPurpose(ACCOUNT, type);
+  const sealed = new AesSealer(first).seal(Buffer.from("secret"), purpose);
+  await store.simCredentials.setCredentials({ accountId: ACCOUNT, type, changedAtMs: 1, ...sealed });
+  return purpose;
+}
+
+test.each([1, 2])("a rotation that ends at call %i of the accounts' credentials is finished", async (call) => {
+  const purposes = [await setCredentials("prosim"), await setCredentials("supersim")];
+  const failing = failingAt("simCredentials", "resealCredentials", call);
+  await expect(rotate({ store: failing })).rejects.toThrow("killed");
+  expect(await rotate()).toMatchObject({ hasResumed: true, variables: 0, credentials: 3 - call });
+  const [key, ...others] = readKeyFile(path) ?? [];
+  const sealer = new AesSealer(key!, others);
+  for (const [index, stored] of (await store.simCredentials.listCredentials()).entries())
+    expect(Buffer.from(sealer.open(stored, purposes[index]!)).toString()).toBe("secret");
+  expect(await store.sealingKeys.listUsed()).toEqual([keyIds()[1]]);
+});
+
+test("a rotation seals the accounts' credentials at SIM operators", async () => {
+  const purpose = await setCredentials("prosim");
+  const { keyId, credentials } = await rotate();
+  expect(credentials).toBe(1);
+  const [stored] = await store.simCredentials.listCredentials();
+  expect(stored?.keyId).toBe(keyId);
+  const key = readKeyFile(path)?.find(({ id }) => id === keyId);
+  expect(Buffer.from(new AesSealer(key!).open(stored!, purpose)).toString()).toBe("secret");
+  expect(await store.sealingKeys.listUsed()).toEqual([keyId]);
+});
 
 test("a rotation seals everything with a new key; the next one does so again", async () => {
   const one = await rotate();

@@ -99,7 +99,16 @@ describe("what a device runs", () => {
     expect(judged(anApp(2), { report: early }).kind).toBe("unknown");
     // A device whose apps have not changed sends no report.
     expect(judged(anApp(2), { report: early }, NOW + REPORT_GRACE_MS).kind).toBe("as_specified");
-    expect(judged(anApp(2), { report: early, isConnected: false }, NOW + REPORT_GRACE_MS).kind).toBe("unknown");
+    const away = { isConnected: false, connectedSinceMs: undefined };
+    expect(judged(anApp(2), { report: early, ...away }, NOW + REPORT_GRACE_MS).kind).toBe("unknown");
+  });
+
+  test("is not judged by an earlier report when it has just come back: the report of now is on its way", () => {
+    const before = aReport([anApp(1)], { atMs: NOW - 1_000 });
+    const back = { report: before, connectedSinceMs: NOW + 600_000 };
+    expect(judged(anApp(1), back, NOW + 600_000).kind).toBe("unknown");
+    expect(judged(anApp(1), back, NOW + 600_000 + REPORT_GRACE_MS - 1).kind).toBe("unknown");
+    expect(judged(anApp(1), back, NOW + 600_000 + REPORT_GRACE_MS).kind).toBe("drifted");
   });
 
   test("is told by a report of the second in which the deployment ended, and by one with its marks at any time", () => {

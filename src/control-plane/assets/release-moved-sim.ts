@@ -1,0 +1,64 @@
+import { auditEntry } from "../audit/audit-entry.ts";
+import { simIdentifiersOf } from "../core/identifier.ts";
+import { isSameIccid } from "../core/sims/iccid.ts";
+import type { LeaseLock } from "../instances/lease-lock.ts";
+import { callOperator } from "../sim-operator/call-operator.ts";
+import { type OperatorSim, type SimOperator, SimOperatorError, toOperatorSim } from "../sim-operator/sim-operator.ts";
+import { SIM_TYPES } from "../sim-operator/sim-types.ts";
+import type { Store } from "../store/store.ts";
+import { assetLockOf } from "./asset-lock.ts";
+import type { SimBinder } from "./bind-sims.ts";
+import type { IdentifierConflict } from "./register-asset.ts";
+
+export interface SimReleaser extends SimBinder {
+  readonly store: Pick<Store, "assets" | "sims">;
+  readonly locks: LeaseLock;
+}
+
+/**
+ * Takes a SIM from the asset of another account if it is this account's by what the operators say: this one's knows it, which was
+ * asked before, and the other one's does not any more, or nobody has ever asked one. Returns whether it did.
+ *
+ * @param accountId the account whose operator knows the SIM
+ */
+export async function releaseMovedSim(
+  releaser: SimReleaser,
+  accountId: string,
+  { value, owner }: IdentifierConflict,
+): Promise<boolean> {
+  const { simOperators, store, locks, clock, stopping } = releaser;
+  if (owner.accountId === accountId) return false;
+  await using _lock = await locks.acquire(assetLockOf(owner.assetUuid), stopping);
+  const asset = await store.assets.findAsset(owner.accountId, owner.assetUuid);
+  const type = asset && SIM_TYPES.find((each) => simIdentifiersOf(asset, each).some((found) => found.value === value));
+  const sim = type && toOperatorSim(asset, type);
+  if (!sim) return false;
+  const mine = await simOperators.find(accountId, sim.type);
+  const theirs = await simOperators.find(owner.accountId, sim.type);
+  if (mine.usagePeriod === undefined || mine === theirs) return false;
+  if (theirs.usagePeriod !== undefined && !(await isUnknown(releaser, theirs, sim))) return false;
+  const origin = { accountId: owner.accountId, actor: { kind: "service", id: "sims" }, source: undefined } as const;
+  const entry = auditEntry(origin, clock, {
+    action: "sim.released",
+    assetUuid: asset.uuid,
+    subject: { kind: "asset", id: asset.uuid, name: asset.name },
+    details: { sim_type: sim.type, iccid: sim.iccid },
+  });
+  return store.sims.releaseSim(asset, sim.type, entry);
+}
+
+/** Only if it says so: what does not answer may know it. */
+async function isUnknown(
+  { clock, stopping, logger }: SimReleaser,
+  operator: SimOperator,
+  sim: OperatorSim,
+): Promise<boolean> {
+  try {
+    const found = await callOperator(clock, stopping, (signal) => operator.findSim(sim, signal));
+    return !found || !isSameIccid(found.iccid, sim.iccid);
+  } catch (error) {
+    if (!(error instanceof SimOperatorError)) throw error;
+    logger.warn({ err: error, sim: sim.type }, "SIM operator did not say whether a SIM has moved to another account");
+    return false;
+  }
+}

@@ -1,0 +1,74 @@
+import type { DeploymentAction } from "../../../protocol/deployment-action.ts";
+import type { PlanDeployments } from "../../../protocol/data-plan.ts";
+import type { ProgressDetails } from "../../../protocol/deployment-event.ts";
+import type { DeployOptions } from "../../../protocol/deploy-request.ts";
+import type { SimType } from "../../../protocol/sim.ts";
+import type { Deployment, DeploymentChange } from "../deployment.ts";
+import { appendEvent } from "../event-log.ts";
+import { fail } from "../transitions.ts";
+import { waitingFields } from "../waiting.ts";
+
+/** The data plan of a SIM that stands in the way of a deployment, and what becomes of that. */
+export interface PlanObstacle {
+  readonly effect: Exclude<PlanDeployments, "ignore">;
+  readonly type: SimType;
+  readonly allowanceBytes: number;
+  /** End of the month, in Unix seconds. */
+  readonly until: number;
+}
+
+const DAY_MS = 24 * 3_600_000;
+const SIM_NAMES: Readonly<Record<SimType, string>> = { supersim: "Super SIM", prosim: "PRO SIM" };
+/** What the agent calls a budget of a month, also in its own reports. */
+const LIMIT = "monthly_budget";
+
+/** Whether a spent plan stands in the way of it: it may download, and is neither urgent nor a check. */
+export function mayUsePlan({
+  action,
+  options,
+}: {
+  readonly action: DeploymentAction;
+  readonly options: Pick<DeployOptions, "urgent" | "dry_run">;
+}): boolean {
+  return ["deploy", "update", "apply"].includes(action) && options.urgent !== true && options.dry_run !== true;
+}
+
+/** How long a deployment waits at most: until the month is over, and a day for its device. In milliseconds. */
+export function planWaitMs({ until }: PlanObstacle, nowMs: number): number {
+  return Math.max(0, until * 1000 - nowMs) + DAY_MS;
+}
+
+/** Whether the deployment was told last to wait for a data plan. */
+export function isWaitingForPlan({ isWaiting, lastEvent }: Pick<Deployment, "isWaiting" | "lastEvent">): boolean {
+  return isWaiting && lastEvent?.details?.["waiting_for"] === LIMIT;
+}
+
+/** Makes a deployment that was not sent wait as the agent does for its budget of a month: with the same details. */
+export function waitForPlan(
+  deployment: Deployment,
+  nowMs: number,
+  { type, until }: PlanObstacle,
+): DeploymentChange | undefined {
+  const { waitUntilMs } = deployment;
+  if (waitUntilMs === undefined) return undefined;
+  const minute = new Date(until * 1000).toISOString().slice(0, 16).replace("T", " ");
+  const message = `Waiting until ${minute} UTC with the download: the data plan of the ${SIM_NAMES[type]} is used up.`;
+  const waiting = { waiting_s: Math.max(0, until - Math.floor(nowMs / 1000)) } satisfies ProgressDetails;
+  const details = { waiting_for: LIMIT, waiting_until: until, ...waiting, sim_type: type };
+  const noted = appendEvent(deployment, { status: "Running", message, step: "received", details }, nowMs);
+  return { ...noted, fields: { ...noted?.fields, ...waitingFields(deployment, waitUntilMs) } };
+}
+
+/** Fails a new deployment as the agent does one that its budget of a month never allows. Nothing was sent. */
+export function refuseForPlan(
+  deployment: Deployment,
+  nowMs: number,
+  { type, allowanceBytes, until }: PlanObstacle,
+): DeploymentChange | undefined {
+  const message =
+    `The data plan of the ${SIM_NAMES[type]} is used up: ${allowanceBytes} bytes a month. ` +
+    "Only urgent deployments are carried out until it begins anew.";
+  const details = { limit_bytes: allowanceBytes, limit: LIMIT, sim_type: type, waiting_until: until };
+  const change = fail(deployment, nowMs, "DataBudgetExceeded", message, details);
+  return change && { ...change, fields: { ...change.fields, delivery: undefined } };
+}
