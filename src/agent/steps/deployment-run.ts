@@ -225,12 +225,12 @@ export class DeploymentRun {
     this.#announced = step.kind;
     // Nothing to store: saves a write.
     if (events.length === 0 && this.#events.length === 0 && !isTouching) return;
-    const changesNothing = step.kind === "start" || step.kind === "verify";
-    if (changesNothing && record === this.#savedRecord) this.#announceLater(events);
+    const isShort = step.kind === "verify" && this.#options.services.config.settleMs < ANNOUNCE_DELAY_MS;
+    if ((step.kind === "start" || isShort) && record === this.#savedRecord) this.#announceLater(events);
     else this.#save(record, events);
   }
 
-  /** A start is short, as a verification may be, and neither changes stored state: a write that follows announces them. */
+  /** A start is short, as a verification may be. They change no stored state: the write that follows announces them. */
   #announceLater(events: readonly EventContent[]): void {
     this.#events = [...this.#events, ...events];
     this.#announceTimer ??= this.#options.services.clock.timer(ANNOUNCE_DELAY_MS, () => {

@@ -82,8 +82,11 @@ describe("the store is written", () => {
   });
 
   it("so that a client sees within a second that an app is being started and verified", async () => {
-    await using rig = new AgentRig();
+    await using rig = new AgentRig({ settleMs: 900 });
     rig.engine.addImage(IMAGE);
+    rig.engine.faults.onCall(async ({ method, phase, signal }) => {
+      if (method === "startContainer" && phase === "before") await rig.clock.sleep(500, signal);
+    });
     rig.deployments.deploy("d", { name: "app", image: IMAGE });
     await rig.clock.advance(999);
     expect(rig.last("d")?.step).toBe("creating");
