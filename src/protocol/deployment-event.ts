@@ -53,7 +53,11 @@ const common = {
   details: z
     .record(z.string(), z.unknown())
     .optional()
-    .meta({ description: "More about the event; its entries depend on the step and the code." }),
+    .meta({
+      description:
+        "More about the event; its entries depend on the step and the code. The last event may have `timings`: how long " +
+        "the steps took.",
+    }),
 };
 
 /** One event as sent to clients. */

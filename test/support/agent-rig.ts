@@ -3,6 +3,7 @@ import type { HostPort } from "../../src/agent/core/host/host-port.ts";
 import { type ResolvedPath, pathWithoutLinks } from "../../src/agent/core/policy/resolved-path.ts";
 import { platformOf } from "../../src/agent/core/image/platform.ts";
 import type { RegistryAuth } from "../../src/agent/registry/registry.ts";
+import { EngineMeter } from "../../src/agent/engine/engine-meter.ts";
 import type { Host } from "../../src/agent/host/host.ts";
 import { OPEN_GATE } from "../../src/agent/ledger/pull-gate.ts";
 import { CountingLedger } from "./counting-ledger.ts";
@@ -96,6 +97,7 @@ class FakeHost implements Host {
 export class AgentRig implements AsyncDisposable {
   readonly clock = new FakeClock();
   readonly engine = new FakeEngine(this.clock);
+  readonly engineMeter = new EngineMeter();
   readonly registry = new FakeRegistry(this.engine);
   /** The device's registry credentials, by registry. */
   readonly logins = new Map<string, RegistryAuth>();
@@ -157,7 +159,7 @@ export class AgentRig implements AsyncDisposable {
   /** What the parts of this agent share. */
   get services(): DeployServices & ImageServices {
     const services = {
-      engine: this.engine,
+      engine: this.engineMeter.measured(this.engine),
       host: this.host,
       store: this.store,
       clock: this.clock,
@@ -176,7 +178,8 @@ export class AgentRig implements AsyncDisposable {
       gate: OPEN_GATE,
       ledger: this.ledger,
     } satisfies ImageServices;
-    return { ...services, images: createImageProvider(services), previousLogs: this.previousLogs };
+    const { engineMeter, previousLogs } = this;
+    return { ...services, engineMeter, images: createImageProvider(services), previousLogs };
   }
 
   #start(): Deployments {

@@ -1,6 +1,7 @@
 import { sanitizeLine } from "../../lib/terminal/sanitize.ts";
 import { formatTime } from "../../lib/terminal/time.ts";
 import { padEnd } from "../../lib/terminal/width.ts";
+import { withoutTimings } from "../../protocol/deployment-timings.ts";
 import type { Activity } from "../local/api.ts";
 import type { Printer } from "./printer.ts";
 
@@ -40,7 +41,7 @@ function printEvent(
   const code = event.code === undefined ? "" : ` (${event.code})`;
   const word = event.status === "Running" ? event.step : event.status;
   printer.paragraph(head(word, paint), TEXT_AT, `${app}${event.message}${percent}${code}`);
-  for (const line of detailLines(event.details ?? {})) {
+  for (const line of detailLines(withoutTimings(event.details ?? {}))) {
     printer.paragraph(" ".repeat(TEXT_AT), TEXT_AT, line, theme.dim);
   }
 }

@@ -31,7 +31,7 @@ export function addApply(program: Command, register: Register): void {
     .option("--dry-run", DRY_RUN);
   register(withCommonOptions(command).addHelpText("after", HELP), async (context, _argument, options) => {
     const body = await readJson(String(options["file"]));
-    return followDeployment(context, `/apply${dryRunQuery(options)}`, body, withReadablePlan);
+    return followDeployment(context, `/apply${dryRunQuery(options)}`, body, { toReadable: withReadablePlan });
   });
 }
 

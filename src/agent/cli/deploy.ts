@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import type { Register } from "./register.ts";
 import { withCommonOptions } from "./context.ts";
 import { DRY_RUN, dryRunQuery } from "./dry-run.ts";
-import { followDeployment } from "./follow-deployment.ts";
+import { followDeployment, TIMINGS } from "./follow-deployment.ts";
 import { readJson } from "./read-json.ts";
 
 const HELP = `
@@ -22,9 +22,12 @@ export function addDeploy(program: Command, register: Register): void {
     .command("deploy")
     .description("deploy an app from a file, without a control plane")
     .requiredOption("-f, --file <file>", "file with the app, as JSON; - for standard input")
-    .option("--dry-run", DRY_RUN);
+    .option("--dry-run", DRY_RUN)
+    .option("--timings", TIMINGS);
   register(withCommonOptions(command).addHelpText("after", HELP), async (context, _argument, options) => {
     const body = await readJson(String(options["file"]));
-    return followDeployment(context, `/deployments${dryRunQuery(options)}`, body);
+    return followDeployment(context, `/deployments${dryRunQuery(options)}`, body, {
+      timings: options["timings"] === true,
+    });
   });
 }

@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import type { Register } from "./register.ts";
 import { withCommonOptions } from "./context.ts";
 import { DRY_RUN, dryRunQuery } from "./dry-run.ts";
-import { followDeployment } from "./follow-deployment.ts";
+import { followDeployment, TIMINGS } from "./follow-deployment.ts";
 import { readJson } from "./read-json.ts";
 
 const HELP = `
@@ -23,9 +23,11 @@ export function addUpdate(program: Command, register: Register): void {
     .command("update <app>")
     .description("change an app by a file with what is to change, without a control plane")
     .requiredOption("-f, --file <file>", "file with the changes, as JSON; - for standard input")
-    .option("--dry-run", DRY_RUN);
+    .option("--dry-run", DRY_RUN)
+    .option("--timings", TIMINGS);
   register(withCommonOptions(command).addHelpText("after", HELP), async (context, app = "", options) => {
     const body = await readJson(String(options["file"]));
-    return followDeployment(context, `/apps/${encodeURIComponent(app)}/update${dryRunQuery(options)}`, body);
+    const path = `/apps/${encodeURIComponent(app)}/update${dryRunQuery(options)}`;
+    return followDeployment(context, path, body, { timings: options["timings"] === true });
   });
 }

@@ -22,6 +22,7 @@ import { platformOf } from "../core/image/platform.ts";
 import { Cleaner } from "../cleanup/cleaner.ts";
 import { findPullObstacle } from "../cleanup/pull-obstacle.ts";
 import { createDockerEngine } from "../engine/docker/docker-engine.ts";
+import { EngineMeter } from "../engine/engine-meter.ts";
 import { createSocketFinder } from "../engine/find-socket.ts";
 import { readBootId } from "../host/boot-id.ts";
 import { deviceFactsReader } from "../host/device-facts.ts";
@@ -103,7 +104,8 @@ async function run(config: Config, logger: Logger, log: LogRing): Promise<void> 
   const dataPolicy = toDataPolicy(config);
   const dataUsage = new DataUsageReader(ledger, dataPolicy);
   const socketPath = createSocketFinder({ configured: config.engine.socket, environment: process.env });
-  const engine = createDockerEngine({ socketPath, clock });
+  const engineMeter = new EngineMeter();
+  const engine = engineMeter.measured(createDockerEngine({ socketPath, clock }));
   const facts = memoize(clock, ENGINE_INFO_TTL_MS, (signal) => engine.info(signal));
   const registry = createRegistryClient({
     clock,
@@ -141,7 +143,13 @@ async function run(config: Config, logger: Logger, log: LogRing): Promise<void> 
   } satisfies ImageServices;
   const images = createImageProvider(imageServices);
   const previousLogs = createPreviousLogs(config.state_dir);
-  const services = { ...imageServices, config: toDeployConfig(config), images, previousLogs } satisfies DeployServices;
+  const services = {
+    ...imageServices,
+    engineMeter,
+    config: toDeployConfig(config),
+    images,
+    previousLogs,
+  } satisfies DeployServices;
   await using deployments = new Deployments(services, () => opened.rebuild.isSet);
   const reconciler = new AppReconciler({
     ...services,

@@ -12,7 +12,7 @@ import { findAppPolicyViolation } from "./policy-check.ts";
 import { mustAsk, pullPolicyOf } from "../core/image/pull-decision.ts";
 import type { AppSpec } from "../../protocol/app-spec.ts";
 import type { EventContent } from "../../protocol/deployment-event.ts";
-import type { ContainerSummary } from "../engine/engine.ts";
+import type { ContainerSummary, EngineInfo } from "../engine/engine.ts";
 import { findManagedContainers } from "../engine/managed-containers.ts";
 import type { StepContext, StepResult } from "./context.ts";
 import { readVolumeState } from "./volumes.ts";
@@ -39,17 +39,19 @@ export async function runCheck(context: CheckContext, { spec }: Extract<Step, { 
   const { engine, host, record, store, signal } = context;
   // An update that names no image keeps the current one, by its id.
   const kept = record.imageId;
-  const [hostState, image] = await Promise.all([
+  const options = { phase: "request", order: record.order } as const;
+  const [engineInfo, hostState, image, policyViolation, volumes] = await Promise.all([
+    needsEngineInfo(spec) ? engine.info(signal) : undefined,
     readHostState(context, spec),
     engine.inspectImage(kept ?? spec.image, signal),
+    findAppPolicyViolation(context, spec, options, signal),
+    readVolumeState(context, spec),
   ]);
-  const options = { phase: "request", order: record.order } as const;
-  const policyViolation = await findAppPolicyViolation(context, spec, options, signal);
-  const volumes = await readVolumeState(context, spec);
   // Read after the engine has answered: an earlier deployment may have become an app in between.
   const apps = store.apps().filter(({ name }) => !isUpdateOf(record, name) && !context.replacedApps.has(name));
   const refusal = findRefusal(spec, {
     ...hostState,
+    gpus: spec.gpus === undefined ? undefined : engineInfo?.gpus,
     policyViolation,
     volumes,
     concurrentDeployments: context.concurrentDeployments(),
@@ -63,7 +65,7 @@ export async function runCheck(context: CheckContext, { spec }: Extract<Step, { 
   return {
     record: { checked: true, imageId, ...(digest !== undefined && { digest }) },
     events: [
-      ...(await limitsWithoutEffect(context, spec)),
+      ...limitsWithoutEffect(engineInfo?.limits, spec),
       ...optionNotes(spec),
       ...secretNotes(record, MIN_SECRET_LENGTH),
       ...(imageId === undefined || record.options.dry_run
@@ -74,18 +76,21 @@ export async function runCheck(context: CheckContext, { spec }: Extract<Step, { 
   };
 }
 
+/** Only where the check depends on it: the engine runs programs to answer. */
+function needsEngineInfo({ gpus, memory_limit, cpu_limit }: AppSpec): boolean {
+  return gpus !== undefined || memory_limit !== undefined || cpu_limit !== undefined;
+}
+
 async function readHostState(
   context: CheckContext,
   spec: AppSpec,
-): Promise<Omit<HostState, "concurrentDeployments" | "apps" | "policyViolation" | "volumes">> {
+): Promise<Omit<HostState, "concurrentDeployments" | "apps" | "policyViolation" | "volumes" | "gpus">> {
   const { engine, host, config, signal, record, replacedApps } = context;
-  const [containers, listening, freeBytes, missingDevices, gpus] = await Promise.all([
+  const [containers, listening, freeBytes, missingDevices] = await Promise.all([
     engine.listContainers(signal),
     host.listeningPorts(signal),
     context.dataRoot(signal).then((directory) => host.freeBytes(directory)),
     findMissingDevices(spec, context),
-    // Only where needed: the engine runs programs to answer.
-    spec.gpus === undefined ? undefined : engine.info(signal).then((info) => info.gpus),
   ]);
   const recorded = new Set(context.store.apps().map(({ containerId }) => containerId));
   const labelled = containers.filter(({ id, labels }) => {
@@ -106,7 +111,6 @@ async function readHostState(
     reserveBytes: config.diskReserveBytes,
     capacity: host.capacity(),
     missingDevices,
-    gpus,
     action: record.action === "update" ? "update" : "deploy",
   };
 }
@@ -148,12 +152,11 @@ async function withProcess(refusal: Refusal, host: StepContext["host"], signal: 
  * Reports limits of the app that this kernel cannot enforce, because it was started without the controllers for them:
  * engines ignore such limits silently.
  */
-async function limitsWithoutEffect(
-  { engine, signal }: Pick<CheckContext, "engine" | "signal">,
+function limitsWithoutEffect(
+  limits: EngineInfo["limits"] | undefined,
   { memory_limit, cpu_limit }: AppSpec,
-): Promise<EventContent[]> {
-  if (memory_limit === undefined && cpu_limit === undefined) return [];
-  const { limits } = await engine.info(signal);
+): EventContent[] {
+  if (!limits) return [];
   const fields = [
     ...(memory_limit !== undefined && !limits.memory ? ["memory_limit"] : []),
     ...(cpu_limit !== undefined && !limits.cpu ? ["cpu_limit"] : []),

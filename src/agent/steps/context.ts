@@ -7,6 +7,7 @@ import type { ConcurrentDeployment } from "../core/deployment/check.ts";
 import type { ProtectedPath } from "../core/policy/path-policy-input.ts";
 import type { Policy } from "../core/policy/policy.ts";
 import type { Engine } from "../engine/engine.ts";
+import type { EngineMeter } from "../engine/engine-meter.ts";
 import type { Host } from "../host/host.ts";
 import type { ImageProvider } from "../images/ports.ts";
 import type { PreviousLogs } from "../store/previous-logs.ts";
@@ -39,6 +40,8 @@ export interface DeployConfig {
 /** What all deployments share. */
 export interface DeployServices {
   readonly engine: Engine;
+  /** Measures the calls to `engine`. */
+  readonly engineMeter: EngineMeter;
   readonly host: Host;
   readonly store: AgentStore;
   readonly clock: Clock;

@@ -1,4 +1,5 @@
 import { type EventContent, isFinal } from "../../protocol/deployment-event.ts";
+import { withoutTimings } from "../../protocol/deployment-timings.ts";
 import { fullJitter } from "../../lib/backoff.ts";
 import { errorEntry, isErrorCode } from "../../protocol/errors.ts";
 import type { GroupPhase } from "../core/apply/next-group-actions.ts";
@@ -22,6 +23,7 @@ import type { DeployServices, StepContext, StepResult } from "./context.ts";
 import { mayHaveContainer, observe } from "./observe.ts";
 import { type EffectStep, execute, isRecordStep, type RecordChange, toRecordChange } from "./table.ts";
 import { isEngineDown, maskError, stepName, toFailure } from "./step-failure.ts";
+import { type Lap, rounded, StepTimes } from "./step-times.ts";
 
 const RETRY = { baseMs: 500, maxMs: 15_000 };
 /** A step that takes longer is announced in a write of its own, in milliseconds. */
@@ -75,9 +77,11 @@ export class DeploymentRun {
   #lastStepState: string | undefined;
   #phase: GroupPhase = "run";
   #isParked = false;
+  readonly #times: StepTimes;
 
   constructor(options: RunOptions) {
     this.#options = options;
+    this.#times = new StepTimes({ ...options.services, isResumed: options.isResumed });
     this.#record = options.record;
     this.#savedRecord = options.record;
     this.#announced = options.announced;
@@ -151,7 +155,9 @@ export class DeploymentRun {
 
   async #runNextStep(): Promise<void> {
     const { engine, store, config } = this.#options.services;
-    const observed = this.#observed ?? (await observe(this.#record, engine, config.stateDir, this.#step.signal));
+    const lap = this.#times.begin();
+    const { signal } = this.#step;
+    const observed = this.#observed ?? (await lap.run(() => observe(this.#record, engine, config.stateDir, signal)));
     this.#observed = undefined;
     const installed = store.apps().find(({ name }) => name === this.#record.app);
     this.#record = withCurrentContainer(this.#record, installed);
@@ -161,16 +167,40 @@ export class DeploymentRun {
     if (!isPermitted(step, this.#phase, this.#record)) return this.#park();
     this.#options.onStep?.(step);
     if (isRecordStep(step))
-      return this.#applyRecordStep(toRecordChange(step, this.#record), stepEvents(step, this.#record));
+      return this.#applyRecordStep(
+        toRecordChange(step, this.#record),
+        this.#withTimings(stepEvents(step, this.#record)),
+      );
+    const isRollback = this.#record.failure !== undefined;
     this.#announce(step);
     try {
-      this.#applyResult(await execute(this.#context(observed), step), observed);
+      this.#applyResult(
+        await this.#time(lap, step, isRollback, () => execute(this.#context(observed), step)),
+        observed,
+      );
     } catch (error) {
       if (this.#step.signal.aborted || isEngineDown(error) || error instanceof StoreError || step.kind === "clean")
         throw error;
       this.#failStep(step.kind, error);
     }
     this.#engineDownSince = undefined;
+  }
+
+  async #time<T>(lap: Lap, { kind }: Step, isRollback: boolean, work: () => Promise<T>): Promise<T> {
+    try {
+      return await lap.run(work);
+    } finally {
+      const { ms, engineMs } = lap.end(isRollback ? "rolling_back" : stepName(kind));
+      this.#log().debug({ step: kind, ms: rounded(ms), engine_ms: rounded(engineMs) }, "a deployment step is over");
+    }
+  }
+
+  /** Adds the times of the steps to the final event. */
+  #withTimings(events: readonly EventContent[]): EventContent[] {
+    const timings = this.#times.report();
+    return events.map((event) => {
+      return timings && isFinal(event) ? { ...event, details: { ...event.details, timings } } : event;
+    });
   }
 
   /** Stores what is not stored yet, such as the pulled image, and waits for the next phase. */
@@ -195,14 +225,16 @@ export class DeploymentRun {
     this.#announced = step.kind;
     // Nothing to store: saves a write.
     if (events.length === 0 && this.#events.length === 0 && !isTouching) return;
-    if (step.kind === "start" && record === this.#savedRecord) this.#announceLater(events);
+    const isShort = step.kind === "verify" && this.#options.services.config.settleMs < ANNOUNCE_DELAY_MS;
+    if ((step.kind === "start" || isShort) && record === this.#savedRecord) this.#announceLater(events);
     else this.#save(record, events);
   }
 
-  /** A start is short and changes no stored state: its announcement goes into the write that follows. */
+  /** A start is short, as a verification may be. They change no stored state: the write that follows announces them. */
   #announceLater(events: readonly EventContent[]): void {
     this.#events = [...this.#events, ...events];
-    this.#announceTimer = this.#options.services.clock.timer(ANNOUNCE_DELAY_MS, () => {
+    this.#announceTimer ??= this.#options.services.clock.timer(ANNOUNCE_DELAY_MS, () => {
+      this.#announceTimer = undefined;
       try {
         this.#save(this.#record, []);
       } catch (error) {
@@ -286,6 +318,7 @@ export class DeploymentRun {
 
   #save(changed: DeploymentRecord, events: readonly EventContent[], more: Partial<StoreChange> = {}): void {
     this.#announceTimer?.[Symbol.dispose]();
+    this.#announceTimer = undefined;
     const all = [...this.#events, ...events];
     const record = withoutSpentCredentials(changed);
     this.#options.services.store.save({ deployment: record, events: all, ...more });
@@ -306,7 +339,7 @@ export class DeploymentRun {
 
   #logEvent(event: EventContent): void {
     const { status, step, message, code, progress } = event;
-    const own = withoutAppOutput(event.details ?? {});
+    const own = withoutAppOutput(withoutTimings(event.details ?? {}));
     const level = status === "Fail" ? "warn" : progress === undefined ? "info" : "debug";
     // The log must be understood without the table of error codes.
     const advice = isErrorCode(code) ? ` What to do: ${errorEntry(code).hint}` : "";

@@ -2,6 +2,7 @@ import type { StatementSync } from "node:sqlite";
 import { z } from "zod";
 import { deploymentActionSchema } from "../../protocol/deployment-action.ts";
 import { deploymentStepSchema, deploymentStatusSchema, type EventContent } from "../../protocol/deployment-event.ts";
+import { withoutTimings } from "../../protocol/deployment-timings.ts";
 import type { DeploymentRecord } from "../core/deployment/record.ts";
 
 /** Entries kept of each kind; older ones are removed. */
@@ -64,6 +65,20 @@ export function deploymentEntry(record: DeploymentRecord, events: readonly Timed
   const id = record.group?.id ?? record.id;
   const dryRun = options.dry_run ? { dry_run: true as const } : {};
   return { kind: "deployment", id, app, image: spec?.image ?? "", origin, action, ...dryRun, events: [...events] };
+}
+
+/**
+ * Returns the entry to store. How long the steps took is in the control plane's record, and left out here, where it would
+ * cost a page of the database; a local deployment has no other record.
+ */
+export function entryToStore(record: DeploymentRecord, events: readonly TimedEvent[]): DeploymentEntry {
+  const entry = deploymentEntry(record, events);
+  return record.origin === "local" ? entry : { ...entry, events: entry.events.map(withoutTimes) };
+}
+
+function withoutTimes({ details, ...event }: TimedEvent): TimedEvent {
+  const rest = withoutTimings(details ?? {});
+  return Object.keys(rest).length > 0 ? { ...event, details: rest } : event;
 }
 
 /** Converts an event for the history. */

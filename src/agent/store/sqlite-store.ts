@@ -4,14 +4,21 @@ import type { ZodType } from "zod";
 import { type EventContent, isFinal } from "../../protocol/deployment-event.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { errorText } from "../../lib/error-text.ts";
-import { openSqlite, transaction } from "../../lib/sqlite.ts";
+import { openSqlite, transaction, unsyncedTransaction } from "../../lib/sqlite.ts";
 import { toGroupEvents } from "../core/apply/group-events.ts";
 import type { AppRecord, DeploymentRecord } from "../core/deployment/record.ts";
 import type { OutboxEvent } from "./outbox.ts";
 import { DeploymentTables } from "./deployment-tables.ts";
 import type { DiskReserve } from "./disk-reserve.ts";
 import { FileContentTable } from "./file-content-table.ts";
-import { deploymentEntry, type HistoryEntry, HistoryTable, type TimedEvent, timedEvent } from "./history.ts";
+import {
+  deploymentEntry,
+  entryToStore,
+  type HistoryEntry,
+  HistoryTable,
+  type TimedEvent,
+  timedEvent,
+} from "./history.ts";
 import { LedgerTable } from "./ledger-table.ts";
 import { MIGRATIONS } from "./migrations.ts";
 import { ResidualDataTracker, collectSecretValues } from "./residual-data.ts";
@@ -188,7 +195,8 @@ class SqliteStore implements AgentStore {
         this.#acknowledged.set(deploymentId, Math.max(deviceSeq, this.#acknowledged.get(deploymentId) ?? 0));
         return;
       }
-      transaction(this.#database, () => {
+      // A power cut may undo this: then the final event is sent again, as if its acknowledgement had not arrived.
+      unsyncedTransaction(this.#database, () => {
         const ids = [deploymentId, ...this.#deployments.childrenOf(deploymentId)];
         const values = collectSecretValues(ids.map((id) => this.#deployments.find(id)?.["record"]));
         for (const id of ids) this.#deployments.forget(id);
@@ -260,7 +268,7 @@ class SqliteStore implements AgentStore {
     if (record.group) return this.#saveChild(record, record.group.id, events);
     this.#deployments.save(record, events);
     if (!events.some(isFinal)) return;
-    this.#history.add(deploymentEntry(record, this.#eventsOf(record.id)));
+    this.#history.add(entryToStore(record, this.#eventsOf(record.id)));
     // It is not acknowledged by the control plane; the history has its entry.
     if (record.origin === "local") this.#deployments.forget(record.id);
   }

@@ -4,7 +4,7 @@ import type { ApiRequest } from "../api/client.ts";
 import { connect, createContext } from "../context.ts";
 import { type FollowFlags, requestDeployment } from "../deploy/run-deployment.ts";
 import type { Io } from "../io.ts";
-import { addFollowOptions, APP, ASSET, waitForDeviceOption } from "./options.ts";
+import { addFollowOptions, APP, ASSET, timingsOption, waitForDeviceOption } from "./options.ts";
 
 interface LifecycleFlags extends FollowFlags {
   /** Seconds. */
@@ -26,7 +26,7 @@ export function addAppsLifecycle(apps: Command, io: Io): void {
       .description(description)
       .argument(...ASSET)
       .argument(...APP);
-    addFollowOptions(lifecycle.addOption(waitForDeviceOption()), "it").action(
+    addFollowOptions(lifecycle.addOption(waitForDeviceOption()).addOption(timingsOption()), "it").action(
       async (asset: string, name: string, flags: LifecycleFlags, command: Command) => {
         const context = createContext(io, command);
         const client = await connect(context);

@@ -23,7 +23,7 @@ import { usageFailure } from "../failure.ts";
 import type { Io } from "../io.ts";
 import { fieldText } from "../views/field-text.ts";
 import { addAppOptions, addExecutionOptions } from "./app-options.ts";
-import { addFollowOptions, APP, ASSET, collect } from "./options.ts";
+import { addFollowOptions, APP, ASSET, collect, timingsOption } from "./options.ts";
 
 /** The names for `--clear`, with the field of the request and its cleared value. */
 const CLEARED: Readonly<Record<string, readonly [field: string, value: unknown]>> = {
@@ -63,6 +63,7 @@ export function addAppsUpdate(apps: Command, io: Io): void {
       .argParser(collect(String)),
   );
   addFollowOptions(update, "the update")
+    .addOption(timingsOption())
     .addHelpText("after", HELP)
     .action(
       async (asset: string, name: string, args: string[], options: UpdateOptions, command: Command): Promise<void> => {

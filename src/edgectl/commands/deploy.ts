@@ -8,7 +8,7 @@ import { type FollowFlags, requestDeployment } from "../deploy/run-deployment.ts
 import { usageFailure } from "../failure.ts";
 import type { Io } from "../io.ts";
 import { addAppOptions, addExecutionOptions } from "./app-options.ts";
-import { addFollowOptions, ASSET } from "./options.ts";
+import { addFollowOptions, ASSET, timingsOption } from "./options.ts";
 
 type DeployOptions = AppOptions & ExecutionOptions & FollowFlags;
 
@@ -21,6 +21,7 @@ export function addDeploy(program: Command, io: Io): void {
     .option("-f, --app-file <file>", "the app as JSON, as the API takes it; - for standard input")
     .option("--name <name>", "name of the app");
   addFollowOptions(addExecutionOptions(addAppOptions(deploy)), "the deployment")
+    .addOption(timingsOption())
     .addHelpText("after", HELP)
     .action(async (asset: string, args: string[], options: DeployOptions, command: Command) => {
       const context = createContext(io, command);
@@ -60,6 +61,7 @@ Examples:
   edgectl deploy GW-0001 --name web --image nginx:1.29 --port 30080:80
   edgectl deploy GW-0001 -f app.json --env LOG_LEVEL=debug
   edgectl deploy GW-0001 -f app.json --dry-run
+  edgectl deploy GW-0001 -f app.json --timings
   edgectl deploy GW-0001 --name mqtt --image mosquitto:2 \\
     --file ./mosquitto.conf:/mosquitto/config/mosquitto.conf
   edgectl deploy GW-0001 --name nr --image node-red:4.1 -- node-red --safe

@@ -1,13 +1,15 @@
 import type { Command } from "commander";
 import { cancelDeployment, getDeployment, listDeployments } from "../api/deployments.ts";
 import { connect, createContext } from "../context.ts";
-import { runDeployment } from "../deploy/run-deployment.ts";
+import { type FollowFlags, runDeployment } from "../deploy/run-deployment.ts";
 import { EXIT } from "../exit-code.ts";
 import { Failure } from "../failure.ts";
 import type { Io } from "../io.ts";
 import { renderDeployment, renderDeployments } from "../views/deployment-table.ts";
-import { ASSET, retryForOption } from "./options.ts";
+import { ASSET, retryForOption, timingsOption } from "./options.ts";
 import { addPagingOptions, listPages, noteMorePages, type PagingOptions } from "./paging.ts";
+
+type WatchOptions = Omit<FollowFlags, "detach">;
 
 const ID = ["<deployment>", "id of the deployment"] as const;
 
@@ -51,9 +53,10 @@ export function addDeploymentsWatch(deployments: Command, io: Io): void {
     .argument(...ASSET)
     .argument(...ID)
     .addOption(retryForOption())
-    .action(async (asset: string, id: string, { retryFor }: { retryFor: number }, command: Command) => {
+    .addOption(timingsOption())
+    .action(async (asset: string, id: string, options: WatchOptions, command: Command) => {
       const context = createContext(io, command);
-      await runDeployment(context, await connect(context), { asset, deploymentId: id, retryFor });
+      await runDeployment(context, await connect(context), { asset, deploymentId: id, ...options });
     });
 }
 

@@ -19,6 +19,11 @@ export function addFollowOptions(command: Command, what: string): Command {
     .addOption(retryForOption());
 }
 
+/** `--timings`: how long the steps took. */
+export function timingsOption(): Option {
+  return new Option("--timings", "also show how long each step took on the device, and the engine's part of it");
+}
+
 /** `--retry-for`: how long to retry after a stream breaks, in seconds. */
 export function retryForOption(): Option {
   return new Option("--retry-for <seconds>", "how long to try again after the connection is lost")

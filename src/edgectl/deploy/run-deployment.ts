@@ -1,3 +1,5 @@
+import { renderTimings } from "../../lib/terminal/timings-table.ts";
+import { withoutTimings } from "../../protocol/deployment-timings.ts";
 import type { ApiClient, ApiRequest } from "../api/client.ts";
 import type { StreamedEvent } from "../api/deployment-event.ts";
 import { deploymentsPath } from "../api/deployments.ts";
@@ -16,6 +18,8 @@ export interface FollowFlags {
   readonly detach?: boolean;
   /** How long to retry without a connection, in seconds. */
   readonly retryFor: number;
+  /** Show how long the steps took. */
+  readonly timings?: boolean;
 }
 
 /** The deployment to show: one that `start` requests, or an existing one. */
@@ -33,9 +37,10 @@ export async function requestDeployment(
   client: ApiClient,
   asset: string,
   request: ApiRequest,
-  { detach = false, retryFor }: FollowFlags,
+  { detach = false, retryFor, timings = false }: FollowFlags,
 ): Promise<void> {
-  await runDeployment(context, client, { asset, start: starterOf(context, client, request), detach, retryFor });
+  const start = starterOf(context, client, request);
+  await runDeployment(context, client, { asset, start, detach, retryFor, timings });
 }
 
 /**
@@ -68,8 +73,10 @@ function starterOf({ io }: Context, client: ApiClient, request: ApiRequest): Dep
 export async function runDeployment(context: Context, client: ApiClient, options: RunOptions): Promise<void> {
   const view = createDeploymentView(context.io, context.printer);
   const { event, deploymentId } = await follow(context, client, options, view);
-  if (event.status === "Success") view.success(event);
-  else if (!context.printer.json) context.printer.line(detachedText(options.asset, deploymentId));
+  if (event.status === "Success") {
+    view.success(event);
+    showTimings(context, options, event);
+  } else if (!context.printer.json) context.printer.line(detachedText(options.asset, deploymentId));
 }
 
 /** The last event of a deployment that was followed. */
@@ -108,17 +115,25 @@ async function follow(
     throw withResumeHint(error, io.interrupted, asset, deploymentId);
   }
   view[Symbol.dispose]();
-  if (event.status === "Fail") throw toDeploymentFailure(event);
+  if (event.status === "Fail") {
+    showTimings(context, options, event);
+    throw toDeploymentFailure(event);
+  }
   return { event, deploymentId };
+}
+
+/** With JSON they are in the details of the event. */
+function showTimings({ printer }: Context, { timings = false }: FollowFlags, event: StreamedEvent): void {
+  if (timings && !printer.json) printer.line(renderTimings(event, printer));
 }
 
 function toDeploymentFailure(event: StreamedEvent): Failure {
   const { message, code, details } = event;
-  const { next, ...facts } = details ?? {};
+  const { next, ...facts } = withoutTimings(details ?? {});
   // The device knows more than the code says.
   if (typeof next === "string")
     return new Failure(message, { exitCode: EXIT.failed, code, details: facts, hint: next });
-  return new Failure(message, { exitCode: EXIT.failed, code, details, hint: hintFor(code) });
+  return new Failure(message, { exitCode: EXIT.failed, code, details: details && facts, hint: hintFor(code) });
 }
 
 /** Adds the commands that watch or cancel the deployment, which continues after this command ends. */

@@ -9,6 +9,7 @@ import { openSqlite } from "../../../src/lib/sqlite.ts";
 import { parseAppSpec } from "../../../src/protocol/app-spec.ts";
 import type { EventContent } from "../../../src/protocol/deployment-event.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
+import { readFiles, writeFiles } from "../../support/chaos/power-loss.ts";
 import { tempDir } from "../../support/temp-dir.ts";
 
 const parsed = parseAppSpec({ name: "app", image: "example/app:1", environments: [{ key: "K", value: "v" }] });
@@ -109,6 +110,20 @@ describe("agent store", () => {
     expect(store.deployment("d1")).toBeUndefined();
     expect(messages()).toEqual([]);
     store.acknowledge("d1", 2);
+  });
+
+  it("sends a final event again whose acknowledgement a power cut has undone, and keeps what came before", () => {
+    store.save({ deployment: over("d1"), events: [say("1"), DONE] });
+    const path = join(directory.path, "agent.db");
+    const before = readFiles(path);
+    store.acknowledge("d1", 2);
+    expect(messages()).toEqual([]);
+    // What was not flushed is gone.
+    const damaged = writeFiles(before, join(directory.path, "after"), "agent.db");
+    using restarted = openSqliteStore({ path: damaged, clock, bootId: "boot-2" });
+    expect(restarted.pendingEvents(0, 10).map(({ event }) => event.message)).toEqual(["1", "done"]);
+    restarted.acknowledge("d1", 2);
+    expect(restarted.deployments()).toEqual([]);
   });
 
   it("keeps a rolled back success until the failure is acknowledged", () => {

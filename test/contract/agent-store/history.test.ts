@@ -104,6 +104,17 @@ describe("history of the agent's store", () => {
     expect(JSON.stringify(store.history(1)).length).toBeLessThan(1_000);
   });
 
+  it("leaves out the times of the steps, except of a deployment that the control plane does not know", () => {
+    const timings = { total_ms: 5, steps: [{ step: "checking", ms: 4, engine_ms: 3 }] };
+    const details = { kept_volumes: ["data"], timings };
+    for (const deployment of [newRecord("d1", 1, spec), local("l1", 2)]) {
+      store.save({ deployment: { ...deployment, outcome: "succeeded" }, events: [{ ...DONE, details }] });
+    }
+    expect(store.pendingEvents(0, 10)[0]?.event.details).toEqual(details);
+    const kept = store.history(10).map((entry) => entry.kind === "deployment" && entry.events[0]?.details);
+    expect(kept).toEqual([{ kept_volumes: ["data"] }, details]);
+  });
+
   it("removes a deployment requested on the device at its end, and never offers its events to the control plane", () => {
     store.save({ deployment: newRecord("d1", 1, spec), events: [say("remote")] });
     store.save({ deployment: local("l1", 2), events: [say("here")] });

@@ -51,6 +51,18 @@ describe.skipIf(missing !== undefined)(
     });
     afterAll(() => owned.disposeAsync());
 
+    it("a local deployment with --timings shows how long each step took, and the engine's part", async () => {
+      const file = join(device.directory, "timed.json");
+      await writeFile(file, JSON.stringify({ name: "timed", image: web }));
+      const { code, stdout } = await device.command("deploy", "-f", file, "--timings");
+      expect(code).toBe(0);
+      expect(stdout).toMatch(
+        /STEP +TOTAL +ENGINE +SHARE\nchecking .* %\ncreating .* %\nstarting .* %\nverifying .* %\n/,
+      );
+      expect(stdout).not.toContain("timings");
+      expect((await device.command("remove", "timed")).code).toBe(0);
+    });
+
     it("a local deployment runs the app and shows every step, then and later", async () => {
       const page = await (await fetch(`http://127.0.0.1:${port}/`)).text();
       expect(page).toContain("edge-agent test app");

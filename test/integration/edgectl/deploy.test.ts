@@ -67,6 +67,42 @@ describe("edgectl deploy", () => {
     expect(request?.headers["idempotency-key"]).toMatch(/^[0-9a-f-]{36}$/);
   });
 
+  test("with --timings shows how long the steps took, also of a failure, and also later", async () => {
+    await using rig = await setUp();
+    const steps = [{ step: "checking", ms: 12.3, engine_ms: 8 }];
+    const timings = { total_ms: 20, steps };
+    const table = [
+      "STEP             TOTAL  ENGINE  SHARE",
+      "checking       12.3 ms  8.0 ms   65 %",
+      "between steps   7.7 ms       -      -",
+      "all            20.0 ms  8.0 ms   40 %",
+      "",
+    ].join("\n");
+    rig.service.on(POST, stream([event(1), event(2, { ...SUCCESS, details: { timings } })]));
+    expect((await rig.deploy(...APP)).stdout).toBe("checking: Event 1\nApp web is running.\n");
+    expect((await rig.deploy(...APP, "--timings")).stdout).toBe(`checking: Event 1\nApp web is running.\n${table}`);
+    const failure = { status: "Fail", step: "pulling", message: "No.", code: "ImagePullBackOff", details: { timings } };
+    rig.service.on(POST, stream([event(1, failure)]));
+    const failed = await rig.deploy(...APP, "--timings");
+    expect([failed.code, failed.stdout]).toEqual([1, table]);
+    expect(failed.stderr).not.toContain("timings");
+    rig.service.on(EVENTS, stream([event(1, { ...SUCCESS, details: { timings } })]));
+    const watched = await rig.user.run(["deployments", "watch", "GW-1", "dep_1", "--timings"], { env: rig.env });
+    expect(watched.stdout).toBe(`App web is running.\n${table}`);
+  });
+
+  test("with --timings says so if the device is of an earlier release; with --json the event has them", async () => {
+    await using rig = await setUp();
+    rig.service.on(POST, stream([event(1, SUCCESS)]));
+    expect((await rig.deploy(...APP, "--timings")).stdout).toBe(
+      "App web is running.\nTimes: the device reported none. An agent of an earlier release measures none.\n",
+    );
+    const timings = { total_ms: 20, steps: [] };
+    rig.service.on(POST, stream([event(1, { ...SUCCESS, details: { timings } })]));
+    const { stdout } = await rig.deploy(...APP, "--timings", "--json");
+    expect(JSON.parse(stdout)).toMatchObject({ details: { timings } });
+  });
+
   test("declares secrets, whose values come from the shell, and refuses one without a value", async () => {
     await using rig = await setUp();
     rig.service.on(POST, stream([event(1, SUCCESS)]));

@@ -105,7 +105,13 @@ describe("the advice on a failure", () => {
   });
 
   it("shows the output of the app line by line, and the problems of fields", () => {
-    const details = { logs: "a\nb\n", output: ["c"], issues: [{ path: "name", reason: "is taken" }], exit_code: 3 };
+    const details = {
+      logs: "a\nb\n",
+      output: ["c"],
+      issues: [{ path: "name", reason: "is taken" }],
+      exit_code: 3,
+      timings: {},
+    };
     const { facts, output } = adviceFor("CrashLoopBackOff", details);
     expect(output).toEqual(["c", "a", "b"]);
     expect(facts).toEqual(["name: is taken", "Exit code: 3"]);

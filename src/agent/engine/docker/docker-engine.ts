@@ -44,7 +44,7 @@ import { openExport } from "./export-image.ts";
 import { resolveHostGateway } from "./host-gateway.ts";
 import type { HelperEngine } from "./helper-container.ts";
 import { readContainerConfig } from "./container-config.ts";
-import { findContainer, requireContainer } from "./find-container.ts";
+import { findContainer, requireContainerId } from "./find-container.ts";
 import { findLocalName, inspectImage, layerChain, listImageIds, listImages, tagImage, untagImage } from "./images.ts";
 import { readLastExit } from "./last-exit.ts";
 import { logLines, openLog } from "./logs.ts";
@@ -270,9 +270,9 @@ class DockerEngine implements Engine {
   startContainer(id: string, signal: AbortSignal): Promise<void> {
     return this.#change(signal, async (abortSignal) => {
       const docker = this.#connect();
-      const { Id } = await requireContainer(docker, id, abortSignal);
+      const container = docker.getContainer(await requireContainerId(docker, id, abortSignal));
       // 304: it runs already.
-      await unlessStatus(304, docker.getContainer(Id).start({ abortSignal }));
+      await unlessStatus(304, container.start({ abortSignal }));
     });
   }
 
@@ -287,8 +287,7 @@ class DockerEngine implements Engine {
   renameContainer(id: string, name: string, signal: AbortSignal): Promise<void> {
     return this.#change(signal, async (abortSignal) => {
       const docker = this.#connect();
-      const { Id } = await requireContainer(docker, id, abortSignal);
-      await docker.getContainer(Id).rename({ name, abortSignal });
+      await docker.getContainer(await requireContainerId(docker, id, abortSignal)).rename({ name, abortSignal });
     });
   }
 

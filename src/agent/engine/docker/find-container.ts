@@ -29,3 +29,14 @@ export async function requireContainer(
   if (info) return info;
   throw new EngineError("not_found", `no such container: ${idOrName}`);
 }
+
+/** A whole id. No other id begins with it. */
+const WHOLE_ID = /^[0-9a-f]{64}$/;
+
+/**
+ * Returns the id of the container with exactly this id or name. Does not ask the engine about a whole id: the call that
+ * follows fails with `not_found` if there is no such container. Throws that error for any other that does not exist.
+ */
+export async function requireContainerId(docker: Docker, idOrName: string, abortSignal: AbortSignal): Promise<string> {
+  return WHOLE_ID.test(idOrName) ? idOrName : (await requireContainer(docker, idOrName, abortSignal)).Id;
+}

@@ -49,6 +49,7 @@ const SHOWN_ELSEWHERE: ReadonlySet<string> = new Set([
   "issues",
   "plan",
   "plan_hash",
+  "timings",
   // The message says so.
   "sim_type",
   "waiting_until",
