@@ -23,7 +23,7 @@ export function refreshSim(api: Api, { store, simRefresher, clock }: ApiContext)
         params,
         response: {
           200: json("The SIM.", simEntrySchema),
-          ...errors("AssetNotFound", "SimNotFound", "SimOperatorFailed"),
+          ...errors("AssetNotFound", "SimNotFound", "InvalidRequest", "SimOperatorFailed"),
         },
       },
     },
