@@ -18,7 +18,7 @@ export interface System extends AsyncDisposable {
 
 /** Starts both processes. `agentConfig` is added to the agent's configuration. @param how the agent is started */
 export async function startSystem(
-  agentConfig: Readonly<Record<string, unknown>> = {},
+  agentConfig: Readonly<Record<string, unknown>> & { readonly engine?: { readonly socket: string } } = {},
   how: Pick<AgentSettings, "wrapperCommand" | "environment"> = {},
 ): Promise<System> {
   await using owner = new AsyncDisposableStack();
@@ -28,7 +28,7 @@ export async function startSystem(
   const { deviceToken } = registration;
   const settings = { controlPlaneUrl: control.agentUrl, deviceToken, config: agentConfig, ...how };
   const device = join(folder, "device");
-  owner.defer(() => removeApps(stateDirectory(device)));
+  owner.defer(() => removeApps(stateDirectory(device), agentConfig.engine?.socket));
   const agent = owner.use(await startAgent(device, settings));
   await waitUntilOnline(agent);
   const target = { url: control.url, apiKey: registration.apiKey, asset: registration.serialNumber };

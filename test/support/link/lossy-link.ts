@@ -36,6 +36,8 @@ export class LossyLink implements AsyncDisposable {
   /** Number of connections reset by `LinkConditions`. */
   cuts = 0;
   connections = 0;
+  /** Called after each of these cuts. */
+  onCut: () => void = () => {};
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
 
@@ -116,6 +118,7 @@ export class LossyLink implements AsyncDisposable {
           // A reset discards what has arrived and was not read, which the loss of a radio link does not.
           await read(near, 0);
           near.resetAndDestroy();
+          this.onCut();
           return;
         }
         if (bytesPerSecond === Infinity) continue;

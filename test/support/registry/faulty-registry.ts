@@ -15,6 +15,8 @@ export type Fault =
   | { readonly kind: "refuse"; readonly status: number; readonly retryAfter?: string }
   /** The registry redirects to another address. */
   | { readonly kind: "redirect" }
+  /** The registry takes its time. */
+  | { readonly kind: "wait"; readonly until: Promise<void> }
   /** The connection is cut after this many bytes. */
   | { readonly kind: "cut"; readonly after: number };
 
@@ -88,6 +90,7 @@ export class FaultyRegistry implements AsyncDisposable {
       outgoing.writeHead(307, { Location: `http://${this.host}${path}?elsewhere=1` });
       return void outgoing.end();
     }
+    if (fault?.kind === "wait") return void fault.until.then(() => this.#relay(incoming, outgoing, undefined));
     this.#relay(incoming, outgoing, fault);
   }
 
