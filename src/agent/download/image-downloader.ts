@@ -5,6 +5,7 @@ import type { DownloaderOptions } from "./downloader-options.ts";
 import { ImagePull } from "./image-pull.ts";
 import type { ImageDownloader, ImageDownloadRequest, PlanPartsRequest, TransferProgress } from "./ports.ts";
 import { Throttle } from "./throttle.ts";
+import { YoungGarbage } from "./young-garbage.ts";
 
 /** A registry that does not send descriptions of layers in this time is not asked for parts, in milliseconds. */
 const PLAN_PATIENCE_MS = 30_000;
@@ -16,15 +17,22 @@ export function createImageDownloader(options: DownloaderOptions): ImageDownload
 class LoopbackDownloader implements ImageDownloader {
   readonly #options: DownloaderOptions;
   readonly #throttle: Throttle;
+  readonly #garbage: YoungGarbage;
   readonly #cleanups = new Set<Promise<void>>();
 
   constructor(options: DownloaderOptions) {
     this.#options = options;
     this.#throttle = new Throttle(options.clock, options.rate);
+    this.#garbage = new YoungGarbage(options.collectYoung);
   }
 
-  async download(request: ImageDownloadRequest): Promise<TransferProgress> {
-    const { byParts } = request;
+  async download(wanted: ImageDownloadRequest): Promise<TransferProgress> {
+    const { byParts } = wanted;
+    const onReceived = (bytes: number): void => {
+      this.#garbage.received(bytes);
+      wanted.onReceived(bytes);
+    };
+    const request = { ...wanted, onReceived };
     const plan = byParts && (await this.#plan({ ...request, ...byParts }));
     const pull = new ImagePull(request, this.#options, this.#throttle, plan);
     try {

@@ -85,6 +85,7 @@ export class PartsRig implements AsyncDisposable {
       bounds: { patienceMs: 20_000, baseMs: 20, maxMs: 200 },
       stallMs: 5_000,
       rate: () => undefined,
+      collectYoung: () => {},
       ...changes,
     });
   }
