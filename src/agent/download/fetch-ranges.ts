@@ -10,11 +10,13 @@ import { receiveBody } from "./receive-body.ts";
 export interface FetchRangesOptions extends FetchOptions {
   /** Opens the blob at a range. Rejects with a `RegistryError`. */
   readonly open: (span: Span, signal: AbortSignal) => Promise<OpenBlob>;
+  /** Called after each write, before more is received. Its error ends the fetch. */
+  readonly check?: (() => Promise<void>) | undefined;
 }
 
 /**
- * Fetches what is missing of the spans, resuming over any number of connections. Nothing is verified: the caller knows
- * digests of what is in the ranges. Rejects with `PartsUnusable` if the registry does not serve ranges, otherwise as
+ * Fetches what is missing of the spans, resuming over any number of connections. Nothing is verified but by `check`: the caller
+ * knows digests of what is in the ranges. Rejects with `PartsUnusable` if the registry does not serve ranges, otherwise as
  * `fillPart` does.
  */
 export async function fetchRanges(part: RangePart, spans: readonly Span[], options: FetchRangesOptions): Promise<void> {
@@ -55,6 +57,7 @@ async function fetchSpan(
       at += bytes.length;
       onGained(bytes.length);
       onAppended();
+      await options.check?.();
     },
     onReceived,
     signal,

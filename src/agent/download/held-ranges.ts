@@ -15,16 +15,21 @@ export class HeldRanges {
     this.#ranges.splice(this.#firstEndingAfter(range.offset), 0, range);
   }
 
-  /** Removes every range that overlaps. Returns what was removed, as one span that contains `span`. */
-  drop(span: Span): Span {
+  /** Removes these bytes. What is held before and behind them stays. */
+  drop(span: Span): void {
     const first = this.#firstEndingAfter(span.offset);
     const end = span.offset + span.length;
     let last = first;
     while ((this.#ranges[last]?.offset ?? Infinity) < end) last++;
-    const dropped = this.#ranges.splice(first, last - first);
-    const from = Math.min(span.offset, dropped[0]?.offset ?? Infinity);
-    const to = Math.max(end, ...dropped.slice(-1).map(({ offset, length }) => offset + length));
-    return { offset: from, length: to - from };
+    const dropped = this.#ranges.slice(first, last);
+    const before = dropped.slice(0, 1).map(({ offset, position }) => {
+      return { offset, length: span.offset - offset, position };
+    });
+    const behind = dropped.slice(-1).map(({ offset, length, position }) => {
+      return { offset: end, length: offset + length - end, position: position + end - offset };
+    });
+    const kept = [...before, ...behind].filter(({ length }) => length > 0);
+    this.#ranges.splice(first, last - first, ...kept);
   }
 
   /** Returns the range that has this byte of the blob; `undefined` if it is missing. */

@@ -1,11 +1,11 @@
-import type { Span } from "../../lib/layer-parts/ranges.ts";
 import { Semaphore } from "../../lib/semaphore.ts";
 import type { Descriptor, OpenBlob } from "../registry/registry.ts";
 import { DownloadError } from "./download-error.ts";
 import { fillFromRanges } from "./fill-from-ranges.ts";
 import { type FetchOptions, fillPart } from "./fill-part.ts";
 import { fetchRanges, type FetchRangesOptions } from "./fetch-ranges.ts";
-import type { LayerPlan, PlannedBlob } from "./by-parts/layer-plan.ts";
+import type { FetchSpans } from "./by-parts/check-fetched.ts";
+import type { LayerPlan } from "./by-parts/layer-plan.ts";
 import type { Part } from "./part.ts";
 import type { PartStore } from "./part-store.ts";
 import type { FetchInterruption } from "./ports.ts";
@@ -104,8 +104,9 @@ export class LayerFetch implements AsyncDisposable {
       this.transfer.layer(diffId, size, done);
       this.#options.onChange();
     };
-    const fetch = async (blob: PlannedBlob, spans: readonly Span[]): Promise<void> => {
-      await this.#makingRoom(() => fetchRanges(blob.part, spans, this.#rangeOptions(blob.descriptor, update)));
+    const fetch: FetchSpans = async (blob, spans, check) => {
+      const options = { ...this.#rangeOptions(blob.descriptor, update), check };
+      await this.#makingRoom(() => fetchRanges(blob.part, spans, options));
     };
     update();
     // Loaded with the first one only.
@@ -156,7 +157,7 @@ export class LayerFetch implements AsyncDisposable {
   async #fill(layer: Descriptor, part: Part): Promise<void> {
     const { open, onDropped, parts } = this.#options;
     const update = (): void => this.#updateProgress(part);
-    if (await fillFromRanges(part, layer, parts, this.#rangeOptions(layer, update))) return;
+    if (await fillFromRanges(part, layer, parts, { ...this.#rangeOptions(layer, update), onDropped })) return;
     await fillPart(part, {
       ...this.#fetchOptions(update),
       open: (offset, signal) => open(layer, { offset }, signal),

@@ -23,6 +23,7 @@ export class RangePart implements AsyncDisposable {
   readonly #directory: string;
   readonly #file: FileHandle;
   readonly #held = new HeldRanges();
+  readonly #suspects: Span[] = [];
   #end = 0;
   #unsynced = 0;
   #syncedAt = performance.now();
@@ -58,6 +59,28 @@ export class RangePart implements AsyncDisposable {
     return subtractSpans(spans, this.#held.spans);
   }
 
+  /** Whether all bytes of a span are on disk. */
+  has({ offset, length }: Span): boolean {
+    for (let at = offset; at < offset + length;) {
+      const held = this.#held.at(at);
+      if (!held) return false;
+      at = held.offset + held.length;
+    }
+    return true;
+  }
+
+  /** Remembers, until it is closed, a span that is not what it was described to be. Either may be wrong. */
+  suspect(span: Span): void {
+    this.#suspects.push(span);
+  }
+
+  /** Forgets the suspected bytes. Resolves to whether there were any. Rejects with a `DownloadError`. */
+  async dropSuspects(): Promise<boolean> {
+    const suspects = this.#suspects.splice(0);
+    for (const span of suspects) await this.drop(span);
+    return suspects.length > 0;
+  }
+
   /**
    * Appends bytes of the blob. Rejects with a `DownloadError`; then `repair` must be called before the next append. One call at a
    * time.
@@ -83,8 +106,9 @@ export class RangePart implements AsyncDisposable {
 
   /** Forgets a range, because its bytes are wrong. Rejects with a `DownloadError`. */
   async drop(span: Span): Promise<void> {
-    const dropped = this.#held.drop(span);
-    const header = encodeHeader({ ...dropped, isDrop: true }, Buffer.alloc(0));
+    const { offset, length } = span;
+    this.#held.drop(span);
+    const header = encodeHeader({ offset, length, isDrop: true }, Buffer.alloc(0));
     await this.#write([header]);
     this.#end += header.length;
   }

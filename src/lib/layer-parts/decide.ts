@@ -5,7 +5,7 @@ import { costOf, mergeSpans, placedIn, type RequestCost, type Span, subtractSpan
  * The share of a layer that may be spent on reading an index before it is known whether the index helps. With it, a download
  * that comes to nothing still costs at most 1.02 times the whole layer.
  */
-const MAX_INDEX_SHARE = 0.02;
+export const MAX_INDEX_SHARE = 0.02;
 
 export interface DownloadQuestion {
   readonly layout: LayerLayout;

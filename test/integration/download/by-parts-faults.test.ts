@@ -10,6 +10,7 @@ import { removeImage, uniqueName } from "../../support/images.ts";
 import { versionedImage } from "../../support/images/versioned-image.ts";
 import type { PushedIndex } from "../../support/images/push-index.ts";
 import type { Image } from "../../support/images.ts";
+import { indexTar } from "../../support/layer-parts/indexed-layer.ts";
 import { smallDisk, smallDiskUnavailableReason } from "../../support/small-disk.ts";
 import { LossyLink } from "../../support/link/lossy-link.ts";
 import { FaultyRegistry } from "../../support/registry/faulty-registry.ts";
@@ -19,6 +20,8 @@ const noDisk = (await smallDiskUnavailableReason()) !== undefined;
 const docker = await dockerSocket();
 const skip = docker === undefined;
 const NEW_BYTES = 3_000_000;
+/** Over a fast link, as much is on its way as the agent's buffers and the socket's take. */
+const IN_FLIGHT = 700_000;
 
 describe("layers from parts, where something is wrong", () => {
   let owned: AsyncDisposableStack;
@@ -123,13 +126,30 @@ describe("layers from parts, where something is wrong", () => {
     expect(result.received).toBeLessThan(price + NEW_BYTES / 2);
   });
 
-  test.skipIf(skip)("bytes that are always wrong: the layer comes whole", async () => {
+  test.skipIf(skip).each<[string, (packBytes: number) => number]>([
+    ["in the headers", (packBytes) => packBytes - 100],
+    ["in the first new part", (packBytes) => packBytes - NEW_BYTES],
+    ["in the middle of what is new", (packBytes) => packBytes - NEW_BYTES / 2],
+    ["at the end of it", (packBytes) => packBytes - 100_000],
+  ])("bytes that are always wrong, %s: that stops it, and the layer comes whole", async (_where, wrongIn) => {
     await using faulty = await FaultyRegistry.before(rig.registry.port);
-    faulty.fault = ({ path }) => (path.includes(packPath()) ? { kind: "corrupt", at: 500 } : undefined);
+    const wrongAt = wrongIn(pushed.packs[1]?.size ?? 0);
+    let sent = 0;
+    faulty.fault = ({ path, range }) => {
+      const [, first = 0, last = 0] = (/^bytes=(\d+)-(\d+)$/.exec(range ?? "") ?? []).map(Number);
+      if (!path.includes(packPath()) || wrongAt < first || wrongAt > last) return undefined;
+      sent++;
+      return { kind: "corrupt", at: wrongAt - first };
+    };
     const reference = at(faulty.host);
-    const { wholes } = await rig.download(reference);
+    const { result, wholes } = await rig.download(reference);
     await expectOnDevice(reference);
     expect(wholes).toHaveLength(1);
+    expect(sent).toBe(2);
+    // What came before is of no use for the whole layer, and the wrong part came twice.
+    const { before, length } = await newPartAt(second, wrongAt);
+    const lost = before + 2 * length + layerSize() * 0.02 + IN_FLIGHT;
+    expect(result.received).toBeLessThan(layerSize() + lost);
   });
 
   test.skipIf(skip)("an index of another image: the layer comes whole", async () => {
@@ -251,6 +271,18 @@ function tarOf(image: Image, index: number): { tar: Buffer; diffId: string } {
   const layer = image.layers[index];
   if (!layer) throw new Error("no such layer");
   return { tar: layer.tar, diffId: layer.diffId };
+}
+
+/** The part of a version at an offset in its pack, and how many new bytes are before it. */
+async function newPartAt(image: Image, offset: number): Promise<{ before: number; length: number }> {
+  const { layout, pack } = await indexTar(tarOf(image, 1).tar);
+  const { headers } = layout;
+  if (offset >= headers.offset) return { before: 0, length: headers.length };
+  for (const { parts } of layout.contents()) {
+    const part = parts.find((some) => some.offset <= offset && offset < some.offset + some.length);
+    if (part) return { before: NEW_BYTES - (pack.length - headers.length - part.offset), length: part.length };
+  }
+  throw new Error("no such part");
 }
 
 type Export = Engine["exportImage"];

@@ -35,6 +35,14 @@ export interface MemoryDeviceOptions {
   readonly onStep?: () => boolean;
 }
 
+/** A byte that the registry sends wrong. */
+export interface WrongByte {
+  readonly digest: string;
+  readonly at: number;
+  /** How often; default: for ever. */
+  times?: number;
+}
+
 type FetchOptions = Parameters<typeof planImage>[0]["fetch"];
 
 const PIECE_BYTES = 16 * 1024;
@@ -50,6 +58,7 @@ export class MemoryDevice {
   received = 0;
   /** Archives of the images on the device, by id. */
   readonly images = new Map<string, Buffer>();
+  readonly wrong: WrongByte[] = [];
   readonly #blobs = new Map<string, Buffer>();
   readonly #artifact: ArtifactBlob[] = [];
   readonly #options: MemoryDeviceOptions;
@@ -92,6 +101,12 @@ export class MemoryDevice {
     );
   }
 
+  /** Takes over what another one's registry has. */
+  shareBlobs(other: MemoryDevice): void {
+    for (const [digest, blob] of other.#blobs) this.#blobs.set(digest, blob);
+    this.#artifact.push(...other.#artifact);
+  }
+
   /** Plans the download as the agent does. @param onWhole called with the reason where a layer is downloaded whole */
   async plan(image: ResolvedImage, onWhole: (reason: string) => void = () => {}, readsZstd = true): Promise<ImagePlan> {
     const logger = pino({ level: "silent" });
@@ -125,48 +140,102 @@ export class MemoryDevice {
 
   /** The same, with the bytes given to `receive`. */
   async downloadTo(image: ResolvedImage, receive: (bytes: Buffer) => void): Promise<void> {
-    await using plan = await this.plan(image);
+    await using pull = await this.#pull(image);
+    await pull.send(pull.fetch.layer(pull.diffId ?? pull.digest), receive);
+  }
+
+  /** Downloads the layer by parts, and whole if that fails. Resolves to its bytes, and why it came whole. */
+  async downloadAnyway(image: ResolvedImage): Promise<{ readonly got: Buffer; readonly reason?: unknown }> {
+    await using pull = await this.#pull(image);
+    const { fetch, diffId, digest } = pull;
+    const once = async (name: string): Promise<Buffer> => {
+      for (;;) {
+        const got: Buffer[] = [];
+        const drops = pull.drops();
+        try {
+          await pull.send(fetch.layer(name), (bytes) => void got.push(Buffer.from(bytes)));
+          return Buffer.concat(got);
+        } catch (error) {
+          // The engine pulls again.
+          if (pull.drops() === drops) throw error;
+        }
+      }
+    };
+    if (diffId === undefined) return { got: await once(digest) };
+    try {
+      return { got: await once(diffId) };
+    } catch (reason) {
+      this.#killed.signal.throwIfAborted();
+      fetch.giveUp(diffId);
+      pull.plans.delete(diffId);
+      return { got: await once(digest), reason };
+    }
+  }
+
+  /** A pull of the image's layer. `diffId` is undefined if it is not planned by parts. */
+  async #pull(image: ResolvedImage) {
+    await using owned = new AsyncDisposableStack();
+    const plan = owned.use(await this.plan(image));
     const plans = new Map([...plan.layers.values()].map((layer) => [layer.layout.diffId, layer]));
-    const failed = Promise.withResolvers<never>();
+    let drops = 0;
+    let failed = Promise.withResolvers<never>();
     failed.promise.catch(() => {});
     this.#killed.signal.addEventListener("abort", () => failed.reject(this.#killed.signal.reason));
     const contents = this.#contents();
     const { signal: _signal, onReceived, onAppended: _appended, onInterruption, ...fill } = this.#fetch();
-    await using fetch = new LayerFetch({
-      fill,
-      parts: this.parts,
-      layers: image.layers,
-      plans,
-      expectedBytes: undefined,
-      open: async (blob, { offset, length }) => this.#open(blob, offset, length),
-      openImage: (id, signal) => contents.open(id, "app", signal),
-      onLostImage: () => {},
-      makeRoom: async () => false,
-      onReceived,
-      onChange: () => {},
-      onInterruption,
-      onDropped: () => {},
-      onFailure: (error) => failed.reject(error),
-      onUnusableParts: (_diffId, error) => failed.reject(error),
-    });
+    const fetch = owned.use(
+      new LayerFetch({
+        fill,
+        parts: this.parts,
+        layers: image.layers,
+        plans,
+        expectedBytes: undefined,
+        open: async (blob, { offset, length }) => this.#open(blob, offset, length),
+        openImage: (id, signal) => contents.open(id, "app", signal),
+        onLostImage: () => {},
+        makeRoom: async () => false,
+        onReceived,
+        onChange: () => {},
+        onInterruption,
+        onDropped: () => {
+          drops++;
+          failed.reject(new Error("wrong bytes were discarded"));
+        },
+        onFailure: (error) => failed.reject(error),
+        onUnusableParts: (_diffId, error) => failed.reject(error),
+      }),
+    );
     const [layer, diffId = ""] = [image.layers[0], image.diffIds[0]];
     const planned = plans.get(diffId);
-    const digest = planned ? diffId : (layer?.digest ?? "");
-    const size = planned?.layout.size ?? layer?.size ?? 0;
-    const to = new Writable({
-      write: (bytes: Buffer, _encoding, done) => {
-        receive(bytes);
-        done();
-      },
-    });
-    const gone = new AbortController();
-    const options = { onWait: () => {}, onSent: () => {}, signal: gone.signal };
-    try {
-      const served = await fetch.layer(digest);
-      await Promise.race([served.send({ start: 0, end: size }, to, options), failed.promise]);
-    } finally {
-      gone.abort();
-    }
+    const digest = layer?.digest ?? "";
+    const send = async (served: ReturnType<LayerFetch["layer"]>, receive: (bytes: Buffer) => void): Promise<void> => {
+      failed = Promise.withResolvers<never>();
+      failed.promise.catch(() => {});
+      const size = plans.get(diffId)?.layout.size ?? layer?.size ?? 0;
+      const to = new Writable({
+        write: (bytes: Buffer, _encoding, done) => {
+          receive(bytes);
+          done();
+        },
+      });
+      const gone = new AbortController();
+      const options = { onWait: () => {}, onSent: () => {}, signal: gone.signal };
+      try {
+        await Promise.race([served.then((layer) => layer.send({ start: 0, end: size }, to, options)), failed.promise]);
+      } finally {
+        gone.abort();
+      }
+    };
+    const kept = owned.move();
+    return {
+      fetch,
+      plans,
+      send,
+      drops: () => drops,
+      digest,
+      diffId: planned && diffId,
+      [Symbol.asyncDispose]: () => kept.disposeAsync(),
+    };
   }
 
   #contents(): DeviceContents {
@@ -200,7 +269,7 @@ export class MemoryDevice {
     this.#step();
     const blob = this.#blobs.get(digest);
     if (!blob) throw new Error(`the registry does not have ${digest}`);
-    const wanted = blob.subarray(offset, offset + length);
+    const wanted = this.#sent(blob.subarray(offset, offset + length), digest, offset);
     const count = (bytes: number): void => void (this.received += bytes);
     const step = (): void => this.#step();
     async function* body(): AsyncGenerator<Buffer> {
@@ -218,6 +287,17 @@ export class MemoryDevice {
       offset,
       remaining: wanted.length,
     };
+  }
+
+  #sent(bytes: Buffer, digest: string, offset: number): Buffer {
+    const sent = Buffer.from(bytes);
+    for (const wrong of this.wrong) {
+      const at = wrong.at - offset;
+      if (wrong.digest !== digest || at < 0 || at >= sent.length || wrong.times === 0) continue;
+      if (wrong.times !== undefined) wrong.times--;
+      sent[at] = (sent[at] ?? 0) ^ 0xff;
+    }
+    return sent;
   }
 
   #step(): void {

@@ -17,6 +17,8 @@ import type { PlannedBlob } from "./layer-plan.ts";
 export interface FoundLayout {
   readonly layout: LayerLayout;
   readonly blobs: readonly PlannedBlob[];
+  /** Bytes that finding it took and that are not of the layer's blob. */
+  readonly descriptionBytes: number;
 }
 
 export interface LayerLayoutsOptions {
@@ -71,9 +73,14 @@ export class LayerLayouts implements AsyncDisposable {
     if (!place) return undefined;
     const blob = await this.#open("layer", layer);
     await this.#options.fetch(blob, [place.tail]);
-    // What was read stays, also if it is of no use: the whole layer has it too, and is checked against its digest.
-    const layout = await readZstdChunked(place, await buffer(blob.part.read(place.tail)), diffId);
-    return { layout, blobs: [blob] };
+    try {
+      const layout = await readZstdChunked(place, await buffer(blob.part.read(place.tail)), diffId);
+      return { layout, blobs: [blob], descriptionBytes: 0 };
+    } catch (error) {
+      // It stays: the whole layer has it too, and is checked against its digest.
+      if (error instanceof LayoutError) blob.part.suspect(place.tail);
+      throw error;
+    }
   }
 
   async #findIndexed(layer: Descriptor, diffId: string): Promise<FoundLayout | undefined> {
@@ -82,7 +89,8 @@ export class LayerLayouts implements AsyncDisposable {
     if (!found || !mayReadIndex(found.index.size, layer.size, REQUEST_COST)) return undefined;
     const index = await this.#readIndex(found.index, layer);
     const layout = readLayerIndex(index, { diffId, packSize: found.pack.size });
-    return { layout, blobs: [await this.#open("pack", found.pack, layer)] };
+    const pack = await this.#open("pack", found.pack, layer);
+    return { layout, blobs: [pack], descriptionBytes: found.index.size };
   }
 
   async #findIndex(): Promise<ReadonlyMap<string, IndexedLayer>> {
@@ -95,11 +103,20 @@ export class LayerLayouts implements AsyncDisposable {
   async #readIndex(descriptor: Descriptor, layer: Descriptor): Promise<Buffer> {
     const blob = await this.#open("pack", descriptor, layer);
     const all = { offset: 0, length: descriptor.size };
-    await this.#options.fetch(blob, [all]);
-    const bytes = await buffer(blob.part.read(all));
-    if (digestOf(bytes) === descriptor.digest) return bytes;
-    await blob.part.drop(all);
-    throw new PartsUnusable("the registry sent an index that does not match its digest");
+    const isFresh = !blob.part.has(all);
+    const read = async (): Promise<Buffer | undefined> => {
+      await this.#options.fetch(blob, [all]);
+      const bytes = await buffer(blob.part.read(all));
+      return digestOf(bytes) === descriptor.digest ? bytes : undefined;
+    };
+    let bytes = await read();
+    if (bytes === undefined && isFresh && mayReadIndex(descriptor.size * 2, layer.size, REQUEST_COST)) {
+      await blob.part.drop(all);
+      bytes = await read();
+    }
+    // A wrong one stays: to fetch it with each attempt would cost more than may be lost.
+    if (bytes === undefined) throw new PartsUnusable("the registry sent an index that does not match its digest");
+    return bytes;
   }
 
   /** @param layer that the blob describes, if it is not the layer itself */

@@ -5,6 +5,7 @@ import type { Descriptor } from "../../registry/registry.ts";
 import { PartsUnusable } from "../parts-unusable.ts";
 import type { RangePart } from "../range-part.ts";
 import type { HeldContents } from "./held-contents.ts";
+import { Repeats } from "./repeats.ts";
 
 /** A blob of the registry of which ranges are fetched. */
 export interface PlannedBlob {
@@ -17,6 +18,8 @@ export interface LayerPlanOptions {
   readonly layer: Descriptor;
   readonly layout: LayerLayout;
   readonly blobs: readonly PlannedBlob[];
+  /** Bytes that finding the layout took and that are not of the layer's blob. */
+  readonly descriptionBytes: number;
   readonly held: HeldContents;
   /** The engine cannot read the layer as it is in the registry: it is put together on the device whatever it costs. */
   readonly mustRebuild: boolean;
@@ -28,17 +31,19 @@ export class LayerPlan {
   readonly layout: LayerLayout;
   readonly held: HeldContents;
   readonly blobs: readonly PlannedBlob[];
+  readonly repeats: Repeats;
   readonly #mustRebuild: boolean;
   #choice: DownloadChoice;
   /** Bytes that were fetched by earlier choices. */
   #fetched = 0;
 
   /** Throws `PartsUnusable` if the whole layer costs less, and a `LayoutError` if parts are outside of their blobs. */
-  constructor({ layer, layout, blobs, held, mustRebuild }: LayerPlanOptions) {
+  constructor({ layer, layout, blobs, descriptionBytes, held, mustRebuild }: LayerPlanOptions) {
     this.layer = layer;
     this.layout = layout;
     this.held = held;
     this.blobs = blobs;
+    this.repeats = new Repeats({ layerSize: layer.size, spentBytes: descriptionBytes, mustSucceed: mustRebuild });
     this.#mustRebuild = mustRebuild;
     this.#choice = this.#choose();
   }

@@ -1,18 +1,19 @@
 import type { Writable } from "node:stream";
+import { errorText } from "../../../lib/error-text.ts";
 import { LayoutError, type PlacedBytes } from "../../../lib/layer-parts/layer-layout.ts";
 import { type PartSource, rebuildLayer } from "../../../lib/layer-parts/rebuild.ts";
-import type { Span } from "../../../lib/layer-parts/ranges.ts";
 import { Semaphore } from "../../../lib/semaphore.ts";
+import { PartsUnusable } from "../parts-unusable.ts";
 import type { ByteRange } from "../range.ts";
 import type { SendOptions, ServedLayer } from "../send-part.ts";
 import { sendPieces } from "../send-part.ts";
-import type { LayerPlan, PlannedBlob } from "./layer-plan.ts";
+import { discardWrong, fetchPlanned, type FetchSpans, isIntact } from "./check-fetched.ts";
+import type { LayerPlan } from "./layer-plan.ts";
 import type { OpenContents } from "./open-contents.ts";
 
 export interface RebuiltLayerOptions {
   readonly plan: LayerPlan;
-  /** Fetches what is missing of the spans. */
-  readonly fetch: (blob: PlannedBlob, spans: readonly Span[]) => Promise<void>;
+  readonly fetch: FetchSpans;
   /** Waits until another layer may be fetched; dispose it to let the next one in. */
   readonly slot: () => Promise<Disposable>;
   /** Opens the files of an image on the device. */
@@ -67,7 +68,7 @@ export class RebuiltLayer implements ServedLayer {
   async #fetchPlanned(): Promise<void> {
     const { plan, fetch, slot } = this.#options;
     using _slot = await slot();
-    for (const blob of plan.blobs) await fetch(blob, plan.spansOf(blob.name));
+    await fetchPlanned(plan, fetch);
   }
 
   /** Sends the range of one passage through the layer. */
@@ -99,19 +100,31 @@ export class RebuiltLayer implements ServedLayer {
       // What the device was to have is fetched too, all of it at once.
       plan.replan();
       onReplanned();
-      for (const blob of plan.blobs) await fetch(blob, plan.spansOf(blob.name));
+      await fetchPlanned(plan, fetch);
       await fetch(plan.blob(place.blob), [place]);
     }
     this.#lastPlace = place;
     yield* part.read(place);
   }
 
-  /** Discards wrong bytes of the registry, so that the next passage fetches them again. */
+  /** Discards bytes that are wrong on disk, so that the next passage fetches them again. */
   async #fail(error: unknown): Promise<void> {
-    const { plan, onFailure } = this.#options;
-    if (error instanceof LayoutError && this.#lastPlace) {
-      await plan.blob(this.#lastPlace.blob).part.drop(this.#lastPlace);
+    const { onFailure } = this.#options;
+    try {
+      if (error instanceof LayoutError) await this.#discardWrong(errorText(error));
+      onFailure(error);
+    } catch (reason) {
+      onFailure(reason);
     }
-    onFailure(error);
+  }
+
+  /** Rejects with `PartsUnusable` if another passage would be no better. */
+  async #discardWrong(reason: string): Promise<void> {
+    const { plan } = this.#options;
+    for (const place of [this.#lastPlace, plan.layout.headers]) {
+      if (!place || (await isIntact(plan.blob(place.blob).part, place))) continue;
+      return await discardWrong(plan, place, reason);
+    }
+    throw new PartsUnusable(reason);
   }
 }
