@@ -157,9 +157,9 @@ export class ImagePull implements AsyncDisposable {
   async #name(pulled: string, image: ResolvedImage): Promise<void> {
     const { engine, logger } = this.#options;
     const { image: original, signal } = this.#request;
-    const { id } = (await engine.inspectImage(pulled, signal)) ?? {};
+    const isOwnManifest = image.digest === original.digest;
     let name = pulled;
-    if (image.digest !== original.digest && id !== original.config.digest) {
+    if (!isOwnManifest && (await engine.inspectImage(pulled, signal))?.id !== original.config.digest) {
       try {
         name = await this.#pullFromLoopback(original, () => Promise.reject(new Error("the engine has this layer")));
       } catch (error) {

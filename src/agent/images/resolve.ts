@@ -32,10 +32,9 @@ export async function resolveImage(services: ImageServices, request: ImageReques
   const result = await lookUp(services, request, present);
   if (result.kind === "unmoved") return useNewest(reference, result.present, result.digest);
   if (result.kind !== "image") return result;
-  const { image } = result;
+  const { image, chains } = result;
   const digest = image.indexDigest ?? image.digest;
   if (present && isSame(present, image)) return useNewest(reference, present, digest);
-  const chains = await knownLayers(services, signal);
   const whole = computePullCost(image, chains);
   const parts = await planParts(services, request, image, whole);
   const cost = computePullCost(image, chains, parts);
@@ -85,7 +84,7 @@ function minOf(limits: readonly (number | undefined)[]): number {
 }
 
 type LookupResult =
-  | { readonly kind: "image"; readonly image: ResolvedImage }
+  | { readonly kind: "image"; readonly image: ResolvedImage; readonly chains: readonly (readonly string[])[] }
   /** The tag means the image that is on the device. */
   | { readonly kind: "unmoved"; readonly present: ImageFacts; readonly digest: string }
   | ResolveResult;
@@ -110,9 +109,12 @@ async function lookUp(
       const unmoved = await findUnmoved(services, request, present, auth);
       if (unmoved) return unmoved;
       const platform = await services.platform(signal);
-      const image = await registry.resolve(pinToDigest(reference, request.digest), platform, auth, signal);
+      const [image, chains] = await Promise.all([
+        registry.resolve(pinToDigest(reference, request.digest), platform, auth, signal),
+        knownLayers(services, signal),
+      ]);
       countReceived(services, request, image.manifest.length + image.configBytes.length);
-      return { kind: "image", image: { ...image, reference } };
+      return { kind: "image", image: { ...image, reference }, chains };
     } catch (error) {
       if (!(error instanceof RegistryError)) throw error;
       const { kind, message, retryAfterMs = 0 } = error;

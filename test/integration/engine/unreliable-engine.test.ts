@@ -171,3 +171,23 @@ test("an engine that keeps no events does not know how the run before ended", as
   expect(await engine.readLastExit("c1", unaborted)).toBeUndefined();
   expect(asked).toEqual([String(Date.parse("2026-11-20T11:59:59Z") / 1000)]);
 });
+
+test("the layers of an image are asked for once", async () => {
+  const requests: string[] = [];
+  const images = [{ Id: "sha256:1", Size: 1, RepoTags: ["app:1"], RepoDigests: ["app@sha256:9"] }];
+  const { engine } = await scripted((request, response) => {
+    requests.push(request.url ?? "");
+    const [, id = ""] = /images\/(?<id>[^/]+)\/json$/.exec(decodeURIComponent(request.url ?? "")) ?? [];
+    const inspected = { Id: id, RepoDigests: null, RootFS: { Layers: [`${id}-layer`] } };
+    response.setHeader("Content-Type", "application/json");
+    response.end(JSON.stringify(id === "" ? images : inspected));
+  });
+  const first = { imageId: "sha256:1", diffIds: ["sha256:1-layer"] };
+  expect(await engine.layerChains(unaborted)).toEqual([{ ...first, isFromRegistry: true }]);
+  images.push({ Id: "sha256:2", Size: 1, RepoTags: ["<none>:<none>"], RepoDigests: ["<none>@<none>"] });
+  const second = { imageId: "sha256:2", diffIds: ["sha256:2-layer"], isFromRegistry: false };
+  expect(await engine.layerChains(unaborted)).toEqual([{ ...first, isFromRegistry: true }, second]);
+  images.shift();
+  expect(await engine.layerChains(unaborted)).toEqual([second]);
+  expect(requests.filter((url) => url.includes("sha256"))).toHaveLength(2);
+});

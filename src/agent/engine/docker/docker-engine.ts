@@ -45,7 +45,8 @@ import { resolveHostGateway } from "./host-gateway.ts";
 import type { HelperEngine } from "./helper-container.ts";
 import { readContainerConfig } from "./container-config.ts";
 import { findContainer, requireContainerId } from "./find-container.ts";
-import { findLocalName, inspectImage, layerChain, listImageIds, listImages, tagImage, untagImage } from "./images.ts";
+import { diffIdsOf, findLocalName, inspectImage, listImages, tagImage, untagImage } from "./images.ts";
+import { LayerChains } from "./layer-chains.ts";
 import { readLastExit } from "./last-exit.ts";
 import { logLines, openLog } from "./logs.ts";
 import { DockerNetworks } from "./networks.ts";
@@ -98,6 +99,7 @@ class DockerEngine implements Engine {
   readonly #queryMs: number;
   readonly #changeMs: number;
   readonly #pullStallMs: number;
+  readonly #layerChains = new LayerChains();
 
   constructor(options: DockerEngineOptions) {
     this.#connect = createConnector(options.socketPath);
@@ -175,13 +177,9 @@ class DockerEngine implements Engine {
   }
 
   async layerChains(signal: AbortSignal): Promise<readonly LayerChain[]> {
-    const ids = await this.#query(signal, (abortSignal) => listImageIds(this.#connect(), abortSignal));
-    const chains: LayerChain[] = [];
-    for (const id of ids) {
-      const chain = await this.#query(signal, (abortSignal) => layerChain(this.#connect(), id, abortSignal));
-      if (chain) chains.push(chain);
-    }
-    return chains;
+    return await this.#layerChains.of(await this.listImages(signal), (id) => {
+      return this.#query(signal, (abortSignal) => diffIdsOf(this.#connect(), id, abortSignal));
+    });
   }
 
   async pullImage(

@@ -1,5 +1,5 @@
 import type Docker from "dockerode";
-import type { ImageFacts, ImageSummary, LayerChain } from "../engine.ts";
+import type { ImageFacts, ImageSummary } from "../engine.ts";
 import { digestName, localReference, digestTag, pullTarget } from "./engine-reference.ts";
 import { getJson } from "./get.ts";
 import { requireFields, requireList } from "./shape.ts";
@@ -65,22 +65,14 @@ function named(names: readonly string[] | null | undefined): string[] {
   return (names ?? []).filter((name) => !name.includes("<none>"));
 }
 
-/** Returns the ids of the images on the machine. */
-export async function listImageIds(docker: Docker, abortSignal: AbortSignal): Promise<readonly string[]> {
-  const listed = requireList(await getJson<readonly ImageEntry[]>(docker, "/images/json", abortSignal));
-  return [...new Set(listed.map((entry) => requireFields(entry, { Id: "" }).Id))];
-}
-
-/** Returns the layers of an image; `undefined` if it does not exist. */
-export async function layerChain(
+/** Returns the diff ids of an image's layers, lowest first; `undefined` if it does not exist. */
+export async function diffIdsOf(
   docker: Docker,
   imageId: string,
   abortSignal: AbortSignal,
-): Promise<LayerChain | undefined> {
+): Promise<readonly string[] | undefined> {
   const info = await inspect(docker, imageId, abortSignal);
-  if (!info) return undefined;
-  const { RepoDigests: digests, RootFS: root } = info;
-  return { imageId, diffIds: root?.Layers ?? [], isFromRegistry: (digests ?? []).length > 0 };
+  return info && (info.RootFS?.Layers ?? []);
 }
 
 /** Gives an image another name. Engines accept no digest as a name, so a tag stands for it. */
