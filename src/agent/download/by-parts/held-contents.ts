@@ -1,5 +1,6 @@
 import type { LayerLayout, PlacedBytes } from "../../../lib/layer-parts/layer-layout.ts";
 import type { ImageContents } from "../../contents/device-contents.ts";
+import type { Reading } from "../../contents/read-ahead.ts";
 import { OpenContents } from "./open-contents.ts";
 
 export type HeldPart = Pick<PlacedBytes, "digest" | "size">;
@@ -16,15 +17,17 @@ export class HeldContents {
   /** The files of the image that have it: the first, and how many. */
   readonly #first: number[] = [];
   readonly #files: number[] = [];
-  /** How often the layer has it. */
-  readonly #uses: number[] = [];
+  /** Bytes. */
+  readonly #sizes: number[] = [];
+  /** Keys in the order of the layer. */
+  readonly #needed: number[] = [];
 
   /** @param images the first one with a content provides it */
   constructor(layout: LayerLayout, images: readonly ImageContents[]) {
     this.#images = images;
     for (const content of layout.contents()) {
-      if (this.#add(content.digest) || content.parts.length === 1) continue;
-      for (const part of content.parts) if (part.compression !== "zeros") this.#add(part.digest);
+      if (this.#add(content) || content.parts.length === 1) continue;
+      for (const part of content.parts) if (part.compression !== "zeros") this.#add(part);
     }
   }
 
@@ -42,9 +45,11 @@ export class HeldContents {
     return this.#images[this.#imageOf[key] as number]?.imageId ?? "";
   }
 
-  /** How often the layer has each content, by its key. */
-  get uses(): readonly number[] {
-    return this.#uses;
+  /** Returns how often the layer has each content, by its key. */
+  countUses(): Uint32Array {
+    const uses = new Uint32Array(this.#sizes.length);
+    for (const key of this.#needed) uses[key] = (uses[key] as number) + 1;
+    return uses;
   }
 
   /** Ids of the images that provide contents. */
@@ -52,17 +57,17 @@ export class HeldContents {
     return new Set([...this.#keys.values()].map((key) => this.imageOf(key)));
   }
 
-  /** Returns the keys of the contents that an image provides, by the numbers of its files; -1 for other files. */
-  wantedOf(imageId: string): Int32Array {
+  /** Returns what is read of an image. */
+  readingOf(imageId: string): Reading {
     const index = this.#images.findIndex((image) => image.imageId === imageId);
     const contents = this.#images[index]?.contents;
-    const wanted = new Int32Array(contents?.length ?? 0).fill(-1);
+    const files = new Int32Array(contents?.length ?? 0).fill(-1);
     for (const key of this.#keys.values()) {
       if (this.#imageOf[key] !== index || !contents) continue;
       const first = this.#first[key] as number;
-      for (let file = 0; file < (this.#files[key] as number); file++) wanted[contents.numberAt(first + file)] = key;
+      for (let file = 0; file < (this.#files[key] as number); file++) files[contents.numberAt(first + file)] = key;
     }
-    return wanted;
+    return { files, needed: this.#needed.filter((key) => this.#imageOf[key] === index), sizes: this.#sizes };
   }
 
   /** Forgets an image that cannot be read. */
@@ -87,20 +92,21 @@ export class HeldContents {
     });
   }
 
-  #add(digest: string): boolean {
+  #add({ digest, size }: HeldPart): boolean {
     const known = this.#keys.get(digest);
     if (known !== undefined) {
-      this.#uses[known] = (this.#uses[known] as number) + 1;
+      this.#needed.push(known);
       return true;
     }
     for (const [image, { contents }] of this.#images.entries()) {
       const found = contents.find(digest);
       if (!found) continue;
-      this.#keys.set(digest, this.#uses.length);
+      const key = this.#sizes.push(size) - 1;
+      this.#keys.set(digest, key);
       this.#imageOf.push(image);
       this.#first.push(found.first);
       this.#files.push(found.count);
-      this.#uses.push(1);
+      this.#needed.push(key);
       return true;
     }
     return false;

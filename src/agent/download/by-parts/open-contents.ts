@@ -1,6 +1,7 @@
 import { buffer } from "node:stream/consumers";
 import { MAX_BUFFERED_BYTES } from "../../../lib/layer-parts/verified-bytes.ts";
 import { ImageReader } from "../../contents/image-reader.ts";
+import { chooseReadAhead } from "../../contents/read-ahead.ts";
 import { Spool } from "../../contents/spool.ts";
 import type { HeldContents, HeldPart } from "./held-contents.ts";
 
@@ -12,7 +13,9 @@ export class OpenContents implements AsyncDisposable {
   readonly #spool: Spool;
   readonly #readers = new Map<string, ImageReader>();
   /** How often a content is still needed, by its key. */
-  readonly #usesLeft: number[];
+  readonly #usesLeft: Uint32Array;
+  /** Keys of contents that were read before the others. */
+  readonly #ahead = new Set<number>();
 
   /** @param onLost called when an image turns out not to have what it should have; its contents are forgotten then */
   constructor(
@@ -25,7 +28,7 @@ export class OpenContents implements AsyncDisposable {
     this.#open = open;
     this.#onLost = onLost;
     this.#spool = new Spool(directory);
-    this.#usesLeft = [...held.uses];
+    this.#usesLeft = held.countUses();
   }
 
   /**
@@ -36,7 +39,8 @@ export class OpenContents implements AsyncDisposable {
     const key = this.#held.keyOf(digest);
     if (key === undefined) return undefined;
     const imageId = this.#held.imageOf(key);
-    const reader = this.#reader(imageId);
+    const reader = this.#readers.get(imageId);
+    if (!reader) return this.#readWhole(key, imageId);
     try {
       const kept = this.#spool.now(key);
       const whole = kept ?? (this.#spool.has(key) ? undefined : reader.wholeNow(key));
@@ -62,7 +66,7 @@ export class OpenContents implements AsyncDisposable {
   }
 
   async #readWhole(key: number, imageId: string): Promise<Uint8Array> {
-    const reader = this.#reader(imageId);
+    const reader = await this.#reading(imageId, this.#reader(imageId));
     const whole = (await this.#reading(imageId, reader.whole(key))) ?? (await buffer(this.#spool.read(key)));
     await this.#use(key, reader);
     return whole;
@@ -70,12 +74,13 @@ export class OpenContents implements AsyncDisposable {
 
   async *#read(key: number, size: number): AsyncGenerator<Uint8Array> {
     const imageId = this.#held.imageOf(key);
-    await this.#reading(imageId, this.#reader(imageId).readTo(key));
+    const reader = await this.#reading(imageId, this.#reader(imageId));
+    await this.#reading(imageId, reader.readTo(key));
     try {
       yield* this.#spool.read(key);
     } finally {
       // Large ones are read twice: once to check, once to use.
-      if (size <= MAX_BUFFERED_BYTES) await this.#use(key, this.#reader(imageId));
+      if (size <= MAX_BUFFERED_BYTES) await this.#use(key, reader);
     }
   }
 
@@ -89,25 +94,33 @@ export class OpenContents implements AsyncDisposable {
     }
   }
 
-  /** Counts a use, and forgets the content if it is not needed again, or comes again. */
+  /** Counts a use, and forgets the content if it is not needed again, or comes again and was not read ahead. */
   #use(key: number, reader: ImageReader): Promise<void> | undefined {
-    const left = (this.#usesLeft[key] as number) - 1;
+    const left = Math.max(0, (this.#usesLeft[key] as number) - 1);
     this.#usesLeft[key] = left;
-    return left <= 0 || reader.comesAgain(key) ? this.#spool.forget(key) : undefined;
+    const mayGo = left === 0 || (reader.comesAgain(key) && !this.#ahead.has(key));
+    return mayGo ? this.#spool.forget(key) : undefined;
   }
 
-  #reader(imageId: string): ImageReader {
-    const reader = this.#readers.get(imageId) ?? this.#newReader(imageId);
+  /** Opens an image when it is needed for the first time. */
+  async #reader(imageId: string): Promise<ImageReader> {
+    const known = this.#readers.get(imageId);
+    if (known) return known;
+    const reading = this.#held.readingOf(imageId);
+    const ahead = new Set(chooseReadAhead(reading));
+    for (const key of ahead) this.#ahead.add(key);
+    if (ahead.size > 0) {
+      const files = reading.files.map((key) => (ahead.has(key) ? key : -1));
+      await using reader = this.#newReader(imageId, files);
+      for (const key of ahead) await reader.readTo(key);
+    }
+    const reader = this.#newReader(imageId, reading.files);
     this.#readers.set(imageId, reader);
     return reader;
   }
 
-  #newReader(imageId: string): ImageReader {
-    return new ImageReader({
-      open: () => this.#open(imageId),
-      wanted: this.#held.wantedOf(imageId),
-      usesLeft: (key) => this.#usesLeft[key] ?? 0,
-      spool: this.#spool,
-    });
+  #newReader(imageId: string, wanted: Int32Array): ImageReader {
+    const usesLeft = (key: number): number => this.#usesLeft[key] ?? 0;
+    return new ImageReader({ open: () => this.#open(imageId), wanted, usesLeft, spool: this.#spool });
   }
 }
