@@ -67,12 +67,17 @@ async function pass(order: readonly number[], way: "whole" | "stream", folder: s
   return { exports, isRight, lost };
 }
 
+/** Nothing can wait in a file in a folder that does not exist. */
+const nowhere = (): string => join(directory.path, "missing");
+
+// eslint-disable-next-line require-yield -- it breaks off at once
+async function* broken(): AsyncGenerator<Uint8Array> {
+  throw new Error("the engine is gone");
+}
+
 const inOrder = files.map((_, number) => number);
 
 describe.each(["whole", "stream"] as const)("the contents that a layer takes from an image, %s", (way) => {
-  // Nothing can wait in a file in a folder that does not exist.
-  const nowhere = (): string => join(directory.path, "missing");
-
   test("in the same order: the image is read once, and nothing waits on disk", async () => {
     expect(await pass(inOrder, way, nowhere())).toEqual({ exports: 1, isRight: true, lost: [] });
   });
@@ -92,10 +97,6 @@ test("an image that breaks off is lost, also while contents are read ahead", asy
   const moved = [...inOrder.slice(-5), ...inOrder.slice(0, -5)];
   const layout = layoutOf(moved);
   const held = new HeldContents(layout, [await image()]);
-  // eslint-disable-next-line require-yield -- it breaks off at once
-  async function* broken(): AsyncGenerator<Uint8Array> {
-    throw new Error("the engine is gone");
-  }
   const lost: string[] = [];
   await using contents = held.open(broken, directory.path, (imageId) => lost.push(imageId));
   const [first] = layout.contents();
