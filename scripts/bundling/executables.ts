@@ -48,9 +48,8 @@ const QUIET = "--disable-warning=ExperimentalWarning";
 // The agent mostly waits, on a machine with little memory. A small young generation, V8's lite mode (no optimizing
 // compilers, no feedback kept for them) and one arena for malloc save 9 MB; what they cost in speed is lost in the time
 // the container engine takes. Compiled code of a function that has not run for three collections of garbage is dropped,
-// 2 MB, which an idle agent collects within a minute after work (`daemon/idle-gc.ts`). Such a collection also moves what is left
-// together, 0.7 MB. V8 makes no such collection during the start, 20 ms, since its heap is expected to grow to 20 MB. What
-// else was measured: docs/architecture.md.
+// 2 MB, which an idle agent collects within a minute after work (`daemon/idle-gc.ts`). V8 makes no such collection during the
+// start, 20 ms, since its heap is expected to grow to 20 MB. What else was measured: docs/architecture.md.
 const LOW_MEMORY = {
   daemon: {
     command: "run",
@@ -59,7 +58,6 @@ const LOW_MEMORY = {
       "--lite-mode",
       "--expose-gc",
       "--bytecode-old-age=3",
-      "--compact-on-every-full-gc",
       "--initial-old-space-size=20",
       QUIET,
     ],

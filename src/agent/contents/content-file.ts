@@ -3,19 +3,23 @@ import { CONTENT_DIGEST_BYTES } from "../../lib/layer-parts/content-digest.ts";
 
 /*
  * What the files of one image contain: for each file with content the beginning of its SHA-256, and its number among these
- * files in the order in which the engine exports them. Sorted by digest, so that it is searched as it is on disk.
+ * files in the order in which the engine exports them. Sorted by digest, so that it is searched as it is on disk. Numbers are
+ * big-endian: the order of records is that of their bytes.
  */
 
-const MAGIC = Buffer.from("EDGECNT1", "latin1");
+const MAGIC = Buffer.from("EDGECNT2", "latin1");
 const HEADER_BYTES = 16;
-const RECORD_BYTES = CONTENT_DIGEST_BYTES + 4;
+const NUMBER_BYTES = 4;
+const RECORD_BYTES = CONTENT_DIGEST_BYTES + NUMBER_BYTES;
+/** Digests are spread evenly, so that the place of one can be guessed. Some that are chosen not to be are searched in halves. */
+const MAX_GUESSES = 8;
+/** One more than the largest beginning of a digest that is compared as a number. */
+const BEGINNINGS = 2 ** 32;
 
-/** A file with content. */
-export interface ContentRecord {
-  /** As in layouts: the beginning of a SHA-256. */
-  readonly digest: string;
-  /** 0 for the first file with content of the export. */
-  readonly number: number;
+/** The files with one content: `count` of them, from the index `first`. */
+export interface FoundFiles {
+  readonly first: number;
+  readonly count: number;
 }
 
 /** The contents of one image. */
@@ -26,15 +30,12 @@ export class ContentFile {
     this.#records = records;
   }
 
-  /** @param records in any order */
-  static of(records: readonly ContentRecord[]): ContentFile {
-    const sorted = records.toSorted((a, b) => compare(a.digest, b.digest) || a.number - b.number);
-    const bytes = Buffer.alloc(sorted.length * RECORD_BYTES);
-    for (const [index, { digest, number }] of sorted.entries()) {
-      bytes.write(digest, index * RECORD_BYTES, "hex");
-      bytes.writeUInt32LE(number, index * RECORD_BYTES + CONTENT_DIGEST_BYTES);
-    }
-    return new ContentFile(bytes);
+  /** @param digests of the files, in the order of their numbers; as in layouts */
+  static of(digests: readonly string[]): ContentFile {
+    const records = digests.map((digest, number) => digest + number.toString(16).padStart(NUMBER_BYTES * 2, "0"));
+    // Without a function to compare, which the agent would run in an interpreter.
+    records.sort();
+    return new ContentFile(Buffer.from(records.join(""), "hex"));
   }
 
   /** Returns what `encode` returned; `undefined` if the bytes are damaged. */
@@ -48,49 +49,62 @@ export class ContentFile {
     return isIntact ? new ContentFile(records) : undefined;
   }
 
-  /** Returns the numbers of the files with this content, in their order; none if the image does not have it. */
-  find(digest: string): readonly number[] {
+  /** How many files have content. */
+  get length(): number {
+    return this.#records.length / RECORD_BYTES;
+  }
+
+  /** Returns where the files with this content are; `undefined` if the image does not have it. */
+  find(digest: string): FoundFiles | undefined {
     const wanted = Buffer.from(digest, "hex");
-    const numbers: number[] = [];
-    for (let index = this.#firstNotBelow(wanted); this.#compare(wanted, index) === 0; index++) {
-      numbers.push(this.#records.readUInt32LE(index * RECORD_BYTES + CONTENT_DIGEST_BYTES));
-    }
-    return numbers;
+    const first = this.#firstNotBelow(wanted);
+    let end = first;
+    while (end < this.length && this.#compare(wanted, end) === 0) end++;
+    return end > first ? { first, count: end - first } : undefined;
+  }
+
+  /** Returns the number of the file at an index; those with one content are in their order. */
+  numberAt(index: number): number {
+    return this.#records.readUInt32BE(index * RECORD_BYTES + CONTENT_DIGEST_BYTES);
   }
 
   /** Returns the content of the file on disk. */
   encode(): Buffer {
     const header = Buffer.alloc(HEADER_BYTES);
     MAGIC.copy(header);
-    header.writeUInt32LE(this.#records.length / RECORD_BYTES, 8);
+    header.writeUInt32LE(this.length, 8);
     header.writeUInt32LE(crc32(this.#records), 12);
     return Buffer.concat([header, this.#records]);
   }
 
-  get #count(): number {
-    return this.#records.length / RECORD_BYTES;
-  }
-
+  /** Returns the index of the first record that is not below: `length` if all are. */
   #firstNotBelow(wanted: Buffer): number {
+    const beginning = wanted.readUInt32BE(0);
     let low = 0;
-    let high = this.#count;
-    while (low < high) {
-      const middle = Math.floor((low + high) / 2);
-      if (this.#compare(wanted, middle) > 0) low = middle + 1;
-      else high = middle;
+    let high = this.length;
+    let lowBeginning = 0;
+    let highBeginning = BEGINNINGS;
+    for (let guesses = 0; low < high; guesses++) {
+      const share = guesses < MAX_GUESSES ? (beginning - lowBeginning) / (highBeginning - lowBeginning) : 0.5;
+      const guess = Math.min(high - 1, low + Math.floor((high - low) * share));
+      if (this.#compare(wanted, guess) > 0) {
+        low = guess + 1;
+        lowBeginning = this.#beginningAt(guess);
+      } else {
+        high = guess;
+        // One more, since equal beginnings may have other digests behind them.
+        highBeginning = this.#beginningAt(guess) + 1;
+      }
     }
     return low;
   }
 
-  /** Compares with the digest of a record; one behind the last is larger than any. */
+  #beginningAt(index: number): number {
+    return this.#records.readUInt32BE(index * RECORD_BYTES);
+  }
+
   #compare(wanted: Buffer, index: number): number {
-    if (index === this.#count) return -1;
     const at = index * RECORD_BYTES;
     return wanted.compare(this.#records, at, at + CONTENT_DIGEST_BYTES);
   }
-}
-
-function compare(a: string, b: string): number {
-  if (a === b) return 0;
-  return a < b ? -1 : 1;
 }

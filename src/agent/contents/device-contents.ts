@@ -5,6 +5,7 @@ import type { Engine } from "../engine/engine.ts";
 import type { ContentFile } from "./content-file.ts";
 import type { ContentIndex } from "./content-index.ts";
 import type { ImagesInUse } from "./images-in-use.ts";
+import { kinship } from "./kinship.ts";
 import { scanImage } from "./scan-image.ts";
 import { withStallLimit } from "./stall-limit.ts";
 
@@ -24,7 +25,7 @@ export interface ImageContents {
   readonly contents: ContentFile;
 }
 
-/** Images that are looked at for one layer, those of the same repository first. */
+/** Images that are looked at for one layer, those of the same repository first, then those of its path in other registries. */
 const MAX_IMAGES = 8;
 /** An engine that sends nothing of an image for this long is given up. */
 const EXPORT_STALL_MS = 60_000;
@@ -55,10 +56,10 @@ export class DeviceContents {
     const { engine, index } = this.#options;
     const images = await engine.listImages(signal);
     index.retain(images.map(({ id }) => id));
-    const isKin = (names: readonly string[]): boolean => names.some((name) => isOf(name, repository));
-    const ranked = images.toSorted((a, b) => {
-      return Number(isKin([...b.names, ...b.repoDigests])) - Number(isKin([...a.names, ...a.repoDigests]));
-    });
+    const closeness = new Map(
+      images.map((image) => [image, kinship([...image.names, ...image.repoDigests], repository)]),
+    );
+    const ranked = images.toSorted((a, b) => (closeness.get(b) ?? 0) - (closeness.get(a) ?? 0));
     const loaded: ImageContents[] = [];
     let readBytes = 0;
     for (const { id, size } of ranked.slice(0, MAX_IMAGES)) {
@@ -96,9 +97,4 @@ export class DeviceContents {
       return undefined;
     }
   }
-}
-
-function isOf(name: string, repository: string): boolean {
-  const full = repository.replace(/^docker\.io\/(?:library\/)?/, "");
-  return [repository, full].some((prefix) => name.startsWith(`${prefix}:`) || name.startsWith(`${prefix}@`));
 }

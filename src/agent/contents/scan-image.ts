@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import { contentDigest, digestOfHash } from "../../lib/layer-parts/content-digest.ts";
-import { ContentFile, type ContentRecord } from "./content-file.ts";
-import { type ExportedFile, exportedFiles } from "./exported-files.ts";
+import { ContentFile } from "./content-file.ts";
+import { ExportedFiles } from "./exported-files.ts";
 
 /** More files are not recorded: a record takes 14 bytes on disk. */
 const MAX_FILES = 200_000;
@@ -10,17 +10,18 @@ const MAX_WHOLE_BYTES = 256 * 1024;
 
 /** Reads an exported image, and returns what its files contain. Rejects with the archive's error. */
 export async function scanImage(archive: AsyncIterable<Uint8Array>): Promise<ContentFile> {
-  const records: ContentRecord[] = [];
-  for await (const file of exportedFiles(archive)) {
-    if (file.number === MAX_FILES) break;
-    records.push({ digest: await digestOf(file), number: file.number });
+  await using files = new ExportedFiles(archive);
+  const digests: string[] = [];
+  // What is at hand is read without waiting: an image has ten thousands of files.
+  while ((files.nextNow() ?? (await files.next())) && files.number < MAX_FILES) {
+    const whole = files.size > MAX_WHOLE_BYTES ? undefined : (files.wholeNow() ?? (await files.whole()));
+    digests.push(whole ? contentDigest(whole) : await digestOfPieces(files));
   }
-  return ContentFile.of(records);
+  return ContentFile.of(digests);
 }
 
-async function digestOf({ size, whole, pieces }: ExportedFile): Promise<string> {
-  if (size <= MAX_WHOLE_BYTES) return contentDigest(await whole());
+async function digestOfPieces(files: ExportedFiles): Promise<string> {
   const hash = createHash("sha256");
-  for await (const piece of pieces()) hash.update(piece);
+  for await (const piece of files.pieces()) hash.update(piece);
   return digestOfHash(hash);
 }

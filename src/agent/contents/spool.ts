@@ -1,24 +1,26 @@
 import { randomUUID } from "node:crypto";
 import { type FileHandle, open, rm } from "node:fs/promises";
 import { join } from "node:path";
-import type { ExportedFile } from "./exported-files.ts";
 
-/** All contents in memory together. Larger ones go to the file at once. */
+/** All contents in memory together. Others go to the file at once. */
 const MAX_MEMORY_BYTES = 4 * 1024 * 1024;
 const READ_BYTES = 64 * 1024;
 
-type Place = { readonly bytes: Buffer } | { readonly position: number; readonly size: number };
+interface Place {
+  readonly position: number;
+  readonly size: number;
+}
 
 /**
- * Keeps contents until they are used, by their digests: small ones in memory, the others in a file without a name, which is
- * gone with the process whatever happens.
+ * Keeps contents until they are used, by keys: small ones in memory, the others in a file without a name, which is gone with
+ * the process whatever happens.
  */
 export class Spool implements AsyncDisposable {
   readonly #directory: string;
   readonly #maxMemoryBytes: number;
-  readonly #places = new Map<string, Place>();
+  readonly #inMemory = new Map<number, Buffer>();
+  readonly #inFile = new Map<number, Place>();
   #bytesInMemory = 0;
-  #countInFile = 0;
   #file: FileHandle | undefined;
   #end = 0;
 
@@ -27,34 +29,43 @@ export class Spool implements AsyncDisposable {
     this.#maxMemoryBytes = maxMemoryBytes;
   }
 
-  has(digest: string): boolean {
-    return this.#places.has(digest);
+  has(key: number): boolean {
+    return this.#inMemory.has(key) || this.#inFile.has(key);
   }
 
-  /** Keeps a content. Rejects with the content's or the system's error. */
-  async add(digest: string, { size, whole, pieces }: Pick<ExportedFile, "size" | "whole" | "pieces">): Promise<void> {
-    if (this.#bytesInMemory + size <= this.#maxMemoryBytes) {
-      // A copy: the bytes may be a small part of what came over the socket, all of which would stay in memory.
-      const bytes = Buffer.from(await whole());
-      this.#bytesInMemory += bytes.length;
-      this.#places.set(digest, { bytes });
-      return;
-    }
+  /** Whether there is room in memory. */
+  hasRoom(size: number): boolean {
+    return this.#bytesInMemory + size <= this.#maxMemoryBytes;
+  }
+
+  /** Keeps a copy of a content in memory. */
+  keep(key: number, bytes: Uint8Array): void {
+    this.#bytesInMemory += bytes.length;
+    this.#inMemory.set(key, Buffer.from(bytes));
+  }
+
+  /** Keeps a content in the file. Rejects with the content's or the system's error. */
+  async write(key: number, pieces: AsyncIterable<Uint8Array>): Promise<void> {
     this.#file ??= await openUnnamed(this.#directory);
     const position = this.#end;
-    for await (const chunk of pieces()) {
-      await this.#file.write(chunk, 0, chunk.length, this.#end);
-      this.#end += chunk.length;
+    for await (const piece of pieces) {
+      await this.#file.write(piece, 0, piece.length, this.#end);
+      this.#end += piece.length;
     }
-    this.#places.set(digest, { position, size: this.#end - position });
-    this.#countInFile++;
+    this.#inFile.set(key, { position, size: this.#end - position });
+  }
+
+  /** Returns a content that is in memory. */
+  now(key: number): Uint8Array | undefined {
+    return this.#inMemory.get(key);
   }
 
   /** Yields a content; nothing if it is not here. */
-  async *read(digest: string): AsyncGenerator<Uint8Array> {
-    const place = this.#places.get(digest);
+  async *read(key: number): AsyncGenerator<Uint8Array> {
+    const bytes = this.#inMemory.get(key);
+    if (bytes) yield bytes;
+    const place = this.#inFile.get(key);
     if (!place) return;
-    if ("bytes" in place) return yield place.bytes;
     for (let at = 0; at < place.size; at += READ_BYTES) {
       const length = Math.min(READ_BYTES, place.size - at);
       const chunk = Buffer.allocUnsafe(length);
@@ -63,18 +74,18 @@ export class Spool implements AsyncDisposable {
     }
   }
 
-  /** Forgets a content. What is in the file takes space until all of it is forgotten. */
-  async remove(digest: string): Promise<void> {
-    const place = this.#places.get(digest);
-    this.#places.delete(digest);
-    if (place && "bytes" in place) this.#bytesInMemory -= place.bytes.length;
-    if (!place || "bytes" in place || --this.#countInFile > 0) return;
+  /** Forgets a content. What is in the file takes space until all of it is forgotten: then there is a promise to wait for. */
+  forget(key: number): Promise<void> | undefined {
+    this.#bytesInMemory -= this.#inMemory.get(key)?.length ?? 0;
+    this.#inMemory.delete(key);
+    if (!this.#inFile.delete(key) || this.#inFile.size > 0) return undefined;
     this.#end = 0;
-    await this.#file?.truncate(0);
+    return this.#file?.truncate(0);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#places.clear();
+    this.#inMemory.clear();
+    this.#inFile.clear();
     await this.#file?.close();
     this.#file = undefined;
   }

@@ -51,6 +51,8 @@ export function createDownloads(services: DownloadServices): Downloads {
     bounds: config.bounds,
     stallMs: config.stallMs,
     rate: () => gate.rate(),
+    // Needs Node.js's option `--expose-gc`.
+    collectYoung: () => globalThis.gc?.({ type: "minor", execution: "sync" }),
   });
   return { downloader, sweeper, imagesInUse };
 }

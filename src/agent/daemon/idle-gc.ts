@@ -1,3 +1,4 @@
+import { setFlagsFromString } from "node:v8";
 import type { Clock } from "../../lib/clock.ts";
 
 /**
@@ -11,6 +12,21 @@ const COLLECTIONS = [
 ] as const;
 
 type Collect = (options: (typeof COLLECTIONS)[number]["options"]) => unknown;
+
+/**
+ * Makes collections also move what is left together, which gives 0.7 MB back to the system. Only these: one that V8 makes
+ * in the midst of work would need room for both copies, up to 10 MB for a moment.
+ */
+export function compacting(collect: Collect): Collect {
+  return (options) => {
+    setFlagsFromString("--compact-on-every-full-gc");
+    try {
+      return collect(options);
+    } finally {
+      setFlagsFromString("--no-compact-on-every-full-gc");
+    }
+  };
+}
 
 export interface IdleGcOptions {
   readonly clock: Clock;

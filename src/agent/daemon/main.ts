@@ -66,7 +66,7 @@ import { reportUndeclaredSecrets } from "./report-undeclared-secrets.ts";
 import { reportUnresolvedDenyRules } from "./report-unresolved-deny-rules.ts";
 import { StoreScrubber } from "./store-scrubber.ts";
 import { flushCompileCache } from "./compile-cache.ts";
-import { createIdleGc } from "./idle-gc.ts";
+import { compacting, createIdleGc } from "./idle-gc.ts";
 import { reexecWithExtraCa } from "./reexec-with-extra-ca.ts";
 import { takeReadings } from "../telemetry/take-readings.ts";
 import { untilStopped } from "./until-stopped.ts";
@@ -166,7 +166,7 @@ async function run(config: Config, logger: Logger, log: LogRing): Promise<void> 
     findPullObstacle: (reference, image, signal) => findPullObstacle(reference, image, services, signal),
   });
   const scrubber = new StoreScrubber({ store, removeExpiredQuarantine: opened.removeExpiredQuarantine, clock, logger });
-  using idleGc = createIdleGc({ clock, collect: globalThis.gc });
+  using idleGc = createIdleGc({ clock, collect: globalThis.gc && compacting(globalThis.gc) });
   using _changes = store.onChange(idleGc.onWork);
   using _removals = removePreviousLogs({ previousLogs, store, isRebuilding: opened.rebuild.isSet, logger });
   const reporting = createReporting({

@@ -23,4 +23,6 @@ export interface DownloaderOptions {
   readonly stallMs: number;
   /** Bytes per second for all downloads together; `undefined` for no limit. */
   readonly rate: () => number | undefined;
+  /** Collects young garbage at once; does nothing where that is not possible. */
+  readonly collectYoung: () => void;
 }

@@ -3,8 +3,11 @@ import type { EngineInfo } from "../engine/engine.ts";
 import type { ImagePlan } from "./by-parts/image-plan.ts";
 import type { DownloaderOptions } from "./downloader-options.ts";
 import { ImagePull } from "./image-pull.ts";
+import { KnownIndexes } from "./known-indexes.ts";
 import type { ImageDownloader, ImageDownloadRequest, PlanPartsRequest, TransferProgress } from "./ports.ts";
+import type { RegistryClient } from "../registry/registry.ts";
 import { Throttle } from "./throttle.ts";
+import { YoungGarbage } from "./young-garbage.ts";
 
 /** A registry that does not send descriptions of layers in this time is not asked for parts, in milliseconds. */
 const PLAN_PATIENCE_MS = 30_000;
@@ -16,16 +19,25 @@ export function createImageDownloader(options: DownloaderOptions): ImageDownload
 class LoopbackDownloader implements ImageDownloader {
   readonly #options: DownloaderOptions;
   readonly #throttle: Throttle;
+  readonly #garbage: YoungGarbage;
+  readonly #indexes: KnownIndexes;
   readonly #cleanups = new Set<Promise<void>>();
 
   constructor(options: DownloaderOptions) {
     this.#options = options;
     this.#throttle = new Throttle(options.clock, options.rate);
+    this.#garbage = new YoungGarbage(options.collectYoung);
+    this.#indexes = new KnownIndexes(options.clock);
   }
 
-  async download(request: ImageDownloadRequest): Promise<TransferProgress> {
-    const { byParts } = request;
-    const plan = byParts && (await this.#plan({ ...request, ...byParts }));
+  async download(wanted: ImageDownloadRequest): Promise<TransferProgress> {
+    const { byParts } = wanted;
+    const onReceived = (bytes: number): void => {
+      this.#garbage.received(bytes);
+      wanted.onReceived(bytes);
+    };
+    const request = { ...wanted, onReceived };
+    const plan = byParts && (await this.#planDownload({ ...request, ...byParts }));
     const pull = new ImagePull(request, this.#options, this.#throttle, plan);
     try {
       await pull.run();
@@ -42,7 +54,12 @@ class LoopbackDownloader implements ImageDownloader {
   }
 
   async planParts(request: PlanPartsRequest): Promise<PartsCosts> {
-    await using plan = await this.#plan(request);
+    const { app } = request;
+    await using plan = await this.#plan(request, async (image, ...rest) => {
+      const found = await this.#options.registry.findArtifact(image, ...rest);
+      this.#indexes.keep(app, image, found);
+      return found;
+    });
     const costs = [...(plan?.layers ?? [])].map(([digest, { progress, layout }]) => {
       return [digest, { downloadBytes: progress.size, tarBytes: layout.size }] as const;
     });
@@ -53,7 +70,18 @@ class LoopbackDownloader implements ImageDownloader {
     await Promise.all(this.#cleanups);
   }
 
-  async #plan(request: PlanPartsRequest): Promise<ImagePlan | undefined> {
+  /** Plans with what the registry has answered when the download was priced. */
+  async #planDownload(request: PlanPartsRequest): Promise<ImagePlan | undefined> {
+    const { registry } = this.#options;
+    const known = this.#indexes.take(request.app, request.image);
+    if (!known) return await this.#plan(request, (...args) => registry.findArtifact(...args));
+    const { found } = known;
+    const isDescribed =
+      found !== undefined || request.image.layers.some(({ annotations }) => annotations !== undefined);
+    return isDescribed ? await this.#plan(request, async () => found && { ...found, receivedBytes: 0 }) : undefined;
+  }
+
+  async #plan(request: PlanPartsRequest, findArtifact: RegistryClient["findArtifact"]): Promise<ImagePlan | undefined> {
     const { engine, contents, registry, parts, clock, random, bounds, stallMs, logger } = this.#options;
     if (!contents) return undefined;
     const patienceMs = Math.min(bounds.patienceMs, PLAN_PATIENCE_MS);
@@ -71,7 +99,11 @@ class LoopbackDownloader implements ImageDownloader {
     const readsZstd = async (): Promise<boolean> => canReadZstd(await engine.identify(request.signal));
     // Loaded with the first plan only.
     const { planImage } = await import("./by-parts/image-plan.ts");
-    return await planImage({ ...request, registry, parts, contents, fetch, readsZstd, logger });
+    const source: Parameters<typeof planImage>[0]["registry"] = {
+      findArtifact,
+      openBlob: (...args) => registry.openBlob(...args),
+    };
+    return await planImage({ ...request, registry: source, parts, contents, fetch, readsZstd, logger });
   }
 }
 

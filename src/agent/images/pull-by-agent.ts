@@ -75,23 +75,31 @@ class PullReporter {
   readonly #services: ImageServices;
   readonly #request: ImageRequest;
   #samples: Sample[] = [];
-  #reportedAt = Number.NEGATIVE_INFINITY;
-  #reportedBytes = -1;
+  /** Time of the last report, or of the first bytes. */
+  #reportedAt: number | undefined;
+  #reportedBytes = 0;
   #percent = 0;
   #interruptionReportedAt = Number.NEGATIVE_INFINITY;
-  #isFirst = true;
 
   constructor(services: ImageServices, request: ImageRequest) {
     this.#services = services;
     this.#request = request;
   }
 
-  /** At most one event a second, and none where there is nothing new. */
+  /**
+   * At most one event a second, the first one a second after the first bytes, and none where there is nothing new: each is a
+   * write to the flash and a message, which would hold up a short download.
+   */
   progress({ done, total, received, cuts }: TransferProgress): void {
     const now = this.#services.clock.monotonic();
     if (received === 0 || total === 0) return;
-    if (this.#isFirst && done > received) this.#request.emit(resumeEvent(done - received, total));
-    this.#isFirst = false;
+    if (this.#reportedAt === undefined) {
+      if (done > received) this.#request.emit(resumeEvent(done - received, total));
+      this.#reportedAt = now;
+      this.#reportedBytes = done;
+      this.#samples = withSample([], { at: now, bytes: done });
+      return;
+    }
     if (now - this.#reportedAt < PROGRESS_INTERVAL_MS || done === this.#reportedBytes) return;
     this.#samples = withSample(this.#samples, { at: now, bytes: done });
     const event = progressEvent({ done, total, rate: rateOf(this.#samples), cuts }, this.#percent);

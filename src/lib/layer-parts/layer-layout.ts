@@ -12,12 +12,13 @@ export interface LayerLayout {
   /** What the tar's files contain, in the order of the tar, repeated contents each time. May be called often. */
   contents(): Iterable<Content>;
   /**
-   * The tar in its order.
+   * The tar in its order, in batches: those of which the headers are at hand. What a segment has is good until the next
+   * one is asked for.
    *
    * @param headers the bytes of `headers` as they are in the blob; checked while they are read
    * @throws {LayoutError} if they are not what the layout says
    */
-  segments(headers: AsyncIterable<Uint8Array>): AsyncIterable<Segment>;
+  segments(headers: AsyncIterable<Uint8Array>): AsyncIterable<Iterable<Segment>>;
 }
 
 export type Segment = LiteralSegment | ContentSegment;

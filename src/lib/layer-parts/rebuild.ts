@@ -1,8 +1,11 @@
-import { createHash } from "node:crypto";
+import { contentDigest } from "./content-digest.ts";
 import { heldContent } from "./held-content.ts";
-import { type Content, type ContentPart, type LayerLayout, LayoutError, type PlacedBytes } from "./layer-layout.ts";
+import type { Content, ContentPart, LayerLayout, PlacedBytes } from "./layer-layout.ts";
+import { TarBlocks } from "./tar-blocks.ts";
 import { MAX_AT_ONCE_BYTES, unpack, zeros } from "./unpack.ts";
-import { verifiedBytes } from "./verified-bytes.ts";
+import { MAX_BUFFERED_BYTES, verifiedBytes } from "./verified-bytes.ts";
+
+type Held = Pick<ContentPart, "digest" | "size">;
 
 /** Where the bytes of a layer come from. What it returns is not trusted: every part is checked. */
 export interface PartSource {
@@ -10,7 +13,13 @@ export interface PartSource {
    * Reads a content, or a single part of one, that the device should have. Called again for the same bytes when they are
    * large. Returns `undefined` if the device does not have them. An error while reading counts as a wrong content.
    */
-  held(part: Pick<ContentPart, "digest" | "size">): AsyncIterable<Uint8Array> | undefined;
+  held(part: Held): AsyncIterable<Uint8Array> | undefined;
+  /**
+   * The same for contents of at most `MAX_BUFFERED_BYTES`, all of it at once, and without waiting where it is at hand: most
+   * contents of a layer are small, and a stream for each of them takes longer than they do. The bytes are good until the next
+   * call. Absent: `held` is called.
+   */
+  heldWhole?(part: Held): Uint8Array | Promise<Uint8Array | undefined> | undefined;
   /**
    * Reads what is at a place in a blob, as it is there. Fetches it if that was not planned, because what the device had
    * turned out to be wrong. May be called again for the same place.
@@ -19,48 +28,54 @@ export interface PartSource {
 }
 
 /**
- * Puts the exact tar of a layer together. Memory: a few megabytes, whatever the layer's size. The last bytes come only
- * after the digest of the whole was checked.
+ * Puts the exact tar of a layer together. Memory: a few megabytes, whatever the layer's size. What it yields is good until the
+ * next piece is asked for. The last bytes come only after the digest of the whole was checked.
  *
  * @throws {LayoutError} if parts of the blob, or the result, are not what the layout and `diffId` say. Errors of
  *   `fetched` are passed on.
  */
 export async function* rebuildLayer(layout: LayerLayout, source: PartSource): AsyncGenerator<Uint8Array> {
-  const hash = createHash("sha256");
-  let size = 0;
-  let last: Uint8Array | undefined;
-  for await (const bytes of tarOf(layout, source)) {
-    if (bytes.length === 0) continue;
-    size += bytes.length;
-    if (size > layout.size) throw new LayoutError(`the layer has more than its ${layout.size} bytes`);
-    hash.update(bytes);
-    if (last !== undefined) yield last;
-    last = bytes;
+  const blocks = new TarBlocks(layout);
+  for await (const batch of layout.segments(source.fetched(layout.headers))) {
+    for (const segment of batch) {
+      if (segment.kind === "literal") {
+        if (!blocks.add(segment.bytes)) yield* blocks.spill(segment.bytes);
+        continue;
+      }
+      const held = heldWhole(segment, source);
+      const whole = held instanceof Promise ? await held.catch(() => undefined) : held;
+      if (whole && isContent(whole, segment)) {
+        if (!blocks.add(whole)) yield* blocks.spill(whole);
+      } else {
+        for await (const bytes of contentOf(segment, source, held !== undefined)) yield* blocks.spill(bytes);
+      }
+    }
   }
-  if (size !== layout.size) throw new LayoutError(`the layer has ${size} bytes and should have ${layout.size}`);
-  const diffId = `sha256:${hash.digest("hex")}`;
-  if (diffId !== layout.diffId) throw new LayoutError(`the layer has the digest ${diffId} instead of ${layout.diffId}`);
-  if (last !== undefined) yield last;
+  yield* blocks.end();
 }
 
-async function* tarOf(layout: LayerLayout, source: PartSource): AsyncGenerator<Uint8Array> {
-  for await (const segment of layout.segments(source.fetched(layout.headers))) {
-    if (segment.kind === "literal") yield segment.bytes;
-    else yield* contentOf(segment, source);
-  }
+function heldWhole(content: Content, source: PartSource): ReturnType<NonNullable<PartSource["heldWhole"]>> {
+  if (content.parts.length > 1 || content.size > MAX_BUFFERED_BYTES) return undefined;
+  if (content.parts[0]?.compression === "zeros") return undefined;
+  return source.heldWhole?.(content);
 }
 
-async function* contentOf(content: Content, source: PartSource): AsyncGenerator<Uint8Array> {
-  if (content.parts.length === 1) return yield* partOf(content.parts[0] as ContentPart, source);
+function isContent(bytes: Uint8Array, { size, digest }: Content): boolean {
+  return bytes.length === size && contentDigest(bytes) === digest;
+}
+
+/** @param isHeldWrong the device's content of this digest is known to be another one */
+async function* contentOf(content: Content, source: PartSource, isHeldWrong: boolean): AsyncGenerator<Uint8Array> {
+  if (content.parts.length === 1) return yield* partOf(content.parts[0] as ContentPart, source, isHeldWrong);
   for await (const piece of heldContent(content, (wanted) => source.held(wanted))) {
     if (piece.bytes !== undefined) yield piece.bytes;
-    else yield* partOf(piece.part, source);
+    else yield* partOf(piece.part, source, false);
   }
 }
 
-async function* partOf(part: ContentPart, source: PartSource): AsyncGenerator<Uint8Array> {
+async function* partOf(part: ContentPart, source: PartSource, isHeldWrong: boolean): AsyncGenerator<Uint8Array> {
   if (part.compression === "zeros") return yield* zeros(part.size);
-  const held = await verifiedBytes(part, () => source.held(part));
+  const held = isHeldWrong ? undefined : await verifiedBytes(part, () => source.held(part));
   if (held !== undefined) return yield* held;
   // A part that does not come at once is read twice: first to check it.
   if (Math.max(part.size, part.length) > MAX_AT_ONCE_BYTES) await drain(unpack(part, source.fetched(part)));

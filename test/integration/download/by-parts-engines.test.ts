@@ -1,3 +1,4 @@
+import { randomBytes } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { dockerSocket } from "../../support/docker-socket.ts";
 import { PartsRig } from "../../support/download/parts-rig.ts";
@@ -45,8 +46,10 @@ describe.each(ENGINES)("%s, given layers that were put together from parts", (_t
     await rig.download(await rig.push(first, "1"));
     const reference = await rig.push(second, "2");
     await rig.index("2", second);
+    rig.indexLookups = 0;
     const { image, result, price, planned, wholes } = await rig.download(reference);
     expect(wholes).toEqual([]);
+    expect(rig.indexLookups).toBe(1);
     expect(result.received).toBe(price);
     expect(price + planned).toBeLessThan(size / 15);
     const signal = AbortSignal.timeout(60_000);
@@ -74,6 +77,17 @@ describe.each(ENGINES)("%s, given layers that were put together from parts", (_t
     expect(result.received + planned).toBeLessThan(size / 10);
     const { id } = (await rig.engine.inspectImage(reference, AbortSignal.timeout(60_000))) ?? {};
     expect([image.config.digest, image.digest]).toContain(id);
+  });
+
+  test.skipIf(skip)("asks once for an index that the registry does not have", async () => {
+    const { layers, config } = await versionedImage({ seed, version: 1 });
+    const own = await fileLayer([{ path: "own", content: randomBytes(1_000_000) }]);
+    const unindexed = buildImage([...layers, own], (JSON.parse(config.toString()) as { config: object }).config);
+    const reference = await rig.push(unindexed, "unindexed");
+    rig.indexLookups = 0;
+    const { result } = await rig.download(reference);
+    expect(result.received).toBe(own.compressed.length);
+    expect(rig.indexLookups).toBe(1);
   });
 
   test.skipIf(skip)("does not ask for a layer again that it was given uncompressed", async () => {

@@ -59,6 +59,7 @@ describe.each(ENGINES)("%s, served on loopback", (title, missing, startEngine) =
   });
   afterAll(() => owned.disposeAsync());
 
+  let collections = 0;
   const options = () => ({
     engine,
     registry: plainClient(),
@@ -70,6 +71,7 @@ describe.each(ENGINES)("%s, served on loopback", (title, missing, startEngine) =
     bounds: { patienceMs: 20_000, baseMs: 20, maxMs: 200 },
     stallMs: 5_000,
     rate: () => undefined,
+    collectYoung: () => void collections++,
   });
 
   const push = async (image: Image, host: string = registry.host): Promise<string> => {
@@ -122,8 +124,10 @@ describe.each(ENGINES)("%s, served on loopback", (title, missing, startEngine) =
 
   test.skipIf(skip)("gets an image under its own name, without leftovers of the pull", async () => {
     const reference = await push(await bigImage(3));
+    collections = 0;
     const { image, result, progress } = await download(reference);
     expect(await has(reference, image)).toBe(true);
+    expect(collections).toBeGreaterThanOrEqual(1);
     await downloader[Symbol.asyncDispose]();
     expect(await loopbackNames()).toEqual([]);
     expect(await parts.idle()).toEqual([]);

@@ -40,6 +40,8 @@ export class PartsRig implements AsyncDisposable {
   readonly directory: string;
   readonly parts: PartStore;
   readonly inUse = new ImagesInUse();
+  /** How often registries were asked for an index. */
+  indexLookups = 0;
   readonly repository = `${uniqueName("team")}/app`;
   readonly #owned: AsyncDisposableStack;
   downloader: ImageDownloader;
@@ -66,9 +68,18 @@ export class PartsRig implements AsyncDisposable {
     const engine = changes.engine ?? this.engine;
     const logger = pino({ level: "silent" });
     const index = new ContentIndex(join(this.directory, "image-contents"), () => Date.now());
+    const client = plainClient();
     return createImageDownloader({
       engine,
-      registry: plainClient(),
+      registry: {
+        resolve: (...args) => client.resolve(...args),
+        headDigest: (...args) => client.headDigest(...args),
+        openBlob: (...args) => client.openBlob(...args),
+        findArtifact: (...args) => {
+          this.indexLookups++;
+          return client.findArtifact(...args);
+        },
+      },
       parts: this.parts,
       contents: new DeviceContents({
         engine,
@@ -85,6 +96,7 @@ export class PartsRig implements AsyncDisposable {
       bounds: { patienceMs: 20_000, baseMs: 20, maxMs: 200 },
       stallMs: 5_000,
       rate: () => undefined,
+      collectYoung: () => {},
       ...changes,
     });
   }

@@ -75,6 +75,6 @@ export async function* inPieces(bytes: Uint8Array, sizes: readonly number[] = [6
 
 export async function collect(chunks: AsyncIterable<Uint8Array>): Promise<Buffer> {
   const all: Uint8Array[] = [];
-  for await (const chunk of chunks) all.push(chunk);
+  for await (const chunk of chunks) all.push(Buffer.from(chunk));
   return Buffer.concat(all);
 }

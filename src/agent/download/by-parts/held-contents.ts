@@ -1,43 +1,73 @@
 import type { LayerLayout, PlacedBytes } from "../../../lib/layer-parts/layer-layout.ts";
 import type { ImageContents } from "../../contents/device-contents.ts";
-import { MAX_BUFFERED_BYTES } from "../../../lib/layer-parts/verified-bytes.ts";
-import { ImageReader } from "../../contents/image-reader.ts";
-import { Spool } from "../../contents/spool.ts";
+import { OpenContents } from "./open-contents.ts";
 
-type Part = Pick<PlacedBytes, "digest" | "size">;
+export type HeldPart = Pick<PlacedBytes, "digest" | "size">;
 
-interface Use {
-  readonly imageId: string;
-  /** Numbers of the files in the image. */
-  readonly numbers: readonly number[];
-  /** How often the layer has it. */
-  count: number;
-}
-
-/** What a layer can take from the images on the device. */
+/**
+ * What a layer can take from the images on the device. A content has a key; what is known of it is in columns, since a layer
+ * has ten thousands of them.
+ */
 export class HeldContents {
-  readonly #uses = new Map<string, Use>();
+  readonly #images: readonly ImageContents[];
+  readonly #keys = new Map<string, number>();
+  /** Index of the image that provides the content. */
+  readonly #imageOf: number[] = [];
+  /** The files of the image that have it: the first, and how many. */
+  readonly #first: number[] = [];
+  readonly #files: number[] = [];
+  /** How often the layer has it. */
+  readonly #uses: number[] = [];
 
   /** @param images the first one with a content provides it */
   constructor(layout: LayerLayout, images: readonly ImageContents[]) {
+    this.#images = images;
     for (const content of layout.contents()) {
-      if (this.#add(content.digest, images) || content.parts.length === 1) continue;
-      for (const part of content.parts) if (part.compression !== "zeros") this.#add(part.digest, images);
+      if (this.#add(content.digest) || content.parts.length === 1) continue;
+      for (const part of content.parts) if (part.compression !== "zeros") this.#add(part.digest);
     }
   }
 
-  has({ digest }: Part): boolean {
-    return this.#uses.has(digest);
+  has({ digest }: HeldPart): boolean {
+    return this.#keys.has(digest);
+  }
+
+  /** Returns the key of a content; `undefined` if the device does not have it, or has lost it. */
+  keyOf(digest: string): number | undefined {
+    return this.#keys.get(digest);
+  }
+
+  /** Returns the id of the image that provides a content. */
+  imageOf(key: number): string {
+    return this.#images[this.#imageOf[key] as number]?.imageId ?? "";
+  }
+
+  /** How often the layer has each content, by its key. */
+  get uses(): readonly number[] {
+    return this.#uses;
   }
 
   /** Ids of the images that provide contents. */
   get imageIds(): ReadonlySet<string> {
-    return new Set([...this.#uses.values()].map(({ imageId }) => imageId));
+    return new Set([...this.#keys.values()].map((key) => this.imageOf(key)));
+  }
+
+  /** Returns the keys of the contents that an image provides, by the numbers of its files; -1 for other files. */
+  wantedOf(imageId: string): Int32Array {
+    const index = this.#images.findIndex((image) => image.imageId === imageId);
+    const contents = this.#images[index]?.contents;
+    const wanted = new Int32Array(contents?.length ?? 0).fill(-1);
+    for (const key of this.#keys.values()) {
+      if (this.#imageOf[key] !== index || !contents) continue;
+      const first = this.#first[key] as number;
+      for (let file = 0; file < (this.#files[key] as number); file++) wanted[contents.numberAt(first + file)] = key;
+    }
+    return wanted;
   }
 
   /** Forgets an image that cannot be read. */
   forget(imageId: string): void {
-    for (const [digest, use] of this.#uses) if (use.imageId === imageId) this.#uses.delete(digest);
+    for (const [digest, key] of this.#keys) if (this.imageOf(key) === imageId) this.#keys.delete(digest);
   }
 
   /**
@@ -51,95 +81,28 @@ export class HeldContents {
     directory: string,
     onLost: (imageId: string, error: unknown) => void,
   ): OpenContents {
-    return new OpenContents(this.#uses, open, directory, (imageId, error) => {
+    return new OpenContents(this, open, directory, (imageId, error) => {
       this.forget(imageId);
       onLost(imageId, error);
     });
   }
 
-  #add(digest: string, images: readonly ImageContents[]): boolean {
-    const known = this.#uses.get(digest);
-    if (known) {
-      known.count++;
+  #add(digest: string): boolean {
+    const known = this.#keys.get(digest);
+    if (known !== undefined) {
+      this.#uses[known] = (this.#uses[known] as number) + 1;
       return true;
     }
-    for (const { imageId, contents } of images) {
-      const numbers = contents.find(digest);
-      if (numbers.length === 0) continue;
-      this.#uses.set(digest, { imageId, numbers, count: 1 });
+    for (const [image, { contents }] of this.#images.entries()) {
+      const found = contents.find(digest);
+      if (!found) continue;
+      this.#keys.set(digest, this.#uses.length);
+      this.#imageOf.push(image);
+      this.#first.push(found.first);
+      this.#files.push(found.count);
+      this.#uses.push(1);
       return true;
     }
     return false;
   }
 }
-
-/** Reads contents in the order of a layer. */
-class OpenContents implements AsyncDisposable {
-  readonly #uses: ReadonlyMap<string, Use>;
-  readonly #open: (imageId: string) => AsyncIterable<Uint8Array>;
-  readonly #onLost: (imageId: string, error: unknown) => void;
-  readonly #spool: Spool;
-  readonly #readers = new Map<string, ImageReader>();
-  readonly #used = new Map<string, number>();
-
-  constructor(
-    uses: ReadonlyMap<string, Use>,
-    open: (imageId: string) => AsyncIterable<Uint8Array>,
-    directory: string,
-    onLost: (imageId: string, error: unknown) => void,
-  ) {
-    this.#uses = uses;
-    this.#open = open;
-    this.#onLost = onLost;
-    this.#spool = new Spool(directory);
-  }
-
-  /** Reads a content; `undefined` if the device does not have it. */
-  read({ digest, size }: Part): AsyncIterable<Uint8Array> | undefined {
-    const use = this.#uses.get(digest);
-    return use && this.#read(digest, size, use);
-  }
-
-  async [Symbol.asyncDispose](): Promise<void> {
-    for (const reader of this.#readers.values()) await reader[Symbol.asyncDispose]().catch(() => {});
-    await this.#spool[Symbol.asyncDispose]();
-  }
-
-  async *#read(digest: string, size: number, { imageId, count }: Use): AsyncGenerator<Uint8Array> {
-    try {
-      if (!this.#spool.has(digest)) await this.#reader(imageId).readTo(digest);
-    } catch (error) {
-      this.#onLost(imageId, error);
-      throw error;
-    }
-    try {
-      yield* this.#spool.read(digest);
-    } finally {
-      this.#used.set(digest, (this.#used.get(digest) ?? 0) + 1);
-      // Large ones are read twice: once to check, once to use.
-      const mayGo = !this.#isNeeded(digest, count) || this.#reader(imageId).comesAgain(digest);
-      if (mayGo && size <= MAX_BUFFERED_BYTES) await this.#spool.remove(digest);
-    }
-  }
-
-  #isNeeded(digest: string, count: number): boolean {
-    return (this.#used.get(digest) ?? 0) < count;
-  }
-
-  #reader(imageId: string): ImageReader {
-    const reader = this.#readers.get(imageId) ?? this.#newReader(imageId);
-    this.#readers.set(imageId, reader);
-    return reader;
-  }
-
-  #newReader(imageId: string): ImageReader {
-    const wanted = new Map<number, string>();
-    for (const [digest, use] of this.#uses) {
-      if (use.imageId === imageId) for (const number of use.numbers) wanted.set(number, digest);
-    }
-    const isNeeded = (digest: string): boolean => this.#isNeeded(digest, this.#uses.get(digest)?.count ?? 0);
-    return new ImageReader({ open: () => this.#open(imageId), wanted, isNeeded, spool: this.#spool });
-  }
-}
-
-export type { OpenContents };

@@ -7,9 +7,9 @@ import { PartsUnusable } from "../parts-unusable.ts";
 import type { ByteRange } from "../range.ts";
 import type { SendOptions, ServedLayer } from "../send-part.ts";
 import { sendPieces } from "../send-part.ts";
-import type { OpenContents } from "./held-contents.ts";
 import { discardWrong, fetchPlanned, type FetchSpans, isIntact } from "./check-fetched.ts";
 import type { LayerPlan } from "./layer-plan.ts";
+import type { OpenContents } from "./open-contents.ts";
 
 export interface RebuiltLayerOptions {
   readonly plan: LayerPlan;
@@ -27,9 +27,6 @@ export interface RebuiltLayerOptions {
   /** Called when the layer cannot be sent. The receiver has got the beginning of it at most. */
   readonly onFailure: (error: unknown) => void;
 }
-
-/** Headers and small contents are sent together: a write takes longer than they do. */
-const SEND_BYTES = 64 * 1024;
 
 /**
  * A layer that is put together while the engine receives it, uncompressed. Nothing of it is stored: if the engine asks again,
@@ -79,25 +76,19 @@ export class RebuiltLayer implements ServedLayer {
     const { plan, openImage, directory, onLostImage } = this.#options;
     await using held = plan.held.open(openImage, directory, onLostImage);
     let at = 0;
-    let waiting: Uint8Array[] = [];
-    let bytes = 0;
-    for await (const chunk of rebuildLayer(plan.layout, this.#source(held))) {
+    for await (const block of rebuildLayer(plan.layout, this.#source(held))) {
       if (isGone.aborted) return;
-      const piece = chunk.subarray(Math.max(0, start - at), Math.max(0, end - at));
-      at += chunk.length;
-      waiting.push(piece);
-      bytes += piece.length;
-      if (bytes < SEND_BYTES && at < end) continue;
-      if (bytes > 0) await sendPieces(to, waiting).then(onSent);
+      const piece = block.subarray(Math.max(0, start - at), Math.max(0, end - at));
+      at += block.length;
+      if (piece.length > 0) await sendPieces(to, [piece]).then(onSent);
       if (at >= end) return;
-      waiting = [];
-      bytes = 0;
     }
   }
 
   #source(held: OpenContents): PartSource {
     return {
       held: (part) => held.read(part),
+      heldWhole: (part) => held.readWhole(part),
       fetched: (place) => this.#readFetched(place),
     };
   }

@@ -18,10 +18,12 @@ export function blankDerived(header: Uint8Array, size: number): Uint8Array {
   return fillDerived(withSize, size).equals(header) ? withSize : header;
 }
 
-/** Fills fields of zeros, which no header of a file has: its size is not 0, and a checksum has digits. */
-export function fillDerived(header: Uint8Array, size: number): Buffer {
-  // Not from the pool: the words below need memory that is aligned.
-  const filled = Buffer.alloc(TAR_BLOCK_BYTES);
+/**
+ * Fills fields of zeros, which no header of a file has: its size is not 0, and a checksum has digits.
+ *
+ * @param filled memory for the result, of its own allocation: the sum needs words that are aligned
+ */
+export function fillDerived(header: Uint8Array, size: number, filled: Buffer = Buffer.alloc(TAR_BLOCK_BYTES)): Buffer {
   filled.set(header);
   if (isZero(filled, SIZE_FIELD)) filled.write(octal(size, 11), SIZE_FIELD.start, "latin1");
   if (!isZero(filled, CHECKSUM_FIELD)) return filled;

@@ -1,13 +1,9 @@
-import { ByteReader } from "../byte-reader.ts";
 import type { ContentTable } from "../content-table.ts";
 import { type Content, LayoutError, type PlacedBytes, type Segment } from "../layer-layout.ts";
 import { unpack } from "../unpack.ts";
-import { fillDerived } from "./derived-fields.ts";
+import { fileSegments } from "./file-segments.ts";
 import { paddingOf, TAR_BLOCK_BYTES } from "./tar-header.ts";
 import type { TableReader } from "./varint.ts";
-
-const MAX_LITERAL_BYTES = 64 * 1024;
-const PADDING = new Uint8Array(TAR_BLOCK_BYTES);
 
 /** The files of an index: what precedes each content among the headers, and which content it is. */
 export class FileTable {
@@ -56,42 +52,16 @@ export class FileTable {
   }
 
   /** @throws {LayoutError} if the headers are not those of the index */
-  async *segments(
+  segments(
     contents: ContentTable,
     headers: PlacedBytes,
     packed: AsyncIterable<Uint8Array>,
-  ): AsyncGenerator<Segment> {
-    await using reader = new ByteReader(unpack(headers, packed));
-    for (const [file, gap] of this.#gaps.entries()) {
-      yield* literals(reader, Math.floor(gap / 2) - TAR_BLOCK_BYTES);
-      const content = contents.at(this.#contents[file] ?? 0);
-      yield { kind: "literal", bytes: fillDerived(await header(reader), content.size) };
-      yield { kind: "content", ...content };
-      const padding = gap % 2 === 1 ? paddingOf(content.size) : 0;
-      if (padding > 0) yield { kind: "literal", bytes: PADDING.subarray(0, padding) };
-    }
-    for (let bytes = await reader.takeSome(MAX_LITERAL_BYTES); bytes !== undefined;) {
-      yield { kind: "literal", bytes };
-      bytes = await reader.takeSome(MAX_LITERAL_BYTES);
-    }
+  ): AsyncGenerator<Iterable<Segment>> {
+    const files = { length: this.#gaps.length, gapOf: this.#gapOf, contentOf: this.#contentOf(contents) };
+    return fileSegments(files, unpack(headers, packed));
   }
-}
 
-async function* literals(reader: ByteReader, length: number): AsyncGenerator<Segment> {
-  for (let rest = length; rest > 0;) {
-    const bytes = await reader.takeSome(Math.min(rest, MAX_LITERAL_BYTES));
-    if (bytes === undefined) throw cutOff();
-    rest -= bytes.length;
-    yield { kind: "literal", bytes };
-  }
-}
+  readonly #gapOf = (file: number): number => this.#gaps[file] as number;
 
-async function header(reader: ByteReader): Promise<Uint8Array> {
-  const bytes = await reader.take(TAR_BLOCK_BYTES);
-  if (bytes === undefined) throw cutOff();
-  return bytes;
-}
-
-function cutOff(): LayoutError {
-  return new LayoutError("the headers of the layer are cut off");
+  readonly #contentOf = (contents: ContentTable) => (file: number) => contents.at(this.#contents[file] as number);
 }

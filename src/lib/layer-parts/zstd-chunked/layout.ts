@@ -5,7 +5,7 @@ import { type LayerLayout, LayoutError, type PlacedBytes, type Segment } from ".
 import { LAYOUT_LIMITS, type LayoutLimits, MAX_TAR_BYTES } from "../limits.ts";
 import { decompress, unpack } from "../unpack.ts";
 import type { PackedPlace, ZstdChunkedPlace } from "./place.ts";
-import { readTarSplit } from "./tar-split.ts";
+import { readTarSplit, type TarSplitEntry } from "./tar-split.ts";
 import { readToc } from "./toc.ts";
 
 /**
@@ -45,8 +45,8 @@ async function measure(
 ): Promise<Pick<LayerLayout, "size" | "headers">> {
   const hash = createHash("sha256");
   let size = 0;
-  for await (const segment of segmentsOf(contents, hashed(unpackTable(packed, place.size), hash))) {
-    size += segment.kind === "literal" ? segment.bytes.length : segment.size;
+  for await (const batch of segmentsOf(contents, hashed(unpackTable(packed, place.size), hash))) {
+    for (const segment of batch) size += segment.kind === "literal" ? segment.bytes.length : segment.size;
     if (size > MAX_TAR_BYTES) throw new LayoutError(`the layer has more than ${MAX_TAR_BYTES} bytes`);
   }
   const { offset, length } = place;
@@ -61,17 +61,30 @@ async function measure(
   return { size, headers };
 }
 
-async function* segmentsOf(contents: ContentTable, unpacked: AsyncIterable<Uint8Array>): AsyncGenerator<Segment> {
-  let index = 0;
-  for await (const entry of readTarSplit(unpacked)) {
+async function* segmentsOf(
+  contents: ContentTable,
+  unpacked: AsyncIterable<Uint8Array>,
+): AsyncGenerator<Iterable<Segment>> {
+  const position = { index: 0 };
+  for await (const entries of readTarSplit(unpacked)) yield batchOf(entries, contents, position);
+  if (position.index !== contents.length)
+    throw new LayoutError("the table of contents has files that the tar-split data lacks");
+}
+
+/** @param position of the next content; moved on */
+function* batchOf(
+  entries: Iterable<TarSplitEntry>,
+  contents: ContentTable,
+  position: { index: number },
+): Generator<Segment> {
+  for (const entry of entries) {
     if (entry.kind === "segment") yield { kind: "literal", bytes: entry.bytes };
     else if (entry.size > 0) {
-      const content = index < contents.length ? contents.at(index++) : undefined;
+      const content = position.index < contents.length ? contents.at(position.index++) : undefined;
       if (content?.size !== entry.size) throw new LayoutError("the table of contents and the tar-split data differ");
-      yield { kind: "content", ...content };
+      yield { kind: "content", digest: content.digest, size: content.size, parts: content.parts };
     }
   }
-  if (index !== contents.length) throw new LayoutError("the table of contents has files that the tar-split data lacks");
 }
 
 /** Unpacks to exactly so many bytes. */

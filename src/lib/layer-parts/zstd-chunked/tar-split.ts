@@ -13,24 +13,34 @@ export type TarSplitEntry =
   | { readonly kind: "file"; readonly size: number };
 
 /**
- * Reads tar-split data, one JSON object a line, from its unpacked stream.
+ * Reads tar-split data, one JSON object a line, from its unpacked stream, in batches.
  *
  * @throws {LayoutError}
  */
-export async function* readTarSplit(unpacked: AsyncIterable<Uint8Array>): AsyncGenerator<TarSplitEntry> {
+export async function* readTarSplit(unpacked: AsyncIterable<Uint8Array>): AsyncGenerator<Iterable<TarSplitEntry>> {
   let rest: Uint8Array = new Uint8Array();
   for await (const chunk of unpacked) {
-    let start = 0;
-    for (let end = chunk.indexOf(NEWLINE); end !== -1; end = chunk.indexOf(NEWLINE, start)) {
-      const line = chunk.subarray(start, end);
-      yield parseEntry(rest.length === 0 ? line : Buffer.concat([rest, line]));
+    const end = chunk.lastIndexOf(NEWLINE);
+    if (end !== -1) {
+      yield entriesOf(rest, chunk.subarray(0, end + 1));
       rest = new Uint8Array();
-      start = end + 1;
     }
-    rest = Buffer.concat([rest, chunk.subarray(start)]);
+    rest = Buffer.concat([rest, chunk.subarray(end + 1)]);
     if (rest.length > MAX_LINE_BYTES) throw new LayoutError("a line of the tar-split data is too long");
   }
-  if (rest.length > 0) yield parseEntry(rest);
+  if (rest.length > 0) yield [parseEntry(rest)];
+}
+
+/** @param rest the beginning of the first line; the others are whole */
+function* entriesOf(rest: Uint8Array, lines: Uint8Array): Generator<TarSplitEntry> {
+  let first = rest;
+  let start = 0;
+  for (let end = lines.indexOf(NEWLINE); end !== -1; end = lines.indexOf(NEWLINE, start)) {
+    const line = lines.subarray(start, end);
+    yield parseEntry(first.length === 0 ? line : Buffer.concat([first, line]));
+    first = lines.subarray(0, 0);
+    start = end + 1;
+  }
 }
 
 function parseEntry(line: Uint8Array): TarSplitEntry {

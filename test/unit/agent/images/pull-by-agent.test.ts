@@ -30,6 +30,16 @@ describe("an image downloaded by the agent", () => {
     expect(await rig.engine.inspectImage(IMAGE, new AbortController().signal)).toBeDefined();
   });
 
+  test("reports no progress when it takes less than a second", async () => {
+    await using rig = rigWith();
+    rig.engine.publish(IMAGE, { pullMs: 900 });
+    rig.deployments.deploy("d", app());
+    expect((await rig.untilEnd("d"))?.status).toBe("Success");
+    const messages = rig.events("d").map(({ message }) => message);
+    expect(messages.filter((message) => message.startsWith("Pulling image:"))).toEqual([]);
+    expect(messages).toContain("The image is on the device: 4.0 MB were received.");
+  });
+
   test("goes on after a restart where it was, and says so", async () => {
     await using rig = rigWith();
     rig.engine.publish(IMAGE, { pullMs: 10_000 });

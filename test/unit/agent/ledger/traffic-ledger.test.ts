@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { TrafficLedger } from "../../../../src/agent/ledger/traffic-ledger.ts";
 import { NetworkWatch } from "../../../../src/agent/ledger/network-watch.ts";
+import type { LedgerStore } from "../../../../src/agent/core/traffic/ledger-store.ts";
 import { openSqliteStore } from "../../../../src/agent/store/sqlite-store.ts";
 import type { AgentStore } from "../../../../src/agent/store/store.ts";
 import { FakeClock } from "../../../support/fake-clock.ts";
@@ -69,12 +70,41 @@ describe("the traffic ledger", () => {
     expect(book.read("2026-11-22", "2026-11-22").traffic).toHaveLength(1);
   });
 
-  it("writes often during a download, so that a power cut loses little", () => {
+  it("writes a second after two mebibytes of a download, so that a power cut loses little", async () => {
     const chunk = { purpose: "pulls", direction: "received", bytes: 65_536, app: "web", deployment: "d1" } as const;
-    for (let count = 0; count < 1_600; count++) book.count(chunk);
-    const lost = 1_600 * 65_536 - stored();
-    expect(lost).toBeGreaterThanOrEqual(0);
-    expect(lost).toBeLessThan(2 * 1_048_576);
+    let counted = 0;
+    for (let count = 0; count < 600; count++) {
+      book.count(chunk);
+      counted += chunk.bytes;
+      // 0.5 MiB a second
+      await clock.advance(125);
+      expect(counted - stored()).toBeLessThan(2.6 * 1_048_576);
+    }
+  });
+
+  it("writes no more often than once a second, however fast a download is", async () => {
+    let writes = 0;
+    const counting: LedgerStore = {
+      ...emptyStore(),
+      add: () => {
+        writes++;
+      },
+    };
+    const { logger } = captureLog();
+    using other = new TrafficLedger({
+      store: counting,
+      network,
+      watch: new NetworkWatch(network, clock),
+      clock,
+      logger,
+      bootId: "b",
+    });
+    for (let tenth = 0; tenth < 30; tenth++) {
+      other.count({ purpose: "pulls", direction: "received", bytes: 10_000_000 });
+      await clock.advance(100);
+    }
+    expect(writes).toBeLessThanOrEqual(3);
+    expect(writes).toBeGreaterThanOrEqual(2);
   });
 
   it("writes small amounts once an hour, and large ones after five minutes", async () => {
@@ -168,11 +198,8 @@ describe("the traffic ledger", () => {
     const { logger, lines } = captureLog();
     const add = store.ledger.add.bind(store.ledger);
     let isFull = true;
-    const refusing = {
-      marks: () => [],
-      lastDay: () => undefined,
-      traffic: () => [],
-      interfaces: () => [],
+    const refusing: LedgerStore = {
+      ...emptyStore(),
       add: (...args: Parameters<typeof add>) => {
         if (isFull) throw new Error("no room");
         add(...args);
@@ -188,3 +215,7 @@ describe("the traffic ledger", () => {
     expect(stored()).toBe(5);
   });
 });
+
+function emptyStore(): LedgerStore {
+  return { marks: () => [], lastDay: () => undefined, traffic: () => [], interfaces: () => [], add: () => {} };
+}
