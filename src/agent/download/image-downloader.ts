@@ -48,7 +48,7 @@ class LoopbackDownloader implements ImageDownloader {
     // Before the deployment goes on: it does not come back to this pull, should the agent be killed.
     await pull.removeParts();
     // In the background: the deployment does not wait for it.
-    const cleanup = pull.removeReferences().finally(() => this.#cleanups.delete(cleanup));
+    const cleanup = pull.finish().finally(() => this.#cleanups.delete(cleanup));
     this.#cleanups.add(cleanup);
     return pull.progress;
   }

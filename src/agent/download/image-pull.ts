@@ -108,19 +108,22 @@ export class ImagePull implements AsyncDisposable {
     }
   }
 
-  /** Removes the parts, including those left by crashes. Never rejects. */
+  /** Removes the parts, including those left by crashes; their disk space is freed by `finish`. Never rejects. */
   async removeParts(): Promise<void> {
     await this.#cleaning(async () => {
-      await this[Symbol.asyncDispose]();
+      this.#fetch.removeParts();
+      // Ranges are removed once they are closed.
+      if (this.#plan) await this[Symbol.asyncDispose]();
       await this.#options.parts.remove(this.#request.image.layers.map(({ digest }) => digest));
     });
   }
 
-  /** Removes the loopback references, including those left by crashes. Never rejects. */
-  async removeReferences(): Promise<void> {
+  /** Closes the parts and removes the loopback references, including those left by crashes. Never rejects. */
+  async finish(): Promise<void> {
     const { engine } = this.#options;
     const { image } = this.#request;
     const signal = new AbortController().signal;
+    await this.#cleaning(async () => await this[Symbol.asyncDispose]());
     await this.#cleaning(async () => {
       const { repoDigests = [] } = (await engine.inspectImage(image.reference, signal)) ?? {};
       const leftovers = repoDigests.filter((name) => LOOPBACK_NAME.test(name));

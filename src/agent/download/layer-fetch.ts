@@ -7,7 +7,7 @@ import { fetchRanges, type FetchRangesOptions } from "./fetch-ranges.ts";
 import type { FetchSpans } from "./by-parts/check-fetched.ts";
 import type { LayerPlan } from "./by-parts/layer-plan.ts";
 import type { Part } from "./part.ts";
-import type { PartStore } from "./part-store.ts";
+import type { PartLease, PartStore } from "./part-store.ts";
 import type { FetchInterruption } from "./ports.ts";
 import { sendPart, type ServedLayer } from "./send-part.ts";
 import { Transfer } from "./transfer.ts";
@@ -50,6 +50,7 @@ export class LayerFetch implements AsyncDisposable {
   readonly transfer: Transfer;
   readonly #options: LayerFetchOptions;
   readonly #leases = new AsyncDisposableStack();
+  readonly #leased: PartLease[] = [];
   readonly #concurrency = new FetchConcurrency();
   readonly #stopped = new AbortController();
   readonly #requested = new Map<string, Promise<ServedLayer>>();
@@ -73,6 +74,11 @@ export class LayerFetch implements AsyncDisposable {
     this.transfer.giveUp(diffId);
   }
 
+  /** Removes the files of layers that nobody else fetches, before they are closed. */
+  removeParts(): void {
+    for (const lease of this.#leased) lease.remove();
+  }
+
   async [Symbol.asyncDispose](): Promise<void> {
     this.#stopped.abort(new DOMException("the pull is over", "AbortError"));
     await Promise.all(this.#jobs);
@@ -85,7 +91,9 @@ export class LayerFetch implements AsyncDisposable {
     const layer = this.#options.layers.find((candidate) => candidate.digest === digest);
     if (!layer) throw new Error("not a layer of the image");
     try {
-      const { part } = this.#leases.use(await this.#options.parts.lease(layer));
+      const lease = this.#leases.use(await this.#options.parts.lease(layer));
+      this.#leased.push(lease);
+      const { part } = lease;
       this.#updateProgress(part);
       this.#jobs.push(this.#fetch(layer, part));
       return { send: (range, to, options) => sendPart(part, range, to, options) };

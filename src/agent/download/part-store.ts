@@ -1,3 +1,4 @@
+import { rmSync } from "node:fs";
 import { mkdir, readdir, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { toDiskError } from "./download-error.ts";
@@ -16,6 +17,11 @@ export interface IdlePart {
 /** Keeps a part open until disposed. */
 export interface PartLease<T = Part> extends AsyncDisposable {
   readonly part: T;
+  /**
+   * Removes the file of the part, unless it is leased by others too. The part can be read until the lease is disposed: only then
+   * is the disk space freed, which takes its time, or when this process ends.
+   */
+  remove(): void;
 }
 
 interface Entry<T> {
@@ -38,7 +44,8 @@ export class PartStore {
 
   /** Opens the part of a blob, created if missing. Rejects with a `DownloadError`. */
   lease(blob: BlobRef): Promise<PartLease> {
-    return this.#lease(this.#parts, blob, () => Part.open(blob, this.directory, this.#pathOf(blob.digest, "part")));
+    const path = this.#pathOf(blob.digest, "part");
+    return this.#lease(this.#parts, blob, path, () => Part.open(blob, this.directory, path));
   }
 
   /**
@@ -49,7 +56,7 @@ export class PartStore {
   leaseRanges(blob: BlobRef, layer?: string): Promise<PartLease<RangePart>> {
     const prefix = layer === undefined ? "" : `${hexOf(layer)}.`;
     const path = join(this.directory, `${prefix}${hexOf(blob.digest)}.ranges`);
-    return this.#lease(this.#rangeParts, blob, () => RangePart.open(blob, this.directory, path));
+    return this.#lease(this.#rangeParts, blob, path, () => RangePart.open(blob, this.directory, path));
   }
 
   /** Whether ranges of a blob may be on disk. */
@@ -85,24 +92,35 @@ export class PartStore {
   async #lease<T extends AsyncDisposable>(
     entries: Map<string, Entry<T>>,
     { digest }: BlobRef,
+    path: string,
     open: () => Promise<T>,
   ): Promise<PartLease<T>> {
     const entry = entries.get(digest) ?? { opened: this.#makeDirectory().then(open), users: 0 };
     entries.set(digest, entry);
     entry.users++;
+    // After a removal the blob may have another part by now.
+    const forget = (): void => {
+      if (entries.get(digest) === entry) entries.delete(digest);
+    };
+    const remove = (): void => {
+      if (entry.users > 1 || entries.get(digest) !== entry) return;
+      // At once: otherwise another lease could open the file before it is gone. What takes time is to free its space.
+      rmSync(path, { force: true });
+      forget();
+    };
     let isReleased = false;
     const release = async (): Promise<void> => {
       if (isReleased) return;
       isReleased = true;
       if (--entry.users > 0) return;
-      entries.delete(digest);
+      forget();
       await entry.opened.then(
         (part) => part[Symbol.asyncDispose](),
         () => {},
       );
     };
     try {
-      return { part: await entry.opened, [Symbol.asyncDispose]: release };
+      return { part: await entry.opened, remove, [Symbol.asyncDispose]: release };
     } catch (error) {
       await release();
       throw error;

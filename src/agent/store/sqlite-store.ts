@@ -84,6 +84,8 @@ class SqliteStore implements AgentStore {
   readonly #database: DatabaseSync;
   readonly #options: OpenOptions;
   readonly #statements = new Map<string, StatementSync>();
+  /** The apps as they were read last, by the text of their records: they are read often, and checking one takes a millisecond. */
+  #readApps: ReadonlyMap<string, AppRecord> = new Map();
   /** Highest acknowledged `device_seq` of pending deployments; not stored. */
   readonly #acknowledged = new Map<string, number>();
   readonly #history = new HistoryTable((text) => this.#sql(text));
@@ -125,11 +127,17 @@ class SqliteStore implements AgentStore {
   }
 
   apps(): readonly AppRecord[] {
-    return withStoreErrors("read", () =>
-      this.#sql("SELECT name, record FROM apps ORDER BY name")
-        .all()
-        .flatMap((row) => this.#parse(appRecordSchema, row["record"], `app ${String(row["name"])}`)),
-    );
+    return withStoreErrors("read", () => {
+      const rows = this.#sql("SELECT name, record FROM apps ORDER BY name").all();
+      const read = rows.flatMap(({ name, record }) => {
+        const text = String(record);
+        const known = this.#readApps.get(text);
+        const found = known ? [known] : this.#parse(appRecordSchema, text, `app ${String(name)}`);
+        return found.map((app) => [text, app] as const);
+      });
+      this.#readApps = new Map(read);
+      return read.map(([, app]) => app);
+    });
   }
 
   learnedValue(name: string): string | undefined {

@@ -62,6 +62,19 @@ describe("agent store", () => {
     expect(store.apps()).toEqual([]);
   });
 
+  it("checks the record of an app once, until it changes", () => {
+    const app = newApp(spec, { deploymentId: "d1", imageId: "i", containerId: "c" });
+    store.save({ app });
+    const [first] = store.apps();
+    expect(store.apps()[0]).toBe(first);
+    store.save({ app: { ...app, containerId: "other" } });
+    expect(store.apps()).toEqual([{ ...app, containerId: "other" }]);
+    store.save({ app });
+    expect(store.apps()).toEqual([app]);
+    store.save({ removedApp: "app" });
+    expect(store.apps()).toEqual([]);
+  });
+
   it("numbers the events of each deployment separately, and keeps their overall order", () => {
     store.save({ deployment: newRecord("d1", 1, spec), events: [say("a1"), say("a2")] });
     store.save({ deployment: newRecord("d2", 2, spec), events: [say("b1")] });

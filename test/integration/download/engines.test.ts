@@ -128,6 +128,8 @@ describe.each(ENGINES)("%s, served on loopback", (title, missing, startEngine) =
     const { image, result, progress } = await download(reference);
     expect(await has(reference, image)).toBe(true);
     expect(collections).toBeGreaterThanOrEqual(1);
+    // Before the deployment goes on: it does not come back to this pull, should the agent be killed.
+    expect((await readdir(parts.directory)).filter((name) => name.endsWith(".part"))).toEqual([]);
     await downloader[Symbol.asyncDispose]();
     expect(await loopbackNames()).toEqual([]);
     expect(await parts.idle()).toEqual([]);

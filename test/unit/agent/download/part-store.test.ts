@@ -43,3 +43,29 @@ test("what is in use is neither removed nor idle", async () => {
   await parts.remove([digest("b")]);
   expect(await readdir(directory.path)).toEqual([]);
 });
+
+test("a part that is removed while it is open can be read until it is closed, and the next one begins anew", async () => {
+  const bytes = Buffer.from("bytes of a layer");
+  const lease = await parts.lease(blob("a"));
+  await lease.part.append(bytes);
+  lease.remove();
+  expect(await readdir(directory.path)).toEqual([]);
+  await using next = await parts.lease(blob("a"));
+  expect(next.part.size).toBe(0);
+  expect(Buffer.concat(await lease.part.read(0, bytes.length, Buffer.alloc(80_000)))).toEqual(bytes);
+  lease.remove();
+  await lease[Symbol.asyncDispose]();
+  expect(await readdir(directory.path)).toHaveLength(1);
+  await using same = await parts.lease(blob("a"));
+  expect(same.part).toBe(next.part);
+});
+
+test("a part that others have leased too is not removed by one of them", async () => {
+  await using other = await parts.lease(blob("a"));
+  await using lease = await parts.lease(blob("a"));
+  lease.remove();
+  expect(await readdir(directory.path)).toHaveLength(1);
+  await lease[Symbol.asyncDispose]();
+  other.remove();
+  expect(await readdir(directory.path)).toEqual([]);
+});
