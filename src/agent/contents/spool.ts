@@ -93,7 +93,9 @@ export class Spool implements AsyncDisposable {
 
 async function openUnnamed(directory: string): Promise<FileHandle> {
   const path = join(directory, `${randomUUID()}.spool`);
-  const file = await open(path, "wx+", 0o600);
+  await using opened = new AsyncDisposableStack();
+  const file = opened.use(await open(path, "wx+", 0o600));
   await rm(path);
+  opened.move();
   return file;
 }

@@ -61,8 +61,11 @@ export class Part implements AsyncDisposable {
   static async open(blob: BlobRef, directory: string, path: string): Promise<Part> {
     try {
       const file = await open(path, constants.O_RDWR | constants.O_CREAT, 0o600);
-      const part = new Part(blob, directory, file);
+      await using opened = new AsyncDisposableStack();
+      const part = opened.use(new Part(blob, directory, file));
       await part.recover();
+      // Not closed by anybody, a handle would end the process when it is collected as garbage.
+      opened.move();
       return part;
     } catch (error) {
       throw toDiskError(error, directory);

@@ -1,4 +1,6 @@
-import { readdir } from "node:fs/promises";
+import { readdirSync, readlinkSync } from "node:fs";
+import { readdir, symlink } from "node:fs/promises";
+import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { PartStore } from "../../../../src/agent/download/part-store.ts";
 import { tempDir } from "../../../support/temp-dir.ts";
@@ -68,4 +70,26 @@ test("a part that others have leased too is not removed by one of them", async (
   await lease[Symbol.asyncDispose]();
   other.remove();
   expect(await readdir(directory.path)).toEqual([]);
+});
+
+/** Whether this process has a file open. */
+function isOpen(path: string): boolean {
+  return readdirSync("/proc/self/fd").some((descriptor) => {
+    try {
+      return readlinkSync(`/proc/self/fd/${descriptor}`) === path;
+    } catch {
+      return false;
+    }
+  });
+}
+
+// Node.js ends the process with an error when it collects a handle that nobody has closed.
+test.each([
+  ["part", () => parts.lease(blob("a"))],
+  ["ranges", () => parts.leaseRanges(blob("a"))],
+])("a file that cannot be read (%s) is an error, and is not left open", async (extension, lease) => {
+  // It can be opened, but not cut to a length.
+  await symlink("/dev/full", join(directory.path, `${"a".repeat(64)}.${extension}`));
+  await expect(lease()).rejects.toThrow();
+  expect(isOpen("/dev/full")).toBe(false);
 });

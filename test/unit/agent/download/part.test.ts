@@ -182,7 +182,8 @@ describe("a part after a crash", () => {
 
   test("keeps nothing of a file longer than the blob", async () => {
     const path = await written(bytes.length);
-    const { digest } = (await open(bytes, path)).blob;
+    await using whole = await open(bytes, path);
+    const { digest } = whole.blob;
     await using part = await Part.open({ digest, size: FRAME_DATA_BYTES }, folder.path, path);
     expect(part.size).toBe(FRAME_DATA_BYTES);
     expect(part.verify()).toBe(false);
