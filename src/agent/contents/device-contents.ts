@@ -1,5 +1,6 @@
 import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
+import { YoungGarbage } from "../../lib/young-garbage.ts";
 import { LABELS } from "../core/app/container.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { ContentFile } from "./content-file.ts";
@@ -17,6 +18,8 @@ export interface DeviceContentsOptions {
   readonly stateDir: string;
   readonly clock: Clock;
   readonly logger: Logger;
+  /** Collects young garbage at once; does nothing where that is not possible. */
+  readonly collectYoung: () => void;
 }
 
 /** An image on the device, and what it contains. */
@@ -80,9 +83,10 @@ export class DeviceContents {
 
   /** Opens the files of an image as an archive, for an app. */
   open(imageId: string, app: string, signal: AbortSignal): AsyncGenerator<Uint8Array> {
-    const { engine, stateDir, clock } = this.#options;
+    const { engine, stateDir, clock, collectYoung } = this.#options;
     const labels = { [LABELS.app]: app, [LABELS.stateDir]: stateDir };
-    return withStallLimit(engine.exportImage({ image: imageId, labels }, signal), clock, EXPORT_STALL_MS);
+    const archive = withStallLimit(engine.exportImage({ image: imageId, labels }, signal), clock, EXPORT_STALL_MS);
+    return counted(archive, new YoungGarbage(collectYoung));
   }
 
   async #scan(imageId: string, app: string, signal: AbortSignal): Promise<ContentFile | undefined> {
@@ -96,5 +100,12 @@ export class DeviceContents {
       logger.warn({ err: error, image: imageId }, "failed to read an image: its contents are not used for updates");
       return undefined;
     }
+  }
+}
+
+async function* counted(archive: AsyncIterable<Uint8Array>, garbage: YoungGarbage): AsyncGenerator<Uint8Array> {
+  for await (const chunk of archive) {
+    garbage.received(chunk.length);
+    yield chunk;
   }
 }

@@ -81,6 +81,23 @@ export class ImageReader implements AsyncDisposable {
     return spool.now(key);
   }
 
+  /**
+   * Reads on to the content. Resolves to its pieces as they come, to be read before the next call, or to `undefined` if the
+   * content is in the spool. Rejects as `whole`.
+   */
+  async pieces(key: number): Promise<AsyncIterable<Uint8Array> | undefined> {
+    const files = this.#opened();
+    while (!this.#options.spool.has(key)) {
+      if (this.#found === NONE && !(await this.#goOn(files, key))) continue;
+      if (this.#found === key && this.#options.usesLeft(key) <= 1) {
+        this.#found = NONE;
+        return files.pieces();
+      }
+      await this.#keep(files);
+    }
+    return undefined;
+  }
+
   /** Reads on until the content is in the spool. Rejects with the engine's error, or if the image does not have it. */
   async readTo(key: number): Promise<void> {
     const files = this.#opened();

@@ -43,7 +43,15 @@ export function createDownloads(services: DownloadServices): Downloads {
     engine,
     registry,
     parts,
-    contents: new DeviceContents({ engine, index, inUse: imagesInUse, stateDir: config.stateDir, clock, logger }),
+    contents: new DeviceContents({
+      engine,
+      index,
+      inUse: imagesInUse,
+      stateDir: config.stateDir,
+      clock,
+      logger,
+      collectYoung,
+    }),
     makeRoom: () => sweeper.makeRoom(),
     clock,
     logger,
@@ -51,8 +59,12 @@ export function createDownloads(services: DownloadServices): Downloads {
     bounds: config.bounds,
     stallMs: config.stallMs,
     rate: () => gate.rate(),
-    // Needs Node.js's option `--expose-gc`.
-    collectYoung: () => globalThis.gc?.({ type: "minor", execution: "sync" }),
+    collectYoung,
   });
   return { downloader, sweeper, imagesInUse };
+}
+
+/** Does nothing without Node.js's option `--expose-gc`. */
+function collectYoung(): void {
+  globalThis.gc?.({ type: "minor", execution: "sync" });
 }

@@ -7,7 +7,7 @@ import { KnownIndexes } from "./known-indexes.ts";
 import type { ImageDownloader, ImageDownloadRequest, PlanPartsRequest, TransferProgress } from "./ports.ts";
 import type { RegistryClient } from "../registry/registry.ts";
 import { Throttle } from "./throttle.ts";
-import { YoungGarbage } from "./young-garbage.ts";
+import { YoungGarbage } from "../../lib/young-garbage.ts";
 
 /** A registry that does not send descriptions of layers in this time is not asked for parts, in milliseconds. */
 const PLAN_PATIENCE_MS = 30_000;

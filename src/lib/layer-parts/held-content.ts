@@ -1,6 +1,7 @@
 import { ByteReader } from "./byte-reader.ts";
 import { contentDigest } from "./content-digest.ts";
 import type { Content, ContentPart } from "./layer-layout.ts";
+import type { PartSource } from "./part-source.ts";
 import { MAX_BUFFERED_BYTES, verifiedBytes } from "./verified-bytes.ts";
 
 /** A part of a content, or several together, with its bytes if what the device has is right. */
@@ -10,17 +11,14 @@ export type HeldPiece = { readonly bytes: Uint8Array } | { readonly bytes?: unde
  * Reads a content of several parts from the device, checking each part. A part that is wrong, or that cannot be read, comes
  * without bytes. Contents with parts too large for the memory are checked as a whole before.
  */
-export async function* heldContent(
-  content: Content,
-  held: (content: Pick<ContentPart, "digest" | "size">) => AsyncIterable<Uint8Array> | undefined,
-): AsyncGenerator<HeldPiece> {
+export async function* heldContent(content: Content, held: PartSource["held"]): AsyncGenerator<HeldPiece> {
   if (content.parts.some((part) => part.compression !== "zeros" && part.size > MAX_BUFFERED_BYTES)) {
-    const bytes = await verifiedBytes(content, () => held(content));
+    const bytes = await verifiedBytes(content, () => held(content, false));
     if (bytes === undefined) yield* missing(content.parts);
     else for await (const chunk of bytes) yield { bytes: chunk };
     return;
   }
-  const bytes = held(content);
+  const bytes = held(content, true);
   if (bytes === undefined) return yield* missing(content.parts);
   await using reader = new ByteReader(bytes);
   let isBroken = false;

@@ -1,31 +1,10 @@
 import { contentDigest } from "./content-digest.ts";
 import { heldContent } from "./held-content.ts";
-import type { Content, ContentPart, LayerLayout, PlacedBytes } from "./layer-layout.ts";
+import type { Content, ContentPart, LayerLayout } from "./layer-layout.ts";
+import type { PartSource } from "./part-source.ts";
 import { TarBlocks } from "./tar-blocks.ts";
 import { MAX_AT_ONCE_BYTES, unpack, zeros } from "./unpack.ts";
 import { MAX_BUFFERED_BYTES, verifiedBytes } from "./verified-bytes.ts";
-
-type Held = Pick<ContentPart, "digest" | "size">;
-
-/** Where the bytes of a layer come from. What it returns is not trusted: every part is checked. */
-export interface PartSource {
-  /**
-   * Reads a content, or a single part of one, that the device should have. Called again for the same bytes when they are
-   * large. Returns `undefined` if the device does not have them. An error while reading counts as a wrong content.
-   */
-  held(part: Held): AsyncIterable<Uint8Array> | undefined;
-  /**
-   * The same for contents of at most `MAX_BUFFERED_BYTES`, all of it at once, and without waiting where it is at hand: most
-   * contents of a layer are small, and a stream for each of them takes longer than they do. The bytes are good until the next
-   * call. Absent: `held` is called.
-   */
-  heldWhole?(part: Held): Uint8Array | Promise<Uint8Array | undefined> | undefined;
-  /**
-   * Reads what is at a place in a blob, as it is there. Fetches it if that was not planned, because what the device had
-   * turned out to be wrong. May be called again for the same place.
-   */
-  fetched(place: PlacedBytes): AsyncIterable<Uint8Array>;
-}
 
 /**
  * Puts the exact tar of a layer together. Memory: a few megabytes, whatever the layer's size. What it yields is good until the
@@ -67,7 +46,7 @@ function isContent(bytes: Uint8Array, { size, digest }: Content): boolean {
 /** @param isHeldWrong the device's content of this digest is known to be another one */
 async function* contentOf(content: Content, source: PartSource, isHeldWrong: boolean): AsyncGenerator<Uint8Array> {
   if (content.parts.length === 1) return yield* partOf(content.parts[0] as ContentPart, source, isHeldWrong);
-  for await (const piece of heldContent(content, (wanted) => source.held(wanted))) {
+  for await (const piece of heldContent(content, (...args) => source.held(...args))) {
     if (piece.bytes !== undefined) yield piece.bytes;
     else yield* partOf(piece.part, source, false);
   }
@@ -75,7 +54,9 @@ async function* contentOf(content: Content, source: PartSource, isHeldWrong: boo
 
 async function* partOf(part: ContentPart, source: PartSource, isHeldWrong: boolean): AsyncGenerator<Uint8Array> {
   if (part.compression === "zeros") return yield* zeros(part.size);
-  const held = isHeldWrong ? undefined : await verifiedBytes(part, () => source.held(part));
+  const held = isHeldWrong
+    ? undefined
+    : await verifiedBytes(part, () => source.held(part, part.size <= MAX_BUFFERED_BYTES));
   if (held !== undefined) return yield* held;
   // A part that does not come at once is read twice: first to check it.
   if (Math.max(part.size, part.length) > MAX_AT_ONCE_BYTES) await drain(unpack(part, source.fetched(part)));

@@ -248,7 +248,15 @@ export class MemoryDevice {
     const { directory } = this.#options;
     const index = new ContentIndex(join(directory, "image-contents"), () => 0);
     const logger = pino({ level: "silent" });
-    return new DeviceContents({ engine, index, inUse: this.inUse, stateDir: directory, clock: systemClock, logger });
+    return new DeviceContents({
+      engine,
+      index,
+      inUse: this.inUse,
+      stateDir: directory,
+      clock: systemClock,
+      logger,
+      collectYoung: () => {},
+    });
   }
 
   #fetch(): FetchOptions {

@@ -88,6 +88,7 @@ export class PartsRig implements AsyncDisposable {
         stateDir: this.directory,
         clock: systemClock,
         logger,
+        collectYoung: () => {},
       }),
       makeRoom: async () => false,
       clock: systemClock,

@@ -1,6 +1,6 @@
 import { contentDigest } from "../../../src/lib/layer-parts/content-digest.ts";
 import type { ContentDigest, PlacedBytes } from "../../../src/lib/layer-parts/layer-layout.ts";
-import type { PartSource } from "../../../src/lib/layer-parts/rebuild.ts";
+import type { PartSource } from "../../../src/lib/layer-parts/part-source.ts";
 import { inPieces } from "./tars.ts";
 
 /** A device's contents and a registry's blobs, in memory. */

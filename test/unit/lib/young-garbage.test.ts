@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { YoungGarbage } from "../../../../src/agent/download/young-garbage.ts";
+import { YoungGarbage } from "../../../src/lib/young-garbage.ts";
 
 test("garbage of a download is collected after every two mebibytes, however small the pieces are", () => {
   let collections = 0;

@@ -1,5 +1,4 @@
 import { buffer } from "node:stream/consumers";
-import { MAX_BUFFERED_BYTES } from "../../../lib/layer-parts/verified-bytes.ts";
 import { ImageReader } from "../../contents/image-reader.ts";
 import { chooseReadAhead } from "../../contents/read-ahead.ts";
 import { Spool } from "../../contents/spool.ts";
@@ -32,7 +31,7 @@ export class OpenContents implements AsyncDisposable {
   }
 
   /**
-   * Reads a content of at most `MAX_BUFFERED_BYTES`, without waiting if it is at hand. It is good until the next call.
+   * Reads a content that fits into memory, without waiting if it is at hand. It is good until the next call.
    * Returns `undefined` if the device does not have it. Rejects with the engine's or the system's error.
    */
   readWhole({ digest }: HeldPart): Uint8Array | Promise<Uint8Array> | undefined {
@@ -54,10 +53,14 @@ export class OpenContents implements AsyncDisposable {
     }
   }
 
-  /** Reads a content in pieces; `undefined` if the device does not have it. */
-  read({ digest, size }: HeldPart): AsyncIterable<Uint8Array> | undefined {
+  /**
+   * Reads a content in pieces; `undefined` if the device does not have it.
+   *
+   * @param isReadOnce for this use; otherwise it is kept until the end
+   */
+  read({ digest }: HeldPart, isReadOnce: boolean): AsyncIterable<Uint8Array> | undefined {
     const key = this.#held.keyOf(digest);
-    return key === undefined ? undefined : this.#read(key, size);
+    return key === undefined ? undefined : this.#read(key, isReadOnce);
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
@@ -72,15 +75,18 @@ export class OpenContents implements AsyncDisposable {
     return whole;
   }
 
-  async *#read(key: number, size: number): AsyncGenerator<Uint8Array> {
+  async *#read(key: number, isReadOnce: boolean): AsyncGenerator<Uint8Array> {
     const imageId = this.#held.imageOf(key);
     const reader = await this.#reading(imageId, this.#reader(imageId));
-    await this.#reading(imageId, reader.readTo(key));
+    const coming = isReadOnce ? await this.#reading(imageId, reader.pieces(key)) : undefined;
+    if (!coming) await this.#reading(imageId, reader.readTo(key));
     try {
-      yield* this.#spool.read(key);
+      yield* coming ?? this.#spool.read(key);
+    } catch (error) {
+      if (coming) this.#onLost(imageId, error);
+      throw error;
     } finally {
-      // Large ones are read twice: once to check, once to use.
-      if (size <= MAX_BUFFERED_BYTES) await this.#use(key, reader);
+      if (isReadOnce) await this.#use(key, reader);
     }
   }
 

@@ -1,7 +1,8 @@
 import type { Writable } from "node:stream";
 import { errorText } from "../../../lib/error-text.ts";
 import { LayoutError, type PlacedBytes } from "../../../lib/layer-parts/layer-layout.ts";
-import { type PartSource, rebuildLayer } from "../../../lib/layer-parts/rebuild.ts";
+import type { PartSource } from "../../../lib/layer-parts/part-source.ts";
+import { rebuildLayer } from "../../../lib/layer-parts/rebuild.ts";
 import { Semaphore } from "../../../lib/semaphore.ts";
 import { PartsUnusable } from "../parts-unusable.ts";
 import type { ByteRange } from "../range.ts";
@@ -87,7 +88,7 @@ export class RebuiltLayer implements ServedLayer {
 
   #source(held: OpenContents): PartSource {
     return {
-      held: (part) => held.read(part),
+      held: (part, isReadOnce) => held.read(part, isReadOnce),
       heldWhole: (part) => held.readWhole(part),
       fetched: (place) => this.#readFetched(place),
     };

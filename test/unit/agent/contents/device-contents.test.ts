@@ -29,7 +29,15 @@ async function load(engine: ReturnType<typeof engineWith>, repository: string): 
   await using directory = await tempDir();
   const logger = pino({ level: "silent" });
   const index = new ContentIndex(directory.path, () => 0);
-  const options = { engine, index, inUse: new ImagesInUse(), stateDir: directory.path, clock: systemClock, logger };
+  const options = {
+    engine,
+    index,
+    inUse: new ImagesInUse(),
+    stateDir: directory.path,
+    clock: systemClock,
+    logger,
+    collectYoung: () => {},
+  };
   const loaded = await new DeviceContents(options).load(repository, "app", AbortSignal.timeout(10_000));
   return loaded.map(({ imageId }) => imageId);
 }

@@ -60,7 +60,7 @@ async function pass(order: readonly number[], way: "whole" | "stream", folder: s
   await using contents = held.open(open, folder, (_imageId, error) => lost.push(String(error)));
   let isRight = true;
   for (const [index, content] of [...layout.contents()].entries()) {
-    const stream = way === "stream" ? contents.read(content) : undefined;
+    const stream = way === "stream" ? contents.read(content, true) : undefined;
     const whole = stream ? await buffer(stream) : await contents.readWhole(content);
     isRight &&= Buffer.from(whole ?? []).equals(files[order[index] ?? -1] ?? Buffer.alloc(0));
   }
@@ -91,6 +91,26 @@ describe.each(["whole", "stream"] as const)("the contents that a layer takes fro
     const half = [...inOrder.slice(FILES / 2), ...inOrder.slice(0, FILES / 2)];
     expect(await pass(half, way, directory.path)).toEqual({ exports: 1, isRight: true, lost: [] });
   });
+});
+
+test("a content that is read twice for a use waits on disk, and is the same both times", async () => {
+  const layout = layoutOf([3, 1, 3]);
+  await using contents = new HeldContents(layout, [await image()]).open(archive, directory.path, () => {});
+  for (const [index, content] of [...layout.contents()].entries()) {
+    for (const _ of ["to check", "to use"]) {
+      const bytes = await buffer(contents.read(content, false) ?? archive());
+      expect(bytes.equals(files[index === 1 ? 1 : 3] ?? Buffer.alloc(0))).toBe(true);
+    }
+  }
+});
+
+test("a content that is not read to its end leaves the next one as it is", async () => {
+  const layout = layoutOf([0, 1]);
+  await using contents = new HeldContents(layout, [await image()]).open(archive, nowhere(), () => {});
+  const [first, second] = [...layout.contents()];
+  if (!first || !second) throw new Error("the layer is empty");
+  for await (const _ of contents.read(first, true) ?? []) break;
+  expect(Buffer.from((await contents.readWhole(second)) ?? []).equals(files[1] ?? Buffer.alloc(0))).toBe(true);
 });
 
 test("an image that breaks off is lost, also while contents are read ahead", async () => {
