@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { LABELS } from "../../src/agent/core/app/container.ts";
 import { type RemoteUser, remoteUser } from "../support/edgectl/remote-user.ts";
-import { openPage } from "../support/examples/browser.ts";
+import { openPage } from "../support/browser/browser.ts";
 import { missingEngine, sharedExampleSystem } from "../support/examples/engine.ts";
 import { Example } from "../support/examples/example.ts";
 import type { System } from "../support/system.ts";

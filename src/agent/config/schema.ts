@@ -204,7 +204,7 @@ const telemetry = z.strictObject({
   }),
   logs_max_bytes_per_s: z.int().min(1_024).max(100_000_000).default(32_768).meta({
     description:
-      "Maximum bytes per second of an app's log, for each request. Existing lines are sent at this rate; new lines that exceed it are left out and counted.",
+      "Maximum bytes per second of an app's log, for each request. Existing lines are sent at this rate. Of new lines that exceed it, the newest wait, up to 16 KiB or one second; older ones are left out and counted.",
   }),
   logs_max_bytes: z.int().min(1_024).default(4_194_304).meta({
     description: "Maximum bytes of an app's log in total, for each request.",

@@ -32,13 +32,13 @@ export async function sendAppLog(
     for (;;) {
       const next = await log.next();
       if (next.done) {
-        await chunks.flush();
+        await chunks.finish();
         return END_MESSAGES[next.value];
       }
       const { lines, isLive } = next.value;
       for (const line of lines) {
         if (await chunks.add(line, isLive)) continue;
-        await chunks.flush();
+        await chunks.finish();
         return `No more than ${limits.totalBytes} bytes are sent for one request; the rest is left out.`;
       }
       // All existing lines are read. Sends a chunk even if there were none: the client waits for a first one.

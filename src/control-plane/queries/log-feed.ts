@@ -1,12 +1,12 @@
 import type { Clock } from "../../lib/clock.ts";
 import { appLogChunkSchema, type AppLogLine } from "../../protocol/app-log.ts";
 import { EdgeError } from "../../protocol/errors.ts";
-import type { LogEntry } from "../core/log-entry.ts";
+import type { LogEntry, Omission } from "../core/log-entry.ts";
 import { Latch } from "../../lib/latch.ts";
 import type { QuerySink } from "../devices/session.ts";
 import { excessiveAnswer, invalidAnswer } from "./query-error.ts";
 
-/** Maximum size of lines buffered for a slow client. Further lines are left out and counted. */
+/** Maximum size of lines buffered for a slow client. The oldest ones are left out and counted beyond it. */
 export const MAX_BUFFERED_BYTES = 512 * 1024;
 /** Size at which a batch is full. */
 const MIN_BATCH_BYTES = 32 * 1024;
@@ -18,6 +18,7 @@ const LINE_OVERHEAD_BYTES = 100;
 const NEXT_ANSWER_TIMEOUT_MS = 30_000;
 /** Maximum silence of a stream before an empty batch keeps it alive, in milliseconds. */
 const KEEP_ALIVE_MS = 15_000;
+const NOTHING: Omission = { omitted_lines: 0, omitted_bytes: 0 };
 
 export interface LogFeedOptions {
   readonly clock: Clock;
@@ -37,7 +38,11 @@ export class LogFeed implements QuerySink, Disposable {
   readonly #options: LogFeedOptions;
   readonly #latch = new Latch();
   #buffer: LogEntry[] = [];
+  /** Index of the oldest entry: removing it from the array each time would move all others. */
+  #start = 0;
   #bufferedBytes = 0;
+  /** Entries that were displaced before the oldest one. */
+  #displaced: Omission = NOTHING;
   #hasAnswered = false;
   #lines = 0;
   #emptyAnswers = 0;
@@ -109,32 +114,48 @@ export class LogFeed implements QuerySink, Disposable {
   }
 
   #nextBatch(): LogEntry[] {
+    const batch: LogEntry[] = [];
     let bytes = 0;
-    let count = 0;
-    for (; count < this.#buffer.length && bytes < MIN_BATCH_BYTES; count++)
-      bytes += bufferCostBytes(this.#buffer[count]);
-    this.#bufferedBytes -= bytes;
-    return this.#buffer.splice(0, count);
+    if (this.#displaced.omitted_lines > 0) {
+      batch.push(this.#displaced);
+      this.#displaced = NOTHING;
+    }
+    while (this.#start < this.#buffer.length && bytes < MIN_BATCH_BYTES) {
+      const entry = this.#shift();
+      bytes += bufferCostBytes(entry);
+      batch.push(entry);
+    }
+    return batch;
   }
 
+  /** Adds a line. The newest lines stay: they say why an app has ended, and nothing may follow them. */
   #push(line: AppLogLine): void {
-    const bytes = bufferCostBytes(line);
-    if (this.#bufferedBytes + bytes > MAX_BUFFERED_BYTES) return this.#omit(1, Buffer.byteLength(line.text));
-    this.#bufferedBytes += bytes;
+    this.#bufferedBytes += bufferCostBytes(line);
     this.#buffer.push(line);
+    while (this.#bufferedBytes > MAX_BUFFERED_BYTES) this.#displaced = sum(this.#displaced, toOmission(this.#shift()));
+    // A gap that follows lines that were displaced is one with theirs.
+    const first = this.#buffer[this.#start];
+    if (this.#displaced.omitted_lines > 0 && first && "omitted_lines" in first)
+      this.#displaced = sum(this.#displaced, toOmission(this.#shift()));
   }
 
   #omit(lines: number, bytes: number): void {
     if (lines === 0 && bytes === 0) return;
-    const last = this.#buffer.at(-1);
-    if (last && "omitted_lines" in last) {
-      this.#buffer[this.#buffer.length - 1] = {
-        omitted_lines: last.omitted_lines + lines,
-        omitted_bytes: last.omitted_bytes + bytes,
-      };
-    } else {
-      this.#buffer.push({ omitted_lines: lines, omitted_bytes: bytes });
+    const omission = { omitted_lines: lines, omitted_bytes: bytes };
+    const last = this.#start < this.#buffer.length ? this.#buffer.at(-1) : undefined;
+    if (last && "omitted_lines" in last) this.#buffer[this.#buffer.length - 1] = sum(last, omission);
+    else this.#buffer.push(omission);
+  }
+
+  /** Removes the oldest entry. Precondition: there is one. */
+  #shift(): LogEntry {
+    const entry = this.#buffer[this.#start++]!;
+    this.#bufferedBytes -= bufferCostBytes(entry);
+    if (this.#start * 2 > this.#buffer.length) {
+      this.#buffer = this.#buffer.slice(this.#start);
+      this.#start = 0;
     }
+    return entry;
   }
 
   #armTimeout(ms: number): void {
@@ -146,6 +167,14 @@ export class LogFeed implements QuerySink, Disposable {
   }
 }
 
-function bufferCostBytes(entry: LogEntry | undefined): number {
-  return entry && "text" in entry ? Buffer.byteLength(entry.text) + LINE_OVERHEAD_BYTES : 0;
+function bufferCostBytes(entry: LogEntry): number {
+  return "text" in entry ? Buffer.byteLength(entry.text) + LINE_OVERHEAD_BYTES : 0;
+}
+
+function toOmission(entry: LogEntry): Omission {
+  return "text" in entry ? { omitted_lines: 1, omitted_bytes: Buffer.byteLength(entry.text) } : entry;
+}
+
+function sum(a: Omission, b: Omission): Omission {
+  return { omitted_lines: a.omitted_lines + b.omitted_lines, omitted_bytes: a.omitted_bytes + b.omitted_bytes };
 }

@@ -2,7 +2,7 @@ import { DatabaseSync } from "node:sqlite";
 import { join } from "node:path";
 import type { Browser, BrowserContext, CDPSession, Page } from "playwright-core";
 import { succeed } from "../../support/command.ts";
-import { launchBrowser } from "../../support/examples/browser.ts";
+import { launchBrowser } from "../../support/browser/browser.ts";
 import { tempDir } from "../../support/temp-dir.ts";
 import { addAccount, prepareData, startService, withStore } from "../service/service.ts";
 import { seedAssets } from "./seed.ts";

@@ -32,13 +32,7 @@ const WRITE = [
 ];
 /** Writes a line now and then, until it may end. */
 const LIVE_ON = "while [ ! -e /data/end ]; do /bin/busybox sleep 1; i=$((i + 1)); echo alive $i; done";
-const SCRIPT = [
-  ...WRITE,
-  // Longer than it takes until lines are sent again after too many.
-  "/bin/busybox sleep 5",
-  "echo this is the end",
-  "while true; do /bin/busybox sleep 1000; done",
-].join("\n");
+const SCRIPT = [...WRITE, "echo this is the end", "while true; do /bin/busybox sleep 1000; done"].join("\n");
 
 const system = sharedSystem(async () => {
   const socketPath = await dockerSocket();

@@ -6,7 +6,7 @@ import { PasswordHasher } from "../../../src/control-plane/people/password-hashe
 import { type ControlPlane, startControlPlane, type TestAsset } from "../../support/control-plane.ts";
 import { someAudit, someUser } from "../../support/control-plane/people.ts";
 import { attacksOn, openSocket } from "../../support/cross-site-attacks.ts";
-import { launchBrowser } from "../../support/examples/browser.ts";
+import { launchBrowser } from "../../support/browser/browser.ts";
 import { waitFor } from "../../support/wait-for.ts";
 
 const PASSWORD = "a long way to the pump house";

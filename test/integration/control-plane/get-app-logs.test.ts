@@ -226,7 +226,7 @@ describe("a log that is followed", () => {
     expect(await device.next("query_cancel")).toMatchObject({ query_id: id });
   });
 
-  test("of a client that does not read is buffered up to a limit, and further lines are counted", async () => {
+  test("of a client that does not read is buffered up to a limit: older lines are counted, the newest are kept", async () => {
     const { device, log, id } = await following();
     await using _device = device;
     using _log = log;
@@ -248,6 +248,7 @@ describe("a log that is followed", () => {
     const omitted = got.reduce((sum, entry) => sum + (entry.omitted_lines ?? 0), 0);
     expect(omitted).toBeGreaterThan(0);
     expect(numbers.length + omitted).toBe(CHUNKS * PER_CHUNK);
+    expect(numbers.at(-1)).toBe(CHUNKS * PER_CHUNK - 1);
     expect(numbers).toEqual(numbers.toSorted((one, other) => one - other));
   });
 });

@@ -1,8 +1,9 @@
 import { mkdir, readFile } from "node:fs/promises";
 import { createRequire } from "node:module";
 import { join } from "node:path";
-import { type Browser, type BrowserContext, chromium, type Page } from "playwright-core";
-import { findProgram } from "../../../scripts/setup/programs.ts";
+import type { Browser, BrowserContext, Page } from "playwright-core";
+import { launchBrowser } from "../browser/browser.ts";
+import { takeScreenshot } from "../browser/screenshot.ts";
 
 const SCREENSHOTS = ".cache/screenshots";
 /** Pages answer in milliseconds; a busy machine takes longer. */
@@ -35,12 +36,8 @@ export class ConsoleBrowser implements AsyncDisposable {
   }
 
   static async launch(): Promise<ConsoleBrowser> {
-    const executablePath = findProgram("chromium");
-    if (executablePath === undefined) throw new Error("chromium is not installed");
     await mkdir(SCREENSHOTS, { recursive: true });
-    // Its sandbox does not work for root; its shared memory may be small in a container.
-    const args = ["--no-sandbox", "--disable-dev-shm-usage"];
-    return new ConsoleBrowser(await chromium.launch({ executablePath, args }));
+    return new ConsoleBrowser(await launchBrowser());
   }
 
   /** Opens a page with storage and cookies of its own. */
@@ -65,7 +62,7 @@ export class ConsoleBrowser implements AsyncDisposable {
       await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
       await page.locator(`html[data-mantine-color-scheme="${colorScheme}"]`).waitFor();
       const file = `console-${name}-${colorScheme}.png`;
-      await page.screenshot({ path: join(SCREENSHOTS, file), fullPage: true });
+      await takeScreenshot(page, { path: join(SCREENSHOTS, file), fullPage: true });
       this.screenshots.push(file);
       await this.#check(page, `${name} ${colorScheme}`);
     }

@@ -3,6 +3,7 @@ import { mkdir, readFile } from "node:fs/promises";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
 import type { AxeResults } from "axe-core";
+import { takeScreenshot } from "../browser/screenshot.ts";
 
 const SCREENSHOTS = ".cache/screenshots/console";
 
@@ -26,7 +27,7 @@ export async function lookAtAll(page: Page, name: string): Promise<string[]> {
     const view = `${name}-${colorScheme}-${viewport.width}`;
     // A dialog belongs to the window, not to the page.
     const fullPage = (await page.locator("dialog[open]").count()) === 0;
-    await page.screenshot({ path: join(SCREENSHOTS, `${view}.png`), fullPage, animations: "disabled" });
+    await takeScreenshot(page, { path: join(SCREENSHOTS, `${view}.png`), fullPage, animations: "disabled" });
     found.push(...[...(await findings(page)), ...(await overflows(page))].map((finding) => `${view}: ${finding}`));
   }
   return found;

@@ -1,5 +1,5 @@
 import type { Browser, BrowserContext, BrowserContextOptions, Page } from "playwright-core";
-import { launchBrowser } from "../examples/browser.ts";
+import { launchBrowser } from "../browser/browser.ts";
 import { ControlProcess } from "../system/control.ts";
 import { tempDir } from "../temp-dir.ts";
 

@@ -1,7 +1,8 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { tempDir } from "../temp-dir.ts";
-import { openPage } from "../examples/browser.ts";
+import { openPage } from "../browser/browser.ts";
+import { takeScreenshot } from "../browser/screenshot.ts";
 import { type Dashboard, fillIn, type Panel } from "./dashboard.ts";
 import type { Prometheus, Series } from "./prometheus.ts";
 
@@ -38,7 +39,7 @@ export async function renderDashboard(
   await writeFile(file, html(dashboard, cells));
   await using opened = await openPage(`file://${file}`, "dashboard");
   const image = ".cache/screenshots/dashboard-whole.png";
-  await opened.page.screenshot({ path: image, fullPage: true });
+  await takeScreenshot(opened.page, { path: image, fullPage: true });
   return image;
 }
 

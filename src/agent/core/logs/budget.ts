@@ -21,6 +21,11 @@ export class LogBudget {
     this.#left = limits.totalBytes;
   }
 
+  /** Bytes that may still be sent in total. */
+  get left(): number {
+    return this.#left;
+  }
+
   /** Whether sending this many bytes would exceed the total limit. */
   isExhausted(bytes: number): boolean {
     return bytes > this.#left;

@@ -34,6 +34,9 @@ function sendLog(rig: AgentRig, params: { tail?: number; follow?: boolean }, lim
 const numbered = (count: number, length = 0) =>
   Array.from({ length: count }, (_, i) => `line ${i}`.padEnd(length, "."));
 
+/** As long as the lines before: a shorter one may fit in where they do not. */
+const THE_END = "the end".padEnd(100, ".");
+
 describe("sending an app's log", () => {
   it("sends existing lines in few chunks", async () => {
     await using rig = await deployed();
@@ -84,6 +87,49 @@ describe("sending an app's log", () => {
     expect(log.bytes()).toBeLessThan(LIMITS.bytesPerSecond * (20 + 4) * 1.2);
     log.stop();
     await expect(log.ended).rejects.toThrow("enough");
+  });
+
+  it("sends the last lines of a burst, though nothing follows them", async () => {
+    await using rig = await deployed();
+    const log = sendLog(rig, { follow: true });
+    await rig.clock.advance(100);
+    const burst = numbered(500, 100);
+    rig.engine.container("app")?.write(...burst, THE_END);
+    await rig.clock.advance(5_000);
+    expect(log.texts().slice(-3)).toEqual([...burst.slice(-2), THE_END]);
+    expect(log.texts().length + log.omitted()).toBe(501);
+    expect(log.bytes()).toBeLessThan(LIMITS.bytesPerSecond * (5 + 4) * 1.2);
+    // What is sent after the gap is in one piece, not a line here and there.
+    const counts = log.chunks.map(({ omitted_lines }) => omitted_lines).filter((count) => count > 0);
+    expect(counts).toEqual([log.omitted()]);
+    log.stop();
+    await expect(log.ended).rejects.toThrow("enough");
+  });
+
+  it("sends the newest lines that the limit in total leaves room for", async () => {
+    await using rig = await deployed();
+    const log = sendLog(rig, { follow: true }, { bytesPerSecond: 1_000, totalBytes: 4_300 });
+    await rig.clock.advance(100);
+    rig.engine.container("app")?.write(...numbered(500, 100), THE_END);
+    await rig.clock.advance(10_000);
+    expect(log.texts().at(-1)).toBe(THE_END);
+    expect(log.bytes()).toBeLessThanOrEqual(4_300);
+    rig.engine.container("app")?.write("one more".padEnd(1_000));
+    await rig.clock.advance(10_000);
+    expect(await log.ended).toContain("4300 bytes");
+  });
+
+  it("sends the lines that wait when the app is removed", async () => {
+    await using rig = await deployed();
+    const log = sendLog(rig, { follow: true });
+    await rig.clock.advance(100);
+    rig.engine.container("app")?.write(...numbered(500, 100), THE_END);
+    rig.deployments.change("d2", { action: "remove", app: "app" });
+    await rig.untilEnd("d2");
+    await rig.clock.advance(10_000);
+    expect(await log.ended).toBe("The app was removed.");
+    expect(log.texts().at(-1)).toBe(THE_END);
+    expect(log.texts().length + log.omitted()).toBe(501);
   });
 
   it("ends with a message when the total limit is reached", async () => {

@@ -26,16 +26,29 @@ async function all(feed: LogFeed): Promise<LogEntry[]> {
 const omittedOf = (entries: readonly LogEntry[]): number =>
   entries.reduce((sum, entry) => sum + ("omitted_lines" in entry ? entry.omitted_lines : 0), 0);
 
-test("the buffer is bounded, and one entry counts all lines that did not fit", async () => {
+test("the buffer is bounded: the newest lines are kept, and one entry counts all others before them", async () => {
   const feed = openFeed({ isFollowing: true });
   const text = "x".repeat(1000);
-  for (let count = 0; count < 10_000; count++) feed.answer({ lines: [line(text)] });
+  for (let count = 0; count < 10_000; count++) feed.answer({ lines: [line(`${count} ${text}`)] });
+  feed.end(undefined);
+  const [first, ...lines] = await all(feed);
+  expect(first).toMatchObject({ omitted_lines: 10_000 - lines.length });
+  expect(lines.length).toBeGreaterThan(400);
+  expect(lines.length * text.length).toBeLessThan(520_000);
+  const numbers = lines.map((entry) => ("text" in entry ? Number(entry.text.split(" ")[0]) : entry));
+  expect(numbers).toEqual(Array.from(lines, (_, index) => 10_000 - lines.length + index));
+});
+
+test("gaps among lines that are left out are counted with them, others keep their place", async () => {
+  const feed = openFeed({ isFollowing: true });
+  const text = "x".repeat(8000);
+  for (let count = 0; count < 100; count++) feed.answer({ lines: [line(text)], omitted_lines: 10, omitted_bytes: 100 });
   feed.end(undefined);
   const entries = await all(feed);
-  const lines = entries.filter((entry) => "text" in entry);
-  expect(lines.length * text.length).toBeLessThan(520_000);
-  expect(entries.length).toBe(lines.length + 1);
-  expect(lines.length + omittedOf(entries)).toBe(10_000);
+  const lines = entries.filter((entry) => "text" in entry).length;
+  expect(lines + omittedOf(entries)).toBe(100 * 11);
+  expect(entries.slice(-2)).toEqual([{ omitted_lines: 10, omitted_bytes: 100 }, line(text)]);
+  expect(entries.every((entry, index) => index % 2 === 0 || "text" in entry)).toBe(true);
 });
 
 test("the buffer is also bounded for empty lines", async () => {
@@ -47,15 +60,17 @@ test("the buffer is also bounded for empty lines", async () => {
   expect(omittedOf(entries)).toBeGreaterThan(14_000);
 });
 
-test("once the reader has caught up, lines are buffered again after the count", async () => {
+test("lines that come while a batch is read follow it", async () => {
   const feed = openFeed({ isFollowing: true });
   for (let count = 0; count < 100; count++) feed.answer({ lines: [line("x".repeat(8000))] });
   const reading = feed.batches();
-  const read: LogEntry[] = [];
-  while (omittedOf(read) === 0) read.push(...((await reading.next()).value as readonly LogEntry[]));
-  expect(read.at(-1)).toMatchObject({ omitted_lines: 100 - (read.length - 1) });
+  const read: LogEntry[] = [...((await reading.next()).value as readonly LogEntry[])];
+  const omitted = omittedOf(read);
+  expect(omitted).toBeGreaterThan(20);
   feed.answer({ lines: [line("later")] });
-  expect((await reading.next()).value).toEqual([line("later")]);
+  while (read.length < 1 + 100 - omitted + 1) read.push(...((await reading.next()).value as readonly LogEntry[]));
+  expect(read.at(-1)).toEqual(line("later"));
+  expect(omittedOf(read)).toBe(omitted);
 });
 
 test("the lines that came before a failure are read before it is thrown", async () => {

@@ -2,6 +2,7 @@ import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { type Browser, chromium, type Page } from "playwright-core";
 import { findProgram } from "../../../scripts/setup/programs.ts";
+import { takeScreenshot } from "./screenshot.ts";
 
 const SCREENSHOTS = ".cache/screenshots";
 
@@ -32,7 +33,7 @@ export async function openPage(url: string, name: string): Promise<OpenedPage> {
   await mkdir(SCREENSHOTS, { recursive: true });
   owned.defer(async () => {
     // For a look at it, also after a failure.
-    await page.screenshot({ path: join(SCREENSHOTS, `${name}.png`) }).catch(() => undefined);
+    await takeScreenshot(page, { path: join(SCREENSHOTS, `${name}.png`) }).catch(() => undefined);
   });
   await page.goto(url);
   const kept = owned.move();
