@@ -17,10 +17,15 @@ const noDocker = docker === undefined ? "no Docker engine answers on this machin
 function suite(
   engine: string,
   skip: string | undefined,
-  setUp: (owned: AsyncDisposableStack) => Promise<SystemOptions>,
+  setUp: (owned: AsyncDisposableStack) => Promise<SystemOptions & { readonly announceBridges?: () => Promise<void> }>,
 ) {
   describe.skipIf(skip !== undefined)(`names with ${engine}${skip === undefined ? "" : ` (skipped: ${skip})`}`, () => {
-    const system = sharedSystem(setUp);
+    let announceBridges: (() => Promise<void>) | undefined;
+    const system = sharedSystem(async (owned) => {
+      const { announceBridges: announce, ...options } = await setUp(owned);
+      announceBridges = announce;
+      return options;
+    });
 
     async function change(method: string, app: string, action?: string, body?: unknown): Promise<DeploymentEvent> {
       return (await system().finish(await system().change(method, app, action, body))).final;
@@ -34,8 +39,10 @@ function suite(
 
     const reads = (from: string, name: string, text: string) => readsPage(system().engineSocket, from, name, text);
 
-    const untilReads = (from: string, name: string, text: string) =>
-      waitFor(`${from} to read "${text}" from ${name}`, () => reads(from, name, text));
+    const untilReads = async (from: string, name: string, text: string): Promise<void> => {
+      await announceBridges?.();
+      await waitFor(`${from} to read "${text}" from ${name}`, () => reads(from, name, text));
+    };
 
     test("an app reaches another by name: the version in force, after an update, a rollback and a stop", async () => {
       const [first, second] = [await system().load(await webImage()), await system().load(await webImage("2"))];
@@ -122,7 +129,10 @@ async function recreateAsBefore(socket: string, app: string): Promise<string> {
 }
 
 suite("Docker", noDocker, async () => ({ engine: { socketPath: docker! } }));
-suite("Podman", await podmanUnavailableReason(), async (owned) => ({ engine: owned.use(await startPodman()) }));
+suite("Podman", await podmanUnavailableReason(), async (owned) => {
+  const podman = owned.use(await startPodman());
+  return { engine: podman, announceBridges: () => podman.announceBridges() };
+});
 
 const noEngine = await privateEngineUnavailableReason();
 

@@ -1,4 +1,4 @@
-import { mkdir, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { run, start } from "./command.ts";
@@ -12,6 +12,11 @@ export interface PodmanService extends AsyncDisposable {
   readonly socketPath: string;
   /** Holds a file NAME.json for each network. */
   readonly networkDirectory: string;
+  /**
+   * Has the kernel announce new hardware addresses of the bridges that there are, as docs/install.md says for all bridges
+   * of a device. Without that, containers that are there lose the name service for a while when others start and stop.
+   */
+  announceBridges(): Promise<void>;
 }
 
 // Podman must be told that loopback registries have no TLS. Its default limits of open files and processes are above
@@ -83,5 +88,17 @@ export async function startPodman(): Promise<PodmanService> {
     await dispose();
     throw error;
   }
-  return { socketPath, networkDirectory: at("networks"), [Symbol.asyncDispose]: dispose };
+  const networkDirectory = at("networks");
+  const announceBridges = async (): Promise<void> => {
+    for (const file of await readdir(networkDirectory)) {
+      if (!file.endsWith(".json")) continue;
+      const { network_interface: bridge } = JSON.parse(await readFile(join(networkDirectory, file), "utf8")) as {
+        readonly network_interface: string;
+      };
+      const setting = `/proc/sys/net/ipv4/conf/${bridge}/arp_notify`;
+      // Only networks with a container have a bridge.
+      if (existsSync(setting)) await writeFile(setting, "1");
+    }
+  };
+  return { socketPath, networkDirectory, announceBridges, [Symbol.asyncDispose]: dispose };
 }

@@ -29,6 +29,8 @@ export interface NetworkFacts {
 export interface NetworkState extends NetworkFacts {
   /** Whether containers on it find each other by name: Podman needs further packages for that. */
   readonly resolvesNames: boolean;
+  /** The device's bridge for it, if the engine says: Podman does. */
+  readonly bridge?: string | undefined;
 }
 
 export interface NetworkRequest {

@@ -28,7 +28,7 @@ export function networkContract(harness: () => EngineHarness): void {
     test("a network is made once, found by its name and its label, and removed", async () => {
       const { networks } = harness().engine;
       const name = await network();
-      expect(await networks.inspect(name, unaborted)).toEqual({ name, labels: LABELS, resolvesNames: true });
+      expect(await networks.inspect(name, unaborted)).toMatchObject({ name, labels: LABELS, resolvesNames: true });
       expect(await networks.list(LABEL, unaborted)).toContainEqual({ name, labels: LABELS });
       expect(await networks.list(`${LABEL}/other`, unaborted)).toEqual([]);
       await expectKind(networks.create({ name, labels: {} }, unaborted), "conflict");

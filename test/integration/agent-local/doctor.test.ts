@@ -10,6 +10,8 @@ import { ControlPeer, httpAnswer } from "../../support/link/control-peer.ts";
 import { fillDisk } from "../../support/fill-disk.ts";
 import { SilentServer } from "../../support/link/silent-server.ts";
 import { smallDisk, smallDiskUnavailableReason } from "../../support/small-disk.ts";
+import { succeed } from "../../support/command.ts";
+import { uniqueName } from "../../support/images.ts";
 import { startScriptedEngine } from "../../support/scripted-engine.ts";
 
 interface Diagnosis {
@@ -44,7 +46,7 @@ describe("doctor: one layer broken at a time, for real", () => {
 
   let settings: Record<string, unknown>;
   /** Networks of apps in a Podman, and whether it has a name service. */
-  let podman: { readonly dns_enabled: boolean } | undefined;
+  let podman: { readonly dns_enabled: boolean; readonly network_interface?: string } | undefined;
 
   const answerTo = (url: string): unknown => {
     if (url.includes("/libpod/networks/")) return podman;
@@ -62,6 +64,27 @@ describe("doctor: one layer broken at a time, for real", () => {
     const diagnosis = await diagnose(`ws://127.0.0.1:${peer.port}/v1/agent`);
     expect(find(diagnosis, "names")).toMatchObject({ verdict });
     expect(diagnosis.broken).toEqual([]);
+  });
+
+  it.each([
+    ["that takes the address of what is attached to it", [], "warning"],
+    ["whose changes are announced", ["sysctl", "--quiet", "--write", "net.ipv4.conf.BRIDGE.arp_notify=1"], "good"],
+    ["with an address of its own", ["ip", "link", "set", "BRIDGE", "address", "02:00:00:00:00:01"], "good"],
+  ])("a bridge of Podman's %s", async (_what, change, verdict) => {
+    const bridge = `eat${uniqueName("b").slice(-8)}`;
+    await succeed("ip", ["link", "add", bridge, "type", "bridge"]);
+    owned.current.defer(async () => void (await succeed("ip", ["link", "delete", bridge])));
+    const [command, ...args] = change;
+    if (command !== undefined)
+      await succeed(
+        command,
+        args.map((arg) => arg.replace("BRIDGE", bridge)),
+      );
+    podman = { dns_enabled: true, network_interface: bridge };
+    await using peer = await ControlPeer.start();
+    const diagnosis = await diagnose(`ws://127.0.0.1:${peer.port}/v1/agent`);
+    expect(find(diagnosis, "names")).toMatchObject({ verdict });
+    if (verdict === "warning") expect(find(diagnosis, "names")?.next).toContain("arp_notify");
   });
 
   const authority = (name = "ca") => CertificateAuthority.create(device.directory, name);

@@ -32,6 +32,7 @@ interface ListedNetwork {
 interface PodmanNetwork {
   readonly labels?: Readonly<Record<string, string>> | null;
   readonly dns_enabled?: boolean;
+  readonly network_interface?: string;
 }
 
 /** Texts for a container that is on the network: of Docker, and of Podman. */
@@ -61,7 +62,9 @@ export class DockerNetworks implements EngineNetworks {
       if ((await this.#options.kind(abortSignal)) === "podman") {
         const path = `/v4.0.0/libpod/networks/${segment}/json`;
         const found = await unlessStatus(404, getJson<PodmanNetwork>(this.#docker(), path, abortSignal));
-        return found && { name, labels: found.labels ?? {}, resolvesNames: found.dns_enabled ?? false };
+        if (!found) return undefined;
+        const { labels = {}, dns_enabled: resolvesNames = false, network_interface: bridge } = found;
+        return { name, labels: labels ?? {}, resolvesNames, bridge };
       }
       const path = `/networks/${segment}`;
       const found = await unlessStatus(404, getJson<ListedNetwork>(this.#docker(), path, abortSignal));
