@@ -1,4 +1,4 @@
-import { statfsSync, statSync } from "node:fs";
+import { rmSync, statfsSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { createPrivateFile } from "./file-permissions.ts";
@@ -8,6 +8,11 @@ export interface SqliteOptions {
   readonly migrations: readonly string[];
   /** Page size of a new database in bytes. Small pages wear less flash per commit. */
   readonly pageSize?: number;
+  /**
+   * Locks the database for this process until it is closed. SQLite keeps the index of the WAL in memory then, and writes no
+   * file for it. Other processes can read it with `openSnapshot`.
+   */
+  readonly isExclusive?: boolean;
 }
 
 const BUSY_TIMEOUT_MS = 5_000;
@@ -28,10 +33,14 @@ export function openSqlite(path: string, options: SqliteOptions): DatabaseSync {
   if (path !== ":memory:") createPrivateFile(path);
   const database = new DatabaseSync(path, { timeout: BUSY_TIMEOUT_MS });
   try {
+    // Before the first access: otherwise SQLite has made the file.
+    if (options.isExclusive) database.exec("PRAGMA locking_mode = EXCLUSIVE");
     database.exec(`PRAGMA page_size = ${options.pageSize ?? 4096}`);
     database.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON");
     database.exec("PRAGMA secure_delete = ON");
     migrate(database, options.migrations);
+    // Of a release that did not lock its database.
+    if (options.isExclusive && path !== ":memory:") rmSync(`${path}-shm`, { force: true });
     return database;
   } catch (error) {
     database.close();

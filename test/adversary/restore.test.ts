@@ -1,8 +1,8 @@
 import { copyFile, readdir, rm } from "node:fs/promises";
 import { join } from "node:path";
-import { DatabaseSync } from "node:sqlite";
 import { expect, onTestFinished, test } from "vitest";
 import { LABELS } from "../../src/agent/core/app/container.ts";
+import { openSnapshot } from "../../src/lib/sqlite-snapshot.ts";
 import { isFinal } from "../../src/protocol/deployment-event.ts";
 import type { EventStream } from "../support/event-stream.ts";
 import { bigImage, sleeperImage } from "../support/images.ts";
@@ -221,7 +221,7 @@ async function containers(): Promise<string[]> {
 /** Waits until the device has the acknowledgement of the final event and has removed the deployment. */
 async function untilAcknowledged(id: string): Promise<void> {
   await waitFor("the end to be acknowledged", () => {
-    using database = new DatabaseSync(join(system().agent.stateDir, "agent.db"), { readOnly: true });
+    using database = openSnapshot(join(system().agent.stateDir, "agent.db"));
     return database.prepare("SELECT 1 FROM deployments WHERE id = ?").get(id) === undefined;
   });
 }

@@ -1,9 +1,10 @@
 import { accessSync, constants } from "node:fs";
-import { DatabaseSync, type StatementSync } from "node:sqlite";
+import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { ZodType } from "zod";
 import { type EventContent, isFinal } from "../../protocol/deployment-event.ts";
 import type { Clock } from "../../lib/clock.ts";
 import { errorText } from "../../lib/error-text.ts";
+import { openSnapshot } from "../../lib/sqlite-snapshot.ts";
 import { openSqlite, transaction, unsyncedTransaction } from "../../lib/sqlite.ts";
 import { toGroupEvents } from "../core/apply/group-events.ts";
 import type { AppRecord, DeploymentRecord } from "../core/deployment/record.ts";
@@ -43,16 +44,21 @@ export interface SqliteStoreOptions {
 /** Opens the agent's store. Throws `StoreError`: `damaged` when the file is not a valid database. */
 export function openSqliteStore(options: SqliteStoreOptions): AgentStore {
   return withStoreErrors("open", () => {
-    return openChecked(openSqlite(options.path, { migrations: MIGRATIONS, pageSize: PAGE_SIZE }), options);
+    return openChecked(
+      openSqlite(options.path, { migrations: MIGRATIONS, pageSize: PAGE_SIZE, isExclusive: true }),
+      options,
+    );
   });
 }
 
-/** Opens the store read-only, with or without a running daemon. Throws `StoreError`, as above. */
+/**
+ * Opens the store as it is at this moment, with or without a running daemon, from a copy in memory. Throws `StoreError`, as
+ * above.
+ */
 export function openSqliteReader(options: SqliteStoreOptions): AgentStore {
   const obstacle = findReadObstacle(options.path);
   if (obstacle !== undefined) throw new StoreError("other", obstacle);
-  const open = (): DatabaseSync => new DatabaseSync(options.path, { readOnly: true, timeout: 1_000 });
-  return withStoreErrors("open", () => openChecked(open(), { ...options, isReadOnly: true }));
+  return withStoreErrors("open", () => openChecked(openSnapshot(options.path), { ...options, isReadOnly: true }));
 }
 
 /** Returns why the file cannot be read, for people; `undefined` when it can. */

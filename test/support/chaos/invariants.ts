@@ -1,6 +1,6 @@
-import { DatabaseSync } from "node:sqlite";
 import { join } from "node:path";
 import { LABELS } from "../../../src/agent/core/app/container.ts";
+import { openSnapshot } from "../../../src/lib/sqlite-snapshot.ts";
 import { type DeploymentEvent, isFinal } from "../../../src/protocol/deployment-event.ts";
 import { type ListedContainer, listContainers } from "../system/engine-containers.ts";
 import { waitFor } from "../wait-for.ts";
@@ -104,15 +104,11 @@ function unacknowledgedDeployments(system: CheckedSystem): unknown[] {
 }
 
 function query(system: CheckedSystem, sql: string): unknown[] {
-  const database = new DatabaseSync(join(system.agent.stateDir, "agent.db"), { readOnly: true });
-  try {
-    return database
-      .prepare(sql)
-      .all()
-      .map((row) => Object.values(row)[0]);
-  } finally {
-    database.close();
-  }
+  using database = openSnapshot(join(system.agent.stateDir, "agent.db"));
+  return database
+    .prepare(sql)
+    .all()
+    .map((row) => Object.values(row)[0]);
 }
 
 function throwIfAny(faults: readonly string[]): true {
