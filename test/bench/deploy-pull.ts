@@ -2,6 +2,7 @@ import { succeed } from "../support/command.ts";
 import { freeHostPort } from "../support/free-port.ts";
 import { bigImage, removeImage, uniqueName } from "../support/images.ts";
 import { Registry } from "../support/registry.ts";
+import { pullByEngine, runByEngine } from "./engine-alone.ts";
 import { engineSocket } from "./engine-socket.ts";
 import { median, milliseconds, paired } from "./measure.ts";
 import { type Bench, atMost, inMilliseconds } from "./result.ts";
@@ -22,24 +23,39 @@ export const deployPull: Bench = {
       images.defer(() => removeImage(socket, reference));
       return reference;
     };
+    const rounds = quick ? 2 : 12;
+    let references = 0;
+    const byHand = async (round: number): Promise<number> => {
+      const image = await publishImage(`reference-${++references}`);
+      const args = ["run", "-d", "-p", `${await freeHostPort()}:80`, "--name", uniqueName(`b${round}`), image];
+      return await milliseconds(async () => {
+        await succeed("docker", ["pull", image]);
+        await succeed("docker", args);
+      });
+    };
     const result = await paired(
-      quick ? 2 : 12,
+      rounds,
       async (round) => {
         const image = await publishImage(`ours-${round}`);
         const ports = [{ host_port: await freeHostPort(), target_port: 80 }];
         return await milliseconds(() => deployed(system.target, { name: uniqueName(`a${round}`), image, ports }));
       },
+      byHand,
+    );
+    const alone = await paired(
+      rounds,
       async (round) => {
-        const image = await publishImage(`reference-${round}`);
-        const args = ["run", "-d", "-p", `${await freeHostPort()}:80`, "--name", uniqueName(`b${round}`), image];
+        const image = await publishImage(`alone-${round}`);
+        const run = { name: uniqueName(`c${round}`), image, hostPort: await freeHostPort(), targetPort: 80 };
         return await milliseconds(async () => {
-          await succeed("docker", ["pull", image]);
-          await succeed("docker", args);
+          await pullByEngine(socket, image);
+          await runByEngine(socket, run);
         });
       },
+      byHand,
     );
     return {
-      data: { ...result, megabytes: MEGABYTES },
+      data: { ...result, alone, megabytes: MEGABYTES },
       rows: [
         {
           what: `deploy with pull of ${MEGABYTES} MB, median`,
@@ -47,6 +63,12 @@ export const deployPull: Bench = {
           reference: `docker pull + run: ${inMilliseconds(median(result.reference))}`,
           ratio: result.ratio,
           target: atMost(1.05, "x", result.ratio),
+        },
+        {
+          what: "the engine's API alone: pull, create and start",
+          value: inMilliseconds(median(alone.ours)),
+          reference: `docker pull + run: ${inMilliseconds(median(alone.reference))}`,
+          ratio: alone.ratio,
         },
       ],
     };

@@ -25,10 +25,9 @@ export function createLinuxNetwork({ kinds = {}, proc = "/proc", sys = "/sys" }:
   const directory = join(sys, "class/net");
   const facts = (name: string): InterfaceFacts => readFacts(join(directory, name), name);
   const kindOf = (name: string): NetworkKind => kinds[name] ?? networkKind(facts(name));
-  const isOutward = (name: string): boolean => {
-    const { isHardware } = facts(name);
-    return isHardware || kinds[name] !== undefined || kindOf(name) === "modem";
-  };
+  // A device has an interface for each container: what one look answers is not read further.
+  const isOutward = (name: string): boolean =>
+    kinds[name] !== undefined || isHardware(join(directory, name)) || kindOf(name) === "modem";
   const route = (): DefaultRoute | undefined =>
     defaultRoute(read(join(proc, "net/route")), read(join(proc, "net/ipv6_route")));
   return {
@@ -51,8 +50,12 @@ function readFacts(path: string, name: string): InterfaceFacts {
     uevent: read(join(path, "uevent")),
     driver: driverOf(path),
     isWireless: existsSync(join(path, "wireless")) || existsSync(join(path, "phy80211")),
-    isHardware: existsSync(join(path, "device")),
+    isHardware: isHardware(path),
   };
+}
+
+function isHardware(path: string): boolean {
+  return existsSync(join(path, "device"));
 }
 
 function readCounters(path: string, name: string): InterfaceCounters[] {
