@@ -54,17 +54,18 @@ function createClient(configPath: string, given: string | undefined): LocalClien
   return new LocalClient(socket, readOnlySocketPath(socket));
 }
 
+/** What to do about an agent that does not respond. */
+export const HUNG_HINT =
+  "systemd restarts an agent that hangs for a minute. Without systemd, kill it (SIGKILL) and start it again: what it has accepted is on disk.";
+
 /** Converts an error to a message, hint and exit code for the user. */
 export function toCommandError(error: unknown): CommandError {
   if (error instanceof CommandError) return error;
   if (error instanceof DaemonUnavailableError) {
-    return error.reason === "forbidden"
-      ? new CommandError(EXIT.forbidden, error.message, "Try it with sudo.")
-      : new CommandError(
-          EXIT.down,
-          error.message,
-          "`edge-agent status` says why; `systemctl start edge-agent` starts it.",
-        );
+    if (error.reason === "forbidden") return new CommandError(EXIT.forbidden, error.message, "Try it with sudo.");
+    const hint =
+      error.reason === "hung" ? HUNG_HINT : "`edge-agent status` says why; `systemctl start edge-agent` starts it.";
+    return new CommandError(EXIT.down, error.message, hint);
   }
   if (error instanceof LocalError && error.status === 403) {
     return new CommandError(EXIT.forbidden, error.message, "Try it with sudo.");

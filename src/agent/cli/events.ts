@@ -35,7 +35,7 @@ export function addEvents(program: Command, register: Register): void {
     try {
       for await (const activity of fromDaemon(context, entries, follow)) show(activity);
     } catch (error) {
-      if (follow || !(error instanceof DaemonUnavailableError) || error.reason !== "down") throw error;
+      if (follow || !(error instanceof DaemonUnavailableError) || !error.isDown) throw error;
       for (const activity of await fromStore(context, entries, error)) show(activity);
       throw error;
     }

@@ -5,7 +5,7 @@ export const EXIT = {
   wrong: 1,
   /** Invalid command line, configuration or other file. */
   usage: 2,
-  /** The daemon is not running. */
+  /** The daemon is not running, or hangs. */
   down: 3,
   /** No app has this name. */
   notFound: 4,
@@ -22,7 +22,7 @@ export const EXIT_CODE_HELP = `Exit codes:
   0    all is well; for deploy: the app runs
   1    something is wrong on the device; for deploy: it failed
   2    wrong usage, or an unusable configuration
-  3    the agent is not running
+  3    the agent is not running, or hangs
   4    no app of that name
   5    no permission to use the agent's socket
   130  interrupted with Ctrl-C`;

@@ -51,7 +51,7 @@ export function addLogs(program: Command, register: Register): void {
       for await (const { line } of stream) show(line);
       return EXIT.ok;
     } catch (error) {
-      const isDown = error instanceof DaemonUnavailableError && error.reason === "down";
+      const isDown = error instanceof DaemonUnavailableError && error.isDown;
       if (isDown && app === undefined && !follow) {
         for (const line of await readStoredLog(context, lines)) show(line);
       }

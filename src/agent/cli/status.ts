@@ -1,10 +1,11 @@
 import type { Command } from "commander";
 import { errorText } from "../../lib/error-text.ts";
+import { capitalize } from "../core/text.ts";
 import { ConfigError } from "../config/config-error.ts";
 import type { DeviceStatus, LinkResponse, Status } from "../local/api.ts";
 import { DaemonUnavailableError } from "../local/client.ts";
 import type { Register } from "./register.ts";
-import { type Context, withCommonOptions } from "./context.ts";
+import { type Context, HUNG_HINT, withCommonOptions } from "./context.ts";
 import { EXIT, type ExitCode } from "./exit-code.ts";
 import type { Printer } from "./printer.ts";
 import type { ServiceFacts } from "./service-manager.ts";
@@ -36,7 +37,7 @@ async function showStatus(context: Context): Promise<ExitCode> {
     }
     return troubles.length === 0 ? EXIT.ok : EXIT.wrong;
   } catch (error) {
-    if (error instanceof DaemonUnavailableError && error.reason === "down") return await showDaemonDown(context, error);
+    if (error instanceof DaemonUnavailableError && error.isDown) return await showDaemonDown(context, error);
     throw error;
   }
 }
@@ -50,14 +51,9 @@ async function showDaemonDown(context: Context, error: DaemonUnavailableError): 
     printer.document({ agent: null, reason: error.message, service: service ?? null, ...known });
     return EXIT.down;
   }
-  printer.paragraph(
-    "",
-    0,
-    `The agent is not running: nothing listens on ${context.client.socketPath}.`,
-    printer.theme.red,
-  );
+  printer.paragraph("", 0, `${capitalize(error.message)}.`, printer.theme.red);
   if (service) printService(printer, service);
-  else printer.line("Start it with: systemctl start edge-agent");
+  else printer.line(error.reason === "hung" ? HUNG_HINT : "Start it with: systemctl start edge-agent");
   printer.line();
   if (typeof device === "string") printer.paragraph("", 0, `Nothing is known of the apps: ${device}`);
   else {

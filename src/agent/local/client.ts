@@ -8,14 +8,22 @@ import type { LocalResponses } from "./api.ts";
 import { LocalError } from "./local-error.ts";
 import { FULL_ACCESS_GROUP, READ_ONLY_GROUP } from "../config/socket-path.ts";
 
-/** No process listens on the agent's socket, or this user has no permission to use it. */
-export class DaemonUnavailableError extends Error {
-  readonly reason: "down" | "forbidden";
+/** `hung`: the agent has its socket open and responds to nothing. `forbidden`: this user may not use the socket. */
+type UnavailableReason = "down" | "hung" | "forbidden";
 
-  constructor(reason: "down" | "forbidden", message: string, options?: ErrorOptions) {
+/** The agent cannot be asked. */
+export class DaemonUnavailableError extends Error {
+  readonly reason: UnavailableReason;
+
+  constructor(reason: UnavailableReason, message: string, options?: ErrorOptions) {
     super(message, options);
     this.name = "DaemonUnavailableError";
     this.reason = reason;
+  }
+
+  /** Whether it does not run, or runs and does not respond: then a command shows what is stored. */
+  get isDown(): boolean {
+    return this.reason !== "forbidden";
   }
 }
 
@@ -28,6 +36,12 @@ class BadResponseError extends Error {
 }
 
 type Method = "GET" | "POST";
+
+/** A response may take its time, such as that of an engine. After this time the agent is asked whether it lives. */
+const PATIENCE_MS = 10_000;
+/** Any response shows that it does, also that it does not know this path. */
+const PROBE_PATH = "/alive";
+const PROBE_TIMEOUT_MS = 5_000;
 
 interface CallOptions {
   readonly body?: unknown;
@@ -94,17 +108,43 @@ export class LocalClient {
     throw toLocalError(await text(response), response.statusCode ?? 0);
   }
 
-  #call(socketPath: string, method: Method, path: string, { body, signal }: CallOptions): Promise<IncomingMessage> {
-    return new Promise<IncomingMessage>((resolve, reject) => {
-      const headers = { Host: "agent" };
-      const call = httpRequest(
-        { socketPath, method, path: API + path, headers, ...NO_LOOKUP, ...(signal && { signal }) },
-        resolve,
+  /** Resolves with the response's headers. Rejects if the agent hangs. */
+  async #call(socketPath: string, method: Method, path: string, options: CallOptions): Promise<IncomingMessage> {
+    const hung = new AbortController();
+    const signal = options.signal ? AbortSignal.any([options.signal, hung.signal]) : hung.signal;
+    const watch = setInterval(() => {
+      const probe = send(socketPath, "GET", PROBE_PATH, { signal: AbortSignal.timeout(PROBE_TIMEOUT_MS) });
+      probe.then(
+        (response) => response.resume(),
+        () => hung.abort(),
       );
-      call.on("error", (error) => reject(toUnavailableError(error, socketPath)));
-      call.end(body === undefined ? undefined : JSON.stringify(body));
-    });
+    }, PATIENCE_MS);
+    try {
+      return await send(socketPath, method, path, { ...options, signal });
+    } catch (error) {
+      if (!hung.signal.aborted) throw error;
+      throw new DaemonUnavailableError("hung", `the agent hangs: it has ${socketPath} open and does not respond`);
+    } finally {
+      clearInterval(watch);
+    }
   }
+}
+
+function send(
+  socketPath: string,
+  method: Method,
+  path: string,
+  { body, signal }: CallOptions,
+): Promise<IncomingMessage> {
+  return new Promise<IncomingMessage>((resolve, reject) => {
+    const headers = { Host: "agent" };
+    const call = httpRequest(
+      { socketPath, method, path: API + path, headers, ...NO_LOOKUP, ...(signal && { signal }) },
+      resolve,
+    );
+    call.on("error", (error) => reject(toUnavailableError(error, socketPath)));
+    call.end(body === undefined ? undefined : JSON.stringify(body));
+  });
 }
 
 function isForbidden(error: unknown): boolean {

@@ -1,4 +1,5 @@
 import { stat, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { run, start } from "../../support/command.ts";
 import { LocalAgent } from "../../support/agent-local/local-agent.ts";
@@ -30,6 +31,31 @@ describe("the agent's socket", () => {
     expect((await device.command("apps")).code).toBe(3);
     await device.start();
     expect((await device.command("apps")).code).toBe(0);
+  });
+
+  it("of an agent that hangs does not hang commands: they say so, and show what is stored", async () => {
+    const daemon = await device.start();
+    const file = join(device.directory, "web.json");
+    await writeFile(file, JSON.stringify({ name: "web", image: "example/web:1" }));
+    // There is no engine.
+    expect((await device.command("deploy", "--file", file)).code).toBe(1);
+    daemon.kill("SIGSTOP");
+    try {
+      const [status, events, apps] = await Promise.all(
+        ["status", "events", "apps"].map((name) => device.command(name)),
+      );
+      expect([status?.code, events?.code, apps?.code]).toEqual([3, 3, 3]);
+      expect(status?.stdout).toMatch(/^The agent hangs: it has .* open and does not respond\.\n/);
+      expect(status?.stdout).toContain("kill it");
+      expect(status?.stdout).not.toContain("Nothing is known of the apps");
+      expect(events).toMatchObject({
+        stdout: expect.stringMatching(/web.*Fail/s) as string,
+        stderr: expect.stringContaining("the agent hangs") as string,
+      });
+    } finally {
+      daemon.kill("SIGCONT");
+    }
+    expect((await device.command("events")).code).toBe(0);
   });
 
   it("is never taken from a daemon that listens", async () => {
