@@ -111,16 +111,20 @@ export class LocalClient {
   /** Resolves with the response's headers. Rejects if the agent hangs. */
   async #call(socketPath: string, method: Method, path: string, options: CallOptions): Promise<IncomingMessage> {
     const hung = new AbortController();
+    let hasResponded = false;
     const signal = options.signal ? AbortSignal.any([options.signal, hung.signal]) : hung.signal;
     const watch = setInterval(() => {
       const probe = send(socketPath, "GET", PROBE_PATH, { signal: AbortSignal.timeout(PROBE_TIMEOUT_MS) });
       probe.then(
         (response) => response.resume(),
-        () => hung.abort(),
+        // The signal would end a response that has begun meanwhile.
+        () => void (hasResponded || hung.abort()),
       );
     }, PATIENCE_MS);
     try {
-      return await send(socketPath, method, path, { ...options, signal });
+      const response = await send(socketPath, method, path, { ...options, signal });
+      hasResponded = true;
+      return response;
     } catch (error) {
       if (!hung.signal.aborted) throw error;
       throw new DaemonUnavailableError("hung", `the agent hangs: it has ${socketPath} open and does not respond`);
