@@ -1,5 +1,6 @@
 import { spawnSync } from "node:child_process";
 import { mkdirSync, readFileSync, rmSync } from "node:fs";
+import { resolve } from "node:path";
 import { fileURLToPath } from "node:url";
 import { build } from "./bundling/build.ts";
 import { needsExecutables } from "./test/selection.ts";
@@ -7,6 +8,7 @@ import { countsLine, isSuccessful, skippedForMissingProgram, type TestSummary } 
 
 const REPORTER = fileURLToPath(new URL("test/reporter.ts", import.meta.url));
 const SUMMARY = ".cache/test-summary.json";
+const COMPILED = resolve(".cache/compiled-tests");
 const args = process.argv.slice(2);
 
 if (needsExecutables(args)) await build({ onlyIfChanged: true });
@@ -15,8 +17,14 @@ mkdirSync(".cache", { recursive: true });
 rmSync(SUMMARY, { force: true });
 const result = spawnSync("vitest", ["run", "--reporter=default", `--reporter=${REPORTER}`, ...args], {
   stdio: "inherit",
-  // Ryuk, the clean-up container of testcontainers, is an image of Docker Hub; the tests clean up themselves.
-  env: { ...process.env, TEST_SUMMARY: SUMMARY, TESTCONTAINERS_RYUK_DISABLED: "true" },
+  env: {
+    ...process.env,
+    TEST_SUMMARY: SUMMARY,
+    // Ryuk, the clean-up container of testcontainers, is an image of Docker Hub; the tests clean up themselves.
+    TESTCONTAINERS_RYUK_DISABLED: "true",
+    // Tests start thousands of programs from their sources: compiled once, a command starts in a third of the time.
+    NODE_COMPILE_CACHE: COMPILED,
+  },
 });
 
 const summary = readSummary();
