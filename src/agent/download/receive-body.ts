@@ -22,7 +22,7 @@ export interface BodyOptions {
   readonly throttle: Throttle;
   /** Stores bytes; one call at a time. The buffer is reused when it resolves. */
   readonly write: (bytes: Buffer) => Promise<void>;
-  /** Called with the number of bytes received, including skipped ones: at least once in 256 KiB, and before the end. */
+  /** Called with the number of bytes received, including skipped ones: before they are written, and before the end. */
   readonly onReceived: (bytes: number) => void;
   readonly signal: AbortSignal;
 }
@@ -149,8 +149,9 @@ class BodyReceiver implements Disposable {
         [this.#buffer, this.#spare] = [this.#spare, this.#buffer];
         this.#buffered = 0;
         this.#fillBuffer();
-        await this.#options.write(full);
+        // First: bytes on the device that were not reported as received look like those of an earlier download.
         this.#report();
+        await this.#options.write(full);
         if (this.#failure) break;
         this.#fillBuffer();
         if (this.#waiting.length === 0) this.#resume();

@@ -24,13 +24,19 @@ export async function loadImageAs(socketPath: string, image: Image, reference: s
   }
 }
 
-/** Removes an image and its containers. A missing image is no error. */
+/**
+ * Removes an image and the containers created from it under this name. A missing image is no error.
+ *
+ * Containers of the same image under another name are another test's, at the same time: many tests load the same image.
+ * The engine's filter `ancestor` matches them too, since it compares IDs of images.
+ */
 export async function removeImage(socketPath: string, reference: string): Promise<void> {
   const filters = encodeURIComponent(JSON.stringify({ ancestor: [reference] }));
   const listed = await engineRequest(socketPath, "GET", `/containers/json?all=1&filters=${filters}`);
   if (listed.status === 200) {
-    for (const { Id } of JSON.parse(listed.body) as { Id: string }[]) {
-      await engineRequest(socketPath, "DELETE", `/containers/${Id}?force=1&v=1`);
+    const containers = JSON.parse(listed.body) as { readonly Id: string; readonly Image: string }[];
+    for (const { Id, Image } of containers) {
+      if (Image === reference) await engineRequest(socketPath, "DELETE", `/containers/${Id}?force=1&v=1`);
     }
   }
   const answer = await engineRequest(socketPath, "DELETE", `/images/${reference}?force=1`);

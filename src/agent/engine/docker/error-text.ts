@@ -47,6 +47,8 @@ const PULL_RULES: readonly Rule[] = [
 const CONTAINER_RULES: readonly Rule[] = [
   NO_SPACE,
   ["conflict", /container name .*already in use|name is already in use|removal of container .*in progress/i],
+  // The log of a container that is being removed: a moment later, it is not found.
+  ["not_found", /get logs from container which is dead or marked for removal/i],
   ["port_in_use", /port is already allocated|address already in use|ports are not available|port .*already in use/i],
   ["image_not_found", /no such image|image not known|unable to find .*image/i],
   ["wrong_platform", /exec format error/i],

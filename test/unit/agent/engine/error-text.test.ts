@@ -99,6 +99,7 @@ describe("a failed call on a container", () => {
     ["rootlessport listen tcp 0.0.0.0:30080: bind: address already in use", "port_in_use"],
     ['Conflict. The container name "/app" is already in use by container "0123".', "conflict"],
     ['creating container storage: the container name "app" is already in use by 0123', "conflict"],
+    ["can not get logs from container which is dead or marked for removal", "not_found"],
     ["No such image: app:1", "image_not_found"],
     ["app:1: image not known", "image_not_found"],
     ["mkdir /var/lib/docker/overlay2/0: no space left on device", "no_space"],
