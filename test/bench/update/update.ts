@@ -9,10 +9,14 @@ import { LossyLink } from "../../support/link/lossy-link.ts";
 import { PrivateEngine, privateEngineUnavailableReason } from "../../support/private-engine.ts";
 import { Registry } from "../../support/registry.ts";
 import { engineSocket } from "../engine-socket.ts";
+import { median } from "../measure.ts";
 import { type Bench, atMost, inMegabytes, inMilliseconds, type Row } from "../result.ts";
 import { startSystem } from "../system.ts";
 import { debianVersions, nodeAppVersions, smallVersions, type Versions, zstdChunked } from "./app-versions.ts";
 import { type AgentCost, type Cost, measured, type Watched, watched } from "./watched.ts";
+
+/** Processor times differ by a third from one run to the next. */
+const ROUNDS = 3;
 
 /** Rate of a fast cellular link, in bytes per second. */
 const CELLULAR = 10_000_000;
@@ -38,27 +42,35 @@ export const update: Bench = {
       : { socketPath: await engineSocket(), pid: undefined };
     const rig = new Rig(engine, owned.use(await Registry.start()), owned);
     const app = await (quick ? smallVersions() : nodeAppVersions());
-    const docker = await rig.docker(app);
-    const indexed = await rig.agent(app, true);
     const appName = `${quick ? "made-up" : "Node.js"} app of ${app.files} files, patch release`;
-    const indexedRows = [
+    const chunkedApp = quick ? undefined : { ...app, old: zstdChunked(app.old), next: zstdChunked(app.next) };
+    const rounds = await inRounds(quick ? 1 : ROUNDS, async () => ({
+      docker: await rig.docker(app),
+      indexed: await rig.agent(app, true),
+      chunked: chunkedApp ? [await rig.agent(chunkedApp, false)] : [],
+    }));
+    const docker = inAll(rounds.map((round) => round.docker));
+    const indexed = inAll(rounds.map((round) => round.indexed));
+    const rows = [
       bytesRow(`${appName}, with an index: received`, indexed.update, docker.update, 1 / 15),
       bytesRow("the same, first pull: received", indexed.first, docker.first, 1.02),
       ...agentRows("the update with an index", indexed, docker.update),
     ];
-    if (quick) return { data: { docker, indexed }, rows: indexedRows };
-    const chunked = await rig.agent({ ...app, old: zstdChunked(app.old), next: zstdChunked(app.next) }, false);
-    const rows = [
-      ...indexedRows,
-      bytesRow(`${appName}, zstd:chunked: received`, chunked.update, docker.update, 1 / 10),
-      ...agentRows("the update with zstd:chunked", chunked, docker.update),
-    ];
+    if (quick) return { data: { docker, indexed }, rows };
+    const chunked = inAll(rounds.flatMap((round) => round.chunked));
     const debian = await debianVersions();
-    const [debianDocker, debianIndexed] = [await rig.docker(debian), await rig.agent(debian, true)];
+    const debianRounds = await inRounds(ROUNDS, async () => ({
+      docker: await rig.docker(debian),
+      indexed: await rig.agent(debian, true),
+    }));
+    const debianDocker = inAll(debianRounds.map((round) => round.docker));
+    const debianIndexed = inAll(debianRounds.map((round) => round.indexed));
     return {
       data: { docker, indexed, chunked, debianDocker, debianIndexed },
       rows: [
         ...rows,
+        bytesRow(`${appName}, zstd:chunked: received`, chunked.update, docker.update, 1 / 10),
+        ...agentRows("the update with zstd:chunked", chunked, docker.update),
         bytesRow(
           "Debian after updates of five packages, with an index: received",
           debianIndexed.update,
@@ -71,6 +83,30 @@ export const update: Bench = {
     };
   },
 };
+
+/** Measures everything once in every round, so that other load affects all of it. */
+async function inRounds<T>(rounds: number, measure: () => Promise<T>): Promise<T[]> {
+  const results: T[] = [];
+  for (let round = 0; round < rounds; round++) results.push(await measure());
+  return results;
+}
+
+function inAll<C extends Cost>(costs: readonly Costs<C>[]): Costs<C> {
+  return { first: summary(costs.map(({ first }) => first)), update: summary(costs.map(({ update }) => update)) };
+}
+
+/** Medians, and the most memory and disk. */
+function summary<C extends Cost>(costs: readonly C[]): C {
+  const [first] = costs;
+  if (!first) throw new Error("nothing was measured");
+  const figures = Object.keys(first).flatMap((key) => {
+    const values = costs.map((cost) => (cost as Readonly<Record<string, unknown>>)[key]);
+    const numbers = values.filter((value) => typeof value === "number");
+    if (numbers.length < values.length) return [];
+    return [[key, key === "memory" || key === "disk" ? Math.max(...numbers) : median(numbers)] as const];
+  });
+  return { ...first, ...Object.fromEntries(figures) };
+}
 
 interface Engine {
   readonly socketPath: string;

@@ -97,7 +97,7 @@ export class RebuiltLayer implements ServedLayer {
   async *#readFetched(place: PlacedBytes): AsyncGenerator<Uint8Array> {
     const { plan, fetch, onReplanned } = this.#options;
     const { part } = plan.blob(place.blob);
-    if (part.missing([place]).length > 0) {
+    if (!part.has(place)) {
       // What the device was to have is fetched too, all of it at once.
       plan.replan();
       onReplanned();
