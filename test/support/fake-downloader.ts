@@ -1,4 +1,5 @@
 import type {
+  DownloadedImage,
   ImageDownloadRequest,
   ImageDownloader,
   PlanPartsRequest,
@@ -36,7 +37,7 @@ export class FakeDownloader implements ImageDownloader {
     this.#clock = clock;
   }
 
-  async download({ image, onProgress, onReceived, signal }: ImageDownloadRequest): Promise<TransferProgress> {
+  async download({ image, onProgress, onReceived, signal }: ImageDownloadRequest): Promise<DownloadedImage> {
     const loopback = `127.0.0.1:1/${"0".repeat(32)}@${image.digest}`;
     const layers = image.layers.map(({ digest, size }) => {
       return { digest, size: this.losesContents ? size : (this.parts.get(digest)?.downloadBytes ?? size) };
@@ -62,11 +63,11 @@ export class FakeDownloader implements ImageDownloader {
       }
     }
     const result = progress();
-    await this.#engine.pullImage(loopback, () => {}, signal, { isInsecure: true });
+    const pulled = await this.#engine.pullImage(loopback, () => {}, signal, { isInsecure: true });
     await this.#engine.tagImage(loopback, image.reference, signal);
     await this.#engine.untagImage(loopback, signal);
     for (const { digest } of image.layers) this.#parts.delete(digest);
-    return result;
+    return { image: pulled, progress: result };
   }
 
   async planParts(request: PlanPartsRequest): Promise<PartsCosts> {

@@ -200,7 +200,7 @@ export class FakeEngine implements Engine {
     onProgress: (progress: PullProgress) => void,
     signal: AbortSignal,
     { auth, isInsecure = false }: PullOptions = {},
-  ): Promise<void> {
+  ): Promise<ImageFacts> {
     return this.faults.around("pullImage", [reference, auth], signal, async () => {
       const image = this.#registry.get(reference) ?? images.findByDigest(this.#registry, reference, isInsecure);
       if (image instanceof EngineError) throw image;
@@ -211,6 +211,7 @@ export class FakeEngine implements Engine {
       // A pull from loopback takes no time.
       if (!isInsecure) await images.download(image, onProgress, signal, this.#clock);
       this.#name(reference, image);
+      return this.#facts(reference, image);
     });
   }
 

@@ -183,7 +183,10 @@ function progressAfter(step: Step, progress: RunProgress): RunProgress {
     return { ...progress, startedContainerId: step.containerId, stoppedContainerId: undefined };
   }
   if (step.kind === "resolve") {
-    return { ...progress, source: { kind: "engine", error: { kind: "registry_unreachable", message: "" } } };
+    return {
+      ...progress,
+      source: { kind: "engine", before: undefined, error: { kind: "registry_unreachable", message: "" } },
+    };
   }
   if (step.kind === "verify") return { ...progress, verifiedContainerId: step.containerId };
   if (step.kind !== "stop") return progress;

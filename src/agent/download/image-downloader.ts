@@ -1,10 +1,10 @@
 import type { PartsCosts } from "../core/image/pull-cost.ts";
-import type { EngineInfo } from "../engine/engine.ts";
+import type { EngineInfo, ImageFacts } from "../engine/engine.ts";
 import type { ImagePlan } from "./by-parts/image-plan.ts";
 import type { DownloaderOptions } from "./downloader-options.ts";
 import { ImagePull } from "./image-pull.ts";
 import { KnownIndexes } from "./known-indexes.ts";
-import type { ImageDownloader, ImageDownloadRequest, PlanPartsRequest, TransferProgress } from "./ports.ts";
+import type { DownloadedImage, ImageDownloader, ImageDownloadRequest, PlanPartsRequest } from "./ports.ts";
 import type { RegistryClient } from "../registry/registry.ts";
 import { Throttle } from "./throttle.ts";
 import { YoungGarbage } from "../../lib/young-garbage.ts";
@@ -30,7 +30,7 @@ class LoopbackDownloader implements ImageDownloader {
     this.#indexes = new KnownIndexes(options.clock);
   }
 
-  async download(wanted: ImageDownloadRequest): Promise<TransferProgress> {
+  async download(wanted: ImageDownloadRequest): Promise<DownloadedImage> {
     const { byParts } = wanted;
     const onReceived = (bytes: number): void => {
       this.#garbage.received(bytes);
@@ -39,8 +39,9 @@ class LoopbackDownloader implements ImageDownloader {
     const request = { ...wanted, onReceived };
     const plan = byParts && (await this.#planDownload({ ...request, ...byParts }));
     const pull = new ImagePull(request, this.#options, this.#throttle, plan);
+    let image: ImageFacts;
     try {
-      await pull.run();
+      image = await pull.run();
     } catch (error) {
       await pull[Symbol.asyncDispose]();
       throw error;
@@ -48,9 +49,9 @@ class LoopbackDownloader implements ImageDownloader {
     // Before the deployment goes on: it does not come back to this pull, should the agent be killed.
     await pull.removeParts();
     // In the background: the deployment does not wait for it.
-    const cleanup = pull.finish().finally(() => this.#cleanups.delete(cleanup));
+    const cleanup = pull.finish(image).finally(() => this.#cleanups.delete(cleanup));
     this.#cleanups.add(cleanup);
-    return pull.progress;
+    return { image, progress: pull.progress };
   }
 
   async planParts(request: PlanPartsRequest): Promise<PartsCosts> {

@@ -1,6 +1,7 @@
 import { errorText } from "../../lib/error-text.ts";
 import { LayoutError } from "../../lib/layer-parts/layer-layout.ts";
 import type { EngineErrorKind } from "../core/error-kind.ts";
+import type { ImageFacts } from "../engine/engine.ts";
 import { EngineError } from "../engine/engine-error.ts";
 import type { ResolvedImage } from "../registry/registry.ts";
 import { withUncompressedLayers } from "./by-parts/engine-manifest.ts";
@@ -22,6 +23,12 @@ const MAX_ENGINE_PULLS = 3;
 const MAX_REBUILDS = 3;
 
 const TRANSIENT_KINDS: ReadonlySet<EngineErrorKind> = new Set(["registry_unreachable", "corrupt_layer", "unknown"]);
+
+/** An image that the engine has pulled from loopback. */
+interface LoopbackImage {
+  readonly reference: string;
+  readonly facts: ImageFacts;
+}
 
 /** The pull of one image. */
 export class ImagePull implements AsyncDisposable {
@@ -86,7 +93,8 @@ export class ImagePull implements AsyncDisposable {
     return this.#fetch.transfer.progress;
   }
 
-  async run(): Promise<void> {
+  /** Resolves to the image under its loopback reference. */
+  async run(): Promise<ImageFacts> {
     const { signal } = this.#request;
     let hasCorruptLayer = false;
     for (let refusals = 0; ;) {
@@ -118,14 +126,16 @@ export class ImagePull implements AsyncDisposable {
     });
   }
 
-  /** Closes the parts and removes the loopback references, including those left by crashes. Never rejects. */
-  async finish(): Promise<void> {
+  /**
+   * Closes the parts and removes the loopback references, including those left by crashes. Never rejects.
+   *
+   * @param image as `run` resolved to it
+   */
+  async finish({ repoDigests }: ImageFacts): Promise<void> {
     const { engine } = this.#options;
-    const { image } = this.#request;
     const signal = new AbortController().signal;
     await this.#cleaning(async () => await this[Symbol.asyncDispose]());
     await this.#cleaning(async () => {
-      const { repoDigests = [] } = (await engine.inspectImage(image.reference, signal)) ?? {};
       const leftovers = repoDigests.filter((name) => LOOPBACK_NAME.test(name));
       for (const name of new Set([...this.#loopbackReferences, ...leftovers])) await engine.untagImage(name, signal);
     });
@@ -157,27 +167,28 @@ export class ImagePull implements AsyncDisposable {
    * Gives the image the requested name. An engine that names images after their manifests has one under a digest that the
    * registry does not know: it is offered the registry's manifest too, of which it then has all layers.
    */
-  async #name(pulled: string, image: ResolvedImage): Promise<void> {
+  async #name(pulled: LoopbackImage, image: ResolvedImage): Promise<ImageFacts> {
     const { engine, logger } = this.#options;
     const { image: original, signal } = this.#request;
     const isOwnManifest = image.digest === original.digest;
-    let name = pulled;
-    if (!isOwnManifest && (await engine.inspectImage(pulled, signal))?.id !== original.config.digest) {
+    let named = pulled;
+    if (!isOwnManifest && pulled.facts.id !== original.config.digest) {
       try {
-        name = await this.#pullFromLoopback(original, () => Promise.reject(new Error("the engine has this layer")));
+        named = await this.#pullFromLoopback(original, () => Promise.reject(new Error("the engine has this layer")));
       } catch (error) {
         signal.throwIfAborted();
         logger.warn({ err: error }, "the engine does not take the registry's manifest; the image has another digest");
       }
     }
-    await engine.tagImage(name, original.reference, signal);
+    await engine.tagImage(named.reference, original.reference, signal);
+    return named.facts;
   }
 
-  /** Has the engine pull the image from loopback once. Resolves to its reference there. */
+  /** Has the engine pull the image from loopback once. */
   async #pullFromLoopback(
     image: ResolvedImage,
     layer: (digest: string) => Promise<ServedLayer> = (digest) => this.#layer(digest),
-  ): Promise<string> {
+  ): Promise<LoopbackImage> {
     const { engine, clock, parts } = this.#options;
     const { directory } = parts;
     const { signal } = this.#request;
@@ -185,12 +196,12 @@ export class ImagePull implements AsyncDisposable {
     const round = AbortSignal.any([signal, this.#enginePull.signal]);
     await using loopback = await LoopbackRegistry.open({ clock, image, layer, signal: round, directory });
     try {
-      await engine.pullImage(loopback.reference, () => {}, round, {
+      const facts = await engine.pullImage(loopback.reference, () => {}, round, {
         isInsecure: true,
         mayBeSilent: () => loopback.isActive,
       });
       this.#loopbackReferences.push(loopback.reference);
-      return loopback.reference;
+      return { reference: loopback.reference, facts };
     } catch (error) {
       round.throwIfAborted();
       if (!(error instanceof EngineError)) throw error;

@@ -1,3 +1,4 @@
+import type { PresentImage } from "../core/image/image.ts";
 import type { PartsCosts } from "../core/image/pull-cost.ts";
 import type { RegistryAuth, ResolvedImage } from "../registry/registry.ts";
 
@@ -28,11 +29,10 @@ export interface ByPartsRequest {
 /** Downloads images over unreliable links. Disposing it waits for pending cleanups. */
 export interface ImageDownloader extends AsyncDisposable {
   /**
-   * Downloads the layers the engine lacks, and has the engine pull the image under the requested reference. Resolves to
-   * the final progress. Rejects with a `DownloadError`, a `RegistryError`, an `EngineError`, or the signal's reason;
+   * Downloads the layers the engine lacks, and has the engine pull the image under the requested reference. Rejects with a `DownloadError`, a `RegistryError`, an `EngineError`, or the signal's reason;
    * with `LoopbackUnreachable` when this process cannot serve the engine.
    */
-  download(request: ImageDownloadRequest): Promise<TransferProgress>;
+  download(request: ImageDownloadRequest): Promise<DownloadedImage>;
   /**
    * Finds out which layers can be fetched by parts, and how many bytes of each that takes. Fetches descriptions of layers, which
    * stay on disk for the download. A layer that is not in the result is fetched whole. Rejects with an `EngineError` or the
@@ -41,11 +41,19 @@ export interface ImageDownloader extends AsyncDisposable {
   planParts(request: PlanPartsRequest): Promise<PartsCosts>;
 }
 
+export interface DownloadedImage {
+  /** The image as the engine has it. */
+  readonly image: PresentImage;
+  readonly progress: TransferProgress;
+}
+
 export interface PlanPartsRequest extends Pick<ImageDownloadRequest, "image" | "auth" | "onReceived" | "signal"> {
   /** The app the image is for. */
   readonly app: string;
   /** How many layers the engine has, the lowest ones. */
   readonly layersPresent: number;
+  /** Whether the engine has any image that contents could be taken from. Absent: it is asked. */
+  readonly hasImages?: boolean;
   /** Bytes that descriptions of layers may take; absent: no limit. */
   readonly maxTableBytes?: number | undefined;
 }

@@ -52,7 +52,7 @@ export interface Engine {
     onProgress: (progress: PullProgress) => void,
     signal: AbortSignal,
     options?: PullOptions,
-  ): Promise<void>;
+  ): Promise<ImageFacts>;
   /**
    * Gives an image on the machine another name, which moves from the image that had it. The name may be a reference
    * with a digest, by which the image is then found. Error `image_not_found` if there is no such image.

@@ -4,11 +4,11 @@ import type { Semaphore } from "../../lib/semaphore.ts";
 import type { DeployOptions } from "../../protocol/deploy-request.ts";
 import type { EventContent } from "../../protocol/deployment-event.ts";
 import type { Refusal } from "../core/deployment/check.ts";
-import type { ImageSource } from "../core/image/image.ts";
+import type { ImageSource, PresentImage } from "../core/image/image.ts";
 import type { Platform } from "../core/image/platform.ts";
 import type { PullPolicy } from "../core/image/pull-decision.ts";
 import type { ImageDownloader } from "../download/ports.ts";
-import type { Engine, ImageFacts } from "../engine/engine.ts";
+import type { Engine } from "../engine/engine.ts";
 import type { Host } from "../host/host.ts";
 import type { Ledger } from "../ledger/ledger.ts";
 import type { PullGate } from "../ledger/pull-gate.ts";
@@ -31,7 +31,7 @@ export interface ImageProvider {
    */
   pull(request: ImageRequest, source: ImageSource, attempt: number): Promise<PullResult>;
   /** Returns the digest in the registry of an image that is on the device; `undefined` if it is not known. */
-  knownDigest(reference: string, image: ImageFacts): string | undefined;
+  knownDigest(reference: string, image: PresentImage): string | undefined;
 }
 
 /** An image to get, for whom, and within which limits. */
@@ -39,6 +39,8 @@ export interface ImageRequest {
   readonly reference: string;
   /** The digest resolved before, which is pulled wherever a tag points now. */
   readonly digest?: string | undefined;
+  /** What is known of the image on the device under this name, `null`: there is none. Absent: the engine is asked. */
+  readonly present?: PresentImage | null | undefined;
   /** When the registry is asked about an image that is on the device. */
   readonly policy: PullPolicy;
   /** Credentials of this request; without them the device's own are used. */

@@ -1,5 +1,5 @@
 import type { EventContent } from "../../protocol/deployment-event.ts";
-import type { PullCost, ResolvedImage } from "../core/image/image.ts";
+import type { PresentImage, PullCost, ResolvedImage } from "../core/image/image.ts";
 import {
   costGrewEvent,
   progressEvent,
@@ -30,18 +30,24 @@ export interface AgentPull {
   readonly auth: RegistryAuth | undefined;
 }
 
-/** Downloads the image and has the engine load it. Resolves to the events that summarize the download. */
+export interface PulledImage {
+  readonly image: PresentImage;
+  /** They summarize the download. */
+  readonly events: readonly EventContent[];
+}
+
+/** Downloads the image and has the engine load it. */
 export async function pullByAgent(
   services: ImageServices,
   request: ImageRequest,
   { image, cost, auth }: AgentPull,
   slot: PullSlot,
-): Promise<readonly EventContent[]> {
+): Promise<PulledImage> {
   const reporter = new PullReporter(services, request);
   const limits = costLimitsOf(services, request);
   const stopped = new AbortController();
   let announcedBytes = cost.downloadBytes;
-  const progress = await services.downloader.download({
+  const { image: pulled, progress } = await services.downloader.download({
     image,
     auth,
     expectedBytes: cost.downloadBytes,
@@ -67,7 +73,7 @@ export async function pullByAgent(
     },
     signal: AbortSignal.any([request.signal, stopped.signal]),
   });
-  return progress.received > 0 ? [summaryEvent(progress)] : [];
+  return { image: pulled, events: progress.received > 0 ? [summaryEvent(progress)] : [] };
 }
 
 /** Turns the course of a download into events, few enough for a metered link. */

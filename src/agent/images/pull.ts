@@ -1,16 +1,14 @@
-import type { EventContent } from "../../protocol/deployment-event.ts";
 import { parseImageReference } from "../../protocol/image-reference.ts";
 import { runningEvent } from "../core/deployment/step-events.ts";
-import type { ImageSource } from "../core/image/image.ts";
+import type { ImageSource, PresentImage } from "../core/image/image.ts";
 import { DownloadError } from "../download/download-error.ts";
 import { LoopbackUnreachable } from "../download/ports.ts";
 import type { PullProgress } from "../engine/engine.ts";
-import { EngineError } from "../engine/engine-error.ts";
 import type { RegistryAuth } from "../registry/registry.ts";
 import { digestsOf } from "./digests.ts";
 import { handleFailedPull } from "./failed-pull.ts";
 import type { ImageRequest, ImageServices, PullResult } from "./ports.ts";
-import { pullByAgent } from "./pull-by-agent.ts";
+import { type PulledImage, pullByAgent } from "./pull-by-agent.ts";
 import { progressReporter } from "./pull-progress.ts";
 import { PullSlot } from "./pull-slot.ts";
 import { registryAuthFor } from "./request.ts";
@@ -25,28 +23,23 @@ export async function pullImage(
   source: ImageSource,
   attempt: number,
 ): Promise<PullResult> {
-  const { engine, gate } = services;
+  const { gate } = services;
   const { reference, isUrgent = false, emit, signal } = request;
   const bytes = source.kind === "registry" ? source.cost.downloadBytes : 0;
   await gate.admit({ bytes, isUrgent, emit, signal });
-  let events: readonly EventContent[];
+  let pulled: PulledImage;
   let hasReceived = false;
   const onReceived = (): void => {
     hasReceived = true;
   };
   try {
-    events = await pullByAgentOrEngine(services, request, source, onReceived);
+    pulled = await pullByAgentOrEngine(services, request, source, onReceived);
   } catch (error) {
     return await handleFailedPull(services, request, { source, attempt, hasReceived, error });
   }
-  const image = await engine.inspectImage(reference, signal);
-  if (!image) throw new EngineError("unknown", `the image ${reference} is not there after it was pulled`);
-  return {
-    kind: "pulled",
-    imageId: image.id,
-    digest: digestOfSource(source) ?? digestsOf(services, reference, image)[0],
-    events,
-  };
+  const { image, events } = pulled;
+  const digest = digestOfSource(source) ?? digestsOf(services, reference, image)[0];
+  return { kind: "pulled", imageId: image.id, digest, events };
 }
 
 async function pullByAgentOrEngine(
@@ -55,22 +48,21 @@ async function pullByAgentOrEngine(
   source: ImageSource,
   /** Called when the engine has received a part of a layer. */
   onReceived: () => void,
-): Promise<readonly EventContent[]> {
+): Promise<PulledImage> {
   const { clock, config, pullSlots } = services;
   if (pullSlots.isFull) request.emit(runningEvent("pulling", "Waiting for another download to finish."));
   using slot = await PullSlot.acquire(pullSlots, clock, request.signal);
   const auth = await registryAuthFor(services, request);
   if (source.kind === "registry" && config.pullBy === "agent") {
-    const events = await undefinedIfUnable(request, pullByAgent(services, request, { ...source, auth }, slot));
-    if (events) return events;
+    const pulled = await undefinedIfUnable(request, pullByAgent(services, request, { ...source, auth }, slot));
+    if (pulled) return pulled;
   }
   const report = progressReporter(services, request, slot);
   const onProgress: typeof report = (progress) => {
     if (progress.done > 0) onReceived();
     report(progress);
   };
-  await pullByEngine(services, request, source, auth, onProgress);
-  return [];
+  return { image: await pullByEngine(services, request, source, auth, onProgress), events: [] };
 }
 
 /**
@@ -99,19 +91,18 @@ async function pullByEngine(
   source: ImageSource,
   auth: RegistryAuth | undefined,
   onProgress: (progress: PullProgress) => void,
-): Promise<void> {
+): Promise<PresentImage> {
   const { engine } = services;
   const { reference, signal } = request;
   if (source.kind === "engine" || parseImageReference(reference)?.digest !== undefined) {
-    await engine.pullImage(reference, onProgress, signal, { auth });
-    return;
+    return await engine.pullImage(reference, onProgress, signal, { auth });
   }
   // By digest: the tag may have moved to an image of another cost.
   const { registry, repository, digest, indexDigest } = source.image;
   const exact = `${registry}/${repository}@${indexDigest ?? digest}`;
-  await engine.pullImage(exact, onProgress, signal, { auth });
-  const image = await engine.inspectImage(exact, signal);
-  if (image) await engine.tagImage(image.id, reference, signal);
+  const image = await engine.pullImage(exact, onProgress, signal, { auth });
+  await engine.tagImage(image.id, reference, signal);
+  return image;
 }
 
 /** The digest that was pulled; `undefined` where only the engine was told. */

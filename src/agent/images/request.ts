@@ -1,6 +1,6 @@
 import { runningEvent } from "../core/deployment/step-events.ts";
 import type { CostLimits } from "../core/image/pull-cost.ts";
-import type { ImageFacts } from "../engine/engine.ts";
+import type { PresentImage } from "../core/image/image.ts";
 import { imageAddress } from "../registry/address.ts";
 import type { RegistryAuth } from "../registry/registry.ts";
 import { digestsOf } from "./digests.ts";
@@ -41,7 +41,7 @@ export function countReceived({ ledger }: Pick<ImageServices, "ledger">, { owner
 export function useLocalImage(
   services: Pick<ImageServices, "store">,
   { reference }: ImageRequest,
-  image: ImageFacts,
+  image: PresentImage,
   { kind, message }: { readonly kind: string; readonly message: string },
   isResolved: boolean = false,
 ): LocalImage {

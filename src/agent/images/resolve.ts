@@ -1,6 +1,6 @@
 import { fullJitter } from "../../lib/backoff.ts";
 import { runningEvent } from "../core/deployment/step-events.ts";
-import type { PullCost, ResolvedImage } from "../core/image/image.ts";
+import type { PresentImage, ResolvedImage } from "../core/image/image.ts";
 import {
   computePullCost,
   costDetails,
@@ -11,7 +11,7 @@ import {
 } from "../core/image/pull-cost.ts";
 import { decideLookupRetry, mayUsePresent } from "../core/image/pull-decision.ts";
 import { pullHint } from "../core/image/pull-hint.ts";
-import type { ImageFacts } from "../engine/engine.ts";
+import type { PlanPartsRequest } from "../download/ports.ts";
 import { pinToDigest } from "../registry/address.ts";
 import { RegistryError } from "../registry/registry-error.ts";
 import type { RegistryAuth } from "../registry/registry.ts";
@@ -28,15 +28,16 @@ const MIN_REPORTED_DELAY_MS = 5_000;
 export async function resolveImage(services: ImageServices, request: ImageRequest): Promise<ResolveResult> {
   const { config, engine, host } = services;
   const { reference, signal } = request;
-  const present = await engine.inspectImage(reference, signal);
+  const present =
+    request.present === undefined ? await engine.inspectImage(reference, signal) : (request.present ?? undefined);
   const result = await lookUp(services, request, present);
   if (result.kind === "unmoved") return useNewest(reference, result.present, result.digest);
   if (result.kind !== "image") return result;
-  const { image, chains } = result;
+  const { image, chains, hasImages } = result;
   const digest = image.indexDigest ?? image.digest;
   if (present && isSame(present, image)) return useNewest(reference, present, digest);
   const whole = computePullCost(image, chains);
-  const parts = await planParts(services, request, image, whole);
+  const parts = await planParts(services, request, { image, hasImages, layersPresent: whole.layersPresent });
   const cost = computePullCost(image, chains, parts);
   const freeBytes = await host.freeBytes(await services.dataRoot(signal));
   const refusal = findCostRefusal(cost, {
@@ -48,14 +49,14 @@ export async function resolveImage(services: ImageServices, request: ImageReques
   const costEvent = { ...runningEvent("pulling", costText(cost)), details: costDetails(cost) };
   return {
     kind: "found",
-    source: { kind: "registry", image, cost },
+    source: { kind: "registry", image, cost, before: present?.id },
     digest,
     // A dry run reports its cost in the final event.
     events: request.isDryRun ? [] : [costEvent],
   };
 }
 
-function useNewest(reference: string, { id }: ImageFacts, digest: string): ResolveResult {
+function useNewest(reference: string, { id }: PresentImage, digest: string): ResolveResult {
   const note = `Image ${reference} is already on the device, and is the newest.`;
   return { kind: "use_local", imageId: id, digest, isConfirmed: true, events: [runningEvent("pulling", note)] };
 }
@@ -64,15 +65,13 @@ function useNewest(reference: string, { id }: ImageFacts, digest: string): Resol
 async function planParts(
   services: ImageServices,
   request: ImageRequest,
-  image: ResolvedImage,
-  { layersPresent }: PullCost,
+  found: Pick<PlanPartsRequest, "image" | "hasImages" | "layersPresent">,
 ): Promise<PartsCosts> {
   if (services.config.pullBy !== "agent") return new Map();
   return await services.downloader.planParts({
-    image,
+    ...found,
     auth: await registryAuthFor(services, request),
     app: request.owner.app,
-    layersPresent,
     maxTableBytes: minOf([services.config.maxDownloadBytes, request.maxDownloadBytes]),
     onReceived: (bytes) => countReceived(services, request, bytes),
     signal: request.signal,
@@ -84,16 +83,16 @@ function minOf(limits: readonly (number | undefined)[]): number {
 }
 
 type LookupResult =
-  | { readonly kind: "image"; readonly image: ResolvedImage; readonly chains: readonly (readonly string[])[] }
+  | ({ readonly kind: "image"; readonly image: ResolvedImage } & KnownLayers)
   /** The tag means the image that is on the device. */
-  | { readonly kind: "unmoved"; readonly present: ImageFacts; readonly digest: string }
+  | { readonly kind: "unmoved"; readonly present: PresentImage; readonly digest: string }
   | ResolveResult;
 
 /** Asks the registry, and again after a pause, until it answers or the attempts are used up. */
 async function lookUp(
   services: ImageServices,
   request: ImageRequest,
-  present: ImageFacts | undefined,
+  present: PresentImage | undefined,
 ): Promise<LookupResult> {
   const { clock, config, registry } = services;
   const { reference, isDryRun = false, policy, signal } = request;
@@ -109,12 +108,12 @@ async function lookUp(
       const unmoved = await findUnmoved(services, request, present, auth);
       if (unmoved) return unmoved;
       const platform = await services.platform(signal);
-      const [image, chains] = await Promise.all([
+      const [image, known] = await Promise.all([
         registry.resolve(pinToDigest(reference, request.digest), platform, auth, signal),
         knownLayers(services, signal),
       ]);
       countReceived(services, request, image.manifest.length + image.configBytes.length);
-      return { kind: "image", image: { ...image, reference }, chains };
+      return { kind: "image", image: { ...image, reference }, ...known };
     } catch (error) {
       if (!(error instanceof RegistryError)) throw error;
       const { kind, message, retryAfterMs = 0 } = error;
@@ -125,7 +124,7 @@ async function lookUp(
       if (decision === "use_local" && fallback) return useLocalImage(services, request, fallback, error);
       if (decision === "ask_engine") {
         const note = `The cost of the download is not known (${message}); leaving it to the container engine.`;
-        const source = { kind: "engine", error: { kind, message, hint } } as const;
+        const source = { kind: "engine", error: { kind, message, hint }, before: present?.id } as const;
         return { kind: "found", source, events: [runningEvent("pulling", note)] };
       }
       if (decision !== "retry") throw new RegistryError(kind, message, { retryAfterMs, hint, cause: error });
@@ -147,7 +146,7 @@ async function lookUp(
 async function findUnmoved(
   services: ImageServices,
   { reference, digest: pinned, signal }: ImageRequest,
-  present: ImageFacts | undefined,
+  present: PresentImage | undefined,
   auth: RegistryAuth | undefined,
 ): Promise<LookupResult | undefined> {
   if (!present || pinned !== undefined) return undefined;
@@ -158,19 +157,21 @@ async function findUnmoved(
 }
 
 /** Engines name an image after its configuration, or after the digest in the registry. */
-function isSame({ id, repoDigests }: ImageFacts, { config, digest, indexDigest }: ResolvedImage): boolean {
+function isSame({ id, repoDigests }: PresentImage, { config, digest, indexDigest }: ResolvedImage): boolean {
   const names = new Set([config.digest, digest, indexDigest]);
   return names.has(id) || repoDigests.some((name) => names.has(name.split("@")[1]));
 }
 
-/** Layers the engine knows by the registry's digests: those of images that it or the agent pulled. */
-async function knownLayers(
-  { engine, store }: ImageServices,
-  signal: AbortSignal,
-): Promise<readonly (readonly string[])[]> {
+interface KnownLayers {
+  /** Layers the engine knows by the registry's digests: those of images that it or the agent pulled. */
+  readonly chains: readonly (readonly string[])[];
+  /** Whether there is any image on the device. */
+  readonly hasImages: boolean;
+}
+
+async function knownLayers({ engine, store }: ImageServices, signal: AbortSignal): Promise<KnownLayers> {
   const own = new Set(store.apps().flatMap(({ imageId, previousImageId }) => [imageId, previousImageId]));
-  const chains = await engine.layerChains(signal);
-  return chains
-    .filter(({ isFromRegistry, imageId }) => isFromRegistry || own.has(imageId))
-    .map(({ diffIds }) => diffIds);
+  const all = await engine.layerChains(signal);
+  const known = all.filter(({ isFromRegistry, imageId }) => isFromRegistry || own.has(imageId));
+  return { chains: known.map(({ diffIds }) => diffIds), hasImages: all.length > 0 };
 }

@@ -11,11 +11,9 @@ export async function pullTracked(
   source: ImageSource,
   attempt: number,
 ): Promise<PullResult> {
-  const { engine, store } = services;
-  const { reference, signal } = request;
-  const pulled = new PulledImages(store);
-  const before = await engine.inspectImage(reference, signal);
-  tolerateStoreError(services, () => pulled.begin(reference, before?.id ?? null));
+  const { reference } = request;
+  const pulled = new PulledImages(services.store);
+  tolerateStoreError(services, () => pulled.begin(reference, source.before ?? null));
   const result = await pullImage(services, request, source, attempt);
   if (result.kind !== "retry")
     tolerateStoreError(services, () => pulled.complete(reference, result.imageId, result.digest));

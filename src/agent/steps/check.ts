@@ -64,6 +64,9 @@ export async function runCheck(context: CheckContext, { spec }: Extract<Step, { 
   const digest = image && imageId !== undefined ? context.images.knownDigest(spec.image, image) : undefined;
   return {
     record: { checked: true, imageId, ...(digest !== undefined && { digest }) },
+    ...(kept === undefined && {
+      progress: { present: image ? { id: image.id, repoDigests: image.repoDigests } : null },
+    }),
     events: [
       ...limitsWithoutEffect(engineInfo?.limits, spec),
       ...optionNotes(spec),

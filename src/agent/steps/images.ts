@@ -14,9 +14,9 @@ type ImageStepContext = Pick<StepContext, "images" | "record" | "emit" | "signal
  */
 export async function runResolve(
   context: ImageStepContext,
-  { spec, attempt }: Extract<Step, { kind: "resolve" }>,
+  { spec, attempt, present }: Extract<Step, { kind: "resolve" }>,
 ): Promise<StepResult> {
-  const result = await context.images.resolve(toImageRequest(context, spec));
+  const result = await context.images.resolve({ ...toImageRequest(context, spec), present });
   switch (result.kind) {
     case "use_local":
       return useLocal(result);

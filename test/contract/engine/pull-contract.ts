@@ -11,12 +11,12 @@ export function pullContract(harness: () => EngineHarness): void {
       const { engine, pullable } = harness();
       expect(await engine.inspectImage(pullable.present, unaborted)).toBeUndefined();
       const seen: PullProgress[] = [];
-      await engine.pullImage(pullable.present, (progress) => seen.push(progress), unaborted);
-      const facts = await engine.inspectImage(pullable.present, unaborted);
+      const facts = await engine.pullImage(pullable.present, (progress) => seen.push(progress), unaborted);
+      expect(await engine.inspectImage(pullable.present, unaborted)).toEqual(facts);
       const { architecture } = await engine.info(unaborted);
       expect(facts).toMatchObject({ os: "linux", architecture });
-      expect(facts?.size).toBeGreaterThan(0);
-      expect(facts?.repoDigests[0]).toMatch(/@sha256:[0-9a-f]{64}$/);
+      expect(facts.size).toBeGreaterThan(0);
+      expect(facts.repoDigests[0]).toMatch(/@sha256:[0-9a-f]{64}$/);
       for (const [index, { done, total }] of seen.entries()) {
         expect(done).toBeGreaterThanOrEqual(seen[index - 1]?.done ?? 0);
         expect(total).toBeGreaterThanOrEqual(done);

@@ -90,7 +90,7 @@ describe.each(ENGINES)("%s, served on loopback", (title, missing, startEngine) =
     const image = await plainClient().resolve(reference, { os, architecture }, undefined, signal);
     const progress: TransferProgress[] = [];
     const interruptions: FetchInterruption[] = [];
-    const result = await downloader.download({
+    const { image: pulled, progress: result } = await downloader.download({
       image,
       auth: undefined,
       onProgress: (now) => {
@@ -101,6 +101,7 @@ describe.each(ENGINES)("%s, served on loopback", (title, missing, startEngine) =
       onReceived: onNothing,
       signal,
     });
+    expect(pulled.id).toBe(await idOf(reference));
     return { image, result, progress, interruptions };
   };
 

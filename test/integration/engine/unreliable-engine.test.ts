@@ -1,7 +1,7 @@
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
 import { createDockerEngine } from "../../../src/agent/engine/docker/docker-engine.ts";
-import type { Engine } from "../../../src/agent/engine/engine.ts";
+import type { Engine, ImageFacts } from "../../../src/agent/engine/engine.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
 import type { EngineScript, ScriptedEngine } from "../../support/scripted-engine.ts";
 import { startScriptedEngine } from "../../support/scripted-engine.ts";
@@ -32,7 +32,7 @@ function pullAnswers(...lines: readonly object[]): EngineScript {
   };
 }
 
-const pull = (engine: Engine, signal: AbortSignal = unaborted): Promise<void> =>
+const pull = (engine: Engine, signal: AbortSignal = unaborted): Promise<ImageFacts> =>
   engine.pullImage(IMAGE, () => {}, signal);
 
 test("an engine that does not answer has its deadline, and its connection is closed", async () => {

@@ -1,5 +1,6 @@
 import { join } from "node:path";
 import { pino } from "pino";
+import { expect } from "vitest";
 import { ContentIndex } from "../../../src/agent/contents/content-index.ts";
 import { DeviceContents } from "../../../src/agent/contents/device-contents.ts";
 import { ImagesInUse } from "../../../src/agent/contents/images-in-use.ts";
@@ -136,7 +137,7 @@ export class PartsRig implements AsyncDisposable {
     const { downloadBytes: price } = computePullCost(image, chains, costs);
     const interruptions: FetchInterruption[] = [];
     const wholes: string[] = [];
-    const result = await this.downloader.download({
+    const { image: pulled, progress: result } = await this.downloader.download({
       ...request,
       expectedBytes: price,
       byParts: { app: "app", layersPresent, onWhole: (reason) => wholes.push(reason) },
@@ -145,6 +146,7 @@ export class PartsRig implements AsyncDisposable {
       onReceived: () => {},
     });
     await this.downloader[Symbol.asyncDispose]();
+    expect((await this.engine.inspectImage(reference, signal))?.id).toBe(pulled.id);
     return { image, result, price, planned, interruptions, wholes };
   }
 

@@ -8,11 +8,12 @@ import type { RunProgress, Step } from "./step.ts";
  * the image and its cost, pull it. A dry run ends before the pull.
  */
 export function nextImageStep(record: DeploymentRecord, spec: AppSpec, progress: RunProgress): Step {
-  const { source, pullAttempts, imageCheck } = progress;
+  const { source, present, pullAttempts, imageCheck } = progress;
   const attempt = pullAttempts + 1;
   if (!record.checked) return { kind: "check", spec };
   if (record.imageId !== undefined) return { kind: "report_cost", cost: NO_COST, imageCheck };
-  if (!source) return { kind: "resolve", spec, attempt };
+  // After a failed pull, or a restart, what the check found may have changed.
+  if (!source) return { kind: "resolve", spec, attempt, ...(attempt === 1 && present !== undefined && { present }) };
   if (record.options.dry_run && source.kind === "registry") return { kind: "report_cost", cost: source.cost };
   return { kind: "pull", spec, source, attempt };
 }

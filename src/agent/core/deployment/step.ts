@@ -1,12 +1,20 @@
 import type { AppSpec } from "../../../protocol/app-spec.ts";
-import type { ImageSource, PullCost } from "../image/image.ts";
+import type { ImageSource, PresentImage, PullCost } from "../image/image.ts";
 import type { AppRecord, Failure, ObservedContainer, SuccessKind } from "./record.ts";
 
 /** One idempotent operation of a deployment. Each kind has an executor in `agent/steps`, except record steps. */
 export type Step =
   | { readonly kind: "check"; readonly spec: AppSpec }
-  /** `attempt`: 1 for the first. */
-  | { readonly kind: "resolve"; readonly spec: AppSpec; readonly attempt: number }
+  /**
+   * `attempt`: 1 for the first. `present`: what the check has just learned of the image on the device, `null` if there is
+   * none; absent if that must be asked.
+   */
+  | {
+      readonly kind: "resolve";
+      readonly spec: AppSpec;
+      readonly attempt: number;
+      readonly present?: PresentImage | null;
+    }
   | { readonly kind: "pull"; readonly spec: AppSpec; readonly source: ImageSource; readonly attempt: number }
   | CreateStep
   /** Stops the old version's container and starts the new one's under the app's name. */
@@ -90,6 +98,8 @@ export interface RunProgress {
   /** Where the image comes from. Resolved again after a restart. */
   readonly source: ImageSource | undefined;
   readonly imageCheck?: ImageCheck;
+  /** What the check found on the device under the image's name; `null`: nothing. */
+  readonly present?: PresentImage | null;
   /** Number of failed pulls. */
   readonly pullAttempts: number;
   /** The image was missing when the container was created, and is pulled once more. */

@@ -34,11 +34,23 @@ export interface ResolvedImage {
   readonly layers: readonly Descriptor[];
 }
 
-/** Where a deployment's image comes from. Not stored: resolved again after a restart of the agent. */
-export type ImageSource =
+/** An image on the device, as the engine describes it. */
+export interface PresentImage {
+  readonly id: string;
+  /** Names with digests, `repository@sha256:...`, by which registries know it. */
+  readonly repoDigests: readonly string[];
+}
+
+/**
+ * Where a deployment's image comes from. Not stored: resolved again after a restart of the agent.
+ *
+ * `before`: id of the image that had the name on the device when this was found out; `undefined` if there was none
+ */
+export type ImageSource = { readonly before: string | undefined } & (
   | { readonly kind: "registry"; readonly image: ResolvedImage; readonly cost: PullCost }
   /** The engine is to pull it, as the agent cannot resolve it: its cost is unknown. */
-  | { readonly kind: "engine"; readonly error: LookupError };
+  | { readonly kind: "engine"; readonly error: LookupError }
+);
 
 /** Why the agent could not resolve an image. */
 export interface LookupError {

@@ -24,6 +24,8 @@ export interface ImagePlanRequest {
   readonly app: string;
   /** How many layers the engine has, the lowest ones. */
   readonly layersPresent: number;
+  /** Whether there is any image on the device. Absent: the engine is asked. */
+  readonly hasImages?: boolean | undefined;
   /** Bytes that descriptions of layers may take; absent: no limit. */
   readonly maxTableBytes?: number | undefined;
   /** Called when a layer is fetched whole although it is described. @param reason for people */
@@ -85,7 +87,7 @@ async function planLayers(options: ImagePlanOptions, layouts: LayerLayouts): Pro
   const { image, app, layersPresent, contents, fetch, onWhole, logger } = options;
   const planned = new Map<string, LayerPlan>();
   const readsZstd = once(options.readsZstd);
-  const hasImages = once(() => contents.hasImages(fetch.signal));
+  const hasImages = once(async () => options.hasImages ?? (await contents.hasImages(fetch.signal)));
   const images = once(() => contents.load(`${image.registry}/${image.repository}`, app, fetch.signal));
   for (const [index, layer] of image.layers.entries()) {
     if (index < layersPresent || planned.has(layer.digest)) continue;

@@ -187,14 +187,14 @@ class DockerEngine implements Engine {
     onProgress: (progress: PullProgress) => void,
     signal: AbortSignal,
     { auth, isInsecure = false, mayBeSilent = () => false }: PullOptions = {},
-  ): Promise<void> {
+  ): Promise<ImageFacts> {
     const kind = isInsecure ? await this.#query(signal, this.#kind) : "docker";
     const stallMs = this.#pullStallMs * (kind === "podman" ? PODMAN_STALL_FACTOR : 1);
     const options = { reference, onProgress, stallMs, mayBeSilent, kind, auth };
     await pull(this.#connect, this.#clock, options, signal);
-    if (!(await this.inspectImage(reference, signal))) {
-      throw new EngineError("registry_unreachable", "the image is not on the machine after the pull");
-    }
+    const image = await this.inspectImage(reference, signal);
+    if (image) return image;
+    throw new EngineError("registry_unreachable", "the image is not on the machine after the pull");
   }
 
   tagImage(idOrName: string, reference: string, signal: AbortSignal): Promise<void> {
