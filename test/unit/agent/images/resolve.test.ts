@@ -1,5 +1,4 @@
 import { describe, expect, it, onTestFinished } from "vitest";
-import { PulledImages } from "../../../../src/agent/cleanup/pulled-images.ts";
 import { lastDeployments } from "../../../../src/agent/live/report-builder.ts";
 import { EngineError } from "../../../../src/agent/engine/engine-error.ts";
 import type { RegistryErrorKind } from "../../../../src/agent/core/error-kind.ts";
@@ -335,40 +334,6 @@ describe("a registry that cannot be asked", () => {
     expect(messages(rig)).toContain(
       "The registry cannot be asked (registry.example.com: no answer); using the image that is on the device.",
     );
-  });
-});
-
-describe("what the check has found on the device", () => {
-  const latest = "registry.example.com/team/app:latest";
-
-  it("is not asked for again, and is asked for again after a failed pull", async () => {
-    const rig = rigWith();
-    const asked: string[] = [];
-    rig.engine.faults.onCall(({ method, phase }) => {
-      if (phase === "before" && (method === "inspectImage" || method === "pullImage")) asked.push(method);
-    });
-    rig.engine.publish(IMAGE, { layers: [MB] });
-    rig.registry.failures.push(unreachable(), unreachable());
-    rig.engine.faults.fail("pullImage", new EngineError("registry_unreachable", "connection refused"));
-    expect((await deploy(rig))?.status).toBe("Success");
-    // The check, a pull by the engine, what is there instead, the second lookup, a pull by the agent.
-    expect(asked).toEqual(["inspectImage", "pullImage", "inspectImage", "inspectImage", "pullImage"]);
-  });
-
-  it("counts as what was there before the pull: the image it then gives again is never cleaned up", async () => {
-    const rig = rigWith();
-    rig.engine.addImage(latest, { layers: [MB] });
-    rig.engine.publish(latest, { layers: [MB] });
-    expect((await deploy(rig, {}, { ...APP, image: latest }))?.status).toBe("Success");
-    expect(new PulledImages(rig.store).all()).toEqual([]);
-  });
-
-  it("makes way for the image that is pulled, which may be cleaned up", async () => {
-    const rig = rigWith();
-    rig.engine.addImage(latest, { layers: [2 * MB] });
-    rig.engine.publish(latest, { layers: [MB] });
-    expect((await deploy(rig, {}, { ...APP, image: latest }))?.status).toBe("Success");
-    expect(new PulledImages(rig.store).all()).toMatchObject([{ reference: latest, before: null }]);
   });
 });
 
