@@ -63,7 +63,7 @@ export async function debianVersions(): Promise<Versions> {
 export function zstdChunked(image: Image): Image {
   const mediaType = "application/vnd.oci.image.layer.v1.tar+zstd";
   const layers = image.layers.map(({ tar, diffId }) => {
-    const { blob, annotations } = zstdChunkedBlob(tar);
+    const { blob, annotations } = zstdChunkedBlob(tar, { chunkBytes: "rolling" });
     return { tar, diffId, compressed: blob, digest: sha256(blob), mediaType, annotations };
   });
   return { ...image, layers };

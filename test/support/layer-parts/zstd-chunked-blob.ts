@@ -5,6 +5,7 @@ import type { LayerLayout } from "../../../src/lib/layer-parts/layer-layout.ts";
 import { LAYOUT_LIMITS, type LayoutLimits } from "../../../src/lib/layer-parts/limits.ts";
 import { readZstdChunked } from "../../../src/lib/layer-parts/zstd-chunked/layout.ts";
 import { findZstdChunked } from "../../../src/lib/layer-parts/zstd-chunked/place.ts";
+import { rollingCuts } from "./rolling-sum.ts";
 import { diffIdOf } from "./tars.ts";
 
 type Json = Record<string, unknown>;
@@ -17,8 +18,8 @@ export interface ZstdChunkedLies {
   /** Of the bytes of the tables, before they are packed. */
   readonly tocBytes?: (bytes: Buffer) => Buffer;
   readonly annotations?: (annotations: Record<string, string>) => Record<string, string>;
-  /** Bytes of a chunk. */
-  readonly chunkBytes?: number;
+  /** Bytes of a chunk; `rolling`: cut by content, as containers/storage does. Absent: a file is one chunk. */
+  readonly chunkBytes?: number | "rolling";
 }
 
 export interface ZstdChunkedBlob {
@@ -29,7 +30,7 @@ export interface ZstdChunkedBlob {
 
 const PREFIX = "io.github.containers.zstd-chunked.";
 
-/** Writes a layer as zstd:chunked, with chunks of one size. */
+/** Writes a layer as zstd:chunked. */
 export function zstdChunkedBlob(tar: Buffer, lies: ZstdChunkedLies = {}): ZstdChunkedBlob {
   const { entries, lines, frames } = cutTar(tar, lies.chunkBytes ?? Infinity);
   const split = zstdCompressSync(Buffer.from((lies.tarSplit ?? same)(lines).join("")));
@@ -66,7 +67,14 @@ export function layoutOf(written: ZstdChunkedBlob, limits: LayoutLimits = LAYOUT
   return readZstdChunked(place, blob.subarray(offset, offset + length), diffId, limits);
 }
 
-function cutTar(tar: Buffer, chunkBytes: number): { entries: Json[]; lines: string[]; frames: Buffer[] } {
+/** Ends of the chunks of a file. */
+function chunkEnds(file: Uint8Array, chunkBytes: number | "rolling"): number[] {
+  if (chunkBytes === "rolling") return rollingCuts(file);
+  const count = Math.ceil(file.length / Math.min(chunkBytes, Math.max(1, file.length)));
+  return Array.from({ length: count }, (_, index) => Math.min(file.length, (index + 1) * chunkBytes));
+}
+
+function cutTar(tar: Buffer, chunkBytes: number | "rolling"): { entries: Json[]; lines: string[]; frames: Buffer[] } {
   const entries: Json[] = [];
   const lines: string[] = [];
   const frames: Buffer[] = [];
@@ -86,8 +94,9 @@ function cutTar(tar: Buffer, chunkBytes: number): { entries: Json[]; lines: stri
     const whole = Buffer.concat(content);
     content = [];
     const chunks: Json[] = [];
-    for (let at = 0; at < whole.length; at += chunkBytes) {
-      const bytes = whole.subarray(at, Math.min(whole.length, at + chunkBytes));
+    let at = 0;
+    for (const end of chunkEnds(whole, chunkBytes)) {
+      const bytes = whole.subarray(at, end);
       const isZeros = bytes.every((byte) => byte === 0) && chunkBytes !== Infinity;
       chunks.push({
         offset,
@@ -97,6 +106,7 @@ function cutTar(tar: Buffer, chunkBytes: number): { entries: Json[]; lines: stri
         ...(isZeros && { chunkType: "zeros" }),
       });
       frame(bytes);
+      at = end;
     }
     const [first, ...others] = chunks;
     const name = `file-${entries.length}`;
