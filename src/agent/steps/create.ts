@@ -81,7 +81,7 @@ export function isImageGone(error: unknown): error is EngineError {
 function refetch({ spec }: CreateStep): StepResult {
   return {
     record: { imageId: undefined },
-    progress: { refetched: true, source: undefined, pullAttempts: 0 },
+    progress: { refetched: true, source: undefined, present: undefined, pullAttempts: 0 },
     events: [runningEvent("creating", `Image ${spec.image} is not on the device any more; it is fetched again.`)],
     observed: NOTHING_CREATED,
   };

@@ -98,8 +98,8 @@ export interface RunProgress {
   /** Where the image comes from. Resolved again after a restart. */
   readonly source: ImageSource | undefined;
   readonly imageCheck?: ImageCheck;
-  /** What the check found on the device under the image's name; `null`: nothing. */
-  readonly present?: PresentImage | null;
+  /** What the check found on the device under the image's name; `null`: nothing. Forgotten when the image is missing later. */
+  readonly present?: PresentImage | null | undefined;
   /** Number of failed pulls. */
   readonly pullAttempts: number;
   /** The image was missing when the container was created, and is pulled once more. */

@@ -36,6 +36,22 @@ describe("what the check has found on the device", () => {
     expect(asked).toEqual(["inspectImage", "pullImage", "inspectImage", "inspectImage", "pullImage"]);
   });
 
+  it("is asked for again if the image is gone when the container is created", async () => {
+    const rig = newRig();
+    rig.engine.publish(IMAGE, { layers: [MB] });
+    await rig.engine.pullImage(IMAGE, () => {}, new AbortController().signal);
+    let removed = false;
+    rig.engine.faults.onCall(async ({ method, phase, signal }) => {
+      if (method !== "createContainer" || phase !== "before" || removed) return;
+      removed = true;
+      await rig.engine.untagImage(IMAGE, signal);
+    });
+    expect((await deploy(rig, IMAGE))?.status).toBe("Success");
+    expect(rig.events("d1").map(({ message }) => message)).toContain(
+      `Image ${IMAGE} is not on the device any more; it is fetched again.`,
+    );
+  });
+
   it("counts as what was there before the pull: the image it then gives again is never cleaned up", async () => {
     const rig = newRig();
     rig.engine.addImage(latest, { layers: [MB] });
