@@ -17,6 +17,8 @@ const SIMULATED = 40;
 const FLEET = "kiosks";
 /** A whole rollout on a busy machine. */
 const ROLLOUT_MS = 180_000;
+/** Longer than the waiting in it, which says what was missing. */
+const TEST_MS = ROLLOUT_MS + 60_000;
 
 interface Device {
   readonly uuid: string;
@@ -85,7 +87,18 @@ describe.skipIf(missing !== undefined)(
           return rollout.state === state ? rollout : Promise.reject(new Error(line));
         },
         { timeoutMs: ROLLOUT_MS, intervalMs: 250 },
-      );
+      ).catch(async (error: unknown) => {
+        const { targets } = await call<{ targets: readonly { readonly state: string }[] }>(
+          "GET",
+          `/v1/fleets/${FLEET}/rollouts/${id}/targets?limit=${REAL + SIMULATED}`,
+        );
+        const open = targets.filter(({ state }) => state !== "skipped");
+        const connected = simulated.filter(({ isConnected }) => isConnected).length;
+        throw new Error(
+          `${String(error)}; ${connected} of ${SIMULATED} simulated devices are connected; targets: ${JSON.stringify(open)}`,
+          { cause: error },
+        );
+      });
     }
 
     /** Returns the container of the app on a device. */
@@ -169,7 +182,7 @@ describe.skipIf(missing !== undefined)(
         for (const [index, device] of real.entries())
           expect(await versionOf(device)).toBe(`VERSION=one at real${index}`);
       },
-      ROLLOUT_MS,
+      TEST_MS,
     );
 
     test(
@@ -196,7 +209,7 @@ describe.skipIf(missing !== undefined)(
           REAL - 4,
         );
       },
-      ROLLOUT_MS,
+      TEST_MS,
     );
 
     test(
@@ -223,7 +236,7 @@ describe.skipIf(missing !== undefined)(
         for (const [index, device] of real.entries())
           expect(await versionOf(device)).toBe(`VERSION=two at real${index}`);
       },
-      2 * ROLLOUT_MS,
+      2 * TEST_MS,
     );
   },
 );

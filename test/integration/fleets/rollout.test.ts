@@ -1,5 +1,6 @@
 import { expect, test } from "vitest";
 import { imageOf, startFleetRig } from "../../support/fleets/fleet-rig.ts";
+import type { Behaviour } from "../../support/fleets/simulated-device.ts";
 import { waitFor } from "../../support/wait-for.ts";
 
 test("a rollout brings a revision to every member, wave by wave", async () => {
@@ -45,6 +46,28 @@ test("a bad revision stops by itself in the first wave and goes back", async () 
   expect((await rig.api.get("/v1/fleets/kiosks")).body).toMatchObject({ stable_revision: 1 });
 });
 
+test("a device whose attempt fails after the rollout has begun to go back goes back as well", async () => {
+  await using rig = await startFleetRig(2);
+  await rig.fleet("kiosks", { stop_when: { failed: 1, min_attempted: 1 }, on_stop: "rollback", attempts: 1 });
+  await rig.revision("kiosks", "good");
+  await rig.reach("kiosks", await rig.rollOut("kiosks"), "succeeded");
+  await rig.revision("kiosks", "bad");
+  const [first, late] = rig.devices;
+  const behaviour = Promise.withResolvers<Behaviour>();
+  if (late) late.device.behave = ({ images }) => (images.includes(imageOf("bad")) ? behaviour.promise : "succeed");
+  if (first) {
+    first.device.behave = async ({ images }) => {
+      if (!images.includes(imageOf("bad"))) return "succeed";
+      await waitFor("the other one to have begun", () => late?.device.received.length === 2);
+      return { fail: "Unhealthy" };
+    };
+  }
+  const id = await rig.rollOut("kiosks");
+  await rig.reach("kiosks", id, "rolling_back");
+  behaviour.resolve({ fail: "Unhealthy" });
+  expect(await rig.reach("kiosks", id, "rolled_back")).toMatchObject({ counts: { rolled_back: 2 } });
+});
+
 test("a device that was away gets the newest revision on its return, never the one in between", async () => {
   await using rig = await startFleetRig(3);
   await rig.fleet("kiosks", {});
@@ -54,7 +77,10 @@ test("a device that was away gets the newest revision on its return, never the o
   await away?.device.disconnect();
   await rig.revision("kiosks", "two");
   const second = await rig.rollOut("kiosks");
-  await waitFor("the others to have it", async () => (await rig.rollout("kiosks", second))["counts"]);
+  await waitFor("the others to have it", async () => {
+    const { succeeded } = (await rig.rollout("kiosks", second))["counts"] as Record<string, number | undefined>;
+    return succeeded === 2;
+  });
   await waitFor("the one to be waited for", async () =>
     (await rig.targets("kiosks", second)).some(
       ({ state, for: reason }) => state === "waiting" && reason === "connection",

@@ -28,6 +28,14 @@ export class SeededRandom {
   pick<T>(choices: readonly T[]): T {
     return choices[this.between(0, choices.length - 1)] as T;
   }
+
+  /** Returns them in a random order. */
+  shuffled<T>(values: readonly T[]): T[] {
+    return values
+      .map((value) => ({ value, place: this.next() }))
+      .toSorted((one, other) => one.place - other.place)
+      .map(({ value }) => value);
+  }
 }
 
 /** The first seed: the environment variable `CHAOS_SEED`, or a random one. */

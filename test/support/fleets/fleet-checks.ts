@@ -5,7 +5,8 @@ import type { RolloutDecision } from "../../../src/control-plane/core/fleets/pro
 import type { Target } from "../../../src/control-plane/core/fleets/target.ts";
 import type { TargetDecision } from "../../../src/control-plane/core/fleets/target-decision.ts";
 import type { ModelDevice } from "./model-device.ts";
-import type { ModelFleet, ModelRollout } from "./model-fleet.ts";
+import type { ModelFleet } from "./model-fleet.ts";
+import type { ModelRollout } from "./model-rollout.ts";
 
 /** A property that a history broke. */
 export class Violation extends Error {
@@ -37,6 +38,14 @@ export class FleetChecks {
     if (decision.kind !== "nothing") return;
     const isOverdue = target.dueMs !== undefined && target.dueMs <= nowMs;
     if (isOverdue) throw new Violation("due", `nothing is decided for an overdue target: ${JSON.stringify(target)}`);
+  }
+
+  /** Another look at a target finds nothing to do, except that the time of the next look or what is told may change. */
+  missed(target: Target, decision: TargetDecision): void {
+    const isPending = decision.kind === "begin" && target.state === "pending";
+    const isState = decision.kind === "change" && (decision.fields.state ?? target.state) !== target.state;
+    if (decision.kind === "nothing" || isPending || (decision.kind === "change" && !isState)) return;
+    throw new Violation("missed", `${JSON.stringify(decision)} is left undone: ${JSON.stringify(target)}`);
   }
 
   progressed({ record, targets }: ModelRollout, decision: RolloutDecision): void {

@@ -3,7 +3,8 @@ import { isRolloutOver } from "../../../src/protocol/rollout-over.ts";
 import { advance, cancel, pause, resume, rollBack } from "../../../src/control-plane/core/fleets/rollout-commands.ts";
 import { SeededRandom } from "../chaos/seeded-random.ts";
 import { Violation } from "./fleet-checks.ts";
-import { ModelFleet, randomStrategy } from "./model-fleet.ts";
+import { ModelFleet } from "./model-fleet.ts";
+import { randomStrategy } from "./model-rollout.ts";
 
 const STEPS = 120;
 const MINUTE_MS = 60_000;
@@ -52,19 +53,16 @@ function trouble(fleet: ModelFleet, random: SeededRandom): void {
     case 6:
       return device.changeByHand(now, random.chance(0.5) ? { isChanged: true } : { isStopped: true });
     case 7:
-      device.heldUntilMs = random.chance(0.2) ? Infinity : now + random.between(1, 5 * DAY_MS);
-      return;
+      return device.change({ heldUntilMs: random.chance(0.2) ? Infinity : now + random.between(1, 5 * DAY_MS) });
     case 8:
       device.reportsHeldUntilMs = now + random.between(1, 2 * DAY_MS);
       return device.sendReport(now);
     case 9:
-      device.hasConflict = random.chance(0.3);
-      return;
+      return device.change({ hasConflict: random.chance(0.3) });
     case 10:
-      device.isMissingVariables = random.chance(0.1);
-      return;
+      return device.change({ isMissingVariables: random.chance(0.1) });
     default:
-      device.isMember = !random.chance(0.1);
+      return device.change({ isMember: !random.chance(0.1) });
   }
 }
 

@@ -180,6 +180,12 @@ export class ModelDevice {
     this.sendReport(nowMs);
   }
 
+  /** Somebody changes what is known of it. */
+  change(known: Partial<Pick<ModelDevice, "heldUntilMs" | "hasConflict" | "isMissingVariables" | "isMember">>): void {
+    Object.assign(this, known);
+    this.onEvent(this.uuid);
+  }
+
   sendReport(nowMs: number): void {
     if (!this.isConnected) return;
     if (this.reportsHeldUntilMs !== undefined) {

@@ -1,12 +1,12 @@
-import { rolloutStrategySchema, type RolloutStrategy, waveCount } from "../../../src/protocol/rollout-strategy.ts";
+import { type RolloutStrategy, waveCount } from "../../../src/protocol/rollout-strategy.ts";
 import { isRolloutOver } from "../../../src/protocol/rollout-over.ts";
 import { admit } from "../../../src/control-plane/core/fleets/admit.ts";
 import { attemptKey } from "../../../src/control-plane/core/fleets/attempt-request.ts";
 import type { RolloutFields, TargetCount, TargetFields } from "../../../src/control-plane/core/fleets/changes.ts";
 import { isStillActive } from "../../../src/control-plane/core/fleets/counts.ts";
 import { beginAttempt } from "../../../src/control-plane/core/fleets/decide-begin.ts";
+import type { TargetDecision } from "../../../src/control-plane/core/fleets/target-decision.ts";
 import { decideTarget } from "../../../src/control-plane/core/fleets/decide-target.ts";
-import type { Goal } from "../../../src/control-plane/core/fleets/goal.ts";
 import { newTarget } from "../../../src/control-plane/core/fleets/new-target.ts";
 import { decideRollout } from "../../../src/control-plane/core/fleets/progress.ts";
 import {
@@ -15,24 +15,19 @@ import {
   startFields,
 } from "../../../src/control-plane/core/fleets/rollout-commands.ts";
 import type { Rollout } from "../../../src/control-plane/core/fleets/rollout.ts";
-import type { Direction, Target } from "../../../src/control-plane/core/fleets/target.ts";
+import type { Target } from "../../../src/control-plane/core/fleets/target.ts";
 import type { WindowState } from "../../../src/control-plane/core/fleets/windows.ts";
 import type { SeededRandom } from "../chaos/seeded-random.ts";
 import { FleetChecks } from "./fleet-checks.ts";
 import { ModelDevice, type Plan } from "./model-device.ts";
 import { modelGoal } from "./model-revisions.ts";
+import { countsOf, type ModelRollout } from "./model-rollout.ts";
 
 const HOUR_MS = 3_600_000;
 const SWEEP_INTERVAL_MS = 60_000;
 
 /** The coordinator is killed at this moment. What is stored stays. */
 class Killed extends Error {}
-
-export interface ModelRollout {
-  record: Rollout;
-  readonly targets: Map<string, Target>;
-  readonly goals: Readonly<Record<Direction, Goal>>;
-}
 
 export interface ModelOptions {
   readonly devices: number;
@@ -49,8 +44,8 @@ export class ModelFleet {
   readonly checks = new FleetChecks();
   readonly random: SeededRandom;
   readonly #options: ModelOptions;
-  /** In the coordinator's memory: assets that something has happened to. */
-  #woken = new Set<string>();
+  /** In the coordinator's memory: assets that something has happened to, with the rollout that knows of it already. */
+  #woken = new Map<string, string | undefined>();
   #mustSweep = true;
   #sweptAtMs = 0;
   stableRevision: number | undefined;
@@ -62,7 +57,7 @@ export class ModelFleet {
     this.random = random;
     this.#options = options;
     const wake = (uuid: string): void => {
-      if (!this.hasFaults || !options.losesEvents || !random.chance(0.3)) this.#woken.add(uuid);
+      if (!this.hasFaults || !options.losesEvents || !random.chance(0.3)) this.#woken.set(uuid, undefined);
     };
     for (let index = 0; index < options.devices; index++) {
       const uuid = `asset-${String(index).padStart(3, "0")}`;
@@ -100,7 +95,7 @@ export class ModelFleet {
     const previousRevision = this.stableRevision;
     const record = this.#newRecord(id, revision, previousRevision, strategy);
     const goals = { forward: modelGoal(revision, undefined), back: modelGoal(previousRevision, revision) };
-    this.rollouts.set(id, { record, targets, goals });
+    this.rollouts.set(id, { record, targets, goals, sweptState: undefined });
     this.#mustSweep = true;
     return true;
   }
@@ -124,33 +119,64 @@ export class ModelFleet {
 
   /** The coordinator forgets everything and begins again. */
   crash(): void {
-    this.#woken = new Set();
+    this.#woken = new Map();
     this.#mustSweep = true;
   }
 
   /** Lets the coordinator work until nothing is left to do now. */
   coordinate(): void {
+    const isComplete = !this.#options.losesEvents;
+    let passes = 0;
+    do {
+      if (++passes > 20) throw new Error("the rollouts keep waking each other");
+      if (!this.#coordinateAll()) return;
+    } while (this.#woken.size > 0 || this.#mustSweep);
+    this.checks.rests(this);
+    if (isComplete) this.#expectNothingMissed();
+  }
+
+  /** Returns false if the coordinator was killed. */
+  #coordinateAll(): boolean {
     const isSweepDue = this.#options.losesEvents && this.nowMs >= this.#sweptAtMs + SWEEP_INTERVAL_MS;
     const all = this.#mustSweep || isSweepDue;
     if (all) this.#sweptAtMs = this.nowMs;
     this.#mustSweep = false;
     const woken = this.#woken;
-    this.#woken = new Set();
+    this.#woken = new Map();
     try {
-      for (const rollout of this.rollouts.values()) {
-        if (rollout.record.isActive) this.#coordinateRollout(rollout, all ? undefined : woken);
+      // They are looked after at the same time: any of them may be first.
+      for (const rollout of this.random.shuffled([...this.rollouts.values()])) {
+        const isFor = (uuid: string) => woken.has(uuid) && woken.get(uuid) !== rollout.record.id;
+        if (rollout.record.isActive) this.#coordinateRollout(rollout, all ? () => true : isFor);
       }
     } catch (error) {
       if (!(error instanceof Killed)) throw error;
       this.crash();
-      return;
+      return false;
     }
-    this.checks.rests(this);
+    return true;
   }
 
-  #coordinateRollout(rollout: ModelRollout, woken: ReadonlySet<string> | undefined): void {
+  /** Where no event is lost, another look at all targets finds nothing to do. */
+  #expectNothingMissed(): void {
+    for (const rollout of this.rollouts.values()) {
+      if (!rollout.record.isActive) continue;
+      for (const target of rollout.targets.values()) {
+        // A device that holds its report back says that without an event.
+        if (this.device(target.assetUuid).reportsHeldSinceMs !== undefined) continue;
+        this.checks.missed(target, this.#decisionOf(rollout, target));
+      }
+    }
+  }
+
+  #coordinateRollout(rollout: ModelRollout, isWoken: (uuid: string) => boolean): void {
     for (let round = 0; round < 20; round++) {
-      const looked = [...rollout.targets.values()].filter((target) => this.#mustLook(rollout, target, woken));
+      const isSwept = rollout.sweptState === rollout.record.state;
+      rollout.sweptState = rollout.record.state;
+      // What happened to an asset is a reason for one look only.
+      const looked = [...rollout.targets.values()].filter(
+        (target) => !isSwept || (round === 0 && isWoken(target.assetUuid)) || this.#mustLook(rollout, target),
+      );
       const wanting: { target: Target; otherwise: TargetFields }[] = [];
       let isChanged = false;
       for (const { assetUuid } of looked) isChanged = this.#decide(rollout, assetUuid, wanting) || isChanged;
@@ -161,11 +187,8 @@ export class ModelFleet {
     throw new Error(`the coordinator does not come to rest: ${JSON.stringify([...rollout.targets.values()])}`);
   }
 
-  #mustLook({ record }: ModelRollout, target: Target, woken: ReadonlySet<string> | undefined): boolean {
-    if (woken === undefined || woken.has(target.assetUuid)) return true;
+  #mustLook({ record }: ModelRollout, target: Target): boolean {
     if (target.dueMs !== undefined && target.dueMs <= this.nowMs) return true;
-    // All targets are looked at when the state of their rollout has become another.
-    if (record.state === "rolling_back" && target.direction === "forward") return true;
     if (target.state !== "pending" || target.dueMs !== undefined) return false;
     return target.direction === "back" || target.wave <= record.wave;
   }
@@ -174,10 +197,7 @@ export class ModelFleet {
   #decide(rollout: ModelRollout, uuid: string, wanting: { target: Target; otherwise: TargetFields }[]): boolean {
     const target = rollout.targets.get(uuid);
     if (!target) return false;
-    const device = this.device(uuid);
-    const context = { rollout: rollout.record, goals: rollout.goals, window: this.#window(device) };
-    const facts = device.facts(target.deploymentId, this.#isBusy(rollout, uuid));
-    const decision = decideTarget(target, facts, context, this.nowMs);
+    const decision = this.#decisionOf(rollout, target);
     this.checks.decided(target, decision, this.nowMs);
     switch (decision.kind) {
       case "nothing":
@@ -192,6 +212,13 @@ export class ModelFleet {
         this.#request(rollout, target);
         return true;
     }
+  }
+
+  #decisionOf(rollout: ModelRollout, target: Target): TargetDecision {
+    const device = this.device(target.assetUuid);
+    const context = { rollout: rollout.record, goals: rollout.goals, window: this.#window(device) };
+    const facts = device.facts(target.deploymentId, this.#isBusy(rollout, target.assetUuid));
+    return decideTarget(target, facts, context, this.nowMs);
   }
 
   #begin(rollout: ModelRollout, wanting: readonly { target: Target; otherwise: TargetFields }[]): boolean {
@@ -262,7 +289,14 @@ export class ModelFleet {
   #changeTarget(rollout: ModelRollout, before: Target, fields: TargetFields): void {
     const after = { ...before, ...fields };
     rollout.targets.set(before.assetUuid, after);
+    if (before.state === "deploying" && after.state !== "deploying") this.#free(before.assetUuid, rollout.record.id);
     this.checks.changed(this, rollout, before, after);
+  }
+
+  /** The attempt of a rollout has ended: others may begin. */
+  #free(uuid: string, rolloutId: string): void {
+    const isKnownToOther = this.#woken.has(uuid) && this.#woken.get(uuid) !== rolloutId;
+    this.#woken.set(uuid, isKnownToOther ? undefined : rolloutId);
   }
 
   #isBusy(rollout: ModelRollout, uuid: string): boolean {
@@ -346,37 +380,4 @@ export class ModelFleet {
   get isAtRest(): boolean {
     return [...this.rollouts.values()].every(({ record }) => isRolloutOver(record) && !record.isActive);
   }
-}
-
-/** Counts the targets of a rollout as the store does. */
-function countsOf({ targets }: ModelRollout): readonly TargetCount[] {
-  const groups = Map.groupBy(targets.values(), ({ wave, state, direction, waitsFor, wasAttempted }) =>
-    JSON.stringify([wave, state, direction, waitsFor ?? null, wasAttempted]),
-  );
-  return [...groups.values()].flatMap((all) => {
-    const [first] = all;
-    if (!first) return [];
-    const { wave, state, direction, waitsFor, wasAttempted } = first;
-    return [{ wave, state, direction, waitsFor, wasAttempted, count: all.length }];
-  });
-}
-
-/** Returns a strategy that differs from history to history. */
-export function randomStrategy(random: SeededRandom): RolloutStrategy {
-  const waves = Array.from({ length: random.between(0, 3) }, (_, index) => ({
-    limit: index + 1,
-    soak_s: random.pick([0, 60, 3_600]),
-    advance: random.chance(0.2) ? "manual" : "auto",
-  }));
-  return rolloutStrategySchema.parse({
-    waves,
-    soak_s: random.pick([0, 60, 3_600]),
-    max_parallel: random.between(1, 4),
-    stop_when: { failed: random.pick([1, 3, "20%", "100%"]), min_attempted: random.between(1, 4) },
-    on_stop: random.chance(0.3) ? "rollback" : "pause",
-    attempts: random.between(1, 3),
-    offline_after_s: random.pick([600, 24 * 3_600, 7 * 24 * 3_600]),
-    lost_after_s: random.pick([60, 1_800]),
-    windows: random.chance(0.2) ? [{ from: "00:00", to: "04:00", zone: "UTC" }] : [],
-  });
 }

@@ -39,7 +39,7 @@ export class SimulatedDevice implements AsyncDisposable {
   readonly received: ReceivedApply[] = [];
   /** What runs, by name. */
   readonly apps = new Map<string, AppReport>();
-  behave: (apply: ReceivedApply) => Behaviour = () => "succeed";
+  behave: (apply: ReceivedApply) => Behaviour | Promise<Behaviour> = () => "succeed";
   readonly #url: string;
   readonly #token: string;
   readonly #protocol: number | undefined;
@@ -106,7 +106,7 @@ export class SimulatedDevice implements AsyncDisposable {
         isDryRun: frame.options?.dry_run === true,
       };
       this.received.push(apply);
-      await this.#carryOut(device, apply, this.behave(apply));
+      await this.#carryOut(device, apply, await this.behave(apply));
     }
   }
 

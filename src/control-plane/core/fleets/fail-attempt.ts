@@ -31,7 +31,11 @@ export function failAttempt(situation: Situation, failure: FailedAttempt): Targe
   const failedAttempts =
     isCounted || uncounted > MAX_UNCOUNTED_ATTEMPTS ? target.failedAttempts + 1 : target.failedAttempts;
   const isLast = failedAttempts >= context.rollout.strategy.attempts || uncounted > MAX_UNCOUNTED_ATTEMPTS;
-  if (isLast) return become(target, { ...told, state: "failed", failedAttempts }, nowMs);
+  if (isLast) {
+    // A rollout that goes back has its failed targets turn back at once, and nothing else happens to this one.
+    const mustTurn = context.rollout.state === "rolling_back" && target.direction === "forward";
+    return become(target, { ...told, state: "failed", failedAttempts, dueMs: mustTurn ? nowMs : undefined }, nowMs);
+  }
   if (isRolloutOver(context.rollout)) {
     // Nothing begins any more.
     return become(target, { ...told, state: failedAttempts > 0 ? "failed" : "skipped", failedAttempts }, nowMs);

@@ -240,6 +240,15 @@ describe("a rollout that goes back", () => {
     },
   );
 
+  test("turns a target at once that fails while it goes back: nothing else may happen to it", () => {
+    const deployment = aDeployment({ status: "Fail", code: "CrashLoopBackOff" });
+    const target = aTarget({ state: "deploying", wasAttempted: true, attempt: 2, deploymentId: "dep_1" });
+    const fields = { state: "failed", dueMs: NOW };
+    const strategy = { attempts: 1 };
+    const one = context(aRollout({ state: "rolling_back" }, strategy));
+    expect(decided(target, { deployment }, one)).toMatchObject({ kind: "change", fields });
+  });
+
   test("skips a target that was not attempted, and leaves one that was refused", () => {
     expect(decided(aTarget(), {}, back)).toMatchObject({ fields: { state: "skipped" } });
     expect(decided(aTarget({ state: "refused", wasAttempted: true }), {}, back)).toEqual({ kind: "nothing" });

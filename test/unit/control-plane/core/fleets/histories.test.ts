@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { playHistory } from "../../../../support/fleets/fleet-history.ts";
 
 /** Number of random histories; `FLEET_SEED` is that of the first. */
-const HISTORIES = Number(process.env["FLEET_HISTORIES"] ?? 150);
+const HISTORIES = Number(process.env["FLEET_HISTORIES"] ?? 500);
 const FIRST_SEED = Number(process.env["FLEET_SEED"] ?? 1);
 
 test(`${HISTORIES} random histories of a fleet break no property`, { timeout: 60_000 + HISTORIES * 1_000 }, () => {

@@ -1,0 +1,47 @@
+import { rolloutStrategySchema, type RolloutStrategy } from "../../../src/protocol/rollout-strategy.ts";
+import type { TargetCount } from "../../../src/control-plane/core/fleets/changes.ts";
+import type { Goal } from "../../../src/control-plane/core/fleets/goal.ts";
+import type { Rollout } from "../../../src/control-plane/core/fleets/rollout.ts";
+import type { Direction, Target } from "../../../src/control-plane/core/fleets/target.ts";
+import type { SeededRandom } from "../chaos/seeded-random.ts";
+
+export interface ModelRollout {
+  record: Rollout;
+  /** The state of the rollout when all targets were looked at: in another one all of them are looked at again, once. */
+  sweptState: Rollout["state"] | undefined;
+  readonly targets: Map<string, Target>;
+  readonly goals: Readonly<Record<Direction, Goal>>;
+}
+
+/** Counts the targets of a rollout as the store does. */
+export function countsOf({ targets }: ModelRollout): readonly TargetCount[] {
+  const groups = Map.groupBy(targets.values(), ({ wave, state, direction, waitsFor, wasAttempted }) =>
+    JSON.stringify([wave, state, direction, waitsFor ?? null, wasAttempted]),
+  );
+  return [...groups.values()].flatMap((all) => {
+    const [first] = all;
+    if (!first) return [];
+    const { wave, state, direction, waitsFor, wasAttempted } = first;
+    return [{ wave, state, direction, waitsFor, wasAttempted, count: all.length }];
+  });
+}
+
+/** Returns a strategy that differs from history to history. */
+export function randomStrategy(random: SeededRandom): RolloutStrategy {
+  const waves = Array.from({ length: random.between(0, 3) }, (_, index) => ({
+    limit: index + 1,
+    soak_s: random.pick([0, 60, 3_600]),
+    advance: random.chance(0.2) ? "manual" : "auto",
+  }));
+  return rolloutStrategySchema.parse({
+    waves,
+    soak_s: random.pick([0, 60, 3_600]),
+    max_parallel: random.between(1, 4),
+    stop_when: { failed: random.pick([1, 3, "20%", "100%"]), min_attempted: random.between(1, 4) },
+    on_stop: random.chance(0.3) ? "rollback" : "pause",
+    attempts: random.between(1, 3),
+    offline_after_s: random.pick([600, 24 * 3_600, 7 * 24 * 3_600]),
+    lost_after_s: random.pick([60, 1_800]),
+    windows: random.chance(0.2) ? [{ from: "00:00", to: "04:00", zone: "UTC" }] : [],
+  });
+}
