@@ -36,6 +36,8 @@ export interface AssetChangesOptions {
   readonly isShared: boolean;
   readonly onAsset: (assetUuid: string) => void;
   readonly onMembership: () => void;
+  /** A fleet was created, changed or removed. What it throws has the events read again. */
+  readonly onFleet: (name: string) => Promise<void>;
   /** Events are missing: anything may have happened. */
   readonly onMissed: () => void;
 }
@@ -90,17 +92,19 @@ export class AssetChanges implements Disposable {
         onMissed();
         return Math.max(page.lastId, page.removedTo);
       }
-      this.#tell(page);
+      await this.#tell(page);
       const last = page.events.at(-1)?.id ?? after;
       if (!page.hasMore) return Math.max(last, page.lastId);
       after = last;
     }
   }
 
-  #tell({ events }: AccountEventPage): void {
-    const { onAsset, onMembership } = this.#options;
+  async #tell({ events }: AccountEventPage): Promise<void> {
+    const { onAsset, onMembership, onFleet } = this.#options;
     if (this.#isClosed) return;
     for (const { event } of events) if (ABOUT_TARGETS.has(event.type) && "asset_id" in event) onAsset(event.asset_id);
     if (events.some(({ event }) => ABOUT_MEMBERS.has(event.type))) onMembership();
+    const fleets = new Set(events.flatMap(({ event }) => (event.type === "fleet.changed" ? [event.fleet] : [])));
+    for (const name of fleets) await onFleet(name);
   }
 }

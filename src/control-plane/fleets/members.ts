@@ -6,6 +6,7 @@ import type { Rollout } from "../core/fleets/rollout.ts";
 import type { Target } from "../core/fleets/target.ts";
 import type { RolloutFence } from "../store/rollouts.ts";
 import type { Store } from "../store/store.ts";
+import { releaseLeavers } from "./leavers.ts";
 
 const PAGE = 500;
 
@@ -17,6 +18,8 @@ export interface MembersInput {
   readonly selector: readonly SelectorTerm[];
   readonly rollout: Rollout;
   readonly nowMs: number;
+  /** Called with the assets that have left the fleet: others may own their apps now. */
+  readonly onFreed: (assetUuids: readonly string[]) => void;
 }
 
 /**
@@ -24,8 +27,8 @@ export interface MembersInput {
  * the upkeep those that it has to serve. Returns how many targets were added.
  */
 export async function syncMembers(input: MembersInput): Promise<number> {
-  const { store, fleet, selector, rollout } = input;
-  while ((await store.fleets.releaseLeavers(fleet, selector, PAGE)).length === PAGE);
+  const { store, fleet, selector, rollout, onFreed } = input;
+  await releaseLeavers(store.fleets, fleet, selector, onFreed);
   return rollout.kind === "upkeep" ? addToUpkeep(input) : addJoined(input);
 }
 

@@ -46,6 +46,8 @@ export interface RunnerOptions {
   readonly logger: Logger;
   /** Called when the fleet's stable revision or what its upkeep depends on has changed. */
   readonly onFleetChanged: (fleetId: string) => void;
+  /** Called when other rollouts may begin on these assets: an attempt has ended there, or the fleet owns no apps of them any more. */
+  readonly onFreed: (assetUuids: readonly string[]) => void;
 }
 
 /**
@@ -72,7 +74,7 @@ export class RolloutRunner {
   constructor(options: RunnerOptions, rolloutId: string) {
     this.#options = options;
     this.#rolloutId = rolloutId;
-    this.#work = new TargetWork(options.store, options.attempts);
+    this.#work = new TargetWork(options);
     this.#progress = new RolloutProgress(options);
   }
 
@@ -217,7 +219,8 @@ export class RolloutRunner {
   async #sync({ fence, rollout, fleet, selector, nowMs }: Round): Promise<void> {
     const isOpen = rollout.kind === "upkeep" || rollout.state === "running" || rollout.state === "paused";
     if (!isOpen) return;
-    await syncMembers({ store: this.#options.store, fence, fleet, selector, rollout, nowMs });
+    const { store, onFreed } = this.#options;
+    await syncMembers({ store, onFreed, fence, fleet, selector, rollout, nowMs });
   }
 
   async #wait(): Promise<void> {

@@ -10,7 +10,7 @@ import { failAttempt } from "../core/fleets/fail-attempt.ts";
 import { unknownRevision } from "../core/fleets/fleet-mark.ts";
 import type { Target } from "../core/fleets/target.ts";
 import type { TargetContext } from "../core/fleets/target-decision.ts";
-import type { TargetChange, TargetCount, TargetWithFacts } from "../store/rollouts.ts";
+import type { Beginning, TargetChange, TargetCount, TargetWithFacts } from "../store/rollouts.ts";
 import type { Store } from "../store/store.ts";
 import type { AttemptOrder, Attempts } from "./attempts.ts";
 import type { Round } from "./round.ts";
@@ -32,15 +32,20 @@ class Decisions {
   readonly seen = new Set<string>();
 }
 
+export interface TargetWorkOptions {
+  readonly store: Pick<Store, "rollouts">;
+  readonly attempts: Attempts;
+  /** Called with the assets on which an attempt has ended, once that is stored: until then no other rollout begins there. */
+  readonly onFreed: (assetUuids: readonly string[]) => void;
+}
+
 /** Decides about targets, stores what was decided and requests deployments. */
 export class TargetWork {
-  readonly #store: Pick<Store, "rollouts">;
-  readonly #attempts: Attempts;
+  readonly #options: TargetWorkOptions;
   #unknownRevision: { readonly assetUuid: string; readonly revision: number } | undefined;
 
-  constructor(store: Pick<Store, "rollouts">, attempts: Attempts) {
-    this.#store = store;
-    this.#attempts = attempts;
+  constructor(options: TargetWorkOptions) {
+    this.#options = options;
   }
 
   /** Returns what a device has that is not on record, once. */
@@ -59,7 +64,7 @@ export class TargetWork {
 
   /** Looks at every target that is open, or has to go back. */
   async sweepAll(round: Round, signal: AbortSignal): Promise<void> {
-    const { rollouts } = this.#store;
+    const { rollouts } = this.#options.store;
     const states =
       round.rollout.state === "rolling_back"
         ? [...OPEN_STATES, ...SETTLED_STATES]
@@ -69,8 +74,11 @@ export class TargetWork {
       for (;;) {
         const page = await rollouts.listInState(round.scope, state, Number.MAX_SAFE_INTEGER, BATCH, after);
         const decisions = new Decisions();
-        // What may begin is found by `#beginPending`, in its order.
         this.#decideAll(round, page, decisions);
+        // What may begin is found by `beginPending`, in its order: it is pending from now on.
+        for (const { read, otherwise } of decisions.wanting.values()) {
+          if (Object.keys(otherwise).length > 0) decisions.changes.push(toChange(round, read.target, otherwise));
+        }
         decisions.wanting.clear();
         await this.#carryOut(round, decisions);
         after = page.at(-1)?.target;
@@ -83,7 +91,7 @@ export class TargetWork {
   async beginPending(round: Round): Promise<boolean> {
     const { rollout } = round;
     if (rollout.state !== "running" && rollout.state !== "rolling_back") return false;
-    const { rollouts } = this.#store;
+    const { rollouts } = this.#options.store;
     const counts = await rollouts.countTargets(rollout.id);
     const free = rollout.strategy.max_parallel - placesTaken(rollout, counts);
     if (free <= 0 || !counts.some(({ state, count }) => state === "pending" && count > 0)) return false;
@@ -134,7 +142,7 @@ export class TargetWork {
 
   /** Stores what was decided and requests the deployments of what has begun. Returns how many have. */
   async #carryOut(round: Round, decisions: Decisions, counts?: readonly TargetCount[]): Promise<number> {
-    const { rollouts } = this.#store;
+    const { rollouts } = this.#options.store;
     const { rollout, fleet, nowMs } = round;
     const wanting = [...decisions.wanting.values()];
     const known = wanting.length > 0 ? (counts ?? (await rollouts.countTargets(rollout.id))) : [];
@@ -161,7 +169,7 @@ export class TargetWork {
     }
     if (changes.length === 0 && orders.length === 0) return 0;
     const beginning = { beginVersion: rollout.version, apps: fleet.apps };
-    const changed = await rollouts.changeTargets(round.fence, changes, beginning);
+    const changed = await this.#store(round, changes, beginning);
     // What did not become `deploying`, such as because of a pause, is decided again.
     const begun = [...admitted].filter((uuid) => changed.has(uuid));
     await this.#request(
@@ -175,7 +183,7 @@ export class TargetWork {
     if (orders.length === 0) return;
     const changes: TargetChange[] = [];
     try {
-      await this.#attempts.request(round.rollout, round.contents, orders, (target, result) => {
+      await this.#options.attempts.request(round.rollout, round.contents, orders, (target, result) => {
         if (result.kind === "requested") {
           changes.push({
             before: target,
@@ -184,8 +192,21 @@ export class TargetWork {
         } else changes.push(...this.#refused(round, target, result.code, result.message));
       });
     } finally {
-      await this.#store.rollouts.changeTargets(round.fence, changes);
+      await this.#store(round, changes);
     }
+  }
+
+  /** Stores changes, and tells of the attempts that ended with them. Returns the assets whose targets were changed. */
+  async #store(
+    { fence }: Round,
+    changes: readonly TargetChange[],
+    beginning?: Beginning,
+  ): Promise<ReadonlySet<string>> {
+    const { store, onFreed } = this.#options;
+    const changed = await store.rollouts.changeTargets(fence, changes, beginning);
+    const ended = changes.filter(({ before, after }) => before.state === "deploying" && after.state !== "deploying");
+    onFreed(ended.map(({ after }) => after.assetUuid));
+    return changed;
   }
 
   /** The deployment was not even accepted. */

@@ -40,6 +40,14 @@ export interface TargetChange {
   readonly memberRevision?: number | null | undefined;
 }
 
+/** What targets may become `deploying` with. */
+export interface Beginning {
+  /** The version of the rollout that was read: with another one nothing begins. */
+  readonly beginVersion: number;
+  /** The apps that the fleet owns on their assets from then on. */
+  readonly apps: readonly string[];
+}
+
 /** The time at which facts are read. */
 export interface FactsTime {
   /** Unix seconds. */
@@ -114,7 +122,7 @@ export interface RolloutStore {
   changeTargets(
     fence: RolloutFence,
     changes: readonly TargetChange[],
-    beginning?: { readonly beginVersion: number; readonly apps: readonly string[] },
+    beginning?: Beginning,
   ): Promise<ReadonlySet<string>>;
   /** Adds targets that joined later; those that exist stay. Returns how many were added. */
   addTargets(fence: RolloutFence, targets: readonly Target[]): Promise<number>;

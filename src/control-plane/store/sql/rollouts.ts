@@ -4,6 +4,7 @@ import type { Rollout } from "../../core/fleets/rollout.ts";
 import type { Direction, Target } from "../../core/fleets/target.ts";
 import type { AuditEntry } from "../audit.ts";
 import {
+  type Beginning,
   type FactsScope,
   type RolloutChange,
   type RolloutFence,
@@ -181,7 +182,7 @@ export class SqlRolloutStore implements RolloutStore {
   async changeTargets(
     { rolloutId, epoch }: RolloutFence,
     changes: readonly TargetChange[],
-    beginning?: { readonly beginVersion: number; readonly apps: readonly string[] },
+    beginning?: Beginning,
   ): Promise<ReadonlySet<string>> {
     if (changes.length === 0) return new Set();
     const lock = this.#lock;

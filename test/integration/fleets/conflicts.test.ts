@@ -1,0 +1,91 @@
+import { expect, test } from "vitest";
+import type { Store } from "../../../src/control-plane/store/store.ts";
+import { Latch } from "../../../src/lib/latch.ts";
+import { systemClock } from "../../../src/lib/clock.ts";
+import { type FleetRig, imageOf, startFleetRig } from "../../support/fleets/fleet-rig.ts";
+import { waitFor } from "../../support/wait-for.ts";
+
+/** Resolves when the only target of the rollout waits for another rollout or another fleet. */
+async function waitsForConflict(rig: FleetRig, fleet: string, id: string): Promise<void> {
+  await waitFor("the target to wait", async () => {
+    const [target] = await rig.targets(fleet, id);
+    return target?.["state"] === "waiting" && target["for"] === "conflict";
+  });
+}
+
+const firstImages = ({ devices }: FleetRig) => devices[0]?.device.received.map(({ images }) => images[0]);
+
+/** The same store, which changes targets in another way. */
+function withChangeTargets(store: Store, changeTargets: Store["rollouts"]["changeTargets"]): Store {
+  const rollouts = withProperty(store.rollouts, "changeTargets", changeTargets);
+  return withProperty(store, "rollouts", rollouts);
+}
+
+function withProperty<T extends object, K extends keyof T>(object: T, replaced: K, by: T[K]): T {
+  return new Proxy(object, {
+    get(target, name) {
+      if (name === replaced) return by;
+      const value: unknown = Reflect.get(target, name);
+      return typeof value === "function" ? value.bind(target) : value;
+    },
+  });
+}
+
+test("a rollout begins as soon as the attempt of an earlier one has ended on record, not a pause later", async () => {
+  const release = new Latch();
+  let isHeld = false;
+  // Its end is known for a while before the earlier rollout has noted it.
+  const decorateStore = (store: Store) =>
+    withChangeTargets(store, async (fence, changes, beginning) => {
+      const isEnd = changes.some(({ before, after }) => before.state === "deploying" && after.state !== "deploying");
+      if (isEnd && !isHeld) {
+        isHeld = true;
+        await release.wait(systemClock, 60_000);
+      }
+      return store.rollouts.changeTargets(fence, changes, beginning);
+    });
+  await using rig = await startFleetRig(1, { decorateStore });
+  await rig.fleet("kiosks", {});
+  await rig.revision("kiosks", "one");
+  await rig.rollOut("kiosks");
+  await waitFor("the attempt to have ended", () => isHeld);
+  await rig.revision("kiosks", "two");
+  const second = await rig.rollOut("kiosks");
+  await waitsForConflict(rig, "kiosks", second);
+  release.set();
+  await rig.reach("kiosks", second, "succeeded");
+  expect(firstImages(rig)).toEqual([imageOf("one"), imageOf("two")]);
+});
+
+test("a rollout begins on an asset once the fleet that owned the app there is removed", async () => {
+  await using rig = await startFleetRig(1);
+  await rig.fleet("kiosks", {});
+  await rig.revision("kiosks", "one");
+  await rig.reach("kiosks", await rig.rollOut("kiosks"), "succeeded");
+  await rig.fleet("newer", {});
+  await rig.revision("newer", "two");
+  const id = await rig.rollOut("newer");
+  await waitsForConflict(rig, "newer", id);
+  expect((await rig.api.delete("/v1/fleets/kiosks")).status).toBe(204);
+  await rig.reach("newer", id, "succeeded");
+  expect(firstImages(rig)).toEqual([imageOf("one"), imageOf("two")]);
+});
+
+test.each([
+  ["whose first rollout has succeeded", "succeed", "succeeded"],
+  ["without any success, and so without upkeep", { fail: "Unhealthy" }, "failed"],
+] as const)("a rollout begins on an asset that leaves a fleet %s", async (_name, behaviour, outcome) => {
+  await using rig = await startFleetRig(1);
+  const [first] = rig.devices;
+  if (first) first.device.behave = ({ images }) => (images.includes(imageOf("one")) ? behaviour : "succeed");
+  await rig.fleet("kiosks", { attempts: 1 }, { selector: "role=kiosk,site!=north" });
+  await rig.revision("kiosks", "one");
+  await rig.reach("kiosks", await rig.rollOut("kiosks"), outcome);
+  await rig.fleet("newer", {});
+  await rig.revision("newer", "two");
+  const id = await rig.rollOut("newer");
+  await waitsForConflict(rig, "newer", id);
+  await rig.api.patch(`/v1/assets/${first?.uuid}/tags`, { site: "north" });
+  await rig.reach("newer", id, "succeeded");
+  expect(firstImages(rig)).toEqual([imageOf("one"), imageOf("two")]);
+});
