@@ -15,6 +15,9 @@ import { StallWatch } from "./stall-watch.ts";
 /** How often a container that is not running is inspected, in milliseconds. */
 const POLL_INTERVAL_MS = 500;
 
+/** How often a log that is not followed is looked for again when an update removes its container meanwhile. */
+const MAX_REPLACEMENTS = 20;
+
 /** Maximum number of lines searched for output that the app wrote between two reads, such as between two runs. */
 const MAX_MISSED_LINES = 10_000;
 
@@ -101,14 +104,20 @@ class AppLogReader {
   }
 
   async *read(): AsyncGenerator<AppLogBatch, AppLogEnd> {
-    for (;;) {
+    for (let replacements = 0; ;) {
       const app = findApp(this.#name, this.#source);
       if (!app) return "removed";
       const container = await findAppContainer(app, this.#source.engine, this.#signal);
       if (!container && !this.#request.follow) return "no_container";
       const isFollowed = this.#isLive && container?.id === this.#container && container?.startedAt === this.#run;
       const isWorthReading = container !== undefined && this.#isWorthReading(container);
-      if (isWorthReading) yield* this.#readContainer(container, this.#secretsOf(app));
+      const isRead = !isWorthReading || (yield* this.#readContainer(container, this.#secretsOf(app)));
+      if (!isRead && !this.#request.follow) {
+        if (++replacements > MAX_REPLACEMENTS)
+          throw new EngineError("not_found", "the app's container keeps being removed");
+        await this.#source.clock.sleep(POLL_INTERVAL_MS, this.#signal);
+        continue;
+      }
       // Also after a followed run: an engine may end the stream at once and still report the container as running.
       if (!isWorthReading || isFollowed) await this.#source.clock.sleep(POLL_INTERVAL_MS, this.#signal);
       if (!this.#request.follow) return "read";
@@ -133,12 +142,13 @@ class AppLogReader {
     return status === "running" || id !== this.#container || startedAt !== this.#run || this.#isUnfinished;
   }
 
-  async *#readContainer(container: ContainerState, secrets: readonly string[]): AsyncGenerator<AppLogBatch> {
+  /** Returns false if the container was removed meanwhile, such as by an update. */
+  async *#readContainer(container: ContainerState, secrets: readonly string[]): AsyncGenerator<AppLogBatch, boolean> {
     const request = this.#nextRequest(container);
     using watch = new StallWatch(this.#source.clock);
     const signal = request.follow ? AbortSignal.any([this.#signal, watch.signal]) : this.#signal;
     try {
-      if (request.tail === 0) return;
+      if (request.tail === 0) return true;
       const masker = new SecretMasker(secrets);
       const begun = new Set<LogLine["stream"]>();
       const batches = this.#source.engine.readLogs(container.id, request, signal);
@@ -152,14 +162,15 @@ class AppLogReader {
         if (lines.length > 0) yield { lines, isLive: this.#isLive };
         if (request.follow) watch.wait();
       }
+      return true;
     } catch (error) {
       // It is opened again where it was.
       if (watch.signal.aborted && !this.#signal.aborted) {
         this.#hasStalled = true;
-        return;
+        return true;
       }
-      // Removed since it was inspected, such as by an update.
-      if (!this.#request.follow || !(error instanceof EngineError) || error.kind !== "not_found") throw error;
+      if (error instanceof EngineError && error.kind === "not_found") return false;
+      throw error;
     }
   }
 

@@ -5,6 +5,7 @@ import {
   type AppLogRequest,
   readAppLog,
 } from "../../../../src/agent/apps/app-log.ts";
+import { EngineError } from "../../../../src/agent/engine/engine-error.ts";
 import { AgentRig } from "../../../support/agent-rig.ts";
 import type { FakeBehaviour } from "../../../support/fake-engine/fake-image.ts";
 
@@ -219,6 +220,37 @@ describe("an app's log", () => {
     await rig.clock.advance(2_000);
     expect(await log.ended).toBe("removed");
     expect(rig.engine.openLogs).toBe(0);
+  });
+
+  it("is that of the new container, not followed, if an update removes the old one before it is read", async () => {
+    await using rig = await deployed();
+    const [app] = rig.store.apps();
+    const { request, id } = rig.engine.container("app")!;
+    const readLogs = rig.engine.readLogs.bind(rig.engine);
+    rig.engine.readLogs = async function* replaceFirst(container, ...rest) {
+      if (container === id) {
+        await rig.engine.removeContainer(id, unaborted);
+        const other = await rig.engine.createContainer(request, unaborted);
+        await rig.engine.startContainer(other, unaborted);
+        rig.engine.container("app")?.write("from the other");
+        rig.store.save({ app: { ...app!, containerId: other } });
+      }
+      yield* readLogs(container, ...rest);
+    };
+    const log = reading(rig, { tail: 10, follow: false });
+    await rig.clock.advance(2_000);
+    expect(await log.ended).toBe("read");
+    expect(log.lines()).toEqual(["from the other"]);
+  });
+
+  it("ends, not followed, if the engine finds a container and never its log", async () => {
+    await using rig = await deployed();
+    rig.engine.readLogs = () => {
+      throw new EngineError("not_found", "no such container");
+    };
+    const log = reading(rig, { tail: 10, follow: false });
+    await rig.clock.advance(60_000);
+    await expect(log.ended).rejects.toMatchObject({ code: "EngineUnavailable" });
   });
 
   it("reports a missing app, container or engine", async () => {
