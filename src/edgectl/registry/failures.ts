@@ -3,14 +3,17 @@ import { Failure } from "../failure.ts";
 
 const MAX_REASON_LENGTH = 200;
 
+/** Such as "bad port", for one that fetch connects to nowhere. */
+const PLAIN_WORDS = /^[a-z ]{1,40}$/;
+
 /** The registry sent something that is not what it should be. */
 export function wrongContent(host: string, what: string): Failure {
   return new Failure(`The registry ${host} sent ${what}.`, { exitCode: EXIT.failed });
 }
 
-/** There was no response. Only the code of the cause is shown: messages may quote the URL. */
+/** There was no response. The code of the cause is shown, or a few plain words: other messages may quote the URL. */
 export function noResponse(host: string, error: unknown): Failure {
-  return new Failure(`The registry ${host} cannot be reached: ${codeOf(error)}.`, {
+  return new Failure(`The registry ${host} cannot be reached: ${causeOf(error)}.`, {
     exitCode: EXIT.unreachable,
     hint: "Check the name, the network, and whether the registry needs a certificate of its own (NODE_EXTRA_CA_CERTS).",
     cause: error,
@@ -59,10 +62,13 @@ async function reasonOf(response: Response): Promise<string> {
   }
 }
 
-function codeOf(error: unknown): string {
+function causeOf(error: unknown): string {
+  let last = error;
   for (let at: unknown = error; at instanceof Error; at = at.cause) {
     const { code } = at as NodeJS.ErrnoException;
     if (typeof code === "string") return code;
+    last = at;
   }
-  return error instanceof Error ? error.name : "error";
+  if (!(last instanceof Error)) return "error";
+  return PLAIN_WORDS.test(last.message) ? last.message : last.name;
 }
