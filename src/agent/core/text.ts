@@ -5,16 +5,17 @@ export function formatWholeMegabytes(bytes: number): string {
   return String(Math.floor(bytes / 1_000_000));
 }
 
-/** Formats megabytes with one decimal, without the unit: for progress such as `3.1 of 91.0 MB`. */
-export function formatMegabytes(bytes: number): string {
-  return (bytes / 1_000_000).toFixed(1);
-}
-
 /** Formats a size for people: `9.1 kB`, `9.1 MB`, `910 MB`. */
 export function formatSize(bytes: number): string {
   if (bytes < 100_000) return `${(bytes / 1000).toFixed(1)} kB`;
   const megabytes = bytes / 1_000_000;
   return `${megabytes.toFixed(megabytes < 100 ? 1 : 0)} MB`;
+}
+
+/** Formats a part of a size, in the unit of the whole: `3.1 of 91.0 MB`, `9.1 of 29.9 kB`. */
+export function formatPart(bytes: number, whole: number): string {
+  const [unit, name] = whole < 100_000 ? [1_000, "kB"] : [1_000_000, "MB"];
+  return `${(bytes / unit).toFixed(1)} of ${(whole / unit).toFixed(1)} ${name}`;
 }
 
 /** Formats a transfer rate: `120 kB/s`, `1.2 MB/s`. */

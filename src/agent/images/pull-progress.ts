@@ -1,4 +1,4 @@
-import { formatMegabytes } from "../core/text.ts";
+import { formatPart } from "../core/text.ts";
 import { runningEvent } from "../core/deployment/step-events.ts";
 import type { PullProgress } from "../engine/engine.ts";
 import type { ImageRequest, ImageServices } from "./ports.ts";
@@ -34,10 +34,7 @@ export function progressReporter(
     lastDone = done;
     lastPercent = percent;
     request.emit({
-      ...runningEvent(
-        "pulling",
-        `Pulling image: ${percent}% (${formatMegabytes(done)} of ${formatMegabytes(total)} MB).`,
-      ),
+      ...runningEvent("pulling", `Pulling image: ${percent}% (${formatPart(done, total)}).`),
       progress: percent,
       bytes: { done, total },
     });

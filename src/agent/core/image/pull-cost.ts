@@ -1,5 +1,5 @@
 import type { Refusal } from "../deployment/check.ts";
-import { formatMegabytes, formatSize } from "../text.ts";
+import { formatPart, formatSize } from "../text.ts";
 import type { Descriptor, PullCost, ResolvedImage } from "./image.ts";
 
 /**
@@ -152,7 +152,7 @@ export function costText(cost: PullCost): string {
   if (cost.downloadBytes === 0) return "Nothing has to be downloaded.";
   const missing = cost.layers - cost.layersPresent;
   const all = cost.downloadBytes + cost.reusedBytes;
-  const here = `${formatMegabytes(cost.reusedBytes)} of ${formatMegabytes(all)} MB are already here; `;
+  const here = `${formatPart(cost.reusedBytes, all)} are already here; `;
   return (
     `${formatSize(cost.downloadBytes)} to download, in ${missing} of ${cost.layers} layers; ` +
     (cost.reusedBytes > 0 ? here : "") +

@@ -1,5 +1,5 @@
 import type { EventContent } from "../../../protocol/deployment-event.ts";
-import { formatMegabytes, formatSize, formatRate, formatTimeLeft, formatTimes } from "../text.ts";
+import { formatPart, formatSize, formatRate, formatTimeLeft, formatTimes } from "../text.ts";
 import { runningEvent } from "../deployment/step-events.ts";
 
 /** Bytes received at a point in time. */
@@ -48,7 +48,7 @@ export function progressEvent(view: PullProgressView, minPercent: number): Event
   const percent = Math.max(minPercent, Math.min(100, Math.floor((done / total) * 100)));
   const secondsLeft = rate === undefined || rate < 1 ? undefined : Math.ceil((total - done) / rate);
   const facts = [
-    `${formatMegabytes(done)} of ${formatMegabytes(total)} MB`,
+    formatPart(done, total),
     ...(rate === undefined ? [] : [formatRate(rate)]),
     ...(secondsLeft === undefined ? [] : [`${formatTimeLeft(secondsLeft)} left`]),
     ...(cuts === 0 ? [] : [cutText(cuts)]),
@@ -69,17 +69,14 @@ export function progressEvent(view: PullProgressView, minPercent: number): Event
 export function summaryEvent({ received, cuts }: { readonly received: number; readonly cuts: number }): EventContent {
   const link = cuts === 0 ? "" : `; ${cutText(cuts)}`;
   return {
-    ...runningEvent("pulling", `The image is on the device: ${formatMegabytes(received)} MB were received${link}.`),
+    ...runningEvent("pulling", `The image is on the device: ${formatSize(received)} were received${link}.`),
     details: { received_bytes: received, cuts },
   };
 }
 
 /** Returns the event of a download that continues an earlier one. */
 export function resumeEvent(done: number, total: number): EventContent {
-  return runningEvent(
-    "pulling",
-    `Going on where the download stopped, at ${formatMegabytes(done)} of ${formatMegabytes(total)} MB.`,
-  );
+  return runningEvent("pulling", `Going on where the download stopped, at ${formatPart(done, total)}.`);
 }
 
 /** Returns the event of an interrupted download. */

@@ -3,6 +3,7 @@ import { describe, expect, test } from "vitest";
 import {
   progressEvent,
   rateOf,
+  resumeEvent,
   type Sample,
   summaryEvent,
   withSample,
@@ -68,9 +69,16 @@ describe("the progress of a download", () => {
   });
 
   test.each([
-    [0, "The image is on the device: 20.0 MB were received."],
-    [1, "The image is on the device: 20.0 MB were received; the link was cut once."],
-  ])("ends with what it took, after %i cuts", (cuts, message) => {
-    expect(summaryEvent({ received: 20_000_000, cuts }).message).toBe(message);
+    [20_000_000, 0, "The image is on the device: 20.0 MB were received."],
+    [29_900, 1, "The image is on the device: 29.9 kB were received; the link was cut once."],
+  ])("ends with what it took, %i bytes after %i cuts", (received, cuts, message) => {
+    expect(summaryEvent({ received, cuts }).message).toBe(message);
+  });
+
+  test.each([
+    [9_100, 29_900, "9.1 of 29.9 kB"],
+    [3_100_000, 91_000_000, "3.1 of 91.0 MB"],
+  ])("goes on at %i of %i bytes, in the unit of the whole", (done, total, text) => {
+    expect(resumeEvent(done, total).message).toBe(`Going on where the download stopped, at ${text}.`);
   });
 });
