@@ -2,18 +2,14 @@ import type { Clock } from "../../lib/clock.ts";
 import { Latch } from "../../lib/latch.ts";
 import type { Logger } from "../../lib/logger.ts";
 import type { Bus } from "../bus/bus.ts";
-import type { Rollout } from "../core/fleets/rollout.ts";
-import { accountTopic } from "../events/account-feeds.ts";
 import type { ServiceClock } from "../instances/service-clock.ts";
 import type { Sealer } from "../sealing/sealer.ts";
 import type { Store } from "../store/store.ts";
 import { logStoreError } from "../store/unavailable.ts";
 import type { Attempts } from "./attempts.ts";
-import { AssetChanges } from "./asset-changes.ts";
-import { Leavers } from "./leavers.ts";
+import { AccountRollouts } from "./account-rollouts.ts";
 import { newUpkeep } from "./new-upkeep.ts";
 import { rolloutEvent } from "./rollout-events.ts";
-import { RolloutRunner } from "./rollout-runner.ts";
 
 const LEASE = "fleets";
 /** An instance that dies leaves the rollouts to another one after this time. */
@@ -104,19 +100,11 @@ export class FleetCoordinator implements AsyncDisposable {
   }
 }
 
-interface Running {
-  readonly runner: RolloutRunner;
-  readonly fleetId: string;
-  readonly done: Promise<void>;
-}
-
 /** The time in which this instance looks after the rollouts. */
 class Term implements AsyncDisposable {
   readonly #options: CoordinatorOptions;
   readonly #signal: AbortSignal;
-  readonly #runners = new Map<string, Running>();
-  /** By account. */
-  readonly #watches = new Map<string, Disposable>();
+  readonly #accounts = new Map<string, AccountRollouts>();
 
   constructor(options: CoordinatorOptions, signal: AbortSignal) {
     this.#options = options;
@@ -133,83 +121,25 @@ class Term implements AsyncDisposable {
         await store.rollouts.createRollout(upkeep, [], event, () => ({ fields: {} }));
       }
       const active = await store.rollouts.listActive();
-      for (const rollout of active) {
-        this.#watch(rollout.accountId);
-        const known = this.#runners.get(rollout.id);
-        if (known) known.runner.notify();
-        else this.#start(rollout, onFleetChanged);
-      }
+      for (const rollout of active) this.#accountOf(rollout.accountId, onFleetChanged).look(rollout, this.#signal);
     } catch (error) {
       logStoreError(logger, error, {}, "cannot look for rollouts; trying again");
     }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#unwatch();
-    for (const { runner } of this.#runners.values()) runner.notify();
-    await Promise.all([...this.#runners.values()].map(({ done }) => done));
+    await Promise.all([...this.#accounts.values()].map((account) => account[Symbol.asyncDispose]()));
   }
 
-  #start({ id, fleetId }: Pick<Rollout, "id" | "fleetId">, onFleetChanged: () => void): void {
-    const onFreed = (assetUuids: readonly string[]): void => this.#notify(assetUuids, id);
-    const runner = new RolloutRunner({ ...this.#options, onFleetChanged, onFreed }, id);
-    const done = runner.run(this.#signal).finally(() => {
-      this.#runners.delete(id);
-      if (this.#runners.size === 0) this.#unwatch();
-    });
-    this.#runners.set(id, { runner, fleetId, done });
-  }
-
-  #watch(accountId: string): void {
-    if (this.#watches.has(accountId)) return;
-    const { store, bus, clock, logger } = this.#options;
-    const leavers = new Leavers({
-      store,
-      accountId,
-      clock,
-      logger,
-      hasRunner: (fleetId) => [...this.#runners.values()].some((running) => running.fleetId === fleetId),
-      onFreed: (assetUuids) => this.#notify(assetUuids),
-    });
-    const changes = new AssetChanges({
-      read: (after, limit) => store.accountEvents.read(accountId, after, limit),
-      subscribe: (listener) => bus.subscribe(accountTopic(accountId), listener),
-      clock,
-      logger,
-      isShared: store.isShared,
-      onAsset: (assetUuid) => this.#notify([assetUuid]),
-      onMembership: () => {
-        leavers.notify();
-        for (const { runner } of this.#runners.values()) runner.notifyMembers();
-      },
-      onFleet: async (name) => {
-        leavers.notify();
-        const fleet = await store.fleets.findFleet(accountId, name);
-        for (const { runner, fleetId } of this.#runners.values()) {
-          // One that was removed owns no apps any more: others may wait for them.
-          if (!fleet) runner.sweep();
-          else if (fleetId === fleet.id) runner.notifyMembers();
-        }
-      },
-      onMissed: () => {
-        leavers.notify();
-        for (const { runner } of this.#runners.values()) runner.sweep();
-      },
-    });
-    const watch = new DisposableStack();
-    watch.use(leavers);
-    watch.use(changes);
-    this.#watches.set(accountId, watch);
-  }
-
-  #unwatch(): void {
-    for (const watch of this.#watches.values()) watch[Symbol.dispose]();
-    this.#watches.clear();
-  }
-
-  /** Tells all rollouts but one that something happened to these assets. */
-  #notify(assetUuids: readonly string[], except?: string): void {
-    for (const [id, { runner }] of this.#runners)
-      if (id !== except) for (const assetUuid of assetUuids) runner.notify(assetUuid);
+  #accountOf(accountId: string, onFleetChanged: () => void): AccountRollouts {
+    const known = this.#accounts.get(accountId);
+    if (known) return known;
+    const onIdle = (): void => {
+      this.#accounts.delete(accountId);
+      void account[Symbol.asyncDispose]();
+    };
+    const account = new AccountRollouts({ ...this.#options, accountId, onFleetChanged, onIdle });
+    this.#accounts.set(accountId, account);
+    return account;
   }
 }

@@ -2,6 +2,7 @@ import { expect, test } from "vitest";
 import type { Store } from "../../../src/control-plane/store/store.ts";
 import { Latch } from "../../../src/lib/latch.ts";
 import { systemClock } from "../../../src/lib/clock.ts";
+import { withProperty } from "../../support/control-plane/with-property.ts";
 import { type FleetRig, imageOf, startFleetRig } from "../../support/fleets/fleet-rig.ts";
 import { waitFor } from "../../support/wait-for.ts";
 
@@ -19,16 +20,6 @@ const firstImages = ({ devices }: FleetRig) => devices[0]?.device.received.map((
 function withChangeTargets(store: Store, changeTargets: Store["rollouts"]["changeTargets"]): Store {
   const rollouts = withProperty(store.rollouts, "changeTargets", changeTargets);
   return withProperty(store, "rollouts", rollouts);
-}
-
-function withProperty<T extends object, K extends keyof T>(object: T, replaced: K, by: T[K]): T {
-  return new Proxy(object, {
-    get(target, name) {
-      if (name === replaced) return by;
-      const value: unknown = Reflect.get(target, name);
-      return typeof value === "function" ? value.bind(target) : value;
-    },
-  });
 }
 
 test("a rollout begins as soon as the attempt of an earlier one has ended on record, not a pause later", async () => {

@@ -1,0 +1,101 @@
+import type { Rollout } from "../core/fleets/rollout.ts";
+import { accountTopic } from "../events/account-feeds.ts";
+import type { Bus } from "../bus/bus.ts";
+import { AssetChanges } from "./asset-changes.ts";
+import { Leavers } from "./leavers.ts";
+import { RolloutRunner, type RunnerOptions } from "./rollout-runner.ts";
+
+export interface AccountRolloutsOptions extends Omit<RunnerOptions, "onFreed"> {
+  readonly bus: Bus;
+  readonly accountId: string;
+  /** Called when none of its rollouts needs anybody any more. */
+  readonly onIdle: () => void;
+}
+
+interface Running {
+  readonly runner: RolloutRunner;
+  readonly fleetId: string;
+  readonly done: Promise<void>;
+}
+
+/** The rollouts of one account that are looked after. Each hears of what happens to the account's assets. */
+export class AccountRollouts implements AsyncDisposable {
+  readonly #options: AccountRolloutsOptions;
+  readonly #running = new Map<string, Running>();
+  readonly #leavers: Leavers;
+  readonly #changes: AssetChanges;
+  #isDisposed = false;
+
+  constructor(options: AccountRolloutsOptions) {
+    const { store, bus, clock, logger, accountId } = options;
+    this.#options = options;
+    this.#leavers = new Leavers({
+      store,
+      accountId,
+      clock,
+      logger,
+      hasRunner: (fleetId) => this.#all().some((running) => running.fleetId === fleetId),
+      onFreed: (assetUuids) => this.#notify(assetUuids),
+    });
+    this.#changes = new AssetChanges({
+      read: (after, limit) => store.accountEvents.read(accountId, after, limit),
+      subscribe: (listener) => bus.subscribe(accountTopic(accountId), listener),
+      clock,
+      logger,
+      isShared: store.isShared,
+      onAsset: (assetUuid) => this.#notify([assetUuid]),
+      onMembership: () => {
+        this.#leavers.notify();
+        for (const { runner } of this.#all()) runner.notifyMembers();
+      },
+      onFleet: (name) => this.#onFleet(name),
+      onMissed: () => {
+        this.#leavers.notify();
+        for (const { runner } of this.#all()) runner.sweep();
+      },
+    });
+  }
+
+  /** Begins to look after a rollout; one that is looked after already may have been changed. */
+  look({ id, fleetId }: Pick<Rollout, "id" | "fleetId">, signal: AbortSignal): void {
+    const known = this.#running.get(id);
+    if (known) return known.runner.notify();
+    const onFreed = (assetUuids: readonly string[]): void => this.#notify(assetUuids, id);
+    const runner = new RolloutRunner({ ...this.#options, onFreed }, id);
+    const done = runner.run(signal).finally(() => {
+      this.#running.delete(id);
+      if (this.#running.size === 0 && !this.#isDisposed) this.#options.onIdle();
+    });
+    this.#running.set(id, { runner, fleetId, done });
+  }
+
+  /** Resolves when nobody looks after the rollouts any more. The signal given with them has to be aborted. */
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#isDisposed = true;
+    this.#changes[Symbol.dispose]();
+    this.#leavers[Symbol.dispose]();
+    for (const { runner } of this.#all()) runner.notify();
+    await Promise.all(this.#all().map(({ done }) => done));
+  }
+
+  async #onFleet(name: string): Promise<void> {
+    const { store, accountId } = this.#options;
+    this.#leavers.notify();
+    const fleet = await store.fleets.findFleet(accountId, name);
+    for (const { runner, fleetId } of this.#all()) {
+      // One that was removed owns no apps any more: others may wait for them.
+      if (!fleet) runner.sweep();
+      else if (fleetId === fleet.id) runner.notifyMembers();
+    }
+  }
+
+  /** Tells all rollouts but one that something happened to these assets. */
+  #notify(assetUuids: readonly string[], except?: string): void {
+    for (const [id, { runner }] of this.#running)
+      if (id !== except) for (const assetUuid of assetUuids) runner.notify(assetUuid);
+  }
+
+  #all(): Running[] {
+    return [...this.#running.values()];
+  }
+}
