@@ -34,7 +34,6 @@ export class AccountRollouts implements AsyncDisposable {
       accountId,
       clock,
       logger,
-      hasRunner: (fleetId) => this.#all().some((running) => running.fleetId === fleetId),
       onFreed: (assetUuids) => this.#notify(assetUuids),
     });
     this.#changes = new AssetChanges({

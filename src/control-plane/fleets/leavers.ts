@@ -1,7 +1,7 @@
 import type { Clock } from "../../lib/clock.ts";
 import { Latch } from "../../lib/latch.ts";
 import type { Logger } from "../../lib/logger.ts";
-import { parseSelector, type SelectorTerm } from "../../protocol/selector.ts";
+import { parseSelector } from "../../protocol/selector.ts";
 import type { Fleet } from "../core/fleets/fleet.ts";
 import type { Store } from "../store/store.ts";
 import { logStoreError, storeRetryDelayMs } from "../store/unavailable.ts";
@@ -12,37 +12,18 @@ const PAGE = 500;
 const LOOK_INTERVAL_MS = 5_000;
 const IDLE_MS = 10 * 60_000;
 
-/**
- * Ends the ownership of assets that have left the fleet: their apps are nobody's.
- *
- * @param onFreed called with these assets
- */
-export async function releaseLeavers(
-  fleets: Store["fleets"],
-  fleet: Fleet,
-  selector: readonly SelectorTerm[],
-  onFreed: (assetUuids: readonly string[]) => void,
-): Promise<void> {
-  for (let isAll = false; !isAll;) {
-    const leavers = await fleets.releaseLeavers(fleet, selector, PAGE);
-    onFreed(leavers);
-    isAll = leavers.length < PAGE;
-  }
-}
-
 export interface LeaversOptions {
   readonly store: Pick<Store, "fleets">;
   readonly accountId: string;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Whether the fleet has a rollout or upkeep under way, which looks after its leavers. */
-  readonly hasRunner: (fleetId: string) => boolean;
+  /** Called with assets that have left a fleet: others may own their apps now. */
   readonly onFreed: (assetUuids: readonly string[]) => void;
 }
 
 /**
- * Looks after the leavers of those fleets of an account that have neither a rollout nor upkeep under way, such as after a first
- * rollout that failed: rollouts of other fleets wait for the apps of such assets.
+ * Ends the ownership of assets that have left a fleet of the account: their apps are nobody's. Also where the fleet has neither a
+ * rollout nor upkeep under way, such as after a first rollout that failed: rollouts of other fleets wait for those apps.
  */
 export class Leavers implements Disposable {
   readonly #options: LeaversOptions;
@@ -79,16 +60,25 @@ export class Leavers implements Disposable {
   }
 
   async #release(): Promise<void> {
-    const { store, accountId, hasRunner, onFreed } = this.#options;
+    const { store, accountId } = this.#options;
     for (let after: string | undefined; ;) {
       const page = await store.fleets.listFleets(accountId, PAGE, after);
-      for (const fleet of page) {
-        if (this.#isClosed) return;
-        const selector = parseSelector(fleet.selector);
-        if (selector.ok && !hasRunner(fleet.id)) await releaseLeavers(store.fleets, fleet, selector.terms, onFreed);
-      }
+      for (const fleet of page) await this.#releaseFrom(fleet);
       if (page.length < PAGE) return;
       after = page.at(-1)?.name;
+    }
+  }
+
+  async #releaseFrom(fleet: Fleet): Promise<void> {
+    const { store, logger, onFreed } = this.#options;
+    const selector = parseSelector(fleet.selector);
+    // The others must not wait for this one.
+    if (!selector.ok)
+      return logger.error({ fleet_id: fleet.id, reason: selector.reason }, "the selector of a fleet is not valid");
+    while (!this.#isClosed) {
+      const leavers = await store.fleets.releaseLeavers(fleet, selector.terms, PAGE);
+      onFreed(leavers);
+      if (leavers.length < PAGE) return;
     }
   }
 }

@@ -6,7 +6,6 @@ import type { Rollout } from "../core/fleets/rollout.ts";
 import type { Target } from "../core/fleets/target.ts";
 import type { RolloutFence } from "../store/rollouts.ts";
 import type { Store } from "../store/store.ts";
-import { releaseLeavers } from "./leavers.ts";
 
 const PAGE = 500;
 
@@ -18,18 +17,14 @@ export interface MembersInput {
   readonly selector: readonly SelectorTerm[];
   readonly rollout: Rollout;
   readonly nowMs: number;
-  /** Called with the assets that have left the fleet: others may own their apps now. */
-  readonly onFreed: (assetUuids: readonly string[]) => void;
 }
 
 /**
- * Ends the ownership of assets that have left the fleet, and adds targets for members that joined: to a rollout all of them, to
- * the upkeep those that it has to serve. Returns how many targets were added.
+ * Adds targets for members that joined: to a rollout all of them, to the upkeep those that it has to serve. Returns how many
+ * targets were added.
  */
-export async function syncMembers(input: MembersInput): Promise<number> {
-  const { store, fleet, selector, rollout, onFreed } = input;
-  await releaseLeavers(store.fleets, fleet, selector, onFreed);
-  return rollout.kind === "upkeep" ? addToUpkeep(input) : addJoined(input);
+export function syncMembers(input: MembersInput): Promise<number> {
+  return input.rollout.kind === "upkeep" ? addToUpkeep(input) : addJoined(input);
 }
 
 async function addJoined({ store, fence, fleet, selector, rollout, nowMs }: MembersInput): Promise<number> {

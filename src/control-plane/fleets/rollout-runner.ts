@@ -46,7 +46,7 @@ export interface RunnerOptions {
   readonly logger: Logger;
   /** Called when the fleet's stable revision or what its upkeep depends on has changed. */
   readonly onFleetChanged: (fleetId: string) => void;
-  /** Called when other rollouts may begin on these assets: an attempt has ended there, or the fleet owns no apps of them any more. */
+  /** Called when other rollouts may begin on these assets: an attempt has ended there. */
   readonly onFreed: (assetUuids: readonly string[]) => void;
 }
 
@@ -219,8 +219,7 @@ export class RolloutRunner {
   async #sync({ fence, rollout, fleet, selector, nowMs }: Round): Promise<void> {
     const isOpen = rollout.kind === "upkeep" || rollout.state === "running" || rollout.state === "paused";
     if (!isOpen) return;
-    const { store, onFreed } = this.#options;
-    await syncMembers({ store, onFreed, fence, fleet, selector, rollout, nowMs });
+    await syncMembers({ store: this.#options.store, fence, fleet, selector, rollout, nowMs });
   }
 
   async #wait(): Promise<void> {

@@ -65,13 +65,15 @@ test("a rollout begins on an asset once the fleet that owned the app there is re
 test.each([
   ["whose first rollout has succeeded", "succeed", "succeeded"],
   ["without any success, and so without upkeep", { fail: "Unhealthy" }, "failed"],
-] as const)("a rollout begins on an asset that leaves a fleet %s", async (_name, behaviour, outcome) => {
+  ["that has nothing but a draft under way", { fail: "Unhealthy" }, "draft"],
+] as const)("a rollout begins on an asset that leaves a fleet %s", async (_name, behaviour, state) => {
   await using rig = await startFleetRig(1);
   const [first] = rig.devices;
   if (first) first.device.behave = ({ images }) => (images.includes(imageOf("one")) ? behaviour : "succeed");
   await rig.fleet("kiosks", { attempts: 1 }, { selector: "role=kiosk,site!=north" });
   await rig.revision("kiosks", "one");
-  await rig.reach("kiosks", await rig.rollOut("kiosks"), outcome);
+  await rig.reach("kiosks", await rig.rollOut("kiosks"), state === "draft" ? "failed" : state);
+  if (state === "draft") await rig.reach("kiosks", await rig.rollOut("kiosks", { start: false }), state);
   await rig.fleet("newer", {});
   await rig.revision("newer", "two");
   const id = await rig.rollOut("newer");
