@@ -1,5 +1,18 @@
-import { chownSync, closeSync, fchmodSync, fsyncSync, openSync, renameSync, rmSync, writeSync } from "node:fs";
-import { dirname } from "node:path";
+import {
+  chownSync,
+  closeSync,
+  fchmodSync,
+  fsyncSync,
+  openSync,
+  readdirSync,
+  renameSync,
+  rmSync,
+  writeSync,
+} from "node:fs";
+import { basename, dirname, join } from "node:path";
+
+/** The name of a file that is not complete yet, with the process that writes it. */
+const TEMPORARY = /\.(?<pid>\d+)\.tmp$/;
 
 export interface WriteOptions {
   /** Permissions, independent of the umask. */
@@ -8,12 +21,15 @@ export interface WriteOptions {
   readonly owner?: { readonly uid: number; readonly gid: number };
 }
 
-/** Replaces a file atomically: after a crash or power cut it is the old or the new one. On disk when this returns. */
+/**
+ * Replaces a file atomically: after a crash or power cut it is the old or the new one. On disk when this returns. What a crash has
+ * left of an earlier write of the file is removed.
+ */
 export function writeAtomically(path: string, content: string | Uint8Array, { mode, owner }: WriteOptions): void {
   const temporary = `${path}.${process.pid}.tmp`;
   try {
-    // Removed first: an existing file would keep its owner and permissions.
-    rmSync(temporary, { force: true });
+    // Also one of this name: it would keep its owner and permissions.
+    removeAbandoned(dirname(path), `${basename(path)}.`);
     const file = openSync(temporary, "wx", mode);
     try {
       fchmodSync(file, mode);
@@ -29,6 +45,35 @@ export function writeAtomically(path: string, content: string | Uint8Array, { mo
     throw error;
   }
   syncDirectory(dirname(path));
+}
+
+/**
+ * Removes what crashes have left in a directory of files that are written with `writeAtomically`: incomplete files of processes that
+ * have ended. Those of this process are left over too, since it writes without a pause. No error if there is no such directory.
+ *
+ * @param prefix how the names begin
+ */
+export function removeAbandoned(directory: string, prefix = ""): void {
+  let names: string[];
+  try {
+    names = readdirSync(directory);
+  } catch {
+    return;
+  }
+  for (const name of names) {
+    const pid = Number(TEMPORARY.exec(name)?.groups?.["pid"]);
+    if (!name.startsWith(prefix) || Number.isNaN(pid) || (pid !== process.pid && isRunning(pid))) continue;
+    rmSync(join(directory, name), { force: true });
+  }
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch (error) {
+    // A process of another user may not be asked.
+    return (error as NodeJS.ErrnoException).code !== "ESRCH";
+  }
 }
 
 function syncDirectory(path: string): void {

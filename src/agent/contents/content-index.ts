@@ -1,6 +1,6 @@
 import { mkdirSync, readdirSync, readFileSync, rmSync, statSync, utimesSync } from "node:fs";
 import { join } from "node:path";
-import { writeAtomically } from "../../lib/write-atomically.ts";
+import { removeAbandoned, writeAtomically } from "../../lib/write-atomically.ts";
 import { ContentFile } from "./content-file.ts";
 
 /** Bytes of all files of the index together. */
@@ -47,8 +47,9 @@ export class ContentIndex {
     this.#touch(this.#pathOf(imageId));
   }
 
-  /** Removes what is recorded of images that the engine does not have. */
+  /** Removes what is recorded of images that the engine does not have, and what crashes have left. */
   retain(imageIds: readonly string[]): void {
+    removeAbandoned(this.#directory);
     const kept = new Set(imageIds.map((id) => this.#pathOf(id)));
     for (const { path } of this.#files()) if (!kept.has(path)) rmSync(path, { force: true });
   }

@@ -1,6 +1,7 @@
 import { rmSync } from "node:fs";
 import { mkdir, readdir, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
+import { removeAbandoned } from "../../lib/write-atomically.ts";
 import { toDiskError } from "./download-error.ts";
 import { type BlobRef, Part } from "./part.ts";
 import { RangePart } from "./range-part.ts";
@@ -65,8 +66,9 @@ export class PartStore {
     return (facts?.size ?? 0) > 0;
   }
 
-  /** Removes the parts of these blobs and of those that describe them, except leased ones. */
+  /** Removes the parts of these blobs and of those that describe them, except leased ones, and what a crash has left of records. */
   async remove(digests: readonly string[]): Promise<void> {
+    removeAbandoned(this.directory);
     const removed = new Set(digests.map((digest) => hexOf(digest)));
     for (const name of await readdir(this.directory).catch(() => [])) {
       const { layer = "", blob = "" } = PART_FILE.exec(name)?.groups ?? {};

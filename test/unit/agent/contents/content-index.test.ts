@@ -1,3 +1,4 @@
+import { spawnSync } from "node:child_process";
 import { createHash } from "node:crypto";
 import { readdir, readFile, writeFile } from "node:fs/promises";
 import { join } from "node:path";
@@ -93,5 +94,13 @@ describe("the index of what images contain", () => {
     for (const name of ["a", "b"]) index().save(imageId(name), contentsOf(name));
     index().retain([imageId("b")]);
     expect(["a", "b"].filter((name) => index().load(imageId(name)))).toEqual(["b"]);
+  });
+
+  test("forgets what a crash has left of a file", async () => {
+    index().save(imageId("a"), contentsOf("a"));
+    const [kept = ""] = await readdir(path());
+    await writeFile(join(path(), `${kept}.${spawnSync("true").pid}.tmp`), "half");
+    index().retain([imageId("a")]);
+    expect(await readdir(path())).toEqual([kept]);
   });
 });

@@ -1,5 +1,6 @@
+import { spawnSync } from "node:child_process";
 import { readdirSync, readlinkSync } from "node:fs";
-import { readdir, symlink } from "node:fs/promises";
+import { readdir, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { PartStore } from "../../../../src/agent/download/part-store.ts";
@@ -31,6 +32,14 @@ test("what describes a layer is removed together with it, also after a restart, 
   expect(await readdir(directory.path)).toHaveLength(5);
   await new PartStore(directory.path).remove([digest("a")]);
   expect(await readdir(directory.path)).toEqual([`${"e".repeat(64)}.${"d".repeat(64)}.ranges`]);
+});
+
+test("what a crash has left of a record is removed with the parts", async () => {
+  const { pid } = spawnSync("true");
+  await writeFile(join(directory.path, `uncompressed-layers.json.${pid}.tmp`), "{");
+  await writeFile(join(directory.path, "uncompressed-layers.json"), "{}");
+  await parts.remove([]);
+  expect(await readdir(directory.path)).toEqual(["uncompressed-layers.json"]);
 });
 
 test("what is in use is neither removed nor idle", async () => {
