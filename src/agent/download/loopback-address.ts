@@ -5,7 +5,8 @@ import { z } from "zod";
 /*
  * Docker fetches a layer once, shared by all pulls that need it. When the agent is killed during a pull, Docker retries
  * the old pull's address for half a minute with growing delays, and a new pull waits for that. So the new pull is
- * offered at the old address, and Docker continues at its first retry.
+ * offered at the old address, and Docker continues at its first retry. Addresses are kept by the image's configuration, which is
+ * the same in whatever form its layers are offered.
  */
 
 const addressSchema = z.object({

@@ -53,9 +53,9 @@ export class LoopbackRegistry implements AsyncDisposable {
   static async open(options: LoopbackOptions): Promise<LoopbackRegistry> {
     const registry = new LoopbackRegistry(options);
     const { directory, image } = options;
-    const earlier = loadAddress(directory, image.digest);
+    const earlier = loadAddress(directory, image.config.digest);
     if (!earlier || !(await registry.#reopen(earlier))) await registry.#listen(0);
-    saveAddress(directory, image.digest, { port: registry.#port, secret: registry.#secret });
+    saveAddress(directory, image.config.digest, { port: registry.#port, secret: registry.#secret });
     return registry;
   }
 
@@ -81,7 +81,7 @@ export class LoopbackRegistry implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    deleteAddress(this.#options.directory, this.#options.image.digest);
+    deleteAddress(this.#options.directory, this.#options.image.config.digest);
     this.#server.closeAllConnections();
     await new Promise((resolve) => {
       this.#server.close(resolve);

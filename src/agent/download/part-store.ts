@@ -30,8 +30,11 @@ interface Entry<T> {
   users: number;
 }
 
-/** With the digest of the layer before it, if the blob is one that describes a layer. */
-const PART_FILE = /^(?:(?<layer>[0-9a-f]{64})\.)?(?<blob>[0-9a-f]{64})\.(?:part|ranges)$/;
+/**
+ * With the digest of the layer before it, if the blob is one that describes a layer. Addresses of interrupted pulls (see
+ * loopback-address.ts) are removed as the parts are.
+ */
+const PART_FILE = /^(?:(?<layer>[0-9a-f]{64})\.)?(?<blob>[0-9a-f]{64})\.(?:part|ranges|address)$/;
 
 /** The directory of parts, one file per blob. Concurrent leases of a blob share one part. */
 export class PartStore {
