@@ -49,7 +49,8 @@ export function writeAtomically(path: string, content: string | Uint8Array, { mo
 
 /**
  * Removes what crashes have left in a directory of files that are written with `writeAtomically`: incomplete files of processes that
- * have ended. Those of this process are left over too, since it writes without a pause. No error if there is no such directory.
+ * have ended. Those of this process are left over too, since it writes without a pause. Never throws: what cannot be removed stays, so
+ * that nobody who may create files in the directory can keep others from writing theirs.
  *
  * @param prefix how the names begin
  */
@@ -63,7 +64,11 @@ export function removeAbandoned(directory: string, prefix = ""): void {
   for (const name of names) {
     const pid = Number(TEMPORARY.exec(name)?.groups?.["pid"]);
     if (!name.startsWith(prefix) || Number.isNaN(pid) || (pid !== process.pid && isRunning(pid))) continue;
-    rmSync(join(directory, name), { force: true });
+    try {
+      rmSync(join(directory, name), { force: true });
+    } catch {
+      // Such as a directory of that name.
+    }
   }
 }
 

@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { readdir, readFile, stat, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, stat, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { removeAbandoned, writeAtomically } from "../../../src/lib/write-atomically.ts";
@@ -26,6 +26,12 @@ test("a write removes what a crash has left of earlier ones of the file, not wha
   expect((await readdir(directory.path)).toSorted()).toEqual(rest.toSorted());
   expect(await readFile(join(directory.path, "token"), "utf8")).toBe("whole");
   expect((await stat(join(directory.path, "token"))).mode & 0o777).toBe(0o600);
+});
+
+test("a directory with the name of what a crash leaves keeps nobody from writing", async () => {
+  await mkdir(join(directory.path, `token.${ended}.tmp`));
+  writeAtomically(join(directory.path, "token"), "whole", { mode: 0o600 });
+  expect(await readFile(join(directory.path, "token"), "utf8")).toBe("whole");
 });
 
 test("what crashes have left in a directory is removed, whatever its file", async () => {
