@@ -1,6 +1,7 @@
-import { existsSync, mkdirSync, renameSync, rmSync } from "node:fs";
+import { mkdirSync, rmSync } from "node:fs";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
+import { cached } from "../../support/cached.ts";
 import { succeed } from "../../support/command.ts";
 import { busyboxLayer } from "../../support/images/busybox.ts";
 import { entriesBelow } from "../../support/images/debian.ts";
@@ -35,7 +36,7 @@ const SMALL_FILES = 400;
 /** A Node.js app from npm's packages, with its modules in one layer, before and after a patch release. */
 export async function nodeAppVersions(): Promise<Versions> {
   const read = async (name: string): Promise<FileEntry[]> => {
-    const directory = await installed(`app-${name}`, (fresh) => {
+    const directory = await cached(CACHE, `app-${name}`, (fresh) => {
       const options = ["--no-save", "--ignore-scripts", "--no-audit", "--no-fund", "--omit=dev", "--prefix", fresh];
       return succeed("npm", ["install", ...options, name, NODE_APP.same]);
     });
@@ -85,7 +86,7 @@ function asBuildersDo(layer: Layer): Layer {
 }
 
 async function debianFiles(which: "old" | "new"): Promise<FileEntry[]> {
-  const directory = await installed(`debian-${which}`, async (fresh) => {
+  const directory = await cached(CACHE, `debian-${which}`, async (fresh) => {
     const names = [...UNCHANGED, ...(await Promise.all(UPDATED.map((name) => versionOf(name, which))))];
     const debs = join(fresh, ".debs");
     mkdirSync(debs);
@@ -104,19 +105,4 @@ async function versionOf(name: string, which: "old" | "new"): Promise<string> {
   const sorted = (await succeed("sort", ["-V"], { input: [...new Set(known)].join("\n") })).trim().split("\n");
   if (sorted.length < 2) throw new Error(`apt knows no two versions of ${name}: run apt-get update`);
   return `${name}=${which === "old" ? sorted[0] : sorted.at(-1)}`;
-}
-
-/** Returns a directory of the cache, which is filled once. */
-async function installed(name: string, fill: (directory: string) => Promise<unknown>): Promise<string> {
-  const directory = join(CACHE, name);
-  if (existsSync(directory)) return directory;
-  const fresh = `${directory}.${process.pid}`;
-  mkdirSync(fresh, { recursive: true });
-  try {
-    await fill(fresh);
-    renameSync(fresh, directory);
-  } finally {
-    rmSync(fresh, { recursive: true, force: true });
-  }
-  return directory;
 }

@@ -1,6 +1,7 @@
-import { existsSync, mkdirSync, readdirSync, renameSync } from "node:fs";
+import { readdirSync } from "node:fs";
 import { lstat, readdir, readFile, readlink } from "node:fs/promises";
 import { join } from "node:path";
+import { cached } from "../cached.ts";
 import { succeed } from "../command.ts";
 import { tempDir } from "../temp-dir.ts";
 import { type FileEntry, fileLayer, type Layer } from "./image.ts";
@@ -27,20 +28,12 @@ export async function debianLayer(packages: readonly string[], leftOut?: RegExp)
 
 /** Returns the path of the package's file. */
 async function downloaded(name: string): Promise<string> {
-  mkdirSync(CACHE, { recursive: true });
-  const isPackage = (file: string): boolean => file.startsWith(`${name}_`) && file.endsWith(".deb");
-  const known = readdirSync(CACHE).find(isPackage);
-  if (known !== undefined) return join(CACHE, known);
-  const fresh = await tempDir();
-  await using _fresh = fresh;
-  await succeed("sh", ["-c", `cd ${fresh.path} && apt-get -qq download ${name}`]);
-  const file = readdirSync(fresh.path).find(isPackage);
+  const directory = await cached(CACHE, name, (fresh) =>
+    succeed("sh", ["-c", `cd "$0" && apt-get -qq download "$1"`, fresh, name]),
+  );
+  const file = readdirSync(directory).find((entry) => entry.endsWith(".deb"));
   if (file === undefined) throw new Error(`Debian has no package ${name}`);
-  // A rename could cross file systems.
-  const target = join(CACHE, file);
-  if (!existsSync(target))
-    await succeed("cp", [join(fresh.path, file), `${target}.part`]).then(() => renameSync(`${target}.part`, target));
-  return target;
+  return join(directory, file);
 }
 
 /** Returns everything below a directory. Directories that are not wanted are left out with what they contain. */

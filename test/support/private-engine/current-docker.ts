@@ -1,7 +1,6 @@
-import { existsSync } from "node:fs";
-import { mkdir, rename } from "node:fs/promises";
-import { join, resolve } from "node:path";
+import { join } from "node:path";
 import { type PackageSource, PackagesUnavailable, unpackPackages } from "../apt.ts";
+import { cached } from "../cached.ts";
 import { run } from "../command.ts";
 import { type PrivateEngineOptions, privateEngineUnavailableReason } from "../private-engine.ts";
 import { tempDir } from "../temp-dir.ts";
@@ -76,28 +75,14 @@ async function docker(fetch: () => Promise<string>, imageStore: "classic" | "con
 }
 
 function fromDebian(): Promise<string> {
-  return cached("debian-testing", (directory) => unpackPackages(DEBIAN_TESTING, PROGRAMS, directory));
+  return cached(CACHE, "debian-testing", (directory) => unpackPackages(DEBIAN_TESTING, PROGRAMS, directory));
 }
 
 async function fromUbuntu(): Promise<string> {
-  return cached("ubuntu-devel", async (directory) => {
+  return cached(CACHE, "ubuntu-devel", async (directory) => {
     await using keys = await tempDir();
     // Debian packages Ubuntu's keys, and this machine has Debian's.
     await unpackPackages(DEBIAN_TESTING, ["ubuntu-keyring"], keys.path);
     await unpackPackages(ubuntuDevel(keys.path), PROGRAMS, directory);
   });
-}
-
-/** Returns the path of a cache folder, filling it if it is missing. Concurrent test files fill one each. */
-async function cached(name: string, fill: (directory: string) => Promise<void>): Promise<string> {
-  const path = resolve(CACHE, name);
-  if (existsSync(path)) return path;
-  await mkdir(CACHE, { recursive: true });
-  await using fresh = await tempDir(CACHE);
-  const whole = join(fresh.path, name);
-  await fill(whole);
-  await rename(whole, path).catch((error: unknown) => {
-    if (!existsSync(path)) throw error;
-  });
-  return path;
 }

@@ -1,6 +1,6 @@
-import { existsSync, mkdirSync, realpathSync, renameSync, rmSync } from "node:fs";
+import { realpathSync } from "node:fs";
 import { readFile } from "node:fs/promises";
-import { join } from "node:path";
+import { cached } from "../../cached.ts";
 import { succeed } from "../../command.ts";
 import { entriesBelow } from "../debian.ts";
 import { fileLayer, type Image } from "../image.ts";
@@ -36,17 +36,9 @@ export async function nodeRedImage(): Promise<Image> {
 }
 
 /** Returns a directory with `node_modules`. */
-async function installed(): Promise<string> {
-  const directory = join(CACHE, VERSION);
-  if (existsSync(directory)) return directory;
-  const fresh = `${directory}.${process.pid}`;
-  mkdirSync(fresh, { recursive: true });
-  try {
+function installed(): Promise<string> {
+  return cached(CACHE, VERSION, (fresh) => {
     const options = ["--no-save", "--ignore-scripts", "--no-audit", "--no-fund", "--omit=dev", "--prefix", fresh];
-    await succeed("npm", ["install", ...options, `node-red@${VERSION}`]);
-    if (!existsSync(directory)) renameSync(fresh, directory);
-  } finally {
-    rmSync(fresh, { recursive: true, force: true });
-  }
-  return directory;
+    return succeed("npm", ["install", ...options, `node-red@${VERSION}`]);
+  });
 }
