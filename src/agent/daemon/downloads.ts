@@ -7,6 +7,7 @@ import { createImageDownloader } from "../download/image-downloader.ts";
 import type { DownloadConfig } from "./settings.ts";
 import { PartStore } from "../download/part-store.ts";
 import type { ImageDownloader } from "../download/ports.ts";
+import { PullRecords } from "../download/pull-records.ts";
 import { PartSweeper } from "../download/sweeper.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { Host } from "../host/host.ts";
@@ -36,13 +37,15 @@ export function createDownloads(services: DownloadServices): Downloads {
   const { config, engine, registry, host, gate, clock, random, logger } = services;
   const parts = new PartStore(config.directory);
   const freeBytes = (path: string): Promise<number | undefined> => host.freeBytes(path);
-  const sweeper = new PartSweeper({ parts, bounds: config.sweep, freeBytes, clock, logger });
+  const pulls = new PullRecords(config.directory);
+  const sweeper = new PartSweeper({ engine, parts, pulls, bounds: config.sweep, freeBytes, clock, logger });
   const imagesInUse = new ImagesInUse();
   const index = new ContentIndex(config.contentsDirectory, () => clock.now());
   const downloader = createImageDownloader({
     engine,
     registry,
     parts,
+    pulls,
     contents: new DeviceContents({
       engine,
       index,

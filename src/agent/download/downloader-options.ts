@@ -5,11 +5,13 @@ import type { FetchBounds } from "../core/image/fetch-retry.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { RegistryClient } from "../registry/registry.ts";
 import type { PartStore } from "./part-store.ts";
+import type { PullRecords } from "./pull-records.ts";
 
 export interface DownloaderOptions {
   readonly engine: Engine;
   readonly registry: RegistryClient;
   readonly parts: PartStore;
+  readonly pulls: PullRecords;
   /** What the images on the device contain; absent: every layer is downloaded whole. */
   readonly contents?: DeviceContents | undefined;
   /** Frees disk space for downloads; resolves to whether anything was removed. */

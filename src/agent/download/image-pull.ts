@@ -14,6 +14,7 @@ import { withFreshLayerRefs } from "./layer-refs.ts";
 import { LayerFetch } from "./layer-fetch.ts";
 import { LOOPBACK_NAME, LoopbackRegistry } from "./loopback-registry.ts";
 import { type ImageDownloadRequest, LoopbackUnreachable, type TransferProgress } from "./ports.ts";
+import type { RecordedPull } from "./pull-records.ts";
 import type { ServedLayer } from "./send-part.ts";
 import type { Throttle } from "./throttle.ts";
 
@@ -45,8 +46,7 @@ export class ImagePull implements AsyncDisposable {
   /** The error that failed a layer; it aborts the engine's pull. */
   #failure: { readonly error: unknown } | undefined;
   #enginePull = new AbortController();
-  /** Loopback references the image was pulled by. */
-  readonly #loopbackReferences: string[] = [];
+  readonly #record: RecordedPull;
 
   /** @param plan owned by the pull */
   constructor(
@@ -56,7 +56,8 @@ export class ImagePull implements AsyncDisposable {
     plan: ImagePlan | undefined,
   ) {
     const { image, auth } = request;
-    const { clock, random, bounds, stallMs, parts, makeRoom, registry, contents, logger } = options;
+    const { clock, random, bounds, stallMs, parts, pulls, makeRoom, registry, contents, logger } = options;
+    this.#record = pulls.begin(image);
     this.#request = request;
     this.#options = options;
     this.#plan = plan;
@@ -121,24 +122,26 @@ export class ImagePull implements AsyncDisposable {
     await this.#cleaning(async () => {
       this.#fetch.removeParts();
       // Ranges are removed once they are closed.
-      if (this.#plan) await this[Symbol.asyncDispose]();
+      if (this.#plan) await this.#close();
       await this.#options.parts.remove(this.#request.image.layers.map(({ digest }) => digest));
     });
   }
 
   /**
-   * Closes the parts and removes the loopback references, including those left by crashes. Never rejects.
+   * Closes the parts and removes the names on loopback, including those left by crashes, and the record. Never rejects.
    *
    * @param image as `run` resolved to it
    */
   async finish({ repoDigests }: ImageFacts): Promise<void> {
     const { engine } = this.#options;
     const signal = new AbortController().signal;
-    await this.#cleaning(async () => await this[Symbol.asyncDispose]());
+    await this.#cleaning(async () => await this.#close());
     await this.#cleaning(async () => {
       const leftovers = repoDigests.filter((name) => LOOPBACK_NAME.test(name));
-      for (const name of new Set([...this.#loopbackReferences, ...leftovers])) await engine.untagImage(name, signal);
+      for (const name of new Set([...this.#record.names, ...leftovers])) await engine.untagImage(name, signal);
+      this.#record.end();
     });
+    this.#record[Symbol.dispose]();
   }
 
   async #cleaning(work: () => Promise<void>): Promise<void> {
@@ -152,7 +155,13 @@ export class ImagePull implements AsyncDisposable {
     }
   }
 
+  /** The record of a pull that has failed stays, as its parts do. */
   async [Symbol.asyncDispose](): Promise<void> {
+    await this.#close();
+    this.#record[Symbol.dispose]();
+  }
+
+  async #close(): Promise<void> {
     await this.#fetch[Symbol.asyncDispose]();
     await this.#plan?.[Symbol.asyncDispose]();
   }
@@ -189,18 +198,18 @@ export class ImagePull implements AsyncDisposable {
     image: ResolvedImage,
     layer: (digest: string) => Promise<ServedLayer> = (digest) => this.#layer(digest),
   ): Promise<LoopbackImage> {
-    const { engine, clock, parts } = this.#options;
-    const { directory } = parts;
+    const { engine, clock } = this.#options;
     const { signal } = this.#request;
     this.#enginePull = new AbortController();
     const round = AbortSignal.any([signal, this.#enginePull.signal]);
-    await using loopback = await LoopbackRegistry.open({ clock, image, layer, signal: round, directory });
+    const address = this.#record.takeAddress();
+    await using loopback = await LoopbackRegistry.open({ clock, image, layer, signal: round, address });
+    this.#record.offer({ name: loopback.reference, address: loopback.address, digest: image.digest });
     try {
       const facts = await engine.pullImage(loopback.reference, () => {}, round, {
         isInsecure: true,
         mayBeSilent: () => loopback.isActive,
       });
-      this.#loopbackReferences.push(loopback.reference);
       return { reference: loopback.reference, facts };
     } catch (error) {
       round.throwIfAborted();

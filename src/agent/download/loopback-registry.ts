@@ -3,7 +3,7 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { AddressInfo } from "node:net";
 import type { Clock } from "../../lib/clock.ts";
 import type { ResolvedImage } from "../registry/registry.ts";
-import { type LoopbackAddress, deleteAddress, loadAddress, saveAddress } from "./loopback-address.ts";
+import type { LoopbackAddress } from "./pull-records.ts";
 import { parseRange } from "./range.ts";
 import type { ServedLayer } from "./send-part.ts";
 
@@ -22,8 +22,8 @@ export interface LoopbackOptions {
   /** Returns a layer, possibly still arriving. Called when the engine requests it. */
   readonly layer: (digest: string) => Promise<ServedLayer>;
   readonly signal: AbortSignal;
-  /** Where the address is saved during the pull. */
-  readonly directory: string;
+  /** The address of an interrupted pull of the image, which is used if it is free. */
+  readonly address: LoopbackAddress | undefined;
 }
 
 /**
@@ -52,16 +52,17 @@ export class LoopbackRegistry implements AsyncDisposable {
 
   static async open(options: LoopbackOptions): Promise<LoopbackRegistry> {
     const registry = new LoopbackRegistry(options);
-    const { directory, image } = options;
-    const earlier = loadAddress(directory, image.config.digest);
-    if (!earlier || !(await registry.#reopen(earlier))) await registry.#listen(0);
-    saveAddress(directory, image.config.digest, { port: registry.#port, secret: registry.#secret });
+    if (!options.address || !(await registry.#reopen(options.address))) await registry.#listen(0);
     return registry;
   }
 
   /** The reference for the engine to pull. */
   get reference(): string {
     return `${this.#name}@${this.#options.image.digest}`;
+  }
+
+  get address(): LoopbackAddress {
+    return { port: this.#port, secret: this.#secret };
   }
 
   /** Whether any request has arrived. */
@@ -81,7 +82,6 @@ export class LoopbackRegistry implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    deleteAddress(this.#options.directory, this.#options.image.config.digest);
     this.#server.closeAllConnections();
     await new Promise((resolve) => {
       this.#server.close(resolve);

@@ -31,8 +31,8 @@ interface Entry<T> {
 }
 
 /**
- * With the digest of the layer before it, if the blob is one that describes a layer. Addresses of interrupted pulls (see
- * loopback-address.ts) are removed as the parts are.
+ * With the digest of the layer before it, if the blob is one that describes a layer. Addresses of pulls, which version 0.1
+ * kept, are removed as the parts are.
  */
 const PART_FILE = /^(?:(?<layer>[0-9a-f]{64})\.)?(?<blob>[0-9a-f]{64})\.(?:part|ranges|address)$/;
 

@@ -1,10 +1,14 @@
 import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { partsToRemove, type SweepBounds } from "../core/image/part-sweep.ts";
+import type { Engine } from "../engine/engine.ts";
 import type { PartStore } from "./part-store.ts";
+import type { LeftPull, PullRecords } from "./pull-records.ts";
 
 export interface SweeperOptions {
+  readonly engine: Pick<Engine, "inspectImage" | "untagImage">;
   readonly parts: PartStore;
+  readonly pulls: PullRecords;
   readonly bounds: SweepBounds;
   /** Free bytes on the file system of a path; `undefined` when unknown. */
   readonly freeBytes: (path: string) => Promise<number | undefined>;
@@ -13,8 +17,9 @@ export interface SweeperOptions {
 }
 
 const SWEEP_INTERVAL_MS = 12 * 3_600_000;
+const RETRY_DELAY_MS = 10 * 60_000;
 
-/** Removes partial downloads that are too old, or that the disk has no space for. */
+/** Removes partial downloads that are too old, or that the disk has no space for, and what pulls have left when the agent was killed. */
 export class PartSweeper {
   readonly #options: SweeperOptions;
 
@@ -22,17 +27,47 @@ export class PartSweeper {
     this.#options = options;
   }
 
-  /** Sweeps now and twice a day, until `signal` aborts. Never rejects. */
+  /** Sweeps now and twice a day, until `signal` aborts; sooner again if that fails. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
+    const { clock, logger } = this.#options;
     while (!signal.aborted) {
-      await this.sweep().catch((error: unknown) => {
-        this.#options.logger.warn(
-          { err: error },
-          "failed to remove old partial downloads; they take disk space. It is tried again later. See: edge-agent doctor (disk)",
-        );
-      });
-      await this.#options.clock.sleep(SWEEP_INTERVAL_MS, signal).catch(() => {});
+      let pause = SWEEP_INTERVAL_MS;
+      for (const work of [() => this.finishPulls(signal), () => this.sweep()]) {
+        await work().catch((error: unknown) => {
+          pause = RETRY_DELAY_MS;
+          if (signal.aborted) return;
+          logger.warn(
+            { err: error },
+            "failed to remove what old downloads have left; it takes disk space. It is tried again later. See: edge-agent doctor (disk)",
+          );
+        });
+      }
+      await clock.sleep(pause, signal).catch(() => {});
     }
+  }
+
+  /**
+   * Removes what pulls have left whose image has its name, and names on loopback of those that nobody went on with. Rejects with an
+   * `EngineError`.
+   */
+  async finishPulls(signal: AbortSignal): Promise<void> {
+    const { parts, pulls, engine, bounds, clock, logger } = this.#options;
+    for (const left of pulls.left()) {
+      const { reference, layers, names } = left.record;
+      const isDone = await this.#isDone(left, signal);
+      if (!isDone && clock.now() - left.changedAt <= bounds.keepMs) continue;
+      await pulls.finish(left, async () => {
+        if (isDone) await parts.remove(layers);
+        for (const name of names) await engine.untagImage(name, signal);
+        logger.info({ image: reference }, "removed what an interrupted pull has left");
+      });
+    }
+  }
+
+  /** Whether the engine has the image under its own name. */
+  async #isDone({ record: { reference, ids } }: LeftPull, signal: AbortSignal): Promise<boolean> {
+    const image = await this.#options.engine.inspectImage(reference, signal);
+    return image !== undefined && ids.includes(image.id);
   }
 
   /** Removes parts that are too old, and the oldest ones while disk space is low. */

@@ -10,6 +10,8 @@ import {
   LoopbackUnreachable,
   type TransferProgress,
 } from "../../../src/agent/download/ports.ts";
+import { PullRecords } from "../../../src/agent/download/pull-records.ts";
+import { PartSweeper } from "../../../src/agent/download/sweeper.ts";
 import { createDockerEngine } from "../../../src/agent/engine/docker/docker-engine.ts";
 import type { Engine } from "../../../src/agent/engine/engine.ts";
 import type { ResolvedImage } from "../../../src/agent/registry/registry.ts";
@@ -44,6 +46,7 @@ describe.each(ENGINES)("%s, served on loopback", (title, missing, startEngine) =
   let engine: Engine;
   let registry: Registry;
   let parts: PartStore;
+  let pulls: PullRecords;
   let downloader: ImageDownloader;
 
   beforeAll(async () => {
@@ -54,16 +57,20 @@ describe.each(ENGINES)("%s, served on loopback", (title, missing, startEngine) =
     ({ socketPath } = service);
     registry = owned.use(await Registry.start());
     parts = new PartStore(join(owned.use(await tempDir()).path, "downloads"));
-    engine = createDockerEngine({ socketPath: () => socketPath, clock: systemClock });
+    pulls = new PullRecords(parts.directory);
+    engine = newEngine();
     downloader = createImageDownloader(options());
   });
   afterAll(() => owned.disposeAsync());
+
+  const newEngine = (): Engine => createDockerEngine({ socketPath: () => socketPath, clock: systemClock });
 
   let collections = 0;
   const options = () => ({
     engine,
     registry: plainClient(),
     parts,
+    pulls,
     makeRoom: async () => false,
     clock: systemClock,
     logger: pino({ level: "silent" }),
@@ -74,8 +81,11 @@ describe.each(ENGINES)("%s, served on loopback", (title, missing, startEngine) =
     collectYoung: () => void collections++,
   });
 
+  const repositories: string[] = [];
   const push = async (image: Image, host: string = registry.host): Promise<string> => {
-    const name = `${uniqueName("team")}/app:1.0`;
+    const repository = `${uniqueName("team")}/app`;
+    repositories.push(repository);
+    const name = `${repository}:1.0`;
     const reference = (await registry.push(image, name)).replace(registry.host, host);
     owned.defer(() => removeImage(socketPath, reference));
     return reference;
@@ -115,12 +125,15 @@ describe.each(ENGINES)("%s, served on loopback", (title, missing, startEngine) =
     return (await engine.inspectImage(reference, AbortSignal.timeout(60_000)))?.id;
   };
 
-  /** Loopback names of images. */
+  /** Loopback names of images of this test. */
   const loopbackNames = async (): Promise<string[]> => {
     const { body } = await engineRequest(socketPath, "GET", "/images/json");
     const images = JSON.parse(body) as { RepoTags?: string[] | null; RepoDigests?: string[] | null }[];
     const names = images.flatMap(({ RepoTags, RepoDigests }) => [RepoTags ?? [], RepoDigests ?? []].flat());
-    return names.filter((name) => /^127\.0\.0\.1:\d+\/[0-9a-f]{32}/.test(name));
+    return names.filter((name) => {
+      const [, repository] = /^127\.0\.0\.1:\d+\/[0-9a-f]{32}\/(.+)@/.exec(name) ?? [];
+      return repository !== undefined && repositories.includes(repository);
+    });
   };
 
   test.skipIf(skip)("gets an image under its own name, without leftovers of the pull", async () => {
@@ -141,6 +154,38 @@ describe.each(ENGINES)("%s, served on loopback", (title, missing, startEngine) =
       expect(done).toBeGreaterThanOrEqual(progress[index - 1]?.done ?? 0);
       expect(done).toBeLessThanOrEqual(total);
     }
+  });
+
+  test.skipIf(skip)("leaves nothing of a pull after which the agent is killed, once that is swept", async () => {
+    const reference = await push(await bigImage(2));
+    // When the image has its name, and nothing has been removed.
+    const dying = Object.assign(newEngine(), {
+      tagImage: async (...args: Parameters<Engine["tagImage"]>) => {
+        await engine.tagImage(...args);
+        throw new Error("killed");
+      },
+    });
+    downloader = createImageDownloader({ ...options(), engine: dying });
+    await expect(download(reference)).rejects.toThrow("killed");
+    downloader = createImageDownloader(options());
+    expect(await loopbackNames()).not.toEqual([]);
+    expect(await parts.idle()).not.toEqual([]);
+    const { directory } = parts;
+    const { clock, logger } = options();
+    const sweeper = new PartSweeper({
+      engine,
+      // As after a restart.
+      parts: new PartStore(directory),
+      pulls: new PullRecords(directory),
+      bounds: { keepMs: 3_600_000, reserveBytes: 0, minAgeMs: 3_600_000 },
+      freeBytes: async () => undefined,
+      clock,
+      logger,
+    });
+    await sweeper.finishPulls(AbortSignal.timeout(60_000));
+    expect(await loopbackNames()).toEqual([]);
+    expect(await readdir(directory)).toEqual([]);
+    expect(await idOf(reference)).toBeDefined();
   });
 
   test.skipIf(skip)("finds an image by its digest, when requested by digest", async () => {

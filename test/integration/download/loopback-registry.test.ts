@@ -1,14 +1,12 @@
-import { readdir, readFile, writeFile } from "node:fs/promises";
 import { connect } from "node:net";
-import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { expect, test } from "vitest";
 import { LoopbackRegistry } from "../../../src/agent/download/loopback-registry.ts";
+import type { LoopbackAddress } from "../../../src/agent/download/pull-records.ts";
 import type { ResolvedImage } from "../../../src/agent/registry/registry.ts";
 import { systemClock } from "../../../src/lib/clock.ts";
 import { FakeEngine } from "../../support/fake-engine.ts";
 import { FakeRegistry } from "../../support/fake-registry.ts";
-import { tempDir } from "../../support/temp-dir.ts";
 
 /** The beginning of a TLS ClientHello. */
 const CLIENT_HELLO = Buffer.from("160301000501000001fc", "hex");
@@ -21,37 +19,36 @@ async function resolveImage(): Promise<ResolvedImage> {
   return await new FakeRegistry(engine).resolve("registry.example.com/app:1", platform, undefined, signal);
 }
 
-const open = (image: ResolvedImage, directory: string) =>
+const open = (image: ResolvedImage, address?: LoopbackAddress) =>
   LoopbackRegistry.open({
     clock: systemClock,
     image,
     layer: () => Promise.reject(new Error("nobody asks for a layer")),
     signal: new AbortController().signal,
-    directory,
+    address,
   });
 
-test("a pull goes on at the address of the one before, also if layers are offered in another form, and leaves none", async () => {
-  await using directory = await tempDir();
+test("a pull goes on at the address of the one before, also if layers are offered in another form", async () => {
   const image = await resolveImage();
-  const interrupted = await open(image, directory.path);
-  const { reference } = interrupted;
-  const [name = ""] = await readdir(directory.path);
-  const kept = await readFile(join(directory.path, name));
+  const interrupted = await open(image);
+  const { reference, address } = interrupted;
   await interrupted[Symbol.asyncDispose]();
-  expect(await readdir(directory.path)).toEqual([]);
-  // As after a kill.
-  await writeFile(join(directory.path, name), kept);
-  {
-    await using next = await open({ ...image, digest: `sha256:${"0".repeat(64)}` }, directory.path);
-    expect(next.reference.split("@")[0]).toBe(reference.split("@")[0]);
-  }
-  expect(await readdir(directory.path)).toEqual([]);
+  await using next = await open({ ...image, digest: `sha256:${"0".repeat(64)}` }, address);
+  expect(next.reference.split("@")[0]).toBe(reference.split("@")[0]);
+  expect(next.address).toEqual(address);
+});
+
+test("a pull whose address is taken gets another one, and another name", async () => {
+  const image = await resolveImage();
+  await using other = await open(image);
+  await using next = await open(image, other.address);
+  expect(next.address.port).not.toBe(other.address.port);
+  expect(next.address.secret).not.toBe(other.address.secret);
 });
 
 test("a TLS client gets an HTTP response, and a request for the image counts as reached", async () => {
-  await using directory = await tempDir();
   const image = await resolveImage();
-  await using registry = await open(image, directory.path);
+  await using registry = await open(image);
   const [host = "", ...path] = registry.reference.split("@")[0]?.split("/") ?? [];
   const socket = connect(Number(host.split(":")[1]), "127.0.0.1");
   socket.write(CLIENT_HELLO);

@@ -9,6 +9,7 @@ import type { DownloaderOptions } from "../../../src/agent/download/downloader-o
 import { createImageDownloader } from "../../../src/agent/download/image-downloader.ts";
 import { PartStore } from "../../../src/agent/download/part-store.ts";
 import type { FetchInterruption, ImageDownloader, TransferProgress } from "../../../src/agent/download/ports.ts";
+import { PullRecords } from "../../../src/agent/download/pull-records.ts";
 import { createDockerEngine } from "../../../src/agent/engine/docker/docker-engine.ts";
 import type { Engine } from "../../../src/agent/engine/engine.ts";
 import type { ResolvedImage } from "../../../src/agent/registry/registry.ts";
@@ -40,6 +41,7 @@ export class PartsRig implements AsyncDisposable {
   /** State directory: downloads and the index of contents. */
   readonly directory: string;
   readonly parts: PartStore;
+  readonly pulls: PullRecords;
   readonly inUse = new ImagesInUse();
   /** How often registries were asked for an index. */
   indexLookups = 0;
@@ -52,6 +54,7 @@ export class PartsRig implements AsyncDisposable {
     this.socketPath = socketPath;
     this.directory = directory;
     this.parts = new PartStore(join(directory, "downloads"));
+    this.pulls = new PullRecords(join(directory, "downloads"));
     this.engine = createDockerEngine({ socketPath: () => socketPath, clock: systemClock });
     this.#owned = owned;
     this.downloader = this.newDownloader();
@@ -82,6 +85,7 @@ export class PartsRig implements AsyncDisposable {
         },
       },
       parts: this.parts,
+      pulls: this.pulls,
       contents: new DeviceContents({
         engine,
         index,

@@ -91,7 +91,8 @@ export function imageFacts(
 ): ImageFacts {
   const repository = reference.replace(/@.*$/, "").replace(/:[^:/]*$/, "");
   return {
-    id: `sha256:${sha256Hex(`id ${JSON.stringify(image)}`)}`,
+    // The digest of its configuration, see fake-registry.ts.
+    id: digestOf(JSON.stringify(image)),
     architecture: image.architecture ?? architecture,
     os: "linux",
     size: layersOf(image).reduce((sum, layer) => sum + layer, 0),

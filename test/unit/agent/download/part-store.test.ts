@@ -3,7 +3,6 @@ import { readdirSync, readlinkSync } from "node:fs";
 import { readdir, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, expect, test } from "vitest";
-import { saveAddress } from "../../../../src/agent/download/loopback-address.ts";
 import { PartStore } from "../../../../src/agent/download/part-store.ts";
 import { tempDir } from "../../../support/temp-dir.ts";
 
@@ -43,8 +42,8 @@ test("what a crash has left of a record is removed with the parts", async () => 
   expect(await readdir(directory.path)).toEqual(["uncompressed-layers.json"]);
 });
 
-test("the address of a pull that nobody went on with is idle, and can be removed", async () => {
-  saveAddress(directory.path, digest("f"), { port: 5_000, secret: "0".repeat(32) });
+test("the address of a pull by version 0.1 is idle, and can be removed", async () => {
+  await writeFile(join(directory.path, `${"f".repeat(64)}.address`), "{}");
   expect((await parts.idle()).map((idle) => idle.digest)).toEqual([digest("f")]);
   await parts.remove([digest("f")]);
   expect(await readdir(directory.path)).toEqual([]);
