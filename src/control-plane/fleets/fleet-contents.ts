@@ -1,9 +1,10 @@
-import { type RevisionContent, type Goal, goalOf } from "../core/fleets/goal.ts";
+import { type RevisionContent, type Goal, goalOf, ownedContent } from "../core/fleets/goal.ts";
 import type { Fleet } from "../core/fleets/fleet.ts";
 import type { Rollout } from "../core/fleets/rollout.ts";
 import type { Direction } from "../core/fleets/target.ts";
-import { revisionPurpose, type Sealer } from "../sealing/sealer.ts";
+import type { Sealer } from "../sealing/sealer.ts";
 import type { FleetStore } from "../store/fleets.ts";
+import { openContent } from "./revision-content.ts";
 
 /** What the members of a fleet are to run in a rollout, in both directions. */
 export interface RolloutContents {
@@ -12,16 +13,15 @@ export interface RolloutContents {
   readonly revisions: readonly (RevisionContent | undefined)[];
 }
 
-/** Reads what a rollout brings to assets. Throws if a revision is missing or cannot be opened. */
+/** Reads what a rollout brings to assets, of the apps that the fleet owns. Throws if a revision is missing or cannot be opened. */
 export async function readContents(
   store: Pick<FleetStore, "findRevision">,
   sealer: Sealer,
   fleet: Fleet,
   { revision, previousRevision }: Pick<Rollout, "revision" | "previousRevision">,
 ): Promise<RolloutContents> {
-  const forward = await readRevision(store, sealer, fleet.id, revision);
-  const back =
-    previousRevision === undefined ? undefined : await readRevision(store, sealer, fleet.id, previousRevision);
+  const forward = await readRevision(store, sealer, fleet, revision);
+  const back = previousRevision === undefined ? undefined : await readRevision(store, sealer, fleet, previousRevision);
   return {
     goals: {
       forward: goalOf(fleet.name, revision, forward),
@@ -34,11 +34,10 @@ export async function readContents(
 async function readRevision(
   store: Pick<FleetStore, "findRevision">,
   sealer: Sealer,
-  fleetId: string,
+  fleet: Fleet,
   number: number,
 ): Promise<RevisionContent> {
-  const stored = await store.findRevision(fleetId, number);
-  if (!stored) throw new Error(`revision ${number} of fleet ${fleetId} is not on record`);
-  const content = sealer.open(stored, revisionPurpose(fleetId, number));
-  return JSON.parse(Buffer.from(content).toString("utf8")) as RevisionContent;
+  const stored = await store.findRevision(fleet.id, number);
+  if (!stored) throw new Error(`revision ${number} of fleet ${fleet.id} is not on record`);
+  return ownedContent(fleet, openContent(sealer, stored));
 }

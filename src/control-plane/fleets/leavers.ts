@@ -17,12 +17,13 @@ export interface LeaversOptions {
   readonly accountId: string;
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Called with assets that have left a fleet: others may own their apps now. */
+  /** Called with assets of which a fleet has released apps: others may own these now. */
   readonly onFreed: (assetUuids: readonly string[]) => void;
 }
 
 /**
- * Ends the ownership of assets that have left a fleet of the account: their apps are nobody's. Also where the fleet has neither a
+ * Ends the ownership of apps that are a fleet's no more: those of assets that have left a fleet of the account, and those that were
+ * taken off a fleet's list. They are nobody's from then on. Also where the fleet has neither a
  * rollout nor upkeep under way, such as after a first rollout that failed: rollouts of other fleets wait for those apps.
  */
 export class Leavers implements Disposable {
@@ -35,7 +36,7 @@ export class Leavers implements Disposable {
     void this.#run();
   }
 
-  /** Says that assets may have left a fleet. */
+  /** Says that assets may have left a fleet, or that a fleet may have been changed. */
   readonly notify = (): void => this.#latch.set();
 
   [Symbol.dispose](): void {
@@ -70,15 +71,22 @@ export class Leavers implements Disposable {
   }
 
   async #releaseFrom(fleet: Fleet): Promise<void> {
-    const { store, logger, onFreed } = this.#options;
+    const { store, logger } = this.#options;
     const selector = parseSelector(fleet.selector);
     // The others must not wait for this one.
     if (!selector.ok)
       return logger.error({ fleet_id: fleet.id, reason: selector.reason }, "the selector of a fleet is not valid");
+    const { fleets } = store;
+    await this.#repeat(() => fleets.releaseLeavers(fleet, selector.terms, PAGE));
+    await this.#repeat(() => fleets.releaseDroppedApps(fleet.id, PAGE));
+  }
+
+  /** Repeats this until it has released all. */
+  async #repeat(release: () => Promise<readonly string[]>): Promise<void> {
     while (!this.#isClosed) {
-      const leavers = await store.fleets.releaseLeavers(fleet, selector.terms, PAGE);
-      onFreed(leavers);
-      if (leavers.length < PAGE) return;
+      const freed = await release();
+      this.#options.onFreed(freed);
+      if (freed.length < PAGE) return;
     }
   }
 }

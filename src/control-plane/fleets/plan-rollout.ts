@@ -1,5 +1,6 @@
 import { EdgeError } from "../../protocol/errors.ts";
 import type { RolloutStrategy, RolloutStrategyUpdate } from "../../protocol/rollout-strategy.ts";
+import { invalidRequest } from "../../protocol/request-error.ts";
 import { updateStrategy } from "../../protocol/rollout-strategy.ts";
 import { parseSelector, type SelectorTerm } from "../../protocol/selector.ts";
 import type { Fleet } from "../core/fleets/fleet.ts";
@@ -16,7 +17,7 @@ export interface RolloutPlan {
   readonly waves: readonly (readonly Member[])[];
 }
 
-/** Plans a rollout to those who are members now. Error: `RevisionNotFound`. */
+/** Plans a rollout to those who are members now. Errors: `RevisionNotFound`, `InvalidRequest` if it has no app of the fleet. */
 export async function planRollout(
   store: FleetStore,
   fleet: Fleet,
@@ -26,6 +27,8 @@ export async function planRollout(
   const number = request.revision ?? fleet.lastRevision;
   const revision = number > 0 ? await store.findRevision(fleet.id, number) : undefined;
   if (!revision) throw new EdgeError("RevisionNotFound", undefined, { revision: number });
+  if (!revision.revision.apps.some(({ name }) => fleet.apps.includes(name)))
+    throw invalidRequest([{ path: "revision", reason: `revision ${number} has no app that the fleet owns` }]);
   const strategy = updateStrategy(fleet.strategy, request.strategy ?? {});
   const members = await listMembers(store, fleet);
   return { revision, strategy, waves: planWaves(rolloutId, strategy, members) };

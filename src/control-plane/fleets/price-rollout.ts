@@ -3,7 +3,7 @@ import type { AssetPrice, PriceEvent, RolloutPrice } from "../../protocol/rollou
 import type { RolloutRequest } from "../../protocol/rollout.ts";
 import type { AuditOrigin } from "../audit/audit-entry.ts";
 import type { Fleet } from "../core/fleets/fleet.ts";
-import { goalOf } from "../core/fleets/goal.ts";
+import { goalOf, ownedContent } from "../core/fleets/goal.ts";
 import type { Member } from "../store/fleets.ts";
 import type { Store } from "../store/store.ts";
 import { planRollout, type RolloutPlan } from "./plan-rollout.ts";
@@ -40,7 +40,7 @@ export async function* priceRollout(
   const { store, sealer, clock } = options;
   const stable = fleet.stableRevision;
   const before = stable === undefined ? undefined : await store.fleets.findRevision(fleet.id, stable);
-  const contents = [openContent(sealer, revision), before && openContent(sealer, before)];
+  const contents = [revision, before].map((stored) => stored && ownedContent(fleet, openContent(sealer, stored)));
   const goal = goalOf(fleet.name, revision.revision.number, contents[0]);
   const input = { goal, revisions: contents, strategy };
   const sums = { asked: 0, not_asked: 0, refused: 0, download_bytes: 0 };

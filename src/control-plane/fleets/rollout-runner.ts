@@ -155,7 +155,7 @@ export class RolloutRunner {
     const fleet = await store.fleets.findFleetById(rollout.fleetId);
     if (!fleet) return undefined;
     if (rollout.kind === "upkeep" && (await this.#followStable(this.#fence, rollout, fleet))) return this.#prepare();
-    const key = JSON.stringify([fleet.name, rollout.revision, rollout.previousRevision]);
+    const key = JSON.stringify([fleet.name, fleet.apps, rollout.revision, rollout.previousRevision]);
     if (this.#contents?.key !== key)
       this.#contents = { key, contents: await readContents(store.fleets, sealer, fleet, rollout) };
     const parsed = parseSelector(fleet.selector);

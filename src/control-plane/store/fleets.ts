@@ -118,6 +118,8 @@ export interface FleetStore {
   findOtherOwners(fleetId: string, assetUuid: string, apps: readonly string[]): Promise<readonly AppOwner[]>;
   /** Ends the fleet's ownership on assets that its selector does not match any more. Returns those assets. */
   releaseLeavers(fleet: Fleet, selector: readonly SelectorTerm[], limit: number): Promise<readonly string[]>;
+  /** Ends the fleet's ownership of apps that are not in its list any more, on at most `limit` assets. Returns those assets. */
+  releaseDroppedApps(fleetId: string, limit: number): Promise<readonly string[]>;
   /** Returns who owns each app of the asset that has an owner. */
   listOwners(assetUuid: string): Promise<readonly AppOwner[]>;
 }

@@ -204,6 +204,30 @@ export function fleetsContract(harness: StoreHarness): void {
       );
     });
 
+    test("an app that is taken off the list belongs to nobody, on each asset", async () => {
+      await using store = await openWithAccounts(harness);
+      const [fleet, other] = [await create(store, { apps: ["web", "db"] }), await create(store, { apps: ["cache"] })];
+      const assets = [await registerTagged(store, { role: "kiosk" }), await registerTagged(store, { role: "kiosk" })];
+      for (const asset of assets) {
+        await store.fleets.claimApps(fleet.id, asset, ["web", "db"]);
+        await store.fleets.claimApps(other.id, asset, ["cache"]);
+      }
+      expect(await store.fleets.releaseDroppedApps(fleet.id, 10)).toEqual([]);
+      await store.fleets.updateFleet(fleet.id, () => ({ apps: ["web"] }), audit);
+      const released = [
+        ...(await store.fleets.releaseDroppedApps(fleet.id, 1)),
+        ...(await store.fleets.releaseDroppedApps(fleet.id, 1)),
+      ];
+      expect(released.toSorted()).toEqual(assets.toSorted());
+      expect(await store.fleets.releaseDroppedApps(fleet.id, 10)).toEqual([]);
+      for (const asset of assets) {
+        expect(await store.fleets.listOwners(asset)).toEqual([
+          { app: "cache", fleet: other.name },
+          { app: "web", fleet: fleet.name },
+        ]);
+      }
+    });
+
     test("go with everything that belongs to them", async () => {
       await using store = await openWithAccounts(harness);
       const fleet = await create(store);

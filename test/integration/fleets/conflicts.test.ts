@@ -62,6 +62,35 @@ test("a rollout begins on an asset once the fleet that owned the app there is re
   expect(firstImages(rig)).toEqual([imageOf("one"), imageOf("two")]);
 });
 
+test("a rollout begins on an asset once the fleet that owned the app there has it on its list no more", async () => {
+  await using rig = await startFleetRig(1);
+  await rig.fleet("kiosks", {}, { apps: ["web", "db"] });
+  await rig.revision("kiosks", "one");
+  await rig.reach("kiosks", await rig.rollOut("kiosks"), "succeeded");
+  await rig.fleet("newer", {});
+  await rig.revision("newer", "two");
+  const id = await rig.rollOut("newer");
+  await waitsForConflict(rig, "newer", id);
+  expect((await rig.api.patch("/v1/fleets/kiosks", { apps: ["db"] })).status).toBe(200);
+  await rig.reach("newer", id, "succeeded");
+  expect(firstImages(rig)).toEqual([imageOf("one"), imageOf("two")]);
+});
+
+test("of an older revision, only the apps are brought that the fleet still owns", async () => {
+  await using rig = await startFleetRig(1);
+  await rig.fleet("kiosks", {}, { apps: ["web", "db"] });
+  const db = { app: { name: "db", image: imageOf("db") }, depends_on: [{ app: "web" }] };
+  const both = { apps: [{ app: { name: "web", image: imageOf("web") } }, db] };
+  expect((await rig.api.post("/v1/fleets/kiosks/revisions", both)).status).toBe(201);
+  await rig.revision("kiosks", "two");
+  await rig.api.patch("/v1/fleets/kiosks", { apps: ["db"] });
+  await rig.reach("kiosks", await rig.rollOut("kiosks", { revision: 1 }), "succeeded");
+  expect(rig.devices[0]?.device.received.map(({ images }) => images)).toEqual([[imageOf("db")]]);
+  const nothing = await rig.api.post("/v1/fleets/kiosks/rollouts", { revision: 2 });
+  expect(nothing.status).toBe(422);
+  expect(JSON.stringify(nothing.body)).toContain("has no app that the fleet owns");
+});
+
 test.each([
   ["whose first rollout has succeeded", "succeed", "succeeded"],
   ["without any success, and so without upkeep", { fail: "Unhealthy" }, "failed"],

@@ -133,8 +133,8 @@ export function updateFleet(api: Api, { store, clock, fleets }: ApiContext): voi
         operationId: "updateFleet",
         summary: "Update Fleet",
         description:
-          "Changes the fleet. Assets that are no longer members keep their apps, which belong to nobody from then on. The strategy " +
-          "applies to rollouts that are made later.",
+          "Changes the fleet. Assets that are no longer members keep their apps, and all assets those that `apps` no longer has. " +
+          "They belong to nobody from then on. The strategy applies to rollouts that are made later.",
         tags: TAGS,
         params: fleetParams,
         body: fleetUpdateSchema,

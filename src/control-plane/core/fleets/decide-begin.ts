@@ -23,6 +23,10 @@ export function decideBegin(situation: Situation): TargetDecision {
   const isTurn = target.direction === "back" || target.wave <= rollout.wave;
   if (!isStarted || !isTurn) return become(target, { state: "pending" }, nowMs);
 
+  // Of the revision nothing is left that the fleet owns.
+  if (context.goals[target.direction].apps.length === 0) {
+    return become(target, { state: "skipped", message: "The fleet owns none of the apps any more." }, nowMs);
+  }
   const impossible = findImpossibility(situation);
   if (impossible) return become(target, { state: "refused", ...impossible }, nowMs);
   const obstacle = findObstacle(situation);

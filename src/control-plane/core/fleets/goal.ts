@@ -1,4 +1,5 @@
 import type { AppliedApp, AppDependency } from "../../../protocol/apply.ts";
+import type { Fleet } from "./fleet.ts";
 
 /** An app of a revision: its whole specification with an image by digest, or that it is not to be there. */
 export type RevisionEntry =
@@ -22,6 +23,20 @@ export interface Goal {
 /** Returns the name of an app of a revision. */
 export function nameOf(entry: RevisionEntry): string {
   return "absent" in entry ? entry.absent : entry.app.name;
+}
+
+/**
+ * Returns what the fleet's revision says of the apps that the fleet owns now. A revision may be older than the fleet's list of apps:
+ * what another fleet may own by now is neither changed nor judged.
+ */
+export function ownedContent({ apps: owned }: Pick<Fleet, "apps">, { apps }: RevisionContent): RevisionContent {
+  const names = new Set(owned);
+  return { apps: apps.filter((entry) => names.has(nameOf(entry))).map((entry) => withDependenciesIn(names, entry)) };
+}
+
+function withDependenciesIn(names: ReadonlySet<string>, entry: RevisionEntry): RevisionEntry {
+  if ("absent" in entry) return entry;
+  return { ...entry, depends_on: entry.depends_on.filter(({ app }) => names.has(app)) };
 }
 
 /**

@@ -102,6 +102,18 @@ export class MemberList {
     });
   }
 
+  async releaseDroppedApps(fleetId: string, limit: number): Promise<readonly string[]> {
+    // As they are now: an app may be in the list again.
+    const dropped = `app NOT IN ${this.#executor.dialect.jsonTexts("(SELECT f.apps FROM fleets f WHERE f.id = ?1)")}`;
+    const find = `SELECT DISTINCT asset_uuid AS uuid FROM app_owners WHERE fleet_id = ?1 AND ${dropped} LIMIT ?2`;
+    const release = `DELETE FROM app_owners WHERE fleet_id = ?1 AND asset_uuid = ?2 AND ${dropped}`;
+    return this.#executor.transact(function* (): Work<readonly string[]> {
+      const rows = yield* all<{ readonly uuid: string }>(find, [fleetId, limit]);
+      for (const { uuid } of rows) yield* change(release, [fleetId, uuid]);
+      return rows.map(({ uuid }) => uuid);
+    });
+  }
+
   /** Returns the condition with its parameters, ?1 to ?4. */
   #matching(accountId: string, selector: readonly SelectorTerm[]): { condition: string; values: Value[] } {
     const { dialect } = this.#executor;

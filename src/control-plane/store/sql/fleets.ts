@@ -239,6 +239,10 @@ export class SqlFleetStore implements FleetStore {
     return this.#members.releaseLeavers(fleet, selector, limit);
   }
 
+  async releaseDroppedApps(fleetId: string, limit: number): Promise<readonly string[]> {
+    return this.#members.releaseDroppedApps(fleetId, limit);
+  }
+
   async listOwners(assetUuid: string): Promise<readonly AppOwner[]> {
     return this.#executor.all<AppOwner>(LIST_OWNERS, [assetUuid]);
   }

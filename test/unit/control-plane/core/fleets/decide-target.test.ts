@@ -32,6 +32,12 @@ describe("a target that waits for its turn", () => {
     expect(decided(waiting)).toMatchObject({ kind: "begin", otherwise: { state: "pending", waitsFor: undefined } });
   });
 
+  test("is skipped if the revision has nothing for it", () => {
+    const { goals, ...rest } = context();
+    const nothing = { ...goals, forward: { ...goals.forward, apps: [] } };
+    expect(decided(aTarget(), {}, { ...rest, goals: nothing })).toMatchObject({ fields: { state: "skipped" } });
+  });
+
   test("stays pending until its wave is entered, whatever its device does", () => {
     expect(decided(aTarget({ wave: 1 }), { isConnected: false })).toEqual({ kind: "nothing" });
   });
