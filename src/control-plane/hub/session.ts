@@ -15,6 +15,7 @@ import { SessionQueries } from "./session-queries.ts";
 import { SessionStreams } from "./session-streams.ts";
 import { BadFrameCounter, NO_BAD_FRAMES } from "./bad-frame-counter.ts";
 import { LazyAbort } from "./lazy-abort.ts";
+import { silenceTimer } from "./silence-timer.ts";
 
 const HELLO_TIMEOUT_MS = 10_000;
 const LIVENESS_TIMEOUT_MS = 10_000;
@@ -72,7 +73,8 @@ export class Session implements DeviceSession {
       (message) => this.#handle(message),
       (error) => this.#fail(error),
     );
-    this.#helloTimer = clock.timer(HELLO_TIMEOUT_MS, () => this.close(CLOSE_CODES.helloTimeout, "no hello in time"));
+    const onNoHello = (): void => this.close(CLOSE_CODES.helloTimeout, "no hello in time");
+    this.#helloTimer = silenceTimer(clock, HELLO_TIMEOUT_MS, onNoHello);
     socket.on("message", (data, isBinary) => this.#receive({ data: data as Buffer, isBinary }));
     socket.on("ping", () => this.#receive({ data: undefined, isBinary: false }));
     socket.on("pong", () => this.#receive({ data: undefined, isBinary: false }));
@@ -151,7 +153,7 @@ export class Session implements DeviceSession {
     const socket = this.#socket;
     if (this.#livenessTimer || socket.readyState !== socket.OPEN) return;
     socket.ping();
-    this.#livenessTimer = this.#host.clock.timer(LIVENESS_TIMEOUT_MS, () => {
+    this.#livenessTimer = silenceTimer(this.#host.clock, LIVENESS_TIMEOUT_MS, () => {
       this.log("warn", {}, "no sign of life; connection cut");
       this.terminate();
     });
