@@ -156,36 +156,58 @@ describe.each(ENGINES)("%s, served on loopback", (title, missing, startEngine) =
     }
   });
 
-  test.skipIf(skip)("leaves nothing of a pull after which the agent is killed, once that is swept", async () => {
-    const reference = await push(await bigImage(2));
-    // When the image has its name, and nothing has been removed.
-    const dying = Object.assign(newEngine(), {
-      tagImage: async (...args: Parameters<Engine["tagImage"]>) => {
-        await engine.tagImage(...args);
-        throw new Error("killed");
-      },
-    });
-    downloader = createImageDownloader({ ...options(), engine: dying });
-    await expect(download(reference)).rejects.toThrow("killed");
-    downloader = createImageDownloader(options());
-    expect(await loopbackNames()).not.toEqual([]);
-    expect(await parts.idle()).not.toEqual([]);
-    const { directory } = parts;
+  /** A downloader whose agent is killed when it names an image. */
+  const dyingDownloader = (tagImage: Engine["tagImage"]): ImageDownloader => {
+    const killed = async (...args: Parameters<Engine["tagImage"]>): Promise<void> => {
+      await tagImage(...args);
+      throw new Error("killed");
+    };
+    return createImageDownloader({ ...options(), engine: Object.assign(newEngine(), { tagImage: killed }) });
+  };
+
+  /** As after a restart. */
+  const finishPulls = async (keepMs: number): Promise<void> => {
     const { clock, logger } = options();
+    const { directory } = parts;
     const sweeper = new PartSweeper({
       engine,
-      // As after a restart.
       parts: new PartStore(directory),
       pulls: new PullRecords(directory),
-      bounds: { keepMs: 3_600_000, reserveBytes: 0, minAgeMs: 3_600_000 },
+      bounds: { keepMs, reserveBytes: 0, minAgeMs: 0 },
       freeBytes: async () => undefined,
       clock,
       logger,
     });
     await sweeper.finishPulls(AbortSignal.timeout(60_000));
+    await sweeper.sweep();
+  };
+
+  test.skipIf(skip)("leaves nothing of a pull at whose end the agent is killed", async () => {
+    const reference = await push(await bigImage(2));
+    downloader = dyingDownloader((...args) => engine.tagImage(...args));
+    await expect(download(reference)).rejects.toThrow("killed");
+    downloader = createImageDownloader(options());
+    expect(await loopbackNames()).not.toEqual([]);
+    expect(await parts.idle()).not.toEqual([]);
+    await finishPulls(3_600_000);
     expect(await loopbackNames()).toEqual([]);
-    expect(await readdir(directory)).toEqual([]);
+    expect(await readdir(parts.directory)).toEqual([]);
     expect(await idOf(reference)).toBeDefined();
+  });
+
+  test.skipIf(skip)("keeps an image without its name for the next attempt, until that is too late", async () => {
+    const reference = await push(await bigImage(2));
+    downloader = dyingDownloader(async () => {});
+    await expect(download(reference)).rejects.toThrow("killed");
+    downloader = createImageDownloader(options());
+    await finishPulls(3_600_000);
+    const [name = ""] = await loopbackNames();
+    const { id } = (await engine.inspectImage(name, AbortSignal.timeout(60_000))) ?? {};
+    expect(id).toBeDefined();
+    await finishPulls(-1);
+    expect(await loopbackNames()).toEqual([]);
+    expect(await readdir(parts.directory)).toEqual([]);
+    expect(await idOf(id ?? "")).toBeUndefined();
   });
 
   test.skipIf(skip)("finds an image by its digest, when requested by digest", async () => {
