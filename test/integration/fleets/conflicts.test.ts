@@ -48,21 +48,13 @@ test("a rollout begins as soon as the attempt of an earlier one has ended on rec
   expect(firstImages(rig)).toEqual([imageOf("one"), imageOf("two")]);
 });
 
-test("a rollout begins on an asset once the fleet that owned the app there is removed", async () => {
-  await using rig = await startFleetRig(1);
-  await rig.fleet("kiosks", {});
-  await rig.revision("kiosks", "one");
-  await rig.reach("kiosks", await rig.rollOut("kiosks"), "succeeded");
-  await rig.fleet("newer", {});
-  await rig.revision("newer", "two");
-  const id = await rig.rollOut("newer");
-  await waitsForConflict(rig, "newer", id);
-  expect((await rig.api.delete("/v1/fleets/kiosks")).status).toBe(204);
-  await rig.reach("newer", id, "succeeded");
-  expect(firstImages(rig)).toEqual([imageOf("one"), imageOf("two")]);
-});
-
-test("a rollout begins on an asset once the fleet that owned the app there has it on its list no more", async () => {
+test.each([
+  ["is removed", async ({ api }: FleetRig) => expect((await api.delete("/v1/fleets/kiosks")).status).toBe(204)],
+  [
+    "has it on its list no more",
+    async ({ api }: FleetRig) => expect((await api.patch("/v1/fleets/kiosks", { apps: ["db"] })).status).toBe(200),
+  ],
+])("a rollout begins on an asset once the fleet that owned the app there %s", async (_name, release) => {
   await using rig = await startFleetRig(1);
   await rig.fleet("kiosks", {}, { apps: ["web", "db"] });
   await rig.revision("kiosks", "one");
@@ -71,7 +63,7 @@ test("a rollout begins on an asset once the fleet that owned the app there has i
   await rig.revision("newer", "two");
   const id = await rig.rollOut("newer");
   await waitsForConflict(rig, "newer", id);
-  expect((await rig.api.patch("/v1/fleets/kiosks", { apps: ["db"] })).status).toBe(200);
+  await release(rig);
   await rig.reach("newer", id, "succeeded");
   expect(firstImages(rig)).toEqual([imageOf("one"), imageOf("two")]);
 });
