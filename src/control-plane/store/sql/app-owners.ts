@@ -2,8 +2,11 @@ import type { AppOwner } from "../fleets.ts";
 import type { Dialect } from "./dialect.ts";
 import { all, change, type Work } from "./statement.ts";
 
-const CLAIM = /* sql */ `
-  INSERT INTO app_owners (asset_uuid, app, fleet_id) VALUES (?, ?, ?) ON CONFLICT (asset_uuid, app) DO NOTHING`;
+/** Claims nothing that has been taken off the fleet's list meanwhile: it would stay the fleet's until the next look. */
+const CLAIM = (dialect: Dialect): string => /* sql */ `
+  INSERT INTO app_owners (asset_uuid, app, fleet_id)
+  SELECT ?1, ?2, f.id FROM fleets f WHERE f.id = ?3 AND ?2 IN ${dialect.jsonTexts("f.apps")}
+  ON CONFLICT (asset_uuid, app) DO NOTHING`;
 
 const RELEASE = "DELETE FROM app_owners WHERE asset_uuid = ? AND app = ? AND fleet_id = ?";
 /** Parameters: the fleet, the asset, the revision. Does nothing if there is no such asset. */
@@ -29,7 +32,8 @@ export function* claimApps(
   if (others.length > 0) return others;
   const claimed: string[] = [];
   // In one order, so that no two transactions wait for each other.
-  for (const app of apps.toSorted()) if ((yield* change(CLAIM, [assetUuid, app, fleetId])) > 0) claimed.push(app);
+  const claim = CLAIM(dialect);
+  for (const app of apps.toSorted()) if ((yield* change(claim, [assetUuid, app, fleetId])) > 0) claimed.push(app);
   if (claimed.length === apps.length) return [];
   // One of them may have been claimed since they were read: an insertion waits for the other transaction.
   const late = yield* all<AppOwner>(FIND_OTHER_OWNERS(dialect), [fleetId, assetUuid, JSON.stringify(apps)]);
