@@ -74,6 +74,12 @@ describe("a layer that skopeo wrote", () => {
   });
 });
 
+/** The rest of the one after a chunk of 106 zeros has the same bytes as the other: they are at two places, and fetched from both. */
+const PIECE_AND_CONTENT_ALIKE = [
+  { name: "long", content: Buffer.alloc(109) },
+  { name: "short", content: Buffer.alloc(3) },
+];
+
 describe("any tar", () => {
   it("needs no other bytes than the price has, also of contents that it has twice", async () => {
     await fc.assert(
@@ -94,10 +100,10 @@ describe("any tar", () => {
           );
           expect(covering).toBeDefined();
         }
-        const distinct = new Map(source.places.map((place) => [place.digest, place.length]));
+        const distinct = new Map(source.places.map(({ offset, length }) => [offset, length]));
         expect(bytes).toBe([...distinct.values()].reduce((sum, length) => sum + length, 0));
       }),
-      { numRuns: 60 },
+      { numRuns: 60, examples: [[PIECE_AND_CONTENT_ALIKE, 106, 0]] },
     );
   });
 
