@@ -17,6 +17,9 @@ import type { ResolvedImage } from "../registry/registry.ts";
  * Records are found by the image's configuration, which is the same in whatever form its layers are offered.
  */
 
+/** Offers of a pull that are recorded, the latest. One that fails is repeated for as long as its app is wanted. */
+const MAX_OFFERS = 16;
+
 const digestSchema = z.string().regex(/^sha256:[0-9a-f]{64}$/);
 const addressSchema = z.object({
   port: z.int().min(1024).max(65_535),
@@ -24,7 +27,7 @@ const addressSchema = z.object({
 });
 const recordSchema = z.object({
   reference: z.string(),
-  /** What engines may call the image: digests of its configuration and manifests. */
+  /** What engines may call the image: the digests of its configuration and of its manifest in the registry, then of those offered. */
   ids: z.array(digestSchema),
   /** Digests in the registry. */
   layers: z.array(digestSchema),
@@ -71,9 +74,11 @@ export class PullRecords {
     const earlier = this.left().find((left) => left.file.startsWith(hex));
     const file = earlier?.file ?? `${hex}.${randomBytes(4).toString("hex")}.pull`;
     this.#taken.add(file);
+    const own = [image.config.digest, image.digest];
+    const offered = (earlier?.record.ids ?? []).filter((id) => !own.includes(id));
     const record = {
       reference: image.reference,
-      ids: [...new Set([image.config.digest, image.digest, ...(earlier?.record.ids ?? [])])],
+      ids: [...own, ...offered],
       layers: image.layers.map(({ digest }) => digest),
       names: earlier?.record.names ?? [],
       address: earlier?.record.address,
@@ -175,8 +180,13 @@ export class RecordedPull implements Disposable {
   /** Must be called before the engine is asked to pull. */
   offer({ name, address, digest }: Offer): void {
     const { ids, names } = this.#record;
-    const changes = { address, ids: [...new Set([...ids, digest])], names: [...new Set([...names, name])] };
-    this.#record = { ...this.#record, ...changes };
+    const [config = "", manifest = "", ...offered] = ids;
+    this.#record = {
+      ...this.#record,
+      address,
+      ids: digest === manifest ? ids : [config, manifest, ...latest(offered, digest)],
+      names: latest(names, name),
+    };
     this.#storage.save(this.#record);
   }
 
@@ -188,4 +198,9 @@ export class RecordedPull implements Disposable {
   [Symbol.dispose](): void {
     this.#storage.release();
   }
+}
+
+/** Returns the latest of these with another one, each once. */
+function latest(known: readonly string[], added: string): string[] {
+  return [...known.filter((one) => one !== added), added].slice(-MAX_OFFERS);
 }

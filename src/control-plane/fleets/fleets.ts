@@ -71,7 +71,7 @@ export class Fleets {
     return assets;
   }
 
-  /** Returns the waves of a rollout that is not made. Error: `RevisionNotFound`. */
+  /** Returns the waves of a rollout that is not made. Errors as of `planRollout`. */
   plan(fleet: Fleet, request: RolloutRequest): Promise<RolloutPlan> {
     return planPrice(this.#options, fleet, request);
   }

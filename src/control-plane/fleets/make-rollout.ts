@@ -28,7 +28,7 @@ class RepeatedRollout extends Error {
 
 /**
  * Makes a rollout, which supersedes the one that is under way, or returns the earlier one when the request repeats an
- * `Idempotency-Key`. Errors: `RevisionNotFound`, `IdempotencyKeyReused`, `FleetNotFound` if it was removed meanwhile, and
+ * `Idempotency-Key`. Errors: as of `planRollout`, `IdempotencyKeyReused`, `FleetNotFound` if it was removed meanwhile, and
  * `RolloutStateConflict` while the fleet goes back.
  */
 export async function makeRollout(

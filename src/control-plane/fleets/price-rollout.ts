@@ -16,7 +16,7 @@ const MAX_ASKED_AT_ONCE = 32;
 
 type Options = AssetPriceOptions & { readonly store: Store };
 
-/** Plans the waves of a dry run. Error: `RevisionNotFound`. */
+/** Plans the waves of a dry run. Errors as of `planRollout`. */
 export async function planPrice(
   { store, clock }: Options,
   fleet: Fleet,

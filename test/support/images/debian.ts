@@ -28,12 +28,16 @@ export async function debianLayer(packages: readonly string[], leftOut?: RegExp)
 
 /** Returns the path of the package's file. */
 async function downloaded(name: string): Promise<string> {
-  const directory = await cached(CACHE, name, (fresh) =>
-    succeed("sh", ["-c", `cd "$0" && apt-get -qq download "$1"`, fresh, name]),
-  );
-  const file = readdirSync(directory).find((entry) => entry.endsWith(".deb"));
-  if (file === undefined) throw new Error(`Debian has no package ${name}`);
-  return join(directory, file);
+  const findIn = (directory: string): string => {
+    const file = readdirSync(directory).find((entry) => entry.endsWith(".deb"));
+    if (file === undefined) throw new Error(`Debian has no package ${name}`);
+    return join(directory, file);
+  };
+  const directory = await cached(CACHE, name, async (fresh) => {
+    await succeed("sh", ["-c", `cd "$0" && apt-get -qq download "$1"`, fresh, name]);
+    findIn(fresh);
+  });
+  return findIn(directory);
 }
 
 /** Returns everything below a directory. Directories that are not wanted are left out with what they contain. */

@@ -121,6 +121,19 @@ test("pulls of one image at the same time have records of their own, which a swe
   expect(files()).toEqual([]);
 });
 
+test("a pull that fails again and again leaves a record of a bounded size, with its latest names", () => {
+  const names = Array.from({ length: 100 }, (_, index) => `127.0.0.1:${5_000 + index}/name`);
+  for (const [index, name] of names.entries()) {
+    using pull = records().begin(image);
+    pull.offer({ ...offer, name, digest: `sha256:${String(index).padStart(64, "0")}` });
+  }
+  const [left] = records().left();
+  expect(files()).toHaveLength(1);
+  expect(left?.record.names).toEqual(names.slice(-16));
+  expect(left?.record.ids).toHaveLength(18);
+  expect(left?.record.ids.slice(0, 2)).toEqual([image.config.digest, image.digest]);
+});
+
 test("a pull that begins while what it has left is removed does not go on with that", async () => {
   const pulls = records();
   pulls.begin(image).offer(offer);
