@@ -17,13 +17,11 @@ dependencies_are_current() {
   return 1
 }
 
-# Not `npm ci`: it requires lock entries for every platform of a dependency, which registries that mirror only some
-# platforms cannot provide, and it empties node_modules while other processes use it.
 install_dependencies() {
   # Checked again under the lock: another run may have installed them meanwhile.
   if dependencies_are_current; then return; fi
   echo "set-up: installing the packages of package-lock.json" >&2
-  npm install --no-save --ignore-scripts --no-audit --no-fund --loglevel=error >&2
+  npm ci --ignore-scripts --no-audit --no-fund --loglevel=error >&2
 }
 
 if ! dependencies_are_current; then
