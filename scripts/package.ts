@@ -4,11 +4,13 @@ import { VERSION } from "../src/lib/version.ts";
 import { build } from "./bundling/build.ts";
 import { ARCHITECTURES } from "./packaging/architectures.ts";
 import { buildPackage } from "./packaging/build-package.ts";
+import { setUp } from "./setup/set-up.ts";
 
 const FOLDER = "dist/packages";
 /** Limit for packages: they are sent to thousands of devices over metered links. */
 const MAX_PACKAGE_BYTES = 35_000_000;
 
+await setUp(["packaging"]);
 await build({ onlyIfChanged: true });
 await rm(FOLDER, { recursive: true, force: true });
 const packages = await Promise.all(

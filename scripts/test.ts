@@ -1,44 +1,29 @@
-import { spawnSync } from "node:child_process";
-import { mkdirSync, readFileSync, rmSync } from "node:fs";
-import { resolve } from "node:path";
-import { fileURLToPath } from "node:url";
-import { build } from "./bundling/build.ts";
-import { needsExecutables } from "./test/selection.ts";
-import { countsLine, isSuccessful, skippedForMissingProgram, type TestSummary } from "./test/summary.ts";
+import { readModules } from "./test/modules.ts";
+import { prepare, runTests } from "./test/run.ts";
+import { NothingSelected, select } from "./test/selection.ts";
+import { report } from "./test/summary.ts";
+import { readTiers } from "./test/tiers.ts";
 
-const REPORTER = fileURLToPath(new URL("test/reporter.ts", import.meta.url));
-const SUMMARY = ".cache/test-summary.json";
-const COMPILED = resolve(".cache/compiled-tests");
-const args = process.argv.slice(2);
+/*
+ * Usage: node scripts/test.ts quick|main|all [OPTION|PATH]...
+ *
+ * Installs what the selected tests need and runs them. The last line is the counts.
+ */
 
-if (needsExecutables(args)) await build({ onlyIfChanged: true });
+const [tier, ...args] = process.argv.slice(2);
+if (tier !== "quick" && tier !== "main" && tier !== "all") throw new Error(`there is no tier ${tier}`);
 
-mkdirSync(".cache", { recursive: true });
-rmSync(SUMMARY, { force: true });
-const result = spawnSync("vitest", ["run", "--reporter=default", `--reporter=${REPORTER}`, ...args], {
-  stdio: "inherit",
-  env: {
-    ...process.env,
-    TEST_SUMMARY: SUMMARY,
-    // Ryuk, the clean-up container of testcontainers, is an image of Docker Hub; the tests clean up themselves.
-    TESTCONTAINERS_RYUK_DISABLED: "true",
-    // Tests start thousands of programs from their sources: compiled once, a command starts in a third of the time.
-    NODE_COMPILE_CACHE: COMPILED,
-  },
-});
-
-const summary = readSummary();
-for (const { name, reason } of summary.skipped) console.log(`skipped: ${name}: ${reason}`);
-for (const name of skippedForMissingProgram(summary))
-  console.log(`broken: ${name}: the set-up did not install a required program`);
-for (const reason of summary.broken) console.log(`broken: ${reason}`);
-process.exitCode = result.status === 0 && isSuccessful(summary) ? 0 : 1;
-console.log(countsLine(summary));
-
-function readSummary(): TestSummary {
-  try {
-    return JSON.parse(readFileSync(SUMMARY, "utf8")) as TestSummary;
-  } catch {
-    return { passed: 0, failed: 0, skipped: [], broken: ["vitest ended without a summary"] };
+const modules = readModules();
+try {
+  const { files, isVerbose, options } = select(tier, args, { modules, tiers: readTiers(modules) });
+  if (files.length === 0) {
+    console.log("The change touches no test of this tier.");
+  } else {
+    await prepare(modules, files);
+    report(runTests(files, { isVerbose, options }));
   }
+} catch (error) {
+  if (!(error instanceof NothingSelected)) throw error;
+  console.error(error.message);
+  process.exitCode = 2;
 }

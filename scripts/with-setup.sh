@@ -1,13 +1,12 @@
 #!/bin/sh
-# Usage: sh scripts/with-setup.sh node|engine|package|tests FILE.ts [ARGUMENT...]
+# Usage: sh scripts/with-setup.sh FILE.ts [ARGUMENT...]
 #
-# Runs a script of this project with the project's Node.js, after installing everything the script needs. Requires only
-# npm with its own Node.js 20 or newer.
+# Runs a script of this project with the project's Node.js, after installing npm's packages and what that Node.js needs.
+# The script installs what else it needs: see scripts/setup/set-up.ts. Requires only npm with its own Node.js 20 or newer.
 set -eu
 
-level=$1
-script=$2
-shift 2
+script=$1
+shift
 cd "$(dirname "$0")/.."
 
 dependencies_are_current() {
@@ -56,10 +55,6 @@ if ! reason=$(node_modules/.bin/node --version 2>&1); then
       exit 1
       ;;
   esac
-fi
-
-if [ "$level" != node ]; then
-  node scripts/setup/main.ts "$level"
 fi
 
 exec node "$script" "$@"

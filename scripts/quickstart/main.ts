@@ -1,9 +1,11 @@
 import { parseArgs } from "node:util";
+import { setUpQuickstart } from "../setup/set-up.ts";
 import { demonstrate } from "./demonstration.ts";
 
 const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 
 const { once } = readOptions();
+await setUpQuickstart();
 using interrupted = interruption();
 const { signal } = interrupted;
 const owner = new AsyncDisposableStack();

@@ -1,31 +1,73 @@
 import { writeFileSync } from "node:fs";
-import type { Reporter, TestCase, TestModule } from "vitest/node";
+import { MinimalReporter, type Reporter, type TestCase, type TestModule } from "vitest/node";
 import type { TestSummary } from "./summary.ts";
 
-/** Writes the run's summary as JSON to the file named by TEST_SUMMARY, with the reasons of skipped tests. */
-export default class SummaryReporter implements Reporter {
-  onTestRunEnd: NonNullable<Reporter["onTestRunEnd"]> = (modules, unhandledErrors) => {
+/** Number of files named as the slowest. */
+const SLOWEST = 10;
+const DOTS_IN_A_LINE = 100;
+const NO_REASON = "no reason given";
+
+/**
+ * Prints a dot for each file that has passed, the failures, and the slowest files. Writes the run's summary as JSON to the
+ * file named by TEST_SUMMARY, with the reasons of skipped tests.
+ */
+export default class TestReporter extends MinimalReporter {
+  #files = 0;
+
+  override onTestModuleEnd(module: TestModule): void {
+    super.onTestModuleEnd(module);
+    process.stdout.write(module.state() === "failed" ? "F" : ".");
+    if (++this.#files % DOTS_IN_A_LINE === 0) process.stdout.write("\n");
+  }
+
+  override onTestRunEnd(...args: Parameters<NonNullable<Reporter["onTestRunEnd"]>>): void {
+    const [modules, unhandledErrors] = args;
+    process.stdout.write("\n");
+    super.onTestRunEnd(...args);
+    for (const line of slowest(modules)) this.log(line);
     const path = process.env["TEST_SUMMARY"];
     if (path === undefined) throw new Error("TEST_SUMMARY names no file");
-    const tests = modules.flatMap((module) => [...module.children.allTests()]);
-    const summary: TestSummary = {
-      passed: tests.filter((test) => test.result().state === "passed").length,
-      failed: tests.filter((test) => test.result().state === "failed").length,
-      skipped: tests.filter((test) => test.result().state === "skipped").map(describeSkipped),
-      broken: [
-        ...modules.filter(isBroken).map((module) => `${module.relativeModuleId}: ${reasonOf(module)}`),
-        ...tests.filter((test) => test.result().state === "pending").map((test) => `${test.fullName}: did not end`),
-        ...unhandledErrors.map((error) => `outside any test: ${error.message}`),
-      ],
-    };
-    writeFileSync(path, JSON.stringify(summary));
+    const { skipped, ...summary } = summarize(modules, unhandledErrors);
+    // Tests that the command line has not asked for are not skipped tests.
+    const isNamed = this.ctx.config.testNamePattern !== undefined;
+    const reported = skipped.filter(({ reason }) => !isNamed || reason !== NO_REASON);
+    writeFileSync(path, JSON.stringify({ ...summary, skipped: reported }));
+  }
+}
+
+function slowest(modules: readonly TestModule[]): string[] {
+  const timed = modules.map((module) => ({ module, ms: durationOf(module) })).toSorted((a, b) => b.ms - a.ms);
+  return timed
+    .slice(0, SLOWEST)
+    .map(({ module, ms }) => `${(ms / 1000).toFixed(1).padStart(7)} s  ${module.relativeModuleId}`);
+}
+
+function durationOf(module: TestModule): number {
+  const { collectDuration, setupDuration, duration } = module.diagnostic();
+  return collectDuration + setupDuration + duration;
+}
+
+type Errors = Parameters<NonNullable<Reporter["onTestRunEnd"]>>[1];
+
+function summarize(modules: readonly TestModule[], unhandledErrors: Errors): TestSummary {
+  const tests = modules.flatMap((module) => [...module.children.allTests()]);
+  const inState = (state: string): TestCase[] => tests.filter((test) => test.result().state === state);
+  return {
+    passed: inState("passed").length,
+    failed: inState("failed").length,
+    skipped: inState("skipped").map(describeSkipped),
+    broken: [
+      ...modules.filter(isBroken).map((module) => `${module.relativeModuleId}: ${reasonOf(module)}`),
+      ...inState("pending").map((test) => `${test.fullName}: did not end`),
+      ...unhandledErrors.map((error) => `outside any test: ${error.message}`),
+    ],
   };
 }
 
 function describeSkipped(test: TestCase): TestSummary["skipped"][number] {
   const result = test.result();
   const note = result.state === "skipped" ? result.note : undefined;
-  return { name: `${test.module.relativeModuleId} > ${test.fullName}`, reason: note ?? "no reason given" };
+  return { name: `${test.module.relativeModuleId} > ${test.fullName}`, reason: note ?? NO_REASON };
 }
 
 function isBroken(module: TestModule): boolean {

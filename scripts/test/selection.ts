@@ -1,17 +1,81 @@
-/** Test projects that run the built executables. */
-const PROJECTS_WITH_EXECUTABLES: ReadonlySet<string> = new Set(["e2e", "adversary", "examples", "device", "chaos"]);
+import { affectedTests, changedSince } from "./affected.ts";
+import type { Modules } from "./modules.ts";
+import type { Tiers } from "./tiers.ts";
 
-/** Whether a vitest command line may select tests that run the executables in dist/. */
-export function needsExecutables(args: readonly string[]): boolean {
-  const projects = selectedProjects(args);
-  if (projects.length > 0) return projects.some((project) => PROJECTS_WITH_EXECUTABLES.has(project));
-  const folders = args.flatMap((arg) => /^test\/(\w+)/.exec(arg)?.[1] ?? []);
-  return folders.length === 0 || folders.some((folder) => PROJECTS_WITH_EXECUTABLES.has(folder));
+/** Options of vitest whose value is the next argument. */
+const WITH_VALUE: ReadonlySet<string> = new Set(["--project", "--testNamePattern", "-t"]);
+
+/** What a command line of the tests asks for. */
+export interface Selection {
+  readonly files: readonly string[];
+  /** Whether each test is shown, not only each file. */
+  readonly isVerbose: boolean;
+  /** Options for vitest. */
+  readonly options: readonly string[];
 }
 
-function selectedProjects(args: readonly string[]): string[] {
-  return args.flatMap((arg, index) => {
-    if (arg.startsWith("--project=")) return [arg.slice("--project=".length)];
-    return arg === "--project" ? (args[index + 1] ?? []) : [];
-  });
+/** A command line that selects no test. The message is one line for the person who typed it. */
+export class NothingSelected extends Error {}
+
+/**
+ * Selects test files. Without a path or project it is the tier's; `npm test` with one takes it from all tests.
+ *
+ * @param args paths or parts of paths, `--project NAME`, `--changed` or `--changed=COMMIT`, `--verbose`, and any option of
+ *   vitest
+ * @throws `NothingSelected`
+ */
+export function select(
+  tier: keyof Tiers,
+  args: readonly string[],
+  {
+    modules,
+    tiers,
+    changes = changedSince,
+  }: { modules: Modules; tiers: Tiers; changes?: (commit: string) => string[] },
+): Selection {
+  const { filters, projects, commit, isVerbose, options } = read(args);
+  const isNarrowed = filters.length > 0 || projects.length > 0;
+  const candidates = tier === "main" && isNarrowed ? tiers.all : tiers[tier];
+  const unknown = filters.find((filter) => !candidates.some((path) => path.includes(filter)));
+  if (unknown !== undefined) {
+    const elsewhere = tiers.all.some((path) => path.includes(unknown));
+    throw new NothingSelected(
+      elsewhere ? `${unknown} is not in this tier: npm test -- ${unknown} runs it` : `no test file matches ${unknown}`,
+    );
+  }
+  const named = candidates.filter(
+    (path) =>
+      (filters.length === 0 || filters.some((filter) => path.includes(filter))) &&
+      (projects.length === 0 || projects.includes(path.split("/")[1] ?? "")),
+  );
+  const files = commit === undefined ? named : affectedTests(modules, changes(commit), named);
+  if (files.length === 0 && commit === undefined) throw new NothingSelected(`no test file of ${projects.join(", ")}`);
+  return { files, isVerbose, options };
+}
+
+interface CommandLine {
+  readonly filters: readonly string[];
+  readonly projects: readonly string[];
+  readonly commit: string | undefined;
+  readonly isVerbose: boolean;
+  readonly options: readonly string[];
+}
+
+function read(args: readonly string[]): CommandLine {
+  const filters: string[] = [];
+  const projects: string[] = [];
+  const options: string[] = [];
+  let commit: string | undefined;
+  let isVerbose = false;
+  for (let index = 0; index < args.length; index++) {
+    const argument = args[index] ?? "";
+    const [name = "", value] = WITH_VALUE.has(argument) ? [argument, args[++index]] : argument.split(/=(.*)/s);
+    if (name === "--project") projects.push(value ?? "");
+    else if (name === "--changed") commit = value ?? "HEAD";
+    else if (name === "--verbose") isVerbose = true;
+    else if (!argument.startsWith("-")) filters.push(argument.replace(/^\.\//, ""));
+    else if (WITH_VALUE.has(name)) options.push("--testNamePattern", value ?? "");
+    else options.push(argument);
+  }
+  return { filters, projects, commit, isVerbose, options };
 }

@@ -1,7 +1,8 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
-import { build } from "../../scripts/bundling/build.ts";
+import { readModules } from "../../scripts/test/modules.ts";
+import { prepare } from "../../scripts/test/run.ts";
 import { badLink } from "./bad-link.ts";
 import { beforeAfter } from "./before-after.ts";
 import { webConsole } from "./console/console.ts";
@@ -78,7 +79,7 @@ const selected = BENCHES.filter(({ name, isOnRequest = false }) => {
 
 // Also ends child processes. Containers and images may remain; their names begin with eat-.
 process.on("SIGINT", () => process.exit(130));
-await build({ onlyIfChanged: true });
+await prepare(readModules(), ["test/bench/main.ts"]);
 const results: Record<string, BenchResult> = {};
 for (const bench of selected) {
   const start = performance.now();

@@ -2,7 +2,7 @@ import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { describe, expect, it } from "vitest";
-import { projectFiles } from "../support/repo/files.ts";
+import { projectFiles } from "../../scripts/test/modules.ts";
 import { anchorsOf, linksOf } from "../support/repo/markdown.ts";
 
 describe("links in the documentation", () => {

@@ -1,6 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { describe, expect, it } from "vitest";
-import { projectFiles } from "../support/repo/files.ts";
+import { projectFiles } from "../../scripts/test/modules.ts";
 
 /** Words that earlier code used for a term of docs/glossary.md, and the term. */
 const RETIRED: Readonly<Record<string, string>> = {
