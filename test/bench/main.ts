@@ -23,6 +23,7 @@ import { assetRead } from "./service/asset-read.ts";
 import { fleet } from "./service/fleet.ts";
 import { fleetLoss } from "./service/fleet-loss.ts";
 import { fleetShared } from "./service/fleet-shared.ts";
+import { floods } from "./service/floods.ts";
 import { rollout } from "./service/rollout.ts";
 import { usageYear } from "./service/usage-year.ts";
 import { small } from "./small/small.ts";
@@ -54,6 +55,7 @@ const BENCHES: readonly Bench[] = [
   usageYear,
   fleet,
   fleetShared,
+  floods,
   fleetLoss,
   rollout,
   webConsole,

@@ -73,8 +73,11 @@ function startPart(tokens: readonly string[], returns: boolean): Part {
   };
 }
 
-/** Writes assets in one transaction, and returns the tokens of their devices. Serial numbers are `GW-0` and so on. */
-export function addDevices(path: string, accountId: string, count: number): string[] {
+/**
+ * Writes assets in one transaction, and returns the tokens of their devices. Serial numbers are `GW-0` and so on, or begin
+ * with another number where the database has assets already.
+ */
+export function addDevices(path: string, accountId: string, count: number, first = 0): string[] {
   using database = new DatabaseSync(path);
   database.exec("BEGIN");
   const asset = database.prepare(
@@ -82,7 +85,8 @@ export function addDevices(path: string, accountId: string, count: number): stri
      VALUES (?, ?, ?, ?, 'gateway', 1790000000, ?)`,
   );
   const identifier = database.prepare("INSERT INTO identifiers (value, asset_uuid) VALUES (?, ?)");
-  const tokens = Array.from({ length: count }, (_, index) => {
+  const tokens = Array.from({ length: count }, (_, offset) => {
+    const index = first + offset;
     const uuid = `00000000-0000-7000-8000-${index.toString(16).padStart(12, "0")}`;
     const serial = `GW-${index}`;
     const token = createSecret("ed_");
