@@ -75,7 +75,7 @@ export async function buildServer(context: ApiContext): Promise<Api> {
   const refuseOtherMethods = trackMethods(api);
   const requirePermissions = trackPermissions(api);
   await serveOpenApi(api);
-  await serveReferencePage(api);
+  serveReferencePage(api);
   health(api, context);
   const refuseWhileStopping: onRequestHookHandler = (_request, reply, done) => {
     if (!stopping.aborted) return done();
