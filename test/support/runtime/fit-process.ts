@@ -48,15 +48,18 @@ export function fitNamespaces(linux: OciLinux, known: () => ReadonlySet<string>)
   if (isNew && !known().has("time")) linux.namespaces = linux.namespaces?.filter(({ type }) => type !== "time") ?? [];
 }
 
-// In numerical order, as in linux/capability.h.
-const NAMES =
+/** Every capability of the kernel, in numerical order as in linux/capability.h. */
+export const CAPABILITIES = (
   "CHOWN DAC_OVERRIDE DAC_READ_SEARCH FOWNER FSETID KILL SETGID SETUID SETPCAP LINUX_IMMUTABLE NET_BIND_SERVICE " +
   "NET_BROADCAST NET_ADMIN NET_RAW IPC_LOCK IPC_OWNER SYS_MODULE SYS_RAWIO SYS_CHROOT SYS_PTRACE SYS_PACCT SYS_ADMIN " +
   "SYS_BOOT SYS_NICE SYS_RESOURCE SYS_TIME SYS_TTY_CONFIG MKNOD LEASE AUDIT_WRITE AUDIT_CONTROL SETFCAP MAC_OVERRIDE " +
-  "MAC_ADMIN SYSLOG WAKE_ALARM BLOCK_SUSPEND AUDIT_READ PERFMON BPF CHECKPOINT_RESTORE";
+  "MAC_ADMIN SYSLOG WAKE_ALARM BLOCK_SUSPEND AUDIT_READ PERFMON BPF CHECKPOINT_RESTORE"
+)
+  .split(" ")
+  .map((name) => `CAP_${name}`);
 
 /** Capabilities of the bounding set in the text of a `/proc/PID/status`. */
 export function boundedCapabilities(status: string): Set<string> {
   const mask = BigInt(`0x${/^CapBnd:\s*([0-9a-f]+)/m.exec(status)?.[1] ?? "0"}`);
-  return new Set(NAMES.split(" ").flatMap((name, bit) => (mask & (1n << BigInt(bit)) ? [`CAP_${name}`] : [])));
+  return new Set(CAPABILITIES.filter((_, bit) => mask & (1n << BigInt(bit))));
 }
