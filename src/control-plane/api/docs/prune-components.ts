@@ -20,7 +20,7 @@ export function pruneComponents(document: Document): object {
   const isSame = (name: string, plain: string): boolean =>
     !used.has(plain) || JSON.stringify(schemas[name]) === JSON.stringify(schemas[plain]);
   const renamed = [...used].filter((name) => name.endsWith(INPUT) && isSame(name, name.slice(0, -INPUT.length)));
-  return renamed.reduce(rename, pruned);
+  return rename(pruned, new Map(renamed.map((name) => [name, name.slice(0, -INPUT.length)])));
 }
 
 function reachable(root: unknown, schemas: Schemas): ReadonlySet<string> {
@@ -43,11 +43,16 @@ function references(value: unknown): string[] {
   );
 }
 
-function rename(document: Document, name: string): Document {
-  const plain = name.slice(0, -INPUT.length);
-  const { [name]: schema, ...others } = document.components?.schemas ?? {};
-  const moved = { ...document, components: { ...document.components, schemas: { ...others, [plain]: schema } } };
-  return JSON.parse(JSON.stringify(moved), (key, value: unknown) =>
-    key === "$ref" && value === PREFIX + name ? PREFIX + plain : value,
-  ) as Document;
+/** Renames schemas in one pass: the document is large, and its first reader waits for it. @param names new name by old name */
+function rename(document: Document, names: ReadonlyMap<string, string>): object {
+  const schemas: Record<string, unknown> = { ...document.components?.schemas };
+  for (const [name, plain] of names) {
+    schemas[plain] = schemas[name];
+    delete schemas[name];
+  }
+  const renamed = { ...document, components: { ...document.components, schemas } };
+  return JSON.parse(JSON.stringify(renamed), (key, value: unknown) => {
+    const plain = key === "$ref" ? names.get(String(value).slice(PREFIX.length)) : undefined;
+    return plain === undefined ? value : PREFIX + plain;
+  }) as object;
 }
