@@ -2,13 +2,14 @@ import type { AddressInfo } from "node:net";
 import type { Clock } from "../lib/clock.ts";
 import type { Logger } from "../lib/logger.ts";
 import { AccessWatcher } from "./access-watcher.ts";
-import { buildServer } from "./api/build-server.ts";
+import { buildServer, type RequestTimes } from "./api/build-server.ts";
 import { StreamLimiter } from "./api/stream-limiter.ts";
 import type { Api } from "./api/context.ts";
 import { ConflictRateLimiter } from "./assets/conflict-rate-limiter.ts";
 import { AssetUpdater } from "./assets/update-asset.ts";
 import { RefusalLog } from "./audit/refusal-log.ts";
 import type { Bus } from "./bus/bus.ts";
+import type { PasswordAlgorithm } from "./core/people/password-hash.ts";
 import type { MessageLink } from "./bus/message-link.ts";
 import { NO_LINK } from "./bus/no-link.ts";
 import type { Config } from "./config.ts";
@@ -74,6 +75,10 @@ export interface ServerOptions {
   readonly images: ImageResolver;
   readonly clock: Clock;
   readonly logger: Logger;
+  /** Default: the strongest one that this Node.js has. */
+  readonly passwordAlgorithm?: PasswordAlgorithm;
+  /** Default: those of `buildServer`. */
+  readonly requestTimes?: RequestTimes | undefined;
   /** Absent: nothing is measured. */
   readonly metrics?: { readonly observer: Observer; countDevices: () => number };
 }
@@ -98,6 +103,8 @@ export async function startServer({
   images,
   clock: ownClock,
   logger,
+  passwordAlgorithm,
+  requestTimes,
   metrics,
 }: ServerOptions): Promise<RunningServer> {
   const leaving = new AbortController();
@@ -176,7 +183,10 @@ export async function startServer({
     ...(isShared && { pollMs: POLL_MS }),
   });
   const telling = store.onAccountEvents((accountId) => bus.publish(accountTopic(accountId)));
-  const hasher = new PasswordHasher({ onRefused: () => observer?.bounded("sign_ins_waiting") });
+  const hasher = new PasswordHasher({
+    ...(passwordAlgorithm && { algorithm: passwordAlgorithm }),
+    onRefused: () => observer?.bounded("sign_ins_waiting"),
+  });
   const fleets = new Fleets({ store, sealer, images, deployments, bus, clock });
   const operatorUsage = new OperatorUsageReader({
     store: store.operatorUsage,
@@ -230,7 +240,7 @@ export async function startServer({
     logger,
     observer,
   };
-  const api = await buildServer({ ...context, leaving: leaving.signal, stopping: stopping.signal });
+  const api = await buildServer({ ...context, leaving: leaving.signal, stopping: stopping.signal }, requestTimes);
   const ratePerMinute = config.rate_limit_per_minute;
   const streams = new StreamServer({
     store,

@@ -2,6 +2,7 @@ import { join } from "node:path";
 import { randomUUID } from "node:crypto";
 import { type Clock, systemClock } from "../../src/lib/clock.ts";
 import { createLogger, type Logger } from "../../src/lib/logger.ts";
+import type { RequestTimes } from "../../src/control-plane/api/build-server.ts";
 import type { Bus } from "../../src/control-plane/bus/bus.ts";
 import { InProcessBus } from "../../src/control-plane/bus/in-process-bus.ts";
 import { type ConfigInput, configSchema } from "../../src/control-plane/config.ts";
@@ -10,6 +11,7 @@ import { Metrics } from "../../src/control-plane/metrics/metrics.ts";
 import { createId, createSecret, hashSecret } from "../../src/control-plane/secrets.ts";
 import { type RunningServer, startServer } from "../../src/control-plane/server.ts";
 import type { Asset } from "../../src/control-plane/core/asset.ts";
+import type { PasswordAlgorithm } from "../../src/control-plane/core/people/password-hash.ts";
 import type { UserSession } from "../../src/control-plane/core/people/session.ts";
 import type { User } from "../../src/control-plane/core/people/user.ts";
 import type { Permission } from "../../src/control-plane/core/permission.ts";
@@ -20,12 +22,12 @@ import type { SimOperator } from "../../src/control-plane/sim-operator/sim-opera
 import { type SimOperators, soleOperator } from "../../src/control-plane/sim-operator/sim-operators.ts";
 import { StoredSimOperator } from "../../src/control-plane/sim-operator/stored-sim-operator.ts";
 import type { ApiKey } from "../../src/control-plane/store/accounts.ts";
-import { openStore } from "../../src/control-plane/store/sqlite/open-store.ts";
 import type { Store } from "../../src/control-plane/store/store.ts";
 import { checkResponses, type ResponseCheck } from "./openapi/check-responses.ts";
 import { someSealingKey } from "./control-plane/sealing-key.ts";
-import { someAudit, someSession, someUser } from "./control-plane/people.ts";
-import { tempDir } from "./temp-dir.ts";
+import { QUICK_HASH, someAudit, someSession, someUser } from "./control-plane/people.ts";
+import { openSqliteStore } from "./control-plane/sqlite-store.ts";
+import { memoryDir } from "./temp-dir.ts";
 
 export interface ControlPlaneOptions {
   readonly clock?: Clock;
@@ -43,6 +45,9 @@ export interface ControlPlaneOptions {
   readonly simOperator?: (store: Store) => SimOperator;
   /** Default: `simOperator` for all. */
   readonly simOperators?: SimOperators;
+  /** Default: a quick one. */
+  readonly passwordAlgorithm?: PasswordAlgorithm;
+  readonly requestTimes?: RequestTimes;
 }
 
 /** An edge-control in this process with its own data directory, listening on a free loopback port. */
@@ -111,14 +116,14 @@ interface Running {
  * the OpenAPI document.
  */
 export async function startControlPlane(options: ControlPlaneOptions = {}): Promise<ControlPlane> {
-  const directory = await tempDir();
+  const directory = await memoryDir();
   const databasePath = join(directory.path, "edge-control.sqlite");
   const clock = options.clock ?? systemClock;
   const logger = options.logger ?? (await createLogger({ name: "edge-control", level: "fatal" }));
   const sealer = new AesSealer(someSealingKey());
   const config = configSchema.parse({ rate_limit_per_minute: 1_000_000, listen: "127.0.0.1:0", ...options.config });
   const start = async (): Promise<Running> => {
-    const store = (await options.openStore?.()) ?? openStore(databasePath);
+    const store = (await options.openStore?.()) ?? (await openSqliteStore(databasePath));
     const used = options.decorateStore?.(store) ?? store;
     const simOperators =
       options.simOperators ?? soleOperator(options.simOperator?.(used) ?? new StoredSimOperator(used.usage));
@@ -134,6 +139,8 @@ export async function startControlPlane(options: ControlPlaneOptions = {}): Prom
       images: options.images ?? new PinnedImages(),
       clock,
       logger,
+      passwordAlgorithm: options.passwordAlgorithm ?? QUICK_HASH,
+      requestTimes: options.requestTimes,
       ...(metrics && { metrics }),
     });
     return { store, server, listener, check: await checkResponses(`http://127.0.0.1:${server.port}`) };

@@ -1,4 +1,4 @@
-import { mkdtemp, rm } from "node:fs/promises";
+import { mkdtemp, rm, statfs } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 
@@ -9,4 +9,16 @@ export async function tempDir(parent: string = tmpdir()): Promise<{ readonly pat
     path,
     [Symbol.asyncDispose]: () => rm(path, { recursive: true, force: true, maxRetries: 5, retryDelay: 100 }),
   };
+}
+
+const MEMORY = "/dev/shm";
+const MIN_FREE_BYTES = 1024 ** 3;
+
+/**
+ * The same for what a test writes in many small steps, such as a database: in memory where the machine has room, since every
+ * step waits for the disk otherwise.
+ */
+export async function memoryDir(): ReturnType<typeof tempDir> {
+  const memory = await statfs(MEMORY).catch(() => undefined);
+  return tempDir(memory && memory.bavail * memory.bsize > MIN_FREE_BYTES ? MEMORY : undefined);
 }

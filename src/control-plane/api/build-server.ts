@@ -26,31 +26,38 @@ import { trackPermissions } from "./permission-table.ts";
 import { CODE_ROUTES, ROUTES, SIGN_IN_ROUTES } from "./routes.ts";
 import { SharedRateCounter } from "./shared-rate-store.ts";
 
-const HEADERS_TIMEOUT_MS = 15_000;
-const REQUEST_TIMEOUT_MS = 30_000;
+/** How long a client may take to send a request, in milliseconds. */
+export interface RequestTimes {
+  readonly headersMs: number;
+  /** With the body. */
+  readonly requestMs: number;
+  /** Pause between two checks of all connections. */
+  readonly checkMs: number;
+}
+
+const REQUEST_TIMES: RequestTimes = { headersMs: 15_000, requestMs: 30_000, checkMs: 5_000 };
 const KEEP_ALIVE_TIMEOUT_MS = 72_000;
 const CONNECTION_TIMEOUT_MS = 180_000;
-const CONNECTIONS_CHECK_MS = 5_000;
 const RETRY_AFTER_S = 5;
 const MAX_HEADER_BYTES = 16 * 1024;
 
 /** Builds the HTTP API with all its endpoints. The caller makes it listen. */
-export async function buildServer(context: ApiContext): Promise<Api> {
+export async function buildServer(context: ApiContext, times: RequestTimes = REQUEST_TIMES): Promise<Api> {
   const { config, logger, principals, site, clock, counts, stopping, observer } = context;
   const onError = jsonErrorHandler(logger);
   const api: Api = fastify({
     logger: false,
     trustProxy: parseTrustedProxies(config.trusted_proxies),
     bodyLimit: MAX_REQUEST_BYTES,
-    requestTimeout: REQUEST_TIMEOUT_MS,
+    requestTimeout: times.requestMs,
     keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
     // Longer than the keep-alive of a stream and than its stall timeout, which is logged.
     connectionTimeout: CONNECTION_TIMEOUT_MS,
     forceCloseConnections: "idle",
     return503OnClosing: false,
     http: {
-      headersTimeout: HEADERS_TIMEOUT_MS,
-      connectionsCheckingInterval: CONNECTIONS_CHECK_MS,
+      headersTimeout: times.headersMs,
+      connectionsCheckingInterval: times.checkMs,
       maxHeaderSize: MAX_HEADER_BYTES,
       // Other upgrades, such as h2c, are ignored: the request is served over HTTP/1.1.
       shouldUpgradeCallback: ({ headers }) => headers.upgrade?.toLowerCase() === "websocket",

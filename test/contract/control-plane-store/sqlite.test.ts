@@ -1,9 +1,20 @@
-import { openStore } from "../../../src/control-plane/store/sqlite/open-store.ts";
+import { join } from "node:path";
+import { afterAll, beforeAll } from "vitest";
+import type { Store } from "../../../src/control-plane/store/store.ts";
 import { SeededRandom } from "../../support/chaos/seeded-random.ts";
 import { delayedStore } from "../../support/control-plane/delayed-store.ts";
+import { openSqliteStore } from "../../support/control-plane/sqlite-store.ts";
+import { memoryDir } from "../../support/temp-dir.ts";
 import { storeContract } from "./store-contract.ts";
 
-const open = async () => openStore(":memory:");
+let directory: Awaited<ReturnType<typeof memoryDir>>;
+beforeAll(async () => {
+  directory = await memoryDir();
+});
+afterAll(() => directory[Symbol.asyncDispose]());
+
+let count = 0;
+const open = (): Promise<Store> => openSqliteStore(join(directory.path, `${++count}.sqlite`));
 
 storeContract({ name: "SQLite", open });
 

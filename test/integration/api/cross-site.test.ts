@@ -4,7 +4,7 @@ import type { BrowserContext, Page } from "playwright-core";
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { PasswordHasher } from "../../../src/control-plane/people/password-hasher.ts";
 import { type ControlPlane, startControlPlane, type TestAsset } from "../../support/control-plane.ts";
-import { someAudit, someUser } from "../../support/control-plane/people.ts";
+import { QUICK_HASH, someAudit, someUser } from "../../support/control-plane/people.ts";
 import { attacksOn, openSocket } from "../../support/cross-site-attacks.ts";
 import { launchBrowser } from "../../support/browser/browser.ts";
 import { waitFor } from "../../support/wait-for.ts";
@@ -28,7 +28,7 @@ beforeAll(async () => {
   const account = await control.account();
   ({ accountId } = account);
   asset = await control.asset(account);
-  const hasher = new PasswordHasher();
+  const hasher = new PasswordHasher({ algorithm: QUICK_HASH });
   const passwordHash = await hasher.hash(PASSWORD, { source: "", goesFirst: false });
   const admin = someUser({ accountId, email: "ada@example.com", role: "admin", passwordHash });
   userId = admin.id;

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type Role, ROLES } from "../../../src/control-plane/core/people/roles.ts";
 import { PasswordHasher } from "../../../src/control-plane/people/password-hasher.ts";
 import { type ControlPlane, startControlPlane, type TestAccount } from "../../support/control-plane.ts";
+import { QUICK_HASH } from "../../support/control-plane/people.ts";
 import { someProSim, someSuperSim } from "../../support/control-plane/sims.ts";
 import { startHeldRollout } from "../../support/fleets/held-rollout.ts";
 import type { OpenApiDocument } from "../../support/openapi/conformance.ts";
@@ -151,7 +152,10 @@ beforeAll(async () => {
   [account, stranger] = [await control.account(), await control.account()];
   // So that no request is about the last admin.
   await control.session(account);
-  const passwordHash = await new PasswordHasher().hash(PASSWORD, { source: "test", goesFirst: false });
+  const passwordHash = await new PasswordHasher({ algorithm: QUICK_HASH }).hash(PASSWORD, {
+    source: "test",
+    goesFirst: false,
+  });
   await control.session(account, { email: signIn.email, role: "viewer", passwordHash });
   const document = (await (await fetch(`${control.url}/openapi.json`)).json()) as OpenApiDocument;
   requests = sampleRequests(document).filter(({ method, path }) => !OUTSIDE.has(`${method} ${path}`));

@@ -3,7 +3,7 @@ import { PasswordHasher } from "../../../src/control-plane/people/password-hashe
 import { apiClient } from "../../support/api-client.ts";
 import { Browser } from "../../support/browser.ts";
 import { createAccount } from "../../support/control-plane.ts";
-import { someAudit, someUser } from "../../support/control-plane/people.ts";
+import { QUICK_HASH, someAudit, someUser } from "../../support/control-plane/people.ts";
 import { TestInstances } from "../../support/control-plane/test-instances.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
 
@@ -31,7 +31,10 @@ test("attempts to sign in that failed at one instance are known to the others", 
   const [a, b] = [await instances.start(), await instances.start()];
   const { accountId } = await createAccount(instances.store, clock);
   const password = "a long way to the pump house";
-  const passwordHash = await new PasswordHasher().hash(password, { source: "", goesFirst: false });
+  const passwordHash = await new PasswordHasher({ algorithm: QUICK_HASH }).hash(password, {
+    source: "",
+    goesFirst: false,
+  });
   const user = someUser({ accountId, passwordHash });
   await instances.store.users.createUser(user, undefined, someAudit("user.created", accountId));
   const signIn = async (url: string, typed: string): Promise<number> =>

@@ -1,10 +1,14 @@
 import type { AuditAction } from "../../../src/control-plane/core/people/audit-actions.ts";
 import type { CodePurpose, OneTimeCode } from "../../../src/control-plane/core/people/one-time-code.ts";
 import type { UserSession } from "../../../src/control-plane/core/people/session.ts";
+import type { PasswordAlgorithm } from "../../../src/control-plane/core/people/password-hash.ts";
 import type { User } from "../../../src/control-plane/core/people/user.ts";
 import type { AuditEntry } from "../../../src/control-plane/store/audit.ts";
 
 let count = 0;
+
+/** For tests that are about something else than what a hash costs. */
+export const QUICK_HASH: PasswordAlgorithm = { name: "argon2id", memoryKib: 64, passes: 1, lanes: 1 };
 
 /** A user with a password and an address of its own. */
 export function someUser(fields: Partial<User> = {}): User {

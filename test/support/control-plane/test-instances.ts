@@ -11,14 +11,15 @@ import { AesSealer } from "../../../src/control-plane/sealing/aes-sealer.ts";
 import { someSealingKey } from "./sealing-key.ts";
 import { soleOperator } from "../../../src/control-plane/sim-operator/sim-operators.ts";
 import { StoredSimOperator } from "../../../src/control-plane/sim-operator/stored-sim-operator.ts";
-import { openStore } from "../../../src/control-plane/store/sqlite/open-store.ts";
 import type { InstanceStore } from "../../../src/control-plane/store/instances.ts";
 import type { Store } from "../../../src/control-plane/store/store.ts";
 import { type Clock, systemClock } from "../../../src/lib/clock.ts";
 import { type MemoryLink, MemoryNetwork } from "../bus/memory-link.ts";
 import { captureLog } from "../link/log-capture.ts";
-import { tempDir } from "../temp-dir.ts";
+import { memoryDir } from "../temp-dir.ts";
 import { delayedStore } from "./delayed-store.ts";
+import { QUICK_HASH } from "./people.ts";
+import { openSqliteStore } from "./sqlite-store.ts";
 
 /** One of several instances of the service. Clients and devices reach it through a proxy of its own. */
 export class TestInstance {
@@ -107,8 +108,9 @@ export class TestInstances implements AsyncDisposable {
 
   static async open(options: TestInstancesOptions = {}): Promise<TestInstances> {
     await using owner = new AsyncDisposableStack();
-    const directory = owner.use(await tempDir());
-    const store = owner.use((await options.openStore?.()) ?? openStore(join(directory.path, "edge-control.sqlite")));
+    const directory = owner.use(await memoryDir());
+    const path = join(directory.path, "edge-control.sqlite");
+    const store = owner.use(await (options.openStore?.() ?? openSqliteStore(path)));
     return new TestInstances(store, options, owner.move());
   }
 
@@ -130,6 +132,7 @@ export class TestInstances implements AsyncDisposable {
       images: new PinnedImages(),
       clock,
       logger,
+      passwordAlgorithm: QUICK_HASH,
     });
     const instance = new TestInstance(server, await TcpProxy.open(server.port), memoryLink, access, lines);
     return this.#owner.use(instance);

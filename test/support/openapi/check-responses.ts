@@ -6,8 +6,8 @@ export interface ResponseCheck extends Disposable {
   verify(): void;
 }
 
-// Cached: the document is the same for every server, and compiling it takes longer than most tests.
-const conformances = new Map<string, Conformance>();
+// The document depends on the source code alone, so that of the first server of this process is that of all of them.
+let shared: Promise<Conformance> | undefined;
 
 /**
  * Checks every further response of a server in this process against its OpenAPI document.
@@ -15,9 +15,7 @@ const conformances = new Map<string, Conformance>();
  * @param url the server's address, such as `http://127.0.0.1:40123`
  */
 export async function checkResponses(url: string): Promise<ResponseCheck> {
-  const text = await (await fetch(`${url}/openapi.json`)).text();
-  const conformance = conformances.get(text) ?? new Conformance(JSON.parse(text) as OpenApiDocument);
-  conformances.set(text, conformance);
+  const conformance = await (shared ??= readDocument(url));
   const port = Number(new URL(url).port);
   const problems: string[] = [];
   const watch = watchResponses(
@@ -34,4 +32,9 @@ export async function checkResponses(url: string): Promise<ResponseCheck> {
     },
     [Symbol.dispose]: () => watch[Symbol.dispose](),
   };
+}
+
+async function readDocument(url: string): Promise<Conformance> {
+  const response = await fetch(`${url}/openapi.json`);
+  return new Conformance((await response.json()) as OpenApiDocument);
 }
