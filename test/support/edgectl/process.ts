@@ -1,6 +1,12 @@
 import { join } from "node:path";
+import { randomUUID } from "node:crypto";
+import { Readable } from "node:stream";
+import { run } from "../../../src/edgectl/run.ts";
+import { createInput } from "../../../src/edgectl/terminal-input.ts";
+import { foregroundClock } from "../../../src/lib/clock.ts";
 import { type RunningCommand, start } from "../command.ts";
 import { tempDir } from "../temp-dir.ts";
+import { MemoryOutput } from "./memory-output.ts";
 
 const MAIN = join(import.meta.dirname, "../../../src/edgectl/main.ts");
 
@@ -15,35 +21,50 @@ interface RunOptions {
   readonly input?: string;
 }
 
-/** The real edgectl as a process, with its own configuration directory. */
+/** The real edgectl with its own configuration directory. */
 export interface EdgectlUser extends AsyncDisposable {
   readonly configDirectory: string;
+  /** Runs a command to its end, in this process: a process of its own takes longer to start than most commands to run. */
   run(args: readonly string[], options?: RunOptions): Promise<Outcome>;
+  /** Starts a command as a process. */
   start(args: readonly string[], options?: RunOptions): RunningCommand;
 }
 
 export async function edgectlUser(): Promise<EdgectlUser> {
   const directory = await tempDir();
-  const startIt = (args: readonly string[], options: RunOptions = {}): RunningCommand =>
-    start(process.execPath, [MAIN, ...args], {
-      env: {
-        EDGECTL_URL: undefined,
-        EDGECTL_API_KEY: undefined,
-        NO_COLOR: undefined,
-        FORCE_COLOR: undefined,
-        LC_ALL: "C.UTF-8",
-        ...options.env,
-        XDG_CONFIG_HOME: directory.path,
-      },
-      ...(options.input !== undefined && { input: options.input }),
-    });
+  const environment = (options: RunOptions) => ({
+    EDGECTL_URL: undefined,
+    EDGECTL_API_KEY: undefined,
+    NO_COLOR: undefined,
+    FORCE_COLOR: undefined,
+    LC_ALL: "C.UTF-8",
+    ...options.env,
+    XDG_CONFIG_HOME: directory.path,
+  });
   return {
     configDirectory: directory.path,
-    start: startIt,
-    async run(args, options) {
-      await using command = startIt(args, options);
-      const code = await command.exited;
-      return { code, stdout: command.stdout(), stderr: command.stderr() };
+    start: (args, options = {}) =>
+      start(process.execPath, [MAIN, ...args], {
+        env: environment(options),
+        ...(options.input !== undefined && { input: options.input }),
+      }),
+    async run(args, options = {}) {
+      const [stdout, stderr] = [new MemoryOutput(), new MemoryOutput()];
+      const interruption = new AbortController();
+      const stdin = Readable.from([options.input ?? ""]);
+      const code = await run(args, {
+        stdin: createInput(stdin, stderr, () => interruption.abort(), interruption.signal),
+        stdout,
+        stderr,
+        env: { ...process.env, ...environment(options) },
+        homeDirectory: directory.path,
+        fetch: globalThis.fetch,
+        clock: foregroundClock,
+        random: Math.random,
+        randomId: randomUUID,
+        interrupted: interruption.signal,
+      });
+      return { code, stdout: stdout.text, stderr: stderr.text };
     },
     [Symbol.asyncDispose]: () => directory[Symbol.asyncDispose](),
   };
