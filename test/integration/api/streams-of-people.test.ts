@@ -9,7 +9,7 @@ import {
   type TestAccount,
   type TestSession,
 } from "../../support/control-plane.ts";
-import { someAudit } from "../../support/control-plane/people.ts";
+import { QUICK_HASH, someAudit } from "../../support/control-plane/people.ts";
 import { type EventStream, openStream } from "../../support/event-stream.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
 import { FakeDevice } from "../../support/fake-device.ts";
@@ -108,8 +108,8 @@ test("a session that is used keeps its streams for 7 days, and no longer", async
   const log = await followLog(rig, { Cookie: session.cookie });
   let isOver = false;
   void log.ended.then(() => (isOver = true));
-  for (let day = 0; day < 13; day++) {
-    await rig.clock.advance(11 * 3_600_000);
+  for (let count = 0; count < 13; count++) {
+    rig.clock.jump(11 * 3_600_000);
     expect(await browser.call("GET", "/v1/session")).toMatchObject({ status: 200 });
   }
   expect(isOver).toBe(false);
@@ -140,7 +140,10 @@ test("streams to an app end when their key is revoked or expires", async () => {
 
 test("the streams of a session end that makes room for others of the same person", async () => {
   const password = "a long way to the pump house";
-  const passwordHash = await new PasswordHasher().hash(password, { source: "test", goesFirst: false });
+  const passwordHash = await new PasswordHasher({ algorithm: QUICK_HASH }).hash(password, {
+    source: "test",
+    goesFirst: false,
+  });
   const rig = await setUp();
   const { cookie, user } = await rig.control.session(rig.account, { role: "operator", passwordHash });
   const log = await followLog(rig, { Cookie: cookie });
