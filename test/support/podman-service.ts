@@ -22,19 +22,19 @@ export interface PodmanService extends AsyncDisposable {
 // Podman must be told that loopback registries have no TLS. Its default limits of open files and processes are above
 // what a container gets without CAP_SYS_RESOURCE.
 const REGISTRIES = '[[registry]]\nlocation = "127.0.0.1"\ninsecure = true\n';
-const containersConf = (runtime: string, directory: string): string => `
+const containersConf = async (runtime: string, directory: string): Promise<string> => `
 [containers]
 default_ulimits = ["nofile=1024:1024", "nproc=1024:1024"]
 [engine]
 runtime = "${runtime}"
-${networkConf(directory)}`;
+${await networkConf(directory)}`;
 
 /**
  * Networks with a name service. Every Podman of the machine shares the name service and the record of addresses, by the
  * name of the network: the default network needs a name of its own, and its own addresses.
  */
-function networkConf(directory: string): string {
-  const { name, subnet, pool } = uniqueNetwork();
+async function networkConf(directory: string): Promise<string> {
+  const { name, subnet, pool } = await uniqueNetwork();
   return `
 [network]
 network_backend = "netavark"
@@ -62,7 +62,7 @@ export async function startPodman(): Promise<PodmanService> {
   const directory = await tempDir();
   const at = (name: string): string => join(directory.path, name);
   await writeFile(at("registries.conf"), REGISTRIES);
-  await writeFile(at("containers.conf"), containersConf(await wrapperRuntime(directory.path), directory.path));
+  await writeFile(at("containers.conf"), await containersConf(await wrapperRuntime(directory.path), directory.path));
   await mkdir(at("downloads"));
   const env = {
     TMPDIR: at("downloads"),

@@ -71,7 +71,7 @@ export class PrivateEngine implements AsyncDisposable {
     const { path: directory } = undo.use(await tempDir());
     const { dataRoot = join(directory, "data"), programs = [], imageStore } = options;
     const bridge = undo.use(await createBridge());
-    const { pool } = uniqueNetwork();
+    const { pool } = await uniqueNetwork();
     if (options.connectsContainers === true) undo.use(await forwardPacketsIn(pool));
     const features = imageStore && { features: { "containerd-snapshotter": imageStore === "containerd" } };
     const parent = options.cgroupParent !== undefined && { "cgroup-parent": options.cgroupParent };

@@ -77,7 +77,7 @@ export async function realHarness({
   const throughLink = (reference: string): string => reference.replace(open.host, link.host);
   const pullable = {
     present: throughLink(await open.push(await bigImage(4), "team/present:1.0")),
-    large: throughLink(await open.push(await bigImage(40), "team/large:1.0")),
+    large: throughLink(await open.push(await bigImage(10), "team/large:1.0")),
     missing: `${open.host}/team/missing:1.0`,
     denied: await closed.push(await sleeperImage("denied"), "team/denied:1.0"),
     otherPlatform: await open.push(await foreignImage(), "team/foreign:1.0"),
@@ -117,7 +117,7 @@ export async function realHarness({
     },
     finds: (id, name) => finds(socketPath, id, name),
     removeNetwork: removeNetwork ?? ((name) => deleteNetwork(socketPath, name)),
-    freeSubnet: async () => uniqueNetwork().subnet,
+    freeSubnet: async () => (await uniqueNetwork()).subnet,
     occupyPort,
     countsUse: (id) => countsUse(socketPath, id),
     checkHealth,

@@ -1,6 +1,5 @@
-import { readFileSync, rmSync, writeFileSync } from "node:fs";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { once } from "node:events";
+import { createServer } from "node:net";
 
 export interface UniqueNetwork {
   readonly name: string;
@@ -10,24 +9,18 @@ export interface UniqueNetwork {
   readonly pool: string;
 }
 
-/** Files of this process. */
-const reserved = new Set<string>();
-process.once("exit", () => {
-  for (const file of reserved) rmSync(file, { force: true });
-});
-
 const SECONDS = 96;
 const THIRDS = 8;
 
 /**
  * Returns a name and address ranges for the networks of one engine of a test, which nobody else on this machine gets until
  * this process ends. Engines of one machine do not know of each other: routes to the same addresses would lead into the
- * network that was made first, and the bridges of one would be removed with those of another. Throws if none is left.
+ * network that was made first, and the bridges of one would be removed with those of another. Rejects if none is left.
  *
- * @param directory where those in use are noted
+ * @param group callers with the same one get different ranges
  */
-export function uniqueNetwork(directory: string = tmpdir()): UniqueNetwork {
-  const range = reserveRange(directory);
+export async function uniqueNetwork(group = "edge-agent-test-network"): Promise<UniqueNetwork> {
+  const range = await reserveRange(group);
   // Beside the ranges of `createBridge`.
   const second = 128 + Math.floor(range / THIRDS);
   const third = 32 * (range % THIRDS);
@@ -38,34 +31,30 @@ export function uniqueNetwork(directory: string = tmpdir()): UniqueNetwork {
   };
 }
 
-function reserveRange(directory: string): number {
+async function reserveRange(group: string): Promise<number> {
   const count = SECONDS * THIRDS;
   const first = Math.floor(Math.random() * count);
   for (let tried = 0; tried < count; tried++) {
     const range = (first + tried) % count;
-    if (reserve(join(directory, `eat-range-${range}`))) return range;
+    if (await reserve(`${group}-${range}`)) return range;
   }
   throw new Error(`all ${count} address ranges for networks of tests are in use`);
 }
 
-function reserve(file: string): boolean {
+/**
+ * Takes a name for this process by an abstract socket: the kernel lets one process have it, and frees it when that ends,
+ * however it ends. It leaves no file behind.
+ */
+async function reserve(name: string): Promise<boolean> {
+  const server = createServer();
+  server.listen(`\0${name}`);
+  // Kept until the end of this process, which it does not delay.
+  server.unref();
   try {
-    writeFileSync(file, String(process.pid), { flag: "wx" });
-  } catch {
-    // Left behind by a process that was killed. Not taken at once: another process may do the same.
-    if (!isOwned(file)) rmSync(file, { force: true });
-    return false;
-  }
-  reserved.add(file);
-  return true;
-}
-
-function isOwned(file: string): boolean {
-  try {
-    const pid = Number(readFileSync(file, "utf8"));
-    // Not written yet.
-    return pid === 0 || process.kill(pid, 0);
-  } catch {
-    return false;
+    await once(server, "listening");
+    return true;
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === "EADDRINUSE") return false;
+    throw error;
   }
 }

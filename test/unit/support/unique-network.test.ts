@@ -1,22 +1,30 @@
-import { writeFile } from "node:fs/promises";
-import { join } from "node:path";
+import { randomUUID } from "node:crypto";
 import { expect, test } from "vitest";
+import { start } from "../../support/command.ts";
 import { uniqueNetwork } from "../../support/private-engine/unique-network.ts";
-import { tempDir } from "../../support/temp-dir.ts";
 
 const RANGES = 768;
+const TAKE_ALL = `
+  const { uniqueNetwork } = await import(process.argv[1]);
+  for (let range = 0; range < ${RANGES}; range++) await uniqueNetwork(process.argv[2]);
+  console.log("all taken");
+  setInterval(() => {}, 1_000);`;
 
 test("engines of tests get different address ranges until none is left", async () => {
-  await using home = await tempDir();
-  const pools = Array.from({ length: RANGES }, () => uniqueNetwork(home.path).pool);
+  const group = randomUUID();
+  const pools: string[] = [];
+  for (let range = 0; range < RANGES; range++) pools.push((await uniqueNetwork(group)).pool);
   expect(new Set(pools).size).toBe(RANGES);
-  expect(() => uniqueNetwork(home.path)).toThrow("all 768 address ranges for networks of tests are in use");
+  await expect(uniqueNetwork(group)).rejects.toThrow("all 768 address ranges for networks of tests are in use");
 });
 
-test("a range that a killed process has left behind is used again", async () => {
-  await using home = await tempDir();
-  // Larger than any process id.
-  for (let range = 0; range < RANGES; range++) await writeFile(join(home.path, `eat-range-${range}`), "4194305");
-  expect(() => uniqueNetwork(home.path)).toThrow("in use");
-  expect(uniqueNetwork(home.path).pool).toMatch(/^10\.\d+\.\d+\.0\/20$/);
+test("the ranges of a process are free again once it was killed", async () => {
+  const group = randomUUID();
+  const module = import.meta.resolve("../../support/private-engine/unique-network.ts");
+  await using other = start(process.execPath, ["--input-type=module", "--eval", TAKE_ALL, module, group]);
+  await other.waitForOutput("all taken");
+  await expect(uniqueNetwork(group)).rejects.toThrow("in use");
+  other.kill("SIGKILL");
+  await other.exited;
+  expect((await uniqueNetwork(group)).pool).toMatch(/^10\.\d+\.\d+\.0\/20$/);
 });
