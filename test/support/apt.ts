@@ -18,6 +18,18 @@ export class PackagesUnavailable extends Error {
 }
 
 /**
+ * Returns the address from which this machine's apt takes the packages of a distribution. Rejects with `PackagesUnavailable`
+ * if it takes none.
+ */
+export async function findArchive(distribution: string): Promise<string> {
+  const filter = ["Created-By: Packages", `Origin: ${distribution}`, `Label: ${distribution}`, "Component: main"];
+  const { stdout } = await run("apt-get", ["indextargets", "--format", "$(REPO_URI)", ...filter]).catch(aptGetMissing);
+  const [address = ""] = stdout.split("\n");
+  if (address === "") throw new PackagesUnavailable(`apt has no source of ${distribution}'s packages`);
+  return address;
+}
+
+/**
  * Unpacks the newest packages of a release into a directory without installing them. apt checks the signatures and
  * uses separate lists, so that the machine's stay unchanged. Rejects with `PackagesUnavailable`.
  */
@@ -57,8 +69,8 @@ async function aptGet(directory: string, args: readonly string[]): Promise<void>
   if (code !== 0) throw new PackagesUnavailable(firstError(stderr));
 }
 
-function aptGetMissing(): { readonly code: null; readonly stderr: string } {
-  return { code: null, stderr: "E: apt-get is not installed" };
+function aptGetMissing(): { readonly code: null; readonly stdout: string; readonly stderr: string } {
+  return { code: null, stdout: "", stderr: "E: apt-get is not installed" };
 }
 
 /** The first error or warning; later ones are its consequences. */

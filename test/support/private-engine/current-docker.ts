@@ -1,5 +1,6 @@
 import { join } from "node:path";
-import { type PackageSource, PackagesUnavailable, unpackPackages } from "../apt.ts";
+import { readFile } from "node:fs/promises";
+import { findArchive, type PackageSource, PackagesUnavailable, unpackPackages } from "../apt.ts";
 import { cached } from "../cached.ts";
 import { run } from "../command.ts";
 import { type PrivateEngineOptions, privateEngineUnavailableReason } from "../private-engine.ts";
@@ -18,19 +19,28 @@ export interface CurrentDocker {
 
 const CACHE = ".cache/docker";
 
-const DEBIAN_TESTING: PackageSource = {
-  uri: "http://deb.debian.org/debian",
-  suite: "testing",
-  components: ["main"],
-  keyring: "/usr/share/keyrings/debian-archive-keyring.gpg",
-};
+async function debianTesting(): Promise<PackageSource> {
+  return {
+    uri: await findArchive("Debian"),
+    suite: "testing",
+    components: ["main"],
+    keyring: "/usr/share/keyrings/debian-archive-keyring.gpg",
+  };
+}
 
-const ubuntuDevel = (keys: string): PackageSource => ({
-  uri: process.arch === "arm64" ? "http://ports.ubuntu.com/ubuntu-ports" : "http://archive.ubuntu.com/ubuntu",
-  suite: "devel",
-  components: ["main", "universe"],
-  keyring: join(keys, "usr/share/keyrings/ubuntu-archive-keyring.gpg"),
-});
+/** @param from directory with Debian's packages `ubuntu-keyring` and `python-apt-common`: Ubuntu's keys and where it is */
+async function ubuntuDevel(from: string): Promise<PackageSource> {
+  const about = await readFile(join(from, "usr/share/python-apt/templates/Ubuntu.info"), "utf8");
+  const architecture = process.arch === "x64" ? "-amd64" : "";
+  const uri = new RegExp(`^BaseURI${architecture}: (.+)$`, "m").exec(about)?.[1];
+  if (uri === undefined) throw new Error("python-apt-common does not say where Ubuntu's packages are");
+  return {
+    uri,
+    suite: "devel",
+    components: ["main", "universe"],
+    keyring: join(from, "usr/share/keyrings/ubuntu-archive-keyring.gpg"),
+  };
+}
 
 // Go programs, which run on any Debian. Not runc, which needs the C library it was built with.
 const PROGRAMS = ["docker.io", "containerd", "tini-static"];
@@ -75,14 +85,16 @@ async function docker(fetch: () => Promise<string>, imageStore: "classic" | "con
 }
 
 function fromDebian(): Promise<string> {
-  return cached(CACHE, "debian-testing", (directory) => unpackPackages(DEBIAN_TESTING, PROGRAMS, directory));
+  return cached(CACHE, "debian-testing", async (directory) =>
+    unpackPackages(await debianTesting(), PROGRAMS, directory),
+  );
 }
 
 async function fromUbuntu(): Promise<string> {
   return cached(CACHE, "ubuntu-devel", async (directory) => {
-    await using keys = await tempDir();
-    // Debian packages Ubuntu's keys, and this machine has Debian's.
-    await unpackPackages(DEBIAN_TESTING, ["ubuntu-keyring"], keys.path);
-    await unpackPackages(ubuntuDevel(keys.path), PROGRAMS, directory);
+    await using about = await tempDir();
+    // Debian packages what is needed to trust and find Ubuntu's, and this machine has Debian's keys.
+    await unpackPackages(await debianTesting(), ["ubuntu-keyring", "python-apt-common"], about.path);
+    await unpackPackages(await ubuntuDevel(about.path), PROGRAMS, directory);
   });
 }
