@@ -75,6 +75,22 @@ describe("authentication by token", () => {
     expect(registry.requests.filter(({ path }) => path.startsWith("/token"))).toHaveLength(2);
   });
 
+  test.each([
+    ["token", 200, { kind: "unsupported", message: expect.stringContaining("longer") as string }],
+    ["error", 500, { kind: "registry_unreachable", message: expect.not.stringContaining("xxx") as string }],
+  ])("does not read %s of any length to its end", async (_what, status, failed) => {
+    const token = "x".repeat(1_000_000);
+    const body = JSON.stringify({ token, errors: [{ code: "NO", message: token }] });
+    const registry = await rig.front({
+      intercept: ({ path, headers }) =>
+        path.startsWith("/token")
+          ? { status, body }
+          : { status: 401, headers: { "WWW-Authenticate": `Bearer realm="http://${headers.host}/token"` } },
+    });
+    const error = await failure(client().resolve(`${registry.host}/team/app:1`, MACHINE, BASIC, soon()));
+    expect(error).toMatchObject(failed);
+  });
+
   test("sends a configured token as it is", async () => {
     const seen: string[] = [];
     const registry = await rig.front({

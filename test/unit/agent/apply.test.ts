@@ -1,5 +1,7 @@
 import { describe, expect, it } from "vitest";
+import { LABELS } from "../../../src/agent/core/app/container.ts";
 import { EngineError } from "../../../src/agent/engine/engine-error.ts";
+import { AppReconciler } from "../../../src/agent/steps/app-reconciler.ts";
 import { applyPlanSchema, type ApplyRequestInput } from "../../../src/protocol/apply.ts";
 import { AgentRig } from "../../support/agent-rig.ts";
 
@@ -25,6 +27,16 @@ async function applied(rig: AgentRig): Promise<void> {
 
 const running = (rig: AgentRig) =>
   rig.store.apps().map(({ name, spec }) => [name, spec.image, rig.engine.container(name)?.status]);
+
+function reconcilerOf(rig: AgentRig): AppReconciler {
+  const rebuild = { isSet: false, clear: () => {} };
+  return new AppReconciler({
+    ...rig.services,
+    rebuild,
+    lease: (app) => rig.deployments.lease(app),
+    endedRuns: () => rig.deployments.endedRuns,
+  });
+}
 
 describe("a group of apps", () => {
   it("is installed in the order of its dependencies, and ends in one verdict", async () => {
@@ -218,6 +230,31 @@ describe("a group in which an app fails", () => {
     });
     expect(running(rig)).toEqual(before);
     expect(rig.engine.container("new")).toBeUndefined();
+  });
+
+  it("names an app that cannot be brought back, which the reconciler goes on trying", async () => {
+    await using rig = new AgentRig();
+    await applied(rig);
+    const before = running(rig);
+    rig.engine.addImage(image("web", 2), { behaviour: { exit: { code: 3, afterMs: 100 } } });
+    let created = 0;
+    const broken = rig.engine.faults.onCall(({ method, phase, args }) => {
+      if (method !== "createContainer" || phase !== "before") return;
+      const { labels } = args[0] as { labels: Readonly<Record<string, string>> };
+      // Its second version is created, the first one cannot be any more.
+      if (labels[LABELS.app] === "db" && ++created > 1) throw new EngineError("unknown", "cannot mount");
+    });
+    const apps = [entry("db", { image: image("db", 2) }), entry("web", { image: image("web", 2) }, ["db"])];
+    rig.deployments.apply("g2", group(apps));
+    expect(await rig.untilEnd("g2")).toMatchObject({
+      status: "Fail",
+      message: expect.stringContaining("Could not be brought back, and the agent goes on trying: db."),
+      details: { app: "web", restored: ["web"], not_restored: ["db"] },
+    });
+    expect(rig.engine.container("db")).toBeUndefined();
+    broken[Symbol.dispose]();
+    await reconcilerOf(rig).reconcile(new AbortController().signal);
+    expect(running(rig)).toEqual(before);
   });
 
   it("keeps what was changed before, if told to", async () => {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { EngineError } from "../../../src/agent/engine/engine-error.ts";
 import { AppReconciler } from "../../../src/agent/steps/app-reconciler.ts";
-import { AgentRig } from "../../support/agent-rig.ts";
+import { AgentRig, type RigConfig } from "../../support/agent-rig.ts";
 
 const IMAGE = "example/app:1";
 const APP = { name: "app", image: IMAGE, ports: [{ host_port: 30_001, target_port: 80 }] };
@@ -20,8 +20,8 @@ function loseImage({ engine }: AgentRig, times: number): Disposable {
   });
 }
 
-async function deployed() {
-  const rig = new AgentRig();
+async function deployed(config: Partial<RigConfig> = {}) {
+  const rig = new AgentRig(config);
   rig.engine.publish(IMAGE);
   rig.deployments.deploy("d1", APP);
   await rig.untilEnd("d1");
@@ -106,6 +106,35 @@ describe("an engine that was replaced while apps ran on it", () => {
       .history(10)
       .flatMap((entry) => (entry.kind === "repair" ? (entry.error ?? "repaired") : []));
     expect(noted).toEqual(["its image is not on the device any more; it is being fetched again", "repaired"]);
+  });
+
+  it("is given the same image again although its tag has moved", async () => {
+    await using test = await deployed();
+    const { rig } = test;
+    const before = rig.store.apps()[0];
+    await replaceEngine(rig);
+    const published = rig.engine.published(IMAGE);
+    rig.engine.publish(IMAGE, { layers: [7] });
+    rig.engine.publish("example/app:0", published);
+    await rig.clock.advance(120_000);
+    expect(rig.engine.container("app")?.status).toBe("running");
+    expect(rig.store.apps()).toMatchObject([{ imageId: before?.imageId, digest: before?.digest }]);
+  });
+
+  it("is not given an image that costs more than a download may", async () => {
+    await using test = await deployed({ maxDownloadBytes: 5_000_000 });
+    const { rig } = test;
+    await replaceEngine(rig);
+    const large = { layers: [6_000_000] };
+    rig.engine.publish("example/large:1", large);
+    rig.engine.addImage("example/large:1", large);
+    rig.deployments.deploy("d2", { name: "large", image: "example/large:1", ports: [] });
+    expect(await rig.untilEnd("d2")).toMatchObject({ status: "Success" });
+    await replaceEngine(rig);
+    await rig.clock.advance(600_000);
+    expect(rig.engine.container("app")?.status).toBe("running");
+    expect(rig.engine.container("large")).toBeUndefined();
+    expect(rig.log.join("")).toContain("the app's image could not be fetched again");
   });
 
   it("is tried again, ever more seldom, while the registry is out of reach", async () => {

@@ -205,6 +205,32 @@ describe("after a lost store", () => {
     expect(rig.store.apps()[0]?.spec).toEqual(before?.spec);
   });
 
+  it("an app that was stopped runs again, since nothing but the store says that it is to be stopped", async () => {
+    const { rig, reconciler, loseStore } = await deployed();
+    await using _rig = rig;
+    rig.deployments.change("s1", { action: "stop", app: "app" });
+    await rig.untilEnd("s1");
+    rig.store.acknowledge("s1", 100);
+    expect(rig.engine.container("app")?.status).toBe("exited");
+    await loseStore();
+    await reconciler.reconcile(signal);
+    expect(rig.store.apps()).toMatchObject([{ name: "app", desired: "running" }]);
+    expect(rig.engine.container("app")?.status).toBe("running");
+  });
+
+  it("a container that a person gave another name is not found, left alone, and named in the log", async () => {
+    const { rig, reconciler, loseStore } = await deployed();
+    await using _rig = rig;
+    rig.engine.container("app")!.name = "renamed";
+    await loseStore();
+    await reconciler.reconcile(signal);
+    expect(rig.store.apps()).toEqual([]);
+    expect(rig.engine.containers.map(({ name, status }) => [name, status])).toEqual([["renamed", "running"]]);
+    expect(rig.log.map((line) => JSON.parse(line) as unknown)).toContainEqual(
+      expect.objectContaining({ app: "app", container: "renamed", msg: expect.stringContaining("left alone") }),
+    );
+  });
+
   it("an app is found as it was asked for also where its image is gone", async () => {
     const { rig, loseStore } = await deployed({ environments: [{ key: "A", value: "b" }], memory_limit: 64_000_000 });
     await using _rig = rig;

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { EngineError } from "../../../src/agent/engine/engine-error.ts";
+import { AppReconciler } from "../../../src/agent/steps/app-reconciler.ts";
 import { AgentRig } from "../../support/agent-rig.ts";
 
 const OLD = "example/app:1";
@@ -202,7 +203,7 @@ describe("an update that does not hold", () => {
     expect(rig.store.apps()).toMatchObject([{ containerId: rig.engine.container("app")?.id, deploymentId: "d1" }]);
   });
 
-  it("says so plainly when the old version cannot be brought back either", async () => {
+  it("says so plainly when the old version cannot be brought back either, and the reconciler goes on trying", async () => {
     await using rig = await deployed(CRASHES);
     let old: string | undefined = rig.engine.container("app")?.id;
     rig.engine.faults.onCall(({ method, phase, args }) => {
@@ -218,7 +219,16 @@ describe("an update that does not hold", () => {
       details: { rolled_back: false, rollback_failure: { code: "Internal" } },
     });
     expect(rig.store.apps()).toMatchObject([{ deploymentId: "d1" }]);
+    expect(rig.engine.container("app")?.status).not.toBe("running");
     old = undefined;
+    const reconciler = new AppReconciler({
+      ...rig.services,
+      rebuild: { isSet: false, clear: () => {} },
+      lease: (app) => rig.deployments.lease(app),
+      endedRuns: () => rig.deployments.endedRuns,
+    });
+    await reconciler.reconcile(new AbortController().signal);
+    expect(running(rig)).toEqual([`app running ${OLD}`]);
   });
 
   it("ends the new version gently when it is cancelled, and brings the old one back", async () => {

@@ -213,6 +213,11 @@ test("a failure decided by the control plane has the last step of the deployment
   expect(fail(pulling, T0, "DeploymentTimeout")?.event?.step).toBe("pulling");
 });
 
+test("the values of the environment are masked on record when the deployment ends, also if no device has had it", () => {
+  const ended = applyChange(receivedDeployment(), fail(receivedDeployment(), T0, "DeviceNotReachable"));
+  expect(ended.spec).toEqual({ name: "web", environments: [{ key: "A", value: "***" }] });
+});
+
 const waits = (waiting_s: unknown, more: Partial<DeviceEvent> = {}): DeviceEvent => ({
   ...running,
   ...more,
