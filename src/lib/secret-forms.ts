@@ -1,6 +1,3 @@
-/** Shorter values ("1", "on") are not secrets; masking them would make text unreadable. */
-export const MIN_SECRET_LENGTH = 4;
-
 /** Shorter lines of a multi-line value ("}", "debug: 1") are too common to mask. */
 const MIN_LINE_LENGTH = 8;
 /** Shorter base64 fragments are too common to mask. */

@@ -1,7 +1,8 @@
-import { secretForms, MIN_SECRET_LENGTH } from "./secret-forms.ts";
+import { MASKED_VALUE, MIN_SECRET_LENGTH } from "../protocol/secret-texts.ts";
+import { secretForms } from "./secret-forms.ts";
 
 /** Replaces a secret. */
-export const MASK = "***";
+export const MASK = MASKED_VALUE;
 
 /** Above this number of forms further secrets are only masked verbatim, to bound memory. */
 const MAX_FORMS = 4_096;

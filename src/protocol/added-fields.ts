@@ -47,7 +47,7 @@ export const ADDED_FIELDS = {
     network: "networks",
     files: "files",
   },
-  environments: { secret: "declaredSecrets" },
+  environments: { secret: "declaredSecrets", secret_parts: "secretParts" },
   ports: { protocol: "extraAppFields" },
   volumes: { name: "namedVolumes", owner: "volumeOwners" },
   devices: {},

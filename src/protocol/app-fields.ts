@@ -16,6 +16,10 @@ const NUL = "\0";
 /** Maximum entries of a list. A request cannot hold as many, so a stored specification always stays valid. */
 const MAX_ENTRIES = 16_384;
 
+const MAX_SECRET_PARTS = 100;
+/** In characters. */
+const MAX_SECRET_PART = 16_384;
+
 export const appName = z
   .string()
   .regex(
@@ -70,6 +74,17 @@ const environment = z
           "Whether the value is a secret: it is masked in everything that passes through the agent and the service, the " +
           "app's own log included. `false` by default.",
         examples: [true],
+      }),
+    secret_parts: z
+      .array(z.string().min(1, "must not be empty").max(MAX_SECRET_PART))
+      .max(MAX_SECRET_PARTS)
+      .exactOptional()
+      .meta({
+        description:
+          "Texts in the value that are secrets by themselves, such as a token in an address: masked wherever they appear, as " +
+          "the value of a secret is. Never returned. Passwords in addresses (`scheme://user:password@host`) are found in " +
+          "every secret without it.",
+        examples: [["correct horse"]],
       }),
   })
   .meta({ id: "EnvironmentVariable" });

@@ -4,9 +4,6 @@ import { environmentUpdates, hostNetwork, imageReference, ports, privileged, vol
 import type { EdgeError } from "./errors.ts";
 import { toInvalidRequest } from "./request-error.ts";
 
-/** Stands for a value in answers. Sent back as the value of a secret, it keeps the device's value. */
-export const MASKED_VALUE = "***";
-
 /**
  * A change of an app's specification. Omitted fields keep their values; lists are replaced as a whole, and an empty list
  * clears; `null` removes a field that is absent by default. A secret without a value keeps the one on the device. The

@@ -46,6 +46,8 @@ const INTRODUCED_IN = {
   groupRemovals: 4,
   /** `fleet` and `keep_images` of an apply. */
   fleets: 4,
+  /** `environments[].secret_parts`. */
+  secretParts: 4,
 } as const;
 
 /** The features of the queries that were added after the others. */

@@ -16,7 +16,8 @@ const DEFAULT_RESTART_POLICY = "unless-stopped";
 
 /** Brings the entries of a list to the form in which an omitted field and its default are equal. */
 const CANONICAL: Readonly<Record<string, (entry: Entry) => Entry>> = {
-  environments: ({ secret, ...entry }) => (secret === true ? { ...entry, secret } : entry),
+  environments: ({ secret, secret_parts: _never_returned, ...entry }) =>
+    secret === true ? { ...entry, secret } : entry,
   ports: ({ protocol, ...entry }) => (protocol === undefined || protocol === "tcp" ? entry : { ...entry, protocol }),
   devices: ({ local, target = local, permissions }) => ({
     local: normalized(local),

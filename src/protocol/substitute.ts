@@ -29,8 +29,8 @@ export type Substitution =
   | {
       readonly ok: true;
       readonly value: string;
-      /** Whether a secret was put into it. */
-      readonly isSecret: boolean;
+      /** The secrets that were put into it, each once. */
+      readonly secrets: readonly string[];
     }
   | { readonly ok: false; readonly missing: readonly string[] };
 
@@ -80,7 +80,7 @@ export function substitute(value: string, variables: ReadonlyMap<string, Variabl
   const missing = variablesIn(value).filter((name) => !variables.has(name));
   if (missing.length > 0) return { ok: false, missing };
   let result = "";
-  let isSecret = false;
+  const secrets = new Set<string>();
   for (const piece of parsed.pieces) {
     if ("text" in piece) {
       result += piece.text;
@@ -88,7 +88,7 @@ export function substitute(value: string, variables: ReadonlyMap<string, Variabl
     }
     const variable = variables.get(piece.name);
     result += variable?.value ?? "";
-    isSecret ||= variable?.isSecret ?? false;
+    if (variable?.isSecret) secrets.add(variable.value);
   }
-  return { ok: true, value: result, isSecret };
+  return { ok: true, value: result, secrets: [...secrets] };
 }

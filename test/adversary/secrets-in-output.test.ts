@@ -4,6 +4,7 @@ import { gunzipSync } from "node:zlib";
 import { expect, test } from "vitest";
 import { run } from "../support/command.ts";
 import { webImage } from "../support/images.ts";
+import { Registry } from "../support/registry.ts";
 import { sharedSystem } from "../support/system/test-system.ts";
 import { waitFor } from "../support/wait-for.ts";
 
@@ -125,4 +126,56 @@ test("engine errors about a container that cannot be created or started show no 
   expect(messages.filter((message) => message.includes("***")).length).toBeGreaterThan(2);
   expect(messages.some((message) => message.includes("***…"))).toBe(true);
   expectNothingOf(system().agent.output());
+});
+
+test("a secret variable of an asset is masked where it is a part of a value, and wherever that was put", async () => {
+  await using registry = await Registry.start();
+  await registry.push(await webImage("parts"), "team/parts:1");
+  const { asset, control, account } = system();
+  const call = async (method: string, path: string, body?: unknown): Promise<string> => {
+    const headers = { "X-API-Key": account.apiKey, "Content-Type": "application/json" };
+    const response = await fetch(control.url + path, {
+      method,
+      headers,
+      ...(body !== undefined && { body: JSON.stringify(body) }),
+    });
+    const text = await response.text();
+    expect([path, response.status < 300, text]).toEqual([path, true, expect.any(String)]);
+    return text;
+  };
+  const [token, name] = ["Gr4nted/until=Tuesday", system().name()];
+  const printed = `echo token "$(echo "$CONFIG" | cut -d' ' -f2)"; echo written; exec sleep 2147483`;
+  const app = {
+    name,
+    image: `${registry.host}/team/parts@${await registry.digest("team/parts:1")}`,
+    environments: [{ key: "CONFIG", value: "bearer ${TOKEN} site=${SITE}" }],
+    command: ["sh", "-c", printed],
+  };
+  await call("PUT", `/v1/assets/${asset.uuid}/tags`, { role: "parts" });
+  const variables = { TOKEN: { value: token, secret: true }, SITE: { value: "pump-7" } };
+  await call("PUT", `/v1/assets/${asset.uuid}/variables`, variables);
+  await call("POST", "/v1/fleets", { name: "parts", selector: "role=parts", apps: [name] });
+  await call("POST", "/v1/fleets/parts/revisions", { apps: [{ app }] });
+  await call("POST", "/v1/fleets/parts/rollouts", {});
+  const log = await waitFor("the app's log", async () => {
+    const text = await logsOf(name, "tail=100").catch(() => "");
+    return text.includes("written") && text;
+  });
+  expect(log).toContain("token");
+  const path = `/v1/assets/${asset.uuid}/edge/apps/${name}`;
+  const local = [await tool("logs", name), await tool("app", name), await tool("app", name, "--json")];
+  const bundle = join(system().directory, "parts.tar.gz");
+  expect((await tool("support-bundle", bundle)).code).toBe(0);
+  const shown = [
+    log,
+    await call("GET", path),
+    await call("GET", `${path}?reveal=environments`),
+    await call("GET", `/v1/assets/${asset.uuid}/edge/deployments`),
+    ...local.map(({ stdout, stderr }) => stdout + stderr),
+    gunzipSync(await readFile(bundle)).toString("latin1"),
+    system().agent.output() + system().control.output(),
+  ];
+  for (const text of shown)
+    for (const form of [token, JSON.stringify(token), base64(token)]) expect(text).not.toContain(form);
+  expect(log).toContain("***");
 });

@@ -20,7 +20,7 @@ export const FULL: FullSpec = {
   image: "example/full:1",
   host_network: true,
   privileged: true,
-  environments: [{ key: "LEVEL", value: "info", secret: true }],
+  environments: [{ key: "LEVEL", value: "info", secret: true, secret_parts: ["in"] }],
   ports: [{ host_port: 30_053, target_port: 53, protocol: "udp" }],
   volumes: [
     { local: "/var/lib/full", target: "/data", readonly: true, owner: "1000:1000" },
@@ -75,7 +75,7 @@ const OTHER: FullSpec = {
   image: "example/full:2",
   host_network: false,
   privileged: false,
-  environments: [{ key: "OTHER", value: "debug", secret: false }],
+  environments: [{ key: "OTHER", value: "info and debug", secret: false, secret_parts: ["fo"] }],
   ports: [{ host_port: 30_054, target_port: 54, protocol: "tcp" }],
   volumes: [
     { local: "/var/lib/other", target: "/other", readonly: false, owner: "1001" },

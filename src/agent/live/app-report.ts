@@ -3,6 +3,7 @@ import type { AppFleet } from "../../protocol/app-fleet.ts";
 import type { AppReport } from "../../protocol/app-report.ts";
 import type { AppSpec } from "../../protocol/app-spec.ts";
 import { parseImageReference } from "../../protocol/image-reference.ts";
+import { withoutSecretParts, withSecretTextsMasked } from "../../protocol/secret-texts.ts";
 import type { AppRecord, FleetMark } from "../core/deployment/record.ts";
 import { reportedFiles } from "../core/app/files.ts";
 import { runState } from "../core/app/run-state.ts";
@@ -14,11 +15,13 @@ export interface AppObservation {
   readonly container: ContainerState | undefined;
   readonly image: ImageFacts | undefined;
   readonly lastDeployment: AppReport["last_deployment"];
+  /** What is declared secret in its specification. */
+  readonly secrets: readonly string[];
 }
 
 /** Builds an app's report. `recheckMs`: milliseconds until the report may change without any event. */
 export function toAppReport(
-  { app, container, image, lastDeployment }: AppObservation,
+  { app, container, image, lastDeployment, secrets }: AppObservation,
   nowMs: number,
 ): { readonly report: AppReport; readonly recheckMs: number | undefined } {
   const { spec, desired, fleet } = app;
@@ -31,7 +34,7 @@ export function toAppReport(
     desired_state: desired,
     since,
     restarts: container?.restartCount ?? null,
-    spec: masked(spec),
+    spec: masked(spec, secrets),
     last_deployment: lastDeployment,
     ...(fleet && { fleet: reportedFleet(fleet) }),
   };
@@ -42,19 +45,31 @@ function reportedFleet({ name, revision, deploymentId, isChanged }: FleetMark): 
   return { name, revision, deployment_id: deploymentId, is_changed: isChanged };
 }
 
-/** Masks all values of the environment. */
-function masked(spec: AppSpec): Record<string, unknown> {
-  return { ...withReportedFiles(spec), environments: spec.environments.map((entry) => ({ ...entry, value: MASK })) };
+/** Masks all values of the environment, and declared secrets in commands and labels. */
+function masked(spec: AppSpec, secrets: readonly string[]): AppSpec {
+  return withVariablesMasked(spec, secrets, () => true);
+}
+
+/** Masks declared secrets, for a caller that asked for the values of the environment. */
+export function withSecretsMasked(spec: AppSpec, secrets: readonly string[]): AppSpec {
+  return withVariablesMasked(spec, secrets, ({ secret }) => secret === true);
+}
+
+type Variable = AppSpec["environments"][number];
+
+function withVariablesMasked(
+  spec: AppSpec,
+  secrets: readonly string[],
+  isMasked: (variable: Variable) => boolean,
+): AppSpec {
+  const environments = withoutSecretParts(spec.environments, secrets).map((variable) =>
+    isMasked(variable) ? Object.assign({}, variable, { value: MASK }) : variable,
+  );
+  return withSecretTextsMasked({ ...withReportedFiles(spec), environments }, secrets);
 }
 
 function withReportedFiles(spec: AppSpec): AppSpec {
   return spec.files ? { ...spec, files: reportedFiles(spec.files) } : spec;
-}
-
-/** Masks the values that are declared secret, for a caller that asked for the values of the environment. */
-export function withSecretsMasked(spec: AppSpec): AppSpec {
-  const environments = spec.environments.map((entry) => (entry.secret === true ? { ...entry, value: MASK } : entry));
-  return { ...withReportedFiles(spec), environments };
 }
 
 /**

@@ -1,16 +1,18 @@
 import { createHash } from "node:crypto";
 import { type Clock, deadline } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
+import type { AppSpec } from "../../protocol/app-spec.ts";
 import type { AppReport, DeviceFacts, ReportDelta } from "../../protocol/app-report.ts";
 import { MAX_FRAME_BYTES } from "../../protocol/limits.ts";
 import { LABELS } from "../core/app/container.ts";
+import { declaredSecretsOf } from "../core/app/secrets.ts";
 import type { AppRecord } from "../core/deployment/record.ts";
 import { type Report, diffReports, fitToSize } from "../core/report/report.ts";
 import type { ContainerSummary, Engine, ImageFacts } from "../engine/engine.ts";
 import { findManagedContainers } from "../engine/managed-containers.ts";
 import type { ReportSource } from "../link/ports.ts";
 import type { HistoryEntry, DeploymentEntry } from "../store/history.ts";
-import { toAppReport } from "./app-report.ts";
+import { toAppReport, withSecretsMasked } from "./app-report.ts";
 import { isErrorCode } from "../../protocol/errors.ts";
 
 /** Timeout for reading the state of all apps. */
@@ -27,7 +29,11 @@ const MAX_KEPT_REPORTS = 4;
 
 export interface ReportBuilderOptions {
   readonly engine: Engine;
-  readonly store: { apps(): readonly AppRecord[]; history(limit: number): readonly HistoryEntry[] };
+  readonly store: {
+    apps(): readonly AppRecord[];
+    history(limit: number): readonly HistoryEntry[];
+    fileContent(id: string): Buffer | undefined;
+  };
   readonly clock: Clock;
   readonly logger: Logger;
   readonly stateDir: string;
@@ -75,8 +81,11 @@ export class ReportBuilder implements ReportSource {
     return diffReports(undefined, report);
   }
 
-  /** Builds the report of one app. Returns `undefined` if no app has this name. */
-  async buildApp(name: string, signal: AbortSignal): Promise<{ app: AppRecord; report: AppReport } | undefined> {
+  /**
+   * Builds the report of one app, and returns its specification with declared secrets masked. Returns `undefined` if no app
+   * has this name.
+   */
+  async buildApp(name: string, signal: AbortSignal): Promise<{ spec: AppSpec; report: AppReport } | undefined> {
     const { engine, store } = this.#options;
     const app = store.apps().find((record) => record.name === name);
     if (!app) return undefined;
@@ -88,7 +97,7 @@ export class ReportBuilder implements ReportSource {
       lastDeployments(store.history(MAX_HISTORY_ENTRIES)),
       limit.signal,
     );
-    return { app, report };
+    return { spec: withSecretsMasked(app.spec, this.#secretsOf(app)), report };
   }
 
   /** The apps in the last report; `undefined` before the first. */
@@ -162,7 +171,12 @@ export class ReportBuilder implements ReportSource {
       containers.find(({ id }) => id === app.containerId) ?? (await this.#findContainer(app, containers, signal));
     const container = own && (await engine.inspectContainer(own.id, signal));
     const image = await this.#image(app.imageId, signal);
-    return toAppReport({ app, container, image, lastDeployment: ended.get(app.name) ?? null }, clock.now());
+    const lastDeployment = ended.get(app.name) ?? null;
+    return toAppReport({ app, container, image, lastDeployment, secrets: this.#secretsOf(app) }, clock.now());
+  }
+
+  #secretsOf({ spec }: AppRecord): readonly string[] {
+    return declaredSecretsOf(spec, (id) => this.#options.store.fileContent(id)?.toString());
   }
 
   async #findContainer({ deploymentId }: AppRecord, all: readonly ContainerSummary[], signal: AbortSignal) {

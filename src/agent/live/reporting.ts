@@ -14,7 +14,6 @@ import type { DeviceReporting } from "../link/ports.ts";
 import type { NotifyingStore } from "../store/notifying-store.ts";
 import type { PreviousLogs } from "../store/previous-logs.ts";
 import type { Readings } from "../telemetry/readings.ts";
-import { withSecretsMasked } from "./app-report.ts";
 import { sendAppLog } from "./send-app-log.ts";
 import { sendAppStats } from "./send-app-stats.ts";
 import { readDeploymentOutcomes } from "./deployment-outcomes.ts";
@@ -70,7 +69,7 @@ function createQueryHandlers(options: ReportingOptions, builder: ReportBuilder):
     async app({ params: { app, reveal }, send, signal }) {
       const found = await withEngineErrors(() => builder.buildApp(app, signal), signal);
       if (!found) throw new EdgeError("AppNotFound", `There is no app named ${app} on this device.`);
-      await send({ app: found.report, ...(reveal && { spec: withSecretsMasked(found.app.spec) }) });
+      await send({ app: found.report, ...(reveal && { spec: found.spec }) });
       return undefined;
     },
     async device({ send, signal }) {

@@ -1,4 +1,4 @@
-import { MIN_SECRET_LENGTH } from "../../lib/secret-forms.ts";
+import { MIN_SECRET_LENGTH } from "../../protocol/secret-texts.ts";
 import { optionNotes } from "../core/deployment/check-options.ts";
 import { findRefusal, type HostState, type Refusal, toRefusalFailure } from "../core/deployment/check.ts";
 import { LABELS } from "../core/app/container.ts";

@@ -3,7 +3,7 @@ import type { AppSpec } from "../../protocol/app-spec.ts";
 import { canonicalOptions } from "../../protocol/canonical-options.ts";
 import { bindsOf, namedVolumesOf } from "../../protocol/volume-fields.ts";
 import { newVersionName, canonicalSpec, containerName, extrasOf, LABELS } from "../core/app/container.ts";
-import { secretKeysOf } from "../core/app/secrets.ts";
+import { toSecretsLabel } from "../core/app/secrets.ts";
 import { runningEvent } from "../core/deployment/step-events.ts";
 import type { CreateStep } from "../core/deployment/step.ts";
 import { EngineError } from "../engine/engine-error.ts";
@@ -105,7 +105,7 @@ function toRequest(
       [LABELS.image]: spec.image,
       [LABELS.previousImage]: previousImageId ?? "",
       [LABELS.extras]: JSON.stringify(extrasOf(spec)),
-      [LABELS.secretVariables]: JSON.stringify(secretKeysOf(spec)),
+      [LABELS.secretVariables]: toSecretsLabel(spec),
     },
     environment: spec.environments.map(({ key, value }) => `${key}=${value}`),
     ports: spec.ports.map(({ host_port, target_port, protocol }) => ({

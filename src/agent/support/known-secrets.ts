@@ -1,5 +1,6 @@
 import { configSecrets } from "../config/masked.ts";
 import type { ConfigFile } from "../config/schema.ts";
+import { passwordsIn } from "../../protocol/secret-texts.ts";
 import { declaredSecretsOf, environmentValuesOf, secretsOfRecord } from "../core/app/secrets.ts";
 import type { StoreReader } from "../store/store.ts";
 
@@ -30,14 +31,4 @@ export function knownSecrets({ config, store, env }: Sources): string[] {
   return [...own, ...apps, ...deployments, ...files, ...addresses.flatMap(passwordsIn)].flatMap((secret) =>
     secret ? [secret] : [],
   );
-}
-
-function passwordsIn(address: string): string[] {
-  const password = URL.parse(address)?.password ?? "";
-  if (password === "") return [];
-  try {
-    return [password, decodeURIComponent(password)];
-  } catch {
-    return [password];
-  }
 }

@@ -1,11 +1,10 @@
 import { contentBytes } from "../../protocol/app-files.ts";
 import { mapAppliedApps } from "../../protocol/applied-apps.ts";
-
-const MASK = "***";
+import { containsSecret, MASKED_VALUE, secretTexts, withSecretTextsMasked } from "../../protocol/secret-texts.ts";
 
 /**
  * Returns the specification, or the group, with the values of `environments` masked, since they may be secrets, and no
- * contents of files.
+ * contents of files. Declared secrets are masked in commands and labels too.
  */
 export function maskSpec(spec: unknown): unknown {
   return mapAppliedApps(maskApp(spec), maskApp);
@@ -15,7 +14,7 @@ function maskApp(spec: unknown): unknown {
   return typeof spec === "object" && spec !== null ? maskValues(withoutContents(spec), () => true) : spec;
 }
 
-/** Returns the specification with the values masked that are declared secret, whatever the device did. */
+/** Returns the specification with declared secrets masked, whatever the device did. */
 export function maskDeclaredSecrets<T extends object>(spec: T): T {
   return maskValues(withoutContents(spec), (entry) => "secret" in entry && entry.secret === true);
 }
@@ -36,11 +35,31 @@ function withoutContent(file: unknown): unknown {
   return size === undefined ? rest : { ...rest, size };
 }
 
-function maskValues<T extends object>(spec: T, isMasked: (entry: object) => boolean): T {
+interface Variable {
+  readonly value?: string;
+  readonly secret?: boolean;
+  readonly secret_parts?: readonly string[];
+}
+
+function maskValues<T extends object>(spec: T, isMasked: (variable: object) => boolean): T {
   if (!("environments" in spec) || !Array.isArray(spec.environments)) return spec;
+  const secrets = secretTexts(spec.environments.map(toVariable));
   const environments = spec.environments.map((entry: unknown) => {
-    const mustMask = typeof entry === "object" && entry !== null && "value" in entry && isMasked(entry);
-    return mustMask ? { ...entry, value: MASK } : entry;
+    if (typeof entry !== "object" || entry === null || !("value" in entry)) return entry;
+    const { secret_parts: _parts, ...rest } = entry as Variable;
+    const variable = containsSecret(rest.value, secrets) ? { ...rest, secret: true } : rest;
+    return isMasked(variable) ? { ...variable, value: MASKED_VALUE } : variable;
   });
-  return { ...spec, environments };
+  return withSecretTextsMasked({ ...spec, environments }, secrets);
+}
+
+/** A device sends what it likes. */
+function toVariable(entry: unknown): Variable {
+  if (typeof entry !== "object" || entry === null) return {};
+  const { value, secret, secret_parts: parts } = entry as Readonly<Record<string, unknown>>;
+  return {
+    ...(typeof value === "string" && { value }),
+    secret: secret === true,
+    ...(Array.isArray(parts) && { secret_parts: parts.filter((part) => typeof part === "string") }),
+  };
 }

@@ -1,5 +1,6 @@
 import { isDeepStrictEqual } from "node:util";
 import { MASK } from "../../lib/redact.ts";
+import { secretTexts, withoutSecretParts, withSecretTextsMasked } from "../../protocol/secret-texts.ts";
 import { type AppDocument, entriesOf, fieldsInForce, KNOWN_FIELDS } from "./fields.ts";
 
 type Entry = Readonly<Record<string, unknown>>;
@@ -73,8 +74,10 @@ export const SHOWN_FIELDS: readonly string[] = [...VALUES, ...OBJECTS, ...Object
  * with. @param current `{}` for a new app
  */
 export function diffApp(current: AppDocument, desired: AppDocument, options: DiffOptions): FieldChange[] {
-  const before = fieldsInForce(current);
-  const after = fieldsInForce(desired);
+  const [before, after] = [current, desired].map((app) => fieldsInForce(withSecretsMasked(app, desired))) as [
+    AppDocument,
+    AppDocument,
+  ];
   return KNOWN_FIELDS.flatMap((field) => {
     const [old, next] = [before[field], after[field]];
     if (field === "project" && next === undefined) return [];
@@ -87,6 +90,17 @@ export function diffApp(current: AppDocument, desired: AppDocument, options: Dif
     if (field === "image" && changes.length === 0 && asksRegistry(desired)) return [IMAGE_CHECK];
     return VALUES.includes(field) ? changes : changes.map(withoutValues);
   });
+}
+
+/**
+ * Brings an app to the form in which a device reports one: secrets of the file are masked in commands and labels, and a
+ * variable with one in its value is a secret.
+ */
+function withSecretsMasked(app: AppDocument, file: AppDocument): AppDocument {
+  const secrets = secretTexts(entriesOf(file["environments"]));
+  const environments = entriesOf(app["environments"]);
+  const masked = withSecretTextsMasked(app, secrets);
+  return environments.length === 0 ? masked : { ...masked, environments: withoutSecretParts(environments, secrets) };
 }
 
 /** Whether the file wants the registry to be asked what the image's tag means now, also where nothing else differs. */

@@ -7,7 +7,7 @@ import type { Draft, DraftApp } from "../group/draft.ts";
 import { projectName } from "../group/project-name.ts";
 import { finishEnvironment } from "./environment.ts";
 import { checkContent } from "./files.ts";
-import { interpolate, type Lookup, TemplateError } from "./interpolate.ts";
+import { interpolate, type Lookup, recordingLookup, TemplateError } from "./interpolate.ts";
 import { FILE_KEYS, FILE_SECTIONS, type KeyRule, SERVICE_KEYS } from "./keys.ts";
 import { checkNetwork, finishNetworks, usesDefaultNetwork } from "./networks.ts";
 import { type ComposeFile, ServiceDraft } from "./service.ts";
@@ -122,12 +122,13 @@ function interpolateAll(root: DocumentNode, { lookup, problems }: ComposeOptions
     }
     if (typeof node.value !== "string" || !node.value.includes("$")) return node;
     try {
-      const value = interpolate(node.value, lookup);
+      const inserted = new Map<string, string>();
+      const value = interpolate(node.value, recordingLookup(lookup, inserted));
       length += value.length;
       if (length > MAX_EXPANDED_LENGTH) {
         throw new TemplateError("makes the file longer than 4 MiB with the values of its variables.");
       }
-      return { ...node, value, source: value };
+      return { ...node, value, source: value, inserted };
     } catch (error) {
       if (!(error instanceof TemplateError)) throw error;
       problems.add(node.place, `${path} ${error.message}`);

@@ -1,11 +1,13 @@
 import type { Place } from "../documents/node.ts";
 import type { Problems } from "../documents/problems.ts";
-import { interpolate, type Lookup, TemplateError } from "./interpolate.ts";
+import { interpolate, type Lookup, recordingLookup, TemplateError } from "./interpolate.ts";
 
 /** A variable of the file. Without a value: a name alone, for the value that it has elsewhere. */
 export interface FileVariable {
   readonly key: string;
   readonly value?: string;
+  /** The variables that were put into the value, by name. */
+  readonly inserted: ReadonlyMap<string, string>;
   readonly place: Place;
 }
 
@@ -39,6 +41,8 @@ class EnvFile {
   readonly #values = new Map<string, string>();
   #position = 0;
   #expandedLength = 0;
+  /** The variables in the value of the present line. */
+  #inserted = new Map<string, string>();
   #place: Place = { line: 1, column: 1 };
 
   constructor(text: string, lookup: Lookup, problems: Problems) {
@@ -72,10 +76,11 @@ class EnvFile {
       this.#match(REST_OF_LINE);
       return;
     }
+    this.#inserted = new Map();
     const value = separator === undefined ? undefined : this.#value();
     if (separator === undefined) this.#expectEnd();
     if (value !== undefined) this.#values.set(key, value);
-    this.#found.push({ key, place: this.#place, ...(value !== undefined && { value }) });
+    this.#found.push({ key, place: this.#place, inserted: this.#inserted, ...(value !== undefined && { value }) });
   }
 
   #value(): string {
@@ -98,7 +103,7 @@ class EnvFile {
   #expand(value: string): string {
     if (this.#expandedLength > MAX_VALUES_LENGTH) return "";
     try {
-      const expanded = interpolate(value, this.#lookup);
+      const expanded = interpolate(value, recordingLookup(this.#lookup, this.#inserted));
       this.#expandedLength += expanded.length;
       if (this.#expandedLength <= MAX_VALUES_LENGTH) return expanded;
       this.#problem("makes the values of this file longer than 1 MiB with those of its variables.");

@@ -1,3 +1,4 @@
+import { looksSecret } from "../../protocol/secret-names.ts";
 import type { Value } from "../documents/value.ts";
 import { MAX_ENV_FILE_BYTES, parseEnvFile } from "./env-file.ts";
 import { noteOutside } from "./local-content.ts";
@@ -19,12 +20,12 @@ function listedVariable(item: Value, service: ServiceDraft, { lookup }: ComposeF
   const key = at === -1 ? text : text.slice(0, at);
   const value = at === -1 ? lookup(key) : text.slice(at + 1);
   if (value === undefined) item.refuse(`(${key}) ${NOT_SET}`, NOT_SET_ADVICE);
-  else service.variables.set(key, { value, place: item.place });
+  else service.variables.set(key, { value, inserted: item.inserted, place: item.place });
 }
 
 function mappedVariable(key: string, item: Value, service: ServiceDraft, { lookup }: ComposeFile): void {
   const value = item.isNull ? lookup(key) : item.text();
-  if (value !== undefined) service.variables.set(key, { value, place: item.place });
+  if (value !== undefined) service.variables.set(key, { value, inserted: item.inserted, place: item.place });
   else if (item.isNull) item.refuse(NOT_SET, NOT_SET_ADVICE);
 }
 
@@ -52,9 +53,9 @@ function readVariables(item: Value, name: string, service: ServiceDraft, file: C
   const text = readText(item, name, file);
   if (text === undefined) return;
   const problems = file.problemsOf(name);
-  for (const { key, value = file.lookup(key), place } of parseEnvFile(text, file.lookup, problems)) {
+  for (const { key, value = file.lookup(key), inserted, place } of parseEnvFile(text, file.lookup, problems)) {
     if (value === undefined) problems.add(place, `${key} ${NOT_SET}`, NOT_SET_ADVICE);
-    else service.fileVariables.set(key, { value, place: item.place });
+    else service.fileVariables.set(key, { value, inserted, place: item.place });
   }
 }
 
@@ -80,10 +81,18 @@ export const convertSecretNames: Converter = (value, service) => {
 /** Sets the field `environments` once all keys of the service are converted. */
 export function finishEnvironment(service: ServiceDraft): void {
   const all = new Map([...service.fileVariables, ...service.variables]);
-  for (const [key, { value, place }] of all) {
+  for (const [key, { value, inserted, place }] of all) {
     const isSecret = service.secretVariables.has(key);
-    service.append("environments", { key, value, ...(isSecret && { secret: true }) }, place);
+    const parts = isSecret ? secretParts(value, inserted) : [];
+    const secret = { ...(isSecret && { secret: true }), ...(parts.length > 0 && { secret_parts: parts }) };
+    service.append("environments", { key, value, ...secret }, place);
   }
   const missing = [...service.secretVariables.keys()].filter((name) => !all.has(name));
   if (missing.length > 0) service.value.refuse(`has no variable ${missing.join(", ")}, which x-edge-secrets names.`);
+}
+
+/** What was put into a secret and looks like one by its own name: an app may print it alone. */
+function secretParts(value: string, inserted: ReadonlyMap<string, string>): string[] {
+  const parts = [...inserted].filter(([key, part]) => looksSecret({ key, value: part }) && value.includes(part));
+  return [...new Set(parts.map(([, part]) => part))].filter((part) => part !== value);
 }

@@ -1,6 +1,15 @@
 /** Returns a variable's value; `undefined` if it is not set. */
 export type Lookup = (name: string) => string | undefined;
 
+/** Returns a lookup that notes the variables that are found. */
+export function recordingLookup(lookup: Lookup, found: Map<string, string>): Lookup {
+  return (name) => {
+    const value = lookup(name);
+    if (value !== undefined) found.set(name, value);
+    return value;
+  };
+}
+
 /** A template that cannot be expanded. The message names variables and never a value. */
 export class TemplateError extends Error {}
 

@@ -24,6 +24,8 @@ export interface ComposeFile {
 /** A variable of a service. */
 interface DraftVariable {
   readonly value: string;
+  /** The variables that were put into the value, by name. */
+  readonly inserted: ReadonlyMap<string, string>;
   readonly place: Place;
 }
 

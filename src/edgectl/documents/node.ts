@@ -10,6 +10,8 @@ export interface ScalarNode {
   readonly value: string | number | boolean | null;
   /** As written, without quotes: `1.10` stays `1.10`. */
   readonly source: string;
+  /** The variables that were put into it, by name. */
+  readonly inserted?: ReadonlyMap<string, string>;
 }
 
 export interface ListNode {

@@ -33,6 +33,11 @@ export class Value {
     return this.node.kind === "map";
   }
 
+  /** The variables that were put into a text, by name. */
+  get inserted(): ReadonlyMap<string, string> {
+    return (this.node.kind === "scalar" && this.node.inserted) || new Map();
+  }
+
   /** Adds a problem with this value. @returns `undefined`, for readers to return */
   refuse(problem: string, advice?: string): undefined {
     this.#problems.add(this.place, this.path === "" ? problem : `${this.path} ${problem}`, advice);

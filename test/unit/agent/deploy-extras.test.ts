@@ -71,7 +71,7 @@ describe("deploying with fields that are absent by default", () => {
     const both = [
       "DB_PASSWORD and API_TOKEN look like secrets and are not declared as such (environments[].secret): " +
         "if the app prints a value, its log shows it.",
-      "PIN is too short to be masked in the app's log: secrets of less than 4 characters are not masked.",
+      "A secret in PIN is too short to be masked in the app's log: secrets of less than 4 characters are not masked.",
     ];
     rig.deployments.deploy("dry", { ...REQUEST, environments }, { dry_run: true });
     expect(await warnings("dry")).toEqual(both);

@@ -33,3 +33,24 @@ test("declared secrets alone are masked where the values were asked for", () => 
   const masked = [...plain, { key: "C", value: "***", secret: true }, { key: "D", secret: true }];
   expect(maskDeclaredSecrets({ name: "web", environments })).toEqual({ name: "web", environments: masked });
 });
+
+test("a secret is masked wherever it was put: in other variables, in commands and in labels", () => {
+  const spec = {
+    name: "web",
+    environments: [
+      { key: "TOKEN", value: "s3cret-token", secret: true },
+      { key: "DSN", value: "https://u:s3cret-token@db", secret_parts: ["s3cret-token"] },
+      { key: "TZ", value: "UTC" },
+    ],
+    command: ["serve", "--token=s3cret-token"],
+    labels: { "com.example.token": "s3cret-token", "com.example.team": "one" },
+  };
+  const shared = {
+    name: "web",
+    command: ["serve", "--token=***"],
+    labels: { "com.example.token": "***", "com.example.team": "one" },
+  };
+  const secrets = ["TOKEN", "DSN"].map((key) => ({ key, value: "***", secret: true }));
+  expect(maskSpec(spec)).toEqual({ ...shared, environments: [...secrets, { key: "TZ", value: "***" }] });
+  expect(maskDeclaredSecrets(spec)).toEqual({ ...shared, environments: [...secrets, { key: "TZ", value: "UTC" }] });
+});

@@ -54,6 +54,7 @@ const INTRODUCED = {
   streams: 3,
   groupRemovals: 4,
   fleets: 4,
+  secretParts: 4,
 } as const;
 
 test("a peer has the features of its protocol version and of those before", () => {

@@ -29,7 +29,7 @@ describe("variables in a value", () => {
     ["$${${SITE}}", "${pump-7}"],
   ])("%j becomes %j", (template, value) => {
     const given = variables({ SITE: "pump-7", PORT: "1883", EMPTY: "", NESTED: "${SITE} $${SITE}" });
-    expect(substitute(template, given)).toEqual({ ok: true, value, isSecret: false });
+    expect(substitute(template, given)).toEqual({ ok: true, value, secrets: [] });
   });
 
   it("are all named where they are missing, each once", () => {
@@ -39,9 +39,12 @@ describe("variables in a value", () => {
 
   it("make the value a secret where one of them is", () => {
     const given = variables({ USER: "app", PASS: "hunter2" }, ["PASS"]);
-    expect(substitute("${USER}", given)).toMatchObject({ isSecret: false });
-    expect(substitute("${USER}:${PASS}@${USER}", given)).toMatchObject({ value: "app:hunter2@app", isSecret: true });
-    expect(substitute("$${PASS}", given)).toMatchObject({ isSecret: false });
+    expect(substitute("${USER}", given)).toMatchObject({ secrets: [] });
+    expect(substitute("${USER}:${PASS}@${PASS}", given)).toMatchObject({
+      value: "app:hunter2@hunter2",
+      secrets: ["hunter2"],
+    });
+    expect(substitute("$${PASS}", given)).toMatchObject({ secrets: [] });
   });
 
   it.each([
@@ -83,7 +86,7 @@ describe("variables in a value", () => {
         const missing = names.filter((each) => !Object.hasOwn(given, each));
         const value = some.map((piece) => ("text" in piece ? piece.text : given[piece.name])).join("");
         expect(substitute(template, variables(given))).toEqual(
-          missing.length > 0 ? { ok: false, missing } : { ok: true, value, isSecret: false },
+          missing.length > 0 ? { ok: false, missing } : { ok: true, value, secrets: [] },
         );
       }),
     );

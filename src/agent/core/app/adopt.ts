@@ -123,7 +123,7 @@ interface SpecCandidate {
 }
 
 function toSpec(found: OrphanConfig, { extras, image, secrets, environment }: SpecCandidate): ParsedAppSpec {
-  const secretKeys = parseSecretKeys(secrets);
+  const known = parseSecrets(secrets);
   const fields: { readonly volumes?: unknown; readonly files?: unknown } = parseExtras(extras);
   const placed = targetsOfFiles(fields);
   const volumes = found.volumes.filter(({ target }) => !placed.has(normalizePath(target)));
@@ -133,7 +133,7 @@ function toSpec(found: OrphanConfig, { extras, image, secrets, environment }: Sp
     image,
     host_network: found.hostNetwork,
     privileged: found.privileged,
-    environments: secretKeys ? environment.map((entry) => toVariable(entry, secretKeys)) : INVALID,
+    environments: known ? environment.map((entry) => toVariable(entry, known)) : INVALID,
     ports: found.ports.map(({ hostPort, targetPort, protocol }) => ({
       host_port: hostPort,
       target_port: targetPort,
@@ -166,18 +166,35 @@ const UNREADABLE = { unreadable_extras: true };
 /** Not a list, so parsing rejects it. */
 const INVALID = null;
 
+/** What a label says of the variables: see `toSecretsLabel`. */
+interface LabelledSecrets {
+  readonly keys: ReadonlySet<unknown>;
+  readonly places: ReadonlyMap<unknown, readonly unknown[]>;
+}
+
 /** `undefined` for text that is no list: the app must not be adopted then, since its log would show its secrets. */
-function parseSecretKeys(label: string | undefined): ReadonlySet<unknown> | undefined {
-  if (label === undefined) return new Set();
+function parseSecrets(label: string | undefined): LabelledSecrets | undefined {
+  if (label === undefined) return { keys: new Set(), places: new Map() };
   try {
     const value: unknown = JSON.parse(label);
-    return Array.isArray(value) ? new Set(value) : undefined;
+    if (!Array.isArray(value)) return undefined;
+    const places = value.filter((entry): entry is unknown[] => Array.isArray(entry));
+    return { keys: new Set(value), places: new Map(places.map(([key, ...found]) => [key, found])) };
   } catch {
     return undefined;
   }
 }
 
-function toVariable(entry: string, secretKeys: ReadonlySet<unknown>): AppSpec["environments"][number] {
+function toVariable(entry: string, { keys, places }: LabelledSecrets): AppSpec["environments"][number] {
   const [key = "", ...rest] = entry.split("=");
-  return { key, value: rest.join("="), ...(secretKeys.has(key) && { secret: true }) };
+  const value = rest.join("=");
+  const parts = (places.get(key) ?? []).flatMap((place) => {
+    return Array.isArray(place) ? [value.slice(Number(place[0]), Number(place[1]))] : [];
+  });
+  return {
+    key,
+    value,
+    ...(keys.has(key) && { secret: true }),
+    ...(parts.length > 0 && { secret_parts: parts }),
+  };
 }

@@ -18,7 +18,7 @@ export const LABELS = {
   stateDir: "io.edge-agent.state-dir",
   /** Optional fields of the specification that engines do not return unchanged, as JSON; `{}` if there are none. */
   extras: "io.edge-agent.extras",
-  /** Names of the variables that are declared secret, as JSON; `[]` if there are none. */
+  /** The variables that are declared secret, as JSON: see `toSecretsLabel`. `[]` if there are none. */
   secretVariables: "io.edge-agent.secret-variables",
   /** The requested image reference: the container may have been created from the image's id. */
   image: "io.edge-agent.image",
@@ -58,7 +58,12 @@ export function canonicalSpec(spec: AppSpec): string {
     spec.image,
     spec.host_network,
     spec.privileged,
-    spec.environments.map(({ key, value, secret }) => [key, value, ...(secret ? [true] : [])]),
+    spec.environments.map(({ key, value, secret, secret_parts: parts = [] }) => [
+      key,
+      value,
+      ...(secret ? [true] : []),
+      ...(parts.length > 0 ? [parts] : []),
+    ]),
     spec.ports.map(({ host_port, target_port, protocol }) => [
       host_port,
       target_port,

@@ -1,4 +1,5 @@
 import type { AppSpec } from "../../../protocol/app-spec.ts";
+import { secretTexts, valueAndParts } from "../../../protocol/secret-texts.ts";
 import { contentId, secretLines } from "./files.ts";
 import type { DeploymentRecord } from "../deployment/record.ts";
 
@@ -11,23 +12,22 @@ import type { DeploymentRecord } from "../deployment/record.ts";
 type Environment = Partial<Pick<AppSpec, "environments" | "files">>;
 type Secrets = Pick<DeploymentRecord, "spec" | "previous" | "options">;
 
-/** Returns the values of all environment variables, to mask in the agent's own texts. */
+/** Returns the values of all environment variables, and the secrets in them, to mask in the agent's own texts. */
 export function environmentValuesOf(spec: Environment | undefined): string[] {
-  return spec?.environments?.map(({ value }) => value) ?? [];
+  return spec?.environments?.flatMap(valueAndParts) ?? [];
 }
 
 /** Returns the text of a file by the id of its content; `undefined` if it is lost. */
 export type ReadText = (id: string) => string | undefined;
 
 /**
- * Returns the values that are declared secret, to mask in the app's own output: of variables, and the lines of secret
- * files.
+ * Returns what is declared secret, to mask in the app's own output: values of variables, parts of them, and the lines of
+ * secret files.
  */
 export function declaredSecretsOf(spec: Environment | undefined, readText: ReadText): string[] {
-  const variables = spec?.environments?.filter(({ secret }) => secret === true) ?? [];
   const files = spec?.files?.filter(({ secret }) => secret === true) ?? [];
   const lines = files.flatMap((file) => secretLines(readText(contentId(file)) ?? ""));
-  return [...environmentValuesOf({ environments: variables }), ...lines];
+  return [...secretTexts(spec?.environments ?? []), ...lines];
 }
 
 /** Returns what to mask in the agent's own texts about a deployment. */
@@ -41,9 +41,25 @@ export function declaredSecretsOfRecord({ spec, previous, options }: Secrets, re
   return [...versions.flatMap((version) => declaredSecretsOf(version, readText)), ...secretsOfAuth(options)];
 }
 
-/** Returns the names of the variables that are declared secret. */
-export function secretKeysOf(spec: AppSpec): string[] {
-  return spec.environments.filter(({ secret }) => secret === true).map(({ key }) => key);
+/** Where in the value of a variable a part is a secret by itself. */
+type SecretPlaces = readonly [key: string, ...places: (readonly [from: number, to: number])[]];
+
+/**
+ * Returns what is secret in the variables, for the label of the container: the names of those that are declared so, and the
+ * places of secret parts. Labels hold no secrets.
+ */
+export function toSecretsLabel({ environments }: Pick<AppSpec, "environments">): string {
+  const names = environments.filter(({ secret }) => secret === true).map(({ key }) => key);
+  const places = environments.flatMap(({ key, value, secret_parts: parts = [] }): SecretPlaces[] => {
+    const found = parts.filter((part) => value.includes(part)).map((part) => placeOf(part, value));
+    return found.length > 0 ? [[key, ...found]] : [];
+  });
+  return JSON.stringify([...names, ...places]);
+}
+
+function placeOf(part: string, value: string): readonly [from: number, to: number] {
+  const from = value.indexOf(part);
+  return [from, from + part.length];
 }
 
 /** Returns an event's details without what they quote of the app's output, which may contain any value. */

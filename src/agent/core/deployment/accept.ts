@@ -1,9 +1,10 @@
 import { type AppSpec, type ParsedAppSpec, parseAppSpec } from "../../../protocol/app-spec.ts";
-import { type AppUpdate, MASKED_VALUE, parseAppUpdate } from "../../../protocol/app-update.ts";
+import { type AppUpdate, parseAppUpdate } from "../../../protocol/app-update.ts";
 import type { DeployOptions } from "../../../protocol/deploy-request.ts";
 import type { AppAction } from "../../../protocol/deployment-action.ts";
 import { EdgeError } from "../../../protocol/errors.ts";
 import { invalidRequest, type RequestIssue } from "../../../protocol/request-error.ts";
+import { MASKED_VALUE } from "../../../protocol/secret-texts.ts";
 import { takeNoFiles, type TakeFiles } from "../app/files.ts";
 import type { AppRecord, DeploymentRecord, Failure } from "./record.ts";
 import { newRecord } from "./record.ts";
@@ -95,13 +96,14 @@ type Environments = AppSpec["environments"];
  */
 function mergeEnvironments(current: Environments, update: AppUpdate["environments"]): Environments | EdgeError {
   if (!update) return current;
-  const values = new Map(current.map(({ key, value }) => [key, value]));
+  const existing = new Map(current.map((entry) => [entry.key, entry]));
   const issues: RequestIssue[] = [];
   const merged = update.map((entry, index) => {
     const isKept = entry.value === undefined || (entry.secret === true && entry.value === MASKED_VALUE);
-    const value = isKept ? (values.get(entry.key) ?? entry.value) : entry.value;
+    const kept = isKept ? existing.get(entry.key) : undefined;
+    const value = kept?.value ?? entry.value;
     if (value === undefined) issues.push({ path: `environments[${index}].value`, reason: NO_VALUE });
-    return { ...entry, value: value ?? "" };
+    return { ...(kept?.secret_parts && { secret_parts: kept.secret_parts }), ...entry, value: value ?? "" };
   });
   return issues.length > 0 ? invalidRequest(issues) : merged;
 }

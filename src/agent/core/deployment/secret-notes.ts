@@ -1,6 +1,7 @@
 import type { EventContent } from "../../../protocol/deployment-event.ts";
 import type { AppSpec } from "../../../protocol/app-spec.ts";
 import { looksSecret } from "../../../protocol/secret-names.ts";
+import { secretTexts } from "../../../protocol/secret-texts.ts";
 import type { DeploymentRecord } from "./record.ts";
 import { runningEvent } from "./step-events.ts";
 
@@ -23,7 +24,9 @@ export function secretNotes(
   const before = new Map(previous?.spec.environments.map((variable) => [variable.key, variable]));
   const changed = (spec?.environments ?? []).filter((variable) => isChanged(variable, before.get(variable.key)));
   const undeclared = undeclaredSecrets({ environments: changed });
-  const short = changed.filter(({ secret, value }) => secret === true && value !== "" && value.length < minLength);
+  const short = changed.filter((variable) =>
+    secretTexts([variable]).some((text) => text !== "" && text.length < minLength),
+  );
   const notes: EventContent[] = [];
   if (undeclared.length > 0) {
     const [verb, is] = undeclared.length === 1 ? ["looks like a secret", "is"] : ["look like secrets", "are"];
@@ -36,11 +39,10 @@ export function secretNotes(
     );
   }
   if (short.length > 0) {
-    const is = short.length === 1 ? "is" : "are";
     notes.push(
       runningEvent(
         "checking",
-        `${listNames(short)} ${is} too short to be masked in the app's log: secrets of less than ${minLength} ` +
+        `A secret in ${listNames(short)} is too short to be masked in the app's log: secrets of less than ${minLength} ` +
           "characters are not masked.",
       ),
     );

@@ -1,5 +1,6 @@
 import { type AppliedApp, MAX_KEPT_IMAGES } from "../../../protocol/apply.ts";
 import type { AppDependency } from "../../../protocol/apply.ts";
+import { supports } from "../../../protocol/features.ts";
 import { substitute, type VariableValue, variablesIn } from "../../../protocol/substitute.ts";
 import { type Goal, removesApps, type RevisionContent } from "./goal.ts";
 import { REMOVAL_PROTOCOL } from "./obstacle.ts";
@@ -47,7 +48,7 @@ export function attemptRequest({ goal, revisions, variables, strategy, protocol 
   const request: AttemptRequest = {
     project: goal.fleet,
     apps: goal.apps.flatMap((entry) =>
-      "absent" in entry ? [] : [{ ...entry, app: withValues(entry.app, variables) }],
+      "absent" in entry ? [] : [{ ...entry, app: withValues(entry.app, variables, protocol) }],
     ),
     adopt: true,
     prune: false,
@@ -87,13 +88,24 @@ function fleetFields(goal: Goal, revisions: AttemptInput["revisions"]) {
   };
 }
 
-function withValues(app: AppliedApp, variables: AttemptInput["variables"]): AppliedApp {
-  return { ...app, environments: app.environments.map((entry) => withValue(entry, variables)) };
+function withValues(app: AppliedApp, variables: AttemptInput["variables"], protocol: number): AppliedApp {
+  return { ...app, environments: app.environments.map((entry) => withValue(entry, variables, protocol)) };
 }
 
-function withValue<T extends AppliedApp["environments"][number]>(entry: T, variables: AttemptInput["variables"]): T {
+type Variable = AppliedApp["environments"][number];
+
+/** A secret is named as a part too: the app may print it without the rest of the value. */
+function withValue(entry: Variable, variables: AttemptInput["variables"], protocol: number): Variable {
   if (entry.value === undefined) return entry;
   const result = substitute(entry.value, variables);
   if (!result.ok) throw new Error(`variables are missing: ${result.missing.join(", ")}`);
-  return { ...entry, value: result.value, ...(result.isSecret && { secret: true }) };
+  const { value, secrets } = result;
+  const parts = secrets.filter((secret) => secret !== value && secret !== "");
+  return {
+    ...entry,
+    value,
+    ...(secrets.length > 0 && { secret: true }),
+    ...(parts.length > 0 &&
+      supports(protocol, "secretParts") && { secret_parts: [...(entry.secret_parts ?? []), ...parts] }),
+  };
 }

@@ -35,7 +35,8 @@ const messages = (rig: AgentRig, id = "u1"): string[] => rig.events(id).map(({ m
 function reportedDigest(rig: AgentRig): string | null {
   const [app] = rig.store.apps();
   if (!app) throw new Error("there is no app");
-  return toAppReport({ app, container: undefined, image: undefined, lastDeployment: null }, 0).report.image_digest;
+  return toAppReport({ app, container: undefined, image: undefined, lastDeployment: null, secrets: [] }, 0).report
+    .image_digest;
 }
 
 function fails(rig: AgentRig, kind: RegistryErrorKind, times = 9): void {

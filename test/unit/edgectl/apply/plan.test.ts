@@ -272,3 +272,27 @@ describe("the difference for people", () => {
     expect(shown).not.toMatch(/^forged/m);
   });
 });
+
+test("a secret is in no difference, wherever the file has put it, and the same secret makes none", () => {
+  const file = spec({
+    environments: [
+      { key: "TOKEN", value: "s3cret-token", secret: true },
+      { key: "DSN", value: "https://u:s3cret-token@db" },
+    ],
+    command: ["serve", "--token=s3cret-token"],
+    labels: { "com.example.token": "s3cret-token" },
+  });
+  for (const current of [{}, spec({ command: ["serve", "--token=s3cret-token"] })])
+    expect(JSON.stringify(diffApp(current, file, REVEALED))).not.toContain("s3cret");
+  // As the device returns it.
+  const reported = {
+    ...file,
+    environments: file.environments.map(({ key }) => ({ key, value: "***", secret: true })),
+    command: ["serve", "--token=***"],
+    labels: { "com.example.token": "***" },
+  };
+  expect(diffApp(reported, file, REVEALED).map(({ field, change }) => [field, change])).toEqual([
+    ["environments.DSN", "check"],
+    ["environments.TOKEN", "check"],
+  ]);
+});

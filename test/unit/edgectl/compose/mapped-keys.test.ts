@@ -194,3 +194,23 @@ function bind(local: string, target: string, readonly = false): object {
 function named(name: string, target: string, readonly = false): object {
   return { name, target, readonly };
 }
+
+test("what was put into a secret and has the name of one is a secret by itself", () => {
+  const env = { API_TOKEN: "t0ken-value", HOST: "db.example.com", DSN: "whole-value" };
+  const lines = [
+    "environment:",
+    "  CONFIG: token=${API_TOKEN};host=${HOST}",
+    "  DSN: $DSN",
+    "  PLAIN: ${API_TOKEN:-none}",
+    "env_file: web.env",
+    "x-edge-secrets: [CONFIG, DSN, FROM_FILE]",
+  ].join("\n");
+  const { apps, problems } = convertWeb(lines, "", { env, files: { "web.env": 'FROM_FILE="a ${API_TOKEN}"\n' } });
+  expect(problems).toEqual([]);
+  expect(apps["web"]?.["environments"]).toEqual([
+    { key: "FROM_FILE", value: "a t0ken-value", secret: true, secret_parts: ["t0ken-value"] },
+    { key: "CONFIG", value: "token=t0ken-value;host=db.example.com", secret: true, secret_parts: ["t0ken-value"] },
+    { key: "DSN", value: "whole-value", secret: true },
+    { key: "PLAIN", value: "t0ken-value" },
+  ]);
+});

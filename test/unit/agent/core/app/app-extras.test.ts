@@ -3,7 +3,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { adopt } from "../../../../../src/agent/core/app/adopt.ts";
 import { canonicalSpec, extrasOf, hasExtras, LABELS } from "../../../../../src/agent/core/app/container.ts";
-import { secretKeysOf } from "../../../../../src/agent/core/app/secrets.ts";
+import { toSecretsLabel } from "../../../../../src/agent/core/app/secrets.ts";
 import { newApp } from "../../../../../src/agent/core/deployment/record.ts";
 import { nextRepair } from "../../../../../src/agent/core/app/repair.ts";
 import { evaluateSample } from "../../../../../src/agent/core/deployment/verify.ts";
@@ -102,7 +102,7 @@ describe("optional fields of a specification", () => {
     fc.assert(
       fc.property(environments, fc.constantFrom({}, undefined), (environments, imageLabels) => {
         const requested = spec({ environments });
-        const found = foundOf(requested, { [LABELS.secretVariables]: JSON.stringify(secretKeysOf(requested)) });
+        const found = foundOf(requested, { [LABELS.secretVariables]: toSecretsLabel(requested) });
         const adopted = adopt(
           { ...found, imageLabels },
           (candidate) => canonicalSpec(candidate) === canonicalSpec(requested),
@@ -110,6 +110,15 @@ describe("optional fields of a specification", () => {
         expect(adopted && canonicalSpec(adopted.spec)).toBe(canonicalSpec(requested));
       }),
     );
+  });
+
+  it("include where secrets are parts of values, and the label has none of them", () => {
+    const value = "https://user:s3cret@db/?again=s3cret";
+    const requested = spec({ environments: [{ key: "DSN", value, secret: true, secret_parts: ["s3cret", "gone"] }] });
+    const label = toSecretsLabel(requested);
+    expect(label).not.toContain("s3cret");
+    const adopted = adopt({ ...foundOf(requested, { [LABELS.secretVariables]: label }), imageLabels: {} }, () => false);
+    expect(adopted?.spec.environments).toEqual([{ key: "DSN", value, secret: true, secret_parts: ["s3cret"] }]);
   });
 
   it("take no secret from the label of an image, and are not adopted with a label that cannot be read", () => {

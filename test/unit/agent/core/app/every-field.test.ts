@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { adopt } from "../../../../../src/agent/core/app/adopt.ts";
 import { extrasOf, LABELS } from "../../../../../src/agent/core/app/container.ts";
-import { secretKeysOf } from "../../../../../src/agent/core/app/secrets.ts";
+import { toSecretsLabel } from "../../../../../src/agent/core/app/secrets.ts";
 import type { ContentKey, TakeFiles } from "../../../../../src/agent/core/app/files.ts";
 import { mergeSpec } from "../../../../../src/agent/core/deployment/accept.ts";
 import { hashSpec } from "../../../../../src/agent/steps/create.ts";
@@ -61,7 +61,7 @@ function adopted(spec: AppSpec): AppSpec | undefined {
     privileged: spec.privileged,
     labels: {
       [LABELS.extras]: JSON.stringify(extrasOf(spec)),
-      [LABELS.secretVariables]: JSON.stringify(secretKeysOf(spec)),
+      [LABELS.secretVariables]: toSecretsLabel(spec),
     },
     imageLabels: {},
   };

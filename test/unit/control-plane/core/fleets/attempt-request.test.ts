@@ -21,6 +21,7 @@ const content: RevisionContent = applySchema.parse({
         environments: [
           { key: "URL", value: "https://${SITE}.example.com" },
           { key: "AUTH", value: "Bearer ${TOKEN}" },
+          { key: "ALONE", value: "${TOKEN}" },
           { key: "RAW", value: "$${SITE}" },
         ],
       },
@@ -53,7 +54,8 @@ test("an attempt has the apps with variables put in, and what keeps the way back
   if (result.kind !== "request") return;
   expect(result.request.apps[1]?.app.environments).toEqual([
     { key: "URL", value: "https://pump-7.example.com" },
-    { key: "AUTH", value: "Bearer geheim", secret: true },
+    { key: "AUTH", value: "Bearer geheim", secret: true, secret_parts: ["geheim"] },
+    { key: "ALONE", value: "geheim", secret: true },
     { key: "RAW", value: "${SITE}" },
   ]);
   expect(result.request.apps[1]?.depends_on).toEqual([{ app: "broker", condition: "healthy" }]);
@@ -63,6 +65,7 @@ test("an attempt has the apps with variables put in, and what keeps the way back
 test("what a device before protocol version 4 gets is an apply that it knows", () => {
   const result = attemptRequest({ ...input, protocol: 3 });
   expect(result.kind === "request" && applySchema.safeParse(result.request).success).toBe(true);
+  expect(JSON.stringify(result)).not.toContain("secret_parts");
 });
 
 test("an app that is new is removed going back, and one that is missing in the new revision stays", () => {
