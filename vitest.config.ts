@@ -22,15 +22,11 @@ const project = (name: string, { groupOrder, maxWorkers, isolate }: typeof QUICK
 export default defineConfig({
   test: {
     projects: [
-      project("unit", QUICK, 60_000),
-      project("repo", QUICK, 120_000),
-      project("contract", SYSTEM, 120_000),
-      project("integration", SYSTEM, 120_000),
-      project("e2e", SYSTEM, 180_000),
-      project("adversary", SYSTEM, 180_000),
-      project("examples", SYSTEM, 300_000),
-      project("device", SYSTEM, 300_000),
-      project("chaos", SYSTEM, 300_000),
+      project("unit", QUICK, 300_000),
+      project("repo", QUICK, 300_000),
+      ...["contract", "integration", "e2e", "adversary", "examples", "device", "chaos"].map((name) =>
+        project(name, SYSTEM, 600_000),
+      ),
     ],
   },
 });

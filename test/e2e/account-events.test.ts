@@ -26,7 +26,7 @@ afterAll(() => owned.disposeAsync());
 
 it("killed under its readers, the service shows each event once to each of them, and leaves out none", async () => {
   const first = await firstId();
-  await using user = await edgectlUser();
+  await using user = await edgectlUser("dist/edgectl");
   const env = { EDGECTL_URL: control.url, EDGECTL_API_KEY: account.apiKey };
   await using command = user.start(["events", "--follow", "--json", "--after", first], { env });
   const reader = new Reader(first);

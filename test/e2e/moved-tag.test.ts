@@ -16,7 +16,7 @@ let user: EdgectlUser;
 beforeAll(async () => {
   registry = owned.use(await Registry.start());
   front = owned.use(await RegistryProxy.start({ upstream: registry.host }));
-  user = owned.use(await edgectlUser());
+  user = owned.use(await edgectlUser("dist/edgectl"));
 });
 afterAll(() => owned.disposeAsync());
 

@@ -14,7 +14,7 @@ const writing = (text: string, then = "exec sleep 2147483") => ["/bin/sh", "-c",
 
 let user: EdgectlUser;
 beforeAll(async () => {
-  user = await edgectlUser();
+  user = await edgectlUser("dist/edgectl");
 });
 afterAll(() => user[Symbol.asyncDispose]());
 

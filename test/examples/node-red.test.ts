@@ -10,7 +10,7 @@ import { waitFor } from "../support/wait-for.ts";
 const OWNER = 1000;
 
 test("Node-RED serves its editor and keeps its flows over a restart", async (context) => {
-  const user = await edgectlUser();
+  const user = await edgectlUser("dist/edgectl");
   onTestFinished(() => user[Symbol.asyncDispose]());
   const system = await startTestSystem(context);
   const { control, account, asset } = system;

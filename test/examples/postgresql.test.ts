@@ -9,7 +9,7 @@ import { startTestSystem } from "../support/system/test-system.ts";
 const OWNER = 999;
 
 test("PostgreSQL becomes healthy, keeps its data over an update, and its password is in no log", async (context) => {
-  const user = await edgectlUser();
+  const user = await edgectlUser("dist/edgectl");
   onTestFinished(() => user[Symbol.asyncDispose]());
   const system = await startTestSystem(context);
   const { control, account, asset } = system;

@@ -9,6 +9,7 @@ import { TcpRelay } from "./link/tcp-relay.ts";
 import { PrivateEngine, privateEngineUnavailableReason } from "./private-engine.ts";
 import { type AgentConfig, AgentProcess } from "./system/agent.ts";
 import { type Account, type Asset, ControlProcess } from "./system/control.ts";
+import { copyPreparedAccount } from "./system/prepared-account.ts";
 import {
   type ContainerInspection,
   type ListedContainer,
@@ -28,9 +29,9 @@ export interface SystemOptions {
   /** Further options of `edge-control serve`. */
   readonly controlFlags?: readonly string[];
   /**
-   * The engine the agent uses, such as a `PodmanService`; the caller disposes it after the system. Default: a private
-   * Docker, or the machine's if none can be started. Privileged apps need a runtime that the machine's engine may not
-   * have, and tests stop and break the engine.
+   * The engine the agent uses, such as a `PodmanService`; the caller disposes it after the system, with all that is in it.
+   * Default: a private Docker, or the machine's if none can be started. Privileged apps need a runtime that the machine's
+   * engine may not have, and tests stop and break the engine.
    */
   readonly engine?: { readonly socketPath: string };
   /** A command that runs another one; the agent is started through it. */
@@ -57,7 +58,8 @@ const DEPLOYMENT_MS = 90_000;
 
 /**
  * Both executables as real processes, with one account, one asset, and its device online. Disposing it stops them and
- * removes what they made: containers whose app or name begins with `prefix`, volumes likewise, images, directories.
+ * removes what they made in the machine's engine: containers whose app or name begins with `prefix`, volumes likewise,
+ * images.
  */
 export class System implements AsyncDisposable {
   /** Prefix of the names of this system's apps, containers and images. */
@@ -72,6 +74,8 @@ export class System implements AsyncDisposable {
   /** A directory for the test's files; removed with the system. */
   readonly directory: string;
   readonly #owned: AsyncDisposableStack;
+  /** Whether the engine is the machine's, which outlives the system. */
+  readonly #isMachines: boolean;
   #names = 0;
 
   private constructor(parts: SystemParts, owned: AsyncDisposableStack) {
@@ -83,22 +87,29 @@ export class System implements AsyncDisposable {
     this.link = parts.link;
     this.engineSocket = parts.engineSocket;
     this.directory = parts.directory;
+    this.#isMachines = parts.isMachines;
     this.#owned = owned;
   }
 
   /** Starts a system and waits until its device is online. Needs the executables in dist/. */
   static async start(options: SystemOptions = {}): Promise<System> {
     await using owned = new AsyncDisposableStack();
-    const engineSocket = options.engine?.socketPath ?? (await ownEngine(owned));
     const { path: directory } = owned.use(await tempDir());
     const prefix = uniqueName("");
     const control = owned.use(new ControlProcess(directory, options.controlFlags ?? []));
-    await control.start();
-    const account = await control.createAccount(prefix);
-    const asset = await control.addAsset(account.accountId, `${prefix}gw`);
+    const { account, asset } = await copyPreparedAccount(control.dataDir);
+    const found = options.engine ? Promise.resolve(options.engine) : ownEngine(owned);
+    const starting = [found, control.start()] as const;
+    // Waits for both also if one fails, so that neither starts after the other was disposed.
+    await Promise.allSettled(starting);
+    const [engine] = await Promise.all(starting);
+    const { socketPath: engineSocket } = engine;
     const link = owned.use(await TcpRelay.to((await options.linkTo?.(control.port)) ?? control.port));
-    owned.defer(() => removeVolumes(engineSocket, prefix));
-    owned.defer(() => removeContainers(engineSocket, prefix, directory));
+    const isMachines = engineSocket === (await dockerSocket());
+    if (isMachines) {
+      owned.defer(() => removeVolumes(engineSocket, prefix));
+      owned.defer(() => removeContainers(engineSocket, prefix, directory));
+    }
     const agent = owned.use(
       new AgentProcess({
         directory,
@@ -110,7 +121,8 @@ export class System implements AsyncDisposable {
       }),
     );
     await agent.start();
-    return new System({ prefix, control, agent, account, asset, link, engineSocket, directory }, owned.move());
+    const parts = { prefix, control, agent, account, asset, link, engineSocket, isMachines, directory };
+    return new System(parts, owned.move());
   }
 
   /** Waits until the device is connected to the service, such as after a restart of the service. */
@@ -140,8 +152,7 @@ export class System implements AsyncDisposable {
 
   /** Removes an image that the agent will pull when the system is disposed. Returns its reference. */
   removeImageLater(reference: string): string {
-    // A failed test may have left the engine down: then it is a private one, and its images are removed with it.
-    this.#owned.defer(() => removeImage(this.engineSocket, reference).catch(() => {}));
+    if (this.#isMachines) this.#owned.defer(() => removeImage(this.engineSocket, reference));
     return reference;
   }
 
@@ -223,11 +234,11 @@ export class System implements AsyncDisposable {
   }
 }
 
-async function ownEngine(owned: AsyncDisposableStack): Promise<string> {
-  if ((await privateEngineUnavailableReason()) === undefined) return owned.use(await PrivateEngine.start()).socketPath;
+async function ownEngine(owned: AsyncDisposableStack): Promise<{ readonly socketPath: string }> {
+  if ((await privateEngineUnavailableReason()) === undefined) return owned.use(await PrivateEngine.start());
   const socketPath = await dockerSocket();
   if (socketPath === undefined) throw new Error("no Docker engine responds on this machine");
-  return socketPath;
+  return { socketPath };
 }
 
 interface SystemParts {
@@ -238,5 +249,6 @@ interface SystemParts {
   readonly asset: Asset;
   readonly link: TcpRelay;
   readonly engineSocket: string;
+  readonly isMachines: boolean;
   readonly directory: string;
 }

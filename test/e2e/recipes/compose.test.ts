@@ -51,7 +51,7 @@ describe.skipIf(missing !== undefined)("the recipe compose.yaml", () => {
     const { account_id: accountId = "" } = await project.administer("account", "create", "acme");
     const key = await project.administer("key", "create", "--account", accountId, "--name", "test");
     const added = await project.administer("asset", "add", "--account", accountId, "--serial-number", ASSET);
-    user = owned.use(await edgectlUser());
+    user = owned.use(await edgectlUser("dist/edgectl"));
     const url = `https://127.0.0.1:${project.port}`;
     env = { EDGECTL_URL: url, EDGECTL_API_KEY: key["api_key"] ?? "", NODE_EXTRA_CA_CERTS: project.caFile };
     agent = owned.use(

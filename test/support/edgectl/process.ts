@@ -24,13 +24,17 @@ interface RunOptions {
 /** The real edgectl with its own configuration directory. */
 export interface EdgectlUser extends AsyncDisposable {
   readonly configDirectory: string;
-  /** Runs a command to its end, in this process: a process of its own takes longer to start than most commands to run. */
+  /**
+   * Runs a command to its end; without an executable in this process, since a process of its own takes longer to start than
+   * most commands to run.
+   */
   run(args: readonly string[], options?: RunOptions): Promise<Outcome>;
   /** Starts a command as a process. */
   start(args: readonly string[], options?: RunOptions): RunningCommand;
 }
 
-export async function edgectlUser(): Promise<EdgectlUser> {
+/** @param executable path of a built edgectl, which every command then runs. Default: the sources, which need no build */
+export async function edgectlUser(executable?: string): Promise<EdgectlUser> {
   const directory = await tempDir();
   const environment = (options: RunOptions) => ({
     EDGECTL_URL: undefined,
@@ -41,14 +45,23 @@ export async function edgectlUser(): Promise<EdgectlUser> {
     ...options.env,
     XDG_CONFIG_HOME: directory.path,
   });
+  const startIt = (args: readonly string[], options: RunOptions = {}): RunningCommand => {
+    const command =
+      executable === undefined ? ([process.execPath, MAIN, ...args] as const) : ([executable, ...args] as const);
+    return start(command[0], command.slice(1), {
+      env: environment(options),
+      ...(options.input !== undefined && { input: options.input }),
+    });
+  };
   return {
     configDirectory: directory.path,
-    start: (args, options = {}) =>
-      start(process.execPath, [MAIN, ...args], {
-        env: environment(options),
-        ...(options.input !== undefined && { input: options.input }),
-      }),
+    start: startIt,
     async run(args, options = {}) {
+      if (executable !== undefined) {
+        await using command = startIt(args, options);
+        const code = await command.exited;
+        return { code, stdout: command.stdout(), stderr: command.stderr() };
+      }
       const [stdout, stderr] = [new MemoryOutput(), new MemoryOutput()];
       const interruption = new AbortController();
       const stdin = Readable.from([options.input ?? ""]);

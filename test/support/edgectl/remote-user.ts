@@ -20,7 +20,7 @@ export async function remoteUser(system: System, permissions: readonly Permissio
   const allow = permissions.length === 0 ? [] : ["--allow", permissions.map(permissionName).join(",")];
   const key = await control.administer("key", "create", "--account", account.accountId, "--name", "remote", ...allow);
   const apiKey = key["api_key"] ?? "";
-  const user = await edgectlUser();
+  const user = await edgectlUser("dist/edgectl");
   const env = { EDGECTL_URL: control.url, EDGECTL_API_KEY: apiKey };
   const withInput = (input: string | undefined) => ({ env, ...(input !== undefined && { input }) });
   return {

@@ -4,8 +4,17 @@ import { fileLayer, type Layer } from "./image.ts";
 /** Statically linked; from Debian's package busybox-static. */
 const BUSYBOX = "/bin/busybox";
 
-/** Returns a layer with a shell, these programs of busybox and a `/tmp` for everybody. */
-export async function busyboxLayer(applets: readonly string[]): Promise<Layer> {
+const made = new Map<string, Promise<Layer>>();
+
+/** Returns a layer with a shell, these programs of busybox and a `/tmp` for everybody. Made once for a process. */
+export function busyboxLayer(applets: readonly string[]): Promise<Layer> {
+  const key = applets.join();
+  const layer = made.get(key) ?? makeLayer(applets);
+  made.set(key, layer);
+  return layer;
+}
+
+async function makeLayer(applets: readonly string[]): Promise<Layer> {
   return await fileLayer([
     { path: "bin/", directory: true },
     { path: "tmp/", directory: true, mode: 0o1777 },

@@ -1,5 +1,5 @@
-import { readdirSync } from "node:fs";
-import { lstat, readdir, readFile, readlink } from "node:fs/promises";
+import { existsSync, readdirSync } from "node:fs";
+import { copyFile, lstat, readdir, readFile, readlink } from "node:fs/promises";
 import { join } from "node:path";
 import { cached } from "../cached.ts";
 import { succeed } from "../command.ts";
@@ -21,23 +21,25 @@ const LEFT_OUT =
 export async function debianLayer(packages: readonly string[], leftOut?: RegExp): Promise<Layer> {
   const root = await tempDir();
   await using _root = root;
-  for (const name of packages) await succeed("dpkg-deb", ["-x", await downloaded(name), root.path]);
+  for (const file of await downloaded(packages)) await succeed("dpkg-deb", ["-x", file, root.path]);
   const isWanted = (path: string): boolean => !LEFT_OUT.test(path) && leftOut?.test(path) !== true;
   return fileLayer(await entriesBelow(root.path, isWanted));
 }
 
-/** Returns the path of the package's file. */
-async function downloaded(name: string): Promise<string> {
-  const findIn = (directory: string): string => {
-    const file = readdirSync(directory).find((entry) => entry.endsWith(".deb"));
-    if (file === undefined) throw new Error(`Debian has no package ${name}`);
-    return join(directory, file);
-  };
-  const directory = await cached(CACHE, name, async (fresh) => {
-    await succeed("sh", ["-c", `cd "$0" && apt-get -qq download "$1"`, fresh, name]);
-    findIn(fresh);
-  });
-  return findIn(directory);
+/** Returns the paths of the packages' files. Those that are not in the cache are downloaded at once. */
+async function downloaded(packages: readonly string[]): Promise<string[]> {
+  const missing = packages.filter((name) => !existsSync(join(CACHE, name)));
+  const fresh = await tempDir();
+  await using _fresh = fresh;
+  if (missing.length > 0) await succeed("sh", ["-c", 'cd "$0" && apt-get -qq download "$@"', fresh.path, ...missing]);
+  for (const name of missing) {
+    await cached(CACHE, name, async (directory) => {
+      const file = readdirSync(fresh.path).find((entry) => entry.startsWith(`${name}_`));
+      if (file === undefined) throw new Error(`Debian has no package ${name}`);
+      await copyFile(join(fresh.path, file), join(directory, file));
+    });
+  }
+  return packages.map((name) => join(CACHE, name, readdirSync(join(CACHE, name))[0] ?? ""));
 }
 
 /** Returns everything below a directory. Directories that are not wanted are left out with what they contain. */

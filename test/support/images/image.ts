@@ -75,8 +75,19 @@ export async function fileLayer(files: readonly FileEntry[], mtime: Date = new D
 }
 
 function layerOf(tar: Buffer): Layer {
-  const compressed = gzipSync(tar, { level: 1 });
-  return { tar, compressed, diffId: sha256(tar), digest: sha256(compressed) };
+  // When it is asked for: engines load the tar.
+  let compressed: Buffer | undefined;
+  let digest: string | undefined;
+  return {
+    tar,
+    diffId: sha256(tar),
+    get compressed() {
+      return (compressed ??= gzipSync(tar, { level: 1 }));
+    },
+    get digest() {
+      return (digest ??= sha256(this.compressed));
+    },
+  };
 }
 
 const ARCHITECTURES: Readonly<Record<string, string>> = { x64: "amd64", arm64: "arm64", arm: "arm" };
