@@ -47,82 +47,51 @@ async function expectGone(directories: readonly string[], values: readonly strin
 
 const places = ({ agent, control }: System): string[] => [agent.stateDir, control.dataDir];
 
-const environments = (label: string) => [{ key: "PASSWORD", value: `planted-${label}-${"q".repeat(400)}` }];
-
-test("removed values of an app are in no file", async (context) => {
-  const system = await startTestSystem(context);
-  const image = await system.load(await sleeperImage());
-  const name = system.name();
-
-  expect((await system.deploy({ name, image, environments: environments("first") })).final.status).toBe("Success");
-  // Proves that the search finds values that are still stored.
-  expect(filesContaining(system.agent.stateDir, "planted-first")).not.toEqual([]);
-  const update = await system.change("PATCH", name, undefined, { environments: environments("second") });
-  expect((await system.finish(update)).final.status).toBe("Success");
-  await expectGone(places(system), ["planted-first"]);
-  expect(filesContaining(system.agent.stateDir, "planted-second")).not.toEqual([]);
-
-  // An update that fails, one with registry credentials, and the removal of the app.
-  const broken = await system.load(await brokenImage());
-  expect(
-    (await system.deploy({ name: system.name(), image: broken, environments: environments("third") })).final.status,
-  ).toBe("Fail");
-  const password = "planted-registry-password";
-  await using registry = await Registry.start({ user: { name: "user", password } });
-  const reference = await registry.push(await sleeperImage(), "team/app:1");
-  system.removeImageLater(reference);
-  const pulled = { name: system.name(), image: reference, registry_auth: { username: "user", password } };
-  const stream = await system.open(pulled);
-  expect((await system.finish(stream)).final.status).toBe("Success");
-  expect((await system.finish(await system.change("DELETE", name))).final.status).toBe("Success");
-  await expectGone(places(system), ["planted-second", "planted-third", password]);
-});
-
+/** Repeated, since a page of a database may end in the middle of one. */
+const repeated = (text: string): string => `${text} `.repeat(20);
+const environments = (label: string) => [{ key: "PASSWORD", value: repeated(`planted-value-${label}`) }];
 const files = (label: string) => [
-  { target: "/etc/app.conf", content: `planted-plain-${label} ${"q".repeat(400)}\n` },
-  { target: "/etc/app.key", content: `planted-secret-${label} ${"q".repeat(400)}\n`, secret: true },
+  { target: "/etc/app.conf", content: repeated(`planted-plain-${label}`) },
+  { target: "/etc/app.key", content: repeated(`planted-secret-${label}`), secret: true },
   // Written by the engine.
-  { target: "/etc/other.key", content: `planted-owned-${label} ${"q".repeat(400)}\n`, owner: "1234", secret: true },
+  { target: "/etc/other.key", content: repeated(`planted-owned-${label}`), owner: "1234", secret: true },
 ];
-const planted = (label: string): string[] => ["plain", "secret", "owned"].map((kind) => `planted-${kind}-${label}`);
+const given = (label: string) => ({ environments: environments(label), files: files(label) });
+const planted = (label: string): string[] =>
+  ["value", "plain", "secret", "owned"].map((kind) => `planted-${kind}-${label}`);
 
-test("contents of files that an app had are in no file, after an update, a failure, a rollback and the removal", async (context) => {
+test("removed values and contents of an app's files are in no file, after an update, failures, a rollback, a pull with a password and a removal after which both are killed", async (context) => {
   const system = await startTestSystem(context);
   const image = await system.load(await sleeperImage());
   const broken = await system.load(await brokenImage());
   const name = system.name();
   const change = async (method: string, body?: object) =>
     (await system.finish(await system.change(method, name, undefined, body))).final;
+  /** Proves that the search finds values that are still stored. */
+  const expectStored = (label: string): void => {
+    for (const value of planted(label)) expect(filesContaining(system.agent.stateDir, value), value).not.toEqual([]);
+  };
 
-  expect((await system.deploy({ name, image, files: files("first") })).final.status).toBe("Success");
-  for (const value of planted("first")) expect(filesContaining(system.agent.stateDir, value)).not.toEqual([]);
-  expect(await change("PATCH", { files: files("second") })).toMatchObject({ status: "Success" });
-  await expectGone(places(system), planted("first"));
-  expect(await change("PATCH", { image: broken, files: files("third") })).toMatchObject({ status: "Fail" });
-  const failed = await system.deploy({ name: system.name(), image: broken, files: files("fourth") });
+  expect((await system.deploy({ name, image, ...given("first") })).final.status).toBe("Success");
+  expectStored("first");
+  expect(await change("PATCH", given("second"))).toMatchObject({ status: "Success" });
+  expect(await change("PATCH", { image: broken, ...given("third") })).toMatchObject({ status: "Fail" });
+  const failed = await system.deploy({ name: system.name(), image: broken, ...given("fourth") });
   expect(failed.final.status).toBe("Fail");
-  await expectGone(places(system), [...planted("third"), ...planted("fourth")]);
-  for (const value of planted("second")) expect(filesContaining(system.agent.stateDir, value)).not.toEqual([]);
+  const password = "planted-registry-password";
+  await using registry = await Registry.start({ user: { name: "user", password } });
+  const reference = system.removeImageLater(await registry.push(await sleeperImage("2"), "team/app:1"));
+  const pulled = { name: system.name(), image: reference, registry_auth: { username: "user", password } };
+  expect((await system.finish(await system.open(pulled))).final.status).toBe("Success");
+  await expectGone(places(system), [...planted("first"), ...planted("third"), ...planted("fourth"), password]);
+  expectStored("second");
+
   expect(await change("DELETE")).toMatchObject({ status: "Success" });
   await Promise.all([system.agent.kill(), system.control.kill()]);
+  expect(filesContaining(system.agent.stateDir, "planted-value-second")).not.toEqual([]);
   await system.control.start();
   await system.agent.start();
   await expectGone(places(system), planted("second"));
-});
-
-test("removed values are in no file after the agent and the server were killed at that moment", async (context) => {
-  const system = await startTestSystem(context);
-  const name = system.name();
-  const value = "planted-before-the-power-cut";
-  const image = await system.load(await sleeperImage());
-  const given = [{ key: "PASSWORD", value }];
-  expect((await system.deploy({ name, image, environments: given })).final.status).toBe("Success");
-  expect((await system.finish(await system.change("DELETE", name))).final.status).toBe("Success");
-  await Promise.all([system.agent.kill(), system.control.kill()]);
-  expect(filesContaining(system.agent.stateDir, value)).not.toEqual([]);
-  await system.control.start();
-  await system.agent.start();
-  await expectGone(places(system), [value]);
 });
 
 test("values left by an earlier release are removed from its files and from copies of damaged ones", async (context) => {
