@@ -1,9 +1,9 @@
-import { mkdir, readFile } from "node:fs/promises";
-import { createRequire } from "node:module";
+import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { Browser, BrowserContext, Page } from "playwright-core";
 import { launchBrowser } from "../browser/browser.ts";
 import { takeScreenshot } from "../browser/screenshot.ts";
+import { barriers } from "./barriers.ts";
 
 const SCREENSHOTS = ".cache/screenshots";
 /** Pages answer in milliseconds; a busy machine takes longer. */
@@ -12,22 +12,12 @@ const TIMEOUT_MS = 30_000;
 const WIDE = { width: 1440, height: 900 };
 export const PHONE = { width: 360, height: 780 };
 
-/** A problem that axe finds, in one line. */
-export interface Finding {
-  readonly page: string;
-  readonly rule: string;
-  readonly impact: string;
-  readonly targets: string;
-}
-
 /** A person's browser in a test: pages, screenshots in both themes, and what is wrong with them. */
 export class ConsoleBrowser implements AsyncDisposable {
   readonly #browser: Browser;
   readonly #contexts: BrowserContext[] = [];
-  /** Screenshots that were taken. */
-  readonly screenshots: string[] = [];
   /** Findings of axe with serious or critical impact. */
-  readonly findings: Finding[] = [];
+  readonly findings: string[] = [];
   /** Errors of scripts, and refusals by the page's policy. */
   readonly problems: string[] = [];
 
@@ -63,37 +53,13 @@ export class ConsoleBrowser implements AsyncDisposable {
       await page.locator(`html[data-mantine-color-scheme="${colorScheme}"]`).waitFor();
       const file = `console-${name}-${colorScheme}.png`;
       await takeScreenshot(page, { path: join(SCREENSHOTS, file), fullPage: true });
-      this.screenshots.push(file);
-      await this.#check(page, `${name} ${colorScheme}`);
+      for (const finding of await barriers(page, colorScheme)) this.findings.push(`${name} ${colorScheme}: ${finding}`);
     }
     await page.emulateMedia({ colorScheme: "light", reducedMotion: "reduce" });
-  }
-
-  async #check(page: Page, name: string): Promise<void> {
-    axeSource ??= await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-    // The page's policy allows no further script elements; what the debugger evaluates is not under it.
-    await page.evaluate(axeSource);
-    const violations = await page.evaluate(async () => {
-      const { axe } = globalThis as unknown as { axe: { run: () => Promise<{ violations: AxeViolation[] }> } };
-      return (await axe.run()).violations;
-    });
-    for (const { id, impact, nodes } of violations) {
-      if (impact !== "serious" && impact !== "critical") continue;
-      const targets = nodes.map(({ target, html }) => `${target.join(" ")} ${html.slice(0, 160)}`).join(" | ");
-      this.findings.push({ page: name, rule: id, impact, targets });
-    }
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
     for (const context of this.#contexts) await context.close().catch(() => undefined);
     await this.#browser.close();
   }
-}
-
-let axeSource: string | undefined;
-
-interface AxeViolation {
-  readonly id: string;
-  readonly impact: string;
-  readonly nodes: readonly { readonly target: readonly string[]; readonly html: string }[];
 }

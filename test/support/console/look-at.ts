@@ -1,9 +1,8 @@
-import { createRequire } from "node:module";
-import { mkdir, readFile } from "node:fs/promises";
+import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { Page } from "playwright-core";
-import type { AxeResults } from "axe-core";
 import { takeScreenshot } from "../browser/screenshot.ts";
+import { barriers } from "./barriers.ts";
 
 const SCREENSHOTS = ".cache/screenshots/console";
 
@@ -28,24 +27,12 @@ export async function lookAtAll(page: Page, name: string): Promise<string[]> {
     // A dialog belongs to the window, not to the page.
     const fullPage = (await page.locator("dialog[open]").count()) === 0;
     await takeScreenshot(page, { path: join(SCREENSHOTS, `${view}.png`), fullPage, animations: "disabled" });
-    found.push(...[...(await findings(page)), ...(await overflows(page))].map((finding) => `${view}: ${finding}`));
+    found.push(
+      ...[...(await barriers(page, colorScheme)), ...(await overflows(page))].map((finding) => `${view}: ${finding}`),
+    );
   }
   return found;
 }
-
-/** Serious and critical findings of axe. It is evaluated by the debugger, which the page's policy does not restrict. */
-async function findings(page: Page): Promise<string[]> {
-  axe ??= await readFile(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-  await page.evaluate(axe);
-  const { violations } = await page.evaluate<AxeResults>("axe.run(document)");
-  return violations
-    .filter(({ impact }) => impact === "serious" || impact === "critical")
-    .map(
-      ({ id, nodes }) => `${id}: ${nodes.map(({ html, failureSummary }) => `${html} ${failureSummary}`).join("; ")}`,
-    );
-}
-
-let axe: string | undefined;
 
 /** Whether the page is wider than the window, so that it has to be scrolled sideways. */
 async function overflows(page: Page): Promise<string[]> {
