@@ -1,5 +1,6 @@
 import { request, type IncomingHttpHeaders, type IncomingMessage, type OutgoingHttpHeaders } from "node:http";
 import type { DeploymentEvent } from "../../src/protocol/deployment-event.ts";
+import { MAX_WAIT_MS } from "./wait-for.ts";
 
 /** A streamed response of the control plane, with its exact text. */
 export class EventStream implements Disposable {
@@ -48,7 +49,7 @@ export class EventStream implements Disposable {
   }
 
   /** Waits until the condition holds. Rejects after the timeout, or when the stream ends before. */
-  async until(what: string, condition: (stream: this) => boolean, timeoutMs = 30_000): Promise<void> {
+  async until(what: string, condition: (stream: this) => boolean, timeoutMs = MAX_WAIT_MS): Promise<void> {
     const deadline = performance.now() + timeoutMs;
     while (!condition(this)) {
       if (this.#isEnded || performance.now() > deadline) throw new Error(`did not get ${what}; received: ${this.text}`);

@@ -4,6 +4,7 @@ import type { DeploymentOutcome } from "../../src/protocol/deployment-outcome.ts
 import type { DeviceEvent } from "../../src/protocol/deployment-event.ts";
 import { type ControlFrame, decodeControlFrame } from "../../src/protocol/frames.ts";
 import { PROTOCOL_VERSION } from "../../src/protocol/version.ts";
+import { MAX_WAIT_MS } from "./wait-for.ts";
 
 export type FrameOf<T extends ControlFrame["type"]> = Extract<ControlFrame, { type: T }>;
 
@@ -17,8 +18,6 @@ export interface FakeDeviceOptions {
   /** Responses to outcome queries. Default: no record of any deployment. `false`: does not respond. */
   readonly outcomes?: readonly DeploymentOutcome[] | false;
 }
-
-const TIMEOUT_MS = 10_000;
 
 /** A device that the test controls, over a real WebSocket. */
 export class FakeDevice implements AsyncDisposable {
@@ -123,16 +122,17 @@ export class FakeDevice implements AsyncDisposable {
     this.#socket.send(typeof frame === "string" || Buffer.isBuffer(frame) ? frame : JSON.stringify(frame));
   }
 
-  /** Returns the next frame of this type, skipping others. Rejects after 10 s, or when the connection is closed. */
+  /** Returns the next frame of this type, skipping others. Rejects after `MAX_WAIT_MS`, or when the connection is closed. */
   async next<T extends ControlFrame["type"]>(type: T): Promise<FrameOf<T>> {
-    const deadline = performance.now() + TIMEOUT_MS;
+    const deadline = performance.now() + MAX_WAIT_MS;
     for (;;) {
       while (this.#consumed < this.received.length) {
         const frame = this.received[this.#consumed++];
         if (frame?.type === type) return frame as FrameOf<T>;
       }
       const left = deadline - performance.now();
-      if (left <= 0) throw new Error(`no ${type} within ${TIMEOUT_MS} ms`);
+      if (left <= 0)
+        throw new Error(`no ${type} within ${MAX_WAIT_MS} ms; received: ${JSON.stringify(this.received.slice(-10))}`);
       if (this.#socket.readyState === WebSocket.CLOSED) throw new Error(`connection closed before ${type}`);
       await this.#wait(left);
     }

@@ -154,7 +154,10 @@ test("a disk that a device reports as low shows, until it reports that it is not
     told.push(eventsOf(stream).at(-1));
     const { body } = await api.get(`/v1/assets/${uuid}`);
     expect(body).toMatchObject({ attention: (told.at(-1) as { attention: unknown }).attention });
-    const { body: shown } = await api.get(`/v1/assets/${uuid}/edge/device`);
+    const showing = api.get(`/v1/assets/${uuid}/edge/device`);
+    // Then what is stored is shown.
+    device.endQuery((await device.next("query")).query_id, "DeviceNotReachable");
+    const { body: shown } = await showing;
     expect(shown).toMatchObject({ device: disk });
   }
   // The second report is that of an earlier agent.

@@ -75,7 +75,8 @@ test.each(KINDS)("every endpoint finds an asset by %s", async (_kind, identify) 
 
 test("the IMSI of a PRO SIM is no identifier, nor is a part of one", async () => {
   const asset = await assetWithBothSims();
-  for (const id of [asset.prosim.imsi, asset.supersim.iccid.slice(0, -1), asset.serialNumber.toLowerCase()]) {
+  // Without its last digit alone it would be one, if that is the right check digit.
+  for (const id of [asset.prosim.imsi, asset.supersim.iccid.slice(0, -2), asset.serialNumber.toLowerCase()]) {
     expect((await api.get(`/v1/assets/${id}`)).body, id).toMatchObject({ code: "AssetNotFound" });
   }
 });

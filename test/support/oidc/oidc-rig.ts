@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { expect } from "vitest";
 import type { ConfigInput } from "../../../src/control-plane/config.ts";
 import type { User } from "../../../src/control-plane/core/people/user.ts";
+import { type Clock, systemClock } from "../../../src/lib/clock.ts";
 import { type CapturedLog, captureLogText } from "../captured-log.ts";
 import { type ControlPlane, startControlPlane } from "../control-plane.ts";
 import { someAudit, someUser } from "../control-plane/people.ts";
@@ -63,9 +64,9 @@ export class OidcRig implements AsyncDisposable {
   }
 
   /** Starts a service with an account, for one test. */
-  async serve(fields?: ConfigInput): Promise<AsyncDisposable> {
+  async serve(fields?: ConfigInput, clock: Clock = systemClock): Promise<AsyncDisposable> {
     this.log = captureLogText();
-    this.control = await startControlPlane({ config: this.configOf(fields), logger: this.log.logger });
+    this.control = await startControlPlane({ config: this.configOf(fields), logger: this.log.logger, clock });
     ({ accountId: this.accountId } = await this.control.account());
     return this.control;
   }
