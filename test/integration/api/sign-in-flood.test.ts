@@ -5,7 +5,7 @@ import { PasswordHasher } from "../../../src/control-plane/people/password-hashe
 import { startControlPlane } from "../../support/control-plane.ts";
 import { someAudit, someUser } from "../../support/control-plane/people.ts";
 
-const ATTEMPTS = 10_000;
+const ATTEMPTS = process.env["CHAOS"] === "full" ? 10_000 : 4_000;
 const SOURCES = 50;
 /** Attempts that are under way at the same time. */
 const CONNECTIONS = 100;
@@ -43,7 +43,7 @@ function send(
 }
 
 test(
-  "10,000 attempts from 50 sources keep nobody out: people with the attacked addresses get in meanwhile, and everything else goes on",
+  `${ATTEMPTS} attempts from ${SOURCES} sources keep nobody out: people with the attacked addresses get in meanwhile, and everything else goes on`,
   { timeout: 600_000 },
   async () => {
     await using control = await startControlPlane({
