@@ -1,6 +1,6 @@
 import { readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { join } from "node:path";
-import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { PartStore } from "../../../src/agent/download/part-store.ts";
 import type { Engine } from "../../../src/agent/engine/engine.ts";
 import { EngineError } from "../../../src/agent/engine/engine-error.ts";
@@ -24,21 +24,32 @@ const NEW_BYTES = 3_000_000;
 const IN_FLIGHT = 700_000;
 
 describe("layers from parts, where something is wrong", () => {
-  let owned: AsyncDisposableStack;
-  let rig: PartsRig;
+  const shared = new AsyncDisposableStack();
+  let first: string;
   let second: Image;
   let pushed: PushedIndex;
+  let publisher: PartsRig;
+  let owned: AsyncDisposableStack;
+  let rig: PartsRig;
 
-  /** The device has version 1; version 2 is in the registry with an index. */
+  /** Version 2 is in the registry with an index. */
+  beforeAll(async () => {
+    if (skip) return;
+    const seed = uniqueName("seed");
+    publisher = shared.use(await PartsRig.start(docker));
+    first = await publisher.push(await versionedImage({ seed, version: 1 }), "1");
+    second = await versionedImage({ seed, version: 2, newBytes: NEW_BYTES });
+    await publisher.push(second, "2");
+    pushed = await publisher.index("2", second);
+  });
+  afterAll(() => shared.disposeAsync());
+
+  /** The device has version 1, and nothing of version 2. */
   beforeEach(async () => {
     if (skip) return;
     owned = new AsyncDisposableStack();
-    const seed = uniqueName("seed");
-    rig = owned.use(await PartsRig.start(docker));
-    await rig.download(await rig.push(await versionedImage({ seed, version: 1 }), "1"));
-    second = await versionedImage({ seed, version: 2, newBytes: NEW_BYTES });
-    await rig.push(second, "2");
-    pushed = await rig.index("2", second);
+    rig = owned.use(await PartsRig.beside(publisher));
+    await rig.download(first);
   });
   afterEach(async () => {
     if (!skip) await owned.disposeAsync();
@@ -156,6 +167,7 @@ describe("layers from parts, where something is wrong", () => {
     const other = await versionedImage({ seed: uniqueName("other"), version: 1 });
     const layers = second.layers.map((layer, index) => ({ ...layer, ...tarOf(other, index) }));
     await rig.index("2", { ...second, layers });
+    owned.defer(async () => void (await rig.index("2", second)));
     const reference = at(rig.registry.host);
     const { result } = await rig.download(reference);
     await expectOnDevice(reference);
@@ -176,13 +188,12 @@ describe("layers from parts, where something is wrong", () => {
   test.skipIf(skip)("the old image is removed by a user between plan and use: what it had is fetched", async () => {
     await using link = await LossyLink.to(rig.registry.port, { bytesPerSecond: 2_000_000 });
     const reference = at(link.host);
-    const old = (await rig.engine.inspectImage(`${rig.registry.host}/${rig.repository}:1`, AbortSignal.timeout(60_000)))
-      ?.id;
+    const old = (await rig.engine.inspectImage(first, AbortSignal.timeout(60_000)))?.id;
     let removal: Promise<unknown> | undefined;
     const totals: number[] = [];
     const { result, wholes, price } = await rig.download(reference, undefined, ({ total, received }) => {
       totals.push(total);
-      if (received > 0) removal ??= removeImage(rig.socketPath, `${rig.registry.host}/${rig.repository}:1`);
+      if (received > 0) removal ??= removeImage(rig.socketPath, first);
     });
     await removal;
     await expectOnDevice(reference);

@@ -45,12 +45,17 @@ export class PartsRig implements AsyncDisposable {
   readonly inUse = new ImagesInUse();
   /** How often registries were asked for an index. */
   indexLookups = 0;
-  readonly repository = `${uniqueName("team")}/app`;
+  readonly repository: string;
   readonly #owned: AsyncDisposableStack;
   downloader: ImageDownloader;
 
-  private constructor(registry: Registry, socketPath: string, directory: string, owned: AsyncDisposableStack) {
+  private constructor(
+    { registry, repository, socketPath }: Pick<PartsRig, "registry" | "repository" | "socketPath">,
+    directory: string,
+    owned: AsyncDisposableStack,
+  ) {
     this.registry = registry;
+    this.repository = repository;
     this.socketPath = socketPath;
     this.directory = directory;
     this.parts = new PartStore(join(directory, "downloads"));
@@ -64,7 +69,15 @@ export class PartsRig implements AsyncDisposable {
     await using owned = new AsyncDisposableStack();
     const registry = owned.use(await Registry.start());
     const { path } = owned.use(await tempDir());
-    return new PartsRig(registry, socketPath, path, owned.move());
+    const repository = `${uniqueName("team")}/app`;
+    return new PartsRig({ registry, repository, socketPath }, path, owned.move());
+  }
+
+  /** An agent with a state of its own at the engine and the registry of another one. */
+  static async beside(other: PartsRig): Promise<PartsRig> {
+    await using owned = new AsyncDisposableStack();
+    const { path } = owned.use(await tempDir());
+    return new PartsRig(other, path, owned.move());
   }
 
   /** A downloader as after a restart of the agent. */
