@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test } from "vitest";
 import { freeHostPort } from "../../support/free-port.ts";
-import { uniqueName } from "../../support/images.ts";
+import { uniqueName } from "../../support/images/load-image.ts";
 import { tempDir } from "../../support/temp-dir.ts";
 import { create, expectKind, run, stateOf, unaborted, waitForState } from "./steps.ts";
 import type { EngineHarness } from "./harness.ts";

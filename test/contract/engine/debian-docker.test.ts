@@ -1,7 +1,8 @@
 import { debianDocker } from "../../support/private-engine/current-docker.ts";
-import { engineContract } from "./engine-contract.ts";
+import { engineContract, IMAGE_PARTS } from "./engine-contract.ts";
 import { ownDockerHarness } from "./own-docker-harness.ts";
 
 const { name, missing, engine } = await debianDocker();
 
-engineContract(name, () => ownDockerHarness(engine), missing);
+// The machine's Docker has the same image store, and the newest one the same interface: new is how the two go together.
+engineContract(name, () => ownDockerHarness(engine), missing, IMAGE_PARTS);

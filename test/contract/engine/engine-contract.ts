@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { uniqueName } from "../../support/images.ts";
+import { uniqueName } from "../../support/images/load-image.ts";
 import { unaborted } from "./steps.ts";
 import { containerContract } from "./container-contract.ts";
 import type { EngineHarness } from "./harness.ts";
@@ -19,8 +19,35 @@ const MADE = { labels: {}, path: "/never-made", owner: { uid: 0, gid: 0 }, mode:
 
 const PLACE = { labels: {}, directory: "/never-made" };
 
-/** What the agent may take for granted of every engine. @param skip why it cannot be checked on this machine */
-export function engineContract(name: string, setUp: () => Promise<EngineHarness>, skip?: string): void {
+type Part = (harness: () => EngineHarness) => void;
+
+/** What an engine does with images. */
+export const IMAGE_PARTS: readonly Part[] = [exportContract, imageNameContract, pullContract];
+
+const PARTS: readonly Part[] = [
+  containerContract,
+  deviceFileContract,
+  placedFileContract,
+  healthContract,
+  logContract,
+  networkContract,
+  volumeContract,
+  watchContract,
+  ...IMAGE_PARTS,
+];
+
+/**
+ * What the agent may take for granted of every engine.
+ *
+ * @param skip why it cannot be checked on this machine
+ * @param parts those to check, where another engine answers for the rest
+ */
+export function engineContract(
+  name: string,
+  setUp: () => Promise<EngineHarness>,
+  skip?: string,
+  parts: readonly Part[] = PARTS,
+): void {
   describe.skipIf(skip !== undefined)(
     `engine contract: ${name}${skip === undefined ? "" : ` (skipped: ${skip})`}`,
     () => {
@@ -90,17 +117,7 @@ export function engineContract(name: string, setUp: () => Promise<EngineHarness>
         expect(await engine.inspectContainer(name, unaborted)).toBeUndefined();
       });
 
-      containerContract(harness);
-      deviceFileContract(harness);
-      placedFileContract(harness);
-      healthContract(harness);
-      logContract(harness);
-      exportContract(harness);
-      imageNameContract(harness);
-      networkContract(harness);
-      pullContract(harness);
-      volumeContract(harness);
-      watchContract(harness);
+      for (const part of parts) part(harness);
     },
   );
 }

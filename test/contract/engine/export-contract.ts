@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { scanImage } from "../../../src/agent/contents/scan-image.ts";
 import { contentDigest } from "../../../src/lib/layer-parts/content-digest.ts";
-import { uniqueName } from "../../support/images.ts";
+import { uniqueName } from "../../support/images/load-image.ts";
 import type { EngineHarness } from "./harness.ts";
 import { expectKind, unaborted } from "./steps.ts";
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import { nanoseconds } from "../../../src/agent/core/logs/time.ts";
 import type { LogLine } from "../../../src/agent/engine/engine.ts";
-import { uniqueName } from "../../support/images.ts";
+import { uniqueName } from "../../support/images/load-image.ts";
 import { waitFor } from "../../support/wait-for.ts";
 import type { EngineHarness } from "./harness.ts";
 import { expectKind, run, unaborted, waitForState } from "./steps.ts";

@@ -1,5 +1,5 @@
 import { describe, expect, onTestFinished, test } from "vitest";
-import { uniqueName } from "../../support/images.ts";
+import { uniqueName } from "../../support/images/load-image.ts";
 import { waitFor } from "../../support/wait-for.ts";
 import { create, expectKind, run, unaborted } from "./steps.ts";
 import type { EngineHarness } from "./harness.ts";

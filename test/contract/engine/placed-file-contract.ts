@@ -1,5 +1,5 @@
 import { describe, expect, test } from "vitest";
-import { uniqueName } from "../../support/images.ts";
+import { uniqueName } from "../../support/images/load-image.ts";
 import type { EngineHarness } from "./harness.ts";
 import { create, expectKind, run, unaborted } from "./steps.ts";
 

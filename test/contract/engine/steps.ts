@@ -2,7 +2,7 @@ import { expect, onTestFinished } from "vitest";
 import type { ContainerRequest, ContainerState } from "../../../src/agent/engine/engine.ts";
 import type { EngineErrorKind } from "../../../src/agent/core/error-kind.ts";
 import { EngineError } from "../../../src/agent/engine/engine-error.ts";
-import { uniqueName } from "../../support/images.ts";
+import { uniqueName } from "../../support/images/load-image.ts";
 import { waitFor } from "../../support/wait-for.ts";
 import type { EngineHarness } from "./harness.ts";
 import { plainRequest } from "./harness.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, onTestFinished, test } from "vitest";
 import type { Owner } from "../../../src/agent/engine/engine.ts";
-import { uniqueName } from "../../support/images.ts";
+import { uniqueName } from "../../support/images/load-image.ts";
 import { create, expectKind, run, unaborted } from "./steps.ts";
 import type { EngineHarness } from "./harness.ts";
 
