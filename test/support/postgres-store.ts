@@ -18,6 +18,8 @@ const EMPTY = `
 /** An empty database with the schema of the store. Disposing it gives it back, after its store was closed. */
 interface TestDatabase extends AsyncDisposable {
   readonly options: PostgresOptions;
+  /** Removes what was stored since. */
+  empty(): Promise<void>;
 }
 
 /** A PostgreSQL server with databases that have the schema of the store. */
@@ -45,9 +47,11 @@ export class PostgresDatabases implements AsyncDisposable {
 
   async take(): Promise<TestDatabase> {
     const database = this.#unused.pop() ?? (await this.#create());
-    await database.pool.query(EMPTY);
+    const empty = async (): Promise<void> => void (await database.pool.query(EMPTY));
+    await empty();
     return {
       options: database.options,
+      empty,
       [Symbol.asyncDispose]: async () => {
         this.#unused.push(database);
       },

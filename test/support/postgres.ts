@@ -1,5 +1,6 @@
 import { appendFile, chmod, chown, readFile, readdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import pg from "pg";
 import { findPostgresFolder } from "../../scripts/setup/programs.ts";
 import type { PostgresOptions } from "../../src/control-plane/store/postgres/options.ts";
 import { type RunningCommand, run, start, succeed } from "./command.ts";
@@ -120,10 +121,18 @@ export class PostgresServer implements AsyncDisposable {
 
   /** Runs SQL as the owner of the server, and returns the rows, a line each, with `|` between the values. */
   async execute(sql: string, database = USER): Promise<string> {
-    const args = ["--no-psqlrc", "--quiet", "--tuples-only", "--no-align", "--set=ON_ERROR_STOP=1", "--command", sql];
-    const { path } = this.#parts.directory;
-    const env = { PGHOST: path, PGPORT: String(this.port), PGUSER: USER, PGDATABASE: database };
-    return (await succeed("psql", args, { env: { ...env, PGPASSWORD: this.#password } })).trim();
+    const types = { getTypeParser: () => (text: string) => text };
+    const client = new pg.Client({ host: this.#parts.directory.path, port: this.port, user: USER, database, types });
+    // Errors of the connection are those of the query.
+    client.on("error", () => {});
+    try {
+      await client.connect();
+      const results = [await client.query<(string | null)[]>({ text: sql, rowMode: "array" })].flat();
+      const rows = results.flatMap((result) => result.rows);
+      return rows.map((values) => values.join("|")).join("\n");
+    } finally {
+      await client.end().catch(() => {});
+    }
   }
 
   /** Answers commits only once they are stored by a copy as well. To be called when there is one. */

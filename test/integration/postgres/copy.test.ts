@@ -16,6 +16,8 @@ import { waitFor } from "../../support/wait-for.ts";
 
 const reason = await postgresUnavailableReason();
 const MAIN = join(import.meta.dirname, "../../../src/control-plane/main.ts");
+/** Of so many interruptions, one kills the process, and the others cut its connection. */
+const KILL_EACH = 10;
 const FIXTURES = join(import.meta.dirname, "../../fixtures/control-plane");
 
 /** What is set for an asset, a fleet that it belongs to, and what operators say of SIMs. */
@@ -106,8 +108,12 @@ describe.skipIf(reason !== undefined)(`edge-control copy${reason === undefined ?
     return prepared;
   }
 
-  const countOf = async (table: string, database: string) =>
-    Number(await server.execute(`SELECT count(*) FROM ${table}`, database));
+  /** How many rows the tables have that are copied. */
+  async function countsIn(database: string): Promise<Map<string, number>> {
+    const counts = COPIED_TABLES.map(({ name }) => `SELECT '${name}', count(*) FROM ${name}`);
+    const lines = (await server.execute(counts.join(" UNION ALL "), database)).split("\n");
+    return new Map(lines.map((line) => [line.split("|")[0] ?? "", Number(line.split("|")[1])]));
+  }
 
   test("there is a fixture of every schema version", async () => {
     expect((await readdir(FIXTURES)).length).toBeGreaterThanOrEqual(10);
@@ -121,12 +127,13 @@ describe.skipIf(reason !== undefined)(`edge-control copy${reason === undefined ?
       expect(copied?.map(({ table }) => table)).toEqual(COPIED_TABLES.map((each) => each.name));
       const sqlite = new DatabaseSync(database, { readOnly: true });
       onTestFinished(() => sqlite.close());
+      const counts = await countsIn(name);
       for (const { table, rows } of copied ?? []) {
         if (table === "device_sessions") continue;
         expect(rows, table).toBe(sqlite.prepare(`SELECT count(*) AS n FROM ${table}`).get()?.["n"]);
-        expect(await countOf(table, name), table).toBe(rows);
+        expect(counts.get(table), table).toBe(rows);
       }
-      expect(await countOf("device_sessions", name)).toBe(await countOf("assets", name));
+      expect(counts.get("device_sessions")).toBe(counts.get("assets"));
       const unfinished = "SELECT count(*) FROM deployments WHERE status = 'Running'";
       expect(await server.execute(`${unfinished} AND doubt IS DISTINCT FROM 'backup'`, name)).toBe("0");
       expect(sqlite.prepare("SELECT count(*) AS n FROM deployments WHERE doubt = 'backup'").get()?.["n"]).toBe(0);
@@ -175,33 +182,37 @@ describe.skipIf(reason !== undefined)(`edge-control copy${reason === undefined ?
     ).toBe("t");
   });
 
-  test("killed before each table, and taken up again: the result is the same", async () => {
+  test("interrupted before each table, and taken up again: the result is the same", async () => {
     const { dataDir, database, name, to, url, copy } = await prepareFull();
     await using holder = await CommandClient.connect(to);
+    const isWaiting = `datname = '${name}' AND wait_event_type = 'Lock'`;
     const waiting = async (): Promise<number> =>
-      Number(
-        await server.execute(
-          `SELECT count(*) FROM pg_stat_activity WHERE datname = '${name}' AND wait_event_type = 'Lock'`,
-        ),
-      );
-    let kills = 0;
+      Number(await server.execute(`SELECT count(*) FROM pg_stat_activity WHERE ${isWaiting}`));
+    let interruptions = 0;
     for (const { name: table } of COPIED_TABLES) {
       await holder.query("BEGIN");
       // The table can be read, and not written.
       await holder.query(`LOCK TABLE ${table} IN SHARE MODE`);
-      await using child = start(process.execPath, [MAIN, "copy", "--from", dataDir, "--to", url]);
-      await waitFor(`the copy to wait for ${table}`, async () => (await waiting()) > 0);
-      child.kill("SIGKILL");
-      await child.exited;
-      kills++;
+      const reachTable = () => waitFor(`the copy to wait for ${table}`, async () => (await waiting()) > 0);
+      if (interruptions++ % KILL_EACH === 0) {
+        await using child = start(process.execPath, [MAIN, "copy", "--from", dataDir, "--to", url]);
+        await reachTable();
+        child.kill("SIGKILL");
+        await child.exited;
+      } else {
+        const copying = expect(copy()).rejects.toThrow();
+        await reachTable();
+        await server.execute(`SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE ${isWaiting}`);
+        await copying;
+      }
       await holder.query("ROLLBACK");
       await waitFor("the end of its connection", async () => (await waiting()) === 0);
       expect(readCopiedMark(database)).toMatchObject({ isComplete: false });
       expect(await server.execute("SELECT count(*) FROM copy_progress WHERE is_done = 1", name)).toBe(
-        String(kills - 1),
+        String(interruptions - 1),
       );
     }
-    expect(kills).toBe(COPIED_TABLES.length);
+    expect(interruptions).toBe(COPIED_TABLES.length);
     const { code, stderr } = await run(process.execPath, [
       MAIN,
       "serve",

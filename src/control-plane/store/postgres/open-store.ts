@@ -41,6 +41,11 @@ export async function openPostgresStore(options: PostgresOptions): Promise<Store
   const error = findSchemaError(await readSchemaVersion(pool));
   if (error !== undefined) throw new SchemaError(error);
   owner.move();
+  return postgresStoreOn(pool);
+}
+
+/** The store on connections to such a database. Disposing it closes them. */
+export function postgresStoreOn(pool: PostgresPool): Store {
   const appended = new AppendSignal();
   const executor = new PostgresExecutor(pool, (accountIds) => appended.emit(accountIds));
   return {
