@@ -8,7 +8,13 @@ import type { Io } from "./io.ts";
 
 /** Adds the interactive commands. @param wanted the command on the command line, if any */
 export async function addCommands(program: Command, wanted: string | undefined): Promise<void> {
-  const io: Omit<Io, "interrupted"> = {
+  // Exits explicitly: a hanging name look-up would keep the process. Output to files and terminals is synchronous.
+  await addLocalCommands(program, processIo(), wanted, (code) => process.exit(code));
+}
+
+/** What commands access on this device. */
+export function processIo(): Omit<Io, "interrupted"> {
+  return {
     stdout: process.stdout,
     stderr: process.stderr,
     env: process.env,
@@ -46,6 +52,4 @@ export async function addCommands(program: Command, wanted: string | undefined):
       return openSqliteReader({ path: join(stateDir, "agent.db"), clock: systemClock, bootId: readBootId() });
     },
   };
-  // Exits explicitly: a hanging name look-up would keep the process. Output to files and terminals is synchronous.
-  await addLocalCommands(program, io, wanted, (code) => process.exit(code));
 }

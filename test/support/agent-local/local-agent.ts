@@ -1,9 +1,17 @@
 import { writeFile } from "node:fs/promises";
 import { join } from "node:path";
+import { CommanderError } from "commander";
+import { addLocalCommands } from "../../../src/agent/cli/commands.ts";
+import { EXIT } from "../../../src/agent/cli/exit-code.ts";
+import { processIo } from "../../../src/agent/cli/main.ts";
+import { createProgram } from "../../../src/agent/program.ts";
 import { run, type RunningCommand, start } from "../command.ts";
+import { MemoryOutput } from "../edgectl/memory-output.ts";
 import { tempDir } from "../temp-dir.ts";
 
 const MAIN = "src/agent/main.ts";
+/** Output without colours. */
+const PLAIN = { NO_COLOR: "1", LANG: "C.UTF-8" };
 
 interface DeviceOptions {
   /** URL of the control plane. Default: a port where nothing listens. */
@@ -79,9 +87,22 @@ export class LocalAgent implements AsyncDisposable {
     await this.#daemon?.exited;
   }
 
-  /** Runs a command until it exits. */
-  command(...args: readonly string[]): Promise<Outcome> {
-    return this.#run(args, {});
+  /** Runs a command to its end, in this process: one of its own takes longer to start than most commands to run. */
+  async command(...args: readonly string[]): Promise<Outcome> {
+    const [stdout, stderr] = [new MemoryOutput(), new MemoryOutput()];
+    const io = { ...processIo(), stdout, stderr, env: { ...process.env, ...PLAIN } };
+    const program = createProgram()
+      .exitOverride()
+      .configureOutput({ writeOut: (text) => stdout.write(text), writeErr: (text) => stderr.write(text) });
+    let code: number = EXIT.ok;
+    await addLocalCommands(program, io, args[0], (exitCode) => (code = exitCode));
+    try {
+      await program.parseAsync([...args, "--config", this.configPath], { from: "user" });
+    } catch (error) {
+      if (!(error instanceof CommanderError)) throw error;
+      code = error.exitCode === 0 ? EXIT.ok : EXIT.usage;
+    }
+    return { code, stdout: stdout.text, stderr: stderr.text };
   }
 
   /** Starts a long-running command; the caller kills it. */
@@ -90,8 +111,9 @@ export class LocalAgent implements AsyncDisposable {
   }
 
   /** Returns the `--json` output of a command. @param env added to its environment */
-  async json<T = Record<string, unknown>>(command: string, env: Environment = {}): Promise<T> {
-    const { stdout, stderr } = await this.#run([...command.split(" "), "--json"], env);
+  async json<T = Record<string, unknown>>(command: string, env?: Environment): Promise<T> {
+    const args = [...command.split(" "), "--json"];
+    const { stdout, stderr } = await (env ? this.#run(args, env) : this.command(...args));
     if (stdout === "") throw new Error(`no output: ${stderr}`);
     return JSON.parse(stdout) as T;
   }
@@ -100,8 +122,8 @@ export class LocalAgent implements AsyncDisposable {
     return this.#owned.disposeAsync();
   }
 
+  /** Runs a command as a process with this environment. */
   #run(args: readonly string[], env: Environment): Promise<Outcome> {
-    const plain = { NO_COLOR: "1", LANG: "C.UTF-8", ...env };
-    return run(process.execPath, [MAIN, ...args, "--config", this.configPath], { env: plain });
+    return run(process.execPath, [MAIN, ...args, "--config", this.configPath], { env: { ...PLAIN, ...env } });
   }
 }
