@@ -1,36 +1,85 @@
 import { type AgentStore, type StoreChange, StoreError } from "../../../src/agent/store/store.ts";
 import type { EventContent } from "../../../src/protocol/deployment-event.ts";
+import type { EngineCall, EngineMethod } from "../fake-engine/faults.ts";
+
+/** Engine calls that change nothing. */
+const READS: ReadonlySet<EngineMethod> = new Set<EngineMethod>([
+  "info",
+  "identify",
+  "listContainers",
+  "inspectContainer",
+  "readContainerConfig",
+  "readLastExit",
+  "inspectImage",
+  "layerChains",
+  "listImages",
+  "readImagePaths",
+  "tailLogs",
+  "networks.list",
+  "networks.inspect",
+  "volumes.find",
+  "volumes.list",
+]);
 
 /**
- * Simulates crashes of a process at chosen checkpoints. After a crash every checkpoint throws, so that the process has
- * no further effect, until `reset`.
+ * Simulates crashes of a process at chosen moments. After a crash every checkpoint throws, so that the process has no further
+ * effect, until `reset`.
+ *
+ * A moment begins with the first checkpoint after something has changed that outlasts the process, or time has passed. A crash
+ * at a later checkpoint of the same moment would leave the same, so that none is tried there.
  */
 export class CrashInjector {
-  /** Checkpoints passed since the last `reset`. */
-  count = 0;
   hasCrashed = false;
-  /** If true, checkpoints are neither counted nor crash. */
+  /** If true, moments are neither counted nor crash. */
   isDisabled = false;
+  readonly #surroundings: () => unknown;
   readonly #at: number[];
+  /** Moments since the last `reset`. */
+  #count = 0;
+  #hasChanged = true;
+  #last: unknown;
 
-  /** @param at the number of the checkpoint at which each run crashes; later runs do not crash */
-  constructor(...at: number[]) {
+  /**
+   * @param surroundings returns what a crash leaves besides what `changed` and `engineCall` tell of, such as the time
+   * @param at the number of the moment at which each run crashes; later runs do not crash
+   */
+  constructor(surroundings: () => unknown, ...at: number[]) {
+    this.#surroundings = surroundings;
     this.#at = at;
   }
 
-  /** Counts a checkpoint. Throws when the process crashes at it, or has crashed. */
+  /** A place at which the process may crash. Throws when it does, or has crashed. */
   checkpoint(): void {
     if (this.isDisabled) return;
     if (this.hasCrashed) throw new StoreError("other", "crashed before");
-    if (++this.count !== this.#at[0]) return;
+    const surroundings = this.#surroundings();
+    if (!this.#hasChanged && surroundings === this.#last) return;
+    this.#hasChanged = false;
+    this.#last = surroundings;
+    if (++this.#count !== this.#at[0]) return;
     this.hasCrashed = true;
     throw new StoreError("other", "crashed");
+  }
+
+  /** Something has changed that outlasts the process. */
+  changed(): void {
+    this.#hasChanged = true;
+  }
+
+  /** A checkpoint before a call to the engine takes effect, and after it, with the response lost. */
+  engineCall({ method, phase }: Pick<EngineCall, "method" | "phase">): void {
+    const changes = !READS.has(method);
+    if (changes && phase === "after") this.changed();
+    this.checkpoint();
+    // From here on the engine carries it out, whatever becomes of the process.
+    if (changes && phase === "before") this.changed();
   }
 
   /** Begins the next run. */
   reset(): void {
     this.#at.shift();
-    this.count = 0;
+    this.#count = 0;
+    this.#hasChanged = true;
     this.hasCrashed = false;
   }
 }
@@ -48,12 +97,14 @@ export function withCrashPoints(
     save(change: StoreChange) {
       crashes.checkpoint();
       store.save(change);
+      crashes.changed();
       for (const event of change.events ?? []) written(change.deployment?.id ?? "", event);
       crashes.checkpoint();
     },
     acknowledge(deploymentId, deviceSeq) {
       crashes.checkpoint();
       store.acknowledge(deploymentId, deviceSeq);
+      crashes.changed();
       crashes.checkpoint();
     },
   };

@@ -41,6 +41,15 @@ export function keptViolations(scenario: Scenario, rig: AgentRig, stateDir: stri
   return found;
 }
 
+/** Paths of the files in the places of apps. */
+export function placedFiles(stateDir: string): string {
+  try {
+    return readdirSync(join(stateDir, "files"), { recursive: true }).join();
+  } catch {
+    return "";
+  }
+}
+
 function listNames(directory: string): string[] {
   try {
     return readdirSync(directory).toSorted();

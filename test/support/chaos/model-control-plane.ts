@@ -44,12 +44,16 @@ export class ModelControlPlane {
   readonly #deployments = new Map<string, Deployment>();
   readonly #clock: { now(): number };
   readonly #random: SeededRandom;
+  readonly #onChange: () => void;
   /** Number of the current session. */
   #epoch = 0;
+  #hasEvents = true;
 
-  constructor(clock: { now(): number }, random: SeededRandom) {
+  /** @param onChange called after each change of a record */
+  constructor(clock: { now(): number }, random: SeededRandom, onChange: () => void) {
     this.#clock = clock;
     this.#random = random;
+    this.#onChange = onChange;
   }
 
   get isDone(): boolean {
@@ -90,6 +94,7 @@ export class ModelControlPlane {
 
   /** Handles `hello` of the device. Throws what the agent throws when it crashes in it. */
   connect(agent: Deployments, store: AgentStore): void {
+    this.#hasEvents = true;
     const epoch = ++this.#epoch;
     const held = agent.openDeployments().map((id) => ({ id, deployment: this.#deployments.get(id) }));
     const unfinished = [...this.#deployments.values()].filter((deployment) => !isFinished(deployment));
@@ -107,9 +112,17 @@ export class ModelControlPlane {
     }
   }
 
+  /** The device has stored events. */
+  onEvents(): void {
+    this.#hasEvents = true;
+  }
+
   /** Delivers some of the pending events, and some of their acknowledgements. */
   exchange(agent: Deployments, store: AgentStore): void {
-    for (const { deploymentId, event } of store.pendingEvents(0, 100)) {
+    if (!this.#hasEvents) return;
+    const pending = store.pendingEvents(0, 100);
+    this.#hasEvents = pending.length > 0;
+    for (const { deploymentId, event } of pending) {
       if (!this.#random.chance(DELIVERED)) return;
       const after = this.#change(deploymentId, (current, now) => applyDeviceEvent(current, event, now, this.#epoch));
       if (!this.#random.chance(ACKNOWLEDGED)) continue;
@@ -142,6 +155,7 @@ export class ModelControlPlane {
     };
     this.#deployments.set(id, after);
     if (change?.event) this.streams.get(id)?.push(change.event);
+    this.#onChange();
     return after;
   }
 }

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import { LABELS } from "../../../src/agent/core/app/container.ts";
+import type { ContainerStatus } from "../../../src/agent/core/app/container-status.ts";
 import { EngineError } from "../../../src/agent/engine/engine-error.ts";
 import { AppReconciler } from "../../../src/agent/steps/app-reconciler.ts";
 import { StoreError } from "../../../src/agent/store/store.ts";
@@ -9,7 +10,7 @@ import { layersOf } from "../fake-engine/fake-image.ts";
 import type { FakeContainer } from "../fake-engine/fake-container.ts";
 import type { AppRequest } from "../system.ts";
 import { tempDir } from "../temp-dir.ts";
-import { keptViolations } from "./kept-violations.ts";
+import { keptViolations, placedFiles } from "./kept-violations.ts";
 import { ModelControlPlane } from "./model-control-plane.ts";
 import { withCrashPoints, CrashInjector } from "./crash-injector.ts";
 import type { RemainingApp, Scenario } from "./scenario.ts";
@@ -21,6 +22,9 @@ import { SeededRandom } from "./seeded-random.ts";
  */
 export const CRASH_KINDS = ["killed", "power cut", "engine killed too"] as const;
 export type CrashKind = (typeof CRASH_KINDS)[number];
+
+/** States of containers that a crash of more than the agent changes. */
+const LIVE: ReadonlySet<ContainerStatus> = new Set(["running", "restarting", "paused"]);
 
 const TICK_MS = 50;
 const MAX_SCENARIO_MS = 400_000;
@@ -37,23 +41,26 @@ const SETTLE_MS = 70_000;
 const INITIAL_DEPLOYMENT_ID = "before";
 
 export interface ScenarioResult {
-  /** Whether the agent crashed at every given checkpoint. */
+  /** Whether the agent crashed at every given moment. */
   readonly died: boolean;
+  /** Whether no container ran at the crash, so that one of the agent alone is the same. Then the run was not continued. */
+  readonly isSameAsKilled: boolean;
   /** Violated invariants; empty if all hold. */
   readonly violations: readonly string[];
 }
 
-/** Runs a scenario with an agent that crashes at the given checkpoints, one in each run. */
+/** Runs a scenario with an agent that crashes at the given moments, one in each life. */
 export async function runScenario(
   scenario: Scenario,
-  checkpoints: readonly number[],
+  moments: readonly number[],
   crashKind: CrashKind,
   seed: number,
 ): Promise<ScenarioResult> {
-  const crashes = new CrashInjector(...checkpoints);
-  const written = new Map<string, EventContent[]>();
   await using directory = await tempDir();
   const stateDir = directory.path;
+  const surroundings = (): string => `${rig.clock.monotonic()} ${scenario.contents ? placedFiles(stateDir) : ""}`;
+  const crashes = new CrashInjector(surroundings, ...moments);
+  const written = new Map<string, EventContent[]>();
   await using rig = new AgentRig({ pullBy: scenario.pullBy ?? "agent", stateDir }, (store) =>
     withCrashPoints(store, crashes, (id, event) => written.set(id, [...(written.get(id) ?? []), event])),
   );
@@ -63,12 +70,13 @@ export async function runScenario(
   crashes.isDisabled = false;
   const startedAt = rig.clock.monotonic();
   const begunAt = performance.now();
-  const control = new ModelControlPlane(rig.clock, new SeededRandom(seed));
+  const control = new ModelControlPlane(rig.clock, new SeededRandom(seed), () => crashes.changed());
+  using _events = rig.store.onEvents(() => control.onEvents());
   for (const [index, request] of scenario.requests.entries()) control.request(`d${index}`, request);
   const found = new Set<string>();
   let engineAnswers = true;
-  rig.engine.faults.onCall(({ phase }) => {
-    crashes.checkpoint();
+  rig.engine.faults.onCall(({ method, phase }) => {
+    crashes.engineCall({ method, phase });
     if (!engineAnswers && phase === "before") throw new EngineError("unavailable", "connect ENOENT");
   });
 
@@ -87,6 +95,8 @@ export async function runScenario(
       crashCount++;
       quietSince = undefined;
       await reconciler.stop();
+      if (crashKind !== "killed" && !rig.engine.containers.some(({ status }) => LIVE.has(status)))
+        return { died: true, isSameAsKilled: true, violations: [] };
       if (crashKind === "power cut") rig.engine.reboot();
       if (crashKind === "engine killed too") for (const container of rig.engine.containers) container.stop();
       crashes.reset();
@@ -114,7 +124,7 @@ export async function runScenario(
   await reconciler.stop();
   const kept = keptViolations(scenario, rig, stateDir);
   for (const violation of [...violations(scenario, rig, control, written), ...kept]) found.add(violation);
-  return { died: crashCount === checkpoints.length, violations: [...found] };
+  return { died: crashCount === moments.length, isSameAsKilled: false, violations: [...found] };
 }
 
 /** Sets up the device's initial state. */

@@ -35,7 +35,7 @@ export interface Scenario {
   readonly interventions?: readonly Intervention[];
   /** No event reaches the control plane before this time, in milliseconds. */
   readonly silentMs?: number;
-  /** Whether it has so many checkpoints that a sample of them is tried, unless all are asked for. */
+  /** Whether it has so many moments that a sample of them is tried, unless all are asked for. */
   readonly isLong?: boolean;
   /** Who downloads images. Default: the agent. */
   readonly pullBy?: "agent" | "engine";
