@@ -26,9 +26,9 @@ const ASSET: Asset = {
 };
 
 const ACK_TIMEOUT_MS = 10_000;
-export const DEPLOYMENT_TIMEOUT_MS = 900_000;
+export const DEPLOYMENT_TIMEOUT_MS = 180_000;
 /** How often an instance beside others reads the store for what lost messages have not told. */
-const POLL_MS = 1_000;
+const POLL_MS = 3_000;
 /** Longest time that a client waits for the device, in seconds. */
 const MAX_WAIT_S = 60;
 /** Longest time until a service notices that a connection is dead. */
