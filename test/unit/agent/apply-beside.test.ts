@@ -105,6 +105,19 @@ describe("volumes by name in a group", () => {
     expect(rig.engine.container("old")?.status).toBe("running");
   });
 
+  it("is kept from other deployments until the group has ended", async () => {
+    await using rig = new AgentRig();
+    await applied(rig, [entry("old", volume("data")), entry("web")]);
+    rig.engine.addImage(image("web", 2), CRASHES);
+    rig.engine.addImage("example/other:1");
+    rig.deployments.apply("g2", group([entry("web", { image: image("web", 2) })], { prune: true }));
+    while (names(rig).includes("old")) await rig.clock.advance(50);
+    rig.deployments.deploy("d1", { name: "other", image: "example/other:1", ...volume("data") });
+    expect(await rig.untilEnd("d1")).toMatchObject({ status: "Fail", code: "VolumeInUse" });
+    expect(await rig.untilEnd("g2")).toMatchObject({ status: "Fail", details: { restored: ["old", "web"] } });
+    expect(rig.engine.container("old")?.status).toBe("running");
+  });
+
   it("is taken over only after the app that had it has given it up", async () => {
     await using rig = new AgentRig();
     await applied(rig, [entry("one", volume("data")), entry("two")]);
