@@ -18,6 +18,8 @@ export type EngineErrorKind =
   | "registry_unreachable"
   /** The registry's certificate is not trusted, or it does not use TLS where the engine requires it. */
   | "registry_untrusted"
+  /** What the registry sent does not match its digest; can be retried. */
+  | "wrong_content"
   /** The engine kept wrong bytes of a layer from an earlier pull and resumes after them. */
   | "corrupt_layer"
   | "no_space"

@@ -23,7 +23,12 @@ const MAX_ENGINE_PULLS = 3;
 /** Attempts to put a layer together, with wrong bytes of the registry fetched again. */
 const MAX_REBUILDS = 3;
 
-const TRANSIENT_KINDS: ReadonlySet<EngineErrorKind> = new Set(["registry_unreachable", "corrupt_layer", "unknown"]);
+const TRANSIENT_KINDS: ReadonlySet<EngineErrorKind> = new Set([
+  "registry_unreachable",
+  "wrong_content",
+  "corrupt_layer",
+  "unknown",
+]);
 
 /** An image that the engine has pulled from loopback. */
 interface LoopbackImage {

@@ -55,7 +55,8 @@ export async function handleFailedPull(
   if (decision !== "retry") throw error;
   const delay = fullJitter(attempt, RETRY, services.random());
   const nextAttempt = `attempt ${attempt + 1} of ${config.pullAttempts} in ${Math.ceil(delay / 1000)} s`;
-  emit(runningEvent("pulling", `The registry cannot be reached (${error.message}); ${nextAttempt}.`));
+  const what = error.kind === "wrong_content" ? "The registry sent wrong content" : "The registry cannot be reached";
+  emit(runningEvent("pulling", `${what} (${error.message}); ${nextAttempt}.`));
   await clock.sleep(delay, signal);
   // If the agent could not resolve the image before, it may be able to now.
   return { kind: "retry", mustResolve: source.kind === "engine" };

@@ -43,6 +43,13 @@ export function mayUsePresent(policy: PullPolicy, isResolved: boolean): boolean 
 /** What to do after a failed pull. `use_local`: use the image that is on the device. */
 export type PullRetry = "give_up" | "use_local" | "retry";
 
+/** Errors of an engine for which a retry may succeed. */
+const MAY_PASS_KINDS: ReadonlySet<EngineErrorKind> = new Set([
+  "registry_unreachable",
+  "wrong_content",
+  "corrupt_layer",
+]);
+
 /**
  * Decides what to do after attempt number `attempt` (1 for the first) failed.
  *
@@ -50,7 +57,7 @@ export type PullRetry = "give_up" | "use_local" | "retry";
  */
 export function afterFailedPull(kind: EngineErrorKind, attempt: number, attempts: number, present: boolean): PullRetry {
   if (kind === "registry_untrusted") return present ? "use_local" : "give_up";
-  if (kind !== "registry_unreachable" && kind !== "corrupt_layer") return "give_up";
+  if (!MAY_PASS_KINDS.has(kind)) return "give_up";
   if (present) return "use_local";
   return attempt < attempts ? "retry" : "give_up";
 }
@@ -70,6 +77,9 @@ const NO_ACCESS_KINDS: ReadonlySet<EngineErrorKind> = new Set([
   "unknown",
 ]);
 
+/** Answers that this client cannot use. An engine that cannot use them either fails in words that are not known. */
+const UNUSABLE_KINDS: ReadonlySet<RegistryErrorKind> = new Set(["unsupported", "wrong_content"]);
+
 /**
  * Whether the answer that the agent got from the registry is why the engine failed as well. An engine that knows no
  * other way to the image meets the same registry with other words for it, or finds it less trustworthy than the agent
@@ -82,7 +92,9 @@ export function isLookupErrorDecisive(
   engine: EngineErrorKind,
   hasReceived: boolean,
 ): boolean {
-  return !hasReceived && DEFINITE_KINDS.has(lookup) && NO_ACCESS_KINDS.has(engine);
+  if (hasReceived) return false;
+  if (UNUSABLE_KINDS.has(lookup)) return engine === "unknown";
+  return DEFINITE_KINDS.has(lookup) && NO_ACCESS_KINDS.has(engine);
 }
 
 /** Kinds of registry errors for which a retry may succeed. */

@@ -36,10 +36,8 @@ const PULL_RULES: readonly Rule[] = [
   ["registry_unreachable", /\bEOF\b|\btls\b|Client\.Timeout|request canceled/i],
   ["registry_unreachable", /toomanyrequests|too many requests|received unexpected HTTP status|service unavailable/i],
   ["registry_unreachable", /bad gateway|internal server error|\bstatus(?: code)?:? 5\d\d\b|\b5\d\d (?:gateway|error)/i],
-  [
-    "registry_unreachable",
-    /verification failed|unexpected (?:commit )?digest|error pinging|pinging container registry/i,
-  ],
+  ["wrong_content", /verification failed|unexpected digest/i],
+  ["registry_unreachable", /error pinging|pinging container registry/i],
   ["image_not_found", /\bnot found\b/i],
   ["invalid", /invalid reference format|invalid tag|repository name must be/i],
 ];

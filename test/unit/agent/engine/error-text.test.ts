@@ -48,7 +48,7 @@ describe("a failed pull", () => {
     ["received unexpected HTTP status: 503 Service Unavailable", "registry_unreachable"],
     ["unexpected status from GET request to https://registry.example/: 502 Bad Gateway", "registry_unreachable"],
     ["unexpected EOF", "registry_unreachable"],
-    ["filesystem layer verification failed for digest sha256:00", "registry_unreachable"],
+    ["filesystem layer verification failed for digest sha256:00", "wrong_content"],
     [
       'failed commit on ref "layer-sha256:00": unexpected commit digest sha256:11, expected sha256:00: failed precondition',
       "corrupt_layer",

@@ -26,6 +26,10 @@ describe("the registry's answer to the agent", () => {
     ["registry_unreachable", "image_denied", false],
     ["rate_limited", "registry_unreachable", false],
     ["unsupported", "registry_untrusted", false],
+    ["unsupported", "registry_unreachable", false],
+    // Neither can use the answer: the registry is at fault, and not the engine.
+    ["unsupported", "unknown", true],
+    ["wrong_content", "unknown", true],
   ])("%s, then %s of the engine: decisive is %s", (lookup, engine, isDecisive) => {
     expect(isLookupErrorDecisive(lookup, engine, false)).toBe(isDecisive);
     expect(isLookupErrorDecisive(lookup, engine, true)).toBe(false);
@@ -38,6 +42,14 @@ describe("the registry's answer to the agent", () => {
         expect(next).toBe(present ? "use_local" : "give_up");
       }),
     );
+  });
+});
+
+describe("wrong content that an engine received", () => {
+  it("is asked for again, as on a link that breaks", () => {
+    expect(afterFailedPull("wrong_content", 1, 2, false)).toBe("retry");
+    expect(afterFailedPull("wrong_content", 2, 2, false)).toBe("give_up");
+    expect(afterFailedPull("wrong_content", 1, 2, true)).toBe("use_local");
   });
 });
 
