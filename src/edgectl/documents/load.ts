@@ -1,4 +1,4 @@
-import { type Document, isAlias, isMap, isScalar, isSeq, LineCounter, type Pair, parseDocument } from "yaml";
+import { type Document, isAlias, isMap, isScalar, isSeq, Lexer, LineCounter, type Pair, parseDocument } from "yaml";
 import type { DocumentNode, MapEntry, MapNode, Place, ScalarNode } from "./node.ts";
 import type { Problems } from "./problems.ts";
 
@@ -6,6 +6,9 @@ const MAX_FILE_BYTES = 1024 * 1024;
 
 /** Values of a document, with each use of an alias counted as the values it stands for. */
 const MAX_NODES = 50_000;
+
+/** Tokens of a file, counted before the library builds a tree of them: about three for each value. */
+const MAX_TOKENS = 250_000;
 
 /** Characters of all texts of a document, with each use of an alias counted. */
 const MAX_TEXT_LENGTH = 4 * 1024 * 1024;
@@ -23,6 +26,10 @@ const START: Place = { line: 1, column: 1 };
 export function loadDocument(text: string, problems: Problems): DocumentNode | undefined {
   if (Buffer.byteLength(text) > MAX_FILE_BYTES) {
     problems.add(START, "The file is larger than 1 MiB.");
+    return undefined;
+  }
+  if (hasTooManyTokens(text)) {
+    problems.add(START, "The file has too many lines and values to be a document of apps.");
     return undefined;
   }
   const lines = new LineCounter();
@@ -43,10 +50,24 @@ export function loadDocument(text: string, problems: Problems): DocumentNode | u
   }
 }
 
+function hasTooManyTokens(text: string): boolean {
+  const tokens = new Lexer().lex(text);
+  for (let count = 0; count <= MAX_TOKENS; count++) if (tokens.next().done === true) return false;
+  return true;
+}
+
 function parse(text: string, lineCounter: LineCounter, problems: Problems): Document | undefined {
   try {
-    // The reader resolves merge keys itself, to count them.
-    return parseDocument(text, { version: "1.2", merge: false, lineCounter, prettyErrors: false, logLevel: "error" });
+    return parseDocument(text, {
+      version: "1.2",
+      // The reader resolves merge keys itself, to count them, and finds keys that are there twice: the library would compare each
+      // key with all others.
+      merge: false,
+      uniqueKeys: false,
+      lineCounter,
+      prettyErrors: false,
+      logLevel: "error",
+    });
   } catch (error) {
     if (!(error instanceof RangeError)) throw error;
     problems.add(START, TOO_DEEP);
@@ -134,10 +155,12 @@ class Reader {
 
   #map(pairs: readonly Pair[], place: Place): MapNode {
     const own: MapEntry[] = [];
+    const keys = new Set<string>();
     const merged: MapEntry[] = [];
     for (const pair of pairs) {
       const key = this.#key(pair.key);
       const keyPlace = this.#place;
+      if (keys.size === keys.add(key).size) this.#fail("Map keys must be unique");
       const value = this.read(pair.value);
       if (key === MERGE_KEY) merged.push(...this.#merged(value));
       else own.push({ key, place: keyPlace, value });

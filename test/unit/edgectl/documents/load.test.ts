@@ -93,6 +93,12 @@ describe("a document", () => {
       `a: &a ${"x".repeat(100_000)}\nb: [${"*a, ".repeat(100)}]`,
       "f:2:165: The document has more than 4 MiB of text",
     ],
+    ["more lists than any document has", `[${"[],".repeat(200_000)}]`, "too many lines and values"],
+    [
+      "more keys than any document has",
+      Array.from({ length: 80_000 }, (_, key) => `k${key}: 1`).join("\n"),
+      "too many",
+    ],
     ["deep nesting", "[".repeat(100) + "]".repeat(100), "more than 64 deep"],
     ["very deep nesting", "[".repeat(100_000), "f:1:"],
     ["a merge of a text", "a:\n  <<: text\n", "f:2:7: `<<` takes a map"],
