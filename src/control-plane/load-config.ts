@@ -4,6 +4,7 @@ import { type Config, configSchema } from "./config.ts";
 import { findFileErrors } from "./database-config.ts";
 import { findOidcFileErrors } from "./oidc-config.ts";
 import { findSimOperatorFileErrors } from "./sim-operators-config.ts";
+import { JsonLimitError, parseBoundedJson } from "../protocol/bounded-json.ts";
 
 /** Settings from the command line, by configuration key. They take precedence over the file. */
 export type ConfigOverrides = Readonly<Record<string, string | number>>;
@@ -39,9 +40,10 @@ function readObject(path: string): object {
   }
   let value: unknown;
   try {
-    value = JSON.parse(text);
+    value = parseBoundedJson(text, "file");
   } catch (error) {
-    throw new ConfigError(`${path}: not valid JSON`, { cause: error });
+    const what = error instanceof JsonLimitError ? error.message : "not valid JSON";
+    throw new ConfigError(`${path}: ${what}`, { cause: error });
   }
   if (typeof value === "object" && value !== null && !Array.isArray(value)) return value;
   throw new ConfigError(`${path}: must hold one JSON object`);

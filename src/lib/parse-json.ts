@@ -1,7 +1,9 @@
-/** Parses JSON. Returns `undefined` if the text is not valid JSON. */
-export function parseJson(text: string): unknown {
+import { type JsonKind, parseBoundedJson } from "../protocol/bounded-json.ts";
+
+/** Parses JSON from outside. Returns `undefined` if it is not valid, or exceeds a bound of its kind. */
+export function parseJson(json: Uint8Array | string, kind: JsonKind): unknown {
   try {
-    return JSON.parse(text) as unknown;
+    return parseBoundedJson(json, kind);
   } catch {
     return undefined;
   }

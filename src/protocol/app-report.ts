@@ -3,7 +3,7 @@ import { appFleetSchema } from "./app-fleet.ts";
 import { deploymentActionSchema } from "./deployment-action.ts";
 import { deploymentStatusSchema, errorCodeSchema } from "./deployment-event.ts";
 import { sanitizedLine } from "./sanitized-text.ts";
-import { unixSeconds } from "./scalars.ts";
+import { anyObject, unixSeconds } from "./scalars.ts";
 
 /** The current state of an app. `missing`: its container is gone, and the agent is repairing it. */
 export const appRunStateSchema = z.enum(["running", "restarting", "stopped", "unhealthy", "missing"]);
@@ -38,7 +38,7 @@ export const appReportSchema = z
     since: unixSeconds("When it entered this state; null when the device did not know the time.").nullable(),
     restarts: count.nullable().meta({ description: "Restarts by the engine; null when the container is missing." }),
     // Not validated here.
-    spec: z.record(z.string(), z.unknown()).meta({
+    spec: anyObject.meta({
       description:
         "The current specification, with the fields of a deployment's request; environment values are masked.",
     }),

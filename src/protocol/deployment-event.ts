@@ -2,6 +2,7 @@ import { z } from "zod";
 import { ERRORS, type ErrorCode } from "./errors.ts";
 import { MAX_MESSAGE_LENGTH } from "./limits.ts";
 import { sanitizedText } from "./sanitized-text.ts";
+import { anyObject } from "./scalars.ts";
 
 /** `Running` any number of times, then exactly one of the other two, which are final. */
 export const deploymentStatusSchema = z.enum(["Running", "Success", "Fail"]);
@@ -50,14 +51,11 @@ const common = {
     .max(64)
     .optional()
     .meta({ description: "In a deployment with action `apply`: the app that the event is about, if it is about one." }),
-  details: z
-    .record(z.string(), z.unknown())
-    .optional()
-    .meta({
-      description:
-        "More about the event; its entries depend on the step and the code. The last event may have `timings`: how long " +
-        "the steps took.",
-    }),
+  details: anyObject.optional().meta({
+    description:
+      "More about the event; its entries depend on the step and the code. The last event may have `timings`: how long " +
+      "the steps took.",
+  }),
 };
 
 /** One event as sent to clients. */

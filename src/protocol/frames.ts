@@ -1,10 +1,10 @@
 import { z } from "zod";
+import { JsonLimitError, parseBoundedJson } from "./bounded-json.ts";
 import { reportDeltaSchema, reportHashSchema } from "./app-report.ts";
 import { deployOptionsSchema } from "./deploy-request.ts";
 import { appActionSchema } from "./deployment-action.ts";
 import { deviceEventSchema, errorCodeSchema } from "./deployment-event.ts";
 import { MAX_MESSAGE_LENGTH } from "./limits.ts";
-import { isNestedTooDeeply } from "./nesting.ts";
 import { sanitizedText, sanitizedLine } from "./sanitized-text.ts";
 import { streamClose, streamCredit, streamOpen, streamOpened, streamResize } from "./streams.ts";
 
@@ -186,13 +186,12 @@ export type DecodedFrame<F> =
   | { readonly kind: "bad"; readonly reason: string };
 
 /** Decodes one text message. Never throws. */
-function decodeFrame<F>(schema: z.ZodType<F>, known: ReadonlySet<string>, text: string): DecodedFrame<F> {
-  if (isNestedTooDeeply(text)) return { kind: "bad", reason: "nested too deeply" };
+function decodeFrame<F>(schema: z.ZodType<F>, known: ReadonlySet<string>, text: Uint8Array | string): DecodedFrame<F> {
   let value: unknown;
   try {
-    value = JSON.parse(text);
-  } catch {
-    return { kind: "bad", reason: "not JSON" };
+    value = parseBoundedJson(text, "frame");
+  } catch (error) {
+    return { kind: "bad", reason: error instanceof JsonLimitError ? error.message : "not JSON" };
   }
   const type = typeof value === "object" && value !== null ? (value as { type?: unknown }).type : undefined;
   if (typeof type !== "string") return { kind: "bad", reason: "no type" };
@@ -207,12 +206,12 @@ const AGENT_FRAME_TYPES = frameTypes(agentFrameSchema);
 const CONTROL_FRAME_TYPES = frameTypes(controlFrameSchema);
 
 /** Decodes a message from an agent. */
-export function decodeAgentFrame(text: string): DecodedFrame<AgentFrame> {
+export function decodeAgentFrame(text: Uint8Array | string): DecodedFrame<AgentFrame> {
   return decodeFrame(agentFrameSchema, AGENT_FRAME_TYPES, text);
 }
 
 /** Decodes a message from the control plane. */
-export function decodeControlFrame(text: string): DecodedFrame<ControlFrame> {
+export function decodeControlFrame(text: Uint8Array | string): DecodedFrame<ControlFrame> {
   return decodeFrame(controlFrameSchema, CONTROL_FRAME_TYPES, text);
 }
 

@@ -5,7 +5,7 @@ import { registryAuthSchema } from "./deploy-request.ts";
 import { displayText } from "./display-text.ts";
 import { checkRevisionEntries } from "./revision-rules.ts";
 import { actorSchema } from "./rollout.ts";
-import { unixSeconds } from "./scalars.ts";
+import { anyObject, unixSeconds } from "./scalars.ts";
 
 /*
  * Revisions of fleets as clients see them.
@@ -81,7 +81,7 @@ export type RevisionBody = z.output<typeof revisionSchema>;
 export const revisionDetailsSchema = z
   .strictObject({
     ...fields,
-    entries: z.array(z.record(z.string(), z.unknown())).meta({
+    entries: z.array(anyObject).meta({
       description:
         "The apps as in the request, with images by digest: `app` and `depends_on`, or `name` and `absent`. Values of " +
         "`environments` are masked unless they are revealed, and contents of files are left out.",

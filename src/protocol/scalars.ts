@@ -39,3 +39,14 @@ export function booleanString() {
     .pipe(z.boolean())
     .meta({ type: "boolean" });
 }
+
+/**
+ * An object whose fields are not looked at here. How many there are is bounded where the document was counted
+ * (`bounded-json.ts`); `z.record` would take each of them apart.
+ */
+export const anyObject = z
+  .custom<Record<string, unknown>>(
+    (value) => typeof value === "object" && value !== null && !Array.isArray(value),
+    "must be an object",
+  )
+  .meta({ type: "object", additionalProperties: {} });

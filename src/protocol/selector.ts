@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { parseBoundedJson } from "./bounded-json.ts";
 import { explainTagKey, isTagValue, TYPE_KEY } from "./tags.ts";
 
 /*
@@ -211,7 +212,7 @@ class Parser {
 
 function unquote(quoted: string): string | undefined {
   try {
-    return JSON.parse(quoted) as string;
+    return parseBoundedJson(quoted, "short") as string;
   } catch {
     return undefined;
   }

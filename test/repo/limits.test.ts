@@ -59,7 +59,7 @@ import {
   MAX_MESSAGE_LENGTH,
   MAX_REQUEST_BYTES,
 } from "../../src/protocol/limits.ts";
-import { MAX_NESTING_DEPTH } from "../../src/protocol/nesting.ts";
+import { MAX_NESTING_DEPTH } from "../../src/protocol/bounded-json.ts";
 import { MAX_STREAM_CREDIT, MAX_STREAMS_PER_CONNECTION } from "../../src/protocol/streams.ts";
 import { MAX_USAGE_DAYS } from "../../src/protocol/usage.ts";
 

@@ -3,6 +3,7 @@ import { text } from "node:stream/consumers";
 import { jsonErrorPosition } from "../../lib/parse-json.ts";
 import { looksLikeYaml } from "../../lib/looks-like-yaml.ts";
 import { EXIT, CommandError } from "./exit-code.ts";
+import { JsonLimitError, parseBoundedJson } from "../../protocol/bounded-json.ts";
 
 /** Reads JSON from a file, or from standard input for `-`. Throws a `CommandError` that does not quote the content. */
 export async function readJson(path: string): Promise<unknown> {
@@ -13,8 +14,9 @@ export async function readJson(path: string): Promise<unknown> {
     throw new CommandError(EXIT.usage, `${path} cannot be read: ${(error as NodeJS.ErrnoException).code ?? "unknown"}`);
   }
   try {
-    return JSON.parse(content) as unknown;
+    return parseBoundedJson(content, "request");
   } catch (error) {
+    if (error instanceof JsonLimitError) throw new CommandError(EXIT.usage, `${path} ${error.message}.`);
     if (looksLikeYaml(content, path)) throw new CommandError(EXIT.usage, `${path} is YAML; this takes JSON.`);
     // The parser's message quotes the text around the error, which may contain a secret.
     const place = jsonErrorPosition(error);

@@ -3,6 +3,7 @@ import { jsonErrorPosition } from "../../lib/parse-json.ts";
 import { type RequestIssue, listIssues } from "../../protocol/request-error.ts";
 import { ConfigError } from "./config-error.ts";
 import { type ConfigFile, configSchema } from "./schema.ts";
+import { JsonLimitError, parseBoundedJson } from "../../protocol/bounded-json.ts";
 
 /** The configuration, with the content of the files it refers to. */
 export interface Config extends ConfigFile {
@@ -42,8 +43,9 @@ export function readConfigFile(path: string): ConfigFile {
 export function parseConfig(text: string, path: string): ConfigFile {
   let value: unknown;
   try {
-    value = JSON.parse(text);
+    value = parseBoundedJson(text, "file");
   } catch (error) {
+    if (error instanceof JsonLimitError) throw new ConfigError(`${path}: ${error.message}`);
     // The parser's message quotes the text around the error, which may contain the token.
     throw new ConfigError(`${path}: not valid JSON${position(error)}`);
   }

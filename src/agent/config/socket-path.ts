@@ -1,6 +1,7 @@
 import { readFileSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { DEFAULT_STATE_DIR } from "./default-paths.ts";
+import { parseBoundedJson } from "../../protocol/bounded-json.ts";
 
 /** In the runtime directory, which the service manager creates while the service runs. */
 export const RUNTIME_SOCKET = "/run/edge-agent/agent.sock";
@@ -32,7 +33,10 @@ export function readOnlySocketPath(socketPath: string): string {
  */
 export function findLocalSocket(configPath: string): string {
   try {
-    const { local, state_dir: stateDir } = JSON.parse(readFileSync(configPath, "utf8")) as Record<string, unknown>;
+    const { local, state_dir: stateDir } = parseBoundedJson(readFileSync(configPath, "utf8"), "file") as Record<
+      string,
+      unknown
+    >;
     return localSocketPath({
       local: { socket: stringOr(undefined, (local as { socket?: unknown } | undefined)?.socket) },
       state_dir: stringOr(DEFAULT_STATE_DIR, stateDir),

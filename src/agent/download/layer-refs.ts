@@ -1,4 +1,5 @@
 import { randomBytes } from "node:crypto";
+import { parseBoundedJson } from "../../protocol/bounded-json.ts";
 import { digestOf } from "../registry/manifest.ts";
 import type { ResolvedImage } from "../registry/registry.ts";
 
@@ -13,7 +14,7 @@ const REF_NAME = "org.opencontainers.image.ref.name";
 /** Returns the same image with other ref names, so that containerd fetches every layer from its first byte. */
 export function withFreshLayerRefs(image: ResolvedImage): ResolvedImage {
   const annotations = { [REF_NAME]: randomBytes(16).toString("hex") };
-  const manifest = JSON.parse(new TextDecoder().decode(image.manifest)) as Manifest;
+  const manifest = parseBoundedJson(image.manifest, "registry") as Manifest;
   for (const descriptor of [manifest.config, ...manifest.layers]) Object.assign(descriptor, { annotations });
   const bytes = Buffer.from(JSON.stringify(manifest));
   return { ...image, manifest: bytes, digest: digestOf(bytes) };

@@ -1,7 +1,9 @@
 import { request as requestHttp, type RequestOptions } from "node:http";
 import { request as requestTls } from "node:https";
-import { text } from "node:stream/consumers";
 import { z } from "zod";
+import { systemClock } from "../../lib/clock.ts";
+import { readBody } from "../../lib/registry/read-body.ts";
+import { JSON_LIMITS } from "../../protocol/bounded-json.ts";
 import { parseJson } from "../../lib/parse-json.ts";
 import { type Enrolment, enrolmentSchema } from "../../protocol/enrolment.ts";
 import { errorEntry, isErrorCode } from "../../protocol/errors.ts";
@@ -14,6 +16,7 @@ import { createTrustContext } from "../net/trust.ts";
 import { enrolmentAddress } from "./address.ts";
 
 const CREATED = 201;
+const STALL_MS = 30_000;
 
 const refusalSchema = z.object({ code: z.string(), message: z.string() });
 
@@ -39,7 +42,7 @@ export async function exchangeCode(
     const why = signal.aborted ? "it did not answer in time" : explainNetworkError(error, nowMs);
     return { ok: false, reason: `the code could not be exchanged: ${why}`, next: "Try again with the same code." };
   }
-  const value = parseJson(response.body);
+  const value = parseJson(response.body, "short");
   if (response.status === CREATED) {
     const enrolment = enrolmentSchema.safeParse(value);
     if (enrolment.success) return { ok: true, enrolment: enrolment.data };
@@ -61,7 +64,7 @@ function refusal(status: number, value: unknown): ExchangeResult {
 
 interface HttpResponse {
   readonly status: number;
-  readonly body: string;
+  readonly body: Uint8Array;
 }
 
 async function post(
@@ -84,7 +87,10 @@ async function post(
   };
   return await new Promise((resolve, reject) => {
     const call = (url.protocol === "https:" ? requestTls : requestHttp)(url, options, (response) => {
-      text(response).then((content) => resolve({ status: response.statusCode ?? 0, body: content }), reject);
+      readBody(response, { maxBytes: JSON_LIMITS.short.maxBytes, stallMs: STALL_MS, clock: systemClock }).then(
+        (content) => resolve({ status: response.statusCode ?? 0, body: content }),
+        reject,
+      );
     });
     call.on("error", reject);
     call.end(body);

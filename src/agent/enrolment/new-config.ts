@@ -3,6 +3,7 @@ import { dirname, join, resolve } from "node:path";
 import { writeAtomically } from "../../lib/write-atomically.ts";
 import { ConfigError } from "../config/config-error.ts";
 import { type Config, parseConfig } from "../config/load.ts";
+import { parseBoundedJson } from "../../protocol/bounded-json.ts";
 
 const TOKEN_MODE = 0o600;
 const CONFIG_MODE = 0o640;
@@ -47,7 +48,7 @@ export function makeDirectory(path: string): void {
 function readExisting(path: string): Record<string, unknown> {
   if (!existsSync(path)) return {};
   try {
-    const value: unknown = JSON.parse(readFileSync(path, "utf8"));
+    const value = parseBoundedJson(readFileSync(path, "utf8"), "file");
     if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Record<string, unknown>;
   } catch {
     // Reported below, without the text, which may hold a token.

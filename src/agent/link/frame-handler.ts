@@ -125,7 +125,7 @@ export class FrameHandler implements Disposable {
     if (this.#streams?.onData(message) !== true) this.#countBadFrame("binary message");
   }
 
-  onText(text: string): void {
+  onText(text: Uint8Array | string): void {
     this.#keepalive.onReceived();
     const decoded = decodeControlFrame(text);
     switch (decoded.kind) {

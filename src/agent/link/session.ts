@@ -148,7 +148,7 @@ class Session implements Disposable {
     // Frames received after the session's outcome is known are ignored.
     if (this.#outcome) return;
     if (isBinary) this.#frameHandler?.onBinary(data as Buffer);
-    else this.#frameHandler?.onText((data as Buffer).toString());
+    else this.#frameHandler?.onText(data as Buffer);
   }
 
   /** Reports the bytes used to connect, with an estimate for packet headers. */

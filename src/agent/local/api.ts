@@ -3,6 +3,7 @@ import { deviceDataUsageSchema, trafficPurposeSchema } from "../../protocol/data
 import "../config/uncompiled-schemas.ts";
 import { appStatsSchema } from "../../protocol/app-stats.ts";
 import { historyEntrySchema } from "../store/history.ts";
+import { anyObject } from "../../protocol/scalars.ts";
 
 /*
  * Responses of the local API. A command validates the responses of a daemon of another version with these schemas. With
@@ -193,7 +194,7 @@ const activitySchema = z.discriminatedUnion("kind", [
     message: z.string(),
     code: z.string().exactOptional(),
     progress: z.number().exactOptional(),
-    details: z.record(z.string(), z.unknown()).exactOptional(),
+    details: anyObject.exactOptional(),
   }),
   z.object({
     kind: z.literal("repair"),

@@ -178,7 +178,7 @@ async function readerOf<Kind extends keyof LocalResponses>(
 
 /** Parses a value. Throws if it is an error: a stream can end with one. */
 function parse(body: string): unknown {
-  const value = parseJson(body);
+  const value = parseJson(body, "response");
   if (value === undefined) {
     throw new BadResponseError("The agent gave an answer that is not JSON: is another program at its socket?");
   }
@@ -188,7 +188,7 @@ function parse(body: string): unknown {
 }
 
 function toLocalError(body: string, status: number): LocalError {
-  const error = errorIn(parseJson(body));
+  const error = errorIn(parseJson(body, "response"));
   return error
     ? new LocalError(status, error.code, error.message)
     : new LocalError(status, "BadAnswer", `The agent answered with HTTP ${status}.`);

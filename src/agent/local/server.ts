@@ -9,6 +9,7 @@ import { listenLocally } from "./listen.ts";
 import { LocalError } from "./local-error.ts";
 import { type RouteAccess, findRoute, type Handler, type LocalRequest, type Routes } from "./routes.ts";
 import { FULL_ACCESS_GROUP } from "../config/socket-path.ts";
+import { JsonLimitError, parseBoundedJson } from "../../protocol/bounded-json.ts";
 
 /** Limits of the read-only socket, so that its users cannot exhaust the agent. */
 const MAX_READ_REQUESTS = 16;
@@ -180,8 +181,9 @@ async function readBody(request: IncomingMessage): Promise<unknown> {
   }
   if (length === 0) return undefined;
   try {
-    return JSON.parse(Buffer.concat(chunks).toString()) as unknown;
-  } catch {
+    return parseBoundedJson(Buffer.concat(chunks), "request");
+  } catch (error) {
+    if (error instanceof JsonLimitError) throw new LocalError(413, "PayloadTooLarge", `The request ${error.message}.`);
     throw new LocalError(400, "InvalidJson", "The request is not valid JSON.");
   }
 }

@@ -138,8 +138,7 @@ export class Authorizer {
   async #readToken(response: RegistryHttpResponse, signal: AbortSignal): Promise<z.output<typeof tokenSchema>> {
     try {
       const options = { clock: this.#clock, maxBytes: MAX_TOKEN_BYTES, stallMs: 15_000 };
-      const text = new TextDecoder().decode(await readBody(response.body, options));
-      const parsed = tokenSchema.safeParse(parseJson(text)).data;
+      const parsed = tokenSchema.safeParse(parseJson(await readBody(response.body, options), "short")).data;
       if (parsed?.token !== undefined || parsed?.access_token !== undefined) return parsed;
     } catch (error) {
       signal.throwIfAborted();

@@ -1,5 +1,7 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
+import { annotationsSchema as annotations } from "../../lib/registry/annotations.ts";
+import { JsonLimitError, parseBoundedJson } from "../../protocol/bounded-json.ts";
 import { RegistryError } from "./registry-error.ts";
 
 /** Supported manifest types, OCI's and Docker's. */
@@ -21,8 +23,6 @@ const CONFIG_TYPES = new Set([
 ]);
 
 const digest = z.string().regex(/^sha256:[0-9a-f]{64}$/);
-// Of no use to most readers: malformed ones are left out.
-const annotations = z.record(z.string(), z.string()).optional().catch(undefined);
 const descriptor = z.object({ mediaType: z.string().max(255), digest, size: z.int().min(0), annotations });
 
 // Indexes contain malformed platforms: such an entry matches no machine.
@@ -120,10 +120,11 @@ function isKnown(type: string | undefined): boolean {
 
 function parseJson(bytes: Uint8Array, what: string): unknown {
   try {
-    const value: unknown = JSON.parse(new TextDecoder().decode(bytes));
+    const value = parseBoundedJson(bytes, "registry");
     if (typeof value === "object" && value !== null) return value;
-  } catch {
-    // Reported below.
+  } catch (cause) {
+    if (cause instanceof JsonLimitError)
+      throw new RegistryError("unsupported", `the registry sent ${what} that ${cause.message}`, { cause });
   }
   throw new RegistryError("unsupported", `the registry sent something that is not ${what}`);
 }

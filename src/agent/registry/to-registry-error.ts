@@ -4,6 +4,7 @@ import { maskSecrets } from "../../lib/redact.ts";
 import { explainNetworkError } from "../core/net/network-error.ts";
 import { parseRetryAfter } from "../core/net/retry-after.ts";
 import { BodyTooLongError, readBody } from "../../lib/registry/read-body.ts";
+import { parseBoundedJson } from "../../protocol/bounded-json.ts";
 import type { RegistryErrorKind } from "../core/error-kind.ts";
 import { RegistryError } from "./registry-error.ts";
 import type { RegistryHttpResponse } from "./transport.ts";
@@ -13,7 +14,10 @@ const MAX_ERROR_BYTES = 65_536;
 const MAX_REASON_LENGTH = 200;
 
 const errorBody = z.object({
-  errors: z.array(z.object({ code: z.string(), message: z.string().optional() })).min(1),
+  errors: z
+    .array(z.object({ code: z.string(), message: z.string().optional() }))
+    .min(1)
+    .max(100),
 });
 
 /** Converts a connection error. Returns a `RegistryError` unchanged. */
@@ -72,7 +76,7 @@ async function readErrorText(
 ): Promise<string> {
   try {
     const bytes = await readBody(body, { clock, maxBytes: MAX_ERROR_BYTES, stallMs: 5_000 });
-    const { errors } = errorBody.parse(JSON.parse(new TextDecoder().decode(bytes)));
+    const { errors } = errorBody.parse(parseBoundedJson(bytes, "short"));
     const { code = "", message = "" } = errors[0] ?? {};
     const reason = maskSecrets(`${code}${message === "" ? "" : `: ${message}`}`, secrets);
     return reason.replaceAll(/[^\P{C}]+/gu, " ").slice(0, MAX_REASON_LENGTH);

@@ -4,6 +4,7 @@ import { deploymentActionSchema } from "../../protocol/deployment-action.ts";
 import { deploymentStepSchema, deploymentStatusSchema, type EventContent } from "../../protocol/deployment-event.ts";
 import { withoutTimings } from "../../protocol/deployment-timings.ts";
 import type { DeploymentRecord } from "../core/deployment/record.ts";
+import { anyObject } from "../../protocol/scalars.ts";
 
 /** Entries kept of each kind; older ones are removed. */
 export const MAX_HISTORY_ENTRIES = 200;
@@ -23,7 +24,7 @@ const timedEventSchema = z.object({
   progress: z.number().exactOptional(),
   /** Of a group: the app that it is about. */
   app: z.string().exactOptional(),
-  details: z.record(z.string(), z.unknown()).exactOptional(),
+  details: anyObject.exactOptional(),
   /** Unix seconds by the device's clock; `null` when unknown, for example after a reboot. */
   at: z.int().nullable(),
 });

@@ -63,7 +63,7 @@ function lastLines(lines: readonly AppLogLine[]): string {
 }
 
 function parseLine(text: string): AppLogLine[] {
-  const line = text === "" ? undefined : appLogLineSchema.safeParse(parseJson(text)).data;
+  const line = text === "" ? undefined : appLogLineSchema.safeParse(parseJson(text, "frame")).data;
   return line ? [line] : [];
 }
 

@@ -5,6 +5,7 @@ import { deploymentActionSchema } from "../../protocol/deployment-action.ts";
 import { deploymentStepSchema } from "../../protocol/deployment-event.ts";
 import { isErrorCode } from "../../protocol/errors.ts";
 import type { AppRecord, DeploymentRecord } from "../core/deployment/record.ts";
+import { anyObject } from "../../protocol/scalars.ts";
 
 /*
  * Records read from disk are validated like any input: the file may be from another version, or damaged.
@@ -13,7 +14,7 @@ import type { AppRecord, DeploymentRecord } from "../core/deployment/record.ts";
 const failureSchema = z.object({
   code: z.custom(isErrorCode).catch("Internal"),
   message: z.string(),
-  details: z.record(z.string(), z.unknown()).exactOptional(),
+  details: anyObject.exactOptional(),
   step: deploymentStepSchema,
 });
 

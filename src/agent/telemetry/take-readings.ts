@@ -2,6 +2,7 @@ import { execFile } from "node:child_process";
 import type { Logger } from "../../lib/logger.ts";
 import { MEASURE_COMMAND } from "./command.ts";
 import { NO_READINGS, type Readings, readingsSchema } from "./readings.ts";
+import { parseBoundedJson } from "../../protocol/bounded-json.ts";
 
 /** A query for the device state times out after ten seconds. */
 const MEASURE_TIMEOUT_MS = 7_000;
@@ -19,7 +20,7 @@ export interface TakeReadingsOptions {
  */
 export async function takeReadings({ program, logger }: TakeReadingsOptions, signal: AbortSignal): Promise<Readings> {
   try {
-    return readingsSchema.parse(JSON.parse(await run(program, signal)));
+    return readingsSchema.parse(parseBoundedJson(await run(program, signal), "file"));
   } catch (error) {
     signal.throwIfAborted();
     logger.warn({ err: error }, "failed to measure the machine; its readings are left out this time");

@@ -3,6 +3,7 @@ import { fastify, type FastifyRequest, type onRequestHookHandler } from "fastify
 import type { ZodTypeProvider } from "fastify-type-provider-zod";
 import type { ZodType } from "zod";
 import { unixNow } from "../../lib/clock.ts";
+import { type JsonLimitError, requireBoundedJson } from "../../protocol/bounded-json.ts";
 import { MAX_REQUEST_BYTES } from "../../protocol/limits.ts";
 import { EdgeError } from "../../protocol/errors.ts";
 import cookie from "@fastify/cookie";
@@ -68,8 +69,7 @@ export async function buildServer(context: ApiContext, times: RequestTimes = REQ
     clientErrorHandler: respondToClientError,
     frameworkErrors: (error, request, reply) => onError(error, request, reply),
   }).withTypeProvider<ZodTypeProvider>();
-  // All endpoints accept JSON only.
-  api.removeContentTypeParser("text/plain");
+  acceptJsonOnly(api);
   api.setValidatorCompiler<ZodType>(({ schema }) => validateBy(schema));
   // Types and tests keep responses to their schemas, so they are not validated again at run time.
   api.setSerializerCompiler(() => (data) => JSON.stringify(data));
@@ -148,6 +148,20 @@ export async function buildServer(context: ApiContext, times: RequestTimes = REQ
   await serveConsole(api, logger);
   refuseOtherMethods();
   return api;
+}
+
+/** All endpoints accept JSON only. It is counted before Fastify's own parser, which refuses `__proto__`, reads it. */
+function acceptJsonOnly(api: Api): void {
+  const parse = api.getDefaultJsonParser("error", "error");
+  api.removeAllContentTypeParsers();
+  api.addContentTypeParser("application/json", { parseAs: "buffer" }, (request, body: Buffer, done) => {
+    try {
+      requireBoundedJson(body, "request");
+    } catch (error) {
+      return done(new EdgeError("PayloadTooLarge", `The request ${(error as JsonLimitError).message}.`));
+    }
+    void parse(request, body.toString(), done);
+  });
 }
 
 /**

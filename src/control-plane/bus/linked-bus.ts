@@ -109,6 +109,6 @@ const wakeSubject = (instanceId: string): Topic => `wake.${instanceId}`;
 
 /** A message that is not understood, as of another release, may mean any asset. */
 function decodeAssets(message: Uint8Array): readonly (string | undefined)[] {
-  const assets = parseJson(Buffer.from(message).toString());
+  const assets = parseJson(message, "instance");
   return Array.isArray(assets) && assets.every((asset) => typeof asset === "string") ? assets : [undefined];
 }

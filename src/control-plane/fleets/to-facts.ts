@@ -34,6 +34,6 @@ function toDeploymentFacts({ lastEvent, ...rest }: StoredAttempt): DeploymentFac
 
 /** An event that a later release has stored may not be valid: it says nothing then. */
 function parseEvent(json: string): DeploymentEvent | undefined {
-  const parsed = deploymentEventSchema.safeParse(parseJson(json));
+  const parsed = deploymentEventSchema.safeParse(parseJson(json, "frame"));
   return parsed.success ? parsed.data : undefined;
 }

@@ -4,6 +4,7 @@ import { errorCodeSchema } from "../../protocol/deployment-event.ts";
 import { isQueryKind, type QueryKind } from "../../protocol/device-query.ts";
 import { EdgeError } from "../../protocol/errors.ts";
 import { MAX_STREAM_CREDIT, streamClose, streamKindSchema, streamOpened } from "../../protocol/streams.ts";
+import { anyObject } from "../../protocol/scalars.ts";
 
 /*
  * The bodies on a channel of the gateway. The first one is a request of the instance that asks, in JSON. Answers to a query are
@@ -35,7 +36,7 @@ export type GatewayRequest = z.output<typeof requestSchema>;
 const endSchema = z.object({
   code: errorCodeSchema.exactOptional(),
   message: z.string().exactOptional(),
-  details: z.record(z.string(), z.unknown()).exactOptional(),
+  details: anyObject.exactOptional(),
 });
 
 const bytes = z.int().min(1).max(MAX_STREAM_CREDIT);
@@ -55,7 +56,7 @@ export function encodeJson(value: unknown): Uint8Array {
 }
 
 export function decodeJson(body: Uint8Array): unknown {
-  return parseJson(Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString());
+  return parseJson(body, "instance");
 }
 
 export function decodeRequest(body: Uint8Array): GatewayRequest | undefined {

@@ -274,7 +274,7 @@ export class Session implements DeviceSession {
 
   /** Returns the frame if it must be handled. Counts bad and unknown ones. */
   #decode(data: Buffer, isBinary: boolean): AgentFrame | undefined {
-    const decoded = isBinary ? ({ kind: "bad", reason: "binary" } as const) : decodeAgentFrame(data.toString());
+    const decoded = isBinary ? ({ kind: "bad", reason: "binary" } as const) : decodeAgentFrame(data);
     if (decoded.kind === "unknown") this.#counter().countUnknown(decoded.type);
     if (decoded.kind === "bad") this.#countBadFrame(decoded.reason);
     if (decoded.kind !== "frame") return undefined;

@@ -123,7 +123,7 @@ export class SharedCounts implements Disposable {
   }
 
   #receive(message: Uint8Array): void {
-    const parsed = messageSchema.safeParse(parseJson(Buffer.from(message).toString())).data;
+    const parsed = messageSchema.safeParse(parseJson(message, "instance")).data;
     if (!parsed) return;
     for (const [name, count] of parsed.counts) this.#take(parsed.from, name, count);
     this.#repeat();

@@ -26,7 +26,7 @@ export function sealAccess(seal: Seal, accountId: string, type: SimType, access:
 export function openAccess(sealer: Pick<Sealer, "open">, stored: StoredCredentials): OperatorAccess {
   const { accountId, type, keyId } = stored;
   const purpose = credentialsPurpose(accountId, type);
-  const value = parseJson(Buffer.from(sealer.open(stored, purpose)).toString());
+  const value = parseJson(sealer.open(stored, purpose), "short");
   const parsed: OperatorAccess =
     type === "prosim" ? { prosim: prosim.safeParse(value).data } : { supersim: supersim.safeParse(value).data };
   if (parsed[type]) return parsed;

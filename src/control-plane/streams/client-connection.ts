@@ -89,7 +89,7 @@ export class ClientConnection {
       if (this.#isClosed) return;
       this.#limitRate();
       if (isBinary) this.#onData(data as Buffer);
-      else this.#onText((data as Buffer).toString());
+      else this.#onText(data as Buffer);
     });
     socket.on("pong", () => (this.#isAlive = true));
     // The close follows.
@@ -104,8 +104,8 @@ export class ClientConnection {
     this.#endStreams();
   }
 
-  #onText(text: string): void {
-    const parsed = clientStreamFrameSchema.safeParse(parseJson(text));
+  #onText(text: Buffer): void {
+    const parsed = clientStreamFrameSchema.safeParse(parseJson(text, "stream_frame"));
     if (!parsed.success) return this.close(CLOSE_CODES.badFrame, "not a frame of this protocol");
     const frame = parsed.data;
     if (frame.type === "stream_open") return this.#open(frame);

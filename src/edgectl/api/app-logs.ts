@@ -65,7 +65,7 @@ export async function* readAppLogs(
 }
 
 function parseEntry(line: string): Entry {
-  const parsed = entrySchema.safeParse(parseJson(line));
+  const parsed = entrySchema.safeParse(parseJson(line, "response"));
   if (parsed.success) return parsed.data;
   throw new Failure("The service sent a line that is not a log entry.", { exitCode: EXIT.unreachable });
 }

@@ -78,7 +78,7 @@ export async function* followAppStats(
   for await (const { text } of stream.lines) {
     // Empty lines keep the connection alive.
     if (text.trim() === "") continue;
-    const line = lineSchema.safeParse(parseJson(text)).data;
+    const line = lineSchema.safeParse(parseJson(text, "response")).data;
     if (!line) {
       throw new Failure("The service sent a line that is not a measurement.", { exitCode: EXIT.unreachable });
     }

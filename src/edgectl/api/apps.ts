@@ -1,6 +1,7 @@
 import { z } from "zod";
 import type { ApiClient } from "./client.ts";
 import { apiPath } from "./path.ts";
+import { anyObject } from "../../protocol/scalars.ts";
 
 const portSchema = z.looseObject({
   host_port: z.number(),
@@ -17,7 +18,7 @@ const appSchema = z.looseObject({
   since: z.number().nullish(),
   restarts: z.number().nullish(),
   ports: z.array(portSchema).default([]),
-  spec: z.record(z.string(), z.unknown()).default({}),
+  spec: anyObject.default({}),
   last_deployment: z
     .looseObject({ deployment_id: z.string(), action: z.string().optional(), status: z.string() })
     .nullish(),

@@ -1,5 +1,7 @@
 import type { z } from "zod";
 import { deadline, type Clock } from "../../lib/clock.ts";
+import { BodyTooLongError, readResponse } from "../../lib/registry/read-body.ts";
+import { JSON_LIMITS } from "../../protocol/bounded-json.ts";
 import { parseJson } from "../../lib/parse-json.ts";
 import { VERSION } from "../../lib/version.ts";
 import { EXIT } from "../exit-code.ts";
@@ -46,7 +48,7 @@ export class ApiClient {
     const response = await this.send(request, limit.signal);
     const text = await this.text(response);
     if (!response.ok) throw toServiceFailure(response, text);
-    const result = schema.safeParse(parseJson(text));
+    const result = schema.safeParse(parseJson(text, "response"));
     if (!result.success) throw this.#unexpectedResponse();
     return result.data;
   }
@@ -84,9 +86,9 @@ export class ApiClient {
   /** Reads the whole text of a response. */
   async text(response: Response): Promise<string> {
     try {
-      return await response.text();
+      return (await readResponse(response, JSON_LIMITS.response.maxBytes)).toString();
     } catch (error) {
-      throw this.toFailure(error);
+      throw error instanceof BodyTooLongError ? this.#unexpectedResponse() : this.toFailure(error);
     }
   }
 

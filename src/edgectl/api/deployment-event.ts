@@ -2,6 +2,7 @@ import { z } from "zod";
 import { deploymentStatusSchema } from "../../protocol/deployment-event.ts";
 import { parseJson } from "../../lib/parse-json.ts";
 import { StreamFormatError } from "./line-stream.ts";
+import { anyObject } from "../../protocol/scalars.ts";
 
 /**
  * An event as edgectl needs it. Strict about the fields of the specification and lenient about all others, so that a
@@ -20,14 +21,14 @@ const streamedEventSchema = z.looseObject({
     .catch(undefined),
   code: z.string().optional().catch(undefined),
   app: z.string().optional().catch(undefined),
-  details: z.record(z.string(), z.unknown()).optional().catch(undefined),
+  details: anyObject.optional().catch(undefined),
 });
 
 export type StreamedEvent = z.output<typeof streamedEventSchema>;
 
 /** Parses one event. Errors: `StreamFormatError`. */
 export function parseStreamedEvent(json: string): StreamedEvent {
-  const value = parseJson(json);
+  const value = parseJson(json, "response");
   if (value === undefined) throw new StreamFormatError("a line of the stream is not JSON");
   const result = streamedEventSchema.safeParse(value);
   if (!result.success) throw new StreamFormatError("a line of the stream is not a deployment event");

@@ -26,7 +26,7 @@ export async function* accountEvents(
   for await (const { text, isTerminated } of stream.lines) {
     const json = isTerminated ? eventData(text) : undefined;
     if (json === undefined) continue;
-    const result = accountEventSchema.safeParse(parseJson(json));
+    const result = accountEventSchema.safeParse(parseJson(json, "response"));
     if (!result.success) throw toFormatFailure(client, new StreamFormatError("an event is not one of this service"));
     yield result.data;
   }

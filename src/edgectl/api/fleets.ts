@@ -3,6 +3,7 @@ import { MAX_PAGE_SIZE } from "../../protocol/limits.ts";
 import type { ApiClient } from "./client.ts";
 import { fetchPages } from "./paging.ts";
 import { apiPath } from "./path.ts";
+import { anyObject } from "../../protocol/scalars.ts";
 
 const rolloutLinkSchema = z.looseObject({ id: z.string(), revision: z.number(), state: z.string() });
 
@@ -10,7 +11,7 @@ const fleetSchema = z.looseObject({
   name: z.string(),
   selector: z.string(),
   apps: z.array(z.string()),
-  strategy: z.record(z.string(), z.unknown()),
+  strategy: anyObject,
   stable_revision: z.number().nullable(),
   last_revision: z.number(),
   paused_reason: z.string().nullable(),

@@ -8,6 +8,7 @@ import {
 import type { ApiClient } from "./client.ts";
 import { apiPath } from "./path.ts";
 import { toServiceFailure } from "./service-failure.ts";
+import { anyObject } from "../../protocol/scalars.ts";
 
 const keySchema = z.looseObject({
   id: z.string(),
@@ -50,7 +51,7 @@ const auditEntrySchema = z.looseObject({
   app: z.string().nullable(),
   subject: z.looseObject({ kind: z.string(), id: z.string(), name: z.string().optional() }).nullable(),
   outcome: z.string(),
-  details: z.record(z.string(), z.unknown()),
+  details: anyObject,
 });
 export type AuditEntry = z.output<typeof auditEntrySchema>;
 const auditPageSchema = z.looseObject({ entries: z.array(auditEntrySchema), next_cursor: z.string().nullable() });

@@ -1,6 +1,7 @@
 import { z } from "zod";
 import type { ApiClient } from "./client.ts";
 import { fleetPath } from "./fleets.ts";
+import { anyObject } from "../../protocol/scalars.ts";
 
 const fields = {
   number: z.number(),
@@ -15,7 +16,7 @@ const revisionSchema = z.looseObject(fields);
 export type Revision = z.output<typeof revisionSchema>;
 const revisionPageSchema = z.looseObject({ revisions: z.array(revisionSchema), next_cursor: z.string().nullable() });
 
-const revisionDetailsSchema = z.looseObject({ ...fields, entries: z.array(z.record(z.string(), z.unknown())) });
+const revisionDetailsSchema = z.looseObject({ ...fields, entries: z.array(anyObject) });
 export type RevisionDetails = z.output<typeof revisionDetailsSchema>;
 
 const revisionDiffSchema = z.looseObject({

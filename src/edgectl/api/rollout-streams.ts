@@ -78,7 +78,7 @@ async function* streamOf<T>(
   for await (const { text, isTerminated } of stream.lines) {
     const json = isTerminated ? eventData(text) : undefined;
     if (json === undefined) continue;
-    const result = schema.safeParse(parseJson(json));
+    const result = schema.safeParse(parseJson(json, "response"));
     if (!result.success) throw toFormatFailure(client, new StreamFormatError("an event is not one of this service"));
     yield result.data;
   }

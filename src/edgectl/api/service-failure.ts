@@ -3,11 +3,12 @@ import { parseJson } from "../../lib/parse-json.ts";
 import { EXIT, type ExitCode } from "../exit-code.ts";
 import { Failure } from "../failure.ts";
 import { hintFor } from "../hints.ts";
+import { anyObject } from "../../protocol/scalars.ts";
 
 const errorBodySchema = z.object({
   code: z.string(),
   message: z.string(),
-  details: z.record(z.string(), z.unknown()).optional(),
+  details: anyObject.optional(),
 });
 
 const MAX_RETRY_AFTER_S = 3600;
@@ -43,7 +44,7 @@ export class ServiceFailure extends Failure {
 export function toServiceFailure(response: Response, body: string): ServiceFailure {
   const httpStatus = response.status;
   const retryAfterMs = parseRetryAfter(response.headers.get("retry-after"));
-  const parsed = errorBodySchema.safeParse(parseJson(body));
+  const parsed = errorBodySchema.safeParse(parseJson(body, "response"));
   if (parsed.success) {
     const { code, message, details } = parsed.data;
     const wait = retryAfterMs === undefined ? undefined : `Wait ${Math.ceil(retryAfterMs / 1000)} s, then try again.`;

@@ -32,7 +32,7 @@ export class ConfigFile {
       if (isErrno(error, "ENOENT")) return undefined;
       throw this.#unusable(`cannot be read (${reasonOf(error)})`, error);
     }
-    const result = configSchema.safeParse(parseJson(text));
+    const result = configSchema.safeParse(parseJson(text, "file"));
     // Messages of the parser and the schema are not repeated: they may quote the key.
     if (!result.success) throw this.#unusable("is damaged");
     return result.data;

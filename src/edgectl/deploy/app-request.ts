@@ -9,6 +9,7 @@ import { usageFailure } from "../failure.ts";
 import { type ContainerEntries, mergeContainerEntries } from "./container-flags.ts";
 import type { EnvironmentEntry } from "./parse-env.ts";
 import type { DeviceMapping } from "./parse-options.ts";
+import { JsonLimitError, parseBoundedJson } from "../../protocol/bounded-json.ts";
 
 /** The app as given by options. */
 export interface AppFlags {
@@ -92,8 +93,9 @@ export function parseAppFile(text: string, fileName: string): AppRequest {
 
 function parseText(text: string, fileName: string): unknown {
   try {
-    return JSON.parse(text.replace(/^\uFEFF/, ""));
+    return parseBoundedJson(text.replace(/^\uFEFF/, ""), "file");
   } catch (error) {
+    if (error instanceof JsonLimitError) throw usageFailure(`${fileName} ${error.message}.`);
     if (looksLikeYaml(text, fileName)) return parseYaml(text, fileName);
     throw usageFailure(`${fileName} is not valid JSON${positionOf(error, text)}.`, HINT);
   }

@@ -37,7 +37,7 @@ export interface GroupFile {
  */
 export function readGroupFile(text: string, options: GroupFileOptions): GroupFile | undefined {
   const { fileName, path, project, envFiles, env } = options;
-  if (!looksLikeYaml(text, fileName) && !hasApps(parseJson(text.replace(/^\uFEFF/, "")))) return undefined;
+  if (!looksLikeYaml(text, fileName) && !hasApps(parseJson(text.replace(/^\uFEFF/, ""), "file"))) return undefined;
   const problems = new Problems(fileName);
   const document = loadDocument(text, problems);
   problems.throwIfAny();

@@ -28,7 +28,7 @@ export async function runCredentialHelper(
   });
   if (code !== 0 && NOT_FOUND.test(output)) return undefined;
   if (code !== 0) throw failed(name, `it ended with exit code ${code}`);
-  const login = outputSchema.safeParse(parseJson(output)).data;
+  const login = outputSchema.safeParse(parseJson(output, "short")).data;
   if (!login) throw failed(name, "its output has no login");
   const { Username: username, Secret: secret } = login;
   if (username === TOKEN_USER) return { kind: "identity", identityToken: secret };

@@ -7,6 +7,7 @@ import type { Io } from "../io.ts";
 import { canonicalRegistry } from "./address.ts";
 import { runCredentialHelper } from "./credential-helper.ts";
 import type { RegistryLogin } from "./login.ts";
+import { parseBoundedJson } from "../../protocol/bounded-json.ts";
 
 const entrySchema = z.object({
   auth: z.string().optional(),
@@ -60,7 +61,7 @@ async function readLogins(path: string): Promise<z.output<typeof fileSchema>> {
     throw unreadable(path, error.code ?? "error");
   });
   try {
-    return fileSchema.parse(JSON.parse(text));
+    return fileSchema.parse(parseBoundedJson(text, "file"));
   } catch {
     // Without a cause: the parser's message may quote a password.
     throw unreadable(path, "not a valid Docker config.json");

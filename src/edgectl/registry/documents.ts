@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { z } from "zod";
 import { parseJson } from "../../lib/parse-json.ts";
+import { annotationsSchema as annotations } from "../../lib/registry/annotations.ts";
 
 export const OCI_MANIFEST = "application/vnd.oci.image.manifest.v1+json";
 export const OCI_INDEX = "application/vnd.oci.image.index.v1+json";
@@ -10,8 +11,6 @@ const INDEXES: readonly string[] = [OCI_INDEX, "application/vnd.docker.distribut
 export const ACCEPT = [...INDEXES, ...MANIFESTS].join(", ");
 
 const digestSchema = z.string().regex(/^sha256:[0-9a-f]{64}$/);
-// Of no use to most readers: malformed ones are left out.
-const annotations = z.record(z.string(), z.string()).optional().catch(undefined);
 const descriptor = z.looseObject({
   mediaType: z.string().max(255),
   digest: digestSchema,
@@ -62,7 +61,7 @@ export function isImage({ mediaType }: Descriptor): boolean {
 }
 
 export function parseDocument(bytes: Uint8Array): unknown {
-  return parseJson(new TextDecoder().decode(bytes));
+  return parseJson(bytes, "registry");
 }
 
 /** Returns `sha256:` and the hash in hexadecimal. */

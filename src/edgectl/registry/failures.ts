@@ -1,5 +1,6 @@
 import { EXIT } from "../exit-code.ts";
 import { Failure } from "../failure.ts";
+import { parseBoundedJson } from "../../protocol/bounded-json.ts";
 
 const MAX_REASON_LENGTH = 200;
 
@@ -53,7 +54,7 @@ async function reasonOf(response: Response): Promise<string> {
       text += decoder.decode(chunk as Uint8Array, { stream: true });
       if (text.length > 4096) break;
     }
-    const { errors } = JSON.parse(text) as { errors?: { message?: unknown }[] };
+    const { errors } = parseBoundedJson(text, "short") as { errors?: { message?: unknown }[] };
     const message = errors?.[0]?.message;
     return typeof message === "string" ? `: ${message.slice(0, MAX_REASON_LENGTH)}` : "";
   } catch {

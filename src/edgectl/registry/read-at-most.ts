@@ -1,13 +1,12 @@
+import { BodyTooLongError, readResponse } from "../../lib/registry/read-body.ts";
 import { wrongContent } from "./failures.ts";
 
 /** Reads a body to its end. Errors: exit code 1 if it has more than `maxBytes`. */
 export async function readAtMost(response: Response, maxBytes: number, host: string): Promise<Buffer> {
-  const chunks: Uint8Array[] = [];
-  let length = 0;
-  for await (const chunk of (response.body ?? []) as AsyncIterable<Uint8Array>) {
-    length += chunk.length;
-    if (length > maxBytes) throw wrongContent(host, `more than the ${maxBytes} bytes that are accepted`);
-    chunks.push(chunk);
+  try {
+    return await readResponse(response, maxBytes);
+  } catch (error) {
+    if (!(error instanceof BodyTooLongError)) throw error;
+    throw wrongContent(host, `more than the ${maxBytes} bytes that are accepted`);
   }
-  return Buffer.concat(chunks);
 }

@@ -45,8 +45,8 @@ export async function fetchToken(question: TokenQuestion): Promise<string> {
       exitCode: EXIT.unreachable,
     });
   }
-  const text = new TextDecoder().decode(await readAtMost(response, MAX_TOKEN_BYTES, server.host));
-  const { token, access_token: accessToken } = tokenSchema.safeParse(parseJson(text)).data ?? {};
+  const body = parseJson(await readAtMost(response, MAX_TOKEN_BYTES, server.host), "short");
+  const { token, access_token: accessToken } = tokenSchema.safeParse(body).data ?? {};
   const found = token ?? accessToken;
   if (found === undefined)
     throw wrongContent(host, `no token for ${challenge.parameters["service"] ?? "this service"}`);

@@ -74,7 +74,7 @@ export class StreamConnection implements Disposable {
     socket.on("message", (data, isBinary) => {
       heard();
       if (isBinary) this.#onData(data as Buffer);
-      else this.#onText((data as Buffer).toString());
+      else this.#onText(data as Buffer);
     });
     this.closed = new Promise((resolve) => {
       socket.on("close", (_code, reason) => resolve(this.#onClosed(reason.toString())));
@@ -158,8 +158,8 @@ export class StreamConnection implements Disposable {
     this.#silence = clock.timer(leftMs, () => this.#watchSilence());
   }
 
-  #onText(message: string): void {
-    const parsed = deviceStreamFrameSchema.safeParse(parseJson(message));
+  #onText(message: Buffer): void {
+    const parsed = deviceStreamFrameSchema.safeParse(parseJson(message, "stream_frame"));
     // A frame of a newer service.
     if (!parsed.success) return;
     this.#onFrame(parsed.data);

@@ -27,7 +27,7 @@ export function parseLogEntry(line: string): LogEntry | undefined {
 
 /** Parses the fields of a log line (JSON); `undefined` for any other text. */
 export function parseLogFields(line: string): LogFields | undefined {
-  const value = parseJson(line);
+  const value = parseJson(line, "file");
   return typeof value === "object" && value !== null && !Array.isArray(value) ? (value as LogFields) : undefined;
 }
 

@@ -34,3 +34,16 @@ export async function readBody(body: IncomingMessage, options: ReadOptions): Pro
     body.destroy();
   }
 }
+
+/** Reads the body of a response of `fetch`. Rejects with `BodyTooLongError` for more than `maxBytes`, or the connection's error. */
+export async function readResponse({ body }: Response, maxBytes: number): Promise<Buffer> {
+  const chunks: Uint8Array[] = [];
+  let length = 0;
+  for await (const chunk of (body ?? []) as AsyncIterable<Uint8Array>) {
+    length += chunk.length;
+    // Leaving the loop ends the transfer.
+    if (length > maxBytes) throw new BodyTooLongError(`more than ${maxBytes} bytes came`);
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks);
+}

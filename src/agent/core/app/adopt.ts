@@ -4,6 +4,7 @@ import { normalizePath } from "../../../protocol/normalize-path.ts";
 import { oldVersionName, newVersionName, LABELS } from "./container.ts";
 import { type MountedPath, volumesOfContainer } from "./volume-extras.ts";
 import { type AppRecord, newApp } from "../deployment/record.ts";
+import { parseBoundedJson } from "../../../protocol/bounded-json.ts";
 
 /** A container that carries the agent's labels and is unknown to the store. */
 export interface Orphan {
@@ -153,7 +154,7 @@ function targetsOfFiles(fields: { readonly files?: unknown }): ReadonlySet<strin
 function parseExtras(label: string | undefined): object {
   if (label === undefined) return {};
   try {
-    const value: unknown = JSON.parse(label);
+    const value = parseBoundedJson(label, "request");
     return typeof value === "object" && value !== null ? value : UNREADABLE;
   } catch {
     return UNREADABLE;
@@ -176,7 +177,7 @@ interface LabelledSecrets {
 function parseSecrets(label: string | undefined): LabelledSecrets | undefined {
   if (label === undefined) return { keys: new Set(), places: new Map() };
   try {
-    const value: unknown = JSON.parse(label);
+    const value = parseBoundedJson(label, "request");
     if (!Array.isArray(value)) return undefined;
     const places = value.filter((entry): entry is unknown[] => Array.isArray(entry));
     return { keys: new Set(value), places: new Map(places.map(([key, ...found]) => [key, found])) };

@@ -1,3 +1,4 @@
+import { parseBoundedJson } from "../../../protocol/bounded-json.ts";
 import { digestOf } from "../../registry/manifest.ts";
 import type { ResolvedImage } from "../../registry/registry.ts";
 
@@ -17,7 +18,7 @@ interface Manifest {
  */
 export function withUncompressedLayers(image: ResolvedImage, tarSizes: ReadonlyMap<string, number>): ResolvedImage {
   if (!image.diffIds.some((diffId) => tarSizes.has(diffId))) return image;
-  const manifest = JSON.parse(new TextDecoder().decode(image.manifest)) as Manifest;
+  const manifest = parseBoundedJson(image.manifest, "registry") as Manifest;
   const mediaType = image.mediaType.includes("docker") ? DOCKER_TAR : OCI_TAR;
   const uncompressed = <T>(layers: readonly T[]): T[] =>
     layers.map((layer, index) => {

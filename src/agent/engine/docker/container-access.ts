@@ -8,6 +8,7 @@ import { type Connect, createConnector } from "./connection.ts";
 import { startExec } from "./exec.ts";
 import { requireContainer } from "./find-container.ts";
 import { unlessStatus } from "./unless-status.ts";
+import { parseBoundedJson } from "../../../protocol/bounded-json.ts";
 
 const TIMEOUT_MS = 10_000;
 /** An archive is unpacked while it arrives over the link. */
@@ -81,7 +82,10 @@ async function statPath(
   // Otherwise its connection would stay open.
   (response as unknown as Readable).resume();
   const text = Buffer.from(headers["x-docker-container-path-stat"] ?? "", "base64").toString();
-  const { mode = 0, linkTarget = "" } = JSON.parse(text || "{}") as { mode?: number; linkTarget?: string };
+  const { mode = 0, linkTarget = "" } = parseBoundedJson(text || "{}", "short") as {
+    mode?: number;
+    linkTarget?: string;
+  };
   // `&` on a number with the highest bit set would be negative.
   const has = (bit: number): boolean => Math.floor(mode / bit) % 2 === 1;
   if (has(GO_MODE_SYMLINK) && linkTarget !== "" && linkTarget !== path && links > 0)

@@ -5,6 +5,7 @@ import type { DeviceFile } from "../device-files.ts";
 import type { ImagePath, Owner } from "../image-path.ts";
 import type { HelperEngine } from "./helper-container.ts";
 import { hasStatus } from "./unless-status.ts";
+import { parseBoundedJson } from "../../../protocol/bounded-json.ts";
 
 /** Reads and writes files of a container that need not run. */
 
@@ -135,7 +136,7 @@ async function unlessMissing<T>(response: Promise<T>): Promise<T | undefined> {
 
 function parseStat(header: string | readonly string[] | undefined): PathStat {
   const text = Buffer.from(typeof header === "string" ? header : "", "base64").toString();
-  const { mode, linkTarget } = JSON.parse(text) as Partial<PathStat>;
+  const { mode, linkTarget } = parseBoundedJson(text, "short") as Partial<PathStat>;
   if (typeof mode !== "number") throw new Error("the engine does not tell what is at a path");
   return { mode, linkTarget: linkTarget ?? "" };
 }

@@ -1,4 +1,5 @@
 import { EngineError } from "../engine-error.ts";
+import { parseBoundedJson } from "../../../protocol/bounded-json.ts";
 
 const MAX_LINE = 1024 * 1024;
 
@@ -21,7 +22,7 @@ export async function* readJsonLines(stream: AsyncIterable<Buffer>): AsyncGenera
 function parse(line: string): Record<string, unknown> {
   let value: unknown;
   try {
-    value = JSON.parse(line);
+    value = parseBoundedJson(line, "frame");
   } catch (error) {
     throw new EngineError("unknown", "the container engine sent a line that is not JSON", { cause: error });
   }

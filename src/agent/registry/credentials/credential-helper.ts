@@ -34,7 +34,7 @@ export function createHelperClient(clock: Clock, timeoutMs: number = DEFAULT_TIM
     });
     if (code !== 0 && NOT_FOUND.test(output)) return undefined;
     if (code !== 0) throw failed(name, `it ended with exit code ${code}`);
-    const login = outputSchema.safeParse(parseJson(output)).data;
+    const login = outputSchema.safeParse(parseJson(output, "short")).data;
     if (!login) throw failed(name, "its output holds no login");
     const { Username: username, Secret: secret } = login;
     if (username === TOKEN_USER) return { kind: "identity", username: "", identityToken: secret };

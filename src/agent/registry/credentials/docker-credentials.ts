@@ -4,6 +4,7 @@ import { canonicalRegistry } from "../address.ts";
 import { RegistryError } from "../registry-error.ts";
 import type { RegistryAuth } from "../registry.ts";
 import type { CredentialSource } from "./credential-source.ts";
+import { parseBoundedJson } from "../../../protocol/bounded-json.ts";
 
 /** Runs a credential helper by its short name, such as `pass`. Resolves with the login for a server, or `undefined`. */
 export type RunHelper = (name: string, server: string, signal: AbortSignal) => Promise<RegistryAuth | undefined>;
@@ -76,7 +77,7 @@ async function readConfig(path: string, signal: AbortSignal): Promise<z.output<t
     throw new RegistryError("image_denied", `the logins in ${path} cannot be read: ${code}`, { cause: error });
   }
   try {
-    return fileSchema.parse(JSON.parse(text));
+    return fileSchema.parse(parseBoundedJson(text, "file"));
   } catch {
     // Without a cause: the parser's message may quote a password.
     throw new RegistryError("image_denied", `the logins in ${path} cannot be read: not a valid Docker config.json`);

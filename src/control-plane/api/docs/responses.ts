@@ -1,6 +1,7 @@
 import { z } from "zod";
 import { type ErrorCode, errorEntry } from "../../../protocol/errors.ts";
 import { errorStatus } from "../errors.ts";
+import { anyObject } from "../../../protocol/scalars.ts";
 
 /** A response header in the OpenAPI document: a JSON Schema with a description. */
 export type HeaderSchema = Readonly<Record<string, unknown>> & { readonly description: string };
@@ -84,10 +85,7 @@ function makeErrorResponse(codes: readonly ErrorCode[]): DocumentedResponse {
     .strictObject({
       code: z.enum(codes as [ErrorCode, ...ErrorCode[]]).meta({ description: "Error code, for programs." }),
       message: z.string().meta({ description: "What is wrong, for people." }),
-      details: z
-        .record(z.string(), z.unknown())
-        .optional()
-        .meta({ description: "More about the error; its entries depend on the code." }),
+      details: anyObject.optional().meta({ description: "More about the error; its entries depend on the code." }),
     })
     .meta({ examples: codes.map((code) => ({ code, message: errorEntry(code).message })) });
   const headers = Object.assign({}, ...codes.map((code) => ERROR_HEADERS[code])) as Record<string, HeaderSchema>;

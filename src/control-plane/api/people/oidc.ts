@@ -138,5 +138,5 @@ async function withFailurePage(
 
 function readKept(cookie: string | undefined): z.output<typeof keptSchema> | undefined {
   if (cookie === undefined) return undefined;
-  return keptSchema.safeParse(parseJson(Buffer.from(cookie, "base64url").toString())).data;
+  return keptSchema.safeParse(parseJson(Buffer.from(cookie, "base64url"), "short")).data;
 }

@@ -59,8 +59,8 @@ export async function authorize(
       `the token server ${url.host} responds with HTTP ${status}; try again later`,
     );
   }
-  const text = new TextDecoder().decode(await readBody(body, { clock, maxBytes: MAX_TOKEN_BYTES, stallMs: STALL_MS }));
-  const token = tokenSchema.safeParse(parseJson(text)).data;
+  const bytes = await readBody(body, { clock, maxBytes: MAX_TOKEN_BYTES, stallMs: STALL_MS });
+  const token = tokenSchema.safeParse(parseJson(bytes, "short")).data;
   // Printable ASCII: anything else is not valid in a header.
   if (token === undefined || !/^[\x21-\x7e]+$/.test(token))
     throw new ResolutionFailure("invalid_response", `the token server ${url.host} returns no token`);

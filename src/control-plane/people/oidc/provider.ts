@@ -1,6 +1,8 @@
 import { readFile } from "node:fs/promises";
 import * as client from "openid-client";
 import type { Clock } from "../../../lib/clock.ts";
+import { readResponse } from "../../../lib/registry/read-body.ts";
+import { JSON_LIMITS, requireBoundedJson } from "../../../protocol/bounded-json.ts";
 import type { OidcSettings } from "../../oidc-config.ts";
 
 const TIMEOUT_S = 8;
@@ -113,6 +115,7 @@ export class OidcProvider {
     const secret = clientSecretFile === undefined ? undefined : (await readFile(clientSecretFile, "utf8")).trim();
     const options: client.DiscoveryRequestOptions = {
       timeout: TIMEOUT_S,
+      [client.customFetch]: boundedFetch,
       // The signature is verified although the token comes from the provider itself: a proxy may read TLS.
       execute: [
         client.enableNonRepudiationChecks,
@@ -125,6 +128,14 @@ export class OidcProvider {
     return client.discovery(new URL(issuer), clientId, metadata, authentication, options);
   }
 }
+
+/** Reads no more than a provider has to say, and counts it before openid-client parses it. */
+const boundedFetch: client.CustomFetch = async (url, options) => {
+  const response = await fetch(url, options as RequestInit);
+  const bytes = await readResponse(response, JSON_LIMITS.oidc.maxBytes);
+  requireBoundedJson(bytes, "oidc");
+  return new Response(bytes.length === 0 ? null : bytes, response);
+};
 
 /** Whether the provider has answered that the code is not, or no longer, one of its own. */
 function isRefusedCode(error: unknown): boolean {

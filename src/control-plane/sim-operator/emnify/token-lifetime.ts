@@ -10,6 +10,6 @@ const payloadSchema = z.object({ exp: z.number() });
 export function tokenLifetimeMs(token: string, nowMs: number): number | undefined {
   const [, payload] = token.split(".");
   if (payload === undefined) return undefined;
-  const parsed = payloadSchema.safeParse(parseJson(Buffer.from(payload, "base64url").toString("utf8")));
+  const parsed = payloadSchema.safeParse(parseJson(Buffer.from(payload, "base64url"), "short"));
   return parsed.success ? Math.max(0, parsed.data.exp * 1000 - nowMs) : undefined;
 }

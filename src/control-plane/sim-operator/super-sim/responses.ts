@@ -1,5 +1,8 @@
 import { z } from "zod";
 
+/** Of one page. */
+const MAX_RECORDS = 2_000;
+
 // Of the operator's answers only what the service needs: other fields may come and go.
 
 export const SIM_SID = /^HS[0-9a-fA-F]{32}$/;
@@ -23,13 +26,15 @@ export const fleetSchema = z.object({
 const meta = z.object({ next_page_url: z.string().nullish() });
 
 export const usagePageSchema = z.object({
-  usage_records: z.array(
-    z.object({
-      fleet_sid: z.string().nullish(),
-      period: z.object({ start_time: z.iso.datetime({ offset: true }), end_time: z.iso.datetime({ offset: true }) }),
-      data_total: z.int().nonnegative().nullish(),
-    }),
-  ),
+  usage_records: z
+    .array(
+      z.object({
+        fleet_sid: z.string().nullish(),
+        period: z.object({ start_time: z.iso.datetime({ offset: true }), end_time: z.iso.datetime({ offset: true }) }),
+        data_total: z.int().nonnegative().nullish(),
+      }),
+    )
+    .max(MAX_RECORDS),
   meta,
 });
 
