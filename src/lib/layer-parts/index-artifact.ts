@@ -28,14 +28,16 @@ export interface IndexedLayer {
 
 /** Returns what an artifact has for each layer of the image, by the layer's digest. Incomplete pairs are left out. */
 export function indexedLayers(blobs: readonly ArtifactBlob[]): ReadonlyMap<string, IndexedLayer> {
+  const packs = new Map<string, ArtifactBlob>();
+  for (const blob of blobs) {
+    const layer = blob.annotations?.[LAYER_ANNOTATION];
+    if (blob.mediaType === LAYER_PACK_TYPE && layer !== undefined && !packs.has(layer)) packs.set(layer, blob);
+  }
   const found = new Map<string, IndexedLayer>();
   for (const index of blobs) {
     const layer = index.annotations?.[LAYER_ANNOTATION];
-    if (index.mediaType !== LAYER_INDEX_TYPE || layer === undefined) continue;
-    const pack = blobs.find(({ mediaType, annotations }) => {
-      return mediaType === LAYER_PACK_TYPE && annotations?.[LAYER_ANNOTATION] === layer;
-    });
-    if (pack) found.set(layer, { index, pack });
+    const pack = layer === undefined ? undefined : packs.get(layer);
+    if (index.mediaType === LAYER_INDEX_TYPE && layer !== undefined && pack) found.set(layer, { index, pack });
   }
   return found;
 }

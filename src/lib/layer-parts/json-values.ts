@@ -1,3 +1,4 @@
+import { JsonLimitError, parseBoundedJson } from "../../protocol/bounded-json.ts";
 import { LayoutError } from "./layer-layout.ts";
 
 const [QUOTE, BACKSLASH, COMMA, COLON] = [0x22, 0x5c, 0x2c, 0x3a];
@@ -165,9 +166,9 @@ function wholeElement(chunk: Buffer, start: number): { readonly value: unknown; 
     end = chunk.indexOf(CLOSE_OBJECT, end) + 1;
     if (end === 0) return undefined;
     try {
-      return { value: JSON.parse(chunk.toString("utf8", start, end)) as unknown, end };
+      return { value: parseBoundedJson(chunk.subarray(start, end), "toc_entry"), end };
     } catch {
-      // A brace within the object.
+      // A brace within the object, or an object that is too large, which is read again with the reason.
     }
   }
   return undefined;
@@ -175,8 +176,9 @@ function wholeElement(chunk: Buffer, start: number): { readonly value: unknown; 
 
 function parse(text: string): unknown {
   try {
-    return JSON.parse(text);
+    return parseBoundedJson(text, "toc_entry");
   } catch (error) {
+    if (error instanceof JsonLimitError) throw new LayoutError(`a value in the table of contents ${error.message}`);
     throw malformed(error);
   }
 }

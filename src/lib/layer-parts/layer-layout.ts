@@ -9,6 +9,8 @@ export interface LayerLayout {
   readonly size: number;
   /** Headers and padding of the tar, in the form that `segments` reads. Never on the device: always fetched. */
   readonly headers: PlacedBytes;
+  /** What reading the description took: entries, as `LayoutLimits` counts them, and bytes of its tables, unpacked. */
+  readonly described: { readonly entries: number; readonly unpackedBytes: number };
   /** What the tar's files contain, in the order of the tar, repeated contents each time. May be called often. */
   contents(): Iterable<Content>;
   /**

@@ -24,6 +24,12 @@ export const LAYOUT_LIMITS: LayoutLimits = {
   maxPackedBytes: 16 * MIB,
 };
 
+/**
+ * What the descriptions of all layers of one image may demand together, in memory and work. They are planned one after the other
+ * and kept until the image is there.
+ */
+export const IMAGE_LAYOUT_LIMITS = { maxEntries: 600_000, maxUnpackedBytes: 256 * MIB } as const;
+
 /** Bytes of a layer's tar. A larger one is not described. */
 export const MAX_TAR_BYTES = 1024 * 1024 * MIB;
 

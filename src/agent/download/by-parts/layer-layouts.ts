@@ -3,6 +3,7 @@ import { mayReadIndex } from "../../../lib/layer-parts/decide.ts";
 import { INDEX_ARTIFACT_TYPE, type IndexedLayer, indexedLayers } from "../../../lib/layer-parts/index-artifact.ts";
 import { readLayerIndex } from "../../../lib/layer-parts/layer-index/read-index.ts";
 import { type BlobName, type LayerLayout, LayoutError } from "../../../lib/layer-parts/layer-layout.ts";
+import { IMAGE_LAYOUT_LIMITS, LAYOUT_LIMITS, type LayoutLimits } from "../../../lib/layer-parts/limits.ts";
 import { REQUEST_COST, type Span } from "../../../lib/layer-parts/ranges.ts";
 import { readZstdChunked } from "../../../lib/layer-parts/zstd-chunked/layout.ts";
 import { findZstdChunked } from "../../../lib/layer-parts/zstd-chunked/place.ts";
@@ -40,6 +41,8 @@ export interface LayerLayoutsOptions {
 export class LayerLayouts implements AsyncDisposable {
   readonly #options: LayerLayoutsOptions;
   readonly #leases = new AsyncDisposableStack();
+  #entriesLeft: number = IMAGE_LAYOUT_LIMITS.maxEntries;
+  #bytesLeft: number = IMAGE_LAYOUT_LIMITS.maxUnpackedBytes;
   #indexed: Promise<ReadonlyMap<string, IndexedLayer>> | undefined;
 
   constructor(options: LayerLayoutsOptions) {
@@ -69,12 +72,16 @@ export class LayerLayouts implements AsyncDisposable {
   }
 
   async #findZstdChunked(layer: Descriptor, diffId: string): Promise<FoundLayout | undefined> {
-    const place = findZstdChunked(layer.annotations ?? {}, layer.size);
+    const limits = this.#limits();
+    const place = findZstdChunked(layer.annotations ?? {}, layer.size, limits);
     if (!place) return undefined;
+    // Charged before they are read: reading them costs the same where they turn out to be of no use.
+    this.#bytesLeft -= place.toc.size + place.tarSplit.size;
     const blob = await this.#open("layer", layer);
     await this.#options.fetch(blob, [place.tail]);
     try {
-      const layout = await readZstdChunked(place, await buffer(blob.part.read(place.tail)), diffId);
+      const layout = await readZstdChunked(place, await buffer(blob.part.read(place.tail)), diffId, limits);
+      this.#entriesLeft -= layout.described.entries;
       return { layout, blobs: [blob], descriptionBytes: 0 };
     } catch (error) {
       // It stays: the whole layer has it too, and is checked against its digest.
@@ -83,12 +90,25 @@ export class LayerLayouts implements AsyncDisposable {
     }
   }
 
+  /** What is left to the image. A layer above it is fetched whole. */
+  #limits(): LayoutLimits {
+    const bytesLeft = Math.max(0, this.#bytesLeft);
+    return {
+      ...LAYOUT_LIMITS,
+      maxEntries: Math.min(LAYOUT_LIMITS.maxEntries, Math.max(0, this.#entriesLeft)),
+      maxUnpackedBytes: Math.min(LAYOUT_LIMITS.maxUnpackedBytes, bytesLeft),
+      maxTableBytes: Math.min(LAYOUT_LIMITS.maxTableBytes, bytesLeft),
+    };
+  }
+
   async #findIndexed(layer: Descriptor, diffId: string): Promise<FoundLayout | undefined> {
     this.#indexed ??= this.#findIndex();
     const found = (await this.#indexed).get(layer.digest);
     if (!found || !mayReadIndex(found.index.size, layer.size, REQUEST_COST)) return undefined;
     const index = await this.#readIndex(found.index, layer);
-    const layout = readLayerIndex(index, { diffId, packSize: found.pack.size });
+    const layout = readLayerIndex(index, { diffId, packSize: found.pack.size }, this.#limits());
+    this.#entriesLeft -= layout.described.entries;
+    this.#bytesLeft -= layout.described.unpackedBytes;
     const pack = await this.#open("pack", found.pack, layer);
     return { layout, blobs: [pack], descriptionBytes: found.index.size };
   }

@@ -8,6 +8,8 @@ import { TableReader } from "./varint.ts";
 
 interface Contents {
   readonly contents: ContentTable;
+  /** Files, contents and parts. */
+  readonly entries: number;
   /** Whether the parts end where the headers begin. */
   readonly isAllRead: boolean;
 }
@@ -37,7 +39,7 @@ export function readContents(table: TableReader, files: FileTable, endOfParts: n
     const digest = own.length === 1 ? (own[0]?.digest ?? "") : table.take(CONTENT_DIGEST_BYTES).toString("hex");
     contents.add({ digest, parts: own });
   }
-  return { contents, isAllRead: parts.isAtEnd };
+  return { contents, entries: fileCount + contentCount + partCount, isAllRead: parts.isAtEnd };
 }
 
 /** The columns of parts, read side by side. */

@@ -26,13 +26,14 @@ export function readLayerIndex(
   layer: IndexedLayer,
   limits: LayoutLimits = LAYOUT_LIMITS,
 ): LayerLayout {
-  const table = new TableReader(unpackTable(index, limits));
+  const unpacked = unpackTable(index, limits);
+  const table = new TableReader(unpacked);
   const diffId = `sha256:${table.take(DIFF_ID_BYTES).toString("hex")}`;
   if (diffId !== layer.diffId) throw new LayoutError("the index is of another layer");
   const tarSize = table.varint("the size of the layer", MAX_TAR_BYTES);
   const headers = readHeaders(table, layer.packSize, limits);
   const files = new FileTable(headers.size);
-  const { contents, isAllRead } = readContents(table, files, headers.offset, limits);
+  const { contents, entries, isAllRead } = readContents(table, files, headers.offset, limits);
   if (!isAllRead) throw new LayoutError("the parts in the index do not fill the pack");
   if (table.rest > 0) throw new LayoutError("the index has bytes at its end that mean nothing");
   if (files.tarSize(contents) !== tarSize) throw new LayoutError("the files in the index do not fill the layer");
@@ -40,6 +41,7 @@ export function readLayerIndex(
     diffId,
     size: tarSize,
     headers,
+    described: { entries, unpackedBytes: unpacked.length + headers.size },
     contents: () => files.contents(contents),
     segments: (bytes) => files.segments(contents, headers, bytes),
   };

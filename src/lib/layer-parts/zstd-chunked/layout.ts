@@ -32,6 +32,7 @@ export async function readZstdChunked(
     diffId,
     size,
     headers,
+    described: { entries: toc.entries, unpackedBytes: place.toc.size + place.tarSplit.size },
     contents: () => toc.contents.contents(),
     segments: (bytes) => segmentsOf(toc.contents, unpack(headers, bytes)),
   };

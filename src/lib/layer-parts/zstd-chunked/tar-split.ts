@@ -1,9 +1,9 @@
+import { JSON_LIMITS, JsonLimitError, parseBoundedJson } from "../../../protocol/bounded-json.ts";
 import { LayoutError } from "../layer-layout.ts";
 import { MAX_TAR_BYTES, requireInteger } from "../limits.ts";
 
 const NEWLINE = 0x0a;
-/** A segment has a header with its extensions, or the padding at the end, which tools make up to 1 MiB long. */
-const MAX_LINE_BYTES = 4 * 1024 * 1024;
+const { maxBytes: MAX_LINE_BYTES } = JSON_LIMITS.tar_split_line;
 const [FILE, SEGMENT] = [1, 2];
 
 /** An entry of tar-split data: bytes of the tar as they are, or the place of a file's content. */
@@ -18,17 +18,20 @@ export type TarSplitEntry =
  * @throws {LayoutError}
  */
 export async function* readTarSplit(unpacked: AsyncIterable<Uint8Array>): AsyncGenerator<Iterable<TarSplitEntry>> {
-  let rest: Uint8Array = new Uint8Array();
+  let rest: Uint8Array[] = [];
+  let restBytes = 0;
   for await (const chunk of unpacked) {
     const end = chunk.lastIndexOf(NEWLINE);
     if (end !== -1) {
-      yield entriesOf(rest, chunk.subarray(0, end + 1));
-      rest = new Uint8Array();
+      yield entriesOf(Buffer.concat(rest), chunk.subarray(0, end + 1));
+      rest = [];
+      restBytes = 0;
     }
-    rest = Buffer.concat([rest, chunk.subarray(end + 1)]);
-    if (rest.length > MAX_LINE_BYTES) throw new LayoutError("a line of the tar-split data is too long");
+    rest.push(chunk.subarray(end + 1));
+    restBytes += chunk.length - end - 1;
+    if (restBytes > MAX_LINE_BYTES) throw new LayoutError("a line of the tar-split data is too long");
   }
-  if (rest.length > 0) yield [parseEntry(rest)];
+  if (restBytes > 0) yield [parseEntry(Buffer.concat(rest))];
 }
 
 /** @param rest the beginning of the first line; the others are whole */
@@ -56,10 +59,11 @@ function parseEntry(line: Uint8Array): TarSplitEntry {
 
 function parseLine(line: Uint8Array): Readonly<Record<string, unknown>> {
   try {
-    const value: unknown = JSON.parse(Buffer.from(line).toString("utf8"));
+    const value = parseBoundedJson(line, "tar_split_line");
     if (typeof value === "object" && value !== null) return value as Record<string, unknown>;
-  } catch {
-    // Answered below.
+  } catch (cause) {
+    if (cause instanceof JsonLimitError)
+      throw new LayoutError(`a line of the tar-split data ${cause.message}`, { cause });
   }
   throw new LayoutError("a line of the tar-split data is not a JSON object");
 }

@@ -1,17 +1,18 @@
+import { JSON_LIMITS } from "../../../protocol/bounded-json.ts";
 import { parseContentDigest } from "../content-digest.ts";
 import { ContentTable } from "../content-table.ts";
 import { JsonValues } from "../json-values.ts";
 import { type ContentPart, LayoutError } from "../layer-layout.ts";
 import { type LayoutLimits, MAX_TAR_BYTES, requireInteger } from "../limits.ts";
 
-/** An entry has extended attributes, of up to 64 KiB each. */
-const MAX_ENTRY_BYTES = 1024 * 1024;
 const VERSION = 1;
 
 /** What a table of contents says. */
 export interface ZstdChunkedToc {
   /** Contents of regular files that are not empty, in the order of the tar. */
   readonly contents: ContentTable;
+  /** Values at the top and in its lists: entries of files, directories and chunks, and a few others. */
+  readonly entries: number;
   /** `sha256:…` of the tar-split data, packed. */
   readonly tarSplitDigest: string;
 }
@@ -20,7 +21,7 @@ type Fields = Readonly<Record<string, unknown>>;
 
 /** A file whose further chunks may follow. */
 interface OpenFile {
-  readonly file: Fields;
+  readonly digest: unknown;
   readonly size: number;
   readonly endOffset: number;
   readonly chunks: Fields[];
@@ -39,11 +40,14 @@ export async function readToc(
   limits: LayoutLimits,
 ): Promise<ZstdChunkedToc> {
   const reader = new TocReader(endOfContents, limits);
-  const values = new JsonValues(MAX_ENTRY_BYTES);
+  const values = new JsonValues(JSON_LIMITS.toc_entry.maxBytes);
   let version: unknown;
+  let entries = 0;
   let tarSplitDigest: unknown;
   for await (const chunk of json) {
     for (const { key, value } of values.read(chunk)) {
+      if (++entries > limits.maxEntries)
+        throw new LayoutError(`the table of contents has more than ${limits.maxEntries} entries`);
       if (key === "entries") reader.add(value);
       else if (key === "version") version = value;
       else if (key === "tarSplitDigest") tarSplitDigest = value;
@@ -53,39 +57,39 @@ export async function readToc(
   if (version !== VERSION) throw new LayoutError("the table of contents has an unknown version");
   if (typeof tarSplitDigest !== "string")
     throw new LayoutError("the table of contents has no digest of the tar-split data");
-  return { contents: reader.end(), tarSplitDigest };
+  return { contents: reader.end(), entries, tarSplitDigest };
 }
 
 class TocReader {
   readonly #endOfContents: number;
-  readonly #maxEntries: number;
   readonly #contents: ContentTable;
-  #entries = 0;
   #open: OpenFile | undefined;
   /** Offset behind the parts so far. */
   #end = 0;
 
   constructor(endOfContents: number, { maxEntries }: LayoutLimits) {
     this.#endOfContents = endOfContents;
-    this.#maxEntries = maxEntries;
     this.#contents = new ContentTable("layer", maxEntries);
   }
 
   add(value: unknown): void {
-    if (++this.#entries > this.#maxEntries) {
-      throw new LayoutError(`the table of contents has more than ${this.#maxEntries} entries`);
-    }
     if (typeof value !== "object" || value === null)
       throw new LayoutError("an entry of the table of contents is no object");
     const entry = value as Fields;
     if (entry["type"] === "chunk") return this.#addChunk(entry);
     this.#close();
     if (typeof entry["name"] !== "string") throw new LayoutError("an entry of the table of contents has no name");
-    if (entry["name"].split("/").includes(".."))
+    if (/(?:^|\/)\.\.(?:\/|$)/.test(entry["name"]))
       throw new LayoutError("an entry of the table of contents has a path with ..");
     if (entry["type"] !== "reg") return;
     const size = requireInteger(entry["size"] ?? 0, "the size of a file", 0, MAX_TAR_BYTES);
-    if (size > 0) this.#open = { file: entry, size, endOffset: this.#offset(entry["endOffset"]), chunks: [entry] };
+    if (size > 0)
+      this.#open = {
+        digest: entry["digest"],
+        size,
+        endOffset: this.#offset(entry["endOffset"]),
+        chunks: [chunkOf(entry)],
+      };
   }
 
   end(): ContentTable {
@@ -95,15 +99,15 @@ class TocReader {
 
   #addChunk(entry: Fields): void {
     if (this.#open === undefined) throw new LayoutError("the table of contents has a chunk that belongs to no file");
-    this.#open.chunks.push(entry);
+    this.#open.chunks.push(chunkOf(entry));
   }
 
   #close(): void {
     const open = this.#open;
     if (open === undefined) return;
     this.#open = undefined;
-    const { file, size, chunks, endOffset } = open;
-    const digest = parseContentDigest(file["digest"]);
+    const { size, chunks, endOffset } = open;
+    const digest = parseContentDigest(open.digest);
     const isWhole = chunks.length === 1;
     const parts: ContentPart[] = [];
     let filled = 0;
@@ -140,4 +144,17 @@ class TocReader {
   #offset(value: unknown): number {
     return requireInteger(value, "an offset in the layer's blob", 0, this.#endOfContents);
   }
+}
+
+const CHUNK_FIELDS = ["offset", "chunkSize", "chunkDigest", "chunkOffset", "chunkType"] as const;
+const MAX_FIELD_LENGTH = 128;
+
+/** The fields of a chunk that are read. An entry stays in memory until its file ends: what else it has does not. */
+function chunkOf(entry: Fields): Fields {
+  return Object.fromEntries(CHUNK_FIELDS.flatMap((name) => (name in entry ? [[name, shortValue(entry[name])]] : [])));
+}
+
+/** No value that is valid is longer. */
+function shortValue(value: unknown): unknown {
+  return typeof value === "number" || (typeof value === "string" && value.length <= MAX_FIELD_LENGTH) ? value : false;
 }

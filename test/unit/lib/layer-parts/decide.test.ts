@@ -18,7 +18,8 @@ function layoutOf(lengths: readonly number[]): LayerLayout {
     offset += length;
   }
   const headers = { digest: "", size: 0, blob: "pack", offset, length: HEADERS, compression: "zstd" } as const;
-  return { diffId: "", size: 0, headers, contents: () => contents, segments: () => ({}) as never };
+  const described = { entries: 0, unpackedBytes: 0 };
+  return { diffId: "", size: 0, headers, described, contents: () => contents, segments: () => ({}) as never };
 }
 
 function question(lengths: readonly number[], held: readonly boolean[], layerSize: number): DownloadQuestion {

@@ -63,6 +63,21 @@ describe("a table of contents that lies", () => {
     ["and is cut off", { tocBytes: (bytes) => bytes.subarray(0, -1) }, "not valid JSON"],
     ["and goes on", { tocBytes: (bytes) => Buffer.concat([bytes, Buffer.from("}")]) }, "not valid JSON"],
     ["with a line that is no object", { tarSplit: (lines) => ["1\n", ...lines] }, "not a JSON object"],
+    [
+      "with a line that has more values than any",
+      { tarSplit: (lines) => [`{"type":1,"x":[${"{},".repeat(100)}{}]}\n`, ...lines] },
+      "a line of the tar-split data has more than 100 values",
+    ],
+    [
+      "with an entry that has more values than any",
+      { entries: (entries) => [{ type: "dir", name: "a", x: Array.from({ length: 2001 }, () => ({})) }, ...entries] },
+      "a value in the table of contents has more than 2000 values",
+    ],
+    [
+      "with a chunk that is an object where a number belongs",
+      { chunkBytes: 100, entries: (entries) => entries.map((entry) => ({ ...entry, chunkOffset: {} })) },
+      "leave a gap or overlap",
+    ],
     ["with an entry of another type", { tarSplit: (lines) => ['{"type":3}\n', ...lines] }, "is unknown"],
     ["of a place that is not made of numbers", { annotations: position("manifest", "a:b:c:1") }, "not made of numbers"],
     [
@@ -114,6 +129,10 @@ describe("a table of contents that lies", () => {
       entries: () => Array.from({ length: 5001 }, () => ({ type: "dir", name: "a" })),
     });
     await expect(layoutOf(many, { ...LAYOUT_LIMITS, maxEntries: 5000 })).rejects.toThrow("more than 5000 entries");
+    const elsewhere = zstdChunkedBlob(await tar, {
+      toc: (toc) => ({ more: Array.from({ length: 5001 }, () => 1), ...toc }),
+    });
+    await expect(layoutOf(elsewhere, { ...LAYOUT_LIMITS, maxEntries: 5000 })).rejects.toThrow("more than 5000 entries");
   });
 });
 
