@@ -179,6 +179,14 @@ export const ERRORS = {
     retryable: true,
     hint: "On the device, check the engine (`systemctl status docker`) and the agent's right to use its socket.",
   },
+  AgentCrashed: {
+    message: "The agent crashed again and again during the deployment.",
+    endsDeployment: true,
+    retryable: false,
+    hint:
+      "What was deployed brings the agent or the device down: the agent's log says in which step, and `journalctl -u edge-agent` " +
+      "how it ended. Deploy another image; if it comes back, send a support bundle.",
+  },
   RegistryAuthLost: {
     message: "The service was restarted before the device had the registry credentials; they are never stored.",
     endsDeployment: true,

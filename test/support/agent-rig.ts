@@ -5,12 +5,13 @@ import { platformOf } from "../../src/agent/core/image/platform.ts";
 import type { RegistryAuth } from "../../src/agent/registry/registry.ts";
 import { EngineMeter } from "../../src/agent/engine/engine-meter.ts";
 import type { Host } from "../../src/agent/host/host.ts";
-import { OPEN_GATE } from "../../src/agent/ledger/pull-gate.ts";
+import { OPEN_GATE, type PullGate } from "../../src/agent/ledger/pull-gate.ts";
 import { CountingLedger } from "./counting-ledger.ts";
 import { createImageProvider } from "../../src/agent/images/image-provider.ts";
 import type { ImageConfig, ImageServices } from "../../src/agent/images/ports.ts";
 import type { DeployConfig, DeployServices } from "../../src/agent/steps/context.ts";
 import { Deployments } from "../../src/agent/steps/deployments.ts";
+import { CrashGuard } from "../../src/agent/store/crash-guard.ts";
 import { NotifyingStore } from "../../src/agent/store/notifying-store.ts";
 import { openSqliteStore } from "../../src/agent/store/sqlite-store.ts";
 import type { AgentStore } from "../../src/agent/store/store.ts";
@@ -103,19 +104,25 @@ export class AgentRig implements AsyncDisposable {
   readonly logins = new Map<string, RegistryAuth>();
   readonly host = new FakeHost();
   readonly ledger = new CountingLedger();
+  /** Of runs that begin from now on. */
+  gate: PullGate = OPEN_GATE;
   /** Its partial downloads survive `restart`, as files on disk do. */
   readonly downloader = new FakeDownloader(this.engine, this.clock);
   readonly previousLogs = new MemoryPreviousLogs();
   readonly log: string[] = [];
   readonly store: NotifyingStore;
   deployments: Deployments;
+  crashGuard: CrashGuard;
+  #boots = 1;
   readonly #config: RigConfig;
 
   constructor(config: Partial<RigConfig> = {}, wrap: (store: AgentStore) => AgentStore = (store) => store) {
     const merged = { ...DEPLOY_CONFIG, ...config };
     this.#config = { maxImageBytes: merged.policy.max_image_bytes, ...merged };
     this.store = new NotifyingStore(wrap(openSqliteStore({ path: ":memory:", clock: this.clock, bootId: "boot" })));
-    this.deployments = this.#start();
+    this.crashGuard = this.#guard();
+    this.deployments = new Deployments(this.services);
+    this.deployments.resume();
   }
 
   /** Unacknowledged events of a deployment, in order. */
@@ -144,14 +151,19 @@ export class AgentRig implements AsyncDisposable {
     throw new Error(`no end within ${limitMs} ms; events: ${JSON.stringify(this.events(deploymentId))}`);
   }
 
-  /** Crashes the agent and starts a new one on the same store. */
-  async restart(): Promise<void> {
+  /** Ends the agent as it is killed, with the machine as by a power cut, or as asked, and starts a new one on the same store. */
+  async restart(end: "killed" | "power cut" | "stopped" = "killed"): Promise<void> {
+    if (end === "stopped") this.crashGuard.stop();
+    if (end === "power cut") this.#boots++;
+    this.crashGuard[Symbol.dispose]();
     await this.deployments[Symbol.asyncDispose]();
-    this.deployments = this.#start();
+    this.crashGuard = this.#guard();
+    this.deployments = new Deployments(this.services);
     this.deployments.resume();
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    this.crashGuard[Symbol.dispose]();
     await this.deployments[Symbol.asyncDispose]();
     this.store[Symbol.dispose]();
   }
@@ -175,14 +187,16 @@ export class AgentRig implements AsyncDisposable {
       dataRoot: async (signal) => (await this.engine.info(signal)).dataRoot,
       downloader: this.downloader,
       pullSlots: new Semaphore(2),
-      gate: OPEN_GATE,
+      gate: this.gate,
       ledger: this.ledger,
     } satisfies ImageServices;
-    const { engineMeter, previousLogs } = this;
-    return { ...services, engineMeter, images: createImageProvider(services), previousLogs };
+    const { engineMeter, previousLogs, crashGuard } = this;
+    return { ...services, engineMeter, images: createImageProvider(services), previousLogs, crashGuard };
   }
 
-  #start(): Deployments {
-    return new Deployments(this.services);
+  #guard(): CrashGuard {
+    const { store, clock } = this;
+    const logger = pino({ level: "trace" }, { write: (line) => void this.log.push(line) });
+    return new CrashGuard({ store, clock, logger, bootId: `boot ${this.#boots}`, maxCrashes: 3 });
   }
 }

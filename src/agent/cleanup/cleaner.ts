@@ -1,5 +1,6 @@
 import { type Clock, deadline } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
+import type { BackgroundGuard } from "../core/service/crash-loop.ts";
 import { type CleanupPlan, type CleanupRules, type Removal, planCleanup } from "../core/image/image-cleanup.ts";
 import { keptImageIds } from "../core/image/fleet-images.ts";
 import { imagesNeeded } from "../core/image/images-needed.ts";
@@ -24,6 +25,7 @@ export interface CleanerOptions {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly rules: CleanupRules;
+  readonly crashGuard: BackgroundGuard;
   /** Whether images are removed automatically. */
   readonly isEnabled: boolean;
   /** Directory the engine keeps images in. */
@@ -68,12 +70,12 @@ export class Cleaner {
 
   /** Cleans up every few hours until `signal` aborts. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
-    const { clock, isEnabled, logger } = this.#options;
+    const { clock, isEnabled, logger, crashGuard } = this.#options;
     if (!isEnabled) return;
     for (let pause = FIRST_ROUND_DELAY_MS; !signal.aborted; pause = ROUND_INTERVAL_MS) {
       try {
         await clock.sleep(pause, signal);
-        await this.round({ dryRun: false, all: false }, signal);
+        await crashGuard.run("cleaning up images", () => this.round({ dryRun: false, all: false }, signal));
       } catch (error) {
         if (!signal.aborted)
           logger.warn(

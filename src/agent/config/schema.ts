@@ -70,6 +70,10 @@ const deploy = z.strictObject({
   engine_patience_s: seconds(60, 0, 3600).meta({
     description: "How long a deployment waits for an engine that stops answering.",
   }),
+  max_crashes: z.int().min(1).max(100).default(3).meta({
+    description:
+      "A deployment during which the agent has crashed this often is given up with `AgentCrashed`; other work, such as the repair of an app, pauses longer each time.",
+  }),
   max_download_bytes: z.int().min(0).optional().meta({
     description: "Maximum compressed bytes one deployment may download; with more it fails with `DataBudgetExceeded`.",
   }),

@@ -10,6 +10,7 @@ import type { ImageDownloader } from "../download/ports.ts";
 import { PullRecords } from "../download/pull-records.ts";
 import { PartSweeper } from "../download/sweeper.ts";
 import type { Engine } from "../engine/engine.ts";
+import type { BackgroundGuard } from "../core/service/crash-loop.ts";
 import type { Host } from "../host/host.ts";
 import type { PullGate } from "../ledger/pull-gate.ts";
 import type { RegistryClient } from "../registry/registry.ts";
@@ -20,6 +21,7 @@ export interface DownloadServices {
   readonly registry: RegistryClient;
   readonly host: Host;
   readonly gate: PullGate;
+  readonly crashGuard: BackgroundGuard;
   readonly clock: Clock;
   readonly random: () => number;
   readonly logger: Logger;
@@ -34,11 +36,11 @@ export interface Downloads {
 
 /** Creates the image downloader and what belongs to it. */
 export function createDownloads(services: DownloadServices): Downloads {
-  const { config, engine, registry, host, gate, clock, random, logger } = services;
+  const { config, engine, registry, host, gate, crashGuard, clock, random, logger } = services;
   const parts = new PartStore(config.directory);
   const freeBytes = (path: string): Promise<number | undefined> => host.freeBytes(path);
   const pulls = new PullRecords(config.directory);
-  const sweeper = new PartSweeper({ engine, parts, pulls, bounds: config.sweep, freeBytes, clock, logger });
+  const sweeper = new PartSweeper({ engine, parts, pulls, bounds: config.sweep, freeBytes, crashGuard, clock, logger });
   const imagesInUse = new ImagesInUse();
   const index = new ContentIndex(config.contentsDirectory, () => clock.now());
   const downloader = createImageDownloader({

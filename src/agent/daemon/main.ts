@@ -54,6 +54,7 @@ import type { ImageServices } from "../images/ports.ts";
 import type { DeployServices } from "../steps/context.ts";
 import { Deployments } from "../steps/deployments.ts";
 import { AppReconciler } from "../steps/app-reconciler.ts";
+import { CrashGuard } from "../store/crash-guard.ts";
 import { NotifyingStore } from "../store/notifying-store.ts";
 import { openStore } from "../store/open-store.ts";
 import { createPreviousLogs } from "../store/previous-logs.ts";
@@ -98,6 +99,7 @@ async function run(config: Config, logger: Logger, log: LogRing): Promise<void> 
   const bootId = readBootId();
   const opened = openStore({ directory: config.state_dir, clock, logger, bootId });
   using store = new NotifyingStore(opened.store);
+  using crashGuard = new CrashGuard({ store, bootId, clock, logger, maxCrashes: config.deploy.max_crashes });
   const network = createLinuxNetwork({ kinds: config.data.interfaces });
   const watch = new NetworkWatch(network, clock);
   using ledger = new TrafficLedger({ store: store.ledger, network, watch, clock, logger, bootId });
@@ -118,7 +120,7 @@ async function run(config: Config, logger: Logger, log: LogRing): Promise<void> 
   });
   const host = createLinuxHost();
   const gate = new BudgetGate({ policy: dataPolicy, ledger, watch, clock });
-  const downloads = { engine, registry, host, gate, clock, random: Math.random, logger };
+  const downloads = { engine, registry, host, gate, crashGuard, clock, random: Math.random, logger };
   const { downloader, sweeper, imagesInUse } = createDownloads({ ...downloads, config: toDownloadConfig(config) });
   await using _downloader = downloader;
   const imageServices = {
@@ -149,6 +151,7 @@ async function run(config: Config, logger: Logger, log: LogRing): Promise<void> 
     config: toDeployConfig(config),
     images,
     previousLogs,
+    crashGuard,
   } satisfies DeployServices;
   await using deployments = new Deployments(services, () => opened.rebuild.isSet);
   const reconciler = new AppReconciler({
@@ -249,7 +252,14 @@ async function run(config: Config, logger: Logger, log: LogRing): Promise<void> 
   using _reload = isatty(0) ? undefined : reloadOnHangup({ config, logger, manager, onPolicy });
   manager.ready();
   await untilStopped(logger, (signal) => {
-    signal.addEventListener("abort", () => manager.stopping(), { once: true });
+    signal.addEventListener(
+      "abort",
+      () => {
+        crashGuard.stop();
+        manager.stopping();
+      },
+      { once: true },
+    );
     const parts = [uplink, reconciler, reporting, sweeper, cleaner, scrubber];
     return Promise.all(parts.map((part) => part.run(signal)));
   });

@@ -1,6 +1,7 @@
 import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { partsToRemove, type SweepBounds } from "../core/image/part-sweep.ts";
+import type { BackgroundGuard } from "../core/service/crash-loop.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { PartStore } from "./part-store.ts";
 import type { LeftPull, PullRecords } from "./pull-records.ts";
@@ -12,6 +13,7 @@ export interface SweeperOptions {
   readonly bounds: SweepBounds;
   /** Free bytes on the file system of a path; `undefined` when unknown. */
   readonly freeBytes: (path: string) => Promise<number | undefined>;
+  readonly crashGuard: BackgroundGuard;
   readonly clock: Clock;
   readonly logger: Logger;
 }
@@ -29,11 +31,11 @@ export class PartSweeper {
 
   /** Sweeps now and twice a day, until `signal` aborts; sooner again if that fails. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
-    const { clock, logger } = this.#options;
+    const { clock, logger, crashGuard } = this.#options;
     while (!signal.aborted) {
       let pause = SWEEP_INTERVAL_MS;
       for (const work of [() => this.finishPulls(signal), () => this.sweep()]) {
-        await work().catch((error: unknown) => {
+        await crashGuard.run("removing old downloads", work).catch((error: unknown) => {
           pause = RETRY_DELAY_MS;
           if (signal.aborted) return;
           logger.warn(

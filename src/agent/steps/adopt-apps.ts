@@ -7,10 +7,11 @@ import { hashSpec } from "./create.ts";
 
 /**
  * Adopts orphans: enters every app into the store that it does not know and whose container has this agent's labels and
- * one of the names it gives. After the store was lost, the engine is the only record of the apps.
+ * one of the names it gives. After the store was lost, the engine is the only record of the apps. Resolves to whether all were
+ * looked at: one that has crashed the agent again and again is left out until its pause is over.
  */
-export async function adoptApps(services: DeployServices, signal: AbortSignal): Promise<void> {
-  const { engine, logger } = services;
+export async function adoptApps(services: DeployServices, signal: AbortSignal): Promise<boolean> {
+  const { engine, logger, crashGuard } = services;
   const managed = await listManagedContainers(services, signal);
   const { adopted, removed } = sortOrphans(managed.map(toOrphan));
   for (const { id, app, deploymentId } of removed) {
@@ -21,10 +22,15 @@ export async function adoptApps(services: DeployServices, signal: AbortSignal): 
     );
     await engine.removeContainer(id, signal);
   }
+  let isComplete = true;
   for (const { id } of adopted) {
     const container = managed.find((candidate) => candidate.id === id);
-    if (container) await adoptApp(container, services, signal);
+    if (!container) continue;
+    const work = `adoption of ${container.app}`;
+    if (crashGuard.held(work)) isComplete = false;
+    await crashGuard.run(work, () => adoptApp(container, services, signal));
   }
+  return isComplete;
 }
 
 /** Lists this agent's containers. One with its labels under a foreign name is logged and left alone. */

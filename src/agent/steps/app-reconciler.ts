@@ -10,6 +10,7 @@ import { type AppContainer, nextRepair, type Repair, repairDelay } from "../core
 import type { ContainerSummary } from "../engine/engine.ts";
 import { findAppContainers, findManagedContainers } from "../engine/managed-containers.ts";
 import { removeOtherPlaces } from "../files/place.ts";
+import { imageWork, repairWork } from "../store/crash-guard.ts";
 import { updateAppRecord } from "../store/update-app-record.ts";
 import { adoptApps } from "./adopt-apps.ts";
 import type { DeployServices } from "./context.ts";
@@ -42,6 +43,9 @@ interface DueRepair {
 }
 
 const NO_IDS: ReadonlySet<string> = new Set();
+
+/** The names of work that an unclean end of the agent is put down to: all of a round but repairs. */
+const RECONCILE_WORK = "checking the apps";
 
 export interface AppReconcilerOptions extends DeployServices {
   /** Leases an app until disposed; `undefined` while a deployment is working on it: then it is left alone. */
@@ -86,6 +90,10 @@ export class AppReconciler {
 
   /** Checks and repairs every app once. Rejects when the engine does not answer. */
   async reconcile(signal: AbortSignal): Promise<void> {
+    await this.#options.crashGuard.run(RECONCILE_WORK, () => this.#reconcile(signal));
+  }
+
+  async #reconcile(signal: AbortSignal): Promise<void> {
     await this.#adopt(signal);
     this.#sweepFiles();
     const listed = await this.#options.engine.listContainers(signal);
@@ -150,8 +158,7 @@ export class AppReconciler {
   async #adopt(signal: AbortSignal): Promise<void> {
     const { rebuild } = this.#options;
     if (!rebuild.isSet) return;
-    await adoptApps(this.#options, signal);
-    rebuild.clear();
+    if (await adoptApps(this.#options, signal)) rebuild.clear();
   }
 
   /** Removes, once, the files of deployments that ended while the agent did not run. */
@@ -168,33 +175,39 @@ export class AppReconciler {
     if (last && now - last.lastTryAt > FAILURE_RESET_MS) this.#attempts.delete(seen.name);
     const failures = this.#attempts.get(seen.name)?.failures ?? 0;
     if (last && now - last.lastTryAt < repairDelay(failures)) return;
-    if (this.#images.isFetching(seen)) return;
+    const { crashGuard } = this.#options;
+    if (this.#images.isFetching(seen) || crashGuard.held(repairWork(seen.name))) return;
     if (!nextRepair(seen, await this.#appContainers(seen, all, signal), this.#networks(seen))) return;
     using appLease = this.#options.lease(seen.name);
     if (!appLease) return;
     // A command may have been carried out since: the decision is made again under the lease.
     const due = await this.#findDueRepair(seen, signal);
     if (!due) return;
+    this.#attempts.set(due.app.name, { failures: failures + 1, lastTryAt: now });
+    await crashGuard.run(repairWork(seen.name), () => this.#carryOut(due, failures + 1, signal));
+  }
+
+  /** Must be called with a lease of the app. */
+  async #carryOut(due: DueRepair, attempt: number, signal: AbortSignal): Promise<void> {
     const { app, repair } = due;
-    this.#attempts.set(app.name, { failures: failures + 1, lastTryAt: now });
     const log = this.#options.logger.child({ app: app.name, deployment: app.deploymentId });
     try {
       await this.#applyRepairs(due, signal);
-      log.info({ attempt: failures + 1 }, "app repaired");
+      log.info({ attempt }, "app repaired");
       this.#recordRepair(app, repair.reason);
     } catch (error) {
       if (signal.aborted || isEngineDown(error)) throw error;
       if (isImageGone(error)) {
-        this.#recordRepair(
-          app,
-          repair.reason,
-          new Error("its image is not on the device any more; it is being fetched again"),
-        );
-        return this.#images.begin(app, signal);
+        const held = this.#options.crashGuard.held(imageWork(app.name));
+        const next = held
+          ? `it is fetched again after a pause, since ${held.text} during that`
+          : "it is being fetched again";
+        this.#recordRepair(app, repair.reason, new Error(`its image is not on the device any more; ${next}`));
+        return held ? undefined : this.#images.begin(app, signal);
       }
-      const next = Math.round(repairDelay(failures + 1) / 1000);
+      const next = Math.round(repairDelay(attempt) / 1000);
       log.error(
-        { err: maskError(error, environmentValuesOf(app.spec)), attempt: failures + 1, next_try_s: next },
+        { err: maskError(error, environmentValuesOf(app.spec)), attempt, next_try_s: next },
         "the app is not running and could not be repaired; it is tried again. See: edge-agent app NAME",
       );
       this.#recordRepair(app, repair.reason, error);

@@ -10,6 +10,7 @@ import type { Engine } from "../engine/engine.ts";
 import type { EngineMeter } from "../engine/engine-meter.ts";
 import type { Host } from "../host/host.ts";
 import type { ImageProvider } from "../images/ports.ts";
+import type { CrashGuard } from "../store/crash-guard.ts";
 import type { PreviousLogs } from "../store/previous-logs.ts";
 import type { AgentStore } from "../store/store.ts";
 
@@ -53,6 +54,7 @@ export interface DeployServices {
   readonly dataRoot: (signal: AbortSignal) => Promise<string>;
   readonly images: ImageProvider;
   readonly previousLogs: PreviousLogs;
+  readonly crashGuard: CrashGuard;
 }
 
 /** Context of a step that works on an app's containers, in a deployment or in a repair. */

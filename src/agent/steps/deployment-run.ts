@@ -50,6 +50,8 @@ export interface RunOptions {
   readonly replacedApps?: ReadonlySet<string>;
   /** Called with each step before it is taken. */
   readonly onStep?: (step: Step) => void;
+  /** Called with each event while a step runs: whether the deployment only waits, as for the data budget. */
+  readonly onWaiting?: (isWaiting: boolean) => void;
 }
 
 /**
@@ -166,6 +168,7 @@ export class DeploymentRun {
     if (!step) return;
     if (!isPermitted(step, this.#phase, this.#record)) return this.#park();
     this.#options.onStep?.(step);
+    this.#options.onWaiting?.(false);
     if (isRecordStep(step))
       return this.#applyRecordStep(
         toRecordChange(step, this.#record),
@@ -329,6 +332,7 @@ export class DeploymentRun {
   }
 
   #emit(event: EventContent): void {
+    this.#options.onWaiting?.(event.details?.["waiting_for"] !== undefined);
     try {
       this.#save(this.#record, [event]);
     } catch (error) {

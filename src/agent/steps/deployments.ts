@@ -16,12 +16,15 @@ import type { CommandHandler } from "../link/ports.ts";
 import type { DeployServices } from "./context.ts";
 import { DeploymentRun, type RunOptions } from "./deployment-run.ts";
 import { checkingGroup, GroupRun } from "./group-run.ts";
+import { afterCrashes, mustRollBack, planResumption, workOf } from "./resumption.ts";
 
 interface ActiveRun {
   readonly run: DeploymentRun;
   readonly ended: Promise<void>;
   /** Ids of the groups whose end it waits for. */
   readonly awaitedGroups: readonly string[];
+  /** Whether it only waits, as for the data budget. */
+  isWaiting: boolean;
 }
 
 interface ActiveGroup {
@@ -48,6 +51,7 @@ export class Deployments implements CommandHandler, AsyncDisposable {
   /** Apps under a lease, and when each lease ends. */
   #endedRuns = 0;
   readonly #leases = new Map<string, Promise<void>>();
+  readonly #stopped = new AbortController();
 
   /** @param isRebuilding whether the store may not know every app there is */
   constructor(services: DeployServices, isRebuilding: () => boolean = () => false) {
@@ -55,21 +59,14 @@ export class Deployments implements CommandHandler, AsyncDisposable {
     this.#isRebuilding = isRebuilding;
   }
 
-  /** Resumes pending deployments. Must be called once, before commands arrive. */
+  /**
+   * Resumes pending deployments, or gives up those that the agent has crashed during too often. Must be called once, before
+   * commands arrive.
+   */
   resume(): void {
-    const all = this.#services.store.deployments();
-    const open = all.filter(({ outcome }) => outcome === "pending");
-    const groups = open.filter(({ action }) => action === "apply");
-    for (const group of groups) this.#launchGroup(group);
-    // Apps of a group are resumed by it; without its record they go back.
-    const orphans = open.filter(({ group }) => group && !all.some(({ id }) => id === group.id));
-    for (const record of orphans)
-      this.#launch({ ...record, failure: record.failure ?? LOST_GROUP }, { isResumed: true });
-    const pending = open.filter(({ action, group }) => action !== "apply" && !group);
-    // A rollback of a success waits for later deployments of the app, as it did before the restart.
-    for (const record of [...pending.filter((r) => !mustRollBack(r)), ...pending.filter(mustRollBack)]) {
-      this.#launch(record, { isResumed: true });
-    }
+    const { groups, deployments } = planResumption(this.#services);
+    for (const group of groups) this.#launchGroup(group, { isResumed: true });
+    for (const record of deployments) this.#launch(record, { isResumed: true });
   }
 
   deploy(deploymentId: string, input: unknown, options: DeployOptions = {}, origin: Origin = "control_plane"): void {
@@ -197,6 +194,7 @@ export class Deployments implements CommandHandler, AsyncDisposable {
 
   /** Stops all deployments; they are resumed at the next start. */
   async [Symbol.asyncDispose](): Promise<void> {
+    this.#stopped.abort(new DOMException("the agent is stopping", "AbortError"));
     const all = [...this.#groups.values(), ...this.#runs.values()];
     for (const { run } of all) run.stop();
     await Promise.all(all.map(({ ended }) => ended));
@@ -236,35 +234,70 @@ export class Deployments implements CommandHandler, AsyncDisposable {
   }
 
   #launch(record: DeploymentRecord, options: { readonly isResumed: boolean; readonly announced?: "check" }): void {
-    void this.#begin(this.#createRun(record, options));
+    const turn = options.isResumed ? this.#turn(record) : undefined;
+    void this.#begin(this.#createRun(record, options), turn);
   }
 
-  #createRun(record: DeploymentRecord, options: Omit<RunOptions, "services" | "record" | "concurrentDeployments">) {
+  /** When a resumed deployment may begin; `undefined` if it may at once. */
+  #turn(record: DeploymentRecord): Promise<void> | undefined {
+    return this.#services.crashGuard.turn(workOf(record), this.#stopped.signal);
+  }
+
+  #createRun(
+    record: DeploymentRecord,
+    options: Omit<RunOptions, "services" | "record" | "concurrentDeployments" | "onWaiting">,
+  ) {
     const concurrentDeployments = () => this.#concurrentWith(record);
-    return new DeploymentRun({ services: this.#services, record, concurrentDeployments, ...options });
+    const onWaiting = (isWaiting: boolean): void => this.#onWaiting(record, isWaiting);
+    return new DeploymentRun({ services: this.#services, record, concurrentDeployments, onWaiting, ...options });
   }
 
-  /** Resolves when the deployment has ended, has parked, or was stopped. */
-  #begin(run: DeploymentRun): Promise<void> {
+  /** A deployment waits while all that works on it waits: one app's, or those of its group. */
+  #onWaiting(record: DeploymentRecord, isWaiting: boolean): void {
+    const { crashGuard } = this.#services;
+    const active = this.#runs.get(record.id);
+    if (!active || active.isWaiting === isWaiting) return;
+    active.isWaiting = isWaiting;
+    const work = workOf(record);
+    const all = [...this.#runs.values()].filter(({ run }) => workOf(run.record) === work);
+    if (all.every((other) => other.isWaiting)) crashGuard.rest(work);
+    else crashGuard.wake(work);
+  }
+
+  /**
+   * Resolves when the deployment has ended, has parked, or was stopped.
+   *
+   * @param turn when it may begin
+   */
+  #begin(run: DeploymentRun, turn?: Promise<void>): Promise<void> {
     const { record } = run;
     const lease = this.#leases.get(record.app);
     const awaitedGroups = mustRollBack(record) ? this.#laterGroups(record) : [];
     const later = mustRollBack(record) ? [...this.#runsBefore(record), ...awaitedGroups] : [];
     const ends = later.map(({ ended: end }) => end);
-    const before = lease ? [lease, ...ends] : ends;
+    const before = [...(turn ? [turn] : []), ...(lease ? [lease] : []), ...ends];
     const running = before.length > 0 ? Promise.all(before).then(() => run.run()) : run.run();
     const ended = running.finally(() => {
       this.#runs.delete(record.id);
+      this.#endWork(run.record);
       this.#endedRuns++;
       this.#removeUnusedFiles(record);
     });
-    this.#runs.set(record.id, { run, ended, awaitedGroups: awaitedGroups.map((group) => group.run.record.id) });
+    const groupIds = awaitedGroups.map((group) => group.run.record.id);
+    this.#runs.set(record.id, { run, ended, awaitedGroups: groupIds, isWaiting: false });
     return ended;
   }
 
+  /** A deployment that has ended is not counted any more; that of a group's app counts as the group's. */
+  #endWork(record: DeploymentRecord): void {
+    if (record.outcome !== "pending" && !record.group) this.#services.crashGuard.end(workOf(record));
+  }
+
   /** @param group its own record; those of its apps are in the store */
-  #launchGroup(group: DeploymentRecord): void {
-    const children = this.#services.store.deployments().filter((record) => record.group?.id === group.id);
+  #launchGroup(group: DeploymentRecord, { isResumed = false } = {}): void {
+    const stored = this.#services.store.deployments().filter((record) => record.group?.id === group.id);
+    const children = isResumed ? stored.map((child) => afterCrashes(child, this.#services)) : stored;
+    const turn = isResumed ? this.#turn(group) : undefined;
     const run = new GroupRun({
       services: this.#services,
       record: group,
@@ -272,7 +305,11 @@ export class Deployments implements CommandHandler, AsyncDisposable {
       createRun: (record, options) => this.#createRun(record, { isResumed: false, ...options }),
       begin: (child) => this.#begin(child),
     });
-    const ended = run.run().finally(() => this.#groups.delete(group.id));
+    const running = turn ? turn.then(() => run.run()) : run.run();
+    const ended = running.finally(() => {
+      this.#groups.delete(group.id);
+      this.#endWork(run.record);
+    });
     this.#groups.set(group.id, { run, ended });
   }
 
@@ -331,8 +368,6 @@ export class Deployments implements CommandHandler, AsyncDisposable {
   }
 }
 
-const LOST_GROUP: Failure = { code: "Internal", message: "The record of the group was damaged.", step: "done" };
-
 function rebuildingError(): EdgeError {
   return new EdgeError("EngineUnavailable", "The agent is looking for its apps on the engine; try again shortly.");
 }
@@ -348,11 +383,6 @@ export function usedPlaces(store: Pick<DeployServices["store"], "apps" | "deploy
     ...store.apps().map(({ deploymentId }) => deploymentId),
     ...[...pending, ...ended].flatMap(({ id, previous }) => (previous ? [id, previous.deploymentId] : [id])),
   ];
-}
-
-/** Whether a success has to be rolled back. */
-function mustRollBack({ committed, failure }: DeploymentRecord): boolean {
-  return committed && failure !== undefined;
 }
 
 /** Returns what may be logged of a specification: never the values of its environment. */

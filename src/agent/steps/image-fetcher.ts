@@ -1,10 +1,11 @@
 import type { AppRecord } from "../core/deployment/record.ts";
 import type { ImageSource } from "../core/image/image.ts";
 import type { ImageRequest, LocalImage } from "../images/ports.ts";
+import { imageWork } from "../store/crash-guard.ts";
 import { updateAppRecord } from "../store/update-app-record.ts";
 import type { DeployServices } from "./context.ts";
 
-type ImageFetcherServices = Pick<DeployServices, "images" | "store" | "logger">;
+type ImageFetcherServices = Pick<DeployServices, "images" | "store" | "logger" | "crashGuard">;
 
 type FetchedImage = Pick<LocalImage, "imageId" | "digest">;
 
@@ -33,7 +34,8 @@ export class ImageFetcher {
       { image: app.spec.image },
       "the app's image is not on the device any more, for example because the engine was replaced; it is fetched again",
     );
-    const fetching = this.#fetch(app, signal)
+    const fetching = this.#services.crashGuard
+      .run(imageWork(app.name), () => this.#fetch(app, signal))
       .catch((error: unknown) => {
         if (!signal.aborted)
           log.error(

@@ -1,3 +1,4 @@
+import type { DeploymentStep } from "../../protocol/deployment-event.ts";
 import type { StoreReader } from "./store.ts";
 
 /** A deployment that has not ended, with its last event. */
@@ -5,7 +6,7 @@ export interface PendingDeployment {
   readonly id: string;
   readonly app: string;
   readonly origin: string;
-  readonly step: string;
+  readonly step: DeploymentStep;
   readonly message: string;
   /** Percent, while pulling. */
   readonly progress: number | null;

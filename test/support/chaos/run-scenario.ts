@@ -101,7 +101,7 @@ export async function runScenario(
       if (crashKind === "engine killed too") for (const container of rig.engine.containers) container.stop();
       crashes.reset();
       try {
-        await rig.restart();
+        await rig.restart(crashKind === "power cut" ? crashKind : "killed");
       } catch (error) {
         if (!(error instanceof StoreError)) throw error;
       }

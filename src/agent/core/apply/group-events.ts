@@ -47,7 +47,8 @@ export function groupFailure({ app, failure }: DeploymentRecord, notInRequest: r
 /** Why the deployment of an app of a failed group is cancelled or undone. */
 export function cancelledWith({ app, failure }: DeploymentRecord): Failure {
   const cause = failure?.details?.["app"];
-  const reason = typeof cause === "string" ? `the app ${cause} failed` : "the deployment was cancelled or refused";
+  const reason =
+    typeof cause === "string" ? `the app ${cause} failed` : "the deployment was cancelled, refused or given up";
   return { code: "DeploymentCancelled", message: `The apps of ${app} go back: ${reason}.`, step: "done" };
 }
 

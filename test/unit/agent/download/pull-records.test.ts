@@ -11,6 +11,7 @@ import { FakeClock } from "../../../support/fake-clock.ts";
 import { FakeEngine } from "../../../support/fake-engine.ts";
 import { FakeRegistry } from "../../../support/fake-registry.ts";
 import { tempDir } from "../../../support/temp-dir.ts";
+import { UNGUARDED } from "../../../support/unguarded.ts";
 import { waitFor } from "../../../support/wait-for.ts";
 
 const REFERENCE = "registry.example.com/app:1";
@@ -50,7 +51,8 @@ function newSweeper(pulls: PullRecords = records()): PartSweeper {
   const bounds = { keepMs: KEEP_MS, reserveBytes: 0, minAgeMs: 0 };
   const parts = new PartStore(directory.path);
   const logger = pino({ level: "silent" });
-  return new PartSweeper({ engine, parts, pulls, bounds, freeBytes: async () => undefined, clock, logger });
+  const options = { engine, parts, pulls, bounds, freeBytes: async () => undefined, clock, logger };
+  return new PartSweeper({ ...options, crashGuard: UNGUARDED });
 }
 
 const loopbackImage = () => engine.inspectImage(offer.name, SIGNAL);

@@ -1,0 +1,290 @@
+import { z } from "zod";
+import type { Clock } from "../../lib/clock.ts";
+import type { Logger } from "../../lib/logger.ts";
+import { orAborted } from "../../lib/or-aborted.ts";
+import {
+  addEnd,
+  type BackgroundGuard,
+  type CrashCount,
+  crashPauseMs,
+  crashText,
+  isSuspect,
+  NO_CRASHES,
+  POWER_CUT_WINDOW_MS,
+  type PreviousEnd,
+  previousEnd,
+  resumeOrder,
+  timesLimitReached,
+} from "../core/service/crash-loop.ts";
+import type { LearnedStore } from "./store.ts";
+
+const NAME = "crashes";
+
+const workSchema = z.object({
+  /** Such as `deployment d1`. */
+  name: z.string(),
+  crashes: z.int(),
+  powerCuts: z.int(),
+  /** Whether it is going on: how many works had begun before it, from 1; 0 if it waits. */
+  began: z.int(),
+});
+type Work = z.output<typeof workSchema>;
+
+const stateSchema = z.object({ bootId: z.string(), isClean: z.boolean(), works: z.array(workSchema) });
+type State = z.output<typeof stateSchema>;
+
+/** How long a suspect is alone before the next one begins, in milliseconds. */
+const ALONE_MS = 60_000;
+/** Without a crash for this long, what work in the background had caused is forgotten. Exceeds the longest pause. */
+const FORGET_MS = 24 * 60 * 60_000;
+
+export interface CrashGuardOptions {
+  readonly store: LearnedStore;
+  readonly bootId: string;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly maxCrashes: number;
+}
+
+/** The names of work on something that is on record, and that is forgotten with it. */
+const OF_A_RECORD = /^(?:deployment|repair of|fetching the image of) /;
+/** @param id of the group, for an app of one */
+export const deploymentWork = (id: string): string => `deployment ${id}`;
+export const repairWork = (app: string): string => `repair of ${app}`;
+export const imageWork = (app: string): string => `fetching the image of ${app}`;
+
+/** Work that the agent has crashed during, and does not resume yet. */
+export interface HeldWork {
+  readonly name: string;
+  /** What happened: `the agent crashed 3 times`. */
+  readonly text: string;
+  /** Milliseconds until it is tried again. */
+  readonly leftMs: number;
+}
+
+/**
+ * Counts how often the agent has ended uncleanly during each piece of work, across restarts.
+ *
+ * A pending deployment is on disk, so that the first unclean end can be put down to it. Other work leaves no trace in normal
+ * operation: only after an unclean end is it noted before it begins, until it was done once. So nothing is written as long as
+ * the agent does not crash, except for one note at a stop and at the start that follows.
+ */
+export class CrashGuard implements BackgroundGuard, Disposable {
+  readonly #options: CrashGuardOptions;
+  readonly #works = new Map<string, Work>();
+  #end: PreviousEnd = "clean";
+  #startedAt = 0;
+  #isStopping = false;
+  #isDisposed = false;
+  #begun = 0;
+  /** Works that this process has done once. */
+  readonly #done = new Set<string>();
+  /** Resolves when every suspect so far has had its time alone. */
+  #queue: Promise<void> = Promise.resolve();
+  readonly #turns = new Map<string, () => void>();
+  readonly #stopped = Promise.withResolvers<void>();
+  readonly #timers = new DisposableStack();
+
+  constructor(options: CrashGuardOptions) {
+    this.#options = options;
+  }
+
+  /**
+   * Counts the end of the run before. Must be called once, before any work begins.
+   *
+   * @param pending deployments that are on disk
+   * @param apps names of the installed apps
+   */
+  start(pending: readonly string[], apps: readonly string[]): void {
+    const { bootId, clock, logger } = this.#options;
+    this.#startedAt = clock.monotonic();
+    const last = readState(this.#options.store);
+    this.#end = previousEnd(last, bootId);
+    const possible = new Set([...pending, ...apps.flatMap((app) => [repairWork(app), imageWork(app)])]);
+    const isGone = (name: string): boolean => OF_A_RECORD.test(name) && !possible.has(name);
+    for (const work of last?.works ?? []) if (!isGone(work.name)) this.#works.set(work.name, work);
+    if (this.#end !== "clean") for (const name of this.#blamed(pending)) this.#count(name);
+    for (const [name, work] of this.#works) this.#works.set(name, { ...work, began: 0 });
+    const hasChanged = last ? JSON.stringify(last) !== JSON.stringify(this.#state(false)) : true;
+    if (hasChanged) this.#save();
+    if (this.#works.size > 0) {
+      this.#timers.use(clock.timer(POWER_CUT_WINDOW_MS, () => this.#forgetPowerCuts()));
+      this.#timers.use(clock.timer(FORGET_MS, () => this.#forget()));
+    }
+    const during = [...this.#works.keys()];
+    if (this.#end === "crash")
+      logger.warn({ during }, "the agent crashed before this start. See: journalctl -u edge-agent");
+    for (const held of during.flatMap((name) => this.held(name) ?? [])) {
+      const next = Math.round(held.leftMs / 1000);
+      logger.error(
+        { work: held.name, next_try_s: next },
+        `${held.text} during this work; it is tried again after a pause`,
+      );
+    }
+  }
+
+  /** Notes that the agent was asked to stop: the end of this run is not counted. */
+  stop(): void {
+    this.#isStopping = true;
+    this.#save();
+    this.#stopped.resolve();
+  }
+
+  /** Nothing is noted any more: unless it was asked to stop, the agent counts as crashed. */
+  [Symbol.dispose](): void {
+    this.#isDisposed = true;
+    this.#timers.dispose();
+    this.#stopped.resolve();
+  }
+
+  count(name: string): CrashCount {
+    return this.#works.get(name) ?? NO_CRASHES;
+  }
+
+  /** How many times the work has reached the limit: see `timesLimitReached`. */
+  timesReached(name: string): number {
+    return timesLimitReached(this.count(name), this.#options.maxCrashes);
+  }
+
+  /** Sorts deployments into the order in which they are resumed. */
+  sorted<T>(items: readonly T[], nameOf: (item: T) => string): T[] {
+    return resumeOrder(items.map((item) => ({ item, count: this.count(nameOf(item)) }))).map(({ item }) => item);
+  }
+
+  /**
+   * Resolves when the resumed deployment may begin; `undefined` if it may at once. Suspects begin one after another, each when
+   * the one before has ended, has to wait, or was alone for a minute. So a further crash tells which one it was. Never rejects.
+   */
+  turn(name: string, signal: AbortSignal): Promise<void> | undefined {
+    const { clock, maxCrashes } = this.#options;
+    const count = this.#works.get(name);
+    if (!count) return undefined;
+    if (!isSuspect(count)) {
+      this.wake(name);
+      return undefined;
+    }
+    const over = Promise.withResolvers<void>();
+    this.#turns.set(name, over.resolve);
+    const pauseMs = this.#end === "clean" ? 0 : crashPauseMs(count, maxCrashes, 3);
+    if (pauseMs > 0) {
+      // It waits beside the queue.
+      return clock.sleep(pauseMs, signal).then(
+        () => this.wake(name),
+        () => undefined,
+      );
+    }
+    const before = this.#queue;
+    const begin = async (): Promise<void> => {
+      try {
+        await orAborted(before, signal);
+      } catch {
+        return over.resolve();
+      }
+      this.wake(name);
+      clock.timer(ALONE_MS, over.resolve);
+    };
+    const begun = begin();
+    this.#queue = begun.then(() => over.promise);
+    return begun;
+  }
+
+  /** Notes that a deployment goes on, if it is one of those that were counted. */
+  wake(name: string): void {
+    const work = this.#works.get(name);
+    if (!work || work.began > 0) return;
+    this.#works.set(name, { ...work, began: ++this.#begun });
+    this.#save();
+  }
+
+  /** Notes that a deployment only waits, as for the data budget. What happens meanwhile is not its doing. */
+  rest(name: string): void {
+    this.#turns.get(name)?.();
+    const work = this.#works.get(name);
+    if (!work || work.began === 0) return;
+    this.#works.set(name, { ...work, began: 0 });
+    this.#save();
+  }
+
+  /** Notes that the work is done: it has not crashed the agent. */
+  end(name: string): void {
+    this.#turns.get(name)?.();
+    this.#turns.delete(name);
+    this.#done.add(name);
+    if (this.#isStopping || !this.#works.delete(name)) return;
+    this.#save();
+  }
+
+  async run<T>(name: string, work: () => Promise<T>): Promise<T | undefined> {
+    if (this.held(name)) return undefined;
+    // After the deployments that may have crashed the agent.
+    if (this.#end !== "clean") await Promise.race([this.#queue, this.#stopped.promise]);
+    if (this.#end !== "clean" && !this.#done.has(name)) {
+      this.#works.set(name, { name, ...NO_CRASHES, ...this.#works.get(name), began: ++this.#begun });
+      this.#save();
+    }
+    try {
+      return await work();
+    } finally {
+      this.end(name);
+    }
+  }
+
+  /** Why the work has to pause, and how long; `undefined` if it may go on, as after a restart by a person. */
+  held(name: string): HeldWork | undefined {
+    const { clock, maxCrashes } = this.#options;
+    if (this.#end === "clean") return undefined;
+    const count = this.count(name);
+    const leftMs = this.#startedAt + crashPauseMs(count, maxCrashes) - clock.monotonic();
+    return this.timesReached(name) > 0 && leftMs > 0 ? { name, text: crashText(count), leftMs } : undefined;
+  }
+
+  /** Deployments that were going on. Of the others what began last: each of them began alone. */
+  #blamed(pending: readonly string[]): string[] {
+    const unmarked = pending.filter((name) => !this.#works.has(name));
+    const active = [...this.#works.values()].filter(({ began }) => began > 0);
+    const last = active.toSorted((a, b) => b.began - a.began)[0];
+    return [...unmarked, ...(last ? [last.name] : [])];
+  }
+
+  #count(name: string): void {
+    this.#works.set(name, { name, ...addEnd(this.count(name), this.#end), began: 0 });
+  }
+
+  /** What has gone on for so long does not bring the machine down. */
+  #forgetPowerCuts(): void {
+    for (const [name, work] of this.#works) if (work.began > 0) this.#works.set(name, { ...work, powerCuts: 0 });
+    this.#save();
+  }
+
+  #forget(): void {
+    for (const [name, { began }] of this.#works) {
+      if (began === 0 && !name.startsWith("deployment ")) this.#works.delete(name);
+    }
+    this.#save();
+  }
+
+  #state(isClean: boolean): State {
+    return { bootId: this.#options.bootId, isClean, works: [...this.#works.values()] };
+  }
+
+  #save(): void {
+    if (this.#isDisposed) return;
+    try {
+      this.#options.store.saveLearnedValue(NAME, JSON.stringify(this.#state(this.#isStopping)));
+    } catch (error) {
+      this.#options.logger.warn(
+        { err: error },
+        "what the agent works on could not be noted; see: edge-agent doctor (disk)",
+      );
+    }
+  }
+}
+
+function readState(store: Pick<LearnedStore, "learnedValue">): State | undefined {
+  const text = store.learnedValue(NAME);
+  try {
+    return text === undefined ? undefined : stateSchema.parse(JSON.parse(text));
+  } catch {
+    return undefined;
+  }
+}
