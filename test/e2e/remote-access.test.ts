@@ -169,11 +169,26 @@ describe("who may", () => {
 
   test("a revoked key ends what is open", async () => {
     await using other = await remoteUser(system(), ["apps.exec"]);
-    await using command = startScript("echo on; sleep 4321", other);
+    // The second hides from its environment and its session, the third from its parent too.
+    const script = [
+      "busybox env -i busybox setsid busybox sleep 4322 &",
+      "(busybox env -i busybox setsid busybox sleep 4323 &)",
+      "echo on; sleep 4321",
+    ].join("\n");
+    await using command = startScript(script, other);
     await command.waitForOutput("on");
+    const running = async () => (await exec("busybox", "ps")).stdout;
+    await waitFor("the processes", async () => (await running()).includes("sleep 4323"));
     await system().control.administer("key", "revoke", other.keyId);
     expect(await command.exited).not.toBe(0);
-    await waitFor("the command to be gone", async () => !(await exec("busybox", "ps")).stdout.includes("sleep 4321"));
+    await waitFor("the command to be gone", async () => !/sleep 432[12]/.test(await running()));
+    const named = /remote access: processes that began while a command ran go on in the app/;
+    await waitFor("the log to name what goes on", () => named.test(system().agent.output()));
+  });
+
+  test("what a command leaves behind ends with it", async () => {
+    expect((await exec("sh", "-c", "(busybox setsid busybox sleep 4324 > /dev/null 2>&1 &)")).code).toBe(0);
+    await waitFor("it to be gone", async () => !(await exec("busybox", "ps")).stdout.includes("sleep 4324"));
   });
 
   test("everything is in the audit log, the device's log and its ledger", async () => {

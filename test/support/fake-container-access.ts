@@ -2,7 +2,12 @@ import { Readable } from "node:stream";
 import { buffer } from "node:stream/consumers";
 import type { EngineError } from "../../src/agent/engine/engine-error.ts";
 import { onAbort } from "../../src/lib/on-abort.ts";
-import type { ContainerAccess, ContainerAddress, RunningExec } from "../../src/agent/engine/container-access.ts";
+import type {
+  ContainerAccess,
+  ContainerAddress,
+  ExecEnd,
+  RunningExec,
+} from "../../src/agent/engine/container-access.ts";
 
 /** Access to containers that the test controls. */
 export class FakeContainerAccess implements ContainerAccess {
@@ -15,6 +20,8 @@ export class FakeContainerAccess implements ContainerAccess {
   starting: Promise<void> = Promise.resolve();
   resizing: Promise<void> = Promise.resolve();
   killing: Promise<void> = Promise.resolve();
+  /** What has become of a command that is killed. */
+  end: ExecEnd = { isGone: true, left: [] };
   /** Sizes passed on, in order. */
   readonly sizes: (readonly [number, number])[] = [];
   /** What the engine says when it is asked for an exit code; nothing: the command goes on. */
@@ -57,7 +64,7 @@ export class FakeContainerAccess implements ContainerAccess {
         await this.killing;
         this.killed++;
         output.destroy();
-        return true;
+        return this.end;
       },
       close: () => void output.destroy(),
     };

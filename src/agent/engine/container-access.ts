@@ -41,8 +41,18 @@ export interface RunningExec {
   resize(columns: number, rows: number, signal: AbortSignal): Promise<void>;
   /** Returns the exit code; `undefined` while it runs. */
   exitCode(signal: AbortSignal): Promise<number | undefined>;
-  /** Closes its input and output, and kills the command with everything it started. Returns whether it is gone. */
-  kill(signal: AbortSignal): Promise<boolean>;
+  /** Closes its input and output, and kills the command, unless it is over, with everything it started. */
+  kill(signal: AbortSignal): Promise<ExecEnd>;
   /** Closes its input and output. The command goes on. */
   close(): void;
+}
+
+/** What has become of a command that was killed. */
+export interface ExecEnd {
+  readonly isGone: boolean;
+  /**
+   * Processes that began while it ran and go on, as `NAME (PID)`: they may be its, or the app's. `undefined`: it cannot be
+   * said whether it has left any, as the image has no shell.
+   */
+  readonly left: readonly string[] | undefined;
 }

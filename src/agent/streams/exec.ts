@@ -1,6 +1,6 @@
 import { onAbort } from "../../lib/on-abort.ts";
 import { STREAM_CHANNELS } from "../../protocol/stream-data.ts";
-import type { RunningExec } from "../engine/container-access.ts";
+import type { ExecEnd, RunningExec } from "../engine/container-access.ts";
 import { findRunningContainer } from "./find-container.ts";
 import type { AppStream, StreamServices } from "./ports.ts";
 
@@ -10,7 +10,10 @@ const KILL_TIMEOUT_MS = 20_000;
 const MIN_EXIT_POLL_MS = 50;
 const MAX_EXIT_POLL_MS = 2_000;
 
-/** Runs a command in the app's container. It is killed when the stream is closed before its end. */
+/** Of a command that could not be killed in time. */
+const UNKNOWN_END: ExecEnd = { isGone: false, left: undefined };
+
+/** Runs a command in the app's container. It is killed with all it has started when the stream ends. */
 export async function serveExec(
   stream: AppStream<"exec">,
   services: StreamServices,
@@ -28,18 +31,15 @@ export async function serveExec(
     void sendInput(stream, exec);
     // A command may be silent for ever.
     await Promise.race([sendOutput(stream, exec), rejectOnAbort(signal)]);
-    const exitCode = await waitForExit(exec, services, signal);
-    exec.close();
-    return { exit_code: exitCode };
-  } catch (error) {
-    // Not awaited: the client has gone, or is told at once.
+    return { exit_code: await waitForExit(exec, services, signal) };
+  } finally {
+    // Not awaited: the client has gone, or is told at once. A command that is over may have left something, too.
     services.endings.add(
       starting.then(
         (exec) => killExec(stream, exec, services),
         () => undefined,
       ),
     );
-    throw error;
   }
 }
 
@@ -91,17 +91,29 @@ async function waitForExit(exec: RunningExec, { clock }: StreamServices, signal:
 }
 
 async function killExec(
-  { app, params }: AppStream<"exec">,
+  { app, params, signal }: AppStream<"exec">,
   exec: RunningExec,
   { clock, logger }: StreamServices,
 ): Promise<void> {
   const limit = new AbortController();
   using _timeout = clock.timer(KILL_TIMEOUT_MS, () => limit.abort());
-  const isGone = await exec.kill(limit.signal).catch(() => false);
+  const { isGone, left } = await exec.kill(limit.signal).catch(() => UNKNOWN_END);
   exec.close();
-  if (isGone) return;
-  logger.warn(
-    { app, command: params.command[0] },
-    "remote access: a command goes on in the app, because the engine cannot end it and the image has no shell; a restart of the app ends it",
-  );
+  const facts = { app, command: params.command[0] };
+  if (!isGone) {
+    logger.warn(
+      facts,
+      "remote access: a command goes on in the app, because the engine cannot end it and the image has no shell; a restart of the app ends it",
+    );
+  } else if (left === undefined && signal.aborted) {
+    logger.warn(
+      facts,
+      "remote access: what a command has started in the app may go on, because the image has no shell; a restart of the app ends it",
+    );
+  } else if (left !== undefined && left.length > 0) {
+    logger.warn(
+      { ...facts, processes: left },
+      "remote access: processes that began while a command ran go on in the app: they cannot be killed, or not be told from the app's own; a restart of the app ends them",
+    );
+  }
 }

@@ -132,10 +132,79 @@ export function execContract(name: string, start: () => Promise<RunningEngine>, 
       async (_what, command, more: Partial<ExecRequest> = {}) => {
         const running = await exec(command, more);
         await waitFor("the command", async () => (await processes()).includes("76543"));
-        expect(await running.kill(unaborted)).toBe(true);
+        expect(await running.kill(unaborted)).toEqual({ isGone: true, left: [] });
         expect(await processes()).not.toContain("76543");
       },
     );
+
+    const SLEEP = "busybox sleep 76543";
+
+    test.each([
+      ["in each way", "exec busybox sleep 76543"],
+      ["while the command hides itself", `exec busybox env -i busybox sh -c '${SLEEP} & exec ${SLEEP}'`],
+      ["while the command claims to be another", `EDGE_AGENT_EXEC=1 exec busybox sh -c '${SLEEP} & exec ${SLEEP}'`],
+    ])("processes that hide %s are killed with their command", async (_what, last) => {
+      const hiding = [
+        `busybox env -i ${SLEEP} &`,
+        `busybox env -i busybox setsid ${SLEEP} &`,
+        `(busybox env -i ${SLEEP} &)`,
+        `(busybox setsid ${SLEEP} &)`,
+        // By its name.
+        `sh -c "printf 'a) S 1 1 1\\n(b) Z 1' > /proc/self/comm; ${SLEEP} & wait" &`,
+        // As another user.
+        `busybox su -s /bin/sh nobody -c '${SLEEP}' &`,
+      ];
+      const users = "echo nobody:x:65534:65534::/:/bin/sh > /etc/passwd";
+      const running = await exec(["sh", "-c", [users, ...hiding, last].join("\n")]);
+      const count = async (): Promise<number> => (await processes()).split(/^busybox sleep 76543$/m).length - 1;
+      await waitFor("the processes", async () => (await count()) >= hiding.length);
+      expect(await running.kill(unaborted)).toEqual({ isGone: true, left: [] });
+      expect(await count()).toBe(0);
+    });
+
+    test("what a command has left behind is killed when it is over", async () => {
+      const running = await exec(["sh", "-c", `(busybox setsid ${SLEEP} > /dev/null 2>&1 &)`]);
+      expect(await outcome(running)).toMatchObject({ code: 0 });
+      expect(await processes()).toContain("sleep 76543");
+      expect(await running.kill(unaborted)).toEqual({ isGone: true, left: [] });
+      expect(await processes()).not.toContain("76543");
+    });
+
+    test("a process that nothing tells from the app's own is named, and the app's own are neither killed nor named", async () => {
+      const own = `while :; do busybox sleep 0.05; [ -e /tmp/go ] && busybox sleep 54321 & done`;
+      const app = await create({ command: ["sh", "-c", own.replace("done", "[ -e /tmp/go ] && break; done; wait")] });
+      const hiding = `touch /tmp/go; (busybox env -i busybox setsid ${SLEEP} &); exec busybox sleep 76544`;
+      const running = await access.exec(app, {
+        command: ["sh", "-c", hiding.replace("touch", "busybox touch")],
+        tty: false,
+      });
+      onTestFinished(() => running.close());
+      const seen = async (): Promise<string> => {
+        return (await outcome(await access.exec(app, { command: ["busybox", "ps", "-o", "args"], tty: false }))).stdout;
+      };
+      await waitFor(
+        "both processes",
+        async () => /sleep 76543[^]*/.test(await seen()) && (await seen()).includes("54321"),
+      );
+      const { isGone, left } = await running.kill(unaborted);
+      expect({ isGone, left }).toEqual({ isGone: true, left: [expect.stringMatching(/^busybox \(\d+\)$/)] });
+      const after = await seen();
+      expect(after).toContain("54321");
+      expect(after).not.toContain("76544");
+    });
+
+    test("commands that begin at the same time are told apart", async () => {
+      const started = await Promise.all(["65431", "65432", "65433"].map((n) => exec(["busybox", "sleep", n])));
+      await started[1]?.kill(unaborted);
+      const left = await processes();
+      for (const [n, isThere] of [
+        ["65431", true],
+        ["65432", false],
+        ["65433", true],
+      ] as const)
+        expect([n, left.includes(n)]).toEqual([n, isThere]);
+      for (const each of started) await each.kill(unaborted);
+    });
 
     test("killing a command leaves others alone", async () => {
       const kept = await exec(["busybox", "sleep", "65432"]);
@@ -154,7 +223,7 @@ export function execContract(name: string, start: () => Promise<RunningEngine>, 
       // Enough turns for a reader that does not wait to have read on.
       for (let i = 0; i < 5; i++) await processes();
       expect(process.memoryUsage().arrayBuffers - before).toBeLessThan(16_000_000);
-      expect(await running.kill(unaborted)).toBe(true);
+      expect(await running.kill(unaborted)).toMatchObject({ isGone: true });
     });
 
     test("a container that is removed under a command ends it", async () => {

@@ -2,6 +2,7 @@ import type { Readable } from "node:stream";
 import type Docker from "dockerode";
 import type { ContainerInspectInfo } from "dockerode";
 import type { Clock } from "../../../lib/clock.ts";
+import { KeyedLock } from "../../../lib/keyed-lock.ts";
 import type { ContainerAccess, ContainerAddress, ExecRequest, RunningExec } from "../container-access.ts";
 import { call } from "./call.ts";
 import { type Connect, createConnector } from "./connection.ts";
@@ -23,11 +24,12 @@ export function createContainerAccess(options: {
   const run = <T>(signal: AbortSignal, work: (signal: AbortSignal) => Promise<T>, ms = TIMEOUT_MS): Promise<T> =>
     call(options.clock, ms, signal, work);
   const { signal: never } = new AbortController();
+  const starts = new KeyedLock();
   return {
     addressesOf: (id, port, signal) =>
       run(signal, async (limit) => addressesIn(await requireContainer(connect(), id, limit), port)),
     exec: (id: string, request: ExecRequest): Promise<RunningExec> =>
-      run(never, (limit) => startExec(connect(), id, request, limit, { clock: options.clock })),
+      run(never, (limit) => startExec(connect(), id, request, limit, { clock: options.clock, starts })),
     statPath: (id, path, signal) => run(signal, (limit) => statPath(connect(), id, path, limit)),
     readArchive: (id, path, signal) =>
       run(

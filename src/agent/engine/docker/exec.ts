@@ -1,25 +1,27 @@
-import { once } from "node:events";
 import type { Socket } from "node:net";
 import { randomUUID } from "node:crypto";
 import type Docker from "dockerode";
 import type { Clock } from "../../../lib/clock.ts";
+import type { KeyedLock } from "../../../lib/keyed-lock.ts";
 import type { ExecRequest, RunningExec } from "../container-access.ts";
 import { untilDrained } from "../../../lib/until-drained.ts";
 import { call } from "./call.ts";
 import { Demultiplexer } from "./demultiplexer.ts";
+import { type FoundProcesses, MARK, NONE, ofCommand, ticksNow } from "./exec-processes.ts";
 import { requireContainer } from "./find-container.ts";
 import { requireFields } from "./shape.ts";
 import { toEngineError } from "./to-engine-error.ts";
 import { unlessStatus } from "./unless-status.ts";
-
-/** Marks the processes of a command, so that they can be found. */
-const MARK = "EDGE_AGENT_EXEC";
 
 /** How long a command may take to end by itself after its terminal is gone, in milliseconds. */
 const END_PATIENCE_MS = 2_000;
 /** How long a killed command may take to be gone. */
 const KILL_PATIENCE_MS = 5_000;
 const POLL_MS = 100;
+const START_POLL_MS = 20;
+const START_PATIENCE_MS = 2_000;
+/** Commands are started so far apart that each has ticks of the kernel's clock of its own, in milliseconds. */
+const START_GAP_MS = 20;
 const CALL_TIMEOUT_MS = 10_000;
 const LATE_KILL_TIMEOUT_MS = 20_000;
 
@@ -28,29 +30,15 @@ const CTRL_D = 4;
 
 const STDERR = 2;
 
-/**
- * Kills all processes with the mark. Uses nothing but a shell, since images have little else; every shell's `read` drops
- * the NUL characters between variables.
- */
-function killScript(mark: string): string {
-  return [
-    "for e in /proc/[0-9]*/environ; do",
-    "p=${e%/environ}; p=${p#/proc/};",
-    '[ "$p" = "$$" ] && continue;',
-    `while IFS= read -r v || [ -n "$v" ]; do case "$v" in *${MARK}=${mark}*) kill -9 "$p"; break;; esac; done < "$e";`,
-    "done 2>/dev/null; true",
-  ].join(" ");
-}
-
 /** Starts a command in a container. */
 export async function startExec(
   docker: Docker,
   containerId: string,
   request: ExecRequest,
   signal: AbortSignal,
-  { clock }: { readonly clock: Clock },
+  { clock, starts }: { readonly clock: Clock; readonly starts: KeyedLock },
 ): Promise<RunningExec> {
-  const { Id } = await requireContainer(docker, containerId, signal);
+  const { Id, Config } = await requireContainer(docker, containerId, signal);
   const container = docker.getContainer(Id);
   const mark = randomUUID();
   const { user, workingDir, columns, rows } = request;
@@ -67,9 +55,19 @@ export async function startExec(
     abortSignal: signal,
   });
   const exec = docker.getExec(requireFields(created, { id: "" }).id);
-  const socket = (await exec.start({ hijack: true, stdin: true, Tty: request.tty })) as unknown as Socket;
-  // Errors are seen by whoever reads or writes.
-  socket.on("error", () => undefined);
+  // One at a time in a container: a command is recognized by when it began.
+  const lease = await starts.acquire(Id, signal);
+  const from = ticksNow();
+  let socket: Socket;
+  try {
+    socket = (await exec.start({ hijack: true, stdin: true, Tty: request.tty })) as unknown as Socket;
+    // Errors are seen by whoever reads or writes.
+    socket.on("error", () => undefined);
+    await untilStarted(exec, clock, signal).catch(() => undefined);
+  } finally {
+    void clock.sleep(START_GAP_MS).then(() => lease[Symbol.dispose]());
+  }
+  const origin = { mark, from, to: ticksNow() };
   const resize = (width: number, height: number, limit: AbortSignal): Promise<void> =>
     call(clock, CALL_TIMEOUT_MS, limit, async (abortSignal) => {
       // Podman answers with 201, which the library takes for an error.
@@ -101,15 +99,23 @@ export async function startExec(
     resize,
     exitCode,
     async kill(abortSignal) {
+      const ask = async (what: "list" | "kill", known: FoundProcesses, as: string | undefined) =>
+        ofCommand(what, origin, known, { container, user: as, signal: abortSignal }).catch(() => undefined);
+      const own = user ?? Config.User;
+      const isOver = (await exitCode(abortSignal)) !== undefined;
+      // Before it ends: its children have another parent afterwards.
+      const before = isOver ? undefined : await ask("list", NONE, user);
       // Unread output would block the command.
       socket.resume();
       if (request.tty && socket.writable) socket.write(Uint8Array.of(CTRL_C, CTRL_D));
       socket.end();
-      const isGone = await isGoneWithin(END_PATIENCE_MS, abortSignal);
+      const hasEnded = isOver || (await isGoneWithin(END_PATIENCE_MS, abortSignal));
       socket.destroy();
-      // Also after the command itself has ended: what it started may go on.
-      await runScript(docker, Id, killScript(mark), who, abortSignal).catch(() => undefined);
-      return isGone || isGoneWithin(KILL_PATIENCE_MS, abortSignal);
+      const killed = await ask("kill", before ?? NONE, user);
+      // Of other users, whom the command has become, only root kills. And root may not read their environment.
+      const last = isRoot(own) ? killed : ((await ask("kill", killed ?? before ?? NONE, "0")) ?? killed);
+      const isGone = hasEnded || (await isGoneWithin(KILL_PATIENCE_MS, abortSignal));
+      return { isGone, left: last?.left };
     },
     close: () => void socket.destroy(),
   };
@@ -125,29 +131,18 @@ export async function startExec(
   return running;
 }
 
-/** Runs a script in the container and waits for its end. Fails if the image has no shell. */
-async function runScript(
-  docker: Docker,
-  id: string,
-  script: string,
-  who: { readonly User?: string },
-  abortSignal: AbortSignal,
-): Promise<void> {
-  const container = docker.getContainer(id);
-  const exec = await container.exec({ Cmd: ["/bin/sh", "-c", script], AttachStdout: true, ...who, abortSignal });
-  const socket = (await exec.start({ hijack: true, stdin: false })) as unknown as Socket;
-  socket.on("error", () => undefined);
-  socket.resume();
-  const closed = once(socket, "close");
-  using _abort = destroyOn(abortSignal, socket);
-  await closed;
+function isRoot(user: string): boolean {
+  return ["", "0", "root"].includes(user.split(":")[0] ?? "");
 }
 
-function destroyOn(signal: AbortSignal, socket: Socket): Disposable {
-  const destroy = (): void => void socket.destroy();
-  if (signal.aborted) destroy();
-  signal.addEventListener("abort", destroy, { once: true });
-  return { [Symbol.dispose]: () => signal.removeEventListener("abort", destroy) };
+/** Resolves when the engine has started the command, or it is over already. */
+async function untilStarted(exec: Docker.Exec, clock: Clock, abortSignal: AbortSignal): Promise<void> {
+  for (const end = clock.monotonic() + START_PATIENCE_MS; clock.monotonic() < end;) {
+    const { Pid, Running, ExitCode, CanRemove } = await exec.inspect({ abortSignal });
+    // Podman has the exit code 0 from the beginning.
+    if (Pid > 0 || (!Running && ((ExitCode ?? 0) !== 0 || CanRemove))) return;
+    await clock.sleep(START_POLL_MS, abortSignal);
+  }
 }
 
 type Output = { readonly source: "stdout" | "stderr"; readonly bytes: Uint8Array };

@@ -137,6 +137,23 @@ it("a policy that forbids it in mid-session closes it with the reason", async ()
   await waitFor("the command to be killed", () => rig.access.killed === 1);
 });
 
+it.each([
+  [{ isGone: true, left: [] }, undefined],
+  [{ isGone: true, left: ["sleep (12)"] }, "processes that began while a command ran go on in the app"],
+  [{ isGone: true, left: undefined }, "what a command has started in the app may go on"],
+  [{ isGone: false, left: undefined }, "a command goes on in the app"],
+])("the log names what goes on in an app after its command: %j", async (end, expected) => {
+  rig.access.end = end;
+  rig.exec(1);
+  await rig.frame("stream_opened", 1);
+  rig.streams.onFrame({ type: "stream_close", stream_id: 1, code: undefined });
+  await waitFor("the command to be killed", () => rig.endings.size === 0 && rig.access.killed === 1);
+  const warnings = rig.log.lines.filter(({ msg }) => /\bgo(es)? on\b/.test(String(msg)));
+  expect(warnings.map(({ msg, processes }) => [msg, processes])).toEqual(
+    expected === undefined ? [] : [[expect.stringContaining(expected), end.left]],
+  );
+});
+
 it("a client that closes a stream, and a session that ends, kill commands", async () => {
   rig.exec(1);
   rig.exec(2);
