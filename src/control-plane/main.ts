@@ -1,4 +1,3 @@
-import { resolve } from "node:path";
 import { systemClock } from "../lib/clock.ts";
 import { tryLock } from "../lib/instance-lock.ts";
 import { createLogger, type Logger } from "../lib/logger.ts";
@@ -7,13 +6,12 @@ import type { LinkedBus } from "./bus/linked-bus.ts";
 import type { MessageLink } from "./bus/message-link.ts";
 import { type CliContext, CommandError, type ServeOptions } from "./cli/context.ts";
 import { run } from "./cli/run.ts";
-import { type Config, DATA_DIR_VARIABLE } from "./config.ts";
+import type { Config } from "./config.ts";
+import { databaseCommands, openPostgres, PERMISSIONS_MESSAGE } from "./database-commands.ts";
 import { type Database, databaseOf } from "./database-config.ts";
-import { backup } from "./data/backup.ts";
 import { readCopiedMark, removeCopiedMark } from "./data/copied-mark.ts";
-import { type DataDir, findDataDir, prepareDataDir } from "./data/data-dir.ts";
+import { prepareDataDir } from "./data/data-dir.ts";
 import { scrubDatabase } from "./data/scrub-database.ts";
-import { restore } from "./data/restore.ts";
 import type { ImageResolver } from "./fleets/image-resolver.ts";
 import { keyFileOf } from "./sealing/key-file-path.ts";
 import type { Sealer } from "./sealing/sealer.ts";
@@ -25,7 +23,7 @@ import type { PostgresOptions } from "./store/postgres/options.ts";
 import { openStore } from "./store/sqlite/open-store.ts";
 import type { Store } from "./store/store.ts";
 
-/** The composition root: chooses the implementations of the store, the bus and the SIM operator. */
+/** The composition root of the service: chooses the implementations of the store, the bus and the SIM operator. */
 async function serve(config: Config, options: ServeOptions): Promise<void> {
   await using resources = new AsyncDisposableStack();
   const database = databaseOf(config);
@@ -163,15 +161,6 @@ async function openWatched(options: PostgresOptions, logger: Logger): Promise<St
   return watchedStore(await openPostgres(options), new StoreOutageLog(systemClock, logger));
 }
 
-/** Loaded lazily: most installations use SQLite. */
-async function openPostgres(options: PostgresOptions): Promise<Store> {
-  const [{ openPostgresStore }, { requireCompleteCopy }] = await Promise.all([
-    import("./store/postgres/open-store.ts"),
-    import("./store/postgres/maintenance.ts"),
-  ]);
-  await requireCompleteCopy(options);
-  return openPostgresStore(options);
-}
 interface Messages extends AsyncDisposable {
   readonly bus: LinkedBus;
   readonly link: MessageLink;
@@ -220,61 +209,11 @@ function waitForStopSignal(): Promise<void> {
   });
 }
 
-const PERMISSIONS_MESSAGE = "permissions were taken from other users, who could read the data directory";
-
-/** Reports corrected permissions on standard error. */
-function reportPermissionChanges({ permissionChanges }: DataDir): void {
-  if (permissionChanges.length === 0) return;
-  process.stderr.write(
-    `edge-control: ${PERMISSIONS_MESSAGE}: ${describePermissionChanges(permissionChanges).join(", ")}\n`,
-  );
-}
-
-/** A command never creates a database: in a wrong directory it would be a second one, which no server uses. */
-function requireDataDir(path: string): DataDir {
-  const dataDir = findDataDir(path);
-  if (!dataDir) {
-    throw new CommandError(
-      `there is no database in ${resolve(path)}: give the same --data-dir, --config or ${DATA_DIR_VARIABLE} as to ` +
-        "`edge-control serve`, which creates the database",
-    );
-  }
-  reportPermissionChanges(dataDir);
-  return dataDir;
-}
-
-async function copyDataDir(path: string, to: PostgresOptions, target: string) {
-  const dataDir = requireDataDir(path);
-  using lock = tryLock(dataDir.lock);
-  if (!lock) throw new CommandError(`an edge-control serves ${path}; stop it before copying`);
-  const { copyDatabase } = await import("./data/copy/copy.ts");
-  return copyDatabase({ database: dataDir.database, to, target });
-}
-
-async function openDatabase(database: Database): Promise<Store> {
-  if (database.kind === "postgres") return openPostgres(database.options);
-  return openStore(requireDataDir(database.dataDir).database);
-}
-
-async function restoreDataDir(path: string, file: string, isNamed: boolean): Promise<string | undefined> {
-  const dataDir = isNamed ? prepareDataDir(path) : requireDataDir(path);
-  if (isNamed) reportPermissionChanges(dataDir);
-  using lock = tryLock(dataDir.lock);
-  if (!lock) throw new CommandError(`an edge-control serves ${path}; stop it before restoring`);
-  const now = new Date(systemClock.now()).toISOString().replaceAll(":", "-");
-  return restore(file, dataDir.database, `.replaced-${now}`);
-}
-
 // Files created here contain hashes of keys and deployed specifications.
 process.umask(0o077);
 const context: CliContext = {
-  openStore: openDatabase,
+  ...databaseCommands(process.stderr),
   serve,
-  migrate: async (options) => (await import("./store/postgres/migrations.ts")).migratePostgres(options),
-  copy: copyDataDir,
-  markRestored: async (options) => (await import("./store/postgres/maintenance.ts")).markUnfinishedRestored(options),
-  backup: (path, file) => backup(requireDataDir(path).database, file),
-  restore: restoreDataDir,
   clock: systemClock,
   stdout: process.stdout,
 };

@@ -5,6 +5,7 @@ import { prepareDataDir } from "../../../src/control-plane/data/data-dir.ts";
 import { openStore } from "../../../src/control-plane/store/sqlite/open-store.ts";
 import { CLOSE_CODES } from "../../../src/protocol/frames.ts";
 import { type RunningCommand, run, start } from "../../support/command.ts";
+import { edgeControl } from "../../support/control-plane/edge-control.ts";
 import { openStream } from "../../support/event-stream.ts";
 import { FakeDevice } from "../../support/fake-device.ts";
 import { tempDir } from "../../support/temp-dir.ts";
@@ -26,8 +27,6 @@ afterEach(() => directory[Symbol.asyncDispose]());
 async function createDatabase(): Promise<void> {
   await openStore(prepareDataDir(dataDir).database)[Symbol.asyncDispose]();
 }
-
-const edgeControl = (...args: string[]) => run(process.execPath, [MAIN, ...args]);
 
 async function administer(...args: string[]): Promise<Record<string, string>> {
   const { code, stdout, stderr } = await edgeControl(...args, "--data-dir", dataDir, "--json");
@@ -157,7 +156,7 @@ test("a server killed without warning loses nothing that was confirmed", async (
 describe("an error is reported in one line", () => {
   test("a second server on the same data", async () => {
     await using _server = await serve();
-    const second = await edgeControl("serve", "--data-dir", dataDir, "--listen", "127.0.0.1:0");
+    const second = await run(process.execPath, [MAIN, "serve", "--data-dir", dataDir, "--listen", "127.0.0.1:0"]);
     expect(second.code).toBe(1);
     expect(second.stderr).toMatch(/^edge-control: another edge-control serves .*\n$/);
   });
@@ -165,7 +164,8 @@ describe("an error is reported in one line", () => {
   test("an address that is taken", async () => {
     await using server = await serve();
     const address = server.url.slice("http://".length);
-    const second = await edgeControl("serve", "--data-dir", join(directory.path, "other"), "--listen", address);
+    const other = join(directory.path, "other");
+    const second = await run(process.execPath, [MAIN, "serve", "--data-dir", other, "--listen", address]);
     expect(second.code).toBe(1);
     expect(second.stderr).toMatch(/^edge-control: .*EADDRINUSE.*\n$/);
   });

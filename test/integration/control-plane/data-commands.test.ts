@@ -4,7 +4,8 @@ import { afterEach, beforeEach, expect, test } from "vitest";
 import { prepareDataDir } from "../../../src/control-plane/data/data-dir.ts";
 import { openStore } from "../../../src/control-plane/store/sqlite/open-store.ts";
 import { apiClient } from "../../support/api-client.ts";
-import { type RunningCommand, run, start } from "../../support/command.ts";
+import { type RunningCommand, start } from "../../support/command.ts";
+import { edgeControl } from "../../support/control-plane/edge-control.ts";
 import { tempDir } from "../../support/temp-dir.ts";
 
 /** The executable in a process of its own. */
@@ -27,16 +28,14 @@ beforeEach(async () => {
 });
 afterEach(() => directory[Symbol.asyncDispose]());
 
-const edgeControl = (...args: string[]) => run(process.execPath, [MAIN, ...args, "--data-dir", dataDir]);
-
 async function administer(...args: string[]): Promise<Record<string, unknown>> {
-  const { code, stdout, stderr } = await edgeControl(...args, "--json");
+  const { code, stdout, stderr } = await edgeControl(...args, "--data-dir", dataDir, "--json");
   expect([code, stderr]).toEqual([0, ""]);
   return JSON.parse(stdout) as Record<string, unknown>;
 }
 
 async function refused(...args: string[]): Promise<string> {
-  const { code, stdout, stderr } = await edgeControl(...args);
+  const { code, stdout, stderr } = await edgeControl(...args, "--data-dir", dataDir);
   expect([code, stdout]).toEqual([1, ""]);
   expect(stderr.trimEnd().split("\n")).toHaveLength(1);
   return stderr;

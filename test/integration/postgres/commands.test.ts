@@ -2,7 +2,8 @@ import { readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { knownSchemaVersion } from "../../../src/control-plane/store/postgres/migrations.ts";
-import { run, start } from "../../support/command.ts";
+import { start } from "../../support/command.ts";
+import { edgeControl } from "../../support/control-plane/edge-control.ts";
 import { PostgresServer, postgresUnavailableReason } from "../../support/postgres.ts";
 import { tempDir } from "../../support/temp-dir.ts";
 import { waitFor } from "../../support/wait-for.ts";
@@ -11,8 +12,6 @@ const reason = await postgresUnavailableReason();
 const MAIN = join(import.meta.dirname, "../../../src/control-plane/main.ts");
 const latest = knownSchemaVersion();
 const PASSWORD = "s3cret-of-the-database";
-
-const edgeControl = (...args: string[]) => run(process.execPath, [MAIN, ...args]);
 
 async function configFile(keys: object) {
   const directory = await tempDir();

@@ -5,6 +5,7 @@ import { beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { prepareDataDir } from "../../../src/control-plane/data/data-dir.ts";
 import { openStore } from "../../../src/control-plane/store/sqlite/open-store.ts";
 import { run } from "../../support/command.ts";
+import { edgeControl } from "../../support/control-plane/edge-control.ts";
 import { EmnifySimulator } from "../../support/sim-operators/emnify-simulator.ts";
 import { SuperSimSimulator } from "../../support/sim-operators/super-sim-simulator.ts";
 import { tempDir } from "../../support/temp-dir.ts";
@@ -16,12 +17,12 @@ let dataDir: string;
 let secretFile: string;
 let account: string;
 
-const edgeControl = (...args: string[]) => run(process.execPath, [MAIN, ...args, "--data-dir", dataDir, "--json"]);
+const command = (...args: string[]) => edgeControl(...args, "--data-dir", dataDir, "--json");
 const set = (...args: string[]) =>
-  edgeControl("sim-operator", "set", "--account", account, "--secret-file", secretFile, ...args);
-const remove = (type: string) => edgeControl("sim-operator", "remove", "--account", account, "--type", type);
+  command("sim-operator", "set", "--account", account, "--secret-file", secretFile, ...args);
+const remove = (type: string) => command("sim-operator", "remove", "--account", account, "--type", type);
 const show = async (...args: string[]) =>
-  JSON.parse((await edgeControl("sim-operator", "show", ...args)).stdout) as unknown[];
+  JSON.parse((await command("sim-operator", "show", ...args)).stdout) as unknown[];
 
 beforeEach(async () => {
   const directory = await tempDir();
@@ -30,7 +31,7 @@ beforeEach(async () => {
   secretFile = join(directory.path, "secret");
   await writeFile(secretFile, `${SECRET}\n`, { mode: 0o600 });
   await openStore(prepareDataDir(dataDir).database)[Symbol.asyncDispose]();
-  const created = await edgeControl("account", "create", "Acme");
+  const created = await command("account", "create", "Acme");
   account = (JSON.parse(created.stdout) as { account_id: string }).account_id;
 });
 
@@ -140,7 +141,7 @@ describe("an account's own credentials", () => {
     expect(await show()).toMatchObject([
       { problem: expect.stringContaining("cannot open prosim credentials") as string },
     ]);
-    const { code, stdout } = await edgeControl("sim-operator", "check", "--account", account);
+    const { code, stdout } = await command("sim-operator", "check", "--account", account);
     expect(code).toBe(1);
     expect(JSON.parse(stdout)).toMatchObject([{ credentials: "account", isAllowed: false }]);
   });
@@ -164,7 +165,7 @@ describe("sim-operator check --account", () => {
   });
 
   const check = (...args: string[]) =>
-    run(process.execPath, [MAIN, "sim-operator", "check", "--account", account, "--config", config, ...args]);
+    edgeControl("sim-operator", "check", "--account", account, "--config", config, ...args);
   const setOwn = () =>
     set("--type", "supersim", "--client-id", kore.clientId, "--url", kore.url, "--token-url", kore.tokenUrl);
 

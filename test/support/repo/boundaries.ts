@@ -93,9 +93,14 @@ const CHOSEN_BY: Readonly<Record<string, readonly string[]>> = {
   "src/agent/registry/oci-client.ts": ["src/agent/daemon/"],
   "src/agent/download/image-downloader.ts": ["src/agent/daemon/"],
   "src/agent/images/image-provider.ts": ["src/agent/daemon/"],
-  "src/control-plane/store/sqlite/": ["src/control-plane/main.ts", "src/control-plane/data/"],
+  "src/control-plane/store/sqlite/": [
+    "src/control-plane/main.ts",
+    "src/control-plane/database-commands.ts",
+    "src/control-plane/data/",
+  ],
   "src/control-plane/store/postgres/": [
     "src/control-plane/main.ts",
+    "src/control-plane/database-commands.ts",
     "src/control-plane/data/",
     "src/control-plane/cli/",
     // The type of its options only.
