@@ -11,7 +11,7 @@ import { fillDisk } from "../../support/fill-disk.ts";
 import { SilentServer } from "../../support/link/silent-server.ts";
 import { smallDisk, smallDiskUnavailableReason } from "../../support/small-disk.ts";
 import { succeed } from "../../support/command.ts";
-import { uniqueName } from "../../support/images.ts";
+import { uniqueName } from "../../support/images/load-image.ts";
 import { startScriptedEngine } from "../../support/scripted-engine.ts";
 
 interface Diagnosis {

@@ -111,9 +111,9 @@ export class LocalAgent implements AsyncDisposable {
   }
 
   /** Returns the `--json` output of a command. @param env added to its environment */
-  async json<T = Record<string, unknown>>(command: string, env?: Environment): Promise<T> {
+  async json<T = Record<string, unknown>>(command: string, env: Environment = {}): Promise<T> {
     const args = [...command.split(" "), "--json"];
-    const { stdout, stderr } = await (env ? this.#run(args, env) : this.command(...args));
+    const { stdout, stderr } = await (Object.keys(env).length > 0 ? this.#run(args, env) : this.command(...args));
     if (stdout === "") throw new Error(`no output: ${stderr}`);
     return JSON.parse(stdout) as T;
   }
