@@ -5,7 +5,15 @@ import { KEPT_REVISIONS, MAX_FLEETS } from "../../../src/control-plane/store/fle
 import type { Store } from "../../../src/control-plane/store/store.ts";
 import { someFleet, someRevision, someRollout, someRolloutEvent } from "../../support/control-plane/fleets.ts";
 import { someAudit } from "../../support/control-plane/people.ts";
-import { ACCOUNT, describeDomain, openWithAccounts, register, someAsset, type StoreHarness } from "./harness.ts";
+import {
+  ACCOUNT,
+  describeDomain,
+  openWithAccounts,
+  register,
+  someAsset,
+  type StoreHarness,
+  PROPERTY_RUNS,
+} from "./harness.ts";
 
 const audit = someAudit("fleet.created");
 
@@ -160,7 +168,7 @@ export function fleetsContract(harness: StoreHarness): void {
           expect(found.map(({ assetUuid }) => assetUuid)).toEqual(expected.toSorted());
           expect(await store.fleets.countMatching(ACCOUNT, selector)).toBe(expected.length);
         }),
-        { numRuns: 60 },
+        { numRuns: PROPERTY_RUNS },
       );
     });
 

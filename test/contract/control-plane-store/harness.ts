@@ -10,6 +10,9 @@ export interface StoreHarness {
   open(): Promise<Store>;
 }
 
+/** For each of the six runs of the contract. */
+export const PROPERTY_RUNS = process.env["CHAOS"] === "full" ? 200 : 20;
+
 export const ACCOUNT = "acc_1";
 const STRANGER = "acc_2";
 export const TWO_ACCOUNTS = [ACCOUNT, STRANGER] as const;

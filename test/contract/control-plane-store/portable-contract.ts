@@ -104,7 +104,7 @@ export function portableContract(harness: StoreHarness): void {
       await using store = await openWithAccounts(harness);
       await register(store, someAsset({ supersim: someSuperSim({ iccid: ICCID }) }));
       // More than one slice of the store, whole chunks, chunks with a repetition, and a rest.
-      const records = Array.from({ length: 41_203 }, (_, index) =>
+      const records = Array.from({ length: 21_203 }, (_, index) =>
         recordAt(index - (index % 977 === 1 ? 1 : 0), index),
       );
       const last = new Map(records.map((record) => [record.startTime, record.bytes]));

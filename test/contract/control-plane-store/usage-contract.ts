@@ -6,7 +6,7 @@ import type { UsageRecord } from "../../../src/control-plane/store/usage.ts";
 import { type Granularity, granularitySchema } from "../../../src/protocol/usage.ts";
 import { someSuperSim } from "../../support/control-plane/sims.ts";
 import { recordsOf } from "../../support/control-plane/usage-records.ts";
-import { describeDomain, openWithAccounts, register, someAsset, type StoreHarness } from "./harness.ts";
+import { describeDomain, openWithAccounts, register, someAsset, type StoreHarness, PROPERTY_RUNS } from "./harness.ts";
 
 const UUID = "0b7e5a52-6f0c-4c1e-9a52-0d3f3a0f6c11";
 const ICCID = "8988307001000000001";
@@ -57,7 +57,7 @@ export function usageContract(harness: StoreHarness): void {
             expect(found).toEqual(sums(records, start, start + length, granularity));
           },
         ),
-        { numRuns: 60 },
+        { numRuns: PROPERTY_RUNS },
       );
     });
 
