@@ -156,7 +156,7 @@ test("a server killed without warning loses nothing that was confirmed", async (
 describe("an error is reported in one line", () => {
   test("a second server on the same data", async () => {
     await using _server = await serve();
-    const second = await run(process.execPath, [MAIN, "serve", "--data-dir", dataDir, "--listen", "127.0.0.1:0"]);
+    const second = await edgeControl("serve", "--data-dir", dataDir, "--listen", "127.0.0.1:0");
     expect(second.code).toBe(1);
     expect(second.stderr).toMatch(/^edge-control: another edge-control serves .*\n$/);
   });
@@ -165,7 +165,7 @@ describe("an error is reported in one line", () => {
     await using server = await serve();
     const address = server.url.slice("http://".length);
     const other = join(directory.path, "other");
-    const second = await run(process.execPath, [MAIN, "serve", "--data-dir", other, "--listen", address]);
+    const second = await edgeControl("serve", "--data-dir", other, "--listen", address);
     expect(second.code).toBe(1);
     expect(second.stderr).toMatch(/^edge-control: .*EADDRINUSE.*\n$/);
   });

@@ -8,7 +8,8 @@ import { prepareDataDir } from "../../../src/control-plane/data/data-dir.ts";
 import { COPIED_TABLES } from "../../../src/control-plane/data/copy/tables.ts";
 import { CommandClient } from "../../../src/control-plane/store/postgres/command-client.ts";
 import { openStore } from "../../../src/control-plane/store/sqlite/open-store.ts";
-import { run, start } from "../../support/command.ts";
+import { start } from "../../support/command.ts";
+import { edgeControl } from "../../support/control-plane/edge-control.ts";
 import { type PostgresServer, postgresUnavailableReason } from "../../support/postgres.ts";
 import { PostgresDatabases } from "../../support/postgres-store.ts";
 import { tempDir } from "../../support/temp-dir.ts";
@@ -213,14 +214,7 @@ describe.skipIf(reason !== undefined)(`edge-control copy${reason === undefined ?
       );
     }
     expect(interruptions).toBe(COPIED_TABLES.length);
-    const { code, stderr } = await run(process.execPath, [
-      MAIN,
-      "serve",
-      "--listen",
-      "127.0.0.1:0",
-      "--database-url",
-      url,
-    ]);
+    const { code, stderr } = await edgeControl("serve", "--listen", "127.0.0.1:0", "--database-url", url);
     expect([code, stderr]).toEqual([1, expect.stringContaining("incomplete copy; run edge-control copy again")]);
     const copied = await copyDatabase({ database, to, target: name });
     const other = await prepareFull();
@@ -230,22 +224,14 @@ describe.skipIf(reason !== undefined)(`edge-control copy${reason === undefined ?
 
   test("a directory that was copied is not served without --force", async () => {
     const { dataDir, url } = await prepare(8);
-    const edgeControl = (...args: string[]) => run(process.execPath, [MAIN, ...args]);
     const copied = await edgeControl("copy", "--from", dataDir, "--to", url);
     expect([copied.code, copied.stderr]).toEqual([0, ""]);
     expect(copied.stdout).toMatch(/^TABLE +ROWS +BYTES\naccounts +1 +\d+\n/);
     expect((await edgeControl("copy", "--from", dataDir, "--to", url)).stdout).toContain("before; nothing to do");
-    const refused = await edgeControl("serve", "--listen", "127.0.0.1:0", "--data-dir", dataDir);
+    const serving = ["serve", "--listen", "127.0.0.1:0", "--data-dir", dataDir];
+    const refused = await edgeControl(...serving);
     expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining("this one with --force")]);
-    await using forced = start(process.execPath, [
-      MAIN,
-      "serve",
-      "--listen",
-      "127.0.0.1:0",
-      "--data-dir",
-      dataDir,
-      "--force",
-    ]);
+    await using forced = start(process.execPath, [MAIN, ...serving, "--force"]);
     await forced.waitForOutput('"msg":"listening"');
   });
 
@@ -283,7 +269,7 @@ describe.skipIf(reason !== undefined)(`edge-control copy${reason === undefined ?
       served.dataDir,
     ]);
     await _server.waitForOutput('"msg":"listening"');
-    const { stderr } = await run(process.execPath, [MAIN, "copy", "--from", served.dataDir, "--to", served.url]);
+    const { stderr } = await edgeControl("copy", "--from", served.dataDir, "--to", served.url);
     expect(stderr).toContain("stop it before copying");
   });
 
