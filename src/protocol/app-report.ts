@@ -45,6 +45,14 @@ export const appReportSchema = z
     last_deployment: lastDeployment
       .nullable()
       .meta({ description: "The latest deployment of the app; null if the device does not know it any more." }),
+    paused: sanitizedLine(256)
+      .exactOptional()
+      .meta({
+        description:
+          "Why the agent does not bring the app back at present, although it is to run: its attempts crashed the agent, and it " +
+          "tries again after a pause. Absent otherwise, and where its agent is too old to report it.",
+        examples: ["the agent crashed 3 times during the repair of node-red"],
+      }),
     fleet: appFleetSchema.exactOptional().meta({
       description:
         "The fleet's revision that the app was last applied with. Absent for an app of no fleet, where the device has lost " +

@@ -6,6 +6,7 @@ export const ATTENTION_REASONS = [
   "app_missing",
   "app_restarting",
   "app_unhealthy",
+  "app_not_repaired",
   "deployment_failed",
   "update_waiting",
   "disk_low",

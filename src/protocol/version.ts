@@ -14,7 +14,8 @@
  *   The frame `report_held`, which an older control plane ignores. Streams: `stream_open` and its kin, and binary messages,
  *   which an older peer counts as faults.
  * - 4 (2026-11-23): `remove`, `fleet` and `keep_images` of an apply, an apply without `apps`, and `environments[].secret_parts`.
- *   An older device would refuse them as unknown fields, so it is sent none of these. `fleet` of an app's report, and `time_zone` and `clock_synced` of a
+ *   An older device would refuse them as unknown fields, so it is sent none of these. `fleet` and `paused` of an app's report,
+ *   and `time_zone` and `clock_synced` of a
  *   device's facts, which an older control plane ignores.
  */
 export const PROTOCOL_VERSION = 4;

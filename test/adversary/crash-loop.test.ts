@@ -1,8 +1,10 @@
 import { expect, test } from "vitest";
+import { run } from "../support/command.ts";
 import { EngineProxy } from "../support/chaos/engine-proxy.ts";
 import { dockerSocket } from "../support/docker-socket.ts";
 import { sleeperImage } from "../support/images.ts";
 import { PrivateEngine, privateEngineUnavailableReason } from "../support/private-engine.ts";
+import { EngineUser } from "../support/system/engine-user.ts";
 import { sharedSystem } from "../support/system/test-system.ts";
 import { waitFor } from "../support/wait-for.ts";
 
@@ -66,6 +68,43 @@ test("an update that kills the agent again and again is given up, and what ran b
   killing[Symbol.dispose]();
   const again = await system().finish(await system().change("PATCH", name, undefined, body));
   expect(again.final).toMatchObject({ status: "Success" });
+});
+
+test("a repair that kills the agent again and again pauses, and everybody is told", async () => {
+  const { agent, engineSocket } = system();
+  const name = system().name();
+  const image = await system().load(await sleeperImage());
+  const { final, deploymentId } = await system().deploy({ name, image });
+  expect(final).toMatchObject({ status: "Success" });
+  // Without an unclean end before, such as those of other tests.
+  await agent.restart();
+  using killing = killAtCreate();
+  await new EngineUser(engineSocket).remove(name);
+  const explain = async () => (await run("dist/edge-agent", ["app", name, "--config", agent.configFile])).stdout;
+  await waitFor("the repair to pause", async () => /Why: +The agent crashed 3 times/.test(await explain()), {
+    timeoutMs: 180_000,
+    intervalMs: 500,
+  });
+  // The first crash tells nothing of what the agent was doing: it was not on record.
+  expect(killing.kills).toBe(4);
+  const status = await run("dist/edge-agent", ["status", "--config", agent.configFile]);
+  expect(status.stdout).toMatch(new RegExp(`Pauses .*the agent crashed 3 times during the repair of ${name}`));
+  const doctor = await run("dist/edge-agent", ["doctor", "--config", agent.configFile]);
+  expect(doctor.stdout).toContain(`The agent crashed 3 times during the repair of ${name}.`);
+  const asset = `${system().control.url}/v1/assets/${system().asset.uuid}`;
+  const get = async (path: string): Promise<unknown> => {
+    const response = await fetch(`${asset}${path}`, { headers: { "X-API-Key": system().account.apiKey } });
+    return response.json();
+  };
+  const paused = `the agent crashed 3 times during the repair of ${name}`;
+  await waitFor("the report", async () => JSON.stringify(await get(`/edge/apps/${name}`)).includes(paused));
+  expect(await get("")).toMatchObject({ attention: expect.arrayContaining(["app_not_repaired"]) as unknown });
+  // Somebody who restarts the agent wants it tried.
+  killing[Symbol.dispose]();
+  await agent.restart();
+  await waitFor("the app to run again", async () => {
+    return (await system().containersOf(deploymentId)).some(({ State }) => State === "running");
+  });
 });
 
 test("a stop is no crash, however often it comes at the same point", async () => {

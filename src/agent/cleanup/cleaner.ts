@@ -75,7 +75,7 @@ export class Cleaner {
     for (let pause = FIRST_ROUND_DELAY_MS; !signal.aborted; pause = ROUND_INTERVAL_MS) {
       try {
         await clock.sleep(pause, signal);
-        await crashGuard.run("cleaning up images", () => this.round({ dryRun: false, all: false }, signal));
+        await crashGuard.run("clean-up of images", () => this.round({ dryRun: false, all: false }, signal));
       } catch (error) {
         if (!signal.aborted)
           logger.warn(

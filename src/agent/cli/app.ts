@@ -53,6 +53,7 @@ function toAppSnapshot(facts: AppFacts, nowMs: number): AppSnapshot {
     imagePresent: facts.image_present ?? undefined,
     takenPorts: facts.taken_ports,
     policyDenial: facts.forbidden ?? undefined,
+    held: facts.held ?? undefined,
     deploying: deploying ? deploying.message || deploying.step : undefined,
     lastFailure: lastFailure(facts),
     lastRepair: repair?.kind === "repair" ? { reason: repair.reason, error: repair.error } : undefined,

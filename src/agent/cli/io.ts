@@ -5,7 +5,7 @@ import type { ConfigFile } from "../config/schema.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { Host } from "../host/host.ts";
 import type { RegistryPing } from "../registry/registry-ping.ts";
-import type { StoreReader } from "../store/store.ts";
+import type { LearnedStore, StoreReader } from "../store/store.ts";
 
 /** Everything a command accesses outside itself, so that tests can replace it. */
 export interface Io {
@@ -20,5 +20,5 @@ export interface Io {
   /** Creates a ping with the daemon's credentials, and the certificates the daemon and the engine trust. */
   readonly createRegistryPing: (config: Config, engine: Engine) => Promise<RegistryPing>;
   /** Opens the store read-only, for commands that work without the daemon. Rejects with `StoreError`. */
-  readonly openReader: (stateDir: string) => Promise<StoreReader & Disposable>;
+  readonly openReader: (stateDir: string) => Promise<StoreReader & Pick<LearnedStore, "learnedValue"> & Disposable>;
 }

@@ -10,12 +10,13 @@ type Field = readonly [name: string, value: string];
 
 /** Formats link, engine, disk, data and agent, one per line. */
 export function renderStatus(status: Status, theme: Theme): string {
-  const { agent, link, device, data } = status;
+  const { agent, link, device, data, held } = status;
   const memory = formatBytes(agent.memory_bytes);
   const fields: Field[] = [
     ["Link", renderLink(link, theme)],
     ...deviceFields(device, theme),
     ...(data ? [["Data used", renderDataUsed(data, theme)] as const] : []),
+    ...(held.length > 0 ? [["Pauses", held.map((text) => theme.red(sanitizeLine(text))).join("\n")] as const] : []),
     ["Agent", `${sanitizeLine(agent.version)}, up ${formatDuration(agent.uptime_s)}, ${memory} of memory`],
   ];
   return renderFields(fields, theme);

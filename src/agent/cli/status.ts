@@ -80,6 +80,7 @@ async function readDeviceWithoutDaemon({ readConfig, io }: Context): Promise<Dev
       clock,
       diskReserveBytes: config.deploy.disk_reserve_bytes,
       isBusy: () => false,
+      heldFor: () => undefined,
       createPolicyCheck: () => async () => undefined,
     };
     const { readDeviceStatus } = await import("../local/device-status.ts");

@@ -178,6 +178,7 @@ async function run(config: Config, logger: Logger, log: LogRing): Promise<void> 
     limits: { bytesPerSecond: telemetry.logs_max_bytes_per_s, totalBytes: telemetry.logs_max_bytes },
     reportsPerHour: telemetry.reports_max_per_hour,
     isBusy: (app) => deployments.isBusy(app),
+    heldFor: (app) => crashGuard.heldFor(app),
     facts: deviceFactsReader(VERSION, cleanup.low_disk_percent / 100),
     readings: (signal) => takeReadings({ program: process.argv[1] ?? "", logger }, signal),
     agentUptimeS: () => Math.floor(process.uptime()),

@@ -4,7 +4,7 @@ import type { ConfigError } from "../config/config-error.ts";
 import type { Config } from "../config/load.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { Host } from "../host/host.ts";
-import type { StoreReader } from "../store/store.ts";
+import type { LearnedStore, StoreReader } from "../store/store.ts";
 import type { RegistryPing } from "../registry/registry-ping.ts";
 
 /** What the probes examine. */
@@ -15,7 +15,9 @@ export interface ProbeContext {
   readonly host: Host;
   readonly engine: Engine;
   /** Opens the store read-only and checks it. Rejects with `StoreError`. */
-  readonly openStore: (stateDir: string) => Promise<Pick<StoreReader, "apps"> & Disposable>;
+  readonly openStore: (
+    stateDir: string,
+  ) => Promise<Pick<StoreReader & LearnedStore, "apps" | "learnedValue"> & Disposable>;
   /** Creates a ping that checks registries with the device's credentials. */
   readonly createRegistryPing: (config: Config) => Promise<RegistryPing>;
   readonly agentVersion: string;

@@ -3,6 +3,7 @@ import type { Probe } from "./probe.ts";
 import { probeCgroups } from "./probes/cgroups.ts";
 import { probeClock } from "./probes/clock.ts";
 import { probeConfig } from "./probes/config.ts";
+import { probeCrashes } from "./probes/crashes.ts";
 import { probeDisk } from "./probes/disk.ts";
 import { probeDns } from "./probes/dns.ts";
 import { probeEngine } from "./probes/engine.ts";
@@ -24,6 +25,7 @@ export const PROBES: Readonly<Record<CheckId, Probe>> = {
   config: probeConfig,
   permissions: probePermissions,
   store: probeStore,
+  crashes: probeCrashes,
   clock: probeClock,
   interface: probeInterface,
   modem: probeModem,

@@ -35,7 +35,7 @@ export class PartSweeper {
     while (!signal.aborted) {
       let pause = SWEEP_INTERVAL_MS;
       for (const work of [() => this.finishPulls(signal), () => this.sweep()]) {
-        await crashGuard.run("removing old downloads", work).catch((error: unknown) => {
+        await crashGuard.run("removal of old downloads", work).catch((error: unknown) => {
           pause = RETRY_DELAY_MS;
           if (signal.aborted) return;
           logger.warn(

@@ -4,6 +4,7 @@ import type { AppReport } from "../../protocol/app-report.ts";
 import type { AppSpec } from "../../protocol/app-spec.ts";
 import { parseImageReference } from "../../protocol/image-reference.ts";
 import { withoutSecretParts, withSecretTextsMasked } from "../../protocol/secret-texts.ts";
+import type { HeldWork } from "../core/service/crash-loop.ts";
 import type { AppRecord, FleetMark } from "../core/deployment/record.ts";
 import { reportedFiles } from "../core/app/files.ts";
 import { runState } from "../core/app/run-state.ts";
@@ -17,15 +18,18 @@ export interface AppObservation {
   readonly lastDeployment: AppReport["last_deployment"];
   /** What is declared secret in its specification. */
   readonly secrets: readonly string[];
+  /** Why the agent does not bring the app back yet. */
+  readonly held?: HeldWork | undefined;
 }
 
 /** Builds an app's report. `recheckMs`: milliseconds until the report may change without any event. */
 export function toAppReport(
-  { app, container, image, lastDeployment, secrets }: AppObservation,
+  { app, container, image, lastDeployment, secrets, held }: AppObservation,
   nowMs: number,
 ): { readonly report: AppReport; readonly recheckMs: number | undefined } {
   const { spec, desired, fleet } = app;
   const { state, since, recheckMs } = runState(container, nowMs);
+  const isDown = desired === "running" && (state === "missing" || state === "stopped");
   const report = {
     name: app.name,
     image: spec.image,
@@ -36,6 +40,8 @@ export function toAppReport(
     restarts: container?.restartCount ?? null,
     spec: masked(spec, secrets),
     last_deployment: lastDeployment,
+    // Without the time left: each report would be another one.
+    ...(held && isDown && { paused: `${held.text} during the ${held.name}` }),
     ...(fleet && { fleet: reportedFleet(fleet) }),
   };
   return { report, recheckMs };

@@ -7,6 +7,7 @@ import { MAX_FRAME_BYTES } from "../../protocol/limits.ts";
 import { LABELS } from "../core/app/container.ts";
 import { declaredSecretsOf } from "../core/app/secrets.ts";
 import type { AppRecord } from "../core/deployment/record.ts";
+import type { HeldWork } from "../core/service/crash-loop.ts";
 import { type Report, diffReports, fitToSize } from "../core/report/report.ts";
 import type { ContainerSummary, Engine, ImageFacts } from "../engine/engine.ts";
 import { findManagedContainers } from "../engine/managed-containers.ts";
@@ -39,6 +40,8 @@ export interface ReportBuilderOptions {
   readonly stateDir: string;
   /** Whether a deployment works on the app. Intermediate states are not reported. */
   readonly isBusy: (app: string) => boolean;
+  /** Why an app that does not run is not brought back yet. */
+  readonly heldFor: (app: string) => HeldWork | undefined;
   readonly facts: (signal: AbortSignal) => Promise<DeviceFacts>;
 }
 
@@ -171,8 +174,10 @@ export class ReportBuilder implements ReportSource {
       containers.find(({ id }) => id === app.containerId) ?? (await this.#findContainer(app, containers, signal));
     const container = own && (await engine.inspectContainer(own.id, signal));
     const image = await this.#image(app.imageId, signal);
+    const held = this.#options.heldFor(app.name);
     const lastDeployment = ended.get(app.name) ?? null;
-    return toAppReport({ app, container, image, lastDeployment, secrets: this.#secretsOf(app) }, clock.now());
+    const secrets = this.#secretsOf(app);
+    return toAppReport({ app, container, image, lastDeployment, secrets, held }, clock.now());
   }
 
   #secretsOf({ spec }: AppRecord): readonly string[] {

@@ -5,6 +5,7 @@ import type { DataUsageParams, DeviceDataUsage } from "../../protocol/data-usage
 import { EdgeError } from "../../protocol/errors.ts";
 import type { DeviceFacts } from "../../protocol/app-report.ts";
 import { withoutRemoteAccess } from "../core/traffic/data-usage.ts";
+import type { HeldWork } from "../core/service/crash-loop.ts";
 import type { LogLimits } from "../core/logs/budget.ts";
 import { listVolumes, removeVolume } from "../apps/volumes.ts";
 import type { Engine, EngineInfo } from "../engine/engine.ts";
@@ -38,6 +39,8 @@ export interface ReportingOptions {
   readonly reportsPerHour: number;
   /** Whether a deployment works on the app. */
   readonly isBusy: (app: string) => boolean;
+  /** Why an app that does not run is not brought back yet. */
+  readonly heldFor: (app: string) => HeldWork | undefined;
   readonly facts: (engine: EngineInfo | undefined) => Promise<DeviceFacts>;
   readonly readings: (signal: AbortSignal) => Promise<Readings>;
   readonly agentUptimeS: () => number;

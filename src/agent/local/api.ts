@@ -94,6 +94,8 @@ const statusSchema = z.object({
   device: deviceStatusSchema,
   /** `null` if the ledger cannot be read. Older agents leave it out. */
   data: dataUsedSchema.nullable().default(null),
+  /** Work that pauses since the agent has crashed during it, each as text. Older agents leave it out. */
+  held: z.array(z.string()).default([]),
 });
 export type Status = z.output<typeof statusSchema>;
 
@@ -169,6 +171,8 @@ const appFactsSchema = z.object({
   taken_ports: z.array(z.object({ port: z.int(), holder: z.string() })),
   /** The violated rule of the device's policy, as text; the app is not started then. Older agents leave it out. */
   forbidden: z.string().nullable().default(null),
+  /** Why the agent does not bring the app back yet, as text. Older agents leave it out. */
+  held: z.string().nullable().default(null),
   /** The deployment in progress. */
   deploying: pendingDeploymentSchema.nullable(),
   last_deployment: historyEntrySchema.nullable(),

@@ -4,6 +4,7 @@ import { deadline } from "../../lib/clock.ts";
 import { maskSecrets } from "../../lib/redact.ts";
 import { isUp, type RunEnd } from "../core/app/container-status.ts";
 import { declaredSecretsOf } from "../core/app/secrets.ts";
+import { heldText } from "../core/service/crash-loop.ts";
 import type { AppRecord } from "../core/deployment/record.ts";
 import { hostPortsOf, includesPort } from "../core/host/host-port.ts";
 import type { ContainerState } from "../engine/engine.ts";
@@ -33,10 +34,12 @@ export async function gatherAppFacts(
   using limit = deadline(clock, ENGINE_TIMEOUT_MS, signal);
   const seen = app ? await readEngineFacts(app, sources, limit.signal) : NO_ENGINE_FACTS;
   signal.throwIfAborted();
+  const held = sources.heldFor(name);
   return {
     name,
     deployed: app ? deployed(app) : null,
     ...seen,
+    held: held ? heldText(held) : null,
     deploying,
     last_deployment: history.findLast((entry) => entry.kind === "deployment" && !entry.dry_run) ?? null,
     last_repair: history.findLast(({ kind }) => kind === "repair") ?? null,

@@ -1,6 +1,7 @@
 import { type Clock, deadline } from "../../lib/clock.ts";
 import { errorText } from "../../lib/error-text.ts";
 import { appState } from "../core/app/app-state.ts";
+import { type HeldWork, heldText } from "../core/service/crash-loop.ts";
 import type { AppRecord } from "../core/deployment/record.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { Host } from "../host/host.ts";
@@ -23,6 +24,8 @@ export interface DeviceStatusSources {
   readonly diskReserveBytes: number;
   /** Whether a deployment works on the app. */
   readonly isBusy: (app: string) => boolean;
+  /** Why an app that does not run is not brought back yet. */
+  readonly heldFor: (app: string) => HeldWork | undefined;
   /** Returns a function that describes the policy rule an app violates, judged by the current state of the machine. */
   readonly createPolicyCheck: () => (app: AppRecord, signal: AbortSignal) => Promise<string | undefined>;
 }
@@ -74,12 +77,14 @@ async function summarize(app: AppRecord, sources: AppSources, signal: AbortSigna
       findAppContainer(app, sources.engine, signal),
       sources.findDenial(app, signal),
     ]);
+    const held = sources.heldFor(app.name);
     const { state, trouble = null } = appState({
       container: container && { ...container, runsForMs: runsFor(container.startedAt, sources.clock.now()) },
       isBusy: sources.isBusy(app.name),
       desired: app.desired,
       forbidden,
       restartPolicy: spec.restart_policy,
+      held: held && heldText(held),
     });
     const [restarts, started_at] = [container?.restartCount ?? null, container?.startedAt ?? null];
     return { ...common, state, trouble, restarts, started_at };

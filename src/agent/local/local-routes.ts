@@ -1,5 +1,6 @@
 import { listVolumes } from "../apps/volumes.ts";
 import type { Cleaner } from "../cleanup/cleaner.ts";
+import { heldText } from "../core/service/crash-loop.ts";
 import type { DataUsageReader } from "../ledger/data-usage-reader.ts";
 import type { LinkStatus } from "../link/ports.ts";
 import type { DeployServices } from "../steps/context.ts";
@@ -44,6 +45,7 @@ export function localRoutes(agent: LocalAgent): Routes {
     ...services,
     diskReserveBytes: services.config.diskReserveBytes,
     isBusy: (app) => deployments.isBusy(app),
+    heldFor: (app) => services.crashGuard.heldFor(app),
     createPolicyCheck: () => {
       const now = snapshotServices(services);
       return async ({ spec }, signal) => {
@@ -66,6 +68,7 @@ export function localRoutes(agent: LocalAgent): Routes {
         link: toLinkResponse(agent),
         device: await readDeviceStatus(sources, signal),
         data: dataUsed(agent.dataUsage),
+        held: services.crashGuard.allHeld().map(heldText),
       }),
     },
     "GET /top": {

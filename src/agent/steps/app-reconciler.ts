@@ -10,7 +10,7 @@ import { type AppContainer, nextRepair, type Repair, repairDelay } from "../core
 import type { ContainerSummary } from "../engine/engine.ts";
 import { findAppContainers, findManagedContainers } from "../engine/managed-containers.ts";
 import { removeOtherPlaces } from "../files/place.ts";
-import { imageWork, repairWork } from "../store/crash-guard.ts";
+import { CHECK_WORK, imageWork, repairWork } from "../store/crash-guard.ts";
 import { updateAppRecord } from "../store/update-app-record.ts";
 import { adoptApps } from "./adopt-apps.ts";
 import type { DeployServices } from "./context.ts";
@@ -43,9 +43,6 @@ interface DueRepair {
 }
 
 const NO_IDS: ReadonlySet<string> = new Set();
-
-/** The names of work that an unclean end of the agent is put down to: all of a round but repairs. */
-const RECONCILE_WORK = "checking the apps";
 
 export interface AppReconcilerOptions extends DeployServices {
   /** Leases an app until disposed; `undefined` while a deployment is working on it: then it is left alone. */
@@ -90,7 +87,7 @@ export class AppReconciler {
 
   /** Checks and repairs every app once. Rejects when the engine does not answer. */
   async reconcile(signal: AbortSignal): Promise<void> {
-    await this.#options.crashGuard.run(RECONCILE_WORK, () => this.#reconcile(signal));
+    await this.#options.crashGuard.run(CHECK_WORK, () => this.#reconcile(signal));
   }
 
   async #reconcile(signal: AbortSignal): Promise<void> {

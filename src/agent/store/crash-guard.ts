@@ -8,6 +8,7 @@ import {
   type CrashCount,
   crashPauseMs,
   crashText,
+  type HeldWork,
   isSuspect,
   NO_CRASHES,
   POWER_CUT_WINDOW_MS,
@@ -47,20 +48,13 @@ export interface CrashGuardOptions {
 }
 
 /** The names of work on something that is on record, and that is forgotten with it. */
-const OF_A_RECORD = /^(?:deployment|repair of|fetching the image of) /;
+const OF_A_RECORD = /^(?:deployment|repair of|fetch of the image of) /;
 /** @param id of the group, for an app of one */
 export const deploymentWork = (id: string): string => `deployment ${id}`;
 export const repairWork = (app: string): string => `repair of ${app}`;
-export const imageWork = (app: string): string => `fetching the image of ${app}`;
-
-/** Work that the agent has crashed during, and does not resume yet. */
-export interface HeldWork {
-  readonly name: string;
-  /** What happened: `the agent crashed 3 times`. */
-  readonly text: string;
-  /** Milliseconds until it is tried again. */
-  readonly leftMs: number;
-}
+export const imageWork = (app: string): string => `fetch of the image of ${app}`;
+/** All that the reconciler does but the works above. */
+export const CHECK_WORK = "check of the apps";
 
 /**
  * Counts how often the agent has ended uncleanly during each piece of work, across restarts.
@@ -114,7 +108,7 @@ export class CrashGuard implements BackgroundGuard, Disposable {
     const during = [...this.#works.keys()];
     if (this.#end === "crash")
       logger.warn({ during }, "the agent crashed before this start. See: journalctl -u edge-agent");
-    for (const held of during.flatMap((name) => this.held(name) ?? [])) {
+    for (const held of this.allHeld()) {
       const next = Math.round(held.leftMs / 1000);
       logger.error(
         { work: held.name, next_try_s: next },
@@ -238,6 +232,16 @@ export class CrashGuard implements BackgroundGuard, Disposable {
     return this.timesReached(name) > 0 && leftMs > 0 ? { name, text: crashText(count), leftMs } : undefined;
   }
 
+  /** Why an app that does not run is not brought back yet; `undefined` if nothing keeps the agent from that. */
+  heldFor(app: string): HeldWork | undefined {
+    return this.held(repairWork(app)) ?? this.held(imageWork(app)) ?? this.held(CHECK_WORK);
+  }
+
+  /** All work that has to pause. */
+  allHeld(): HeldWork[] {
+    return [...this.#works.keys()].flatMap((name) => this.held(name) ?? []);
+  }
+
   /** Deployments that were going on. Of the others what began last: each of them began alone. */
   #blamed(pending: readonly string[]): string[] {
     const unmarked = pending.filter((name) => !this.#works.has(name));
@@ -287,4 +291,12 @@ function readState(store: Pick<LearnedStore, "learnedValue">): State | undefined
   } catch {
     return undefined;
   }
+}
+
+/** Returns the works during which the agent has crashed, also without a running agent: `repair of web`, with what happened. */
+export function crashedWorks(
+  store: Pick<LearnedStore, "learnedValue">,
+): { readonly name: string; readonly text: string }[] {
+  const works = readState(store)?.works ?? [];
+  return works.filter(({ crashes }) => crashes > 0).map((work) => ({ name: work.name, text: crashText(work) }));
 }

@@ -22,6 +22,12 @@ export const REASONS: Readonly<Record<AttentionReason, ReasonText>> = {
     kind: "bad",
   },
   app_unhealthy: { label: "app unhealthy", hint: "Its health check fails; read its log.", icon: "alert", kind: "bad" },
+  app_not_repaired: {
+    label: "app not repaired",
+    hint: "Its repair crashed the agent, which pauses; see the app.",
+    icon: "cross",
+    kind: "bad",
+  },
   deployment_failed: { label: "deployment failed", hint: "See why, and what to do.", icon: "cross", kind: "bad" },
   update_waiting: { label: "update waiting", hint: "It waits for hours or data budget.", icon: "pause", kind: "warn" },
   disk_low: { label: "disk low", hint: "Remove volumes or images.", icon: "alert", kind: "warn" },

@@ -23,10 +23,12 @@ const BITS = {
   data_budget_spent: 128,
   /** By the use of the data plans of its SIMs. */
   data: 256,
+  app_not_repaired: 512,
 } as const;
 
 /** The bits that every report decides on. */
-const REPORT_BITS = BITS.app_missing | BITS.app_restarting | BITS.app_unhealthy | BITS.reported_failure;
+const REPORT_BITS =
+  BITS.app_missing | BITS.app_restarting | BITS.app_unhealthy | BITS.app_not_repaired | BITS.reported_failure;
 /** The bits that the deployment which ended last decides on; `disk_low` until the next report that tells about the disk. */
 export const OUTCOME_BITS = BITS.recorded_failure | BITS.disk_low;
 /** Set while a deployment waits for the device. */
@@ -43,6 +45,7 @@ export const REASON_BITS = {
   app_missing: BITS.app_missing,
   app_restarting: BITS.app_restarting,
   app_unhealthy: BITS.app_unhealthy,
+  app_not_repaired: BITS.app_not_repaired,
   deployment_failed: BITS.reported_failure | BITS.recorded_failure,
   update_waiting: BITS.update_waiting,
   disk_low: BITS.disk_low,
@@ -107,10 +110,11 @@ export function bitsToldBy({ device }: Pick<DeviceReport, "device">): number {
 /** Returns the bits of `bitsToldBy` that a report sets. */
 export function bitsOfReport({ apps, device }: Pick<DeviceReport, "apps" | "device">): number {
   let bits = device?.disk_low === true ? BITS.disk_low : 0;
-  for (const { state, last_deployment: last } of apps) {
+  for (const { state, paused, last_deployment: last } of apps) {
     if (state === "missing") bits |= BITS.app_missing;
     if (state === "restarting") bits |= BITS.app_restarting;
     if (state === "unhealthy") bits |= BITS.app_unhealthy;
+    if (paused !== undefined) bits |= BITS.app_not_repaired;
     if (last && isFailure(last)) bits |= BITS.reported_failure;
   }
   return bits;

@@ -17,6 +17,7 @@ const appSchema = z.looseObject({
   desired_state: z.string().optional(),
   since: z.number().nullish(),
   restarts: z.number().nullish(),
+  paused: z.string().optional(),
   ports: z.array(portSchema).default([]),
   spec: anyObject.default({}),
   last_deployment: z

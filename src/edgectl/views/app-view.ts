@@ -32,6 +32,7 @@ export function renderApp(app: AppDetail, theme: Theme): string {
     ["Image", sanitizeLine(app.image)],
   ];
   if (app.image_digest) fields.push(["Digest", sanitizeLine(app.image_digest)]);
+  if (app.paused !== undefined) fields.push(["Not repaired", theme.red(sanitizeLine(app.paused))]);
   if (app.since) fields.push(["Since", `${formatTime(app.since)} UTC`]);
   if (typeof app.restarts === "number") fields.push(["Restarts", String(app.restarts)]);
   if (app.ports.length > 0) fields.push(["Ports", portsOf(app)]);

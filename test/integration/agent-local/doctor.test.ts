@@ -1,6 +1,8 @@
 import { chmod, chown, mkdir, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { openSqliteStore } from "../../../src/agent/store/sqlite-store.ts";
+import { systemClock } from "../../../src/lib/clock.ts";
 import { findFakeTime } from "../../../scripts/setup/programs.ts";
 import { LocalAgent, DEVICE_TOKEN } from "../../support/agent-local/local-agent.ts";
 import { freePort } from "../../support/free-port.ts";
@@ -242,6 +244,21 @@ describe("doctor: one layer broken at a time, for real", () => {
     expect(diagnosis.broken).toEqual(["permissions", "store"]);
     const everybody = `Other users can read ${device.configPath} (mode 0644).`;
     expect(find(diagnosis, "permissions")?.text).toBe(everybody);
+  });
+
+  it("an agent that has crashed during the repair of an app, and not repaired it since", async () => {
+    await mkdir(device.stateDir, { recursive: true, mode: 0o700 });
+    const work = { name: "repair of web", crashes: 3, powerCuts: 0, began: 0 };
+    {
+      using store = openSqliteStore({ path: join(device.stateDir, "agent.db"), clock: systemClock, bootId: "b" });
+      store.saveLearnedValue("crashes", JSON.stringify({ bootId: "b", isClean: false, works: [work] }));
+    }
+    await using peer = await ControlPeer.start();
+    const diagnosis = await diagnose(`ws://127.0.0.1:${peer.port}/v1/agent`);
+    expect(find(diagnosis, "crashes")).toMatchObject({
+      verdict: "warning",
+      text: "The agent crashed 3 times during the repair of web.",
+    });
   });
 
   it("an entry of deny whose path the agent cannot examine", async () => {

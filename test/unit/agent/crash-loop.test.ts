@@ -352,7 +352,7 @@ describe("the reconciler", () => {
     await using rig = await installed("app");
     using list = deadly(rig, "listContainers");
     expect(await killReconciler(rig, list)).toBe(ENDS);
-    expect(rig.crashGuard.held("checking the apps")).toBeDefined();
+    expect(rig.crashGuard.heldFor("app")).toBeDefined();
   });
 
   it("pauses with the adoption that ends the agent, adopts the others, and removes nothing meanwhile", async () => {

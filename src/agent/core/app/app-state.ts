@@ -39,10 +39,19 @@ export interface AppSituation {
   /** The rule of the device's policy that the app violates, as text. */
   readonly forbidden?: string | undefined;
   readonly restartPolicy?: RestartPolicy | undefined;
+  /** Why the agent does not bring it back yet, as text. */
+  readonly held?: string | undefined;
 }
 
 /** Returns the state of an app for people. */
-export function appState({
+export function appState(situation: AppSituation): AppState {
+  const { state, trouble } = containerState(situation);
+  const { held } = situation;
+  const isDown = state === "missing" || state === "stopped";
+  return { state, trouble: isDown && trouble !== undefined && held !== undefined ? `${trouble}; ${held}` : trouble };
+}
+
+function containerState({
   container,
   isBusy = false,
   desired = "running",

@@ -20,6 +20,8 @@ export interface AppSnapshot {
   readonly takenPorts: readonly { readonly port: number; readonly holder: string }[];
   /** The rule of the device's policy that it violates, as text. */
   readonly policyDenial: string | undefined;
+  /** Why the agent does not bring it back yet, as text. */
+  readonly held: string | undefined;
   /** Last message of its pending deployment. */
   readonly deploying: string | undefined;
   /** Why its last deployment failed. */
@@ -75,7 +77,11 @@ export function explainApp(known: AppSnapshot): Explanation {
 function explainState(known: AppSnapshot, add: AddFinding): Diagnosis {
   if (known.policyDenial !== undefined) add("bad", `The device's policy forbids it: ${known.policyDenial}`);
   if (isStoppedOnPurpose(known)) return explainStopped(known, add);
-  if (known.policyDenial === undefined) return explainContainer(known, add);
+  if (known.policyDenial === undefined) {
+    return isDown(known.container) && known.held !== undefined
+      ? explainHeld(known, known.held, add)
+      : explainContainer(known, add);
+  }
   return problem(
     "The device's policy forbids it, so it is not started.",
     "Update the app, or the app it conflicts with, or change `policy` in the device's configuration and restart the " +
@@ -90,6 +96,22 @@ function isStoppedOnPurpose({ desired, container }: AppSnapshot): boolean {
 function explainStopped({ name }: AppSnapshot, add: AddFinding): Diagnosis {
   add("note", "It was stopped on purpose, and stays stopped, also over reboots.");
   return problem("It was stopped on purpose.", `Start it again: edge-agent start ${name}`);
+}
+
+/** Whether the agent would bring it back. */
+function isDown(container: AppSnapshot["container"]): boolean {
+  return !container || ["created", "exited", "dead"].includes(container.status);
+}
+
+/** Its container tells how its last run ended, and not why it is left like that. */
+function explainHeld(known: AppSnapshot, held: string, add: AddFinding): Diagnosis {
+  const diagnosis = explainContainer(known, add);
+  if (diagnosis.cause === undefined) return diagnosis;
+  add("bad", `The agent does not bring it back at present: ${held}.`);
+  return problem(
+    `${capitalize(held)}.`,
+    "See how the agent ended: journalctl -u edge-agent. To have it tried at once: sudo systemctl restart edge-agent",
+  );
 }
 
 type AddFinding = (verdict: Finding["verdict"], text: string) => void;

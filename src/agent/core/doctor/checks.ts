@@ -3,6 +3,7 @@ export const CHECKS = [
   { id: "config", title: "Configuration", needs: [] },
   { id: "permissions", title: "Permissions", needs: ["config"] },
   { id: "store", title: "Store", needs: ["config"] },
+  { id: "crashes", title: "Crashes", needs: ["store"] },
   { id: "clock", title: "Clock", needs: [] },
   { id: "interface", title: "Network interface", needs: [] },
   { id: "modem", title: "SIM modem", needs: [] },

@@ -1,6 +1,6 @@
 import type { Failure } from "../deployment/record.ts";
 import type { DeploymentStep } from "../../../protocol/deployment-event.ts";
-import { formatTimes } from "../text.ts";
+import { formatTimeLeft, formatTimes } from "../text.ts";
 
 /*
  * No input may make the agent loop. What the agent was working on when it ended uncleanly is blamed for that end, and is
@@ -94,6 +94,21 @@ export function crashText({ crashes, powerCuts }: CrashCount): string {
   if (crashes === 0) return cuts;
   const text = `the agent crashed ${formatTimes(crashes)}`;
   return powerCuts < MAX_POWER_CUTS ? text : `${text}, and ${cuts}`;
+}
+
+/** Work that the agent has crashed during too often, and does not resume yet. */
+export interface HeldWork {
+  /** Such as `repair of web`. */
+  readonly name: string;
+  /** What happened: `the agent crashed 3 times`. */
+  readonly text: string;
+  /** Milliseconds until it is tried again. */
+  readonly leftMs: number;
+}
+
+/** Describes what happened to the work, and when it is tried again. */
+export function heldText({ name, text, leftMs }: HeldWork): string {
+  return `${text} during the ${name}; it is tried again in ${formatTimeLeft(Math.ceil(leftMs / 1000))}`;
 }
 
 /** Returns the failure of a deployment that is given up. @param step the one it was in */

@@ -49,6 +49,14 @@ export function AppCard({ assetId, app }: Props): ReactNode {
             </dd>
           </>
         )}
+        {app.paused !== undefined && (
+          <>
+            <dt>Not repaired</dt>
+            <dd>
+              <SafeText text={app.paused} max={MAX_SHOWN_LENGTH} />
+            </dd>
+          </>
+        )}
         <dt>Since</dt>
         <dd>{app.since === null ? "not known" : <Age at={app.since} />}</dd>
         <dt>Restarts</dt>

@@ -41,6 +41,7 @@ const STATUS: Status = {
     deployments: [],
   },
   data: null,
+  held: [],
 };
 
 const hostile = fc.string({ unit: "binary", maxLength: 60 });
@@ -96,6 +97,12 @@ describe("output on a terminal", () => {
     );
     expect(text).toContain("2.12 MB of the 2.00 MB for the day: downloads wait, 9.12 MB of the 50.0 MB for the month");
     expect(renderStatus(STATUS, PLAIN)).not.toContain("Data used");
+  });
+
+  it("the status names work that pauses", () => {
+    const text = renderStatus({ ...STATUS, held: ["the agent crashed 3 times during the repair of web"] }, PLAIN);
+    expect(text).toMatch(/Pauses +the agent crashed 3 times during the repair of web/);
+    expect(renderStatus(STATUS, PLAIN)).not.toContain("Pauses");
   });
 
   it("the status shows link, engine, disk and agent", () => {

@@ -13,6 +13,16 @@ const reportOf = (fields: Partial<typeof app>, secrets: readonly string[] = []) 
   return toAppReport({ app: { ...app, ...fields }, ...nothing, secrets }, 0).report;
 };
 
+test("an app that is not brought back says why, as long as it does not run and is to run", () => {
+  const held = { name: "repair of app", text: "the agent crashed 3 times", leftMs: 1_000 };
+  const observed = { image: undefined, lastDeployment: null, held };
+  const { report } = toAppReport({ ...observed, app, container: undefined }, 0);
+  expect(appReportSchema.parse(report)).toMatchObject({ paused: "the agent crashed 3 times during the repair of app" });
+  const stopped = toAppReport({ ...observed, app: { ...app, desired: "stopped" }, container: undefined }, 0);
+  expect(stopped.report).not.toHaveProperty("paused");
+  expect(reportOf({})).not.toHaveProperty("paused");
+});
+
 test("an app's report says of which fleet's revision it is, and nothing of a fleet for another app", () => {
   const report = reportOf({ fleet: { name: "kiosks", revision: 7, deploymentId: "g1", isChanged: true } });
   const fleet = { name: "kiosks", revision: 7, deployment_id: "g1", is_changed: true };

@@ -29,6 +29,7 @@ async function setUp(maxPerHour = 12) {
   const { services } = rig;
   const stateDir = services.config.stateDir;
   const builder = new ReportBuilder({
+    heldFor: () => undefined,
     ...services,
     stateDir,
     facts: readFacts,
@@ -322,6 +323,7 @@ describe("reports", () => {
     await test.deploy("d1");
     const { services } = test.rig;
     const other = new ReportBuilder({
+      heldFor: () => undefined,
       ...services,
       stateDir: services.config.stateDir,
       facts: readFacts,

@@ -21,6 +21,7 @@ const RUNNING: AppSnapshot = {
   imagePresent: true,
   takenPorts: [],
   policyDenial: undefined,
+  held: undefined,
   restartPolicy: undefined,
   lastRun: undefined,
   deploying: undefined,
@@ -42,6 +43,7 @@ const ended = (changes: object): Partial<AppSnapshot> => ({
 describe("why an app does not run", () => {
   it("reports no problem of an app that runs", () => {
     expect(explainApp(RUNNING)).toMatchObject({ cause: undefined, advice: undefined });
+    expect(explainApp({ ...RUNNING, held: "the agent crashed 3 times" }).cause).toBeUndefined();
     expect(explainApp(RUNNING).findings.every(({ verdict }) => verdict !== "bad")).toBe(true);
   });
 
@@ -50,6 +52,9 @@ describe("why an app does not run", () => {
     [{ image: undefined, deploying: "Pulling image" }, /being deployed/],
     [{ engineError: "no answer" }, /engine does not answer/],
     [{ container: undefined }, /container was removed/],
+    [{ container: undefined, held: "the agent crashed 3 times" }, /^The agent crashed 3 times\.$/],
+    [{ ...ended({ exitCode: 7 }), held: "the agent crashed 3 times" }, /^The agent crashed 3 times\.$/],
+    [{ ...ended({ status: "paused" }), held: "the agent crashed 3 times" }, /paused/],
     [{ container: undefined, imagePresent: false }, /container and its image were removed/],
     [
       { container: undefined, takenPorts: [{ port: 30_080, holder: "process nginx (pid 4)" }] },
