@@ -171,7 +171,7 @@ class Rig implements AsyncDisposable {
     const connection = await StreamConnection.open({ baseUrl, apiKey, asset, app, clock: systemClock, signal });
     const local = await startForward({
       port,
-      address: "127.0.0.1",
+      addresses: ["127.0.0.1"],
       localPort: 0,
       connection: async () => connection,
       onBytes: () => undefined,

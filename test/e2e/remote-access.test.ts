@@ -23,6 +23,7 @@ beforeAll(async () => {
 afterAll(() => owned.disposeAsync());
 
 const exec = (...command: string[]) => user.run(["exec", system().asset.serialNumber, app, "--", ...command]);
+const processes = async () => (await exec("busybox", "ps")).stdout;
 /** Starts a script in the app by `edgectl exec`. */
 const startScript = (script: string, by = user) =>
   by.start(["exec", system().asset.serialNumber, app, "--", "sh", "-c", script]);
@@ -37,6 +38,24 @@ describe("forward", () => {
     expect(await command.exited).toBe(0);
     const cost = JSON.parse(command.stdout().trim().split("\n").at(-1) ?? "") as { received: number };
     expect(cost.received).toBeGreaterThan(12 * 20);
+  });
+
+  test("a browser's session at a console on loopback does not reach the app", async () => {
+    await using server = startScript("echo on; while :; do busybox nc -l -p 9077 >> /tmp/request; done");
+    await server.waitForOutput("on");
+    const { url, command } = await user.forward(app, 9077);
+    await using _command = command;
+    // Cookies belong to a host, with any port.
+    expect(new URL(url).hostname).not.toBe(new URL(system().control.url).hostname);
+    const socket = connect({ port: Number(new URL(url).port), host: "127.0.0.1" });
+    socket.on("error", () => undefined);
+    socket.end("GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nCookie: a=1; edge_session=planted; b=2\r\n\r\n");
+    const arrived = await waitFor("the request", async () => {
+      const { stdout } = await exec("busybox", "cat", "/tmp/request");
+      return stdout.includes("b=2") && stdout;
+    });
+    expect(arrived).toContain("Cookie: a=1; edge_session=xxxxxxx; b=2");
+    socket.destroy();
   });
 
   test("passes on what is sent after the other side has ended", async () => {
@@ -177,11 +196,10 @@ describe("who may", () => {
     ].join("\n");
     await using command = startScript(script, other);
     await command.waitForOutput("on");
-    const running = async () => (await exec("busybox", "ps")).stdout;
-    await waitFor("the processes", async () => (await running()).includes("sleep 4323"));
+    await waitFor("the processes", async () => (await processes()).includes("sleep 4323"));
     await system().control.administer("key", "revoke", other.keyId);
     expect(await command.exited).not.toBe(0);
-    await waitFor("the command to be gone", async () => !/sleep 432[12]/.test(await running()));
+    await waitFor("the command to be gone", async () => !/sleep 432[12]/.test(await processes()));
     const named = /remote access: processes that began while a command ran go on in the app/;
     await waitFor("the log to name what goes on", () => named.test(system().agent.output()));
   });

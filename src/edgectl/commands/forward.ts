@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { formatBytes } from "../../lib/terminal/bytes.ts";
 import { isTerminal } from "../../lib/terminal/theme.ts";
-import { createContext } from "../context.ts";
+import { createContext, loadLogin } from "../context.ts";
 import type { Io } from "../io.ts";
 import type { StreamConnection } from "../streams/connection.ts";
 import { LiveLine } from "../views/live-line.ts";
@@ -32,6 +32,7 @@ export function addForward(program: Command, io: Io): void {
         import("../streams/open.ts"),
         import("../streams/forward.ts"),
       ]);
+      const name = nameFor(flags.address, (await loadLogin(context)).url);
       using connections = new DisposableStack();
       const connect = async () => connections.use(await openConnection(context, asset, app));
       let connection = await connect();
@@ -40,7 +41,7 @@ export function addForward(program: Command, io: Io): void {
       const cost = { sent: 0, received: 0 };
       await using forward = await startForward({
         port: remote,
-        address: flags.address,
+        addresses: name === LOCALHOST ? [flags.address, "::1"] : [flags.address],
         localPort: flags.local,
         onBytes: (direction, bytes) => void (cost[direction] += bytes),
         onFailure: (failure) => printer.note(failure.message),
@@ -54,7 +55,7 @@ export function addForward(program: Command, io: Io): void {
         },
       });
       const { address, port: local } = forward.address;
-      const url = `http://${address.includes(":") ? `[${address}]` : address}:${local}`;
+      const url = `http://${name.includes(":") ? `[${name}]` : name}:${local}`;
       const event = { url, address, port: local, app, app_port: remote };
       if (printer.json) printer.jsonLine(event);
       else printer.line(`${url} leads to port ${remote} of ${app} on ${asset}. Ctrl-C ends it.`);
@@ -66,6 +67,16 @@ export function addForward(program: Command, io: Io): void {
       if (printer.json) printer.jsonLine({ ...cost });
       else printer.line(`${text()}.`);
     });
+}
+
+const LOCALHOST = "localhost";
+
+/**
+ * Returns the host name under which a browser is to open the port: another one than that of a console on loopback, whose
+ * cookies it would send along, and which an app could set.
+ */
+function nameFor(address: string, serviceUrl: string): string {
+  return address === URL.parse(serviceUrl)?.hostname && address === "127.0.0.1" ? LOCALHOST : address;
 }
 
 /** Fails here rather than in the browser. */

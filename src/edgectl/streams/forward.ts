@@ -4,6 +4,7 @@ import { untilDrained } from "../../lib/until-drained.ts";
 import { STREAM_CHANNELS } from "../../protocol/stream-data.ts";
 import { Failure, usageFailure } from "../failure.ts";
 import type { ClientStream } from "./client-stream.ts";
+import { CookieScreen } from "./cookie-screen.ts";
 import type { StreamConnection } from "./connection.ts";
 
 export interface ForwardOptions {
@@ -11,7 +12,8 @@ export interface ForwardOptions {
   readonly connection: () => Promise<StreamConnection>;
   /** Port of the app. */
   readonly port: number;
-  readonly address: string;
+  /** Addresses to listen on, with the same port. Those after the first are left out where this machine does not have them. */
+  readonly addresses: readonly [string, ...string[]];
   /** Local port; without one the app's if it is free, or any. */
   readonly localPort: number | undefined;
   /** Called with the bytes that were passed on. */
@@ -28,7 +30,7 @@ export interface Forward extends AsyncDisposable {
 /** Listens on the local port. Errors: `Failure` with exit code 2 if the port cannot be used. */
 export async function startForward(options: ForwardOptions): Promise<Forward> {
   const sockets = new Set<Socket>();
-  const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
+  const accept = (socket: Socket): void => {
     sockets.add(socket);
     socket.on("close", () => sockets.delete(socket));
     // Whoever reads or writes sees errors.
@@ -37,33 +39,65 @@ export async function startForward(options: ForwardOptions): Promise<Forward> {
       socket.resetAndDestroy();
       if (error instanceof Failure) options.onFailure(error);
     });
-  });
-  const { address, port, localPort } = options;
+  };
+  const { addresses, port, localPort } = options;
+  let servers: readonly Server[];
   try {
-    if (localPort !== undefined) await listen(server, localPort, address);
+    if (localPort !== undefined) servers = await listen(accept, localPort, addresses);
     // A port below 1024 may not be used by everybody.
-    else await listen(server, port, address).catch(() => listen(server, 0, address));
+    else servers = await listen(accept, port, addresses).catch(() => listen(accept, 0, addresses));
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    const where = `${address}:${localPort ?? "(any port)"}`;
+    const where = `${addresses[0]}:${localPort ?? "(any port)"}`;
     const why = code === "EADDRINUSE" ? "it is in use" : (code ?? "unknown reason");
     throw usageFailure(`Cannot listen on ${where}: ${why}.`, "Choose another port with --local.");
   }
   return {
-    address: server.address() as AddressInfo,
+    address: addressOf(servers[0]),
     async [Symbol.asyncDispose]() {
-      const closed = once(server, "close");
-      server.close();
+      const closed = servers.map(close);
       for (const socket of sockets) socket.destroy();
-      await closed;
+      await Promise.all(closed);
     },
   };
 }
 
-async function listen(server: Server, port: number, host: string): Promise<void> {
-  const listening = once(server, "listening");
-  server.listen({ port, host, exclusive: true });
-  await listening;
+/** Addresses that this machine does not have. */
+const ABSENT: ReadonlySet<string | undefined> = new Set(["EADDRNOTAVAIL", "EAFNOSUPPORT"]);
+
+async function listen(
+  accept: (socket: Socket) => void,
+  port: number,
+  addresses: ForwardOptions["addresses"],
+): Promise<readonly Server[]> {
+  const servers: Server[] = [];
+  try {
+    for (const host of addresses) {
+      const server = createServer({ allowHalfOpen: true, noDelay: true }, accept);
+      const listening = once(server, "listening");
+      server.listen({ port: servers.length === 0 ? port : addressOf(servers[0]).port, host, exclusive: true });
+      const isThere = await listening.then(
+        () => true,
+        (error: NodeJS.ErrnoException) =>
+          servers.length > 0 && ABSENT.has(error.code) ? false : Promise.reject(error),
+      );
+      if (isThere) servers.push(server);
+    }
+    return servers;
+  } catch (error) {
+    await Promise.all(servers.map(close));
+    throw error;
+  }
+}
+
+function addressOf(server: Server | undefined): AddressInfo {
+  return server?.address() as AddressInfo;
+}
+
+async function close(server: Server): Promise<void> {
+  const closed = once(server, "close");
+  server.close();
+  await closed;
 }
 
 async function passOn(socket: Socket, { connection: connect, port, onBytes }: ForwardOptions): Promise<void> {
@@ -85,7 +119,9 @@ function settled(stream: ClientStream): ClientStream["ended"] {
 async function toApp(socket: Socket, stream: ClientStream, onBytes: ForwardOptions["onBytes"]): Promise<void> {
   try {
     // The other direction stays open after the end of this one.
+    const cookies = new CookieScreen();
     for await (const bytes of socket.iterator({ destroyOnReturn: false }) as AsyncIterable<Uint8Array>) {
+      cookies.screen(bytes);
       if (!(await stream.write(bytes))) return;
       onBytes("sent", bytes.length);
     }

@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
 import { parseJson } from "../../../lib/parse-json.ts";
+import { OIDC_COOKIE } from "../../../protocol/cookies.ts";
 import { EdgeError } from "../../../protocol/errors.ts";
 import { userSubject } from "../../access-watcher.ts";
 import type { OidcSignIn } from "../../people/oidc/oidc-sign-in.ts";
@@ -9,7 +10,6 @@ import { publicErrors } from "../docs/responses.ts";
 import { toPublicError } from "../errors.ts";
 import { signIn } from "./session-resource.ts";
 
-const CHECKS_COOKIE = "edge_oidc";
 /** How long somebody may take at the provider, in seconds. */
 export const CHECKS_COOKIE_S = 600;
 const SIGN_IN_PAGE = "/sign-in";
@@ -64,7 +64,7 @@ export function startOidc(api: Api, context: ApiContext): void {
         const { url, checks } = await oidc.begin();
         const kept: z.output<typeof keptSchema> = { ...checks, ...request.query };
         const value = Buffer.from(JSON.stringify(kept)).toString("base64url");
-        site.setCookie(request, reply, CHECKS_COOKIE, value, CHECKS_COOKIE_S);
+        site.setCookie(request, reply, OIDC_COOKIE, value, CHECKS_COOKIE_S);
         return url.href;
       });
     },
@@ -97,9 +97,9 @@ export function finishOidc(api: Api, context: ApiContext): void {
     },
     async (request, reply) => {
       const oidc = requireOidc(context);
-      const kept = readKept(request.cookies[site.cookieName(request, CHECKS_COOKIE)]);
+      const kept = readKept(request.cookies[site.cookieName(request, OIDC_COOKIE)]);
       // Used once, whatever comes of it.
-      site.setCookie(request, reply, CHECKS_COOKIE, "", 0);
+      site.setCookie(request, reply, OIDC_COOKIE, "", 0);
       return withFailurePage(context, request, reply, async () => {
         if (!kept || kept.state !== request.query.state)
           throw new EdgeError("OidcFailed", undefined, { reason: "state" });

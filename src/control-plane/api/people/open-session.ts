@@ -1,6 +1,7 @@
 import type { FastifyRequest } from "fastify";
 import { z } from "zod";
 import { auditEntry } from "../../audit/audit-entry.ts";
+import { BROWSER_COOKIE } from "../../../protocol/cookies.ts";
 import { EdgeError } from "../../../protocol/errors.ts";
 import { type SessionBody, sessionSchema } from "../../../protocol/principal.ts";
 import { type SignInOptions, signInOptionsSchema, signInRequestSchema } from "../../../protocol/users.ts";
@@ -10,7 +11,6 @@ import { json, publicErrors, publicErrorsWithBody } from "../docs/responses.ts";
 import { clientSignal } from "../stream-signal.ts";
 import { signIn } from "./session-resource.ts";
 
-export const BROWSER_COOKIE = "edge_browser";
 const BROWSER_COOKIE_S = 180 * 24 * 3600;
 
 /** `POST /v1/session`: signs a person in with a password. */

@@ -1,10 +1,10 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { findCrossSiteProblem } from "../../core/people/same-origin.ts";
+import { SESSION_COOKIE } from "../../../protocol/cookies.ts";
 import { EdgeError } from "../../../protocol/errors.ts";
 
 /** Browsers send a cookie with this prefix over HTTPS only, and to the host that set it only. */
 const SECURE_PREFIX = "__Host-";
-const SESSION_COOKIE = "edge_session";
 
 const LOOPBACK_NAME = /^(?:localhost|.+\.localhost|127(?:\.\d{1,3}){3}|\[::1\])$/i;
 
