@@ -1,6 +1,7 @@
 import type { Clock } from "../../lib/clock.ts";
 import { ArrivalCounter } from "../../lib/stream-receiver.ts";
 import { StreamSender, type StreamSink as DataSink } from "../../lib/stream-sender.ts";
+import { parseJson } from "../../lib/parse-json.ts";
 import { EdgeError } from "../../protocol/errors.ts";
 import type { ControlFrame } from "../../protocol/frames.ts";
 import { decodeStreamMessage, type StreamChannelId, STREAM_CHANNELS } from "../../protocol/stream-data.ts";
@@ -10,8 +11,16 @@ import type { DeviceStream, StreamRequest, StreamSink } from "../devices/session
 /** With more than this waiting for a device, credit and sizes of terminals wait, and are sent as one. */
 const MAX_BUFFERED_BYTES = 16 * 1024;
 
+/** A device gives up what its app or its engine does not open by itself, long before. */
+const OPEN_TIMEOUT_MS = 60_000;
+
+/** A frame about a stream is no longer than this. */
+const MAX_READ_BYTES = 64 * 1024;
+
 interface OpenStream {
   readonly sink: StreamSink;
+  /** Runs until the stream is open. */
+  readonly opening: Disposable;
   isOpened: boolean;
   hasDeviceEnded: boolean;
   hasClientEnded: boolean;
@@ -31,6 +40,7 @@ export interface StreamConnection extends DataSink {
 /** The streams of a device's session. Nothing a device sends is trusted. */
 export class SessionStreams {
   readonly #connection: StreamConnection;
+  readonly #clock: Pick<Clock, "monotonic" | "timer">;
   readonly #sender: StreamSender;
   readonly #arrivals: ArrivalCounter;
   readonly #open = new Map<number, OpenStream>();
@@ -38,8 +48,9 @@ export class SessionStreams {
   readonly #closing = new Map<number, number>();
   #nextId = 1;
 
-  constructor(connection: StreamConnection, clock: Pick<Clock, "monotonic">) {
+  constructor(connection: StreamConnection, clock: Pick<Clock, "monotonic" | "timer">) {
     this.#connection = connection;
+    this.#clock = clock;
     this.#sender = new StreamSender(connection, clock);
     this.#arrivals = new ArrivalCounter(connection);
   }
@@ -51,8 +62,12 @@ export class SessionStreams {
       });
     }
     const id = this.#nextId++;
+    const opening = this.#clock.timer(OPEN_TIMEOUT_MS, () => {
+      this.#fail(id, stream, "The device has not opened the stream in time.");
+    });
     const stream: OpenStream = {
       sink,
+      opening,
       isOpened: false,
       hasDeviceEnded: false,
       hasClientEnded: false,
@@ -93,6 +108,7 @@ export class SessionStreams {
     if (!stream || stream.isOpened === (frame.type === "stream_opened")) return `${frame.type} out of order`;
     if (frame.type === "stream_opened") {
       const { credit, is_directory } = frame;
+      stream.opening[Symbol.dispose]();
       stream.isOpened = true;
       stream.fromClient = credit;
       this.#sender.add(id, credit);
@@ -104,6 +120,19 @@ export class SessionStreams {
     this.#sender.grant(id, frame.bytes, Infinity);
     stream.sink.credit(frame.bytes);
     return undefined;
+  }
+
+  /** Ends the stream that a bad frame is about: its client would wait for ever for what was in it. */
+  onBadFrame(message: Buffer): void {
+    if (message.length > MAX_READ_BYTES) return;
+    const frame = parseJson(message.toString());
+    if (typeof frame !== "object" || frame === null || !("stream_id" in frame)) return;
+    const id = Number(frame.stream_id);
+    const stream = this.#open.get(id);
+    if (!stream) return;
+    this.#fail(id, stream, "What the device has sent about the stream is not valid.");
+    // It takes the stream for closed, and confirms nothing.
+    if ("type" in frame && frame.type === "stream_close") this.#closing.delete(id);
   }
 
   /** Handles a binary message of the device. Returns why it is bad, if it is. */
@@ -121,7 +150,10 @@ export class SessionStreams {
     }
     const stream = this.#open.get(streamId);
     if (!stream?.isOpened || stream.hasDeviceEnded) return "data of a stream that is not open";
-    if (bytes.length > stream.fromDevice) return this.#fail(streamId, stream, "data without credit");
+    if (bytes.length > stream.fromDevice) {
+      this.#fail(streamId, stream, "The device has sent more data than the client can take.");
+      return "data without credit";
+    }
     stream.fromDevice -= bytes.length;
     stream.hasDeviceEnded = channel === STREAM_CHANNELS.end;
     this.#arrivals.add(decoded);
@@ -143,7 +175,10 @@ export class SessionStreams {
     this.#closing.clear();
     this.#sender[Symbol.dispose]();
     const { code, message } = new EdgeError("DeviceNotReachable");
-    for (const { sink } of streams) sink.end({ code, message });
+    for (const { sink, opening } of streams) {
+      opening[Symbol.dispose]();
+      sink.end({ code, message });
+    }
   }
 
   #sendToDevice(id: number, stream: OpenStream, channel: StreamChannelId, bytes: Uint8Array): boolean {
@@ -177,6 +212,7 @@ export class SessionStreams {
 
   #onClose(id: number, frame: Extract<DeviceStreamFrame, { type: "stream_close" }>): string | undefined {
     const stream = this.#open.get(id);
+    stream?.opening[Symbol.dispose]();
     const isKnown = this.#open.delete(id) || this.#closing.delete(id);
     this.#sender.remove(id);
     const { code, message, exit_code } = frame;
@@ -188,15 +224,17 @@ export class SessionStreams {
     return isKnown ? undefined : "stream_close out of order";
   }
 
-  #fail(id: number, stream: OpenStream, reason: string): string {
+  /** Ends a stream because of what the device does. */
+  #fail(id: number, stream: OpenStream, reason: string): void {
     this.#close(id);
-    const { code, message } = new EdgeError("DeviceFailed", "The device has sent more data than the client can take.");
+    const { code, message } = new EdgeError("DeviceFailed", reason);
     stream.sink.end({ code, message });
-    return reason;
   }
 
   #close(id: number): void {
-    this.#closing.set(id, this.#open.get(id)?.fromDevice ?? 0);
+    const stream = this.#open.get(id);
+    stream?.opening[Symbol.dispose]();
+    this.#closing.set(id, stream?.fromDevice ?? 0);
     this.#open.delete(id);
     this.#sender.remove(id);
     this.#connection.sendFrame({ type: "stream_close", stream_id: id });

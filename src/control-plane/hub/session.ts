@@ -276,7 +276,10 @@ export class Session implements DeviceSession {
   #decode(data: Buffer, isBinary: boolean): AgentFrame | undefined {
     const decoded = isBinary ? ({ kind: "bad", reason: "binary" } as const) : decodeAgentFrame(data);
     if (decoded.kind === "unknown") this.#counter().countUnknown(decoded.type);
-    if (decoded.kind === "bad") this.#countBadFrame(decoded.reason);
+    if (decoded.kind === "bad") {
+      this.#streams?.onBadFrame(data);
+      this.#countBadFrame(decoded.reason);
+    }
     if (decoded.kind !== "frame") return undefined;
     const { frame } = decoded;
     const isHello = frame.type === "hello";

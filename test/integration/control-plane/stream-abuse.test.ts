@@ -124,3 +124,16 @@ test("an asset that is removed ends its streams", async () => {
   client.open(8, "forward", { port: 1 });
   await waitFor("the refusal", () => client.frames.some(({ stream_id }) => stream_id === 8));
 });
+
+test.each([
+  ["a reason of 5,000 characters", { type: "stream_close", code: "AppNotFound", message: "x".repeat(5_000) }],
+  ["an exit code that none is", { type: "stream_close", exit_code: 256 }],
+  ["credit that no client has", { type: "stream_credit", bytes: -1 }],
+])("a device that sends %s ends its stream, not the client's patience", async (_what, frame) => {
+  const { client, id } = await openForward();
+  device.send(JSON.stringify({ ...frame, stream_id: id }));
+  expect(await client.next("stream_close")).toMatchObject({ stream_id: 7, code: "DeviceFailed" });
+  // The device is still of use.
+  client.open(8, "forward", { port: 1880 });
+  expect(await waitFor("the next stream", () => opened()[1])).toMatchObject({ kind: "forward" });
+});
