@@ -9,12 +9,13 @@ const APP = "io.edge-agent.app";
 const VOLUME = "io.edge-agent.volume";
 const NETWORK = "io.edge-agent.network";
 
+const MAX_LINE_LENGTH = 1_000;
 const STATE_DIR_LABEL = "io.edge-agent.state-dir";
 
 const [socketPath = SOCKETS.find((path) => existsSync(path)), stateDir = "/var/lib/edge-agent"] = process.argv.slice(2);
 if (socketPath !== undefined) {
   const [containers, volumes, networks] = await Promise.all([
-    list("/containers/json", APP),
+    list("/containers/json", APP, `${STATE_DIR_LABEL}=${stateDir}`),
     list("/volumes", VOLUME, `${STATE_DIR_LABEL}=${stateDir}`),
     list("/networks", NETWORK, `${STATE_DIR_LABEL}=${stateDir}`),
   ]);
@@ -25,7 +26,12 @@ if (socketPath !== undefined) {
     ),
     ...networks.map(({ Name }) => `network ${Name}`),
   ];
-  for (const line of lines) process.stdout.write(`${line}\n`);
+  for (const line of lines) process.stdout.write(`${printable(line)}\n`);
+}
+
+/** For root's terminal: labels and paths come from images and from whoever uses the engine. */
+function printable(line) {
+  return line.replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Cs}]/gu, "\u{fffd}").slice(0, MAX_LINE_LENGTH);
 }
 
 /** Lists the engine's objects with these labels; none if the engine does not respond. */

@@ -16,7 +16,7 @@ import type { ImageResolver } from "./fleets/image-resolver.ts";
 import { keyFileOf } from "./sealing/key-file-path.ts";
 import type { Sealer } from "./sealing/sealer.ts";
 import { readOperatorAccess } from "./sim-operators-config.ts";
-import { consoleUrlOf, describeSetUp } from "./people/set-up-code.ts";
+import { consoleUrlOf, describeSetUp, noteConsoleUrl } from "./people/set-up-code.ts";
 import { logStoreError } from "./store/unavailable.ts";
 import type { Metrics, MetricsOptions } from "./metrics/metrics.ts";
 import type { PostgresOptions } from "./store/postgres/options.ts";
@@ -79,7 +79,9 @@ async function serve(config: Config, options: ServeOptions): Promise<void> {
     clock: systemClock,
     logger,
   });
-  await announceSetUp(config, server.port, store, logger);
+  const consoleUrl = consoleUrlOf(config, server.port);
+  noteConsoleUrl(config, consoleUrl);
+  await announceSetUp(consoleUrl, store, logger);
   await stopSignal;
   await server.stop();
 }
@@ -105,9 +107,9 @@ async function openImages({ image_resolution: { enabled, allow_private } }: Conf
 }
 
 /** Says on standard error, not in the log, how to make the first admin while there is none. */
-async function announceSetUp(config: Config, port: number, store: Store, logger: Logger): Promise<void> {
+async function announceSetUp(consoleUrl: string, store: Store, logger: Logger): Promise<void> {
   try {
-    const text = await describeSetUp({ store, clock: systemClock }, consoleUrlOf(config, port));
+    const text = await describeSetUp({ store, clock: systemClock }, consoleUrl);
     if (text !== undefined) process.stderr.write(`edge-control: ${text}\n`);
   } catch (error) {
     logStoreError(logger, error, {}, "cannot create a set-up code; create one with edge-control setup-code");

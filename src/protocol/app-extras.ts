@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { absolutePath } from "./app-fields.ts";
+import { absolutePath, mountTarget } from "./absolute-path.ts";
 import { containerOptions, containerOptionsUpdate } from "./container-options.ts";
 import { network, networks } from "./app-network.ts";
 import { appFileUpdates, storedFiles } from "./app-files.ts";
@@ -22,9 +22,7 @@ const MIN_MEMORY_BYTES = 6 * 1024 * 1024;
 const device = z
   .strictObject({
     local: absolutePath.meta({ description: "Device file on the device.", examples: ["/dev/ttyUSB0"] }),
-    target: absolutePath
-      .exactOptional()
-      .meta({ description: "Path in the container; the same as `local` by default." }),
+    target: mountTarget.exactOptional().meta({ description: "Path in the container; the same as `local` by default." }),
     permissions: z
       .string()
       .max(3)

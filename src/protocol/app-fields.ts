@@ -12,6 +12,8 @@ export { absolutePath } from "./absolute-path.ts";
  */
 
 const NUL = "\0";
+/** A line of `env` or of a log would show another variable than there is. */
+const NOT_IN_KEY = /[=\p{Cc}\p{Zl}\p{Zp}]/u;
 
 /** Maximum entries of a list. A request cannot hold as many, so a stored specification always stays valid. */
 const MAX_ENTRIES = 16_384;
@@ -59,7 +61,7 @@ const environment = z
       .string()
       .min(1, "must not be empty")
       .max(MAX_REQUEST_BYTES)
-      .refine((key) => !key.includes("=") && !key.includes(NUL), "must not contain '=' or NUL")
+      .refine((key) => !NOT_IN_KEY.test(key), "must not contain '=' or control characters, such as line breaks")
       .meta({ description: "Name of the variable; each only once.", examples: ["TZ"] }),
     value: z
       .string()

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { absolutePath } from "./absolute-path.ts";
+import { absolutePath, mountTarget } from "./absolute-path.ts";
 import { normalizePath } from "./normalize-path.ts";
 
 /* An entry of `volumes`: a path of the device (`local`), or a volume that the agent manages (`name`). */
@@ -70,9 +70,7 @@ const entry = z
         "stays when the app is removed. Several apps may use it if at most one may write to it.",
       examples: ["node-red-data"],
     }),
-    target: absolutePath
-      .refine((path) => normalizePath(path) !== "/", "must not be the container's root")
-      .meta({ description: "Path in the container.", examples: ["/data"] }),
+    target: mountTarget.meta({ description: "Path in the container.", examples: ["/data"] }),
     readonly: z.boolean().default(false).meta({ description: "Whether the app may only read there." }),
     owner: owner.exactOptional().meta({
       description:
@@ -81,12 +79,15 @@ const entry = z
       examples: ["1000:1000"],
     }),
   })
-  .superRefine(({ local, name }, context) => {
+  .superRefine(({ local, name, target }, context) => {
     const issue = (path: string, message: string): void => context.addIssue({ code: "custom", path: [path], message });
     if (local === undefined && name === undefined) {
       issue("local", "is missing: give a path of the device, or `name` for a volume that the agent manages");
     }
     if (local !== undefined && name !== undefined) issue("name", "must not be given together with `local`");
+    if (normalizePath(target) === "/proc" && (local === undefined || normalizePath(local) !== "/proc")) {
+      issue("target", "must not be /proc, which is the kernel's");
+    }
   })
   .meta({ id: "Volume" });
 

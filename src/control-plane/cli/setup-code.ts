@@ -1,8 +1,8 @@
 import type { Command } from "commander";
-import { loadConfig } from "../load-config.ts";
-import { consoleUrlOf, issueSetUpCode } from "../people/set-up-code.ts";
+import { issueSetUpCode, notedConsoleUrl } from "../people/set-up-code.ts";
 import {
   type AdministrationOptions,
+  configOfOptions,
   formatTimeOrNever,
   requireAccount,
   runAdministration,
@@ -27,7 +27,7 @@ export function addSetupCodeCommand(program: Command, context: CliContext): void
             throw new CommandError("the service is set up; give --account for another admin of an account");
           else if ((await store.accounts.listAccounts()).length > 0)
             throw new CommandError("there is an account already; give --account, see `edge-control account list`");
-          const url = consoleUrlOf(loadConfig(options.config, {}));
+          const url = notedConsoleUrl(configOfOptions(options));
           const origin = account === undefined ? undefined : commandOrigin(account);
           const { code, link, expiresAt } = await issueSetUpCode({ store, clock: context.clock }, url, origin);
           return { code, link, account_id: account ?? null, expires_at: expiresAt };

@@ -1,6 +1,10 @@
+import { readFileSync } from "node:fs";
+import { join } from "node:path";
 import type { Clock } from "../../lib/clock.ts";
+import { writeAtomically } from "../../lib/write-atomically.ts";
 import { auditEntry, type AuditOrigin } from "../audit/audit-entry.ts";
 import type { Config } from "../config.ts";
+import { databaseOf } from "../database-config.ts";
 import type { Store } from "../store/store.ts";
 import { createCode, linkOf } from "./one-time-link.ts";
 
@@ -26,6 +30,28 @@ export function consoleUrlOf(
   if (public_url !== undefined) return new URL(public_url).origin;
   const host = WILDCARDS.has(listen.host) ? "127.0.0.1" : listen.host;
   return `http://${host.includes(":") ? `[${host}]` : host}:${port}`;
+}
+
+/** In the data directory: the address under which the server listens, or did last. Commands do not know its options. */
+const ADDRESS_FILE = "console-url";
+
+/** Notes the address of the console, for commands beside the server. */
+export function noteConsoleUrl(config: Config, url: string): void {
+  const database = databaseOf(config);
+  if (database.kind !== "sqlite") return;
+  writeAtomically(join(database.dataDir, ADDRESS_FILE), `${url}\n`, { mode: 0o600 });
+}
+
+/** Returns the address of the console to a command beside the server. */
+export function notedConsoleUrl(config: Config): string {
+  const database = databaseOf(config);
+  if (config.public_url !== undefined || database.kind !== "sqlite") return consoleUrlOf(config);
+  try {
+    return readFileSync(join(database.dataDir, ADDRESS_FILE), "utf8").trim();
+  } catch {
+    // The server has not run yet.
+    return consoleUrlOf(config);
+  }
 }
 
 /**

@@ -1,4 +1,4 @@
-import { mkdir, readdir, stat, symlink, writeFile } from "node:fs/promises";
+import { mkdir, readdir, readFile, stat, symlink, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { prepareDataDir } from "../../../src/control-plane/data/data-dir.ts";
@@ -325,7 +325,11 @@ describe("the first admin", () => {
       expect(await response.json()).toMatchObject({ account: { id: account_id, name: "Acme" }, role: "admin" });
     }
     await using server = await serve();
-    const { code = "" } = await administer("setup-code", "--account", account_id);
+    // The command is not told on which port the server was asked to listen.
+    const noted = () => readFile(join(dataDir, "console-url"), "utf8");
+    await waitFor("the address", async () => (await noted()).includes(server.url));
+    const { code = "", link = "" } = await administer("setup-code", "--account", account_id);
+    expect(link).toContain(`${server.url}/#/setup?`);
     expect((await setUp(server.url, code, { email: "bob@example.com" })).status).toBe(201);
     expect(server.process.stderr()).not.toContain("setup");
     const entries = JSON.stringify(await administer("audit", "list", "--account", account_id));

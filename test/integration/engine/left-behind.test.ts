@@ -9,6 +9,8 @@ const program = join(import.meta.dirname, "../../../packaging/left-behind.mjs");
 
 const removeVolume = (id: string): string => `/volumes/${id}`;
 
+const removeContainer = (id: string): string => `/containers/${id}?force=1`;
+
 async function make(path: string, body: object, remove: (id: string) => string): Promise<void> {
   const headers = { "Content-Type": "application/json" };
   const response = await engineRequest(socket!, "POST", path, { headers, body: JSON.stringify(body) });
@@ -42,11 +44,20 @@ test.skipIf(socket === undefined)(
         Binds: [`${name}:/data`, `${stateDir}/files/0/0:/etc/app.conf`, "/tmp:/shared"],
       },
     };
-    await make(`/containers/create?name=${name}`, container, (id) => `/containers/${id}?force=1`);
+    await make(`/containers/create?name=${name}`, container, removeContainer);
+
+    // With a label as its image may have it, and one of another agent.
+    const hostile = { ...own, "io.edge-agent.app": `${name}\u001b[2J\u202e\nroot (container x)` };
+    const more = { Image: image.reference, HostConfig: { NetworkMode: "none" } };
+    await make(`/containers/create?name=${name}-hostile`, { ...more, Labels: hostile }, removeContainer);
+    const foreign = { ...others, "io.edge-agent.app": "web" };
+    await make(`/containers/create?name=${name}-foreign`, { ...more, Labels: foreign }, removeContainer);
 
     const lines = (await succeed(process.execPath, [program, socket!, stateDir])).split("\n");
     const app = `web (container ${name}, created, data in /tmp, volumes ${name}, needs its files in ${stateDir})`;
+    const odd = `${name}\ufffd[2J\ufffd\ufffdroot (container x) (container ${name}-hostile, created)`;
     expect(lines.filter((line) => line.includes(name))).toEqual([
+      odd,
       app,
       `volume data with its data (of the engine: ${name})`,
       `network ${name}`,

@@ -67,6 +67,10 @@ describe("the deployment request", () => {
     [{ environments: [{ key: "", value: "" }] }, "environments[0].key"],
     [{ environments: [{ key: "A=B", value: "" }] }, "environments[0].key"],
     [{ environments: [{ key: "A\0", value: "" }] }, "environments[0].key"],
+    [{ environments: [{ key: "A\n", value: "" }] }, "environments[0].key"],
+    [{ environments: [{ key: "A\rB", value: "" }] }, "environments[0].key"],
+    [{ environments: [{ key: "\u001b[2J", value: "" }] }, "environments[0].key"],
+    [{ environments: [{ key: "A\u2028B", value: "" }] }, "environments[0].key"],
     [{ environments: [{ key: "A", value: "a\0b" }] }, "environments[0].value"],
     [{ environments: [{ key: "A", value: 1 }] }, "environments[0].value"],
     [

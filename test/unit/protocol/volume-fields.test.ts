@@ -17,6 +17,11 @@ describe("a volume of an app", () => {
   it.each([
     [{ local: "/srv", target: "/data", owner: "1000" }],
     [{ name: "data", target: "/data" }],
+    // As for monitoring, and for lxcfs.
+    [{ local: "/proc", target: "/proc" }],
+    [{ local: "/var/lib/lxcfs/proc/meminfo", target: "/proc/meminfo" }],
+    [{ local: "/sys", target: "/sys" }],
+    [{ local: "/dev", target: "/dev" }],
     [{ name: "Data_1.x-2", target: "/data", readonly: true, owner: "0:4294967294" }],
   ])("is accepted: %j", (volume) => {
     expect(issuesOf(volume)).toBeUndefined();
@@ -29,6 +34,15 @@ describe("a volume of an app", () => {
     ],
     [{ local: "/srv", name: "data", target: "/data" }, "volumes[0].name: must not be given together with `local`"],
     [{ name: "data", target: "/" }, "volumes[0].target: must not be the container's root"],
+    [{ local: "/srv", target: "/./" }, "volumes[0].target: must not be the container's root"],
+    [{ local: "/srv", target: "/proc" }, "volumes[0].target: must not be /proc, which is the kernel's"],
+    [{ name: "data", target: "//proc/." }, "volumes[0].target: must not be /proc, which is the kernel's"],
+    [{ local: "/proc", target: "/proc/self" }, "volumes[0].target: must not be in /proc, which is the kernel's"],
+    [
+      { local: "/srv", target: "/a/" + "é".repeat(128) },
+      "volumes[0].target: must not have a name of more than 255 bytes",
+    ],
+    [{ local: "/" + "x".repeat(256), target: "/a" }, "volumes[0].local: must not have a name of more than 255 bytes"],
     [{ local: "/srv", target: "/data", user: "1" }, "volumes[0].user: unknown field"],
     [{ nmae: "data", target: "/data" }, "volumes[0].nmae: unknown field; did you mean `name`?"],
   ])("is refused: %j", (volume, issue) => {

@@ -64,6 +64,11 @@ const CONTAINER_RULES: readonly Rule[] = [
   ["invalid", /gathering device information|stat (?:device )?\/dev\/\S+: no such file|not a device node/i],
   ["invalid", /error while creating mount source path|making volume mountpoint for volume/i],
   ["invalid", /\bstatfs \/.*: not a directory/i],
+  // Of the runtime, about what the app mounts and where.
+  [
+    "invalid",
+    /error mounting .* to rootfs at|error reopening \/dev\/|unable to setup user: stat \/dev\/|file name too long/i,
+  ],
 ];
 
 /** Returns the kind of a failed pull by its text; `undefined` if the text is not known. */

@@ -111,6 +111,20 @@ describe("a failed call on a container", () => {
     ["stat /dev/x: no such file or directory", "invalid"],
     ['invalid mount config for type "bind": stat /srv/file/below: not a directory', "invalid"],
     ["statfs /srv/file/below: not a directory", "invalid"],
+    [
+      'error mounting "/srv" to rootfs at "/proc/x": "/m/merged/proc/x" cannot be mounted because it is inside /proc',
+      "invalid",
+    ],
+    ['error mounting "/srv" to rootfs at "/sys/x": mkdir /m/merged/sys/x: read-only file system', "invalid"],
+    [
+      'error mounting "/srv" to rootfs at "/etc/hosts": not a directory: unknown: Are you trying to mount a directory',
+      "invalid",
+    ],
+    [
+      "error during container init: error reopening /dev/null inside container: open /dev/null: is a directory",
+      "invalid",
+    ],
+    ["unable to start container process: unable to setup user: stat /dev/null: no such file or directory", "invalid"],
     ["something nobody has seen", undefined],
   ])("%s", (text, kind) => expect(classifyContainerText(text)).toBe(kind));
 });
