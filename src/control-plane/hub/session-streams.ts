@@ -125,7 +125,7 @@ export class SessionStreams {
   /** Ends the stream that a bad frame is about: its client would wait for ever for what was in it. */
   onBadFrame(message: Buffer): void {
     if (message.length > MAX_READ_BYTES) return;
-    const frame = parseJson(message.toString());
+    const frame = parseJson(message, "stream_frame");
     if (typeof frame !== "object" || frame === null || !("stream_id" in frame)) return;
     const id = Number(frame.stream_id);
     const stream = this.#open.get(id);

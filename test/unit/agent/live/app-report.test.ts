@@ -15,7 +15,7 @@ const reportOf = (fields: Partial<typeof app>, secrets: readonly string[] = []) 
 
 test("an app that is not brought back says why, as long as it does not run and is to run", () => {
   const held = { name: "repair of app", text: "the agent crashed 3 times", leftMs: 1_000 };
-  const observed = { image: undefined, lastDeployment: null, held };
+  const observed = { image: undefined, lastDeployment: null, secrets: [], held };
   const { report } = toAppReport({ ...observed, app, container: undefined }, 0);
   expect(appReportSchema.parse(report)).toMatchObject({ paused: "the agent crashed 3 times during the repair of app" });
   const stopped = toAppReport({ ...observed, app: { ...app, desired: "stopped" }, container: undefined }, 0);
