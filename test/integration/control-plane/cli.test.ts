@@ -326,8 +326,8 @@ describe("the first admin", () => {
     }
     await using server = await serve();
     // The command is not told on which port the server was asked to listen.
-    const noted = () => readFile(join(dataDir, "console-url"), "utf8");
-    await waitFor("the address", async () => (await noted()).includes(server.url));
+    const file = join(dataDir, "console-url");
+    await waitFor("the address", async () => (await readFile(file, "utf8")).includes(server.url));
     const { code = "", link = "" } = await administer("setup-code", "--account", account_id);
     expect(link).toContain(`${server.url}/#/setup?`);
     expect((await setUp(server.url, code, { email: "bob@example.com" })).status).toBe(201);
