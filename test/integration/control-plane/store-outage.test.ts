@@ -183,6 +183,8 @@ test.each<Fate>(["refused", "result_lost"])(
     await start(100);
     for (const request of await allRequests()) {
       const name = `${request.method} ${request.path}`;
+      // A read whose result is lost is one that was refused.
+      if (fate === "result_lost" && request.method === "GET") continue;
       // What is only read can be read again.
       const read = request.method === "GET" ? await prepare(request) : undefined;
       const attempt = async (fateOf: () => Fate) => sendTo(read ?? (await prepare(request)), fateOf);
