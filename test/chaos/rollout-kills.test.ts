@@ -50,6 +50,18 @@ describe.each([
   });
 });
 
+test("an attempt that a device has taken, and could not tell of in time, is made again", async () => {
+  let isFirst = true;
+  const beforeFirstAck: KillPlan = (_, call) => {
+    if (call !== "deployments.updateDeployment" || !isFirst) return undefined;
+    isFirst = false;
+    return "before";
+  };
+  // Of the 10 s to acknowledge a command, two are left.
+  const { kills, mostAttempts } = await forwardRollout(beforeFirstAck, { ms: 8_000, areDevicesLate: true });
+  expect({ kills, mostAttempts }).toEqual({ kills: 1, mostAttempts: 2 });
+});
+
 async function during(what: string, run: typeof forwardRollout, plan: KillPlan): ReturnType<typeof forwardRollout> {
   try {
     return await run(plan);

@@ -25,13 +25,23 @@ const REACH_MS = 280_000;
 /** Whether the service dies before the write or after it. */
 export type Phase = "before" | "after";
 
-/** Returns whether the service is killed at a write of the rollout, given its number from 1. */
-export type KillPlan = (write: number) => Phase | undefined;
+/** Returns whether the service is killed at a write of the rollout, given its number from 1 and the call. */
+export type KillPlan = (write: number, call: string) => Phase | undefined;
+
+/** What happens at each death of the service. */
+export interface Downtime {
+  /** How long the service is down, in milliseconds of its clock. Default 0. */
+  readonly ms?: number;
+  /** Whether devices come back only when what was under way has ended without them. */
+  readonly areDevicesLate?: boolean;
+}
 
 export interface KilledRollout {
   /** The calls that write, in order, over all lives of the service. */
   readonly writes: readonly string[];
   readonly kills: number;
+  /** The largest number of requests that a device got. */
+  readonly mostAttempts: number;
 }
 
 /** A service with a fleet, that dies at writes and is started again on the same data, where its devices return. */
@@ -39,6 +49,7 @@ export class KilledService implements AsyncDisposable {
   readonly writes: string[] = [];
   kills = 0;
   readonly #plan: KillPlan;
+  readonly #downtime: Downtime;
   #rig: FleetRig | undefined;
   #isArmed = false;
   #aheadMs = 0;
@@ -47,12 +58,13 @@ export class KilledService implements AsyncDisposable {
   /** Devices that have a power supply. */
   readonly #present = new Set<RigDevice>();
 
-  constructor(plan: KillPlan) {
+  constructor(plan: KillPlan, downtime: Downtime) {
     this.#plan = plan;
+    this.#downtime = downtime;
   }
 
-  static async start(plan: KillPlan): Promise<KilledService> {
-    const service = new KilledService(plan);
+  static async start(plan: KillPlan, downtime: Downtime = {}): Promise<KilledService> {
+    const service = new KilledService(plan, downtime);
     const clock: Clock = {
       now: () => systemClock.now() + service.#aheadMs,
       monotonic: () => systemClock.monotonic(),
@@ -88,6 +100,10 @@ export class KilledService implements AsyncDisposable {
     this.#present.add(device);
     await this.#restarting;
     if (!device.device.isConnected) await this.#reconnect(device);
+  }
+
+  get mostAttempts(): number {
+    return Math.max(...this.rig.devices.map(({ device }) => device.received.length));
   }
 
   get rig(): FleetRig {
@@ -150,10 +166,11 @@ export class KilledService implements AsyncDisposable {
     const [part = "", method = ""] = call.split(".");
     if (!this.#isArmed || !PARTS.has(part) || NO_WRITE.test(method)) return "done";
     this.writes.push(call);
-    const phase = this.#plan(this.writes.length);
+    const phase = this.#plan(this.writes.length, call);
     if (phase === undefined) return "done";
     this.#isArmed = false;
     this.kills++;
+    this.#aheadMs += this.#downtime.ms ?? 0;
     // At once: a service that is dead sends nothing.
     const leaving = [...this.#present].map(({ device }) => device.disconnect());
     this.#restarting = this.#restart(leaving).catch((error: unknown) => {
@@ -166,6 +183,13 @@ export class KilledService implements AsyncDisposable {
   async #restart(leaving: readonly Promise<void>[]): Promise<void> {
     await Promise.all(leaving);
     await this.rig.control.replace();
+    if (this.#downtime.areDevicesLate === true) {
+      const { deployments } = this.rig.control.store;
+      await waitFor(
+        "deployments to end without devices",
+        async () => (await deployments.listUnfinished()).length === 0,
+      );
+    }
     await Promise.all([...this.#present].map((device) => this.#reconnect(device)));
     this.#isArmed = true;
   }

@@ -2,14 +2,14 @@ import { expect } from "vitest";
 import { isRolloutOver } from "../../../src/protocol/rollout-over.ts";
 import { waitFor } from "../wait-for.ts";
 import { type FleetRig, imageOf, type RigDevice } from "./fleet-rig.ts";
-import { DEVICES, FLEET, KilledService, type KilledRollout, type KillPlan } from "./killed-service.ts";
+import { DEVICES, type Downtime, FLEET, KilledService, type KilledRollout, type KillPlan } from "./killed-service.ts";
 
 /**
  * A rollout of two waves to six devices: one of them fails, one is away and returns when the others are done. It succeeds, with
  * one target failed.
  */
-export async function forwardRollout(plan: KillPlan): Promise<KilledRollout> {
-  await using service = await KilledService.start(plan);
+export async function forwardRollout(plan: KillPlan, downtime?: Downtime): Promise<KilledRollout> {
+  await using service = await KilledService.start(plan, downtime);
   const { rig } = service;
   const [failing, away] = rig.devices as [RigDevice, RigDevice];
   failing.device.behave = () => ({ fail: "Unhealthy" });
