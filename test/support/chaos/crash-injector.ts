@@ -93,7 +93,7 @@ export function withCrashPoints(
   crashes: CrashInjector,
   written: (deploymentId: string, event: EventContent) => void,
 ): AgentStore {
-  const wrapped: Pick<AgentStore, "save" | "acknowledge"> = {
+  const wrapped: Pick<AgentStore, "save" | "acknowledge" | "saveLearnedValue"> = {
     save(change: StoreChange) {
       crashes.checkpoint();
       store.save(change);
@@ -107,10 +107,14 @@ export function withCrashPoints(
       crashes.changed();
       crashes.checkpoint();
     },
+    saveLearnedValue(name, value) {
+      store.saveLearnedValue(name, value);
+      crashes.changed();
+    },
   };
   return new Proxy(store, {
     get(target, name) {
-      if (name === "save" || name === "acknowledge") return wrapped[name];
+      if (name === "save" || name === "acknowledge" || name === "saveLearnedValue") return wrapped[name];
       const member = Reflect.get(target, name) as unknown;
       return typeof member === "function" ? (member.bind(target) as unknown) : member;
     },

@@ -23,7 +23,7 @@ import { SeededRandom } from "./seeded-random.ts";
 export const CRASH_KINDS = ["killed", "power cut", "engine killed too"] as const;
 export type CrashKind = (typeof CRASH_KINDS)[number];
 
-/** States of containers that a crash of more than the agent changes. */
+/** States of containers that the death of the engine changes. */
 const LIVE: ReadonlySet<ContainerStatus> = new Set(["running", "restarting", "paused"]);
 
 const TICK_MS = 50;
@@ -95,7 +95,7 @@ export async function runScenario(
       crashCount++;
       quietSince = undefined;
       await reconciler.stop();
-      if (crashKind !== "killed" && !rig.engine.containers.some(({ status }) => LIVE.has(status)))
+      if (crashKind === "engine killed too" && !rig.engine.containers.some(({ status }) => LIVE.has(status)))
         return { died: true, isSameAsKilled: true, violations: [] };
       if (crashKind === "power cut") rig.engine.reboot();
       if (crashKind === "engine killed too") for (const container of rig.engine.containers) container.stop();
