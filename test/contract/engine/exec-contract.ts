@@ -193,6 +193,14 @@ export function execContract(name: string, start: () => Promise<RunningEngine>, 
       expect(after).not.toContain("76544");
     });
 
+    test("without a shell in the image it is said that a command may have left something", async () => {
+      const bare = await create();
+      await outcome(await access.exec(bare, { command: ["busybox", "rm", "/bin/sh"], tty: false }));
+      // It ends with its input.
+      const running = await access.exec(bare, { command: ["busybox", "cat"], tty: false });
+      expect(await running.kill(unaborted)).toEqual({ isGone: true, left: undefined });
+    });
+
     test("commands that begin at the same time are told apart", async () => {
       const started = await Promise.all(["65431", "65432", "65433"].map((n) => exec(["busybox", "sleep", n])));
       await started[1]?.kill(unaborted);
@@ -236,7 +244,18 @@ export function execContract(name: string, start: () => Promise<RunningEngine>, 
       await ended.catch(() => undefined);
       const code = await running.exitCode(unaborted).catch((error: unknown) => (error as { kind?: string }).kind);
       expect(code === "not_found" || code === "conflict" || typeof code === "number").toBe(true);
-      running.close();
+      expect(await running.kill(unaborted)).toEqual({ isGone: true, left: [] });
+    });
+
+    test("a container that is started again has nothing left of a command", async () => {
+      const own = "busybox setsid busybox sleep 54321 & exec busybox sleep 65432";
+      const other = await create({ command: ["sh", "-c", own] });
+      const running = await access.exec(other, { command: ["busybox", "sleep", "76543"], tty: false });
+      await engine.stopContainer(other, 0, unaborted);
+      await engine.startContainer(other, unaborted);
+      expect(await running.kill(unaborted)).toEqual({ isGone: true, left: [] });
+      const seen = await outcome(await access.exec(other, { command: ["busybox", "ps", "-o", "args"], tty: false }));
+      expect(seen.stdout).toContain("54321");
     });
 
     test("a file and a directory come out as an archive, and go in as one", async () => {

@@ -47,9 +47,10 @@ export function ticksNow(): number {
 }
 
 /**
- * Arguments: `list` or `kill`, the mark, `from`, `to`, processes and sessions that are known. Stops what it finds before it
- * looks again, so that nothing is started behind its back. Every shell's `read` drops the NUL characters between variables.
- * The name of a process may hold anything, also parentheses and line ends.
+ * Arguments: `list` or `kill`, the mark, `from`, `to`, processes and sessions that are known. Nothing is left of a command if
+ * the container was started again since. Stops what it finds before it looks again, so that nothing is started behind its
+ * back. Every shell's `read` drops the NUL characters between variables. The name of a process may hold anything, also
+ * parentheses and line ends.
  */
 const SCRIPT = `
 what=$1 mark=$2 from=$3 to=$4 found=" $5 " sessions=" $6 " pids=" "
@@ -91,7 +92,9 @@ unclear() {
   [ "$parent" = 1 ] && [ "$session" != "$own" ] && echo "left $1 $name"
 }
 {
-  stat 1 && own=$session
+  stat 1 || exit
+  own=$session
+  [ "$start" -lt "$from" ] || { echo end; exit; }
   more=yes
   while [ -n "$more" ]; do more=; next add; done
   echo "found $found"; echo "sessions $sessions"

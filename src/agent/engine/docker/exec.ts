@@ -100,9 +100,14 @@ export async function startExec(
     exitCode,
     async kill(abortSignal) {
       const ask = async (what: "list" | "kill", known: FoundProcesses, as: string | undefined) =>
-        ofCommand(what, origin, known, { container, user: as, signal: abortSignal }).catch(() => undefined);
+        ofCommand(what, origin, known, { container, user: as, signal: abortSignal }).catch((error: unknown) =>
+          hasContainerEnded(error) ? NONE : undefined,
+        );
       const own = user ?? Config.User;
-      const isOver = (await exitCode(abortSignal)) !== undefined;
+      const isOver = await exitCode(abortSignal).then(
+        (code) => code !== undefined,
+        (error: unknown) => hasContainerEnded(error) || Promise.reject(error),
+      );
       // Before it ends: its children have another parent afterwards.
       const before = isOver ? undefined : await ask("list", NONE, user);
       // Unread output would block the command.
@@ -129,6 +134,12 @@ export async function startExec(
   else if (request.tty && columns !== undefined && rows !== undefined)
     await resize(columns, rows, signal).catch(() => undefined);
   return running;
+}
+
+/** Whether an error says that the container does not run, or is not there: then nothing in it does. */
+function hasContainerEnded(error: unknown): boolean {
+  const { kind } = toEngineError(error);
+  return kind === "not_found" || kind === "conflict";
 }
 
 function isRoot(user: string): boolean {
