@@ -1,3 +1,5 @@
+import { loadLibc } from "./libc.ts";
+
 /** Sends datagrams to unix sockets, as two of systemd's protocols require and Node.js does not support. */
 export interface DatagramSender extends Disposable {
   /**
@@ -21,9 +23,13 @@ const PATH_BYTES = 108;
 
 /** Opens a sender; `undefined` if this Node.js cannot call the C library or the kernel refuses a socket. */
 export function openDatagramSender(): DatagramSender | undefined {
-  const library = loadLibc();
-  if (!library) return undefined;
-  const { socket, sendto, close } = library.functions;
+  const libc = loadLibc({
+    socket: { arguments: ["i32", "i32", "i32"], return: "i32" },
+    sendto: { arguments: ["i32", "pointer", "u64", "i32", "pointer", "u32"], return: "i64" },
+    close: { arguments: ["i32"], return: "i32" },
+  });
+  if (!libc) return undefined;
+  const { socket, sendto, close } = libc;
   const fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   if (fd < 0) return undefined;
   let isOpen = true;
@@ -39,20 +45,6 @@ export function openDatagramSender(): DatagramSender | undefined {
       isOpen = false;
     },
   };
-}
-
-// Never closed: this is the libc already loaded into the process.
-function loadLibc() {
-  try {
-    // Not imported: loading it costs a megabyte, and only a process under systemd needs it.
-    return process.getBuiltinModule("node:ffi").dlopen(null, {
-      socket: { arguments: ["i32", "i32", "i32"], return: "i32" },
-      sendto: { arguments: ["i32", "pointer", "u64", "i32", "pointer", "u32"], return: "i64" },
-      close: { arguments: ["i32"], return: "i32" },
-    });
-  } catch {
-    return undefined;
-  }
 }
 
 /** Encodes a `sockaddr_un`; `undefined` if the path is too long. */

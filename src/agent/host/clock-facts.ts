@@ -1,5 +1,6 @@
 import { access, readFile, readlink } from "node:fs/promises";
 import type { DeviceFacts } from "../../protocol/app-report.ts";
+import { loadLibc } from "../../lib/libc.ts";
 
 /** systemd-timesyncd makes it when it has set the clock for the first time since the boot. */
 const SYNCHRONIZED_FILE = "/run/systemd/timesync/synchronized";
@@ -45,18 +46,12 @@ function isTimeZone(name: string): boolean {
 
 /** Returns a reader of whether the kernel says that the clock is synchronised; `undefined` where it may not be asked. */
 function kernelStateReader(): () => boolean | undefined {
-  try {
-    // Not imported: see `unix-datagram.ts`. Never closed: this is the libc already loaded into the process.
-    const { functions } = process.getBuiltinModule("node:ffi").dlopen(null, {
-      adjtimex: { arguments: ["pointer"], return: "i32" },
-    });
-    return () => {
-      const state = functions.adjtimex(Buffer.alloc(TIMEX_BYTES));
-      return state < 0 ? undefined : state !== TIME_ERROR;
-    };
-  } catch {
-    return () => undefined;
-  }
+  const libc = loadLibc({ adjtimex: { arguments: ["pointer"], return: "i32" } });
+  if (!libc) return () => undefined;
+  return () => {
+    const state = Number(libc.adjtimex(Buffer.alloc(TIMEX_BYTES)));
+    return state < 0 ? undefined : state !== TIME_ERROR;
+  };
 }
 
 function isThere(path: string): Promise<boolean> {
