@@ -8,10 +8,15 @@ import { CONFIG, INSTALL_DIR, type PackagedFile } from "./layout.ts";
 
 const MAINTAINER_SCRIPTS = ["postinst", "prerm", "postrm"];
 
-/** `small` takes a minute; `quick` takes seconds and a quarter more space. */
-export type Compression = "small" | "quick";
+/** `small` takes a minute; `quick` takes seconds and a quarter more space. install.sh cannot unpack `none`. */
+export type Compression = "small" | "quick" | "none";
 
-const LEVELS: Readonly<Record<Compression, readonly string[]>> = { small: ["-z9", "-Sextreme"], quick: ["-z0"] };
+// With threads, the compressed blocks would depend on their number.
+const OPTIONS: Readonly<Record<Compression, readonly string[]>> = {
+  small: ["-Zxz", "-z9", "-Sextreme", "--threads-max=1"],
+  quick: ["-Zxz", "-z0", "--threads-max=1"],
+  none: ["-Znone"],
+};
 
 export interface DebOptions {
   readonly version: string;
@@ -32,9 +37,8 @@ export async function writeDeb({ staging, output, epoch, compression, ...content
   await symlink(`..${INSTALL_DIR.slice("/usr".length)}/edge-agent`, join(staging, "usr/bin/edge-agent"));
   await writeControl(content, staging);
   await setFolderModes(staging);
-  // With threads, the compressed blocks would depend on their number.
-  const xz = ["-Zxz", ...LEVELS[compression], "--threads-max=1"];
-  await promisify(execFile)("dpkg-deb", ["--root-owner-group", ...xz, "--build", staging, output], {
+  const options = ["--root-owner-group", ...OPTIONS[compression]];
+  await promisify(execFile)("dpkg-deb", [...options, "--build", staging, output], {
     env: { ...process.env, SOURCE_DATE_EPOCH: String(epoch) },
   });
 }

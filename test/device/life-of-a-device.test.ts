@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { VERSION } from "../../src/lib/version.ts";
 import { Device } from "../support/device/device.ts";
 import { type DeviceEngine, devicesUnavailableReason, startDeviceEngine } from "../support/device/device-engine.ts";
-import { deviceImage, type Suite } from "../support/device/device-image.ts";
+import { deviceImage, prepareDeviceImage, type Suite } from "../support/device/device-image.ts";
 import { TestBackend } from "../support/device/test-backend.ts";
 import { appContainer, type ServiceState, serviceState } from "../support/device/service.ts";
 import { NEXT_VERSION, testPackage } from "../support/device/test-package.ts";
@@ -14,6 +14,7 @@ import type { Asset } from "../support/system/control.ts";
 const missing = await devicesUnavailableReason();
 const PORT = 30_080;
 const APP = "node-red";
+const SUITES: readonly Suite[] = ["bookworm", "trixie"];
 const URL_OF_APP = `http://127.0.0.1:${PORT}/`;
 
 /*
@@ -28,6 +29,8 @@ describe.skipIf(missing !== undefined)("the life of a device", () => {
 
   beforeAll(async () => {
     engine = shared.use(await startDeviceEngine("engine"));
+    // Meanwhile. Where that fails, the suite that needs it tries again and shows why.
+    for (const suite of SUITES) void prepareDeviceImage(suite).catch(() => {});
     outside = shared.use(await TestBackend.start(engine.hostAddress));
     const { path } = shared.use(await tempDir());
     const [now, next] = await Promise.all([testPackage(path), testPackage(path, { version: NEXT_VERSION })]);
@@ -37,7 +40,7 @@ describe.skipIf(missing !== undefined)("the life of a device", () => {
   }, 600_000);
   afterAll(() => shared.disposeAsync());
 
-  describe.each<Suite>(["bookworm", "trixie"])("with Debian %s", (suite) => {
+  describe.each(SUITES)("with Debian %s", (suite) => {
     const owned = new AsyncDisposableStack();
     let device: Device;
     let asset: Asset;
@@ -49,6 +52,9 @@ describe.skipIf(missing !== undefined)("the life of a device", () => {
       asset = await outside.asset(`gateway-${suite}`);
     }, 900_000);
     afterAll(() => owned.disposeAsync());
+
+    /** For what does not depend on the versions of systemd, dpkg and the engine. */
+    const testOnce: (name: string, run: () => Promise<void>) => void = suite === SUITES[0] ? test : () => {};
 
     const untilService = (what: string, fits: (state: ServiceState) => boolean): Promise<ServiceState> =>
       waitFor(what, async () => {
@@ -125,7 +131,7 @@ describe.skipIf(missing !== undefined)("the life of a device", () => {
       expect(await device.succeed("journalctl -u edge-agent -p warning --quiet")).toBe("");
     });
 
-    test("a user in the read group has read access only, and one in no group has none", async () => {
+    testOnce("a user in the read group has read access only, and one in no group has none", async () => {
       await device.succeed("useradd --groups edge-agent-read looker && useradd stranger");
       const as = (user: string, command: string): ReturnType<Device["run"]> =>
         device.run(`runuser -u ${user} -- edge-agent ${command}`);
@@ -147,7 +153,7 @@ describe.skipIf(missing !== undefined)("the life of a device", () => {
       await expectUntouched();
     });
 
-    test("the journal shows only problems at -p warning", async () => {
+    testOnce("the journal shows only problems at -p warning", async () => {
       const absent = `${outside.registryHost}/team/absent:1`;
       expect(await outside.deploy(asset, { name: "absent", image: absent })).toMatchObject({ status: "Fail" });
       const warnings = await device.succeed("journalctl -u edge-agent -p warning -o cat --quiet");
@@ -161,7 +167,7 @@ describe.skipIf(missing !== undefined)("the life of a device", () => {
       expect(await device.succeed("journalctl EDGE_CODE=ImagePullBackOff -o cat --quiet")).toContain("app=absent");
     });
 
-    test("an app gets an existing device file, and a request for a missing one is refused", async () => {
+    testOnce("an app gets an existing device file, and a request for a missing one is refused", async () => {
       await device.succeed("mknod /dev/ttySENSOR c 1 3");
       const spec = { name: "sensor", image, environments: [{ key: "PORT", value: "9000" }] };
       const devices = [{ local: "/dev/ttySENSOR" }];
@@ -183,7 +189,14 @@ describe.skipIf(missing !== undefined)("the life of a device", () => {
       expect(relaxed.filter((name) => !unit.includes(`${name}=`))).toEqual([]);
     });
 
-    test("the idle service uses at most 69 MB of memory and has no capabilities", async () => {
+    test("the service has no capabilities", async () => {
+      const { pid } = await serviceState(device);
+      const status = await device.succeed(`cat /proc/${pid}/status`);
+      expect(status).toMatch(/^CapBnd:\s+0+$/m);
+      expect(status).toMatch(/^NoNewPrivs:\s+1$/m);
+    });
+
+    testOnce("the idle service uses at most 69 MB of memory", async () => {
       const { pid } = await serviceState(device);
       // Memory of the deployments is released within a minute.
       await waitFor(
@@ -194,9 +207,6 @@ describe.skipIf(missing !== undefined)("the life of a device", () => {
         },
         { timeoutMs: 90_000, intervalMs: 1_000 },
       );
-      const status = await device.succeed(`cat /proc/${pid}/status`);
-      expect(status).toMatch(/^CapBnd:\s+0+$/m);
-      expect(status).toMatch(/^NoNewPrivs:\s+1$/m);
     });
 
     test("a reload applies the log level", async () => {

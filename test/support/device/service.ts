@@ -31,7 +31,7 @@ export interface AppContainer {
 
 /** Inspects a container of the device's engine; `undefined` if there is none of that name. */
 export async function appContainer(device: Device, name: string): Promise<AppContainer | undefined> {
-  const { status, body } = await engineRequest(await device.engineSocket(), "GET", `/containers/${name}/json`);
+  const { status, body } = await engineRequest(device.engineSocket, "GET", `/containers/${name}/json`);
   if (status === 404) return undefined;
   const { Id, State } = JSON.parse(body) as { Id: string; State: { Running: boolean; StartedAt: string } };
   return { id: Id, running: State.Running, startedAt: State.StartedAt };
