@@ -13,7 +13,7 @@ export const EXECUTABLES = "dist/";
  * Every import of this project names the file with its ending, so that no parser is needed.
  */
 const NAMED_FILE = /["'`](\.{1,2}\/[^"'`\s]+\.(?:ts|tsx|mjs)|(?:src|test|scripts)\/[^"'`\s]+\.(?:ts|tsx|mjs))["'`]/g;
-const NAMED_EXECUTABLE = /["'`](?:\.\/)?dist\/(?:edge|node|lib|console)/;
+const NAMED_EXECUTABLE = /["'`](?:\.\/)?dist(?:["'`]|\/(?:edge|node|lib|console))/;
 const ENTRY = /^src\/[^/]+\/main\.tsx?$/;
 
 /** Runs git and returns the lines it prints. */

@@ -6,7 +6,36 @@ import { needsOf } from "./needs.ts";
 const QUICK = ["test/unit/", "test/repo/", "test/contract/", "test/integration/api/"];
 
 /** Files and folders with real parts that are in the main tier beside the quick tests: one for each main promise. */
-const MAIN: readonly string[] = ["test/unit/", "test/repo/"];
+const MAIN: readonly string[] = [
+  "test/unit/",
+  "test/contract/engine/docker.test.ts",
+  "test/contract/registry/",
+  "test/integration/agent-store/",
+  "test/integration/control-plane/",
+  "test/integration/download/faulty-registries.test.ts",
+  "test/integration/edgectl/apply.test.ts",
+  "test/integration/edgectl/apps.test.ts",
+  "test/integration/edgectl/deploy.test.ts",
+  "test/integration/edgectl/fleets.test.ts",
+  "test/integration/fleets/rollout.test.ts",
+  "test/integration/link/",
+  "test/e2e/app-life.test.ts",
+  "test/e2e/apply.test.ts",
+  "test/e2e/console/journey.test.ts",
+  "test/e2e/executables/launcher.test.ts",
+  "test/e2e/executables/readme.test.ts",
+  "test/e2e/failures.test.ts",
+  "test/e2e/interruptions.test.ts",
+  "test/e2e/processes.test.ts",
+  "test/e2e/pull.test.ts",
+  "test/e2e/refusals.test.ts",
+  "test/e2e/secrets.test.ts",
+  "test/e2e/success.test.ts",
+  "test/e2e/unreachable.test.ts",
+  "test/adversary/crash-loop.test.ts",
+  "test/chaos/process-kill-points.test.ts",
+  "test/chaos/store-power-loss.test.ts",
+];
 
 /** How many landings it takes until every test has run in CI. */
 const SHARES = 5;
