@@ -37,7 +37,6 @@ export const NEEDS: Readonly<Record<string, readonly TestNeed[]>> = {
   "test/bench/update-gap.ts": ["docker-command"],
   "test/bench/update/update.ts": ["docker-command"],
   "test/e2e/executables/container.test.ts": ["docker-command"],
-  "test/e2e/executables/image.test.ts": ["docker-command"],
   "test/e2e/files.test.ts": ["docker-command"],
   "test/e2e/recipes/compose.test.ts": ["docker-command", "docker-compose"],
   "test/integration/agent-local/doctor.test.ts": ["faketime"],

@@ -6,7 +6,7 @@ import { needsOf } from "./needs.ts";
 const QUICK = ["test/unit/", "test/repo/", "test/contract/", "test/integration/api/"];
 
 /** Files and folders with real parts that are in the main tier beside the quick tests: one for each main promise. */
-const MAIN: readonly string[] = [
+export const MAIN: readonly string[] = [
   "test/unit/",
   "test/contract/engine/docker.test.ts",
   "test/contract/registry/",

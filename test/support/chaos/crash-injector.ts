@@ -32,7 +32,7 @@ export class CrashInjector {
   hasCrashed = false;
   /** If true, moments are neither counted nor crash. */
   isDisabled = false;
-  readonly #surroundings: () => unknown;
+  readonly #hostState: () => unknown;
   readonly #at: number[];
   /** Moments since the last `reset`. */
   #count = 0;
@@ -40,11 +40,11 @@ export class CrashInjector {
   #last: unknown;
 
   /**
-   * @param surroundings returns what a crash leaves besides what `changed` and `engineCall` tell of, such as the time
+   * @param hostState returns what a crash leaves besides what `changed` and `engineCall` tell of, such as the time
    * @param at the number of the moment at which each run crashes; later runs do not crash
    */
-  constructor(surroundings: () => unknown, ...at: number[]) {
-    this.#surroundings = surroundings;
+  constructor(hostState: () => unknown, ...at: number[]) {
+    this.#hostState = hostState;
     this.#at = at;
   }
 
@@ -52,10 +52,10 @@ export class CrashInjector {
   checkpoint(): void {
     if (this.isDisabled) return;
     if (this.hasCrashed) throw new StoreError("other", "crashed before");
-    const surroundings = this.#surroundings();
-    if (!this.#hasChanged && surroundings === this.#last) return;
+    const hostState = this.#hostState();
+    if (!this.#hasChanged && hostState === this.#last) return;
     this.#hasChanged = false;
-    this.#last = surroundings;
+    this.#last = hostState;
     if (++this.#count !== this.#at[0]) return;
     this.hasCrashed = true;
     throw new StoreError("other", "crashed");

@@ -58,8 +58,8 @@ export async function runScenario(
 ): Promise<ScenarioResult> {
   await using directory = await tempDir();
   const stateDir = directory.path;
-  const surroundings = (): string => `${rig.clock.monotonic()} ${scenario.contents ? placedFiles(stateDir) : ""}`;
-  const crashes = new CrashInjector(surroundings, ...moments);
+  const hostState = (): string => `${rig.clock.monotonic()} ${scenario.contents ? placedFiles(stateDir) : ""}`;
+  const crashes = new CrashInjector(hostState, ...moments);
   const written = new Map<string, EventContent[]>();
   await using rig = new AgentRig({ pullBy: scenario.pullBy ?? "agent", stateDir }, (store) =>
     withCrashPoints(store, crashes, (id, event) => written.set(id, [...(written.get(id) ?? []), event])),

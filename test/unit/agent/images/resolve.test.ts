@@ -29,31 +29,6 @@ function unreachable(kind: RegistryErrorKind = "registry_unreachable", retryAfte
   return new RegistryError(kind, "registry.example.com: no answer", { retryAfterMs });
 }
 
-describe("a registry's answer that cannot be used", () => {
-  it("is the registry's fault, also where the engine fails in words that are not known", async () => {
-    const rig = rigWith();
-    rig.engine.publish(IMAGE, new EngineError("unknown", "manifest has too many layers"));
-    rig.registry.failures.push(
-      new RegistryError("unsupported", "the registry sent a manifest that has more than 50000 values"),
-    );
-    const last = await deploy(rig);
-    expect(last).toMatchObject({ status: "Fail", code: "ImagePullBackOff", details: { reason: "unsupported" } });
-    expect(last?.message).toBe(
-      "The registry's answer cannot be used: the registry sent a manifest that has more than 50000 values",
-    );
-  });
-
-  it("is not called a registry that cannot be reached", async () => {
-    const rig = rigWith({ pullAttempts: 2 });
-    rig.engine.publish(IMAGE, new EngineError("wrong_content", "filesystem layer verification failed"));
-    rig.registry.failures.push(...Array.from({ length: 10 }, () => unreachable("unsupported")));
-    await deploy(rig);
-    const texts = messages(rig).filter((text) => text.includes("verification failed"));
-    expect(texts).toHaveLength(2);
-    for (const text of texts) expect(text).toMatch(/^The registry sent wrong content/);
-  });
-});
-
 describe("the cost of an image", () => {
   it("is told before the download, with what is missing of it", async () => {
     const rig = rigWith();
