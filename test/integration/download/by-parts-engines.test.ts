@@ -19,10 +19,18 @@ const ENGINES = [
   ),
 ] as const;
 
+// Made once for all engines.
+const seed = uniqueName("seed");
+const [first, second] = [await versionedImage({ seed, version: 1 }), await versionedImage({ seed, version: 2 })];
+const other = uniqueName("seed");
+const [zstdFirst, zstdSecond] = [
+  zstdChunked(await versionedImage({ seed: other, version: 1, files: 300 })),
+  zstdChunked(await versionedImage({ seed: other, version: 2, files: 300 })),
+];
+
 describe.each(ENGINES)("%s, given layers that were put together from parts", (_title, missing, startEngine) => {
   const skip = missing !== undefined;
   const owned = new AsyncDisposableStack();
-  const seed = uniqueName("seed");
   let rig: PartsRig;
 
   beforeAll(async () => {
@@ -41,7 +49,6 @@ describe.each(ENGINES)("%s, given layers that were put together from parts", (_t
   };
 
   test.skipIf(skip)("has the registry's image, for a small part of its bytes", async () => {
-    const [first, second] = [await versionedImage({ seed, version: 1 }), await versionedImage({ seed, version: 2 })];
     const size = second.layers[1]?.compressed.length ?? 0;
     await rig.download(await rig.push(first, "1"));
     const reference = await rig.push(second, "2");
@@ -65,13 +72,10 @@ describe.each(ENGINES)("%s, given layers that were put together from parts", (_t
   });
 
   test.skipIf(skip)("has an image with zstd:chunked layers, also where it cannot read zstd", async () => {
-    const own = uniqueName("seed");
-    const first = zstdChunked(await versionedImage({ seed: own, version: 1, files: 300 }));
-    const second = zstdChunked(await versionedImage({ seed: own, version: 2, files: 300 }));
-    const whole = await rig.download(await rig.push(first, "zstd-1"));
-    const size = first.layers.reduce((sum, { compressed }) => sum + compressed.length, 0);
+    const whole = await rig.download(await rig.push(zstdFirst, "zstd-1"));
+    const size = zstdFirst.layers.reduce((sum, { compressed }) => sum + compressed.length, 0);
     expect(whole.result.received + whole.planned).toBeLessThan(size * 1.02);
-    const reference = await rig.push(second, "zstd-2");
+    const reference = await rig.push(zstdSecond, "zstd-2");
     const { image, result, planned, wholes } = await rig.download(reference);
     expect(wholes).toEqual([]);
     expect(result.received + planned).toBeLessThan(size / 10);
@@ -80,7 +84,7 @@ describe.each(ENGINES)("%s, given layers that were put together from parts", (_t
   });
 
   test.skipIf(skip)("asks once for an index that the registry does not have", async () => {
-    const { layers, config } = await versionedImage({ seed, version: 1 });
+    const { layers, config } = first;
     const own = await fileLayer([{ path: "own", content: randomBytes(1_000_000) }]);
     const unindexed = buildImage([...layers, own], (JSON.parse(config.toString()) as { config: object }).config);
     const reference = await rig.push(unindexed, "unindexed");
@@ -91,7 +95,6 @@ describe.each(ENGINES)("%s, given layers that were put together from parts", (_t
   });
 
   test.skipIf(skip)("does not ask for a layer again that it was given uncompressed", async () => {
-    const second = await versionedImage({ seed, version: 2 });
     const config = JSON.parse(second.config.toString()) as { config: object };
     const own = await fileLayer([{ path: "own", content: uniqueName("x").repeat(1_000) }]);
     const { result } = await rig.download(await rig.push(buildImage([...second.layers, own], config.config), "3"));
