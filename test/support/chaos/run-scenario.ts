@@ -94,6 +94,8 @@ export async function runScenario(
     if (crashes.hasCrashed) {
       crashCount++;
       quietSince = undefined;
+      // A dead process notes nothing, and the reconciler does not wait for a turn that never comes.
+      rig.crashGuard[Symbol.dispose]();
       await reconciler.stop();
       if (crashKind === "engine killed too" && !rig.engine.containers.some(({ status }) => LIVE.has(status)))
         return { died: true, isSameAsKilled: true, violations: [] };
