@@ -16,6 +16,7 @@ import {
 import { Registry } from "../support/registry.ts";
 import { SlowLink } from "../support/slow-link.ts";
 import { expectFailed, expectFailure } from "../support/system/expect-failure.ts";
+import type { AgentConfig } from "../support/system/agent.ts";
 import { sharedSystem } from "../support/system/test-system.ts";
 import type { AppRequest, System } from "../support/system.ts";
 import { waitFor } from "../support/wait-for.ts";
@@ -36,10 +37,17 @@ async function app(system: System, image: string): Promise<AppRequest> {
   return { name: system.name(), image, ports: [{ host_port: await freeHostPort(), target_port: WEB_PORT }] };
 }
 
+const system = sharedSystem();
+
+/** Restarts the agent with this configuration for the tests of the `describe`. */
+const configured = (config: AgentConfig): void => beforeAll(() => system().agent.restart(config));
+
+const load = async (image: Image): Promise<AppRequest> => app(system(), await system().load(image));
+
 const mount = (local: string): Partial<AppRequest> => ({ volumes: [{ local, target: "/data" }] });
 
 describe("an image that cannot be pulled: ImagePullBackOff", () => {
-  const system = sharedSystem(() => ({ agentConfig: { deploy: { pull_attempts: 2 } } }));
+  configured({ deploy: { pull_attempts: 2 } });
 
   const images: [string, () => Promise<string> | string, string, RegExp][] = [
     ["unknown", () => `${registry.host}/team/missing:1`, "image_not_found", /^The registry has no such image: /],
@@ -75,8 +83,7 @@ describe("an image that cannot be pulled: ImagePullBackOff", () => {
 });
 
 describe("an app that does not stay up", () => {
-  const system = sharedSystem(() => ({ agentConfig: { deploy: { settle_window_s: 2, health_timeout_s: 10 } } }));
-  const load = async (image: Image): Promise<AppRequest> => app(system(), await system().load(image));
+  configured({ deploy: { settle_window_s: 2, health_timeout_s: 10 } });
 
   test("CrashLoopBackOff, with its exit code and last log lines", async () => {
     const event = await expectFailure(system(), await load(await crasherImage(7)), "CrashLoopBackOff");
@@ -128,7 +135,7 @@ describe("an app that does not stay up", () => {
 });
 
 describe("a request that the engine refuses", () => {
-  const system = sharedSystem();
+  configured({});
 
   test("names a directory that cannot be created: InvalidRequest", async () => {
     const request = { ...(await app(system(), await system().load(await sleeperImage()))), ...mount("/proc/no/such") };
@@ -144,7 +151,6 @@ describe("a request that the engine refuses", () => {
 });
 
 describe("a request that the device's policy forbids: PolicyDenied", () => {
-  const system = sharedSystem();
   let locked: string;
   let link: string;
   beforeAll(async () => {
@@ -189,7 +195,7 @@ describe("a request that the device's policy forbids: PolicyDenied", () => {
 
 describe("too little disk space: InsufficientDisk", () => {
   const reserve = 1_000_000_000_000_000;
-  const system = sharedSystem(() => ({ agentConfig: { deploy: { disk_reserve_bytes: reserve } } }));
+  configured({ deploy: { disk_reserve_bytes: reserve } });
 
   test("shows the available and the reserved space", async () => {
     const event = await expectFailure(system(), await app(system(), "any:1"), "InsufficientDisk");
@@ -201,15 +207,16 @@ describe("too little disk space: InsufficientDisk", () => {
   });
 });
 
-describe("a deployment that does not end in time: DeploymentTimeout", () => {
-  const system = sharedSystem();
+async function restartService(...flags: readonly string[]): Promise<void> {
+  await system().control.stop();
+  system().control.useFlags(...flags);
+  await system().control.start();
+  await system().untilOnline();
+}
 
-  async function restartService(...flags: readonly string[]): Promise<void> {
-    await system().control.stop();
-    system().control.useFlags(...flags);
-    await system().control.start();
-    await system().untilOnline();
-  }
+describe("a deployment that does not end in time: DeploymentTimeout", () => {
+  configured({});
+
   beforeEach(() => restartService("--deployment-timeout-s", "3"));
 
   test("during its pull: the device stops it", async () => {
@@ -221,19 +228,19 @@ describe("a deployment that does not end in time: DeploymentTimeout", () => {
   test("after its start: the device removes the app", async () => {
     await expectTimeout(await app(system(), await system().load(await healthImage(60))));
   });
-
-  async function expectTimeout(request: AppRequest): Promise<void> {
-    const { status, final, deploymentId } = await system().deploy(request);
-    expect({ status, final }).toMatchObject({ status: 200, final: { status: "Fail", code: "DeploymentTimeout" } });
-    expect(final.message).toBe("The deployment did not end in time; the device was told to cancel it.");
-    await system().agent.waitForLog(
-      "the end of the deployment",
-      (line) => line["deployment"] === deploymentId && line["code"] === "DeploymentCancelled",
-    );
-    await waitFor("its container to be gone", async () => (await system().containersOf(deploymentId)).length === 0);
-    // The name and the port are free again; this deployment has enough time.
-    await restartService();
-    const again = { ...request, image: await system().load(await sleeperImage()) };
-    expect((await system().deploy(again)).final.status).toBe("Success");
-  }
 });
+
+async function expectTimeout(request: AppRequest): Promise<void> {
+  const { status, final, deploymentId } = await system().deploy(request);
+  expect({ status, final }).toMatchObject({ status: 200, final: { status: "Fail", code: "DeploymentTimeout" } });
+  expect(final.message).toBe("The deployment did not end in time; the device was told to cancel it.");
+  await system().agent.waitForLog(
+    "the end of the deployment",
+    (line) => line["deployment"] === deploymentId && line["code"] === "DeploymentCancelled",
+  );
+  await waitFor("its container to be gone", async () => (await system().containersOf(deploymentId)).length === 0);
+  // The name and the port are free again; this deployment has enough time.
+  await restartService();
+  const again = { ...request, image: await system().load(await sleeperImage()) };
+  expect((await system().deploy(again)).final.status).toBe("Success");
+}

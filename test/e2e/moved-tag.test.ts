@@ -37,7 +37,7 @@ const cases = [
 describe.each(cases)("a tag that moves, pulled with %s", (label, engine, pullBy, missing) => {
   describe.skipIf(missing !== undefined)(missing ?? "that is there", () => {
     const system = sharedSystem(async (stack) => ({
-      agentConfig: { deploy: { pull: pullBy } },
+      agentConfig: { deploy: { pull: pullBy, pull_attempts: 2 } },
       ...(engine === "podman" && { engine: stack.use(await startPodman()) }),
     }));
     const repository = `team/${engine}-${pullBy}`;

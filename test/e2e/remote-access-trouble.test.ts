@@ -1,7 +1,6 @@
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { readFileSync } from "node:fs";
-import { join } from "node:path";
 import { buffer } from "node:stream/consumers";
 import { pack, type Header } from "tar-stream";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
@@ -14,7 +13,6 @@ import { sharedSystem } from "../support/system/test-system.ts";
 import { waitFor } from "../support/wait-for.ts";
 
 const ALLOWED = { policy: { remote_access: "exec" } } as const;
-const EDGECTL = join(import.meta.dirname, "../../src/edgectl/main.ts");
 const MEGABYTE = 1_000_000;
 
 /** Resident memory of a process. */
@@ -22,9 +20,14 @@ const residentBytes = (pid: number): number =>
   Number(/^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, "utf8"))?.[1]) * 1024;
 
 describe("a link of 50 kB/s", () => {
+  const SLOW = 50_000;
+  let link: SlowLink;
   const system = sharedSystem((owned) => ({
     agentConfig: { ...ALLOWED, link: { keepalive_s: 10, keepalive_min_s: 10, pong_timeout_s: 10 } },
-    linkTo: async (port) => Number(owned.use(await SlowLink.to(port, 50_000, "both")).host.split(":")[1]),
+    async linkTo(port) {
+      link = owned.use(await SlowLink.to(port, SLOW, "both"));
+      return Number(link.host.split(":")[1]);
+    },
   }));
   const owned = new AsyncDisposableStack();
   let user: RemoteUser;
@@ -42,7 +45,9 @@ describe("a link of 50 kB/s", () => {
   const exec = (...command: string[]) => user.run(["exec", system().asset.serialNumber, app, "--", ...command]);
 
   test("a large download fills it, beside deployments, commands and keep-alives, with bounded memory", async () => {
-    const sum = (await exec("sh", "-c", "busybox head -c 1500000 /dev/urandom > /www/big; busybox md5sum < /www/big"))
+    // Takes 80 s, of which this test waits for a few.
+    const size = 4_000_000;
+    const sum = (await exec("sh", "-c", `busybox head -c ${size} /dev/urandom > /www/big; busybox md5sum < /www/big`))
       .stdout;
     const { url, command } = await user.forward(app, WEB_PORT);
     await using _command = command;
@@ -66,8 +71,10 @@ describe("a link of 50 kB/s", () => {
     expect((await exec("echo", "beside")).stdout).toBe("beside\n");
     // The download is what waits.
     expect(isDone).toBe(false);
+    link.bytesPerSecond = Infinity;
     const content = await download;
-    expect(content).toHaveLength(1_500_000);
+    link.bytesPerSecond = SLOW;
+    expect(content).toHaveLength(size);
     expect((await user.run(["exec", system().asset.serialNumber, app, "--", "busybox", "md5sum"], "")).code).toBe(0);
     const { createHash } = await import("node:crypto");
     expect(sum).toContain(createHash("md5").update(content).digest("hex"));
@@ -193,7 +200,7 @@ describe("trouble", () => {
 
   test("Ctrl-C ends edgectl and the command, also with an input that is still open", async () => {
     const args = ["exec", system().asset.serialNumber, app, "-T", "--", "sh", "-c", "echo on; sleep 5511"];
-    const { child, exited, text } = interactive(process.execPath, [EDGECTL, ...args]);
+    const { child, exited, text } = interactive("dist/edgectl", args);
     await waitFor("the command", () => text().includes("on"));
     child.kill("SIGINT");
     expect(await exited).toEqual([130, null]);
@@ -202,7 +209,7 @@ describe("trouble", () => {
 
   test("in a terminal Ctrl-C is a key of the command's", async () => {
     const script = "trap 'echo interrupted; exit 9' INT; echo on; while :; do busybox sleep 0.1; done";
-    const words = [process.execPath, EDGECTL, "exec", system().asset.serialNumber, app, "--", "sh", "-c", script];
+    const words = ["dist/edgectl", "exec", system().asset.serialNumber, app, "--", "sh", "-c", script];
     const quoted = words.map((word) => `'${word.replaceAll("'", `'\\''`)}'`).join(" ");
     const { child, exited, text } = interactive("script", ["-qefc", quoted, "/dev/null"]);
     await waitFor("the command", () => /^on\r?$/m.test(text()));

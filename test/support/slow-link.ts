@@ -8,10 +8,14 @@ const SLICE_MS = 20;
 
 /** A TCP relay to a loopback port that limits the rate of each connection. */
 export class SlowLink implements AsyncDisposable {
+  /** Rate of each connection and direction. May be changed at any time; `Infinity` for no limit. */
+  bytesPerSecond: number;
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
 
   private constructor(port: number, bytesPerSecond: number, slow: "answers" | "both") {
+    this.bytesPerSecond = bytesPerSecond;
+    const rate = (): number => this.bytesPerSecond;
     this.#server = createServer((near) => {
       const far = connect(port, "127.0.0.1");
       for (const socket of [near, far]) {
@@ -20,10 +24,10 @@ export class SlowLink implements AsyncDisposable {
         socket.on("close", () => this.#sockets.delete(socket));
       }
       near.on("close", () => far.destroy());
-      if (slow === "both") pipeline(near, throttle(bytesPerSecond), far, () => {});
+      if (slow === "both") pipeline(near, throttle(rate), far, () => {});
       else near.pipe(far);
       // Data that the far end sent before it closed is still delivered.
-      pipeline(far, throttle(bytesPerSecond), near, () => {});
+      pipeline(far, throttle(rate), near, () => {});
     });
   }
 
@@ -54,13 +58,14 @@ export class SlowLink implements AsyncDisposable {
   }
 }
 
-function throttle(bytesPerSecond: number): Transform {
-  const slice = Math.max(1, Math.floor((bytesPerSecond * SLICE_MS) / 1000));
+function throttle(bytesPerSecond: () => number): Transform {
   return new Transform({
     async transform(chunk: Buffer, _encoding, done) {
-      for (let at = 0; at < chunk.length; at += slice) {
+      for (let at = 0; at < chunk.length;) {
+        const slice = Math.max(1, Math.floor((bytesPerSecond() * SLICE_MS) / 1000));
         this.push(chunk.subarray(at, at + slice));
-        await sleep(SLICE_MS);
+        at += slice;
+        if (bytesPerSecond() !== Infinity) await sleep(SLICE_MS);
       }
       done();
     },
