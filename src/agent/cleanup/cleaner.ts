@@ -1,12 +1,12 @@
 import { type Clock, deadline } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
-import type { BackgroundGuard } from "../core/service/crash-loop.ts";
 import { type CleanupPlan, type CleanupRules, type Removal, planCleanup } from "../core/image/image-cleanup.ts";
 import { keptImageIds } from "../core/image/fleet-images.ts";
 import { imagesNeeded } from "../core/image/images-needed.ts";
 import type { Engine, ImageSummary } from "../engine/engine.ts";
 import { EngineError } from "../engine/engine-error.ts";
 import type { Host } from "../host/host.ts";
+import type { CrashGuard } from "../store/crash-guard.ts";
 import type { AgentStore } from "../store/store.ts";
 import { KeptImages } from "../store/kept-images.ts";
 import { PulledImages } from "./pulled-images.ts";
@@ -25,7 +25,7 @@ export interface CleanerOptions {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly rules: CleanupRules;
-  readonly crashGuard: BackgroundGuard;
+  readonly crashGuard: Pick<CrashGuard, "run">;
   /** Whether images are removed automatically. */
   readonly isEnabled: boolean;
   /** Directory the engine keeps images in. */
@@ -75,7 +75,7 @@ export class Cleaner {
     for (let pause = FIRST_ROUND_DELAY_MS; !signal.aborted; pause = ROUND_INTERVAL_MS) {
       try {
         await clock.sleep(pause, signal);
-        await crashGuard.run("clean-up of images", () => this.round({ dryRun: false, all: false }, signal));
+        await crashGuard.run("clean-up of images", () => this.round({ dryRun: false, all: false }, signal), signal);
       } catch (error) {
         if (!signal.aborted)
           logger.warn(

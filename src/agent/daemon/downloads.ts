@@ -10,9 +10,9 @@ import type { ImageDownloader } from "../download/ports.ts";
 import { PullRecords } from "../download/pull-records.ts";
 import { PartSweeper } from "../download/sweeper.ts";
 import type { Engine } from "../engine/engine.ts";
-import type { BackgroundGuard } from "../core/service/crash-loop.ts";
 import type { Host } from "../host/host.ts";
 import type { PullGate } from "../ledger/pull-gate.ts";
+import type { CrashGuard } from "../store/crash-guard.ts";
 import type { RegistryClient } from "../registry/registry.ts";
 
 export interface DownloadServices {
@@ -21,7 +21,7 @@ export interface DownloadServices {
   readonly registry: RegistryClient;
   readonly host: Host;
   readonly gate: PullGate;
-  readonly crashGuard: BackgroundGuard;
+  readonly crashGuard: Pick<CrashGuard, "run">;
   readonly clock: Clock;
   readonly random: () => number;
   readonly logger: Logger;
@@ -40,7 +40,9 @@ export function createDownloads(services: DownloadServices): Downloads {
   const parts = new PartStore(config.directory);
   const freeBytes = (path: string): Promise<number | undefined> => host.freeBytes(path);
   const pulls = new PullRecords(config.directory);
-  const sweeper = new PartSweeper({ engine, parts, pulls, bounds: config.sweep, freeBytes, crashGuard, clock, logger });
+  const attempt = (work: () => Promise<void>, signal: AbortSignal) =>
+    crashGuard.run("removal of old downloads", work, signal);
+  const sweeper = new PartSweeper({ engine, parts, pulls, bounds: config.sweep, freeBytes, attempt, clock, logger });
   const imagesInUse = new ImagesInUse();
   const index = new ContentIndex(config.contentsDirectory, () => clock.now());
   const downloader = createImageDownloader({

@@ -1,7 +1,6 @@
 import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { partsToRemove, type SweepBounds } from "../core/image/part-sweep.ts";
-import type { BackgroundGuard } from "../core/service/crash-loop.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { PartStore } from "./part-store.ts";
 import type { LeftPull, PullRecords } from "./pull-records.ts";
@@ -13,7 +12,8 @@ export interface SweeperOptions {
   readonly bounds: SweepBounds;
   /** Free bytes on the file system of a path; `undefined` when unknown. */
   readonly freeBytes: (path: string) => Promise<number | undefined>;
-  readonly crashGuard: BackgroundGuard;
+  /** Does what the sweeper does at intervals, or nothing for now. */
+  readonly attempt: (work: () => Promise<void>, signal: AbortSignal) => Promise<void>;
   readonly clock: Clock;
   readonly logger: Logger;
 }
@@ -31,11 +31,11 @@ export class PartSweeper {
 
   /** Sweeps now and twice a day, until `signal` aborts; sooner again if that fails. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
-    const { clock, logger, crashGuard } = this.#options;
+    const { clock, logger, attempt } = this.#options;
     while (!signal.aborted) {
       let pause = SWEEP_INTERVAL_MS;
       for (const work of [() => this.finishPulls(signal), () => this.sweep()]) {
-        await crashGuard.run("removal of old downloads", work).catch((error: unknown) => {
+        await attempt(work, signal).catch((error: unknown) => {
           pause = RETRY_DELAY_MS;
           if (signal.aborted) return;
           logger.warn(

@@ -28,7 +28,7 @@ export async function adoptApps(services: DeployServices, signal: AbortSignal): 
     if (!container) continue;
     const work = `adoption of ${container.app}`;
     if (crashGuard.held(work)) isComplete = false;
-    await crashGuard.run(work, () => adoptApp(container, services, signal));
+    await crashGuard.run(work, () => adoptApp(container, services, signal), signal);
   }
   return isComplete;
 }

@@ -87,7 +87,7 @@ export class AppReconciler {
 
   /** Checks and repairs every app once. Rejects when the engine does not answer. */
   async reconcile(signal: AbortSignal): Promise<void> {
-    await this.#options.crashGuard.run(CHECK_WORK, () => this.#reconcile(signal));
+    await this.#options.crashGuard.run(CHECK_WORK, () => this.#reconcile(signal), signal);
   }
 
   async #reconcile(signal: AbortSignal): Promise<void> {
@@ -181,7 +181,7 @@ export class AppReconciler {
     const due = await this.#findDueRepair(seen, signal);
     if (!due) return;
     this.#attempts.set(due.app.name, { failures: failures + 1, lastTryAt: now });
-    await crashGuard.run(repairWork(seen.name), () => this.#carryOut(due, failures + 1, signal));
+    await crashGuard.run(repairWork(seen.name), () => this.#carryOut(due, failures + 1, signal), signal);
   }
 
   /** Must be called with a lease of the app. */

@@ -35,7 +35,7 @@ export class ImageFetcher {
       "the app's image is not on the device any more, for example because the engine was replaced; it is fetched again",
     );
     const fetching = this.#services.crashGuard
-      .run(imageWork(app.name), () => this.#fetch(app, signal))
+      .run(imageWork(app.name), () => this.#fetch(app, signal), signal)
       .catch((error: unknown) => {
         if (!signal.aborted)
           log.error(

@@ -4,7 +4,6 @@ import type { Logger } from "../../lib/logger.ts";
 import { orAborted } from "../../lib/or-aborted.ts";
 import {
   addEnd,
-  type BackgroundGuard,
   type CrashCount,
   crashPauseMs,
   crashText,
@@ -63,7 +62,7 @@ export const CHECK_WORK = "check of the apps";
  * operation: only after an unclean end is it noted before it begins, until it was done once. So nothing is written as long as
  * the agent does not crash, except for one note at a stop and at the start that follows.
  */
-export class CrashGuard implements BackgroundGuard, Disposable {
+export class CrashGuard implements Disposable {
   readonly #options: CrashGuardOptions;
   readonly #works = new Map<string, Work>();
   #end: PreviousEnd = "clean";
@@ -76,7 +75,6 @@ export class CrashGuard implements BackgroundGuard, Disposable {
   /** Resolves when every suspect so far has had its time alone. */
   #queue: Promise<void> = Promise.resolve();
   readonly #turns = new Map<string, () => void>();
-  readonly #stopped = Promise.withResolvers<void>();
   readonly #timers = new DisposableStack();
 
   constructor(options: CrashGuardOptions) {
@@ -121,14 +119,12 @@ export class CrashGuard implements BackgroundGuard, Disposable {
   stop(): void {
     this.#isStopping = true;
     this.#save();
-    this.#stopped.resolve();
   }
 
   /** Nothing is noted any more: unless it was asked to stop, the agent counts as crashed. */
   [Symbol.dispose](): void {
     this.#isDisposed = true;
     this.#timers.dispose();
-    this.#stopped.resolve();
   }
 
   count(name: string): CrashCount {
@@ -208,10 +204,15 @@ export class CrashGuard implements BackgroundGuard, Disposable {
     this.#save();
   }
 
-  async run<T>(name: string, work: () => Promise<T>): Promise<T | undefined> {
+  /**
+   * Does work in the background. Resolves to `undefined`, without doing it, as long as it has to pause since it crashed the
+   * agent, and when the signal aborts before it begins.
+   */
+  async run<T>(name: string, work: () => Promise<T>, signal: AbortSignal): Promise<T | undefined> {
     if (this.held(name)) return undefined;
     // After the deployments that may have crashed the agent.
-    if (this.#end !== "clean") await Promise.race([this.#queue, this.#stopped.promise]);
+    if (this.#end !== "clean") await orAborted(this.#queue, signal).catch(() => undefined);
+    if (signal.aborted) return undefined;
     if (this.#end !== "clean" && !this.#done.has(name)) {
       this.#works.set(name, { name, ...NO_CRASHES, ...this.#works.get(name), began: ++this.#begun });
       this.#save();

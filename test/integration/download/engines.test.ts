@@ -27,7 +27,6 @@ import { currentDockers } from "../../support/private-engine/current-docker.ts";
 import { Registry } from "../../support/registry.ts";
 import { FaultyRegistry } from "../../support/registry/faulty-registry.ts";
 import { tempDir } from "../../support/temp-dir.ts";
-import { UNGUARDED } from "../../support/unguarded.ts";
 
 const onNothing = (): void => {};
 
@@ -176,7 +175,7 @@ describe.each(ENGINES)("%s, served on loopback", (title, missing, startEngine) =
       pulls: new PullRecords(directory),
       bounds: { keepMs, reserveBytes: 0, minAgeMs: 0 },
       freeBytes: async () => undefined,
-      crashGuard: UNGUARDED,
+      attempt: (work) => work(),
       clock,
       logger,
     });

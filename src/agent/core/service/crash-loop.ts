@@ -121,9 +121,3 @@ export function crashFailure(count: CrashCount, step: DeploymentStep): Failure {
     step,
   };
 }
-
-/** Work that goes on in the background beside deployments, such as the repair of an app. */
-export interface BackgroundGuard {
-  /** Does the work; resolves to `undefined`, without doing it, as long as it has to pause since it crashed the agent. */
-  run<T>(name: string, work: () => Promise<T>): Promise<T | undefined>;
-}

@@ -11,7 +11,6 @@ import { FakeClock } from "../../../support/fake-clock.ts";
 import { FakeEngine } from "../../../support/fake-engine.ts";
 import { FakeRegistry } from "../../../support/fake-registry.ts";
 import { tempDir } from "../../../support/temp-dir.ts";
-import { UNGUARDED } from "../../../support/unguarded.ts";
 import { waitFor } from "../../../support/wait-for.ts";
 
 const REFERENCE = "registry.example.com/app:1";
@@ -52,7 +51,7 @@ function newSweeper(pulls: PullRecords = records()): PartSweeper {
   const parts = new PartStore(directory.path);
   const logger = pino({ level: "silent" });
   const options = { engine, parts, pulls, bounds, freeBytes: async () => undefined, clock, logger };
-  return new PartSweeper({ ...options, crashGuard: UNGUARDED });
+  return new PartSweeper({ ...options, attempt: (work) => work() });
 }
 
 const loopbackImage = () => engine.inspectImage(offer.name, SIGNAL);
