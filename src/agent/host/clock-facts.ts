@@ -1,9 +1,10 @@
 import { access, readFile, readlink } from "node:fs/promises";
+import { join } from "node:path";
 import type { DeviceFacts } from "../../protocol/app-report.ts";
 import { loadLibc } from "../../lib/libc.ts";
 
 /** systemd-timesyncd makes it when it has set the clock for the first time since the boot. */
-const SYNCHRONIZED_FILE = "/run/systemd/timesync/synchronized";
+const SYNCHRONIZED_FILE = "run/systemd/timesync/synchronized";
 
 /** Where `/etc/localtime` points into, in every layout of the time zone database. */
 const ZONE_IN_PATH = /\/zoneinfo\/(?:posix\/|right\/)?(.+)$/;
@@ -18,21 +19,25 @@ const TIMEX_BYTES = 512;
 
 type ClockFacts = Required<Pick<DeviceFacts, "time_zone" | "clock_synced">>;
 
-/** Returns a reader of the time zone and of the state of the clock; `null` for what cannot be read. */
-export function clockFactsReader(): () => Promise<ClockFacts> {
+/**
+ * Returns a reader of the time zone and of the state of the clock; `null` for what cannot be read.
+ *
+ * @param root of the file system
+ */
+export function clockFactsReader(root = "/"): () => Promise<ClockFacts> {
   let readKernelState: ReturnType<typeof kernelStateReader> | undefined;
   return async () => {
-    const [timeZone, hasFile] = await Promise.all([readTimeZone(), isThere(SYNCHRONIZED_FILE)]);
+    const [timeZone, hasFile] = await Promise.all([readTimeZone(root), isThere(join(root, SYNCHRONIZED_FILE))]);
     readKernelState ??= kernelStateReader();
     return { time_zone: timeZone, clock_synced: readKernelState() ?? (hasFile ? true : null) };
   };
 }
 
 /** The name in `/etc/localtime`, or in `/etc/timezone` where that is a copy. */
-async function readTimeZone(): Promise<string | null> {
-  const target = await readlink("/etc/localtime").catch(() => "");
+async function readTimeZone(root: string): Promise<string | null> {
+  const target = await readlink(join(root, "etc/localtime")).catch(() => "");
   const linked = ZONE_IN_PATH.exec(target)?.[1];
-  const name = linked ?? (await readFile("/etc/timezone", "utf8").catch(() => "")).trim();
+  const name = linked ?? (await readFile(join(root, "etc/timezone"), "utf8").catch(() => "")).trim();
   return isTimeZone(name) ? name : null;
 }
 

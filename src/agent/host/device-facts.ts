@@ -1,3 +1,4 @@
+import type { StatsFs } from "node:fs";
 import { readFile, statfs } from "node:fs/promises";
 import { arch, cpus, hostname, release, totalmem } from "node:os";
 import type { DeviceFacts } from "../../protocol/app-report.ts";
@@ -17,16 +18,20 @@ export interface EngineIdentity {
  */
 const FREE_AGAIN = 1.2;
 
+/** Reads the size of the file system that has this path, in blocks. */
+type ReadDisk = (path: string) => Promise<Pick<StatsFs, "blocks" | "bavail" | "bsize">>;
+
 /** Returns a reader of the facts. @param minFreeShare the disk is low with a smaller share of it free */
 export function deviceFactsReader(
   agentVersion: string,
   minFreeShare: number,
+  readDisk: ReadDisk = statfs,
 ): (engine: EngineIdentity | undefined) => Promise<DeviceFacts> {
   let wasLow = false;
   const readClock = clockFactsReader();
   return async (engine) => {
     const facts = {
-      ...(await readDeviceFacts(agentVersion, engine, wasLow ? minFreeShare * FREE_AGAIN : minFreeShare)),
+      ...(await readDeviceFacts(agentVersion, engine, wasLow ? minFreeShare * FREE_AGAIN : minFreeShare, readDisk)),
       ...(await readClock()),
     };
     wasLow = facts.disk_low ?? wasLow;
@@ -39,11 +44,12 @@ async function readDeviceFacts(
   agentVersion: string,
   engine: EngineIdentity | undefined,
   minFreeShare: number,
+  readDisk: ReadDisk,
 ): Promise<DeviceFacts> {
   const [os, model, disk] = await Promise.all([
     osName(),
     hardwareModel(),
-    engine && statfs(engine.dataRoot).catch(() => undefined),
+    engine && readDisk(engine.dataRoot).catch(() => undefined),
   ]);
   return {
     agent_version: agentVersion.slice(0, 64),

@@ -1,25 +1,18 @@
-import type * as fs from "node:fs/promises";
-import { beforeEach, expect, test, vi } from "vitest";
+import { mkdir, rm, symlink, writeFile } from "node:fs/promises";
+import { join } from "node:path";
+import { afterAll, beforeEach, expect, test, vi } from "vitest";
 import { clockFactsReader } from "../../../../src/agent/host/clock-facts.ts";
+import { tempDir } from "../../../support/temp-dir.ts";
 
-const host = vi.hoisted(() => ({ localtime: "", timezone: "", isSynchronized: false }));
-vi.mock("node:fs/promises", async (load) => {
-  const missing = new Error("no such file");
-  const orMissing = (text: string): string => {
-    if (text === "") throw missing;
-    return text;
-  };
-  return {
-    ...(await load<typeof fs>()),
-    readlink: async (path: string) => orMissing(path === "/etc/localtime" ? host.localtime : ""),
-    readFile: async (path: string) => orMissing(path === "/etc/timezone" ? host.timezone : ""),
-    access: async () => void orMissing(host.isSynchronized ? "yes" : ""),
-  };
-});
+const root = await tempDir();
+const SYNCHRONIZED = join(root.path, "run/systemd/timesync/synchronized");
+afterAll(() => root[Symbol.asyncDispose]());
 
 const kernel = { state: -1, isThere: true };
-beforeEach(() => {
-  Object.assign(host, { localtime: "", timezone: "", isSynchronized: false });
+beforeEach(async () => {
+  await rm(join(root.path, "etc"), { recursive: true, force: true });
+  await rm(SYNCHRONIZED, { force: true });
+  for (const folder of ["etc", "run/systemd/timesync"]) await mkdir(join(root.path, folder), { recursive: true });
   Object.assign(kernel, { state: -1, isThere: true });
   vi.spyOn(process, "getBuiltinModule").mockImplementation((name: string) => {
     if (name !== "node:ffi" || !kernel.isThere) throw new Error(`no ${name}`);
@@ -28,8 +21,8 @@ beforeEach(() => {
   return () => vi.restoreAllMocks();
 });
 
-const timeZone = async () => (await clockFactsReader()()).time_zone;
-const isSynced = async () => (await clockFactsReader()()).clock_synced;
+const timeZone = async () => (await clockFactsReader(root.path)()).time_zone;
+const isSynced = async () => (await clockFactsReader(root.path)()).clock_synced;
 
 test.each([
   ["/usr/share/zoneinfo/Europe/Berlin", "Asia/Tokyo\n", "Europe/Berlin"],
@@ -44,7 +37,8 @@ test.each([
   ["", "x".repeat(100), null],
   ["", "", null],
 ])("with the link %j and the file %j the time zone is %j", async (localtime, timezone, expected) => {
-  Object.assign(host, { localtime, timezone });
+  if (localtime !== "") await symlink(localtime, join(root.path, "etc/localtime"));
+  if (timezone !== "") await writeFile(join(root.path, "etc/timezone"), timezone);
   expect(await timeZone()).toBe(expected);
 });
 
@@ -55,19 +49,19 @@ test("the kernel says whether the clock is synchronised", async () => {
     [5, false],
   ] as const) {
     kernel.state = state;
-    for (const isSynchronized of [false, true]) {
-      host.isSynchronized = isSynchronized;
-      expect(await isSynced(), `state ${state}`).toBe(expected);
-    }
+    expect(await isSynced(), `state ${state}`).toBe(expected);
+    await writeFile(SYNCHRONIZED, "");
+    expect(await isSynced(), `state ${state}`).toBe(expected);
+    await rm(SYNCHRONIZED);
   }
 });
 
 test("where the kernel may not be asked, timesyncd's file says that it is, and its absence says nothing", async () => {
   for (const isThere of [true, false]) {
     kernel.isThere = isThere;
-    host.isSynchronized = true;
+    await writeFile(SYNCHRONIZED, "");
     expect(await isSynced()).toBe(true);
-    host.isSynchronized = false;
+    await rm(SYNCHRONIZED);
     expect(await isSynced()).toBe(null);
   }
 });

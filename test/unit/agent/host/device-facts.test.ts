@@ -1,23 +1,20 @@
-import type * as fs from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { beforeEach, expect, test, vi } from "vitest";
+import { beforeEach, expect, test } from "vitest";
 import { deviceFactsReader } from "../../../../src/agent/host/device-facts.ts";
 
-const disk = vi.hoisted(() => ({ blocks: 1000, bavail: 500, bsize: 4096, isMissing: false }));
-vi.mock("node:fs/promises", async (load) => ({
-  ...(await load<typeof fs>()),
-  statfs: async () => {
-    if (disk.isMissing) throw new Error("no such directory");
-    return { ...disk };
-  },
-}));
+const disk = { blocks: 1000, bavail: 500, bsize: 4096, isMissing: false };
+const readDisk = async () => {
+  if (disk.isMissing) throw new Error("no such directory");
+  return { ...disk };
+};
+const reader = () => deviceFactsReader("1.2.3", 0.15, readDisk);
 
 const ENGINE = { kind: "docker", version: "26", dataRoot: tmpdir() } as const;
 
 beforeEach(() => void Object.assign(disk, { blocks: 1000, bavail: 500, isMissing: false }));
 
 test("how much of the disk is free changes the facts only when it becomes low, and when clearly more is free again", async () => {
-  const read = deviceFactsReader("1.2.3", 0.15);
+  const read = reader();
   const first = await read(ENGINE);
   expect(first).toMatchObject({ disk_total_bytes: 4_096_000, disk_low: false });
   const seen: (boolean | undefined)[] = [];
@@ -31,7 +28,7 @@ test("how much of the disk is free changes the facts only when it becomes low, a
 });
 
 test("a disk that cannot be read is not said to be low or not, and what it was is remembered", async () => {
-  const read = deviceFactsReader("1.2.3", 0.15);
+  const read = reader();
   disk.bavail = 100;
   expect((await read(ENGINE)).disk_low).toBe(true);
   disk.isMissing = true;
