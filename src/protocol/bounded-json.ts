@@ -27,7 +27,7 @@ export const JSON_LIMITS = {
   /** The body of a request to the API, or to the agent's socket. */
   request: { maxBytes: MIB, maxValues: 50_000 },
   /** A response of the API, or of the agent's socket. */
-  response: { maxBytes: 32 * MIB, maxValues: 1_000_000 },
+  response: { maxBytes: 8 * MIB, maxValues: 200_000 },
   /** A manifest, an index, a list of referrers, or the configuration of an image. */
   registry: { maxBytes: 4 * MIB, maxValues: 50_000 },
   /** A token, an error, or what else is a few fields. */

@@ -12,7 +12,7 @@ export interface RequestIssue {
 
 const MAX_ISSUES = 20;
 
-/** Unknown fields of one object for which a known one is looked for. */
+/** Unknown fields of one object, and objects, for which a known one is looked for. */
 const MAX_SUGGESTIONS = 20;
 
 /** Converts the schema errors of a deploy request: `ErrorNoName`, `ErrorNoImage` or `InvalidRequest`. */
@@ -43,13 +43,17 @@ export function invalidRequest(issues: readonly RequestIssue[]): EdgeError {
  * @param schema the schema that the input does not match; an unknown field gets the closest one it has at that place
  */
 export function listIssues(error: z.ZodError, schema: z.ZodType): RequestIssue[] {
-  return error.issues.flatMap((issue) => flatten(issue, [], schema));
+  return error.issues.flatMap((issue, index) => flatten(issue, [], index < MAX_SUGGESTIONS ? schema : undefined));
 }
 
-function flatten(issue: z.core.$ZodIssue, outer: readonly PropertyKey[], schema: z.ZodType): RequestIssue[] {
+function flatten(
+  issue: z.core.$ZodIssue,
+  outer: readonly PropertyKey[],
+  schema: z.ZodType | undefined,
+): RequestIssue[] {
   const path = [...outer, ...issue.path];
   if (issue.code === "unrecognized_keys") {
-    const known = knownFields(schema, path);
+    const known = schema ? knownFields(schema, path) : [];
     return issue.keys.map((key, index) => {
       const closest = index < MAX_SUGGESTIONS ? closestName(key, known) : undefined;
       const reason = closest === undefined ? "unknown field" : `unknown field; did you mean \`${closest}\`?`;

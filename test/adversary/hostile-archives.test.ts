@@ -52,6 +52,13 @@ async function copy(archive: Buffer, path: string, to: string) {
 }
 
 describe("into an app", () => {
+  test("a path that no kernel takes is refused, and looked through once", async () => {
+    const name = "a/".repeat(2049);
+    await expect(filtered(await archiveOf({ name }))).rejects.toMatchObject({ code: "InvalidRequest" });
+    const linkname = "a".repeat(4097);
+    await expect(filtered(await archiveOf({ name: "a", type: "symlink", linkname }))).rejects.toThrow("more than 4096");
+  });
+
   test("files, directories and links pass, with their content and long names", async () => {
     const long = `tree/${"x".repeat(180)}/${"y".repeat(90)}`;
     const content = "z".repeat(20_000);

@@ -59,7 +59,7 @@ import {
   MAX_MESSAGE_LENGTH,
   MAX_REQUEST_BYTES,
 } from "../../src/protocol/limits.ts";
-import { MAX_NESTING_DEPTH } from "../../src/protocol/bounded-json.ts";
+import { JSON_LIMITS, MAX_NESTING_DEPTH } from "../../src/protocol/bounded-json.ts";
 import { MAX_STREAM_CREDIT, MAX_STREAMS_PER_CONNECTION } from "../../src/protocol/streams.ts";
 import { MAX_USAGE_DAYS } from "../../src/protocol/usage.ts";
 
@@ -77,6 +77,7 @@ const BOUNDS: Readonly<Record<string, string>> = {
   "attempts to enrol from one address": `\`enrolment_rate_limit_per_minute\`, ${config.enrolment_rate_limit_per_minute}`,
   "request body": kib(MAX_REQUEST_BYTES),
   "request body with files of an app": `${kib(MAX_APP_REQUEST_BYTES)}, ${kib(MAX_REQUEST_BYTES)} without the files`,
+  "values in a request body": `${count(JSON_LIMITS.request.maxValues)}, nested ${MAX_NESTING_DEPTH} deep`,
   "specifications behind one page of deployments": mib(MAX_PAGE_BYTES),
   "usage asked for at once": `${MAX_USAGE_DAYS} days`,
   "open event streams of one account": `\`max_streams_per_account\`, ${count(config.max_streams_per_account)}`,
@@ -90,7 +91,7 @@ const BOUNDS: Readonly<Record<string, string>> = {
   "connections of one account to apps": count(MAX_STREAM_CONNECTIONS_PER_ACCOUNT),
   "streams to apps: one connection, one account, one device": `${MAX_STREAMS_PER_CLIENT}, ${MAX_STREAMS_PER_ACCOUNT}, ${MAX_STREAMS_PER_CONNECTION}`,
   "data of one stream that its reader has not taken": kib(MAX_STREAM_CREDIT),
-  "one frame from a device": `${mib(MAX_FRAME_BYTES)}, nested ${MAX_NESTING_DEPTH} deep`,
+  "one frame from a device": `${mib(MAX_FRAME_BYTES)}, ${count(JSON_LIMITS.frame.maxValues)} values, nested ${MAX_NESTING_DEPTH} deep`,
   "frames that wait for an earlier one": `64, or ${mib(MAX_INBOX_BYTES)}`,
   "open connections of one device": count(MAX_CONNECTIONS_PER_ASSET),
   "frames on a connection that is being closed": mib(MAX_INBOX_BYTES),

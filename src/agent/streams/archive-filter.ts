@@ -6,6 +6,9 @@ import { EdgeError } from "../../protocol/errors.ts";
 
 type HeaderArgument = Parameters<Pack["entry"]>[0];
 
+/** PATH_MAX of Linux. */
+const MAX_PATH_LENGTH = 4096;
+
 /** Permission bits that are kept: neither setuid nor setgid. */
 const PERMISSIONS = 0o777;
 
@@ -48,8 +51,10 @@ export async function filterArchive(
 }
 
 function toHeader({ name, type, size, mode, mtime, linkname }: Header): HeaderArgument {
-  const parts = name.split("/");
-  if (posix.isAbsolute(name) || parts.includes("..") || name.includes("\0")) {
+  // The kernel takes no longer ones, and tar-stream looks through a long name once for each slash.
+  if (Math.max(name.length, linkname?.length ?? 0) > MAX_PATH_LENGTH)
+    throw new EdgeError("InvalidRequest", `The archive has a path of more than ${MAX_PATH_LENGTH} characters.`);
+  if (posix.isAbsolute(name) || /(?:^|\/)\.\.(?:\/|$)/.test(name) || name.includes("\0")) {
     throw new EdgeError("InvalidRequest", "The archive has a path that leads out of the place it is copied to.");
   }
   const common = { name, mode: (mode ?? 0) & PERMISSIONS, uid: 0, gid: 0, ...(mtime && { mtime }) };

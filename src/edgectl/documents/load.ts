@@ -28,8 +28,9 @@ export function loadDocument(text: string, problems: Problems): DocumentNode | u
     problems.add(START, "The file is larger than 1 MiB.");
     return undefined;
   }
-  if (hasTooManyTokens(text)) {
-    problems.add(START, "The file has too many lines and values to be a document of apps.");
+  const excess = findExcess(text);
+  if (excess !== undefined) {
+    problems.add(START, excess);
     return undefined;
   }
   const lines = new LineCounter();
@@ -50,10 +51,17 @@ export function loadDocument(text: string, problems: Problems): DocumentNode | u
   }
 }
 
-function hasTooManyTokens(text: string): boolean {
-  const tokens = new Lexer().lex(text);
-  for (let count = 0; count <= MAX_TOKENS; count++) if (tokens.next().done === true) return false;
-  return true;
+/** Counts what a document has before there is a tree of it. Returns what is wrong. */
+function findExcess(text: string): string | undefined {
+  let count = 0;
+  let depth = 0;
+  for (const token of new Lexer().lex(text)) {
+    if (++count > MAX_TOKENS) return "The file has too many lines and values to be a document of apps.";
+    if (token === "[" || token === "{") depth++;
+    else if (token === "]" || token === "}") depth--;
+    if (depth > MAX_DEPTH) return TOO_DEEP;
+  }
+  return undefined;
 }
 
 function parse(text: string, lineCounter: LineCounter, problems: Problems): Document | undefined {

@@ -23,6 +23,7 @@ import { EXIT } from "../exit-code.ts";
 import { Failure } from "../failure.ts";
 import { hintFor } from "../hints.ts";
 import { ClientStream } from "./client-stream.ts";
+import { MAX_FRAME_BYTES } from "../../protocol/limits.ts";
 
 const OPEN_TIMEOUT_MS = 30_000;
 /** Memory for data that is not written to its destination yet. */
@@ -91,6 +92,7 @@ export class StreamConnection implements Disposable {
       headers: { "X-API-Key": apiKey, "User-Agent": `edgectl/${VERSION}` },
       handshakeTimeout: OPEN_TIMEOUT_MS,
       perMessageDeflate: false,
+      maxPayload: MAX_FRAME_BYTES,
     });
     const abort = (): void => socket.terminate();
     signal.addEventListener("abort", abort, { once: true });

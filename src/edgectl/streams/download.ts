@@ -58,6 +58,9 @@ export async function download(connection: StreamConnection, path: string, to: s
   return result;
 }
 
+/** PATH_MAX of Linux. */
+const MAX_PATH_LENGTH = 4096;
+
 /** Writes the content of a file of the app to `output`. */
 export async function print(connection: StreamConnection, path: string, output: Writable): Promise<void> {
   await readArchive(connection, path, async (entry) => {
@@ -101,6 +104,11 @@ async function* contentOf(stream: ClientStream): AsyncGenerator<Uint8Array> {
 
 /** Returns the path within what is copied. The archive comes from the device: nothing in it may lead elsewhere. */
 function partsOf(name: string): string[] {
+  if (name.length > MAX_PATH_LENGTH) {
+    throw new Failure(`The device has sent an archive with a path of more than ${MAX_PATH_LENGTH} characters.`, {
+      exitCode: EXIT.failed,
+    });
+  }
   const parts = name.split("/").filter((part) => part !== "" && part !== ".");
   if (parts.includes("..") || name.includes("\0") || name.startsWith("/")) {
     throw new Failure("The device has sent an archive with a path outside of what is copied.", {

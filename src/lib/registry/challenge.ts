@@ -7,7 +7,7 @@ export interface Challenge {
 }
 
 // Sticky patterns, tried in turn at each position: a scheme is a token without "=" after it.
-const PARAMETER = /\s*,?\s*([!#$%&'*+.^_`|~\w-]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s",]+))/y;
+const PARAMETER = /\s*(?:,\s*)?([!#$%&'*+.^_`|~\w-]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s",]+))/y;
 const SCHEME = /[\s,]*([!#$%&'*+.^_`|~\w-]+)(?=\s|,|$)/y;
 const MAX_HEADER_LENGTH = 8192;
 

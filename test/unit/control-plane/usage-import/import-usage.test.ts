@@ -78,7 +78,7 @@ test.each([
   [`${HEADER}\nnon sense,default_1gb,0,3600,5\n`, 2, "iccid"],
   [`${HEADER}\n8988307009999999999,default_1gb,0,3600,5\n`, 2, "no asset has a SIM with the ICCID 8988307009999999999"],
   [`${HEADER}\n${SUPER},"default_1gb,0,3600,5\n`, 2, "Quote Not Closed"],
-  [`${HEADER}\n${"9".repeat(5000)},default_1gb,0,3600,5\n`, 2, "Max Record Size"],
+  [`${HEADER}\n${"9".repeat(5000)},default_1gb,0,3600,5\n`, 2, "longer than 1024 bytes"],
 ])("names the bad line of %j", async (text, line, reason) => {
   await using store = await storeWithSims();
   const failure = await load(store, text).catch((error: unknown) => error);
