@@ -34,13 +34,13 @@ function largeDays(from: number, count: number) {
   });
 }
 
-test("an answer about data usage with names of 20 kB is refused and not stored", async () => {
+test("an answer about data usage with names of 4 kB is refused and not stored", async () => {
   await using system = await setUp();
   const { device, api, edge, ledgerBytes } = system;
   for (let round = 0; round < 3; round++) {
     const asked = api.get(`${edge}/data-usage?from=2026-11-01&to=2026-11-02`);
     const { query_id } = await device.next("query");
-    const names = Array.from({ length: 40 }, (_, index) => `${round}-${index}-`.padEnd(20_000, "x"));
+    const names = Array.from({ length: 40 }, (_, index) => `${round}-${index}-`.padEnd(4_000, "x"));
     const by_app = Object.fromEntries(names.map((name) => [name, 1]));
     device.answer(query_id, { days: [{ ...someLedgerDay("2026-11-01", 1), by_app }], deployments: [], budget: null });
     expect(await asked).toMatchObject({ status: 502, body: { code: "DeviceFailed" } });
