@@ -74,6 +74,28 @@ describe("a zstd:chunked layer without tar-split data", () => {
 /** A layer with a table of contents of an unknown version. */
 const lying = () => zstdChunkedBlob(tar, { toc: (toc) => ({ ...toc, version: 2 }) });
 
+/** Says of both tables that they unpack to so many bytes. */
+const claim = (size: number) => (annotations: Record<string, string>) =>
+  Object.fromEntries(
+    Object.entries(annotations).map(([name, place]) => [name, place.replace(/^(\d+:\d+):\d+/, `$1:${size}`)]),
+  );
+
+describe("an image of layers with large tables", () => {
+  test("has no more of them unpacked than all its layers together may have", async () => {
+    const written = zstdChunkedBlob(tar, { annotations: claim(60 * 1024 * 1024) });
+    const image = device.publish({ ...written, mediaType: ZSTD });
+    const [layer] = image.layers;
+    if (!layer) throw new Error("no layer");
+    const three = { ...image, layers: [layer, layer, layer], diffIds: [1, 2, 3].map(() => written.diffId) };
+    const reasons: string[] = [];
+    await using plan = await device.plan(three, (reason) => reasons.push(reason));
+    expect([...plan.layers]).toEqual([]);
+    const unread = expect.stringMatching(/unpacks to 62914560 bytes, more than 16777216$/) as string;
+    const read = expect.stringMatching(/unpacks to \d+ bytes and should have 62914560$/) as string;
+    expect(reasons).toEqual([read, read, unread]);
+  });
+});
+
 describe("a zstd:chunked layer whose table of contents lies", () => {
   test("is put together by an index beside the image", async () => {
     const image = device.publish({ ...lying(), mediaType: ZSTD });
