@@ -147,7 +147,11 @@ export const LINK_ENTRY_POINTS: readonly EntryPoint[] = [
   {
     name: "text frames of streams",
     from: "client",
-    files: ["src/control-plane/streams/client-connection.ts", "src/edgectl/streams/connection.ts"],
+    files: [
+      "src/control-plane/hub/session-streams.ts",
+      "src/control-plane/streams/client-connection.ts",
+      "src/edgectl/streams/connection.ts",
+    ],
     inputs: () =>
       jsonInputs("stream_frame", [['{"type":"stream_open","stream_id":1,"kind":"exec","credit":1,"params":', "}"]]),
     run: (bytes) => clientStreamFrameSchema.safeParse(parseBoundedJson(bytes, "stream_frame")),
