@@ -25,6 +25,15 @@ export const apiKeySchema = z
       .string()
       .nullable()
       .meta({ description: "Id of the user or the key that created it; null for the command line." }),
+    belongs_to: z.enum(["person", "account"]).meta({
+      description:
+        "`person`: it is revoked when the person whose log-in or session it comes from is removed or disabled, gets another " +
+        "password, or may do less than the key. `account`: it stays. A key that was made with another one also ends with that.",
+    }),
+    person: z
+      .string()
+      .nullable()
+      .meta({ description: "Id of the user who answers for it, also through the keys in between; null for nobody." }),
     expires_at: unixSeconds("From then on the key is refused; null for never.").nullable(),
     last_used_at: unixSeconds("When the key was used last, to the minute; null for never.").nullable(),
     revoked_at: unixSeconds("When the key was revoked; null if it was not.").nullable(),
@@ -50,10 +59,22 @@ export const apiKeyCreationSchema = z
       .min(0)
       .max(MAX_UNIX_SECONDS)
       .optional()
-      .meta({ description: "From then on the key is refused; absent for never. Unix seconds, UTC." }),
+      .meta({
+        description:
+          "From then on the key is refused; absent for never, or with the key that makes it. At most when that one expires. Unix " +
+          "seconds, UTC.",
+      }),
     permissions: remoteAccessSchema.default([]),
+    belongs_to: z
+      .enum(["person", "account"])
+      .optional()
+      .meta({
+        description:
+          "`person`, the default in a session: the key falls with the person who makes it. `account`: it stays, such as for CI. " +
+          "A key that is made with a key belongs to whom that one belongs to.",
+      }),
   })
-  .meta({ id: "ApiKeyCreation", examples: [{ name: "Deployments by CI", role: "operator" }] });
+  .meta({ id: "ApiKeyCreation", examples: [{ name: "Deployments by CI", role: "operator", belongs_to: "account" }] });
 
 /** Response of Create API Key. */
 export const createdApiKeySchema = z
@@ -76,6 +97,10 @@ export const apiKeyUpdateSchema = z
       .max(MAX_UNIX_SECONDS)
       .nullable()
       .optional()
-      .meta({ description: "From then on the key is refused; null for never. Unix seconds, UTC." }),
+      .meta({
+        description:
+          "From then on the key is refused; null for never. At most when the key expires that made it, or that makes the request. " +
+          "Unix seconds, UTC.",
+      }),
   })
   .meta({ id: "ApiKeyUpdate", minProperties: 1, examples: [{ name: "Deployments by CI" }] });

@@ -53,6 +53,10 @@ export const actorSchema = z
     kind: z.enum(["user", "key", "command_line", "service"]).meta({ description: "What acted." }),
     id: z.string().meta({ description: "Its id." }),
     name: z.string().optional().meta({ description: "Its name at that time." }),
+    origin: z.string().optional().meta({
+      description:
+        "Of a key: the user, or the first of a line of keys, that answers for it. It cannot approve its own rollout.",
+    }),
   })
   .meta({ id: "Actor" });
 

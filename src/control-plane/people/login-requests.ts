@@ -68,6 +68,8 @@ export async function takeLoginKey(
       role: grant.role,
       expiresAt: grant.expiresAt,
       createdBy: user.id,
+      originId: user.id,
+      isPersonal: true,
     };
     const origin = {
       accountId: user.accountId,

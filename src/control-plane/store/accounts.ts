@@ -30,8 +30,15 @@ export interface ApiKey {
   readonly role: Role;
   /** From then on it is refused; `undefined` for never. */
   readonly expiresAt: number | undefined;
-  /** The user or the key that created it; `undefined` for one of the command line. */
+  /** The user or the key that created it; `undefined` for one of the command line. It ends with a key that created it. */
   readonly createdBy: string | undefined;
+  /**
+   * Who answers for it: the user, or the key of nobody, that the line of its makers begins with. Absent: nobody but the key
+   * itself. Everything with the same origin is one person when a rollout is approved.
+   */
+  readonly originId?: string | undefined;
+  /** Whether it falls with the person that is its origin. */
+  readonly isPersonal?: boolean;
 }
 
 export interface AccountStore {
@@ -57,6 +64,8 @@ export interface KeyRenewal {
   readonly bounds: KeyBounds;
 }
 
+export type KeyCreation = "created" | "too_many" | "maker_ended";
+
 export interface KeyStore {
   /**
    * Stores a key, unless the account has as many as it may. Forgets those that ended earliest, beyond the bound. Throws when
@@ -64,18 +73,30 @@ export interface KeyStore {
    *
    * @param hash hash of the secret; unique
    * @param bounds by default there are none
+   * @param sessionHash of the session that it is made in
+   * @returns `maker_ended` if the key or the session that makes it has ended meanwhile
    */
-  createKey(key: ApiKey, hash: Uint8Array, audit?: AuditEntry, bounds?: KeyBounds): Promise<"created" | "too_many">;
+  createKey(
+    key: ApiKey,
+    hash: Uint8Array,
+    audit?: AuditEntry,
+    bounds?: KeyBounds,
+    sessionHash?: Uint8Array,
+  ): Promise<KeyCreation>;
   /** Returns the key whose secret has this hash, even if it is revoked or has expired. */
   findKeyByHash(hash: Uint8Array): Promise<ApiKey | undefined>;
   findKey(id: string): Promise<ApiKey | undefined>;
   /** Returns the keys of one account or of all, in order of creation. */
   listKeys(accountId?: string): Promise<readonly ApiKey[]>;
   recordKeyUse(id: string, at: number): Promise<void>;
-  /** Returns whether the key exists. A revoked key keeps the time of its first revocation, and has no second entry. */
+  /**
+   * Revokes the key, and every key that it has made, directly or not. Returns whether the key exists. A revoked key keeps the
+   * time of its first revocation, and has no second entry.
+   */
   revokeKey(id: string, at: number, audit?: AuditEntry): Promise<boolean>;
   /**
-   * Returns the key as changed; `undefined` if there is none in the account.
+   * Returns the key as changed; `undefined` if there is none in the account. Keys that it has made end no later than it does
+   * from now on, and it ends no later than the key that has made it.
    *
    * @param renewal refuses to let an expired key live again beyond the bounds; by default there are none
    */

@@ -5,12 +5,13 @@ import type { AuditEntry } from "./audit.ts";
 const MAX_KEYS = 10_000;
 
 /**
- * Keeps the keys that requests use in memory. A change is seen by the next request: one of this process removes the key
- * from the cache, and one of another process is noticed by the version, which is read once in each turn of the event loop.
+ * Keeps the keys that requests use in memory. A change is seen by the next request: one of this process empties
+ * the cache, and one of another process is noticed by the version, which is read once in each turn of the event loop.
  */
 export class CachedKeyStore implements KeyStore {
   readonly #keys: KeyStore;
   readonly #readVersion: () => number;
+  readonly #onChanged: () => void;
   /** By their hashes as text. */
   readonly #byName = new Map<string, ApiKey>();
   readonly #nameById = new Map<string, string>();
@@ -20,10 +21,14 @@ export class CachedKeyStore implements KeyStore {
   /** Increases with each change of this process, so that what was read before it is not kept. */
   #changes = 0;
 
-  /** @param readVersion returns a number that changes when another process has changed a key */
-  constructor(keys: KeyStore, readVersion: () => number) {
+  /**
+   * @param readVersion returns a number that changes when another process has changed a key
+   * @param onChanged called when this process may have taken the access of a key away
+   */
+  constructor(keys: KeyStore, readVersion: () => number, onChanged: () => void = () => {}) {
     this.#keys = keys;
     this.#readVersion = readVersion;
+    this.#onChanged = onChanged;
   }
 
   async findKeyByHash(hash: Uint8Array): Promise<ApiKey | undefined> {
@@ -39,11 +44,14 @@ export class CachedKeyStore implements KeyStore {
   }
 
   recordKeyUse(id: string, at: number): Promise<void> {
-    return this.#change(id, () => this.#keys.recordKeyUse(id, at));
+    return this.#run(
+      () => this.#keys.recordKeyUse(id, at),
+      () => this.#drop(id),
+    );
   }
 
   revokeKey(id: string, at: number, audit?: AuditEntry): Promise<boolean> {
-    return this.#change(id, () => this.#keys.revokeKey(id, at, audit));
+    return this.#change(() => this.#keys.revokeKey(id, at, audit));
   }
 
   /** Ended keys that it forgets may stay in memory: they are refused as they are. */
@@ -52,7 +60,7 @@ export class CachedKeyStore implements KeyStore {
   }
 
   changeKey(...call: Parameters<KeyStore["changeKey"]>): ReturnType<KeyStore["changeKey"]> {
-    return this.#change(call[1], () => this.#keys.changeKey(...call));
+    return this.#change(() => this.#keys.changeKey(...call));
   }
 
   findKey(id: string): Promise<ApiKey | undefined> {
@@ -70,12 +78,20 @@ export class CachedKeyStore implements KeyStore {
     this.#nameById.clear();
   }
 
-  async #change<T>(id: string, work: () => Promise<T>): Promise<T> {
+  /** Keys that the key has made may change with it. */
+  #change<T>(work: () => Promise<T>): Promise<T> {
+    return this.#run(work, () => {
+      this.clear();
+      this.#onChanged();
+    });
+  }
+
+  async #run<T>(work: () => Promise<T>, forget: () => void): Promise<T> {
     try {
       return await work();
     } finally {
       this.#changes++;
-      this.#drop(id);
+      forget();
     }
   }
 

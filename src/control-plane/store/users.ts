@@ -83,8 +83,8 @@ export interface UserStore {
     maxUsers?: number,
   ): Promise<UserCreationResult>;
   /**
-   * Ends the user's sessions unless only the name is changed. With a new password, keys of the user's log-ins are revoked, and
-   * what it confirmed is taken back. Refuses to take the last local admin of the account away.
+   * Ends the user's sessions unless only the name is changed. With a new password, the keys that fall with the user are revoked,
+   * and what it confirmed is taken back. Refuses to take the last local admin of the account away.
    *
    * @param proof the change is `stale` and refused if this is not so any more
    */
@@ -115,7 +115,7 @@ export interface UserStore {
   /** Uses a set-up code: creates the user as the admin it makes, and the account unless the code is of one. */
   setUp(setUp: SetUp): Promise<SetUpResult>;
   /**
-   * Uses an invitation or a reset: sets the password and ends the user's sessions, keys of its log-ins, and what it confirmed.
+   * Uses an invitation or a reset: sets the password and ends the user's sessions, the keys that fall with it, and what it confirmed.
    * Returns the user; `undefined` if the code is not usable, or its user is disabled.
    */
   acceptCode(acceptance: CodeAcceptance): Promise<User | undefined>;

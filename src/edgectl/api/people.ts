@@ -19,6 +19,8 @@ const keySchema = z.looseObject({
   created_by: z.string().nullable(),
   expires_at: z.number().nullable(),
   last_used_at: z.number().nullable(),
+  // Absent from services before they say it.
+  belongs_to: z.string().optional(),
   revoked_at: z.number().nullable(),
 });
 export type Key = z.output<typeof keySchema>;

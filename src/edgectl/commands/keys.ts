@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { ROLES } from "../../protocol/principal.ts";
-import { createKey, listKeys, revokeKey } from "../api/people.ts";
+import { createKey, type Key, listKeys, revokeKey } from "../api/people.ts";
 import { connect, createContext } from "../context.ts";
 import type { Io } from "../io.ts";
 import { renderKeys } from "../views/people-view.ts";
@@ -57,6 +57,7 @@ export function addKeysCreate(keys: Command, io: Io): void {
       });
       printer.result(created, () => created.api_key);
       printer.note("The key is not shown again: keep it in a safe place.");
+      printer.note(boundTo(created.key));
     });
 }
 
@@ -70,6 +71,13 @@ export function addKeysRevoke(keys: Command, io: Io): void {
       await revokeKey(await connect(context), id, io.interrupted);
       context.printer.result({ key_id: id, revoked: true }, () => `Key ${id} is revoked.`);
     });
+}
+
+/** What a key ends with, since it was made with another one. */
+function boundTo({ belongs_to: owner }: Key): string {
+  const withMaker = "It ends no later than the key of your log-in, by time and by revocation";
+  if (owner !== "person") return `${withMaker}.`;
+  return `${withMaker}, and when you get another password or leave. Make keys for CI in the console, where they can belong to the account.`;
 }
 
 function parseDays(text: string): number {

@@ -18,6 +18,7 @@ export function renderKeys(keys: readonly Key[], now: number, theme: Theme, widt
       cell: ({ role, permissions }) => sanitizeLine([role, ...permissions].join(" + ")),
       canShrink: true,
     },
+    { header: "BELONGS TO", cell: ({ belongs_to: owner }) => sanitizeLine(owner ?? "-") },
     { header: "LAST USED", cell: (key) => timeOr(key.last_used_at, "never") },
     { header: "EXPIRES", cell: (key) => timeOr(key.expires_at, "never") },
     {

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import type { Store } from "../../../src/control-plane/store/store.ts";
 import { ACCOUNT, describeDomain, hash, openWithAccounts, type StoreHarness, TWO_ACCOUNTS } from "./harness.ts";
 
 const keyOf = (id: string, accountId: string = ACCOUNT, createdAt = 1) => ({
@@ -13,6 +14,22 @@ const keyOf = (id: string, accountId: string = ACCOUNT, createdAt = 1) => ({
   expiresAt: 1_000,
   createdBy: "usr_1",
 });
+
+/** `one` is nobody's; it has made `two`, which has made `three`; `other` is not of them. */
+async function withLine(store: Store): Promise<void> {
+  const line = { role: "admin", expiresAt: undefined, originId: "one" } as const;
+  await store.keys.createKey({ ...keyOf("one"), ...line, createdBy: undefined }, hash("one"));
+  await store.keys.createKey({ ...keyOf("two"), ...line, createdBy: "one" }, hash("two"));
+  await store.keys.createKey({ ...keyOf("three"), ...line, createdBy: "two" }, hash("three"));
+  await store.keys.createKey({ ...keyOf("other"), ...line, createdBy: undefined }, hash("other"));
+  // Requests find them in the cache from now on.
+  for (const name of ["one", "two", "three", "other"]) await store.keys.findKeyByHash(hash(name));
+}
+
+const ends = async (store: Store, field: "revokedAt" | "expiresAt") =>
+  Promise.all(
+    ["one", "two", "three", "other"].map(async (name) => (await store.keys.findKeyByHash(hash(name)))?.[field]),
+  );
 
 /** Contract of stores for accounts, keys and network groups. */
 export function accountsContract(harness: StoreHarness): void {
@@ -107,6 +124,63 @@ export function accountsContract(harness: StoreHarness): void {
       await store.keys.revokeKey("key_1", 99);
       await store.keys.recordKeyUse("key_1", 8);
       expect(await store.keys.findKey("key_1")).toMatchObject({ revokedAt, lastUsedAt: 8 });
+    });
+  });
+
+  describeDomain("keys that keys have made", harness, () => {
+    test("are revoked with what made them, and noticed wherever they are used", async () => {
+      await using store = await openWithAccounts(harness);
+      await withLine(store);
+      const { machines } = await store.accessVersions();
+      await store.keys.revokeKey("two", 50);
+      expect(await ends(store, "revokedAt")).toEqual([undefined, 50, 50, undefined]);
+      expect((await store.accessVersions()).machines).not.toBe(machines);
+      await store.keys.revokeKey("one", 60);
+      expect(await ends(store, "revokedAt")).toEqual([60, 50, 50, undefined]);
+    });
+
+    test("end no later than what made them, and nothing prolongs them beyond that", async () => {
+      await using store = await openWithAccounts(harness);
+      await withLine(store);
+      await store.keys.changeKey(ACCOUNT, "two", { expiresAt: 500 });
+      expect(await ends(store, "expiresAt")).toEqual([undefined, 500, 500, undefined]);
+      await store.keys.changeKey(ACCOUNT, "one", { expiresAt: 400 });
+      expect(await ends(store, "expiresAt")).toEqual([400, 400, 400, undefined]);
+      expect(await store.keys.changeKey(ACCOUNT, "three", { expiresAt: null })).toMatchObject({ expiresAt: 400 });
+      expect(await store.keys.changeKey(ACCOUNT, "two", { expiresAt: 900 })).toMatchObject({ expiresAt: 400 });
+      await store.keys.changeKey(ACCOUNT, "one", { expiresAt: null });
+      expect(await ends(store, "expiresAt")).toEqual([undefined, 400, 400, undefined]);
+    });
+
+    test("are not made by a key that has ended, or in a session that has", async () => {
+      await using store = await openWithAccounts(harness);
+      await withLine(store);
+      await store.keys.changeKey(ACCOUNT, "other", { expiresAt: 50 });
+      await store.keys.revokeKey("two", 50);
+      const make = (id: string, createdBy: string, session?: Uint8Array) =>
+        store.keys.createKey({ ...keyOf(id, ACCOUNT, 60), createdBy }, hash(id), undefined, undefined, session);
+      expect(await make("a", "one")).toBe("created");
+      expect(await make("b", "three")).toBe("maker_ended");
+      expect(await make("c", "other")).toBe("maker_ended");
+      expect(await make("d", "usr_1", hash("no session"))).toBe("maker_ended");
+    });
+
+    test("of keys that are made while what makes them is revoked none is left", async () => {
+      await using store = await openWithAccounts(harness);
+      for (let round = 0; round < 5; round++) {
+        const [maker, child] = [`maker ${round}`, `child ${round}`];
+        const line = { role: "admin", expiresAt: undefined } as const;
+        await store.keys.createKey({ ...keyOf(maker), ...line, createdBy: undefined }, hash(maker));
+        const bounds = { maxKeys: 1_000, maxLoginKeys: 10, maxEnded: 1_000 };
+        const made = { ...keyOf(child, ACCOUNT, 10), ...line, createdBy: maker };
+        await Promise.all([
+          store.keys.createKey(made, hash(child), undefined, bounds),
+          store.keys.revokeKey(maker, 20),
+          store.keys.createKey({ ...made, id: `${child} too` }, hash(`${child} too`), undefined, bounds),
+        ]);
+        const living = (await store.keys.listKeys(ACCOUNT)).filter(({ revokedAt }) => revokedAt === undefined);
+        expect(living).toEqual([]);
+      }
     });
   });
 

@@ -60,6 +60,8 @@ const take = (store: Store, name: string, at = 1_200, bounds = KEY_BOUNDS): Prom
         role,
         expiresAt,
         createdBy: user.id,
+        originId: user.id,
+        isPersonal: true,
       },
       hash: hash(secret),
       audit: someAudit("key.created"),
@@ -241,7 +243,8 @@ export function loginRequestsContract(harness: StoreHarness): void {
         // Requests find it in the cache from now on.
         await store.keys.findKeyByHash(hash(`secret ${name}`));
       }
-      const own = { ...(await store.keys.findKey(ids[0]!))!, id: "key_own" };
+      // One that belongs to the account, though the user has made it.
+      const own = { ...(await store.keys.findKey(ids[0]!))!, id: "key_own", isPersonal: false };
       await store.keys.createKey(own, hash("own"));
       const living = async (): Promise<string[]> =>
         (await store.keys.listKeys(ACCOUNT)).filter(({ revokedAt }) => revokedAt === undefined).map(({ id }) => id);

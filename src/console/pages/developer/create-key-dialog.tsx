@@ -40,13 +40,15 @@ function CreateKey({ onCreated, onClose }: CreateProps): ReactNode {
   const [name, setName] = useState("");
   const [role, setRole] = useState<Role>("operator");
   const [expiry, setExpiry] = useState<Expiry>("90");
+  const [isOfAccount, setOfAccount] = useState(false);
   const [permissions, setPermissions] = useState<readonly RemoteAccess[]>([]);
   const client = useQueryClient();
   const create = useMutation({
     mutationFn: () => {
       const expires_at = expiryTime(expiry);
-      const body = { name, role, permissions: [...permissions], ...(expires_at !== undefined && { expires_at }) };
-      return call("POST /v1/api-keys", { body });
+      const belongs_to = isOfAccount ? ("account" as const) : ("person" as const);
+      const fields = { name, role, permissions: [...permissions], belongs_to };
+      return call("POST /v1/api-keys", { body: { ...fields, ...(expires_at !== undefined && { expires_at }) } });
     },
     // The key must not stay in memory once the dialog is closed.
     gcTime: 0,
@@ -79,6 +81,12 @@ function CreateKey({ onCreated, onClose }: CreateProps): ReactNode {
       />
       <RoleSelect value={role} onChange={setRole} />
       <ExpirySelect value={expiry} onChange={(value) => value !== "keep" && setExpiry(value)} />
+      <Checkbox
+        label="It belongs to the account"
+        description="It stays when you get another password or role, or leave: for CI and other programs. Otherwise it is revoked then."
+        checked={isOfAccount}
+        onChange={({ currentTarget }) => setOfAccount(currentTarget.checked)}
+      />
       <Checkbox.Group label="Access to apps themselves" description="No role includes it.">
         <Stack gap={6} mt={6}>
           <Checkbox

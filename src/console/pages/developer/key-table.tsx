@@ -15,13 +15,14 @@ export function KeyTable({ keys, onAction }: Props): ReactNode {
   const columns: readonly Column<ApiKey>[] = [
     {
       header: "Name",
-      renderCell: ({ id, name, permissions }) => (
+      renderCell: ({ id, name, permissions, belongs_to }) => (
         <>
           <Text size="sm" fw={600} component="div">
             <SafeText text={name} max={200} />
           </Text>
           <Text size="xs" c="dimmed" component="div">
             {id}
+            {belongs_to === "person" ? " · falls with its person" : " · of the account"}
             {permissions.length > 0 && ` · ${permissions.join(", ")}`}
           </Text>
         </>

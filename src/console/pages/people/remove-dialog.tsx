@@ -24,7 +24,8 @@ export function RemoveDialog({ user, onClose }: UserDialogProps): ReactNode {
       onConfirm={() => remove.mutate()}
       onClose={onClose}
     >
-      {user.email} is signed out at once and cannot sign in any more. What the person did stays in the audit log.
+      {user.email} is signed out at once and cannot sign in any more. API keys that fall with the person are revoked;
+      those of the account stay. What the person did stays in the audit log.
     </Confirm>
   );
 }

@@ -35,7 +35,10 @@ export function PasswordForm(): ReactNode {
       />
       <NewPasswordField label="New password" value={fields.next} onChange={(next) => setFields({ ...fields, next })} />
       {change.isSuccess && fields === EMPTY && (
-        <Note kind="good" title="The password was changed. Your other sessions have ended." />
+        <Note
+          kind="good"
+          title="The password was changed. Your other sessions have ended, and the API keys that fall with you are revoked."
+        />
       )}
     </Form>
   );

@@ -2,6 +2,7 @@ import type { FastifyRequest } from "fastify";
 import { z } from "zod";
 import { EdgeError } from "../../../protocol/errors.ts";
 import type { FleetListItem } from "../../../protocol/fleet.ts";
+import type { RolloutStrategyUpdate } from "../../../protocol/rollout-strategy.ts";
 import { formatSelector, parseSelector } from "../../../protocol/selector.ts";
 import type { Fleet } from "../../core/fleets/fleet.ts";
 import type { Requester } from "../../fleets/make-revision.ts";
@@ -10,6 +11,7 @@ import type { Store } from "../../store/store.ts";
 import { originOf } from "../audit/origin-of.ts";
 import { accountOf } from "../auth.ts";
 import { personOf } from "../people/person-of.ts";
+import { requirePermissionFor } from "../people/require-permission.ts";
 
 /** Number of entries in a page without `limit`. */
 export const DEFAULT_PAGE_SIZE = 50;
@@ -38,6 +40,16 @@ export function canonicalSelector(text: string): string {
   const parsed = parseSelector(text);
   if (!parsed.ok) throw new Error(`a selector was not validated: ${parsed.reason}`);
   return formatSelector(parsed.terms);
+}
+
+/** Whether what a request says of the strategy would have rollouts start without the approval that the fleet requires. */
+export function waivesApproval(fleet: Pick<Fleet, "strategy">, update: RolloutStrategyUpdate | undefined): boolean {
+  return fleet.strategy.requires_approval && update?.requires_approval === false;
+}
+
+/** Error: `Forbidden`. */
+export function requireWaiver(request: FastifyRequest): void {
+  requirePermissionFor(request, "fleets.waive_approval", "strategy.requires_approval");
 }
 
 export function requesterOf(request: FastifyRequest): Requester {

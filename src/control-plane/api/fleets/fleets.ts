@@ -27,7 +27,9 @@ import {
   findFleet,
   fleetParams,
   fleetSubjectOf,
+  requireWaiver,
   toFleetItem,
+  waivesApproval,
 } from "./fleet-resource.ts";
 
 const TAGS = ["Fleets"];
@@ -134,7 +136,8 @@ export function updateFleet(api: Api, { store, clock, fleets }: ApiContext): voi
         summary: "Update Fleet",
         description:
           "Changes the fleet. Assets that are no longer members keep their apps, and all assets those that `apps` no longer has. " +
-          "They belong to nobody from then on. The strategy applies to rollouts that are made later.",
+          "They belong to nobody from then on. The strategy applies to rollouts that are made later. That they no longer need " +
+          "approval takes the permission `fleets.waive_approval`.",
         tags: TAGS,
         params: fleetParams,
         body: fleetUpdateSchema,
@@ -150,13 +153,16 @@ export function updateFleet(api: Api, { store, clock, fleets }: ApiContext): voi
       const canonical = selector === undefined ? undefined : canonicalSelector(selector);
       const details = { changed, selector: canonical, apps };
       const audit = auditOf(request, clock, { action: "fleet.changed", subject: fleetSubjectOf(fleet), details });
-      const decide = (current: Fleet) => ({
-        ...(name !== undefined && { name }),
-        ...(canonical !== undefined && { selector: canonical }),
-        ...(apps !== undefined && { apps }),
-        ...(strategy !== undefined && { strategy: updateStrategy(current.strategy, strategy) }),
-        ...(pausedReason !== undefined && { pausedReason: pausedReason ?? undefined }),
-      });
+      const decide = (current: Fleet) => {
+        if (waivesApproval(current, strategy)) requireWaiver(request);
+        return {
+          ...(name !== undefined && { name }),
+          ...(canonical !== undefined && { selector: canonical }),
+          ...(apps !== undefined && { apps }),
+          ...(strategy !== undefined && { strategy: updateStrategy(current.strategy, strategy) }),
+          ...(pausedReason !== undefined && { pausedReason: pausedReason ?? undefined }),
+        };
+      };
       const after = await store.fleets.updateFleet(fleet.id, decide, audit);
       if (after === undefined) throw new EdgeError("FleetNotFound");
       if (after === "name_taken") throw new EdgeError("FleetExists", undefined, { fleet: name });

@@ -6,8 +6,12 @@ import { EdgeError } from "../../../protocol/errors.ts";
 import { invalidRequest } from "../../../protocol/request-error.ts";
 import type { ApiKey } from "../../store/accounts.ts";
 import type { AuditEntry } from "../../store/audit.ts";
+import type { Principal } from "../../people/principal.ts";
 import { accountOf } from "../auth.ts";
 import type { ApiContext } from "../context.ts";
+
+/** What ids of users begin with. */
+const USER_ID = "usr_";
 
 /** Path parameter of every endpoint of one key. */
 export const keyParams = z.object({ key_id: z.string().meta({ description: "Id of the API key." }) });
@@ -29,12 +33,40 @@ export function requireFuture(clock: Clock, expiresAt: number | null | undefined
   throw invalidRequest([{ path: "expires_at", reason: "is not in the future" }]);
 }
 
+/** Throws if the key would outlive the key that makes the request: access must not be prolonged by what is to end. */
+export function requireNoLaterThan(principal: Principal, expiresAt: number | undefined): void {
+  const end = principal.kind === "key" ? principal.expiresAt : undefined;
+  if (end === undefined || (expiresAt ?? Infinity) <= end) return;
+  throw invalidRequest([
+    { path: "expires_at", reason: `must be at most ${end}, when the key of this request expires` },
+  ]);
+}
+
+/** Returns who makes a key, and whose it is. Error: `InvalidRequest` if it would not belong to whom its maker belongs to. */
+export function makerOf(
+  principal: Principal,
+  belongsTo: ApiKeyBody["belongs_to"] | undefined,
+): Pick<ApiKey, "createdBy" | "originId" | "isPersonal"> {
+  const { id } = principal;
+  if (principal.kind === "user") return { createdBy: id, originId: id, isPersonal: belongsTo !== "account" };
+  const { originId = id, isPersonal = false } = principal.key;
+  if (belongsTo !== undefined && belongsTo !== ownerOf({ isPersonal })) {
+    const reason = `is ${ownerOf({ isPersonal })} for a key that is made with this one; sign in to make another`;
+    throw invalidRequest([{ path: "belongs_to", reason }]);
+  }
+  return { createdBy: id, originId, isPersonal };
+}
+
+function ownerOf({ isPersonal }: Pick<ApiKey, "isPersonal">): ApiKeyBody["belongs_to"] {
+  return isPersonal ? "person" : "account";
+}
+
 export function keySubjectOf({ id, name }: Pick<ApiKey, "id" | "name">): AuditEntry["subject"] {
   return { kind: "key", id, name };
 }
 
 export function toKeyBody(key: ApiKey): ApiKeyBody {
-  const { id, name, role, permissions, createdAt, createdBy, expiresAt, lastUsedAt, revokedAt } = key;
+  const { id, name, role, permissions, createdAt, createdBy, originId, expiresAt, lastUsedAt, revokedAt } = key;
   return {
     id,
     name,
@@ -42,6 +74,8 @@ export function toKeyBody(key: ApiKey): ApiKeyBody {
     permissions: [...permissions],
     created_at: createdAt,
     created_by: createdBy ?? null,
+    belongs_to: ownerOf(key),
+    person: originId?.startsWith(USER_ID) ? originId : null,
     expires_at: expiresAt ?? null,
     last_used_at: lastUsedAt ?? null,
     revoked_at: revokedAt ?? null,

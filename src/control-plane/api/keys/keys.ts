@@ -23,7 +23,15 @@ import { errors, errorsWithBody, json } from "../docs/responses.ts";
 import { pageOf } from "../page.ts";
 import type { AuditFacts } from "../../audit/audit-entry.ts";
 import { auditOf } from "../people/audit-entry.ts";
-import { findKey, keyParams, keySubjectOf, requireFuture, toKeyBody } from "./key-resource.ts";
+import {
+  findKey,
+  keyParams,
+  keySubjectOf,
+  makerOf,
+  requireFuture,
+  requireNoLaterThan,
+  toKeyBody,
+} from "./key-resource.ts";
 
 /** `GET /v1/api-keys`: the API keys of the account, oldest first. */
 export function listKeys(api: Api, { store }: ApiContext): void {
@@ -57,16 +65,21 @@ export function createKey(api: Api, { store, clock, observer }: ApiContext): voi
         operationId: "createApiKey",
         summary: "Create API Key",
         description:
-          "Creates an API key with a role, `operator` by default. The response contains the key, which is shown only once.",
+          "Creates an API key with a role, `operator` by default. The response contains the key, which is shown only once. A key " +
+          "that is made with another key ends no later than that, by time and by revocation. One that is made in a session is " +
+          "revoked with the access of its person unless it belongs to the account.",
         tags: ["API Keys"],
         body: apiKeyCreationSchema,
         response: { 201: json("The key.", createdApiKeySchema), ...errorsWithBody("QuotaExceeded") },
       },
     },
     async (request, reply): Promise<CreatedApiKey> => {
-      const { name, role, expires_at, permissions } = request.body;
-      requireFuture(clock, expires_at);
-      const { accountId, id: createdBy } = principalOf(request);
+      const { name, role, permissions, belongs_to } = request.body;
+      const principal = principalOf(request);
+      const { accountId } = principal;
+      const expiresAt = request.body.expires_at ?? (principal.kind === "key" ? principal.expiresAt : undefined);
+      requireFuture(clock, request.body.expires_at);
+      requireNoLaterThan(principal, expiresAt);
       const secret = createSecret("ek_");
       const key: ApiKey = {
         id: createId("key_"),
@@ -77,12 +90,15 @@ export function createKey(api: Api, { store, clock, observer }: ApiContext): voi
         revokedAt: undefined,
         permissions: [...new Set(permissions)],
         role,
-        expiresAt: expires_at,
-        createdBy,
+        expiresAt,
+        ...makerOf(principal, belongs_to),
       };
-      const details = { role, permissions: key.permissions, ...(expires_at !== undefined && { expires_at }) };
+      const bound = { belongs_to: key.isPersonal ? "person" : "account" };
+      const details = { role, permissions: key.permissions, expires_at: expiresAt, ...bound };
       const audit = auditOf(request, clock, { action: "key.created", subject: keySubjectOf(key), details });
-      const result = await store.keys.createKey(key, hashSecret(secret), audit, KEY_BOUNDS);
+      const session = principal.kind === "user" ? principal.sessionHash : undefined;
+      const result = await store.keys.createKey(key, hashSecret(secret), audit, KEY_BOUNDS, session);
+      if (result === "maker_ended") throw new EdgeError("Unauthorized");
       if (result === "too_many") throw tooManyKeys(observer);
       void reply.code(201);
       return { key: toKeyBody(key), api_key: secret };
@@ -100,8 +116,8 @@ export function updateKey(api: Api, context: ApiContext): void {
         operationId: "updateApiKey",
         summary: "Update API Key",
         description:
-          "Changes the name, or when the key expires; one that has expired is valid again then. The role cannot be changed: create " +
-          "another key.",
+          "Changes the name, or when the key expires; one that has expired is valid again then. No key prolongs itself, or another " +
+          "one beyond its own end. Keys that it has made end no later than it does. The role cannot be changed: create another key.",
         tags: ["API Keys"],
         params: keyParams,
         body: apiKeyUpdateSchema,
@@ -114,6 +130,7 @@ export function updateKey(api: Api, context: ApiContext): void {
       if (name === undefined && expiresAt === undefined)
         throw invalidRequest([{ path: "", reason: "nothing to update; give at least one of name and expires_at" }]);
       requireFuture(clock, expiresAt);
+      if (expiresAt !== undefined) requireNoLaterThan(principalOf(request), expiresAt ?? undefined);
       const facts: AuditFacts = {
         action: "key.changed",
         subject: keySubjectOf({ id, name: key.name }),
@@ -140,7 +157,9 @@ export function revokeKey(api: Api, context: ApiContext): void {
       schema: {
         operationId: "revokeApiKey",
         summary: "Revoke API Key",
-        description: "The key is refused from now on, and its open streams end. Has no further effect when repeated.",
+        description:
+          "The key is refused from now on, and so is every key that was made with it. Open streams end. Has no further effect when " +
+          "repeated.",
         tags: ["API Keys"],
         params: keyParams,
         response: { 204: z.undefined().meta({ description: "The key is revoked." }), ...errors("KeyNotFound") },

@@ -33,6 +33,16 @@ export async function requireFieldPermissions(request: FastifyRequest): Promise<
   }
 }
 
+/**
+ * Throws unless the principal has the permission, which a request needs for what it finds on record. Error: `Forbidden`.
+ *
+ * @param field of the request that needs it
+ */
+export function requirePermissionFor(request: FastifyRequest, permission: RolePermission, field?: string): void {
+  const { role } = principalOf(request);
+  if (!permissionsOf(role).has(permission)) throw lacking(role, permission, field);
+}
+
 function lacking(role: string, permission: RolePermission, field?: string): EdgeError {
   const what = field === undefined ? "" : ` for the field ${field}`;
   return forbidden(`The role ${role} does not have the permission ${permission}, which is needed${what}.`, permission);

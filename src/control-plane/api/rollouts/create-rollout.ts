@@ -9,7 +9,7 @@ import type { RolloutPlan } from "../../fleets/plan-rollout.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errorsWithBody, json } from "../docs/responses.ts";
 import { formatEvent, sendTexts } from "../event-stream.ts";
-import { findFleet, fleetParams, requesterOf } from "../fleets/fleet-resource.ts";
+import { findFleet, fleetParams, requesterOf, requireWaiver, waivesApproval } from "../fleets/fleet-resource.ts";
 import { auditOf } from "../people/audit-entry.ts";
 import { streamSignal } from "../stream-signal.ts";
 import { toPublicError } from "../errors.ts";
@@ -46,7 +46,8 @@ export function createRollout(api: Api, context: ApiContext): void {
           "Brings a revision to the members of the fleet, wave by wave. It supersedes the rollout that is under way. With the " +
           "header `Idempotency-Key`, a repeated request returns the rollout of the first one. With `dry_run`, the response is a " +
           "stream: an event for each member as it answers, then one with the sums in `details`. Members that are not connected " +
-          "are not asked.",
+          "are not asked. Not to require the approval that the fleet requires takes the permission " +
+          "`fleets.waive_approval`.",
         tags: ["Rollouts"],
         params: fleetParams,
         querystring: query,
@@ -75,6 +76,7 @@ export function createRollout(api: Api, context: ApiContext): void {
         await recordPrice(context, request, fleet, plan);
         return sendPrice(context, request, reply, fleet, plan);
       }
+      if (waivesApproval(fleet, request.body.strategy)) requireWaiver(request);
       const key = parseIdempotencyKey(request.headers["idempotency-key"]);
       const rollout = await fleets.makeRollout(fleet, request.body, requesterOf(request), key);
       return reply.code(201).send(await toRolloutBody(store, { fleet, rollout }));

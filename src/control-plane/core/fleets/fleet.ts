@@ -27,6 +27,13 @@ export interface Person {
   readonly kind: "user" | "key" | "command_line" | "service";
   readonly id: string;
   readonly name?: string | undefined;
+  /** Of a key: the user, or the first key, that answers for it. Two that have the same are one person. */
+  readonly origin?: string;
+}
+
+/** Whether both are the same person, with whatever credential. */
+export function isSamePerson(one: Person, other: Person): boolean {
+  return (one.origin ?? one.id) === (other.origin ?? other.id);
 }
 
 /** An app of a revision, for people and for comparisons: without values of its environment. */

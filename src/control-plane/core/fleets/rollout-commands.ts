@@ -4,7 +4,7 @@ import { isRolloutOver } from "../../../protocol/rollout-over.ts";
 import { waveCount } from "../../../protocol/rollout-strategy.ts";
 import type { RolloutFields, TargetCount } from "./changes.ts";
 import { countFailures } from "./counts.ts";
-import type { Person } from "./fleet.ts";
+import { isSamePerson, type Person } from "./fleet.ts";
 import type { Rollout } from "./rollout.ts";
 
 /** What a person's command does to a rollout. */
@@ -58,15 +58,14 @@ export function advance(rollout: State & Pick<Rollout, "wave" | "advanceTo" | "s
   return rollout.advanceTo === next ? UNCHANGED : change({ advanceTo: next });
 }
 
-/** Starts a rollout that awaits approval. Error: `ApprovalBySameUser` for who made it. */
+/** Starts a rollout that awaits approval. Error: `ApprovalBySameUser` for who made it, with whatever credential. */
 export function approve(
   rollout: State & Pick<Rollout, "strategy" | "createdBy">,
   person: Person,
   nowMs: number,
 ): CommandOutcome {
   if (rollout.state !== "awaiting_approval") return refused(rollout, "be approved");
-  const { createdBy } = rollout;
-  if (person.kind === createdBy.kind && person.id === createdBy.id) {
+  if (isSamePerson(person, rollout.createdBy)) {
     return { kind: "refused", error: new EdgeError("ApprovalBySameUser", undefined, { rollout_id: rollout.id }) };
   }
   return change({ ...startFields({ ...rollout, approvedBy: person }, nowMs), approvedBy: person });

@@ -16,7 +16,15 @@ export const ROLE_PERMISSIONS = {
     "fleets.manage",
     "fleets.roll_out",
   ],
-  admin: ["assets.remove", "fleets.remove", "users.manage", "keys.manage", "audit.read", "settings.manage"],
+  admin: [
+    "assets.remove",
+    "fleets.remove",
+    "fleets.waive_approval",
+    "users.manage",
+    "keys.manage",
+    "audit.read",
+    "settings.manage",
+  ],
 } as const satisfies Record<Role, readonly string[]>;
 
 export type RolePermission = (typeof ROLE_PERMISSIONS)[Role][number];

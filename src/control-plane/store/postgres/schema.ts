@@ -1,3 +1,4 @@
+import { ACCESS } from "./schema-access.ts";
 import { FLEETS } from "./schema-fleets.ts";
 import { SIM_CREDENTIALS } from "./schema-sim-credentials.ts";
 import { SIM_PLANS } from "./schema-sim-plans.ts";
@@ -324,5 +325,5 @@ export const SCHEMA_STEPS: readonly SchemaStep[] = [
   { version: 11, compatibleFrom: 10, sql: PEOPLE + STATES },
   { version: 12, compatibleFrom: 10, sql: FLEETS },
   { version: 13, compatibleFrom: 10, sql: SIMS },
-  { version: 14, compatibleFrom: 10, sql: SIM_CREDENTIALS + SIM_PLANS },
+  { version: 14, compatibleFrom: 10, sql: SIM_CREDENTIALS + SIM_PLANS + ACCESS },
 ];

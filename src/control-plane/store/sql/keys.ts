@@ -1,12 +1,12 @@
 import { PERMISSIONS } from "../../core/permission.ts";
 import type { KeyBounds } from "../../core/people/key-limits.ts";
-import type { ApiKey, KeyChange, KeyRenewal, KeyStore } from "../accounts.ts";
+import type { ApiKey, KeyChange, KeyCreation, KeyRenewal, KeyStore } from "../accounts.ts";
 import type { AuditEntry } from "../audit.ts";
 import { markedKeyHash, plainKeyHash, storedKeyHash } from "../key-hash.ts";
 import { appendAccountEvents } from "./append-events.ts";
 import { recordAudit } from "./audit.ts";
 import type { Executor } from "./executor.ts";
-import { change, one, type Work } from "./statement.ts";
+import { all, change, one, type Work } from "./statement.ts";
 import { toRole } from "./user-row.ts";
 
 interface Row {
@@ -21,16 +21,31 @@ interface Row {
   readonly role: string;
   readonly expires_at: number | null;
   readonly created_by: string | null;
+  readonly origin_id: string | null;
+  readonly is_personal: number;
 }
 
-const COLUMNS = "id, account_id, name, created_at, last_used_at, revoked_at, permissions, role, expires_at, created_by";
-const INSERT = `INSERT INTO api_keys (hash, ${COLUMNS}, login_user_id) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
+const NAMES = [
+  "id",
+  "account_id",
+  "name",
+  "created_at",
+  "last_used_at",
+  "revoked_at",
+  "permissions",
+  "role",
+  "expires_at",
+  "created_by",
+  "origin_id",
+  "is_personal",
+] as const satisfies readonly (keyof Row)[];
+const COLUMNS = NAMES.join(", ");
+const INSERT = `INSERT INTO api_keys (hash, ${COLUMNS}, login_user_id) VALUES (?, ${NAMES.map(() => "?").join(", ")}, ?)`;
 const FIND_BY_HASH = `SELECT ${COLUMNS} FROM api_keys WHERE hash IN (?, ?)`;
 const FIND = `SELECT ${COLUMNS} FROM api_keys WHERE id = ?`;
 const LIST = `SELECT ${COLUMNS} FROM api_keys ORDER BY created_at, id`;
 const LIST_OF_ACCOUNT = `SELECT ${COLUMNS} FROM api_keys WHERE account_id = ? ORDER BY created_at, id`;
 const RECORD_USE = "UPDATE api_keys SET last_used_at = ? WHERE id = ?";
-const REVOKE = "UPDATE api_keys SET revoked_at = ? WHERE id = ? AND revoked_at IS NULL";
 const CHANGE = "UPDATE api_keys SET name = ?, expires_at = ?, hash = ? WHERE id = ?";
 const COUNT = /* sql */ `
   SELECT count(CASE WHEN login_user_id IS NULL AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ?2)
@@ -41,12 +56,37 @@ const REMOVE_ENDED = /* sql */ `
   DELETE FROM api_keys WHERE account_id = ?1 AND (revoked_at IS NOT NULL OR expires_at <= ?2) AND id NOT IN (
     SELECT id FROM api_keys WHERE account_id = ?1 AND (revoked_at IS NOT NULL OR expires_at <= ?2)
     ORDER BY coalesce(revoked_at, expires_at) DESC, id LIMIT ?3)`;
-const LIVING_OF_LOGINS = "login_user_id = ?1 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ?2)";
+const LIVING_OF_LOGINS = "login_user_id = ?2 AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ?1)";
 const COUNT_OF_LOGINS = `SELECT count(*) AS living FROM api_keys WHERE ${LIVING_OF_LOGINS}`;
-const REVOKE_SURPLUS_OF_LOGINS = /* sql */ `
-  UPDATE api_keys SET revoked_at = ?2 WHERE ${LIVING_OF_LOGINS} AND id NOT IN (
+
+/**
+ * Returns the statement that revokes keys, and every key that one of them has made, directly or not: a key ends no later than
+ * what made it. Its first parameter is the time.
+ *
+ * @param condition of the keys that are revoked for themselves
+ */
+export const revokeSql = (condition: string): string => /* sql */ `
+  UPDATE api_keys SET revoked_at = ?1 WHERE revoked_at IS NULL AND id IN (
+    WITH RECURSIVE revoked (id) AS (
+      SELECT id FROM api_keys WHERE ${condition}
+      UNION SELECT k.id FROM api_keys k JOIN revoked r ON k.created_by = r.id
+    ) SELECT id FROM revoked)`;
+
+const REVOKE = revokeSql("id = ?2 AND revoked_at IS NULL");
+const REVOKE_SURPLUS_OF_LOGINS = revokeSql(`${LIVING_OF_LOGINS} AND id NOT IN (
     SELECT id FROM api_keys WHERE ${LIVING_OF_LOGINS}
-    ORDER BY coalesce(last_used_at, created_at) DESC, created_at DESC, id LIMIT ?3)`;
+    ORDER BY coalesce(last_used_at, created_at) DESC, created_at DESC, id LIMIT ?3)`);
+/** Keys that a key has made, directly or not, and that would end after it. */
+const LIST_OUTLIVING = /* sql */ `
+  WITH RECURSIVE made (id) AS (
+    SELECT id FROM api_keys WHERE created_by = ?1
+    UNION SELECT k.id FROM api_keys k JOIN made m ON k.created_by = m.id
+  ) SELECT hash, ${COLUMNS} FROM api_keys
+    WHERE id IN (SELECT id FROM made) AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ?2) ORDER BY id`;
+/** A user is no key: the session tells whether it may make one. */
+const FIND_ENDED_MAKER = `SELECT 1 AS found FROM api_keys WHERE id = ? AND (revoked_at IS NOT NULL OR expires_at <= ?)`;
+export const FIND_SESSION = "SELECT 1 AS found FROM user_sessions WHERE hash = ? AND user_id = ?";
+const FIND_MAKER_END = "SELECT expires_at FROM api_keys WHERE id = ?";
 
 export class SqlKeyStore implements KeyStore {
   readonly #executor: Executor;
@@ -64,12 +104,14 @@ export class SqlKeyStore implements KeyStore {
     hash: Uint8Array,
     audit?: AuditEntry,
     bounds?: KeyBounds,
-  ): Promise<"created" | "too_many"> {
+    sessionHash?: Uint8Array,
+  ): Promise<KeyCreation> {
     const { accountId, createdAt } = key;
     const lock = this.#lockAccount;
-    const result = await this.#executor.transact(function* (): Work<"created" | "too_many"> {
-      // Locked: keys that are created at the same time would not count each other.
+    const result = await this.#executor.transact(function* (): Work<KeyCreation> {
+      // Locked: keys that are created at the same time would not count each other, and a revocation would not see this one.
       if (bounds) yield* one(lock, [accountId]);
+      if (!(yield* isMakerThere(key, sessionHash))) return "maker_ended";
       if (bounds && (yield* countKeys(accountId, createdAt)).living >= bounds.maxKeys) return "too_many";
       yield* insertKey(key, hash, undefined);
       if (audit) yield* recordAudit(audit);
@@ -102,7 +144,9 @@ export class SqlKeyStore implements KeyStore {
   async revokeKey(id: string, at: number, audit?: AuditEntry): Promise<boolean> {
     const key = await this.findKey(id);
     if (!key) return false;
+    const lock = this.#lockAccount;
     await this.#executor.transact(function* (): Work<void> {
+      yield* one(lock, [key.accountId]);
       if ((yield* change(REVOKE, [at, id])) === 0) return;
       yield* appendAccountEvents(key.accountId, [{ type: "key.changed", key_id: id }]);
       if (audit) yield* recordAudit(audit);
@@ -126,15 +170,43 @@ export class SqlKeyStore implements KeyStore {
       if (row?.account_id !== accountId) return undefined;
       const before = toKey(row);
       const until = expiresAt === undefined ? before.expiresAt : (expiresAt ?? undefined);
-      const after = { ...before, name: name ?? before.name, expiresAt: until };
+      const after = { ...before, name: name ?? before.name, expiresAt: earlier(until, yield* makerEnd(before)) };
       if (renewal && (yield* isOneTooMany(before, after, row.login_user_id, renewal))) return "too_many";
       const hash = storedKeyHash(after, plainKeyHash(before, row.hash));
       yield* change(CHANGE, [after.name, after.expiresAt ?? null, hash, id]);
+      if (expiresAt !== undefined) yield* boundMade(after);
       yield* appendAccountEvents(accountId, [{ type: "key.changed", key_id: id }]);
       if (audit) yield* recordAudit(audit);
       return after;
     });
   }
+}
+
+function* isMakerThere({ createdBy, createdAt }: ApiKey, sessionHash: Uint8Array | undefined): Work<boolean> {
+  if (createdBy === undefined) return true;
+  if (sessionHash) return (yield* one(FIND_SESSION, [sessionHash, createdBy])) !== undefined;
+  return (yield* one(FIND_ENDED_MAKER, [createdBy, createdAt])) === undefined;
+}
+
+/** Returns when the key ends that has made this one; `undefined` for never, or if a person has made it. */
+function* makerEnd({ createdBy }: ApiKey): Work<number | undefined> {
+  if (createdBy === undefined) return undefined;
+  return (yield* one<{ readonly expires_at: number | null }>(FIND_MAKER_END, [createdBy]))?.expires_at ?? undefined;
+}
+
+/** Has the keys that this one has made end no later than it does. */
+function* boundMade({ id, expiresAt }: ApiKey): Work<void> {
+  if (expiresAt === undefined) return;
+  for (const row of yield* all<Row & { readonly hash: Uint8Array }>(LIST_OUTLIVING, [id, expiresAt])) {
+    const before = toKey(row);
+    const hash = storedKeyHash({ ...before, expiresAt }, plainKeyHash(before, row.hash));
+    yield* change(CHANGE, [before.name, expiresAt, hash, before.id]);
+    yield* appendAccountEvents(before.accountId, [{ type: "key.changed", key_id: before.id }]);
+  }
+}
+
+function earlier(one: number | undefined, other: number | undefined): number | undefined {
+  return one === undefined || other === undefined ? (one ?? other) : Math.min(one, other);
 }
 
 /** Returns the statement that locks an account's row while its keys or users are counted. */
@@ -149,7 +221,7 @@ function* countKeys(accountId: string, at: number): Work<{ readonly living: numb
 }
 
 function* countLoginKeys(userId: string, at: number): Work<number> {
-  return (yield* one<{ readonly living: number }>(COUNT_OF_LOGINS, [userId, at]))?.living ?? 0;
+  return (yield* one<{ readonly living: number }>(COUNT_OF_LOGINS, [at, userId]))?.living ?? 0;
 }
 
 /** Whether a key that had expired would live again beyond the bounds. */
@@ -171,7 +243,7 @@ function* isOneTooMany(
  */
 export function* makeRoomForLoginKey(userId: string, at: number, { maxLoginKeys }: KeyBounds): Work<number> {
   if ((yield* countLoginKeys(userId, at)) < maxLoginKeys) return 0;
-  return yield* change(REVOKE_SURPLUS_OF_LOGINS, [userId, at, maxLoginKeys - 1]);
+  return yield* change(REVOKE_SURPLUS_OF_LOGINS, [at, userId, maxLoginKeys - 1]);
 }
 
 /** Removes the keys of an account that ended earliest, beyond the bound. In a transaction of its own: nothing depends on it. */
@@ -196,7 +268,8 @@ export function* insertKey(key: ApiKey, hash: Uint8Array, loginUserId: string | 
   const stored = storedKeyHash(key, hash);
   const list = JSON.stringify(permissions);
   const values = [stored, id, accountId, name, createdAt, lastUsedAt ?? null, revokedAt ?? null, list];
-  yield* change(INSERT, [...values, role, expiresAt ?? null, createdBy ?? null, loginUserId ?? null]);
+  const makers = [createdBy ?? null, key.originId ?? null, Number(key.isPersonal ?? false), loginUserId ?? null];
+  yield* change(INSERT, [...values, role, expiresAt ?? null, ...makers]);
   yield* appendAccountEvents(accountId, [{ type: "key.changed", key_id: id }]);
 }
 
@@ -211,6 +284,8 @@ function toKey(row: Row): ApiKey {
     role: toRole(row.role),
     expiresAt: row.expires_at ?? undefined,
     createdBy: row.created_by ?? undefined,
+    ...(row.origin_id !== null && { originId: row.origin_id }),
+    ...(row.is_personal === 1 && { isPersonal: true }),
     permissions: PERMISSIONS.filter((permission) => (JSON.parse(row.permissions) as unknown[]).includes(permission)),
   };
 }

@@ -13,7 +13,7 @@ import {
 } from "../login-requests.ts";
 import { recordAudit } from "./audit.ts";
 import type { Executor } from "./executor.ts";
-import { findKey, insertKey, makeRoomForLoginKey, removeEnded } from "./keys.ts";
+import { FIND_SESSION, findKey, insertKey, makeRoomForLoginKey, removeEnded, revokeSql } from "./keys.ts";
 import { change, one, type Work } from "./statement.ts";
 import { toRole, toUser, USER_COLUMNS, type UserRow } from "./user-row.ts";
 
@@ -57,17 +57,16 @@ const DECIDE = /* sql */ `
   UPDATE login_requests SET state = ?1, user_id = ?2, role = ?3, key_expires_at = ?4
   WHERE user_code_hash = ?5 AND state = 'pending' AND expires_at > ?6`;
 const DENY_APPROVED = "UPDATE login_requests SET state = 'denied' WHERE user_id = ? AND state = 'approved'";
-export const FIND_SESSION = "SELECT 1 AS found FROM user_sessions WHERE hash = ? AND user_id = ?";
 const REMOVE = "DELETE FROM login_requests WHERE device_code_hash = ?";
 
-/** Returns the statements that revoke the keys of a user's log-ins whose role is not one of these. */
-export function* revokeLoginKeys(userId: string, kept: readonly Role[], at: number): Work<number> {
+/**
+ * Revokes the keys that fall with a person and whose role is not one of these: those of its log-ins, those that it made in
+ * sessions, and those that one of these made.
+ */
+export function* revokePersonalKeys(userId: string, kept: readonly Role[], at: number): Work<number> {
   const roles = kept.map((role) => `'${role}'`).join(", ");
   const isOther = kept.length === 0 ? "" : `AND role NOT IN (${roles})`;
-  return yield* change(`UPDATE api_keys SET revoked_at = ? WHERE login_user_id = ? AND revoked_at IS NULL ${isOther}`, [
-    at,
-    userId,
-  ]);
+  return yield* change(revokeSql(`origin_id = ?2 AND is_personal = 1 ${isOther}`), [at, userId]);
 }
 
 /** Takes back what the user has confirmed and no program has fetched yet. */

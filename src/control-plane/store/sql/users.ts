@@ -17,8 +17,8 @@ import type {
 import { recordAudit } from "./audit.ts";
 import { appendAccountEvents } from "./append-events.ts";
 import type { Executor } from "./executor.ts";
-import { lockAccount } from "./keys.ts";
-import { denyApprovedLogins, FIND_SESSION, keptRoles, revokeLoginKeys } from "./login-requests.ts";
+import { FIND_SESSION, lockAccount } from "./keys.ts";
+import { denyApprovedLogins, keptRoles, revokePersonalKeys } from "./login-requests.ts";
 import { change, one, type Work } from "./statement.ts";
 import { type CodeRow, FIND_CODE, findCode, removeUnusedCodes, replaceCode, toCode, useCode } from "./user-codes.ts";
 import { INSERT_USER, toUser, USER_COLUMNS, type UserRow, valuesOf } from "./user-row.ts";
@@ -245,7 +245,8 @@ export class SqlUserStore implements UserStore {
   *#accept({ codeHash, at, passwordHash, name, audit }: CodeAcceptance): Work<User | undefined> {
     const code = yield* findCode(codeHash);
     if (code?.userId === undefined || codeState(code, ["invitation", "reset"], at) !== "usable") return undefined;
-    // The user before its codes, as everywhere, so that no two transactions wait for each other.
+    // The account before its users and these before their codes, as everywhere, so that no two transactions wait for each other.
+    if (code.accountId !== undefined) yield* one(this.#lockAccount, [code.accountId]);
     const row = yield* one<UserRow>(this.#lockUser, [code.userId]);
     if (!row || row.is_disabled === 1 || !(yield* useCode(codeHash, at))) return undefined;
     const user = toUser(row);
@@ -274,8 +275,12 @@ export class SqlUserStore implements UserStore {
     return { ...user, oidc: identity, role };
   }
 
-  /** Locks the account's admins and then the user, since whether it is the last admin depends on the others. */
+  /**
+   * Locks the account, its admins and then the user: a key that is being made would not be revoked with the user, and whether
+   * it is the last admin depends on the others.
+   */
   *#lock(accountId: string, id: string): Work<User | undefined> {
+    yield* one(this.#lockAccount, [accountId]);
     yield* one(this.#lockAdmins, [accountId]);
     const row = yield* one<UserRow>(this.#lockUser, [id]);
     return row?.account_id === accountId ? toUser(row) : undefined;
@@ -286,9 +291,9 @@ export class SqlUserStore implements UserStore {
     return !(yield* one(FIND_OTHER_ADMIN, [user.accountId, user.id]));
   }
 
-  /** Revokes keys of the user's log-ins that have none of these roles, and says how many in the entry. */
+  /** Revokes the keys that fall with the user and have none of these roles, and says how many in the entry. */
   *#recordWithKeys(id: string, kept: readonly Role[], audit: AuditEntry): Work<void> {
-    const revoked = yield* revokeLoginKeys(id, kept, audit.at);
+    const revoked = yield* revokePersonalKeys(id, kept, audit.at);
     if (revoked > 0) this.#mustForgetKeys = true;
     const details = revoked > 0 ? { ...audit.details, revoked_keys: revoked } : audit.details;
     yield* recordAudit({ ...audit, details });

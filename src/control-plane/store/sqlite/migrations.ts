@@ -1,3 +1,4 @@
+import { ACCESS } from "./schema-access.ts";
 import { FLEETS } from "./schema-fleets.ts";
 import { SIM_CREDENTIALS } from "./schema-sim-credentials.ts";
 import { SIM_PLANS } from "./schema-sim-plans.ts";
@@ -377,5 +378,5 @@ export const MIGRATIONS: readonly string[] = [
   ` + STATES,
   FLEETS,
   SIMS,
-  SIM_CREDENTIALS + SIM_PLANS,
+  SIM_CREDENTIALS + SIM_PLANS + ACCESS,
 ];

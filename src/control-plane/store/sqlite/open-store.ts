@@ -46,8 +46,8 @@ export function openStore(path: string): Store {
   const version = database.prepare("PRAGMA data_version");
   const readVersion = (): number => Number(version.get()?.["data_version"]);
   const ping = database.prepare("SELECT 1 FROM accounts LIMIT 1");
-  const keys = new CachedKeyStore(new SqlKeyStore(executor), readVersion);
   let ownRevocations = 0;
+  const keys = new CachedKeyStore(new SqlKeyStore(executor), readVersion, () => ownRevocations++);
   const onKeysRevoked = (): void => {
     ownRevocations++;
     keys.clear();

@@ -58,8 +58,14 @@ test("a start waits for approval, and not twice", () => {
 test("who made a rollout cannot approve it", () => {
   const waiting = aRollout({ state: "awaiting_approval" }, { requires_approval: true });
   expect(approve(waiting, { kind: "user", id: "usr_1" }, NOW)).toMatchObject({ error: { code: "ApprovalBySameUser" } });
-  // A key may have the id of a user by chance.
-  expect(approve(waiting, { kind: "key", id: "usr_1" }, NOW).kind).toBe("change");
+  // Nor with a key, whoever has made it in between.
+  const own = { kind: "key", id: "key_1", origin: "usr_1" } as const;
+  expect(approve(waiting, own, NOW)).toMatchObject({ error: { code: "ApprovalBySameUser" } });
+  expect(approve({ ...waiting, createdBy: own }, { kind: "user", id: "usr_1" }, NOW).kind).toBe("refused");
+  // A key of nobody, and one that it has made.
+  const root = { ...waiting, createdBy: { kind: "key", id: "key_2" } } as const;
+  expect(approve(root, { kind: "key", id: "key_3", origin: "key_2" }, NOW).kind).toBe("refused");
+  expect(approve(root, own, NOW).kind).toBe("change");
   expect(approve(waiting, OTHER, NOW)).toMatchObject({
     fields: { state: "running", approvedBy: OTHER, waveEnteredAtMs: NOW },
   });
