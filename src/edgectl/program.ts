@@ -5,7 +5,7 @@ import { addAppsList, addAppsShow } from "./commands/apps-read.ts";
 import { addAppsStats } from "./commands/apps-stats.ts";
 import { addAppsUpdate } from "./commands/apps-update.ts";
 import { addApply } from "./commands/apply.ts";
-import { addAssetsList, addAssetsShow } from "./commands/assets.ts";
+import { addAssetsAccept, addAssetsList, addAssetsShow } from "./commands/assets.ts";
 import { addAssetsUpdate } from "./commands/assets-update.ts";
 import {
   addAssetsHold,
@@ -94,6 +94,7 @@ export function createProgram(io: Io): Command {
   const assets = program.command("assets").description("list, show and change assets");
   addAssetsList(assets, io);
   addAssetsShow(assets, io);
+  addAssetsAccept(assets, io);
   addAssetsUpdate(assets, io);
   addAssetsTag(assets, io);
   addAssetsHold(assets, io);

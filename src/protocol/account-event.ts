@@ -50,6 +50,16 @@ export const accountEventSchema = z
       attention: attention.meta({ description: "Why somebody should look at the asset." }),
     }),
     z.strictObject({
+      ...typed("device.replaced", "Another device has connected in the place of the one in service, with a code."),
+      ...asset,
+      attention: attention.meta({ description: attentionOfAway }),
+    }),
+    z.strictObject({
+      ...typed("asset.accepted", "The device of an asset was accepted: what fleets have for it may be delivered."),
+      ...asset,
+      attention: attention.meta({ description: attentionOfAway }),
+    }),
+    z.strictObject({
       ...typed("deployment.started", "A deployment was accepted."),
       ...deployment,
       attention: attention.optional().meta({ description: attentionOfAway }),

@@ -21,6 +21,10 @@ export const assetRegistrationSchema = z
     type: assetTypeSchema.default("").meta({ description: "Kind of device; free text." }),
     supersim: superSimRegistrationSchema.optional(),
     prosim: proSimRegistrationSchema.optional(),
+    accept: z.boolean().default(false).meta({
+      description:
+        "Accepts the device that will have the token, so that fleets reach it. Needs the permission `assets.accept`.",
+    }),
   })
   .refine((asset) => asset.supersim === undefined || asset.supersim.iccid !== asset.prosim?.iccid, {
     path: ["prosim", "iccid"],
@@ -100,6 +104,10 @@ export const assetListQuerySchema = z.strictObject({
     .enum(["true", "false"])
     .optional()
     .meta({ description: "Only assets whose device is connected, or is not." }),
+  accepted: z
+    .enum(["true", "false"])
+    .optional()
+    .meta({ description: "Only assets whose device was accepted, or waits for it." }),
   attention: z
     .enum(["any", ...attentionReasonSchema.options])
     .optional()

@@ -50,6 +50,11 @@ const common = {
       description: "Version of edge-agent that the device said last; null if it never did.",
       examples: ["0.1.0"],
     }),
+  accepted_at: unixSeconds(
+    "When its device was accepted; null: nothing of a fleet reaches it until somebody accepts it.",
+  )
+    .nullable()
+    .meta({ examples: [1_790_000_100] }),
   tags: tagsSchema.meta({ description: "Its tags, each a key with a value." }),
   attention: z
     .array(attentionReasonSchema)

@@ -3,6 +3,8 @@ import { z } from "zod";
 /** Why somebody should look at an asset. The order is the order of display. */
 export const ATTENTION_REASONS = [
   "not_seen",
+  "device_replaced",
+  "acceptance",
   "app_missing",
   "app_restarting",
   "app_unhealthy",

@@ -76,3 +76,17 @@ export function parseEnrolmentCode(typed: string): string | undefined {
 export function formatEnrolmentCode(code: string): string {
   return formatTypedCode(code);
 }
+
+const autoAccept = z.boolean().meta({
+  description:
+    "Whether devices that are new, or take the place of others, get what fleets have for them without being accepted.",
+});
+
+/** Response of Get Enrolment Settings. */
+export const enrolmentSettingsSchema = z.strictObject({ auto_accept: autoAccept }).meta({ id: "EnrolmentSettings" });
+export type EnrolmentSettings = z.output<typeof enrolmentSettingsSchema>;
+
+/** Body of Change Enrolment Settings. */
+export const enrolmentSettingsUpdateSchema = z
+  .strictObject({ auto_accept: autoAccept })
+  .meta({ id: "EnrolmentSettingsUpdate", examples: [{ auto_accept: false }] });

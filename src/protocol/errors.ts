@@ -328,6 +328,12 @@ export const ERRORS = {
     retryable: false,
     hint: "If this device did not use it, another one did: tell the operator. Create a new code with edge-control asset enrolment-code.",
   },
+  DeviceInService: {
+    message: "A device of this asset has been connected, and this code may not replace it.",
+    http: 409,
+    retryable: false,
+    hint: "Have somebody with the role operator create the code: it replaces the device in service.",
+  },
   ...SIM_ERRORS,
   IdempotencyKeyReused: {
     message: "This Idempotency-Key was used with another request body.",

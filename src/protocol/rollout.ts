@@ -36,7 +36,7 @@ export const targetStateSchema = z.enum([
 ]);
 export type TargetState = z.output<typeof targetStateSchema>;
 
-export const waitReasonSchema = z.enum(["connection", "window", "budget", "hold", "conflict", "clock"]);
+export const waitReasonSchema = z.enum(["connection", "acceptance", "window", "budget", "hold", "conflict", "clock"]);
 export type WaitReason = z.output<typeof waitReasonSchema>;
 
 const count = z.int().min(0);

@@ -276,7 +276,7 @@ export async function createAsset(
     ...fields,
   };
   const deviceToken = createSecret("ed_");
-  const result = await store.assets.registerAsset(asset, hashSecret(deviceToken));
+  const result = await store.assets.registerAsset(asset, hashSecret(deviceToken), undefined, true);
   if (!result.ok) throw new Error(`cannot register the test asset: ${result.taken} is taken`);
   return { asset, uuid: asset.uuid, deviceToken };
 }

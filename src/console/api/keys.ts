@@ -16,6 +16,7 @@ export const KEYS = {
   sims: ["sims"],
   /** The SIMs of one asset, with their allowances and usage. What its device does changes none of it. */
   simsOf: (assetId: string) => ["sims-of", assetId],
+  enrolmentSettings: ["enrolment-settings"],
   dataPlanSettings: ["data-plan-settings"],
   fleets: ["fleets"],
   rollout: (id: string) => ["rollout", id],

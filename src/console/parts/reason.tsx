@@ -14,6 +14,18 @@ interface ReasonText {
 /** The reasons for attention in words. */
 export const REASONS: Readonly<Record<AttentionReason, ReasonText>> = {
   not_seen: { label: "not seen for long", hint: "Check power, link and signal.", icon: "clock", kind: "bad" },
+  device_replaced: {
+    label: "device replaced",
+    hint: "Another device took its place with a code. Make sure that it is the right one, and accept it.",
+    icon: "alert",
+    kind: "bad",
+  },
+  acceptance: {
+    label: "waits for acceptance",
+    hint: "Make sure that it is the right device, and accept it: until then fleets do not reach it.",
+    icon: "pause",
+    kind: "warn",
+  },
   app_missing: { label: "app missing", hint: "Its container is gone; see the app.", icon: "cross", kind: "bad" },
   app_restarting: {
     label: "app restarting",

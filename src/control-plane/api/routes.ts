@@ -16,6 +16,7 @@ import { getTags, removeTags, replaceTags, updateTags } from "./assets/tags.ts";
 import { getVariables, removeVariables, replaceVariables, updateVariables } from "./assets/variables.ts";
 import { removeAsset } from "./assets/remove-asset.ts";
 import { updateAsset } from "./assets/update-asset.ts";
+import { acceptDevice, changeEnrolmentSettings, getEnrolmentSettings } from "./assets/acceptance.ts";
 import { createEnrolmentCode } from "./assets/create-enrolment-code.ts";
 import { listNetworkGroups } from "./assets/list-network-groups.ts";
 import { getAuditLog } from "./audit/get-audit-log.ts";
@@ -136,6 +137,9 @@ export const ROUTES: readonly Route[] = [
   legacyUpdateSim,
   legacyUsage,
   createEnrolmentCode,
+  acceptDevice,
+  getEnrolmentSettings,
+  changeEnrolmentSettings,
   listNetworkGroups,
   getSession,
   deleteSession,

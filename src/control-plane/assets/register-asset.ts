@@ -19,6 +19,8 @@ export interface Registrar {
   readonly store: Pick<Store, "assets" | "networkGroups">;
   readonly clock: Clock;
   readonly bind?: (asset: Asset) => Asset | Promise<Asset>;
+  /** Whether the device is accepted at once. */
+  readonly isAccepted?: boolean;
   readonly release?: (conflict: IdentifierConflict) => Promise<boolean>;
 }
 
@@ -37,7 +39,7 @@ export type IdentifierConflict = Extract<RegisterResult, { ok: false }>;
  * @param onConflict called before `IdentifierTaken` is thrown, with the owner, which the account must not see
  */
 export async function registerAsset(
-  { store, clock, bind = (asset) => asset, release = async () => false }: Registrar,
+  { store, clock, isAccepted = false, bind = (asset) => asset, release = async () => false }: Registrar,
   origin: AuditOrigin,
   registration: AssetRegistration,
   onConflict: (conflict: IdentifierConflict) => void = () => {},
@@ -78,11 +80,12 @@ export async function registerAsset(
       type: asset.type,
       network_group: asset.supersim?.networkGroup,
       service_profile: asset.prosim?.serviceProfile,
+      accepted: isAccepted,
     },
   });
-  let result = await store.assets.registerAsset(asset, hashSecret(deviceToken), entry);
+  let result = await store.assets.registerAsset(asset, hashSecret(deviceToken), entry, isAccepted);
   for (let released = 0; !result.ok && released < MAX_RELEASED && (await release(result)); released++)
-    result = await store.assets.registerAsset(asset, hashSecret(deviceToken), entry);
+    result = await store.assets.registerAsset(asset, hashSecret(deviceToken), entry, isAccepted);
   if (!result.ok) {
     onConflict(result);
     throw new EdgeError("IdentifierTaken", `The value of ${result.taken} cannot be used.`, {

@@ -52,9 +52,14 @@ export function addAssetCommands(program: Command, context: CliContext): void {
           const registration = parseRegistration(options);
           const origin = commandOrigin(options.account);
           let conflict: IdentifierConflict | undefined;
-          const registered = await registerAsset({ store, clock: context.clock }, origin, registration, (found) => {
-            conflict = found;
-          }).catch(async (error: unknown) => {
+          const registered = await registerAsset(
+            { store, clock: context.clock, isAccepted: true },
+            origin,
+            registration,
+            (found) => {
+              conflict = found;
+            },
+          ).catch(async (error: unknown) => {
             if (!conflict || !(error instanceof EdgeError)) throw error;
             const facts = { action: "asset.registered", outcome: error.code } as const;
             await store.audit.addEntry(auditEntry(origin, context.clock, facts));

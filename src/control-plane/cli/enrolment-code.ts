@@ -41,8 +41,9 @@ export function addEnrolmentCodeCommand(asset: Command, context: CliContext): vo
           const found = await store.assets.findAsset(options.account, options.asset);
           if (!found) throw new CommandError(`there is no asset ${options.asset} in this account`);
           const origin = commandOrigin(options.account);
+          const terms = { validS: options.valid, mayReplace: true };
           const services = { store, clock: context.clock };
-          const { code, expiresAt } = await issueCode(services, found.uuid, options.valid, origin);
+          const { code, expiresAt } = await issueCode(services, found.uuid, terms, origin);
           return {
             code: formatEnrolmentCode(code),
             uuid: found.uuid,

@@ -25,6 +25,7 @@ export function toAssetListItem(
     connected: state.isConnected,
     last_seen: (state.isConnected ? time.now : state.lastSeenAt) ?? null,
     agent_version: state.agentVersion ?? null,
+    accepted_at: state.acceptedAt ?? null,
     tags: Object.fromEntries(tags),
     attention: reasonsOf(state, time),
     ...(supersim && {

@@ -24,6 +24,10 @@ const BITS = {
   /** By the use of the data plans of its SIMs. */
   data: 256,
   app_not_repaired: 512,
+  /** A device has connected that nobody has accepted. */
+  acceptance: 1024,
+  /** It has taken the place of another one. */
+  device_replaced: 2048,
 } as const;
 
 /** The bits that every report decides on. */
@@ -37,11 +41,17 @@ export const WAITING_BIT = BITS.update_waiting;
 export const BUDGET_BIT = BITS.data_budget_spent;
 /** Set while the data plan of one of its SIMs is spent, or will be before the month ends. */
 export const PLAN_BIT = BITS.data;
+/** Set when a device connects that was not accepted, until it is. */
+export const ACCEPTANCE_BIT = BITS.acceptance;
+/** Set when another device has taken the place of one in service, until it is accepted. */
+export const REPLACED_BIT = BITS.device_replaced;
 /** The bits that count whatever the time is. */
-export const TIMELESS_BITS = REPORT_BITS | OUTCOME_BITS | WAITING_BIT | PLAN_BIT;
+export const TIMELESS_BITS = REPORT_BITS | OUTCOME_BITS | WAITING_BIT | PLAN_BIT | ACCEPTANCE_BIT | REPLACED_BIT;
 
 /** The bits of each reason that is stored, in the order of display. */
 export const REASON_BITS = {
+  device_replaced: BITS.device_replaced,
+  acceptance: BITS.acceptance,
   app_missing: BITS.app_missing,
   app_restarting: BITS.app_restarting,
   app_unhealthy: BITS.app_unhealthy,
@@ -62,15 +72,18 @@ export interface AssetState {
   readonly agentVersion: string | undefined;
   readonly reasonBits: number;
   readonly budgetSpentUntil: number | undefined;
+  /** When its device was accepted; `undefined`: nothing of a fleet reaches it until somebody accepts it. */
+  readonly acceptedAt: number | undefined;
 }
 
-/** The state of an asset whose device was never connected. */
+/** The state of an asset whose device was never connected, and that nobody has accepted. */
 export const NEW_ASSET_STATE: AssetState = {
   isConnected: false,
   lastSeenAt: undefined,
   agentVersion: undefined,
   reasonBits: 0,
   budgetSpentUntil: undefined,
+  acceptedAt: undefined,
 };
 
 /** What the attention of an asset depends on besides its state. Times are Unix seconds. */

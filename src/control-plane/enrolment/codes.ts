@@ -33,26 +33,35 @@ export interface IssuedCode {
   readonly expiresAt: number;
 }
 
-/** Creates a code that enrols a device as this asset. @param validS validity in seconds */
+/** For how long a code is valid, and whether the device that uses it may take the place of one in service. */
+export interface CodeTerms {
+  /** Seconds. */
+  readonly validS: number;
+  readonly mayReplace: boolean;
+}
+
+/** Creates a code that enrols a device as this asset. */
 export async function issueCode(
   { store, clock }: Services,
   assetUuid: string,
-  validS: number,
+  { validS, mayReplace }: CodeTerms,
   origin?: AuditOrigin,
 ): Promise<IssuedCode> {
   const code = createCode();
   const createdAt = unixNow(clock);
   const expiresAt = createdAt + validS;
-  const details = { expires_at: expiresAt };
+  const details = { expires_at: expiresAt, may_replace: mayReplace };
   const entry = origin && auditEntry(origin, clock, { action: "enrolment_code.created", assetUuid, details });
-  await store.enrolments.issueCode({ assetUuid, createdAt, expiresAt, usedAt: undefined }, await hashCode(code), entry);
+  const stored = { assetUuid, createdAt, expiresAt, usedAt: undefined, mayReplace };
+  await store.enrolments.issueCode(stored, await hashCode(code), entry);
   return { code, expiresAt };
 }
 
 /**
  * Exchanges a code for a new device token. The old token becomes void when the device first connects with the new one. For
- * a while the same device may use the code again, so a lost response or a power cut does not lock it out.
- * Errors: `EnrolmentCodeUnknown`, `EnrolmentCodeExpired`, `EnrolmentCodeUsed`.
+ * a while the same device may use the code again, so a lost response or a power cut does not lock it out. Errors:
+ * `EnrolmentCodeUnknown`, `EnrolmentCodeExpired`, `EnrolmentCodeUsed`, and `DeviceInService` for a code that may not replace the
+ * device.
  */
 export async function redeemCode(
   { store, clock, refusals }: Services & { readonly refusals: RefusalLog },
@@ -81,7 +90,9 @@ export async function redeemCode(
     requireUsable(known, isSameDevice, now);
     const token = createSecret("ed_");
     const use = { hash, nonceHash, at: now, tokenHash: hashSecret(token), audit: entry() };
-    if (!(await store.enrolments.useCode(use))) throw new EdgeError("EnrolmentCodeUsed");
+    const result = await store.enrolments.useCode(use);
+    if (result === "used_before") throw new EdgeError("EnrolmentCodeUsed");
+    if (result === "in_service") throw new EdgeError("DeviceInService");
     return { device_token: token, asset: toEnrolmentAsset(asset) };
   } catch (error) {
     if (error instanceof EdgeError) await refusals.record(entry(error.code));

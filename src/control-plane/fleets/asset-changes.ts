@@ -17,6 +17,8 @@ const ABOUT_TARGETS: ReadonlySet<NewAccountEvent["type"]> = new Set<NewAccountEv
   "device.connected",
   "device.disconnected",
   "device.reported",
+  "device.replaced",
+  "asset.accepted",
   "deployment.ended",
   "asset.changed",
 ]);

@@ -1,10 +1,11 @@
+import { createHash, randomUUID } from "node:crypto";
 import type { Clock } from "../../lib/clock.ts";
 import { deploymentEventSchema } from "../../protocol/deployment-event.ts";
 import { splitDeployRequest } from "../../protocol/deploy-request.ts";
 import type { ErrorCode } from "../../protocol/errors.ts";
 import { EdgeError } from "../../protocol/errors.ts";
 import type { AuditOrigin } from "../audit/audit-entry.ts";
-import { attemptRequest, type AttemptInput } from "../core/fleets/attempt-request.ts";
+import { attemptRequest, type AttemptInput, FLEET_KEY } from "../core/fleets/attempt-request.ts";
 import type { Deployments } from "../deployments/deployments.ts";
 import { openVariables } from "../sealing/variables.ts";
 import type { Sealer } from "../sealing/sealer.ts";
@@ -41,6 +42,7 @@ export async function priceAsset(
   if (!asset || session?.instanceId === undefined || session.protocol === undefined) {
     return notAsked("The device is not connected.");
   }
+  if (!(await store.assets.isAccepted(assetUuid))) return notAsked("Nobody has accepted the device yet.");
   const variables = openVariables(sealer, assetUuid, await store.assetSettings.readVariables(assetUuid));
   const made = attemptRequest({ ...input, variables, protocol: session.protocol });
   if (made.kind === "missing_variables") {
@@ -50,7 +52,7 @@ export async function priceAsset(
   const { spec, options } = splitDeployRequest(made.request);
   const command = { action: "apply", app: spec.project, spec, options: { ...options, dry_run: true } } as const;
   try {
-    const id = await deployments.request(asset, command, origin);
+    const id = await deployments.request(asset, command, origin, priceIdempotency());
     return await readAnswer({ deployments, clock }, { id, app: spec.project, assetUuid }, origin, signal);
   } catch (error) {
     if (error instanceof EdgeError) return refused(error.code, error.message);
@@ -81,6 +83,12 @@ async function readAnswer(
   }
   await deployments.cancel(deployment, origin);
   return refused("DeploymentTimeout", `The device has not answered within ${MAX_ANSWER_MS / 1000} s.`);
+}
+
+/** As that of an attempt, so that its command is kept back too if the device is replaced meanwhile. */
+function priceIdempotency() {
+  const key = `${FLEET_KEY}price:${randomUUID()}`;
+  return { key, requestHash: createHash("sha256").update(key).digest() };
 }
 
 function notAsked(message: string): PriceAnswer {

@@ -218,6 +218,7 @@ export class TargetWork {
       lastSeenAtMs: undefined,
       report: undefined,
       heldUntilMs: undefined,
+      unacceptedSinceMs: undefined,
       conflicts: [],
       isBusy: false,
       isMember: true,

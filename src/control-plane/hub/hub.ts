@@ -7,6 +7,7 @@ import type { Logger } from "../../lib/logger.ts";
 import { CLOSE_CODES } from "../../protocol/frames.ts";
 import { MAX_FRAME_BYTES } from "../../protocol/limits.ts";
 import { type AccessWatcher, deviceSubject } from "../access-watcher.ts";
+import { auditEntry } from "../audit/audit-entry.ts";
 import type { Bus } from "../bus/bus.ts";
 import type { Asset } from "../core/asset.ts";
 import type { DeploymentHandler, ReportHandler } from "../devices/handlers.ts";
@@ -219,12 +220,21 @@ export class DeviceHub {
     if (!device) return refuseUpgrade(socket, "Unauthorized", "The device token is missing, wrong or revoked.");
     const { asset, isNextToken } = device;
     // Sessions that use the replaced token are disconnected.
-    if (isNextToken && (await this.#options.assets.replaceDeviceToken(asset.uuid, hash))) {
+    if (isNextToken && (await this.#replaceToken(asset, hash, request.socket.remoteAddress))) {
       await this.#options.access.recheck(deviceSubject(asset.uuid));
     }
     if (socket.destroyed) return;
     request.socket.setKeepAlive(true, TCP_KEEPALIVE_MS);
     this.#sockets.handleUpgrade(request, socket, head, (webSocket) => this.#accept(webSocket, asset, hash));
+  }
+
+  /** The device takes the place of the one in service. */
+  #replaceToken(asset: Asset, hash: Uint8Array, source: string | undefined): Promise<boolean> {
+    const { assets, clock } = this.#options;
+    const { uuid, accountId, serialNumber } = asset;
+    const origin = { accountId, actor: { kind: "device", id: uuid, name: serialNumber }, source } as const;
+    const audit = auditEntry(origin, clock, { action: "device.replaced", assetUuid: uuid });
+    return assets.replaceDeviceToken(uuid, hash, clock.now(), audit);
   }
 
   #accept(socket: WebSocket, asset: Asset, tokenHash: Uint8Array): void {

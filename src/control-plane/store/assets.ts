@@ -34,6 +34,8 @@ export interface AssetFilter {
   readonly connected?: boolean | undefined;
   /** With this reason; `any`: with at least one. */
   readonly attention?: AttentionReason | "any" | undefined;
+  /** Whether its device was accepted. */
+  readonly accepted?: boolean | undefined;
   /** Exactly this version of the agent. */
   readonly agentVersion?: string | undefined;
   /** Those that match all of these terms. */
@@ -70,19 +72,31 @@ export interface AssetStore {
   findAsset(accountId: string, identifier: string): Promise<Asset | undefined>;
   /** As `findAsset`, with the state of the asset. */
   findAssetWithState(accountId: string, identifier: string, time: StateTime): Promise<AssetWithState | undefined>;
+  /** Whether the device of the asset was accepted. */
+  isAccepted(uuid: string): Promise<boolean>;
   findAssetByUuid(uuid: string): Promise<Asset | undefined>;
   /** Finds an asset by the current device token, or by the next one. */
   findAssetByDeviceToken(hash: Uint8Array): Promise<Asset | undefined>;
   /** The same, with whether the token is the next one, which `replaceDeviceToken` makes the current one. */
   findDevice(hash: Uint8Array): Promise<{ readonly asset: Asset; readonly isNextToken: boolean } | undefined>;
   /**
-   * Makes the asset's next device token the current one, if this is its hash. The previous token becomes invalid.
+   * Makes the asset's next device token the current one, if this is its hash. The previous token becomes invalid. The device that
+   * has it takes the place of the one in service, and waits for acceptance unless the account accepts by itself.
    *
    * @returns whether a token was replaced
    */
-  replaceDeviceToken(uuid: string, hash: Uint8Array): Promise<boolean>;
-  /** Stores the asset with its SIMs in one transaction. Throws when there is no such account. */
-  registerAsset(asset: Asset, deviceTokenHash: Uint8Array, audit?: AuditEntry): Promise<RegisterResult>;
+  replaceDeviceToken(uuid: string, hash: Uint8Array, nowMs: number, audit?: AuditEntry): Promise<boolean>;
+  /**
+   * Stores the asset with its SIMs in one transaction. Throws when there is no such account.
+   *
+   * @param isAccepted whether its device is accepted, even if the account does not accept by itself
+   */
+  registerAsset(
+    asset: Asset,
+    deviceTokenHash: Uint8Array,
+    audit?: AuditEntry,
+    isAccepted?: boolean,
+  ): Promise<RegisterResult>;
   /** Returns at most `limit` of the account's assets after `after`, ordered by creation time, then UUID. */
   listAssets(
     accountId: string,

@@ -14,6 +14,7 @@ const assetSchema = z.looseObject({
   connected: z.boolean().optional(),
   last_seen: z.number().nullish(),
   agent_version: z.string().nullish(),
+  accepted_at: z.number().nullish(),
   attention: z.array(z.string()).optional(),
   supersim: z
     .looseObject({ sid: z.string(), iccid: z.string(), network_group: z.string(), pending: pendingSchema.optional() })
@@ -38,6 +39,8 @@ export interface AssetQuery {
   readonly q?: string | undefined;
   /** `true` or `false`. */
   readonly connected?: string | undefined;
+  /** `true` or `false`. */
+  readonly accepted?: string | undefined;
   readonly attention?: string | undefined;
   readonly agent_version?: string | undefined;
   readonly selector?: string | undefined;
@@ -57,6 +60,11 @@ export function listAssets(client: ApiClient, query: AssetQuery): Promise<AssetP
 
 export function getAsset(client: ApiClient, asset: string): Promise<Asset> {
   return client.json({ path: apiPath("v1", "assets", asset) }, assetSchema);
+}
+
+/** Accepts the device of an asset. */
+export function acceptDevice(client: ApiClient, asset: string): Promise<Asset> {
+  return client.json({ method: "POST", path: apiPath("v1", "assets", asset, "accept") }, assetSchema);
 }
 
 /** The service waits up to ten seconds for an operator for each of three changes, after those of others to the same asset. */

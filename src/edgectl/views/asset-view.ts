@@ -38,6 +38,7 @@ export function renderAsset(asset: Asset, now: number, theme: Theme): string {
     ["Status", asset.status],
     ["Device", deviceOf(asset)],
     ["Agent", asset.agent_version ?? "-"],
+    ["Accepted", acceptedOf(asset)],
     ["Attention", asset.attention?.join(", ") || "-"],
     ["UUID", asset.uuid],
     ["Created", `${formatTime(asset.created_at)} UTC`],
@@ -61,6 +62,11 @@ function deviceOf({ connected, last_seen: lastSeen }: Asset): string {
   if (connected === true) return "connected";
   if (typeof lastSeen === "number") return `away since ${formatTime(lastSeen)}`;
   return lastSeen === null ? "never connected" : "-";
+}
+
+function acceptedOf({ accepted_at: at }: Asset): string {
+  if (typeof at === "number") return `${formatTime(at)} UTC`;
+  return at === null ? "no: fleets do not reach it until somebody accepts it" : "-";
 }
 
 function simsOf(asset: Asset): string {

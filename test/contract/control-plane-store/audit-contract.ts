@@ -152,11 +152,11 @@ export function auditContract(harness: StoreHarness): void {
       const state = { status: "inactive", networkGroup: "own" } as const;
       await store.sims.setSimState(asset.uuid, "supersim", state, someAudit("asset.changed"));
       await store.sims.setSimState(asset.uuid, "prosim", state, someAudit("asset.changed"));
-      const code = { assetUuid: asset.uuid, createdAt: 1, expiresAt: 100, usedAt: undefined };
+      const code = { assetUuid: asset.uuid, createdAt: 1, expiresAt: 100, usedAt: undefined, mayReplace: true };
       await store.enrolments.issueCode(code, hash("c"), someAudit("enrolment_code.created"));
       const use = { hash: hash("c"), at: 5, tokenHash: hash("n"), audit: someAudit("device.enrolled") };
-      expect(await store.enrolments.useCode({ ...use, nonceHash: hash("1") })).toBe(true);
-      expect(await store.enrolments.useCode({ ...use, nonceHash: hash("2") })).toBe(false);
+      expect(await store.enrolments.useCode({ ...use, nonceHash: hash("1") })).toBe("used");
+      expect(await store.enrolments.useCode({ ...use, nonceHash: hash("2") })).toBe("used_before");
       await store.assets.removeAsset(asset.uuid, someAudit("asset.removed"));
       await store.assets.removeAsset(asset.uuid, someAudit("asset.removed"));
       expect((await actionsOf(store)).toReversed()).toEqual([

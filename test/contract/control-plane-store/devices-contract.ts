@@ -6,7 +6,13 @@ import { ACCOUNT, describeDomain, hash, openWithAccounts, register, someAsset, t
 const report = (text: string): DeviceReport => ({ hash: text, apps: [], device: undefined });
 const nothing: DeviceDataUsage = { days: [], deployments: [], budget: null };
 
-const code = (assetUuid: string, createdAt = 10) => ({ assetUuid, createdAt, expiresAt: 100, usedAt: undefined });
+const code = (assetUuid: string, createdAt = 10) => ({
+  assetUuid,
+  createdAt,
+  expiresAt: 100,
+  usedAt: undefined,
+  mayReplace: true,
+});
 
 /** Contract of stores for devices and enrolments. */
 export function devicesContract(harness: StoreHarness): void {
@@ -78,13 +84,21 @@ export function devicesContract(harness: StoreHarness): void {
     test("of several devices that use a code concurrently, one succeeds, and may repeat it", async () => {
       await using store = await openWithAccounts(harness);
       const { uuid } = await register(store, someAsset());
+      await store.sessions.open({
+        assetUuid: uuid,
+        sessionId: "s",
+        instanceId: "ins_1",
+        protocol: 4,
+        agentVersion: "1",
+        at: 15,
+      });
       await store.enrolments.issueCode(code(uuid), hash("code"));
       const use = (nonce: string, token: string) =>
         store.enrolments.useCode({ hash: hash("code"), nonceHash: hash(nonce), at: 20, tokenHash: hash(token) });
       const used = await Promise.all(["a", "b", "c", "d"].map((nonce) => use(nonce, `token-${nonce}`)));
-      expect(used.filter(Boolean)).toHaveLength(1);
-      const winner = ["a", "b", "c", "d"][used.indexOf(true)] ?? "";
-      expect(await use(winner, "token-again")).toBe(true);
+      expect(used.filter((result) => result === "used")).toHaveLength(1);
+      const winner = ["a", "b", "c", "d"][used.indexOf("used")] ?? "";
+      expect(await use(winner, "token-again")).toBe("used");
       expect(await store.enrolments.findCode(hash("code"))).toMatchObject({
         code: { ...code(uuid), usedAt: 20 },
         nonceHash: expect.objectContaining({ length: 1 }),
@@ -95,8 +109,8 @@ export function devicesContract(harness: StoreHarness): void {
       expect(await store.assets.findDevice(hash(uuid))).toMatchObject({ asset: { uuid }, isNextToken: false });
       expect(await store.assets.findDevice(hash("token-again"))).toMatchObject({ asset: { uuid }, isNextToken: true });
       expect(await store.assets.findDevice(hash("another"))).toBeUndefined();
-      expect(await store.assets.replaceDeviceToken(uuid, hash(uuid))).toBe(false);
-      const replaced = [1, 2, 3].map(() => store.assets.replaceDeviceToken(uuid, hash("token-again")));
+      expect(await store.assets.replaceDeviceToken(uuid, hash(uuid), 21_000)).toBe(false);
+      const replaced = [1, 2, 3].map(() => store.assets.replaceDeviceToken(uuid, hash("token-again"), 21_000));
       expect((await Promise.all(replaced)).filter(Boolean)).toHaveLength(1);
       expect(await store.assets.findAssetByDeviceToken(hash(uuid))).toBeUndefined();
     });
@@ -108,7 +122,7 @@ export function devicesContract(harness: StoreHarness): void {
       await store.enrolments.issueCode(code(uuid, 11), hash("two"));
       expect(await store.enrolments.findCode(hash("one"))).toBeUndefined();
       const use = { hash: hash("one"), nonceHash: hash("n"), at: 20, tokenHash: hash("t") };
-      expect(await store.enrolments.useCode(use)).toBe(false);
+      expect(await store.enrolments.useCode(use)).toBe("used_before");
       expect(await store.enrolments.findCode(hash("two"))).toMatchObject({
         code: code(uuid, 11),
         nonceHash: undefined,

@@ -46,7 +46,7 @@ export function someAsset(fields: Partial<Asset> = {}): Asset {
 
 /** Registers the asset, by default with a token hash of its own. Throws when it is refused. */
 export async function register(store: Store, asset: Asset, token = hash(asset.uuid)): Promise<Asset> {
-  const result = await store.assets.registerAsset(asset, token);
+  const result = await store.assets.registerAsset(asset, token, undefined, true);
   if (!result.ok) throw new Error(`taken: ${result.taken}`);
   return asset;
 }

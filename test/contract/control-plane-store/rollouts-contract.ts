@@ -207,6 +207,7 @@ export function rolloutsContract(harness: StoreHarness): void {
         lastSeenAtMs: undefined,
         report: undefined,
         heldUntilMs: undefined,
+        unacceptedSinceMs: undefined,
         conflicts: [],
         isBusy: false,
       });

@@ -1,3 +1,4 @@
+import { acceptanceContract } from "./acceptance-contract.ts";
 import { accountEventsContract } from "./account-events-contract.ts";
 import { accountsContract } from "./accounts-contract.ts";
 import { operatorSimsContract } from "./operator-sims-contract.ts";
@@ -32,6 +33,7 @@ export function storeContract(harness: StoreHarness): void {
   portableContract(harness);
   deploymentsContract(harness);
   devicesContract(harness);
+  acceptanceContract(harness);
   sessionsContract(harness);
   statisticsContract(harness);
   instancesContract(harness);

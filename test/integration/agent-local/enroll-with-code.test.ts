@@ -24,7 +24,8 @@ describe("enroll with a code", () => {
     await device[Symbol.asyncDispose]();
   });
 
-  const makeCode = async () => (await issueCode({ ...plane, clock: systemClock }, given.uuid, 3600)).code;
+  const makeCode = async () =>
+    (await issueCode({ ...plane, clock: systemClock }, given.uuid, { validS: 3600, mayReplace: true })).code;
   const tokenPath = (): string => join(device.directory, "token");
   const attemptPath = (): string => join(device.directory, ".enrolment");
 

@@ -78,7 +78,8 @@ test("each operation of the document that changes something writes an entry for 
   /** In this order: some use what earlier ones made. */
   const operations: Record<string, () => Promise<Reply>> = {
     "POST /v1/enrolments": async () => {
-      const { code } = await issueCode({ store: control.store, clock: systemClock }, (await newAsset()).uuid, 600);
+      const services = { store: control.store, clock: systemClock };
+      const { code } = await issueCode(services, (await newAsset()).uuid, { validS: 600, mayReplace: false });
       secrets.push(code);
       const reply = await call(control, "POST", "/v1/enrolments", {}, { code, nonce: "q83vASNFZ4mrze8BI0VniQ" });
       secrets.push(String(reply.body["device_token"]));
@@ -105,6 +106,13 @@ test("each operation of the document that changes something writes an entry for 
       secrets.push(String(reply.body["code"]), String(reply.body["code"]).replace("-", ""));
       return reply;
     },
+    "POST /v1/assets/:asset_id/accept": async () => {
+      const { body } = await call(control, "POST", "/v1/assets", key, { serial_number: "SN-2" });
+      secrets.push(String(body["device_token"]));
+      return call(control, "POST", `/v1/assets/${String(body["uuid"])}/accept`, key);
+    },
+    "PATCH /v1/enrolment-settings": async () =>
+      call(control, "PATCH", "/v1/enrolment-settings", key, { auto_accept: false }),
     "POST /v1/assets/:asset_id/edge/apps": async () =>
       call(control, "POST", await apps(), key, { ...app(), ...registryAuth() }),
     "POST /v1/assets/:asset_id/edge/apply": async () =>
@@ -265,6 +273,7 @@ test("each operation of the document that changes something writes an entry for 
     [`${rollouts}/cancel`]: ["rollout.created"],
     [`${rollouts}/rollback`]: ["rollout.created"],
     "POST /v1/fleets/:fleet/reapply": ["rollout.created"],
+    "POST /v1/assets/:asset_id/accept": ["asset.registered"],
     "DELETE /v1/assets/:asset_id/edge/deployments/:deployment_id": ["deployment.requested"],
   };
   /** Where a person is signed in by the way, or several changes are made. */

@@ -15,7 +15,7 @@ const json = { "Content-Type": "application/json" };
 
 test("no answer about an account is kept by a cache, nor taken for another type: refusals and tokens neither", async () => {
   const asset = await control.asset(account);
-  const { code } = await issueCode({ ...control, clock: systemClock }, asset.uuid, 3_600);
+  const { code } = await issueCode({ ...control, clock: systemClock }, asset.uuid, { validS: 3_600, mayReplace: true });
   const key = { "X-API-Key": account.apiKey };
   const requests: [string, RequestInit, number][] = [
     ["/v1/assets", { headers: key }, 200],

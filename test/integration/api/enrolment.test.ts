@@ -25,7 +25,8 @@ describe("POST /v1/enrolments", () => {
   });
   afterEach(() => plane[Symbol.asyncDispose]());
 
-  const makeCode = async (clock = systemClock) => (await issueCode({ ...plane, clock }, given.uuid, HOUR_S)).code;
+  const makeCode = async (clock = systemClock, mayReplace = true) =>
+    (await issueCode({ ...plane, clock }, given.uuid, { validS: HOUR_S, mayReplace })).code;
   const post = (body: unknown) =>
     fetch(`${plane.url}/v1/enrolments`, {
       method: "POST",

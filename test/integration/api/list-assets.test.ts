@@ -61,6 +61,7 @@ test("an item has every specified field; the network group is only within supers
         connected: false,
         last_seen: null,
         agent_version: null,
+        accepted_at: expect.any(Number),
         tags: {},
         attention: [],
         supersim: { sid: supersim.sid, iccid: supersim.iccid, network_group: "default_1gb" },

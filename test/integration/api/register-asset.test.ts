@@ -35,6 +35,7 @@ test("registers with all fields and returns the asset with its device token once
     connected: false,
     last_seen: null,
     agent_version: null,
+    accepted_at: null,
     tags: {},
     attention: [],
     supersim: SUPER,

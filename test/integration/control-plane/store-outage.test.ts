@@ -228,7 +228,10 @@ async function prepare(request: SampleRequest): Promise<PreparedRequest> {
   const deploymentId = request.path.includes("{deployment_id}") ? await deployTo(fresh) : undefined;
   let body = request.body;
   if (request.path === "/v1/enrolments") {
-    const { code } = await issueCode({ store: control.store, clock }, fresh.uuid, 24 * 3600);
+    const { code } = await issueCode({ store: control.store, clock }, fresh.uuid, {
+      validS: 24 * 3600,
+      mayReplace: true,
+    });
     body = { code, nonce: randomBytes(16).toString("base64url") };
   }
   if (request.path === "/v1/assets" && request.method === "POST")

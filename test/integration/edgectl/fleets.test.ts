@@ -150,6 +150,15 @@ test("tags select assets, holds keep fleets away, and secret values never leave 
   expect((await rig.api.get(`/v1/assets/${asset}/hold`)).body).toMatchObject({ hold: { reason: "Pump test" } });
   await rig.run(["assets", "release", asset]);
   expect((await rig.api.get(`/v1/assets/${asset}/hold`)).body).toEqual({ hold: null });
+  const { body: fresh } = await rig.api.post("/v1/assets", { serial_number: "SN-NEW" });
+  const waiting = JSON.parse((await rig.run(["assets", "list", "--no-accepted", "--json"])).stdout) as object;
+  expect(waiting).toMatchObject({ assets: [{ uuid: fresh["uuid"], accepted_at: null }] });
+  expect((await rig.run(["assets", "show", "SN-NEW"])).stdout).toContain("until somebody accepts it");
+  expect(await rig.run(["assets", "accept", "SN-NEW", asset])).toMatchObject({
+    code: 0,
+    stderr: `The device of SN-NEW is accepted.\nThe device of ${asset} is accepted.\n`,
+  });
+  expect((await rig.api.get("/v1/assets/SN-NEW")).body).toMatchObject({ accepted_at: expect.any(Number) });
   const set = ["variables", "set", asset, "SITE_ID=pump-7", "--secret-stdin", "API_TOKEN"];
   expect(await rig.run(set, {}, "planted-secret\n")).toMatchObject({ code: 0, stdout: "Set: SITE_ID, API_TOKEN.\n" });
   const onArgv = await rig.run(["variables", "set", asset, "--secret", "API_TOKEN=planted-secret"]);

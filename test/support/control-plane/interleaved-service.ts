@@ -90,7 +90,7 @@ export class InterleavedService implements SimulatedWorld {
   /** Registers the device, and starts the instances. */
   async start(): Promise<void> {
     await this.store.accounts.createAccount({ id: ASSET.accountId, name: "test", createdAt: 0 });
-    await this.store.assets.registerAsset(ASSET, new Uint8Array([1]));
+    await this.store.assets.registerAsset(ASSET, new Uint8Array([1]), undefined, true);
     for (const { deployments } of this.#instances) deployments.start();
   }
 

@@ -35,6 +35,18 @@ export function imageOf(version: string): string {
 
 export async function startFleetRig(count: number, options: ControlPlaneOptions = {}): Promise<FleetRig> {
   const control = await startControlPlane(options);
+  const rig = await addFleetRig(control, count);
+  return {
+    ...rig,
+    async [Symbol.asyncDispose]() {
+      await rig[Symbol.asyncDispose]();
+      await control[Symbol.asyncDispose]();
+    },
+  };
+}
+
+/** The same with an account of its own in a control plane that others use too. */
+export async function addFleetRig(control: ControlPlane, count: number): Promise<FleetRig> {
   const account = await control.account();
   const api = apiClient(control, account);
   const devices: RigDevice[] = [];
@@ -91,7 +103,6 @@ export async function startFleetRig(count: number, options: ControlPlaneOptions 
     },
     async [Symbol.asyncDispose]() {
       for (const { device } of devices) await device[Symbol.asyncDispose]();
-      await control[Symbol.asyncDispose]();
     },
   };
   for (let index = 0; index < count; index++) await rig.addDevice();

@@ -81,6 +81,7 @@ export class ModelDevice {
       lastSeenAtMs: this.lastSeenAtMs,
       report: this.report && { ...this.report, heldSinceMs: this.reportsHeldSinceMs },
       heldUntilMs: this.heldUntilMs,
+      unacceptedSinceMs: undefined,
       conflicts: this.hasConflict ? [{ app: "web", fleet: "other" }] : [],
       isBusy,
       isMember: this.isMember,

@@ -75,6 +75,7 @@ export const facts = (fields: Partial<TargetFacts> = {}): TargetFacts => ({
   lastSeenAtMs: NOW,
   report: undefined,
   heldUntilMs: undefined,
+  unacceptedSinceMs: undefined,
   conflicts: [],
   isBusy: false,
   isMember: true,

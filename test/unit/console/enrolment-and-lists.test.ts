@@ -78,6 +78,7 @@ const ROW = {
   connected: false,
   last_seen: null,
   agent_version: null,
+  accepted_at: null,
   tags: {},
   attention: [],
 } as const;

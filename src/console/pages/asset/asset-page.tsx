@@ -10,6 +10,7 @@ import { PageTitle } from "../../parts/page-title.tsx";
 import { Reason } from "../../parts/reason.tsx";
 import { SafeText } from "../../parts/safe-text.tsx";
 import type { AssetState } from "../assets/asset-row.ts";
+import { AcceptanceBanner } from "./acceptance-banner.tsx";
 import { AppsTab } from "./apps-tab.tsx";
 import classes from "./asset.module.css";
 import { useApps, useAsset } from "./asset-queries.ts";
@@ -67,7 +68,9 @@ function OneAsset({ asset }: { readonly asset: Asset & Partial<AssetState> }): R
   const [parameters] = useSearchParams();
   const tab = TABS.find(({ id }) => id === parameters.get("tab")) ?? TABS[0];
   const mayDeploy = usePermission("apps.deploy");
-  const mayEnrol = usePermission("enrolment.create");
+  const mayMakeCodes = usePermission("enrolment.create");
+  const mayReplace = usePermission("enrolment.replace");
+  const mayEnrol = asset.last_seen === null ? mayMakeCodes : mayReplace;
   const apps = useApps(asset.uuid);
   if (!tab) return null;
   return (
@@ -110,6 +113,7 @@ function OneAsset({ asset }: { readonly asset: Asset & Partial<AssetState> }): R
           <Reason key={reason} reason={reason} />
         ))}
       </Group>
+      <AcceptanceBanner asset={asset} />
       <HoldBanner assetId={asset.uuid} />
       <nav aria-label="Parts of the asset" className={classes.tabs}>
         {TABS.map(({ id, label }) => (

@@ -32,6 +32,8 @@ function changeRow(row: AssetRow, event: AccountEvent): readonly AssetRow[] {
   }
   if (event.type === "device.disconnected") return [{ ...row, connected: false, last_seen: event.last_seen ?? seen }];
   if (event.type === "device.reported") return [{ ...row, attention: event.attention }];
+  if (event.type === "asset.accepted") return [{ ...row, accepted_at: seen, attention: event.attention }];
+  if (event.type === "device.replaced") return [{ ...row, attention: event.attention }];
   if ("attention" in event && event.attention) {
     // Of a device that is away a deployment may begin and end.
     const isNotSeen = row.attention.includes("not_seen");

@@ -4,6 +4,7 @@ import { type ReactNode, useEffect, useRef } from "react";
 import { Link } from "react-router";
 import { call } from "../../api/client.ts";
 import { toFailure } from "../../api/failure.ts";
+import { KEYS } from "../../api/keys.ts";
 import { usePermission } from "../../api/session.ts";
 import type { Asset } from "../../api/types.ts";
 import { onAccountEvent } from "../../live/events.ts";
@@ -13,6 +14,7 @@ import { Icon, type IconName } from "../../parts/icon.tsx";
 import { Note } from "../../parts/note.tsx";
 import { PendingButton } from "../../parts/pending-button.tsx";
 import { SafeText } from "../../parts/safe-text.tsx";
+import { AcceptanceBanner } from "../asset/acceptance-banner.tsx";
 import { deviceKey, useDevice } from "../asset/asset-queries.ts";
 import { type Check, type CheckState, checkList, isDone } from "./check-list.ts";
 import { CommandLine } from "./command-line.tsx";
@@ -39,6 +41,7 @@ export function EnrolDevice({ asset, other }: Props): ReactNode {
         </Title>
         <Text c="dimmed">{asset.serial_number}</Text>
       </div>
+      {checks[0]?.state === "good" && <AcceptanceBanner asset={asset} />}
       {isRight ? (
         <Note kind="good" title="The device is ready.">
           Everything that it can say of itself is right.
@@ -74,7 +77,7 @@ function useChecks(assetId: string): readonly Check[] {
   useEffect(() => {
     return onAccountEvent((event) => {
       if (event.type.startsWith("device.") && "asset_id" in event && event.asset_id === assetId)
-        void client.invalidateQueries({ queryKey: deviceKey(assetId) });
+        void Promise.all([deviceKey(assetId), KEYS.assets].map((queryKey) => client.invalidateQueries({ queryKey })));
     });
   }, [assetId, client]);
   return checkList({ device: device.data, failure: device.error ? toFailure(device.error).message : undefined });
@@ -82,11 +85,18 @@ function useChecks(assetId: string): readonly Check[] {
 
 function Code({ asset, isLinked }: { readonly asset: Asset; readonly isLinked: boolean }): ReactNode {
   const mayEnrol = usePermission("enrolment.create");
+  const mayReplace = usePermission("enrolment.replace");
   const create = useMutation({
     mutationFn: () => call("POST /v1/assets/{asset_id}/enrolment-codes", { path: { asset_id: asset.uuid }, body: {} }),
   });
   if (isLinked) return null;
   if (!mayEnrol) return <Note kind="warn" title="Your role may not make enrolment codes." />;
+  if (asset.last_seen !== null && !mayReplace)
+    return (
+      <Note kind="warn" title="A device of this asset has been connected.">
+        Another one takes its place with a code that somebody with the role operator makes.
+      </Note>
+    );
   if (!create.data)
     return (
       <Stack gap="md">
@@ -96,6 +106,7 @@ function Code({ asset, isLinked }: { readonly asset: Asset; readonly isLinked: b
         </PendingButton>
         <Text size="sm" c="dimmed">
           It works once. Codes of this device that were not used become void.
+          {asset.last_seen !== null && " The device that uses it takes the place of the one in service."}
         </Text>
       </Stack>
     );

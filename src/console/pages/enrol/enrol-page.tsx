@@ -10,6 +10,7 @@ import type { Asset } from "../../api/types.ts";
 import { Form } from "../../parts/form.tsx";
 import { Note } from "../../parts/note.tsx";
 import { PageTitle } from "../../parts/page-title.tsx";
+import { AcceptanceSettings } from "./acceptance-settings.tsx";
 import { EnrolDevice } from "./enrol-device.tsx";
 import { useQuery } from "@tanstack/react-query";
 import { Loading } from "../../parts/loading.tsx";
@@ -28,7 +29,10 @@ export function EnrolPage(): ReactNode {
     <div style={{ maxWidth: "34rem" }}>
       <PageTitle title="Enrol a device" />
       {serial === "" ? (
-        <AskForSerial onSerial={(next) => setParameters({ [PARAMETER]: next })} />
+        <>
+          <AskForSerial onSerial={(next) => setParameters({ [PARAMETER]: next })} />
+          <AcceptanceSettings />
+        </>
       ) : (
         <FindOrRegister key={serial} serial={serial} onOther={() => setParameters({})} />
       )}

@@ -5,10 +5,13 @@ import {
   formatEnrolmentCode,
 } from "../../../protocol/enrolment.ts";
 import { issueCode } from "../../enrolment/codes.ts";
+import { permissionsOf } from "../../core/people/roles.ts";
 import { originOf } from "../audit/origin-of.ts";
+import { principalOf } from "../auth.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errorsWithBody, json } from "../docs/responses.ts";
-import { assetParams, findAsset } from "./asset-resource.ts";
+import { requirePermissionFor } from "../people/require-permission.ts";
+import { assetParams, findAssetWithState, stateTime } from "./asset-resource.ts";
 
 /** `POST /v1/assets/{asset_id}/enrolment-codes`: creates a code with which a device becomes this asset. */
 export function createEnrolmentCode(api: Api, context: ApiContext): void {
@@ -21,7 +24,9 @@ export function createEnrolmentCode(api: Api, context: ApiContext): void {
         summary: "Create Enrolment Code",
         description:
           "Creates a code that enrols the asset's device once: `edge-agent enroll --code` on the device exchanges it for a " +
-          "device token. Replaces earlier codes of the asset that were not used. It is shown only once.",
+          "device token. Replaces earlier codes of the asset that were not used. It is shown only once. Once a device of the asset " +
+          "has been connected, it takes the permission `enrolment.replace`, and codes that were made without it are refused: the " +
+          "device that uses the code takes the place of the one in service.",
         tags: ["Assets"],
         params: assetParams,
         body: enrolmentCodeCreationSchema,
@@ -29,8 +34,12 @@ export function createEnrolmentCode(api: Api, context: ApiContext): void {
       },
     },
     async (request, reply): Promise<CreatedEnrolmentCode> => {
-      const { uuid, serialNumber } = await findAsset(store, request, request.params.asset_id);
-      const { code, expiresAt } = await issueCode(context, uuid, request.body.valid_s, originOf(request));
+      const { asset, state } = await findAssetWithState(store, request, request.params.asset_id, stateTime(context));
+      const { uuid, serialNumber } = asset;
+      if (state.lastSeenAt !== undefined) requirePermissionFor(request, "enrolment.replace");
+      const mayReplace = permissionsOf(principalOf(request).role).has("enrolment.replace");
+      const terms = { validS: request.body.valid_s, mayReplace };
+      const { code, expiresAt } = await issueCode(context, uuid, terms, originOf(request));
       void reply.code(201);
       return { code: formatEnrolmentCode(code), serial_number: serialNumber, expires_at: expiresAt };
     },

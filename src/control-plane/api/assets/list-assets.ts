@@ -28,7 +28,9 @@ export function listAssets(api: Api, context: ApiContext): void {
       const { limit = DEFAULT_PAGE_SIZE, cursor, status, type, q: text, attention } = request.query;
       const connected = request.query.connected === undefined ? undefined : request.query.connected === "true";
       const selector = request.query.selector === undefined ? undefined : termsOf({ selector: request.query.selector });
-      const filter = { status, type, text, connected, attention, agentVersion: request.query.agent_version, selector };
+      const accepted = request.query.accepted === undefined ? undefined : request.query.accepted === "true";
+      const agentVersion = request.query.agent_version;
+      const filter = { status, type, text, connected, accepted, attention, agentVersion, selector };
       const time = stateTime(context);
       const after = cursor === undefined ? undefined : decodeAssetCursor(cursor);
       // One more than the page holds shows whether there is another page.

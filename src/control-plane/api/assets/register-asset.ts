@@ -6,14 +6,13 @@ import {
 import { bindSims } from "../../assets/bind-sims.ts";
 import { releaseMovedSim } from "../../assets/release-moved-sim.ts";
 import { type IdentifierConflict, registerAsset as register } from "../../assets/register-asset.ts";
-import { NEW_ASSET_STATE } from "../../core/attention.ts";
 import { EdgeError } from "../../../protocol/errors.ts";
 import { originOf } from "../audit/origin-of.ts";
 import { accountOf } from "../auth.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errorsWithBody, json } from "../docs/responses.ts";
 import { createLegacy, LEGACY_HEADERS } from "../legacy/legacy.ts";
-import { assetPath, stateTime, toAssetResponse } from "./asset-resource.ts";
+import { assetPath, findAssetWithState, stateTime, toAssetResponse } from "./asset-resource.ts";
 
 const HEADERS = {
   Location: { type: "string", description: "Path of the new asset." },
@@ -30,8 +29,8 @@ export function registerAsset(api: Api, context: ApiContext): void {
         operationId: "registerAsset",
         summary: "Register Asset",
         description:
-          "The response contains the device token, which is shown only once. SIMs start as active, or as their operator has them: it " +
-          "has to know them.",
+          "The response contains the device token, which is shown only once. The device gets nothing of a fleet's until somebody has " +
+          "accepted it, unless the account accepts by itself. SIMs start as active, or as their operator has them: it has to know them.",
         tags: ["Assets"],
         body: assetRegistrationSchema,
         response: {
@@ -53,6 +52,7 @@ export function registerAsset(api: Api, context: ApiContext): void {
       const { asset, deviceToken } = await register(
         {
           ...context,
+          isAccepted: request.body.accept,
           bind: (asset) => bindSims(context, asset),
           release: (conflict) => releaseMovedSim(context, accountId, conflict),
         },
@@ -61,8 +61,10 @@ export function registerAsset(api: Api, context: ApiContext): void {
         (conflict) => recordConflict(context, accountId, conflict),
       );
       void reply.code(201).header("location", assetPath(asset.uuid));
-      const created = { asset, state: NEW_ASSET_STATE };
-      return { ...toAssetResponse(created, stateTime(context), legacy, reply), device_token: deviceToken };
+      const time = stateTime(context);
+      // With the acceptance that the account may have given it.
+      const created = await findAssetWithState(context.store, request, asset.uuid, time);
+      return { ...toAssetResponse(created, time, legacy, reply), device_token: deviceToken };
     },
   );
 }

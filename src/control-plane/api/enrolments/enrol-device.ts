@@ -12,15 +12,20 @@ export function enrolDevice(api: Api, context: ApiContext): void {
         operationId: "enrolDevice",
         summary: "Enrol Device",
         description:
-          "Exchanges a one-time code, created with `edge-control asset enrolment-code`, for a device token, which is shown " +
-          "only once. The device's previous token works until it connects with the new one. Within 15 minutes the same " +
-          "code with the same nonce is accepted again and returns another token. No API key is needed; attempts are limited " +
-          "by address.",
+          "Exchanges a one-time code for a device token, which is shown " +
+          "only once. The previous token works until the device connects with the new one. Within 15 minutes the same " +
+          "code with the same nonce is accepted again and returns another token. The device gets nothing of a fleet's until " +
+          "somebody has accepted it, unless the account accepts by itself. No API key is needed; attempts are limited by address.",
         tags: ["Devices"],
         body: enrolmentRequestSchema,
         response: {
           201: json("The device's new token and its asset.", enrolmentSchema),
-          ...publicErrorsWithBody("EnrolmentCodeUnknown", "EnrolmentCodeExpired", "EnrolmentCodeUsed"),
+          ...publicErrorsWithBody(
+            "EnrolmentCodeUnknown",
+            "EnrolmentCodeExpired",
+            "EnrolmentCodeUsed",
+            "DeviceInService",
+          ),
         },
       },
     },

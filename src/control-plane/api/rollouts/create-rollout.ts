@@ -45,8 +45,8 @@ export function createRollout(api: Api, context: ApiContext): void {
         description:
           "Brings a revision to the members of the fleet, wave by wave. It supersedes the rollout that is under way. With the " +
           "header `Idempotency-Key`, a repeated request returns the rollout of the first one. With `dry_run`, the response is a " +
-          "stream: an event for each member as it answers, then one with the sums in `details`. Members that are not connected " +
-          "are not asked. Not to require the approval that the fleet requires takes the permission " +
+          "stream: an event for each member as it answers, then one with the sums in `details`. Members that are not connected, or " +
+          "wait for acceptance, are not asked. Not to require the approval that the fleet requires takes the permission " +
           "`fleets.waive_approval`.",
         tags: ["Rollouts"],
         params: fleetParams,

@@ -66,12 +66,14 @@ export function neededVariables({ apps }: Pick<Goal, "apps">): readonly string[]
   return [...new Set(values.flatMap(variablesIn))];
 }
 
+/** What idempotency keys of deployments of fleets begin with, and no key of a client: the space. */
+export const FLEET_KEY = " rollout:";
+
 /**
- * Returns the idempotency key of a target's latest attempt. It begins with a space, as no key of a client does, so that a repeat
- * after a crash finds the same deployment.
+ * Returns the idempotency key of a target's latest attempt, with which a repeat after a crash finds the same deployment.
  */
 export function attemptKey({ rolloutId, assetUuid, direction, attempt }: Target): string {
-  return ` rollout:${rolloutId}:${assetUuid}:${direction}:${attempt}`;
+  return `${FLEET_KEY}${rolloutId}:${assetUuid}:${direction}:${attempt}`;
 }
 
 function fleetFields(goal: Goal, revisions: AttemptInput["revisions"]) {

@@ -106,6 +106,7 @@ const CLASSES: Readonly<Record<ErrorCode, FailureClass>> = {
   EnrolmentCodeUnknown: FAILED,
   EnrolmentCodeExpired: FAILED,
   EnrolmentCodeUsed: FAILED,
+  DeviceInService: FAILED,
   AssetHasNoSim: FAILED,
   UnknownNetworkGroup: FAILED,
   SimNotFound: FAILED,

@@ -48,7 +48,7 @@ export function findImpossibility({ target, facts, context }: Situation): Imposs
  */
 export function findObstacle(situation: Situation): Obstacle | undefined {
   const { facts, nowMs } = situation;
-  const { heldUntilMs, conflicts, lastSeenAtMs } = facts;
+  const { heldUntilMs, conflicts, lastSeenAtMs, unacceptedSinceMs } = facts;
   if (heldUntilMs !== undefined && heldUntilMs > nowMs) {
     const endsAtMs = Number.isFinite(heldUntilMs) ? heldUntilMs : undefined;
     return { waitsFor: "hold", message: "The asset is held: only people's own commands reach it.", endsAtMs };
@@ -61,6 +61,10 @@ export function findObstacle(situation: Situation): Obstacle | undefined {
   if (!facts.isConnected) {
     const message = lastSeenAtMs === undefined ? "The device has never connected." : "The device is not connected.";
     return { waitsFor: "connection", message, endsAtMs: undefined, sinceMs: lastSeenAtMs ?? 0 };
+  }
+  if (unacceptedSinceMs !== undefined) {
+    const message = "Nobody has accepted the device yet.";
+    return { waitsFor: "acceptance", message, endsAtMs: undefined, sinceMs: unacceptedSinceMs };
   }
   if (facts.isBusy) {
     const message = "A deployment of another rollout of the fleet is still under way.";

@@ -56,8 +56,14 @@ export const AUDIT_ACTIONS = {
   "key.changed": { name: "text", expires_at: "number" },
   "key.revoked": {},
   "login.decided": { decision: "text", role: "text", expires_at: "number", client_name: "text", client_source: "text" },
-  "settings.changed": { fields: "texts", deployments: "text" },
-  "asset.registered": { serial_number: "text", type: "text", network_group: "text", service_profile: "text" },
+  "settings.changed": { fields: "texts", deployments: "text", auto_accept: "flag" },
+  "asset.registered": {
+    serial_number: "text",
+    type: "text",
+    network_group: "text",
+    service_profile: "text",
+    accepted: "flag",
+  },
   "asset.changed": {
     name: "text",
     status: "text",
@@ -66,8 +72,11 @@ export const AUDIT_ACTIONS = {
     not_changed: "texts",
   },
   "asset.removed": { serial_number: "text" },
-  "enrolment_code.created": { expires_at: "number" },
+  "enrolment_code.created": { expires_at: "number", may_replace: "flag" },
   "device.enrolled": {},
+  // It connected for the first time in the place of another one.
+  "device.replaced": {},
+  "asset.accepted": {},
   // The SIM's operator was asked: what it had queued is done, or it is otherwise than this service had it, or unknown there.
   "sim.settled": SIM_FACTS,
   "sim.corrected": SIM_FACTS,

@@ -12,6 +12,8 @@ export const ENDPOINT_ACTIONS: Readonly<Record<string, AuditAction>> = {
   "PATCH /assets/:asset_id/sim": "asset.changed",
   "PATCH /v1/assets/:asset_id/sim": "asset.changed",
   "POST /v1/assets/:asset_id/enrolment-codes": "enrolment_code.created",
+  "POST /v1/assets/:asset_id/accept": "asset.accepted",
+  "PATCH /v1/enrolment-settings": "settings.changed",
   "POST /v1/assets/:asset_id/edge/apps": "deployment.requested",
   "POST /v1/assets/:asset_id/edge/apply": "deployment.requested",
   "PATCH /v1/assets/:asset_id/edge/apps/:name": "deployment.requested",

@@ -58,7 +58,11 @@ export const ENDPOINT_PERMISSIONS: Readonly<Record<string, Requirement>> = {
   "GET /v1/data-plan-settings": "usage.read",
   "PATCH /v1/data-plan-settings": "settings.manage",
 
+  // For an asset whose device has been connected, `enrolment.replace` besides.
   "POST /v1/assets/:asset_id/enrolment-codes": "enrolment.create",
+  "POST /v1/assets/:asset_id/accept": "assets.accept",
+  "GET /v1/enrolment-settings": "assets.read",
+  "PATCH /v1/enrolment-settings": "settings.manage",
   "GET /v1/network-groups": "assets.read",
 
   "GET /v1/assets/:asset_id/edge/apps": "apps.read",
@@ -126,6 +130,7 @@ export const ENDPOINT_PERMISSIONS: Readonly<Record<string, Requirement>> = {
 
 /** Fields of a request's body or query that need a permission besides that of the endpoint. */
 export const FIELD_PERMISSIONS: Readonly<Record<string, Readonly<Record<string, RolePermission>>>> = {
+  "POST /v1/assets": { accept: "assets.accept" },
   "PATCH /v1/assets/:asset_id": { status: "assets.connectivity", supersim: "assets.connectivity" },
   // Values of the environment may be secrets. Those who deploy the app have set them.
   "GET /v1/assets/:asset_id/edge/apps/:name": { reveal: "apps.deploy" },

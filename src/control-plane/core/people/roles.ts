@@ -5,9 +5,13 @@ export { ROLES, type Role };
 /** What a principal may do in its account. Each endpoint needs one of them: see `ENDPOINT_PERMISSIONS`. */
 export const ROLE_PERMISSIONS = {
   viewer: ["assets.read", "apps.read", "deployments.read", "usage.read", "events.read", "fleets.read"],
-  installer: ["assets.register", "assets.name", "enrolment.create", "logs.read", "assets.tag"],
+  installer: ["assets.register", "assets.name", "enrolment.create", "logs.read"],
+  // What brings an app, a value or a membership of a fleet to a device.
   operator: [
     "apps.deploy",
+    "assets.tag",
+    "assets.accept",
+    "enrolment.replace",
     "deployments.cancel",
     "assets.connectivity",
     "volumes.remove",

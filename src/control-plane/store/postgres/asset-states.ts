@@ -1,4 +1,4 @@
-import { BUDGET_BIT, OUTCOME_BITS, WAITING_BIT } from "../../core/attention.ts";
+import { ACCEPTANCE_BIT, BUDGET_BIT, OUTCOME_BITS, WAITING_BIT } from "../../core/attention.ts";
 
 /*
  * Parts of statements that write how assets are, and what their account is told of it, with the change that it follows from.
@@ -21,7 +21,8 @@ const lockedStates = (assets: string): string => /* sql */ `
 export const connectedStates = (began: string): string => /* sql */ `
   ${lockedStates(began)}, states AS (
     UPDATE asset_states t SET instance_id = b.instance_id, last_seen_at = coalesce(b.at, t.last_seen_at),
-      agent_version = coalesce(b.agent_version, t.agent_version)
+      agent_version = coalesce(b.agent_version, t.agent_version),
+      reasons = CASE WHEN t.accepted_at IS NULL THEN t.reasons | ${ACCEPTANCE_BIT} ELSE t.reasons END
     FROM ${began} b JOIN locked_states l ON l.asset_uuid = b.asset_uuid
     WHERE t.asset_uuid = b.asset_uuid
     RETURNING t.account_id, t.asset_uuid, t.agent_version

@@ -2,6 +2,7 @@ import { DEPLOYMENT_COLUMNS, DEPLOYMENT_JOINS, SUMMARY_COLUMNS, UNDELIVERED_COLU
 import { MAX_BATCH_BYTES, MAX_PAGE_BYTES } from "../deployments.ts";
 import { deploymentEffects } from "./asset-states.ts";
 import { AUDIT_COLUMNS } from "../sql/audit-list.ts";
+import { KEPT_BACK } from "../sql/device-acceptance.ts";
 import { AUDIT_ROW_TYPE } from "./audit-row.ts";
 import { CHANGED_COLUMNS } from "./deployment-change.ts";
 
@@ -50,7 +51,7 @@ export const LIST_UNDELIVERED = /* sql */ `
   FROM unnest($1::text[], $2::bigint[]) WITH ORDINALITY AS i(asset, epoch, number)
   LEFT JOIN LATERAL (
     SELECT ${UNDELIVERED_COLUMNS}, d.stored_seq FROM deployments d
-    WHERE d.asset_uuid = i.asset AND d.delivery IS NOT NULL ORDER BY d.stored_seq LIMIT $3
+    WHERE d.asset_uuid = i.asset AND d.delivery IS NOT NULL AND NOT ${KEPT_BACK} ORDER BY d.stored_seq LIMIT $3
   ) u ON true ORDER BY i.number, u.stored_seq`;
 export const LIST_UNDELIVERED_ASSETS = /* sql */ `
   SELECT DISTINCT d.asset_uuid FROM deployments d JOIN device_sessions s ON s.asset_uuid = d.asset_uuid

@@ -53,7 +53,7 @@ export function listSql(criteria: readonly Criterion[], dialect: Dialect): strin
 
 /** Returns the criteria of a filter. */
 export function criteriaOf(filter: AssetFilter, time: StateTime): Criterion[] {
-  const { status, type, text, connected, attention, agentVersion } = filter;
+  const { status, type, text, connected, attention, accepted, agentVersion } = filter;
   const criteria: Criterion[] = [];
   if (status !== undefined) {
     const isActive = "'active' IN (coalesce(s.status, ''), coalesce(p.status, ''))";
@@ -73,6 +73,10 @@ export function criteriaOf(filter: AssetFilter, time: StateTime): Criterion[] {
   }
   if (connected !== undefined) {
     const condition = connected ? IS_CONNECTED : `NOT ${IS_CONNECTED}`;
+    criteria.push({ name: condition, condition: () => condition, values: [] });
+  }
+  if (accepted !== undefined) {
+    const condition = `t.accepted_at IS ${accepted ? "NOT NULL" : "NULL"}`;
     criteria.push({ name: condition, condition: () => condition, values: [] });
   }
   if (agentVersion !== undefined) {

@@ -94,7 +94,7 @@ export const renewalOffset = ({ now, serviceNowMs }: StateTime): number =>
 /** Columns of the state of an asset, after `ASSET_COLUMNS`, and their join. The parameters are those of `lastSeenSql`. */
 export const stateColumns = (nowParameter: string, offsetParameter: string): string =>
   `${isConnectedSql(nowParameter)} AS is_connected, ${lastSeenSql(nowParameter, offsetParameter)} AS last_seen_at,
-   t.agent_version, t.reasons, t.budget_spent_until`;
+   t.agent_version, t.reasons, t.budget_spent_until, t.accepted_at`;
 export const STATE_JOIN = "LEFT JOIN asset_states t ON t.asset_uuid = a.uuid";
 
 /** The values of `ASSET_COLUMNS` and of `stateColumns`. */
@@ -102,7 +102,14 @@ type Values = readonly [
   ...asset: readonly [string, string, string, string, string, number],
   ...supersim: readonly [string, string, string, AssetStatus | null, string | null],
   ...prosim: readonly [string, string, string, AssetStatus | null, string | null],
-  ...state: readonly [boolean | 0 | 1 | null, number | null, string | null, number | null, number | null],
+  ...state: readonly [
+    boolean | 0 | 1 | null,
+    number | null,
+    string | null,
+    number | null,
+    number | null,
+    number | null,
+  ],
 ];
 
 /** @param row values of `ASSET_COLUMNS` and then of `stateColumns` */
@@ -139,6 +146,7 @@ export function toAssetWithState(row: readonly unknown[]): AssetWithState {
       agentVersion: values[18] ?? undefined,
       reasonBits: values[19] ?? 0,
       budgetSpentUntil: values[20] ?? undefined,
+      acceptedAt: values[21] ?? undefined,
     },
   };
 }

@@ -17,6 +17,7 @@ import {
   toAssetWithState,
 } from "./asset-row.ts";
 import { recordAudit } from "./audit.ts";
+import { acceptNew, deviceReplaced } from "./device-acceptance.ts";
 import type { Executor } from "./executor.ts";
 import { IdentifierTakenError, insertAsset } from "./insert-asset.ts";
 import { change, one, type Parameters, type Work } from "./statement.ts";
@@ -27,13 +28,17 @@ const FIND_BY_IDENTIFIER = /* sql */ `
 const FIND_WITH_STATE = /* sql */ `
   SELECT ${ASSET_COLUMNS}, ${stateColumns("?3", "?4")} FROM identifiers i JOIN assets a ON a.uuid = i.asset_uuid
   ${ASSET_JOINS} ${STATE_JOIN} WHERE i.value = ?1 AND a.account_id = ?2`;
+/** A next token that an installer's code gave is void once a device of the asset has been connected. */
+const mayUseNext = (assets: string): string => /* sql */ `(${assets}.next_may_replace = 1 OR NOT EXISTS (
+    SELECT 1 FROM asset_states c WHERE c.asset_uuid = ${assets}.uuid AND c.last_seen_at IS NOT NULL))`;
 const FIND_BY_TOKEN = /* sql */ `
   SELECT ${ASSET_COLUMNS}, CASE WHEN a.next_device_token_hash = ?1 THEN 1 ELSE 0 END AS is_next_token FROM assets a ${ASSET_JOINS}
-  WHERE a.device_token_hash = ?1 OR a.next_device_token_hash = ?1`;
+  WHERE a.device_token_hash = ?1 OR (a.next_device_token_hash = ?1 AND ${mayUseNext("a")})`;
 const FIND = `SELECT ${ASSET_COLUMNS} FROM assets a ${ASSET_JOINS} WHERE a.uuid = ?`;
 const REPLACE_TOKEN = /* sql */ `
   UPDATE assets SET device_token_hash = next_device_token_hash, next_device_token_hash = NULL
-  WHERE uuid = ? AND next_device_token_hash = ?`;
+  WHERE uuid = ? AND next_device_token_hash = ? AND ${mayUseNext("assets")}`;
+const FIND_ACCEPTED = "SELECT 1 AS found FROM asset_states WHERE asset_uuid = ? AND accepted_at IS NOT NULL";
 const RENAME = "UPDATE assets SET name = ? WHERE uuid = ?";
 const REMOVE_USAGE = "DELETE FROM usage_records WHERE iccid IN (SELECT iccid FROM sims WHERE asset_uuid = ?)";
 const REMOVE = "DELETE FROM assets WHERE uuid = ?";
@@ -80,14 +85,29 @@ export class SqlAssetStore implements AssetStore {
     return this.#find(FIND, uuid);
   }
 
-  async replaceDeviceToken(uuid: string, hash: Uint8Array): Promise<boolean> {
-    return (await this.#executor.change(REPLACE_TOKEN, [uuid, hash])) > 0;
+  async isAccepted(uuid: string): Promise<boolean> {
+    return (await this.#executor.one(FIND_ACCEPTED, [uuid])) !== undefined;
   }
 
-  async registerAsset(asset: Asset, deviceTokenHash: Uint8Array, audit?: AuditEntry): Promise<RegisterResult> {
+  async replaceDeviceToken(uuid: string, hash: Uint8Array, nowMs: number, audit?: AuditEntry): Promise<boolean> {
+    return this.#executor.transact(function* (): Work<boolean> {
+      if ((yield* change(REPLACE_TOKEN, [uuid, hash])) === 0) return false;
+      yield* deviceReplaced(uuid, nowMs);
+      if (audit) yield* recordAudit(audit);
+      return true;
+    });
+  }
+
+  async registerAsset(
+    asset: Asset,
+    deviceTokenHash: Uint8Array,
+    audit?: AuditEntry,
+    isAccepted = false,
+  ): Promise<RegisterResult> {
     try {
       await this.#executor.transact(function* (): Work<void> {
         yield* insertAsset(asset, deviceTokenHash);
+        yield* acceptNew(asset.uuid, asset.createdAt, isAccepted);
         yield* appendAccountEvents(asset.accountId, [{ type: "asset.registered", asset_id: asset.uuid }]);
         if (audit) yield* recordAudit(audit);
       });

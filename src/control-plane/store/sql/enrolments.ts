@@ -1,7 +1,8 @@
 import type { EnrolmentCode } from "../../core/enrolment.ts";
 import type { AuditEntry } from "../audit.ts";
-import type { EnrolmentStore } from "../enrolments.ts";
-import { recordAudit } from "./audit.ts";
+import type { CodeUseResult, EnrolmentStore } from "../enrolments.ts";
+import { changeWithAudit, recordAudit } from "./audit.ts";
+import { acceptDevice, withdrawAcceptance } from "./device-acceptance.ts";
 import type { Dialect } from "./dialect.ts";
 import type { Executor } from "./executor.ts";
 import { change, one, type Work } from "./statement.ts";
@@ -16,19 +17,24 @@ interface Row {
   readonly expires_at: number;
   readonly used_at: number | null;
   readonly nonce_hash: Uint8Array | null;
+  readonly may_replace: number;
 }
 
 type CodeUse = Parameters<EnrolmentStore["useCode"]>[0];
 
 const FIND = /* sql */ `
-  SELECT hash, asset_uuid, created_at, expires_at, used_at, nonce_hash FROM enrolment_codes WHERE hash = ?`;
-const INSERT = "INSERT INTO enrolment_codes (hash, asset_uuid, created_at, expires_at) VALUES (?, ?, ?, ?)";
+  SELECT hash, asset_uuid, created_at, expires_at, used_at, nonce_hash, may_replace FROM enrolment_codes WHERE hash = ?`;
+const INSERT = /* sql */ `
+  INSERT INTO enrolment_codes (hash, asset_uuid, created_at, expires_at, may_replace) VALUES (?, ?, ?, ?, ?)`;
 const REMOVE_UNUSED = "DELETE FROM enrolment_codes WHERE asset_uuid = ? AND used_at IS NULL";
 const REMOVE_OLD = "DELETE FROM enrolment_codes WHERE expires_at < ?1 AND coalesce(used_at, 0) < ?1";
 const USE = /* sql */ `
   UPDATE enrolment_codes SET used_at = coalesce(used_at, ?1), nonce_hash = ?2
   WHERE hash = ?3 AND (nonce_hash IS NULL OR nonce_hash = ?2)`;
-const SET_TOKEN = "UPDATE assets SET next_device_token_hash = ? WHERE uuid = ?";
+const SET_TOKEN = "UPDATE assets SET next_device_token_hash = ?, next_may_replace = ? WHERE uuid = ?";
+const FIND_CONNECTED = "SELECT 1 AS found FROM asset_states WHERE asset_uuid = ? AND last_seen_at IS NOT NULL";
+const READ_AUTO_ACCEPT = "SELECT auto_accept FROM accounts WHERE id = ?";
+const SET_AUTO_ACCEPT = "UPDATE accounts SET auto_accept = ? WHERE id = ?";
 
 export class SqlEnrolmentStore implements EnrolmentStore {
   readonly #executor: Executor;
@@ -52,12 +58,25 @@ export class SqlEnrolmentStore implements EnrolmentStore {
     return row && { code: toCode(row), hash: row.hash, nonceHash: row.nonce_hash ?? undefined };
   }
 
-  async useCode(use: CodeUse): Promise<boolean> {
+  async useCode(use: CodeUse): Promise<CodeUseResult> {
     return this.#executor.transact(() => this.#use(use));
   }
 
+  async acceptDevice(assetUuid: string, at: number, audit: AuditEntry): Promise<boolean | undefined> {
+    return this.#executor.transact(() => acceptDevice(assetUuid, at, audit));
+  }
+
+  async readAutoAccept(accountId: string): Promise<boolean> {
+    const row = await this.#executor.one<{ readonly auto_accept: number }>(READ_AUTO_ACCEPT, [accountId]);
+    return row?.auto_accept === 1;
+  }
+
+  async setAutoAccept(accountId: string, autoAccept: boolean, audit: AuditEntry): Promise<void> {
+    await changeWithAudit(this.#executor, SET_AUTO_ACCEPT, [Number(autoAccept), accountId], audit);
+  }
+
   *#issue(
-    { assetUuid, createdAt, expiresAt }: EnrolmentCode,
+    { assetUuid, createdAt, expiresAt, mayReplace }: EnrolmentCode,
     hash: Uint8Array,
     audit: AuditEntry | undefined,
   ): Work<void> {
@@ -65,20 +84,31 @@ export class SqlEnrolmentStore implements EnrolmentStore {
     // Without the lock, codes that are issued at the same time would not see, and so not remove, each other.
     yield* one(this.#lockAsset, [assetUuid]);
     yield* change(REMOVE_UNUSED, [assetUuid]);
-    yield* change(INSERT, [hash, assetUuid, createdAt, expiresAt]);
+    yield* change(INSERT, [hash, assetUuid, createdAt, expiresAt, Number(mayReplace)]);
     if (audit) yield* recordAudit(audit);
   }
 
-  *#use({ hash, nonceHash, at, tokenHash, audit }: CodeUse): Work<boolean> {
+  *#use({ hash, nonceHash, at, tokenHash, audit }: CodeUse): Work<CodeUseResult> {
     // Locked before the code, as everywhere, so that no two transactions wait for each other.
     const asset = yield* one<{ readonly uuid: string }>(this.#lockAssetOfCode, [hash]);
-    if (!asset || (yield* change(USE, [at, nonceHash, hash])) === 0) return false;
-    yield* change(SET_TOKEN, [tokenHash, asset.uuid]);
+    const code = yield* one<Row>(FIND, [hash]);
+    if (!asset || !code) return "used_before";
+    const mayReplace = code.may_replace === 1;
+    if (!mayReplace && (yield* one(FIND_CONNECTED, [asset.uuid]))) return "in_service";
+    if ((yield* change(USE, [at, nonceHash, hash])) === 0) return "used_before";
+    yield* change(SET_TOKEN, [tokenHash, code.may_replace, asset.uuid]);
+    if (!mayReplace) yield* withdrawAcceptance(asset.uuid);
     if (audit) yield* recordAudit(audit);
-    return true;
+    return "used";
   }
 }
 
-function toCode({ asset_uuid, created_at, expires_at, used_at }: Row): EnrolmentCode {
-  return { assetUuid: asset_uuid, createdAt: created_at, expiresAt: expires_at, usedAt: used_at ?? undefined };
+function toCode({ asset_uuid, created_at, expires_at, used_at, may_replace }: Row): EnrolmentCode {
+  return {
+    assetUuid: asset_uuid,
+    createdAt: created_at,
+    expiresAt: expires_at,
+    usedAt: used_at ?? undefined,
+    mayReplace: may_replace === 1,
+  };
 }

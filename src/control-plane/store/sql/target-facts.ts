@@ -16,6 +16,9 @@ interface FactsRow extends TargetRow {
   readonly held_since: number | null;
   readonly hold: number;
   readonly hold_until_ms: number | null;
+  readonly accepted_at: number | null;
+  readonly replaced_at_ms: number | null;
+  readonly created_at: number;
   readonly others: string | null;
   readonly is_busy: number;
   readonly asset_type: string;
@@ -37,6 +40,7 @@ export function factsSql(dialect: Dialect, condition: string): string {
     SELECT ${TARGET_COLUMNS}, ${isConnectedSql("?1")} AS is_connected, ${lastSeenSql("?1", "?2")} AS last_seen_at, s.protocol,
       p.report, p.reported_at, p.held_since,
       CASE WHEN h.asset_uuid IS NULL THEN 0 ELSE 1 END AS hold, h.until_ms AS hold_until_ms,
+      t.accepted_at, t.replaced_at_ms, a.created_at,
       (SELECT ${dialect.jsonObject("o.app", "f.name")} FROM app_owners o JOIN fleets f ON f.id = o.fleet_id
         WHERE o.asset_uuid = x.asset_uuid AND o.fleet_id <> ?3 AND o.app IN ${dialect.jsonTexts("?4")}) AS others,
       CASE WHEN EXISTS (SELECT 1 FROM rollout_targets y LEFT JOIN deployments z ON z.id = y.deployment_id
@@ -77,6 +81,7 @@ export function toTargetWithFacts(row: unknown): TargetWithFacts {
       lastSeenAtMs: facts.last_seen_at === null ? undefined : facts.last_seen_at * 1000,
       report: toReport(facts),
       heldUntilMs: facts.hold === 0 ? undefined : (facts.hold_until_ms ?? Infinity),
+      unacceptedSinceMs: facts.accepted_at === null ? (facts.replaced_at_ms ?? facts.created_at * 1000) : undefined,
       conflicts: owners.map(([app, fleet]) => ({ app, fleet })),
       isBusy: facts.is_busy === 1,
     },

@@ -2,6 +2,7 @@ import type { DatabaseSync } from "node:sqlite";
 import type { AttentionReason } from "../../../protocol/attention.ts";
 import { effectOf } from "../../core/account-event.ts";
 import {
+  ACCEPTANCE_BIT,
   bitsAt,
   bitsOfReport,
   bitsToldBy,
@@ -44,7 +45,9 @@ export class SqliteAssetStates {
     this.#events = events;
     this.#connect = database.prepare(
       `UPDATE asset_states SET instance_id = ?, last_seen_at = coalesce(?, last_seen_at),
-         agent_version = coalesce(?, agent_version) WHERE asset_uuid = ? ${CHANGED}`,
+         agent_version = coalesce(?, agent_version),
+         reasons = CASE WHEN accepted_at IS NULL THEN reasons | ${ACCEPTANCE_BIT} ELSE reasons END
+       WHERE asset_uuid = ? ${CHANGED}`,
     );
     this.#disconnect = database.prepare(
       `UPDATE asset_states SET instance_id = NULL, last_seen_at = coalesce(?, last_seen_at)

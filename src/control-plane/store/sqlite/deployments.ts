@@ -38,6 +38,7 @@ import {
 import { type SessionFence, StaleSessionError } from "../sessions.ts";
 import type { SqliteAssetStates } from "./asset-states.ts";
 import { auditValues, INSERT_AUDIT } from "../sql/audit.ts";
+import { KEPT_BACK } from "../sql/device-acceptance.ts";
 import type { CommitQueue } from "./commit-queue.ts";
 import { type BeforeCreation, refusal } from "./creation-limits.ts";
 import { LatestEvents } from "./latest-events.ts";
@@ -133,7 +134,7 @@ export class SqliteDeploymentStore implements DeploymentStore {
     this.#session = database.prepare("SELECT 1 FROM device_sessions WHERE asset_uuid = ? AND epoch = ?");
     this.#undelivered = database.prepare(
       `SELECT ${UNDELIVERED_COLUMNS} FROM deployments d WHERE d.asset_uuid = ? AND d.delivery IS NOT NULL
-       ORDER BY d.rowid LIMIT ?`,
+         AND NOT ${KEPT_BACK} ORDER BY d.rowid LIMIT ?`,
     );
     this.#undeliveredAssets = database.prepare(
       `SELECT DISTINCT d.asset_uuid FROM deployments d JOIN device_sessions s ON s.asset_uuid = d.asset_uuid

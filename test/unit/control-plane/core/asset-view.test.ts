@@ -55,6 +55,7 @@ describe("representation", () => {
       connected: false,
       last_seen: null,
       agent_version: null,
+      accepted_at: null,
       tags: {},
       attention: [],
     });

@@ -45,6 +45,9 @@ describe("a target that waits for its turn", () => {
   test.each([
     ["hold", { heldUntilMs: NOW + HOUR_MS }, NOW + HOUR_MS],
     ["hold", { heldUntilMs: Infinity }, NOW + 72 * HOUR_MS],
+    // As one that is away: nobody waits for it longer than for that.
+    ["acceptance", { unacceptedSinceMs: NOW - HOUR_MS }, NOW + 71 * HOUR_MS],
+    ["connection", { unacceptedSinceMs: NOW, isConnected: false, lastSeenAtMs: NOW }, NOW + 72 * HOUR_MS],
     ["conflict", { conflicts: [{ app: "web", fleet: "b" }] }, NOW + 72 * HOUR_MS],
     ["conflict", { isBusy: true }, NOW + 60_000],
     ["connection", { isConnected: false, lastSeenAtMs: NOW - HOUR_MS }, NOW + 71 * HOUR_MS],
