@@ -303,7 +303,12 @@ describe("a device that speaks protocol 2", () => {
     ...fieldsOfApp.map(([field, feature]): [string, ProtocolFeature, object] => {
       return [field, feature, { [field]: asRequested[field as keyof typeof asRequested] }];
     }),
-    ["environments[].secret", "declaredSecrets", { environments: FULL.environments }],
+    ["environments[].secret", "declaredSecrets", { environments: [{ key: "A", value: "value", secret: true }] }],
+    [
+      "environments[].secret_parts",
+      "secretParts",
+      { environments: [{ key: "A", value: "value", secret_parts: ["val"] }] },
+    ],
     ["volumes[].name", "namedVolumes", { volumes: [{ name: "data", target: "/data" }] }],
     ["volumes[].owner", "volumeOwners", { volumes: [{ local: "/data", target: "/data", owner: "1:1" }] }],
   ];

@@ -156,7 +156,7 @@ test("tags select assets, holds keep fleets away, and secret values never leave 
   expect((await rig.run(["assets", "show", "SN-NEW"])).stdout).toContain("until somebody accepts it");
   expect(await rig.run(["assets", "accept", "SN-NEW", asset])).toMatchObject({
     code: 0,
-    stderr: `The device of SN-NEW is accepted.\nThe device of ${asset} is accepted.\n`,
+    stderr: `Note: The device of SN-NEW is accepted.\nNote: The device of ${asset} is accepted.\n`,
   });
   expect((await rig.api.get("/v1/assets/SN-NEW")).body).toMatchObject({ accepted_at: expect.any(Number) });
   const set = ["variables", "set", asset, "SITE_ID=pump-7", "--secret-stdin", "API_TOKEN"];
