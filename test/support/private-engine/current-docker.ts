@@ -1,5 +1,5 @@
 import { join } from "node:path";
-import { readFile } from "node:fs/promises";
+import { readdir, readFile } from "node:fs/promises";
 import { findArchive, type PackageSource, PackagesUnavailable, unpackPackages } from "../apt.ts";
 import { cached } from "../cached.ts";
 import { run } from "../command.ts";
@@ -30,7 +30,10 @@ async function debianTesting(): Promise<PackageSource> {
 
 /** @param from directory with Debian's packages `ubuntu-keyring` and `python-apt-common`: Ubuntu's keys and where it is */
 async function ubuntuDevel(from: string): Promise<PackageSource> {
-  const about = await readFile(join(from, "usr/share/python-apt/templates/Ubuntu.info"), "utf8");
+  const templates = join(from, "usr/share/python-apt/templates");
+  // Some releases write its name in lower case.
+  const file = (await readdir(templates)).find((name) => name.toLowerCase() === "ubuntu.info");
+  const about = file === undefined ? "" : await readFile(join(templates, file), "utf8");
   const architecture = process.arch === "x64" ? "-amd64" : "";
   const uri = new RegExp(`^BaseURI${architecture}: (.+)$`, "m").exec(about)?.[1];
   if (uri === undefined) throw new Error("python-apt-common does not say where Ubuntu's packages are");
