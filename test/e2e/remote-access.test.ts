@@ -47,15 +47,17 @@ describe("forward", () => {
     await using _command = command;
     // Cookies belong to a host, with any port.
     expect(new URL(url).hostname).not.toBe(new URL(system().control.url).hostname);
-    const socket = connect({ port: Number(new URL(url).port), host: "127.0.0.1" });
-    socket.on("error", () => undefined);
-    socket.end("GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nCookie: a=1; edge_session=planted; b=2\r\n\r\n");
+    const request = "GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nCookie: a=1; edge_session=planted; b=2\r\n\r\n";
+    // Sent until the app has it: between two connections it does not listen.
     const arrived = await waitFor("the request", async () => {
+      const socket = connect({ port: Number(new URL(url).port), host: "127.0.0.1" });
+      socket.on("error", () => undefined);
+      socket.end(request);
       const { stdout } = await exec("busybox", "cat", "/tmp/request");
+      socket.destroy();
       return stdout.includes("b=2") && stdout;
     });
     expect(arrived).toContain("Cookie: a=1; edge_session=xxxxxxx; b=2");
-    socket.destroy();
   });
 
   test("passes on what is sent after the other side has ended", async () => {

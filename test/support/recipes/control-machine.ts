@@ -26,7 +26,7 @@ export async function installRecipe(machine: Device): Promise<void> {
 /** Writes a file that only the service and root read. */
 export async function writeForService(machine: Device, name: string, content: string): Promise<void> {
   const path = `${CONFIG_FOLDER}/${name}`;
-  await machine.succeed(`install -m 640 -o root -g edge-control /dev/stdin ${path}`, content);
+  await machine.succeed(`install -m 640 -o root -g edge-control /dev/null ${path} && cat > ${path}`, content);
 }
 
 /** Runs an administration command as the service's user, and returns the printed JSON. */
