@@ -170,6 +170,25 @@ test("of two devices that enrol as an asset the one has it that connects first, 
   expect(await attentionOf(rig, uuid)).toEqual(["acceptance"]);
 });
 
+test("what waits for the device that an operator had in mind does not go to the one that an installer enrols", async () => {
+  const { rig, installer } = await setUp();
+  const { uuid } = await register(rig.api, { accept: true });
+  const stream = await fetch(`${rig.control.url}/v1/assets/${uuid}/edge/apps`, {
+    method: "POST",
+    headers: { "X-API-Key": rig.account.apiKey, "Content-Type": "application/json" },
+    body: JSON.stringify({ name: "web", image: imageOf("one"), wait_for_device_s: 3_600 }),
+  });
+  await stream.body?.cancel();
+  const { token } = await redeem(rig, await makeCode(installer, uuid));
+  await using device = await FakeDevice.connect(rig.control.agentUrl, token);
+  await device.flushed();
+  expect(device.received.filter(({ type }) => type === "deploy")).toEqual([]);
+  expect(await attentionOf(rig, uuid)).not.toContain("device_replaced");
+
+  await rig.api.post(`/v1/assets/${uuid}/accept`, undefined);
+  expect(await device.next("deploy")).toMatchObject({ spec: { name: "web" } });
+});
+
 test("a device that takes the place of another gets nothing that was meant for that one, and everybody can see it", async () => {
   const { rig } = await setUp();
   await rollOut(rig);

@@ -239,4 +239,16 @@ describe("keys", () => {
     const { entries } = (await root.get("/v1/audit?limit=20")).body as { entries: { details: object }[] };
     expect(entries.map(({ details }) => details)).toContainEqual(expect.objectContaining({ revoked_keys: 4 }));
   });
+
+  test("that may do what a lower role may not end with the higher one, whatever their own role", async () => {
+    const account = await control.account();
+    const root = apiClient(control, account);
+    await control.session(account, { passwordHash });
+    const ada = await somePerson(account, "admin");
+    const plain = madeKey(await ada.browser.call("POST", "/v1/api-keys", { name: "reads", role: "viewer" }));
+    const shell = { name: "shell", role: "viewer", permissions: ["apps.exec", "apps.forward"] };
+    const withExec = madeKey(await ada.browser.call("POST", "/v1/api-keys", shell));
+    expect((await root.patch(`/v1/users/${ada.id}`, { role: "operator" })).status).toBe(200);
+    expect(await Promise.all([plain, withExec].map(({ client }) => isAlive(client)))).toEqual([true, false]);
+  });
 });

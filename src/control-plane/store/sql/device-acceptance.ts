@@ -25,8 +25,10 @@ const ACCEPT = /* sql */ `
   UPDATE asset_states SET accepted_at = coalesce(accepted_at, ?), reasons = reasons & ~${ACCEPTANCE_BIT | REPLACED_BIT}
   WHERE asset_uuid = ? AND (accepted_at IS NULL OR (reasons & ${ACCEPTANCE_BIT | REPLACED_BIT}) <> 0) ${CHANGED}`;
 const ACCEPT_NEW = `UPDATE asset_states SET accepted_at = ? WHERE asset_uuid = ? AND (? = 1 OR ${ACCEPTS_BY_ITSELF})`;
+/** What was requested before was meant for the device that somebody has accepted. */
 const WITHDRAW = /* sql */ `
-  UPDATE asset_states SET accepted_at = NULL WHERE asset_uuid = ? AND accepted_at IS NOT NULL AND NOT ${ACCEPTS_BY_ITSELF} ${CHANGED}`;
+  UPDATE asset_states SET accepted_at = NULL, replaced_at_ms = CAST(? AS BIGINT)
+  WHERE asset_uuid = ? AND accepted_at IS NOT NULL AND NOT ${ACCEPTS_BY_ITSELF} ${CHANGED}`;
 /** A device that was never connected is not replaced: nothing was meant for it. */
 const REPLACE = /* sql */ `
   UPDATE asset_states SET replaced_at_ms = CAST(?1 AS BIGINT),
@@ -59,8 +61,8 @@ export function* acceptNew(assetUuid: string, at: number, isAskedFor: boolean): 
 }
 
 /** The device has to be accepted again, unless the account accepts by itself. */
-export function* withdrawAcceptance(assetUuid: string): Work<void> {
-  const row = yield* one<StateRow>(WITHDRAW, [assetUuid]);
+export function* withdrawAcceptance(assetUuid: string, nowMs: number): Work<void> {
+  const row = yield* one<StateRow>(WITHDRAW, [nowMs, assetUuid]);
   if (row) yield* appendAccountEvents(row.account_id, [{ type: "asset.changed", asset_id: assetUuid }]);
 }
 

@@ -97,7 +97,8 @@ export class SqlEnrolmentStore implements EnrolmentStore {
     if (!mayReplace && (yield* one(FIND_CONNECTED, [asset.uuid]))) return "in_service";
     if ((yield* change(USE, [at, nonceHash, hash])) === 0) return "used_before";
     yield* change(SET_TOKEN, [tokenHash, code.may_replace, asset.uuid]);
-    if (!mayReplace) yield* withdrawAcceptance(asset.uuid);
+    // The end of this second, so that everything that was requested before counts.
+    if (!mayReplace) yield* withdrawAcceptance(asset.uuid, at * 1000 + 999);
     if (audit) yield* recordAudit(audit);
     return "used";
   }

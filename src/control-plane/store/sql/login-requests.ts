@@ -60,13 +60,17 @@ const DENY_APPROVED = "UPDATE login_requests SET state = 'denied' WHERE user_id 
 const REMOVE = "DELETE FROM login_requests WHERE device_code_hash = ?";
 
 /**
- * Revokes the keys that fall with a person and whose role is not one of these: those of its log-ins, those that it made in
- * sessions, and those that one of these made.
+ * Revokes the keys that fall with a person and whose role is not one of these, or which have permissions that their new role
+ * could not give: those of its log-ins, those that it made in sessions, and those that one of these made.
  */
 export function* revokePersonalKeys(userId: string, kept: readonly Role[], at: number): Work<number> {
   const roles = kept.map((role) => `'${role}'`).join(", ");
-  const isOther = kept.length === 0 ? "" : `AND role NOT IN (${roles})`;
-  return yield* change(revokeSql(`origin_id = ?2 AND is_personal = 1 ${isOther}`), [at, userId]);
+  const hasTooMuch = [
+    ...(kept.length > 0 ? [`role NOT IN (${roles})`] : ["1 = 1"]),
+    // Only admins give a key permissions beyond its role.
+    ...(kept.includes("admin") ? [] : ["permissions <> '[]'"]),
+  ].join(" OR ");
+  return yield* change(revokeSql(`origin_id = ?2 AND is_personal = 1 AND (${hasTooMuch})`), [at, userId]);
 }
 
 /** Takes back what the user has confirmed and no program has fetched yet. */
