@@ -1,10 +1,10 @@
 import { defineConfig } from "vitest/config";
 
-/** Those that compute. As many at once as a small machine has processors; the modules are loaded once for a worker. */
+/** Tests that compute. As many at once as a small machine has processors; the modules are loaded once for a worker. */
 const QUICK = { groupOrder: 0, maxWorkers: 2, isolate: false };
-/** Those with servers and links in their own process. */
+/** Tests with servers and links in their own process. */
 const SERVERS = { groupOrder: 1, maxWorkers: 3, isolate: false };
-/** Those with engines and processes, which wait most of the time. They share nothing that has a fixed name. */
+/** Tests with engines and processes, which wait most of the time. They share nothing that has a fixed name. */
 const SYSTEM = { groupOrder: 1, maxWorkers: 3, isolate: true };
 
 const project = (name: string, { groupOrder, maxWorkers, isolate }: typeof QUICK, timeout: number) => ({

@@ -17,6 +17,8 @@ const MAX_MINUTES = 20;
 /** Files that are run at a time, between two looks at the clock. */
 const BATCH = 20;
 
+if (git("rev-parse", "--is-shallow-repository")[0] === "true")
+  throw new Error("landings cannot be counted in a shallow clone: git fetch --unshallow");
 const [current, before = current] = git("log", "--format=%H", "--", LANDING);
 if (current === undefined || before === undefined) throw new Error(`no commit has changed ${LANDING}`);
 const landing = git("log", "--format=%H", "--", LANDING).length;

@@ -4,13 +4,18 @@ import { isBelow } from "./tiers.ts";
 /** Tests that a change below a place may break although they do not import it. */
 const BY_FOLDER: readonly (readonly [place: string, tests: string])[] = [
   ["Dockerfile", "test/e2e/executables/"],
-  ["config.example.json", "test/repo/"],
-  ["config.schema.json", "test/repo/"],
-  ["docs/", "test/repo/"],
+  ["README.md", "test/adversary/mount-policy.test.ts"],
+  ["README.md", "test/e2e/executables/readme.test.ts"],
+  ["README.md", "test/e2e/real-app.test.ts"],
+  ["docs/configuration.md", "test/adversary/mount-policy.test.ts"],
+  ["docs/install.md", "test/e2e/executables/container.test.ts"],
   ["examples/", "test/e2e/recipes/"],
   ["examples/", "test/examples/"],
   ["man/", "test/device/"],
+  ["man/", "test/unit/scripts/"],
   ["packaging/", "test/device/"],
+  ["packaging/", "test/e2e/executables/"],
+  ["packaging/recipes/", "test/e2e/recipes/"],
   ["scripts/bundling/", "test/e2e/executables/"],
   ["scripts/quickstart/", "test/e2e/executables/"],
   ["src/console/", "test/e2e/console/"],
@@ -33,10 +38,9 @@ export function affectedTests(modules: Modules, changed: readonly string[], test
   if (changed.some((path) => isBelow(path, EVERYTHING))) return [...tests];
   const touched = usersOf(modules, changed);
   const folders = BY_FOLDER.filter(([place]) => changed.some((path) => isBelow(path, [place]))).map(([, of]) => of);
-  const isCheckedByRepo = changed.length > 0;
-  return tests.filter(
-    (test) => touched.has(test) || isBelow(test, folders) || (isCheckedByRepo && isBelow(test, ["test/repo/"])),
-  );
+  // These read all files.
+  const ofRepository = changed.length > 0 ? ["test/repo/"] : [];
+  return tests.filter((test) => touched.has(test) || isBelow(test, [...folders, ...ofRepository]));
 }
 
 /** Returns the given files and every module that reaches one of them. */

@@ -18,7 +18,7 @@ const ENTRY = /^src\/[^/]+\/main\.tsx?$/;
 
 /** Runs git and returns the lines it prints. */
 export function git(...args: readonly string[]): string[] {
-  return execFileSync("git", args, { encoding: "utf8", maxBuffer: 2 ** 26 })
+  return execFileSync("git", ["-c", "core.quotePath=off", ...args], { encoding: "utf8", maxBuffer: 2 ** 26 })
     .split("\n")
     .filter(Boolean);
 }
@@ -34,17 +34,18 @@ export function readModules(): Modules {
   const modules = new Set(projectFiles("src", "test", "scripts").filter((path) => /\.(ts|tsx|mjs)$/.test(path)));
   return new Map([
     [EXECUTABLES, [...modules].filter((path) => ENTRY.test(path))],
-    ...[...modules].map((path) => [path, namedFiles(path, readFileSync(path, "utf8"), modules)] as const),
+    ...[...modules].map((path) => [path, namedFiles(path, readFileSync(path, "utf8"))] as const),
   ]);
 }
 
-function namedFiles(path: string, source: string, modules: ReadonlySet<string>): string[] {
-  // The tables of this folder name modules and start none.
+function namedFiles(path: string, source: string): string[] {
+  // Paths in this folder's tables are no imports.
   if (path.startsWith("scripts/test/")) source = source.replaceAll(/["'`](?:src|test|scripts)\//g, "");
   const named = [...source.matchAll(NAMED_FILE)].map(([, name = ""]) =>
     name.startsWith(".") ? join(dirname(path), name) : name,
   );
-  const files = [...new Set(named)].filter((name) => modules.has(name));
+  // Also files that were removed: who names one is touched by that.
+  const files = [...new Set(named)];
   return NAMED_EXECUTABLE.test(source) ? [...files, EXECUTABLES] : files;
 }
 

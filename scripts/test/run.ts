@@ -9,7 +9,7 @@ import { needsOf } from "./needs.ts";
 import type { TestSummary } from "./summary.ts";
 
 const REPORTER = fileURLToPath(new URL("reporter.ts", import.meta.url));
-const SUMMARY = ".cache/test-summary.json";
+const SUMMARY = `.cache/test-summary-${process.pid}.json`;
 const COMPILED = resolve(".cache/compiled-tests");
 
 interface RunOptions {
@@ -27,10 +27,11 @@ export async function prepare(modules: Modules, files: readonly string[]): Promi
 
 /** Runs test files with vitest, whose output goes to this process's. */
 export function runTests(files: readonly string[], { isVerbose = false, options = [] }: RunOptions = {}): TestSummary {
+  if (files.length === 0) return { passed: 0, failed: 0, skipped: [], broken: [] };
   mkdirSync(".cache", { recursive: true });
   rmSync(SUMMARY, { force: true });
   const reporters = [...(isVerbose ? ["--reporter=verbose"] : []), `--reporter=${REPORTER}`];
-  const result = spawnSync("vitest", ["run", ...reporters, ...options, ...files], {
+  const result = spawnSync("vitest", ["run", ...files, ...reporters, ...options], {
     stdio: "inherit",
     env: {
       ...process.env,
@@ -41,7 +42,9 @@ export function runTests(files: readonly string[], { isVerbose = false, options 
       NODE_COMPILE_CACHE: COMPILED,
     },
   });
+  if (result.error) throw result.error;
   const summary = readSummary();
+  rmSync(SUMMARY, { force: true });
   const isExplained = result.status === 0 || summary.failed > 0 || summary.broken.length > 0;
   return isExplained ? summary : { ...summary, broken: [`vitest ended with ${result.status ?? result.signal}`] };
 }

@@ -1,9 +1,10 @@
+import { relative } from "node:path";
 import { affectedTests, changedSince } from "./affected.ts";
 import type { Modules } from "./modules.ts";
 import type { Tiers } from "./tiers.ts";
 
 /** Options of vitest whose value is the next argument. */
-const WITH_VALUE: ReadonlySet<string> = new Set(["--project", "--testNamePattern", "-t"]);
+const WITH_VALUE: ReadonlySet<string> = new Set(["--project", "-p", "--testNamePattern", "-t"]);
 
 /** What a command line of the tests asks for. */
 export interface Selection {
@@ -36,11 +37,15 @@ export function select(
   const { filters, projects, commit, isVerbose, options } = read(args);
   const isNarrowed = filters.length > 0 || projects.length > 0;
   const candidates = tier === "main" && isNarrowed ? tiers.all : tiers[tier];
+  const strange = projects.find((name) => !tiers.all.some((path) => path.split("/")[1] === name));
+  if (strange !== undefined) throw new NothingSelected(`no test file of ${strange}`);
   const unknown = filters.find((filter) => !candidates.some((path) => path.includes(filter)));
   if (unknown !== undefined) {
     const elsewhere = tiers.all.some((path) => path.includes(unknown));
     throw new NothingSelected(
-      elsewhere ? `${unknown} is not in this tier: npm test -- ${unknown} runs it` : `no test file matches ${unknown}`,
+      elsewhere
+        ? `${unknown} is not in this tier: npm test -- ${unknown} runs it`
+        : `no test file matches ${unknown}; the value of an option is written with =, such as --bail=1 or --changed=main`,
     );
   }
   const named = candidates.filter(
@@ -48,9 +53,18 @@ export function select(
       (filters.length === 0 || filters.some((filter) => path.includes(filter))) &&
       (projects.length === 0 || projects.includes(path.split("/")[1] ?? "")),
   );
-  const files = commit === undefined ? named : affectedTests(modules, changes(commit), named);
-  if (files.length === 0 && commit === undefined) throw new NothingSelected(`no test file of ${projects.join(", ")}`);
+  const files = commit === undefined ? named : affectedTests(modules, changesSince(commit, changes), named);
+  if (files.length === 0 && commit === undefined)
+    throw new NothingSelected(`no test file of ${projects.join(", ")} matches ${filters.join(", ")}`);
   return { files, isVerbose, options };
+}
+
+function changesSince(commit: string, changes: (commit: string) => string[]): string[] {
+  try {
+    return changes(commit);
+  } catch {
+    throw new NothingSelected(`git cannot compare with ${commit === "" ? "nothing" : commit}`);
+  }
 }
 
 interface CommandLine {
@@ -70,12 +84,18 @@ function read(args: readonly string[]): CommandLine {
   for (let index = 0; index < args.length; index++) {
     const argument = args[index] ?? "";
     const [name = "", value] = WITH_VALUE.has(argument) ? [argument, args[++index]] : argument.split(/=(.*)/s);
-    if (name === "--project") projects.push(value ?? "");
+    if (WITH_VALUE.has(name) && value === undefined) throw new NothingSelected(`${name} needs a value`);
+    if (name === "--project" || name === "-p") projects.push(value ?? "");
     else if (name === "--changed") commit = value ?? "HEAD";
     else if (name === "--verbose") isVerbose = true;
-    else if (!argument.startsWith("-")) filters.push(argument.replace(/^\.\//, ""));
+    else if (!argument.startsWith("-")) filters.push(asFilter(argument));
     else if (WITH_VALUE.has(name)) options.push("--testNamePattern", value ?? "");
     else options.push(argument);
   }
   return { filters, projects, commit, isVerbose, options };
+}
+
+/** Paths as people have them at hand: absolute, below `./`, or with the number of a line. */
+function asFilter(argument: string): string {
+  return relative(".", argument).replace(/:\d+$/, "");
 }

@@ -33,13 +33,16 @@ const tiers = readTiers(modules);
 
 it("every module of the tests that starts a program says what it needs", () => {
   const missing = [...modules.keys()]
-    .filter((path) => path.startsWith("test/") && !/^test\/(unit|fixtures)\//.test(path))
+    .filter((path) => path.startsWith("test/"))
     .flatMap((path) => {
       const called = [...readFileSync(path, "utf8").matchAll(CALL)].map(([, name, finder]) => name ?? finder ?? "");
       const needs = called.flatMap((name) => (Object.hasOwn(PROGRAMS, name) ? [PROGRAMS[name] as TestNeed] : []));
       return needs.filter((need) => !NEEDS[path]?.includes(need)).map((need) => `${path}: ${need}`);
     });
-  expect(missing).toEqual([]);
+  expect(
+    missing,
+    "start these programs through a module of test/support, or name them in scripts/test/needs.ts",
+  ).toEqual([]);
 });
 
 it("only modules that exist say what they need", () => {

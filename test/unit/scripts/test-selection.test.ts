@@ -1,3 +1,4 @@
+import { resolve } from "node:path";
 import { describe, expect, it } from "vitest";
 import { affectedTests } from "../../../scripts/test/affected.ts";
 import { EXECUTABLES, type Modules } from "../../../scripts/test/modules.ts";
@@ -62,6 +63,9 @@ describe("a command line of the tests", () => {
   it.each([
     [["test/unit"], [UNIT, TLS]],
     [["./test/unit/lib/a"], [UNIT]],
+    [[resolve(UNIT)], [UNIT]],
+    [[`${UNIT}:12`], [UNIT]],
+    [["-p", "chaos"], [CHAOS]],
     [["--project", "chaos"], [CHAOS]],
     [
       ["--project=e2e", "--project=unit"],
@@ -87,6 +91,10 @@ describe("a command line of the tests", () => {
     ["quick", ["test/e2e"], "test/e2e is not in this tier: npm test -- test/e2e runs it"],
     ["main", ["no/such"], "no test file matches no/such"],
     ["main", ["--project", "nothing"], "no test file of nothing"],
+    ["main", ["--project=unit", "--project=nothing"], "no test file of nothing"],
+    ["main", ["test/unit", "--project=e2e"], "no test file of e2e matches test/unit"],
+    ["main", ["--changed", "no-such-branch"], "--changed=main"],
+    ["main", ["test/unit", "-t"], "-t needs a value"],
   ] as const)("%s %j says what is wrong", (tier, args, message) => {
     expect(() => selected(tier, ...args)).toThrow(message);
   });
