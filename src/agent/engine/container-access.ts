@@ -52,7 +52,7 @@ export interface ExecEnd {
   readonly isGone: boolean;
   /**
    * Processes that began while it ran and go on, as `NAME (PID)`: they may be its, or the app's. `undefined`: it cannot be
-   * said whether it has left any, as the image has no shell.
+   * said whether it has left any, as the image has no usable shell.
    */
   readonly left: readonly string[] | undefined;
 }

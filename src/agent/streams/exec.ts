@@ -103,12 +103,12 @@ async function killExec(
   if (!isGone) {
     logger.warn(
       facts,
-      "remote access: a command goes on in the app, because the engine cannot end it and the image has no shell; a restart of the app ends it",
+      "remote access: a command goes on in the app, because the engine cannot end it and the image has no usable shell; a restart of the app ends it",
     );
   } else if (left === undefined && signal.aborted) {
     logger.warn(
       facts,
-      "remote access: what a command has started in the app may go on, because the image has no shell; a restart of the app ends it",
+      "remote access: what a command has started in the app may go on, because the image has no usable shell; a restart of the app ends it",
     );
   } else if (left !== undefined && left.length > 0) {
     logger.warn(

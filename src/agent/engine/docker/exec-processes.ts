@@ -1,4 +1,3 @@
-import { buffer } from "node:stream/consumers";
 import { uptime } from "node:os";
 import type { Socket } from "node:net";
 import type Docker from "dockerode";
@@ -22,6 +21,8 @@ export const MARK = "EDGE_AGENT_EXEC";
 const TICKS_PER_S = 100;
 
 const MAX_NAMED = 20;
+/** The shell that writes is the app's own, and may be anything. Thousands of processes are far below this. */
+const MAX_OUTPUT_BYTES = 256 * 1024;
 
 /** What is known of a command from its start. */
 export interface CommandOrigin {
@@ -107,7 +108,7 @@ unclear() {
 `;
 
 /**
- * Lists the processes of a command, or kills them. `undefined`: it cannot be said, as the image has no shell.
+ * Lists the processes of a command, or kills them. `undefined`: it cannot be said, as the image has no usable shell.
  *
  * @param user what the container's user is called to the engine: one reads only environments of its own processes
  */
@@ -119,8 +120,8 @@ export async function ofCommand(
 ): Promise<FoundProcesses | undefined> {
   const args = [what, mark, String(from), String(to), known.processes.join(" "), known.sessions.join(" ")];
   const output = await runScript(args, at);
-  const lines = output.split("\n");
-  if (!lines.includes("end")) return undefined;
+  const lines = output?.split("\n");
+  if (!lines?.includes("end")) return undefined;
   const words = (name: string): string[] => {
     const line = lines.find((each) => each.startsWith(`${name} `)) ?? "";
     return line
@@ -135,11 +136,11 @@ export async function ofCommand(
   return { processes: words("found"), sessions: words("sessions"), left: left.slice(0, MAX_NAMED) };
 }
 
-/** Runs the script in the container, and returns what it writes. Nothing if the image has no shell. */
+/** Runs the script in the container, and returns what it writes: nothing without a shell. `undefined`: too much. */
 async function runScript(
   args: readonly string[],
   { container, user, signal }: Parameters<typeof ofCommand>[3],
-): Promise<string> {
+): Promise<string | undefined> {
   const exec = await container.exec({
     Cmd: ["/bin/sh", "-c", SCRIPT, "sh", ...args],
     AttachStdout: true,
@@ -150,7 +151,13 @@ async function runScript(
   using _abort = destroyOn(signal, socket);
   const parts: Uint8Array[] = [];
   const demultiplexer = new Demultiplexer((_source, bytes) => void parts.push(bytes));
-  demultiplexer.write(await buffer(socket));
+  let received = 0;
+  for await (const chunk of socket as AsyncIterable<Uint8Array>) {
+    received += chunk.length;
+    // The end of the loop destroys the socket.
+    if (received > MAX_OUTPUT_BYTES) return undefined;
+    demultiplexer.write(chunk);
+  }
   return Buffer.concat(parts).toString();
 }
 
