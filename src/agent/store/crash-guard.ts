@@ -59,8 +59,9 @@ export const CHECK_WORK = "check of the apps";
  * Counts how often the agent has ended uncleanly during each piece of work, across restarts.
  *
  * A pending deployment is on disk, so that the first unclean end can be put down to it. Other work leaves no trace in normal
- * operation: only after an unclean end is it noted before it begins, until it was done once. So nothing is written as long as
- * the agent does not crash, except for one note at a stop and at the start that follows.
+ * operation: only after an unclean end is it noted before it begins. After a power cut, until it was done once. After a crash,
+ * each time for a day: what fails or succeeds at first may crash the agent the next time. So nothing is written as long as the
+ * agent does not crash, except for one note at a stop and at the start that follows.
  */
 export class CrashGuard implements Disposable {
   readonly #options: CrashGuardOptions;
@@ -99,7 +100,7 @@ export class CrashGuard implements Disposable {
     for (const [name, work] of this.#works) this.#works.set(name, { ...work, began: 0 });
     const hasChanged = last ? JSON.stringify(last) !== JSON.stringify(this.#state(false)) : true;
     if (hasChanged) this.#save();
-    if (this.#works.size > 0) {
+    if (this.#works.size > 0 || this.#end === "crash") {
       this.#timers.use(clock.timer(POWER_CUT_WINDOW_MS, () => this.#forgetPowerCuts()));
       this.#timers.use(clock.timer(FORGET_MS, () => this.#forget()));
     }
@@ -213,14 +214,16 @@ export class CrashGuard implements Disposable {
     // After the deployments that may have crashed the agent.
     if (this.#end !== "clean") await orAborted(this.#queue, signal).catch(() => undefined);
     if (signal.aborted) return undefined;
-    if (this.#end !== "clean" && !this.#done.has(name)) {
+    if (this.#end === "crash" || (this.#end === "power_cut" && !this.#done.has(name))) {
       this.#works.set(name, { name, ...NO_CRASHES, ...this.#works.get(name), began: ++this.#begun });
       this.#save();
     }
     try {
       return await work();
     } finally {
-      this.end(name);
+      // A crash is not forgotten because the work has ended without one since: see `#forget`.
+      if (this.#end === "crash" && this.count(name).crashes > 0) this.rest(name);
+      else this.end(name);
     }
   }
 
@@ -261,7 +264,9 @@ export class CrashGuard implements Disposable {
     this.#save();
   }
 
+  /** From now on everything is as after a clean end. */
   #forget(): void {
+    this.#end = "clean";
     for (const [name, { began }] of this.#works) {
       if (began === 0 && !name.startsWith("deployment ")) this.#works.delete(name);
     }

@@ -4,9 +4,9 @@ import { capitalize } from "../../core/text.ts";
 import { crashedWorks } from "../../store/crash-guard.ts";
 import { configOf, good, type Probe, warning } from "../probe.ts";
 
-const NONE = "The agent has crashed during nothing that is not done yet.";
+const NONE = "The agent has crashed during nothing that may crash it again.";
 
-/** The agent has not crashed during anything that it is going to do again. */
+/** The agent has not crashed during anything that may crash it again. */
 export const probeCrashes: Probe = async (context) => {
   const { state_dir: stateDir } = configOf(context);
   if (!existsSync(join(stateDir, "agent.db"))) return good(NONE);
@@ -15,6 +15,6 @@ export const probeCrashes: Probe = async (context) => {
   if (texts.length === 0) return good(NONE);
   return warning(
     `${capitalize(texts.join("; "))}.`,
-    "How it ended: journalctl -u edge-agent. It is tried again, after pauses that grow; at once: sudo systemctl restart edge-agent",
+    "How it ended: journalctl -u edge-agent. Unless it is done by now, it is tried again after pauses that grow; at once: sudo systemctl restart edge-agent",
   );
 };
