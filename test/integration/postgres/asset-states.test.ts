@@ -51,6 +51,8 @@ describe.skipIf(reason !== undefined)(
       await store.assets.registerAsset(
         { ...asset, createdAt: 1, supersim: undefined, prosim: undefined },
         Buffer.from("token"),
+        undefined,
+        true,
       );
       await store.sessions.open({ assetUuid: DEVICE, sessionId: "s", instanceId: "ins_1", protocol: 3, at: 1 });
       await prepare(store);
