@@ -1,4 +1,13 @@
-import { existsSync, lstatSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from "node:fs";
+import {
+  chmodSync,
+  existsSync,
+  lstatSync,
+  readFileSync,
+  readdirSync,
+  rmSync,
+  truncateSync,
+  writeFileSync,
+} from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { EngineError } from "../../../src/agent/engine/engine-error.ts";
@@ -207,7 +216,11 @@ describe("files that come with an app", () => {
     });
     for (const damage of [
       () => rmSync(join(stateDir, "files"), { recursive: true }),
-      () => truncateSync(source(rig)),
+      () => {
+        // Read-only, also for whoever has made it.
+        chmodSync(source(rig), 0o600);
+        truncateSync(source(rig));
+      },
     ]) {
       damage();
       await rig.engine.removeContainer(rig.engine.container("app")!.id, signal);

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
+import { chmodSync, existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, it, onTestFinished } from "vitest";
 import type { ContainerConfig } from "../../../../src/agent/engine/engine.ts";
@@ -64,6 +64,7 @@ describe("the place of an app's files", () => {
     );
     await placeFiles(context, placement);
     expect(calls).toBe(0);
+    chmodSync(first!.source, 0o600);
     writeFileSync(first!.source, "ons");
     await placeFiles(context, placement);
     expect(calls).toBe(1);

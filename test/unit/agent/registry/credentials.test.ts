@@ -129,6 +129,8 @@ describe("a config.json of Docker", () => {
     ["talks", "talks", "echo secretsecret", /no login/],
     ["is a path", "../x", "", /not a valid name/],
   ])("names a helper that %s", async (_what, name, script, message) => {
+    // Folders of somebody else's search path, such as root's, are another error.
+    vi.stubEnv("PATH", "/usr/bin:/bin");
     if (script !== "") await installHelper(name, script);
     const found = lookup({ credsStore: name });
     await expect(found).rejects.toMatchObject({
