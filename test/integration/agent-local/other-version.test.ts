@@ -45,7 +45,11 @@ describe("a command with a daemon", () => {
 
   it.each([["0.0.9"], [undefined]])("of version %s fills in missing fields", async (version) => {
     answer = { version, body: JSON.stringify(STATUS) };
-    expect(await new LocalClient(path).request("GET", "/status", "status")).toEqual({ ...STATUS, data: null, held: [] });
+    expect(await new LocalClient(path).request("GET", "/status", "status")).toEqual({
+      ...STATUS,
+      data: null,
+      held: [],
+    });
   });
 
   it.each([["9.0.0"], [undefined]])("of version %s reports an answer it does not understand", async (version) => {
