@@ -63,6 +63,7 @@ export async function startExec(
     socket = (await exec.start({ hijack: true, stdin: true, Tty: request.tty })) as unknown as Socket;
     // Errors are seen by whoever reads or writes.
     socket.on("error", () => undefined);
+    // An engine that does not say when it has started it: the command runs, only its processes may not be told apart.
     await untilStarted(exec, clock, signal).catch(() => undefined);
   } finally {
     void clock.sleep(START_GAP_MS).then(() => lease[Symbol.dispose]());
