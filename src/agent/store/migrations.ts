@@ -1,51 +1,20 @@
-/** Schema of the agent's database. Append only: a released entry is never edited. */
+/**
+ * Schema of the agent's database. Until the first release, changes go into this entry; from then on a released entry is never
+ * edited.
+ */
 export const MIGRATIONS: readonly string[] = [
-  /* sql */ `
-  CREATE TABLE deployments (
-    id TEXT PRIMARY KEY,
-    next_seq INTEGER NOT NULL,
-    record TEXT NOT NULL
-  ) STRICT, WITHOUT ROWID;
-
-  CREATE TABLE apps (
-    name TEXT PRIMARY KEY,
-    record TEXT NOT NULL
-  ) STRICT, WITHOUT ROWID;
-
-  -- AUTOINCREMENT: a position is never given twice, so that a session's cursor stays true after deletions.
-  CREATE TABLE outbox (
-    position INTEGER PRIMARY KEY AUTOINCREMENT,
-    deployment_id TEXT NOT NULL REFERENCES deployments (id) ON DELETE CASCADE,
-    device_seq INTEGER NOT NULL,
-    is_progress INTEGER NOT NULL,
-    is_final INTEGER NOT NULL,
-    boot_id TEXT NOT NULL,
-    monotonic_ms INTEGER NOT NULL,
-    content TEXT NOT NULL
-  ) STRICT;
-  CREATE INDEX outbox_by_deployment ON outbox (deployment_id, device_seq);
-
-  -- What happened, for people. At most a few hundred rows, so that searching them needs no index to be written too.
-  CREATE TABLE history (
-    position INTEGER PRIMARY KEY,
-    kind TEXT NOT NULL,
-    deployment_id TEXT,
-    entry TEXT NOT NULL
-  ) STRICT;
-  `,
   /* sql */ `
   -- What a deployment writes wears the flash. So no index, no sequence and no counter is written beside a row, ids that
   -- repeat are replaced by numbers, and rows are kept whole within one page as long as they are short: rowid tables do
   -- that, others move anything above a quarter of a page out. The tables are short enough to be searched as they are.
-  CREATE TABLE lean_deployments (
+  CREATE TABLE deployments (
     number INTEGER PRIMARY KEY,
     id TEXT NOT NULL,
     record TEXT NOT NULL
   ) STRICT;
-  INSERT INTO lean_deployments (id, record) SELECT id, record FROM deployments ORDER BY id;
 
   -- The number of a deployment's next event follows from its last one, which stays until the deployment is forgotten.
-  CREATE TABLE lean_outbox (
+  CREATE TABLE outbox (
     position INTEGER PRIMARY KEY,
     deployment INTEGER NOT NULL,
     device_seq INTEGER NOT NULL,
@@ -55,25 +24,21 @@ export const MIGRATIONS: readonly string[] = [
     monotonic_ms INTEGER NOT NULL,
     content TEXT NOT NULL
   ) STRICT;
-  INSERT INTO lean_outbox
-    SELECT o.position, d.number, o.device_seq, o.is_progress, o.is_final, o.boot_id, o.monotonic_ms, o.content
-    FROM outbox o JOIN lean_deployments d ON d.id = o.deployment_id;
 
-  CREATE TABLE lean_apps (
+  CREATE TABLE apps (
     number INTEGER PRIMARY KEY,
     name TEXT NOT NULL,
     record TEXT NOT NULL
   ) STRICT;
-  INSERT INTO lean_apps (name, record) SELECT name, record FROM apps ORDER BY name;
 
-  DROP TABLE outbox;
-  DROP TABLE deployments;
-  DROP TABLE apps;
-  ALTER TABLE lean_deployments RENAME TO deployments;
-  ALTER TABLE lean_outbox RENAME TO outbox;
-  ALTER TABLE lean_apps RENAME TO apps;
-  `,
-  /* sql */ `
+  -- What happened, for people. At most a few hundred rows, so that searching them needs no index to be written too.
+  CREATE TABLE history (
+    position INTEGER PRIMARY KEY,
+    kind TEXT NOT NULL,
+    deployment_id TEXT,
+    entry TEXT NOT NULL
+  ) STRICT;
+
   -- Bytes over the network, by day of UTC. Rows are short, and those of one day stand together.
   CREATE TABLE traffic (
     day TEXT NOT NULL,
@@ -108,8 +73,7 @@ export const MIGRATIONS: readonly string[] = [
     name TEXT PRIMARY KEY,
     value TEXT NOT NULL
   ) STRICT, WITHOUT ROWID;
-  `,
-  /* sql */ `
+
   -- Contents of the files of apps, by hash, or by the id of a secret. Records name them; contents that none names are
   -- removed.
   CREATE TABLE file_contents (

@@ -2,10 +2,8 @@ import { statSync } from "node:fs";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { type DeploymentRecord, newApp, newRecord } from "../../../src/agent/core/deployment/record.ts";
-import { MIGRATIONS } from "../../../src/agent/store/migrations.ts";
 import { openSqliteStore } from "../../../src/agent/store/sqlite-store.ts";
 import { type AgentStore, StoreError } from "../../../src/agent/store/store.ts";
-import { openSqlite } from "../../../src/lib/sqlite.ts";
 import { parseAppSpec } from "../../../src/protocol/app-spec.ts";
 import type { EventContent } from "../../../src/protocol/deployment-event.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
@@ -194,30 +192,6 @@ describe("agent store", () => {
     store.save({ deployment: newRecord("d1", 1, spec), events: [say("two")] });
     // A page of 1024 bytes and its frame header.
     expect(statSync(log).size - before).toBe(1_048);
-  });
-
-  it("migrates the database of the first release", () => {
-    store[Symbol.dispose]();
-    const path = join(directory.path, "old.db");
-    const old = openSqlite(path, { migrations: MIGRATIONS.slice(0, 1) });
-    const record = JSON.stringify(newRecord("d1", 1, spec));
-    const app = { name: "app", deploymentId: "d0", spec, imageId: "i", containerId: "c" };
-    old.prepare("INSERT INTO deployments VALUES ('d1', 3, ?)").run(record);
-    old.prepare("INSERT INTO apps VALUES ('app', ?)").run(JSON.stringify(app));
-    const add = old.prepare("INSERT INTO outbox VALUES (?, 'd1', ?, 0, 0, 'b', 5, ?)");
-    add.run(7, 1, JSON.stringify(say("one")));
-    add.run(9, 2, JSON.stringify(say("two")));
-    old.close();
-    store = openSqliteStore({ path, clock, bootId: "boot-1" });
-    store.save({ deployment: over("d1"), events: [DONE] });
-    expect(store.pendingEvents(0, 100).map(({ event }) => [event.device_seq, event.message])).toEqual([
-      [1, "one"],
-      [2, "two"],
-      [3, "done"],
-    ]);
-    expect(store.apps()).toEqual([{ ...app, desired: "running" }]);
-    store.acknowledge("d1", 3);
-    expect(store.deployments()).toEqual([]);
   });
 
   it("reports a store it cannot open", () => {

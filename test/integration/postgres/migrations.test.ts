@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import {
+  findSchemaError,
   knownSchemaVersion,
   migratePostgres,
-  SchemaError,
 } from "../../../src/control-plane/store/postgres/migrations.ts";
 import { openPostgresStore } from "../../../src/control-plane/store/postgres/open-store.ts";
 import { SCHEMA_STEPS, type SchemaStep } from "../../../src/control-plane/store/postgres/schema.ts";
@@ -56,12 +56,9 @@ describe.skipIf(reason !== undefined)(`migrations of PostgreSQL${reason === unde
     await expect(migratePostgres(newer)).rejects.toThrow(words);
   });
 
-  test("an earlier schema is refused until it is migrated", async () => {
-    const options = server.options(await server.createDatabase());
-    await migratePostgres(options);
-    await server.execute(`UPDATE schema_version SET version = ${latest - 1}`, options.database);
-    await expect(openPostgresStore(options)).rejects.toThrow(SchemaError);
-    await expect(openPostgresStore(options)).rejects.toThrow("run edge-control migrate");
+  test("an earlier schema is refused until it is migrated", () => {
+    expect(findSchemaError({ version: latest, compatibleFrom: 1 }, latest + 1)).toContain("run edge-control migrate");
+    expect(findSchemaError({ version: latest, compatibleFrom: 1 })).toBeUndefined();
   });
 
   test("a database with another encoding is refused", async () => {

@@ -1,8 +1,6 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
-import { hashSecret } from "../../../src/control-plane/secrets.ts";
 import { openPostgresStore } from "../../../src/control-plane/store/postgres/open-store.ts";
 import type { PostgresOptions } from "../../../src/control-plane/store/postgres/options.ts";
-import { PostgresPool } from "../../../src/control-plane/store/postgres/pool.ts";
 import { Browser } from "../../support/browser.ts";
 import { type ControlPlane, startControlPlane, type TestAccount } from "../../support/control-plane.ts";
 import { openStream } from "../../support/event-stream.ts";
@@ -71,15 +69,12 @@ describe.skipIf(reason !== undefined)(`people of two instances${reason === undef
     }
   });
 
-  test("a limited key is found at both, and not under the hash that earlier releases look for", async () => {
+  test("a limited key is found at both", async () => {
     const { apiKey } = await here.key(account, [], { role: "viewer" });
     const headers = { "X-API-Key": apiKey };
     for (const { url } of [here, there]) {
       expect((await fetch(`${url}/v1/assets`, { headers })).status).toBe(200);
       expect((await fetch(`${url}/v1/users`, { headers })).status).toBe(403);
     }
-    await using pool = new PostgresPool({ ...options, poolMax: 1 });
-    const { rows } = await pool.query("SELECT 1 FROM api_keys WHERE hash = $1", [hashSecret(apiKey)]);
-    expect(rows).toEqual([]);
   });
 });

@@ -2,7 +2,6 @@ import { PERMISSIONS } from "../../core/permission.ts";
 import type { KeyBounds } from "../../core/people/key-limits.ts";
 import type { ApiKey, KeyChange, KeyCreation, KeyRenewal, KeyStore } from "../accounts.ts";
 import type { AuditEntry } from "../audit.ts";
-import { markedKeyHash, plainKeyHash, storedKeyHash } from "../key-hash.ts";
 import { appendAccountEvents } from "./append-events.ts";
 import { recordAudit } from "./audit.ts";
 import type { Executor } from "./executor.ts";
@@ -41,12 +40,12 @@ const NAMES = [
 ] as const satisfies readonly (keyof Row)[];
 const COLUMNS = NAMES.join(", ");
 const INSERT = `INSERT INTO api_keys (hash, ${COLUMNS}, login_user_id) VALUES (?, ${NAMES.map(() => "?").join(", ")}, ?)`;
-const FIND_BY_HASH = `SELECT ${COLUMNS} FROM api_keys WHERE hash IN (?, ?)`;
+const FIND_BY_HASH = `SELECT ${COLUMNS} FROM api_keys WHERE hash = ?`;
 const FIND = `SELECT ${COLUMNS} FROM api_keys WHERE id = ?`;
 const LIST = `SELECT ${COLUMNS} FROM api_keys ORDER BY created_at, id`;
 const LIST_OF_ACCOUNT = `SELECT ${COLUMNS} FROM api_keys WHERE account_id = ? ORDER BY created_at, id`;
 const RECORD_USE = "UPDATE api_keys SET last_used_at = ? WHERE id = ?";
-const CHANGE = "UPDATE api_keys SET name = ?, expires_at = ?, hash = ? WHERE id = ?";
+const CHANGE = "UPDATE api_keys SET name = ?, expires_at = ? WHERE id = ?";
 const COUNT = /* sql */ `
   SELECT count(CASE WHEN login_user_id IS NULL AND revoked_at IS NULL AND (expires_at IS NULL OR expires_at > ?2)
       THEN 1 END) AS living,
@@ -122,7 +121,7 @@ export class SqlKeyStore implements KeyStore {
   }
 
   async findKeyByHash(hash: Uint8Array): Promise<ApiKey | undefined> {
-    const row = await this.#executor.one<Row>(FIND_BY_HASH, [hash, markedKeyHash(hash)]);
+    const row = await this.#executor.one<Row>(FIND_BY_HASH, [hash]);
     return row && toKey(row);
   }
 
@@ -166,14 +165,13 @@ export class SqlKeyStore implements KeyStore {
     return this.#executor.transact(function* (): Work<ApiKey | "too_many" | undefined> {
       // The account before its keys, as everywhere, so that no two transactions wait for each other.
       if (renewal && expiresAt !== undefined) yield* one(lockOfAccount, [accountId]);
-      const row = yield* one<Row & { readonly hash: Uint8Array; readonly login_user_id: string | null }>(lock, [id]);
+      const row = yield* one<Row & { readonly login_user_id: string | null }>(lock, [id]);
       if (row?.account_id !== accountId) return undefined;
       const before = toKey(row);
       const until = expiresAt === undefined ? before.expiresAt : (expiresAt ?? undefined);
       const after = { ...before, name: name ?? before.name, expiresAt: earlier(until, yield* makerEnd(before)) };
       if (renewal && (yield* isOneTooMany(before, after, row.login_user_id, renewal))) return "too_many";
-      const hash = storedKeyHash(after, plainKeyHash(before, row.hash));
-      yield* change(CHANGE, [after.name, after.expiresAt ?? null, hash, id]);
+      yield* change(CHANGE, [after.name, after.expiresAt ?? null, id]);
       if (expiresAt !== undefined) yield* boundMade(after);
       yield* appendAccountEvents(accountId, [{ type: "key.changed", key_id: id }]);
       if (audit) yield* recordAudit(audit);
@@ -197,10 +195,9 @@ function* makerEnd({ createdBy }: ApiKey): Work<number | undefined> {
 /** Has the keys that this one has made end no later than it does. */
 function* boundMade({ id, expiresAt }: ApiKey): Work<void> {
   if (expiresAt === undefined) return;
-  for (const row of yield* all<Row & { readonly hash: Uint8Array }>(LIST_OUTLIVING, [id, expiresAt])) {
+  for (const row of yield* all<Row>(LIST_OUTLIVING, [id, expiresAt])) {
     const before = toKey(row);
-    const hash = storedKeyHash({ ...before, expiresAt }, plainKeyHash(before, row.hash));
-    yield* change(CHANGE, [before.name, expiresAt, hash, before.id]);
+    yield* change(CHANGE, [before.name, expiresAt, before.id]);
     yield* appendAccountEvents(before.accountId, [{ type: "key.changed", key_id: before.id }]);
   }
 }
@@ -258,16 +255,15 @@ export async function removeEnded(
 }
 
 export function* findKey(hash: Uint8Array): Work<ApiKey | undefined> {
-  const row = yield* one<Row>(FIND_BY_HASH, [hash, markedKeyHash(hash)]);
+  const row = yield* one<Row>(FIND_BY_HASH, [hash]);
   return row && toKey(row);
 }
 
 /** Stores a key. @param loginUserId the user whose log-in made it, with whom it falls */
 export function* insertKey(key: ApiKey, hash: Uint8Array, loginUserId: string | undefined): Work<void> {
   const { id, accountId, name, createdAt, lastUsedAt, revokedAt, permissions, role, expiresAt, createdBy } = key;
-  const stored = storedKeyHash(key, hash);
   const list = JSON.stringify(permissions);
-  const values = [stored, id, accountId, name, createdAt, lastUsedAt ?? null, revokedAt ?? null, list];
+  const values = [hash, id, accountId, name, createdAt, lastUsedAt ?? null, revokedAt ?? null, list];
   const makers = [createdBy ?? null, key.originId ?? null, Number(key.isPersonal ?? false), loginUserId ?? null];
   yield* change(INSERT, [...values, role, expiresAt ?? null, ...makers]);
   yield* appendAccountEvents(accountId, [{ type: "key.changed", key_id: id }]);

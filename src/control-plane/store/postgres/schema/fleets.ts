@@ -1,41 +1,5 @@
-/** What is set for assets, and fleets with their revisions, rollouts and targets. Times are Unix milliseconds. */
+/** Fleets with their revisions, rollouts and targets. Times are Unix milliseconds. */
 export const FLEETS = /* sql */ `
-  -- Keys that values are sealed with. Their bytes are in the key file alone.
-  CREATE TABLE sealing_keys (
-    id TEXT COLLATE "C" PRIMARY KEY,
-    created_at_ms BIGINT NOT NULL,
-    is_current SMALLINT NOT NULL CHECK (is_current IN (0, 1))
-  );
-  CREATE UNIQUE INDEX sealing_keys_current ON sealing_keys (is_current) WHERE is_current = 1;
-
-  CREATE TABLE asset_tags (
-    asset_uuid TEXT COLLATE "C" NOT NULL REFERENCES assets (uuid) ON DELETE CASCADE,
-    account_id TEXT COLLATE "C" NOT NULL,
-    key TEXT COLLATE "C" NOT NULL,
-    value TEXT COLLATE "C" NOT NULL,
-    PRIMARY KEY (asset_uuid, key)
-  );
-  CREATE INDEX asset_tags_by_value ON asset_tags (account_id, key, value, asset_uuid);
-
-  CREATE TABLE asset_variables (
-    asset_uuid TEXT COLLATE "C" NOT NULL REFERENCES assets (uuid) ON DELETE CASCADE,
-    name TEXT COLLATE "C" NOT NULL,
-    is_secret SMALLINT NOT NULL CHECK (is_secret IN (0, 1)),
-    -- Which key the value is sealed with.
-    key_id TEXT COLLATE "C" NOT NULL,
-    sealed BYTEA NOT NULL,
-    PRIMARY KEY (asset_uuid, name)
-  );
-  CREATE INDEX asset_variables_by_key ON asset_variables (key_id);
-
-  CREATE TABLE asset_holds (
-    asset_uuid TEXT COLLATE "C" PRIMARY KEY REFERENCES assets (uuid) ON DELETE CASCADE,
-    until_ms BIGINT,
-    reason TEXT NOT NULL,
-    set_at_ms BIGINT NOT NULL,
-    set_by TEXT NOT NULL
-  );
-
   CREATE TABLE fleets (
     id TEXT COLLATE "C" PRIMARY KEY,
     account_id TEXT COLLATE "C" NOT NULL REFERENCES accounts (id),

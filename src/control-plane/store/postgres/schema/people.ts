@@ -1,11 +1,5 @@
-/** Users with their sessions and codes, roles of keys, and what the audit log says of them. */
+/** Users, their sessions and codes, and log-ins of programs. */
 export const PEOPLE = /* sql */ `
-  -- What a key may do, until when, and the user who created it. Keys from before may do everything.
-  ALTER TABLE api_keys ADD COLUMN role TEXT COLLATE "C" NOT NULL DEFAULT 'admin'
-    CHECK (role IN ('viewer', 'installer', 'operator', 'admin'));
-  ALTER TABLE api_keys ADD COLUMN expires_at BIGINT;
-  ALTER TABLE api_keys ADD COLUMN created_by TEXT COLLATE "C";
-
   CREATE TABLE users (
     id TEXT COLLATE "C" PRIMARY KEY,
     account_id TEXT COLLATE "C" NOT NULL REFERENCES accounts (id),
@@ -58,21 +52,6 @@ export const PEOPLE = /* sql */ `
   );
   CREATE INDEX one_time_codes_by_user ON one_time_codes (user_id);
 
-  -- As they were called when it happened: both may be renamed or removed later.
-  ALTER TABLE audit ADD COLUMN actor_name TEXT;
-  ALTER TABLE audit ADD COLUMN subject_kind TEXT;
-  ALTER TABLE audit ADD COLUMN subject_id TEXT COLLATE "C";
-  ALTER TABLE audit ADD COLUMN subject_name TEXT;
-
-  CREATE INDEX audit_by_actor ON audit (account_id, actor_id, at, id);
-  CREATE INDEX audit_by_asset ON audit (account_id, asset_uuid, at, id);
-  CREATE INDEX audit_by_action ON audit (account_id, action, at, id);
-  CREATE INDEX audit_of_failures ON audit (account_id, at, id) WHERE outcome <> 'ok';
-
-  -- The user whose log-in in a browser made the key; it falls with the user.
-  ALTER TABLE api_keys ADD COLUMN login_user_id TEXT COLLATE "C";
-  CREATE INDEX api_keys_of_logins ON api_keys (login_user_id) WHERE login_user_id IS NOT NULL;
-
   -- Log-ins of programs that wait for a person to confirm them, or for the program to fetch its key.
   CREATE TABLE login_requests (
     device_code_hash BYTEA PRIMARY KEY,
@@ -94,21 +73,9 @@ export const PEOPLE = /* sql */ `
   CREATE INDEX login_requests_by_age ON login_requests (expires_at);
   CREATE INDEX login_requests_by_user ON login_requests (user_id) WHERE user_id IS NOT NULL;
 
-  -- Only for keys that are there: each change of a user has a statement that revokes the keys of its programs.
-  DROP TRIGGER key_revoked ON api_keys;
-  CREATE TRIGGER key_revoked AFTER UPDATE OF revoked_at ON api_keys
-    FOR EACH ROW EXECUTE FUNCTION raise_access_version();
-  CREATE TRIGGER key_limited AFTER UPDATE OF role, expires_at ON api_keys
-    FOR EACH STATEMENT EXECUTE FUNCTION raise_access_version();
-
-  -- Rises with what may take access away from people. Devices and keys are not looked at again for each sign-out.
-  ALTER TABLE access_version ADD COLUMN people_version BIGINT NOT NULL DEFAULT 1;
-  CREATE FUNCTION raise_people_version() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN
-    UPDATE access_version SET people_version = people_version + 1;
-    RETURN NULL;
-  END $$;
   CREATE TRIGGER user_changed AFTER UPDATE OF role, password_hash, is_disabled ON users
     FOR EACH STATEMENT EXECUTE FUNCTION raise_people_version();
+
   CREATE TRIGGER user_removed AFTER DELETE ON users FOR EACH STATEMENT EXECUTE FUNCTION raise_people_version();
 
   -- Not for a statement that removes none: each sign-in has one.
@@ -116,6 +83,7 @@ export const PEOPLE = /* sql */ `
     IF EXISTS (SELECT 1 FROM closed) THEN UPDATE access_version SET people_version = people_version + 1; END IF;
     RETURN NULL;
   END $$;
+
   CREATE TRIGGER session_closed AFTER DELETE ON user_sessions REFERENCING OLD TABLE AS closed
     FOR EACH STATEMENT EXECUTE FUNCTION note_closed_sessions();
 `;
