@@ -30,18 +30,19 @@ export const appName = z
   )
   .meta({ description: "App name, also the name of the container.", examples: ["node-red"] });
 
-/** Suffixes of the container names of the new and the old version during an update. */
-export const VERSION_SUFFIXES = { new: ".edge-agent-new", old: ".edge-agent-old" } as const;
+/** Suffixes of the names of containers that an update makes and replaces, and of those that cannot be removed. */
+export const VERSION_SUFFIXES = { new: ".edge-agent-new", old: ".edge-agent-old", left: ".edge-agent-left" } as const;
+const RESERVED_SUFFIXES = Object.values(VERSION_SUFFIXES);
 
 /** The name of a new app. Apps deployed by earlier releases may have names that are reserved now. */
 export const newAppName = appName
   .refine(
-    (name) => !Object.values(VERSION_SUFFIXES).some((ending) => name.endsWith(ending)),
-    `must not end with '${VERSION_SUFFIXES.new}' or '${VERSION_SUFFIXES.old}': containers are called so during updates`,
+    (name) => !RESERVED_SUFFIXES.some((ending) => name.endsWith(ending)),
+    `must not end with one of ${RESERVED_SUFFIXES.join(", ")}: containers are called so during updates`,
   )
   .meta({
     description:
-      "App name, also the name of the container. It may not end with `.edge-agent-new` or `.edge-agent-old`.",
+      "App name, also the name of the container. It may not end with `.edge-agent-new`, `.edge-agent-old` or `.edge-agent-left`.",
     examples: ["node-red"],
   });
 

@@ -103,7 +103,7 @@ export const ERRORS = {
     message: "A container of this name exists on the device and is not managed by edge-agent.",
     endsDeployment: true,
     retryable: false,
-    hint: "Deploy under another name, or remove that container on the device.",
+    hint: "details or the message name what has the name. Deploy under another name, or remove that on the device.",
   },
   VolumeInUse: {
     message: "The volume is in use.",
@@ -215,7 +215,9 @@ export const ERRORS = {
     message: "The deployment did not end in time; the device was told to cancel it.",
     endsDeployment: true,
     retryable: true,
-    hint: "Check the device's link, and the size of the image if there was one to pull; then try again.",
+    hint:
+      "The last event before it says what the deployment was waiting for: the device's link, the image, the data budget, the " +
+      "container engine (`edge-agent doctor` on the device) or the app's health check.",
   },
   DeploymentCancelled: {
     message: "The deployment was cancelled.",

@@ -165,14 +165,7 @@ export class FakeEngine implements Engine {
 
   listImages(signal: AbortSignal): Promise<ImageSummary[]> {
     return this.faults.around("listImages", [], signal, () => {
-      const all = [...this.#images].map(([name, image]) => ({ name, facts: this.#facts(name, image) }));
-      const ids = [...new Set(all.map(({ facts }) => facts.id))];
-      return ids.map((id) => {
-        const own = all.filter(({ facts }) => facts.id === id);
-        const repoDigests = own.flatMap(({ facts }) => facts.repoDigests);
-        const names = own.map(({ name }) => name).filter((name) => name !== id);
-        return { id, names, repoDigests, size: own[0]?.facts.size ?? 0 };
-      });
+      return images.summaries([...this.#images].map(([name, image]) => ({ name, facts: this.#facts(name, image) })));
     });
   }
 
@@ -285,6 +278,7 @@ export class FakeEngine implements Engine {
     return this.faults.around("startContainer", [id], signal, () => {
       const container = this.#existing(id);
       if (container.status === "running") return;
+      container.requireStartable();
       this.files.requireAll(container.request.volumes.map(({ local }) => local));
       this.networks.requireAll(container);
       this.files.requireFiles(container.request.files);
@@ -318,7 +312,7 @@ export class FakeEngine implements Engine {
   removeContainer(id: string, signal: AbortSignal): Promise<void> {
     return this.faults.around("removeContainer", [id], signal, () => {
       const container = this.container(id);
-      container?.stop();
+      container?.endForRemoval();
       if (container) this.#containers.delete(container.id);
     });
   }

@@ -2,7 +2,7 @@ import { readFile, rm, writeFile } from "node:fs/promises";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import type { RunningCommand } from "./command.ts";
-import { run, start } from "./command.ts";
+import { run, start, succeed } from "./command.ts";
 import { engineRequest } from "./images/load-image.ts";
 import { createBridge, removeBridgesIn } from "./private-engine/bridge.ts";
 import { forwardPacketsIn } from "./private-engine/forward-packets.ts";
@@ -23,6 +23,11 @@ export interface PrivateEngineOptions {
   readonly connectsContainers?: boolean;
   /** Control group of the containers, as an absolute path below the mount. Default: the engine's own. */
   readonly cgroupParent?: string;
+  /**
+   * Whether it has a network namespace of its own, with firewall rules that it manages as on a device. Then it reaches
+   * nothing outside, and `inNetwork` runs commands there.
+   */
+  readonly ownNetwork?: boolean;
 }
 
 /** Returns why a private Docker engine cannot be started here; `undefined` if it can. */
@@ -51,6 +56,7 @@ export class PrivateEngine implements AsyncDisposable {
   readonly #directory: string;
   readonly #programs: readonly string[];
   readonly #pool: string;
+  readonly #ownNetwork: boolean;
   #dataRoot: string;
   readonly #owned: AsyncDisposableStack;
   #process: RunningCommand | undefined;
@@ -61,6 +67,7 @@ export class PrivateEngine implements AsyncDisposable {
     this.#directory = parts.directory;
     this.#programs = parts.programs;
     this.#pool = parts.pool;
+    this.#ownNetwork = parts.ownNetwork;
     this.#dataRoot = parts.dataRoot;
     this.#owned = owned;
   }
@@ -69,15 +76,17 @@ export class PrivateEngine implements AsyncDisposable {
   static async start(options: PrivateEngineOptions = {}): Promise<PrivateEngine> {
     await using undo = new AsyncDisposableStack();
     const { path: directory } = undo.use(await tempDir());
-    const { dataRoot = join(directory, "data"), programs = [], imageStore } = options;
+    const { dataRoot = join(directory, "data"), programs = [], imageStore, ownNetwork = false } = options;
     const bridge = undo.use(await createBridge());
-    const { pool } = await uniqueNetwork();
+    const { pool, subnet } = await uniqueNetwork();
     if (options.connectsContainers === true) undo.use(await forwardPacketsIn(pool));
     const features = imageStore && { features: { "containerd-snapshotter": imageStore === "containerd" } };
     const parent = options.cgroupParent !== undefined && { "cgroup-parent": options.cgroupParent };
-    const config = { ...(await daemonConfig(directory, dataRoot, bridge.name)), ...features, ...parent };
+    const network = ownNetwork ? { bip: subnet.replace(".0/", ".1/") } : { ...SHARED_NETWORK, bridge: bridge.name };
+    const config = { ...(await daemonConfig(directory, dataRoot)), ...network, ...features, ...parent };
     await writeFile(join(directory, "daemon.json"), JSON.stringify(config));
-    const engine = new PrivateEngine({ directory, dataRoot, programs, hostAddress: bridge.address, pool }, undo.move());
+    const hostAddress = bridge.address;
+    const engine = new PrivateEngine({ directory, dataRoot, programs, hostAddress, pool, ownNetwork }, undo.move());
     try {
       await engine.start();
     } catch (error) {
@@ -103,7 +112,9 @@ export class PrivateEngine implements AsyncDisposable {
     const args = ["--config-file", join(this.#directory, "daemon.json")];
     // dockerd finds containerd, docker-proxy and others through PATH.
     const env = { PATH: [...this.#programs, process.env["PATH"]].join(":") };
-    const daemon = start("dockerd", args, { env });
+    const daemon = this.#ownNetwork
+      ? start("unshare", ["--net", "sh", "-c", 'ip link set lo up && exec dockerd "$@"', "dockerd", ...args], { env })
+      : start("dockerd", args, { env });
     this.#process = daemon;
     await daemon.waitUntil(
       "a ping response",
@@ -117,6 +128,18 @@ export class PrivateEngine implements AsyncDisposable {
     this.#process?.kill("SIGTERM");
     await this.#process?.exited;
     this.#process = undefined;
+  }
+
+  /** Runs a command in the network namespace of an engine with `ownNetwork`. */
+  async inNetwork(command: string, ...args: readonly string[]): Promise<string> {
+    return await succeed("nsenter", ["--target", String(this.pid), "--net", command, ...args]);
+  }
+
+  /** Removes every rule of the engine's firewall, as firewalls do that reload theirs. Needs `ownNetwork`. */
+  async flushFirewall(): Promise<void> {
+    for (const table of ["filter", "nat"]) {
+      for (const option of ["-F", "-X"]) await this.inNetwork("iptables", "-t", table, option);
+    }
   }
 
   /** Switches to an empty data root at the same socket. Must be called after `stop` and before `start`. */
@@ -181,21 +204,19 @@ interface PrivateEngineParts {
   readonly hostAddress: string;
   /** Addresses of networks it creates. */
   readonly pool: string;
+  readonly ownNetwork: boolean;
 }
+
+const SHARED_NETWORK = { iptables: false, ip6tables: false, "ip-masq": false, "ip-forward": false };
 
 const POOLS = "default-address-pools";
 
-async function daemonConfig(directory: string, dataRoot: string, bridge: string): Promise<Record<string, unknown>> {
+async function daemonConfig(directory: string, dataRoot: string): Promise<Record<string, unknown>> {
   return {
     hosts: [`unix://${join(directory, "docker.sock")}`],
     pidfile: join(directory, "docker.pid"),
     "exec-root": join(directory, "exec"),
     "data-root": dataRoot,
-    bridge,
-    iptables: false,
-    ip6tables: false,
-    "ip-masq": false,
-    "ip-forward": false,
     runtimes: { test: { path: await wrapperRuntime(directory) } },
     "default-runtime": "test",
   };

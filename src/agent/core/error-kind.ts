@@ -33,6 +33,8 @@ export type EngineErrorKind =
   /** The name is taken, or the object is in a state that does not allow the call. */
   | "conflict"
   | "not_found"
+  /** The engine cannot remove a container, or has been removing it for long. */
+  | "not_removable"
   /** The engine rejects the request itself: a retry fails too. */
   | "invalid"
   | "unknown";

@@ -99,10 +99,13 @@ export interface Engine {
    * volume has gone since it was created; `network_missing` if a network has, also if there is another of its name.
    */
   startContainer(id: string, signal: AbortSignal): Promise<void>;
-  /** Removes a container, running or not, with its anonymous volumes. No error if it does not exist. */
+  /**
+   * Removes a container, running or not, with its anonymous volumes. No error if it does not exist. Error `not_removable`
+   * if it stays: most then do not run any more.
+   */
   removeContainer(id: string, signal: AbortSignal): Promise<void>;
   /**
-   * Asks the app to end, and kills it after `graceMs` milliseconds. The engine does not restart the container by itself
+   * Asks the app to end, and kills it after `graceMs` milliseconds; a paused one runs on for that. The engine does not restart the container by itself
    * afterwards, not even after a reboot. No error if it does not run or does not exist.
    */
   stopContainer(id: string, graceMs: number, signal: AbortSignal): Promise<void>;

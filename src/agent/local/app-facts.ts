@@ -2,7 +2,8 @@ import { reachedAs } from "../../protocol/app-network.ts";
 import { requestedDeploymentId } from "../core/apply/child-id.ts";
 import { deadline } from "../../lib/clock.ts";
 import { maskSecrets } from "../../lib/redact.ts";
-import { isUp, type RunEnd } from "../core/app/container-status.ts";
+import { isUp } from "../core/app/container-decision.ts";
+import type { RunEnd } from "../core/app/container-status.ts";
 import { declaredSecretsOf } from "../core/app/secrets.ts";
 import { heldText } from "../core/service/crash-loop.ts";
 import type { AppRecord } from "../core/deployment/record.ts";
@@ -77,7 +78,8 @@ async function readEngineFacts(
       sources.createPolicyCheck()(app, signal),
     ]);
     const secrets = declaredSecretsOf(app.spec, (id) => sources.store.fileContent(id)?.toString());
-    const lines = container ? await engine.tailLogs(container.id, LOG_LINES, signal) : [];
+    // Engines do not show the log of a container that they could not remove.
+    const lines = container ? await engine.tailLogs(container.id, LOG_LINES, signal).catch(() => []) : [];
     return {
       engine_error: null,
       container: container ? toFacts(container, await lastExitOf(container, sources, signal), secrets) : null,

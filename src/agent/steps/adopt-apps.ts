@@ -1,5 +1,6 @@
 import { adopt, sortOrphans, type Orphan } from "../core/app/adopt.ts";
-import { hasAgentGivenName, LABELS } from "../core/app/container.ts";
+import { isLeftover } from "../core/app/container-decision.ts";
+import { hasAgentGivenName, LABELS, hasLeftoverName } from "../core/app/container.ts";
 import { recoverFiles } from "../files/recover.ts";
 import { type ManagedContainer, findManagedContainers } from "../engine/managed-containers.ts";
 import type { DeployServices } from "./context.ts";
@@ -36,7 +37,10 @@ export async function adoptApps(services: DeployServices, signal: AbortSignal): 
 /** Lists this agent's containers. One with its labels under a foreign name is logged and left alone. */
 async function listManagedContainers({ engine, config, store, logger }: DeployServices, signal: AbortSignal) {
   const all = await engine.listContainers(signal);
-  const labelled = all.filter(({ labels }) => labels[LABELS.stateDir] === config.stateDir);
+  const labelled = all.filter(({ labels, name, status }) => {
+    const isOver = isLeftover(status) || hasLeftoverName(name, labels[LABELS.app] ?? "");
+    return labels[LABELS.stateDir] === config.stateDir && !isOver;
+  });
   const recorded = new Set(store.apps().map(({ containerId }) => containerId));
   for (const { id, name, labels } of labelled) {
     const app = labels[LABELS.app];

@@ -1,7 +1,8 @@
 import { errorText } from "../../lib/error-text.ts";
 import { type Clock, unixNow } from "../../lib/clock.ts";
 import { maskSecrets } from "../../lib/redact.ts";
-import { hasAgentGivenName, LABELS } from "../core/app/container.ts";
+import { isLeftover, isUp } from "../core/app/container-decision.ts";
+import { hasAgentGivenName, hasTemporaryName, LABELS } from "../core/app/container.ts";
 import { helperApp } from "../core/app/helper.ts";
 import { type AppNetwork, networksOf } from "../core/app/networks.ts";
 import { environmentValuesOf } from "../core/app/secrets.ts";
@@ -19,6 +20,7 @@ import { isImageGone } from "./create.ts";
 import { releaseNetworks } from "./networks.ts";
 import { enginePrefix } from "../engine/engine-prefix.ts";
 import { ImageFetcher } from "./image-fetcher.ts";
+import { type Leftover, LeftoverSweeper } from "./leftovers.ts";
 import { NO_CONTAINERS } from "./observe.ts";
 import { PolicyEnforcer } from "./policy-enforcer.ts";
 import { INSTALLED_ORDER } from "./policy-check.ts";
@@ -64,6 +66,7 @@ export class AppReconciler {
   readonly #attempts = new Map<string, RepairAttempts>();
   readonly #images: ImageFetcher;
   readonly #policyEnforcer: PolicyEnforcer;
+  readonly #leftovers: LeftoverSweeper;
   #engineState: "unknown" | "up" | "down" = "unknown";
   #hasSweptFiles = false;
   /** `endedRuns` when unused networks were removed last. */
@@ -74,6 +77,12 @@ export class AppReconciler {
     this.#clock = options.clock;
     this.#images = new ImageFetcher(options);
     this.#policyEnforcer = new PolicyEnforcer(options);
+    this.#leftovers = new LeftoverSweeper(options);
+  }
+
+  /** Containers that the engine cannot remove. */
+  get leftovers(): readonly Leftover[] {
+    return this.#leftovers.known;
   }
 
   /** Reconciles at intervals until `signal` aborts. Never rejects. */
@@ -105,6 +114,7 @@ export class AppReconciler {
     const installed = new Set(apps.map(({ deploymentId }) => deploymentId));
     const others = containers.filter(({ labels }) => !installed.has(labels[LABELS.deployment] ?? ""));
     for (const container of others) await this.#removeStray(container, signal);
+    await this.#leftovers.sweep(containers, signal);
     await this.#releaseNetworks(signal);
   }
 
@@ -141,7 +151,7 @@ export class AppReconciler {
       return;
     }
     if (deployment === undefined || app === undefined || container.labels[LABELS.stateDir] !== config.stateDir) return;
-    if (!hasAgentGivenName(container.name, app) || store.finalStatusOf(deployment) === undefined) return;
+    if (!hasAgentGivenName(container.name, app) || !this.#isOver(container, { deployment, app })) return;
     using appLease = lease(app);
     if (!appLease) return;
     const [own] = await findManagedContainers([container], { engine, recorded: NO_IDS }, signal);
@@ -149,7 +159,18 @@ export class AppReconciler {
     // Checked last: reading the apps may have found a damaged record, whose app has yet to be adopted.
     if (rebuild.isSet) return;
     logger.warn({ deployment, app }, "a container of a deployment that is over was found; it is removed");
-    await engine.removeContainer(own.id, signal);
+    await this.#leftovers.remove(own.id, app, signal);
+  }
+
+  /**
+   * Whether the deployment of a container has ended. The history may have forgotten that of an old version, which an update
+   * could not remove after its success.
+   */
+  #isOver({ name, status }: ContainerSummary, { deployment, app }: { deployment: string; app: string }): boolean {
+    const { store } = this.#options;
+    if (store.finalStatusOf(deployment) !== undefined) return true;
+    const isReplaced = hasTemporaryName(name, app) && !isUp(status) && store.apps().some((other) => other.name === app);
+    return isReplaced && store.deployment(deployment) === undefined;
   }
 
   async #adopt(signal: AbortSignal): Promise<void> {
@@ -261,7 +282,7 @@ export class AppReconciler {
     const app = this.#findInstalled(seen);
     if (!app) return undefined;
     const containers = await this.#appContainers(app, await engine.listContainers(signal), signal);
-    const containerId = containers[0]?.id ?? app.containerId;
+    const containerId = containers.find(({ status }) => !isLeftover(status))?.id ?? app.containerId;
     if (containerId !== app.containerId) this.#recordContainer(app, containerId);
     const current = this.#findInstalled(seen);
     const repair = current && nextRepair(current, containers, this.#networks(current));

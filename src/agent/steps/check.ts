@@ -1,7 +1,8 @@
 import { MIN_SECRET_LENGTH } from "../../protocol/secret-texts.ts";
 import { optionNotes } from "../core/deployment/check-options.ts";
 import { findRefusal, type HostState, type Refusal, toRefusalFailure } from "../core/deployment/check.ts";
-import { LABELS } from "../core/app/container.ts";
+import { isUp } from "../core/app/container-decision.ts";
+import { hasLeftoverName, LABELS } from "../core/app/container.ts";
 import { type HostPort, hostPortsOf, includesPort } from "../core/host/host-port.ts";
 import type { AppRecord } from "../core/deployment/record.ts";
 import { secretNotes } from "../core/deployment/secret-notes.ts";
@@ -99,14 +100,17 @@ async function readHostState(
   const labelled = containers.filter(({ id, labels }) => {
     return labels[LABELS.stateDir] === config.stateDir || labels[LABELS.deployment] === record.id || recorded.has(id);
   });
-  const made = await findManagedContainers(labelled, { engine, recorded }, signal);
+  const managed = await findManagedContainers(labelled, { engine, recorded }, signal);
+  // They hold no port, and neither the name nor the app of a new one.
+  const setAside = managed.filter(({ name, app, status }) => hasLeftoverName(name, app) && !isUp(status));
+  const made = managed.filter((container) => !setAside.includes(container));
   const apps = new Map(made.map(({ id, app }) => [id, app]));
   const own = made.filter(({ app, deploymentId }) => {
     return deploymentId === record.id || isUpdateOf(record, app) || replacedApps.has(app);
   });
   return {
     containers: containers
-      .filter(({ id }) => !own.some((container) => container.id === id))
+      .filter(({ id }) => ![...own, ...setAside].some((container) => container.id === id))
       // Containers of another agent count as foreign.
       .map(({ id, name, hostPorts }) => ({ name, hostPorts, app: apps.get(id) })),
     listeningPorts: othersPorts(listening, own, record.previous),

@@ -1,16 +1,18 @@
 import { containerName } from "../core/app/container.ts";
+import { runningEvent } from "../core/deployment/step-events.ts";
 import type { Step } from "../core/deployment/step.ts";
 import { removePlaces } from "../files/place.ts";
 import type { ContainerStepContext, StepContext, StepResult } from "./context.ts";
 import { stopGraceMs } from "./stop-grace.ts";
 import { keepLog } from "./keep-log.ts";
+import { type Leftover, leftoverText, removeOrSetAside } from "./leftovers.ts";
 import { releaseNetworks } from "./networks.ts";
 import { withContainer } from "./observe.ts";
 
 /**
- * Removes containers with their anonymous volumes; it is no error if one is gone. Keeps the end of their log. Precondition:
- * each carries the label of this deployment or its app. The files of their versions go with them. Images stay: a new pull
- * may cost money.
+ * Removes containers with their anonymous volumes; it is no error if one is gone, nor if the engine cannot remove one that
+ * does not run: it is left behind, and tried again by the reconciler. Keeps the end of their log. Precondition: each carries
+ * the label of this deployment or its app. The files of their versions go with them. Images stay: a new pull may cost money.
  */
 export async function runClean(
   context: ContainerStepContext,
@@ -18,7 +20,11 @@ export async function runClean(
 ): Promise<StepResult> {
   const { engine, config, observed, signal } = context;
   await keepLog(context, containerIds);
-  for (const id of containerIds) await engine.removeContainer(id, signal);
+  const left: Leftover[] = [];
+  for (const id of containerIds) {
+    const leftover = await removeOrSetAside(engine, id, signal);
+    if (leftover) left.push(leftover);
+  }
   const all = [...observed.containers, ...observed.others];
   const isKept = (deploymentId: string): boolean =>
     all.some((other) => other.deploymentId === deploymentId && !containerIds.includes(other.id));
@@ -27,7 +33,11 @@ export async function runClean(
     config.stateDir,
     gone.map(({ deploymentId }) => deploymentId),
   );
-  return {};
+  if (left.length === 0) return {};
+  return {
+    record: { leftBehind: left.map(({ id, name }) => ({ id, name })) },
+    events: left.map((leftover) => runningEvent("removing", leftoverText(leftover))),
+  };
 }
 
 /** The same in a deployment, which may have ended the use of a network. */
@@ -36,9 +46,10 @@ export async function runCleanAndRelease(
   step: Extract<Step, { kind: "clean" }>,
 ): Promise<StepResult> {
   const result = await runClean(context, step);
-  const { action, app } = context.record;
+  const { action, app, leftBehind: earlier = [] } = context.record;
   await releaseNetworks(context, action === "remove" ? app : undefined);
-  return result;
+  const left = result.record?.leftBehind;
+  return left ? { ...result, record: { leftBehind: [...earlier, ...left] } } : result;
 }
 
 /** Gives a container its app's name back. Precondition: no other container has that name. */

@@ -86,7 +86,7 @@ export interface StepContext extends ContainerStepContext, DeployServices {
 /** Result of a step. Stored together with the announcement of the next step. */
 export interface StepResult {
   readonly record?: Partial<
-    Pick<DeploymentRecord, "checked" | "digest" | "imageId" | "madeDirectories" | "madeVolumes">
+    Pick<DeploymentRecord, "checked" | "digest" | "imageId" | "madeDirectories" | "madeVolumes" | "leftBehind">
   >;
   readonly failure?: Failure;
   readonly progress?: Partial<RunProgress>;

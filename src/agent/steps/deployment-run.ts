@@ -20,7 +20,8 @@ import { beginsTouching } from "../core/deployment/rollback.ts";
 import type { EngineError } from "../engine/engine-error.ts";
 import { type StoreChange, StoreError } from "../store/store.ts";
 import type { DeployServices, StepContext, StepResult } from "./context.ts";
-import { mayHaveContainer, observe } from "./observe.ts";
+import { leaveBehind } from "./leftovers.ts";
+import { mayHaveContainer, NO_CONTAINERS, observe } from "./observe.ts";
 import { type EffectStep, execute, isRecordStep, type RecordChange, toRecordChange } from "./table.ts";
 import { isEngineDown, maskError, stepName, toFailure } from "./step-failure.ts";
 import { type Lap, rounded, StepTimes } from "./step-times.ts";
@@ -159,7 +160,8 @@ export class DeploymentRun {
     const { engine, store, config } = this.#options.services;
     const lap = this.#times.begin();
     const { signal } = this.#step;
-    const observed = this.#observed ?? (await lap.run(() => observe(this.#record, engine, config.stateDir, signal)));
+    const observed =
+      this.#observed ?? (await this.#tolerate(lap.run(() => observe(this.#record, engine, config.stateDir, signal))));
     this.#observed = undefined;
     const installed = store.apps().find(({ name }) => name === this.#record.app);
     this.#record = withCurrentContainer(this.#record, installed);
@@ -182,11 +184,28 @@ export class DeploymentRun {
         observed,
       );
     } catch (error) {
-      if (this.#step.signal.aborted || isEngineDown(error) || error instanceof StoreError || step.kind === "clean")
-        throw error;
-      this.#failStep(step.kind, error);
+      if (this.#step.signal.aborted || error instanceof StoreError) throw error;
+      if (step.kind === "clean" && this.#isDone)
+        this.#applyResult(leaveBehind(step, { record: this.#record, observed, error }), undefined);
+      else if (isEngineDown(error) || step.kind === "clean") throw error;
+      else this.#failStep(step.kind, error);
     }
     this.#engineDownSince = undefined;
+  }
+
+  /** Whether the deployment has done what it was asked for: nothing may undo it, except that it is cancelled. */
+  get #isDone(): boolean {
+    return this.#record.committed && this.#record.failure === undefined;
+  }
+
+  /** Returns the observation. What is still to be cleaned up does not matter to a deployment that is done. */
+  async #tolerate(observation: Promise<Observed>): Promise<Observed> {
+    try {
+      return await observation;
+    } catch (error) {
+      if (this.#step.signal.aborted || !this.#isDone || !isEngineDown(error)) throw error;
+      return NO_CONTAINERS;
+    }
   }
 
   async #time<T>(lap: Lap, { kind }: Step, isRollback: boolean, work: () => Promise<T>): Promise<T> {

@@ -1,5 +1,5 @@
 import { requestedDeploymentId } from "../core/apply/child-id.ts";
-import { isUp } from "../core/app/container-status.ts";
+import { isLeftover, isUp } from "../core/app/container-decision.ts";
 import { LABELS } from "../core/app/container.ts";
 import type { DeploymentRecord, ObservedContainer } from "../core/deployment/record.ts";
 import type { Observed } from "../core/deployment/step.ts";
@@ -19,7 +19,10 @@ export function mayHaveContainer({ checked, imageId, touched, committed }: Deplo
   return touched || committed || (checked && imageId !== undefined);
 }
 
-/** Lists the containers of a deployment and its app. Saves the call where there cannot be any. */
+/**
+ * Lists the containers of a deployment and its app, without those that it could not remove. Saves the call where there
+ * cannot be any.
+ */
 export async function observe(
   record: DeploymentRecord,
   engine: Engine,
@@ -28,7 +31,7 @@ export async function observe(
 ): Promise<Observed> {
   const needsNoApp = record.action === "deploy" || record.failure !== undefined;
   if (needsNoApp && !mayHaveContainer(record)) return NO_CONTAINERS;
-  const { previous, containerId } = record;
+  const { previous, containerId, leftBehind = [] } = record;
   const recorded = new Set([containerId, previous?.containerId].filter((id) => id !== undefined));
   const isOfApp = ({ id, labels }: ContainerSummary): boolean =>
     previous !== undefined &&
@@ -42,7 +45,9 @@ export async function observe(
     return record.app === "" && requestedDeploymentId(id) === record.id && previousImage === "";
   };
   const all = await engine.listContainers(signal);
-  const labelled = all.filter((container) => isOwn(container) || isOfApp(container));
+  const labelled = all.filter((container) => {
+    return (isOwn(container) || isOfApp(container)) && !leftBehind.some(({ id }) => id === container.id);
+  });
   const managed = await findManagedContainers(labelled, { engine, recorded }, signal);
   return {
     containers: managed.filter(isOwn).map(toObserved),
@@ -51,7 +56,8 @@ export async function observe(
 }
 
 function toObserved({ id, name, deploymentId, status }: ManagedContainer): ObservedContainer {
-  return { id, name, deploymentId, running: status === "running", up: isUp(status) };
+  const leftover = isLeftover(status) && { isLeftover: true };
+  return { id, name, deploymentId, running: status === "running", up: isUp(status), ...leftover };
 }
 
 /** Returns the observation with one container changed by a step. */

@@ -1,5 +1,5 @@
 import { bindsOf } from "../../protocol/volume-fields.ts";
-import { isUp } from "../core/app/container-status.ts";
+import { isUp } from "../core/app/container-decision.ts";
 import type { RestartPolicy } from "../core/app/restart-policy.ts";
 import { deadline, unixNow } from "../../lib/clock.ts";
 import type { AppRecord } from "../core/deployment/record.ts";

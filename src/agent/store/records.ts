@@ -76,6 +76,7 @@ export const deploymentRecordSchema: z.ZodType<DeploymentRecord> = z
       .exactOptional(),
     result: z.enum(["installed", "updated", "unchanged", "removed", "stopped", "started", "restarted"]).exactOptional(),
     madeVolumes: z.array(z.string()).exactOptional(),
+    leftBehind: z.array(z.object({ id: z.string(), name: z.string() })).exactOptional(),
   })
   .transform((record) => ({
     ...record,

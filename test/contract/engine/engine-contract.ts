@@ -12,6 +12,7 @@ import { placedFileContract } from "./placed-file-contract.ts";
 import { logContract } from "./log-contract.ts";
 import { networkContract } from "./network-contract.ts";
 import { pullContract } from "./pull-contract.ts";
+import { stateContract } from "./state-contract.ts";
 import { volumeContract } from "./volume-contract.ts";
 import { watchContract } from "./watch-contract.ts";
 
@@ -26,6 +27,7 @@ export const IMAGE_PARTS: readonly Part[] = [exportContract, imageNameContract, 
 
 const PARTS: readonly Part[] = [
   containerContract,
+  stateContract,
   deviceFileContract,
   placedFileContract,
   healthContract,

@@ -75,6 +75,12 @@ engineContract("fake", async () => {
       return { [Symbol.asyncDispose]: async () => held[Symbol.dispose]() };
     },
     countsUse: async () => true,
+    async obstructRemoval(id) {
+      const container = engine.container(id)!;
+      container.unremovable = 'driver "overlay2" failed to remove root filesystem';
+      return { [Symbol.asyncDispose]: async () => void (container.unremovable = undefined) };
+    },
+    pause: async (id) => engine.container(id)!.pause(),
     checkHealth: async () => {},
     [Symbol.asyncDispose]: async () => {
       for (const container of engine.containers) container.stop();

@@ -55,6 +55,10 @@ export interface EngineHarness extends AsyncDisposable {
   occupyPort(port: number): Promise<AsyncDisposable>;
   /** Whether the engine counts on this machine what containers use: on some kernels it gives zeros for everything. */
   countsUse(id: string): Promise<boolean>;
+  /** Keeps the engine from removing what a running container has written, until disposed. */
+  readonly obstructRemoval: (id: string) => Promise<AsyncDisposable>;
+  /** Pauses a running container by another way than the engine's interface. */
+  readonly pause: (id: string) => Promise<void>;
   /** Runs the health check now where nothing on the machine does so on time. */
   checkHealth(id: string): Promise<void>;
 }

@@ -1,10 +1,12 @@
-import { lstat, rm, symlink } from "node:fs/promises";
+import { lstat, readFile, rm, symlink, writeFile } from "node:fs/promises";
 import { type IncomingMessage, request } from "node:http";
 import { createServer } from "node:net";
+import { join } from "node:path";
 import { text } from "node:stream/consumers";
 import { onTestFinished } from "vitest";
 import { createDockerEngine } from "../../../src/agent/engine/docker/docker-engine.ts";
 import { systemClock } from "../../../src/lib/clock.ts";
+import { run, succeed } from "../../support/command.ts";
 import { freePort } from "../../support/free-port.ts";
 import type { Image } from "../../support/images.ts";
 import { findsHost } from "../../support/images/exec.ts";
@@ -120,6 +122,11 @@ export async function realHarness({
     freeSubnet: async () => (await uniqueNetwork()).subnet,
     occupyPort,
     countsUse: (id) => countsUse(socketPath, id),
+    obstructRemoval: (id) => obstructRemoval(socketPath, id),
+    pause: async (id) => {
+      const { status, body } = await engineRequest(socketPath, "POST", `/containers/${id}/pause`);
+      if (status >= 300) throw new Error(`the engine did not pause ${id}: ${status} ${body}`);
+    },
     checkHealth,
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
@@ -133,6 +140,20 @@ async function deleteNetwork(socketPath: string, name: string): Promise<void> {
 async function look(path: string): ReturnType<EngineHarness["files"]["look"]> {
   const found = await lstat(path).catch(() => undefined);
   return found && { owner: { uid: found.uid, gid: found.gid }, mode: found.mode & 0o7777 };
+}
+
+/** Makes a file of the container that cannot be removed. */
+async function obstructRemoval(socketPath: string, id: string): Promise<AsyncDisposable> {
+  const { body } = await engineRequest(socketPath, "GET", `/containers/${id}/json`);
+  const { Pid } = (JSON.parse(body) as { readonly State: { readonly Pid: number } }).State;
+  const mounts = await readFile(`/proc/${Pid}/mountinfo`, "utf8");
+  const [, directory] = /^\S+ \S+ \S+ \S+ \/ .*[ ,]upperdir=([^,\n]+)/m.exec(mounts) ?? [];
+  if (directory === undefined) throw new Error(`the container ${id} is on no overlay: ${mounts}`);
+  const file = join(directory, "unremovable");
+  await writeFile(file, "");
+  await succeed("chattr", ["+i", file]);
+  // An engine that keeps nothing of a container removes it later, or never.
+  return { [Symbol.asyncDispose]: async () => void (await run("chattr", ["-i", file])) };
 }
 
 /** As the engine's API says itself. */

@@ -9,6 +9,7 @@ import type {
   LogRequest,
 } from "../../../src/agent/engine/engine.ts";
 import { nanoseconds } from "../../../src/agent/core/logs/time.ts";
+import { EngineError } from "../../../src/agent/engine/engine-error.ts";
 import type { Clock } from "../../../src/lib/clock.ts";
 import type { FakeBehaviour } from "./fake-image.ts";
 
@@ -26,6 +27,8 @@ export class FakeContainer {
   readonly request: ContainerRequest;
   /** Name of the creation request, until renamed. */
   name: string;
+  /** Why the engine cannot remove it; `undefined` if it can. */
+  unremovable: string | undefined;
   /** The networks it is on, by name. */
   readonly networks = new Map<string, { readonly id: number | undefined; readonly aliases: readonly string[] }>();
   readonly #clock: Clock;
@@ -113,6 +116,26 @@ export class FakeContainer {
     this.#status = "paused";
   }
 
+  /** Throws if it is in a state in which engines do not start it. */
+  requireStartable(): void {
+    if (["created", "exited"].includes(this.#status)) return;
+    throw new EngineError("conflict", `cannot start a container that is ${this.#status}`);
+  }
+
+  /** Ends it. Throws if the engine cannot remove it. */
+  endForRemoval(): void {
+    this.stop();
+    if (this.unremovable === undefined) return;
+    this.leave("dead");
+    throw new EngineError("not_removable", this.unremovable);
+  }
+
+  /** Leaves it in a state in which a failed removal leaves containers. */
+  leave(status: "dead" | "removing"): void {
+    this.stop();
+    this.#status = status;
+  }
+
   /** Lets a paused container run on. */
   unpause(): void {
     this.#status = "running";
@@ -146,7 +169,7 @@ export class FakeContainer {
       this.#exitCode = KILLED;
       this.#lastExit = { exitCode: KILLED, oomKilled: false };
     }
-    if (this.#status !== "created") this.#status = "exited";
+    if (!["created", "dead", "removing"].includes(this.#status)) this.#status = "exited";
   }
 
   /** How long it takes to stop, in milliseconds. */

@@ -1,5 +1,5 @@
 import type { HealthcheckTimes } from "../../../src/agent/core/app/container-status.ts";
-import type { ImageFacts, ImagePath, PullProgress } from "../../../src/agent/engine/engine.ts";
+import type { ImageFacts, ImagePath, ImageSummary, PullProgress } from "../../../src/agent/engine/engine.ts";
 import { EngineError } from "../../../src/agent/engine/engine-error.ts";
 import { createHash } from "node:crypto";
 import { pack } from "tar-stream";
@@ -147,4 +147,15 @@ export async function download(
     signal.throwIfAborted();
     onProgress({ done: Math.floor((total * step) / PULL_STEPS), total });
   }
+}
+
+/** Returns the images that have these names, as an engine lists them. */
+export function summaries(all: readonly { readonly name: string; readonly facts: ImageFacts }[]): ImageSummary[] {
+  const ids = [...new Set(all.map(({ facts }) => facts.id))];
+  return ids.map((id) => {
+    const own = all.filter(({ facts }) => facts.id === id);
+    const repoDigests = own.flatMap(({ facts }) => facts.repoDigests);
+    const names = own.map(({ name }) => name).filter((name) => name !== id);
+    return { id, names, repoDigests, size: own[0]?.facts.size ?? 0 };
+  });
 }

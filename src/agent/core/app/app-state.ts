@@ -1,6 +1,7 @@
 import type { AppRecord } from "../deployment/record.ts";
 import { formatTimes } from "../text.ts";
-import { type ContainerSnapshot, isUp, type RunEnd } from "./container-status.ts";
+import { isUp } from "./container-decision.ts";
+import type { ContainerSnapshot, RunEnd } from "./container-status.ts";
 import { exitedSuccessfully, type RestartPolicy } from "./restart-policy.ts";
 
 /** An app's container with the age of its run. */
@@ -71,16 +72,18 @@ function containerState({
     case "restarting":
       return { state: "restarting", trouble: `it keeps stopping: ${lastExit(container)}` };
     case "paused":
-      return { state: "paused", trouble: "somebody paused its container" };
+      return { state: "paused", trouble: "its container was paused on the device, by docker pause or the like" };
     case "created":
       // Podman prepares a container anew between two runs.
       return container.restartCount > 0
         ? { state: "restarting", trouble: `it keeps stopping: restarted ${formatTimes(container.restartCount)}` }
         : { state: "stopped", trouble: "its container was never started" };
     case "removing":
-    case "exited":
     case "dead":
+      return { state: "stopped", trouble: "the engine could not remove its container; the agent makes another one" };
     case "unknown":
+      return { state: "stopped", trouble: "the engine says nothing of its container that this agent understands" };
+    case "exited":
       return { state: "stopped", trouble: lastExit(container) };
   }
 }

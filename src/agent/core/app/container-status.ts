@@ -49,22 +49,3 @@ export interface ContainerSnapshot {
 
 /** How a run of an app ended. */
 export type RunEnd = Pick<ContainerSnapshot, "exitCode" | "oomKilled">;
-
-/**
- * Whether the container runs, or continues without a start by the agent. It then holds its host ports, and must be
- * stopped before another container takes its place.
- */
-export function isUp(status: ContainerStatus): boolean {
-  switch (status) {
-    case "running":
-    case "restarting":
-    case "paused":
-      return true;
-    case "created":
-    case "removing":
-    case "exited":
-    case "dead":
-    case "unknown":
-      return false;
-  }
-}

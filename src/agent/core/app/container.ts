@@ -41,9 +41,22 @@ export function oldVersionName(app: string): string {
   return `${containerName(app)}${VERSION_SUFFIXES.old}`;
 }
 
+/**
+ * Returns the name of a container that the engine cannot remove: it must not stand in the way of the app's next one. No
+ * app can be deployed under this name.
+ */
+export function leftoverName(app: string, containerId: string): string {
+  return `${containerName(app)}.${containerId.slice(0, 12)}${VERSION_SUFFIXES.left}`;
+}
+
+/** Whether the name is one that `leftoverName` gives. */
+export function hasLeftoverName(name: string, app: string): boolean {
+  return name.startsWith(`${containerName(app)}.`) && name.endsWith(VERSION_SUFFIXES.left);
+}
+
 /** Whether the agent gives this name to containers of the app. */
 export function hasAgentGivenName(name: string, app: string): boolean {
-  return name === containerName(app) || hasTemporaryName(name, app);
+  return name === containerName(app) || hasTemporaryName(name, app) || hasLeftoverName(name, app);
 }
 
 /** Whether the name is one an update gives temporarily. Names given by people are left alone. */

@@ -1,6 +1,7 @@
 import type { AppRecord } from "../deployment/record.ts";
 import { capitalize, formatTimes } from "../text.ts";
 import { type AppContainerState, appState, hasFinished, lastExit } from "./app-state.ts";
+import { decisionOn, isLeftover } from "./container-decision.ts";
 import type { RunEnd } from "./container-status.ts";
 import type { RestartPolicy } from "./restart-policy.ts";
 
@@ -65,7 +66,10 @@ export function explainApp(known: AppSnapshot): Explanation {
   add("good", `It was deployed, from ${known.image}.`);
   if (known.engineError !== undefined) {
     add("bad", `The container engine cannot be asked: ${known.engineError}`);
-    return conclude("The container engine does not answer.", "Check the engine first: edge-agent doctor");
+    return conclude(
+      `The container engine cannot be asked about it: ${known.engineError.replace(/[.]$/, "")}.`,
+      "Check the engine first: edge-agent doctor",
+    );
   }
   if (known.imagePresent === false) add("bad", "Its image is no longer on the device.");
   else if (known.imagePresent) add("good", "Its image is on the device.");
@@ -100,7 +104,7 @@ function explainStopped({ name }: AppSnapshot, add: AddFinding): Diagnosis {
 
 /** Whether the agent would bring it back. */
 function isDown(container: AppSnapshot["container"]): boolean {
-  return !container || ["created", "exited", "dead"].includes(container.status);
+  return !container || decisionOn(container.status).whenToRun !== "leave";
 }
 
 /** Its container tells how its last run ended, and not why it is left like that. */
@@ -203,7 +207,10 @@ function adviceFor({ status }: AppContainerState, lastRun: RunEnd | undefined, n
     return "It needs more memory than the device has free: stop other apps, or use a smaller version.";
   if (exitCode === 126 || exitCode === 127)
     return "The image's command is missing or not executable: deploy another image.";
-  if (status === "paused") return "Resume it with the engine's own command (docker unpause).";
+  if (status === "paused")
+    return `The agent leaves it paused. Resume it with the engine's own command (docker unpause), or start it anew: edge-agent restart ${name}`;
+  if (isLeftover(status))
+    return `The agent makes another one within 30 s; follow it: edge-agent logs -f, then: edge-agent app ${name}`;
   return `Its last log lines, above, say more. Start it again: edge-agent restart ${name}`;
 }
 

@@ -1,7 +1,8 @@
 import type { AppRecord } from "../deployment/record.ts";
-import { hasTemporaryName } from "./container.ts";
+import { hasLeftoverName, hasTemporaryName } from "./container.ts";
 import { type AppNetwork, missingNetworks } from "./networks.ts";
-import { type ContainerStatus, isUp } from "./container-status.ts";
+import { decisionOn, isLeftover } from "./container-decision.ts";
+import type { ContainerStatus } from "./container-status.ts";
 import { recreateStep } from "../deployment/plan-lifecycle.ts";
 import { staysExited } from "./restart-policy.ts";
 import type { Step } from "../deployment/step.ts";
@@ -24,9 +25,9 @@ export interface Repair {
 }
 
 /**
- * Returns the next repair of an app, or `undefined` if it is as desired. A crashing app needs none: the engine restarts
- * it by its restart policy. A paused one was paused by a person on purpose. An app that was stopped through the agent
- * stays stopped, and one whose restart policy lets it end is left alone after it has ended.
+ * Returns the next repair of an app, or `undefined` if it is as desired: see `decisionOn`. An app that was stopped through
+ * the agent stays stopped, and one whose restart policy lets it end is left alone after it has ended. Containers that
+ * cannot be removed and have been set aside count as gone.
  *
  * @param networks those its container is to be on: earlier releases had none, and one can be taken away by hand
  */
@@ -36,7 +37,14 @@ export function nextRepair(
   networks: readonly AppNetwork[] = [],
 ): Repair | undefined {
   const { spec, desired } = app;
-  const [container, ...surplus] = containers;
+  const inTheWay = containers.find(({ name, status }) => isLeftover(status) && !hasLeftoverName(name, app.name));
+  if (inTheWay) {
+    return {
+      step: { kind: "clean", containerIds: [inTheWay.id] },
+      reason: "the engine could not remove its container",
+    };
+  }
+  const [container, ...surplus] = containers.filter(({ status }) => !isLeftover(status));
   // It may have ended, and its container may have been removed since.
   if (!container && (desired === "stopped" || spec.restart_policy === "no")) return undefined;
   if (!container) return { step: recreateStep(app), reason: "its container was removed" };
@@ -46,36 +54,25 @@ export function nextRepair(
       reason: "it had more than one container",
     };
   }
-  if (container.status !== "dead" && hasTemporaryName(container.name, app.name)) {
+  if (hasTemporaryName(container.name, app.name)) {
     return {
       step: { kind: "rename", app: app.name, containerId: container.id },
       reason: "its container had another name",
     };
   }
-  if (desired === "stopped" && container.status !== "dead") {
-    return isUp(container.status)
+  const { isUp, whenToRun, whenToStop } = decisionOn(container.status);
+  if (desired === "stopped") {
+    return whenToStop === "stop"
       ? { step: { kind: "stop", containerIds: [container.id] }, reason: "it was started though it is to stay stopped" }
       : undefined;
   }
-  switch (container.status) {
-    case "created":
-      return { step: { kind: "start", spec, containerId: container.id }, reason: "its container was never started" };
-    case "exited":
-      if (staysExited(spec.restart_policy, container.exitCode)) return undefined;
-      return { step: { kind: "start", spec, containerId: container.id }, reason: "its container was stopped" };
-    case "dead":
-      return {
-        step: { kind: "clean", containerIds: [container.id] },
-        reason: "the engine could not remove its container",
-      };
-    case "running":
-    case "restarting":
-    case "paused":
-      return connectRepair(app, container, networks);
-    case "removing":
-    case "unknown":
-      return undefined;
+  if (whenToRun === "start") {
+    const wasStarted = container.status !== "created";
+    if (wasStarted && staysExited(spec.restart_policy, container.exitCode)) return undefined;
+    const reason = wasStarted ? "its container was stopped" : "its container was never started";
+    return { step: { kind: "start", spec, containerId: container.id }, reason };
   }
+  return isUp ? connectRepair(app, container, networks) : undefined;
 }
 
 function connectRepair(

@@ -6,11 +6,12 @@ import { mayExit } from "../app/restart-policy.ts";
 /** Returns the final event of a failed deployment: what went wrong, and in what state the previous app is. */
 export function failEvent(failure: Failure, record: DeploymentRecord): EventContent {
   const { code, step } = failure;
-  const { madeDirectories: made = [], madeVolumes = [] } = record;
+  const { madeDirectories: made = [], madeVolumes = [], leftBehind = [] } = record;
   const details = {
     ...failure.details,
     ...(made.length > 0 && { made_directories: made }),
     ...(madeVolumes.length > 0 && { made_volumes: madeVolumes }),
+    ...(leftBehind.length > 0 && { left_behind: leftBehind.map(({ name }) => name) }),
     ...rollbackDetails(record, code),
   };
   return {

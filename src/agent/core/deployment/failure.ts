@@ -70,6 +70,8 @@ export function failureOf(error: PullOrEngineError, step: DeploymentStep, image:
       return failure("InvalidRequest", `A path that the app mounts does not exist on the device: ${message}`);
     case "invalid":
       return failure("InvalidRequest", `The container engine refuses the app: ${message}`);
+    case "not_removable":
+      return failure("Internal", `The container engine cannot remove a container: ${message}`);
     case "not_found":
     case "unknown":
       return failure("Internal", `The container engine failed: ${message}`);

@@ -25,6 +25,8 @@ export function nextStartStep(
   progress: RunProgress,
 ): Step {
   const { spec } = previous;
+  const leftovers = leftoverStepFor(installedContainers(previous, observed));
+  if (leftovers) return leftovers;
   const [container] = installedContainers(previous, observed);
   if (!container) return recreateStep(previous);
   const { id: containerId } = container;
@@ -50,6 +52,12 @@ export function installedContainers({ deploymentId }: AppRecord, { others }: Obs
 /** Recreates the container of an installed app. By the image's id: the reference may point to another image now. */
 export function recreateStep({ spec, imageId, deploymentId, previousImageId }: AppRecord): CreateStep {
   return { kind: "create", spec, image: imageId, deploymentId, place: "app", previousImageId, refetch: false };
+}
+
+/** Removes containers that can never run again: another one is to take their name. */
+export function leftoverStepFor(containers: readonly ObservedContainer[]): Step | undefined {
+  const leftovers = containers.filter(({ isLeftover }) => isLeftover);
+  return leftovers.length > 0 ? { kind: "clean", containerIds: leftovers.map(({ id }) => id) } : undefined;
 }
 
 function stopStepFor(containers: readonly ObservedContainer[]): Step | undefined {

@@ -27,9 +27,14 @@ export function nextUpdateStep(
   }
   if (imageId === undefined || !record.checked || record.options.dry_run) return nextImageStep(record, spec, progress);
 
-  const [container, ...surplus] = observed.containers;
-  // Further containers of this app, which the engine created late or twice, occupy a name or a port that is needed.
-  const stale = [...surplus, ...observed.others.filter((other) => other.deploymentId !== previous.deploymentId)];
+  const [container, ...surplus] = observed.containers.filter(({ isLeftover }) => !isLeftover);
+  // Further containers of this app, which the engine created late or twice, occupy a name or a port that is needed. Those
+  // that can never run again occupy a name.
+  const stale = [
+    ...observed.containers.filter(({ isLeftover }) => isLeftover),
+    ...surplus,
+    ...observed.others.filter((other) => other.deploymentId !== previous.deploymentId || other.isLeftover),
+  ];
   if (stale.length > 0) return { kind: "clean", containerIds: stale.map(({ id }) => id) };
   const isKept = imageId === previous.imageId;
   if (!container) {
@@ -63,7 +68,10 @@ export function nextUpdateStep(
   return { kind: "commit", app };
 }
 
-/** The old container is not needed any more: a rollback recreates it from its image. */
+/**
+ * The old container is not needed any more: a rollback recreates it from its image. One that cannot be removed is left
+ * behind, and does not keep the update from its success.
+ */
 function nextStepAfterCommit({ others }: Observed): Step {
   if (others.length > 0) return { kind: "clean", containerIds: others.map(({ id }) => id) };
   return { kind: "succeed", app: undefined, result: "updated" };

@@ -45,8 +45,10 @@ function nextDeployStep(record: DeploymentRecord, spec: AppSpec, observed: Obser
   const { id: deploymentId, imageId, digest } = record;
   if (imageId === undefined || !record.checked || record.options.dry_run) return nextImageStep(record, spec, progress);
 
-  const [container, ...surplus] = observed.containers;
-  if (surplus.length > 0) return { kind: "clean", containerIds: surplus.map(({ id }) => id) };
+  const leftovers = observed.containers.filter(({ isLeftover }) => isLeftover);
+  const [container, ...surplus] = observed.containers.filter(({ isLeftover }) => !isLeftover);
+  const stale = [...leftovers, ...surplus];
+  if (stale.length > 0) return { kind: "clean", containerIds: stale.map(({ id }) => id) };
   if (!container) {
     return {
       kind: "create",

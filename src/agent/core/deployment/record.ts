@@ -64,6 +64,13 @@ export interface DeploymentRecord {
   readonly result?: SuccessKind;
   /** Names of the volumes it made, which stay in the same way. */
   readonly madeVolumes?: readonly string[];
+  /** Containers that it was to remove and could not: they do not run, and the reconciler tries again. */
+  readonly leftBehind?: readonly LeftContainer[];
+}
+
+export interface LeftContainer {
+  readonly id: string;
+  readonly name: string;
 }
 
 export interface ApplySettings extends Pick<Apply, "expect" | "fleet"> {
@@ -87,8 +94,10 @@ export interface ObservedContainer {
   /** The deployment whose label it carries. */
   readonly deploymentId: string;
   readonly running: boolean;
-  /** Running, restarting or paused: it has to be stopped before another one replaces it. */
+  /** It has to be stopped before another one replaces it: see `decisionOn`. */
   readonly up: boolean;
+  /** Only its removal is left: see `decisionOn`. */
+  readonly isLeftover?: boolean;
 }
 
 /** The fleet's revision that an app was last applied with. */

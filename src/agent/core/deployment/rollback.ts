@@ -1,6 +1,6 @@
 import { hasTemporaryName } from "../app/container.ts";
 import type { AppRecord, DeploymentRecord, Failure } from "./record.ts";
-import { installedContainers, recreateStep } from "./plan-lifecycle.ts";
+import { installedContainers, leftoverStepFor, recreateStep } from "./plan-lifecycle.ts";
 import { staysExited } from "../app/restart-policy.ts";
 import type { Observed, RunProgress, Step } from "./step.ts";
 
@@ -37,6 +37,8 @@ function restoreStep(
   progress: RunProgress,
 ): Step | undefined {
   const { spec, desired } = previous;
+  const leftovers = leftoverStepFor(installedContainers(previous, observed));
+  if (leftovers) return leftovers;
   const [container] = installedContainers(previous, observed);
   // An app that stays exited may have ended before the deployment: it must not do its work again.
   const mayStayExited = staysExited(spec.restart_policy, undefined);

@@ -103,8 +103,13 @@ function rollbackEvents({ kind }: Step, { action }: DeploymentRecord): EventCont
 function successEvent(step: Extract<Step, { kind: "succeed" }>, record: DeploymentRecord): EventContent {
   const message = success(step, record);
   const volumes = step.result === "removed" && record.previous ? keptVolumes(record.previous.spec) : undefined;
-  if (!volumes) return { status: "Success", step: "done", message };
-  return { status: "Success", step: "done", message: `${message} ${volumes.text}`, details: volumes.details };
+  const left = record.leftBehind?.map(({ name }) => name);
+  return {
+    status: "Success",
+    step: "done",
+    message: volumes ? `${message} ${volumes.text}` : message,
+    ...((volumes || left) && { details: { ...volumes?.details, ...(left && { left_behind: left }) } }),
+  };
 }
 
 function success(step: Extract<Step, { kind: "succeed" }>, record: DeploymentRecord): string {

@@ -1,10 +1,6 @@
 import type { ContainerInfo, ContainerInspectInfo } from "dockerode";
-import {
-  type ContainerStatus,
-  type HealthcheckTimes,
-  type HealthStatus,
-  isUp,
-} from "../../core/app/container-status.ts";
+import { isUp } from "../../core/app/container-decision.ts";
+import type { ContainerStatus, HealthcheckTimes, HealthStatus } from "../../core/app/container-status.ts";
 import { type HostPort, includesPort } from "../../core/host/host-port.ts";
 import type { ContainerState, ContainerSummary } from "../engine.ts";
 import { requireFields } from "./shape.ts";

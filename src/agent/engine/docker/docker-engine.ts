@@ -278,7 +278,11 @@ class DockerEngine implements Engine {
     return call(this.#clock, this.#changeMs + graceMs, signal, async (abortSignal) => {
       const docker = this.#connect();
       const info = await findContainer(docker, id, abortSignal);
-      if (info) await stop(docker.getContainer(info.Id), graceMs, abortSignal);
+      if (!info) return;
+      const container = docker.getContainer(info.Id);
+      // Docker does so itself. Podman refuses to stop a paused container.
+      if (info.State.Paused && (await this.#kind(abortSignal)) === "podman") await container.unpause({ abortSignal });
+      await stop(container, graceMs, abortSignal);
     });
   }
 

@@ -50,7 +50,7 @@ describe("why an app does not run", () => {
   it.each<[Partial<AppSnapshot>, RegExp]>([
     [{ image: undefined, container: undefined }, /never deployed/],
     [{ image: undefined, deploying: "Pulling image" }, /being deployed/],
-    [{ engineError: "no answer" }, /engine does not answer/],
+    [{ engineError: "no answer" }, /engine cannot be asked about it: no answer/],
     [{ container: undefined }, /container was removed/],
     [{ container: undefined, held: "the agent crashed 3 times" }, /^The agent crashed 3 times\.$/],
     [{ ...ended({ exitCode: 7 }), held: "the agent crashed 3 times" }, /^The agent crashed 3 times\.$/],

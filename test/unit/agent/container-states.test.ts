@@ -1,0 +1,173 @@
+import { describe, expect, it } from "vitest";
+import { EngineError } from "../../../src/agent/engine/engine-error.ts";
+import { findAppContainer } from "../../../src/agent/apps/find-app-container.ts";
+import { deployedApps } from "../../support/reconciler-rig.ts";
+
+const OLD = "example/app:1";
+const NEW = "example/app:2";
+const STUCK = 'driver "overlay2" failed to remove root filesystem: unlinkat stuck: operation not permitted';
+const signal = new AbortController().signal;
+
+type Apps = Awaited<ReturnType<typeof deployedApps>>;
+
+const seen = ({ rig }: Apps) => rig.engine.containers.map(({ name, status }) => `${name} ${status}`);
+const LEFT = expect.stringMatching(/^web\.[0-9a-f]{12}\.edge-agent-left dead$/) as string;
+
+/** An app whose container the engine cannot remove. */
+async function unremovable(): Promise<Apps & { readonly free: () => void }> {
+  const apps = await deployedApps(OLD, "web");
+  apps.rig.engine.addImage(NEW, { layers: [5] });
+  const container = apps.rig.engine.container("web")!;
+  container.unremovable = STUCK;
+  return { ...apps, free: () => void (container.unremovable = undefined) };
+}
+
+const change = async (
+  { rig }: Apps,
+  action: "update" | "restart" | "start" | "stop" | "remove",
+  id = `c-${action}`,
+) => {
+  rig.deployments.change(id, { action, app: "web", ...(action === "update" && { spec: { image: NEW } }) });
+  return await rig.untilEnd(id);
+};
+
+describe("an old version that cannot be removed", () => {
+  it("does not undo the new one: the update succeeds and names it, and it is removed once that is possible", async () => {
+    const apps = await unremovable();
+    await using rig = apps.rig;
+    expect(await change(apps, "update")).toMatchObject({
+      status: "Success",
+      message: "App web is updated and running.",
+      details: { left_behind: [expect.stringMatching(/edge-agent-left$/)] },
+    });
+    expect(rig.events("c-update").map(({ message }) => message)).toContainEqual(
+      expect.stringMatching(/^The container engine could not remove the container web\..*operation not permitted/),
+    );
+    expect(seen(apps)).toEqual([LEFT, "web running"]);
+    await apps.reconciler.reconcile(signal);
+    expect(apps.reconciler.leftovers).toMatchObject([{ app: "web", reason: STUCK }]);
+    apps.free();
+    // Tried again after a pause, whatever happens until then.
+    await apps.reconciler.reconcile(signal);
+    expect(seen(apps)).toEqual([LEFT, "web running"]);
+    await rig.clock.advance(600_000);
+    await apps.reconciler.reconcile(signal);
+    expect(seen(apps)).toEqual(["web running"]);
+    expect(apps.reconciler.leftovers).toEqual([]);
+  });
+
+  it.each(["unavailable", "timeout", "unknown"] as const)("nor where the engine fails with %s", async (kind) => {
+    const apps = await deployedApps(OLD, "web");
+    await using rig = apps.rig;
+    rig.engine.addImage(NEW, { layers: [5] });
+    using _failure = rig.engine.faults.fail("removeContainer", new EngineError(kind, "no answer"), { times: 99 });
+    expect(await change(apps, "update")).toMatchObject({
+      status: "Success",
+      details: { left_behind: ["web.edge-agent-old"] },
+    });
+    _failure[Symbol.dispose]();
+    await apps.reconciler.reconcile(signal);
+    expect(seen(apps)).toEqual(["web running"]);
+  });
+
+  it("is tried less and less often, ten minutes at most", async () => {
+    const apps = await unremovable();
+    await using rig = apps.rig;
+    await change(apps, "update");
+    let tries = 0;
+    rig.engine.faults.onCall(({ method, phase }) => {
+      if (method === "removeContainer" && phase === "before") tries++;
+    });
+    for (let minute = 0; minute < 120; minute++) {
+      await apps.reconciler.reconcile(signal);
+      await rig.clock.advance(60_000);
+    }
+    expect(tries).toBeGreaterThan(10);
+    expect(tries).toBeLessThan(20);
+  });
+});
+
+describe.each(["dead", "removing"] as const)("a container that is %s", (status) => {
+  it("is replaced by the reconciler, whatever its name and id are on record", async () => {
+    const apps = await unremovable();
+    await using rig = apps.rig;
+    const old = rig.engine.container("web")!;
+    old.leave(status);
+    await apps.reconciler.reconcile(signal);
+    expect(seen(apps)).toEqual([expect.stringContaining("edge-agent-left"), "web running"]);
+    expect(rig.store.apps()[0]?.containerId).toBe(rig.engine.container("web")?.id);
+    expect(await findAppContainer(rig.store.apps()[0]!, rig.engine, signal)).toMatchObject({ name: "web" });
+  });
+
+  it.each(["start", "restart", "update"] as const)("keeps no %s from its success", async (action) => {
+    const apps = await unremovable();
+    await using rig = apps.rig;
+    rig.engine.container("web")!.leave(status);
+    expect(await change(apps, action)).toMatchObject({ status: "Success" });
+    expect(seen(apps)).toEqual([expect.stringContaining("edge-agent-left"), "web running"]);
+  });
+
+  it("counts as removed where its app is removed, and stands in the way of no other of its name", async () => {
+    const apps = await unremovable();
+    await using rig = apps.rig;
+    rig.engine.container("web")!.leave(status);
+    expect(await change(apps, "remove")).toMatchObject({ status: "Success" });
+    rig.deployments.deploy("again", { name: "web", image: OLD });
+    expect(await rig.untilEnd("again")).toMatchObject({ status: "Success", message: "App web is running." });
+    expect(seen(apps)).toEqual([LEFT, "web running"]);
+  });
+
+  it("is no app to adopt after the store was lost", async () => {
+    const apps = await unremovable();
+    await using rig = apps.rig;
+    await change(apps, "update");
+    for (const { id } of rig.store.deployments()) rig.store.acknowledge(id, 100);
+    rig.store.save({ removedApp: "web" });
+    apps.rebuild.isSet = true;
+    await apps.reconciler.reconcile(signal);
+    expect(rig.store.apps()).toMatchObject([{ name: "web", deploymentId: "c-update" }]);
+  });
+});
+
+describe("a failed first version that cannot be removed", () => {
+  it("is reported with its failure, and does not run", async () => {
+    const apps = await deployedApps(OLD);
+    await using rig = apps.rig;
+    rig.engine.addImage(NEW, { behaviour: { exit: { code: 3, afterMs: 500 } } });
+    rig.engine.faults.onCall(({ method, phase }) => {
+      const container = rig.engine.container("web");
+      if (method === "startContainer" && phase === "before" && container) container.unremovable = STUCK;
+    });
+    rig.deployments.deploy("d1", { name: "web", image: NEW });
+    expect(await rig.untilEnd("d1")).toMatchObject({
+      code: "CrashLoopBackOff",
+      details: { left_behind: [expect.stringContaining("edge-agent-left")] },
+    });
+    expect(seen(apps)).toEqual([LEFT]);
+  });
+});
+
+describe("a paused app", () => {
+  it("is left paused by the reconciler, and is replaced by an update", async () => {
+    const apps = await deployedApps(OLD, "web");
+    await using rig = apps.rig;
+    rig.engine.addImage(NEW, { layers: [5] });
+    rig.engine.container("web")!.pause();
+    await apps.reconciler.reconcile(signal);
+    expect(seen(apps)).toEqual(["web paused"]);
+    expect(await change(apps, "update")).toMatchObject({ status: "Success" });
+    expect(seen(apps)).toEqual(["web running"]);
+  });
+
+  it.each([
+    ["stop", ["web exited"]],
+    ["restart", ["web running"]],
+    ["remove", []],
+  ] as const)("is changed by %s like one that runs", async (action, left) => {
+    const apps = await deployedApps(OLD, "web");
+    await using rig = apps.rig;
+    rig.engine.container("web")!.pause();
+    expect(await change(apps, action)).toMatchObject({ status: "Success" });
+    expect(seen(apps)).toEqual(left);
+  });
+});
