@@ -57,6 +57,8 @@ export const REQUIREMENTS = {
     podmanHelper("netavark", "gives Podman's containers their networks"),
     podmanHelper("aardvark-dns", "lets Podman's containers find each other by name"),
     program("catatonit", "the init process of Podman's containers"),
+    program("slirp4netns", "the network of a rootless Podman"),
+    program("newuidmap", "the users of a rootless Podman", ["uidmap"]),
   ],
   nats: [program("nats-server", "the bus between instances of the control plane")],
   postgresql: [

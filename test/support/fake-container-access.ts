@@ -12,6 +12,8 @@ import type {
 /** Access to containers that the test controls. */
 export class FakeContainerAccess implements ContainerAccess {
   addresses: readonly ContainerAddress[] = [];
+  /** The addresses from the second look on: the container has ended, or has others by then. */
+  laterAddresses: readonly ContainerAddress[] | undefined;
   /** Number of commands killed. */
   killed = 0;
   /** Number of commands asked for. */
@@ -35,7 +37,9 @@ export class FakeContainerAccess implements ContainerAccess {
   readonly written: Buffer[] = [];
 
   async addressesOf(): Promise<readonly ContainerAddress[]> {
-    return this.addresses;
+    const { addresses } = this;
+    this.addresses = this.laterAddresses ?? addresses;
+    return addresses;
   }
 
   /** A command that writes one byte and goes on until it is killed. */

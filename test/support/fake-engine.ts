@@ -33,7 +33,7 @@ import { FakeNetworks } from "./fake-engine/networks.ts";
 import { FakeVolumes } from "./fake-engine/fake-volumes.ts";
 import { watch } from "./fake-engine/watch.ts";
 
-const ALL_LIMITS = { memory: true, cpu: true };
+const PLAIN = { limits: { memory: true, cpu: true }, gpus: false, isRootless: false };
 const LOG_EVERY_MS = 50;
 
 /** An engine in memory. It passes the same contract tests as the real engines. */
@@ -61,7 +61,7 @@ export class FakeEngine implements Engine {
     this.#clock = clock;
     const version = { kind: "docker", version: "20.10.0", apiVersion: "1.41" } as const;
     const machine = { os: "linux", architecture: "amd64", insecureRegistries: ["127.0.0.0/8"] };
-    this.engineInfo = { ...version, ...machine, dataRoot: "/var/lib/docker", limits: ALL_LIMITS, gpus: false, ...info };
+    this.engineInfo = { ...version, ...machine, ...PLAIN, dataRoot: "/var/lib/docker", ...info };
   }
 
   /** Adds an image to the engine. */

@@ -2,7 +2,10 @@ import type { Readable } from "node:stream";
 
 /** Access to the inside of containers. Methods throw `EngineError`, `not_found` if there is no such container. */
 export interface ContainerAccess {
-  /** Returns where a TCP port of a running container may be reached from this machine, best first. */
+  /**
+   * Returns where a TCP port of a container may be reached from this machine, best first; nothing if it does not run. As
+   * long as it runs and these are its addresses, nothing else answers there.
+   */
   addressesOf(id: string, port: number, signal: AbortSignal): Promise<readonly ContainerAddress[]>;
   /** Starts a command in a running container. The caller has to close or kill it. Rejects if it does not start in time. */
   exec(id: string, request: ExecRequest): Promise<RunningExec>;

@@ -161,6 +161,8 @@ export interface EngineInfo {
   readonly limits: { readonly memory: boolean; readonly cpu: boolean };
   /** Whether it can give GPUs to containers. */
   readonly gpus: boolean;
+  /** Whether it runs as a user without rights, with its networks in a namespace of that user. */
+  readonly isRootless: boolean;
 }
 
 export interface ContainerSummary {

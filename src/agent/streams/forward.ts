@@ -4,6 +4,7 @@ import { untilDrained } from "../../lib/until-drained.ts";
 import { EdgeError } from "../../protocol/errors.ts";
 import { STREAM_CHANNELS } from "../../protocol/stream-data.ts";
 import type { ContainerAddress } from "../engine/container-access.ts";
+import { EngineError } from "../engine/engine-error.ts";
 import { findRunningContainer } from "./find-container.ts";
 import type { AppStream, StreamServices } from "./ports.ts";
 
@@ -14,12 +15,9 @@ const BUFFER_BYTES = 16 * 1024;
 
 /** Connects to a port of the app and passes data both ways until both are ended. */
 export async function serveForward(stream: AppStream<"forward">, services: StreamServices): Promise<undefined> {
-  const { port } = stream.params;
-  const { signal } = stream;
   const { id } = await findRunningContainer(stream, services);
-  const addresses = await services.access.addressesOf(id, port, signal);
-  const socket = await connectToApp(stream, addresses, services);
-  using _closed = closeOn(signal, socket);
+  const socket = await connectToApp(stream, id, services);
+  using _closed = closeOn(stream.signal, socket);
   stream.opened();
   await Promise.all([sendToClient(stream, socket), sendToApp(stream, socket)]);
   return undefined;
@@ -46,16 +44,16 @@ async function sendToApp(stream: AppStream, socket: Socket): Promise<void> {
   if (!socket.destroyed) socket.end();
 }
 
-async function connectToApp(
-  { app, params: { port }, signal }: AppStream<"forward">,
-  addresses: readonly ContainerAddress[],
-  { clock }: StreamServices,
-): Promise<Socket> {
+async function connectToApp(stream: AppStream<"forward">, id: string, services: StreamServices): Promise<Socket> {
+  const { app, params, signal } = stream;
+  const { port } = params;
+  const addresses = await services.access.addressesOf(id, port, signal);
   for (const address of addresses) {
     try {
-      return await open(address, clock, signal);
+      return await open(address, stream, id, services);
     } catch (error) {
       signal.throwIfAborted();
+      if (error instanceof EdgeError || error instanceof EngineError) throw error;
       // The container is reachable and refuses: a port published elsewhere would lead to the same place.
       if (address.isOwn && (error as NodeJS.ErrnoException).code === "ECONNREFUSED") break;
     }
@@ -69,19 +67,28 @@ async function connectToApp(
 
 async function open(
   { host, port }: ContainerAddress,
-  clock: StreamServices["clock"],
-  signal: AbortSignal,
+  { app, params, signal }: AppStream<"forward">,
+  id: string,
+  { access, clock }: StreamServices,
 ): Promise<Socket> {
   const options = { host, port, noDelay: true, allowHalfOpen: true, highWaterMark: BUFFER_BYTES, signal };
   const socket = connect(options as NetConnectOpts);
-  using _timeout = clock.timer(CONNECT_TIMEOUT_MS, () => socket.destroy(new Error("no answer")));
-  await once(socket, "connect");
-  return socket;
+  // Errors are seen by the reader. Those before its start and after its end are ignored.
+  socket.on("error", () => undefined);
+  try {
+    using _timeout = clock.timer(CONNECT_TIMEOUT_MS, () => socket.destroy(new Error("no answer")));
+    await once(socket, "connect");
+    // When a container ends, its address and its port can be taken by another one, which has answered in its place.
+    const now = await access.addressesOf(id, params.port, signal);
+    if (now.some((address) => address.host === host && address.port === port)) return socket;
+    throw new EdgeError("AppNotRunning", `${app} stopped running while it was connected to.`);
+  } catch (error) {
+    socket.destroy();
+    throw error;
+  }
 }
 
 function closeOn(signal: AbortSignal, socket: Socket): Disposable {
-  // Errors are seen by the reader. Those after its end are ignored.
-  socket.on("error", () => undefined);
   const close = (): void => void socket.destroy();
   if (signal.aborted) close();
   signal.addEventListener("abort", close, { once: true });

@@ -282,12 +282,6 @@ export function execContract(name: string, start: () => Promise<RunningEngine>, 
       expect(await access.statPath(id, "/no/such", unaborted)).toBeUndefined();
       await expectKind(access.readArchive(id, "/no/such", unaborted), "not_found");
     });
-
-    test("a port has an address on which the app answers", async () => {
-      const addresses = await access.addressesOf(id, 8080, unaborted);
-      expect(addresses.length).toBeGreaterThan(0);
-      expect(addresses[0]).toMatchObject({ port: 8080, isOwn: true });
-    });
   });
 }
 

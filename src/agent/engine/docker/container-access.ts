@@ -1,17 +1,21 @@
 import type { Readable } from "node:stream";
 import type Docker from "dockerode";
-import type { ContainerInspectInfo } from "dockerode";
 import type { Clock } from "../../../lib/clock.ts";
 import { KeyedLock } from "../../../lib/keyed-lock.ts";
-import type { ContainerAccess, ContainerAddress, ExecRequest, RunningExec } from "../container-access.ts";
+import { memoize } from "../../../lib/memoize.ts";
+import type { ContainerAccess, ExecRequest, RunningExec } from "../container-access.ts";
 import { call } from "./call.ts";
 import { type Connect, createConnector } from "./connection.ts";
+import { containerAddresses } from "./container-addresses.ts";
 import { startExec } from "./exec.ts";
 import { requireContainer } from "./find-container.ts";
+import { readInfo } from "./read-info.ts";
 import { unlessStatus } from "./unless-status.ts";
 import { parseBoundedJson } from "../../../protocol/bounded-json.ts";
 
 const TIMEOUT_MS = 10_000;
+/** The engine runs programs to answer. Another engine at its socket has other containers. */
+const ROOTLESS_TTL_MS = 60_000;
 /** An archive is unpacked while it arrives over the link. */
 const NO_TIMEOUT_MS = 2 ** 31 - 1;
 
@@ -25,9 +29,17 @@ export function createContainerAccess(options: {
     call(options.clock, ms, signal, work);
   const { signal: never } = new AbortController();
   const starts = new KeyedLock();
+  const isRootless = memoize(
+    options.clock,
+    ROOTLESS_TTL_MS,
+    async (signal) => (await readInfo(connect(), signal)).isRootless,
+  );
   return {
     addressesOf: (id, port, signal) =>
-      run(signal, async (limit) => addressesIn(await requireContainer(connect(), id, limit), port)),
+      run(signal, async (limit) => {
+        const info = await requireContainer(connect(), id, limit);
+        return await containerAddresses(info, port, await isRootless(limit));
+      }),
     exec: (id: string, request: ExecRequest): Promise<RunningExec> =>
       run(never, (limit) => startExec(connect(), id, request, limit, { clock: options.clock, starts })),
     statPath: (id, path, signal) => run(signal, (limit) => statPath(connect(), id, path, limit)),
@@ -46,21 +58,6 @@ export function createContainerAccess(options: {
         NO_TIMEOUT_MS,
       ),
   };
-}
-
-function addressesIn(info: ContainerInspectInfo, port: number): ContainerAddress[] {
-  if (info.HostConfig.NetworkMode === "host") return [{ host: "127.0.0.1", port, isOwn: true }];
-  const networks = Object.values(info.NetworkSettings.Networks ?? {});
-  const own = networks.map(({ IPAddress }) => IPAddress);
-  const published = info.NetworkSettings.Ports?.[`${port}/tcp`] ?? [];
-  return [
-    ...[...new Set(own)].filter(Boolean).map((host) => ({ host, port, isOwn: true })),
-    ...published.slice(0, 1).map(({ HostIp, HostPort }) => ({
-      host: HostIp === "" || HostIp === "0.0.0.0" || HostIp === "::" ? "127.0.0.1" : HostIp,
-      port: Number(HostPort),
-      isOwn: false,
-    })),
-  ];
 }
 
 /** Bit of a directory in a mode as Go writes it. */

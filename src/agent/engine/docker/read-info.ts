@@ -17,6 +17,9 @@ interface Info {
   readonly CpuCfsQuota?: boolean;
   /** Spelling of some versions of Podman. */
   readonly CPUCfsQuota?: boolean;
+  /** Only of Podman. */
+  readonly Rootless?: boolean;
+  readonly SecurityOptions?: readonly string[] | null;
   readonly Runtimes?: Readonly<Record<string, unknown>> | null;
   readonly RegistryConfig?: {
     readonly InsecureRegistryCIDRs?: readonly string[] | null;
@@ -42,6 +45,7 @@ export async function readInfo(docker: Docker, abortSignal: AbortSignal): Promis
     limits: { memory: info.MemoryLimit ?? true, cpu: info.CpuCfsQuota ?? info.CPUCfsQuota ?? true },
     // The runtime is added by NVIDIA's Container Toolkit. Podman leaves a request for GPUs out without a word.
     gpus: kind === "docker" && Object.hasOwn(info.Runtimes ?? {}, "nvidia"),
+    isRootless: info.Rootless ?? info.SecurityOptions?.some((option) => option.startsWith("name=rootless")) ?? false,
   };
 }
 

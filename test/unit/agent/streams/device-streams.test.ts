@@ -179,6 +179,9 @@ it("the log names who opened what, and no argument of a command", async () => {
   expect(JSON.stringify(lines)).not.toContain("planted");
 });
 
+const connections = (server: Server): Promise<number> =>
+  new Promise((resolve) => void server.getConnections((_error, open) => resolve(open)));
+
 describe("a forwarded connection", () => {
   let server: Server | undefined;
   afterEach(() => server?.close());
@@ -226,6 +229,15 @@ describe("a forwarded connection", () => {
     rig.access.addresses = [{ host: "127.0.0.256", port: 1, isOwn: true }, ...rig.access.addresses];
     rig.open(1, "forward", { port: 80 });
     await rig.frame("stream_opened", 1);
+  });
+
+  it("is closed unread if what answered may be another, since the container has ended meanwhile", async () => {
+    await listen();
+    rig.access.laterAddresses = [];
+    rig.open(1, "forward", { port: 80 });
+    expect(await rig.frame("stream_close", 1)).toMatchObject({ code: "AppNotRunning" });
+    expect(rig.frames.some(({ type }) => type === "stream_opened")).toBe(false);
+    await waitFor("the connection to be closed", () => connections(server!).then((open) => open === 0));
   });
 
   it("to a port that nobody listens on, or that cannot be reached, is refused with the reason", async () => {
