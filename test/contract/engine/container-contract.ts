@@ -2,6 +2,7 @@ import { describe, expect, onTestFinished, test } from "vitest";
 import { freeHostPort } from "../../support/free-port.ts";
 import { uniqueName } from "../../support/images/load-image.ts";
 import { tempDir } from "../../support/temp-dir.ts";
+import { waitFor } from "../../support/wait-for.ts";
 import { create, expectKind, run, stateOf, unaborted, waitForState } from "./steps.ts";
 import type { EngineHarness } from "./harness.ts";
 import { IMAGE_LABELS, plainRequest } from "./harness.ts";
@@ -189,12 +190,24 @@ export function containerContract(harness: () => EngineHarness): void {
       await engine.stopContainer(uniqueName("nobody"), 1_000, unaborted);
     });
 
-    test("an app that keeps exiting stays down after it is stopped", async () => {
+    test("an app that keeps exiting stays down after it is stopped, also between two runs", async () => {
       const { engine, images } = harness();
       const { id } = await run(harness(), images.crasher);
       await waitForState(harness(), id, "a first restart", ({ restartCount }) => restartCount >= 1);
+      // Then Podman takes it for stopped.
+      await waitForState(harness(), id, "the time between two runs", ({ status }) => status === "restarting");
       await engine.stopContainer(id, 0, unaborted);
       expect((await stateOf(harness(), id)).status).toBe("exited");
+    });
+
+    test("an app between two runs is restarting, inspected and listed", async () => {
+      const { engine, images } = harness();
+      const { id } = await run(harness(), images.crasher);
+      await waitForState(harness(), id, "restarting", ({ status }) => status === "restarting");
+      await waitFor("restarting in the list", async () => {
+        const all = await engine.listContainers(unaborted);
+        return all.find((container) => container.id === id)?.status === "restarting";
+      });
     });
 
     test("a container is renamed while it runs, and its old name is free", async () => {

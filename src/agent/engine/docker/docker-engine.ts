@@ -1,6 +1,6 @@
 import type { Clock } from "../../../lib/clock.ts";
 import { memoize } from "../../../lib/memoize.ts";
-import type { RunEnd } from "../../core/app/container-status.ts";
+import type { ContainerStatus, RunEnd } from "../../core/app/container-status.ts";
 import { nanoseconds } from "../../core/logs/time.ts";
 import type {
   ContainerChange,
@@ -50,6 +50,7 @@ import { LayerChains } from "./layer-chains.ts";
 import { readLastExit } from "./last-exit.ts";
 import { logLines, openLog } from "./logs.ts";
 import { DockerNetworks } from "./networks.ts";
+import { isBetweenRuns, stopForGood } from "./podman-runs.ts";
 import { pull } from "./pull.ts";
 import { identify, readInfo } from "./read-info.ts";
 import { requireList, requireFields } from "./shape.ts";
@@ -130,9 +131,22 @@ class DockerEngine implements Engine {
     return this.#query(signal, async (abortSignal) => {
       const listed = await this.#connect().listContainers({ all: true, abortSignal });
       const summaries: ContainerSummary[] = [];
-      for (const info of requireList(listed)) summaries.push(await this.#withPorts(toSummary(info), abortSignal));
+      for (const info of requireList(listed)) {
+        const summary = toSummary(info);
+        const status = await this.#statusOf(summary, abortSignal);
+        summaries.push(await this.#withPorts({ ...summary, status }, abortSignal));
+      }
       return summaries;
     });
+  }
+
+  /** Returns `restarting` for a container that Podman is about to start again. */
+  async #statusOf(
+    { id, status }: Pick<ContainerState, "id" | "status">,
+    signal: AbortSignal,
+  ): Promise<ContainerStatus> {
+    if ((status !== "exited" && status !== "created") || (await this.#kind(signal)) === "docker") return status;
+    return (await isBetweenRuns(this.#connect(), id, this.#clock.now(), signal)) ? "restarting" : status;
   }
 
   /** Adds the configured ports of a restarting container, which is listed without ports between two runs. */
@@ -145,7 +159,9 @@ class DockerEngine implements Engine {
   inspectContainer(idOrName: string, signal: AbortSignal): Promise<ContainerState | undefined> {
     return this.#query(signal, async (abortSignal) => {
       const info = await findContainer(this.#connect(), idOrName, abortSignal);
-      return info && toState(info);
+      if (!info) return undefined;
+      const state = toState(info);
+      return { ...state, status: await this.#statusOf(state, abortSignal) };
     });
   }
 
@@ -280,9 +296,11 @@ class DockerEngine implements Engine {
       const info = await findContainer(docker, id, abortSignal);
       if (!info) return;
       const container = docker.getContainer(info.Id);
+      const stopOnce = (): Promise<void> => stop(container, graceMs, abortSignal);
+      if ((await this.#kind(abortSignal)) === "docker") return await stopOnce();
       // Docker does so itself. Podman refuses to stop a paused container.
-      if (info.State.Paused && (await this.#kind(abortSignal)) === "podman") await container.unpause({ abortSignal });
-      await stop(container, graceMs, abortSignal);
+      if (info.State.Paused) await container.unpause({ abortSignal });
+      await stopForGood(docker, info.Id, stopOnce, this.#clock, abortSignal);
     });
   }
 
