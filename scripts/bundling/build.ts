@@ -14,11 +14,13 @@ const PACKAGES = "packages";
 const FINGERPRINT_FILE = ".fingerprint";
 /** What operators of edge-control load into Prometheus and Grafana. */
 const MONITORING = "packaging/monitoring";
+/** The units with which systemd runs edge-control. */
+const UNITS = "packaging/recipes/systemd";
 /** Folders of dist/ that are replaced as a whole. */
-const FOLDERS: ReadonlySet<string> = new Set([LIBRARIES, basename(MONITORING), CONSOLE]);
+const FOLDERS: ReadonlySet<string> = new Set([LIBRARIES, basename(MONITORING), basename(UNITS), CONSOLE]);
 
 // Everything the build reads; node_modules follows the lock file.
-const SOURCE_FOLDERS = ["src", "scripts/bundling", MONITORING];
+const SOURCE_FOLDERS = ["src", "scripts/bundling", MONITORING, UNITS];
 const SOURCE_FILES = ["package.json", "package-lock.json", "tsconfig.base.json"];
 
 /**
@@ -37,7 +39,7 @@ export async function build(options: { readonly onlyIfChanged: boolean }): Promi
     }
     const consoleSize = await buildConsole(staging);
     await addRuntime(staging);
-    await cp(MONITORING, join(staging, basename(MONITORING)), { recursive: true });
+    for (const folder of [MONITORING, UNITS]) await cp(folder, join(staging, basename(folder)), { recursive: true });
     await writeFile(join(staging, FINGERPRINT_FILE), current);
     const sizes = `${await sizeTable(staging)}\n${consoleSize}`;
     await replace(staging, FOLDER);

@@ -16,6 +16,8 @@ export interface Executable {
    * The command that runs as a daemon, and its options of Node.js. Other commands end before the options would help.
    */
   readonly daemon?: { readonly command: string; readonly nodeOptions: readonly string[] };
+  /** Whether it uses the libraries in the folder beside it, which a small system lacks. Programs that it starts use them too. */
+  readonly hasLibraries?: true;
   /** Default values of environment variables. */
   readonly environment: Readonly<Record<string, string>>;
 }
@@ -99,6 +101,7 @@ export const EXECUTABLES: readonly Executable[] = [
     describesSchemas: true,
     splits: true,
     daemon: { command: "serve", nodeOptions: [QUIET] },
+    hasLibraries: true,
     ...PLAIN,
   },
   {

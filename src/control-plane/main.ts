@@ -2,6 +2,9 @@ import { systemClock } from "../lib/clock.ts";
 import { tryLock } from "../lib/instance-lock.ts";
 import { createLogger, type Logger } from "../lib/logger.ts";
 import { describePermissionChanges } from "../lib/file-permissions.ts";
+import { findServiceManager } from "../lib/service-manager.ts";
+import { openDatagramSender } from "../lib/unix-datagram.ts";
+import { feedWatchdog } from "../lib/watchdog.ts";
 import type { LinkedBus } from "./bus/linked-bus.ts";
 import type { MessageLink } from "./bus/message-link.ts";
 import { type CliContext, CommandError, type ServeOptions } from "./cli/context.ts";
@@ -79,10 +82,20 @@ async function serve(config: Config, options: ServeOptions): Promise<void> {
     clock: systemClock,
     logger,
   });
+  using manager = findServiceManager({
+    environment: process.env,
+    pid: process.pid,
+    clock: systemClock,
+    openSender: openDatagramSender,
+  });
+  using _watchdog = feedWatchdog(manager, systemClock);
+  manager.status(`Listening on ${server.address}, port ${server.port}`);
+  manager.ready();
   const consoleUrl = consoleUrlOf(config, server.port);
   noteConsoleUrl(config, consoleUrl);
   await announceSetUp(consoleUrl, store, logger);
   await stopSignal;
+  manager.stopping();
   await server.stop();
 }
 

@@ -132,6 +132,7 @@ export async function startServer({
     observer,
   });
   if (metrics) metrics.countDevices = () => hub.deviceCount;
+  const isUnresponsive = (id: string): boolean => sweeper.isUnresponsive(id);
   const keepMs = config.deployment_retention_days * DAY_MS;
   const deployments = new Deployments({
     store: store.deployments,
@@ -140,6 +141,7 @@ export async function startServer({
     serviceClock,
     logger,
     instanceId,
+    isUnresponsive,
     gateway: { credentials: (id) => gateway.credentials(id) },
     planGate: new PlanGate(store.dataPlans, clock),
     ...(isShared && { pollMs: POLL_MS }),
@@ -160,6 +162,7 @@ export async function startServer({
     clock,
     logger,
     locate: async (assetUuid) => (await sessions.find(assetUuid))?.instanceId,
+    isUnresponsive,
   });
   const reports = new DeviceReports({ store: store.devices, clock, logger });
   // Without a link each instance counts alone.

@@ -54,9 +54,7 @@ describe.skipIf(missing !== undefined)("the control plane's units", () => {
     const UNIT = "edge-control.service";
     const URL = "http://127.0.0.1:8080";
 
-    test("the unit starts, and is ready when systemctl returns", async () => {
-      await writeForService(machine, "config.json", "{}");
-      await machine.succeed(`systemctl enable --now ${UNIT}`);
+    test("the unit starts by the documented commands, and is ready when they return", async () => {
       expect(await statusOf(machine, `${URL}/readyz`)).toBe(200);
       // The console.
       expect(await statusOf(machine, `${URL}/`)).toBe(200);
@@ -75,6 +73,28 @@ describe.skipIf(missing !== undefined)("the control plane's units", () => {
       await machine.succeed(`kill -KILL ${pid}`);
       await untilReplaced(machine, UNIT, pid);
       expect(await statusOf(machine, `${URL}/readyz`)).toBe(200);
+    });
+
+    test("systemd starts it again after it stood still", async () => {
+      const pid = await mainPid(machine, UNIT);
+      await machine.succeed(`kill -STOP ${pid}`);
+      await untilReplaced(machine, UNIT, pid);
+      expect(await machine.succeed(`journalctl -u ${UNIT} -o cat --quiet`)).toMatch(/Watchdog timeout/);
+    });
+
+    test("another address in its configuration is no reason to start it again", async () => {
+      await writeForService(machine, "config.json", '{ "listen": "127.0.0.1:8100" }');
+      await machine.succeed(`systemctl restart ${UNIT}`);
+      expect(await statusOf(machine, "http://127.0.0.1:8100/readyz")).toBe(200);
+      expect(await machine.succeed(`systemctl status ${UNIT}`)).toContain("Listening on 127.0.0.1, port 8100");
+    });
+
+    test("a configuration that is not valid ends systemctl with an error, and the journal says why", async () => {
+      await writeForService(machine, "config.json", '{ "listen": "nowhere" }');
+      expect((await machine.run(`systemctl restart ${UNIT}`)).code).not.toBe(0);
+      expect(await machine.succeed(`journalctl -u ${UNIT} -o cat --quiet -n 20`)).toMatch(/listen: must be HOST:PORT/);
+      await writeForService(machine, "config.json", "{}");
+      await machine.succeed(`systemctl restart ${UNIT}`);
     });
 
     test("it stops without an error", async () => {

@@ -14,6 +14,13 @@ interface PodSpec {
     readonly image: string;
     readonly ports?: readonly { readonly name: string }[];
     readonly volumeMounts: readonly { readonly name: string }[];
+    readonly livenessProbe?: {
+      readonly httpGet: { readonly path: string };
+      readonly periodSeconds?: number;
+      readonly timeoutSeconds?: number;
+      readonly failureThreshold?: number;
+      readonly terminationGracePeriodSeconds?: number;
+    };
   }[];
   readonly volumes: readonly {
     readonly name: string;
@@ -100,4 +107,11 @@ it("a pod has time for its delay, the goodbye to its devices and its open reques
   const { stop_delay_s: delayS } = JSON.parse(data["config.json"] ?? "") as { stop_delay_s: number };
   const { terminationGracePeriodSeconds = 0 } = workload("Deployment").spec.template.spec;
   expect(terminationGracePeriodSeconds).toBeGreaterThanOrEqual(delayS + GOODBYE_S + DRAIN_S);
+});
+
+it("a pod that does not respond is killed within 20 s, and at once", () => {
+  const [container] = workload("Deployment").spec.template.spec.containers;
+  const { periodSeconds = 10, timeoutSeconds = 1, failureThreshold = 3, ...probe } = container?.livenessProbe ?? {};
+  expect(periodSeconds * failureThreshold + timeoutSeconds).toBeLessThanOrEqual(20);
+  expect(probe).toMatchObject({ httpGet: { path: "/healthz" }, terminationGracePeriodSeconds: 1 });
 });

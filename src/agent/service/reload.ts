@@ -2,7 +2,7 @@ import { errorText } from "../../lib/error-text.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { type Config, loadConfig } from "../config/load.ts";
 import { changedPaths } from "../core/service/changed-paths.ts";
-import type { ServiceManager } from "./service-manager.ts";
+import type { ServiceManager } from "../../lib/service-manager.ts";
 
 /** The settings a running daemon applies. All others need a restart. */
 const RELOADABLE_SETTINGS: ReadonlySet<string> = new Set(["log.level", "policy.remote_access"]);

@@ -3,7 +3,7 @@ import { statusLine } from "../core/service/status-line.ts";
 import type { Uplink } from "../link/uplink.ts";
 import { pendingDeployments } from "../store/pending-deployments.ts";
 import type { NotifyingStore } from "../store/notifying-store.ts";
-import type { ServiceManager } from "./service-manager.ts";
+import type { ServiceManager } from "../../lib/service-manager.ts";
 
 /** Changes come in bursts. Those within this time are reported together. */
 const SETTLE_MS = 500;

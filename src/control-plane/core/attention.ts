@@ -139,6 +139,7 @@ export function bitsOfOutcome(outcome: {
   readonly code?: ErrorCode | undefined;
 }): number | undefined {
   if (outcome.status === "Running" || outcome.code === "DeploymentCancelled") return undefined;
+  if (outcome.code === "ServiceUnavailable") return undefined;
   const disk = outcome.code === "InsufficientDisk" ? BITS.disk_low : 0;
   return disk | (isFailure(outcome) ? BITS.recorded_failure : 0);
 }

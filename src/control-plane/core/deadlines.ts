@@ -24,6 +24,8 @@ export interface ChangeTime {
   readonly serviceNowMs: number;
   /** How long a device may take to acknowledge a command, in milliseconds. */
   readonly ackTimeoutMs: number;
+  /** Whether an instance of the service does not respond. Default: all do. */
+  readonly isUnresponsive?: ((instanceId: string) => boolean) | undefined;
 }
 
 /** A limit on the time until something happens to a deployment. */
@@ -114,6 +116,13 @@ export function expire(deployment: Deployment, time: ChangeTime): DeploymentChan
   const { nowMs } = time;
   switch (passed?.kind) {
     case "acknowledge":
+      // Says nothing about the device: the instance that holds its session has not taken the command.
+      if (deployment.holder !== undefined && time.isUnresponsive?.(deployment.holder)) {
+        return (
+          waitAgainForDevice(deployment, nowMs, `${HOLDER_UNRESPONSIVE}; waiting for the device`) ??
+          fail(deployment, nowMs, "ServiceUnavailable", HOLDER_UNRESPONSIVE_MESSAGE)
+        );
+      }
       return (
         waitAgainForDevice(deployment, nowMs, "The device does not respond; waiting for it") ??
         fail(deployment, nowMs, "DeviceNotReachable")
@@ -140,6 +149,8 @@ export function expire(deployment: Deployment, time: ChangeTime): DeploymentChan
   }
 }
 
+const HOLDER_UNRESPONSIVE = "The part of the service that the device is connected to does not respond";
+const HOLDER_UNRESPONSIVE_MESSAGE = `${HOLDER_UNRESPONSIVE}. The device connects to another part by itself within a minute.`;
 const PLAN_SPENT_MESSAGE = "The data plan of the device's SIM was used up for as long as the deployment could wait.";
 
 /** Fails a deployment whose device has not reported the outcome in time. */

@@ -52,6 +52,8 @@ export interface DeploymentsOptions {
   readonly logger: Logger;
   /** This instance of the service. */
   readonly instanceId: string;
+  /** Whether another instance does not respond. */
+  readonly isUnresponsive?: (instanceId: string) => boolean;
   readonly gateway: Pick<DeviceGateway, "credentials">;
   readonly planGate: Pick<PlanGate, "findObstacle">;
   /** For a store that other instances use: how often it is read for what a lost message has not told, in milliseconds. */
@@ -96,6 +98,7 @@ export class Deployments {
       serviceClock,
       logger,
       ackTimeoutMs,
+      isUnresponsive: options.isUnresponsive,
       deadlines: this.#deadlines,
       credentials,
       onUnknownResult: () => this.#undelivered.sweepSoon(),

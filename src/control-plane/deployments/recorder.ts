@@ -36,6 +36,7 @@ export interface RecorderOptions {
   readonly ackTimeoutMs: number;
   readonly deadlines: Pick<DeadlineSweeper, "note">;
   readonly credentials: CredentialCache;
+  readonly isUnresponsive?: ((instanceId: string) => boolean) | undefined;
   /** Called when the store did not say whether a change was made: something may have to be delivered. */
   readonly onUnknownResult: () => void;
 }
@@ -141,8 +142,8 @@ export class Recorder {
   }
 
   #time(): ChangeTime {
-    const { clock, serviceClock, ackTimeoutMs } = this.#options;
-    return { nowMs: clock.now(), serviceNowMs: serviceClock.serviceNow(), ackTimeoutMs };
+    const { clock, serviceClock, ackTimeoutMs, isUnresponsive } = this.#options;
+    return { nowMs: clock.now(), serviceNowMs: serviceClock.serviceNow(), ackTimeoutMs, isUnresponsive };
   }
 
   #publish(after: Deployment, changes: Changes): void {

@@ -22,6 +22,8 @@ export interface LinkedGatewayOptions {
   readonly logger: Logger;
   /** Returns the instance that has the device's session; `undefined` if the device is not connected. */
   readonly locate: (assetUuid: string) => Promise<string | undefined>;
+  /** Whether another instance is known not to respond. */
+  readonly isUnresponsive?: (instanceId: string) => boolean;
 }
 
 const ignore = (): void => undefined;
@@ -120,6 +122,7 @@ export class LinkedGateway implements DeviceGateway, StreamGateway, Disposable {
       return fail(new EdgeError("ServiceUnavailable"));
     }
     if (instanceId === undefined) return fail(new EdgeError("DeviceNotReachable"));
+    if (this.#options.isUnresponsive?.(instanceId)) return fail(holderLost());
     found(instanceId);
   }
 }

@@ -10,6 +10,13 @@ const LEASE = "dead-instances";
 const LEASE_MS = 10_000;
 /** Sessions that are ended in one piece. */
 const MAX_SESSIONS_AT_ONCE = 200;
+/**
+ * How long the sessions of an instance whose lease has lapsed stay on record: whoever asks for one of its devices is told about the
+ * service and not about the device, which comes back as soon as the instance has been killed.
+ */
+const KEEP_SESSIONS_MS = 15_000;
+/** An instance that has left out two renewals of its lease does not respond. */
+const MAX_RENEWAL_AGE_MS = 6_500;
 /** How long a dead instance is remembered: it may have opened sessions after its end, when it was paused. */
 const KEEP_MS = 3_600_000;
 
@@ -25,13 +32,19 @@ export interface DeadInstanceSweeperOptions {
   readonly noteLost: (sessions: readonly SessionFence[]) => Promise<void>;
 }
 
-/** Ends the sessions of instances whose lease has lapsed. One instance does that at a time. */
+/** Knows which instances do not respond, and ends their sessions. One instance does that at a time. */
 export class DeadInstanceSweeper {
   readonly #options: DeadInstanceSweeperOptions;
   #isRunning = false;
+  #unresponsive: ReadonlySet<string> = new Set();
 
   constructor(options: DeadInstanceSweeperOptions) {
     this.#options = options;
+  }
+
+  /** Whether this instance does not renew its lease, as of the last look. */
+  isUnresponsive(id: string): boolean {
+    return this.#unresponsive.has(id);
   }
 
   /** Looks once. Never throws. */
@@ -51,16 +64,21 @@ export class DeadInstanceSweeper {
   async #endLapsed(): Promise<void> {
     const { store, instanceId } = this.#options;
     const nowMs = this.#nowMs;
-    const instances = await store.instances.list();
-    const lapsed = instances.filter(({ id, leaseUntilMs }) => id !== instanceId && leaseUntilMs <= nowMs);
-    if (lapsed.length === 0 || !(await this.#acquire())) return;
-    for (const instance of lapsed) if (!(await this.#endSessions(instance))) return;
+    const others = (await store.instances.list()).filter(({ id }) => id !== instanceId);
+    const unresponsive = others.filter(({ leaseUntilMs }) => nowMs - renewedAtMs(leaseUntilMs) > MAX_RENEWAL_AGE_MS);
+    this.#unresponsive = new Set(unresponsive.map(({ id }) => id));
+    // One that stops has sent its devices away, and they have had the time of a lease.
+    const ended = others.filter(
+      ({ leaseUntilMs, isStopping }) => leaseUntilMs + (isStopping ? 0 : KEEP_SESSIONS_MS) <= nowMs,
+    );
+    if (ended.length === 0 || !(await this.#acquire())) return;
+    for (const instance of ended) if (!(await this.#endSessions(instance))) return;
   }
 
   /** Returns false if another instance has taken over that work. */
   async #endSessions({ id, isStopping, leaseUntilMs }: Instance): Promise<boolean> {
     const { store, logger, clock, serviceClock, listBusyAssets, noteLost } = this.#options;
-    const renewedAt = unixTimeOf(leaseUntilMs - INSTANCE_LEASE_MS, serviceClock, clock);
+    const renewedAt = unixTimeOf(renewedAtMs(leaseUntilMs), serviceClock, clock);
     let count = 0;
     let busy: ReadonlySet<string> | undefined;
     for (;;) {
@@ -93,3 +111,5 @@ export class DeadInstanceSweeper {
     return Math.floor(this.#options.serviceClock.serviceNow());
   }
 }
+
+const renewedAtMs = (leaseUntilMs: number): number => leaseUntilMs - INSTANCE_LEASE_MS;

@@ -108,6 +108,12 @@ describe.skipIf(missing !== undefined)("the recipe compose.yaml", () => {
     await project.untilHealthy(instance);
   });
 
+  it("an instance that stands still is started again", { timeout: 300_000 }, async () => {
+    await project.freezeUntilRestarted("edge-control-1");
+    await project.untilHealthy("edge-control-1");
+    expect(await user.run(deploy("after-standstill"), { env })).toMatchObject({ code: 0 });
+  });
+
   it(
     "both instances are replaced one after the other while a client deploys, as the reference says",
     { timeout: 300_000 },

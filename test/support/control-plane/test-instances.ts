@@ -61,6 +61,13 @@ export class TestInstance {
     this.#proxy.close();
   }
 
+  /** It stands still, as after SIGSTOP: its connections stay, and nothing passes through them. */
+  freeze(): void {
+    this.#access.isCut = true;
+    this.link.state = "down";
+    this.#proxy.pause();
+  }
+
   /** The store cannot be reached from here, until it is restored. */
   cutStore(): void {
     this.#access.isCut = true;
@@ -198,6 +205,11 @@ class TcpProxy {
 
   get port(): number {
     return (this.#server.address() as AddressInfo).port;
+  }
+
+  /** Passes nothing on any more. */
+  pause(): void {
+    for (const socket of this.#sockets) socket.unpipe().pause();
   }
 
   close(): void {

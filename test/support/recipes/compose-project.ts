@@ -89,6 +89,15 @@ export class ComposeProject implements AsyncDisposable {
     await this.compose("kill", "-s", "SIGKILL", service);
   }
 
+  /** Stops the processes of a service's container, which stay, and waits until it runs anew. */
+  async freezeUntilRestarted(service: string): Promise<void> {
+    const startedAt = (): Promise<string> => this.#state(service, "{{.State.StartedAt}}");
+    const before = await startedAt();
+    await this.compose("exec", "-T", service, "/opt/edge-control/node", "--eval", 'process.kill(-1, "SIGSTOP")');
+    const look = async (): Promise<boolean> => (await startedAt()) !== before;
+    await waitFor(`${service} to be restarted`, look, { timeoutMs: 90_000, intervalMs: 250 });
+  }
+
   /** Runs an administration command in an instance and returns the printed JSON. */
   async administer(...args: readonly string[]): Promise<Record<string, string>> {
     const command = ["edge-control", ...args, "--config", CONFIG, "--json"];

@@ -1,26 +1,20 @@
 import { readdir } from "node:fs/promises";
 import type { Device } from "../device/device.ts";
+import { documentedCommands } from "../repo/documented-commands.ts";
 import { waitFor } from "../wait-for.ts";
 
 const FOLDER = "/opt/edge-control";
 const CONFIG_FOLDER = "/etc/edge-control";
 export const RECIPE = "packaging/recipes/systemd";
 
-/** Installs edge-control and the recipe's units on a machine with systemd, as docs/operations.md says. */
+/** Installs edge-control on a machine with systemd, and starts it, by the commands of docs/operations.md as they are printed. */
 export async function installRecipe(machine: Device): Promise<void> {
-  await machine.succeed(`mkdir -p ${FOLDER}/lib ${CONFIG_FOLDER}`);
+  await machine.succeed("mkdir -p /root/dist");
   const programs = (await readdir("dist")).filter((name) => /^(node$|edge-control)/.test(name));
-  for (const name of programs.filter((file) => !file.endsWith(".map"))) {
-    await machine.copy(`dist/${name}`, `${FOLDER}/${name}`);
+  for (const name of [...programs.filter((file) => !file.endsWith(".map")), "lib", "console", "systemd"]) {
+    await machine.copy(`dist/${name}`, `/root/dist/${name}`);
   }
-  for (const name of await readdir("dist/lib")) await machine.copy(`dist/lib/${name}`, `${FOLDER}/lib/${name}`);
-  await machine.copy("dist/console", `${FOLDER}/console`);
-  await machine.copy(`${RECIPE}/until-ready`, `${FOLDER}/until-ready`);
-  await machine.copy(`${RECIPE}/sysusers.conf`, "/usr/lib/sysusers.d/edge-control.conf");
-  for (const unit of ["edge-control.service", "edge-control@.service"]) {
-    await machine.copy(`${RECIPE}/${unit}`, `/etc/systemd/system/${unit}`);
-  }
-  await machine.succeed("systemd-sysusers && systemctl daemon-reload");
+  await machine.succeed(`cd /root && ${await documentedCommands("docs/operations.md", "As a service")}`);
 }
 
 /** Writes a file that only the service and root read. */
@@ -31,8 +25,7 @@ export async function writeForService(machine: Device, name: string, content: st
 
 /** Runs an administration command as the service's user, and returns the printed JSON. */
 export async function administer(machine: Device, command: string): Promise<Record<string, string>> {
-  const program = `LD_LIBRARY_PATH=${FOLDER}/lib ${FOLDER}/edge-control`;
-  const output = await machine.succeed(`runuser -u edge-control -- env ${program} ${command} --json`);
+  const output = await machine.succeed(`runuser -u edge-control -- ${FOLDER}/edge-control ${command} --json`);
   return JSON.parse(output) as Record<string, string>;
 }
 
@@ -68,10 +61,12 @@ export async function mainPid(machine: Device, unit: string): Promise<number> {
 
 /** Waits until the unit has been started again with another process, and is ready. */
 export async function untilReplaced(machine: Device, unit: string, pid: number): Promise<void> {
-  await waitFor(`${unit} to be started again`, async () => {
+  const look = async (): Promise<boolean> => {
     const state = (await machine.run(`systemctl is-active ${unit}`)).stdout.trim();
     return state === "active" && ![0, pid].includes(await mainPid(machine, unit));
-  });
+  };
+  // The watchdog of a unit takes up to 25 s.
+  await waitFor(`${unit} to be started again`, look, { timeoutMs: 90_000 });
 }
 
 /** Exposure of a unit by systemd's measure, 0 to 10, and the settings that it finds relaxed. */

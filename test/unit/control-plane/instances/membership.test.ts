@@ -35,6 +35,7 @@ async function findState(target: InstanceStore): Promise<ServiceState> {
 class Instance {
   readonly id: string;
   readonly membership: Membership;
+  readonly sweeper: DeadInstanceSweeper;
   readonly calls: string[] = [];
   readonly lost: SessionFence[] = [];
   readonly lines: Record<string, unknown>[];
@@ -50,7 +51,7 @@ class Instance {
       if (this.isCut) throw new Error("the store cannot be reached");
     });
     const serviceClock = { serviceNow: () => clock.now() };
-    const sweeper = new DeadInstanceSweeper({
+    this.sweeper = new DeadInstanceSweeper({
       store: own,
       instanceId: id,
       clock,
@@ -75,7 +76,7 @@ class Instance {
       },
       onRejoined: async () => void this.calls.push("rejoined"),
       onAbandoned: () => void this.calls.push("abandoned"),
-      onRenewed: () => void sweeper.run(),
+      onRenewed: () => void this.sweeper.run(),
     };
     this.membership = new Membership(options);
   }
@@ -126,17 +127,21 @@ test("one that dies while it resumes is followed by one that does it again", asy
   expect(second.calls).toEqual(["recover"]);
 });
 
-test("an instance that renews its lease keeps it, and a dead one is noticed within the time of a lease", async () => {
+test("an instance that renews its lease keeps it; a dead one is noticed within the time of a lease, and its sessions end later", async () => {
   const [first, second] = [new Instance("ins_1"), new Instance("ins_2")];
   await first.membership.join();
   await second.membership.join();
   await first.openSessions();
   await clock.advance(600_000);
-  expect([await held("ins_1"), second.lost]).toEqual([3, []]);
+  expect([await held("ins_1"), second.lost, second.sweeper.isUnresponsive("ins_1")]).toEqual([3, [], false]);
   first.isPaused = true;
+  await clock.advance(3_000);
+  expect(second.sweeper.isUnresponsive("ins_1")).toBe(false);
+  await clock.advance(7_000);
+  expect(second.sweeper.isUnresponsive("ins_1")).toBe(true);
+  await clock.advance(12_000);
+  expect([await held("ins_1"), second.lost]).toEqual([3, []]);
   await clock.advance(6_000);
-  expect(await held("ins_1")).toBe(3);
-  await clock.advance(8_000);
   expect(await held("ins_1")).toBe(0);
   expect(second.lost.map(({ assetUuid }) => assetUuid).toSorted()).toEqual(uuids.slice(0, 2).toSorted());
   expect(second.lines.map(({ msg, devices }) => [msg, devices])).toContainEqual([
@@ -150,7 +155,7 @@ test("what a paused instance did after its end is ended, too", async () => {
   await first.membership.join();
   await second.membership.join();
   first.isPaused = true;
-  await clock.advance(20_000);
+  await clock.advance(40_000);
   await first.openSessions();
   await clock.advance(6_000);
   expect(await held("ins_1")).toBe(0);
@@ -231,7 +236,7 @@ test("devices of a dead instance were last seen when it renewed its lease, or co
   const [late = ""] = uuids;
   const at = seconds(diedAt) + 5;
   await store.sessions.open({ assetUuid: late, sessionId: "t", instanceId: "ins_1", protocol: 3, at });
-  await clock.advance(20_000);
+  await clock.advance(30_000);
   expect(await held("ins_1")).toBe(0);
   const [lateSeen, ...seen] = await lastSeen();
   expect(lateSeen).toBe(at);

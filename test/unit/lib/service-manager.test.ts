@@ -1,11 +1,11 @@
 import { join } from "node:path";
 import { expect, it } from "vitest";
-import { findServiceManager, type ServiceManager } from "../../../../src/agent/service/service-manager.ts";
-import { feedWatchdog } from "../../../../src/agent/service/watchdog.ts";
-import { openDatagramSender } from "../../../../src/lib/unix-datagram.ts";
-import { DatagramReceiver } from "../../../support/datagram-receiver.ts";
-import { FakeClock } from "../../../support/fake-clock.ts";
-import { tempDir } from "../../../support/temp-dir.ts";
+import { findServiceManager, type ServiceManager } from "../../../src/lib/service-manager.ts";
+import { feedWatchdog } from "../../../src/lib/watchdog.ts";
+import { openDatagramSender } from "../../../src/lib/unix-datagram.ts";
+import { DatagramReceiver } from "../../support/datagram-receiver.ts";
+import { FakeClock } from "../../support/fake-clock.ts";
+import { tempDir } from "../../support/temp-dir.ts";
 
 function find(environment: Readonly<Record<string, string>>, clock: FakeClock = new FakeClock()): ServiceManager {
   return findServiceManager({ environment, pid: 42, clock, openSender: openDatagramSender });

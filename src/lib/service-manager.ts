@@ -1,6 +1,6 @@
-import type { Clock } from "../../lib/clock.ts";
-import { sanitizeLine } from "../../lib/terminal/sanitize.ts";
-import type { DatagramSender } from "../../lib/unix-datagram.ts";
+import type { Clock } from "./clock.ts";
+import { sanitizeLine } from "./terminal/sanitize.ts";
+import type { DatagramSender } from "./unix-datagram.ts";
 
 /** The service manager that started the daemon, such as systemd. Methods return at once and never throw. */
 export interface ServiceManager extends Disposable {

@@ -1,4 +1,4 @@
-import type { Clock } from "../../lib/clock.ts";
+import type { Clock } from "./clock.ts";
 import type { ServiceManager } from "./service-manager.ts";
 
 // Two would be enough; one more for a device that is busy.
