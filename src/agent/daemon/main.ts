@@ -23,6 +23,7 @@ import { Cleaner } from "../cleanup/cleaner.ts";
 import { findPullObstacle } from "../cleanup/pull-obstacle.ts";
 import { createDockerEngine } from "../engine/docker/docker-engine.ts";
 import { EngineMeter } from "../engine/engine-meter.ts";
+import { RestartPauses } from "../engine/restart-pauses.ts";
 import { createSocketFinder } from "../engine/find-socket.ts";
 import { readBootId } from "../host/boot-id.ts";
 import { deviceFactsReader } from "../host/device-facts.ts";
@@ -107,7 +108,9 @@ async function run(config: Config, logger: Logger, log: LogRing): Promise<void> 
   const dataUsage = new DataUsageReader(ledger, dataPolicy);
   const socketPath = createSocketFinder({ configured: config.engine.socket, environment: process.env });
   const engineMeter = new EngineMeter();
-  const engine = engineMeter.measured(createDockerEngine({ socketPath, clock }));
+  const docker = createDockerEngine({ socketPath, clock });
+  const restartPauses = new RestartPauses({ engine: docker, clock, logger, stateDir: config.state_dir });
+  const engine = engineMeter.measured(restartPauses.engine);
   const facts = memoize(clock, ENGINE_INFO_TTL_MS, (signal) => engine.info(signal));
   const registry = createRegistryClient({
     clock,
@@ -261,7 +264,7 @@ async function run(config: Config, logger: Logger, log: LogRing): Promise<void> 
       },
       { once: true },
     );
-    const parts = [uplink, reconciler, reporting, sweeper, cleaner, scrubber];
+    const parts = [uplink, reconciler, restartPauses, reporting, sweeper, cleaner, scrubber];
     return Promise.all(parts.map((part) => part.run(signal)));
   });
   logger.info("edge-agent stops; the apps keep running");
