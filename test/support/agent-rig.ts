@@ -191,7 +191,8 @@ export class AgentRig implements AsyncDisposable {
       ledger: this.ledger,
     } satisfies ImageServices;
     const { engineMeter, previousLogs, crashGuard } = this;
-    return { ...services, engineMeter, images: createImageProvider(services), previousLogs, crashGuard };
+    const engineInfo = (signal: AbortSignal) => this.engine.info(signal);
+    return { ...services, engineMeter, engineInfo, images: createImageProvider(services), previousLogs, crashGuard };
   }
 
   #guard(): CrashGuard {

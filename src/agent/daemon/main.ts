@@ -151,6 +151,7 @@ async function run(config: Config, logger: Logger, log: LogRing): Promise<void> 
   const services = {
     ...imageServices,
     engineMeter,
+    engineInfo: facts,
     config: toDeployConfig(config),
     images,
     previousLogs,

@@ -3,6 +3,7 @@ import { optionNotes } from "../core/deployment/check-options.ts";
 import { findRefusal, type HostState, type Refusal, toRefusalFailure } from "../core/deployment/check.ts";
 import { isUp } from "../core/app/container-decision.ts";
 import { hasLeftoverName, LABELS } from "../core/app/container.ts";
+import { differenceNotes } from "../core/host/engine-differences.ts";
 import { type HostPort, hostPortsOf, includesPort } from "../core/host/host-port.ts";
 import type { AppRecord } from "../core/deployment/record.ts";
 import { secretNotes } from "../core/deployment/secret-notes.ts";
@@ -25,6 +26,7 @@ type CheckContext = Pick<
   | "store"
   | "config"
   | "dataRoot"
+  | "engineInfo"
   | "images"
   | "record"
   | "concurrentDeployments"
@@ -41,9 +43,10 @@ export async function runCheck(context: CheckContext, { spec }: Extract<Step, { 
   // An update that names no image keeps the current one, by its id.
   const kept = record.imageId;
   const options = { phase: "request", order: record.order } as const;
+  const known = context.engineInfo(signal);
   const [engineInfo, hostState, image, policyViolation, volumes] = await Promise.all([
-    needsEngineInfo(spec) ? engine.info(signal) : undefined,
-    readHostState(context, spec),
+    needsEngineInfo(spec) ? engine.info(signal) : known,
+    readHostState(context, spec, known),
     engine.inspectImage(kept ?? spec.image, signal),
     findAppPolicyViolation(context, spec, options, signal),
     readVolumeState(context, spec),
@@ -52,7 +55,7 @@ export async function runCheck(context: CheckContext, { spec }: Extract<Step, { 
   const apps = store.apps().filter(({ name }) => !isUpdateOf(record, name) && !context.replacedApps.has(name));
   const refusal = findRefusal(spec, {
     ...hostState,
-    gpus: spec.gpus === undefined ? undefined : engineInfo?.gpus,
+    gpus: spec.gpus === undefined ? undefined : engineInfo.gpus,
     policyViolation,
     volumes,
     concurrentDeployments: context.concurrentDeployments(),
@@ -69,8 +72,9 @@ export async function runCheck(context: CheckContext, { spec }: Extract<Step, { 
       progress: { present: image ? { id: image.id, repoDigests: image.repoDigests } : null },
     }),
     events: [
-      ...limitsWithoutEffect(engineInfo?.limits, spec),
+      ...limitsWithoutEffect(engineInfo, spec),
       ...optionNotes(spec),
+      ...differenceNotes(engineInfo, spec),
       ...secretNotes(record, MIN_SECRET_LENGTH),
       ...(imageId === undefined || record.options.dry_run
         ? []
@@ -80,7 +84,7 @@ export async function runCheck(context: CheckContext, { spec }: Extract<Step, { 
   };
 }
 
-/** Only where the check depends on it: the engine runs programs to answer. */
+/** Whether the check depends on what may have been changed since it was read: the engine runs programs to answer. */
 function needsEngineInfo({ gpus, memory_limit, cpu_limit }: AppSpec): boolean {
   return gpus !== undefined || memory_limit !== undefined || cpu_limit !== undefined;
 }
@@ -88,12 +92,13 @@ function needsEngineInfo({ gpus, memory_limit, cpu_limit }: AppSpec): boolean {
 async function readHostState(
   context: CheckContext,
   spec: AppSpec,
+  engineInfo: Promise<EngineInfo>,
 ): Promise<Omit<HostState, "concurrentDeployments" | "apps" | "policyViolation" | "volumes" | "gpus">> {
   const { engine, host, config, signal, record, replacedApps } = context;
   const [containers, listening, freeBytes, missingDevices] = await Promise.all([
     engine.listContainers(signal),
     host.listeningPorts(signal),
-    context.dataRoot(signal).then((directory) => host.freeBytes(directory)),
+    engineInfo.then(({ dataRoot }) => host.freeBytes(dataRoot)),
     findMissingDevices(spec, context),
   ]);
   const recorded = new Set(context.store.apps().map(({ containerId }) => containerId));
@@ -156,19 +161,16 @@ async function withProcess(refusal: Refusal, host: StepContext["host"], signal: 
 }
 
 /**
- * Reports limits of the app that this kernel cannot enforce, because it was started without the controllers for them:
- * engines ignore such limits silently.
+ * Reports limits of the app that cannot be enforced, since the kernel was started without the controllers for them, or a
+ * rootless engine's user was not given them: engines ignore such limits silently.
  */
-function limitsWithoutEffect(
-  limits: EngineInfo["limits"] | undefined,
-  { memory_limit, cpu_limit }: AppSpec,
-): EventContent[] {
-  if (!limits) return [];
+function limitsWithoutEffect({ limits, isRootless }: EngineInfo, { memory_limit, cpu_limit }: AppSpec): EventContent[] {
   const fields = [
     ...(memory_limit !== undefined && !limits.memory ? ["memory_limit"] : []),
     ...(cpu_limit !== undefined && !limits.cpu ? ["cpu_limit"] : []),
   ];
-  return fields.map((field) =>
-    runningEvent("checking", `This device's kernel was started without the means for it: ${field} has no effect.`),
-  );
+  const reason = isRootless
+    ? "The engine runs as a user without the right to it"
+    : "This device's kernel was started without the means for it";
+  return fields.map((field) => runningEvent("checking", `${reason}: ${field} has no effect.`));
 }

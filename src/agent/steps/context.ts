@@ -6,7 +6,7 @@ import type { Observed, RunProgress } from "../core/deployment/step.ts";
 import type { ConcurrentDeployment } from "../core/deployment/check.ts";
 import type { ProtectedPath } from "../core/policy/path-policy-input.ts";
 import type { Policy } from "../core/policy/policy.ts";
-import type { Engine } from "../engine/engine.ts";
+import type { Engine, EngineInfo } from "../engine/engine.ts";
 import type { EngineMeter } from "../engine/engine-meter.ts";
 import type { Host } from "../host/host.ts";
 import type { ImageProvider } from "../images/ports.ts";
@@ -52,6 +52,8 @@ export interface DeployServices {
   readonly config: DeployConfig;
   /** Directory in which the engine keeps images. May be cached, since the query is slow. */
   readonly dataRoot: (signal: AbortSignal) => Promise<string>;
+  /** The engine's properties. May be cached likewise. */
+  readonly engineInfo: (signal: AbortSignal) => Promise<EngineInfo>;
   readonly images: ImageProvider;
   readonly previousLogs: PreviousLogs;
   readonly crashGuard: CrashGuard;

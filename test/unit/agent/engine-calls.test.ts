@@ -27,8 +27,8 @@ describe("the engine is asked", () => {
     rig.deployments.deploy("d", { name: "app", image: IMAGE, ports: [{ host_port: 30_080, target_port: 80 }] });
     expect(await callsOf(rig, "d")).toEqual([
       // Side by side. `info` is for the data directory, which the agent remembers.
-      "listContainers",
       "info",
+      "listContainers",
       "inspectImage",
       "networks.inspect",
       "createContainer",

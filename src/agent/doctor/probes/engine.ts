@@ -1,4 +1,5 @@
 import { errorText } from "../../../lib/error-text.ts";
+import { engineDifferences } from "../../core/host/engine-differences.ts";
 import { bad, good, type Probe, warning } from "../probe.ts";
 
 /** Oldest supported versions. */
@@ -7,8 +8,13 @@ const MIN_VERSIONS = { docker: "20.10", podman: "4.3" } as const;
 /** The container engine responds and its version is supported. */
 export const probeEngine: Probe = async ({ engine }, signal) => {
   try {
-    const { kind, version } = await engine.info(signal);
-    const text = `${kind} ${version} answers.`;
+    const info = await engine.info(signal);
+    const { kind, version } = info;
+    const differs = engineDifferences(info);
+    const name = `${info.isRootless ? "rootless " : ""}${kind} ${version}`;
+    const text = [`${name} answers.`, ...differs.map(({ text: difference }) => difference)].join(" ");
+    if (differs.some(({ id }) => id === "limits"))
+      return warning(text, "Run the engine as root, or give its user these control groups: see docs/engines.md.");
     if (!isOlder(version, MIN_VERSIONS[kind])) return good(text);
     return warning(
       `${text} It is older than ${MIN_VERSIONS[kind]}.`,

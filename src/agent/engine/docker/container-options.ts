@@ -1,6 +1,6 @@
 import type { ContainerCreateOptions, HostConfig } from "dockerode";
 import type { ContainerOptions } from "../../../protocol/container-options.ts";
-import type { ContainerRequest } from "../engine.ts";
+import type { ContainerRequest, EngineInfo } from "../engine.ts";
 
 type Options = ContainerRequest["options"];
 
@@ -18,17 +18,32 @@ export function containerFields(options: Options = {}): Partial<ContainerCreateO
   };
 }
 
+const SHM_BYTES = 64 * 1024 * 1024;
+const UNLIMITED = -1;
+
+/** Returns what Docker gives every container, and Podman only those that ask for it. */
+export function podmanDefaults({ options, hostNetwork }: ContainerRequest, isRootless: boolean): Partial<HostConfig> {
+  const sysctls = {
+    // Users other than root listen on ports below 1024, and send pings.
+    ...(!hostNetwork && { "net.ipv4.ip_unprivileged_port_start": "0" }),
+    // A rootless Podman does not have all these groups.
+    ...(!hostNetwork && !isRootless && { "net.ipv4.ping_group_range": "0 2147483647" }),
+    ...options?.sysctls,
+  };
+  return { ShmSize: SHM_BYTES, PidsLimit: UNLIMITED, Sysctls: sysctls };
+}
+
 /** Returns the options that belong to the `HostConfig` of the engine's create call. */
-export function hostFields(options: Options = {}): Partial<HostConfig> {
+export function hostFields(options: Options = {}, kind: EngineInfo["kind"]): Partial<HostConfig> {
   const { cap_add, cap_drop, read_only, tmpfs, shm_size, ulimits, sysctls, extra_hosts, dns, init, gpus } = options;
   return {
     ...(cap_add && { CapAdd: [...cap_add] }),
     ...(cap_drop && { CapDrop: [...cap_drop] }),
     ...(read_only === true && { ReadonlyRootfs: true }),
-    ...(tmpfs && { Tmpfs: Object.fromEntries(tmpfs.map((mount) => [mount.target, mountOptions(mount)])) }),
+    ...(tmpfs && { Tmpfs: Object.fromEntries(tmpfs.map((mount) => [mount.target, mountOptions(mount, kind)])) }),
     ...(shm_size !== undefined && { ShmSize: shm_size }),
     ...(ulimits && { Ulimits: ulimits.map(({ name, soft, hard = soft }) => ({ Name: name, Soft: soft, Hard: hard })) }),
-    ...(sysctls && { Sysctls: { ...sysctls } }),
+    ...(sysctls && kind === "docker" && { Sysctls: { ...sysctls } }),
     ...(extra_hosts && { ExtraHosts: extra_hosts.map(({ name, address }) => `${name}:${address}`) }),
     ...(dns && { Dns: [...dns] }),
     ...(init === true && { Init: true }),
@@ -36,8 +51,12 @@ export function hostFields(options: Options = {}): Partial<HostConfig> {
   };
 }
 
-function mountOptions({ size_bytes, mode }: NonNullable<ContainerOptions["tmpfs"]>[number]): string {
+type Tmpfs = NonNullable<ContainerOptions["tmpfs"]>[number];
+
+function mountOptions({ size_bytes, mode }: Tmpfs, kind: EngineInfo["kind"]): string {
   const entries = [
+    // As with Docker: Podman's own are executable, and begin with the image's files.
+    ...(kind === "podman" ? ["noexec", "notmpcopyup"] : []),
     ...(size_bytes === undefined ? [] : [`size=${size_bytes}`]),
     ...(mode === undefined ? [] : [`mode=${mode}`]),
   ];

@@ -1,10 +1,13 @@
 import type { ContainerCreateOptions, HostConfig, MountSettings } from "dockerode";
 import type { ContainerRequest, EngineInfo, HealthcheckRequest, PortRequest } from "../engine.ts";
-import { containerFields, hostFields } from "./container-options.ts";
+import { containerFields, hostFields, podmanDefaults } from "./container-options.ts";
 import { localReference } from "./engine-reference.ts";
 
 /** Returns the body of the engine's create call. */
-export function createOptions(request: ContainerRequest, kind: EngineInfo["kind"]): ContainerCreateOptions {
+export function createOptions(
+  request: ContainerRequest,
+  { kind, isRootless }: Pick<EngineInfo, "kind" | "isRootless">,
+): ContainerCreateOptions {
   const ports = request.hostNetwork ? [] : request.ports;
   return {
     name: request.name,
@@ -23,7 +26,8 @@ export function createOptions(request: ContainerRequest, kind: EngineInfo["kind"
       Privileged: request.privileged,
       ...limits(request),
       ...networkMode(request),
-      ...hostFields(request.options),
+      ...(kind === "podman" && podmanDefaults(request, isRootless)),
+      ...hostFields(request.options, kind),
     },
     ...endpoint(request),
   };
@@ -120,7 +124,11 @@ function volumes(
   const binds = all.filter(isBind);
   const mounts = all.filter((mount) => !isBind(mount));
   return {
-    Binds: binds.map(({ source, target, readonly }) => `${source}:${target}${readonly ? ":ro" : ""}`),
+    Binds: binds.map(({ type, source, target, readonly }) => {
+      // Podman's own for a volume are `nosuid,nodev`.
+      const options = [...(readonly ? ["ro"] : []), ...(type === "volume" ? ["suid", "dev"] : [])];
+      return [source, target, ...(options.length > 0 ? [options.join(",")] : [])].join(":");
+    }),
     Mounts: mounts.map((mount) => toMount(mount, kind)),
   };
 }

@@ -97,6 +97,7 @@ class DockerEngine implements Engine {
   readonly #connect: Connect;
   readonly #clock: Clock;
   readonly #kind: (signal: AbortSignal) => Promise<EngineInfo["kind"]>;
+  readonly #isRootless: (signal: AbortSignal) => Promise<boolean>;
   readonly #queryMs: number;
   readonly #changeMs: number;
   readonly #pullStallMs: number;
@@ -107,6 +108,9 @@ class DockerEngine implements Engine {
     this.#clock = options.clock;
     this.#kind = memoize(options.clock, ENGINE_KIND_TTL_MS, async (signal) => {
       return (await identify(this.#connect(), signal)).kind;
+    });
+    this.#isRootless = memoize(options.clock, ENGINE_KIND_TTL_MS, async (signal) => {
+      return (await readInfo(this.#connect(), signal)).isRootless;
     });
     this.#queryMs = options.queryTimeoutMs ?? 10_000;
     this.#changeMs = options.changeTimeoutMs ?? 60_000;
@@ -271,7 +275,8 @@ class DockerEngine implements Engine {
       }
       const image = await findLocalName(docker, request.image, abortSignal);
       try {
-        const options = createOptions({ ...request, image }, kind);
+        const isRootless = kind === "podman" && (await this.#isRootless(abortSignal));
+        const options = createOptions({ ...request, image }, { kind, isRootless });
         const resolved = kind === "podman" ? await resolveHostGateway(docker, options, abortSignal) : options;
         const container = await docker.createContainer({ ...resolved, abortSignal });
         return requireFields(container, { id: "" }).id;

@@ -27,6 +27,11 @@ interface Info {
   } | null;
 }
 
+/** Of Podman's own interface. */
+interface PodmanInfo {
+  readonly host?: { readonly cgroupControllers?: readonly string[] | null };
+}
+
 /** Reads version and properties of the engine. */
 export async function readInfo(docker: Docker, abortSignal: AbortSignal): Promise<EngineInfo> {
   const [version, info] = await Promise.all([
@@ -34,6 +39,8 @@ export async function readInfo(docker: Docker, abortSignal: AbortSignal): Promis
     getJson<Info>(docker, "/info", abortSignal),
   ]);
   const kind = kindOf(version);
+  const isRootless =
+    info.Rootless ?? info.SecurityOptions?.some((option) => option.startsWith("name=rootless")) ?? false;
   return {
     kind,
     version: version.Version,
@@ -42,11 +49,24 @@ export async function readInfo(docker: Docker, abortSignal: AbortSignal): Promis
     architecture: version.Arch,
     insecureRegistries: insecureRegistries(info),
     dataRoot: info.DockerRootDir ?? "",
-    limits: { memory: info.MemoryLimit ?? true, cpu: info.CpuCfsQuota ?? info.CPUCfsQuota ?? true },
+    limits:
+      kind === "podman" && isRootless
+        ? await delegatedLimits(docker, abortSignal)
+        : { memory: info.MemoryLimit ?? true, cpu: info.CpuCfsQuota ?? info.CPUCfsQuota ?? true },
     // The runtime is added by NVIDIA's Container Toolkit. Podman leaves a request for GPUs out without a word.
     gpus: kind === "docker" && Object.hasOwn(info.Runtimes ?? {}, "nvidia"),
-    isRootless: info.Rootless ?? info.SecurityOptions?.some((option) => option.startsWith("name=rootless")) ?? false,
+    isRootless,
   };
+}
+
+/**
+ * Returns which limits a rootless Podman can set: those of the control groups that its user was given. Its Docker-compatible
+ * interface tells what the kernel has, and Podman leaves a limit out without a word.
+ */
+async function delegatedLimits(docker: Docker, abortSignal: AbortSignal): Promise<EngineInfo["limits"]> {
+  const { host } = await getJson<PodmanInfo>(docker, "/v4.0.0/libpod/info", abortSignal);
+  const controllers = host?.cgroupControllers ?? [];
+  return { memory: controllers.includes("memory"), cpu: controllers.includes("cpu") };
 }
 
 function insecureRegistries({ RegistryConfig: config }: Info): string[] {

@@ -24,8 +24,11 @@ const REQUEST: ContainerRequest = {
   logLimit: { maxBytes: 1000, maxFiles: 3 },
 };
 
+const DOCKER = { kind: "docker", isRootless: false } as const;
+const PODMAN = { kind: "podman", isRootless: false } as const;
+
 test("a request with all fields becomes the engine's create call", () => {
-  expect(createOptions(REQUEST, "docker")).toEqual({
+  expect(createOptions(REQUEST, DOCKER)).toEqual({
     name: "app",
     Image: "team/app:1",
     Labels: { a: "b" },
@@ -47,7 +50,7 @@ test("a request with all fields becomes the engine's create call", () => {
 });
 
 test("Podman's volumes are binds where their paths allow it", () => {
-  expect(createOptions(REQUEST, "podman").HostConfig).toMatchObject({
+  expect(createOptions(REQUEST, PODMAN).HostConfig).toMatchObject({
     Binds: ["/data:/data", "/etc/app:/config:ro"],
     Mounts: [bindMount("/dev/disk/by-path:0", "/disk", true)],
   });
@@ -72,7 +75,7 @@ test("optional fields are in the call only if requested", () => {
     healthcheck: { command: ["check", "it"], intervalS: 1.5, timeoutS: 2, retries: 3, startPeriodS: 0 },
     restartPolicy: "on-failure",
   };
-  expect(createOptions(request, "docker")).toMatchObject({
+  expect(createOptions(request, DOCKER)).toMatchObject({
     ExposedPorts: { "53/udp": {}, "53/tcp": {} },
     Cmd: ["serve", "--fast"],
     Healthcheck: {
@@ -92,14 +95,32 @@ test("optional fields are in the call only if requested", () => {
   });
 });
 
+test("Podman gives a container what Docker gives each, and what the app asks for instead", () => {
+  const defaults = { ShmSize: 67_108_864, PidsLimit: -1 };
+  const port = { "net.ipv4.ip_unprivileged_port_start": "0" };
+  const Sysctls = { ...port, "net.ipv4.ping_group_range": "0 2147483647" };
+  expect(createOptions(REQUEST, PODMAN).HostConfig).toMatchObject({ ...defaults, Sysctls });
+  expect(createOptions(REQUEST, { kind: "podman", isRootless: true }).HostConfig?.Sysctls).toEqual(port);
+  expect(createOptions({ ...REQUEST, hostNetwork: true }, PODMAN).HostConfig?.Sysctls).toEqual({});
+  const own = { "net.ipv4.ip_unprivileged_port_start": "90", "net.core.somaxconn": "7" };
+  const { HostConfig } = createOptions({ ...REQUEST, options: { shm_size: 5, sysctls: own } }, PODMAN);
+  expect(HostConfig).toMatchObject({ ShmSize: 5, Sysctls: { ...Sysctls, ...own } });
+});
+
+test("a volume by name has set-user-id programs and devices with Podman too", () => {
+  const namedVolumes = [{ name: "data", target: "/v", readonly: true }];
+  const { HostConfig } = createOptions({ ...REQUEST, volumes: [], namedVolumes }, PODMAN);
+  expect(HostConfig?.Binds).toEqual(["data:/v:ro,suid,dev"]);
+});
+
 test("on the host's network nothing is published", () => {
-  const { ExposedPorts, HostConfig } = createOptions({ ...REQUEST, hostNetwork: true }, "docker");
+  const { ExposedPorts, HostConfig } = createOptions({ ...REQUEST, hostNetwork: true }, DOCKER);
   expect(ExposedPorts).toEqual({});
   expect(HostConfig).toMatchObject({ NetworkMode: "host", PortBindings: {} });
 });
 
 test("Podman gets one log file as large as all of Docker's", () => {
-  const { HostConfig } = createOptions(REQUEST, "podman");
+  const { HostConfig } = createOptions(REQUEST, PODMAN);
   expect(HostConfig?.LogConfig).toEqual({ Type: "k8s-file", Config: { "max-size": "3000" } });
 });
 
