@@ -62,6 +62,9 @@ export const appReportSchema = z
   .meta({ id: "AppReport" });
 export type AppReport = z.output<typeof appReportSchema>;
 
+/** Maximum number of troubles of an engine in a report. */
+export const MAX_ENGINE_TROUBLES = 10;
+
 /** Properties of a device that rarely change; sent with the report that follows a change. */
 export const deviceFactsSchema = z
   .object({
@@ -90,6 +93,15 @@ export const deviceFactsSchema = z
         description:
           "Whether less of that file system is free than `low_disk_percent` of the agent's configuration says. Absent where " +
           "it cannot be read, or the agent on the device is too old to report it.",
+      }),
+    engine_troubles: z
+      .array(sanitizedLine(256))
+      .max(MAX_ENGINE_TROUBLES)
+      .exactOptional()
+      .meta({
+        description:
+          "What is wrong with the container engine, each as a sentence: firewall rules it has lost, containers it cannot " +
+          "remove. Absent if nothing is known to be wrong, and where the agent on the device is too old to report it.",
       }),
     time_zone: sanitizedLine(64)
       .nullable()

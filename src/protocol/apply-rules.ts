@@ -51,11 +51,15 @@ function wrongRemovals(entries: readonly RuledApp[], remove: readonly string[]):
 }
 
 function repeatedNames(entries: readonly RuledApp[]): ApplyProblem[] {
-  const seen = new Set<string>();
+  // Names of apps are host names among them, for which case does not count.
+  const seen = new Map<string, string>();
   return entries.flatMap(({ app: { name } }, index) => {
-    if (seen.has(name)) return [{ path: ["apps", index, "app", "name"], message: `the name ${name} appears twice` }];
-    seen.add(name);
-    return [];
+    const earlier = seen.get(name.toLowerCase());
+    seen.set(name.toLowerCase(), name);
+    if (earlier === undefined) return [];
+    const message =
+      earlier === name ? `the name ${name} appears twice` : `the names ${earlier} and ${name} differ only in case`;
+    return [{ path: ["apps", index, "app", "name"], message }];
   });
 }
 

@@ -11,6 +11,7 @@ export const ATTENTION_REASONS = [
   "app_not_repaired",
   "deployment_failed",
   "update_waiting",
+  "engine_trouble",
   "disk_low",
   "data_budget_spent",
   "data",

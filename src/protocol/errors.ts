@@ -179,6 +179,14 @@ export const ERRORS = {
     retryable: true,
     hint: "On the device, check the engine (`systemctl status docker`) and the agent's right to use its socket.",
   },
+  EngineRestartNeeded: {
+    message: "The container engine on the device can start no app before it is restarted.",
+    endsDeployment: true,
+    retryable: true,
+    hint:
+      "On the device: `systemctl restart docker`, which restarts the apps too. A reload of the device's firewall has removed the " +
+      "engine's rules, or its bridge was deleted; have what reloads the firewall restart the engine as well.",
+  },
   AgentCrashed: {
     message: "The agent crashed again and again during the deployment.",
     endsDeployment: true,

@@ -11,6 +11,7 @@ import { createImageProvider } from "../../src/agent/images/image-provider.ts";
 import type { ImageConfig, ImageServices } from "../../src/agent/images/ports.ts";
 import type { DeployConfig, DeployServices } from "../../src/agent/steps/context.ts";
 import { Deployments } from "../../src/agent/steps/deployments.ts";
+import { EngineTroubles } from "../../src/agent/engine/engine-troubles.ts";
 import { CrashGuard } from "../../src/agent/store/crash-guard.ts";
 import { NotifyingStore } from "../../src/agent/store/notifying-store.ts";
 import { openSqliteStore } from "../../src/agent/store/sqlite-store.ts";
@@ -99,6 +100,7 @@ export class AgentRig implements AsyncDisposable {
   readonly clock = new FakeClock();
   readonly engine = new FakeEngine(this.clock);
   readonly engineMeter = new EngineMeter();
+  readonly troubles = new EngineTroubles();
   readonly registry = new FakeRegistry(this.engine);
   /** The device's registry credentials, by registry. */
   readonly logins = new Map<string, RegistryAuth>();
@@ -190,9 +192,10 @@ export class AgentRig implements AsyncDisposable {
       gate: this.gate,
       ledger: this.ledger,
     } satisfies ImageServices;
-    const { engineMeter, previousLogs, crashGuard } = this;
+    const { engineMeter, previousLogs, crashGuard, troubles } = this;
     const engineInfo = (signal: AbortSignal) => this.engine.info(signal);
-    return { ...services, engineMeter, engineInfo, images: createImageProvider(services), previousLogs, crashGuard };
+    const images = createImageProvider(services);
+    return { ...services, engineMeter, engineInfo, images, previousLogs, crashGuard, troubles };
   }
 
   #guard(): CrashGuard {

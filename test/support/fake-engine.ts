@@ -22,13 +22,14 @@ import type {
   LogLine,
   LogRequest,
   PullProgress,
+  TrialRequest,
 } from "../../src/agent/engine/engine.ts";
 import { EngineError } from "../../src/agent/engine/engine-error.ts";
 import type { Clock } from "../../src/lib/clock.ts";
 import { FakeContainer, isWithin } from "./fake-engine/fake-container.ts";
 import { FakeDeviceFiles } from "./fake-engine/fake-device-files.ts";
 import * as images from "./fake-engine/fake-image.ts";
-import { Faults } from "./fake-engine/faults.ts";
+import { fail, Faults } from "./fake-engine/faults.ts";
 import { FakeNetworks } from "./fake-engine/networks.ts";
 import { FakeVolumes } from "./fake-engine/fake-volumes.ts";
 import { watch } from "./fake-engine/watch.ts";
@@ -164,9 +165,8 @@ export class FakeEngine implements Engine {
   }
 
   listImages(signal: AbortSignal): Promise<ImageSummary[]> {
-    return this.faults.around("listImages", [], signal, () => {
-      return images.summaries([...this.#images].map(([name, image]) => ({ name, facts: this.#facts(name, image) })));
-    });
+    const facts = ([name, image]: [string, images.FakeImage]) => ({ name, facts: this.#facts(name, image) });
+    return this.faults.around("listImages", [], signal, () => images.summaries([...this.#images].map(facts)));
   }
 
   inspectImage(reference: string, signal: AbortSignal): Promise<ImageFacts | undefined> {
@@ -274,6 +274,13 @@ export class FakeEngine implements Engine {
     });
   }
 
+  tryStart(request: TrialRequest, signal: AbortSignal): Promise<void> {
+    return this.faults.around("tryStart", [request], signal, () => {
+      this.#existingImage(request.image);
+      this.files.requireAll(request.volumes.map(({ local }) => local));
+    });
+  }
+
   startContainer(id: string, signal: AbortSignal): Promise<void> {
     return this.faults.around("startContainer", [id], signal, () => {
       const container = this.#existing(id);
@@ -371,15 +378,11 @@ export class FakeEngine implements Engine {
   }
 
   #existingImage(idOrName: string): images.FakeImage {
-    const image = this.#find(idOrName);
-    if (!image) throw new EngineError("image_not_found", `No such image: ${idOrName}`);
-    return image;
+    return this.#find(idOrName) ?? fail(new EngineError("image_not_found", `No such image: ${idOrName}`));
   }
 
   #existing(id: string): FakeContainer {
-    const container = this.container(id);
-    if (!container) throw new EngineError("not_found", `No such container: ${id}`);
-    return container;
+    return this.container(id) ?? fail(new EngineError("not_found", `No such container: ${id}`));
   }
 
   #isTaken(port: HostPort, starting: FakeContainer): boolean {

@@ -167,6 +167,7 @@ function applyStep(simulation: PlanSimulation, step: Step, round: number): Parti
     // Only a repair connects.
     case "connect":
     case "resolve":
+    case "try":
     case "verify":
     case "report_cost":
     case "commit":
@@ -188,6 +189,7 @@ function progressAfter(step: Step, progress: RunProgress): RunProgress {
       source: { kind: "engine", before: undefined, error: { kind: "registry_unreachable", message: "" } },
     };
   }
+  if (step.kind === "try") return { ...progress, isTried: true };
   if (step.kind === "verify") return { ...progress, verifiedContainerId: step.containerId };
   if (step.kind !== "stop") return progress;
   return { ...progress, stoppedContainerId: step.containerIds.at(-1), startedContainerId: undefined };

@@ -10,16 +10,21 @@ type Field = readonly [name: string, value: string];
 
 /** Formats link, engine, disk, data and agent, one per line. */
 export function renderStatus(status: Status, theme: Theme): string {
-  const { agent, link, device, data, held } = status;
+  const { agent, link, device, data, held, engine_troubles: troubles } = status;
   const memory = formatBytes(agent.memory_bytes);
   const fields: Field[] = [
     ["Link", renderLink(link, theme)],
     ...deviceFields(device, theme),
+    ...(troubles.length > 0 ? [["Trouble", inRed(troubles, theme)] as const] : []),
     ...(data ? [["Data used", renderDataUsed(data, theme)] as const] : []),
-    ...(held.length > 0 ? [["Pauses", held.map((text) => theme.red(sanitizeLine(text))).join("\n")] as const] : []),
+    ...(held.length > 0 ? [["Pauses", inRed(held, theme)] as const] : []),
     ["Agent", `${sanitizeLine(agent.version)}, up ${formatDuration(agent.uptime_s)}, ${memory} of memory`],
   ];
   return renderFields(fields, theme);
+}
+
+function inRed(texts: readonly string[], theme: Theme): string {
+  return texts.map((text) => theme.red(sanitizeLine(text))).join("\n");
 }
 
 /** Formats the part of the status that is available without the daemon. */

@@ -28,6 +28,10 @@ export type EngineErrorKind =
   | "mount_missing"
   /** A network that the container is to join does not exist, or is not the one it was created on. */
   | "network_missing"
+  /** The engine's rules in the device's firewall are gone: it makes them anew when it starts. */
+  | "rules_lost"
+  /** The bridge of a network is gone from the device: the engine makes it anew when it starts. */
+  | "bridge_lost"
   /** No range of addresses is left for a network, or the one that was asked for is in use. */
   | "no_addresses"
   /** The name is taken, or the object is in a state that does not allow the call. */

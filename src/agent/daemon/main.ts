@@ -71,6 +71,7 @@ import { flushCompileCache } from "./compile-cache.ts";
 import { compacting, createIdleGc } from "./idle-gc.ts";
 import { reexecWithExtraCa } from "./reexec-with-extra-ca.ts";
 import { takeReadings } from "../telemetry/take-readings.ts";
+import { EngineTroubles } from "../engine/engine-troubles.ts";
 import { untilStopped } from "./until-stopped.ts";
 
 const DAY_MS = 24 * 60 * 60_000;
@@ -156,6 +157,7 @@ async function run(config: Config, logger: Logger, log: LogRing): Promise<void> 
     images,
     previousLogs,
     crashGuard,
+    troubles: new EngineTroubles(),
   } satisfies DeployServices;
   await using deployments = new Deployments(services, () => opened.rebuild.isSet);
   const reconciler = new AppReconciler({

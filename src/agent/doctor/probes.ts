@@ -14,6 +14,7 @@ import { probeNames } from "./probes/names.ts";
 import { probePermissions } from "./probes/permissions.ts";
 import { probePorts } from "./probes/ports.ts";
 import { probeProxy } from "./probes/proxy.ts";
+import { probePublishing } from "./probes/publishing.ts";
 import { probeRegistry } from "./probes/registry.ts";
 import { probeStore } from "./probes/store.ts";
 import { probeTcp } from "./probes/tcp.ts";
@@ -35,6 +36,7 @@ export const PROBES: Readonly<Record<CheckId, Probe>> = {
   tls: probeTls,
   token: probeToken,
   engine: probeEngine,
+  publishing: probePublishing,
   names: probeNames,
   registry: probeRegistry,
   disk: probeDisk,

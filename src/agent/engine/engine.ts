@@ -96,9 +96,16 @@ export interface Engine {
   createContainer(request: ContainerRequest, signal: AbortSignal): Promise<string>;
   /**
    * Starts a container; no error if it runs already. Error `port_in_use` if a port cannot be bound, `mount_missing` if a
-   * volume has gone since it was created; `network_missing` if a network has, also if there is another of its name.
+   * volume has gone since it was created; `network_missing` if a network has, also if there is another of its name;
+   * `rules_lost` or `bridge_lost` if the engine must be restarted first.
    */
   startContainer(id: string, signal: AbortSignal): Promise<void>;
+  /**
+   * Tries what a start of such a container needs, and runs nothing of its image: starts a helper on the same networks, with
+   * the same mounts and devices, that publishes as many ports, and removes it. Rejects as `startContainer` would; a missing
+   * program is no error. Takes as long as a start.
+   */
+  tryStart(request: TrialRequest, signal: AbortSignal): Promise<void>;
   /**
    * Removes a container, running or not, with its anonymous volumes. No error if it does not exist. Error `not_removable`
    * if it stays: most then do not run any more.
@@ -315,4 +322,10 @@ export interface ContainerRequest {
   readonly options?: Omit<ContainerOptions, "labels" | "log">;
   /** Log rotation: bytes per file, and number of files. */
   readonly logLimit: { readonly maxBytes: number; readonly maxFiles: number };
+}
+
+/** A container that is tried, not made. */
+export interface TrialRequest extends ContainerRequest {
+  /** Names of networks it is on besides `network`. */
+  readonly furtherNetworks?: readonly string[];
 }

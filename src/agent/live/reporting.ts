@@ -3,7 +3,7 @@ import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
 import type { DataUsageParams, DeviceDataUsage } from "../../protocol/data-usage.ts";
 import { EdgeError } from "../../protocol/errors.ts";
-import type { DeviceFacts } from "../../protocol/app-report.ts";
+import { type DeviceFacts, MAX_ENGINE_TROUBLES } from "../../protocol/app-report.ts";
 import { withoutRemoteAccess } from "../core/traffic/data-usage.ts";
 import type { HeldWork } from "../core/service/crash-loop.ts";
 import type { LogLimits } from "../core/logs/budget.ts";
@@ -22,6 +22,8 @@ import { readDeviceState } from "./device-state.ts";
 import { type QueryHandlers, DeviceQueries, type CountResponseTraffic } from "./queries.ts";
 import { ReportBuilder } from "./report-builder.ts";
 import { Reporter } from "./reporter.ts";
+
+const MAX_TROUBLE_LENGTH = 256;
 
 /** Device facts do not change while the machine runs, except those of the engine. */
 const FACTS_TTL_MS = 600_000;
@@ -42,6 +44,7 @@ export interface ReportingOptions {
   /** Why an app that does not run is not brought back yet. */
   readonly heldFor: (app: string) => HeldWork | undefined;
   readonly facts: (engine: EngineInfo | undefined) => Promise<DeviceFacts>;
+  readonly troubles: { readonly texts: readonly string[] };
   readonly readings: (signal: AbortSignal) => Promise<Readings>;
   readonly agentUptimeS: () => number;
   readonly dataUsage: (params: DataUsageParams) => DeviceDataUsage;
@@ -53,7 +56,10 @@ export function createReporting(
   options: ReportingOptions,
 ): DeviceReporting & { readonly run: (signal: AbortSignal) => Promise<void> } {
   const { engine, clock, reportsPerHour: maxPerHour } = options;
-  const facts = memoize(clock, FACTS_TTL_MS, async (signal) => options.facts(await engine.info(signal)));
+  const lasting = memoize(clock, FACTS_TTL_MS, async (signal) => options.facts(await engine.info(signal)));
+  const facts = async (signal: AbortSignal): Promise<DeviceFacts> => {
+    return { ...(await lasting(signal)), ...engineTroubles(options.troubles) };
+  };
   const builder = new ReportBuilder({ ...options, facts });
   const reporter = new Reporter({ ...options, builder, maxPerHour });
   return {
@@ -61,6 +67,11 @@ export function createReporting(
     reports: builder,
     run: (signal) => reporter.run(signal),
   };
+}
+
+function engineTroubles({ texts }: ReportingOptions["troubles"]): Pick<DeviceFacts, "engine_troubles"> {
+  if (texts.length === 0) return {};
+  return { engine_troubles: texts.slice(0, MAX_ENGINE_TROUBLES).map((text) => text.slice(0, MAX_TROUBLE_LENGTH)) };
 }
 
 function createQueryHandlers(options: ReportingOptions, builder: ReportBuilder): QueryHandlers {

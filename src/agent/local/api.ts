@@ -96,6 +96,8 @@ const statusSchema = z.object({
   data: dataUsedSchema.nullable().default(null),
   /** Work that pauses since the agent has crashed during it, each as text. Older agents leave it out. */
   held: z.array(z.string()).default([]),
+  /** What is wrong with the engine, each as a sentence. Older agents leave it out. */
+  engine_troubles: z.array(z.string()).default([]),
 });
 export type Status = z.output<typeof statusSchema>;
 

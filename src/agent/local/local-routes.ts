@@ -69,6 +69,7 @@ export function localRoutes(agent: LocalAgent): Routes {
         device: await readDeviceStatus(sources, signal),
         data: dataUsed(agent.dataUsage),
         held: services.crashGuard.allHeld().map(heldText),
+        engine_troubles: [...services.troubles.texts],
       }),
     },
     "GET /top": {

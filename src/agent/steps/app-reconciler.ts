@@ -14,20 +14,23 @@ import { removeOtherPlaces } from "../files/place.ts";
 import { CHECK_WORK, imageWork, repairWork } from "../store/crash-guard.ts";
 import { updateAppRecord } from "../store/update-app-record.ts";
 import { adoptApps } from "./adopt-apps.ts";
-import type { DeployServices } from "./context.ts";
+import type { ContainerStepContext, DeployServices } from "./context.ts";
 import { usedPlaces } from "./deployments.ts";
 import { isImageGone } from "./create.ts";
 import { releaseNetworks } from "./networks.ts";
 import { enginePrefix } from "../engine/engine-prefix.ts";
 import { ImageFetcher } from "./image-fetcher.ts";
-import { type Leftover, LeftoverSweeper } from "./leftovers.ts";
+import { LeftoverSweeper } from "./leftovers.ts";
 import { NO_CONTAINERS } from "./observe.ts";
 import { PolicyEnforcer } from "./policy-enforcer.ts";
 import { INSTALLED_ORDER } from "./policy-check.ts";
 import { executeRepair } from "./table.ts";
+import { tryAgain } from "./try-start.ts";
 import { isEngineDown, maskError } from "./step-failure.ts";
 
 const RECONCILE_INTERVAL_MS = 30_000;
+/** Between two looks whether an engine that needed a restart has had it. */
+const ENGINE_TRIAL_PAUSE_MS = 120_000;
 /** Attempts are forgotten after this time without one. Exceeds the longest delay between two attempts. */
 const FAILURE_RESET_MS = 1_200_000;
 // Remove surplus containers, remove a dead one, create, start. More steps mean that the engine does not do its work.
@@ -69,6 +72,7 @@ export class AppReconciler {
   readonly #leftovers: LeftoverSweeper;
   #engineState: "unknown" | "up" | "down" = "unknown";
   #hasSweptFiles = false;
+  #engineTriedAt = 0;
   /** `endedRuns` when unused networks were removed last. */
   #releasedAfter: number | undefined;
 
@@ -78,11 +82,6 @@ export class AppReconciler {
     this.#images = new ImageFetcher(options);
     this.#policyEnforcer = new PolicyEnforcer(options);
     this.#leftovers = new LeftoverSweeper(options);
-  }
-
-  /** Containers that the engine cannot remove. */
-  get leftovers(): readonly Leftover[] {
-    return this.#leftovers.known;
   }
 
   /** Reconciles at intervals until `signal` aborts. Never rejects. */
@@ -115,7 +114,24 @@ export class AppReconciler {
     const others = containers.filter(({ labels }) => !installed.has(labels[LABELS.deployment] ?? ""));
     for (const container of others) await this.#removeStray(container, signal);
     await this.#leftovers.sweep(containers, signal);
+    await this.#tryEngine(apps, signal);
     await this.#releaseNetworks(signal);
+  }
+
+  /** Looks whether an engine that needed a restart has had it. */
+  async #tryEngine(apps: readonly AppRecord[], signal: AbortSignal): Promise<void> {
+    const { troubles, lease } = this.#options;
+    const now = this.#clock.monotonic();
+    const app = apps.find(({ spec }) => spec.ports.length > 0 && !spec.host_network);
+    if (!app || !troubles.needsRestart || now - this.#engineTriedAt < ENGINE_TRIAL_PAUSE_MS) return;
+    using appLease = lease(app.name);
+    if (!appLease) return;
+    this.#engineTriedAt = now;
+    await tryAgain({ ...this.#options, ...this.#stepOf(app), signal }, app);
+  }
+
+  #stepOf({ deploymentId }: AppRecord): Pick<ContainerStepContext, "deploymentId" | "order" | "observed"> {
+    return { deploymentId, order: INSTALLED_ORDER, observed: NO_CONTAINERS };
   }
 
   /**
@@ -255,16 +271,7 @@ export class AppReconciler {
     for (let steps = 0; due && steps < MAX_REPAIR_STEPS; steps++) {
       const { app, repair }: DueRepair = due;
       logger.warn({ app: app.name, step: repair.step.kind }, `repairing the app: ${repair.reason}`);
-      const result = await executeRepair(
-        {
-          ...this.#options,
-          deploymentId: app.deploymentId,
-          order: INSTALLED_ORDER,
-          observed: NO_CONTAINERS,
-          signal,
-        },
-        repair.step,
-      );
+      const result = await executeRepair({ ...this.#options, ...this.#stepOf(app), signal }, repair.step);
       for (const { message } of result.events ?? []) logger.info({ app: app.name }, message);
       if (result.failure) throw new Error(result.failure.message);
       due = await this.#findDueRepair(app, signal);

@@ -1,11 +1,17 @@
 import { MIN_SECRET_LENGTH } from "../../protocol/secret-texts.ts";
 import { optionNotes } from "../core/deployment/check-options.ts";
-import { findRefusal, type HostState, type Refusal, toRefusalFailure } from "../core/deployment/check.ts";
+import {
+  findMissingDevice,
+  findRefusal,
+  type HostState,
+  type Refusal,
+  toRefusalFailure,
+} from "../core/deployment/check.ts";
 import { isUp } from "../core/app/container-decision.ts";
 import { hasLeftoverName, LABELS } from "../core/app/container.ts";
 import { differenceNotes } from "../core/host/engine-differences.ts";
 import { type HostPort, hostPortsOf, includesPort } from "../core/host/host-port.ts";
-import type { AppRecord } from "../core/deployment/record.ts";
+import type { AppRecord, Failure } from "../core/deployment/record.ts";
 import { secretNotes } from "../core/deployment/secret-notes.ts";
 import { runningEvent } from "../core/deployment/step-events.ts";
 import type { Step } from "../core/deployment/step.ts";
@@ -130,6 +136,15 @@ async function readHostState(
 async function findMissingDevices({ devices = [] }: AppSpec, { host }: Pick<CheckContext, "host">): Promise<string[]> {
   const found = await Promise.all(devices.map(({ local }) => host.isDevice(local)));
   return devices.flatMap(({ local }, index) => (found[index] ? [] : [local]));
+}
+
+/** Returns the failure of an app whose devices are not there. */
+export async function missingDeviceFailure(
+  context: Pick<CheckContext, "host">,
+  spec: AppSpec,
+): Promise<Failure | undefined> {
+  const refusal = findMissingDevice(await findMissingDevices(spec, context));
+  return refusal && toRefusalFailure(refusal, "checking");
 }
 
 /** Whether the app is the one being updated: its own ports and names do not conflict. */

@@ -18,12 +18,14 @@ export async function runClean(
   context: ContainerStepContext,
   { containerIds }: Extract<Step, { kind: "clean" }>,
 ): Promise<StepResult> {
-  const { engine, config, observed, signal } = context;
+  const { engine, config, observed, troubles, signal } = context;
   await keepLog(context, containerIds);
   const left: Leftover[] = [];
   for (const id of containerIds) {
     const leftover = await removeOrSetAside(engine, id, signal);
-    if (leftover) left.push(leftover);
+    if (!leftover) continue;
+    left.push(leftover);
+    troubles.setContainer(id, leftoverText(leftover));
   }
   const all = [...observed.containers, ...observed.others];
   const isKept = (deploymentId: string): boolean =>

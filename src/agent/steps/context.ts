@@ -13,6 +13,7 @@ import type { ImageProvider } from "../images/ports.ts";
 import type { CrashGuard } from "../store/crash-guard.ts";
 import type { PreviousLogs } from "../store/previous-logs.ts";
 import type { AgentStore } from "../store/store.ts";
+import type { EngineTroubles } from "../engine/engine-troubles.ts";
 
 /** Settings of the deployment steps. Durations in milliseconds, sizes in bytes. */
 export interface DeployConfig {
@@ -57,12 +58,13 @@ export interface DeployServices {
   readonly images: ImageProvider;
   readonly previousLogs: PreviousLogs;
   readonly crashGuard: CrashGuard;
+  readonly troubles: EngineTroubles;
 }
 
 /** Context of a step that works on an app's containers, in a deployment or in a repair. */
 export interface ContainerStepContext extends Pick<
   DeployServices,
-  "engine" | "host" | "store" | "config" | "dataRoot" | "previousLogs" | "clock" | "logger"
+  "engine" | "host" | "store" | "config" | "dataRoot" | "previousLogs" | "clock" | "logger" | "troubles"
 > {
   /** The deployment the step is part of, or that installed the app under repair. */
   readonly deploymentId: string;

@@ -87,7 +87,8 @@ function refetch({ spec }: CreateStep): StepResult {
   };
 }
 
-function toRequest(
+/** Returns the request for the container of a step. */
+export function toRequest(
   { config }: Pick<ContainerStepContext, "config">,
   step: CreateStep,
   files: readonly FileMount[],

@@ -87,7 +87,7 @@ const MIN_PAUSE_MS = 60_000;
 const MAX_PAUSE_MS = 600_000;
 const NO_IDS: ReadonlySet<string> = new Set();
 
-type SweeperServices = Pick<DeployServices, "engine" | "clock" | "logger" | "config"> & {
+type SweeperServices = Pick<DeployServices, "engine" | "clock" | "logger" | "config" | "troubles"> & {
   readonly lease: (app: string) => Disposable | undefined;
 };
 
@@ -96,26 +96,18 @@ export class LeftoverSweeper {
   readonly #services: SweeperServices;
   readonly #clock: Clock;
   /** By container id. */
-  readonly #tried = new Map<
-    string,
-    { readonly leftover: Leftover; readonly tries: number; readonly lastTryAt: number }
-  >();
+  readonly #tried = new Map<string, { readonly tries: number; readonly lastTryAt: number }>();
 
   constructor(services: SweeperServices) {
     this.#services = services;
     this.#clock = services.clock;
   }
 
-  /** Those that are there. */
-  get known(): readonly Leftover[] {
-    return [...this.#tried.values()].map(({ leftover }) => leftover);
-  }
-
   /** Removes each that has been set aside and is due. @param containers all on the machine */
   async sweep(containers: readonly ContainerSummary[], signal: AbortSignal): Promise<void> {
     const { engine, config, lease } = this.#services;
     const listed = new Set(containers.map(({ id }) => id));
-    for (const id of this.#tried.keys()) if (!listed.has(id)) this.#tried.delete(id);
+    for (const id of this.#tried.keys()) if (!listed.has(id)) this.#forget(id);
     const setAside = containers.filter(({ status, name, labels }) => {
       const { [LABELS.app]: app, [LABELS.stateDir]: stateDir } = labels;
       return app !== undefined && stateDir === config.stateDir && hasLeftoverName(name, app) && !isUp(status);
@@ -128,16 +120,22 @@ export class LeftoverSweeper {
 
   /** Removes a container, unless that has failed shortly before. Must be called with a lease of the app. */
   async remove(id: string, app: string, signal: AbortSignal): Promise<void> {
-    const { engine, logger } = this.#services;
+    const { engine, logger, troubles } = this.#services;
     const { tries = 0, lastTryAt = 0 } = this.#tried.get(id) ?? {};
     const now = this.#clock.monotonic();
     if (tries > 0 && now - lastTryAt < Math.min(MAX_PAUSE_MS, MIN_PAUSE_MS * 2 ** (tries - 1))) return;
     const leftover = await removeOrSetAside(engine, id, signal);
     if (leftover) {
       if (tries === 0) logger.warn({ app, container: leftover.name }, leftoverText(leftover));
-      this.#tried.set(id, { leftover, tries: tries + 1, lastTryAt: now });
-    } else if (this.#tried.delete(id)) {
+      this.#tried.set(id, { tries: tries + 1, lastTryAt: now });
+      troubles.setContainer(id, leftoverText(leftover));
+    } else if (this.#forget(id)) {
       logger.info({ app, container: id }, "a container that could not be removed before is removed");
     }
+  }
+
+  #forget(id: string): boolean {
+    this.#services.troubles.setContainer(id, undefined);
+    return this.#tried.delete(id);
   }
 }

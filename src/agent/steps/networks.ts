@@ -18,6 +18,8 @@ const lock = new KeyedLock();
 export interface PreparedNetworks {
   /** For the container's creation. */
   readonly request: Pick<ContainerRequest, "network">;
+  /** Names of those that a creation has no room for. */
+  readonly further: readonly string[];
   readonly events: readonly EventContent[];
   readonly failure?: Failure;
 }
@@ -28,16 +30,17 @@ export async function prepareNetworks(
   spec: AppSpec,
   step: Failure["step"],
 ): Promise<PreparedNetworks> {
-  if (spec.network === "none") return { request: { network: "none" }, events: [] };
+  if (spec.network === "none") return { request: { network: "none" }, further: [], events: [] };
   const wanted = wantedNetworks(context, spec);
   const events: EventContent[] = [];
   for (const [index, network] of wanted.entries()) {
     const state = await ensureNetwork(context, network);
-    if (!isOwn(state, context)) return { request: {}, events, failure: foreignNetwork(network, step) };
+    if (!isOwn(state, context)) return { request: {}, further: [], events, failure: foreignNetwork(network, step) };
     if (index === 0 && !state.resolvesNames) events.push(runningEvent(step, NO_NAMES));
   }
-  const [first] = wanted;
-  return { request: first ? { network: { name: first.name, aliases: [spec.name] } } : {}, events };
+  const [first, ...others] = wanted;
+  const further = others.map(({ name }) => name);
+  return { request: first ? { network: { name: first.name, aliases: [spec.name] } } : {}, further, events };
 }
 
 const NO_NAMES =

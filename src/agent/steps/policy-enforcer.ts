@@ -10,7 +10,9 @@ import { EngineError } from "../engine/engine-error.ts";
 import type { DeployServices } from "./context.ts";
 import { findAppPolicyViolation, INSTALLED_ORDER, type PolicyServices, snapshotServices } from "./policy-check.ts";
 import { stopGraceOf } from "./stop-grace.ts";
+import { NO_CONTAINERS } from "./observe.ts";
 import { isEngineDown } from "./step-failure.ts";
+import { tryStart } from "./try-start.ts";
 
 /** Learned value with the mount rules under which all apps were last started. */
 const MOUNT_RULES_KEY = "policy-mounts";
@@ -189,6 +191,9 @@ export class PolicyEnforcer {
     const own = await this.#appContainers(app, await engine.listContainers(signal), signal);
     const up = own.filter(({ status }) => isUp(status));
     if (up.length === 0) return false;
+    // An app that serves is stopped only for what can be expected to start.
+    const trial = { deploymentId: app.deploymentId, order: INSTALLED_ORDER, observed: NO_CONTAINERS, signal };
+    await tryStart({ ...this.#options, ...trial }, app.spec, app.imageId);
     logger.warn({ app: app.name }, "the mount rules have changed; an app that mounts directories is restarted once");
     for (const { id } of up) {
       signal.throwIfAborted();

@@ -43,8 +43,10 @@ export async function startContainer(
     const { failure, made } = await withMissingMounts(context, { spec, image, step: "starting" }, () =>
       startWithFiles(context, { spec, image, containerId }),
     );
+    if (!failure && spec.ports.length > 0 && !spec.host_network) context.troubles.started();
     return { events: made.map(({ message }) => runningEvent("starting", message)), ...(failure && { failure }) };
   } catch (error) {
+    context.troubles.note(error);
     if (error instanceof ForeignNetwork) return { failure: error.failure };
     if (!(error instanceof EngineError) || error.kind !== "port_in_use") throw error;
     // Taken since the check. The details name the port, for the person who has to choose another one.

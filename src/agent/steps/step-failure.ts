@@ -14,6 +14,7 @@ const STEP_NAMES: Readonly<Record<Step["kind"], DeploymentStep>> = {
   resolve: "pulling",
   pull: "pulling",
   create: "creating",
+  try: "checking",
   switch: "starting",
   rename: "starting",
   connect: "starting",

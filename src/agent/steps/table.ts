@@ -10,6 +10,7 @@ import { runPull, runResolve } from "./images.ts";
 import { runConnect } from "./networks.ts";
 import { runStart } from "./start.ts";
 import { runSwitch } from "./switch.ts";
+import { runTry } from "./try-start.ts";
 import { runVerify } from "./verify.ts";
 
 /** Steps that touch the engine. */
@@ -35,6 +36,7 @@ const EXECUTORS: Executors<EffectStep, StepContext> = {
   check: runCheck,
   resolve: runResolve,
   pull: runPull,
+  try: runTry,
   switch: runSwitch,
   verify: runVerify,
 };

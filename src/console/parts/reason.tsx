@@ -42,6 +42,12 @@ export const REASONS: Readonly<Record<AttentionReason, ReasonText>> = {
   },
   deployment_failed: { label: "deployment failed", hint: "See why, and what to do.", icon: "cross", kind: "bad" },
   update_waiting: { label: "update waiting", hint: "It waits for hours or data budget.", icon: "pause", kind: "warn" },
+  engine_trouble: {
+    label: "engine",
+    hint: "Look at the device: its container engine has to be restarted, or cannot remove a container.",
+    icon: "alert",
+    kind: "bad",
+  },
   disk_low: { label: "disk low", hint: "Remove volumes or images.", icon: "alert", kind: "warn" },
   data_budget_spent: {
     label: "data budget spent",

@@ -28,9 +28,11 @@ const BITS = {
   acceptance: 1024,
   /** It has taken the place of another one. */
   device_replaced: 2048,
+  /** Its container engine has lost something, or cannot remove a container. */
+  engine_trouble: 65_536,
 } as const;
 
-/** The bits that every report decides on. */
+/** The bits that every report decides on; `engine_trouble` with one that has the facts of the device. */
 const REPORT_BITS =
   BITS.app_missing | BITS.app_restarting | BITS.app_unhealthy | BITS.app_not_repaired | BITS.reported_failure;
 /** The bits that the deployment which ended last decides on; `disk_low` until the next report that tells about the disk. */
@@ -46,7 +48,8 @@ export const ACCEPTANCE_BIT = BITS.acceptance;
 /** Set when another device has taken the place of one in service, until it is accepted. */
 export const REPLACED_BIT = BITS.device_replaced;
 /** The bits that count whatever the time is. */
-export const TIMELESS_BITS = REPORT_BITS | OUTCOME_BITS | WAITING_BIT | PLAN_BIT | ACCEPTANCE_BIT | REPLACED_BIT;
+export const TIMELESS_BITS =
+  REPORT_BITS | BITS.engine_trouble | OUTCOME_BITS | WAITING_BIT | PLAN_BIT | ACCEPTANCE_BIT | REPLACED_BIT;
 
 /** The bits of each reason that is stored, in the order of display. */
 export const REASON_BITS = {
@@ -58,6 +61,7 @@ export const REASON_BITS = {
   app_not_repaired: BITS.app_not_repaired,
   deployment_failed: BITS.reported_failure | BITS.recorded_failure,
   update_waiting: BITS.update_waiting,
+  engine_trouble: BITS.engine_trouble,
   disk_low: BITS.disk_low,
   data_budget_spent: BITS.data_budget_spent,
   data: BITS.data,
@@ -117,12 +121,14 @@ export function reasonsOfBits(bits: number): AttentionReason[] {
 
 /** Returns the bits that a report decides on. One of an earlier agent does not tell about the disk. */
 export function bitsToldBy({ device }: Pick<DeviceReport, "device">): number {
-  return device?.disk_low === undefined ? REPORT_BITS : REPORT_BITS | BITS.disk_low;
+  if (!device) return REPORT_BITS;
+  return REPORT_BITS | BITS.engine_trouble | (device.disk_low === undefined ? 0 : BITS.disk_low);
 }
 
 /** Returns the bits of `bitsToldBy` that a report sets. */
 export function bitsOfReport({ apps, device }: Pick<DeviceReport, "apps" | "device">): number {
   let bits = device?.disk_low === true ? BITS.disk_low : 0;
+  if ((device?.engine_troubles ?? []).length > 0) bits |= BITS.engine_trouble;
   for (const { state, paused, last_deployment: last } of apps) {
     if (state === "missing") bits |= BITS.app_missing;
     if (state === "restarting") bits |= BITS.app_restarting;

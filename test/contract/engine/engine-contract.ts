@@ -95,6 +95,7 @@ export function engineContract(
           engine.writeDeviceFiles({ ...PLACE, image: images.sleeper, files: [] }, signal),
           engine.readDeviceFiles({ ...PLACE, image: images.sleeper, names: [], maxBytes: 0 }, signal),
           engine.createContainer(plainRequest(name, images.sleeper), signal),
+          engine.tryStart(plainRequest(name, images.sleeper), signal),
           engine.startContainer(name, signal),
           engine.removeContainer(name, signal),
           engine.tailLogs(name, 1, signal),

@@ -3,16 +3,50 @@ import { decisionOn } from "../../../src/agent/core/app/container-decision.ts";
 import { LABELS, leftoverName } from "../../../src/agent/core/app/container.ts";
 import { EngineError } from "../../../src/agent/engine/engine-error.ts";
 import { removeOrSetAside } from "../../../src/agent/steps/leftovers.ts";
+import { freeHostPort } from "../../support/free-port.ts";
 import { uniqueName } from "../../support/images/load-image.ts";
-import type { EngineHarness } from "./harness.ts";
+import { type EngineHarness, plainRequest } from "./harness.ts";
 import { create, expectKind, run, stateOf, unaborted } from "./steps.ts";
 
 async function listed({ engine }: EngineHarness, id: string) {
   return (await engine.listContainers(unaborted)).find((container) => container.id === id);
 }
 
+const TRIED = uniqueName("tried");
+
+/** Names of the helpers of trials that are there. */
+async function trials({ engine }: EngineHarness): Promise<string[]> {
+  const all = await engine.listContainers(unaborted);
+  return all.filter(({ labels }) => labels["io.edge-agent.helper"] === TRIED).map(({ name }) => name);
+}
+
 /** The states in which people and failures leave a container, as the table of decisions takes them. */
 export function stateContract(harness: () => EngineHarness): void {
+  describe("a trial of a start", () => {
+    test("needs no name and no port of the app, runs nothing of the image, and leaves nothing", async () => {
+      const { engine, images, files } = harness();
+      const ports = [{ hostPort: await freeHostPort(), targetPort: 80 }];
+      const volumes = [{ local: await files.directory(), target: "/data", readonly: false }];
+      const { name } = await run(harness(), images.sleeper, { ports, volumes });
+      const options = { init: false, read_only: true, user: "1000" };
+      const labels = { [LABELS.app]: TRIED };
+      await engine.tryStart(plainRequest(name, images.sleeper, { ports, volumes, options, labels }), unaborted);
+      expect(await trials(harness())).toEqual([]);
+    });
+
+    test("fails as the start would, also where a program would be missing too", async () => {
+      const { engine, images, files } = harness();
+      const gone = `${await files.directory()}/gone`;
+      const volumes = [{ local: gone, target: "/data", readonly: false }];
+      const request = plainRequest(uniqueName("app"), images.sleeper, { labels: { [LABELS.app]: TRIED } });
+      await expectKind(engine.tryStart({ ...request, volumes }, unaborted), "mount_missing");
+      expect(await files.look(gone)).toBeUndefined();
+      const image = `localhost/${request.name}:1`;
+      await expectKind(engine.tryStart({ ...request, image }, unaborted), "image_not_found");
+      expect(await trials(harness())).toEqual([]);
+    });
+  });
+
   describe("container states", () => {
     test("a paused container is up, cannot be started, and is stopped, started and removed like one that runs", async () => {
       const { engine, images, pause } = harness();

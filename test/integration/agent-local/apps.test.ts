@@ -225,7 +225,7 @@ describe.skipIf(missing !== undefined)(
       await engineRequest(engine.socketPath, "POST", `/containers/${Id}/pause`);
       const { code, stdout } = await device.command("app", "web");
       expect(code).toBe(1);
-      expect(stdout).toMatch(/somebody paused its container/i);
+      expect(stdout).toMatch(/Its container was paused on the device.*docker unpause/s);
       await engineRequest(engine.socketPath, "POST", `/containers/${Id}/unpause`);
     });
 

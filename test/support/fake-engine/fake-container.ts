@@ -118,7 +118,7 @@ export class FakeContainer {
 
   /** Throws if it is in a state in which engines do not start it. */
   requireStartable(): void {
-    if (["created", "exited"].includes(this.#status)) return;
+    if (!["paused", "dead", "removing"].includes(this.#status)) return;
     throw new EngineError("conflict", `cannot start a container that is ${this.#status}`);
   }
 

@@ -92,3 +92,8 @@ function aborted(signal: AbortSignal): Promise<never> {
     signal.addEventListener("abort", onAbort, { once: true });
   });
 }
+
+/** Throws in an expression. */
+export function fail(error: EngineError): never {
+  throw error;
+}

@@ -122,6 +122,19 @@ describe("check", () => {
     expect(findRefusal(spec(), { ...EMPTY, ...around })?.code).toBe(code);
   });
 
+  it.each([
+    { apps: [{ name: "App", hostPorts: [] }] },
+    { containers: [{ name: "App", hostPorts: [], app: "App" }] },
+    { concurrentDeployments: [{ id: "d0", app: "App", hostPorts: [] }] },
+  ])("refuses a name that differs from another app's only in case: %o", (around) => {
+    expect(failureOf(spec(), { ...EMPTY, ...around })).toMatchObject({
+      code: "AppExists",
+      message: "The name app differs from that of the app App only in case, and apps are found by either.",
+      details: { app: "App" },
+    });
+    expect(findRefusal(spec(), { ...EMPTY, ...around, action: "update" })).toBeUndefined();
+  });
+
   it("does not refuse for lack of disk where the disk cannot be seen", () => {
     expect(findRefusal(spec(), { ...EMPTY, freeBytes: undefined })).toBeUndefined();
   });

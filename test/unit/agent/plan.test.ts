@@ -24,11 +24,11 @@ const ownMishaps = fc.array(
 describe("plan", () => {
   it.each([
     ["deploy", ["check", "resolve", "pull", "create", "start", "verify", "succeed"]],
-    ["update", ["check", "resolve", "pull", "create", "switch", "verify", "commit", "clean", "succeed"]],
+    ["update", ["check", "resolve", "pull", "create", "try", "switch", "verify", "commit", "clean", "succeed"]],
     ["remove", ["stop", "clean", "succeed"]],
     ["stop", ["stop", "succeed"]],
     ["start", ["verify", "succeed"]],
-    ["restart", ["stop", "start", "verify", "succeed"]],
+    ["restart", ["try", "stop", "start", "verify", "succeed"]],
   ] as const)("%s goes straight through when nothing happens", (action, steps) => {
     expect(simulatePlan(action, spec).steps).toEqual(steps);
   });
@@ -122,23 +122,23 @@ describe("plan", () => {
   });
 
   it("makes the previous version anew where it is gone", () => {
-    const list: StepFault[] = ["none", "none", "none", "none", "container_removed", "step_fails"];
+    const list: StepFault[] = ["none", "none", "none", "none", "none", "container_removed", "step_fails"];
     const { record, containers, steps } = simulatePlan("update", spec, list);
     expect(record.outcome).toBe("failed");
-    expect(steps).toEqual("check resolve pull create switch verify clean create start verify fail".split(" "));
+    expect(steps).toEqual("check resolve pull create try switch verify clean create start verify fail".split(" "));
     expect(containers).toMatchObject([{ deploymentId: "d0", name: "app", running: true }]);
   });
 
   it("does not do the work of an app that runs once again because its update failed", () => {
     const once = { ...spec, restart_policy: "no" } as const;
-    const list: StepFault[] = ["none", "none", "none", "none", "none", "step_fails"];
+    const list: StepFault[] = ["none", "none", "none", "none", "none", "none", "step_fails"];
     const { steps, containers } = simulatePlan("update", once, list);
-    expect(steps).toEqual("check resolve pull create switch verify clean rename fail".split(" "));
+    expect(steps).toEqual("check resolve pull create try switch verify clean rename fail".split(" "));
     expect(containers).toMatchObject([{ deploymentId: "d0", name: "app", running: false }]);
   });
 
   it("takes a committed update back when it is cancelled before its success was told", () => {
-    const list: StepFault[] = ["none", "none", "none", "none", "none", "none", "cancel"];
+    const list: StepFault[] = ["none", "none", "none", "none", "none", "none", "none", "cancel"];
     const { containers, installed, steps } = simulatePlan("update", spec, list);
     expect(steps.slice(-5)).toEqual(["clean", "rename", "start", "verify", "fail"]);
     expect(installed?.deploymentId).toBe("d0");

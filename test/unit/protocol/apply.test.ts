@@ -16,6 +16,13 @@ function problems(fields: object): { path: string; reason: string }[] {
 const needed = (fields: object) =>
   requiredFeatures({ action: "apply", spec: { apps: APPS, ...fields }, options: {}, hasRegistryAuth: false });
 
+test("no two apps of an apply have names that differ only in case", () => {
+  const path = "apps[1].app.name";
+  const apps = [...APPS, { app: { name: "Web", image: "web:1" } }];
+  expect(problems({ apps })).toEqual([{ path, reason: "the names web and Web differ only in case" }]);
+  expect(problems({ apps: [...APPS, ...APPS] })).toEqual([{ path, reason: "the name web appears twice" }]);
+});
+
 describe("an apply that removes apps", () => {
   test("may have no others", () => {
     expect(problems({ apps: [], remove: ["db"] })).toEqual([]);

@@ -155,7 +155,8 @@ function explainContainer(known: AppSnapshot, add: AddFinding): Diagnosis {
   if (!container) return explainMissing(known);
   if (container.status === "running") return explainRunning(container, known, add);
   const { trouble } = appState({ container, restartPolicy });
-  if (container.status !== "created") add("bad", `Its last run: ${lastExit(container)}.`);
+  if (container.status === "exited" || container.status === "restarting")
+    add("bad", `Its last run: ${lastExit(container)}.`);
   return problem(`${capitalize(trouble ?? "it does not run")}.`, adviceFor(container, container, name));
 }
 

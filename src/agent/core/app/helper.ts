@@ -1,9 +1,11 @@
+import { isUp } from "./container-decision.ts";
+import type { ContainerStatus } from "./container-status.ts";
 import { LABELS } from "./container.ts";
 
 /*
- * A helper is a container that is created and never started: through it the engine reads an image's files or writes to
- * a directory of the device, where the agent itself has no rights. It is removed right after; one that a crash left
- * behind is recognized by its name and its labels.
+ * A helper is a container that runs nothing: through it the engine reads an image's files, writes to a directory of the
+ * device, where the agent itself has no rights, or tries whether an app could start. It is removed right after; one that a
+ * crash left behind is recognized by its name and its labels.
  */
 
 const HELPER_LABEL = "io.edge-agent.helper";
@@ -21,7 +23,7 @@ export function helperLabels(labels: Readonly<Record<string, string>>): Record<s
 
 interface Container {
   readonly name: string;
-  readonly status: string;
+  readonly status: ContainerStatus;
   readonly labels: Readonly<Record<string, string>>;
 }
 
@@ -29,6 +31,6 @@ interface Container {
 export function helperApp({ name, status, labels }: Container, stateDir: string): string | undefined {
   const app = labels[HELPER_LABEL];
   // A container inherits its image's labels: they alone are no proof.
-  if (!name.startsWith(NAME_PREFIX) || status !== "created" || labels[LABELS.stateDir] !== stateDir) return undefined;
+  if (!name.startsWith(NAME_PREFIX) || isUp(status) || labels[LABELS.stateDir] !== stateDir) return undefined;
   return app === "" ? undefined : app;
 }

@@ -125,7 +125,31 @@ function findNameConflict(spec: AppSpec, hostState: HostState): Refusal | undefi
   const isOurs =
     hostState.apps.some(({ name }) => name === spec.name) || hostState.containers.some(({ app }) => app === spec.name);
   if (isOurs) return { code: "AppExists", message: `An app named ${spec.name} already exists on the device.` };
-  return findAppNameConflict(spec, hostState) ?? findContainerNameConflict(spec, hostState);
+  return (
+    findAlikeName(spec, hostState) ?? findAppNameConflict(spec, hostState) ?? findContainerNameConflict(spec, hostState)
+  );
+}
+
+/** Apps find each other by name, and engines answer for a name whatever its case is. */
+function findAlikeName(
+  { name }: AppSpec,
+  { action, apps, containers, concurrentDeployments }: HostState,
+): Refusal | undefined {
+  if (action !== "deploy") return undefined;
+  const others = [...apps.map((app) => app.name), ...containers.map(({ app }) => app)];
+  const names = [...others, ...concurrentDeployments.map(({ app }) => app)];
+  const alike = names.find((other) => other !== undefined && isAlike(other, name));
+  return alike === undefined
+    ? undefined
+    : {
+        code: "AppExists",
+        message: `The name ${name} differs from that of the app ${alike} only in case, and apps are found by either.`,
+        details: { app: alike },
+      };
+}
+
+function isAlike(one: string, other: string): boolean {
+  return one !== other && one.toLowerCase() === other.toLowerCase();
 }
 
 /** Considers the names of other apps too that have no container at the moment. */
@@ -205,12 +229,17 @@ function findExceededLimit(
     const message = `The device has ${cpus} processors; cpu_limit is ${cpu_limit}.`;
     return { code: "InvalidRequest", message, details: { cpu_limit, cpus } };
   }
-  const [missing] = missingDevices;
-  if (missing === undefined) return undefined;
+  return findMissingDevice(missingDevices);
+}
+
+/** Refuses an app whose devices are not there. */
+export function findMissingDevice(missing: readonly string[]): Refusal | undefined {
+  const [first] = missing;
+  if (first === undefined) return undefined;
   return {
     code: "InvalidRequest",
-    message: `There is no device file ${missing} on the device.`,
-    details: { devices: [...missingDevices] },
+    message: `There is no device file ${first} on the device.`,
+    details: { devices: [...missing] },
   };
 }
 

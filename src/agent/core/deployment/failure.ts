@@ -66,6 +66,14 @@ export function failureOf(error: PullOrEngineError, step: DeploymentStep, image:
     case "network_missing":
     case "no_addresses":
       return failure("NetworkUnavailable", `The container engine cannot provide the app's network: ${message}`);
+    case "rules_lost":
+      return failure("EngineRestartNeeded", `The container engine has lost its firewall rules: ${message}`, {
+        reason: kind,
+      });
+    case "bridge_lost":
+      return failure("EngineRestartNeeded", `The bridge of the container engine's network is gone: ${message}`, {
+        reason: kind,
+      });
     case "mount_missing":
       return failure("InvalidRequest", `A path that the app mounts does not exist on the device: ${message}`);
     case "invalid":

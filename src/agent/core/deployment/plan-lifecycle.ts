@@ -17,7 +17,7 @@ export function nextStopStep(previous: AppRecord, { others }: Observed): Step {
   return stopStepFor(others) ?? { kind: "succeed", app: { ...previous, desired: "stopped" }, result: "stopped" };
 }
 
-/** Order: stop first for a restart, then start the same container, or a new one if it is gone; verify; report. */
+/** Order: try and stop first for a restart, then start the same container, or a new one if it is gone; verify; report. */
 export function nextStartStep(
   action: "start" | "restart",
   previous: AppRecord,
@@ -35,6 +35,8 @@ export function nextStartStep(
   // A paused container must be stopped before it can be started. One between two runs is treated the same.
   const isPausedOrRestarting = container.up && !container.running;
   if (!isStarted && !isStopped && container.up && (action === "restart" || isPausedOrRestarting)) {
+    // One that runs is stopped only for what can be expected to start.
+    if (container.running && !progress.isTried) return { kind: "try", spec, image: previous.imageId };
     return { kind: "stop", containerIds: [containerId] };
   }
   if (hasTemporaryName(container.name, previous.name)) return { kind: "rename", app: previous.name, containerId };

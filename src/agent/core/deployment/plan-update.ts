@@ -6,7 +6,7 @@ import { nextImageStep } from "./plan-image.ts";
 import type { Observed, RunProgress, Step } from "./step.ts";
 
 /**
- * Order: check, get the image and create while the old version runs; switch and verify; commit; remove the old version;
+ * Order: check, get the image, create and try while the old version runs; switch and verify; commit; remove the old version;
  * report. A stopped app gets its new version and stays stopped.
  */
 export function nextUpdateStep(
@@ -54,6 +54,8 @@ export function nextUpdateStep(
   const isStarted = container.running || progress.startedContainerId === container.id || !start;
   const isInPlace = container.name === containerName(previous.name) && !observed.others.some(({ up }) => up);
   if (!isStarted || !isInPlace) {
+    const isServing = observed.others.some(({ up }) => up);
+    if (isServing && start && !record.touched && !progress.isTried) return { kind: "try", spec, image: imageId };
     return { kind: "switch", spec, container, others: observed.others, start };
   }
   if (start && progress.verifiedContainerId !== container.id) {

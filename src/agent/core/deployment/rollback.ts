@@ -81,6 +81,7 @@ const CHANGES_APP: Readonly<Record<Step["kind"], boolean>> = {
   resolve: false,
   pull: false,
   create: true,
+  try: false,
   switch: true,
   rename: true,
   stop: true,

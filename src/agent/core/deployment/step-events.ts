@@ -47,6 +47,7 @@ export function stepEvents(step: Step, record: DeploymentRecord): EventContent[]
       return [runningEvent("stopping", "Stopping the app.")];
     case "clean":
       return record.action === "remove" ? [runningEvent("removing", "Removing the app's container.")] : [];
+    case "try":
     case "rename":
     case "connect":
     case "commit":

@@ -26,6 +26,8 @@ export type Step =
       /** Whether the new version is started: not for a stopped app. */
       readonly start: boolean;
     }
+  /** Tries, while the app runs, what the start after its stop needs. `image`: reference or id. */
+  | { readonly kind: "try"; readonly spec: AppSpec; readonly image: string }
   | { readonly kind: "rename"; readonly app: string; readonly containerId: string }
   | { readonly kind: "stop"; readonly containerIds: readonly string[] }
   | { readonly kind: "start"; readonly spec: AppSpec; readonly containerId: string }
@@ -95,6 +97,8 @@ export interface RunProgress {
   readonly startedContainerId: string | undefined;
   readonly verifiedContainerId: string | undefined;
   readonly stoppedContainerId: string | undefined;
+  /** Whether it was tried, while the app runs, that the start would succeed. */
+  readonly isTried?: boolean;
   /** Where the image comes from. Resolved again after a restart. */
   readonly source: ImageSource | undefined;
   readonly imageCheck?: ImageCheck;

@@ -13,6 +13,7 @@ export const CHECKS = [
   { id: "tls", title: "TLS", needs: ["proxy", "clock"] },
   { id: "token", title: "Device token", needs: ["tls"] },
   { id: "engine", title: "Container engine", needs: ["config"] },
+  { id: "publishing", title: "Published ports", needs: ["store", "engine"] },
   { id: "names", title: "Names of apps", needs: ["config", "engine"] },
   { id: "registry", title: "Registries", needs: ["config", "clock", "interface"] },
   { id: "disk", title: "Disk space", needs: ["config"] },

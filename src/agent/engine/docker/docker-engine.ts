@@ -25,6 +25,7 @@ import type {
   LogRequest,
   PullOptions,
   PullProgress,
+  TrialRequest,
 } from "../engine.ts";
 import { EngineError } from "../engine-error.ts";
 import { call } from "./call.ts";
@@ -56,6 +57,7 @@ import { identify, readInfo } from "./read-info.ts";
 import { requireList, requireFields } from "./shape.ts";
 import { removeUntilGone, stop } from "./stop-and-remove.ts";
 import { toEngineError } from "./to-engine-error.ts";
+import { tryStart } from "./try-start.ts";
 import { unlessStatus } from "./unless-status.ts";
 import { engineVolumes } from "./volumes.ts";
 import { containerChanges, openEvents } from "./watch-containers.ts";
@@ -283,6 +285,12 @@ class DockerEngine implements Engine {
       } catch (error) {
         throw toEngineError(error, request.environment.map(variableValue));
       }
+    });
+  }
+
+  tryStart(request: TrialRequest, signal: AbortSignal): Promise<void> {
+    return this.#change(signal, async (abortSignal) => {
+      await tryStart(await this.#helperEngine(abortSignal), request, abortSignal);
     });
   }
 

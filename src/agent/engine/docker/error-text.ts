@@ -44,6 +44,9 @@ const PULL_RULES: readonly Rule[] = [
 
 const CONTAINER_RULES: readonly Rule[] = [
   NO_SPACE,
+  ["rules_lost", /\bip6?tables\b.*(?:No chain\/target\/match by that name|Chain '?\S+?'? does not exist)/is],
+  ["rules_lost", /\bnft\b.*(?:No such file or directory|does not exist)/is],
+  ["bridge_lost", /could not find bridge|adding interface \S+ to bridge \S+ failed/i],
   ["conflict", /container name .*already in use|name is already in use|removal of container .*in progress/i],
   // The log of a container that is being removed: a moment later, it is not found.
   ["not_found", /get logs from container which is dead or marked for removal/i],
@@ -53,6 +56,7 @@ const CONTAINER_RULES: readonly Rule[] = [
   ["network_missing", /\bnetwork (?:with name or ID )?\S+ not found|\bno such network\b|network not found/i],
   ["network_missing", /could not find a network matching/i],
   ["no_addresses", /non-overlapping IPv4 address pool|address pools have been fully subnetted/i],
+  ["no_addresses", /no available IPv4 addresses|no IP addresses available in range/i],
   ["no_addresses", /pool overlaps with other one|subnet \S+ is already used|could not find free subnet/i],
   ["conflict", /network (?:with )?name \S+ already (?:exists|used)|network is being used|has active endpoints/i],
   ["invalid", /is not supported: invalid network mode|cannot be connected to (?:multiple|any other) network/i],

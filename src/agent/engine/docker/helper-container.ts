@@ -31,7 +31,8 @@ interface HelperMount {
 
 /** Should a person start a helper, it ends at once. */
 const COMMAND = "/edge-agent-helper-is-never-started";
-const REMOVE_MS = 30_000;
+/** Within this time a helper is to be removed, in milliseconds. */
+export const REMOVE_MS = 30_000;
 
 /** A container that never runs, until disposed. */
 export interface Helper extends AsyncDisposable {

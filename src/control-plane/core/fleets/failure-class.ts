@@ -48,6 +48,7 @@ const CLASSES: Readonly<Record<ErrorCode, FailureClass>> = {
   PolicyDenied: REFUSED,
   // May last: without an end of the attempts, the rollout would wait for a broken device for ever.
   EngineUnavailable: FAILED,
+  EngineRestartNeeded: FAILED,
   AgentCrashed: FAILED,
   // The service was restarted in the middle of it, and has the credentials again.
   RegistryAuthLost: RETRY,

@@ -42,6 +42,7 @@ const STATUS: Status = {
   },
   data: null,
   held: [],
+  engine_troubles: [],
 };
 
 const hostile = fc.string({ unit: "binary", maxLength: 60 });
@@ -100,6 +101,8 @@ describe("output on a terminal", () => {
   });
 
   it("the status names work that pauses", () => {
+    const trouble = "The container engine has lost its firewall rules.";
+    expect(renderStatus({ ...STATUS, engine_troubles: [trouble] }, PLAIN)).toContain(`Trouble  ${trouble}`);
     const text = renderStatus({ ...STATUS, held: ["the agent crashed 3 times during the repair of web"] }, PLAIN);
     expect(text).toMatch(/Pauses +the agent crashed 3 times during the repair of web/);
     expect(renderStatus(STATUS, PLAIN)).not.toContain("Pauses");

@@ -99,6 +99,20 @@ describe("a failed call on a container", () => {
     ["rootlessport listen tcp 0.0.0.0:30080: bind: address already in use", "port_in_use"],
     ['Conflict. The container name "/app" is already in use by container "0123".', "conflict"],
     ['creating container storage: the container name "app" is already in use by 0123', "conflict"],
+    [
+      "driver failed programming external connectivity on endpoint app (123):  (iptables failed: iptables --wait -t nat -A DOCKER -p tcp: iptables: No chain/target/match by that name.\n (exit status 1))",
+      "rules_lost",
+    ],
+    [
+      "Unable to enable DNAT rule: (iptables failed: iptables v1.8.9 (nf_tables): Chain 'DOCKER' does not exist)",
+      "rules_lost",
+    ],
+    [
+      "failed to create endpoint app on network edge: adding interface veth1 to bridge br-1 failed: could not find bridge br-1: no such network interface",
+      "bridge_lost",
+    ],
+    ["adding interface veth1 to bridge br-1 failed: Device does not exist", "bridge_lost"],
+    ["no available IPv4 addresses on this network's address pools: edge-agent (123)", "no_addresses"],
     ["can not get logs from container which is dead or marked for removal", "not_found"],
     ["No such image: app:1", "image_not_found"],
     ["app:1: image not known", "image_not_found"],

@@ -1,0 +1,64 @@
+import { existsSync } from "node:fs";
+import { readFile } from "node:fs/promises";
+import { join } from "node:path";
+import { LABELS } from "../../core/app/container.ts";
+import { networksOf } from "../../core/app/networks.ts";
+import type { AppRecord } from "../../core/deployment/record.ts";
+import { EngineError } from "../../engine/engine-error.ts";
+import { enginePrefix } from "../../engine/engine-prefix.ts";
+import { needsEngineRestart, restartText } from "../../engine/engine-troubles.ts";
+import { bad, configOf, good, type Probe, type ProbeContext, warning } from "../probe.ts";
+
+const RESTART = "Restart it, which restarts the apps too: systemctl restart docker";
+const DAEMON_FILE = "/etc/docker/daemon.json";
+
+/** The engine starts containers with ports on the network of apps: tried by a helper that runs nothing. */
+export const probePublishing: Probe = async (context, signal) => {
+  const app = await findApp(context);
+  if (!app) return good("Not tried: there is no app, and so no image to try it with.");
+  const { state_dir: stateDir } = configOf(context);
+  const [network] = networksOf(app.spec, enginePrefix(stateDir));
+  const isThere = network && (await context.engine.networks.inspect(network.name, signal)) !== undefined;
+  const request = {
+    name: app.name,
+    image: app.imageId,
+    labels: { [LABELS.app]: app.name, [LABELS.stateDir]: stateDir },
+    environment: [],
+    ports: [{ hostPort: 0, targetPort: 80 }],
+    volumes: [],
+    hostNetwork: false,
+    ...(isThere && { network: { name: network.name, aliases: [] } }),
+    privileged: false,
+    restartPolicy: "no" as const,
+    logLimit: { maxBytes: 100_000, maxFiles: 1 },
+  };
+  try {
+    await context.engine.tryStart(request, signal);
+  } catch (error) {
+    if (needsEngineRestart(error)) return bad(restartText(error).replace(/ On the device: .*/, ""), RESTART);
+    if (!(error instanceof EngineError)) throw error;
+    const next =
+      error.kind === "no_addresses"
+        ? "Set networks.subnets in the configuration to a range that is free in the device's networks."
+        : "See the engine's own log: journalctl -u docker";
+    return bad(`The engine cannot start a container with a port: ${error.message}.`, next);
+  }
+  if (await leavesFirewallAlone())
+    return warning(
+      `Docker does not manage the device's firewall (iptables: false in ${DAEMON_FILE}): apps reach other networks, and are reached, only by rules of your own.`,
+      "Remove that setting and restart Docker, unless rules of your own do its work.",
+    );
+  return good("The engine starts containers with ports.");
+};
+
+async function findApp(context: ProbeContext): Promise<AppRecord | undefined> {
+  const { state_dir: stateDir } = configOf(context);
+  if (!existsSync(join(stateDir, "agent.db"))) return undefined;
+  using store = await context.openStore(stateDir);
+  const apps = store.apps();
+  return apps.find(({ spec }) => !spec.host_network && spec.network !== "none") ?? apps[0];
+}
+
+async function leavesFirewallAlone(): Promise<boolean> {
+  return /"iptables"\s*:\s*false/.test(await readFile(DAEMON_FILE, "utf8").catch(() => ""));
+}
