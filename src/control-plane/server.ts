@@ -119,6 +119,7 @@ export async function startServer({
   const principals = new PrincipalReader(store, clock);
   const refusals = new RefusalLog({ audit: store.audit, clock, logger });
   const listBusyAssets = (): Promise<ReadonlySet<string>> => deployments.listBusyAssets();
+  const isTrustedProxy = parseTrustedProxies(config.trusted_proxies);
   const hub = new DeviceHub({
     assets,
     sessions,
@@ -127,6 +128,7 @@ export async function startServer({
     isShared,
     listBusyAssets,
     access,
+    isTrustedProxy,
     clock,
     logger,
     observer,
@@ -250,7 +252,7 @@ export async function startServer({
     gateway,
     access,
     principals,
-    isTrustedProxy: parseTrustedProxies(config.trusted_proxies),
+    isTrustedProxy,
     ratePerMinute,
     counts,
     clock,

@@ -22,6 +22,12 @@ export class RateLimiter {
     return this.#theoreticalArrivalMs <= this.#clock.monotonic();
   }
 
+  /** Time until what was charged so far is within the rate, in milliseconds; 0 if it is. */
+  get waitMs(): number {
+    const ahead = this.#theoreticalArrivalMs - this.#clock.monotonic();
+    return Math.max(0, ahead - this.#burst * this.#intervalMs);
+  }
+
   /**
    * Resolves when `count` units are within the rate.
    *

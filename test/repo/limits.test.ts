@@ -1,6 +1,16 @@
 import { readFile } from "node:fs/promises";
 import { expect, test } from "vitest";
 import { MAX_STREAMS_PER_DEPLOYMENT, STALL_TIMEOUT_MS } from "../../src/control-plane/api/stream-limiter.ts";
+import {
+  BYTES_PER_EXTRA_REQUEST,
+  MAX_BODY_MS_PER_SECOND,
+  MAX_BURST_BODY_MS,
+  MAX_BURST_REQUESTS,
+  MAX_BURST_UNKNOWN,
+  MAX_REQUESTS_PER_SECOND,
+  MAX_UNKNOWN_PER_SECOND,
+} from "../../src/control-plane/api/pacing.ts";
+import { MAX_DISCARDED_BYTES } from "../../src/control-plane/api/refused-bodies.ts";
 import { MAX_CONFLICTS_PER_HOUR } from "../../src/control-plane/assets/conflict-rate-limiter.ts";
 import { CHECKS_COOKIE_S } from "../../src/control-plane/api/people/oidc.ts";
 import {
@@ -33,7 +43,17 @@ import { MAX_DEPLOYMENT_DURATION_MS } from "../../src/control-plane/core/transit
 import { MAX_METRICS_CONNECTIONS } from "../../src/control-plane/metrics/listener.ts";
 import { MAX_RUNNING_PER_ASSET } from "../../src/control-plane/deployments/deployments.ts";
 import {
+  MAX_BURST_CONNECTIONS,
+  MAX_BURST_INVALID_TOKENS,
+  MAX_CONNECTIONS_PER_SECOND,
+  MAX_INVALID_TOKENS_PER_SECOND,
+} from "../../src/control-plane/hub/device-admission.ts";
+import {
   BYTES_PER_EXTRA_EVENT,
+  BYTES_PER_EXTRA_REPORT,
+  FRAME_FACTOR,
+  MAX_BURST_MS,
+  MAX_MS_PER_SECOND,
   MAX_BURST_EVENTS,
   MAX_EVENTS_PER_SECOND,
   MAX_BURST_BYTES,
@@ -74,6 +94,10 @@ const days = (ms: number): string => `${count(ms / 24 / 3_600_000)} days`;
 const BOUNDS: Readonly<Record<string, string>> = {
   "wake-ups from other instances: of one topic, of all": `${MAX_WAKES_PER_TOPIC}, ${count(MAX_WAKES)} a second`,
   "requests of one key": `\`rate_limit_per_minute\`, ${config.rate_limit_per_minute}`,
+  "requests of one account at once": `${MAX_BURST_REQUESTS}, then ${MAX_REQUESTS_PER_SECOND} a second, each ${kib(BYTES_PER_EXTRA_REQUEST)} of a body counting as one`,
+  "requests of one address without a known credential": `${MAX_BURST_UNKNOWN}, then ${MAX_UNKNOWN_PER_SECOND} a second, counted alike`,
+  "processor time for the bodies of one account": `${MAX_BURST_BODY_MS} ms, then ${MAX_BODY_MS_PER_SECOND} ms a second`,
+  "rest of a body that was refused before it was read": kib(MAX_DISCARDED_BYTES),
   "attempts to enrol from one address": `\`enrolment_rate_limit_per_minute\`, ${config.enrolment_rate_limit_per_minute}`,
   "request body": kib(MAX_REQUEST_BYTES),
   "request body with files of an app": `${kib(MAX_APP_REQUEST_BYTES)}, ${kib(MAX_REQUEST_BYTES)} without the files`,
@@ -95,9 +119,12 @@ const BOUNDS: Readonly<Record<string, string>> = {
   "frames that wait for an earlier one": `64, or ${mib(MAX_INBOX_BYTES)}`,
   "open connections of one device": count(MAX_CONNECTIONS_PER_ASSET),
   "frames on a connection that is being closed": mib(MAX_INBOX_BYTES),
-  "bytes from one device": `${mib(MAX_BYTES_PER_SECOND)}/s, ${mib(MAX_BURST_BYTES)} at once, a frame or ping at least ${MIN_CHARGED_BYTES}`,
+  "bytes from one device": `${mib(MAX_BYTES_PER_SECOND)}/s of data of streams, ${mib(MAX_BURST_BYTES)} at once; all else counts ${FRAME_FACTOR} times, a frame or ping at least ${MIN_CHARGED_BYTES}`,
+  "processor time for the frames of one device": `${MAX_BURST_MS} ms at once, ${MAX_MS_PER_SECOND} ms/s`,
+  "connections that one device opens": `${MAX_CONNECTIONS_PER_SECOND}/s, ${MAX_BURST_CONNECTIONS} at once`,
+  "the same without a valid token from one address": `${MAX_INVALID_TOKENS_PER_SECOND}/s, ${MAX_BURST_INVALID_TOKENS} at once`,
   "frames about deployments from one device": `${MAX_EVENTS_PER_SECOND}/s, ${MAX_BURST_EVENTS} at once, each ${kib(BYTES_PER_EXTRA_EVENT)} counting as one`,
-  "reports from one device": `${MAX_REPORTS_PER_SECOND}/s, ${MAX_BURST_REPORTS} at once`,
+  "reports from one device": `${MAX_REPORTS_PER_SECOND}/s, ${MAX_BURST_REPORTS} at once, each ${kib(BYTES_PER_EXTRA_REPORT)} counting as one`,
   "report of one device": mib(MAX_FRAME_BYTES),
   "data usage kept of one device": `${mib(MAX_LEDGER_BYTES)}, 400 days, 500 deployments`,
   "acknowledgement of a deployment by the device": `\`ack_timeout_s\`, ${config.ack_timeout_s} s`,

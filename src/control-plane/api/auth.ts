@@ -3,6 +3,7 @@ import type { Clock } from "../../lib/clock.ts";
 import { EdgeError } from "../../protocol/errors.ts";
 import type { Principal } from "../people/principal.ts";
 import type { PrincipalReader } from "../people/principal-reader.ts";
+import type { Pacing } from "./pacing.ts";
 import type { Site } from "./people/site.ts";
 
 /** A body that comes later than this after its head may come after the access of its sender ended. */
@@ -15,13 +16,15 @@ declare module "fastify" {
   }
 }
 
-/** Returns a hook that requires a valid API key, or without one a session. Error: `Unauthorized`. */
-export function authenticate(principals: PrincipalReader, site: Site) {
+/** Returns a hook that requires a valid API key, or without one a session. Errors: `Unauthorized`, `TooManyRequests`. */
+export function authenticate(principals: PrincipalReader, site: Site, pacing: Pacing) {
   return async (request: FastifyRequest): Promise<void> => {
     const key = request.headers["x-api-key"];
     // A request with a key acts as that key alone, whatever cookies the client sends along.
-    const principal =
-      key === undefined ? await principals.ofSession(site.sessionSecretOf(request)) : await principals.ofKey(key);
+    const secret = key === undefined ? site.sessionSecretOf(request) : key;
+    const principal = await pacing.authenticate<Principal>(request, secret, () =>
+      key === undefined ? principals.ofSession(secret) : principals.ofKey(secret),
+    );
     if (!principal) throw new EdgeError("Unauthorized");
     request.principal = principal;
     await principals.recordUse(principal);

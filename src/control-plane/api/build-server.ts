@@ -21,6 +21,8 @@ import { serveOpenApi } from "./docs/openapi.ts";
 import { serveReferencePage } from "./docs/reference-page.ts";
 import { health } from "./health.ts";
 import { limitRate, logRequest, observeRequest, trackMethods } from "./hooks.ts";
+import { leaveRefusedBodies } from "./refused-bodies.ts";
+import { Pacing } from "./pacing.ts";
 import { requireFieldPermissions, requirePermission } from "./people/require-permission.ts";
 import type { Site } from "./people/site.ts";
 import { trackPermissions } from "./permission-table.ts";
@@ -69,7 +71,9 @@ export async function buildServer(context: ApiContext, times: RequestTimes = REQ
     clientErrorHandler: respondToClientError,
     frameworkErrors: (error, request, reply) => onError(error, request, reply),
   }).withTypeProvider<ZodTypeProvider>();
-  acceptJsonOnly(api);
+  const pacing = new Pacing({ perMinute: config.rate_limit_per_minute, clock, observer });
+  acceptJsonOnly(api, pacing);
+  api.addHook("onSend", leaveRefusedBodies(clock));
   api.setValidatorCompiler<ZodType>(({ schema }) => validateBy(schema));
   // Types and tests keep responses to their schemas, so they are not validated again at run time.
   api.setSerializerCompiler(() => (data) => JSON.stringify(data));
@@ -84,6 +88,11 @@ export async function buildServer(context: ApiContext, times: RequestTimes = REQ
   await serveOpenApi(api);
   serveReferencePage(api);
   health(api, context);
+  const chargeValidation = (endpoints: Api): void => {
+    endpoints.addHook("preValidation", async (request) => pacing.beginValidation(request));
+    endpoints.addHook("preHandler", async (request) => pacing.endValidation(request));
+    endpoints.addHook("onError", async (request) => pacing.endValidation(request));
+  };
   const refuseWhileStopping: onRequestHookHandler = (_request, reply, done) => {
     if (!stopping.aborted) return done();
     void reply.header("Retry-After", RETRY_AFTER_S);
@@ -102,6 +111,7 @@ export async function buildServer(context: ApiContext, times: RequestTimes = REQ
       shared,
     });
     requireOwnPages(endpoints, site);
+    chargeValidation(endpoints);
     for (const route of CODE_ROUTES) route(endpoints, context);
   });
   await api.register(async (scope) => {
@@ -117,12 +127,13 @@ export async function buildServer(context: ApiContext, times: RequestTimes = REQ
       shared,
     });
     requireOwnPages(endpoints, site);
+    chargeValidation(endpoints);
     for (const route of SIGN_IN_ROUTES) route(endpoints, context);
   });
   await api.register(async (scope) => {
     const endpoints = scope as Api;
     endpoints.addHook("onRequest", setResponseHeaders);
-    endpoints.addHook("onRequest", authenticate(principals, site));
+    endpoints.addHook("onRequest", authenticate(principals, site, pacing));
     endpoints.addHook("onRequest", async (request) => {
       if (request.principal?.kind === "user") site.requireOwnPage(request);
     });
@@ -141,6 +152,7 @@ export async function buildServer(context: ApiContext, times: RequestTimes = REQ
       onExceeded: () => observer?.bounded("requests_per_key"),
       shared,
     });
+    chargeValidation(endpoints);
     for (const route of ROUTES) route(endpoints, context);
   });
   requirePermissions();
@@ -151,16 +163,20 @@ export async function buildServer(context: ApiContext, times: RequestTimes = REQ
 }
 
 /** All endpoints accept JSON only. It is counted before Fastify's own parser, which refuses `__proto__`, reads it. */
-function acceptJsonOnly(api: Api): void {
+function acceptJsonOnly(api: Api, pacing: Pacing): void {
   const parse = api.getDefaultJsonParser("error", "error");
   api.removeAllContentTypeParsers();
-  api.addContentTypeParser("application/json", { parseAs: "buffer" }, (request, body: Buffer, done) => {
-    try {
-      requireBoundedJson(body, "request");
-    } catch (error) {
-      return done(new EdgeError("PayloadTooLarge", `The request ${(error as JsonLimitError).message}.`));
-    }
-    void parse(request, body.toString(), done);
+  api.addContentTypeParser("application/json", { parseAs: "buffer" }, async (request: FastifyRequest, body: Buffer) => {
+    return pacing.readBody(request, body.length, () => {
+      try {
+        requireBoundedJson(body, "request");
+      } catch (error) {
+        throw new EdgeError("PayloadTooLarge", `The request ${(error as JsonLimitError).message}.`);
+      }
+      return new Promise((resolve, reject) => {
+        void parse(request, body.toString(), (error, parsed) => (error ? reject(error) : resolve(parsed)));
+      });
+    });
   });
 }
 

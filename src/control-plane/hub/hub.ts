@@ -7,17 +7,17 @@ import type { Logger } from "../../lib/logger.ts";
 import { CLOSE_CODES } from "../../protocol/frames.ts";
 import { MAX_FRAME_BYTES } from "../../protocol/limits.ts";
 import { type AccessWatcher, deviceSubject } from "../access-watcher.ts";
-import { auditEntry } from "../audit/audit-entry.ts";
 import type { Bus } from "../bus/bus.ts";
 import type { Asset } from "../core/asset.ts";
 import type { DeploymentHandler, ReportHandler } from "../devices/handlers.ts";
 import type { DeviceSession } from "../devices/session.ts";
-import { hashSecret } from "../secrets.ts";
+import type { IsTrusted } from "../trusted-proxies.ts";
 import type { AssetStore } from "../store/assets.ts";
 import type { SessionStore } from "../store/sessions.ts";
 import type { Observer } from "../metrics/observer.ts";
 import { closeReplaced, SessionComparison } from "./session-comparison.ts";
 import { logStoreError, repeatWhileUnavailable, STORE_RETRY_AFTER_S } from "../store/unavailable.ts";
+import { DeviceAdmission } from "./device-admission.ts";
 import { FrameRateLimiter } from "./frame-rate-limiter.ts";
 import { MAX_CONNECTIONS_PER_ASSET, ConnectionRegistry } from "./connection-registry.ts";
 import { refuseUpgrade } from "./refuse-upgrade.ts";
@@ -39,7 +39,6 @@ const MAX_SENDING_AWAY_MS = 30_000;
 const SENDING_AWAY_PAUSE_MS = 20;
 /** Longer than any agent is silent, so that only dead connections cause traffic. */
 const TCP_KEEPALIVE_MS = 70 * 60_000;
-const BEARER = /^Bearer (ed_[A-Za-z0-9_-]{1,100})$/i;
 
 interface Handlers {
   readonly deploymentHandler: DeploymentHandler;
@@ -57,6 +56,7 @@ export interface HubOptions {
   /** Returns the devices that have unfinished deployments. */
   readonly listBusyAssets: () => Promise<ReadonlySet<string>>;
   readonly access: AccessWatcher;
+  readonly isTrustedProxy: IsTrusted;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly observer?: Observer | undefined;
@@ -76,6 +76,7 @@ export class DeviceHub {
   /** Resolves, for each device, when the frames of its earlier sessions are handled. */
   readonly #closing = new Map<string, Promise<void>>();
   readonly #frameRateLimiter: FrameRateLimiter;
+  readonly #admission: DeviceAdmission;
   readonly #comparison: Disposable;
   readonly #wakes: Disposable;
   #host: SessionHost | undefined;
@@ -88,6 +89,7 @@ export class DeviceHub {
   constructor(options: HubOptions) {
     this.#options = options;
     this.#frameRateLimiter = new FrameRateLimiter(options.clock);
+    this.#admission = new DeviceAdmission(options);
     const { bus, instanceId } = options;
     this.#wakes = bus.subscribeWakes(instanceId, (assetUuid) => {
       if (assetUuid !== undefined) this.#sessions.get(assetUuid)?.deliver();
@@ -213,28 +215,15 @@ export class DeviceHub {
     if (this.#stopping.signal.aborted || this.#isSendingAway) {
       return refuseUpgrade(socket, "ServiceUnavailable", "The service is stopping.", RETRY_AFTER_S);
     }
-    const token = BEARER.exec(request.headers.authorization ?? "")?.[1];
-    const hash = token && hashSecret(token);
-    const device = hash && (await this.#options.assets.findDevice(hash));
-    if (!device) this.#options.observer?.deviceRefused();
-    if (!device) return refuseUpgrade(socket, "Unauthorized", "The device token is missing, wrong or revoked.");
-    const { asset, isNextToken } = device;
-    // Sessions that use the replaced token are disconnected.
-    if (isNextToken && (await this.#replaceToken(asset, hash, request.socket.remoteAddress))) {
-      await this.#options.access.recheck(deviceSubject(asset.uuid));
+    const admitted = await this.#admission.admit(request);
+    if ("refusal" in admitted) {
+      const { code, message } = admitted.refusal;
+      return refuseUpgrade(socket, code, message, code === "TooManyRequests" ? RETRY_AFTER_S : undefined);
     }
+    const { asset, tokenHash } = admitted;
     if (socket.destroyed) return;
     request.socket.setKeepAlive(true, TCP_KEEPALIVE_MS);
-    this.#sockets.handleUpgrade(request, socket, head, (webSocket) => this.#accept(webSocket, asset, hash));
-  }
-
-  /** The device takes the place of the one in service. */
-  #replaceToken(asset: Asset, hash: Uint8Array, source: string | undefined): Promise<boolean> {
-    const { assets, clock } = this.#options;
-    const { uuid, accountId, serialNumber } = asset;
-    const origin = { accountId, actor: { kind: "device", id: uuid, name: serialNumber }, source } as const;
-    const audit = auditEntry(origin, clock, { action: "device.replaced", assetUuid: uuid });
-    return assets.replaceDeviceToken(uuid, hash, clock.now(), audit);
+    this.#sockets.handleUpgrade(request, socket, head, (webSocket) => this.#accept(webSocket, asset, tokenHash));
   }
 
   #accept(socket: WebSocket, asset: Asset, tokenHash: Uint8Array): void {

@@ -59,6 +59,18 @@ export class MessageQueue<T> {
     if (!this.#isBusy) this.#running = this.#run();
   }
 
+  /** Pauses the source, and handles nothing until then. Must be called before the first message. */
+  pauseUntil(ready: Promise<void>): void {
+    this.#isBusy = true;
+    this.#isPaused = true;
+    this.#source.pause();
+    this.#running = ready.then(() => {
+      if (this.#waiting.length === 0) this.#isBusy = false;
+      this.#resumeWhenEmpty();
+      return this.#isBusy ? this.#run() : undefined;
+    });
+  }
+
   /** Drops the waiting messages. The current one is handled to its end. */
   close(): void {
     this.#isClosed = true;

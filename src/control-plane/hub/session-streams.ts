@@ -55,6 +55,11 @@ export class SessionStreams {
     this.#arrivals = new ArrivalCounter(connection);
   }
 
+  /** Whether the device has a stream that a client has opened, or data of one on its way. */
+  get isInUse(): boolean {
+    return this.#open.size + this.#closing.size > 0;
+  }
+
   open({ kind, app, params, credit, by }: StreamRequest, sink: StreamSink): DeviceStream {
     if (this.#open.size + this.#closing.size >= MAX_STREAMS_PER_CONNECTION) {
       throw new EdgeError("TooManyRequests", "Too many open streams to this device.", {

@@ -8,7 +8,6 @@ import type { FrameOutcome } from "../devices/handlers.ts";
 import type { DeviceSession, DeviceStream, QuerySink, StreamRequest, StreamSink } from "../devices/session.ts";
 import { StaleSessionError } from "../store/sessions.ts";
 import { repeatWhileUnavailable, StoreUnavailableError } from "../store/unavailable.ts";
-import { MIN_CHARGED_BYTES } from "./frame-rate-limiter.ts";
 import { MessageQueue, MAX_WAITING_BYTES } from "./message-queue.ts";
 import type { Connection, Hello, SessionHost } from "./session-host.ts";
 import { SessionQueries } from "./session-queries.ts";
@@ -61,7 +60,7 @@ export class Session implements DeviceSession {
   #isDeliveryRepeated = false;
 
   constructor({ id, socket, asset }: Connection, host: SessionHost) {
-    const { clock, observer } = host;
+    const { clock, observer, frameRateLimiter } = host;
     this.id = id;
     this.assetUuid = asset.uuid;
     this.#asset = asset;
@@ -75,6 +74,10 @@ export class Session implements DeviceSession {
     );
     const onNoHello = (): void => this.close(CLOSE_CODES.helloTimeout, "no hello in time");
     this.#helloTimer = silenceTimer(clock, HELLO_TIMEOUT_MS, onNoHello);
+    // A device that has sent too much on its earlier connections is not read at first.
+    if (frameRateLimiter.waitMs(asset.uuid) > 0) {
+      this.#messages.pauseUntil(frameRateLimiter.untilWithin(asset.uuid, () => this.#ended.signal));
+    }
     socket.on("message", (data, isBinary) => this.#receive({ data: data as Buffer, isBinary }));
     socket.on("ping", () => this.#receive({ data: undefined, isBinary: false }));
     socket.on("pong", () => this.#receive({ data: undefined, isBinary: false }));
@@ -196,8 +199,10 @@ export class Session implements DeviceSession {
   /** Queues a message. It is parsed only in its turn, so that a bad frame costs the device as much as a valid one. */
   #receive(message: RawMessage): void {
     this.#stopLivenessTimer();
-    if (message.data) this.#host.observer?.received(message.data.length);
-    const bytes = Math.max(message.data?.length ?? 0, MIN_CHARGED_BYTES);
+    const bytes = message.data?.length ?? 0;
+    if (bytes > 0) this.#host.observer?.received(bytes);
+    const isFast = message.isBinary && this.#streams?.isInUse === true;
+    this.#host.frameRateLimiter.chargeBytes(this.assetUuid, bytes, isFast);
     if (this.#ended.aborted) return this.#countLateBytes(bytes);
     this.#messages.push(message, bytes);
   }
@@ -207,22 +212,20 @@ export class Session implements DeviceSession {
     const before = this.#lateBytes;
     this.#lateBytes += bytes;
     if (before > MAX_WAITING_BYTES || this.#lateBytes <= MAX_WAITING_BYTES) return;
-    this.log(
-      "warn",
-      { late_bytes: this.#lateBytes },
-      "the device goes on sending after its session is over; connection cut",
-    );
+    const fields = { late_bytes: this.#lateBytes };
+    this.log("warn", fields, "the device goes on sending after its session is over; connection cut");
     this.#socket.terminate();
   }
 
   async #handle({ data, isBinary }: RawMessage): Promise<void> {
     const { frameRateLimiter } = this.#host;
     const ended = this.#ended;
-    const signal = (): AbortSignal => ended.signal;
     const bytes = data?.length ?? 0;
-    await frameRateLimiter.acquireForBytes(this.assetUuid, bytes, signal);
+    const signal = (): AbortSignal => ended.signal;
+    await frameRateLimiter.untilWithin(this.assetUuid, signal);
     if (data && isBinary && !ended.aborted && this.isCurrent) return this.#takeData(data);
-    const frame = !ended.aborted && data ? this.#decode(data, isBinary) : undefined;
+    if (!data || ended.aborted) return;
+    const frame = frameRateLimiter.read(this.assetUuid, bytes, () => this.#decode(data, isBinary));
     if (!frame) return;
     await frameRateLimiter.acquireForFrame(this.assetUuid, frame, bytes, signal);
     if (ended.aborted) return;

@@ -3,6 +3,8 @@ import type { SimType } from "../../protocol/sim.ts";
 /** The bounds of the service that are counted when they are reached. */
 export const BOUNDS = [
   "requests_per_key",
+  "requests_per_account",
+  "refused_per_address",
   "enrolments_per_address",
   "sign_in_requests_per_address",
   "users_per_account",

@@ -6,7 +6,7 @@ import type { Store } from "../store/store.ts";
 import type { KeyPrincipal, Principal, UserPrincipal } from "./principal.ts";
 
 /** Longest key and session secret; a longer text is neither. */
-const MAX_SECRET_LENGTH = 128;
+export const MAX_SECRET_LENGTH = 128;
 /** Resolution of the time of last use. A write for every request would cost more than the request. */
 const LAST_USED_RESOLUTION_S = 60;
 

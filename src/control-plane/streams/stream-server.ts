@@ -3,6 +3,7 @@ import type { Duplex } from "node:stream";
 import { type WebSocket, WebSocketServer } from "ws";
 import type { Clock } from "../../lib/clock.ts";
 import { ConcurrencyLimiter } from "../../lib/concurrency-limiter.ts";
+import { KeyedRateLimiters } from "../../lib/keyed-rate-limiters.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { EdgeError, errorEntry, type ResponseErrorCode } from "../../protocol/errors.ts";
 import { CLOSE_CODES } from "../../protocol/frames.ts";
@@ -11,7 +12,6 @@ import type { AccessWatcher } from "../access-watcher.ts";
 import { PERMISSIONS } from "../core/permission.ts";
 import type { Asset } from "../core/asset.ts";
 import type { StreamGateway } from "../gateway/stream-gateway.ts";
-import { DeviceRateLimiters } from "../hub/device-rate-limiters.ts";
 import type { Observer } from "../metrics/observer.ts";
 import type { SharedCounts } from "../instances/shared-counts.ts";
 import { refuseUpgrade } from "../hub/refuse-upgrade.ts";
@@ -71,7 +71,7 @@ export class StreamServer {
   });
   readonly #connectionSlots: ConcurrencyLimiter;
   readonly #streamSlots: ConcurrencyLimiter;
-  readonly #rates: DeviceRateLimiters;
+  readonly #rates: KeyedRateLimiters;
   #isStopping = false;
 
   constructor(options: StreamServerOptions) {
@@ -89,7 +89,7 @@ export class StreamServer {
       counts?.of("app-streams"),
       () => observer?.bounded("app_streams_per_account"),
     );
-    this.#rates = new DeviceRateLimiters(options.clock, options.ratePerMinute, options.ratePerMinute / 60);
+    this.#rates = new KeyedRateLimiters(options.clock, options.ratePerMinute, options.ratePerMinute / 60);
   }
 
   /** Takes over the socket of a request for streams. */
@@ -127,7 +127,7 @@ export class StreamServer {
     const principal = await principals.ofKey(request.headers["x-api-key"]);
     if (!principal) throw new EdgeError("Unauthorized");
     const { key } = principal;
-    if (this.#rates.forDevice(key.id).charge(1) > 0) {
+    if (this.#rates.of(key.id).charge(1) > 0) {
       this.#options.observer?.bounded("requests_per_key");
       throw new EdgeError("TooManyRequests");
     }
@@ -160,7 +160,7 @@ export class StreamServer {
     const { key, accountId } = principal;
     const assetUuid = asset.uuid;
     const trail = this.#trailOf(target, source);
-    const rate = this.#rates.forDevice(key.id);
+    const rate = this.#rates.of(key.id);
     const about = { key_id: key.id, asset: assetUuid, app };
     const connection = new ClientConnection({
       socket,

@@ -15,6 +15,8 @@ export interface FloodOrder {
 type Flood = (order: FloodOrder, signal: AbortSignal) => Promise<void>;
 
 const MIB = MAX_FRAME_BYTES;
+/** Requests at the same time. */
+const PARALLEL = 4;
 /** Most connections that never read. */
 const READERS = 200;
 
@@ -44,14 +46,20 @@ const report = JSON.stringify({ type: "report", base: null, hash: "0".repeat(64)
 const wideReport = report.replace('"spec":{}', `"spec":${manyKeys(MIB - report.length - 1_000)}`);
 const event = { type: "event", deployment_id: "dep_none" };
 
+const validReport = report.replace('"spec":{}', `"spec":${manyKeys(MIB / 2)}`);
+/** A request with as many values as one may have, most of them wrong. */
+const deployment = `{"name":"web","image":"web:1","labels":${manyKeys(280_000)}}`;
+
 /** Frames, by what is dear about them. Each is sent as often as the service takes it, over reconnects. */
 const FRAMES: Readonly<Record<string, string | Buffer>> = {
   "reports of 110,000 keys": wideReport,
+  "valid reports of 45,000 keys": validReport,
   "frames of 350,000 numbers": JSON.stringify({
     type: "answer",
     query_id: "q",
     body: Array.from({ length: 350_000 }, () => 1),
   }),
+  "frames of a type that is not known": `{"type":"newer","body":${manyKeys(MIB / 2)}}`,
   "frames that nest": `{"type":"answer","query_id":"q","body":${"[".repeat(500_000)}${"]".repeat(500_000)}}`,
   "frames that are no JSON": "x".repeat(MIB),
   "binary frames": Buffer.alloc(MIB),
@@ -89,8 +97,26 @@ function bodies(body: string, headers: (order: FloodOrder) => Record<string, str
       const init = { method: "POST", body, headers: { "Content-Type": "application/json", ...headers(order) } };
       await fetch(url, { ...init, signal }).then((response) => response.text());
     };
-    while (!signal.aborted) await Promise.all(Array.from({ length: 4 }, () => post().catch(() => sleep(5))));
+    while (!signal.aborted) await Promise.all(Array.from({ length: PARALLEL }, () => post().catch(() => sleep(5))));
   };
+}
+
+function requests(headers: (order: FloodOrder) => Record<string, string>): Flood {
+  return async (order, signal) => {
+    const url = `http://127.0.0.1:${order.port}/v1/overview`;
+    const get = (): Promise<unknown> =>
+      fetch(url, { headers: headers(order), signal }).then((response) => response.text());
+    while (!signal.aborted) await Promise.all(Array.from({ length: PARALLEL }, () => get().catch(() => sleep(5))));
+  };
+}
+
+/** Connects as the device, again and again. */
+async function connections({ port, deviceToken }: FloodOrder, signal: AbortSignal): Promise<void> {
+  const connect = async (): Promise<void> => {
+    const device = await FakeDevice.connect(`ws://127.0.0.1:${port}/v1/agent`, deviceToken).catch(() => sleep(5));
+    await device?.cut();
+  };
+  while (!signal.aborted) await Promise.all(Array.from({ length: PARALLEL }, connect));
 }
 
 /** Opens event streams and reads none of them. */
@@ -108,6 +134,9 @@ const FLOODS: Readonly<Record<string, Flood>> = {
   ...Object.fromEntries(Object.keys(FRAMES).map((name) => [name, frames(name)])),
   "bodies of 110,000 keys": bodies(manyKeys(MIB - 16), withKey),
   "the same without a key": bodies(manyKeys(MIB - 16), () => ({})),
+  "bodies at their limits": bodies(deployment, withKey),
+  "requests with a wrong key": requests(() => ({ "X-API-Key": "ek_wrong" })),
+  "connections of a device": connections,
   "streams that nobody reads": unreadStreams,
 };
 

@@ -105,6 +105,35 @@ test("a request without a key is refused by its headers, without waiting for the
   expect(answer).toMatch(/^HTTP\/1.1 401 /);
 });
 
+test("the rest of a large body is not read when its request is refused, and its sender gets the response", async () => {
+  const { hostname, port } = new URL(control.url);
+  const socket = connect(Number(port), hostname);
+  const head = `POST /v1/assets/GW-1/edge/apps HTTP/1.1\r\nHost: ${hostname}\r\nContent-Type: application/json\r\n`;
+  const chunk = Buffer.alloc(64 * 1024, 0x20);
+  const total = 1024 * chunk.length;
+  let response = "";
+  socket.on("error", () => {}).on("data", (data: Buffer) => (response += data.toString()));
+  const closed = new Promise((resolve) => socket.once("close", resolve));
+  socket.write(`${head}Content-Length: ${total}\r\n\r\n`);
+  const send = (): void => {
+    while (socket.writable && socket.bytesWritten < total)
+      if (!socket.write(chunk)) return void socket.once("drain", send);
+  };
+  send();
+  await closed;
+  expect(response).toMatch(/^HTTP\/1.1 401 /);
+  expect(response).toMatch(/\r\nconnection: close\r\n/i);
+  // What the buffers of both sides' kernels take, of 64 MiB.
+  expect(socket.bytesWritten).toBeLessThan(total / 2);
+});
+
+test("the connection of a request that was refused with a small body is kept", async () => {
+  const response = await fetch(`${control.url}/v1/assets/GW-1/edge/apps`, { method: "POST", body: "x".repeat(10_000) });
+  expect(response.status).toBe(401);
+  expect(response.headers.get("connection")).not.toBe("close");
+  await response.text();
+});
+
 test("the time of last use is recorded, at most once a minute", async () => {
   const fresh = await control.account();
   const request = (): Promise<Response> =>
