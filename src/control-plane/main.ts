@@ -6,7 +6,7 @@ import { findServiceManager } from "../lib/service-manager.ts";
 import { openDatagramSender } from "../lib/unix-datagram.ts";
 import { feedWatchdog } from "../lib/watchdog.ts";
 import type { LinkedBus } from "./bus/linked-bus.ts";
-import type { MessageLink } from "./bus/message-link.ts";
+import type { SealedLink } from "./bus/sealed/sealed-link.ts";
 import { type CliContext, CommandError, type ServeOptions } from "./cli/context.ts";
 import { run } from "./cli/run.ts";
 import type { Config } from "./config.ts";
@@ -55,12 +55,15 @@ async function serve(config: Config, options: ServeOptions): Promise<void> {
   const logger = await createLogger({ name: "edge-control", level: config.log_level, background: true });
   const store = resources.use(await open(logger));
   await logOperators(config.sim_operators, store.simCredentials, logger);
-  await using messages = await openMessages(config, logger);
+  const sealer = await openSealing(config, database, store, logger);
+  await using messages = await openMessages(config, { store, sealer, logger });
   const bus = messages?.bus ?? new InProcessBus();
   const metrics = await createMetrics(config, { store, bus, clock: systemClock, logger });
-  if (messages && metrics) messages.bus.onLeftOut = () => metrics.observer.bounded("wakes_of_instances");
+  if (messages && metrics) {
+    messages.bus.onLeftOut = () => metrics.observer.bounded("wakes_of_instances");
+    messages.link.onRefused = () => metrics.observer.bounded("messages_of_instances");
+  }
   await using _metrics = config.metrics_listen && (await metrics?.listen(config.metrics_listen, logger));
-  const sealer = await openSealing(config, database, store, logger);
   const pool = new OperatorPool(systemClock, metrics?.observer);
   const access = readOperatorAccess(config.sim_operators);
   // Before the server listens: who sees it listen may stop it at once.
@@ -178,38 +181,40 @@ async function openWatched(options: PostgresOptions, logger: Logger): Promise<St
 
 interface Messages extends AsyncDisposable {
   readonly bus: LinkedBus;
-  readonly link: MessageLink;
+  readonly link: SealedLink;
+}
+
+interface MessagesOptions {
+  readonly store: Store;
+  readonly sealer: Sealer;
+  readonly logger: Logger;
 }
 
 /** Opens what carries messages to other instances, if that is configured. Begins to connect, and does not wait for it. */
-async function openMessages(config: Config, logger: Logger): Promise<Messages | undefined> {
+async function openMessages(config: Config, { store, sealer, logger }: MessagesOptions): Promise<Messages | undefined> {
   if (!Object.keys(config).some((key) => key.startsWith("nats_") && key !== "nats_prefix")) return undefined;
-  const [{ natsOptionsOf }, { NatsLink }, linked] = await Promise.all([
+  const [{ natsOptionsOf }, { NatsLink }, { LinkedBus: Bus }, { SealedLink: Sealed }, { BusKeys }] = await Promise.all([
     import("./bus/nats/configured.ts"),
     import("./bus/nats/nats-link.ts"),
     import("./bus/linked-bus.ts"),
+    import("./bus/sealed/sealed-link.ts"),
+    import("./sealing/bus-keys.ts"),
   ]);
   try {
     const nats = natsOptionsOf(config);
     if (!nats) return undefined;
-    const link = new NatsLink({ nats, clock: systemClock, logger });
-    if (!link.isConfidential) logger.warn({ urls: nats.urls }, NOT_CONFIDENTIAL_MESSAGE);
-    const bus = new linked.LinkedBus(link);
-    return {
-      bus,
-      link,
-      async [Symbol.asyncDispose]() {
-        bus[Symbol.dispose]();
-        await link[Symbol.asyncDispose]();
-      },
-    };
+    await using owner = new AsyncDisposableStack();
+    const clock = systemClock;
+    const keys = owner.use(await BusKeys.open({ store, sealer, clock, logger }));
+    const carrier = owner.use(new NatsLink({ nats, clock, logger }));
+    const link = owner.use(new Sealed({ link: carrier, keys, clock, logger }));
+    const bus = owner.use(new Bus(link));
+    const owned = owner.move();
+    return { bus, link, [Symbol.asyncDispose]: () => owned.disposeAsync() };
   } catch (error) {
     throw new CommandError(error instanceof Error ? error.message : String(error));
   }
 }
-
-const NOT_CONFIDENTIAL_MESSAGE =
-  "the connection to NATS is not encrypted: instances do not pass credentials of registries to each other, and a deployment that needs them fails with RegistryAuthLost if its device is connected to another instance than its client. Use tls:// or nats_ca_file";
 
 /** Resolves on SIGTERM or SIGINT. A second signal ends the process at once. */
 function waitForStopSignal(): Promise<void> {

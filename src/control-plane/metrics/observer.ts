@@ -31,6 +31,7 @@ export const BOUNDS = [
   "bad_frame",
   "device_not_read",
   "wakes_of_instances",
+  "messages_of_instances",
 ] as const;
 
 export type Bound = (typeof BOUNDS)[number];

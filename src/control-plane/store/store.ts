@@ -4,6 +4,7 @@ import type { AssetSettingsStore } from "./asset-settings.ts";
 import type { AuditStore } from "./audit.ts";
 import type { AssetStore } from "./assets.ts";
 import type { BrowserStore } from "./browsers.ts";
+import type { BusKeyStore } from "./bus-keys.ts";
 import type { DataPlanStore } from "./data-plans.ts";
 import type { DeploymentStore } from "./deployments.ts";
 import type { DeviceStore } from "./devices.ts";
@@ -52,6 +53,7 @@ export interface Store extends AsyncDisposable {
   readonly assetSettings: AssetSettingsStore;
   readonly fleets: FleetStore;
   readonly rollouts: RolloutStore;
+  readonly busKeys: BusKeyStore;
   readonly sealingKeys: SealingKeyStore;
   readonly statistics: StoreStatistics;
   /** Calls the listener with each account that has new events, once this process has committed them, until disposed. */
@@ -95,5 +97,6 @@ export const RECORD_STORES = [
   "assetSettings",
   "fleets",
   "rollouts",
+  "busKeys",
   "sealingKeys",
 ] as const satisfies readonly (keyof Store)[];

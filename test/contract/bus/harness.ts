@@ -4,6 +4,7 @@ import type { MessageLink } from "../../../src/control-plane/bus/message-link.ts
 import type { NatsLink } from "../../../src/control-plane/bus/nats/nats-link.ts";
 import type { NatsOptions } from "../../../src/control-plane/bus/nats/options.ts";
 import { NatsRig } from "../../support/bus/nats-rig.ts";
+import { sealBoth } from "../../support/bus/shared-keys.ts";
 
 /** Two instances of the service on one bus. With one process both are the same. */
 export interface Instances extends AsyncDisposable {
@@ -30,15 +31,16 @@ export async function linkTo(options: NatsOptions): Promise<NatsLink> {
   return rig.link;
 }
 
-/** Two instances over their links. */
+/** Two instances over their links, which seal what they carry. */
 export function instancesOver(
   [here, there]: readonly [MessageLink, MessageLink],
   interrupt: () => Promise<void>,
   owner: AsyncDisposableStack,
 ): Instances {
+  const [sealedHere, sealedThere] = sealBoth([here, there]);
   return {
-    here: owner.use(new LinkedBus(here)),
-    there: owner.use(new LinkedBus(there)),
+    here: owner.use(new LinkedBus(owner.use(sealedHere))),
+    there: owner.use(new LinkedBus(owner.use(sealedThere))),
     interrupt,
     [Symbol.asyncDispose]: () => owner.disposeAsync(),
   };

@@ -17,6 +17,7 @@ import { instancesContract } from "./instances-contract.ts";
 import { leasesContract } from "./leases-contract.ts";
 import { loginRequestsContract } from "./login-requests-contract.ts";
 import { rolloutsContract } from "./rollouts-contract.ts";
+import { busKeysContract } from "./bus-keys-contract.ts";
 import { sealingKeysContract } from "./sealing-keys-contract.ts";
 import { sessionsContract } from "./sessions-contract.ts";
 import { statisticsContract } from "./statistics-contract.ts";
@@ -50,4 +51,5 @@ export function storeContract(harness: StoreHarness): void {
   fleetsContract(harness);
   rolloutsContract(harness);
   sealingKeysContract(harness);
+  busKeysContract(harness);
 }

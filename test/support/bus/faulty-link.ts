@@ -17,10 +17,6 @@ export class FaultyLink implements MessageLink {
     return this.#link.state;
   }
 
-  get isConfidential(): boolean {
-    return this.#link.isConfidential;
-  }
-
   send(subject: string, message: Uint8Array): boolean {
     const fault = this.#decide();
     if (fault === "lost") return true;

@@ -15,7 +15,6 @@ export class MemoryNetwork {
 }
 
 export class MemoryLink implements MessageLink {
-  readonly isConfidential = true;
   readonly #send: (subject: string, message: Uint8Array) => void;
   readonly #listeners = new Listeners<[message: Uint8Array]>();
   readonly #changes = new Listeners<[state: LinkState]>();

@@ -7,6 +7,8 @@ import type { NatsOptions } from "../../../src/control-plane/bus/nats/options.ts
 import { type ConfigInput, configSchema } from "../../../src/control-plane/config.ts";
 import { type RunningServer, startServer } from "../../../src/control-plane/server.ts";
 import { PinnedImages } from "../../../src/control-plane/fleets/pinned-images.ts";
+import { SealedLink } from "../../../src/control-plane/bus/sealed/sealed-link.ts";
+import { BusKeys } from "../../../src/control-plane/sealing/bus-keys.ts";
 import { AesSealer } from "../../../src/control-plane/sealing/aes-sealer.ts";
 import { someSealingKey } from "./sealing-key.ts";
 import { soleOperator } from "../../../src/control-plane/sim-operator/sim-operators.ts";
@@ -14,6 +16,7 @@ import { StoredSimOperator } from "../../../src/control-plane/sim-operator/store
 import type { InstanceStore } from "../../../src/control-plane/store/instances.ts";
 import type { Store } from "../../../src/control-plane/store/store.ts";
 import { type Clock, systemClock } from "../../../src/lib/clock.ts";
+import type { Logger } from "../../../src/lib/logger.ts";
 import { type MemoryLink, MemoryNetwork } from "../bus/memory-link.ts";
 import { captureLog } from "../link/log-capture.ts";
 import { memoryDir } from "../temp-dir.ts";
@@ -121,14 +124,15 @@ export class TestInstances implements AsyncDisposable {
     return new TestInstances(store, options, owner.move());
   }
 
-  /** Starts one more. @param options what differs for this one */
-  async start({ clock = this.clock, nats }: { clock?: Clock; nats?: NatsOptions } = {}): Promise<TestInstance> {
+  /** Starts one more. */
+  async start({ clock = this.clock, nats, isSealed = true }: StartOptions = {}): Promise<TestInstance> {
     const access: StoreAccess = { isCut: false };
     const { logger, lines } = captureLog();
     const memoryLink = this.network.join();
-    const link = nats ? this.#owner.use(new NatsLink({ nats, clock: systemClock, logger })) : memoryLink;
     const own = this.#openStore ? this.#owner.use(await this.#openStore()) : this.store;
     const store = sharedStore(own, access, this.clock);
+    const natsLink = nats && this.#owner.use(new NatsLink({ nats, clock: systemClock, logger }));
+    const link = natsLink && isSealed ? await this.#seal(natsLink, store, logger) : (natsLink ?? memoryLink);
     const server = await startServer({
       config: configSchema.parse({ rate_limit_per_minute: 1_000_000, listen: "127.0.0.1:0", ...this.#config }),
       store,
@@ -145,9 +149,23 @@ export class TestInstances implements AsyncDisposable {
     return this.#owner.use(instance);
   }
 
+  async #seal(link: NatsLink, store: Store, logger: Logger): Promise<SealedLink> {
+    const clock = systemClock;
+    const keys = this.#owner.use(await BusKeys.open({ store, sealer: this.#sealer, clock, logger }));
+    return this.#owner.use(new SealedLink({ link, keys, clock, logger }));
+  }
+
   [Symbol.asyncDispose](): Promise<void> {
     return this.#owner.disposeAsync();
   }
+}
+
+/** What differs for one instance. */
+interface StartOptions {
+  readonly clock?: Clock;
+  readonly nats?: NatsOptions;
+  /** Whether what NATS carries is sealed, as it always is. */
+  readonly isSealed?: boolean;
 }
 
 interface StoreAccess {

@@ -6,7 +6,7 @@ import { onAbort } from "../../../lib/on-abort.ts";
 import { Listeners } from "../listeners.ts";
 import { type LinkState, MAX_MESSAGE_BYTES, type MessageLink } from "../message-link.ts";
 import { cutConnection, openConnection } from "./connect.ts";
-import { findOptionsError, isConfidential, type NatsOptions } from "./options.ts";
+import { findOptionsError, type NatsOptions } from "./options.ts";
 import { OutageLog } from "./outage-log.ts";
 import { OutboundWindow } from "./outbound-window.ts";
 
@@ -34,7 +34,6 @@ interface Connected {
 
 /** A link over core NATS. It connects by itself, again and again, until it is disposed. */
 export class NatsLink implements MessageLink, AsyncDisposable {
-  readonly isConfidential: boolean;
   readonly #options: NatsLinkOptions;
   readonly #listeners = new Listeners<[message: Uint8Array]>();
   readonly #subjects = new Set<string>();
@@ -50,7 +49,6 @@ export class NatsLink implements MessageLink, AsyncDisposable {
     const error = findOptionsError(options.nats);
     if (error !== undefined) throw new Error(error);
     this.#options = options;
-    this.isConfidential = isConfidential(options.nats);
     this.#log = new OutageLog(options.logger, options.nats.urls);
     this.#running = this.#run();
   }

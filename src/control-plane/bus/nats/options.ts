@@ -53,10 +53,3 @@ export function requiresTls({ urls, tls }: NatsOptions): boolean {
     tls.caFile !== undefined || tls.certFile !== undefined || urls.some((url) => URL.parse(url)?.protocol === "tls:")
   );
 }
-
-const LOOPBACK = /^(?:127\.\d+\.\d+\.\d+|\[::1\]|localhost)$/;
-
-/** Whether nobody but the server can read the messages. */
-export function isConfidential(options: NatsOptions): boolean {
-  return requiresTls(options) || options.urls.every((url) => LOOPBACK.test(URL.parse(url)?.hostname ?? ""));
-}

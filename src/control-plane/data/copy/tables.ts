@@ -86,6 +86,7 @@ export const OMITTED_TABLES: readonly string[] = [
   "instances",
   "leases",
   "service_state",
+  "bus_keys",
   "login_requests",
   "account_events",
   "account_event_heads",

@@ -42,6 +42,8 @@ export async function markUnfinishedRestored(options: PostgresOptions): Promise<
   await requireStopped(client);
   return await client.transaction(async () => {
     await client.query("DELETE FROM user_sessions");
+    // Whoever has the backup has them, too.
+    await client.query("DELETE FROM bus_keys");
     await client.query(START_EVENTS_ANEW);
     await client.query("DELETE FROM login_requests");
     await client.query("DELETE FROM browser_tokens");

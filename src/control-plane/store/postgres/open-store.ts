@@ -1,3 +1,4 @@
+import { SqlBusKeyStore } from "../sql/bus-keys.ts";
 import { SqlAccountStore } from "../sql/accounts.ts";
 import { SqlAssetSettingsStore } from "../sql/asset-settings.ts";
 import { SqlAssetStore } from "../sql/assets.ts";
@@ -75,6 +76,7 @@ export function postgresStoreOn(pool: PostgresPool): Store {
     assetSettings: new SqlAssetSettingsStore(executor),
     fleets: new SqlFleetStore(executor),
     rollouts: new SqlRolloutStore(executor),
+    busKeys: new SqlBusKeyStore(executor),
     sealingKeys: new SqlSealingKeyStore(executor),
     statistics: new PostgresStoreStatistics(pool),
     async check() {

@@ -2,6 +2,7 @@ import { statSync } from "node:fs";
 import type { DatabaseSync } from "node:sqlite";
 import { openSqlite, truncateWal } from "../../../lib/sqlite.ts";
 import { CachedKeyStore } from "../cached-keys.ts";
+import { SqlBusKeyStore } from "../sql/bus-keys.ts";
 import { SqlAccountStore } from "../sql/accounts.ts";
 import { SqlAssetSettingsStore } from "../sql/asset-settings.ts";
 import { SqlAssetStore } from "../sql/assets.ts";
@@ -79,6 +80,7 @@ export function openStore(path: string): Store {
     assetSettings: new SqlAssetSettingsStore(executor),
     fleets: new SqlFleetStore(executor),
     rollouts: new SqlRolloutStore(executor),
+    busKeys: new SqlBusKeyStore(executor),
     sealingKeys: new SqlSealingKeyStore(executor),
     statistics: new SqliteStoreStatistics(database, path),
     async check() {

@@ -1,10 +1,5 @@
 import { expect, test } from "vitest";
-import {
-  findOptionsError,
-  isConfidential,
-  type NatsOptions,
-  requiresTls,
-} from "../../../../src/control-plane/bus/nats/options.ts";
+import { findOptionsError, type NatsOptions, requiresTls } from "../../../../src/control-plane/bus/nats/options.ts";
 
 const OPTIONS: NatsOptions = {
   urls: ["nats://nats.example:4222"],
@@ -14,7 +9,6 @@ const OPTIONS: NatsOptions = {
 };
 
 const errorOf = (changes: Partial<NatsOptions>): string | undefined => findOptionsError({ ...OPTIONS, ...changes });
-const isConfidentialAt = (...urls: string[]): boolean => isConfidential({ ...OPTIONS, urls });
 
 test("URLs and prefixes are checked", () => {
   expect(errorOf({})).toBeUndefined();
@@ -39,12 +33,4 @@ test("TLS is required by the scheme and by its files", () => {
   expect(requiresTls({ ...OPTIONS, urls: ["nats://a.example", "TLS://b.example"] })).toBe(true);
   expect(requiresTls({ ...OPTIONS, tls: { caFile: "ca" } })).toBe(true);
   expect(requiresTls({ ...OPTIONS, tls: { certFile: "c", keyFile: "k" } })).toBe(true);
-});
-
-test("messages are confidential with TLS, or on loopback", () => {
-  expect(isConfidentialAt("nats://nats.example")).toBe(false);
-  expect(isConfidentialAt("tls://nats.example")).toBe(true);
-  expect(isConfidentialAt("nats://127.0.0.1:4222", "nats://[::1]", "nats://localhost")).toBe(true);
-  expect(isConfidentialAt("nats://127.0.0.1", "nats://nats.example")).toBe(false);
-  expect(isConfidentialAt("nats://127.0.0.1.example")).toBe(false);
 });

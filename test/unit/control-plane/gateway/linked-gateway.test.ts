@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { MessageLink } from "../../../../src/control-plane/bus/message-link.ts";
 import { KEEP_ALIVE_MS, MAX_SILENCE_MS, OPEN_TIMEOUT_MS } from "../../../../src/control-plane/core/gateway/channel.ts";
-import { ASSET, DEPLOYMENT, type TwoInstances, twoInstances } from "../../../contract/gateway/harness.ts";
+import { ASSET, type TwoInstances, twoInstances } from "../../../contract/gateway/harness.ts";
 import { type Fault, FaultyLink } from "../../../support/bus/faulty-link.ts";
 import { type MemoryLink, MemoryNetwork } from "../../../support/bus/memory-link.ts";
 import { FakeClock } from "../../../support/fake-clock.ts";
@@ -176,7 +176,6 @@ test("a reader that fails ends its query, and nothing else", async () => {
 test("a first message that arrives again after the query's end asks nothing", async () => {
   const kept: (readonly [string, Uint8Array])[] = [];
   await using rig = start((link) => ({
-    isConfidential: true,
     listen: link.listen.bind(link),
     onChange: link.onChange.bind(link),
     get state() {
@@ -194,21 +193,6 @@ test("a first message that arrives again after the query's end asks nothing", as
   await settle(rig, 30_000);
   expect(rig.session.queries).toHaveLength(1);
   expect([rig.gateway.channels, rig.holder.channels]).toEqual([0, 0]);
-});
-
-test("over a link that others can read no credentials are asked or given", async () => {
-  const sent: string[] = [];
-  await using rig = start((link) => ({
-    isConfidential: false,
-    listen: link.listen.bind(link),
-    onChange: link.onChange.bind(link),
-    get state() {
-      return link.state;
-    },
-    send: (subject) => sent.push(subject) > 0,
-  }));
-  expect(await rig.gateway.credentials(DEPLOYMENT)).toBeUndefined();
-  expect(sent).toEqual([]);
 });
 
 test("nothing costs anything when nothing is asked", async () => {

@@ -16,6 +16,14 @@ export const INSTANCES = /* sql */ `
     until_ms BIGINT NOT NULL
   ) WITH (fillfactor = 50);
 
+  -- Keys with which they seal what they tell each other, sealed by the key file's key key_id, if there is one.
+  CREATE TABLE bus_keys (
+    id TEXT COLLATE "C" PRIMARY KEY,
+    key_id TEXT,
+    sealed BYTEA NOT NULL,
+    created_at_ms BIGINT NOT NULL
+  );
+
   -- One row.
   CREATE TABLE service_state (
     id INTEGER PRIMARY KEY CHECK (id = 1),

@@ -17,6 +17,14 @@ export const INSTANCES = /* sql */ `
     until_ms INTEGER NOT NULL
   ) STRICT, WITHOUT ROWID;
 
+  -- Keys with which they seal what they tell each other, sealed by the key file's key key_id, if there is one.
+  CREATE TABLE bus_keys (
+    id TEXT PRIMARY KEY,
+    key_id TEXT,
+    sealed BLOB NOT NULL,
+    created_at_ms INTEGER NOT NULL
+  ) STRICT;
+
   -- One row.
   CREATE TABLE service_state (
     id INTEGER PRIMARY KEY CHECK (id = 1),
