@@ -22,11 +22,10 @@ import { DeviceQueries } from "./queries/device-queries.ts";
 import { DeviceReports } from "./reports/device-reports.ts";
 import { DeviceHub } from "./hub/hub.ts";
 import { LeaseLock } from "./instances/lease-lock.ts";
+import { openClocks } from "./instances/open-clocks.ts";
 import { Membership } from "./instances/membership.ts";
 import { DeadInstanceSweeper } from "./instances/dead-instance-sweeper.ts";
-import { localServiceClock } from "./instances/service-clock.ts";
 import { SharedCounts } from "./instances/shared-counts.ts";
-import { SharedClock } from "./instances/shared-clock.ts";
 import { WalTruncator } from "./wal-truncator.ts";
 import { LinkedGateway, type LinkedGatewayOptions } from "./gateway/linked-gateway.ts";
 import { LocalGateway } from "./gateway/local-gateway.ts";
@@ -80,7 +79,7 @@ export interface ServerOptions {
   /** Default: those of `buildServer`. */
   readonly requestTimes?: RequestTimes | undefined;
   /** Absent: nothing is measured. */
-  readonly metrics?: { readonly observer: Observer; countDevices: () => number };
+  readonly metrics?: { readonly observer: Observer; countDevices: () => number; now: () => number };
 }
 
 export interface RunningServer {
@@ -111,10 +110,9 @@ export async function startServer({
   const stopping = new AbortController();
   const observer = metrics?.observer;
   const instanceId = createId("ins_");
-  const { assets, sessions, instances, isShared } = store;
-  const sharedClock = isShared ? await SharedClock.open({ instances, instanceId, clock: ownClock, logger }) : undefined;
-  const clock = sharedClock ?? ownClock;
-  const serviceClock = sharedClock ?? localServiceClock(clock);
+  const { assets, sessions, isShared } = store;
+  const clocks = await openClocks({ store, instanceId, clock: ownClock, logger });
+  const { clock, serviceClock } = clocks;
   const access = new AccessWatcher(store, clock, logger);
   const principals = new PrincipalReader(store, clock);
   const refusals = new RefusalLog({ audit: store.audit, clock, logger });
@@ -133,7 +131,7 @@ export async function startServer({
     logger,
     observer,
   });
-  if (metrics) metrics.countDevices = () => hub.deviceCount;
+  if (metrics) Object.assign(metrics, { countDevices: () => hub.deviceCount, now: () => clock.now() });
   const isUnresponsive = (id: string): boolean => sweeper.isUnresponsive(id);
   const keepMs = config.deployment_retention_days * DAY_MS;
   const deployments = new Deployments({
@@ -358,7 +356,7 @@ export async function startServer({
     await refusals[Symbol.asyncDispose]();
     await membership.leave().catch(warn);
     counts?.[Symbol.dispose]();
-    sharedClock?.[Symbol.dispose]();
+    clocks[Symbol.dispose]();
     if (gateway instanceof LinkedGateway) gateway[Symbol.dispose]();
     access[Symbol.dispose]();
     accountFeeds[Symbol.dispose]();

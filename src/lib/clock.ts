@@ -1,12 +1,29 @@
+import { uptime } from "node:os";
+import type { ClockJump } from "./steady-time.ts";
+
 /**
  * Time, injected so that tests can control it. Durations are measured with `monotonic`: on a gateway without a
  * real-time clock the time of day may jump by years.
  */
 export interface Clock {
-  /** Time of day in milliseconds since the Unix epoch. May jump in both directions. */
+  /**
+   * The time of records, and of what expires, in milliseconds since the Unix epoch. In a service and a daemon it follows no jump of
+   * the time of day until that is believed: `SteadyClock`.
+   */
   now(): number;
-  /** Milliseconds since the machine booted. Never goes back while the machine runs. */
+  /**
+   * Time of day as the system says it, in milliseconds since the Unix epoch. May jump in both directions. For what others are told,
+   * or said: certificates, times of the engine, `Retry-After`.
+   */
+  timeOfDay(): number;
+  /** The time by which something old may be deleted, in milliseconds since the Unix epoch: never ahead of the other two. */
+  deletionTime(): number;
+  /** Milliseconds since the machine booted. Never goes back while the machine runs. Stands still while it is suspended. */
   monotonic(): number;
+  /** The jump that `now` or `deletionTime` do not follow yet. */
+  unbelievedJump?(): ClockJump | undefined;
+  /** As `monotonic`, with the time in which the machine was suspended. Absent: never. */
+  sinceBoot?(): number;
   /** Calls `callback` once after `ms` milliseconds, unless disposed before. Does not keep the process alive. */
   timer(ms: number, callback: () => void): Disposable;
   /** Resolves after `ms` milliseconds; rejects with the signal's reason when aborted. */
@@ -23,6 +40,9 @@ const MAX_TIMER_MS = 2 ** 31 - 1;
 
 export const systemClock: Clock = {
   now: () => Date.now(),
+  timeOfDay: () => Date.now(),
+  deletionTime: () => Date.now(),
+  sinceBoot: () => uptime() * 1000,
   monotonic: () => Number(process.hrtime.bigint() / 1000n) / 1000,
   timer(ms, callback) {
     let remaining = Math.max(0, ms);

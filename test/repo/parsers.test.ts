@@ -25,6 +25,7 @@ const OWN: Readonly<Record<string, string>> = {
   "src/agent/support/archive.ts": "an archive that the agent writes",
   "src/lib/log/readable-line.ts": "lines of the agent's own log",
   "src/lib/logger.ts": "a line that is about to be logged",
+  "src/lib/steady-clock.ts": "a mark in the own store of either side",
   "src/lib/terminal/sanitize.ts": "a copy of a value",
   "src/control-plane/store/": "rows of the service's own database, bounded when they were written",
   "src/control-plane/data/": "rows of the service's own database, and its own file",

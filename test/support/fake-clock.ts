@@ -26,6 +26,14 @@ export class FakeClock implements Clock {
     return this.#wall;
   }
 
+  timeOfDay(): number {
+    return this.#wall;
+  }
+
+  deletionTime(): number {
+    return this.#wall;
+  }
+
   monotonic(): number {
     return this.#monotonic;
   }
@@ -60,12 +68,17 @@ export class FakeClock implements Clock {
     const end = this.#monotonic + ms;
     await settle();
     for (let next = this.#next(); next && next.due <= end; next = this.#next()) {
-      this.#moveTo(next.due);
+      this.#moveTo(Math.max(next.due, this.#monotonic));
       this.#timers.delete(next);
       next.callback();
       await settle();
     }
     this.#moveTo(end);
+  }
+
+  /** Lets `ms` milliseconds pass in which no timer fires: those that are due fire with the next advance. */
+  pass(ms: number): void {
+    this.#moveTo(this.#monotonic + ms);
   }
 
   /** Changes the wall clock by `ms` milliseconds, as NTP does. Timers are not affected. */

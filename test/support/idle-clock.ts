@@ -17,6 +17,14 @@ export class IdleClock implements Clock {
     return this.#clock.now();
   }
 
+  timeOfDay(): number {
+    return this.#clock.now();
+  }
+
+  deletionTime(): number {
+    return this.#clock.now();
+  }
+
   monotonic(): number {
     return this.#clock.monotonic();
   }

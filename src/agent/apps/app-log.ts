@@ -100,7 +100,7 @@ class AppLogReader {
     this.#request = request;
     this.#source = source;
     this.#signal = signal;
-    this.#beganAt = BigInt(Math.floor(source.clock.now())) * 1_000_000n;
+    this.#beganAt = BigInt(Math.floor(source.clock.timeOfDay())) * 1_000_000n;
   }
 
   async *read(): AsyncGenerator<AppLogBatch, AppLogEnd> {

@@ -114,8 +114,8 @@ async function readSizes(
 function toStats(before: Sample, now: Sample, sizes: ReadonlyMap<string, number> | undefined, clock: Clock): AppStats {
   const earlier = new Map(before.apps.map(({ name, usage }) => [name, usage]));
   const apps = now.apps.map(({ name, container, usage }): AppUsage => {
-    const { state } = runState(container, clock.now());
+    const { state } = runState(container, clock.timeOfDay());
     return { app: name, state, ...usageBetween(earlier.get(name), usage), writable_bytes: sizes?.get(name) ?? null };
   });
-  return { at: Math.max(0, Math.floor(clock.now() / 1000)), apps, omitted_apps: now.omitted };
+  return { at: Math.max(0, Math.floor(clock.timeOfDay() / 1000)), apps, omitted_apps: now.omitted };
 }

@@ -105,8 +105,9 @@ export class Cleaner {
     const freeDisk = await host.freeShare(await dataRoot(signal));
     const { references } = imagesNeeded(store.apps(), store.deployments());
     const needed = this.#idsNeeded(images);
-    const view = { pulled: this.#pulled.all(), images, needed, pulling: references, freeDisk, nowMs: clock.now() };
-    const plan = planCleanup(view, request.all ? { ...rules, keepMs: 0 } : rules);
+    const time = { nowMs: clock.now(), deletionMs: clock.deletionTime() };
+    const view = { pulled: this.#pulled.all(), images, needed, pulling: references, freeDisk, ...time };
+    const plan = planCleanup(view, request.all ? { ...rules, keepMs: -Infinity } : rules);
     if (!request.dryRun) this.#pulled.replace(plan.pulled);
     return await this.#carryOut(plan, images, request, signal);
   }

@@ -23,7 +23,7 @@ export function addApp(program: Command, register: Register): void {
   register(withCommonOptions(command).addHelpText("after", HELP), async ({ client, printer, io }, name = "") => {
     const path = `/apps/${encodeURIComponent(name)}`;
     const facts = await client.request("GET", path, "app", { signal: io.interrupted });
-    const explanation = explainApp(toAppSnapshot(facts, io.clock.now()));
+    const explanation = explainApp(toAppSnapshot(facts, io.clock.timeOfDay()));
     if (printer.json) printer.document({ ...facts, ...explanation });
     else printApp(printer, facts, explanation);
     return explanation.cause === undefined ? EXIT.ok : EXIT.wrong;

@@ -116,7 +116,7 @@ function printTroubles(printer: Printer, troubles: readonly string[]): void {
 
 /** Returns the problems, each in one sentence with what to do next. Empty if there are none. */
 export function troublesOf(status: Status): string[] {
-  return [...linkTroubles(status.link), ...deviceTroubles(status.device)];
+  return [...linkTroubles(status.link), ...deviceTroubles(status.device), ...(status.clock ? [status.clock] : [])];
 }
 
 /** Returns the problems that can be found without the daemon. */

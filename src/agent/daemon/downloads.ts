@@ -2,6 +2,7 @@ import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { ContentIndex } from "../contents/content-index.ts";
 import { DeviceContents } from "../contents/device-contents.ts";
+import { imagesNeeded } from "../core/image/images-needed.ts";
 import { ImagesInUse } from "../contents/images-in-use.ts";
 import { createImageDownloader } from "../download/image-downloader.ts";
 import type { DownloadConfig } from "./settings.ts";
@@ -12,6 +13,7 @@ import { PartSweeper } from "../download/sweeper.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { Host } from "../host/host.ts";
 import type { PullGate } from "../ledger/pull-gate.ts";
+import type { StoreReader } from "../store/store.ts";
 import type { CrashGuard } from "../store/crash-guard.ts";
 import type { RegistryClient } from "../registry/registry.ts";
 
@@ -22,6 +24,7 @@ export interface DownloadServices {
   readonly host: Host;
   readonly gate: PullGate;
   readonly crashGuard: Pick<CrashGuard, "run">;
+  readonly store: Pick<StoreReader, "deployments">;
   readonly clock: Clock;
   readonly random: () => number;
   readonly logger: Logger;
@@ -36,13 +39,15 @@ export interface Downloads {
 
 /** Creates the image downloader and what belongs to it. */
 export function createDownloads(services: DownloadServices): Downloads {
-  const { config, engine, registry, host, gate, crashGuard, clock, random, logger } = services;
+  const { config, engine, registry, host, gate, crashGuard, store, clock, random, logger } = services;
   const parts = new PartStore(config.directory);
   const freeBytes = (path: string): Promise<number | undefined> => host.freeBytes(path);
   const pulls = new PullRecords(config.directory);
   const attempt = (work: () => Promise<void>, signal: AbortSignal) =>
     crashGuard.run("removal of old downloads", work, signal);
-  const sweeper = new PartSweeper({ engine, parts, pulls, bounds: config.sweep, freeBytes, attempt, clock, logger });
+  const pending = (): ReadonlySet<string> => imagesNeeded([], store.deployments()).references;
+  const sweeping = { bounds: config.sweep, pending, freeBytes, attempt };
+  const sweeper = new PartSweeper({ engine, parts, pulls, ...sweeping, clock, logger });
   const imagesInUse = new ImagesInUse();
   const index = new ContentIndex(config.contentsDirectory, () => clock.now());
   const downloader = createImageDownloader({

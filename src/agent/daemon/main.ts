@@ -3,6 +3,7 @@ import { join } from "node:path";
 import { machine } from "node:os";
 import { isatty } from "node:tty";
 import { systemClock } from "../../lib/clock.ts";
+import { SteadyClock } from "../../lib/steady-clock.ts";
 import { tryLock } from "../../lib/instance-lock.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { memoize } from "../../lib/memoize.ts";
@@ -25,6 +26,7 @@ import { createDockerEngine } from "../engine/docker/docker-engine.ts";
 import { EngineMeter } from "../engine/engine-meter.ts";
 import { RestartPauses } from "../engine/restart-pauses.ts";
 import { createSocketFinder } from "../engine/find-socket.ts";
+import { kernelClockReader } from "../host/clock-facts.ts";
 import { readBootId } from "../host/boot-id.ts";
 import { deviceFactsReader } from "../host/device-facts.ts";
 import { createLinuxHost } from "../host/linux-host.ts";
@@ -58,6 +60,7 @@ import { AppReconciler } from "../steps/app-reconciler.ts";
 import { CrashGuard } from "../store/crash-guard.ts";
 import { NotifyingStore } from "../store/notifying-store.ts";
 import { openStore } from "../store/open-store.ts";
+import { timeMarkIn } from "../store/time-mark.ts";
 import { createPreviousLogs } from "../store/previous-logs.ts";
 import { createDownloads } from "./downloads.ts";
 import { createRemoteAccess } from "./remote-access.ts";
@@ -90,7 +93,7 @@ export async function runDaemon(path: string): Promise<void> {
 
 /** The composition root of the daemon. */
 async function run(config: Config, logger: Logger, log: LogRing): Promise<void> {
-  const clock = systemClock;
+  const clock = new SteadyClock({ clock: systemClock, logger, isConfirmed: kernelClockReader() });
   const { env: environment, pid } = process;
   using manager = findServiceManager({ environment, pid, clock, openSender: openDatagramSender });
   mkdirSync(config.state_dir, { recursive: true, mode: 0o700 });
@@ -101,6 +104,8 @@ async function run(config: Config, logger: Logger, log: LogRing): Promise<void> 
   const bootId = readBootId();
   const opened = openStore({ directory: config.state_dir, clock, logger, bootId });
   using store = new NotifyingStore(opened.store);
+  clock.resume(timeMarkIn(store, logger));
+  using _time = clock;
   using crashGuard = new CrashGuard({ store, bootId, clock, logger, maxCrashes: config.deploy.max_crashes });
   const network = createLinuxNetwork({ kinds: config.data.interfaces });
   const watch = new NetworkWatch(network, clock);
@@ -124,7 +129,7 @@ async function run(config: Config, logger: Logger, log: LogRing): Promise<void> 
   });
   const host = createLinuxHost();
   const gate = new BudgetGate({ policy: dataPolicy, ledger, watch, clock });
-  const downloads = { engine, registry, host, gate, crashGuard, clock, random: Math.random, logger };
+  const downloads = { engine, registry, host, gate, crashGuard, store, clock, random: Math.random, logger };
   const { downloader, sweeper, imagesInUse } = createDownloads({ ...downloads, config: toDownloadConfig(config) });
   await using _downloader = downloader;
   const imageServices = {

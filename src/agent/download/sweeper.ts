@@ -2,6 +2,7 @@ import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { partsToRemove, type SweepBounds } from "../core/image/part-sweep.ts";
 import type { Engine } from "../engine/engine.ts";
+import { imageAddress } from "../registry/address.ts";
 import type { PartStore } from "./part-store.ts";
 import type { LeftPull, PullRecords } from "./pull-records.ts";
 
@@ -10,6 +11,8 @@ export interface SweeperOptions {
   readonly parts: PartStore;
   readonly pulls: PullRecords;
   readonly bounds: SweepBounds;
+  /** References of the images of deployments that go on. */
+  readonly pending: () => ReadonlySet<string>;
   /** Free bytes on the file system of a path; `undefined` when unknown. */
   readonly freeBytes: (path: string) => Promise<number | undefined>;
   /** Does what the sweeper does at intervals, or nothing for now. */
@@ -53,11 +56,14 @@ export class PartSweeper {
    * `EngineError`.
    */
   async finishPulls(signal: AbortSignal): Promise<void> {
-    const { parts, pulls, engine, bounds, clock, logger } = this.#options;
+    const { parts, pulls, engine, bounds, pending, clock, logger } = this.#options;
     for (const left of pulls.left()) {
       const { reference, layers, names } = left.record;
       const isDone = await this.#isDone(left, signal);
-      if (!isDone && clock.now() - left.changedAt <= bounds.keepMs) continue;
+      const isKept =
+        repositoriesOf(pending()).has(repositoryOf(reference)) ||
+        clock.deletionTime() - left.changedAt <= bounds.keepMs;
+      if (!isDone && isKept) continue;
       await pulls.finish(left, async () => {
         if (isDone) await parts.remove(layers);
         for (const name of names) await engine.untagImage(name, signal);
@@ -74,10 +80,15 @@ export class PartSweeper {
 
   /** Removes parts that are too old, and the oldest ones while disk space is low. */
   async sweep(): Promise<void> {
-    const { parts, bounds, freeBytes, clock } = this.#options;
-    const idle = await parts.idle();
+    const { parts, pulls, bounds, freeBytes, pending, clock } = this.#options;
+    const going = repositoriesOf(pending());
+    // What a deployment has paid for stays while that goes on, whatever its age and the disk say.
+    const needed = new Set(
+      pulls.left().flatMap(({ record }) => (going.has(repositoryOf(record.reference)) ? record.layers : [])),
+    );
+    const idle = (await parts.idle()).filter(({ digest }) => !needed.has(digest));
     if (idle.length === 0) return;
-    await this.#remove(partsToRemove(idle, await freeBytes(parts.directory), clock.now(), bounds));
+    await this.#remove(partsToRemove(idle, await freeBytes(parts.directory), clock.deletionTime(), bounds));
   }
 
   /** Removes all parts that are not in use, for a full disk. Resolves to whether there were any. */
@@ -92,4 +103,14 @@ export class PartSweeper {
     await this.#options.parts.remove(digests);
     this.#options.logger.info({ parts: digests.length }, "removed abandoned partial downloads");
   }
+}
+
+/** A deployment names an image by its tag, and the record of its pull by a digest. */
+function repositoryOf(reference: string): string {
+  const { registry, repository } = imageAddress(reference);
+  return `${registry}/${repository}`;
+}
+
+function repositoriesOf(references: ReadonlySet<string>): ReadonlySet<string> {
+  return new Set([...references].map(repositoryOf));
 }

@@ -49,6 +49,12 @@ function isTimeZone(name: string): boolean {
   return name.length <= 64 && ZONE_NAME.test(name);
 }
 
+/** Returns a reader of whether the kernel says that the clock is synchronised. The library is loaded when it is first asked. */
+export function kernelClockReader(): () => boolean {
+  let read: ReturnType<typeof kernelStateReader> | undefined;
+  return () => (read ??= kernelStateReader())() === true;
+}
+
 /** Returns a reader of whether the kernel says that the clock is synchronised; `undefined` where it may not be asked. */
 function kernelStateReader(): () => boolean | undefined {
   const libc = loadLibc({ adjtimex: { arguments: ["pointer"], return: "i32" } });

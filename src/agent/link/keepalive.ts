@@ -60,7 +60,7 @@ export class Keepalive implements Disposable {
     if (this.#isDisposed) return;
     const { clock, times, interval, unackedSince } = this.#options;
     const now = clock.monotonic();
-    const isResumed = wasSuspended(this.#last, { monotonic: now, wall: clock.now() });
+    const isResumed = wasSuspended(this.#last, { monotonic: now, wall: clock.timeOfDay() });
     const verdict = judgeLiveness(
       {
         now,
@@ -97,6 +97,6 @@ export class Keepalive implements Disposable {
     const { clock } = this.#options;
     this.#timer?.[Symbol.dispose]();
     this.#timer = clock.timer(dueInMs, () => this.check());
-    return { monotonic: clock.monotonic(), wall: clock.now(), dueInMs };
+    return { monotonic: clock.monotonic(), wall: clock.timeOfDay(), dueInMs };
   }
 }

@@ -42,7 +42,7 @@ export async function runSession(options: SessionOptions, signal: AbortSignal): 
     const isFleetWide = isRemoteFailure(error);
     return {
       kind: "failed",
-      reason: explainNetworkError(error, options.clock.now()),
+      reason: explainNetworkError(error, options.clock.timeOfDay()),
       ...(isFleetWide && { isFleetWide }),
     };
   }
@@ -163,7 +163,7 @@ class Session implements Disposable {
   #onRefused(response: IncomingMessage): void {
     const status = response.statusCode ?? 0;
     const { "retry-after": retryAfter, date } = response.headers;
-    const retryAfterMs = parseRetryAfter(retryAfter, date, this.#options.clock.now());
+    const retryAfterMs = parseRetryAfter(retryAfter, date, this.#options.clock.timeOfDay());
     const proxyStatus = this.#route.proxyStatus();
     const outcome =
       this.#route.proxy !== undefined && proxyStatus !== 200
@@ -177,7 +177,7 @@ class Session implements Disposable {
     if (code === "WS_ERR_UNSUPPORTED_MESSAGE_LENGTH")
       this.#options.meter.count("bad", "larger than the maximum frame size");
     else if (typeof code === "string" && code.startsWith("WS_ERR_")) this.#options.meter.count("bad", "not WebSocket");
-    const reason = this.#via(explainNetworkError(error, this.#options.clock.now()));
+    const reason = this.#via(explainNetworkError(error, this.#options.clock.timeOfDay()));
     const isFleetWide = isRemoteFailure(error);
     this.#outcome ??= { kind: "failed", reason, ...(isFleetWide && { isFleetWide }) };
   }

@@ -1,4 +1,4 @@
-import { type Clock, deadline, unixNow } from "../../lib/clock.ts";
+import { type Clock, deadline } from "../../lib/clock.ts";
 import type { DeviceFacts } from "../../protocol/app-report.ts";
 import type { DeviceState } from "../../protocol/device-state.ts";
 import { LABELS } from "../core/app/container.ts";
@@ -41,7 +41,7 @@ export async function readDeviceState(sources: DeviceStateSources, signal: Abort
     ...(await sources.facts(engine)),
     ...readings,
     // After what takes time: the service compares it with its own time on receipt.
-    clock: unixNow(sources.clock),
+    clock: Math.floor(sources.clock.timeOfDay() / 1000),
     agent_uptime_s: sources.agentUptimeS(),
     disk_free_bytes: free ?? null,
     containers,

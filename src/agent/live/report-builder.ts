@@ -177,7 +177,7 @@ export class ReportBuilder implements ReportSource {
     const held = this.#options.heldFor(app.name);
     const lastDeployment = ended.get(app.name) ?? null;
     const secrets = this.#secretsOf(app);
-    return toAppReport({ app, container, image, lastDeployment, secrets, held }, clock.now());
+    return toAppReport({ app, container, image, lastDeployment, secrets, held }, clock.timeOfDay());
   }
 
   #secretsOf({ spec }: AppRecord): readonly string[] {

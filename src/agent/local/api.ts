@@ -94,6 +94,8 @@ const statusSchema = z.object({
   device: deviceStatusSchema,
   /** `null` if the ledger cannot be read. Older agents leave it out. */
   data: dataUsedSchema.nullable().default(null),
+  /** How the time of day has jumped, as text, while that is not believed yet. Older agents leave it out. */
+  clock: z.string().nullable().default(null),
   /** Work that pauses since the agent has crashed during it, each as text. Older agents leave it out. */
   held: z.array(z.string()).default([]),
   /** What is wrong with the engine, each as a sentence. Older agents leave it out. */

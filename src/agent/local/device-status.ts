@@ -79,7 +79,7 @@ async function summarize(app: AppRecord, sources: AppSources, signal: AbortSigna
     ]);
     const held = sources.heldFor(app.name);
     const { state, trouble = null } = appState({
-      container: container && { ...container, runsForMs: runsFor(container.startedAt, sources.clock.now()) },
+      container: container && { ...container, runsForMs: runsFor(container.startedAt, sources.clock.timeOfDay()) },
       isBusy: sources.isBusy(app.name),
       desired: app.desired,
       forbidden,

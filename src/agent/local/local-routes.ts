@@ -17,6 +17,8 @@ import { type DeviceStatusSources, readDeviceStatus } from "./device-status.ts";
 import { toActivities, changeActivities } from "./activities.ts";
 import { localDeployments, unknownApp } from "./local-deployments.ts";
 import type { LogRing } from "./log-ring.ts";
+import type { ClockJump } from "../../lib/steady-time.ts";
+import { formatDuration } from "../../lib/terminal/time.ts";
 import { countFrom, type LocalRequest, type Routes } from "./routes.ts";
 import { EngineError } from "../engine/engine-error.ts";
 import { LocalError } from "./local-error.ts";
@@ -68,6 +70,7 @@ export function localRoutes(agent: LocalAgent): Routes {
         link: toLinkResponse(agent),
         device: await readDeviceStatus(sources, signal),
         data: dataUsed(agent.dataUsage),
+        clock: jumpText(services.clock.unbelievedJump?.()),
         held: services.crashGuard.allHeld().map(heldText),
         engine_troubles: [...services.troubles.texts],
       }),
@@ -214,4 +217,14 @@ function sum(days: DeviceDataUsage["days"]): number {
     ...Object.values(purposes).map(({ sent_bytes: sent, received_bytes: received }) => sent + received),
   ]);
   return bytes.reduce((total, part) => total + part, 0);
+}
+
+/** Returns what a person should know of a jump of the clock that is not believed yet; `null` without one. */
+function jumpText(jump: ClockJump | undefined): string | null {
+  if (!jump) return null;
+  const by = `${formatDuration(Math.abs(jump.ms) / 1000)} ${jump.ms < 0 ? "back" : "ahead"}`;
+  return (
+    `The clock has jumped: ${by}. Nothing is deleted by it before it was steady for another ` +
+    `${formatDuration(jump.deletionsInMs / 1000)}. See: edge-agent doctor`
+  );
 }

@@ -34,7 +34,7 @@ export function toRegistryError(error: unknown, host: string, clock: Clock): Reg
     return new RegistryError("registry_untrusted", reason, { cause: error });
   }
   const isTrust = typeof code === "string" && /CERT|^ERR_TLS|SELF_SIGNED|UNABLE_TO|^ERR_SSL/.test(code);
-  const reason = `${host}: ${explainNetworkError(error, clock.now(), "ca_file of the registry")}`;
+  const reason = `${host}: ${explainNetworkError(error, clock.timeOfDay(), "ca_file of the registry")}`;
   return new RegistryError(isTrust ? "registry_untrusted" : "registry_unreachable", reason, { cause: error });
 }
 
@@ -55,7 +55,7 @@ export async function toResponseError(
 ): Promise<RegistryError> {
   const text = await readErrorText(response, clock, secrets);
   const { status, headers, url } = response;
-  const retryAfterMs = parseRetryAfter(headers["retry-after"], headers.date, clock.now());
+  const retryAfterMs = parseRetryAfter(headers["retry-after"], headers.date, clock.timeOfDay());
   const message = `${url.host} answered with HTTP ${status}${text === "" ? "" : ` (${text})`}`;
   return new RegistryError(kindOfStatus(status), message, { retryAfterMs });
 }

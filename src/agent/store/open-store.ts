@@ -41,7 +41,7 @@ export function openStore({ directory, logger, ...options }: OpenStoreOptions): 
   const open = (): OpenedStore => {
     // Set first: a crash in between must not leave an empty store without the marker.
     if (!existsSync(path)) rebuild.set();
-    const removeExpired = (): boolean => removeExpiredQuarantine(path, options.clock.now());
+    const removeExpired = (): boolean => removeExpiredQuarantine(path, options.clock.deletionTime());
     return {
       store: openSqliteStore({ ...options, path, reserve, onDamage }),
       rebuild,

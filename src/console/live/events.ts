@@ -46,10 +46,10 @@ function refetcher(client: QueryClient): (key: QueryKey) => void {
     if (waiting.has(name)) return;
     const run = (): void => {
       waiting.delete(name);
-      last.set(name, Date.now());
+      last.set(name, performance.now());
       void client.invalidateQueries({ queryKey: key });
     };
-    const pauseMs = (last.get(name) ?? 0) + MIN_REFETCH_INTERVAL_MS - Date.now();
+    const pauseMs = (last.get(name) ?? -Infinity) + MIN_REFETCH_INTERVAL_MS - performance.now();
     if (pauseMs <= 0) return run();
     waiting.add(name);
     setTimeout(run, pauseMs);

@@ -8,6 +8,18 @@ const okSchema = z.object({
   status: z.literal("ok").meta({ description: "Always `ok`; a failed check is an error." }),
 });
 
+const clockSchema = z
+  .object({
+    jumped_by_s: z.int().meta({ description: "By how much; negative: back." }),
+    records_follow_in_s: z.int().meta({ description: "Until new records are dated by it; 0: they are." }),
+    deletions_follow_in_s: z.int().meta({ description: "Until what is old is deleted by it." }),
+  })
+  .meta({
+    description:
+      "The time of day has jumped, or was far from that of the last run when the service started, and is not believed yet: " +
+      "nothing is deleted or expires by it. Absent otherwise.",
+  });
+
 const readySchema = okSchema.extend({
   bus: z
     .enum(["up", "down"])
@@ -17,12 +29,13 @@ const readySchema = okSchema.extend({
         "Whether this instance can reach others through NATS. While it is `down`, deployments go on with short pauses, and " +
         "devices of other instances cannot be asked. Absent without NATS.",
     }),
+  clock_jump: clockSchema.optional(),
 });
 
 const DOCUMENTATION = { tags: ["Health"], security: [] };
 
 /** `GET /healthz`: the process runs. `GET /readyz`: it can serve requests; 503 while it cannot or is stopping. */
-export function health(api: Api, { store, bus, leaving, logger }: ApiContext): void {
+export function health(api: Api, { store, bus, clock, leaving, logger }: ApiContext): void {
   api.get(
     "/healthz",
     {
@@ -53,7 +66,18 @@ export function health(api: Api, { store, bus, leaving, logger }: ApiContext): v
         logStoreError(logger, error, {}, "the store does not respond");
         throw new EdgeError("ServiceUnavailable", "The database does not respond.");
       }
-      return { status: "ok" as const, ...(bus.state !== "local" && { bus: bus.state }) };
+      const jump = clock.unbelievedJump?.();
+      return {
+        status: "ok" as const,
+        ...(bus.state !== "local" && { bus: bus.state }),
+        ...(jump && {
+          clock_jump: {
+            jumped_by_s: Math.round(jump.ms / 1000),
+            records_follow_in_s: Math.ceil(jump.recordsInMs / 1000),
+            deletions_follow_in_s: Math.ceil(jump.deletionsInMs / 1000),
+          },
+        }),
+      };
     },
   );
 }

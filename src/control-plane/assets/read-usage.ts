@@ -35,7 +35,8 @@ export async function readUsage(source: UsageSource, asset: Asset, type: SimType
   const { granularity } = query;
   const operator = await simOperators.find(asset.accountId, type);
   const periods = { supersim: config.supersim_finalization_s, prosim: config.prosim_finalization_s };
-  const until = finalizedUntil(clock.now(), periods, type);
+  // What counts as final is not read again: not by a clock that is ahead.
+  const until = finalizedUntil(clock.deletionTime(), periods, type);
   const question = { asset, sim, operator, range, granularity, finalizedUntil: until };
   const answer = await (
     operator.usagePeriod === undefined

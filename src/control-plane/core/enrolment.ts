@@ -1,4 +1,5 @@
 import { EdgeError } from "../../protocol/errors.ts";
+import { isWithinLifetime } from "./lifetime.ts";
 
 /** Time after its first use in which the same device may use a code again, in seconds: the response may get lost. */
 const REUSE_WINDOW_S = 15 * 60;
@@ -27,9 +28,9 @@ export function requireUsable(
   if (!code) throw new EdgeError("EnrolmentCodeUnknown");
   const { usedAt, expiresAt } = code;
   if (usedAt === undefined) {
-    if (now >= expiresAt) throw new EdgeError("EnrolmentCodeExpired", undefined, { expired_at: expiresAt });
+    if (!isWithinLifetime(code, now)) throw new EdgeError("EnrolmentCodeExpired", undefined, { expired_at: expiresAt });
     return;
   }
-  if (!isSameDevice || now >= usedAt + REUSE_WINDOW_S)
+  if (!isSameDevice || !isWithinLifetime({ createdAt: usedAt, expiresAt: usedAt + REUSE_WINDOW_S }, now))
     throw new EdgeError("EnrolmentCodeUsed", undefined, { used_at: usedAt });
 }

@@ -1,4 +1,4 @@
-import { type Clock, unixNow } from "../../lib/clock.ts";
+import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { AUDIT_RETENTION_S } from "../core/people/audit-actions.ts";
 import type { Store } from "../store/store.ts";
@@ -19,6 +19,7 @@ export interface RetentionOptions {
     readonly deployments: Pick<Store["deployments"], "removeFinished">;
     readonly audit: Pick<Store["audit"], "removeOld">;
     readonly rollouts: Pick<Store["rollouts"], "removeOldRollouts">;
+    readonly enrolments: Pick<Store["enrolments"], "removeOldCodes">;
     readonly userSessions: Pick<Store["userSessions"], "removeExpired">;
   };
   readonly clock: Clock;
@@ -30,8 +31,8 @@ export interface RetentionOptions {
 }
 
 /**
- * Removes old finished deployments, old entries of the audit log, rollouts that ended as long ago, and sessions that have
- * expired, every hour, in small batches, from its creation until disposed.
+ * Removes old finished deployments, old entries of the audit log, rollouts that ended as long ago, and sessions and codes that
+ * have expired, every hour, in small batches, from its creation until disposed.
  */
 export class Retention implements Disposable {
   readonly #options: RetentionOptions;
@@ -69,12 +70,15 @@ export class Retention implements Disposable {
   async #removeBatch(): Promise<boolean> {
     const { store, clock, logger, acquire, retentionMs } = this.#options;
     if (!(await acquire())) return false;
-    const removed = await store.deployments.removeFinished(clock.now() - retentionMs, MAX_BATCH_DEPLOYMENTS);
-    const entries = await store.audit.removeOld(unixNow(clock) - AUDIT_RETENTION_S, MAX_BATCH_ENTRIES);
+    const deletionMs = clock.deletionTime();
+    const deletionTime = Math.floor(deletionMs / 1000);
+    const removed = await store.deployments.removeFinished(deletionMs - retentionMs, MAX_BATCH_DEPLOYMENTS);
+    const entries = await store.audit.removeOld(deletionTime - AUDIT_RETENTION_S, MAX_BATCH_ENTRIES);
     // With each one go its targets, which may be thousands.
-    const rollouts = await store.rollouts.removeOldRollouts(clock.now() - AUDIT_RETENTION_S * 1000, 1);
-    // A user has few of them: no batches.
-    await store.userSessions.removeExpired(unixNow(clock));
+    const rollouts = await store.rollouts.removeOldRollouts(deletionMs - AUDIT_RETENTION_S * 1000, 1);
+    // There are few of them: no batches.
+    await store.enrolments.removeOldCodes(deletionTime);
+    await store.userSessions.removeExpired(deletionTime);
     this.#removed += removed;
     this.#removedEntries += entries;
     if (removed === MAX_BATCH_DEPLOYMENTS || entries === MAX_BATCH_ENTRIES || rollouts > 0) return true;

@@ -1,7 +1,7 @@
 import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { Repeat } from "../../lib/repeat.ts";
-import { type AccountEventStore, MAX_EVENTS_PER_ACCOUNT } from "../store/account-events.ts";
+import { type AccountEventStore, EVENTS_KEPT_MS, MAX_EVENTS_PER_ACCOUNT } from "../store/account-events.ts";
 import { logStoreError } from "../store/unavailable.ts";
 
 /** Pause between two rounds. What an account stores above its bound meanwhile is little. */
@@ -30,10 +30,10 @@ export class EventRetention implements Disposable {
   }
 
   async #prune(): Promise<void> {
-    const { store, logger, acquire } = this.#options;
+    const { store, clock, logger, acquire } = this.#options;
     try {
       if (!(await acquire())) return;
-      const count = await store.prune();
+      const count = await store.prune(clock.deletionTime() - EVENTS_KEPT_MS);
       if (count > 0)
         logger.warn(
           { count, most: MAX_EVENTS_PER_ACCOUNT },

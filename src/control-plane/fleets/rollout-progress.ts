@@ -23,7 +23,8 @@ export interface RolloutProgressOptions {
 export class RolloutProgress {
   readonly #options: RolloutProgressOptions;
   #toldCounts = "";
-  #toldAtMs = -Infinity;
+  /** In monotonic milliseconds. */
+  #toldAt = -Infinity;
 
   constructor(options: RolloutProgressOptions) {
     this.#options = options;
@@ -81,12 +82,12 @@ export class RolloutProgress {
   /** Adds an event to the stream when the counts have changed, at a limited rate. */
   async tell(fence: RolloutFence, rollout: Rollout, counts: readonly TargetCount[]): Promise<void> {
     if (rollout.kind === "upkeep" || rollout.finishedAtMs !== undefined) return;
-    const nowMs = this.#options.clock.now();
+    const { clock, store } = this.#options;
     const text = JSON.stringify(counts);
-    if (text === this.#toldCounts || nowMs - this.#toldAtMs < PROGRESS_INTERVAL_MS) return;
-    await this.#options.store.rollouts.addEvent(fence, rolloutEvent(rollout, counts, nowMs));
+    if (text === this.#toldCounts || clock.monotonic() - this.#toldAt < PROGRESS_INTERVAL_MS) return;
+    await store.rollouts.addEvent(fence, rolloutEvent(rollout, counts, clock.now()));
     this.#toldCounts = text;
-    this.#toldAtMs = nowMs;
+    this.#toldAt = clock.monotonic();
   }
 
   async #readFailures(id: string, counts: readonly TargetCount[]): Promise<readonly (ErrorCode | undefined)[]> {

@@ -64,6 +64,7 @@ export class RolloutRunner {
   #contents: { readonly key: string; readonly contents: RolloutContents } | undefined;
   #mustSweep = true;
   #mustSync = true;
+  /** In monotonic milliseconds, as `#sweptAtMs`. */
   #syncedAtMs = -Infinity;
   #sweptAtMs = -Infinity;
   /** In another state of the rollout every target may have to do something else. */
@@ -194,17 +195,18 @@ export class RolloutRunner {
   /** Decides about targets and carries that out. Returns whether more of them are to be decided at once. */
   async #workOff(round: Round, signal: AbortSignal): Promise<boolean> {
     const { rollouts } = this.#options.store;
-    const isSweepDue = round.nowMs - this.#sweptAtMs >= SWEEP_INTERVAL_MS;
+    const passedMs = this.#options.clock.monotonic();
+    const isSweepDue = passedMs - this.#sweptAtMs >= SWEEP_INTERVAL_MS;
     if (this.#mustSweep || isSweepDue || this.#sweptState !== round.rollout.state) {
       this.#mustSweep = false;
-      this.#sweptAtMs = round.nowMs;
+      this.#sweptAtMs = passedMs;
       this.#sweptState = round.rollout.state;
       this.#mustSync = true;
       await this.#work.sweepAll(round, signal);
     }
-    if (this.#mustSync && round.nowMs - this.#syncedAtMs >= SYNC_INTERVAL_MS) {
+    if (this.#mustSync && passedMs - this.#syncedAtMs >= SYNC_INTERVAL_MS) {
       this.#mustSync = false;
-      this.#syncedAtMs = round.nowMs;
+      this.#syncedAtMs = passedMs;
       await this.#sync(round);
     }
     const dirty = [...this.#dirty].slice(0, BATCH);
@@ -226,7 +228,7 @@ export class RolloutRunner {
     const { store, clock } = this.#options;
     const dueMs = await store.rollouts.nextDue(this.#rolloutId);
     const untilDueMs = dueMs === undefined ? IDLE_MS : Math.max(0, dueMs - clock.now());
-    const untilSyncMs = this.#mustSync ? Math.max(0, this.#syncedAtMs + SYNC_INTERVAL_MS - clock.now()) : IDLE_MS;
+    const untilSyncMs = this.#mustSync ? Math.max(0, this.#syncedAtMs + SYNC_INTERVAL_MS - clock.monotonic()) : IDLE_MS;
     await this.#latch.wait(clock, Math.min(IDLE_MS, untilDueMs, untilSyncMs));
   }
 }

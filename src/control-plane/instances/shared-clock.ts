@@ -49,6 +49,14 @@ export class SharedClock implements Clock, ServiceClock, Disposable {
     return Math.floor(this.monotonic() + this.#offsetMs);
   }
 
+  timeOfDay(): number {
+    return this.now();
+  }
+
+  deletionTime(): number {
+    return this.now();
+  }
+
   serviceNow(): number {
     this.#lastServiceMs = Math.max(this.#lastServiceMs, Math.floor(this.monotonic() + this.#serviceOffsetMs));
     return this.#lastServiceMs;

@@ -38,12 +38,17 @@ export class Metrics {
   readonly observer: Observer;
   /** Set when the server exists. */
   countDevices: () => number = () => 0;
+  /** The time of records; that of the server when it exists. */
+  now: () => number;
 
   constructor({ store, bus, clock, logger }: MetricsOptions) {
     const { registry } = this;
+    this.now = () => clock.now();
     this.observer = new ServiceMetrics(registry);
     const measured = measureStore(store, clock, registry);
-    const deployments = new DeploymentMetrics(registry, clock, this.observer).observe(measured.deployments);
+    const deployments = new DeploymentMetrics(registry, { now: () => this.now() }, this.observer).observe(
+      measured.deployments,
+    );
     this.store = replaceParts(measured, { deployments });
     registerCollected({ registry, store, bus, clock, logger, countDevices: () => this.countDevices() });
     collectDefaultMetrics({ register: registry });

@@ -1,4 +1,5 @@
 import { type Clock, unixNow } from "../../lib/clock.ts";
+import { isWithinLifetime } from "../core/lifetime.ts";
 import { isSessionLive, isUseDue, sessionEnd } from "../core/people/session.ts";
 import { hashSecret } from "../secrets.ts";
 import type { ApiKey } from "../store/accounts.ts";
@@ -51,8 +52,9 @@ export class PrincipalReader {
   }
 
   #ofKey(key: ApiKey): KeyPrincipal | undefined {
-    const { id, accountId, name, role, expiresAt, revokedAt } = key;
-    if (revokedAt !== undefined || (expiresAt !== undefined && expiresAt <= unixNow(this.#clock))) return undefined;
+    const { id, accountId, name, role, createdAt, expiresAt, revokedAt } = key;
+    if (revokedAt !== undefined) return undefined;
+    if (expiresAt !== undefined && !isWithinLifetime({ createdAt, expiresAt }, unixNow(this.#clock))) return undefined;
     return { kind: "key", id, accountId, name, role, expiresAt, key };
   }
 

@@ -6,17 +6,18 @@ const MAX_PAUSE_MS = 15 * 60_000;
 
 /** Operators that failed are left alone for a while: for a minute first, then for longer, at most a quarter of an hour. */
 export class OperatorPauses {
-  readonly #clock: Pick<Clock, "now">;
-  readonly #paused = new WeakMap<SimOperator, { readonly untilMs: number; readonly failures: number }>();
+  readonly #clock: Pick<Clock, "now" | "monotonic">;
+  /** Ends of pauses are in monotonic milliseconds. */
+  readonly #paused = new WeakMap<SimOperator, { readonly until: number; readonly failures: number }>();
 
-  constructor(clock: Pick<Clock, "now">) {
+  constructor(clock: Pick<Clock, "now" | "monotonic">) {
     this.#clock = clock;
   }
 
   /** Until when the operator is left alone, in Unix milliseconds; `undefined`: it may be asked. */
   pausedUntilMs(operator: SimOperator): number | undefined {
-    const untilMs = this.#paused.get(operator)?.untilMs;
-    return untilMs !== undefined && untilMs > this.#clock.now() ? untilMs : undefined;
+    const leftMs = (this.#paused.get(operator)?.until ?? -Infinity) - this.#clock.monotonic();
+    return leftMs > 0 ? Math.ceil(this.#clock.now() + leftMs) : undefined;
   }
 
   /**
@@ -31,13 +32,13 @@ export class OperatorPauses {
   ): { readonly untilMs: number; readonly isFirst: boolean } {
     const nowMs = this.#clock.now();
     if (!isOfAll) return { untilMs: nowMs + MAX_PAUSE_MS, isFirst: true };
-    const known = this.#paused.get(operator);
     // Of calls at the same time the first one counts.
-    if (known && known.untilMs > nowMs) return { untilMs: known.untilMs, isFirst: false };
-    const failures = known?.failures ?? 0;
-    const untilMs = Math.ceil(nowMs + (retryAfterMs ?? Math.min(FIRST_PAUSE_MS * 2 ** failures, MAX_PAUSE_MS)));
-    this.#paused.set(operator, { untilMs, failures: failures + 1 });
-    return { untilMs, isFirst: failures === 0 };
+    const pausedUntilMs = this.pausedUntilMs(operator);
+    if (pausedUntilMs !== undefined) return { untilMs: pausedUntilMs, isFirst: false };
+    const failures = this.#paused.get(operator)?.failures ?? 0;
+    const pauseMs = retryAfterMs ?? Math.min(FIRST_PAUSE_MS * 2 ** failures, MAX_PAUSE_MS);
+    this.#paused.set(operator, { until: this.#clock.monotonic() + pauseMs, failures: failures + 1 });
+    return { untilMs: Math.ceil(nowMs + pauseMs), isFirst: failures === 0 };
   }
 
   /** A call went well. */

@@ -62,7 +62,8 @@ export class SimRefresher {
   }
 
   #isFresh({ checkedAtMs }: SimEntry): boolean {
-    return checkedAtMs !== undefined && this.#options.clock.now() - checkedAtMs < FRESH_MS;
+    // Of a clock that was ahead it would be fresh for years.
+    return checkedAtMs !== undefined && Math.abs(this.#options.clock.now() - checkedAtMs) < FRESH_MS;
   }
 
   async #ask(operator: SimOperator, sim: OperatorSim, assetUuid: string): Promise<ObservedSim | undefined> {

@@ -30,10 +30,10 @@ export interface AccountEventStore {
   /** Returns the events of the account after an id, at most `limit`. */
   read(accountId: string, after: number, limit: number): Promise<AccountEventPage>;
   /**
-   * Removes events that are older than `EVENTS_KEPT_MS`, and the oldest of accounts that have more than
+   * Removes events from before this time, in Unix milliseconds, and the oldest of accounts that have more than
    * `MAX_EVENTS_PER_ACCOUNT`, in small transactions. Returns how many were removed of the latter.
    */
-  prune(): Promise<number>;
+  prune(beforeMs: number): Promise<number>;
   /**
    * Called when the service starts. Gives no id again that was given before, though the database may have lost the latest, and
    * corrects what an earlier release has not written while it served the same database.

@@ -21,6 +21,7 @@ import type { SessionStore } from "./sessions.ts";
 import type { SimCredentialStore } from "./sim-credentials.ts";
 import type { SimStore } from "./sims.ts";
 import type { StoreStatistics } from "./statistics.ts";
+import type { TimeStore } from "./times.ts";
 import type { UsageStore } from "./usage.ts";
 import type { UserSessionStore } from "./user-sessions.ts";
 import type { UserStore } from "./users.ts";
@@ -43,6 +44,7 @@ export interface Store extends AsyncDisposable {
   readonly sessions: SessionStore;
   readonly instances: InstanceStore;
   readonly leases: LeaseStore;
+  readonly times: TimeStore;
   readonly enrolments: EnrolmentStore;
   readonly audit: AuditStore;
   readonly users: UserStore;
@@ -87,6 +89,7 @@ export const RECORD_STORES = [
   "sessions",
   "instances",
   "leases",
+  "times",
   "enrolments",
   "audit",
   "users",

@@ -117,8 +117,11 @@ export function accountEventsContract(harness: StoreHarness): void {
       expect(page.lastId).toBeGreaterThanOrEqual(page.removedTo);
       await register(store, someAsset());
       expect((await readAll(store, ACCOUNT, page.lastId)).map(({ id }) => id > page.lastId)).toEqual([true]);
-      expect(await store.accountEvents.prune()).toBe(0);
+      const [kept] = (await store.accountEvents.read(ACCOUNT, page.lastId, 1)).events;
+      expect(await store.accountEvents.prune(kept?.atMs ?? 0)).toBe(0);
       expect(await readAll(store, ACCOUNT, page.lastId)).toHaveLength(1);
+      expect(await store.accountEvents.prune((kept?.atMs ?? 0) + 1)).toBe(0);
+      expect(await readAll(store, ACCOUNT, page.lastId)).toEqual([]);
     });
 
     test("a change that is refused or rolled back has none", async () => {

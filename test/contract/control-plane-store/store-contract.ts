@@ -21,6 +21,7 @@ import { busKeysContract } from "./bus-keys-contract.ts";
 import { sealingKeysContract } from "./sealing-keys-contract.ts";
 import { sessionsContract } from "./sessions-contract.ts";
 import { statisticsContract } from "./statistics-contract.ts";
+import { timesContract } from "./times-contract.ts";
 import { usageContract } from "./usage-contract.ts";
 import { userSessionsContract } from "./user-sessions-contract.ts";
 import { usersContract } from "./users-contract.ts";
@@ -39,6 +40,7 @@ export function storeContract(harness: StoreHarness): void {
   statisticsContract(harness);
   instancesContract(harness);
   leasesContract(harness);
+  timesContract(harness);
   loginRequestsContract(harness);
   usersContract(harness);
   userSessionsContract(harness);

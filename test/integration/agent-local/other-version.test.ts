@@ -48,6 +48,7 @@ describe("a command with a daemon", () => {
     expect(await new LocalClient(path).request("GET", "/status", "status")).toEqual({
       ...STATUS,
       data: null,
+      clock: null,
       held: [],
     });
   });

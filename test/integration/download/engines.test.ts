@@ -175,6 +175,7 @@ describe.each(ENGINES)("%s, served on loopback", (title, missing, startEngine) =
       pulls: new PullRecords(directory),
       bounds: { keepMs, reserveBytes: 0, minAgeMs: 0 },
       freeBytes: async () => undefined,
+      pending: () => new Set(),
       attempt: (work) => work(),
       clock,
       logger,

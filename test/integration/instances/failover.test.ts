@@ -236,6 +236,8 @@ test("an instance whose machine's clock is ten minutes off changes no deadline, 
   const a = await own.start();
   const wrong: Clock = {
     now: () => clock.now() + 600_000,
+    timeOfDay: () => clock.now() + 600_000,
+    deletionTime: () => clock.now() + 600_000,
     monotonic: () => 123 + clock.monotonic(),
     timer: (ms, callback) => clock.timer(ms, callback),
     sleep: (ms, signal) => clock.sleep(ms, signal),

@@ -154,7 +154,7 @@ describe("the list of SIMs", () => {
     expect((await list("?type=prosim")).sims[0]?.allowance).toBeUndefined();
     expect(kore.count()).toBe(before);
     // Nothing is known of the next month yet.
-    clock.jump(31 * 86_400_000);
+    clock.pass(31 * 86_400_000);
     expect((await list("?type=supersim")).sims[0]?.allowance?.used_bytes).toBeUndefined();
   });
 

@@ -67,6 +67,8 @@ export class KilledService implements AsyncDisposable {
     const service = new KilledService(plan, downtime);
     const clock: Clock = {
       now: () => systemClock.now() + service.#aheadMs,
+      timeOfDay: () => systemClock.now() + service.#aheadMs,
+      deletionTime: () => systemClock.now() + service.#aheadMs,
       monotonic: () => systemClock.monotonic(),
       timer: (ms, callback) => systemClock.timer(ms, callback),
       sleep: (ms, signal) => systemClock.sleep(ms, signal),

@@ -133,7 +133,7 @@ test("after an error of the store it tries again an hour later", async () => {
     },
   };
   using _retention = new Retention({
-    store: { deployments: failing, audit: store.audit, rollouts: store.rollouts, userSessions: store.userSessions },
+    store: { ...store, deployments: failing },
     clock,
     logger: log.logger,
     acquire,
@@ -149,7 +149,7 @@ test("nothing happens after it was disposed, also during a round", async () => {
   const log = captureLogText();
   const slow = { removeFinished: () => answer.promise };
   const retention = new Retention({
-    store: { deployments: slow, audit: store.audit, rollouts: store.rollouts, userSessions: store.userSessions },
+    store: { ...store, deployments: slow },
     clock,
     logger: log.logger,
     acquire,

@@ -37,6 +37,8 @@ export interface CleanupView {
   /** Free share of the disk, from 0 to 1; `undefined` if unknown. */
   readonly freeDisk: number | undefined;
   readonly nowMs: number;
+  /** The time by which is deleted; not after `nowMs`. */
+  readonly deletionMs: number;
 }
 
 /** An image that may be removed, if it can be pulled again. */
@@ -70,7 +72,7 @@ export function planCleanup(view: CleanupView, { keepMs, minFreeShare }: Cleanup
     .flatMap(({ id, reference, unneededSince }) => {
       const image = view.images.find((candidate) => candidate.id === id);
       if (!image || !isOwn(image, pulled)) return [];
-      const isOld = view.nowMs - (unneededSince ?? 0) >= keepMs;
+      const isOld = view.deletionMs - (unneededSince ?? 0) >= keepMs;
       if (!isOld && !isLow) return [];
       const reason = isOld ? ("age" as const) : ("disk" as const);
       return [{ id: image.id, reference, names: image.names, bytes: image.size, reason }];

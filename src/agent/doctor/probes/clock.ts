@@ -6,7 +6,7 @@ const MAX_TIME_MS = Date.UTC(2100, 0, 1);
 
 /** The clock shows a plausible time. */
 export const probeClock: Probe = async ({ clock }) => {
-  const now = clock.now();
+  const now = clock.timeOfDay();
   const text = `It is ${formatUtcMinute(now)} UTC by this device's clock`;
   if (isClockSet(now) && now < MAX_TIME_MS) return good(`${text}.`);
   return bad(

@@ -19,7 +19,7 @@ export const probeDns: Probe = async (context) => {
     );
   } catch (error) {
     return bad(
-      `${what} cannot be looked up: ${explainNetworkError(error, context.clock.now())}.`,
+      `${what} cannot be looked up: ${explainNetworkError(error, context.clock.timeOfDay())}.`,
       `Check the name in ${isProxy ? "https_proxy" : "control_plane_url"}, and the name servers in /etc/resolv.conf.`,
     );
   }

@@ -23,7 +23,7 @@ export const probeProxy: Probe = async (context, signal) => {
         : `Ask for ${target} to be allowed, or add the host to no_proxy.`,
     );
   } catch (error) {
-    const why = signal.aborted ? "it does not answer" : explainNetworkError(error, context.clock.now());
+    const why = signal.aborted ? "it does not answer" : explainNetworkError(error, context.clock.timeOfDay());
     return bad(`${proxy.host}: ${why}.`, "Check https_proxy: is there an HTTP proxy at that address and port?");
   }
 };

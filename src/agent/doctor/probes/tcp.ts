@@ -18,7 +18,7 @@ export const probeTcp: Probe = async (context, signal) => {
       );
     }
     return bad(
-      `No connection to ${what}: ${explainNetworkError(error, context.clock.now())}.`,
+      `No connection to ${what}: ${explainNetworkError(error, context.clock.timeOfDay())}.`,
       `Check the address and port in ${endpoint.isProxy ? "https_proxy" : "control_plane_url"}, and whether the other side runs.`,
     );
   }

@@ -18,10 +18,10 @@ export const probeTls: Probe = async (context, signal) => {
     if (socket.authorized) return good(`${nameOf(certificate)}, valid until ${formatDate(certificate.valid_to)}.`);
     // Node.js sets the error code, although the type is `Error`.
     const code = String(socket.authorizationError);
-    const why = explainNetworkError({ code, message: code }, context.clock.now());
+    const why = explainNetworkError({ code, message: code }, context.clock.timeOfDay());
     return bad(`${nameOf(certificate)} is not trusted: ${why}. ${describeCertificate(certificate)}`, nextFor(code));
   } catch (error) {
-    const why = signal.aborted ? "it does not answer" : explainNetworkError(error, context.clock.now());
+    const why = signal.aborted ? "it does not answer" : explainNetworkError(error, context.clock.timeOfDay());
     return bad(
       `No encrypted connection: ${why}.`,
       "Check the port in control_plane_url: does something speak TLS there?",

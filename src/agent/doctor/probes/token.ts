@@ -22,7 +22,7 @@ export const probeToken: Probe = async (context, signal) => {
         : "See what the control plane's own log says at this time.",
     );
   } catch (error) {
-    const why = signal.aborted ? "it does not answer" : explainNetworkError(error, context.clock.now());
+    const why = signal.aborted ? "it does not answer" : explainNetworkError(error, context.clock.timeOfDay());
     return bad(
       `The control plane could not be asked: ${why}.`,
       "Is it a control plane that listens at control_plane_url?",

@@ -173,7 +173,7 @@ class DockerEngine implements Engine {
 
   readLastExit(id: string, signal: AbortSignal): Promise<RunEnd | undefined> {
     return this.#query(signal, async (abortSignal) => {
-      const query = { kind: await this.#kind(abortSignal), nowMs: this.#clock.now() };
+      const query = { kind: await this.#kind(abortSignal), nowMs: this.#clock.timeOfDay() };
       return await readLastExit(this.#connect(), id, query, abortSignal);
     });
   }

@@ -14,6 +14,7 @@ import {
 } from "../../../protocol/login-request.ts";
 import { invalidRequest } from "../../../protocol/request-error.ts";
 import { auditEntry } from "../../audit/audit-entry.ts";
+import { isWithinLifetime } from "../../core/lifetime.ts";
 import { type LoginRequest, rolesUpTo } from "../../core/people/login-request.ts";
 import { userCodeHash } from "../../people/login-requests.ts";
 import { originOf } from "../audit/origin-of.ts";
@@ -51,7 +52,7 @@ export function decideLogin(api: Api, context: ApiContext): void {
       limiter.record(id);
       throw new EdgeError("LoginRequestUnknown");
     }
-    if (login.expiresAt <= unixNow(clock)) throw new EdgeError("LoginRequestExpired");
+    if (!isWithinLifetime(login, unixNow(clock))) throw new EdgeError("LoginRequestExpired");
     return { code, login };
   };
 

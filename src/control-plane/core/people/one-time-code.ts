@@ -1,3 +1,5 @@
+import { isWithinLifetime } from "../lifetime.ts";
+
 const HOUR_S = 3600;
 
 /** What a code is for, and how long it may be used, in seconds. */
@@ -34,5 +36,5 @@ export function codeExpiry(purpose: CodePurpose, now: number): number {
 export function codeState(code: OneTimeCode | undefined, purposes: readonly CodePurpose[], now: number): CodeState {
   if (!code || !purposes.includes(code.purpose)) return "unknown";
   if (code.usedAt !== undefined) return "used";
-  return now < code.expiresAt ? "usable" : "expired";
+  return isWithinLifetime(code, now) ? "usable" : "expired";
 }

@@ -1,3 +1,5 @@
+import { isWithinLifetime } from "../lifetime.ts";
+
 /** A session ends this long after it was used last, in seconds. */
 export const SESSION_IDLE_S = 12 * 3600;
 /** A session ends this long after it began, in seconds. */
@@ -25,7 +27,7 @@ export function sessionEnd({ createdAt, lastUsedAt }: Pick<UserSession, "created
 }
 
 export function isSessionLive(session: Pick<UserSession, "createdAt" | "lastUsedAt">, now: number): boolean {
-  return now < sessionEnd(session);
+  return isWithinLifetime({ createdAt: session.createdAt, expiresAt: sessionEnd(session) }, now);
 }
 
 /** Whether a use of the session should be stored. */

@@ -59,7 +59,7 @@ export class EmnifyOperator implements SimOperator {
       const body = JSON.stringify({ application_token: applicationToken });
       const answer = await requestToken(clock, new URL("/api/v1/authenticate", url).href, body, signal);
       const { auth_token: value } = parseAnswer(tokenSchema, answer);
-      return { value, lifetimeMs: tokenLifetimeMs(value, clock.now()) };
+      return { value, lifetimeMs: tokenLifetimeMs(value, clock.timeOfDay()) };
     });
     this.#http = new OperatorHttp({ baseUrl: url, authorization, clock, rates: RATES, type: "prosim", observer });
     this.#sims = new EmnifySims(this.#http, clock);

@@ -191,7 +191,7 @@ export class OperatorHttp {
     const { status, headers } = response;
     if (status === 429 || status >= 500) {
       await response.body?.cancel();
-      const retryAfterMs = parseRetryAfter(headers.get("retry-after"), clock.now());
+      const retryAfterMs = parseRetryAfter(headers.get("retry-after"), clock.timeOfDay());
       if (status === 429 || (status === 503 && retryAfterMs !== undefined))
         throw throttled(this.#pauses.begin(retryAfterMs));
       throw broken(status);

@@ -40,6 +40,6 @@ async function refusalOf(response: Response, clock: Clock): Promise<SimOperatorE
   const { status, headers } = response;
   if (status < 500 && status !== 429) return tokenRefusal(status, await readJson(response).catch(() => undefined));
   await response.body?.cancel();
-  const retryAfterMs = parseRetryAfter(headers.get("retry-after"), clock.now());
+  const retryAfterMs = parseRetryAfter(headers.get("retry-after"), clock.timeOfDay());
   return status === 429 ? throttled(retryAfterMs ?? THROTTLED_PAUSE_MS) : broken(status);
 }

@@ -1,11 +1,6 @@
 import { reasonsOfBits } from "../../core/attention.ts";
 import type { NewAccountEvent } from "../../core/account-event.ts";
-import {
-  type AccountEventPage,
-  type AccountEventStore,
-  EVENTS_KEPT_MS,
-  MAX_EVENTS_PER_ACCOUNT,
-} from "../account-events.ts";
+import { type AccountEventPage, type AccountEventStore, MAX_EVENTS_PER_ACCOUNT } from "../account-events.ts";
 import { CORRECT_STATES, LOCK_WRONG_STATES } from "./asset-states.ts";
 import { type PostgresPool, repeatOnConflict } from "./pool.ts";
 
@@ -43,12 +38,12 @@ const NUMBER = /* sql */ `
 
 const OLD_ACCOUNTS = /* sql */ `
   SELECT DISTINCT account_id FROM (SELECT account_id, at_ms FROM account_events ORDER BY seq LIMIT ${MAX_AT_ONCE}) oldest
-  WHERE at_ms < ${NOW_MS} - ${EVENTS_KEPT_MS}`;
+  WHERE at_ms < $1`;
 const ACCOUNTS = "SELECT id FROM accounts ORDER BY id";
 const REMOVE_OLD = /* sql */ `
   WITH removed AS (
     DELETE FROM account_events WHERE seq IN (
-      SELECT seq FROM account_events WHERE account_id = $1 AND id IS NOT NULL AND at_ms < ${NOW_MS} - ${EVENTS_KEPT_MS}
+      SELECT seq FROM account_events WHERE account_id = $1 AND id IS NOT NULL AND at_ms < $2
       ORDER BY id LIMIT ${MAX_AT_ONCE})
     RETURNING id)
   UPDATE account_event_heads SET removed_to = greatest(removed_to, (SELECT max(id) FROM removed))
@@ -103,7 +98,7 @@ export class PostgresAccountEventStore implements AccountEventStore {
     return toPage((await this.#pool.query<Row>(READ, [accountId, after, limit])).rows, limit, isAll);
   }
 
-  async prune(): Promise<number> {
+  async prune(beforeMs: number): Promise<number> {
     let surplus = 0;
     const { rows: accounts } = await this.#pool.query<{ id: string }>(ACCOUNTS, []);
     for (const { id } of accounts) {
@@ -116,9 +111,9 @@ export class PostgresAccountEventStore implements AccountEventStore {
       }
     }
     for (;;) {
-      const { rows } = await this.#pool.query<{ account_id: string }>(OLD_ACCOUNTS, []);
+      const { rows } = await this.#pool.query<{ account_id: string }>(OLD_ACCOUNTS, [beforeMs]);
       if (rows.length === 0) break;
-      for (const { account_id: id } of rows) await repeatOnConflict(() => this.#pool.query(REMOVE_OLD, [id]));
+      for (const { account_id: id } of rows) await repeatOnConflict(() => this.#pool.query(REMOVE_OLD, [id, beforeMs]));
     }
     await this.#correctStates();
     return surplus;

@@ -16,6 +16,7 @@ import { SqlSealingKeyStore } from "../sql/sealing-keys.ts";
 import { SqlSimCredentialStore } from "../sql/sim-credentials.ts";
 import { SqlSimStore } from "../sql/sims.ts";
 import { SqlOperatorUsageStore } from "../sql/operator-usage.ts";
+import { SqlTimeStore } from "../sql/times.ts";
 import { SqlUsageStore } from "../sql/usage.ts";
 import { SqlUserSessionStore } from "../sql/user-sessions.ts";
 import { SqlUserStore } from "../sql/users.ts";
@@ -73,6 +74,7 @@ export function postgresStoreOn(pool: PostgresPool): Store {
     accountEvents: new PostgresAccountEventStore(pool),
     onAccountEvents: (listener) => appended.add(listener),
     browsers: new SqlBrowserStore(executor),
+    times: new SqlTimeStore(executor),
     assetSettings: new SqlAssetSettingsStore(executor),
     fleets: new SqlFleetStore(executor),
     rollouts: new SqlRolloutStore(executor),

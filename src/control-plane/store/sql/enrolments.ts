@@ -75,12 +75,15 @@ export class SqlEnrolmentStore implements EnrolmentStore {
     await changeWithAudit(this.#executor, SET_AUTO_ACCEPT, [Number(autoAccept), accountId], audit);
   }
 
+  async removeOldCodes(now: number): Promise<void> {
+    await this.#executor.change(REMOVE_OLD, [now - RETENTION_S]);
+  }
+
   *#issue(
     { assetUuid, createdAt, expiresAt, mayReplace }: EnrolmentCode,
     hash: Uint8Array,
     audit: AuditEntry | undefined,
   ): Work<void> {
-    yield* change(REMOVE_OLD, [createdAt - RETENTION_S]);
     // Without the lock, codes that are issued at the same time would not see, and so not remove, each other.
     yield* one(this.#lockAsset, [assetUuid]);
     yield* change(REMOVE_UNUSED, [assetUuid]);

@@ -1,3 +1,4 @@
+import { isWithinLifetime } from "../../core/lifetime.ts";
 import { type LoginRequest, lowerRole, rolesUpTo } from "../../core/people/login-request.ts";
 import type { KeyBounds } from "../../core/people/key-limits.ts";
 import type { Role } from "../../core/people/roles.ts";
@@ -174,7 +175,7 @@ export class SqlLoginRequestStore implements LoginRequestStore {
     const userRow = seen?.user_id ? yield* one<UserRow>(this.#lockUser, [seen.user_id]) : undefined;
     const row = yield* one<Row>(this.#lockRequest, [deviceCode]);
     if (!row) return { kind: "unknown" };
-    if (row.expires_at <= at) return { kind: "expired" };
+    if (!isWithinLifetime(toRequest(row), at)) return { kind: "expired" };
     if (row.state === "pending") return { kind: "pending" };
     if (row.state === "approved" && !userRow) return { kind: "pending" };
     const user = userRow && toUser(userRow);

@@ -5,7 +5,6 @@ import {
   type AccountEventPage,
   type AccountEventStore,
   type AppendSignal,
-  EVENTS_KEPT_MS,
   MAX_EVENTS_PER_ACCOUNT,
 } from "../account-events.ts";
 
@@ -62,7 +61,7 @@ export class SqliteAccountEventStore implements AccountEventStore {
     this.#oldest = database.prepare(
       `SELECT account_id AS accountId, max(id) AS lastId FROM
          (SELECT account_id, id, at_ms FROM account_events ORDER BY id LIMIT ${MAX_REMOVED_AT_ONCE})
-       WHERE at_ms < CAST(unixepoch('subsec') * 1000 AS INTEGER) - ${EVENTS_KEPT_MS} GROUP BY account_id`,
+       WHERE at_ms < ? GROUP BY account_id`,
     );
     this.#surplus = database.prepare(
       `SELECT id FROM account_events WHERE account_id = ? ORDER BY id DESC LIMIT 1 OFFSET ${MAX_EVENTS_PER_ACCOUNT}`,
@@ -109,9 +108,9 @@ export class SqliteAccountEventStore implements AccountEventStore {
     };
   }
 
-  async prune(): Promise<number> {
+  async prune(beforeMs: number): Promise<number> {
     for (;;) {
-      const old = this.#oldest.all() as { accountId: string; lastId: number }[];
+      const old = this.#oldest.all(beforeMs) as { accountId: string; lastId: number }[];
       if (old.length === 0) break;
       for (const { accountId, lastId } of old) this.#removeTo(accountId, lastId);
       await new Promise(setImmediate);

@@ -20,6 +20,7 @@ import { SqlSimCredentialStore } from "../sql/sim-credentials.ts";
 import { SqlSimStore } from "../sql/sims.ts";
 import { SqliteExecutor } from "../sql/sqlite-executor.ts";
 import { SqlOperatorUsageStore } from "../sql/operator-usage.ts";
+import { SqlTimeStore } from "../sql/times.ts";
 import { SqlUsageStore } from "../sql/usage.ts";
 import { SqlUserSessionStore } from "../sql/user-sessions.ts";
 import { SqlUserStore } from "../sql/users.ts";
@@ -77,6 +78,7 @@ export function openStore(path: string): Store {
     accountEvents,
     onAccountEvents: (listener) => appended.add(listener),
     browsers: new SqlBrowserStore(executor),
+    times: new SqlTimeStore(executor),
     assetSettings: new SqlAssetSettingsStore(executor),
     fleets: new SqlFleetStore(executor),
     rollouts: new SqlRolloutStore(executor),

@@ -7,7 +7,16 @@ const NOW = 1_000_000;
 const ref = (name: string): string => `registry.example.com/team/${name}:1`;
 
 function view(changes: Partial<CleanupView> = {}): CleanupView {
-  return { pulled: [], images: [], needed: new Set(), pulling: new Set(), freeDisk: 0.5, nowMs: NOW, ...changes };
+  return {
+    pulled: [],
+    images: [],
+    needed: new Set(),
+    pulling: new Set(),
+    freeDisk: 0.5,
+    nowMs: NOW,
+    deletionMs: NOW,
+    ...changes,
+  };
 }
 
 const pulled = (id: string, fields: Partial<PulledImage> = {}): PulledImage => ({
@@ -17,6 +26,8 @@ const pulled = (id: string, fields: Partial<PulledImage> = {}): PulledImage => (
   unneededSince: NOW - 10_000,
   ...fields,
 });
+/** With a clock that has not jumped. */
+const at = (nowMs: number) => ({ nowMs, deletionMs: nowMs });
 const there = (id: string, names: readonly string[] = [ref(id)]) => ({ id, names, size: 10 });
 
 const ids = fc.constantFrom<string>("a", "b", "c", "d");
@@ -41,6 +52,7 @@ const anything = fc.record({
   pulling: fc.array(ids.map(ref)).map((list) => new Set(list)),
   freeDisk: fc.option(fc.double({ min: 0, max: 1, noNaN: true }), { nil: undefined }),
   nowMs: fc.constant(NOW),
+  deletionMs: fc.constant(NOW),
 });
 
 describe("an image to remove", () => {
@@ -107,11 +119,20 @@ describe("an image to remove", () => {
     const needed = view({ pulled: [pulled("a")], images: [there("a")], needed: new Set(["a"]) });
     const first = planCleanup(needed, RULES);
     expect(first.pulled).toMatchObject([{ unneededSince: null }]);
-    const second = planCleanup({ ...needed, needed: new Set(), pulled: first.pulled, nowMs: NOW + 5_000 }, RULES);
+    const second = planCleanup({ ...needed, needed: new Set(), pulled: first.pulled, ...at(NOW + 5_000) }, RULES);
     expect(second).toMatchObject({ removals: [], pulled: [{ unneededSince: NOW + 5_000 }] });
     expect(
-      planCleanup({ ...needed, needed: new Set(), pulled: second.pulled, nowMs: NOW + 6_000 }, RULES).removals,
+      planCleanup({ ...needed, needed: new Set(), pulled: second.pulled, ...at(NOW + 6_000) }, RULES).removals,
     ).toHaveLength(1);
+  });
+
+  it("is none for its age by a clock that has jumped, forwards or back", () => {
+    const state = view({ pulled: [pulled("a", { unneededSince: NOW - 500 })], images: [there("a")] });
+    const ahead = planCleanup({ ...state, nowMs: NOW + 1e9, deletionMs: NOW }, RULES);
+    expect(ahead.removals).toEqual([]);
+    const back = planCleanup({ ...state, deletionMs: NOW - 1e9 }, RULES);
+    expect(back.removals).toEqual([]);
+    expect(planCleanup({ ...state, pulled: back.pulled }, RULES).removals).toEqual([]);
   });
 
   it("includes one whose pull was interrupted, but not the one before that pull", () => {

@@ -41,6 +41,7 @@ const STATUS: Status = {
     deployments: [],
   },
   data: null,
+  clock: null,
   held: [],
   engine_troubles: [],
 };
@@ -58,6 +59,11 @@ function printed(print: (printer: Printer) => void, columns?: number): string {
 describe("what is wrong, in the status", () => {
   it("nothing, when all is well", () => {
     expect(troublesOf(STATUS)).toEqual([]);
+  });
+
+  it("a clock that has jumped", () => {
+    const clock = "The clock has jumped: 60 d ahead.";
+    expect(troublesOf({ ...STATUS, clock })).toEqual([clock]);
   });
 
   it.each<[string, Status, RegExp]>([

@@ -46,12 +46,12 @@ async function leave(): Promise<void> {
   await engine.pullImage(offer.name, () => {}, SIGNAL, { isInsecure: true });
 }
 
-function newSweeper(pulls: PullRecords = records()): PartSweeper {
+function newSweeper(pulls: PullRecords = records(), pending: readonly string[] = []): PartSweeper {
   const bounds = { keepMs: KEEP_MS, reserveBytes: 0, minAgeMs: 0 };
   const parts = new PartStore(directory.path);
   const logger = pino({ level: "silent" });
   const options = { engine, parts, pulls, bounds, freeBytes: async () => undefined, clock, logger };
-  return new PartSweeper({ ...options, attempt: (work) => work() });
+  return new PartSweeper({ ...options, pending: () => new Set(pending), attempt: (work) => work() });
 }
 
 const loopbackImage = () => engine.inspectImage(offer.name, SIGNAL);
@@ -87,6 +87,16 @@ test("an image that nobody gave its name loses the one it was pulled under, when
   expect(await loopbackImage()).toBeUndefined();
   await sweeper.sweep();
   expect(files()).toEqual([]);
+});
+
+test("whatever the clock says, nothing that a deployment has fetched is removed while that goes on", async () => {
+  await leave();
+  clock.jump(10 * 365 * 86_400_000);
+  const sweeper = newSweeper(records(), [REFERENCE]);
+  await sweeper.finishPulls(SIGNAL);
+  await sweeper.sweep();
+  expect(files()).toHaveLength(2);
+  expect(await loopbackImage()).toBeDefined();
 });
 
 test("a pull that goes on has the address and the names of the one before, and ends both", async () => {

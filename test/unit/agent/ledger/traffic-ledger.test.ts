@@ -4,6 +4,7 @@ import { NetworkWatch } from "../../../../src/agent/ledger/network-watch.ts";
 import type { LedgerStore } from "../../../../src/agent/core/traffic/ledger-store.ts";
 import { openSqliteStore } from "../../../../src/agent/store/sqlite-store.ts";
 import type { AgentStore } from "../../../../src/agent/store/store.ts";
+import { SteadyClock } from "../../../../src/lib/steady-clock.ts";
 import { FakeClock } from "../../../support/fake-clock.ts";
 import { FakeNetwork } from "../../../support/fake-network.ts";
 import { captureLog } from "../../../support/link/log-capture.ts";
@@ -168,6 +169,25 @@ describe("the traffic ledger", () => {
     await clock.advance(HOUR);
     const days = store.ledger.traffic("0000", "9999").map(({ day, sent }) => [day, sent]);
     expect(days).toEqual([["2026-11-23", 10]]);
+  });
+
+  it("begins no new month, with its budget, by a clock that has jumped", async () => {
+    const { logger } = captureLog();
+    using steady = new SteadyClock({ clock, logger });
+    const watch = new NetworkWatch(network, clock);
+    using ledger = new TrafficLedger({ store: store.ledger, network, watch, clock: steady, logger, bootId: "boot-1" });
+    for (const jump of [40 * DAY, -80 * DAY, 40 * DAY]) {
+      clock.jump(jump);
+      expect(ledger.today()).toBe("2026-11-21");
+      ledger.count({ purpose: "pulls", direction: "received", bytes: 5 });
+    }
+    expect(new Set(ledger.read("0000-00-00", "9999-99-99").traffic.map(({ day }) => day))).toEqual(
+      new Set(["2026-11-21"]),
+    );
+    clock.jump(40 * DAY);
+    expect(ledger.today()).toBe("2026-11-21");
+    await clock.advance(HOUR);
+    expect(ledger.today()).toBe("2026-12-31");
   });
 
   it("assigns traffic to the last stored day when the clock was never set", () => {

@@ -7,7 +7,7 @@ import { AgentRig } from "../../../support/agent-rig.ts";
 it("the state of a device has the time of its own clock", async () => {
   await using rig = new AgentRig();
   // A gateway without a battery begins in 1970.
-  vi.spyOn(rig.services.clock, "now").mockReturnValue(86_400_999);
+  vi.spyOn(rig.services.clock, "timeOfDay").mockReturnValue(86_400_999);
   const sources = {
     ...rig.services,
     stateDir: rig.services.config.stateDir,

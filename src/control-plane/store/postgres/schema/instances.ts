@@ -31,7 +31,9 @@ export const INSTANCES = /* sql */ `
     database_identity TEXT,
     -- By how much the service's clock is behind the time of day, after jumps.
     clock_shift_ms BIGINT NOT NULL DEFAULT 0,
-    clock_version BIGINT NOT NULL DEFAULT 0
+    clock_version BIGINT NOT NULL DEFAULT 0,
+    -- What the service knows of the time, in JSON: see `TimeMark`.
+    time_mark TEXT
   ) WITH (fillfactor = 50);
 
   CREATE TABLE access_version (
