@@ -34,6 +34,7 @@ import {
   addFleetsDiff,
   addFleetsList,
   addFleetsMembers,
+  addFleetsReapply,
   addFleetsRemove,
   addFleetsRevisions,
   addFleetsShow,
@@ -156,6 +157,7 @@ function addFleetCommands(program: Command, io: Io): void {
   addFleetsRevisions(fleets, io);
   addFleetsDiff(fleets, io);
   addFleetsApply(fleets, io);
+  addFleetsReapply(fleets, io);
   addFleetsRemove(fleets, io);
   const rollouts = program
     .command("rollouts")

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { rolloutStateSchema } from "./rollout.ts";
 import { deploymentActionSchema } from "./deployment-action.ts";
 import { attentionReasonSchema } from "./attention.ts";
+import { memberStateSchema } from "./fleet-member.ts";
 import { deploymentStepSchema, deploymentStatusSchema, errorCodeSchema } from "./deployment-event.ts";
 
 const asset = { asset_id: z.string().meta({ description: "UUID of the asset." }) };
@@ -96,6 +97,18 @@ export const accountEventSchema = z
     z.strictObject({
       ...typed("fleet.changed", "A fleet was created, changed or removed, or has a new revision."),
       fleet: z.string().meta({ description: "Name of the fleet." }),
+    }),
+    z.strictObject({
+      ...typed(
+        "member.changed",
+        "A member of a fleet is `drifted`, `missing` or `stopped_by_hand` from now on, or no longer is.",
+      ),
+      fleet: z.string().meta({ description: "Name of the fleet." }),
+      ...asset,
+      state: memberStateSchema,
+      previous: memberStateSchema.optional().meta({ description: "Its state before; absent if it had none." }),
+      message: z.string().optional().meta({ description: "What is the matter, for people." }),
+      attention: attention.meta({ description: attentionOfAway }),
     }),
     z.strictObject({
       ...typed("rollout.changed", "A rollout was created, or has changed its state or its wave."),

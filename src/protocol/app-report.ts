@@ -53,6 +53,21 @@ export const appReportSchema = z
           "tries again after a pause. Absent otherwise, and where its agent is too old to report it.",
         examples: ["the agent crashed 3 times during the repair of node-red"],
       }),
+    changed: z
+      .object({
+        by: z.enum(["local", "api", "foreign"]).meta({
+          description:
+            "`local`: a command on the device. `api`: a deployment over the API. `foreign`: another tool of the engine.",
+        }),
+        what: sanitizedLine(256).meta({ description: "What was changed, for people.", examples: ["image"] }),
+        since: unixSeconds("When it was changed; null when the device did not know the time.").nullable(),
+      })
+      .exactOptional()
+      .meta({
+        description:
+          "Who has changed, stopped or removed the app last other than its fleet. Absent where nothing did, or where its agent " +
+          "is too old to report it.",
+      }),
     fleet: appFleetSchema.exactOptional().meta({
       description:
         "The fleet's revision that the app was last applied with. Absent for an app of no fleet, where the device has lost " +

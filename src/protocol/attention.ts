@@ -9,6 +9,8 @@ export const ATTENTION_REASONS = [
   "app_restarting",
   "app_unhealthy",
   "app_not_repaired",
+  "drifted",
+  "stopped_by_hand",
   "deployment_failed",
   "update_waiting",
   "engine_trouble",

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { newAppName } from "./app-fields.ts";
 import { MAX_APPLY_APPS } from "./apply.ts";
 import { displayText } from "./display-text.ts";
+import { memberCountsSchema, memberStateSchema } from "./fleet-member.ts";
 import { rolloutStateSchema } from "./rollout.ts";
 import { rolloutStrategySchema, rolloutStrategyUpdateSchema } from "./rollout-strategy.ts";
 import { unixSeconds } from "./scalars.ts";
@@ -33,6 +34,13 @@ const fleetApps = z
     examples: [["kiosk-ui", "mosquitto"]],
   });
 
+export const onDriftSchema = z.enum(["report", "repair"]).meta({
+  description:
+    "What happens to members that are `drifted` or `missing`. `report`: they are shown. `repair`: the fleet also puts them right by " +
+    "itself, within its windows and budgets, never while the asset is held, and with longer pauses each time.",
+});
+export type OnDrift = z.output<typeof onDriftSchema>;
+
 const revisionNumber = z.int().min(1);
 const pausedReason = displayText(1, 256);
 
@@ -51,6 +59,7 @@ const fields = {
   selector: selectorSchema,
   apps: fleetApps,
   strategy: rolloutStrategySchema.meta({ description: "How its rollouts go, unless a rollout says otherwise." }),
+  on_drift: onDriftSchema,
   stable_revision: revisionNumber.nullable().meta({
     description: "What every member should run; null before the first rollout has succeeded.",
   }),
@@ -62,6 +71,7 @@ const fields = {
   latest_rollout: currentRolloutSchema
     .nullable()
     .meta({ description: "The newest rollout; null if there was none, or none is kept." }),
+  states: memberCountsSchema,
   created_at: unixSeconds("When the fleet was created."),
 };
 
@@ -102,6 +112,7 @@ export const fleetCreationSchema = z
     selector: selectorSchema,
     apps: fleetApps,
     strategy: rolloutStrategySchema.prefault({}).meta({ description: "How its rollouts go." }),
+    on_drift: onDriftSchema.default("report"),
   })
   .meta({ id: "FleetCreation", examples: [example] });
 
@@ -112,6 +123,7 @@ export const fleetUpdateSchema = z
     selector: selectorSchema,
     apps: fleetApps,
     strategy: rolloutStrategyUpdateSchema.meta({ description: "Fields of the strategy to change; others stay." }),
+    on_drift: onDriftSchema,
     paused_reason: pausedReason.nullable().meta({
       description: "A text stops everything of the fleet that has not begun, for this reason; `null` lets it go on.",
     }),
@@ -123,6 +135,17 @@ export const fleetUpdateSchema = z
     examples: [{ selector: "role=kiosk", strategy: { max_parallel: 20 } }],
   });
 
+/** Most members that a dry run of Reapply lists. */
+export const MAX_LISTED_REAPPLIED = 1_000;
+
+/** Query of Reapply. */
+export const reapplyQuerySchema = z.strictObject({
+  dry_run: z
+    .enum(["true", "false"])
+    .optional()
+    .meta({ description: "With `true`, nothing is changed: the response says which members would be put right." }),
+});
+
 /** Body of Reapply. */
 export const reapplyRequestSchema = z
   .strictObject({
@@ -131,11 +154,38 @@ export const reapplyRequestSchema = z
       .min(1)
       .max(1_000)
       .exactOptional()
-      .meta({ description: "UUIDs of the members to put right; by default all that do not run the stable revision." }),
+      .meta({ description: "UUIDs of the members to put right; by default all in one of the states." }),
+    states: z
+      .array(z.enum(["drifted", "missing", "outdated", "stopped_by_hand"]))
+      .min(1)
+      .max(4)
+      .default(["drifted", "missing"])
+      .meta({
+        description:
+          "Members in these states. With `stopped_by_hand`, apps that a person has stopped are started too; without it they stay " +
+          "stopped.",
+      }),
   })
   .meta({ id: "ReapplyRequest", examples: [{ asset_ids: ["0b7e5a52-6f0c-4c1e-9a52-0d3f3a0f6c11"] }] });
+export type ReapplyRequest = z.output<typeof reapplyRequestSchema>;
+
+const reappliedMemberSchema = z
+  .strictObject({
+    asset_id: z.string().meta({ description: "UUID of the asset." }),
+    asset_name: z.string().meta({ description: "Name of the asset." }),
+    serial_number: z.string().meta({ description: "Serial number of the asset." }),
+    state: memberStateSchema,
+    message: z.string().nullable().meta({ description: "What would be put right, for people." }),
+  })
+  .meta({ id: "ReappliedMember" });
 
 /** Response of Reapply. */
 export const reapplyResponseSchema = z
-  .strictObject({ assets: z.int().min(0).meta({ description: "Number of members that are put right." }) })
+  .strictObject({
+    assets: z.int().min(0).meta({ description: "Number of members that are put right." }),
+    members: z.array(reappliedMemberSchema).meta({
+      description: `These members, in the order of their UUIDs; at most ${MAX_LISTED_REAPPLIED}.`,
+    }),
+  })
   .meta({ id: "ReapplyResponse" });
+export type ReapplyResponse = z.output<typeof reapplyResponseSchema>;

@@ -28,6 +28,7 @@ export const targetStateSchema = z.enum([
   "soaking",
   "succeeded",
   "failed",
+  "changed_by_hand",
   "refused",
   "lost",
   "deferred",

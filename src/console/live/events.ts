@@ -26,6 +26,7 @@ export function eventHandler(client: QueryClient): (event: AccountEvent) => void
 export function outdatedBy(event: AccountEvent): readonly QueryKey[] {
   if (event.type === "user.changed") return [KEYS.users, KEYS.session, KEYS.audit];
   if (event.type === "key.changed") return [KEYS.apiKeys, KEYS.audit];
+  if (event.type === "member.changed") return [KEYS.fleets, KEYS.overview, KEYS.assets, KEYS.asset(event.asset_id)];
   if (event.type === "fleet.changed") return [KEYS.fleets, KEYS.audit];
   if (event.type === "rollout.changed") return [KEYS.fleets, KEYS.rollout(event.rollout_id), KEYS.audit];
   if (event.type === "deployment.moved") return [KEYS.deployments(event.asset_id)];

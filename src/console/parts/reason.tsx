@@ -40,6 +40,18 @@ export const REASONS: Readonly<Record<AttentionReason, ReasonText>> = {
     icon: "cross",
     kind: "bad",
   },
+  drifted: {
+    label: "drifted",
+    hint: "An app of a fleet was changed other than by the fleet, or is not there; see the fleet's members.",
+    icon: "alert",
+    kind: "warn",
+  },
+  stopped_by_hand: {
+    label: "stopped by hand",
+    hint: "A person has stopped an app of a fleet. It stays stopped until somebody starts it.",
+    icon: "pause",
+    kind: "warn",
+  },
   deployment_failed: { label: "deployment failed", hint: "See why, and what to do.", icon: "cross", kind: "bad" },
   update_waiting: { label: "update waiting", hint: "It waits for hours or data budget.", icon: "pause", kind: "warn" },
   engine_trouble: {

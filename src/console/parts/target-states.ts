@@ -12,6 +12,7 @@ interface StateText {
 /** States of targets in words, in the order in which people look at them: what failed comes first. */
 export const TARGET_STATES: Readonly<Record<TargetState, StateText>> = {
   failed: { label: "failed", kind: "bad", icon: "cross" },
+  changed_by_hand: { label: "changed by hand", kind: "warn", icon: "alert" },
   lost: { label: "lost", kind: "bad", icon: "alert" },
   refused: { label: "refused", kind: "warn", icon: "alert" },
   waiting: { label: "waiting", kind: "warn", icon: "pause" },

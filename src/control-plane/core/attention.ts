@@ -2,6 +2,7 @@ import type { AttentionReason } from "../../protocol/attention.ts";
 import type { DeploymentStatus } from "../../protocol/deployment-event.ts";
 import type { DeviceDataUsage } from "../../protocol/data-usage.ts";
 import type { ErrorCode } from "../../protocol/errors.ts";
+import type { MemberStateName } from "../../protocol/fleet-member.ts";
 import type { DeviceReport } from "./device-report.ts";
 
 /*
@@ -30,6 +31,10 @@ const BITS = {
   device_replaced: 2048,
   /** Its container engine has lost something, or cannot remove a container. */
   engine_trouble: 65_536,
+  /** An app of a fleet was changed other than by the fleet, or is not there. */
+  drifted: 4096,
+  /** A person has stopped an app of a fleet. */
+  stopped_by_hand: 8192,
 } as const;
 
 /** The bits that every report decides on; `engine_trouble` with one that has the facts of the device. */
@@ -47,9 +52,18 @@ export const PLAN_BIT = BITS.data;
 export const ACCEPTANCE_BIT = BITS.acceptance;
 /** Set when another device has taken the place of one in service, until it is accepted. */
 export const REPLACED_BIT = BITS.device_replaced;
+/** The bits that the judgement of the members of fleets decides on. */
+export const MEMBER_BITS = BITS.drifted | BITS.stopped_by_hand;
 /** The bits that count whatever the time is. */
 export const TIMELESS_BITS =
-  REPORT_BITS | BITS.engine_trouble | OUTCOME_BITS | WAITING_BIT | PLAN_BIT | ACCEPTANCE_BIT | REPLACED_BIT;
+  REPORT_BITS |
+  BITS.engine_trouble |
+  OUTCOME_BITS |
+  WAITING_BIT |
+  PLAN_BIT |
+  ACCEPTANCE_BIT |
+  REPLACED_BIT |
+  MEMBER_BITS;
 
 /** The bits of each reason that is stored, in the order of display. */
 export const REASON_BITS = {
@@ -59,6 +73,8 @@ export const REASON_BITS = {
   app_restarting: BITS.app_restarting,
   app_unhealthy: BITS.app_unhealthy,
   app_not_repaired: BITS.app_not_repaired,
+  drifted: BITS.drifted,
+  stopped_by_hand: BITS.stopped_by_hand,
   deployment_failed: BITS.reported_failure | BITS.recorded_failure,
   update_waiting: BITS.update_waiting,
   engine_trouble: BITS.engine_trouble,
@@ -135,6 +151,16 @@ export function bitsOfReport({ apps, device }: Pick<DeviceReport, "apps" | "devi
     if (state === "unhealthy") bits |= BITS.app_unhealthy;
     if (paused !== undefined) bits |= BITS.app_not_repaired;
     if (last && isFailure(last)) bits |= BITS.reported_failure;
+  }
+  return bits;
+}
+
+/** Returns the bits of `MEMBER_BITS` that the states of an asset in its fleets set. */
+export function bitsOfMembers(states: readonly MemberStateName[]): number {
+  let bits = 0;
+  for (const state of states) {
+    if (state === "drifted" || state === "missing") bits |= BITS.drifted;
+    if (state === "stopped_by_hand") bits |= BITS.stopped_by_hand;
   }
   return bits;
 }

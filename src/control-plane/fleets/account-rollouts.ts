@@ -3,13 +3,12 @@ import { accountTopic } from "../events/account-feeds.ts";
 import type { Bus } from "../bus/bus.ts";
 import { AssetChanges } from "./asset-changes.ts";
 import { Leavers } from "./leavers.ts";
+import { MemberJudge } from "./member-judge.ts";
 import { RolloutRunner, type RunnerOptions } from "./rollout-runner.ts";
 
-export interface AccountRolloutsOptions extends Omit<RunnerOptions, "onFreed"> {
+export interface AccountRolloutsOptions extends Omit<RunnerOptions, "onFreed" | "onTargets"> {
   readonly bus: Bus;
   readonly accountId: string;
-  /** Called when none of its rollouts needs anybody any more. */
-  readonly onIdle: () => void;
 }
 
 interface Running {
@@ -18,13 +17,16 @@ interface Running {
   readonly done: Promise<void>;
 }
 
-/** The rollouts of one account that are looked after. Each hears of what happens to the account's assets. */
+/**
+ * What is looked after of the fleets of one account: rollouts, ownership, and how the members are. Each part hears of what happens
+ * to the account's assets.
+ */
 export class AccountRollouts implements AsyncDisposable {
   readonly #options: AccountRolloutsOptions;
   readonly #running = new Map<string, Running>();
   readonly #leavers: Leavers;
+  readonly #members: MemberJudge;
   readonly #changes: AssetChanges;
-  #isDisposed = false;
 
   constructor(options: AccountRolloutsOptions) {
     const { store, bus, clock, logger, accountId } = options;
@@ -34,21 +36,30 @@ export class AccountRollouts implements AsyncDisposable {
       accountId,
       clock,
       logger,
-      onFreed: (assetUuids) => this.#notify(assetUuids),
+      onFreed: (assetUuids) => {
+        this.#notify(assetUuids);
+        this.#members.notify(assetUuids);
+      },
     });
+    this.#members = new MemberJudge({ ...options, onRepair: (assetUuids) => this.#notify(assetUuids) });
     this.#changes = new AssetChanges({
       read: (after, limit) => store.accountEvents.read(accountId, after, limit),
       subscribe: (listener) => bus.subscribe(accountTopic(accountId), listener),
       clock,
       logger,
       isShared: store.isShared,
-      onAsset: (assetUuid) => this.#notify([assetUuid]),
+      onAsset: (assetUuid) => {
+        this.#notify([assetUuid]);
+        this.#members.notify([assetUuid]);
+      },
       onMembership: () => {
         this.#leavers.notify();
         for (const { runner } of this.#all()) runner.notifyMembers();
       },
       onFleet: (name) => this.#onFleet(name),
+      onRollout: () => this.#members.sweep(),
       onMissed: () => {
+        this.#members.sweep();
         this.#leavers.notify();
         for (const { runner } of this.#all()) runner.sweep();
       },
@@ -60,17 +71,15 @@ export class AccountRollouts implements AsyncDisposable {
     const known = this.#running.get(id);
     if (known) return known.runner.notify();
     const onFreed = (assetUuids: readonly string[]): void => this.#notify(assetUuids, id);
-    const runner = new RolloutRunner({ ...this.#options, onFreed }, id);
-    const done = runner.run(signal).finally(() => {
-      this.#running.delete(id);
-      if (this.#running.size === 0 && !this.#isDisposed) this.#options.onIdle();
-    });
+    const onTargets = (assetUuids: readonly string[]): void => this.#members.notify(assetUuids);
+    const runner = new RolloutRunner({ ...this.#options, onFreed, onTargets }, id);
+    const done = runner.run(signal).finally(() => this.#running.delete(id));
     this.#running.set(id, { runner, fleetId, done });
   }
 
   /** Resolves when nobody looks after the rollouts any more. The signal given with them has to be aborted. */
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#isDisposed = true;
+    this.#members[Symbol.dispose]();
     this.#changes[Symbol.dispose]();
     this.#leavers[Symbol.dispose]();
     for (const { runner } of this.#all()) runner.notify();
@@ -80,6 +89,7 @@ export class AccountRollouts implements AsyncDisposable {
   async #onFleet(name: string): Promise<void> {
     const { store, accountId } = this.#options;
     this.#leavers.notify();
+    this.#members.sweep();
     const fleet = await store.fleets.findFleet(accountId, name);
     for (const { runner, fleetId } of this.#all()) {
       // One that was removed owns no apps any more: others may wait for them.

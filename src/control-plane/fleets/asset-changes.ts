@@ -11,6 +11,7 @@ const PAUSE_MS = 20;
 /** A store that other instances use is read this often, since messages between instances may be lost. */
 const POLL_MS = 1_000;
 const IDLE_MS = 60_000;
+const MAX_ROLLOUT_STATES = 1_000;
 
 /** The events after which a target of the asset has to be looked at. */
 const ABOUT_TARGETS: ReadonlySet<NewAccountEvent["type"]> = new Set<NewAccountEvent["type"]>([
@@ -40,6 +41,8 @@ export interface AssetChangesOptions {
   readonly onMembership: () => void;
   /** A fleet was created, changed or removed. What it throws has the events read again. */
   readonly onFleet: (name: string) => Promise<void>;
+  /** A rollout has another state, or was created. */
+  readonly onRollout: () => void;
   /** Events are missing: anything may have happened. */
   readonly onMissed: () => void;
 }
@@ -49,6 +52,8 @@ export class AssetChanges implements Disposable {
   readonly #options: AssetChangesOptions;
   readonly #latch = new Latch();
   readonly #subscription: Disposable;
+  /** The last states that were told of, of the rollouts that changed last. */
+  readonly #rolloutStates = new Map<string, string>();
   #isClosed = false;
 
   constructor(options: AssetChangesOptions) {
@@ -101,12 +106,23 @@ export class AssetChanges implements Disposable {
     }
   }
 
+  /** Whether the rollout has another state than before: it may only be in another wave. */
+  #isNews({ rollout_id: id, state }: Extract<NewAccountEvent, { type: "rollout.changed" }>): boolean {
+    const isNews = this.#rolloutStates.get(id) !== state;
+    this.#rolloutStates.delete(id);
+    this.#rolloutStates.set(id, state);
+    const [oldest] = this.#rolloutStates.keys();
+    if (this.#rolloutStates.size > MAX_ROLLOUT_STATES && oldest !== undefined) this.#rolloutStates.delete(oldest);
+    return isNews;
+  }
+
   async #tell({ events }: AccountEventPage): Promise<void> {
-    const { onAsset, onMembership, onFleet } = this.#options;
+    const { onAsset, onMembership, onFleet, onRollout } = this.#options;
     if (this.#isClosed) return;
     for (const { event } of events) if (ABOUT_TARGETS.has(event.type) && "asset_id" in event) onAsset(event.asset_id);
     if (events.some(({ event }) => ABOUT_MEMBERS.has(event.type))) onMembership();
     const fleets = new Set(events.flatMap(({ event }) => (event.type === "fleet.changed" ? [event.fleet] : [])));
     for (const name of fleets) await onFleet(name);
+    for (const { event } of events) if (event.type === "rollout.changed" && this.#isNews(event)) onRollout();
   }
 }

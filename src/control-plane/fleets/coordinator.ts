@@ -120,6 +120,13 @@ class Term implements AsyncDisposable {
         const event = rolloutEvent(upkeep, [], clock.now());
         await store.rollouts.createRollout(upkeep, [], event, () => ({ fields: {} }));
       }
+      const accounts = new Set(await store.members.listAccounts());
+      for (const accountId of accounts) this.#accountOf(accountId, onFleetChanged);
+      for (const [id, account] of this.#accounts) {
+        if (accounts.has(id)) continue;
+        this.#accounts.delete(id);
+        void account[Symbol.asyncDispose]();
+      }
       const active = await store.rollouts.listActive();
       for (const rollout of active) this.#accountOf(rollout.accountId, onFleetChanged).look(rollout, this.#signal);
     } catch (error) {
@@ -134,11 +141,7 @@ class Term implements AsyncDisposable {
   #accountOf(accountId: string, onFleetChanged: () => void): AccountRollouts {
     const known = this.#accounts.get(accountId);
     if (known) return known;
-    const onIdle = (): void => {
-      this.#accounts.delete(accountId);
-      void account[Symbol.asyncDispose]();
-    };
-    const account = new AccountRollouts({ ...this.#options, accountId, onFleetChanged, onIdle });
+    const account = new AccountRollouts({ ...this.#options, accountId, onFleetChanged });
     this.#accounts.set(accountId, account);
     return account;
   }

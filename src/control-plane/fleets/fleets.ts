@@ -11,7 +11,7 @@ import { commandRollout, type RolloutCommand } from "./command-rollout.ts";
 import type { ImageResolver } from "./image-resolver.ts";
 import { makeRevision, type Requester } from "./make-revision.ts";
 import { makeRollout } from "./make-rollout.ts";
-import { reapply } from "./reapply.ts";
+import { reapply, type Reapplied, type ReapplyInput } from "./reapply.ts";
 import type { RolloutPlan } from "./plan-rollout.ts";
 import { planPrice, priceRollout } from "./price-rollout.ts";
 import { rolloutEvents } from "./rollout-stream.ts";
@@ -65,10 +65,10 @@ export class Fleets {
   }
 
   /** See `reapply`. */
-  async reapply(fleet: Fleet, assetUuids: ReadonlySet<string> | undefined, requester: Requester): Promise<number> {
-    const assets = await reapply(this.#options, fleet, assetUuids, requester);
+  async reapply(fleet: Fleet, input: ReapplyInput, requester: Requester): Promise<Reapplied> {
+    const reapplied = await reapply(this.#options, fleet, input, requester);
     this.wake();
-    return assets;
+    return reapplied;
   }
 
   /** Returns the waves of a rollout that is not made. Errors as of `planRollout`. */

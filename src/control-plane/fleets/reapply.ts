@@ -1,10 +1,13 @@
 import type { Clock } from "../../lib/clock.ts";
+import { Semaphore } from "../../lib/semaphore.ts";
 import { EdgeError } from "../../protocol/errors.ts";
+import { MAX_LISTED_REAPPLIED, type ReapplyRequest } from "../../protocol/fleet.ts";
 import { auditEntry } from "../audit/audit-entry.ts";
 import type { Fleet } from "../core/fleets/fleet.ts";
 import { isUnfinished } from "../core/fleets/counts.ts";
 import { newTarget } from "../core/fleets/new-target.ts";
 import type { Rollout } from "../core/fleets/rollout.ts";
+import type { Deployments } from "../deployments/deployments.ts";
 import type { MemberState } from "../store/fleets.ts";
 import { StaleRolloutError } from "../store/rollouts.ts";
 import type { Store } from "../store/store.ts";
@@ -15,45 +18,96 @@ import { rolloutEvent } from "./rollout-events.ts";
 
 const MEMBERS_AT_ONCE = 500;
 const MAX_TRIES = 5;
+/** Apps that are started at the same time, and how long their devices may take to connect. */
+const MAX_STARTS = 50;
+const START_WAIT_S = 3_600;
 
-type Options = { readonly store: Pick<Store, "fleets" | "rollouts" | "audit">; readonly clock: Clock };
+interface UpkeepOptions {
+  readonly store: Pick<Store, "fleets" | "rollouts">;
+  readonly clock: Clock;
+}
+
+export interface ReapplyOptions extends UpkeepOptions {
+  readonly store: Pick<Store, "fleets" | "rollouts" | "audit" | "assets">;
+  readonly deployments: Pick<Deployments, "request">;
+}
+
+export interface ReapplyInput extends ReapplyRequest {
+  /** Changes nothing. */
+  readonly dryRun: boolean;
+}
+
+/** The members that are put right. */
+export interface Reapplied {
+  readonly assets: number;
+  /** The first of them. */
+  readonly members: readonly MemberState[];
+}
 
 /**
- * Has the fleet's upkeep put members right that do not run the stable revision. Returns how many they are. Errors:
- * `RevisionNotFound` if the fleet has no stable revision yet, `ServiceUnavailable` if others change the upkeep all the time.
- *
- * @param assetUuids only these; `undefined`: all members
+ * Has the fleet's upkeep put members right that were judged to be in one of these states, and starts what people have stopped if that
+ * was asked for. Errors: `RevisionNotFound` if the fleet has no stable revision yet, `ServiceUnavailable` if others change the
+ * upkeep all the time.
  */
 export async function reapply(
-  { store, clock }: Options,
+  options: ReapplyOptions,
   fleet: Fleet,
-  assetUuids: ReadonlySet<string> | undefined,
-  { origin }: Requester,
-): Promise<number> {
+  { asset_ids: ids, states, dryRun }: ReapplyInput,
+  requester: Requester,
+): Promise<Reapplied> {
+  const { store, clock } = options;
   if (fleet.stableRevision === undefined) {
     throw new EdgeError("RevisionNotFound", "The fleet has no stable revision yet: no rollout of it has succeeded.");
   }
+  const wanted = ids && new Set(ids);
+  const members: MemberState[] = [];
   let assets = 0;
   for (let after: string | undefined; ;) {
-    const page = await store.fleets.listMembers(fleet, termsOf(fleet), MEMBERS_AT_ONCE, after);
-    const wrong = page.filter((member) => isWrong(fleet, member) && (assetUuids?.has(member.assetUuid) ?? true));
-    for (const { assetUuid } of wrong) await addTarget({ store, clock }, fleet, assetUuid);
-    assets += wrong.length;
+    const page = await store.fleets.listMembers(fleet, termsOf(fleet), MEMBERS_AT_ONCE, after, states);
+    const chosen = page.filter(({ assetUuid }) => wanted?.has(assetUuid) ?? true);
+    if (!dryRun) await putRight(options, fleet, chosen, requester);
+    assets += chosen.length;
+    members.push(...chosen.slice(0, MAX_LISTED_REAPPLIED - members.length));
     if (page.length < MEMBERS_AT_ONCE) break;
     after = page.at(-1)?.assetUuid;
   }
-  const subject = { kind: "fleet", id: fleet.id, name: fleet.name };
-  await store.audit.addEntry(auditEntry(origin, clock, { action: "fleet.reapplied", subject, details: { assets } }));
-  return assets;
+  if (!dryRun) {
+    const subject = { kind: "fleet", id: fleet.id, name: fleet.name };
+    const entry = { action: "fleet.reapplied", subject, details: { assets } } as const;
+    await store.audit.addEntry(auditEntry(requester.origin, clock, entry));
+  }
+  return { assets, members };
 }
 
-function isWrong({ stableRevision }: Fleet, { revision, conflict }: MemberState): boolean {
-  return revision !== stableRevision && conflict === undefined;
+async function putRight(
+  options: ReapplyOptions,
+  fleet: Fleet,
+  members: readonly MemberState[],
+  { origin }: Requester,
+): Promise<void> {
+  const places = new Semaphore(MAX_STARTS);
+  const starts = members.flatMap(({ assetUuid, judgement }) =>
+    (judgement?.differences ?? []).filter(({ kind }) => kind === "stopped").map(({ app }) => ({ assetUuid, app })),
+  );
+  // An apply leaves stopped apps stopped.
+  await Promise.all(
+    starts.map(async ({ assetUuid, app }) => {
+      using _place = await places.acquire();
+      const asset = await options.store.assets.findAssetByUuid(assetUuid);
+      const command = { action: "start" as const, app, spec: null, options: {}, waitForDeviceS: START_WAIT_S };
+      if (asset) await options.deployments.request(asset, command, origin);
+    }),
+  );
+  for (const { assetUuid, judgement } of members) {
+    if (judgement?.differences.every(({ kind }) => kind === "stopped") !== true)
+      await addUpkeepTarget(options, fleet, assetUuid);
+  }
 }
 
-/** Writes with the coordinator's own fence: each change names what it changes, so that the two do not overwrite each other. */
-async function addTarget({ store, clock }: Options, fleet: Fleet, assetUuid: string): Promise<void> {
+/** Has the fleet's upkeep bring its stable revision to a member again, unless it is about to. */
+export async function addUpkeepTarget({ store, clock }: UpkeepOptions, fleet: Fleet, assetUuid: string): Promise<void> {
   const { rollouts } = store;
+  // With the coordinator's own fence: each change names what it changes, so that the two do not overwrite each other.
   for (let tries = 0; tries < MAX_TRIES; tries++) {
     const { id: rolloutId, epoch } = await findUpkeep({ store, clock }, fleet);
     const fence = { rolloutId, epoch };
@@ -76,7 +130,7 @@ async function addTarget({ store, clock }: Options, fleet: Fleet, assetUuid: str
   throw new EdgeError("ServiceUnavailable", "The fleet is changed by others all the time.");
 }
 
-async function findUpkeep({ store: { rollouts }, clock }: Options, fleet: Fleet): Promise<Rollout> {
+async function findUpkeep({ store: { rollouts }, clock }: UpkeepOptions, fleet: Fleet): Promise<Rollout> {
   const found = await rollouts.findUpkeep(fleet.id);
   if (found) return found;
   const upkeep = newUpkeep(fleet, clock.now());

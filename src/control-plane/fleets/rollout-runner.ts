@@ -31,6 +31,7 @@ const SYNC_INTERVAL_MS = 5_000;
 const UPKEEP_ENDED = [
   "succeeded",
   "failed",
+  "changed_by_hand",
   "refused",
   "lost",
   "deferred",
@@ -48,6 +49,8 @@ export interface RunnerOptions {
   readonly onFleetChanged: (fleetId: string) => void;
   /** Called when other rollouts may begin on these assets: an attempt has ended there. */
   readonly onFreed: (assetUuids: readonly string[]) => void;
+  /** Called with assets whose targets were changed. */
+  readonly onTargets: (assetUuids: readonly string[]) => void;
 }
 
 /**

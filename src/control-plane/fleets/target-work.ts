@@ -21,8 +21,8 @@ export const BATCH = 200;
 
 /** States in which something may happen to a target without an event about its asset. */
 const OPEN_STATES = ["pending", "waiting", "deploying", "soaking", "lost", "deferred"] as const;
-/** Those that have to go back when their rollout does. */
-const SETTLED_STATES = ["succeeded", "failed"] as const satisfies readonly TargetState[];
+/** Those that may have to go back when their rollout does. */
+const SETTLED_STATES = ["succeeded", "failed", "changed_by_hand"] as const satisfies readonly TargetState[];
 
 /** What was decided about targets and is not stored yet. */
 class Decisions {
@@ -37,6 +37,8 @@ export interface TargetWorkOptions {
   readonly attempts: Attempts;
   /** Called with the assets on which an attempt has ended, once that is stored: until then no other rollout begins there. */
   readonly onFreed: (assetUuids: readonly string[]) => void;
+  /** Called with assets whose targets were changed. */
+  readonly onTargets: (assetUuids: readonly string[]) => void;
 }
 
 /** Decides about targets, stores what was decided and requests deployments. */
@@ -68,7 +70,7 @@ export class TargetWork {
     const states =
       round.rollout.state === "rolling_back"
         ? [...OPEN_STATES, ...SETTLED_STATES]
-        : [...OPEN_STATES, "failed" as const];
+        : [...OPEN_STATES, "failed" as const, "changed_by_hand" as const];
     for (const state of states) {
       let after: Pick<Target, "wave" | "assetUuid"> | undefined;
       for (;;) {
@@ -202,10 +204,11 @@ export class TargetWork {
     changes: readonly TargetChange[],
     beginning?: Beginning,
   ): Promise<ReadonlySet<string>> {
-    const { store, onFreed } = this.#options;
+    const { store, onFreed, onTargets } = this.#options;
     const changed = await store.rollouts.changeTargets(fence, changes, beginning);
     const ended = changes.filter(({ before, after }) => before.state === "deploying" && after.state !== "deploying");
     onFreed(ended.map(({ after }) => after.assetUuid));
+    onTargets([...changed]);
     return changed;
   }
 

@@ -1,5 +1,6 @@
 import { Gauge, type Registry } from "prom-client";
 import { VERSION } from "../../lib/version.ts";
+import { memberStateSchema } from "../../protocol/fleet-member.ts";
 import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
 import type { BusState } from "../bus/bus.ts";
@@ -15,7 +16,7 @@ const BUS_STATES: readonly BusState[] = ["local", "up", "down"];
 
 export interface CollectedOptions {
   readonly registry: Registry;
-  readonly store: Pick<Store, "check" | "statistics">;
+  readonly store: Pick<Store, "check" | "statistics" | "members">;
   readonly bus: { readonly state: BusState };
   readonly clock: Pick<Clock, "monotonic" | "timer">;
   readonly logger: Logger;
@@ -66,7 +67,7 @@ export function registerCollected({ registry, store, bus, clock, logger, countDe
 /** What costs a query. Read at most every `STORE_FIGURES_MS`; while that fails, the last ones stay. */
 function registerStoreFigures({
   registry,
-  store: { statistics },
+  store: { statistics, members },
   clock,
   logger,
 }: Pick<CollectedOptions, "registry" | "store" | "clock" | "logger">): void {
@@ -95,9 +96,21 @@ function registerStoreFigures({
     registers,
     collect,
   });
+  const fleetMembers = new Gauge({
+    name: "edge_control_fleet_members",
+    help: `Members of all fleets by how they are, as judged from what their devices report. At most ${STORE_FIGURES_MS / 1000} s old.`,
+    labelNames: ["state"],
+    registers,
+    collect,
+  });
   const read = async (): Promise<void> => {
     try {
-      const [counts, sizes] = await Promise.all([statistics.countUnfinished(), statistics.sizes()]);
+      const [counts, sizes, states] = await Promise.all([
+        statistics.countUnfinished(),
+        statistics.sizes(),
+        members.countAllStates(),
+      ]);
+      for (const state of memberStateSchema.options) fleetMembers.set({ state }, states.get(state) ?? 0);
       for (const state of UNFINISHED_STATES) unfinished.set({ state }, counts.get(state) ?? 0);
       if (sizes) size.set({ file: "database" }, sizes.database);
       if (sizes?.wal !== undefined) size.set({ file: "wal" }, sizes.wal);

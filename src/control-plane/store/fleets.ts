@@ -1,7 +1,9 @@
 import type { Fleet, Revision } from "../core/fleets/fleet.ts";
 import type { SelectorTerm } from "../../protocol/selector.ts";
 import type { Sealed } from "./asset-settings.ts";
+import type { MemberStateName } from "../../protocol/fleet-member.ts";
 import type { AuditEntry } from "./audit.ts";
+import type { MemberRecord } from "./members.ts";
 
 /** Maximum number of fleets of one account. */
 export const MAX_FLEETS = 200;
@@ -17,7 +19,7 @@ export interface AppOwner {
 
 /** What a change of a fleet may change. */
 export type FleetFields = Partial<
-  Pick<Fleet, "name" | "selector" | "apps" | "strategy" | "stableRevision" | "pausedReason">
+  Pick<Fleet, "name" | "selector" | "apps" | "strategy" | "onDrift" | "stableRevision" | "pausedReason">
 >;
 
 export type FleetCreation =
@@ -34,13 +36,14 @@ export interface Member {
 }
 
 /** A member with what the fleet knows of it. */
-export interface MemberState extends Pick<Member, "assetUuid" | "assetName"> {
+export interface MemberState extends Pick<Member, "assetUuid" | "assetName">, MemberRecord {
+  readonly serialNumber: string;
   /** The revision that it was last seen running as a whole; `undefined`: none. */
   readonly revision: number | undefined;
+  /** When its device last reported, Unix seconds; `undefined`: never. */
+  readonly reportedAt: number | undefined;
   /** An app of the fleet that another one owns there; `undefined` if there is none. */
   readonly conflict: string | undefined;
-  /** Whether the fleet owns apps there: it has brought them. */
-  readonly isOwner: boolean;
 }
 
 /** A revision's content as it is stored. */
@@ -100,12 +103,16 @@ export interface FleetStore {
   ): Promise<readonly Member[]>;
   /** Returns how many assets the selector matches now. */
   countMatching(accountId: string, selector: readonly SelectorTerm[]): Promise<number>;
-  /** Returns the members of the fleet, each with what it runs, at most `limit`, after this UUID. */
+  /**
+   * Returns the members of the fleet, each with how it is, at most `limit`, after this UUID; with `states` only those in one of them.
+   * One that was not judged yet counts as `waiting`.
+   */
   listMembers(
     fleet: Fleet,
     selector: readonly SelectorTerm[],
     limit: number,
     after?: string,
+    states?: readonly MemberStateName[],
   ): Promise<readonly MemberState[]>;
   /** Returns the revisions that these assets were last seen running as a whole. */
   findMemberRevisions(fleetId: string, assetUuids: readonly string[]): Promise<ReadonlyMap<string, number>>;

@@ -13,6 +13,7 @@ import type { FleetStore } from "./fleets.ts";
 import type { InstanceStore } from "./instances.ts";
 import type { LeaseStore } from "./leases.ts";
 import type { LoginRequestStore } from "./login-requests.ts";
+import type { MemberStore } from "./members.ts";
 import type { NetworkGroupStore } from "./network-groups.ts";
 import type { OperatorUsageStore } from "./operator-usage.ts";
 import type { RolloutStore } from "./rollouts.ts";
@@ -54,6 +55,7 @@ export interface Store extends AsyncDisposable {
   readonly browsers: BrowserStore;
   readonly assetSettings: AssetSettingsStore;
   readonly fleets: FleetStore;
+  readonly members: MemberStore;
   readonly rollouts: RolloutStore;
   readonly busKeys: BusKeyStore;
   readonly sealingKeys: SealingKeyStore;
@@ -99,6 +101,7 @@ export const RECORD_STORES = [
   "browsers",
   "assetSettings",
   "fleets",
+  "members",
   "rollouts",
   "busKeys",
   "sealingKeys",

@@ -12,6 +12,8 @@ const fleetSchema = z.looseObject({
   selector: z.string(),
   apps: z.array(z.string()),
   strategy: anyObject,
+  on_drift: z.string().default("report"),
+  states: z.record(z.string(), z.number()).default({}),
   stable_revision: z.number().nullable(),
   last_revision: z.number(),
   paused_reason: z.string().nullable(),
@@ -26,8 +28,16 @@ const fleetPageSchema = z.looseObject({ fleets: z.array(fleetSchema), next_curso
 const memberSchema = z.looseObject({
   asset_id: z.string(),
   asset_name: z.string(),
+  serial_number: z.string(),
   revision: z.number().nullable(),
   state: z.string(),
+  since: z.number().nullable(),
+  reported_at: z.number().nullable(),
+  for: z.string().optional(),
+  until: z.number().optional(),
+  message: z.string().nullable(),
+  differences: z.array(z.looseObject({ app: z.string(), kind: z.string(), by: z.string().nullable() })),
+  repair: z.looseObject({ count: z.number(), next_at: z.number().nullable() }).optional(),
   conflict: z.string().nullable(),
   target_state: z.string().nullable(),
 });
@@ -39,6 +49,7 @@ export interface FleetFields {
   readonly selector: string;
   readonly apps: readonly string[];
   readonly strategy: Readonly<Record<string, unknown>>;
+  readonly on_drift: string;
 }
 
 interface Position {
@@ -72,8 +83,37 @@ export function removeFleet(client: ApiClient, name: string): Promise<void> {
   return client.empty({ method: "DELETE", path: fleetPath(name) });
 }
 
-export function listMembers(client: ApiClient, fleet: string, position: Position) {
-  return client.json({ path: fleetPath(fleet, "members"), query: { ...position } }, memberPageSchema);
+export function listMembers(
+  client: ApiClient,
+  fleet: string,
+  query: Position & { readonly state?: string | undefined },
+) {
+  return client.json({ path: fleetPath(fleet, "members"), query: { ...query } }, memberPageSchema);
+}
+
+const reappliedSchema = z.looseObject({
+  assets: z.number(),
+  members: z.array(
+    z.looseObject({
+      asset_id: z.string(),
+      asset_name: z.string(),
+      serial_number: z.string(),
+      state: z.string(),
+      message: z.string().nullable(),
+    }),
+  ),
+});
+export type Reapplied = z.output<typeof reappliedSchema>;
+
+/** Has members put right that are in these states. With `dryRun` says which they are. */
+export function reapplyFleet(
+  client: ApiClient,
+  fleet: string,
+  body: { readonly asset_ids?: readonly string[]; readonly states: readonly string[] },
+  dryRun: boolean,
+): Promise<Reapplied> {
+  const query = { dry_run: dryRun ? "true" : undefined };
+  return client.json({ method: "POST", path: fleetPath(fleet, "reapply"), query, body }, reappliedSchema);
 }
 
 /** Returns the number of assets that a selector matches. */

@@ -1,11 +1,18 @@
 import type { Command } from "commander";
 import { sanitizeLine } from "../../lib/terminal/sanitize.ts";
-import { getFleet, listFleets, listMembers, removeFleet } from "../api/fleets.ts";
+import { getFleet, listFleets, listMembers, reapplyFleet, removeFleet } from "../api/fleets.ts";
 import { diffRevisions, listRevisions } from "../api/revisions.ts";
 import { confirm, requireAnswer } from "../confirm.ts";
 import { connect, createContext } from "../context.ts";
 import type { Io } from "../io.ts";
-import { renderFleet, renderFleets, renderMembers, renderRevisionDiff, renderRevisions } from "../views/fleet-view.ts";
+import {
+  renderFleet,
+  renderFleets,
+  renderMembers,
+  renderReapplied,
+  renderRevisionDiff,
+  renderRevisions,
+} from "../views/fleet-view.ts";
 import { assets } from "../views/rollout-words.ts";
 import { wholeNumber } from "./options.ts";
 import { addPagingOptions, listPages, noteMorePages, type PagingOptions } from "./paging.ts";
@@ -42,17 +49,22 @@ export function addFleetsShow(fleets: Command, io: Io): void {
     });
 }
 
+interface MemberOptions extends PagingOptions {
+  readonly state?: string;
+}
+
 export function addFleetsMembers(fleets: Command, io: Io): void {
   const members = fleets
     .command("members")
     .description("list the assets that a fleet's selector matches, with what they run")
     .argument(...FLEET);
-  addPagingOptions(members).action(async (name: string, options: PagingOptions, command: Command) => {
+  members.option("--state <states>", "only those in one of these states, such as drifted,missing");
+  addPagingOptions(members).action(async (name: string, options: MemberOptions, command: Command) => {
     const context = createContext(io, command);
     const { printer } = context;
     const client = await connect(context);
     const { items, next } = await listPages(options, async (position) => {
-      const page = await listMembers(client, name, position);
+      const page = await listMembers(client, name, { ...position, state: options.state });
       return { items: page.members, next: page.next_cursor };
     });
     printer.result({ members: items, next_cursor: next }, () => renderMembers(items, printer.theme, printer.width));
@@ -90,6 +102,61 @@ export function addFleetsDiff(fleets: Command, io: Io): void {
       const context = createContext(io, command);
       const diff = await diffRevisions(await connect(context), name, from, to);
       context.printer.result(diff, () => renderRevisionDiff(diff, context.printer.theme));
+    });
+}
+
+const REAPPLIED = ["drifted", "missing"];
+
+interface ReapplyOptions {
+  readonly asset: readonly string[];
+  readonly startStopped?: boolean;
+  readonly outdated?: boolean;
+  readonly dryRun?: boolean;
+  readonly yes?: boolean;
+}
+
+export function addFleetsReapply(fleets: Command, io: Io): void {
+  fleets
+    .command("reapply")
+    .description("bring the stable revision again to members that are drifted or missing")
+    .argument(...FLEET)
+    .option(
+      "--asset <uuid>",
+      "only this member; may be repeated",
+      (uuid: string, all: readonly string[]) => [...all, uuid],
+      [] as readonly string[],
+    )
+    .option("--start-stopped", "also members on which people have stopped an app, which is started")
+    .option("--outdated", "also members that run another revision")
+    .option("--dry-run", "say which members that would be, and what is wrong with them")
+    .option("-y, --yes", "do not ask")
+    .action(async (name: string, options: ReapplyOptions, command: Command) => {
+      const context = createContext(io, command);
+      const { printer } = context;
+      const { asset, startStopped, outdated, dryRun = false, yes = false } = options;
+      if (!dryRun) requireAnswer(context, yes, "reapply the fleet");
+      const client = await connect(context);
+      const states = [...REAPPLIED, ...(startStopped ? ["stopped_by_hand"] : []), ...(outdated ? ["outdated"] : [])];
+      const body = { states, ...(asset.length > 0 && { asset_ids: asset }) };
+      const planned = await reapplyFleet(client, name, body, true);
+      if (dryRun || planned.assets === 0) {
+        printer.result(planned, () =>
+          planned.assets === 0
+            ? `No member is ${states.join(" or ")}.`
+            : renderReapplied(planned, printer.theme, printer.width),
+        );
+        return;
+      }
+      if (!printer.json) {
+        printer.line(renderReapplied(planned, printer.theme, printer.width));
+        printer.line(sanitizeLine(`Brings the stable revision of ${name} to ${assets(planned.assets)} again.`));
+      }
+      if (!yes) await confirm(context, `Reapply the fleet ${sanitizeLine(name)}?`);
+      const done = await reapplyFleet(client, name, body, false);
+      printer.result(
+        done,
+        () => `${assets(done.assets)} will be put right, within the windows and bounds of the fleet.`,
+      );
     });
 }
 

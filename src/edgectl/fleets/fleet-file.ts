@@ -16,7 +16,7 @@ import type { Io } from "../io.ts";
 import { addIssues } from "./file-issues.ts";
 import { fillSecrets } from "./fill-secrets.ts";
 
-const KNOWN = ["fleet", "selector", "strategy", "apps", "absent", "comment"];
+const KNOWN = ["fleet", "selector", "strategy", "on_drift", "apps", "absent", "comment"];
 const NO_FLAGS = { prune: false, adopt: false, keep: false };
 
 type FleetCreation = z.output<typeof fleetCreationSchema>;
@@ -70,10 +70,12 @@ export function readFleetFile(text: string, { fileName, path, env }: FleetFileOp
   const comment = fields.get("comment")?.text();
   const selector = fields.get("selector")?.text();
   const strategy = fields.get("strategy");
+  const onDrift = fields.get("on_drift")?.text();
   const fleet = {
     name,
     selector,
     apps: [...apps.map(({ app }) => app.name), ...absent],
+    ...(onDrift !== undefined && { on_drift: onDrift }),
     ...(strategy && !strategy.isNull && { strategy: toJson(strategy.node) }),
   };
   const revision = {

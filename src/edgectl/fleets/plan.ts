@@ -27,7 +27,7 @@ export function planFleet(
   current: { readonly fleet: Fleet; readonly newest: RevisionDetails | undefined } | undefined,
 ): FleetPlan {
   const { fleet } = file;
-  const fields = diffFields(fieldsOf(fleet.selector, fleet.apps, fleet.strategy), currentFields(current?.fleet));
+  const fields = diffFields(fieldsOf(fleet), currentFields(current?.fleet));
   const apps = planApps(file, current?.newest);
   const asks = apps.some(({ change, fields: changed }) => change !== "none" || changed.length > 0);
   const change = current === undefined ? "create" : fields.length > 0 ? "update" : "none";
@@ -35,16 +35,19 @@ export function planFleet(
 }
 
 function currentFields(fleet: Fleet | undefined): ReadonlyMap<string, unknown> {
-  return fleet ? fieldsOf(fleet.selector, fleet.apps, fleet.strategy) : new Map();
+  return fleet ? fieldsOf(fleet) : new Map();
 }
 
-function fieldsOf(
-  selector: string,
-  apps: readonly string[],
-  strategy: RolloutStrategy | Fleet["strategy"],
-): ReadonlyMap<string, unknown> {
+function fieldsOf({
+  selector,
+  apps,
+  strategy,
+  on_drift: onDrift,
+}: Pick<Fleet, "selector" | "apps" | "on_drift"> & {
+  readonly strategy: RolloutStrategy | Fleet["strategy"];
+}): ReadonlyMap<string, unknown> {
   const parts = Object.entries(strategy).map(([name, value]) => [`strategy.${name}`, value] as const);
-  return new Map<string, unknown>([["selector", selector], ["apps", apps.toSorted()], ...parts]);
+  return new Map<string, unknown>([["selector", selector], ["apps", apps.toSorted()], ["on_drift", onDrift], ...parts]);
 }
 
 function diffFields(next: ReadonlyMap<string, unknown>, before: ReadonlyMap<string, unknown>): FieldChange[] {

@@ -54,11 +54,11 @@ export async function applyFleet(
 async function carryOut(
   { printer }: Context,
   client: ApiClient,
-  { fleet: { name, selector, apps, strategy }, apps: entries, absent, comment }: FleetFile,
+  { fleet: { name, selector, apps, strategy, on_drift }, apps: entries, absent, comment }: FleetFile,
   { change, asks_for_revision: asks }: FleetPlan,
   last: number,
 ): Promise<number> {
-  const fields: FleetFields = { selector, apps, strategy };
+  const fields: FleetFields = { selector, apps, strategy, on_drift };
   if (change === "create") await createFleet(client, name, fields);
   // A field of the strategy that is not named stays, and this one has no default.
   if (change === "update") {

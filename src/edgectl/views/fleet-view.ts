@@ -3,7 +3,7 @@ import { type Column, renderFields, renderTable } from "../../lib/terminal/table
 import type { Theme } from "../../lib/terminal/theme.ts";
 import { formatTime } from "../../lib/terminal/time.ts";
 import { padEnd } from "../../lib/terminal/width.ts";
-import type { Fleet, Member } from "../api/fleets.ts";
+import type { Fleet, Member, Reapplied } from "../api/fleets.ts";
 import type { Revision, RevisionDiff } from "../api/revisions.ts";
 import type { FleetPlan } from "../fleets/plan.ts";
 import { renderPlan } from "./plan-view.ts";
@@ -19,6 +19,7 @@ export function renderFleets(fleets: readonly Fleet[], theme: Theme, width: numb
     { header: "STABLE", cell: ({ stable_revision: stable }) => String(stable ?? "-"), align: "right" },
     { header: "NEWEST", cell: ({ last_revision: last }) => (last === 0 ? "-" : String(last)), align: "right" },
     { header: "ROLLOUT", cell: rolloutOf },
+    { header: "ASSETS", cell: ({ states }) => sanitizeLine(memberCountsText(states)), canShrink: true },
     {
       header: "PAUSED",
       cell: ({ paused_reason: reason }) => sanitizeLine(reason ?? "-"),
@@ -42,11 +43,12 @@ export function renderFleet(fleet: Fleet, theme: Theme): string {
   const fields: [string, string][] = [
     ["Fleet", sanitizeLine(fleet.name)],
     ["Selector", sanitizeLine(fleet.selector)],
-    ["Members", String(fleet.members ?? "-")],
+    ["Members", `${fleet.members ?? "-"}: ${sanitizeLine(memberCountsText(fleet.states))}`],
     ["Apps", list(fleet.apps)],
     ["Stable revision", String(stable ?? "-")],
     ["Newest revision", last === 0 ? "-" : String(last)],
     ["Newest rollout", rollout ? sanitizeLine(`${rollout.id} (revision ${rollout.revision}, ${rollout.state})`) : "-"],
+    ["On drift", sanitizeLine(fleet.on_drift)],
     ["Paused", sanitizeLine(fleet.paused_reason ?? "-")],
     ["Created", `${formatTime(fleet.created_at)} UTC`],
     ["Strategy", ""],
@@ -58,16 +60,58 @@ export function renderFleet(fleet: Fleet, theme: Theme): string {
 export function renderMembers(members: readonly Member[], theme: Theme, width: number | undefined): string {
   if (members.length === 0) return "No members.";
   const columns: Column<Member>[] = [
+    { header: "SERIAL NUMBER", cell: ({ serial_number: serial }) => sanitizeLine(serial) },
     { header: "ASSET", cell: ({ asset_name: name }) => sanitizeLine(name), canShrink: true },
-    { header: "UUID", cell: ({ asset_id: id }) => sanitizeLine(id) },
     { header: "REVISION", cell: ({ revision }) => String(revision ?? "-"), align: "right" },
     {
       header: "STATE",
-      cell: ({ state }) => sanitizeLine(state),
-      paint: (text, { state }) => (state === "drifted" || state === "conflict" ? theme.yellow(text) : text),
+      cell: memberStateOf,
+      paint: (text, { state }) => (TO_LOOK_AT.has(state) ? theme.yellow(text) : text),
     },
+    { header: "SINCE", cell: ({ since }) => (since === null ? "-" : formatTime(since)) },
     { header: "ROLLOUT", cell: (member) => sanitizeLine(member.target_state ?? "-") },
-    { header: "CONFLICT", cell: ({ conflict }) => sanitizeLine(conflict ?? "-"), canShrink: true },
+    { header: "WHY", cell: (member) => sanitizeLine(whyOf(member)), canShrink: true },
+  ];
+  return renderTable(columns, members, theme, width);
+}
+
+const TO_LOOK_AT: ReadonlySet<string> = new Set(["drifted", "missing", "stopped_by_hand", "conflict", "outdated"]);
+
+function memberStateOf({ state, for: reason, until }: Member): string {
+  const what = reason === undefined ? state : `${state} for ${reason}`;
+  return sanitizeLine(until === undefined ? what : `${what} until ${formatTime(until)}`);
+}
+
+const WHO: Readonly<Record<string, string>> = {
+  local: "a command on the device",
+  api: "the API",
+  foreign: "another tool of the engine",
+};
+
+function whyOf({ message, differences, repair }: Member): string {
+  const who = differences.map(({ by }) => by).find((by) => by !== null);
+  const by = who === undefined || who === null ? "" : ` By ${WHO[who] ?? who}.`;
+  if (!repair) return message === null ? "-" : `${message}${by}`;
+  const next = repair.next_at === null ? "; left alone until a reapply" : `; next at ${formatTime(repair.next_at)}`;
+  return `${message ?? ""}${by} Repaired ${repair.count} times${next}.`;
+}
+
+/** Such as `1980 current, 12 drifted`; what to look at comes first. */
+function memberCountsText(states: Readonly<Record<string, number>>): string {
+  const parts = Object.entries(states)
+    .filter(([, count]) => count > 0)
+    .toSorted(([one], [other]) => Number(TO_LOOK_AT.has(other)) - Number(TO_LOOK_AT.has(one)) || (one < other ? -1 : 1))
+    .map(([state, count]) => `${count} ${state.replaceAll("_", " ")}`);
+  return parts.join(", ") || "not judged yet";
+}
+
+/** Renders the members that are put right, with what is wrong with each. */
+export function renderReapplied({ members }: Reapplied, theme: Theme, width: number | undefined): string {
+  const columns: Column<Reapplied["members"][number]>[] = [
+    { header: "SERIAL NUMBER", cell: ({ serial_number: serial }) => sanitizeLine(serial) },
+    { header: "ASSET", cell: ({ asset_name: name }) => sanitizeLine(name), canShrink: true },
+    { header: "STATE", cell: ({ state }) => sanitizeLine(state) },
+    { header: "WHY", cell: ({ message }) => sanitizeLine(message ?? "-"), canShrink: true },
   ];
   return renderTable(columns, members, theme, width);
 }

@@ -4,6 +4,7 @@ import type { Counts, Rollout } from "../api/rollouts.ts";
 const ORDER = [
   "succeeded",
   "failed",
+  "changed_by_hand",
   "lost",
   "refused",
   "deploying",
@@ -16,7 +17,7 @@ const ORDER = [
 ];
 
 /** States of targets whose device was, or is being, changed. */
-const ATTEMPTED = ["succeeded", "failed", "lost", "deploying", "soaking"];
+const ATTEMPTED = ["succeeded", "failed", "changed_by_hand", "lost", "deploying", "soaking"];
 const UNDER_WAY = ["deploying", "soaking"];
 const NOT_BEGUN = ["pending", "waiting", "deferred"];
 

@@ -11,6 +11,7 @@ import { dataPlansContract } from "./data-plans-contract.ts";
 import { deploymentsContract } from "./deployments-contract.ts";
 import { devicesContract } from "./devices-contract.ts";
 import { fleetsContract } from "./fleets-contract.ts";
+import { membersContract } from "./members-contract.ts";
 import type { StoreHarness } from "./harness.ts";
 import { portableContract } from "./portable-contract.ts";
 import { instancesContract } from "./instances-contract.ts";
@@ -51,6 +52,7 @@ export function storeContract(harness: StoreHarness): void {
   simCredentialsContract(harness);
   dataPlansContract(harness);
   fleetsContract(harness);
+  membersContract(harness);
   rolloutsContract(harness);
   sealingKeysContract(harness);
   busKeysContract(harness);

@@ -19,6 +19,7 @@ export function someFleet(fields: Partial<Fleet> = {}): Fleet {
     selector: "role=kiosk",
     apps: ["web"],
     strategy: rolloutStrategySchema.parse({}),
+    onDrift: "report",
     stableRevision: undefined,
     lastRevision: 0,
     pausedReason: undefined,

@@ -80,10 +80,16 @@ export class FleetChecks {
     if (state === "succeeded" && !hasSucceeded && !wasEmpty) throw new Violation("evidence", "succeeded on silence");
   }
 
-  /** Only a device that refused, is lost or has left the fleet stays where it is. */
+  /** Only a device that refused, is lost, was changed by people or has left the fleet stays where it is. */
   #mustTurn(id: string, { assetUuid, state, message }: Target): boolean {
     const hasLeft = state === "skipped" && message?.startsWith("The asset has left") === true;
-    return this.#attempted.get(id)?.has(assetUuid) === true && state !== "refused" && state !== "lost" && !hasLeft;
+    return (
+      this.#attempted.get(id)?.has(assetUuid) === true &&
+      state !== "refused" &&
+      state !== "lost" &&
+      state !== "changed_by_hand" &&
+      !hasLeft
+    );
   }
 
   changed(fleet: ModelFleet, rollout: ModelRollout, before: Target, after: Target): void {
@@ -156,9 +162,13 @@ export class FleetChecks {
     const { installed, isUp, isConnected, upSinceMs } = device;
     const told = JSON.stringify({ target, installed, isUp, isConnected, upSinceMs, nowMs: fleet.nowMs });
     const { revision } = goals[target.direction];
-    const isAsSpecified = installed.revision === revision && !installed.isChanged && !installed.isStopped;
+    // A person's stop outlasts going back.
+    const isStopped = installed.isStopped && target.state !== "rolled_back";
+    const isAsSpecified = installed.revision === revision && !installed.isChanged && !isStopped;
     const isThere = revision === undefined || isUp;
     if (!isAsSpecified || !isThere || !isConnected) throw new Violation("success", `it does not run it: ${told}`);
+    // What a failed deployment has left there needs none to go back.
+    if (target.state === "rolled_back" && target.attempt === 0) return;
     if (device.deployments.get(target.deploymentId ?? "")?.status !== "Success") throw new Violation("success", told);
     const soakMs = target.direction === "back" ? 0 : soakMsOf(record.strategy, target.wave);
     // Devices report whole seconds.

@@ -119,6 +119,9 @@ export class SimulatedDevice implements AsyncDisposable {
     if (typeof behaviour === "object") {
       this.#end({ deployment_id: id, status: "Fail", code: behaviour.fail });
       device.event(id, { status: "Fail", step: "done", code: behaviour.fail, message: "It did not work." });
+      // As an agent, whose apps have another last deployment now.
+      await device.flushed();
+      this.report();
       return;
     }
     if (apply.isDryRun) {

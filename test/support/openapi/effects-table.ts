@@ -133,15 +133,16 @@ export const TABLE: Readonly<Record<string, Row>> = {
   "GET /v1/network-groups": read("viewer"),
 
   "GET /v1/fleets": read("viewer", PAGE),
-  "POST /v1/fleets": row("operator", "joins", {
+  "POST /v1/fleets": row("operator", ["joins", "runs"], {
     none: `name apps ${STRATEGY} strategy.requires_approval`,
     joins: "selector",
+    runs: "on_drift",
   }),
   "GET /v1/fleets/{fleet}": read("viewer"),
   "PATCH /v1/fleets/{fleet}": row(
     "operator",
     "joins",
-    { none: `name ${STRATEGY}`, joins: "selector apps", runs: "paused_reason" },
+    { none: `name ${STRATEGY}`, joins: "selector apps", runs: "paused_reason on_drift" },
     {
       "strategy.requires_approval": {
         from: "admin",
@@ -151,8 +152,11 @@ export const TABLE: Readonly<Record<string, Row>> = {
     },
   ),
   "DELETE /v1/fleets/{fleet}": row("admin", ["joins", "waives"]),
-  "GET /v1/fleets/{fleet}/members": read("viewer", PAGE),
-  "POST /v1/fleets/{fleet}/reapply": row("operator", ["runs", "delivers"], { runs: "asset_ids" }),
+  "GET /v1/fleets/{fleet}/members": read("viewer", `${PAGE} ?state`),
+  "POST /v1/fleets/{fleet}/reapply": row("operator", ["runs", "delivers"], {
+    runs: "asset_ids states",
+    none: "?dry_run",
+  }),
   "GET /v1/fleets/{fleet}/revisions": read("viewer", PAGE),
   "POST /v1/fleets/{fleet}/revisions": row("operator", ["runs", "delivers"], {
     runs: "apps.**",

@@ -34,7 +34,7 @@ export function FleetPage(): ReactNode {
             <FleetFacts fleet={data} />
             <Revisions fleet={data} />
             <Rollouts fleet={data.name} />
-            <Members fleet={data.name} />
+            <Members fleet={data} />
           </Stack>
         </>
       )}

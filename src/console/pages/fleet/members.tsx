@@ -1,32 +1,19 @@
-import { Anchor, Text, Title } from "@mantine/core";
+import { Anchor, Button, Group, Text, Title } from "@mantine/core";
 import { useInfiniteQuery } from "@tanstack/react-query";
-import type { ReactNode } from "react";
+import { type ReactNode, useState } from "react";
 import { Link } from "react-router";
 import { call } from "../../api/client.ts";
 import { KEYS } from "../../api/keys.ts";
-import type { FleetMember } from "../../api/types.ts";
-import type { IconName } from "../../parts/icon.tsx";
+import type { MemberStateName } from "../../../protocol/fleet-member.ts";
+import type { Fleet, FleetMember } from "../../api/types.ts";
+import { Age } from "../../parts/age.tsx";
 import { Loaded } from "../../parts/loaded.tsx";
+import { memberWait, MEMBER_STATE_NAMES, MEMBER_STATES } from "../../parts/member-states.ts";
 import { MoreButton } from "../../parts/more-button.tsx";
 import { TargetStateLabel } from "../../parts/rollout-state.tsx";
 import { SafeText } from "../../parts/safe-text.tsx";
 import { State } from "../../parts/state.tsx";
 import { type Column, Table } from "../../parts/table.tsx";
-
-interface StateText {
-  readonly label: string;
-  readonly kind: "good" | "plain" | "warn" | "bad";
-  readonly icon: IconName;
-}
-
-const STATES: Readonly<Record<FleetMember["state"], StateText>> = {
-  current: { label: "runs the stable revision", kind: "good", icon: "check" },
-  other: { label: "runs another revision", kind: "plain", icon: "info" },
-  updating: { label: "updating", kind: "plain", icon: "clock" },
-  drifted: { label: "drifted: changed on the device or by hand", kind: "warn", icon: "alert" },
-  conflict: { label: "conflict", kind: "warn", icon: "alert" },
-  new: { label: "nothing brought yet", kind: "plain", icon: "info" },
-};
 
 const COLUMNS: readonly Column<FleetMember>[] = [
   {
@@ -38,20 +25,11 @@ const COLUMNS: readonly Column<FleetMember>[] = [
     ),
   },
   { header: "Revision", isNarrow: true, renderCell: ({ revision }) => revision ?? "none" },
+  { header: "State", renderCell: (member) => <MemberState member={member} /> },
   {
-    header: "State",
-    renderCell: ({ state, conflict }) => (
-      <>
-        <State kind={STATES[state].kind} icon={STATES[state].icon}>
-          {STATES[state].label}
-        </State>
-        {conflict !== null && (
-          <Text size="xs" component="div">
-            Another fleet owns <SafeText text={conflict} max={100} /> there.
-          </Text>
-        )}
-      </>
-    ),
+    header: "Since",
+    isNarrow: true,
+    renderCell: ({ since }) => (since === null ? "–" : <Age at={since} />),
   },
   {
     header: "In the rollout",
@@ -60,28 +38,90 @@ const COLUMNS: readonly Column<FleetMember>[] = [
   },
 ];
 
-/** The assets of a fleet with what they run. */
-export function Members({ fleet }: { readonly fleet: string }): ReactNode {
+function MemberState({ member }: { readonly member: FleetMember }): ReactNode {
+  const { state, for: waitsFor, message, differences, repair } = member;
+  const { label, kind, icon } = MEMBER_STATES[state];
+  const by = differences.flatMap(({ by: who }) => (who === null ? [] : [WHO[who]]))[0];
+  return (
+    <>
+      <State kind={kind} icon={icon}>
+        {waitsFor === undefined ? label : `${label} ${memberWait(waitsFor)}`}
+      </State>
+      {message !== null && (
+        <Text size="xs" component="div">
+          <SafeText text={message} max={300} />
+          {by !== undefined && ` By ${by}.`}
+        </Text>
+      )}
+      {repair !== undefined && (
+        <Text size="xs" component="div">
+          Repaired {repair.count} {repair.count === 1 ? "time" : "times"} so far
+          {repair.next_at === null ? "; left alone until somebody reapplies the fleet." : "."}
+        </Text>
+      )}
+    </>
+  );
+}
+
+const WHO = {
+  local: "a command on the device",
+  api: "a deployment over the API",
+  foreign: "another tool of the engine",
+} as const;
+
+/** The assets of a fleet with how they are. */
+export function Members({ fleet }: { readonly fleet: Fleet }): ReactNode {
+  const [only, setOnly] = useState<MemberStateName>();
+  const { name, states: counts } = fleet;
   const members = useInfiniteQuery({
-    queryKey: [...KEYS.fleets, "members", fleet],
+    queryKey: [...KEYS.fleets, "members", name, only],
     queryFn: ({ signal, pageParam }) =>
-      call("GET /v1/fleets/{fleet}/members", { path: { fleet }, signal, query: { cursor: pageParam } }),
+      call("GET /v1/fleets/{fleet}/members", {
+        path: { fleet: name },
+        signal,
+        query: { cursor: pageParam, state: only },
+      }),
     initialPageParam: undefined as string | undefined,
     getNextPageParam: ({ next_cursor }) => next_cursor ?? undefined,
   });
+  const shown = MEMBER_STATE_NAMES.filter((state) => state === only || (counts[state] ?? 0) > 0);
   return (
     <section aria-labelledby="members">
       <Title order={2} id="members" mb="xs">
         Members
       </Title>
+      <Group gap="xs" mb="xs" role="group" aria-label="State">
+        <StateButton isPressed={only === undefined} onClick={() => setOnly(undefined)}>
+          All {fleet.members.toLocaleString("en")}
+        </StateButton>
+        {shown.map((state) => (
+          <StateButton key={state} isPressed={only === state} onClick={() => setOnly(state)}>
+            {`${MEMBER_STATES[state].label} ${(counts[state] ?? 0).toLocaleString("en")}`}
+          </StateButton>
+        ))}
+      </Group>
       <Loaded query={members}>
         {({ pages }) => {
           const rows = pages.flatMap((page) => page.members);
-          if (rows.length === 0) return <Text size="sm">The selector matches no asset now.</Text>;
+          if (rows.length === 0)
+            return <Text size="sm">{only ? "No member is in this state." : "The selector matches no asset now."}</Text>;
           return <Table label="Members" columns={COLUMNS} rows={rows} keyOf={({ asset_id: id }) => id} />;
         }}
       </Loaded>
       <MoreButton query={members} />
     </section>
+  );
+}
+
+function StateButton(props: {
+  readonly isPressed: boolean;
+  readonly onClick: () => void;
+  readonly children: ReactNode;
+}): ReactNode {
+  const { isPressed, onClick, children } = props;
+  return (
+    <Button size="xs" variant={isPressed ? "filled" : "default"} aria-pressed={isPressed} onClick={onClick}>
+      {children}
+    </Button>
   );
 }

@@ -7,6 +7,7 @@ import { KEYS } from "../../api/keys.ts";
 import type { FleetListItem } from "../../api/types.ts";
 import { Empty } from "../../parts/empty.tsx";
 import { Loaded } from "../../parts/loaded.tsx";
+import { formatMemberCounts } from "../../parts/member-states.ts";
 import { MoreButton } from "../../parts/more-button.tsx";
 import { PageTitle } from "../../parts/page-title.tsx";
 import { SafeText } from "../../parts/safe-text.tsx";
@@ -47,6 +48,7 @@ const COLUMNS: readonly Column<FleetListItem>[] = [
     renderCell: ({ stable_revision: stable, last_revision: last }) =>
       stable === null ? "none yet" : stable === last ? stable : `${stable} (newest: ${last})`,
   },
+  { header: "Assets", renderCell: ({ states }) => formatMemberCounts(states) || "–" },
   { header: "Newest rollout", renderCell: (fleet) => <LatestRollout fleet={fleet} /> },
 ];
 

@@ -56,8 +56,11 @@ export function requesterOf(request: FastifyRequest): Requester {
   return { person: personOf(request), origin: originOf(request) };
 }
 
-/** Returns the fleet as clients see it, with its newest rollout. */
-export async function toFleetItem({ rollouts }: Pick<Store, "rollouts">, fleet: Fleet): Promise<FleetListItem> {
+/** Returns the fleet as clients see it, with its newest rollout and its members by state. */
+export async function toFleetItem(
+  { rollouts, members }: Pick<Store, "rollouts" | "members">,
+  fleet: Fleet,
+): Promise<FleetListItem> {
   const [latest] = await rollouts.listRollouts(fleet.id, 1);
   return {
     id: fleet.id,
@@ -65,10 +68,12 @@ export async function toFleetItem({ rollouts }: Pick<Store, "rollouts">, fleet: 
     selector: fleet.selector,
     apps: [...fleet.apps],
     strategy: fleet.strategy,
+    on_drift: fleet.onDrift,
     stable_revision: fleet.stableRevision ?? null,
     last_revision: fleet.lastRevision,
     paused_reason: fleet.pausedReason ?? null,
     latest_rollout: latest ? { id: latest.id, revision: latest.revision, state: latest.state } : null,
+    states: Object.fromEntries(await members.countStates(fleet.id)),
     created_at: Math.floor(fleet.createdAtMs / 1000),
   };
 }

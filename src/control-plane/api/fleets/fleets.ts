@@ -78,7 +78,7 @@ export function createFleet(api: Api, { store, clock, fleets }: ApiContext): voi
       },
     },
     async (request, reply): Promise<FleetBody> => {
-      const { name, apps, strategy } = request.body;
+      const { name, apps, strategy, on_drift: onDrift } = request.body;
       const fleet: Fleet = {
         id: createId("flt_"),
         accountId: accountOf(request),
@@ -86,6 +86,7 @@ export function createFleet(api: Api, { store, clock, fleets }: ApiContext): voi
         selector: canonicalSelector(request.body.selector),
         apps,
         strategy,
+        onDrift,
         stableRevision: undefined,
         lastRevision: 0,
         pausedReason: undefined,
@@ -146,7 +147,7 @@ export function updateFleet(api: Api, { store, clock, fleets }: ApiContext): voi
     },
     async (request): Promise<FleetBody> => {
       const fleet = await findFleet(store, request);
-      const { name, selector, apps, strategy, paused_reason: pausedReason } = request.body;
+      const { name, selector, apps, strategy, on_drift: onDrift, paused_reason: pausedReason } = request.body;
       const changed = Object.keys(request.body);
       if (changed.length === 0)
         throw invalidRequest([{ path: "", reason: "nothing to update; give at least one field" }]);
@@ -160,6 +161,7 @@ export function updateFleet(api: Api, { store, clock, fleets }: ApiContext): voi
           ...(canonical !== undefined && { selector: canonical }),
           ...(apps !== undefined && { apps }),
           ...(strategy !== undefined && { strategy: updateStrategy(current.strategy, strategy) }),
+          ...(onDrift !== undefined && { onDrift }),
           ...(pausedReason !== undefined && { pausedReason: pausedReason ?? undefined }),
         };
       };

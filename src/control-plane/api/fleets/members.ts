@@ -1,15 +1,15 @@
 import {
   type MemberBody,
   type MemberList,
+  memberListQuerySchema,
   memberListSchema,
-  type MemberStateName,
 } from "../../../protocol/fleet-member.ts";
 import type { TargetState } from "../../../protocol/rollout.ts";
 import { isRolloutOver } from "../../../protocol/rollout-over.ts";
 import { isUuid } from "../../../protocol/scalars.ts";
-import { pageQuerySchema } from "../../../protocol/users.ts";
 import { decodeCursor, encodeCursor, invalidCursor } from "../../core/cursor.ts";
 import type { Fleet } from "../../core/fleets/fleet.ts";
+import { nextRepair } from "../../core/fleets/repair.ts";
 import { termsOf } from "../../fleets/plan-rollout.ts";
 import type { MemberState } from "../../store/fleets.ts";
 import type { Store } from "../../store/store.ts";
@@ -19,8 +19,8 @@ import { DEFAULT_PAGE_SIZE, findFleet, fleetParams } from "./fleet-resource.ts";
 
 const TARGETS_AT_ONCE = 1_000;
 
-/** `GET /v1/fleets/{fleet}/members`: the assets of a fleet with what they run. */
-export function listMembers(api: Api, { store }: ApiContext): void {
+/** `GET /v1/fleets/{fleet}/members`: the assets of a fleet with how they are. */
+export function listMembers(api: Api, { store, clock }: ApiContext): void {
   api.get(
     "/v1/fleets/:fleet/members",
     {
@@ -28,23 +28,25 @@ export function listMembers(api: Api, { store }: ApiContext): void {
         operationId: "listFleetMembers",
         summary: "Get Members",
         description:
-          "The assets that the selector of the fleet matches now, in the order of their UUIDs, with what they run.",
+          "The assets that the selector of the fleet matches now, in the order of their UUIDs, each with how it is, as judged from " +
+          "what its device reports.",
         tags: ["Fleets"],
         params: fleetParams,
-        querystring: pageQuerySchema,
+        querystring: memberListQuerySchema,
         response: { 200: json("One page of members.", memberListSchema), ...errors("FleetNotFound", "InvalidRequest") },
       },
     },
     async (request): Promise<MemberList> => {
       const fleet = await findFleet(store, request);
-      const { limit = DEFAULT_PAGE_SIZE, cursor } = request.query;
+      const { limit = DEFAULT_PAGE_SIZE, cursor, state: states } = request.query;
       const after = cursor === undefined ? undefined : assetOfCursor(cursor);
-      const found = await store.fleets.listMembers(fleet, termsOf(fleet), limit + 1, after);
+      const found = await store.fleets.listMembers(fleet, termsOf(fleet), limit + 1, after, states);
       const page = found.slice(0, limit);
       const last = found.length > limit ? page.at(-1) : undefined;
       const targets = await readTargetStates(store, fleet, page, after);
+      const nowMs = clock.now();
       return {
-        members: page.map((member) => toMemberBody(fleet, member, targets.get(member.assetUuid))),
+        members: page.map((member) => toMemberBody(fleet, member, targets.get(member.assetUuid), nowMs)),
         next_cursor: last ? encodeCursor(last.assetUuid) : null,
       };
     },
@@ -79,20 +81,39 @@ async function readTargetStates(
   return states;
 }
 
-function toMemberBody(fleet: Fleet, member: MemberState, target: TargetState | undefined): MemberBody {
+const toSeconds = (ms: number): number => Math.floor(ms / 1000);
+
+function toMemberBody(
+  { onDrift }: Fleet,
+  member: MemberState,
+  target: TargetState | undefined,
+  nowMs: number,
+): MemberBody {
+  const { judgement, repairs } = member;
+  const nextMs = nextRepair(repairs, nowMs);
   return {
     asset_id: member.assetUuid,
     asset_name: member.assetName,
+    serial_number: member.serialNumber,
     revision: member.revision ?? null,
-    state: stateOf(fleet, member, target),
+    state: judgement?.state ?? "waiting",
+    since: judgement ? toSeconds(judgement.sinceMs) : null,
+    reported_at: member.reportedAt ?? null,
+    ...(judgement?.waitsFor !== undefined && { for: judgement.waitsFor }),
+    ...(judgement?.untilMs !== undefined && { until: toSeconds(judgement.untilMs) }),
+    message: judgement ? (judgement.message ?? null) : "It was not judged yet.",
+    differences: (judgement?.differences ?? []).map(({ app, kind, what, by = null, sinceMs }) => ({
+      app,
+      kind,
+      what,
+      by,
+      since: sinceMs === undefined ? null : toSeconds(sinceMs),
+    })),
+    ...(onDrift === "repair" &&
+      repairs.count > 0 && {
+        repair: { count: repairs.count, next_at: nextMs === undefined ? null : toSeconds(nextMs) },
+      }),
     conflict: member.conflict ?? null,
     target_state: target ?? null,
   };
-}
-
-function stateOf({ stableRevision }: Fleet, member: MemberState, target: TargetState | undefined): MemberStateName {
-  if (member.conflict !== undefined) return "conflict";
-  if (target === "deploying" || target === "soaking") return "updating";
-  if (member.revision !== undefined) return member.revision === stableRevision ? "current" : "other";
-  return member.isOwner ? "drifted" : "new";
 }

@@ -1,4 +1,9 @@
-import { reapplyRequestSchema, reapplyResponseSchema } from "../../../protocol/fleet.ts";
+import {
+  reapplyQuerySchema,
+  reapplyRequestSchema,
+  reapplyResponseSchema,
+  type ReapplyResponse,
+} from "../../../protocol/fleet.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errorsWithBody, json } from "../docs/responses.ts";
 import { findFleet, fleetParams, requesterOf } from "./fleet-resource.ts";
@@ -12,21 +17,32 @@ export function reapplyFleet(api: Api, { store, fleets }: ApiContext): void {
         operationId: "reapplyFleet",
         summary: "Reapply Fleet",
         description:
-          "Brings the stable revision again to members that do not run it, such as those that were changed on the device or by " +
-          "hand. Happens outside of rollouts, with the fleet's windows and bounds.",
+          "Brings the stable revision again to members that are `drifted` or `missing`, or in the states that the body names. Happens " +
+          "outside of rollouts, with the fleet's windows and bounds, and never while an asset is held.",
         tags: ["Fleets"],
         params: fleetParams,
+        querystring: reapplyQuerySchema,
         body: reapplyRequestSchema,
         response: {
-          200: json("How many members are put right.", reapplyResponseSchema),
+          200: json("The members that are put right.", reapplyResponseSchema),
           ...errorsWithBody("FleetNotFound", "RevisionNotFound"),
         },
       },
     },
-    async (request) => {
+    async (request): Promise<ReapplyResponse> => {
       const fleet = await findFleet(store, request);
-      const { asset_ids: ids } = request.body;
-      return { assets: await fleets.reapply(fleet, ids && new Set(ids), requesterOf(request)) };
+      const input = { ...request.body, dryRun: request.query.dry_run === "true" };
+      const { assets, members } = await fleets.reapply(fleet, input, requesterOf(request));
+      return {
+        assets,
+        members: members.map(({ assetUuid, assetName, serialNumber, judgement }) => ({
+          asset_id: assetUuid,
+          asset_name: assetName,
+          serial_number: serialNumber,
+          state: judgement?.state ?? "waiting",
+          message: judgement?.message ?? null,
+        })),
+      };
     },
   );
 }

@@ -5,27 +5,95 @@ import { type AppDocument, fieldsInForce, KNOWN_FIELDS } from "../../../protocol
 import { parseImageReference } from "../../../protocol/image-reference.ts";
 import { normalizePath } from "../../../protocol/normalize-path.ts";
 import { fleetMark } from "./fleet-mark.ts";
-import type { Goal } from "./goal.ts";
+import { type Goal, nameOf } from "./goal.ts";
 
 /** The group of the app is the fleet's, and `pull` does not say what runs. */
 const NOT_COMPARED: ReadonlySet<string> = new Set(["image", "project", "pull"]);
 
 type Entry = Readonly<Record<string, unknown>>;
 
+/** Who changed an app, as far as its device knows. */
+export type ChangedBy = NonNullable<AppReport["changed"]>["by"];
+
+/** How an app on a device differs from what a revision says of it. */
+export interface Difference {
+  readonly app: string;
+  /**
+   * `stopped`: a person has stopped it. `missing`: it is not there. `changed`: the device says that it was changed by other means
+   * than the fleet, or it is there although it is to be absent. `differs`: its specification is another one, on a device that says nothing
+   * about fleets. `revision`: it is unchanged from another revision of the fleet.
+   */
+  readonly kind: "stopped" | "missing" | "changed" | "differs" | "revision";
+  /** For people, without values: `web was stopped`. */
+  readonly what: string;
+  readonly by: ChangedBy | undefined;
+  /** When it was changed, Unix milliseconds; `undefined` if the device does not know. */
+  readonly sinceMs: number | undefined;
+}
+
+/** Returns how the apps differ from the goal, in the order of its apps; none if they do not, as far as the report tells. */
+export function compareApps(goal: Goal, apps: readonly AppReport[]): readonly Difference[] {
+  return goal.apps.flatMap((entry) => {
+    const name = nameOf(entry);
+    const found = apps.find((app) => app.name === name);
+    return ("absent" in entry ? compareAbsent(goal, name, found) : compareApp(goal, entry.app, found)) ?? [];
+  });
+}
+
+function compareAbsent(goal: Goal, app: string, found: AppReport | undefined): Difference | undefined {
+  if (found === undefined) return undefined;
+  const mark = fleetMark(found);
+  const isOfFleet = mark?.name === goal.fleet && !mark.isChanged;
+  return { app, kind: isOfFleet ? "revision" : "changed", what: `${app} is there`, ...changeOf("changed", found) };
+}
+
 /**
- * Returns how a reported app differs from its specification in a revision, for people and without values; `undefined` if it
- * does not, as far as the report tells.
- *
  * A device that knows fleets says itself which revision an app is from and whether it was changed since. For others the
  * specifications are compared, without the values of environments and the contents of files, which reports do not have.
  */
-export function describeDrift(goal: Goal, app: AppliedApp, report: AppReport): string | undefined {
-  const mark = fleetMark(report);
-  if (mark !== undefined) {
-    if (mark.name !== goal.fleet) return `${app.name} is from the fleet ${mark.name}`;
-    if (mark.revision !== goal.revision) return `${app.name} is from revision ${mark.revision}`;
-    return mark.isChanged ? `${app.name} was changed on the device` : undefined;
+function compareApp(goal: Goal, wanted: AppliedApp, found: AppReport | undefined): Difference | undefined {
+  const app = wanted.name;
+  if (found === undefined)
+    return { app, kind: "missing", what: `${app} is not there`, by: undefined, sinceMs: undefined };
+  const differs = (kind: Difference["kind"], what: string): Difference => ({
+    app,
+    kind,
+    what,
+    ...changeOf(kind, found),
+  });
+  if (found.desired_state === "stopped") return differs("stopped", `${app} was stopped`);
+  const mark = fleetMark(found);
+  if (mark === undefined) {
+    const what = compareSpec(wanted, found);
+    return what === undefined ? undefined : differs("differs", what);
   }
+  if (mark.name !== goal.fleet) return differs("changed", `${app} is from the fleet ${mark.name}`);
+  if (mark.isChanged) {
+    const field = found.changed?.what;
+    return differs("changed", `${app} was changed on the device${field === undefined ? "" : ` (${field})`}`);
+  }
+  if (mark.revision === goal.revision) return undefined;
+  return { app, kind: "revision", what: `${app} is from revision ${mark.revision}`, by: undefined, sinceMs: undefined };
+}
+
+const LOCAL_DEPLOYMENT = "local-";
+
+/**
+ * Returns who has changed an app, and when: what its device says of that, or the deployment that it has had last, if that can have
+ * been the one.
+ */
+function changeOf(kind: Difference["kind"], report: AppReport): Pick<Difference, "by" | "sinceMs"> {
+  const { changed, last_deployment: last, fleet } = report;
+  if (changed) return { by: changed.by, sinceMs: changed.since === null ? undefined : changed.since * 1000 };
+  const isOne = kind === "stopped" ? last?.action === "stop" : last?.action === "update" || last?.action === "deploy";
+  // The fleet's own have the id of its apply, with a number.
+  if (!last || !isOne || last.status !== "Success" || last.deployment_id.split(".", 1)[0] === fleet?.deployment_id)
+    return { by: undefined, sinceMs: undefined };
+  const by = last.deployment_id.startsWith(LOCAL_DEPLOYMENT) ? "local" : "api";
+  return { by, sinceMs: last.finished_at === null ? undefined : last.finished_at * 1000 };
+}
+
+function compareSpec(app: AppliedApp, report: AppReport): string | undefined {
   if (!runsImage(app.image, report)) return `${app.name} has another image: ${report.image}`;
   // Left out of reports that would be too large.
   if (Object.keys(report.spec).length === 0) return undefined;

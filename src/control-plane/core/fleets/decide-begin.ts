@@ -33,7 +33,9 @@ export function decideBegin(situation: Situation): TargetDecision {
   if (obstacle) return wait(situation, obstacle);
 
   const ready: TargetFields = { state: "pending", awaySinceMs: undefined };
-  const retryAtMs = target.state === "pending" && target.attempt > 0 ? target.sinceMs + retryPauseMs(target) : nowMs;
+  // Attempts of an earlier reapply are counted on: only one that has failed has a code.
+  const isRetry = target.state === "pending" && target.attempt > 0 && target.code !== undefined;
+  const retryAtMs = isRetry ? target.sinceMs + retryPauseMs(target) : nowMs;
   if (retryAtMs > nowMs) return become(target, { ...ready, dueMs: retryAtMs }, nowMs);
   return { kind: "begin", otherwise: changedFields(target, ready, nowMs) };
 }

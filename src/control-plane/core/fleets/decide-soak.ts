@@ -1,10 +1,11 @@
 import { isRolloutOver } from "../../../protocol/rollout-over.ts";
 import { soakMsOf } from "../../../protocol/rollout-strategy.ts";
 import type { TargetFields } from "./changes.ts";
-import { judge, REPORT_GRACE_MS, type Verdict } from "./judge.ts";
+import { areByHand, isOfDeployment, judge, REPORT_GRACE_MS, type Verdict } from "./judge.ts";
 import { become, type Situation, type TargetDecision } from "./target-decision.ts";
 import { LEFT } from "./turn-back.ts";
 
+type Drifted = Extract<Verdict, { kind: "drifted" }>;
 type NotUp = Extract<Verdict, { kind: "not_up" }>;
 
 /** Time for apps to come up, beside twice the soak, before a target whose apps are not up has failed. */
@@ -29,7 +30,7 @@ export function decideSoak(situation: Situation): TargetDecision {
     case "not_up":
       return decideNotUp(situation, verdict);
     case "drifted":
-      return decideDrifted(situation, verdict.what);
+      return decideDrifted(situation, verdict);
     case "unknown":
       return decideUnknown(situation, verdict.why);
   }
@@ -49,12 +50,17 @@ function decideNotUp({ target, context, nowMs }: Situation, { why, code }: NotUp
   return become(target, { ...fields, state: "failed", code }, nowMs);
 }
 
-/** A report may be older than it seems for a moment. After that, somebody has changed the device, and is not overruled. */
-function decideDrifted({ target, facts, context, nowMs }: Situation, what: string): TargetDecision {
+/**
+ * A report may be older than it seems for a moment, unless it says which deployment the apps are from. After that, people have changed or stopped its apps: they are not overruled, and
+ * that says nothing about the revision. What only was stopped has gone back all the same.
+ */
+function decideDrifted(situation: Situation, { what, differences }: Drifted): TargetDecision {
+  const { target, facts, context, nowMs } = situation;
   const fields = { soakSinceMs: undefined, awaySinceMs: undefined };
   const endedAtMs = facts.deployment?.finishedAtMs ?? target.sinceMs;
   const untilMs = Math.max(endedAtMs, facts.connectedSinceMs ?? 0) + REPORT_GRACE_MS;
-  if (untilMs > nowMs) return become(target, { ...fields, dueMs: untilMs }, nowMs);
+  const isSure = isOfDeployment(context.goals[target.direction], facts.report?.apps ?? [], facts.deployment?.id);
+  if (untilMs > nowMs && !isSure) return become(target, { ...fields, dueMs: untilMs }, nowMs);
   if (isRolloutOver(context.rollout)) {
     return become(
       target,
@@ -62,6 +68,9 @@ function decideDrifted({ target, facts, context, nowMs }: Situation, what: strin
       nowMs,
     );
   }
+  if (target.direction === "back" && differences.every(({ kind }) => kind === "stopped"))
+    return become(target, { ...fields, state: "rolled_back", message: what }, nowMs);
+  if (areByHand(differences)) return become(target, { ...fields, state: "changed_by_hand", message: what }, nowMs);
   return become(target, { ...fields, state: "failed", message: `It does not run what was deployed: ${what}` }, nowMs);
 }
 

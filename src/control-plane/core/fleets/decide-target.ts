@@ -2,6 +2,7 @@ import { isRolloutOver } from "../../../protocol/rollout-over.ts";
 import { decideAttempt } from "./decide-attempt.ts";
 import { decideBegin } from "./decide-begin.ts";
 import { decideSoak } from "./decide-soak.ts";
+import { judge } from "./judge.ts";
 import type { TargetFacts } from "./facts.ts";
 import type { Target } from "./target.ts";
 import { become, type Situation, type TargetContext, type TargetDecision } from "./target-decision.ts";
@@ -33,6 +34,8 @@ export function decideTarget(
       return decideSoak(situation);
     case "failed":
       return decideFailed(situation);
+    case "changed_by_hand":
+      return decideChanged(situation);
     case "succeeded":
     case "refused":
     case "skipped":
@@ -40,6 +43,14 @@ export function decideTarget(
       // What is changed on the device later is shown, and put right when somebody asks for it.
       return become(target, {}, nowMs);
   }
+}
+
+/** Once people have put right what they changed, or started what they stopped, the target soaks again. */
+function decideChanged({ target, facts, context, nowMs }: Situation): TargetDecision {
+  const mayGoOn = facts.isConnected && facts.isMember && !isRolloutOver(context.rollout);
+  const verdict = mayGoOn ? judge(context.goals[target.direction], facts, nowMs) : undefined;
+  if (verdict?.kind !== "as_specified" && verdict?.kind !== "not_up") return become(target, {}, nowMs);
+  return become(target, { state: "soaking", soakSinceMs: undefined, message: undefined, dueMs: nowMs }, nowMs);
 }
 
 /** A target that failed because its device was away while it soaked soaks again when the device is back. */

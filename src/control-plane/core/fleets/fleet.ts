@@ -1,3 +1,4 @@
+import type { OnDrift } from "../../../protocol/fleet.ts";
 import type { RolloutStrategy } from "../../../protocol/rollout-strategy.ts";
 
 /** One set of apps that is brought to every asset its selector matches. Times are Unix milliseconds. */
@@ -11,6 +12,8 @@ export interface Fleet {
   /** Names of the apps it owns on its members. Revisions name no other apps. */
   readonly apps: readonly string[];
   readonly strategy: RolloutStrategy;
+  /** What happens to members that were changed other than by the fleet: they are shown, or put right too. */
+  readonly onDrift: OnDrift;
   /** What every member should run, and what a rollout goes back to; `undefined` before the first rollout has succeeded. */
   readonly stableRevision: number | undefined;
   /** Number of its newest revision; 0 before the first. */

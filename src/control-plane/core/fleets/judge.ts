@@ -1,6 +1,6 @@
 import type { AppReport } from "../../../protocol/app-report.ts";
 import type { AppliedApp } from "../../../protocol/apply.ts";
-import { describeDrift } from "./compare-app.ts";
+import { compareApps, type Difference } from "./compare-app.ts";
 import type { ReportFacts, TargetFacts } from "./facts.ts";
 import type { Goal } from "./goal.ts";
 
@@ -10,8 +10,8 @@ export type Verdict =
   | { readonly kind: "as_specified"; readonly upSinceMs: number }
   /** The apps are as specified, and not all of them are up. `code`: what it is called if it stays so. */
   | { readonly kind: "not_up"; readonly why: string; readonly code: "CrashLoopBackOff" | "Unhealthy" }
-  /** An app is another one, was stopped by a person, or is there although it is not to be. */
-  | { readonly kind: "drifted"; readonly what: string }
+  /** An app is another one, was stopped by a person, is not there, or is there although it is not to be. */
+  | { readonly kind: "drifted"; readonly what: string; readonly differences: readonly Difference[] }
   /** The last report does not tell. */
   | { readonly kind: "unknown"; readonly why: string };
 
@@ -34,8 +34,8 @@ export function judge(
     const hasReported = nowMs >= Math.max(endedAtMs, connectedSinceMs ?? Infinity) + REPORT_GRACE_MS;
     if (!hasReported) return { kind: "unknown", why: "The device has not reported its apps since the deployment." };
   }
-  const drift = goal.apps.flatMap((entry) => driftOf(goal, entry, report.apps) ?? []);
-  if (drift.length > 0) return { kind: "drifted", what: `${drift.join("; ")}.` };
+  const differences = compareApps(goal, report.apps);
+  if (differences.length > 0) return { kind: "drifted", what: describe(differences), differences };
   return judgeUp(goal, report, endedAtMs);
 }
 
@@ -50,19 +50,24 @@ function isSince(
   deploymentId: string | undefined,
   endedAtMs: number,
 ): boolean {
-  const wanted = goal.apps.flatMap((entry) => ("absent" in entry ? [] : [entry.app.name]));
-  const marked = apps.filter(({ name, fleet }) => wanted.includes(name) && fleet?.deployment_id === deploymentId);
-  if (wanted.length > 0 && marked.length === wanted.length) return true;
-  return atMs + 1_000 > endedAtMs;
+  return isOfDeployment(goal, apps, deploymentId) || atMs + 1_000 > endedAtMs;
 }
 
-function driftOf(goal: Goal, entry: Goal["apps"][number], apps: readonly AppReport[]): string | undefined {
-  const name = "absent" in entry ? entry.absent : entry.app.name;
-  const found = apps.find((app) => app.name === name);
-  if ("absent" in entry) return found && `${name} is there`;
-  if (found === undefined) return `${name} is not there`;
-  if (found.desired_state === "stopped") return `${name} was stopped`;
-  return describeDrift(goal, entry.app, found);
+/** Whether the device says that all apps of the goal are from this deployment, whatever happened to them since. */
+export function isOfDeployment(goal: Goal, apps: readonly AppReport[], deploymentId: string | undefined): boolean {
+  const wanted = goal.apps.flatMap((entry) => ("absent" in entry ? [] : [entry.app.name]));
+  const marked = apps.filter(({ name, fleet }) => wanted.includes(name) && fleet?.deployment_id === deploymentId);
+  return wanted.length > 0 && marked.length === wanted.length;
+}
+
+/** Returns the differences as a sentence: `web was stopped; db is not there.` */
+export function describe(differences: readonly Difference[]): string {
+  return `${differences.map(({ what }) => what).join("; ")}.`;
+}
+
+/** Whether people have made all of these differences since the deployment: they say nothing about its revision. */
+export function areByHand(differences: readonly Difference[]): boolean {
+  return differences.every(({ kind }) => kind === "stopped" || kind === "missing" || kind === "changed");
 }
 
 function judgeUp(goal: Goal, report: ReportFacts, endedAtMs: number | undefined): Verdict {

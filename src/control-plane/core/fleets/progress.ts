@@ -10,7 +10,10 @@ export type RolloutDecision =
   | { readonly kind: "nothing" }
   | { readonly kind: "enter_wave" | "stop" | "finish"; readonly fields: RolloutFields };
 
-type Progress = Pick<Rollout, "kind" | "state" | "wave" | "advanceTo" | "strategy" | "acceptedFailures" | "reason">;
+type Progress = Pick<
+  Rollout,
+  "kind" | "revision" | "previousRevision" | "state" | "wave" | "advanceTo" | "strategy" | "acceptedFailures" | "reason"
+>;
 
 const NOTHING: RolloutDecision = { kind: "nothing" };
 
@@ -42,9 +45,11 @@ export function decideRollout(
   const reason = stopReason(rollout, counts, failures);
   const hasEnded = isLastWave(rollout) && !counts.some((group) => group.count > 0 && isUnfinished(group));
   if (reason !== undefined) {
+    // A rollout of the stable revision has nothing to go back to.
+    const goesBack = rollout.strategy.on_stop === "rollback" && rollout.revision !== rollout.previousRevision;
     // There is nothing left to pause.
-    if (hasEnded && rollout.strategy.on_stop === "pause") return finish("failed", reason, nowMs);
-    return stop(rollout.strategy.on_stop === "rollback" ? "rolling_back" : "paused", reason);
+    if (hasEnded && !goesBack) return finish("failed", reason, nowMs);
+    return stop(goesBack ? "rolling_back" : "paused", reason);
   }
   return hasEnded ? decideEnd(counts, failures, nowMs) : decideWave(rollout, counts, nowMs);
 }

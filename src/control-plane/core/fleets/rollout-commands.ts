@@ -79,8 +79,13 @@ export function cancel(rollout: State, reason: string, nowMs: number): CommandOu
 }
 
 /** Goes back on every asset that was attempted. */
-export function rollBack(rollout: State, reason: string): CommandOutcome {
+export function rollBack(
+  rollout: State & Pick<Rollout, "revision" | "previousRevision">,
+  reason: string,
+): CommandOutcome {
   if (rollout.state === "rolling_back" || rollout.state === "rolled_back") return UNCHANGED;
+  if (rollout.revision === rollout.previousRevision)
+    return refused(rollout, "go back", false, "brings the stable revision");
   const mayGoBack = rollout.state === "running" || rollout.state === "paused";
   return mayGoBack ? change({ state: "rolling_back", reason }) : refused(rollout, "be rolled back");
 }
@@ -105,10 +110,13 @@ const WORDS: Readonly<Partial<Record<RolloutState, string>>> = {
   cancelled: "was cancelled",
 };
 
-function refused({ id, state }: State, what: string, isLastWave = false): CommandOutcome {
-  const why = isLastWave
-    ? "is in its last wave"
-    : (WORDS[state] ?? (isRolloutOver({ state }) ? `has ${state}` : `is ${state}`));
+function refused({ id, state }: State, what: string, isLastWave = false, because?: string): CommandOutcome {
+  const why =
+    because !== undefined
+      ? because
+      : isLastWave
+        ? "is in its last wave"
+        : (WORDS[state] ?? (isRolloutOver({ state }) ? `has ${state}` : `is ${state}`));
   const error = new EdgeError("RolloutStateConflict", `The rollout ${why} and cannot ${what}.`, {
     rollout_id: id,
     state,

@@ -27,8 +27,8 @@ export interface StopCounts {
   readonly isWaveOver: boolean;
 }
 
-/** States that say nothing about the revision: the device or somebody said no, or the device was not there. */
-const NOT_COUNTED: ReadonlySet<TargetState> = new Set(["refused", "deferred", "skipped"]);
+/** States that say nothing about the revision: the device or people said no, or the device was not there. */
+const NOT_COUNTED: ReadonlySet<TargetState> = new Set(["refused", "deferred", "skipped", "changed_by_hand"]);
 const ENDED: ReadonlySet<TargetState> = new Set(["succeeded", "failed", "lost"]);
 const OVER: ReadonlySet<TargetState> = new Set([...NOT_COUNTED, ...ENDED, "rolled_back"]);
 

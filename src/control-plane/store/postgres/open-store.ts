@@ -9,6 +9,7 @@ import { SqlEnrolmentStore } from "../sql/enrolments.ts";
 import { SqlFleetStore } from "../sql/fleets.ts";
 import { SqlKeyStore } from "../sql/keys.ts";
 import { SqlLoginRequestStore } from "../sql/login-requests.ts";
+import { SqlMemberStore } from "../sql/members.ts";
 import { SqlNetworkGroupStore } from "../sql/network-groups.ts";
 import { PostgresExecutor } from "../sql/postgres-executor.ts";
 import { SqlRolloutStore } from "../sql/rollouts.ts";
@@ -77,6 +78,7 @@ export function postgresStoreOn(pool: PostgresPool): Store {
     times: new SqlTimeStore(executor),
     assetSettings: new SqlAssetSettingsStore(executor),
     fleets: new SqlFleetStore(executor),
+    members: new SqlMemberStore(executor),
     rollouts: new SqlRolloutStore(executor),
     busKeys: new SqlBusKeyStore(executor),
     sealingKeys: new SqlSealingKeyStore(executor),

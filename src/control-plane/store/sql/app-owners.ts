@@ -14,6 +14,7 @@ export const SET_MEMBER = /* sql */ `
   INSERT INTO fleet_members (fleet_id, asset_uuid, revision)
   SELECT ?1, a.uuid, ?3 FROM assets a WHERE a.uuid = ?2
   ON CONFLICT (fleet_id, asset_uuid) DO UPDATE SET revision = excluded.revision`;
+export const CLEAR_MEMBER = "UPDATE fleet_members SET revision = NULL WHERE fleet_id = ? AND asset_uuid = ?";
 export const REMOVE_MEMBER = "DELETE FROM fleet_members WHERE fleet_id = ? AND asset_uuid = ?";
 
 /** Statement for the owners of apps of an asset other than a fleet. Parameters: the fleet, the asset, the names in JSON. */

@@ -1,25 +1,27 @@
+import type { MemberStateName } from "../../../protocol/fleet-member.ts";
 import type { SelectorTerm } from "../../../protocol/selector.ts";
 import type { Fleet } from "../../core/fleets/fleet.ts";
 import type { Member, MemberState } from "../fleets.ts";
 import type { Executor } from "./executor.ts";
 import { REMOVE_MEMBER } from "./app-owners.ts";
+import { MEMBER_COLUMNS, type MemberRow, toMember } from "./members.ts";
 import { findTagTerm, hasTagSql, matchesSql } from "./selector-sql.ts";
 import { all, change, type Value, type Work } from "./statement.ts";
 
-interface MemberRow {
+interface AssetRow {
   readonly uuid: string;
   readonly name: string;
 }
 
-interface MatchRow extends MemberRow {
+interface MatchRow extends AssetRow {
   readonly type: string;
   readonly tags: string | null;
 }
 
-interface StateRow extends MemberRow {
-  readonly revision: number | null;
+interface StateRow extends AssetRow, MemberRow {
+  readonly serial_number: string;
+  readonly reported_at: number | null;
   readonly others: string | null;
-  readonly is_owner: number;
 }
 
 const REMOVE_OWNER = "DELETE FROM app_owners WHERE fleet_id = ? AND asset_uuid = ?";
@@ -69,25 +71,35 @@ export class MemberList {
     selector: readonly SelectorTerm[],
     limit: number,
     after = "",
+    states: readonly MemberStateName[] = [],
   ): Promise<readonly MemberState[]> {
     const { condition, values } = this.#matching(accountId, selector);
     const { jsonTexts } = this.#executor.dialect;
     const sql = /* sql */ `
-      SELECT a.uuid, a.name, m.revision, (
+      SELECT a.uuid, a.name, a.serial_number, p.reported_at, ${MEMBER_COLUMNS}, (
         SELECT min(o.app) FROM app_owners o
-        WHERE o.asset_uuid = a.uuid AND o.fleet_id <> ?7 AND o.app IN ${jsonTexts("?8")}) AS others,
-        CASE WHEN EXISTS (
-          SELECT 1 FROM app_owners o WHERE o.asset_uuid = a.uuid AND o.fleet_id = ?7) THEN 1 ELSE 0 END AS is_owner
+        WHERE o.asset_uuid = a.uuid AND o.fleet_id <> ?7 AND o.app IN ${jsonTexts("?8")}) AS others
       FROM assets a LEFT JOIN fleet_members m ON m.fleet_id = ?7 AND m.asset_uuid = a.uuid
-      WHERE ${condition} AND a.uuid > ?5 ORDER BY a.uuid LIMIT ?6`;
-    const rows = await this.#executor.all<StateRow>(sql, [...values, after, limit, id, JSON.stringify(apps)]);
-    return rows.map(({ uuid, name, revision, others, is_owner }) => ({
-      assetUuid: uuid,
-      assetName: name,
-      revision: revision ?? undefined,
-      conflict: others ?? undefined,
-      isOwner: is_owner === 1,
-    }));
+      LEFT JOIN device_reports p ON p.asset_uuid = a.uuid
+      WHERE ${condition} AND a.uuid > ?5 AND (CAST(?9 AS TEXT) = '[]' OR coalesce(m.state, 'waiting') IN ${jsonTexts("?9")})
+      ORDER BY a.uuid LIMIT ?6`;
+    const rows = await this.#executor.all<StateRow>(sql, [
+      ...values,
+      after,
+      limit,
+      id,
+      JSON.stringify(apps),
+      JSON.stringify(states),
+    ]);
+    return rows.map((row) =>
+      Object.assign(toMember(row), {
+        assetUuid: row.uuid,
+        assetName: row.name,
+        serialNumber: row.serial_number,
+        reportedAt: row.reported_at ?? undefined,
+        conflict: row.others ?? undefined,
+      }),
+    );
   }
 
   async releaseLeavers({ id }: Fleet, selector: readonly SelectorTerm[], limit: number): Promise<readonly string[]> {

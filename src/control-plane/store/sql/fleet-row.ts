@@ -1,9 +1,10 @@
 import type { Fleet, Person, Revision, RevisionApp } from "../../core/fleets/fleet.ts";
+import type { OnDrift } from "../../../protocol/fleet.ts";
 import type { RolloutStrategy } from "../../../protocol/rollout-strategy.ts";
 import type { StoredRevision } from "../fleets.ts";
 import type { Parameters } from "./statement.ts";
 
-export const FLEET_COLUMNS = `f.id, f.account_id, f.name, f.selector, f.apps, f.strategy, f.stable_revision, f.last_revision,
+export const FLEET_COLUMNS = `f.id, f.account_id, f.name, f.selector, f.apps, f.strategy, f.on_drift, f.stable_revision, f.last_revision,
   f.paused_reason, f.created_at_ms, f.version`;
 
 export interface FleetRow {
@@ -13,6 +14,7 @@ export interface FleetRow {
   readonly selector: string;
   readonly apps: string;
   readonly strategy: string;
+  readonly on_drift: OnDrift;
   readonly stable_revision: number | null;
   readonly last_revision: number;
   readonly paused_reason: string | null;
@@ -28,6 +30,7 @@ export function toFleet(row: FleetRow): Fleet {
     selector: row.selector,
     apps: JSON.parse(row.apps) as string[],
     strategy: JSON.parse(row.strategy) as RolloutStrategy,
+    onDrift: row.on_drift,
     stableRevision: row.stable_revision ?? undefined,
     lastRevision: row.last_revision,
     pausedReason: row.paused_reason ?? undefined,
@@ -38,8 +41,8 @@ export function toFleet(row: FleetRow): Fleet {
 
 /** Its parameters are `fleetValues`. */
 export const INSERT_FLEET = /* sql */ `
-  INSERT INTO fleets (id, account_id, name, selector, apps, strategy, stable_revision, last_revision, paused_reason, created_at_ms,
-    version) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (account_id, name) DO NOTHING`;
+  INSERT INTO fleets (id, account_id, name, selector, apps, strategy, on_drift, stable_revision, last_revision, paused_reason,
+    created_at_ms, version) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (account_id, name) DO NOTHING`;
 
 export function fleetValues(fleet: Fleet): Parameters {
   return [
@@ -49,6 +52,7 @@ export function fleetValues(fleet: Fleet): Parameters {
     fleet.selector,
     JSON.stringify(fleet.apps),
     JSON.stringify(fleet.strategy),
+    fleet.onDrift,
     fleet.stableRevision ?? null,
     fleet.lastRevision,
     fleet.pausedReason ?? null,

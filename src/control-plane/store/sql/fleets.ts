@@ -1,3 +1,4 @@
+import type { MemberStateName } from "../../../protocol/fleet-member.ts";
 import type { SelectorTerm } from "../../../protocol/selector.ts";
 import type { Fleet, Revision } from "../../core/fleets/fleet.ts";
 import type { Sealed } from "../asset-settings.ts";
@@ -15,7 +16,7 @@ import {
   type StoredRevision,
 } from "../fleets.ts";
 import { appendAccountEvents } from "./append-events.ts";
-import { claimApps, FIND_OTHER_OWNERS, REMOVE_MEMBER, SET_MEMBER } from "./app-owners.ts";
+import { claimApps, CLEAR_MEMBER, FIND_OTHER_OWNERS, SET_MEMBER } from "./app-owners.ts";
 import { recordAudit } from "./audit.ts";
 import type { Executor } from "./executor.ts";
 import {
@@ -43,7 +44,7 @@ const LIST = /* sql */ `
   SELECT ${FLEET_COLUMNS} FROM fleets f WHERE f.account_id = ? AND f.name > ? ORDER BY f.name LIMIT ?`;
 const FIND_NAME = "SELECT id FROM fleets WHERE account_id = ? AND name = ?";
 const UPDATE = /* sql */ `
-  UPDATE fleets SET name = ?, selector = ?, apps = ?, strategy = ?, stable_revision = ?, paused_reason = ?, version = version + 1
+  UPDATE fleets SET name = ?, selector = ?, apps = ?, strategy = ?, on_drift = ?, stable_revision = ?, paused_reason = ?, version = version + 1
   WHERE id = ?`;
 const REMOVE = "DELETE FROM fleets WHERE id = ?";
 const SET_LAST_REVISION = "UPDATE fleets SET last_revision = ?, version = version + 1 WHERE id = ?";
@@ -126,6 +127,7 @@ export class SqlFleetStore implements FleetStore {
         after.selector,
         JSON.stringify(after.apps),
         JSON.stringify(after.strategy),
+        after.onDrift,
         after.stableRevision ?? null,
         after.pausedReason ?? null,
         id,
@@ -209,21 +211,22 @@ export class SqlFleetStore implements FleetStore {
     selector: readonly SelectorTerm[],
     limit: number,
     after?: string,
+    states?: readonly MemberStateName[],
   ): Promise<readonly MemberState[]> {
-    return this.#members.listWithState(fleet, selector, limit, after);
+    return this.#members.listWithState(fleet, selector, limit, after, states);
   }
 
   async findMemberRevisions(fleetId: string, assetUuids: readonly string[]): Promise<ReadonlyMap<string, number>> {
     const sql = /* sql */ `
       SELECT asset_uuid AS uuid, revision FROM fleet_members
-      WHERE fleet_id = ?1 AND asset_uuid IN ${this.#executor.dialect.jsonTexts("?2")}`;
+      WHERE fleet_id = ?1 AND revision IS NOT NULL AND asset_uuid IN ${this.#executor.dialect.jsonTexts("?2")}`;
     const values = [fleetId, JSON.stringify(assetUuids)];
     const rows = await this.#executor.all<{ readonly uuid: string; readonly revision: number }>(sql, values);
     return new Map(rows.map(({ uuid, revision }) => [uuid, revision]));
   }
 
   async recordMemberRevision(fleetId: string, assetUuid: string, revision: number | undefined): Promise<void> {
-    if (revision === undefined) await this.#executor.change(REMOVE_MEMBER, [fleetId, assetUuid]);
+    if (revision === undefined) await this.#executor.change(CLEAR_MEMBER, [fleetId, assetUuid]);
     else await this.#executor.change(SET_MEMBER, [fleetId, assetUuid, revision]);
   }
 

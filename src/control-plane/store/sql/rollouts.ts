@@ -14,7 +14,7 @@ import {
   type TargetCount,
   type TargetWithFacts,
 } from "../rollouts.ts";
-import { claimApps, REMOVE_MEMBER, SET_MEMBER } from "./app-owners.ts";
+import { claimApps, CLEAR_MEMBER, SET_MEMBER } from "./app-owners.ts";
 import { appendAccountEvents } from "./append-events.ts";
 import { recordAudit } from "./audit.ts";
 import type { Executor } from "./executor.ts";
@@ -202,7 +202,7 @@ export class SqlRolloutStore implements RolloutStore {
         const expected = [before.state, before.attempt, before.direction];
         if ((yield* change(UPDATE_TARGET, [...targetValues(after), ...expected])) === 0) continue;
         changed.add(assetUuid);
-        if (memberRevision === null) yield* change(REMOVE_MEMBER, [rollout.fleet_id, assetUuid]);
+        if (memberRevision === null) yield* change(CLEAR_MEMBER, [rollout.fleet_id, assetUuid]);
         else if (memberRevision !== undefined) yield* change(SET_MEMBER, [rollout.fleet_id, assetUuid, memberRevision]);
       }
       return changed;

@@ -13,6 +13,7 @@ import { SqlEnrolmentStore } from "../sql/enrolments.ts";
 import { SqlFleetStore } from "../sql/fleets.ts";
 import { SqlKeyStore } from "../sql/keys.ts";
 import { SqlLoginRequestStore } from "../sql/login-requests.ts";
+import { SqlMemberStore } from "../sql/members.ts";
 import { SqlNetworkGroupStore } from "../sql/network-groups.ts";
 import { SqlRolloutStore } from "../sql/rollouts.ts";
 import { SqlSealingKeyStore } from "../sql/sealing-keys.ts";
@@ -81,6 +82,7 @@ export function openStore(path: string): Store {
     times: new SqlTimeStore(executor),
     assetSettings: new SqlAssetSettingsStore(executor),
     fleets: new SqlFleetStore(executor),
+    members: new SqlMemberStore(executor),
     rollouts: new SqlRolloutStore(executor),
     busKeys: new SqlBusKeyStore(executor),
     sealingKeys: new SqlSealingKeyStore(executor),

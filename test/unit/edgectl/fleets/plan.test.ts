@@ -17,6 +17,7 @@ function present(apps: string, entries: RevisionDetails["entries"], images: Revi
   const current: Fleet = {
     ...fleet,
     stable_revision: null,
+    states: {},
     last_revision: 1,
     paused_reason: null,
     latest_rollout: null,

@@ -7,6 +7,7 @@ export const FLEETS = /* sql */ `
     selector TEXT NOT NULL,
     apps TEXT NOT NULL,
     strategy TEXT NOT NULL,
+    on_drift TEXT NOT NULL DEFAULT 'report' CHECK (on_drift IN ('report', 'repair')),
     stable_revision INTEGER,
     last_revision INTEGER NOT NULL DEFAULT 0,
     paused_reason TEXT,
@@ -38,14 +39,30 @@ export const FLEETS = /* sql */ `
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX app_owners_by_fleet ON app_owners (fleet_id, asset_uuid);
 
-  -- The revision that an asset was last seen running as a whole.
+  -- How the members of fleets are, as they were judged last.
   CREATE TABLE fleet_members (
     fleet_id TEXT NOT NULL REFERENCES fleets (id) ON DELETE CASCADE,
     asset_uuid TEXT NOT NULL REFERENCES assets (uuid) ON DELETE CASCADE,
-    revision INTEGER NOT NULL,
+    -- The revision that it was last seen running as a whole.
+    revision INTEGER,
+    -- NULL: it was not judged yet.
+    state TEXT,
+    since_ms INTEGER,
+    waits_for TEXT,
+    until_ms INTEGER,
+    message TEXT,
+    -- How its apps differ from the revision that it is to run, in JSON.
+    differences TEXT,
+    -- When it must be judged again even if nothing happens.
+    due_ms INTEGER,
+    -- How often it was repaired since it was last current for a day, and when last.
+    repairs INTEGER NOT NULL DEFAULT 0,
+    repaired_at_ms INTEGER,
     PRIMARY KEY (fleet_id, asset_uuid)
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX fleet_members_by_asset ON fleet_members (asset_uuid);
+  CREATE INDEX fleet_members_by_state ON fleet_members (fleet_id, state, asset_uuid);
+  CREATE INDEX fleet_members_due ON fleet_members (due_ms) WHERE due_ms IS NOT NULL;
 
   CREATE TABLE rollouts (
     id TEXT PRIMARY KEY,

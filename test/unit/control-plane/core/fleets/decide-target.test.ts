@@ -4,9 +4,10 @@ import { beginAttempt } from "../../../../../src/control-plane/core/fleets/decid
 import { decideTarget } from "../../../../../src/control-plane/core/fleets/decide-target.ts";
 import type { TargetFacts } from "../../../../../src/control-plane/core/fleets/facts.ts";
 import type { Target } from "../../../../../src/control-plane/core/fleets/target.ts";
-import { modelGoal } from "../../../../support/fleets/model-revisions.ts";
+import { FLEET, modelGoal } from "../../../../support/fleets/model-revisions.ts";
 import {
   aDeployment,
+  aMarkedApp,
   anApp,
   aReport,
   aRollout,
@@ -103,19 +104,23 @@ describe("a target that waits for its turn", () => {
   });
 
   test("pauses longer before each further attempt", () => {
-    const failed = (count: number) => decided(aTarget({ attempt: count, failedAttempts: count }));
+    const failed = (count: number) =>
+      decided(aTarget({ attempt: count, failedAttempts: count, code: "CrashLoopBackOff" }));
     expect(failed(1)).toMatchObject({ fields: { dueMs: NOW + 60_000 } });
     expect(failed(3)).toMatchObject({ fields: { dueMs: NOW + 240_000 } });
     expect(failed(30)).toMatchObject({ fields: { dueMs: NOW + HOUR_MS } });
-    const target = aTarget({ attempt: 1, failedAttempts: 1 });
+    const target = aTarget({ attempt: 1, failedAttempts: 1, code: "CrashLoopBackOff" });
     expect(decided(target, {}, context(), NOW + 60_000).kind).toBe("begin");
   });
 
   test("pauses only shortly after an attempt that did not reach its device", () => {
-    expect(decided(aTarget({ attempt: 1 }))).toMatchObject({ fields: { dueMs: NOW + 5_000 } });
-    expect(decided(aTarget({ attempt: 3 }))).toMatchObject({ fields: { dueMs: NOW + 20_000 } });
+    const code = "DeviceNotReachable";
+    expect(decided(aTarget({ attempt: 1, code }))).toMatchObject({ fields: { dueMs: NOW + 5_000 } });
+    expect(decided(aTarget({ attempt: 3, code }))).toMatchObject({ fields: { dueMs: NOW + 20_000 } });
     // The longer of the two pauses.
-    expect(decided(aTarget({ attempt: 2, failedAttempts: 1 }))).toMatchObject({ fields: { dueMs: NOW + 60_000 } });
+    expect(decided(aTarget({ attempt: 2, failedAttempts: 1, code }))).toMatchObject({
+      fields: { dueMs: NOW + 60_000 },
+    });
   });
 });
 
@@ -217,9 +222,45 @@ describe("a target that soaks", () => {
     expect(decided(aSoakingTarget(), down, context(), NOW + 420_000)).toMatchObject({ fields: { state: "failed" } });
   });
 
-  test("is not repaired when somebody changes it", () => {
-    const changed = { ...running, report: aReport([anApp(2, { desired_state: "stopped" })]) };
+  test("does not count after reapplies that have ended: only an attempt that has failed has a code", () => {
+    expect(decided(aTarget({ attempt: 7 })).kind).toBe("begin");
+  });
+
+  test.each([
+    ["stops an app", [anApp(2, { desired_state: "stopped" })]],
+    ["removes an app", []],
+    [
+      "changes an app",
+      [{ ...aMarkedApp(2, true), fleet: { name: FLEET, revision: 2, deployment_id: "dep_0", is_changed: true } }],
+    ],
+  ])("is neither repaired nor a failure when somebody %s", (_what, apps) => {
+    const changed = { ...running, report: aReport(apps) };
     expect(decided(aSoakingTarget(), changed)).toMatchObject({ fields: { dueMs: NOW + 60_000 } });
+    expect(decided(aSoakingTarget(), changed, context(), NOW + 60_000)).toMatchObject({
+      fields: { state: "changed_by_hand" },
+    });
+    const over = context(aRollout({ state: "superseded" }));
+    expect(decided(aSoakingTarget(), changed, over, NOW + 60_000)).toMatchObject({ fields: { state: "skipped" } });
+    expect(decided(aSoakingTarget({ state: "succeeded" }), changed)).toEqual({ kind: "nothing" });
+  });
+
+  test("is known to be changed by hand at once where the device names the deployment that it was changed after", () => {
+    const changed = { ...running, report: aReport([aMarkedApp(2, true)]) };
+    expect(decided(aSoakingTarget(), changed)).toMatchObject({ fields: { state: "changed_by_hand" } });
+  });
+
+  test("soaks again when people have put right what they changed", () => {
+    const target = aSoakingTarget({ state: "changed_by_hand", message: "web was stopped." });
+    const stopped = { ...running, report: aReport([anApp(2, { desired_state: "stopped" })]) };
+    expect(decided(target, stopped)).toEqual({ kind: "nothing" });
+    const right = { ...running, report: aReport([anApp(2)]) };
+    expect(decided(target, right)).toMatchObject({ fields: { state: "soaking", message: undefined } });
+    const over = context(aRollout({ state: "succeeded" }));
+    expect(decided(target, right, over)).toEqual({ kind: "nothing" });
+  });
+
+  test("fails where an app is another one without anybody's doing", () => {
+    const changed = { ...running, report: aReport([anApp(1)]) };
     expect(decided(aSoakingTarget(), changed, context(), NOW + 60_000)).toMatchObject({ fields: { state: "failed" } });
     const over = context(aRollout({ state: "superseded" }));
     expect(decided(aSoakingTarget(), changed, over, NOW + 60_000)).toMatchObject({ fields: { state: "skipped" } });
@@ -239,6 +280,33 @@ describe("a target that soaks", () => {
 
 describe("a rollout that goes back", () => {
   const back = context(aRollout({ state: "rolling_back" }));
+
+  test("has nothing to do where the failed deployment has left the revision before", () => {
+    const failed = { deployment: aDeployment({ status: "Fail", code: "CrashLoopBackOff" }) };
+    const target = aSoakingTarget({ state: "failed", code: "CrashLoopBackOff" });
+    const fleet = { name: FLEET, revision: 1, deployment_id: "dep_0", is_changed: false };
+    const early = { ...failed, report: aReport([{ ...anApp(1), fleet }], { atMs: NOW - 60_000 }) };
+    expect(decided(target, early, back)).toMatchObject({ fields: { dueMs: NOW + 60_000 } });
+    expect(decided(target, early, back, NOW + 60_000)).toMatchObject({
+      fields: { state: "rolled_back", direction: "back", message: "It still ran revision 1." },
+    });
+    const left = { ...failed, report: aReport([aMarkedApp(2)]) };
+    expect(decided(target, left, back, NOW + 60_000)).toMatchObject({
+      fields: { state: "pending", direction: "back" },
+    });
+  });
+
+  test("leaves what people have changed as it is, and turns what they only stopped", () => {
+    const target = aSoakingTarget({ state: "changed_by_hand" });
+    const changed = { deployment: aDeployment(), report: aReport([aMarkedApp(2, true)]) };
+    expect(decided(target, changed, back)).toEqual({ kind: "nothing" });
+    const stopped = { deployment: aDeployment(), report: aReport([anApp(2, { desired_state: "stopped" })]) };
+    expect(decided(target, stopped, back)).toMatchObject({ fields: { state: "pending", direction: "back" } });
+    const arrived = { deployment: aDeployment(), report: aReport([anApp(1, { desired_state: "stopped" })]) };
+    expect(decided(aSoakingTarget({ direction: "back" }), arrived, back, NOW + 60_000)).toMatchObject({
+      fields: { state: "rolled_back", message: "web was stopped." },
+    });
+  });
 
   test.each(["succeeded", "failed", "soaking", "pending", "deferred"] as const)(
     "turns a %s target that was attempted",

@@ -86,6 +86,9 @@ describe("a rollout that runs", () => {
     expect(stop).toHaveProperty("fields.state", "paused");
     const reason = "2 of 5 attempted assets failed; the rollout stops at 2. ImagePullBackOff: 2, CrashLoopBackOff: 1.";
     expect(stop).toHaveProperty("fields.reason", reason);
+    // There is nothing to go back to.
+    const same = aRollout({ revision: 1, previousRevision: 1 }, { ...rule, on_stop: "rollback" });
+    expect(decided(same, failing)).toMatchObject({ kind: "stop", fields: { state: "paused" } });
     expect(decided(aRollout({}, { ...rule, on_stop: "rollback" }), failing)).toMatchObject({
       fields: { state: "rolling_back" },
     });

@@ -1,0 +1,238 @@
+import type { MemberStateName, MemberWait } from "../../../protocol/fleet-member.ts";
+import { isRolloutOver } from "../../../protocol/rollout-over.ts";
+import type { RolloutState, TargetState, WaitReason } from "../../../protocol/rollout.ts";
+import { compareApps, type Difference } from "./compare-app.ts";
+import type { ReportFacts, TargetFacts } from "./facts.ts";
+import type { Fleet } from "./fleet.ts";
+import { fleetMark } from "./fleet-mark.ts";
+import type { Goal } from "./goal.ts";
+import { describe } from "./judge.ts";
+import type { Direction } from "./target.ts";
+
+/*
+ * The one judgement of a fleet's members. Members' lists, counts, events, attention, metrics, reapply and repair read what it returns.
+ */
+
+/** Differences that are kept of one member. */
+const MAX_DIFFERENCES = 10;
+
+/** What a member's state is judged from, at one moment. */
+export interface MemberFacts extends Pick<
+  TargetFacts,
+  "isConnected" | "lastSeenAtMs" | "heldUntilMs" | "unacceptedSinceMs" | "conflicts"
+> {
+  readonly report: Pick<ReportFacts, "apps" | "atMs"> | undefined;
+  /** Its targets in the rollouts and the upkeep of the fleet that a coordinator looks after, the oldest first. */
+  readonly targets: readonly MemberTarget[];
+  /** The revision that it was last seen running as a whole; `undefined`: none. */
+  readonly revision: number | undefined;
+  readonly variableNames: ReadonlySet<string>;
+}
+
+/** A target of the member, with what its rollout brings. */
+export interface MemberTarget {
+  readonly kind: "rollout" | "upkeep";
+  readonly rolloutState: RolloutState;
+  readonly revision: number;
+  readonly direction: Direction;
+  readonly state: TargetState;
+  readonly waitsFor: WaitReason | undefined;
+  readonly dueMs: number | undefined;
+  readonly message: string | undefined;
+}
+
+/** A goal, with the variables that an asset needs for it. */
+export interface MemberGoal {
+  readonly goal: Goal;
+  readonly variables: readonly string[];
+}
+
+/** What the fleet's members are judged by. */
+export interface MemberScope {
+  readonly fleet: Pick<Fleet, "name" | "stableRevision">;
+  /** Returns what a revision of the fleet says; `undefined` if it is not on record any more. */
+  readonly goalOf: (revision: number) => MemberGoal | undefined;
+}
+
+/** How a member is. Times are Unix milliseconds. */
+export interface Judgement {
+  readonly state: MemberStateName;
+  /** Since when it is so, as far as is known. */
+  readonly sinceMs: number;
+  /** With `waiting`. */
+  readonly waitsFor: MemberWait | undefined;
+  /** With `waiting` and `held`: until when, where that is known. */
+  readonly untilMs: number | undefined;
+  /** What is the matter, for people. */
+  readonly message: string | undefined;
+  /** How its apps differ from the revision that it is to run. */
+  readonly differences: readonly Difference[];
+  /** The revision that it was last seen running as a whole; `undefined`: none. */
+  readonly revision: number | undefined;
+}
+
+type Found = Partial<Pick<Judgement, "waitsFor" | "untilMs" | "message" | "revision">> & {
+  readonly state: MemberStateName;
+};
+
+/**
+ * Judges how a member of a fleet is, from what its device reports. Depends on nothing but its arguments.
+ *
+ * What people did comes first: a deployment under way, then a hold, then another fleet's ownership. After that its apps decide: what
+ * was stopped before what was changed, so that nothing is repaired against a stop by hand, and what was changed before what is not there.
+ *
+ * @param before the judgement so far: a state that stays keeps its `sinceMs`
+ */
+export function judgeMember(
+  { fleet, goalOf }: MemberScope,
+  facts: MemberFacts,
+  before: Pick<Judgement, "state" | "sinceMs"> | undefined,
+  nowMs: number,
+): Judgement {
+  const wanted = wantedRevision(fleet, facts.targets);
+  const wantedGoal = wanted === undefined ? undefined : goalOf(wanted);
+  const differences = wantedGoal && facts.report ? compareApps(wantedGoal.goal, facts.report.apps) : [];
+  const kept = differences.slice(0, MAX_DIFFERENCES);
+  const found = findState({ fleet, goalOf }, facts, wantedGoal, differences, nowMs);
+  const isSame = before?.state === found.state;
+  return {
+    waitsFor: undefined,
+    untilMs: undefined,
+    message: undefined,
+    revision: facts.revision,
+    ...found,
+    sinceMs: isSame ? before.sinceMs : Math.min(changedAtMs(found.state, differences) ?? nowMs, nowMs),
+    differences: kept,
+  };
+}
+
+/** When the judgement may become another one although nothing happens; `undefined`: never. */
+export function judgeAgainMs({ state, untilMs }: Pick<Judgement, "state" | "untilMs">): number | undefined {
+  return state === "held" ? untilMs : undefined;
+}
+
+/**
+ * Returns the revision that the member is to run: that of the rollout under way where it has arrived there, otherwise the stable one.
+ */
+function wantedRevision(
+  { stableRevision }: Pick<Fleet, "stableRevision">,
+  targets: readonly MemberTarget[],
+): number | undefined {
+  const arrived = targets.findLast(
+    ({ kind, rolloutState, direction, state }) =>
+      kind === "rollout" &&
+      !isRolloutOver({ state: rolloutState }) &&
+      rolloutState !== "rolling_back" &&
+      direction === "forward" &&
+      (state === "succeeded" || state === "changed_by_hand"),
+  );
+  return arrived?.revision ?? stableRevision;
+}
+
+function findState(
+  { fleet, goalOf }: MemberScope,
+  facts: MemberFacts,
+  wanted: MemberGoal | undefined,
+  differences: readonly Difference[],
+  nowMs: number,
+): Found {
+  const told = differences.length === 0 ? undefined : describe(differences.slice(0, MAX_DIFFERENCES));
+  const { heldUntilMs, conflicts, targets, report } = facts;
+  const underWay = findUnderWay(targets);
+  if (underWay) return underWay;
+  if (heldUntilMs !== undefined && heldUntilMs > nowMs) {
+    const untilMs = Number.isFinite(heldUntilMs) ? heldUntilMs : undefined;
+    return { state: "held", untilMs, message: told };
+  }
+  const [conflict] = conflicts;
+  if (conflict) {
+    const message = `The app ${conflict.app} on this asset belongs to the fleet ${conflict.fleet}.`;
+    return { state: "conflict", message };
+  }
+  if (!report || !wanted) return waiting(facts, wanted);
+  const isBrought = facts.revision !== undefined || report.apps.some((app) => fleetMark(app)?.name === fleet.name);
+  // Nothing reaches a device that nobody has accepted, and what was brought before may have been brought to another one.
+  const mustBeAccepted = facts.unacceptedSinceMs !== undefined && differences.length > 0;
+  if (!isBrought || mustBeAccepted) return waiting(facts, wanted);
+  if (differences.length === 0) return { state: "current", revision: wanted.goal.revision };
+  const has = (...kinds: readonly Difference["kind"][]) => differences.some(({ kind }) => kinds.includes(kind));
+  const message = told;
+  if (has("stopped")) return { state: "stopped_by_hand", message };
+  if (has("changed")) return { state: "drifted", message };
+  const other = otherRevision(fleet.name, goalOf, facts, differences);
+  if (other !== undefined) return behind(facts, wanted, other);
+  if (has("differs")) return { state: "drifted", message };
+  if (has("revision")) return behind(facts, wanted, undefined, message);
+  return { state: "missing", message };
+}
+
+/** A deployment of the fleet that is under way there, or whose apps have to stay up. */
+function findUnderWay(targets: readonly MemberTarget[]): Found | undefined {
+  const isUnderWay = ({ state }: MemberTarget) => state === "deploying" || state === "soaking";
+  const target = targets.findLast(isUnderWay);
+  if (target) return { state: "updating", message: target.message };
+  const putOff = targets.findLast(({ state, waitsFor }) => state === "waiting" && waitsFor === "budget");
+  return putOff && { state: "waiting", waitsFor: "budget", untilMs: putOff.dueMs, message: putOff.message };
+}
+
+/**
+ * Returns the revision other than the wanted one that its apps are from, all of them and unchanged: as their marks say, or for a
+ * device that does not know fleets, as a comparison with the revision says that it was last seen running.
+ */
+function otherRevision(
+  fleet: string,
+  goalOf: MemberScope["goalOf"],
+  { report, revision }: MemberFacts,
+  differences: readonly Difference[],
+): number | undefined {
+  const marked = differences.find(({ kind }) => kind === "revision");
+  const mark = marked && report?.apps.find(({ name }) => name === marked.app)?.fleet;
+  const candidate = mark?.name === fleet ? mark.revision : revision;
+  const goal = candidate === undefined ? undefined : goalOf(candidate)?.goal;
+  return goal && report && compareApps(goal, report.apps).length === 0 ? candidate : undefined;
+}
+
+/** It runs another revision. Waits if one is about to be brought there. */
+function behind(facts: MemberFacts, wanted: MemberGoal, revision: number | undefined, told?: string): Found {
+  const runs = revision === undefined ? {} : { revision };
+  if (openTarget(facts.targets)) return { ...waiting(facts, wanted), ...runs };
+  return { state: "outdated", message: told ?? `It runs revision ${revision}.`, ...runs };
+}
+
+/** The target by which a revision is to be brought there: of the newest rollout before the upkeep's. */
+function openTarget(targets: readonly MemberTarget[]): MemberTarget | undefined {
+  const open = targets.filter(({ rolloutState, state }) => {
+    if (state === "pending" || state === "waiting") return true;
+    return (state === "deferred" || state === "lost") && !isRolloutOver({ state: rolloutState });
+  });
+  return open.findLast(({ kind }) => kind === "rollout") ?? open.at(-1);
+}
+
+function waiting(facts: MemberFacts, wanted: MemberGoal | undefined): Found {
+  const target = openTarget(facts.targets);
+  if (target?.waitsFor !== undefined) {
+    const { waitsFor, dueMs: untilMs, message } = target;
+    // Away devices are looked at when they are given up, which is not what ends the wait.
+    return { state: "waiting", waitsFor, message, untilMs: waitsFor === "window" ? untilMs : undefined };
+  }
+  if (!facts.isConnected) {
+    const message =
+      facts.lastSeenAtMs === undefined ? "The device has never connected." : "The device is not connected.";
+    return { state: "waiting", waitsFor: "connection", message };
+  }
+  if (facts.unacceptedSinceMs !== undefined)
+    return { state: "waiting", waitsFor: "acceptance", message: "Nobody has accepted the device yet." };
+  const missing = wanted?.variables.filter((name) => !facts.variableNames.has(name)) ?? [];
+  if (missing.length > 0)
+    return { state: "waiting", waitsFor: "variables", message: `The asset lacks variables: ${missing.join(", ")}.` };
+  const message = wanted ? target?.message : "No revision of the fleet is stable yet.";
+  return { state: "waiting", waitsFor: "rollout", message };
+}
+
+/** When people brought the state about, as far as the device knows. */
+function changedAtMs(state: MemberStateName, differences: readonly Difference[]): number | undefined {
+  const isOf = (kind: Difference["kind"]) =>
+    state === "stopped_by_hand" ? kind === "stopped" : state === "drifted" && kind === "changed";
+  const times = differences.flatMap(({ kind, sinceMs }) => (isOf(kind) && sinceMs !== undefined ? [sinceMs] : []));
+  return times.length === 0 ? undefined : Math.min(...times);
+}
