@@ -24,6 +24,7 @@ import { fleet } from "./service/fleet.ts";
 import { fleetLoss } from "./service/fleet-loss.ts";
 import { fleetShared } from "./service/fleet-shared.ts";
 import { floods } from "./service/floods.ts";
+import { judgement } from "./service/judgement.ts";
 import { rollout } from "./service/rollout.ts";
 import { usageYear } from "./service/usage-year.ts";
 import { small } from "./small/small.ts";
@@ -58,6 +59,7 @@ const BENCHES: readonly Bench[] = [
   floods,
   fleetLoss,
   rollout,
+  judgement,
   webConsole,
   beforeAfter,
   small,

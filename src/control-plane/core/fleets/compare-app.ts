@@ -10,6 +10,8 @@ import { type Goal, nameOf } from "./goal.ts";
 /** The group of the app is the fleet's, and `pull` does not say what runs. */
 const NOT_COMPARED: ReadonlySet<string> = new Set(["image", "project", "pull"]);
 
+const COMPARED = KNOWN_FIELDS.filter((name) => !NOT_COMPARED.has(name));
+
 type Entry = Readonly<Record<string, unknown>>;
 
 /** Who changed an app, as far as its device knows. */
@@ -97,9 +99,28 @@ function compareSpec(app: AppliedApp, report: AppReport): string | undefined {
   if (!runsImage(app.image, report)) return `${app.name} has another image: ${report.image}`;
   // Left out of reports that would be too large.
   if (Object.keys(report.spec).length === 0) return undefined;
-  const [wanted, found] = [comparable(app), comparable(report.spec)];
-  const fields = KNOWN_FIELDS.filter((name) => !NOT_COMPARED.has(name) && textOf(wanted[name]) !== textOf(found[name]));
+  const [wanted, found] = [textsOf(app), textsOf(report.spec)];
+  const fields = COMPARED.filter((name) => wanted.get(name) !== found.get(name));
   return fields.length === 0 ? undefined : `${app.name} differs in ${fields.join(", ")}`;
+}
+
+type Texts = ReadonlyMap<string, string | undefined>;
+
+/** Most specifications whose texts are kept, and the length of the longest. Devices of a fleet report the same ones. */
+const MAX_KEPT_TEXTS = 256;
+const MAX_KEPT_LENGTH = 16_384;
+const KEPT_TEXTS = new Map<string, Texts>();
+
+/** Returns the fields of an app as they are compared, by name. */
+function textsOf(app: AppDocument): Texts {
+  const key = JSON.stringify(app);
+  const known = KEPT_TEXTS.get(key);
+  if (known) return known;
+  const fields = comparable(app);
+  const texts = new Map(COMPARED.map((name) => [name, textOf(fields[name])]));
+  if (KEPT_TEXTS.size >= MAX_KEPT_TEXTS) KEPT_TEXTS.clear();
+  if (key.length <= MAX_KEPT_LENGTH) KEPT_TEXTS.set(key, texts);
+  return texts;
 }
 
 /** The same digest is the same image, whatever tag it was deployed by. */
@@ -143,7 +164,8 @@ function entriesOf(value: unknown): readonly Entry[] {
 }
 
 /** Returns the value as text in which the order of an object's fields does not matter. */
-function textOf(value: unknown): string {
+function textOf(value: unknown): string | undefined {
+  if (typeof value !== "object" || value === null) return JSON.stringify(value);
   return JSON.stringify(value, (_key, part: unknown) => {
     if (typeof part !== "object" || part === null || Array.isArray(part)) return part;
     return Object.fromEntries(Object.entries(part).toSorted(([one], [other]) => (one < other ? -1 : 1)));
