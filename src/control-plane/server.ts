@@ -190,7 +190,7 @@ export async function startServer({
     ...(passwordAlgorithm && { algorithm: passwordAlgorithm }),
     onRefused: () => observer?.bounded("sign_ins_waiting"),
   });
-  const fleets = new Fleets({ store, sealer, images, deployments, bus, clock });
+  const fleets = new Fleets({ store, sealer, images, deployments, bus, clock, serviceClock });
   const operatorUsage = new OperatorUsageReader({
     store: store.operatorUsage,
     clock,

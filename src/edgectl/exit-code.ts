@@ -11,6 +11,8 @@ export const EXIT = {
   notFound: 4,
   /** No usable response from the server: network, TLS or proxy error, or another service. */
   unreachable: 5,
+  /** A rollout that is followed with `--exit-when-waiting` waits for people. */
+  waiting: 6,
   /** Ctrl-C. */
   interrupted: 130,
 } as const;
@@ -27,4 +29,5 @@ export const EXIT_CODE_HELP = `Exit codes:
   3    not logged in, or the API key was refused
   4    no such asset, SIM, app, deployment, fleet or rollout
   5    the server could not be reached
+  6    with --exit-when-waiting: the rollout waits for people
   130  interrupted with Ctrl-C; a deployment or rollout goes on`;

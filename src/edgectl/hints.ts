@@ -21,6 +21,7 @@ const SHELL_HINTS: Readonly<Record<string, string>> = {
   ErrorDeploymentAlreadyExist: "Wait for it to end: `edgectl deployments list ASSET` shows it.",
   FleetNotFound: "`edgectl fleets list` shows the fleets of your account.",
   RevisionNotFound: "`edgectl fleets revisions FLEET` shows the revisions of a fleet.",
+  PlanNotFound: "Make another plan with `edgectl rollouts create FLEET --dry-run`.",
   RolloutNotFound: "`edgectl rollouts list FLEET` shows the rollouts of a fleet.",
   RolloutStateConflict: "`edgectl rollouts show FLEET` shows its state; one that is over stays as it is.",
   AppNotFound: "`edgectl apps list ASSET` shows the apps of a device.",
@@ -70,5 +71,8 @@ function operatorHint({ reason, not_changed: notChanged, retry_after_s: pauseS }
 export function hintFor(code: string | undefined, details: Details = {}): string | undefined {
   if (code === undefined) return undefined;
   if (code === "SimOperatorFailed") return operatorHint(details);
+  const { previous_revision: previous } = details;
+  if (code === "RolloutStateConflict" && typeof previous === "number")
+    return `To bring the revision before back:\n  edgectl rollouts create FLEET --revision ${previous}`;
   return ownEntry(SHELL_HINTS, code) ?? (isErrorCode(code) ? errorEntry(code).hint : undefined);
 }

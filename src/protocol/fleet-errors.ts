@@ -24,6 +24,12 @@ export const FLEET_ERRORS = {
     retryable: false,
     hint: "List the fleet's rollouts to see their ids.",
   },
+  PlanNotFound: {
+    message: "The fleet has no such plan of a rollout, or it has expired.",
+    http: 404,
+    retryable: false,
+    hint: "Make another plan with a dry run; it can be started for seven days, once.",
+  },
   RolloutStateConflict: {
     message: "The state of the rollout does not allow that.",
     http: 409,

@@ -84,6 +84,9 @@ export const fleetSchema = z
   .strictObject({
     ...fields,
     members: z.int().min(0).meta({ description: "Number of assets that the selector matches now." }),
+    owned_assets: z.int().min(0).meta({
+      description: "Number of assets on which apps belong to the fleet: it has brought them, or begun to.",
+    }),
   })
   .meta({ id: "Fleet" });
 export type FleetBody = z.output<typeof fleetSchema>;

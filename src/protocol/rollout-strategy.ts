@@ -1,8 +1,11 @@
 import { z } from "zod";
 import { selectorSchema } from "./selector.ts";
 import { countOf } from "./share.ts";
+import { tagKey } from "./tags.ts";
 
 const MAX_WAVES = 20;
+/** Assets that one wave names. */
+const MAX_NAMED_ASSETS = 100;
 const MAX_SOAK_S = 30 * 24 * 3600;
 const MAX_WINDOWS = 20;
 
@@ -26,11 +29,28 @@ const advance = z
 
 const wave = z
   .strictObject({
-    limit: share.meta({
-      description:
-        "Number of assets in this wave and those before it, or their share of the members when the rollout is started, rounded up.",
-    }),
+    limit: share
+      .meta({
+        description:
+          "Number of assets in this wave and those before it, or their share of the members when the rollout is planned, rounded up. " +
+          "May be left out with `by` (one asset of each value) and with `assets` (no others).",
+      })
+      .exactOptional(),
     selector: selectorSchema.exactOptional().meta({ description: "Only members that it matches are in the wave." }),
+    by: tagKey.exactOptional().meta({
+      description:
+        "A tag, such as `site`: the wave takes one asset of each value before a second one of any. Assets without the tag come last.",
+    }),
+    assets: z
+      .array(z.string().regex(/^[\x21-\x7e]{1,128}$/, "must be 1 to 128 visible ASCII characters"))
+      .min(1)
+      .max(MAX_NAMED_ASSETS)
+      .exactOptional()
+      .meta({
+        description:
+          "Members that are in this wave whatever their state: serial numbers, UUIDs, or identifiers of SIMs.",
+        examples: [["GW-000123"]],
+      }),
     soak_s: soak.default(DEFAULT_SOAK_S),
     advance: advance.default("auto"),
   })
@@ -96,7 +116,16 @@ const fields = {
     .array(wave)
     .max(MAX_WAVES)
     .superRefine((waves, context) => {
-      for (const [index, { limit }] of waves.entries()) {
+      const named = new Set<string>();
+      for (const [index, { limit, by, assets }] of waves.entries()) {
+        if (limit === undefined && by === undefined && assets === undefined)
+          context.addIssue({ code: "custom", path: [index], message: "must have `limit`, `by` or `assets`" });
+        for (const [at, asset] of (assets ?? []).entries()) {
+          if (named.has(asset))
+            context.addIssue({ code: "custom", path: [index, "assets", at], message: "appears twice" });
+          named.add(asset);
+        }
+        if (limit === undefined) continue;
         // A number and a percentage compare only once the members are known.
         const before = waves.slice(0, index).findLast((other) => typeof other.limit === typeof limit)?.limit;
         if (before === undefined || countOf(limit, 100) >= countOf(before, 100)) continue;
@@ -142,6 +171,16 @@ const fields = {
   requires_approval: z
     .boolean()
     .meta({ description: "Whether somebody else has to approve a rollout before it starts." }),
+  done_at: share.meta({
+    description:
+      "Number of assets, or their share, that must have succeeded for the rollout to end as succeeded. It ends then once every " +
+      "other one had its turn: what waits, or is under way, is left to the fleet's upkeep.",
+  }),
+  refused: z.enum(["fail", "allow"]).meta({
+    description:
+      "What assets mean that refuse the revision, by the device's policy, disk or budget: `fail`: the rollout ends as failed in the " +
+      "end; `allow`: it succeeds, and says how many.",
+  }),
 };
 
 const maxDownloadBytes = z
@@ -164,13 +203,15 @@ export const rolloutStrategySchema = z
     windows: fields.windows.default([]),
     download_windows: fields.download_windows.default([]),
     requires_approval: fields.requires_approval.default(false),
+    done_at: fields.done_at.default("100%"),
+    refused: fields.refused.default("fail"),
   })
   .meta({
     id: "RolloutStrategy",
     examples: [
       {
         waves: [
-          { limit: 5, soak_s: 600, advance: "manual" },
+          { limit: 5, by: "site", soak_s: 600, advance: "manual" },
           { limit: "20%", soak_s: 600, advance: "auto" },
         ],
         stop_when: { failed: "5%", min_attempted: 5 },
@@ -182,6 +223,8 @@ export const rolloutStrategySchema = z
         lost_after_s: 1_800,
         download_windows: [],
         requires_approval: false,
+        done_at: "98%",
+        refused: "fail",
         windows: [{ days: ["mon", "tue", "wed", "thu"], from: "02:00", to: "05:00", zone: DEVICE_ZONE }],
       },
     ],

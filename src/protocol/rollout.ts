@@ -37,8 +37,47 @@ export const targetStateSchema = z.enum([
 ]);
 export type TargetState = z.output<typeof targetStateSchema>;
 
-export const waitReasonSchema = z.enum(["connection", "acceptance", "window", "budget", "hold", "conflict", "clock"]);
+export const waitReasonSchema = z.enum([
+  "connection",
+  "acceptance",
+  "window",
+  "budget",
+  "hold",
+  "conflict",
+  "variable",
+  "clock",
+  "deployment",
+]);
 export type WaitReason = z.output<typeof waitReasonSchema>;
+
+/** What a rollout as a whole waits for: a command of people. */
+const commandReason = z.enum(["start", "approval", "advance", "resume"]);
+export type WaitingReason = WaitReason | z.output<typeof commandReason>;
+
+/** Something that a rollout, or some of its targets, wait for. */
+export const waitingSchema = z
+  .strictObject({
+    for: z.enum([...commandReason.options, ...waitReasonSchema.options]).meta({
+      description:
+        "A command of people: `start`, `approval`, `advance` or `resume`. Or what targets wait for: people have to end a `hold`, a " +
+        "`conflict` with another fleet, a missing `variable`, or missing `acceptance`; the others end by themselves.",
+    }),
+    count: z.int().min(0).meta({ description: "Number of targets that wait for it." }),
+    since: unixSeconds("Since when the first of them does.").optional(),
+    until: unixSeconds("When the first of them is looked at again at the latest.").optional(),
+    message: z.string().optional().meta({ description: "What is in the way there, for people." }),
+  })
+  .meta({ id: "RolloutWaiting" });
+export type WaitingBody = z.output<typeof waitingSchema>;
+
+const standing = {
+  waiting_for: z.array(waitingSchema).meta({
+    description: "What it waits for: a command of people first, then what its targets wait for. Empty once it is over.",
+  }),
+  waits_for_people: z.boolean().meta({
+    description: "Whether nothing more happens, apart from the end of what is under way, before people do something.",
+  }),
+};
 
 const count = z.int().min(0);
 
@@ -60,6 +99,19 @@ export const actorSchema = z
     }),
   })
   .meta({ id: "Actor" });
+
+/** What is known of a rollout before it begins. */
+export const foreseenSchema = z
+  .strictObject({
+    waiting_for: z
+      .array(waitingSchema)
+      .meta({ description: "What its assets would wait for if it were their turn now." }),
+    refused: count.meta({ description: "Number of assets that cannot get it, since their agent is too old." }),
+    left: count.meta({ description: "Number of assets that left the fleet since the plan was made." }),
+    joined: count.meta({ description: "Number of assets that joined since then. They are in the last wave." }),
+  })
+  .meta({ id: "RolloutForesight", description: "In the response to its creation: what is known before it begins." });
+export type ForeseenBody = z.output<typeof foreseenSchema>;
 
 const rolloutWaveSchema = z
   .strictObject({
@@ -88,6 +140,8 @@ export const rolloutSchema = z
     waves: z.array(rolloutWaveSchema).meta({ description: "The waves; the last one has all that are in no other." }),
     targets: count.meta({ description: "Number of its targets." }),
     counts: targetCountsSchema,
+    ...standing,
+    foreseen: foreseenSchema.optional(),
     created_at: unixSeconds("When it was made."),
     created_by: actorSchema.meta({ description: "Who made it." }),
     approved_by: actorSchema.nullable().meta({ description: "Who approved it; null: nobody has." }),
@@ -100,6 +154,7 @@ export type RolloutBody = z.output<typeof rolloutSchema>;
 export const targetSchema = z
   .strictObject({
     asset_id: z.string().meta({ description: "UUID of the asset." }),
+    serial_number: z.string().meta({ description: "Serial number of the asset." }),
     asset_name: z.string().meta({ description: "Name of the asset." }),
     wave: z.int().min(1).meta({ description: "Number of its wave, from 1." }),
     state: targetStateSchema.meta({ description: "Its state." }),
@@ -125,11 +180,27 @@ export const rolloutRequestSchema = z
     strategy: rolloutStrategyUpdateSchema.exactOptional().meta({
       description: "What differs from the fleet's strategy, for this rollout only.",
     }),
+    plan_id: z
+      .string()
+      .regex(/^pln_[0-9a-f]{1,64}$/, "must be the id of a plan")
+      .exactOptional()
+      .meta({
+        description:
+          "Plan to start, as a dry run has returned it: the rollout has its revision, its strategy and its waves. Members that left " +
+          "since are in none, members that joined in the last.",
+      }),
     start: z
       .boolean()
       .default(true)
       .meta({ description: "Whether it starts at once; otherwise it stays a draft until it is resumed." }),
   })
+  .refine(
+    ({ plan_id: id, revision, strategy }) => id === undefined || (revision === undefined && strategy === undefined),
+    {
+      path: ["plan_id"],
+      message: "has its revision and its strategy: leave these out",
+    },
+  )
   .meta({ id: "RolloutRequest", examples: [{ revision: 3 }] });
 export type RolloutRequest = z.output<typeof rolloutRequestSchema>;
 
@@ -146,6 +217,7 @@ export const rolloutEventSchema = z
     state: rolloutStateSchema.meta({ description: "State of the rollout." }),
     wave: z.int().min(1).meta({ description: "Number of the wave that is under way, from 1." }),
     counts: targetCountsSchema,
+    ...standing,
     code: errorCodeSchema.optional().meta({ description: "With `Fail`: the error code." }),
   })
   .meta({ id: "RolloutEvent" });

@@ -34,7 +34,7 @@ export function isTagValue(value: string): boolean {
   return value === "" || (value.length <= MAX_NAME_LENGTH && LABEL.test(value));
 }
 
-const tagKey = z
+export const tagKey = z
   .string()
   .superRefine((key, context) => {
     const problem = key === TYPE_KEY ? "is reserved: selectors know the asset's type by this name" : explainTagKey(key);

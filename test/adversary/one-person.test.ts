@@ -142,6 +142,27 @@ describe("approval", () => {
     expect(await admin.login.patch(fleet, waived)).toMatchObject({ status: 200 });
     expect(await ada.login.post(`${fleet}/rollouts`, waived)).toMatchObject({ status: 201 });
   });
+
+  test("is not avoided with a plan from before the fleet required it, nor with one that says so", async () => {
+    const account = await control.account();
+    const fleet = await someFleet(account);
+    const ada = await somePerson(account, "operator");
+    const admin = await somePerson(account, "admin");
+    const waived = { strategy: { requires_approval: false } };
+    const refused = { status: 403, body: { code: "Forbidden", details: { permission: "fleets.waive_approval" } } };
+    const path = `${fleet}/rollouts`;
+    expect(await ada.login.post(`${path}?dry_run=true&ask_devices=false`, waived)).toMatchObject(refused);
+    await admin.login.patch(fleet, waived);
+    const response = await fetch(`${control.url}${path}?dry_run=true&ask_devices=false`, {
+      method: "POST",
+      headers: { "X-API-Key": account.apiKey, "Content-Type": "application/json" },
+      body: "{}",
+    });
+    const [, plan] = /"plan_id":"(pln_\w+)"/.exec(await response.text()) ?? [];
+    await admin.login.patch(fleet, { strategy: { requires_approval: true } });
+    expect(await ada.login.post(path, { plan_id: plan })).toMatchObject(refused);
+    expect(await admin.login.post(path, { plan_id: plan, start: false })).toMatchObject({ status: 201 });
+  });
 });
 
 describe("keys", () => {

@@ -49,6 +49,8 @@ export const WAIT_REASONS: Readonly<Record<WaitReason, string>> = {
   budget: "for its data budget",
   hold: "since it is held",
   conflict: "since another fleet owns an app there",
+  variable: "for variables that the revision needs",
+  deployment: "for another deployment of the fleet to end",
   clock: "for its device to know the time",
 };
 

@@ -2,8 +2,9 @@ import type { Clock } from "../../lib/clock.ts";
 import { EdgeError } from "../../protocol/errors.ts";
 import { auditEntry } from "../audit/audit-entry.ts";
 import type { AuditAction } from "../core/people/audit-actions.ts";
-import type { TargetCount } from "../core/fleets/changes.ts";
+import type { RolloutFields, TargetCount } from "../core/fleets/changes.ts";
 import type { Fleet } from "../core/fleets/fleet.ts";
+import { decideRollout } from "../core/fleets/progress.ts";
 import {
   advance,
   approve,
@@ -57,8 +58,8 @@ const RULES: Readonly<Record<RolloutCommand, CommandRules>> = {
 };
 
 /**
- * Carries out a person's command. Returns the rollout afterwards, which is as it was if it is so already. Errors:
- * `RolloutNotFound`, `RolloutStateConflict`, `ApprovalBySameUser`.
+ * Carries out a person's command, or with `isDryRun` only says what it would lead to. Returns the rollout afterwards, which is
+ * as it was if it is so already. Errors: `RolloutNotFound`, `RolloutStateConflict`, `ApprovalBySameUser`.
  */
 export async function commandRollout(
   { store, clock }: { readonly store: RolloutStore; readonly clock: Clock },
@@ -66,25 +67,38 @@ export async function commandRollout(
   id: string,
   command: RolloutCommand,
   requester: Requester,
+  isDryRun: boolean,
 ): Promise<Rollout> {
   const { action, decide } = RULES[command];
-  const input = { ...requester, counts: await store.countTargets(id), nowMs: clock.now() };
+  const nowMs = clock.now();
   let refusal: EdgeError | undefined;
-  const after = await store.updateRollout(id, (rollout) => {
+  let planned: Rollout | undefined;
+  const after = await store.commandRollout(id, (rollout, counts) => {
+    const input = { ...requester, counts, nowMs };
     const outcome = decide(rollout, input);
     refusal = outcome.kind === "refused" ? outcome.error : undefined;
     if (outcome.kind !== "change") return undefined;
-    const { fields } = outcome;
-    const details = { fleet: fleet.name, reason: fields.reason, wave: (fields.advanceTo ?? rollout.wave) + 1 };
+    const fields = withNextWave(rollout, outcome.fields, input);
+    planned = { ...rollout, ...fields };
+    if (isDryRun) return undefined;
+    const details = { fleet: fleet.name, reason: fields.reason, wave: (outcome.fields.advanceTo ?? rollout.wave) + 1 };
     return {
       fields,
-      event: rolloutEvent({ ...rollout, ...fields }, input.counts, input.nowMs),
+      event: rolloutEvent(planned, counts, nowMs),
       audit: auditEntry(requester.origin, clock, { action, subject: { kind: "rollout", id }, details }),
     };
   });
   if (!after) throw new EdgeError("RolloutNotFound");
   if (refusal) throw refusal;
-  return after;
+  return isDryRun ? (planned ?? after) : after;
+}
+
+/** A wave that somebody lets begin is entered at once where nothing holds it. */
+function withNextWave(rollout: Rollout, fields: RolloutFields, { counts, nowMs }: CommandInput): RolloutFields {
+  const after = { ...rollout, ...fields };
+  if (fields.advanceTo === undefined || after.state !== "running") return fields;
+  const decision = decideRollout(after, counts, [], nowMs);
+  return decision.kind === "enter_wave" ? { ...fields, ...decision.fields } : fields;
 }
 
 function by(what: string, { person: { name, id } }: Requester): string {

@@ -5,15 +5,16 @@ import type { Bus } from "../bus/bus.ts";
 import type { Fleet } from "../core/fleets/fleet.ts";
 import type { Rollout } from "../core/fleets/rollout.ts";
 import type { Deployments } from "../deployments/deployments.ts";
+import type { ServiceClock } from "../instances/service-clock.ts";
 import type { Sealer } from "../sealing/sealer.ts";
 import type { Store } from "../store/store.ts";
 import { commandRollout, type RolloutCommand } from "./command-rollout.ts";
 import type { ImageResolver } from "./image-resolver.ts";
 import { makeRevision, type Requester } from "./make-revision.ts";
-import { makeRollout } from "./make-rollout.ts";
+import { makeRollout, type MadeRollout } from "./make-rollout.ts";
 import { reapply, type Reapplied, type ReapplyInput } from "./reapply.ts";
-import type { RolloutPlan } from "./plan-rollout.ts";
-import { planPrice, priceRollout } from "./price-rollout.ts";
+import { planRollout, type RolloutPlan, savePlan } from "./plan-rollout.ts";
+import { priceRollout } from "./price-rollout.ts";
 import { rolloutEvents } from "./rollout-stream.ts";
 
 export interface FleetsOptions {
@@ -23,6 +24,7 @@ export interface FleetsOptions {
   readonly deployments: Deployments;
   readonly bus: Bus;
   readonly clock: Clock;
+  readonly serviceClock: ServiceClock;
 }
 
 /** What people do with fleets. It writes to the store and wakes whoever looks after rollouts, who carries it out. */
@@ -50,17 +52,23 @@ export class Fleets {
     request: RolloutRequest,
     requester: Requester,
     key: string | undefined,
-  ): Promise<Rollout> {
-    const rollout = await makeRollout(this.#options, fleet, request, requester, key);
+  ): Promise<MadeRollout> {
+    const made = await makeRollout(this.#options, fleet, request, requester, key);
     this.wake();
-    return rollout;
+    return made;
   }
 
   /** See `commandRollout`. */
-  async command(fleet: Fleet, id: string, command: RolloutCommand, requester: Requester): Promise<Rollout> {
+  async command(
+    fleet: Fleet,
+    id: string,
+    command: RolloutCommand,
+    requester: Requester,
+    isDryRun: boolean,
+  ): Promise<Rollout> {
     const { store, clock } = this.#options;
-    const rollout = await commandRollout({ store: store.rollouts, clock }, fleet, id, command, requester);
-    this.wake();
+    const rollout = await commandRollout({ store: store.rollouts, clock }, fleet, id, command, requester, isDryRun);
+    if (!isDryRun) this.wake();
     return rollout;
   }
 
@@ -71,14 +79,16 @@ export class Fleets {
     return reapplied;
   }
 
-  /** Returns the waves of a rollout that is not made. Errors as of `planRollout`. */
-  plan(fleet: Fleet, request: RolloutRequest): Promise<RolloutPlan> {
-    return planPrice(this.#options, fleet, request);
+  /** Plans a rollout, and stores the plan unless the request names one. Errors as of `planRollout`. */
+  async plan(fleet: Fleet, request: RolloutRequest, requester: Requester): Promise<RolloutPlan> {
+    const plan = await planRollout(this.#options, fleet, request);
+    if (request.plan_id === undefined) await savePlan(this.#options, fleet, plan, requester);
+    return plan;
   }
 
   /** See `priceRollout`. */
-  price(fleet: Fleet, plan: RolloutPlan, { origin }: Requester, signal: AbortSignal) {
-    return priceRollout(this.#options, fleet, plan, origin, signal);
+  price(fleet: Fleet, plan: RolloutPlan, asks: boolean, { origin }: Requester, signal: AbortSignal) {
+    return priceRollout(this.#options, fleet, plan, { asks, origin, signal });
   }
 
   /** See `rolloutEvents`. */

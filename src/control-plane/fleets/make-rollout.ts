@@ -1,4 +1,3 @@
-import type { Clock } from "../../lib/clock.ts";
 import { EdgeError } from "../../protocol/errors.ts";
 import type { RolloutRequest } from "../../protocol/rollout.ts";
 import { auditEntry } from "../audit/audit-entry.ts";
@@ -7,14 +6,19 @@ import { newTarget } from "../core/fleets/new-target.ts";
 import { startFields, supersede } from "../core/fleets/rollout-commands.ts";
 import type { Rollout } from "../core/fleets/rollout.ts";
 import type { RolloutChange } from "../store/rollouts.ts";
-import type { Store } from "../store/store.ts";
 import type { Requester } from "./make-revision.ts";
-import { planRollout } from "./plan-rollout.ts";
+import { goingBack, type PlanOptions, planRollout, type RolloutPlan } from "./plan-rollout.ts";
 import { rolloutEvent } from "./rollout-events.ts";
 import { isMadeBy, requestIdOf, type RolloutRequestId, rolloutId } from "./rollout-id.ts";
 
 /** Number of the newest rollouts among which a repeated request is looked for. */
 const REMEMBERED_ROLLOUTS = 100;
+
+/** A rollout that was made, with what was planned; without that, the request has made it before. */
+export interface MadeRollout {
+  readonly rollout: Rollout;
+  readonly plan?: RolloutPlan;
+}
 
 /** The request has made this rollout before. */
 class RepeatedRollout extends Error {
@@ -28,16 +32,16 @@ class RepeatedRollout extends Error {
 
 /**
  * Makes a rollout, which supersedes the one that is under way, or returns the earlier one when the request repeats an
- * `Idempotency-Key`. Errors: as of `planRollout`, `IdempotencyKeyReused`, `FleetNotFound` if it was removed meanwhile, and
- * `RolloutStateConflict` while the fleet goes back.
+ * `Idempotency-Key`. Errors: as of `planRollout`, `IdempotencyKeyReused`, and `FleetNotFound` if it was removed meanwhile.
  */
 export async function makeRollout(
-  { store, clock }: { readonly store: Pick<Store, "fleets" | "rollouts">; readonly clock: Clock },
+  options: PlanOptions,
   fleet: Fleet,
   request: RolloutRequest,
   { person, origin }: Requester,
   idempotencyKey: string | undefined,
-): Promise<Rollout> {
+): Promise<MadeRollout> {
+  const { store, clock } = options;
   const nowMs = clock.now();
   const requestId = requestIdOf(fleet.id, idempotencyKey, request);
   const findRepeated = async (): Promise<Rollout | undefined> => {
@@ -46,9 +50,10 @@ export async function makeRollout(
     return earlier.find(({ id }) => isMadeBy(id, requestId));
   };
   const repeated = await findRepeated();
-  if (repeated) return repeated;
+  if (repeated) return { rollout: repeated };
   const id = rolloutId(requestId, nowMs);
-  const { revision, strategy, waves } = await planRollout(store.fleets, fleet, id, request);
+  const plan = await planRollout(options, fleet, request);
+  const { revision, strategy, waves } = plan;
   const draft: Rollout = {
     id,
     accountId: fleet.accountId,
@@ -86,12 +91,13 @@ export async function makeRollout(
   try {
     // Again, after the members were read: one without members is over at once, and then it is not superseded below.
     const meanwhile = await findRepeated();
-    if (meanwhile) return meanwhile;
+    if (meanwhile) return { rollout: meanwhile };
     const isMade = await store.rollouts.createRollout(rollout, targets, event, replace, audit);
     if (!isMade) throw new EdgeError("FleetNotFound");
-    return rollout;
+    if (request.plan_id !== undefined) await store.rollouts.removePlan(request.plan_id);
+    return { rollout, plan };
   } catch (error) {
-    if (error instanceof RepeatedRollout) return error.rollout;
+    if (error instanceof RepeatedRollout) return { rollout: error.rollout };
     throw error;
   }
 }
@@ -108,12 +114,6 @@ function supersedeOther(
   // Made at the same time by a repeat of the request.
   if (isMadeBy(other.id, requestId)) throw new RepeatedRollout(other);
   const fields = supersede(other, revision, nowMs);
-  if (!fields) {
-    const { id, state } = other;
-    throw new EdgeError("RolloutStateConflict", "Another rollout of the fleet is going back, which has to end first.", {
-      rollout_id: id,
-      state,
-    });
-  }
+  if (!fields) throw goingBack(other);
   return { fields, event: rolloutEvent({ ...other, ...fields }, [], nowMs) };
 }

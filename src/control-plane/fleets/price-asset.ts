@@ -24,8 +24,8 @@ export interface AssetPriceOptions {
 /** What one asset has answered. */
 export type PriceAnswer =
   | { readonly kind: "priced"; readonly downloadBytes: number }
-  /** It is not connected. */
-  | { readonly kind: "not_asked"; readonly code: ErrorCode; readonly message: string }
+  /** It is not connected, something else is in the way, or nobody was to be asked. */
+  | { readonly kind: "not_asked"; readonly code?: ErrorCode; readonly message?: string }
   /** It was asked, and would refuse the revision, or has not answered. */
   | { readonly kind: "refused"; readonly code: ErrorCode; readonly message: string };
 

@@ -1,68 +1,102 @@
 import { unixNow } from "../../lib/clock.ts";
 import type { AssetPrice, PriceEvent, RolloutPrice } from "../../protocol/rollout-price.ts";
-import type { RolloutRequest } from "../../protocol/rollout.ts";
+import type { ForeseenBody, WaitReason } from "../../protocol/rollout.ts";
+import { countOf } from "../../protocol/share.ts";
 import type { AuditOrigin } from "../audit/audit-entry.ts";
 import type { Fleet } from "../core/fleets/fleet.ts";
-import { goalOf, ownedContent } from "../core/fleets/goal.ts";
-import type { Member } from "../store/fleets.ts";
+import { ownedContent } from "../core/fleets/goal.ts";
 import type { Store } from "../store/store.ts";
-import { planRollout, type RolloutPlan } from "./plan-rollout.ts";
+import { foresee, type PlannedMember, type RolloutPlan } from "./plan-rollout.ts";
 import { type AssetPriceOptions, type PriceAnswer, priceAsset } from "./price-asset.ts";
 import { openContent } from "./revision-content.ts";
-import { requestIdOf, rolloutId } from "./rollout-id.ts";
+import { toWaitingBody } from "./rollout-events.ts";
 
 /** Number of devices that are asked at a time. */
 const MAX_ASKED_AT_ONCE = 32;
 
 type Options = AssetPriceOptions & { readonly store: Store };
 
-/** Plans the waves of a dry run. Errors as of `planRollout`. */
-export async function planPrice(
-  { store, clock }: Options,
-  fleet: Fleet,
-  request: RolloutRequest,
-): Promise<RolloutPlan> {
-  const id = rolloutId(requestIdOf(fleet.id, undefined, request), clock.now());
-  return planRollout(store.fleets, fleet, id, request);
+/** What people have to end first: their devices are not asked. */
+const NOT_ASKED: ReadonlySet<WaitReason> = new Set<WaitReason>(["connection", "acceptance", "conflict", "variable"]);
+
+export interface PriceInput {
+  /** Whether devices are asked; otherwise only the plan is told. */
+  readonly asks: boolean;
+  readonly origin: AuditOrigin;
+  readonly signal: AbortSignal;
 }
 
 /**
- * Asks every connected asset of the plan what it would download, some at a time, and yields an event for each, as they answer,
+ * Asks every asset of the plan that can be what it would download, some at a time, and yields an event for each, as they answer,
  * and then the sums. Ends early when the signal aborts.
  */
 export async function* priceRollout(
   options: Options,
   fleet: Fleet,
-  { revision, strategy, waves }: RolloutPlan,
-  origin: AuditOrigin,
-  signal: AbortSignal,
+  plan: RolloutPlan,
+  { asks, origin, signal }: PriceInput,
 ): AsyncGenerator<PriceEvent, void, undefined> {
   const { store, sealer, clock } = options;
+  const { goal, revision, strategy, waves } = plan;
   const stable = fleet.stableRevision;
   const before = stable === undefined ? undefined : await store.fleets.findRevision(fleet.id, stable);
-  const contents = [revision, before].map((stored) => stored && ownedContent(fleet, openContent(sealer, stored)));
-  const goal = goalOf(fleet.name, revision.revision.number, contents[0]);
-  const input = { goal, revisions: contents, strategy };
+  const revisions = [revision, before].map((stored) => stored && ownedContent(fleet, openContent(sealer, stored)));
+  const input = { goal, revisions, strategy };
   const sums = { asked: 0, not_asked: 0, refused: 0, download_bytes: 0 };
   let seq = 0;
   const all = waves.flatMap((members, index) => members.map((member) => ({ member, wave: index + 1 })));
   const ask = async ({ member, wave }: (typeof all)[number]): Promise<AssetPrice> => {
-    const answer = await priceAsset(options, member.assetUuid, input, origin, signal);
+    const known = knownAnswer(member, asks);
+    const answer = known ?? (await priceAsset(options, member.assetUuid, input, origin, signal));
     count(sums, answer);
     return toAssetPrice(member, wave, answer);
   };
   for await (const asset of inParallel(all, MAX_ASKED_AT_ONCE, ask)) {
     if (signal.aborted) return;
-    const message = asset.message ?? `${asset.asset_name} would download ${asset.download_bytes} bytes.`;
+    const priced = `${asset.asset_name} would download ${asset.download_bytes} bytes.`;
+    const message =
+      asset.message ?? (asset.download_bytes === undefined ? `${asset.asset_name} is in wave ${asset.wave}.` : priced);
     yield { status: "Running", message, seq: ++seq, timestamp: unixNow(clock), asset };
   }
   const details: RolloutPrice = {
+    revision: revision.revision.number,
     waves: waves.map((members, index) => ({ wave: index + 1, targets: members.length })),
     targets: all.length,
     ...sums,
+    foreseen: toForeseenBody(plan),
+    plan_id: plan.id,
+    expires_at: Math.floor(plan.expiresAtMs / 1000),
   };
-  const message = `${sums.asked} of ${all.length} assets would download ${sums.download_bytes} bytes.`;
-  yield { status: "Success", message, seq: ++seq, timestamp: unixNow(clock), details };
+  const told = asks
+    ? `${sums.asked} of ${all.length} assets would download ${sums.download_bytes} bytes.`
+    : `Brings revision ${revision.revision.number} to ${all.length} assets.`;
+  const [status, message] = canSucceed(plan, all.length, sums.refused)
+    ? (["Success", told] as const)
+    : (["Fail", `${told} ${sums.refused} would refuse it, with which the rollout could not succeed.`] as const);
+  yield { status, message, seq: ++seq, timestamp: unixNow(clock), details };
+}
+
+/** Whether the rollout can end as succeeded although so many refuse it. */
+function canSucceed({ strategy }: RolloutPlan, targets: number, refused: number): boolean {
+  if (refused === 0) return true;
+  const left = targets - refused;
+  return left > 0 && (strategy.refused === "allow" || left >= Math.min(targets, countOf(strategy.done_at, targets)));
+}
+
+/** Returns what is known without asking the device; `undefined`: it has to be asked. */
+function knownAnswer({ impossible, obstacle }: PlannedMember, asks: boolean): PriceAnswer | undefined {
+  if (impossible) return { kind: "refused", ...impossible };
+  if (obstacle && (!asks || NOT_ASKED.has(obstacle.waitsFor))) {
+    const isAway = obstacle.waitsFor === "connection" || obstacle.waitsFor === "acceptance";
+    return { kind: "not_asked", message: obstacle.message, ...(isAway && { code: "DeviceNotReachable" }) };
+  }
+  return asks ? undefined : { kind: "not_asked" };
+}
+
+/** Returns what is known of a plan before it begins, as clients see it. */
+export function toForeseenBody(plan: Pick<RolloutPlan, "waves" | "left" | "joined">): ForeseenBody {
+  const { waits, refused } = foresee(plan);
+  return { waiting_for: waits.map(toWaitingBody), refused, left: plan.left, joined: plan.joined };
 }
 
 type Sums = { -readonly [K in "asked" | "not_asked" | "refused" | "download_bytes"]: number };
@@ -76,10 +110,22 @@ function count(sums: Sums, answer: PriceAnswer): void {
   }
 }
 
-function toAssetPrice({ assetUuid, assetName }: Member, wave: number, answer: PriceAnswer): AssetPrice {
-  const asset = { asset_id: assetUuid, asset_name: assetName, wave };
-  if (answer.kind === "priced") return { ...asset, download_bytes: answer.downloadBytes };
-  return { ...asset, code: answer.code, message: answer.message };
+function toAssetPrice(
+  { assetUuid, assetName, serialNumber, obstacle, impossible }: PlannedMember,
+  wave: number,
+  answer: PriceAnswer,
+): AssetPrice {
+  const isWaiting = impossible === undefined && obstacle !== undefined;
+  return {
+    asset_id: assetUuid,
+    asset_name: assetName,
+    serial_number: serialNumber,
+    wave,
+    ...(isWaiting && { for: obstacle.waitsFor }),
+    ...(answer.kind === "priced" && { download_bytes: answer.downloadBytes }),
+    ...(answer.kind !== "priced" && answer.code !== undefined && { code: answer.code }),
+    ...(answer.kind !== "priced" && answer.message !== undefined && { message: answer.message }),
+  };
 }
 
 /** Yields what the work returns in the order in which it ends, with at most `limit` under way. */

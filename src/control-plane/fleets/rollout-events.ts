@@ -1,7 +1,9 @@
-import type { RolloutEvent, RolloutState, TargetCounts, TargetState } from "../../protocol/rollout.ts";
+import type { RolloutEvent, RolloutState, TargetCounts, TargetState, WaitingBody } from "../../protocol/rollout.ts";
+import { settledCounts } from "../core/fleets/counts.ts";
 import type { Fleet } from "../core/fleets/fleet.ts";
 import type { RolloutDecision } from "../core/fleets/progress.ts";
 import type { Rollout } from "../core/fleets/rollout.ts";
+import { type TargetWait, type Waiting, waitingOf, waitsForPeople } from "../core/fleets/waiting.ts";
 import type { AuditEntry } from "../store/audit.ts";
 import type { TargetCount } from "../store/rollouts.ts";
 
@@ -28,9 +30,10 @@ const WORDS: Readonly<Record<RolloutState, string>> = {
 
 /** Returns the event that says how the rollout is now, without its number. */
 export function rolloutEvent(
-  rollout: Pick<Rollout, "id" | "state" | "wave" | "waveSizes" | "reason">,
+  rollout: Pick<Rollout, "id" | "state" | "strategy" | "wave" | "waveSizes" | "advanceTo" | "reason">,
   counts: readonly TargetCount[],
   nowMs: number,
+  waits?: readonly TargetWait[],
 ): Omit<RolloutEvent, "seq"> {
   const { id, state, wave, waveSizes, reason } = rollout;
   const isWaved = state === "running" && waveSizes.length > 1;
@@ -42,7 +45,30 @@ export function rolloutEvent(
     timestamp: Math.floor(nowMs / 1000),
     state,
     wave: wave + 1,
-    counts: sumByState(counts),
+    counts: sumByState(settledCounts(rollout, counts)),
+    ...standingOf(rollout, counts, waits),
+  };
+}
+
+/** Returns what a rollout waits for, as clients see it. */
+export function standingOf(
+  rollout: Pick<Rollout, "state" | "strategy" | "wave" | "advanceTo">,
+  counts: readonly TargetCount[],
+  waits?: readonly TargetWait[],
+): Pick<RolloutEvent, "waiting_for" | "waits_for_people"> {
+  return {
+    waiting_for: waitingOf(rollout, counts, waits).map(toWaitingBody),
+    waits_for_people: waitsForPeople(rollout, counts),
+  };
+}
+
+export function toWaitingBody({ for: reason, count, sinceMs, untilMs, message }: Waiting): WaitingBody {
+  return {
+    for: reason,
+    count,
+    ...(sinceMs !== undefined && { since: Math.floor(sinceMs / 1000) }),
+    ...(untilMs !== undefined && { until: Math.floor(untilMs / 1000) }),
+    ...(message !== undefined && { message }),
   };
 }
 

@@ -2,6 +2,7 @@ import type { Clock } from "../../lib/clock.ts";
 import type { ErrorCode } from "../../protocol/errors.ts";
 import { isFailure } from "../core/fleets/counts.ts";
 import { decideRollout } from "../core/fleets/progress.ts";
+import { waitsForPeople } from "../core/fleets/waiting.ts";
 import type { Rollout } from "../core/fleets/rollout.ts";
 import type { RolloutChange, RolloutFence, TargetCount } from "../store/rollouts.ts";
 import type { Store } from "../store/store.ts";
@@ -23,6 +24,7 @@ export interface RolloutProgressOptions {
 export class RolloutProgress {
   readonly #options: RolloutProgressOptions;
   #toldCounts = "";
+  #hasToldWaiting = false;
   /** In monotonic milliseconds. */
   #toldAt = -Infinity;
 
@@ -79,15 +81,25 @@ export class RolloutProgress {
     }));
   }
 
-  /** Adds an event to the stream when the counts have changed, at a limited rate. */
-  async tell(fence: RolloutFence, rollout: Rollout, counts: readonly TargetCount[]): Promise<void> {
-    if (rollout.kind === "upkeep" || rollout.finishedAtMs !== undefined) return;
+  /**
+   * Adds an event to the stream when the counts have changed, at a limited rate. Returns after how many milliseconds it has to be
+   * called again for what it did not add yet; `undefined`: only when something changes.
+   */
+  async tell(fence: RolloutFence, rollout: Rollout, counts: readonly TargetCount[]): Promise<number | undefined> {
+    if (rollout.kind === "upkeep" || rollout.finishedAtMs !== undefined) return undefined;
     const { clock, store } = this.#options;
     const text = JSON.stringify(counts);
-    if (text === this.#toldCounts || clock.monotonic() - this.#toldAt < PROGRESS_INTERVAL_MS) return;
-    await store.rollouts.addEvent(fence, rolloutEvent(rollout, counts, clock.now()));
+    if (text === this.#toldCounts) return undefined;
+    const remainingMs = this.#toldAt + PROGRESS_INTERVAL_MS - clock.monotonic();
+    const isWaiting = waitsForPeople(rollout, counts);
+    // People hear at once that it waits for them.
+    if (remainingMs > 0 && isWaiting === this.#hasToldWaiting) return remainingMs;
+    const waits = counts.some(({ state }) => state === "waiting") ? await store.rollouts.listWaits(rollout.id) : [];
+    await store.rollouts.addEvent(fence, rolloutEvent(rollout, counts, clock.now(), waits));
     this.#toldCounts = text;
     this.#toldAt = clock.monotonic();
+    this.#hasToldWaiting = isWaiting;
+    return undefined;
   }
 
   async #readFailures(id: string, counts: readonly TargetCount[]): Promise<readonly (ErrorCode | undefined)[]> {

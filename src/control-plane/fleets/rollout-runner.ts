@@ -138,13 +138,13 @@ export class RolloutRunner {
     if (hasEnded) onFleetChanged(round.fleet.id);
     if (!after) return false;
     if (after.version !== round.rollout.version) return true;
-    await this.#progress.tell(round.fence, after, counts);
+    const untilToldMs = await this.#progress.tell(round.fence, after, counts);
     if (!isStillActive(after, counts)) {
       await this.#progress.store(round.fence, after, () => ({ fields: { isActive: false } }));
       onFleetChanged(round.fleet.id);
       return false;
     }
-    if (!hasMore && !signal.aborted) await this.#wait();
+    if (!hasMore && !signal.aborted) await this.#wait(untilToldMs);
     return true;
   }
 
@@ -227,11 +227,11 @@ export class RolloutRunner {
     await syncMembers({ store: this.#options.store, fence, fleet, selector, rollout, nowMs });
   }
 
-  async #wait(): Promise<void> {
+  async #wait(untilToldMs = IDLE_MS): Promise<void> {
     const { store, clock } = this.#options;
     const dueMs = await store.rollouts.nextDue(this.#rolloutId);
     const untilDueMs = dueMs === undefined ? IDLE_MS : Math.max(0, dueMs - clock.now());
     const untilSyncMs = this.#mustSync ? Math.max(0, this.#syncedAtMs + SYNC_INTERVAL_MS - clock.monotonic()) : IDLE_MS;
-    await this.#latch.wait(clock, Math.min(IDLE_MS, untilDueMs, untilSyncMs));
+    await this.#latch.wait(clock, Math.min(untilToldMs, untilDueMs, untilSyncMs));
   }
 }

@@ -1,9 +1,11 @@
 import type { Fleet, Revision } from "../core/fleets/fleet.ts";
+import type { AssetFacts } from "../core/fleets/obstacle.ts";
 import type { SelectorTerm } from "../../protocol/selector.ts";
 import type { Sealed } from "./asset-settings.ts";
 import type { MemberStateName } from "../../protocol/fleet-member.ts";
 import type { AuditEntry } from "./audit.ts";
 import type { MemberRecord } from "./members.ts";
+import type { FactsTime } from "./rollouts.ts";
 
 /** Maximum number of fleets of one account. */
 export const MAX_FLEETS = 200;
@@ -33,6 +35,13 @@ export interface Member {
   readonly assetName: string;
   readonly type: string;
   readonly tags: ReadonlyMap<string, string>;
+}
+
+/** A member with what decides how soon a rollout draws it, and what it would wait for. */
+export interface Candidate extends Member {
+  readonly serialNumber: string;
+  readonly facts: Omit<AssetFacts, "missingVariables">;
+  readonly variableNames: ReadonlySet<string>;
 }
 
 /** A member with what the fleet knows of it. */
@@ -101,6 +110,14 @@ export interface FleetStore {
     limit: number,
     after?: string,
   ): Promise<readonly Member[]>;
+  /** Returns the same for a rollout of the fleet, with facts about each. */
+  listCandidates(
+    fleet: Fleet,
+    selector: readonly SelectorTerm[],
+    time: FactsTime,
+    limit: number,
+    after?: string,
+  ): Promise<readonly Candidate[]>;
   /** Returns how many assets the selector matches now. */
   countMatching(accountId: string, selector: readonly SelectorTerm[]): Promise<number>;
   /**
@@ -127,6 +144,8 @@ export interface FleetStore {
   releaseLeavers(fleet: Fleet, selector: readonly SelectorTerm[], limit: number): Promise<readonly string[]>;
   /** Ends the fleet's ownership of apps that are not in its list any more, on at most `limit` assets. Returns those assets. */
   releaseDroppedApps(fleetId: string, limit: number): Promise<readonly string[]>;
+  /** Returns on how many assets apps belong to the fleet. */
+  countOwned(fleetId: string): Promise<number>;
   /** Returns who owns each app of the asset that has an owner. */
   listOwners(assetUuid: string): Promise<readonly AppOwner[]>;
 }

@@ -1,8 +1,10 @@
 import type { RolloutFields, TargetCount } from "../core/fleets/changes.ts";
 import type { DeploymentFacts, TargetFacts } from "../core/fleets/facts.ts";
 import type { Fleet } from "../core/fleets/fleet.ts";
+import type { Plan } from "../core/fleets/plan.ts";
 import type { Rollout } from "../core/fleets/rollout.ts";
 import type { Target } from "../core/fleets/target.ts";
+import type { TargetWait } from "../core/fleets/waiting.ts";
 import type { RolloutEvent, TargetState } from "../../protocol/rollout.ts";
 import type { AuditEntry } from "./audit.ts";
 
@@ -30,6 +32,12 @@ export interface RolloutChange {
   readonly audit?: AuditEntry | undefined;
   /** What the fleet's stable revision becomes. */
   readonly stableRevision?: number | undefined;
+}
+
+/** A target with what people call its asset. */
+export interface ListedTarget extends Target {
+  readonly assetName: string;
+  readonly serialNumber: string;
 }
 
 /** A change of a target, decided from the target as it was read. It is not made if that has another state by now. */
@@ -113,6 +121,11 @@ export interface RolloutStore {
     decide: (rollout: Rollout) => RolloutChange | undefined,
     fence?: RolloutFence,
   ): Promise<Rollout | undefined>;
+  /** As `updateRollout` without a fence, with the targets counted in the same transaction. */
+  commandRollout(
+    id: string,
+    decide: (rollout: Rollout, counts: readonly TargetCount[]) => RolloutChange | undefined,
+  ): Promise<Rollout | undefined>;
   /**
    * Applies changes of targets in one transaction. Throws `StaleRolloutError` if the epoch is not the rollout's. A target
    * becomes `deploying` only if the record of the rollout still has the version `beginVersion` (a pause that was answered lets
@@ -138,8 +151,10 @@ export interface RolloutStore {
     rolloutId: string,
     limit: number,
     filter?: { readonly states?: readonly TargetState[]; readonly wave?: number; readonly after?: string },
-  ): Promise<readonly (Target & { readonly assetName: string })[]>;
+  ): Promise<readonly ListedTarget[]>;
   countTargets(rolloutId: string): Promise<readonly TargetCount[]>;
+  /** Returns what the waiting targets of a rollout wait for: at most one entry for each reason and what is in the way. */
+  listWaits(rolloutId: string): Promise<readonly TargetWait[]>;
   /** Returns targets that are due at this time, the longest overdue first, at most `limit`, with facts. */
   listDue(scope: FactsScope, nowMs: number, limit: number): Promise<readonly TargetWithFacts[]>;
   /** Returns the targets on these assets, with facts. */
@@ -164,4 +179,10 @@ export interface RolloutStore {
    * first. The newest of each fleet stays: it says which members a rollout has not reached. Returns how many were removed.
    */
   removeOldRollouts(beforeMs: number, limit: number): Promise<number>;
+
+  /** Stores a plan, and removes those of the account that have expired by its creation, and the oldest beyond `MAX_PLANS`. */
+  createPlan(plan: Plan): Promise<void>;
+  findPlan(id: string): Promise<Plan | undefined>;
+  /** Does nothing if there is none. */
+  removePlan(id: string): Promise<void>;
 }

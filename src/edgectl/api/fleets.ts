@@ -21,6 +21,7 @@ const fleetSchema = z.looseObject({
   created_at: z.number(),
   /** Absent in lists. */
   members: z.number().optional(),
+  owned_assets: z.number().optional(),
 });
 export type Fleet = z.output<typeof fleetSchema>;
 const fleetPageSchema = z.looseObject({ fleets: z.array(fleetSchema), next_cursor: z.string().nullable() });

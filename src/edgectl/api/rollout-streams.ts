@@ -3,6 +3,7 @@ import type { Clock } from "../../lib/clock.ts";
 import { parseJson } from "../../lib/parse-json.ts";
 import type { ApiClient, ApiRequest } from "./client.ts";
 import { eventData } from "./event-stream.ts";
+import { foreseenSchema, standing } from "./rollouts.ts";
 import { openLines, StreamFormatError, toFormatFailure } from "./line-stream.ts";
 
 const rolloutEventSchema = z.looseObject({
@@ -13,12 +14,15 @@ const rolloutEventSchema = z.looseObject({
   state: z.string(),
   wave: z.number(),
   counts: z.record(z.string(), z.number()),
+  ...standing,
   code: z.string().optional(),
 });
 export type RolloutEvent = z.output<typeof rolloutEventSchema>;
 
 const assetPriceSchema = z.looseObject({
   asset_name: z.string(),
+  serial_number: z.string(),
+  for: z.string().optional(),
   wave: z.number(),
   download_bytes: z.number().optional(),
   code: z.string().optional(),
@@ -27,12 +31,16 @@ const assetPriceSchema = z.looseObject({
 export type AssetPrice = z.output<typeof assetPriceSchema>;
 
 const priceSchema = z.looseObject({
+  revision: z.number(),
   waves: z.array(z.looseObject({ wave: z.number(), targets: z.number() })),
   targets: z.number(),
   asked: z.number(),
   not_asked: z.number(),
   refused: z.number(),
   download_bytes: z.number(),
+  foreseen: foreseenSchema,
+  plan_id: z.string(),
+  expires_at: z.number(),
 });
 export type Price = z.output<typeof priceSchema>;
 

@@ -6,6 +6,30 @@ const counts = z.record(z.string(), z.number());
 export type Counts = z.output<typeof counts>;
 const actor = z.looseObject({ kind: z.string(), id: z.string(), name: z.string().optional() });
 
+const waiting = z.looseObject({
+  for: z.string(),
+  count: z.number(),
+  since: z.number().optional(),
+  until: z.number().optional(),
+  message: z.string().optional(),
+});
+export type Waiting = z.output<typeof waiting>;
+
+/** What a rollout waits for. Without it, as of an older service, nothing is known. */
+export const standing = {
+  waiting_for: z.array(waiting).default([]),
+  waits_for_people: z.boolean().default(false),
+};
+
+/** What is known of a rollout before it begins. */
+export const foreseenSchema = z.looseObject({
+  waiting_for: z.array(waiting),
+  refused: z.number(),
+  left: z.number(),
+  joined: z.number(),
+});
+export type Foreseen = z.output<typeof foreseenSchema>;
+
 const rolloutSchema = z.looseObject({
   id: z.string(),
   fleet: z.string(),
@@ -19,6 +43,8 @@ const rolloutSchema = z.looseObject({
   ),
   targets: z.number(),
   counts,
+  ...standing,
+  foreseen: foreseenSchema.optional(),
   created_at: z.number(),
   created_by: actor,
   approved_by: actor.nullable(),
@@ -31,6 +57,7 @@ const rolloutPageSchema = z.looseObject({ rollouts: z.array(rolloutSchema), next
 const targetSchema = z.looseObject({
   asset_id: z.string(),
   asset_name: z.string(),
+  serial_number: z.string(),
   wave: z.number(),
   state: z.string(),
   for: z.string().optional(),
@@ -55,6 +82,7 @@ interface TargetQuery extends Position {
 }
 
 export interface RolloutCreation {
+  readonly plan_id?: string;
   readonly revision?: number;
   readonly strategy?: Readonly<Record<string, unknown>>;
   readonly start?: boolean;
@@ -83,11 +111,20 @@ export function createRollout(client: ApiClient, fleet: string, body: RolloutCre
   return client.json({ method: "POST", path: fleetPath(fleet, "rollouts"), body, headers }, rolloutSchema);
 }
 
-/** The request for the price of a rollout, whose response is a stream. */
-export function priceRequest(fleet: string, body: RolloutCreation): ApiRequest {
-  return { method: "POST", path: fleetPath(fleet, "rollouts"), query: { dry_run: "true" }, body };
+/** The request for the plan of a rollout, and for its price if devices are asked, whose response is a stream. */
+export function priceRequest(fleet: string, body: RolloutCreation, asksDevices: boolean): ApiRequest {
+  const query = { dry_run: "true", ...(!asksDevices && { ask_devices: "false" }) };
+  return { method: "POST", path: fleetPath(fleet, "rollouts"), query, body };
 }
 
-export function commandRollout(client: ApiClient, fleet: string, id: string, command: string): Promise<Rollout> {
-  return client.json({ method: "POST", path: rolloutPath(fleet, id, command) }, rolloutSchema);
+/** Carries out a command, or says without changing anything what it leads to. Errors: `RolloutStateConflict`. */
+export function commandRollout(
+  client: ApiClient,
+  fleet: string,
+  id: string,
+  command: string,
+  { isDryRun = false } = {},
+): Promise<Rollout> {
+  const query = isDryRun ? { dry_run: "true" } : {};
+  return client.json({ method: "POST", path: rolloutPath(fleet, id, command), query }, rolloutSchema);
 }

@@ -171,8 +171,11 @@ export function addFleetsRemove(fleets: Command, io: Io): void {
       const { printer } = context;
       requireAnswer(context, yes, "remove the fleet");
       const client = await connect(context);
-      const { members = 0, apps, last_revision: last } = await getFleet(client, name);
-      const kept = `Its apps (${apps.join(", ")}) stay on ${assets(members)}, and belong to nobody.`;
+      const { owned_assets: owned = 0, apps, last_revision: last } = await getFleet(client, name);
+      const kept =
+        owned === 0
+          ? "It has brought its apps to no asset."
+          : `What it has brought of its apps (${apps.join(", ")}) stays on ${assets(owned)}, and belongs to nobody.`;
       if (!printer.json)
         printer.line(sanitizeLine(`Removes ${name}, its revisions up to ${last} and its rollouts. ${kept}`));
       if (!yes) await confirm(context, `Remove the fleet ${sanitizeLine(name)}?`);

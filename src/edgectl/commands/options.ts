@@ -31,6 +31,11 @@ export function retryForOption(): Option {
     .default(DEFAULT_RETRY_S);
 }
 
+/** `--exit-when-waiting`: ends following once only people can let the rollout go on. */
+export function exitWhenWaitingOption(): Option {
+  return new Option("--exit-when-waiting", "follow it until it ends or waits for people, such as for an approval");
+}
+
 /** `--wait-for-device`: how long to wait for a device that is not connected, in seconds. */
 export function waitForDeviceOption(): Option {
   return new Option(

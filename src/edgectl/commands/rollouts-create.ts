@@ -6,18 +6,23 @@ import { getFleet } from "../api/fleets.ts";
 import { confirm, requireAnswer } from "../confirm.ts";
 import { connect, type Context, createContext } from "../context.ts";
 import { EXIT } from "../exit-code.ts";
-import { Failure } from "../failure.ts";
+import { Failure, usageFailure } from "../failure.ts";
 import type { Io } from "../io.ts";
-import { askPrice, followHint, showRollout } from "../rollouts/run.ts";
+import { askPrice, followHint, type ShowOptions, showRollout } from "../rollouts/run.ts";
 import { renderPrice, sortByPrice } from "../views/price-view.ts";
-import { assets, startText } from "../views/rollout-words.ts";
+import { foreseenText, startText } from "../views/rollout-words.ts";
 import { FLEET } from "./fleets.ts";
-import { retryForOption, wholeNumber } from "./options.ts";
+import { exitWhenWaitingOption, retryForOption, wholeNumber } from "./options.ts";
 
 interface CreateOptions {
   readonly revision?: number;
   readonly dryRun?: boolean;
   readonly follow?: boolean;
+  readonly exitWhenWaiting?: boolean;
+  readonly plan?: string;
+  readonly prices: boolean;
+  readonly doneAt?: number | string;
+  readonly refused?: string;
   readonly start: boolean;
   readonly yes?: boolean;
   readonly retryFor: number;
@@ -38,34 +43,52 @@ export function addRolloutsCreate(rollouts: Command, io: Io): void {
     .description("bring a revision to the members of a fleet, wave by wave; supersedes the rollout under way")
     .argument(...FLEET)
     .option("--revision <n>", "revision to bring (the newest if not given)", wholeNumber(1, MAX_REVISION))
-    .option("--dry-run", "make none: ask every connected member what it would download")
+    .option("--plan <id>", "start the plan that a dry run has shown: its revision, its strategy and its waves")
+    .option("--dry-run", "make a plan only: show it, and what each connected member would download")
+    .option("--no-prices", "with --dry-run: do not ask the members")
     .option("-f, --follow", "show how it goes until it ends")
+    .addOption(exitWhenWaitingOption())
     .option("--no-start", "leave it a draft, which `edgectl rollouts resume` starts")
     .option("-y, --yes", "do not ask")
     .option("--max-parallel <n>", "how many assets are changed at a time", wholeNumber(1, MAX_PARALLEL))
     .option("--attempts <n>", "how often each asset is tried", wholeNumber(1, MAX_ATTEMPTS))
     .option("--stop-at <n>", "stop at so many failed assets, or at this share such as 5%", parseShare)
     .addOption(new Option("--on-stop <what>", "what happens then").choices(["pause", "rollback"]))
+    .option("--done-at <n>", "end once so many assets, or this share such as 98%, have succeeded", parseShare)
+    .addOption(new Option("--refused <what>", "what assets mean that refuse it").choices(["fail", "allow"]))
     .option("--require-approval", "let it wait until somebody else approves it")
     .addOption(retryForOption())
     .addHelpText("after", HELP)
     .action(async (fleet: string, options: CreateOptions, command: Command) => {
       const context = createContext(io, command);
       const { yes = false, dryRun = false } = options;
+      if (options.plan !== undefined && (dryRun || hasChanges(options)))
+        throw usageFailure(
+          "A plan has its revision and its strategy.",
+          "Leave out the other options, or make another plan.",
+        );
       if (!dryRun) requireAnswer(context, yes, "start the rollout");
       const client = await connect(context);
       const body = await toBody(client, fleet, options);
-      if (dryRun) await showPrice(context, client, fleet, body);
+      if (dryRun) await showPrice(context, client, fleet, body, options.prices);
       else await rollOut(context, client, fleet, body, { ...options, yes });
     });
 }
 
-async function showPrice(context: Context, client: ApiClient, fleet: string, body: RolloutCreation): Promise<void> {
+/** Errors: exit code 1 if the rollout could not succeed. */
+async function showPrice(
+  context: Context,
+  client: ApiClient,
+  fleet: string,
+  body: RolloutCreation,
+  asksDevices: boolean,
+): Promise<void> {
   const { printer } = context;
-  const { price, assets: asked } = await askPrice(context, client, fleet, body);
+  const { price, assets: asked, problem } = await askPrice(context, client, fleet, body, { asksDevices });
   printer.result({ ...price, assets: sortByPrice(asked) }, () =>
-    renderPrice(price, asked, printer.theme, printer.width),
+    renderPrice(price, asked, { fleet, asksDevices }, printer.theme, printer.width),
   );
+  if (problem !== undefined) throw new Failure(problem, { exitCode: EXIT.failed });
 }
 
 /** Makes a rollout, after asking. With `follow`, shows it until it ends. Errors: exit code 1 if the answer is no. */
@@ -74,22 +97,31 @@ export async function rollOut(
   client: ApiClient,
   fleet: string,
   body: RolloutCreation,
-  options: { readonly yes: boolean; readonly follow?: boolean; readonly retryFor: number },
+  options: ShowOptions & { readonly yes: boolean; readonly follow?: boolean },
 ): Promise<void> {
   const { io, printer } = context;
+  let request = body;
   if (!options.yes) {
-    const { members, latest_rollout: latest, last_revision: last } = await getFleet(client, fleet);
+    const { latest_rollout: latest, last_revision: last } = await getFleet(client, fleet);
     if (last === 0) throw withoutRevision(fleet);
+    const { price } = await askPrice(context, client, fleet, body, { asksDevices: false });
+    const { start } = body;
+    request = { plan_id: price.plan_id, ...(start !== undefined && { start }) };
     const isUnderWay =
       latest !== null && !["succeeded", "failed", "cancelled", "superseded", "rolled_back"].includes(latest.state);
     const superseded = isUnderWay ? ` Supersedes that of revision ${latest.revision}, which is ${latest.state}.` : "";
-    printer.line(sanitizeLine(`Brings revision ${body.revision ?? last} to ${assets(members ?? 0)}.${superseded}`));
+    const starts = startText(price);
+    const foreseen = foreseenText(price.foreseen);
+    printer.line(sanitizeLine(`${starts}${superseded}`));
+    if (foreseen !== "") printer.line(printer.theme.yellow(sanitizeLine(foreseen)));
     await confirm(context, body.start === false ? "Make the draft?" : "Start the rollout?");
   }
-  const rollout = await createRollout(client, fleet, body, io.randomId());
-  if (options.follow && rollout.state !== "draft") {
+  const rollout = await createRollout(client, fleet, request, io.randomId());
+  const foreseen = options.yes && rollout.foreseen ? foreseenText(rollout.foreseen) : "";
+  if (foreseen !== "") printer.note(foreseen);
+  if ((options.follow || options.exitWhenWaiting) && rollout.state !== "draft") {
     if (!printer.json) printer.line(sanitizeLine(`${rollout.id}: ${startText(rollout)}`));
-    await showRollout(context, client, fleet, rollout.id, options.retryFor);
+    await showRollout(context, client, fleet, rollout.id, options);
     return;
   }
   const next =
@@ -107,20 +139,31 @@ function withoutRevision(fleet: string): Failure {
 }
 
 async function toBody(client: ApiClient, fleet: string, options: CreateOptions): Promise<RolloutCreation> {
-  const { revision, start, maxParallel, attempts, stopAt, onStop, requireApproval } = options;
+  const { revision, plan, start, maxParallel, attempts, stopAt, onStop, requireApproval, doneAt, refused } = options;
   const strategy = {
     ...(maxParallel !== undefined && { max_parallel: maxParallel }),
     ...(attempts !== undefined && { attempts }),
     // The other field of the rule stays as the fleet has it.
     ...(stopAt !== undefined && { stop_when: { ...(await stopRuleOf(client, fleet)), failed: stopAt } }),
     ...(onStop !== undefined && { on_stop: onStop }),
+    ...(doneAt !== undefined && { done_at: doneAt }),
+    ...(refused !== undefined && { refused }),
     ...(requireApproval && { requires_approval: true }),
   };
   return {
+    ...(plan !== undefined && { plan_id: plan }),
     ...(revision !== undefined && { revision }),
     ...(Object.keys(strategy).length > 0 && { strategy }),
     ...(!start && { start }),
   };
+}
+
+/** Whether options say what a plan has already. */
+function hasChanges(options: CreateOptions): boolean {
+  const { revision, maxParallel, attempts, stopAt, onStop, requireApproval, doneAt, refused } = options;
+  return [revision, maxParallel, attempts, stopAt, onStop, requireApproval, doneAt, refused].some(
+    (value) => value !== undefined,
+  );
 }
 
 async function stopRuleOf(client: ApiClient, fleet: string): Promise<object> {
@@ -136,12 +179,17 @@ function parseShare(text: string): number | string {
 }
 
 const HELP = `
-The strategy is the fleet's; what is given here is for this rollout only.
+The strategy is the fleet's; what is given here is for this rollout only. What a
+dry run shows can be started as it is, for seven days, with --plan.
 
-Exit codes with --follow: 0 the rollout succeeded; 1 it failed, went back, was
-cancelled or was superseded. Ctrl-C ends the command, not the rollout.
+Exit codes: with --dry-run 1 if so many members would refuse the revision that the
+rollout could not succeed. With --follow: 0 the rollout succeeded; 1 it failed,
+went back, was cancelled or was superseded; 6 with --exit-when-waiting: it waits
+for people. Ctrl-C ends the command, not the rollout.
 
 Examples:
   edgectl rollouts create kiosks --dry-run
+  edgectl rollouts create kiosks --plan pln_2f6c1d9e8a7b4c3d5e6f7a8b --follow
+  edgectl rollouts create kiosks --yes --done-at 98% --exit-when-waiting
   edgectl rollouts create kiosks --follow
   edgectl rollouts create kiosks --revision 6 --stop-at 5% --on-stop rollback`;

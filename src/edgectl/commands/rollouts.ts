@@ -11,7 +11,7 @@ import { createRolloutView } from "../views/rollout-progress.ts";
 import { renderRollout, renderRollouts, renderTargets } from "../views/rollout-view.ts";
 import { EFFECTS } from "../views/rollout-words.ts";
 import { FLEET } from "./fleets.ts";
-import { retryForOption, wholeNumber } from "./options.ts";
+import { exitWhenWaitingOption, retryForOption, wholeNumber } from "./options.ts";
 import { addPagingOptions, listPages, noteMorePages, type PagingOptions } from "./paging.ts";
 
 const ID = ["[rollout]", "id of the rollout; the newest one of the fleet if not given"] as const;
@@ -84,6 +84,7 @@ export function addRolloutsTargets(rollouts: Command, io: Io): void {
 
 interface EventOptions {
   readonly follow?: boolean;
+  readonly exitWhenWaiting?: boolean;
   readonly retryFor: number;
 }
 
@@ -94,14 +95,15 @@ export function addRolloutsEvents(rollouts: Command, io: Io): void {
     .argument(...FLEET)
     .argument(...ID)
     .option("-f, --follow", "go on until the rollout ends, also after the connection was lost")
+    .addOption(exitWhenWaitingOption())
     .addOption(retryForOption())
     .addHelpText("after", FOLLOW_HELP)
     .action(async (fleet: string, given: string | undefined, options: EventOptions, command: Command) => {
       const context = createContext(io, command);
       const client = await connect(context);
       const id = await findRolloutId(client, fleet, given);
-      if (options.follow) {
-        await showRollout(context, client, fleet, id, options.retryFor);
+      if (options.follow || options.exitWhenWaiting) {
+        await showRollout(context, client, fleet, id, options);
         return;
       }
       const { counts, state, wave } = await getRollout(client, fleet, id);
@@ -144,6 +146,8 @@ export function addRolloutsCommands(rollouts: Command, io: Io): void {
           requireAnswer(context, yes, `${name} the rollout`);
           const client = await connect(context);
           const before = await getRollout(client, fleet, await findRolloutId(client, fleet, given));
+          // Nothing is announced that the service refuses.
+          await commandRollout(client, fleet, before.id, name, { isDryRun: true });
           if (!printer.json) printer.line(sanitizeLine(`${before.id}: ${EFFECTS[name]?.(before) ?? ""}`));
           if (!yes)
             await confirm(
@@ -159,5 +163,6 @@ export function addRolloutsCommands(rollouts: Command, io: Io): void {
 
 const FOLLOW_HELP = `
 Exit codes with --follow: 0 the rollout succeeded; 1 it failed, went back, was
-cancelled or was superseded. A paused rollout is followed until somebody lets it
-go on or ends it. Ctrl-C ends the command, not the rollout.`;
+cancelled or was superseded; 6 with --exit-when-waiting: it waits for people, as
+a paused one does. Without that, it is followed until somebody lets it go on or
+ends it. Ctrl-C ends the command, not the rollout.`;

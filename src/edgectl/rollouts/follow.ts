@@ -19,6 +19,8 @@ export interface RolloutFollowOptions {
   /** Opens the stream after the event with this number. Calls `onOpen` when the service has answered. */
   readonly open: (after: number, onOpen: () => void) => AsyncIterable<RolloutEvent>;
   readonly listener: RolloutListener;
+  /** Called for an event that says that the rollout waits for people. Returns whether following ends with it. */
+  readonly endsWaiting?: (event: RolloutEvent) => Promise<boolean>;
   /** How long to retry without a connection, in milliseconds. */
   readonly giveUpAfterMs: number;
   readonly clock: Clock;
@@ -27,7 +29,7 @@ export interface RolloutFollowOptions {
 }
 
 /**
- * Follows a rollout to its final event, which it returns. The service ends streams when it is restarted: what comes after the
+ * Follows a rollout to its final event, or the one at which it ends waiting, which it returns. The service ends streams when it is restarted: what comes after the
  * last event is asked for then. Errors: a refusal, an outage longer than `giveUpAfterMs`, or the reason of `signal`.
  */
 export async function followRollout(options: RolloutFollowOptions): Promise<RolloutEvent> {
@@ -51,6 +53,7 @@ export async function followRollout(options: RolloutFollowOptions): Promise<Roll
         after = event.seq;
         listener.onEvent(event);
         if (event.status !== "Running") return event;
+        if (event.waits_for_people && (await options.endsWaiting?.(event))) return event;
       }
     } catch (error) {
       signal.throwIfAborted();

@@ -1,13 +1,14 @@
 import type { ApiClient } from "../api/client.ts";
 import { getFleet } from "../api/fleets.ts";
-import { type AssetPrice, type Price, priceEvents, rolloutEvents } from "../api/rollout-streams.ts";
-import { priceRequest, type RolloutCreation, rolloutPath } from "../api/rollouts.ts";
+import { type AssetPrice, type Price, priceEvents, type RolloutEvent, rolloutEvents } from "../api/rollout-streams.ts";
+import { getRollout, priceRequest, type RolloutCreation, rolloutPath } from "../api/rollouts.ts";
 import type { Context } from "../context.ts";
 import { EXIT } from "../exit-code.ts";
 import { Failure } from "../failure.ts";
 import { hintFor } from "../hints.ts";
 import { NetworkFailure } from "../api/network-failure.ts";
 import { createRolloutView } from "../views/rollout-progress.ts";
+import { neededCommand, waitingText } from "../views/rollout-words.ts";
 import { followRollout } from "./follow.ts";
 
 /** Returns the id that is given, or that of the fleet's newest rollout. Errors: exit code 4 if it has none. */
@@ -21,13 +22,23 @@ export async function findRolloutId(client: ApiClient, fleet: string, id: string
   });
 }
 
-/** Shows a rollout until it ends. Errors: exit code 1 for any end but success, 130 for Ctrl-C; otherwise the client's. */
+export interface ShowOptions {
+  /** Seconds to retry without a connection. */
+  readonly retryFor: number;
+  /** Whether it ends once the rollout waits for people. */
+  readonly exitWhenWaiting?: boolean | undefined;
+}
+
+/**
+ * Shows a rollout until it ends. Errors: exit code 1 for any end but success, 6 if it waits for people and that ends it, 130 for
+ * Ctrl-C; otherwise the client's.
+ */
 export async function showRollout(
   context: Context,
   client: ApiClient,
   fleet: string,
   id: string,
-  retryForS: number,
+  { retryFor, exitWhenWaiting = false }: ShowOptions,
 ): Promise<void> {
   const { io, printer } = context;
   using view = createRolloutView(io, printer);
@@ -35,20 +46,47 @@ export async function showRollout(
     const request = { path: rolloutPath(fleet, id, "events"), query: { after } };
     return rolloutEvents(client, request, io.clock, io.interrupted, onOpen);
   };
-  const options = { open, listener: view, giveUpAfterMs: retryForS * 1000, clock: io.clock, random: io.random };
+  // The event may be an old one.
+  const endsWaiting = async () => exitWhenWaiting && (await getRollout(client, fleet, id)).waits_for_people;
+  const options = {
+    open,
+    listener: view,
+    endsWaiting,
+    giveUpAfterMs: retryFor * 1000,
+    clock: io.clock,
+    random: io.random,
+  };
   try {
-    const { status, message, code, state } = await followRollout({ ...options, signal: io.interrupted });
-    if (status === "Success") return;
-    const isOfTargets = state === "failed" || state === "rolled_back";
-    const hint = isOfTargets
-      ? `To see which assets failed and why:\n  edgectl rollouts targets ${fleet} ${id} --state failed,lost`
-      : hintFor(code);
-    throw new Failure(message, { exitCode: EXIT.failed, code, hint });
+    const event = await followRollout({ ...options, signal: io.interrupted });
+    if (event.status !== "Success") throw toFailure(fleet, id, event);
   } catch (error) {
     view[Symbol.dispose]();
     if (!io.interrupted.aborted) throw error;
     throw new Failure("Interrupted. The rollout goes on.", { exitCode: EXIT.interrupted, hint: followHint(fleet, id) });
   }
+}
+
+function toFailure(
+  fleet: string,
+  id: string,
+  { status, message, code, state, waiting_for: waiting }: RolloutEvent,
+): Failure {
+  if (status === "Running") {
+    const command = neededCommand(waiting);
+    const hint =
+      command === undefined
+        ? `To see which assets:\n  edgectl rollouts targets ${fleet} ${id} --state waiting`
+        : undefined;
+    return new Failure(`The rollout waits: ${waitingText(waiting)}.`, {
+      exitCode: EXIT.waiting,
+      hint: hint ?? `To let it go on:\n  edgectl rollouts ${command} ${fleet} ${id}`,
+    });
+  }
+  const isOfTargets = state === "failed" || state === "rolled_back";
+  const hint = isOfTargets
+    ? `To see which assets failed and why:\n  edgectl rollouts targets ${fleet} ${id} --state failed,lost,refused`
+    : hintFor(code);
+  return new Failure(message, { exitCode: EXIT.failed, code, hint });
 }
 
 /** The commands that follow a rollout, and stop it. */
@@ -62,19 +100,32 @@ export function followHint(fleet: string, id: string): string {
   ].join("\n");
 }
 
-/** Asks every connected member what it would download. Errors: exit code 1 if the service gives up. */
+/** A plan with what members would download, if they were asked. */
+export interface Priced {
+  readonly price: Price;
+  readonly assets: readonly AssetPrice[];
+  /** Why the rollout could not succeed; `undefined`: it could. */
+  readonly problem: string | undefined;
+}
+
+/**
+ * Plans a rollout, and asks every connected member what it would download unless `asksDevices` is false. Errors: exit code 1 if
+ * the service gives up.
+ */
 export async function askPrice(
   { io }: Context,
   client: ApiClient,
   fleet: string,
   body: RolloutCreation,
-): Promise<{ readonly price: Price; readonly assets: readonly AssetPrice[] }> {
+  { asksDevices }: { readonly asksDevices: boolean },
+): Promise<Priced> {
   const assets: AssetPrice[] = [];
-  for await (const event of priceEvents(client, priceRequest(fleet, body), io.clock, io.interrupted)) {
+  const request = priceRequest(fleet, body, asksDevices);
+  for await (const event of priceEvents(client, request, io.clock, io.interrupted)) {
     const { status, asset, details, message, code } = event;
     if (asset) assets.push(asset);
+    if (details) return { price: details, assets, problem: status === "Fail" ? message : undefined };
     if (status === "Fail") throw new Failure(message, { exitCode: EXIT.failed, code, hint: hintFor(code) });
-    if (status === "Success" && details) return { price: details, assets };
   }
   throw new NetworkFailure(client.baseUrl, "it ended the stream before the sums", { maybeSent: true });
 }

@@ -7,7 +7,7 @@ import type { Io } from "../io.ts";
 import type { Printer } from "../printer.ts";
 import type { RolloutListener } from "../rollouts/follow.ts";
 import { LiveLine } from "./live-line.ts";
-import { countsText } from "./rollout-words.ts";
+import { countsText, waitingText } from "./rollout-words.ts";
 
 const DEFAULT_WIDTH = 80;
 const CONNECTION_LOST = "Trying again; the rollout goes on.";
@@ -49,6 +49,7 @@ class TerminalRollout implements RolloutView {
   readonly #printer: Printer;
   readonly #line: LiveLine;
   #lastMessage: string | undefined;
+  #wasWaiting = false;
 
   constructor(io: Io, printer: Printer) {
     this.#io = io;
@@ -62,7 +63,11 @@ class TerminalRollout implements RolloutView {
     if (event.message !== this.#lastMessage || isFinal) {
       this.#printer.line(`${mark(event, this.#printer.theme)} ${sanitizeLine(event.message)}`);
     }
+    if (event.waits_for_people && !this.#wasWaiting) {
+      this.#printer.line(`${this.#printer.theme.yellow("!")} Waiting: ${sanitizeLine(waitingText(event.waiting_for))}`);
+    }
     this.#lastMessage = event.message;
+    this.#wasWaiting = event.waits_for_people;
     if (isFinal) this.#printer.line(`  ${sanitizeLine(countsText(event.counts))}`);
     else this.#line.show(truncate(progressText(event), (this.#io.stdout.columns ?? DEFAULT_WIDTH) - 1));
   }
@@ -87,8 +92,10 @@ function eventText(event: RolloutEvent): string {
   return `${sanitizeLine(event.message)}  (${progressText(event)})`;
 }
 
-function progressText({ state, wave, counts }: RolloutEvent): string {
-  return sanitizeLine(`${state.replaceAll("_", " ")}, wave ${wave}: ${countsText(counts)}`);
+function progressText({ state, wave, counts, waiting_for: waiting }: RolloutEvent): string {
+  const waits = waitingText(waiting);
+  const told = waits === "" ? "" : `; waiting: ${waits}`;
+  return sanitizeLine(`${state.replaceAll("_", " ")}, wave ${wave}: ${countsText(counts)}${told}`);
 }
 
 function mark({ status, state }: RolloutEvent, theme: Theme): string {

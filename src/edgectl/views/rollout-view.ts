@@ -3,7 +3,7 @@ import { type Column, renderFields, renderTable } from "../../lib/terminal/table
 import type { Theme } from "../../lib/terminal/theme.ts";
 import { formatDuration, formatTime } from "../../lib/terminal/time.ts";
 import type { Rollout, Target } from "../api/rollouts.ts";
-import { countsText } from "./rollout-words.ts";
+import { countsText, waitingText } from "./rollout-words.ts";
 
 const GOOD = new Set(["succeeded", "running"]);
 const BAD = new Set(["failed", "lost", "rolled_back", "rolling_back"]);
@@ -27,9 +27,16 @@ export function renderRollouts(rollouts: readonly Rollout[], theme: Theme, width
     { header: "WAVE", cell: ({ wave, waves }) => `${wave}/${waves.length}`, align: "right" },
     { header: "ASSETS", cell: ({ targets }) => String(targets), align: "right" },
     { header: "COUNTS", cell: ({ counts }) => sanitizeLine(countsText(counts)), canShrink: true },
+    { header: "WAITING", cell: (rollout) => sanitizeLine(shortWaits(rollout)), canShrink: true },
     { header: "CREATED", cell: ({ created_at: at }) => formatTime(at) },
   ];
   return renderTable(columns, rollouts, theme, width);
+}
+
+/** What it waits for, without times: people are marked. */
+function shortWaits({ waiting_for: waiting, waits_for_people: isForPeople }: Rollout): string {
+  const names = waiting.map(({ for: reason, count }) => `${count} ${reason}`).join(", ");
+  return names === "" ? "-" : isForPeople ? `for you: ${names}` : names;
 }
 
 const timeOr = (at: number | null): string => (at === null ? "-" : `${formatTime(at)} UTC`);
@@ -42,6 +49,7 @@ export function renderRollout(rollout: Rollout, theme: Theme, width: number | un
     ["Revision", `${rollout.revision} (before: ${previous ?? "none"})`],
     ["State", paintState(sanitizeLine(state), state, theme)],
     ["Reason", sanitizeLine(rollout.reason ?? "-")],
+    ["Waiting", sanitizeLine(waitingText(rollout.waiting_for) || "-")],
     ["Assets", `${rollout.targets}: ${sanitizeLine(countsText(rollout.counts))}`],
     ["Created", `${formatTime(rollout.created_at)} UTC by ${sanitizeLine(maker.name ?? maker.id)}`],
     ["Approved by", sanitizeLine(approver ? (approver.name ?? approver.id) : "-")],
@@ -65,7 +73,8 @@ function renderWaves({ waves, wave: current }: Rollout, theme: Theme, width: num
 export function renderTargets(targets: readonly Target[], theme: Theme, width: number | undefined): string {
   if (targets.length === 0) return "No targets.";
   const columns: Column<Target>[] = [
-    { header: "ASSET", cell: ({ asset_name: name }) => sanitizeLine(name), canShrink: true },
+    { header: "SERIAL", cell: ({ serial_number: serial }) => sanitizeLine(serial), canShrink: true },
+    { header: "NAME", cell: ({ asset_name: name }) => sanitizeLine(name), canShrink: true },
     { header: "WAVE", cell: ({ wave }) => String(wave), align: "right" },
     { header: "STATE", cell: stateOf, paint: (text, { state }) => paintState(text, state, theme) },
     { header: "TRIES", cell: ({ attempt }) => String(attempt), align: "right" },

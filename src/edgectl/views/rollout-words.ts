@@ -1,4 +1,5 @@
-import type { Counts, Rollout } from "../api/rollouts.ts";
+import { formatTime } from "../../lib/terminal/time.ts";
+import type { Counts, Foreseen, Rollout, Waiting } from "../api/rollouts.ts";
 
 /** States of targets in the order in which they are told. */
 const ORDER = [
@@ -28,6 +29,56 @@ export function countsText(counts: Counts, states?: readonly string[]): string {
     .filter((state) => (counts[state] ?? 0) > 0 && (states === undefined || states.includes(state)))
     .map((state) => `${counts[state]} ${state.replaceAll("_", " ")}`);
   return parts.join(", ") || "none";
+}
+
+/** What each reason is called after a number of assets. */
+const WAITS: Readonly<Record<string, string>> = {
+  connection: "offline",
+  acceptance: "not accepted",
+  window: "for their window",
+  budget: "for their data budget",
+  hold: "held",
+  conflict: "in conflict",
+  variable: "without variables",
+  clock: "without a time zone",
+  deployment: "with another deployment",
+};
+
+/** What people have to do, and the command for it. */
+const COMMANDS_NEEDED: Readonly<Record<string, readonly [string, string]>> = {
+  start: ["for its start", "resume"],
+  approval: ["for the approval of somebody else", "approve"],
+  advance: ["for somebody to let the next wave begin", "advance"],
+  resume: ["for somebody to let it go on", "resume"],
+};
+
+/** Such as `for somebody to let it go on; 1 held (until 2026-11-30 12:00 UTC), 1 offline since …`; empty: for nothing. */
+export function waitingText(waiting: readonly Waiting[]): string {
+  const commands = waiting.flatMap((each) => COMMANDS_NEEDED[each.for]?.[0] ?? []);
+  const targets = waiting.filter((each) => COMMANDS_NEEDED[each.for] === undefined).map(waitText);
+  return [...commands, ...(targets.length > 0 ? [targets.join(", ")] : [])].join("; ");
+}
+
+function waitText({ for: reason, count, since, until, message }: Waiting): string {
+  const from = reason === "connection" && since !== undefined && since > 0 ? ` since ${formatTime(since)} UTC` : "";
+  const end = until === undefined ? "" : `until ${formatTime(until)} UTC at the latest`;
+  const details = [end, message ?? ""].filter((text) => text !== "").join("; ");
+  return `${count} ${WAITS[reason] ?? reason}${from}${details === "" ? "" : ` (${details})`}`;
+}
+
+/** The command with which people let a rollout go on that waits for one. */
+export function neededCommand(waiting: readonly Waiting[]): string | undefined {
+  return waiting.flatMap((each) => COMMANDS_NEEDED[each.for]?.[1] ?? [])[0];
+}
+
+/** What is known of a rollout before it begins, as sentences after the numbers of its assets; empty: nothing is in the way. */
+export function foreseenText({ waiting_for: waiting, refused, left, joined }: Foreseen): string {
+  return [
+    ...(waiting.length > 0 ? [`Of these wait as things are now: ${waitingText(waiting)}.`] : []),
+    ...(refused > 0 ? [`${assets(refused)} cannot get it: the agent is too old.`] : []),
+    ...(left > 0 ? [`${assets(left)} left the fleet since it was planned.`] : []),
+    ...(joined > 0 ? [`${assets(joined)} joined since then, and come in the last wave.`] : []),
+  ].join(" ");
 }
 
 export function assets(count: number): string {
@@ -62,7 +113,11 @@ export const EFFECTS: Readonly<Record<string, (rollout: Rollout) => string>> = {
 };
 
 /** Says on how many assets a rollout starts. */
-export function startText({ revision, targets, waves }: Pick<Rollout, "revision" | "targets" | "waves">): string {
+export function startText({
+  revision,
+  targets,
+  waves,
+}: Pick<Rollout, "revision" | "targets"> & { readonly waves: readonly { readonly targets: number }[] }): string {
   const sizes = waves.map((wave) => wave.targets).join(", ");
   const inWaves = waves.length > 1 ? `, in ${waves.length} waves (${sizes})` : "";
   return `Brings revision ${revision} to ${assets(targets)}${inWaves}.`;

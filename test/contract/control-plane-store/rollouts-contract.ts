@@ -2,7 +2,15 @@ import { expect, test } from "vitest";
 import { type FactsScope, StaleRolloutError } from "../../../src/control-plane/store/rollouts.ts";
 import type { Store } from "../../../src/control-plane/store/store.ts";
 import type { Target } from "../../../src/control-plane/core/fleets/target.ts";
-import { someFleet, someRollout, someRolloutEvent, someTarget, SOMEBODY } from "../../support/control-plane/fleets.ts";
+import { MAX_PLANS } from "../../../src/control-plane/core/fleets/plan.ts";
+import {
+  someFleet,
+  somePlan,
+  someRollout,
+  someRolloutEvent,
+  someTarget,
+  SOMEBODY,
+} from "../../support/control-plane/fleets.ts";
 import { receivedDeployment } from "../../support/deployment-record.ts";
 import { someAudit } from "../../support/control-plane/people.ts";
 import {
@@ -37,6 +45,8 @@ const deploying = (target: Target): Target => ({
   wasAttempted: true,
 });
 
+const wait = (before: Target | undefined, fields: Partial<Target>) =>
+  before ? [{ before, after: { ...before, state: "waiting" as const, ...fields } }] : [];
 const skip = (before: Target) => ({ before, after: { ...before, state: "skipped" as const } });
 const ids = (rows: readonly { readonly target: Target }[]) => rows.map(({ target }) => target.assetUuid);
 
@@ -49,7 +59,9 @@ export function rolloutsContract(harness: StoreHarness): void {
       expect(await store.rollouts.findRollout(rollout.id)).toEqual(rollout);
       expect(await store.rollouts.listRollouts(fleet.id, 10)).toEqual([rollout]);
       const listed = await store.rollouts.listTargets(rollout.id, 10);
-      expect(listed.map((each) => ({ ...each, assetName: undefined }))).toEqual(targets);
+      expect(listed.map((each) => ({ ...each, assetName: undefined, serialNumber: undefined }))).toEqual(targets);
+      const [asset] = await Promise.all(targets.map(({ assetUuid }) => store.assets.findAssetByUuid(assetUuid)));
+      expect(listed[0]?.serialNumber).toBe(asset?.serialNumber);
       expect(listed[0]?.assetName).toMatch(/^Gateway/);
       const { events, isOver } = await store.rollouts.readEvents(rollout.id, 0, 10);
       expect(events.map(({ seq, json }) => [seq, (JSON.parse(json) as { seq: number }).seq])).toEqual([[1, 1]]);
@@ -90,6 +102,66 @@ export function rolloutsContract(harness: StoreHarness): void {
         message: "It is not well.",
       });
       expect(await store.rollouts.findTarget(rollout.id, targets[0]?.assetUuid ?? "")).toEqual(targets[0]);
+    });
+
+    test("a command decides with the targets counted, and changes nothing where it decides nothing", async () => {
+      await using store = await openWithAccounts(harness);
+      const { rollout } = await prepare(store, 3);
+      const seen: unknown[] = [];
+      const after = await store.rollouts.commandRollout(rollout.id, (found, counts) => {
+        seen.push(found.id, counts);
+        return { fields: { advanceTo: 1 } };
+      });
+      expect(seen).toEqual([rollout.id, await store.rollouts.countTargets(rollout.id)]);
+      expect(after).toMatchObject({ advanceTo: 1, version: 2 });
+      expect(await store.rollouts.commandRollout(rollout.id, () => undefined)).toEqual(after);
+      expect(await store.rollouts.commandRollout("rol_none", () => ({ fields: {} }))).toBeUndefined();
+    });
+
+    test("what targets wait for is grouped, with the first time of each and what is in the way", async () => {
+      await using store = await openWithAccounts(harness);
+      const { rollout, targets } = await prepare(store, 5);
+      const [one, two, three, four] = targets;
+      await store.rollouts.changeTargets({ rolloutId: rollout.id, epoch: rollout.epoch }, [
+        ...wait(one, { waitsFor: "connection", awaySinceMs: 3_000, sinceMs: 9_000, dueMs: 20_000, message: "Away." }),
+        ...wait(two, { waitsFor: "connection", sinceMs: 8_000, dueMs: 10_000, message: "Never there." }),
+        ...wait(three, { waitsFor: "conflict", sinceMs: 7_000, message: "It is of fleet b." }),
+        ...wait(four, { waitsFor: "conflict", sinceMs: 6_000, message: "It is of fleet a." }),
+      ]);
+      expect(await store.rollouts.listWaits(rollout.id)).toEqual([
+        { for: "connection", count: 2, sinceMs: 3_000, untilMs: 10_000, message: undefined },
+        { for: "conflict", count: 1, sinceMs: 6_000, untilMs: undefined, message: "It is of fleet a." },
+        { for: "conflict", count: 1, sinceMs: 7_000, untilMs: undefined, message: "It is of fleet b." },
+      ]);
+      expect(await store.rollouts.listWaits("rol_none")).toEqual([]);
+    });
+
+    test("a plan is kept as it is until it expires, is removed, or others take its place", async () => {
+      await using store = await openWithAccounts(harness);
+      const fleet = someFleet();
+      await store.fleets.createFleet(fleet, someAudit("fleet.created"));
+      const plan = somePlan(fleet, { waves: [["a", "b"], [], ["c"]], createdAtMs: 1_000, expiresAtMs: 2_000 });
+      await store.rollouts.createPlan(plan);
+      expect(await store.rollouts.findPlan(plan.id)).toEqual(plan);
+      expect(await store.rollouts.findPlan("pln_none")).toBeUndefined();
+      // Of another account, and one that has not expired when the next is made.
+      const other = somePlan({ ...fleet, accountId: "acc_2" }, { createdAtMs: 1_000, expiresAtMs: 1_500 });
+      const later = somePlan(fleet, { createdAtMs: 1_999, expiresAtMs: 9_000 });
+      for (const each of [other, later]) await store.rollouts.createPlan(each);
+      expect(await store.rollouts.findPlan(plan.id)).toEqual(plan);
+      await store.rollouts.createPlan(somePlan(fleet, { createdAtMs: 2_000, expiresAtMs: 9_000 }));
+      expect(await store.rollouts.findPlan(plan.id)).toBeUndefined();
+      for (let index = 0; index < MAX_PLANS - 1; index++)
+        await store.rollouts.createPlan(somePlan(fleet, { createdAtMs: 3_000 + index, expiresAtMs: 9_000 }));
+      expect(await store.rollouts.findPlan(later.id)).toBeUndefined();
+      expect(await store.rollouts.findPlan(other.id)).toEqual(other);
+      const last = somePlan(fleet, { createdAtMs: 8_000, expiresAtMs: 9_000 });
+      await store.rollouts.createPlan(last);
+      await store.rollouts.removePlan(last.id);
+      expect(await store.rollouts.findPlan(last.id)).toBeUndefined();
+      // They go with their fleet.
+      await store.fleets.removeFleet(fleet.id, someAudit("fleet.removed"));
+      expect(await store.rollouts.findPlan(other.id)).toBeUndefined();
     });
 
     test("a newer one supersedes those that are not over, one of two that are made at once the other", async () => {

@@ -118,8 +118,53 @@ test("a dry run prints the waves, each asset's price and how many were not asked
   const { code, stdout } = await rig.run(["rollouts", "create", "kiosks", "--dry-run"]);
   expect(code).toBe(0);
   expect(stdout).toContain("Wave 1 of 2: 1 asset\nWave 2 of 2: 2 assets\n");
-  expect(stdout).toMatch(/To download: .* in all, on 2 of 3 assets\nNot asked, since not connected: 1 asset\n$/);
+  expect(stdout).toMatch(
+    /To download: .* in all, on 2 of 3 assets\nNot asked: 1 asset\nOf these wait as things are now: 1 offline since /,
+  );
   expect((await rig.run(["rollouts", "list", "kiosks"])).stdout).toBe("No rollouts.\n");
+});
+
+test("what a dry run shows is what is started; a rollout that waits for people says so and ends following", async () => {
+  await using rig = await setUp(3);
+  const serial = async (index: number) =>
+    String((await rig.api.get(`/v1/assets/${rig.devices[index]?.uuid}`)).body["serial_number"]);
+  await rig.api.put(`/v1/assets/${rig.devices[0]?.uuid}/hold`, { reason: "Pump test" });
+  const file = fleetFile("one").replace(
+    "{limit: 1, soak_s: 0}",
+    `{assets: [${await serial(2)}], soak_s: 0, advance: manual}`,
+  );
+  await rig.run(["fleets", "apply", "-f", await rig.file(file), "--yes"], TOKEN);
+  const dry = await rig.run(["rollouts", "create", "kiosks", "--dry-run", "--no-prices"]);
+  expect(dry).toMatchObject({ code: 0, stderr: "" });
+  expect(dry.stdout).toMatch(new RegExp(`\\n${await serial(2)} .* 1 `));
+  expect(dry.stdout).toContain("Of these wait as things are now: 1 held.");
+  const [, plan = ""] = /--plan (pln_\w+)/.exec(dry.stdout) ?? [];
+  const twice = await rig.run(["rollouts", "create", "kiosks", "--plan", plan, "--revision", "1", "--yes"]);
+  expect(twice).toMatchObject({ code: 2, stdout: "" });
+
+  const args = ["rollouts", "create", "kiosks", "--plan", plan, "--yes", "--exit-when-waiting"];
+  const waiting = await rig.run(args);
+  expect(waiting.code).toBe(6);
+  expect(waiting.stderr).toContain("Note: Of these wait as things are now: 1 held.");
+  expect(waiting.stderr).toContain("The rollout waits: for somebody to let the next wave begin.");
+  expect(waiting.stderr).toMatch(/To let it go on:\n +edgectl rollouts advance kiosks rol_/);
+  expect((await rig.run(["rollouts", "list", "kiosks"])).stdout).toContain("for you: 2 advance");
+  const advanced = await rig.run(["rollouts", "advance", "kiosks", "--yes"]);
+  expect(advanced.stdout).toMatch(/> 2 /);
+  const held = await rig.run(["rollouts", "events", "kiosks", "--follow", "--exit-when-waiting"]);
+  expect(held).toMatchObject({ code: 6, stderr: expect.stringContaining("The rollout waits: 1 held (until ") });
+  expect((await rig.run(["rollouts", "show", "kiosks"])).stdout).toMatch(
+    /Waiting +1 held \(until .* UTC at the latest\)/,
+  );
+  await rig.api.delete(`/v1/assets/${rig.devices[0]?.uuid}/hold`);
+  expect(await rig.run(["rollouts", "events", "kiosks", "--follow"])).toMatchObject({ code: 0 });
+  // Nothing is announced that cannot be done.
+  await rig.run(["fleets", "apply", "-f", await rig.file(fleetFile("two")), "--yes", "--roll-out"], TOKEN);
+  const back = await rig.run(["rollouts", "rollback", "kiosks", "--yes"]);
+  expect(back).toMatchObject({ code: 1, stdout: "" });
+  expect(back.stderr).toContain("The rollout has succeeded and cannot be rolled back.");
+  expect(back.stderr).toContain("edgectl rollouts create FLEET --revision 1");
+  expect((await rig.run(["fleets", "remove", "kiosks", "--yes"])).stdout).toContain("stays on 3 assets");
 });
 
 test("a draft waits to be resumed, and is cancelled", async () => {
@@ -133,7 +178,7 @@ test("a draft waits to be resumed, and is cancelled", async () => {
   expect(cancelled.stdout).toContain("2 assets not begun: skipped; nothing is under way");
   expect((await rig.run(["rollouts", "resume", "kiosks", "--yes"])).stderr).toContain("RolloutStateConflict");
   const removed = await rig.run(["fleets", "remove", "kiosks", "--yes"]);
-  expect(removed.stdout).toContain("Its apps (web) stay on 2 assets, and belong to nobody.");
+  expect(removed.stdout).toContain("It has brought its apps to no asset.");
   expect(await rig.run(["fleets", "show", "kiosks"])).toMatchObject({ code: 4 });
 });
 

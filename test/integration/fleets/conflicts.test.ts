@@ -7,10 +7,10 @@ import { type FleetRig, imageOf, startFleetRig } from "../../support/fleets/flee
 import { waitFor } from "../../support/wait-for.ts";
 
 /** Resolves when the only target of the rollout waits for another rollout or another fleet. */
-async function waitsForConflict(rig: FleetRig, fleet: string, id: string): Promise<void> {
+async function waitsFor(rig: FleetRig, reason: string, fleet: string, id: string): Promise<void> {
   await waitFor("the target to wait", async () => {
     const [target] = await rig.targets(fleet, id);
-    return target?.["state"] === "waiting" && target["for"] === "conflict";
+    return target?.["state"] === "waiting" && target["for"] === reason;
   });
 }
 
@@ -42,7 +42,7 @@ test("a rollout begins as soon as the attempt of an earlier one has ended on rec
   await waitFor("the attempt to have ended", () => isHeld);
   await rig.revision("kiosks", "two");
   const second = await rig.rollOut("kiosks");
-  await waitsForConflict(rig, "kiosks", second);
+  await waitsFor(rig, "deployment", "kiosks", second);
   release.set();
   await rig.reach("kiosks", second, "succeeded");
   expect(firstImages(rig)).toEqual([imageOf("one"), imageOf("two")]);
@@ -62,7 +62,7 @@ test.each([
   await rig.fleet("newer", {});
   await rig.revision("newer", "two");
   const id = await rig.rollOut("newer");
-  await waitsForConflict(rig, "newer", id);
+  await waitsFor(rig, "conflict", "newer", id);
   await release(rig);
   await rig.reach("newer", id, "succeeded");
   expect(firstImages(rig)).toEqual([imageOf("one"), imageOf("two")]);
@@ -98,7 +98,7 @@ test.each([
   await rig.fleet("newer", {});
   await rig.revision("newer", "two");
   const id = await rig.rollOut("newer");
-  await waitsForConflict(rig, "newer", id);
+  await waitsFor(rig, "conflict", "newer", id);
   await rig.api.patch(`/v1/assets/${first?.uuid}/tags`, { site: "north" });
   await rig.reach("newer", id, "succeeded");
   expect(firstImages(rig)).toEqual([imageOf("one"), imageOf("two")]);

@@ -1,6 +1,8 @@
 import type { Fleet, Person, Revision } from "../../../src/control-plane/core/fleets/fleet.ts";
+import type { Plan } from "../../../src/control-plane/core/fleets/plan.ts";
 import type { Rollout } from "../../../src/control-plane/core/fleets/rollout.ts";
 import type { Target } from "../../../src/control-plane/core/fleets/target.ts";
+import { createId } from "../../../src/control-plane/secrets.ts";
 import type { StoredRevision } from "../../../src/control-plane/store/fleets.ts";
 import { rolloutStrategySchema } from "../../../src/protocol/rollout-strategy.ts";
 import type { RolloutEvent } from "../../../src/protocol/rollout.ts";
@@ -102,6 +104,21 @@ export function someTarget({ id }: Pick<Rollout, "id">, assetUuid: string, field
   };
 }
 
+export function somePlan({ id, accountId }: Pick<Fleet, "id" | "accountId">, fields: Partial<Plan> = {}): Plan {
+  return {
+    id: createId("pln_"),
+    accountId,
+    fleetId: id,
+    revision: 1,
+    strategy: rolloutStrategySchema.parse({}),
+    waves: [["asset-1"]],
+    createdBy: SOMEBODY,
+    createdAtMs: 1_000,
+    expiresAtMs: 2_000,
+    ...fields,
+  };
+}
+
 export function someRolloutEvent({ id, state }: Pick<Rollout, "id" | "state">): Omit<RolloutEvent, "seq"> {
   return {
     status: "Running",
@@ -111,5 +128,7 @@ export function someRolloutEvent({ id, state }: Pick<Rollout, "id" | "state">): 
     state,
     wave: 1,
     counts: {},
+    waiting_for: [],
+    waits_for_people: false,
   };
 }

@@ -1,4 +1,5 @@
 import { soakMsOf } from "../../../src/protocol/rollout-strategy.ts";
+import { countOf } from "../../../src/protocol/share.ts";
 import { isRolloutOver } from "../../../src/protocol/rollout-over.ts";
 import type { RolloutFields } from "../../../src/control-plane/core/fleets/changes.ts";
 import type { RolloutDecision } from "../../../src/control-plane/core/fleets/progress.ts";
@@ -52,7 +53,7 @@ export class FleetChecks {
     if (decision.kind === "stop") this.#stops.set(record.id, String(decision.fields.state));
     if (decision.kind === "enter_wave") this.#enters(record, [...targets.values()], decision.fields);
     if (decision.kind === "stop" && decision.fields.state === "rolling_back") this.#goneBack.add(record.id);
-    if (decision.kind === "finish") this.#finishes(record.id, [...targets.values()], decision.fields);
+    if (decision.kind === "finish") this.#finishes(record, [...targets.values()], decision.fields);
   }
 
   #enters(record: ModelRollout["record"], targets: readonly Target[], fields: RolloutFields): void {
@@ -68,9 +69,20 @@ export class FleetChecks {
     if (!own.some(({ state }) => state === "succeeded")) throw new Violation("evidence", "entered on silence");
   }
 
-  #finishes(id: string, targets: readonly Target[], { state }: RolloutFields): void {
-    const open = targets.find((target) => ["pending", "waiting", "deploying", "soaking"].includes(target.state));
+  #finishes(record: ModelRollout["record"], targets: readonly Target[], { state }: RolloutFields): void {
+    const { id } = record;
+    const { done_at: doneAt } = record.strategy;
+    const all = targets.filter((target) => target.state !== "skipped").length;
+    const successes = targets.filter((target) => target.state === "succeeded").length;
+    const isDone = state === "succeeded" && successes > 0 && successes >= Math.min(all, countOf(doneAt, all));
+    const unfinished = isDone ? ["pending"] : ["pending", "waiting", "deploying", "soaking"];
+    const open = targets.find((target) => unfinished.includes(target.state));
     if (open) throw new Violation("end", `the rollout ends with ${JSON.stringify(open)}`);
+    if (state !== "rolled_back" && record.wave < record.strategy.waves.length)
+      throw new Violation("end", `it ends in wave ${record.wave}`);
+    const isRefused = record.strategy.refused === "fail" && targets.some((target) => target.state === "refused");
+    if (state === "succeeded" && isRefused && !isDone)
+      throw new Violation("end", "it succeeds although it was refused");
     const isBack = this.#goneBack.has(id);
     if (isBack !== (state === "rolled_back")) throw new Violation("rolled back", `it ends as ${String(state)}`);
     const unturned = targets.find((target) => target.direction === "forward" && this.#mustTurn(id, target));
@@ -105,7 +117,8 @@ export class FleetChecks {
     if (after.deploymentId !== undefined && !after.deploymentId.endsWith(ofAttempt)) {
       throw new Violation("attempt", `it has the deployment of another one: ${JSON.stringify(after)}`);
     }
-    if (after.state === "deferred" && before.state !== "deferred") expectLongWait(fleet, record, before);
+    const isLeft = record.state === "succeeded" && record.strategy.done_at !== "100%";
+    if (after.state === "deferred" && before.state !== "deferred" && !isLeft) expectLongWait(fleet, record, before);
     if (after.state !== before.state && (after.state === "succeeded" || after.state === "rolled_back")) {
       this.#succeeds(fleet, rollout, after);
     }
@@ -226,6 +239,6 @@ function expectNothingInTheWay(fleet: ModelFleet, target: Target): void {
 
 function isOpen({ state, waitsFor }: Target, isAllowed: boolean): boolean {
   if (state === "waiting")
-    return waitsFor === "budget" || (!isAllowed && (waitsFor === "connection" || waitsFor === "window"));
+    return waitsFor === "budget" || (!isAllowed && ["connection", "window", "deployment"].includes(String(waitsFor)));
   return state === "pending" || state === "deploying" || state === "soaking";
 }

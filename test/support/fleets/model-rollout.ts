@@ -41,6 +41,8 @@ export function randomStrategy(random: SeededRandom): RolloutStrategy {
     on_stop: random.chance(0.3) ? "rollback" : "pause",
     attempts: random.between(1, 3),
     offline_after_s: random.pick([600, 24 * 3_600, 7 * 24 * 3_600]),
+    done_at: random.pick(["100%", "100%", "80%", "50%", 2]),
+    refused: random.pick(["fail", "allow"]),
     lost_after_s: random.pick([60, 1_800]),
     windows: random.chance(0.2) ? [{ from: "00:00", to: "04:00", zone: "UTC" }] : [],
   });

@@ -66,14 +66,15 @@ const read = (from: Row["from"], none = ""): Row => row(from, "none", { none });
 
 const PAGE = "?limit ?cursor";
 const WAVES =
-  "strategy.waves strategy.waves.limit strategy.waves.selector strategy.waves.soak_s strategy.waves.advance";
+  "strategy.waves strategy.waves.limit strategy.waves.selector strategy.waves.by strategy.waves.assets strategy.waves.soak_s " +
+  "strategy.waves.advance";
 const windows = (name: string): string =>
   ["", ".days", ".from", ".to", ".zone"].map((end) => `strategy.${name}${end}`).join(" ");
 /** How a rollout goes, without whether it needs approval. */
 const STRATEGY =
   `strategy ${WAVES} strategy.soak_s strategy.max_parallel strategy.stop_when strategy.stop_when.failed ` +
   `strategy.stop_when.min_attempted strategy.on_stop strategy.attempts strategy.offline_after_s strategy.lost_after_s ` +
-  `strategy.max_download_bytes ${windows("windows")} ${windows("download_windows")}`;
+  `strategy.max_download_bytes strategy.done_at strategy.refused ${windows("windows")} ${windows("download_windows")}`;
 const APP =
   "image host_network privileged ports.** volumes.** command cpu_limit memory_limit devices.** healthcheck.** restart_policy pull " +
   "health_timeout_s entrypoint user working_dir cap_add cap_drop read_only tmpfs.** shm_size ulimits.** sysctls.** " +
@@ -176,7 +177,7 @@ export const TABLE: Readonly<Record<string, Row>> = {
   "POST /v1/fleets/{fleet}/rollouts": row(
     "operator",
     ["runs", "delivers"],
-    { delivers: "?dry_run", runs: `revision start ${STRATEGY}` },
+    { delivers: "?dry_run ?ask_devices", runs: `revision plan_id start ${STRATEGY}` },
     {
       "strategy.requires_approval": {
         from: "admin",
@@ -186,12 +187,14 @@ export const TABLE: Readonly<Record<string, Row>> = {
     },
   ),
   "GET /v1/fleets/{fleet}/rollouts/{rollout_id}": read("viewer"),
-  "POST /v1/fleets/{fleet}/rollouts/{rollout_id}/pause": row("operator", "runs"),
-  "POST /v1/fleets/{fleet}/rollouts/{rollout_id}/resume": row("operator", ["runs", "delivers"]),
-  "POST /v1/fleets/{fleet}/rollouts/{rollout_id}/advance": row("operator", ["runs", "delivers"]),
-  "POST /v1/fleets/{fleet}/rollouts/{rollout_id}/approve": row("operator", ["approves", "runs", "delivers"]),
-  "POST /v1/fleets/{fleet}/rollouts/{rollout_id}/cancel": row("operator", "runs"),
-  "POST /v1/fleets/{fleet}/rollouts/{rollout_id}/rollback": row("operator", ["runs", "delivers"]),
+  "POST /v1/fleets/{fleet}/rollouts/{rollout_id}/pause": row("operator", "runs", { none: "?dry_run" }),
+  "POST /v1/fleets/{fleet}/rollouts/{rollout_id}/resume": row("operator", ["runs", "delivers"], { none: "?dry_run" }),
+  "POST /v1/fleets/{fleet}/rollouts/{rollout_id}/advance": row("operator", ["runs", "delivers"], { none: "?dry_run" }),
+  "POST /v1/fleets/{fleet}/rollouts/{rollout_id}/approve": row("operator", ["approves", "runs", "delivers"], {
+    none: "?dry_run",
+  }),
+  "POST /v1/fleets/{fleet}/rollouts/{rollout_id}/cancel": row("operator", "runs", { none: "?dry_run" }),
+  "POST /v1/fleets/{fleet}/rollouts/{rollout_id}/rollback": row("operator", ["runs", "delivers"], { none: "?dry_run" }),
   "GET /v1/fleets/{fleet}/rollouts/{rollout_id}/targets": read("viewer", `${PAGE} ?state ?wave`),
   "GET /v1/fleets/{fleet}/rollouts/{rollout_id}/events": read("viewer", "?after"),
 

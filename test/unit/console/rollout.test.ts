@@ -29,6 +29,7 @@ const rollout = (fields: Partial<ShownRollout>): ShownRollout => ({
 const target = (id: string, state: TargetState): RolloutTarget => ({
   asset_id: id,
   asset_name: id,
+  serial_number: id,
   wave: 1,
   state,
   attempt: 1,
@@ -40,7 +41,7 @@ const priced = (id: string, bytes: number): RolloutPriceEvent => ({
   message: "",
   seq: 1,
   timestamp: 1,
-  asset: { asset_id: id, asset_name: id, wave: 1, download_bytes: bytes },
+  asset: { asset_id: id, asset_name: id, serial_number: id, wave: 1, download_bytes: bytes },
 });
 
 const names = (fields: Partial<ShownRollout>) => commandsFor(rollout(fields)).map(({ name }) => name);

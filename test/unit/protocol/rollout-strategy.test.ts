@@ -29,6 +29,8 @@ describe("a strategy", () => {
       windows: [],
       download_windows: [],
       requires_approval: false,
+      done_at: "100%",
+      refused: "fail",
     });
     expect(rolloutStrategySchema.parse({ ...limits(1), ...windowOf({}) })).toMatchObject({
       waves: [{ limit: 1, soak_s: 60, advance: "auto" }],
@@ -41,6 +43,13 @@ describe("a strategy", () => {
     [limits(500, "10%")],
     [limits("90%", 1)],
     [{ soak_s: 30 * DAY_S }],
+    [
+      {
+        waves: [{ by: "site" }, { assets: ["GW-1", "GW-2"] }, { limit: 5, by: "example.com/region" }, { limit: "50%" }],
+      },
+    ],
+    [{ done_at: "98%", refused: "allow" }],
+    [{ done_at: 40 }],
     [{ max_parallel: 5000, attempts: 10 }],
     [windowOf({ zone: "Europe/Berlin" })],
     [windowOf({ zone: "UTC", from: "23:59", to: "00:00" })],
@@ -62,6 +71,14 @@ describe("a strategy", () => {
     ["waves", limits(...Array.from({ length: 21 }, () => 1))],
     ["waves.0.selector", { waves: [{ limit: 1, selector: "a b" }] }],
     ["soak_s", { soak_s: 30 * DAY_S + 1 }],
+    ["waves.0", { waves: [{ selector: "beta" }] }],
+    ["waves.0.by", { waves: [{ by: "type" }] }],
+    ["waves.0.assets", { waves: [{ assets: [] }] }],
+    ["waves.0.assets.0", { waves: [{ assets: ["a b"] }] }],
+    ["waves.1.assets.0", { waves: [{ assets: ["GW-1"] }, { assets: ["GW-1"] }] }],
+    ["waves.0.assets", { waves: [{ assets: Array.from({ length: 101 }, (_, index) => `GW-${index}`) }] }],
+    ["done_at", { done_at: "0%" }],
+    ["refused", { refused: "ignore" }],
     ["soak_s", { soak_s: -1 }],
     ["max_parallel", { max_parallel: 0 }],
     ["max_parallel", { max_parallel: 5001 }],

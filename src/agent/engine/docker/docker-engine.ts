@@ -290,7 +290,9 @@ class DockerEngine implements Engine {
 
   tryStart(request: TrialRequest, signal: AbortSignal): Promise<void> {
     return this.#change(signal, async (abortSignal) => {
-      await tryStart(await this.#helperEngine(abortSignal), request, abortSignal);
+      const engine = await this.#helperEngine(abortSignal);
+      const isRootless = engine.kind === "podman" && (await this.#isRootless(abortSignal));
+      await tryStart({ ...engine, isRootless }, request, abortSignal);
     });
   }
 

@@ -18,18 +18,23 @@ const PROGRAM = "/edge-agent-trial-runs-nothing";
 /** Docker's own first process, which is missing on some devices. */
 const INIT = /docker-init/;
 
+/** The engine of a trial. */
+export interface TrialEngine extends HelperEngine {
+  readonly isRootless: boolean;
+}
+
 /**
  * Starts a helper like the container and removes it. Docker sets up networks after it has made the process, from 28 on: there
  * its own init is the process, and ends since the program is missing. Podman sets them up before, and then misses the
  * program. Nothing of the image runs in either case.
  */
-export async function tryStart(engine: HelperEngine, request: TrialRequest, abortSignal: AbortSignal): Promise<void> {
+export async function tryStart(engine: TrialEngine, request: TrialRequest, abortSignal: AbortSignal): Promise<void> {
   const sources = request.volumes.map(({ local }) => local);
   const { image: name, labels } = request;
   if (engine.kind === "podman" && sources.length > 0)
     await requireMountSources(engine, { image: name, labels, sources }, abortSignal);
   const image = await findLocalName(engine.docker, name, abortSignal);
-  const options = trialOptions({ ...request, image }, engine.kind);
+  const options = trialOptions({ ...request, image }, engine);
   try {
     await startOnce(engine, options, request, abortSignal);
   } catch (error) {
@@ -40,8 +45,14 @@ export async function tryStart(engine: HelperEngine, request: TrialRequest, abor
   }
 }
 
-function trialOptions(request: TrialRequest, kind: HelperEngine["kind"]): ContainerCreateOptions {
-  const options = createOptions({ ...request, name: helperName(randomUUID()), restartPolicy: "no" }, kind);
+function trialOptions(
+  request: TrialRequest,
+  { kind, isRootless }: Pick<TrialEngine, "kind" | "isRootless">,
+): ContainerCreateOptions {
+  const options = createOptions(
+    { ...request, name: helperName(randomUUID()), restartPolicy: "no" },
+    { kind, isRootless },
+  );
   const { PortBindings = {}, ...host } = options.HostConfig ?? {};
   const ports = Object.entries(PortBindings as Record<string, readonly unknown[]>);
   return {

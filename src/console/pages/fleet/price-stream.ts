@@ -20,7 +20,7 @@ const MAX_LARGEST = 10;
 /** Adds an event of the dry run. Throws `Failure` for one that says that it failed. */
 export function addPriceEvent(price: Price, event: RolloutPriceEvent): Price {
   const { status, asset, details, code = "BadResponse", message } = event;
-  if (status === "Fail") throw new Failure(code, message, 0);
+  if (status === "Fail" && !details) throw new Failure(code, message, 0);
   const answered = price.answered + (asset ? 1 : 0);
   const isPriced = asset?.download_bytes !== undefined && asset.download_bytes > 0;
   const largest = isPriced ? [...price.largest, asset].toSorted(bySize).slice(0, MAX_LARGEST) : price.largest;

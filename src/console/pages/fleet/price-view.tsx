@@ -3,7 +3,8 @@ import type { ReactNode } from "react";
 import { formatBytes } from "../../parts/format-bytes.ts";
 import { Note } from "../../parts/note.tsx";
 import { SafeText } from "../../parts/safe-text.tsx";
-import { formatAssets } from "../../parts/target-states.ts";
+import type { WaitReason } from "../../../protocol/rollout.ts";
+import { formatAssets, WAIT_REASONS } from "../../parts/target-states.ts";
 import type { Price } from "./price-stream.ts";
 
 /** What a rollout would download: in all, how many could not be asked, and the largest. */
@@ -14,8 +15,14 @@ export function PriceView({ price: { answered, largest, sums } }: { readonly pri
       kind="info"
       title={`${formatBytes(sums.download_bytes)} in all, on ${formatAssets(sums.asked)} that answered.`}
     >
-      {sums.not_asked > 0 && <div>{formatAssets(sums.not_asked)} could not be asked: not connected.</div>}
-      {sums.refused > 0 && <div>{formatAssets(sums.refused)} did not answer with a price.</div>}
+      {sums.not_asked > 0 && <div>{formatAssets(sums.not_asked)} were not asked.</div>}
+      {sums.refused > 0 && <div>{formatAssets(sums.refused)} would refuse it, or did not answer.</div>}
+      {sums.foreseen.waiting_for.map(({ for: reason, count, message }) => (
+        <div key={`${reason} ${message}`}>
+          {formatAssets(count)} would wait {reason in WAIT_REASONS && WAIT_REASONS[reason as WaitReason]}
+          {message !== undefined && <>: {message}</>}
+        </div>
+      ))}
       {largest.length > 0 && (
         <>
           <div>The largest:</div>

@@ -25,17 +25,19 @@ export function RollOutDialog({ fleet, revision, onClose }: Props): ReactNode {
   const navigate = useNavigate();
   // One for the dialog: pressing it again after a lost response makes no second rollout.
   const [key] = useState(() => crypto.randomUUID());
+  const price = usePrice(fleet.name, revision);
+  const plan = price.price?.sums?.plan_id;
   const start = useMutation({
     mutationFn: async () =>
       // Without `dry_run` the response is the rollout.
       (await call("POST /v1/fleets/{fleet}/rollouts", {
         path: { fleet: fleet.name },
-        headers: { "Idempotency-Key": key },
-        body: { revision },
+        // What was priced is what starts, with the same assets in each wave.
+        headers: { "Idempotency-Key": `${key}${plan ?? ""}` },
+        body: plan === undefined ? { revision } : { plan_id: plan },
       })) as unknown as Rollout,
     onSuccess: ({ id }) => navigate(`/fleets/${encodeURIComponent(fleet.name)}/rollouts/${id}`),
   });
-  const price = usePrice(fleet.name, revision);
   const { requires_approval: needsApproval } = fleet.strategy;
   return (
     <Dialog isOpen onClose={onClose} label={`Roll out revision ${revision}?`}>

@@ -14,7 +14,7 @@ export function describeStrategy(strategy: RolloutStrategy): readonly string[] {
   return [
     ...waves.map(
       (wave, index) =>
-        `Wave ${index + 1}: up to ${share(wave.limit)}${wave.selector === undefined ? "" : ` with ${wave.selector}`}, ${soakOf(wave.soak_s)}, then ${wave.advance === "manual" ? "somebody lets the next one begin" : "the next one begins by itself"}.`,
+        `Wave ${index + 1}: ${describeMembers(wave)}, ${soakOf(wave.soak_s)}, then ${wave.advance === "manual" ? "somebody lets the next one begin" : "the next one begins by itself"}.`,
     ),
     `${waves.length === 0 ? "One wave: all assets" : "Last wave: all others"}, ${soakOf(soak)}.`,
     `At most ${parallel.toLocaleString("en")} at a time, ${attempts === 1 ? "1 attempt" : `up to ${attempts} attempts`} on each.`,
@@ -22,8 +22,22 @@ export function describeStrategy(strategy: RolloutStrategy): readonly string[] {
     ...(windows.length > 0 ? [`Begins only ${describeWindows(windows)}.`] : []),
     ...(downloadWindows.length > 0 ? [`Downloads only ${describeWindows(downloadWindows)}.`] : []),
     ...(maxBytes === undefined ? [] : [`At most ${formatBytes(maxBytes)} of download on each asset.`]),
+    ...(strategy.done_at === "100%"
+      ? []
+      : [`Ends once ${share(strategy.done_at)} have succeeded; upkeep serves the rest.`]),
+    ...(strategy.refused === "allow" ? ["Assets may refuse it."] : []),
     ...(needs ? ["Somebody else has to approve each rollout."] : []),
   ];
+}
+
+function describeMembers({ limit, selector, by, assets = [] }: RolloutStrategy["waves"][number]): string {
+  const parts = [
+    ...(assets.length > 0 ? [assets.join(", ")] : []),
+    ...(limit === undefined ? [] : [`up to ${share(limit)}`]),
+    ...(selector === undefined ? [] : [`with ${selector}`]),
+    ...(by === undefined ? [] : [limit === undefined ? `one of each ${by}` : `one of each ${by} first`]),
+  ];
+  return parts.join(", ");
 }
 
 const DAYS_OF_WEEK = 7;

@@ -202,7 +202,7 @@ export function removeFleet(api: Api, { store, clock, fleets }: ApiContext): voi
 
 async function toFleetBody(store: Store, fleet: Fleet): Promise<FleetBody> {
   const members = await store.fleets.countMatching(fleet.accountId, termsOf(fleet));
-  return { ...(await toFleetItem(store, fleet)), members };
+  return { ...(await toFleetItem(store, fleet)), members, owned_assets: await store.fleets.countOwned(fleet.id) };
 }
 
 /** Names have no characters that a database refuses. */

@@ -1,3 +1,5 @@
+import { z } from "zod";
+import { booleanString } from "../../../protocol/scalars.ts";
 import { type RolloutBody, rolloutSchema } from "../../../protocol/rollout.ts";
 import { ROLLOUT_COMMANDS, type RolloutCommand } from "../../fleets/command-rollout.ts";
 import { ignoreContentTypeOfEmptyBody, refuseBody } from "../apps/no-body.ts";
@@ -5,6 +7,12 @@ import type { Api, ApiContext } from "../context.ts";
 import { errors, json } from "../docs/responses.ts";
 import { requesterOf } from "../fleets/fleet-resource.ts";
 import { findRollout, rolloutParams, toRolloutBody } from "./rollout-resource.ts";
+
+const query = z.strictObject({
+  dry_run: booleanString()
+    .default(false)
+    .meta({ description: "Changes nothing: returns the rollout as it would be, or why the command is refused." }),
+});
 
 interface CommandDocs {
   readonly operationId: string;
@@ -62,6 +70,7 @@ function rolloutCommand(api: Api, { store, fleets }: ApiContext, command: Rollou
         description: `${description} Has no further effect when repeated.`,
         tags: ["Rollouts"],
         params: rolloutParams,
+        querystring: query,
         response: {
           200: json("The rollout afterwards.", rolloutSchema),
           ...errors("FleetNotFound", "RolloutNotFound", "RolloutStateConflict", "InvalidRequest", ...conflicts),
@@ -72,7 +81,7 @@ function rolloutCommand(api: Api, { store, fleets }: ApiContext, command: Rollou
     },
     async (request): Promise<RolloutBody> => {
       const { fleet, rollout } = await findRollout(store, request);
-      const after = await fleets.command(fleet, rollout.id, command, requesterOf(request));
+      const after = await fleets.command(fleet, rollout.id, command, requesterOf(request), request.query.dry_run);
       return toRolloutBody(store, { fleet, rollout: after });
     },
   );

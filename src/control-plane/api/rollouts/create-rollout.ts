@@ -2,10 +2,13 @@ import type { FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
 import { invalidRequest } from "../../../protocol/request-error.ts";
 import { type PriceEvent, priceEventSchema } from "../../../protocol/rollout-price.ts";
-import { rolloutRequestSchema, rolloutSchema } from "../../../protocol/rollout.ts";
+import { type RolloutRequest, rolloutRequestSchema, rolloutSchema } from "../../../protocol/rollout.ts";
+import type { RolloutStrategyUpdate } from "../../../protocol/rollout-strategy.ts";
 import { booleanString } from "../../../protocol/scalars.ts";
 import type { Fleet } from "../../core/fleets/fleet.ts";
 import type { RolloutPlan } from "../../fleets/plan-rollout.ts";
+import { toForeseenBody } from "../../fleets/price-rollout.ts";
+import type { Store } from "../../store/store.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errorsWithBody, json } from "../docs/responses.ts";
 import { formatEvent, sendTexts } from "../event-stream.ts";
@@ -18,9 +21,12 @@ import { toRolloutBody } from "./rollout-resource.ts";
 const IDEMPOTENCY_KEY = /^[\x21-\x7e]{1,255}$/;
 
 const query = z.strictObject({
-  dry_run: booleanString()
-    .default(false)
-    .meta({ description: "Makes no rollout: asks every connected member what it would download." }),
+  dry_run: booleanString().default(false).meta({
+    description: "Makes a plan in place of a rollout, and asks every connected member what it would download.",
+  }),
+  ask_devices: booleanString()
+    .default(true)
+    .meta({ description: "With `dry_run`: whether members are asked. Otherwise the plan only is made and shown." }),
 });
 
 const EXAMPLE: readonly PriceEvent[] = [
@@ -29,7 +35,18 @@ const EXAMPLE: readonly PriceEvent[] = [
     message: "0 of 0 assets would download 0 bytes.",
     seq: 1,
     timestamp: 1_795_178_868,
-    details: { waves: [{ wave: 1, targets: 0 }], targets: 0, asked: 0, not_asked: 0, refused: 0, download_bytes: 0 },
+    details: {
+      revision: 3,
+      waves: [{ wave: 1, targets: 0 }],
+      targets: 0,
+      asked: 0,
+      not_asked: 0,
+      refused: 0,
+      download_bytes: 0,
+      foreseen: { waiting_for: [], refused: 0, left: 0, joined: 0 },
+      plan_id: "pln_2f6c1d9e8a7b4c3d5e6f7a8b",
+      expires_at: 1_795_783_668,
+    },
   },
 ];
 
@@ -45,8 +62,9 @@ export function createRollout(api: Api, context: ApiContext): void {
         description:
           "Brings a revision to the members of the fleet, wave by wave. It supersedes the rollout that is under way. With the " +
           "header `Idempotency-Key`, a repeated request returns the rollout of the first one. With `dry_run`, the response is a " +
-          "stream: an event for each member as it answers, then one with the sums in `details`. Members that are not connected, or " +
-          "wait for acceptance, are not asked. Not to require the approval that the fleet requires takes the permission " +
+          "stream: an event for each member as it answers, with its wave, then one with the sums in `details`, and the `plan_id` " +
+          "from which a rollout with just these waves can be made. Members that are not connected, or wait for people, are not " +
+          "asked. An account keeps its newest plans, 20 at most, for seven days each. Not to require the approval that the fleet requires takes the permission " +
           "`fleets.waive_approval`.",
         tags: ["Rollouts"],
         params: fleetParams,
@@ -64,24 +82,39 @@ export function createRollout(api: Api, context: ApiContext): void {
             },
           },
           201: json("The rollout.", rolloutSchema),
-          ...errorsWithBody("FleetNotFound", "RevisionNotFound", "RolloutStateConflict", "IdempotencyKeyReused"),
+          ...errorsWithBody(
+            "FleetNotFound",
+            "RevisionNotFound",
+            "PlanNotFound",
+            "RolloutStateConflict",
+            "IdempotencyKeyReused",
+          ),
         },
       },
     },
     async (request, reply) => {
       const fleet = await findFleet(store, request);
+      if (waivesApproval(fleet, await strategyOf(store, request.body))) requireWaiver(request);
       if (request.query.dry_run) {
         context.streamLimiter.acquireForAccount(request, reply);
-        const plan = await fleets.plan(fleet, request.body);
+        const plan = await fleets.plan(fleet, request.body, requesterOf(request));
         await recordPrice(context, request, fleet, plan);
-        return sendPrice(context, request, reply, fleet, plan);
+        return sendPrice(context, request, reply, fleet, plan, request.query.ask_devices);
       }
-      if (waivesApproval(fleet, request.body.strategy)) requireWaiver(request);
       const key = parseIdempotencyKey(request.headers["idempotency-key"]);
-      const rollout = await fleets.makeRollout(fleet, request.body, requesterOf(request), key);
-      return reply.code(201).send(await toRolloutBody(store, { fleet, rollout }));
+      const { rollout, plan } = await fleets.makeRollout(fleet, request.body, requesterOf(request), key);
+      const body = await toRolloutBody(store, { fleet, rollout });
+      return reply.code(201).send({ ...body, ...(plan && { foreseen: toForeseenBody(plan) }) });
     },
   );
+}
+
+/** Returns the strategy that a request names itself, or by its plan: the fleet may require approval only since that was made. */
+async function strategyOf(
+  { rollouts }: Pick<Store, "rollouts">,
+  { plan_id: id, strategy }: RolloutRequest,
+): Promise<RolloutStrategyUpdate | undefined> {
+  return id === undefined ? strategy : (await rollouts.findPlan(id))?.strategy;
 }
 
 async function recordPrice(
@@ -102,9 +135,10 @@ function sendPrice(
   reply: FastifyReply,
   fleet: Fleet,
   plan: RolloutPlan,
+  asks: boolean,
 ): FastifyReply {
   const signal = streamSignal(request, reply, context);
-  const events = context.fleets.price(fleet, plan, requesterOf(request), signal);
+  const events = context.fleets.price(fleet, plan, asks, requesterOf(request), signal);
   const texts = formatPrice(context, request, events);
   return sendTexts(reply, context.streamLimiter.withStallTimeout(request, reply, texts));
 }

@@ -4,10 +4,11 @@ import { EdgeError } from "../../../protocol/errors.ts";
 import { soakMsOf } from "../../../protocol/rollout-strategy.ts";
 import type { RolloutBody, TargetBody } from "../../../protocol/rollout.ts";
 import type { Fleet } from "../../core/fleets/fleet.ts";
-import { sumByState } from "../../fleets/rollout-events.ts";
+import { standingOf, sumByState } from "../../fleets/rollout-events.ts";
 import type { Rollout } from "../../core/fleets/rollout.ts";
-import type { Target } from "../../core/fleets/target.ts";
-import type { TargetCount } from "../../store/rollouts.ts";
+import { settledCounts } from "../../core/fleets/counts.ts";
+import { isRolloutOver } from "../../../protocol/rollout-over.ts";
+import type { ListedTarget, TargetCount } from "../../store/rollouts.ts";
 import type { Store } from "../../store/store.ts";
 import { findFleet, fleetParams } from "../fleets/fleet-resource.ts";
 
@@ -41,6 +42,8 @@ export async function toRolloutBody(
   { fleet, rollout }: FoundRollout,
 ): Promise<RolloutBody> {
   const counts = await rollouts.countTargets(rollout.id);
+  const settled = settledCounts(rollout, counts);
+  const isWaiting = !isRolloutOver(rollout) && counts.some(({ state }) => state === "waiting");
   return {
     id: rollout.id,
     fleet: fleet.name,
@@ -50,9 +53,10 @@ export async function toRolloutBody(
     reason: rollout.reason ?? null,
     strategy: rollout.strategy,
     wave: rollout.wave + 1,
-    waves: wavesOf(rollout, counts),
+    waves: wavesOf(rollout, settled),
     targets: sum(counts),
-    counts: sumByState(counts),
+    counts: sumByState(settled),
+    ...standingOf(rollout, counts, isWaiting ? await rollouts.listWaits(rollout.id) : []),
     created_at: toSeconds(rollout.createdAtMs),
     created_by: rollout.createdBy,
     approved_by: rollout.approvedBy ?? null,
@@ -61,12 +65,13 @@ export async function toRolloutBody(
   };
 }
 
-export function toTargetBody(target: Target & { readonly assetName: string }): TargetBody {
+export function toTargetBody(target: ListedTarget): TargetBody {
   const { waitsFor, deploymentId, code, message, dueMs } = target;
   const isWaiting = target.state === "waiting";
   return {
     asset_id: target.assetUuid,
     asset_name: target.assetName,
+    serial_number: target.serialNumber,
     wave: target.wave + 1,
     state: target.state,
     ...(isWaiting && waitsFor !== undefined && { for: waitsFor }),

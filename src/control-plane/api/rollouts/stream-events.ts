@@ -25,6 +25,8 @@ const EXAMPLE: RolloutEvent = {
   state: "succeeded",
   wave: 2,
   counts: { succeeded: 12 },
+  waiting_for: [],
+  waits_for_people: false,
 };
 
 /** `GET /v1/fleets/{fleet}/rollouts/{rollout_id}/events`: past and new events of a rollout until the final one. */

@@ -45,3 +45,19 @@ export function placesTaken(
 export function isStillActive({ state }: Pick<Rollout, "state">, counts: readonly TargetCount[]): boolean {
   return !isRolloutOver({ state }) || counts.some((group) => group.count > 0 && isUnfinished(group));
 }
+
+/**
+ * Returns the counts as they will be once every target of a rollout that is over was looked at: what had not begun never does.
+ * People see those at once.
+ */
+export function settledCounts(
+  { state }: Pick<Rollout, "state">,
+  counts: readonly TargetCount[],
+): readonly TargetCount[] {
+  if (!isRolloutOver({ state })) return counts;
+  return counts.map((group) => {
+    const isOpen = group.state === "pending" || (group.state === "waiting" && !isUnderWay(group));
+    if (!isOpen || group.wasAttempted) return group;
+    return { ...group, state: state === "succeeded" ? "deferred" : "skipped", waitsFor: undefined };
+  });
+}

@@ -27,7 +27,7 @@ export function decideBegin(situation: Situation): TargetDecision {
   if (context.goals[target.direction].apps.length === 0) {
     return become(target, { state: "skipped", message: "The fleet owns none of the apps any more." }, nowMs);
   }
-  const impossible = findImpossibility(situation);
+  const impossible = findImpossibility(context.goals[target.direction], facts);
   if (impossible) return become(target, { state: "refused", ...impossible }, nowMs);
   const obstacle = findObstacle(situation);
   if (obstacle) return wait(situation, obstacle);
@@ -40,10 +40,17 @@ export function decideBegin(situation: Situation): TargetDecision {
   return { kind: "begin", otherwise: changedFields(target, ready, nowMs) };
 }
 
-/** Nothing begins in a rollout that is over. Deferred targets are kept as such: the fleet's upkeep serves them. */
-function leaveOver({ target, nowMs }: Situation): TargetDecision {
+/**
+ * Nothing begins in a rollout that is over. Deferred targets are kept as such: the fleet's upkeep serves them, and also those that
+ * one leaves to it which has succeeded on enough of them.
+ */
+function leaveOver({ target, context, nowMs }: Situation): TargetDecision {
   if (target.state === "deferred") return become(target, {}, nowMs);
   if (target.failedAttempts > 0) return become(target, { state: "failed" }, nowMs);
+  if (context.rollout.state === "succeeded" && target.direction === "forward") {
+    const message = "The rollout has succeeded on enough assets; the fleet's upkeep serves this one.";
+    return become(target, { state: "deferred", message }, nowMs);
+  }
   return become(target, { state: "skipped", message: "The rollout ended before its turn." }, nowMs);
 }
 

@@ -91,6 +91,7 @@ const CLASSES: Readonly<Record<ErrorCode, FailureClass>> = {
   FleetNotFound: FAILED,
   FleetExists: FAILED,
   RevisionNotFound: FAILED,
+  PlanNotFound: FAILED,
   RolloutNotFound: FAILED,
   RolloutStateConflict: FAILED,
   ApprovalBySameUser: FAILED,

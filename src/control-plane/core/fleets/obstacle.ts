@@ -1,8 +1,10 @@
 import type { ErrorCode } from "../../../protocol/errors.ts";
 import type { WaitReason } from "../../../protocol/rollout.ts";
 import { supports } from "../../../protocol/features.ts";
-import { removesApps } from "./goal.ts";
+import type { TargetFacts } from "./facts.ts";
+import { type Goal, removesApps } from "./goal.ts";
 import type { Situation } from "./target-decision.ts";
+import type { Readiness } from "./waves.ts";
 
 /** The protocol version with removals in an apply. */
 export const REMOVAL_PROTOCOL = 4;
@@ -23,32 +25,46 @@ export interface Impossibility {
   readonly message: string;
 }
 
+/** What only people end. */
+export const NEEDS_PEOPLE: ReadonlySet<WaitReason> = new Set<WaitReason>([
+  "hold",
+  "conflict",
+  "variable",
+  "acceptance",
+]);
+
 /** Time after which an attempt that had to wait for another rollout is tried again, in milliseconds. */
 const OTHER_ATTEMPT_PAUSE_MS = 60_000;
 
+/** What is known of an asset before something is deployed there. */
+export type AssetFacts = Pick<
+  TargetFacts,
+  | "isConnected"
+  | "protocol"
+  | "lastSeenAtMs"
+  | "heldUntilMs"
+  | "unacceptedSinceMs"
+  | "conflicts"
+  | "isBusy"
+  | "missingVariables"
+>;
+
 /** Returns why the device cannot get the goal at all; `undefined` if it can. */
-export function findImpossibility({ target, facts, context }: Situation): Impossibility | undefined {
-  const { protocol, missingVariables } = facts;
+export function findImpossibility(goal: Goal, { protocol }: Pick<AssetFacts, "protocol">): Impossibility | undefined {
   // A device that was never there may be any.
-  if (protocol !== undefined) {
-    const mustRemove = removesApps(context.goals[target.direction]);
-    if (!supports(protocol, "apply") || (mustRemove && protocol < REMOVAL_PROTOCOL)) {
-      const what = mustRemove ? "remove apps in a rollout" : "take part in rollouts";
-      return { code: "DeviceTooOld", message: `The agent on the device is too old to ${what}; update edge-agent.` };
-    }
-  }
-  if (missingVariables.length === 0) return undefined;
-  const names = missingVariables.join(", ");
-  return { code: "InvalidRequest", message: `The asset lacks variables that the revision needs: ${names}.` };
+  if (protocol === undefined) return undefined;
+  const mustRemove = removesApps(goal);
+  if (supports(protocol, "apply") && (!mustRemove || protocol >= REMOVAL_PROTOCOL)) return undefined;
+  const what = mustRemove ? "remove apps in a rollout" : "take part in rollouts";
+  return { code: "DeviceTooOld", message: `The agent on the device is too old to ${what}; update edge-agent.` };
 }
 
 /**
- * Returns why an attempt cannot begin now; `undefined` if it can. Windows are for what is new: going back does not wait for
- * them.
+ * Returns why an attempt cannot begin on the asset now, apart from windows; `undefined` if it can. What people have to end comes
+ * first.
  */
-export function findObstacle(situation: Situation): Obstacle | undefined {
-  const { facts, nowMs } = situation;
-  const { heldUntilMs, conflicts, lastSeenAtMs, unacceptedSinceMs } = facts;
+export function findAssetObstacle(facts: AssetFacts, nowMs: number): Obstacle | undefined {
+  const { heldUntilMs, conflicts, lastSeenAtMs, unacceptedSinceMs, missingVariables } = facts;
   if (heldUntilMs !== undefined && heldUntilMs > nowMs) {
     const endsAtMs = Number.isFinite(heldUntilMs) ? heldUntilMs : undefined;
     return { waitsFor: "hold", message: "The asset is held: only people's own commands reach it.", endsAtMs };
@@ -58,19 +74,37 @@ export function findObstacle(situation: Situation): Obstacle | undefined {
     const message = `The app ${conflict.app} on this asset belongs to the fleet ${conflict.fleet}.`;
     return { waitsFor: "conflict", message, endsAtMs: undefined };
   }
+  if (lastSeenAtMs === undefined && !facts.isConnected) {
+    return { waitsFor: "connection", message: "The device has never connected.", endsAtMs: undefined, sinceMs: 0 };
+  }
+  if (missingVariables.length > 0) {
+    const message = `The asset lacks variables that the revision needs: ${missingVariables.join(", ")}.`;
+    return { waitsFor: "variable", message, endsAtMs: undefined };
+  }
   if (!facts.isConnected) {
-    const message = lastSeenAtMs === undefined ? "The device has never connected." : "The device is not connected.";
+    const message = "The device is not connected.";
     return { waitsFor: "connection", message, endsAtMs: undefined, sinceMs: lastSeenAtMs ?? 0 };
   }
   if (unacceptedSinceMs !== undefined) {
     const message = "Nobody has accepted the device yet.";
     return { waitsFor: "acceptance", message, endsAtMs: undefined, sinceMs: unacceptedSinceMs };
   }
-  if (facts.isBusy) {
-    const message = "A deployment of another rollout of the fleet is still under way.";
-    return { waitsFor: "conflict", message, endsAtMs: nowMs + OTHER_ATTEMPT_PAUSE_MS };
-  }
-  return situation.target.direction === "back" ? undefined : closedWindow(situation);
+  if (!facts.isBusy) return undefined;
+  const message = "A deployment of another rollout of the fleet is still under way.";
+  return { waitsFor: "deployment", message, endsAtMs: nowMs + OTHER_ATTEMPT_PAUSE_MS };
+}
+
+/** Returns how soon an asset is drawn into a wave. */
+export function readinessOf(goal: Goal, facts: AssetFacts, nowMs: number): Readiness {
+  const obstacle = findAssetObstacle(facts, nowMs);
+  if (findImpossibility(goal, facts) || (obstacle && NEEDS_PEOPLE.has(obstacle.waitsFor))) return "blocked";
+  return obstacle ? "away" : "ready";
+}
+
+/** Returns why an attempt cannot begin now; `undefined` if it can. Windows are for what is new: going back does not wait. */
+export function findObstacle(situation: Situation): Obstacle | undefined {
+  const obstacle = findAssetObstacle(situation.facts, situation.nowMs);
+  return obstacle ?? (situation.target.direction === "back" ? undefined : closedWindow(situation));
 }
 
 function closedWindow({ context: { window } }: Situation): Obstacle | undefined {

@@ -1,5 +1,6 @@
 import type { ErrorCode } from "../../../protocol/errors.ts";
 import { waveCount } from "../../../protocol/rollout-strategy.ts";
+import { countOf } from "../../../protocol/share.ts";
 import type { RolloutFields, TargetCount } from "./changes.ts";
 import { countTargets, isUnderWay, isUnfinished, placesTaken } from "./counts.ts";
 import type { Rollout } from "./rollout.ts";
@@ -24,9 +25,10 @@ const MAX_NAMED_CODES = 3;
  * Decides what is to be done with a rollout, by the number of its targets in each state. To be repeated until it is nothing. When
  * its state becomes another, every target has to be looked at again.
  *
- * A wave is done when nothing of it and of those before is under way, soaks, or waits for its turn, a connection or a window.
- * Targets that wait for people (a hold, a conflict) or for the device's zone do not hold a wave, but the end of the rollout, until they
- * are deferred. Where somebody lets the next wave begin, also those that wait for a connection or a window stay behind.
+ * A wave is done when nothing of it and of those before is under way, soaks, or waits for its turn, a connection, a window or the
+ * end of another deployment.
+ * Targets that wait for people (a hold, a conflict, a variable) or for the device's zone do not hold a wave, but the end of the rollout, until they
+ * are deferred. Where somebody lets the next wave begin, also those that wait for one of the others stay behind.
  *
  * A wave of which nothing has succeeded is not evidence: the rollout pauses in place of entering the next one by itself.
  *
@@ -44,6 +46,7 @@ export function decideRollout(
   if (rollout.state !== "running") return NOTHING;
   const reason = stopReason(rollout, counts, failures);
   const hasEnded = isLastWave(rollout) && !counts.some((group) => group.count > 0 && isUnfinished(group));
+  const isDone = isLastWave(rollout) && hasEnough(rollout, counts);
   if (reason !== undefined) {
     // A rollout of the stable revision has nothing to go back to.
     const goesBack = rollout.strategy.on_stop === "rollback" && rollout.revision !== rollout.previousRevision;
@@ -51,7 +54,19 @@ export function decideRollout(
     if (hasEnded && !goesBack) return finish("failed", reason, nowMs);
     return stop(goesBack ? "rolling_back" : "paused", reason);
   }
-  return hasEnded ? decideEnd(counts, failures, nowMs) : decideWave(rollout, counts, nowMs);
+  return hasEnded || isDone ? decideEnd(rollout, counts, failures, nowMs) : decideWave(rollout, counts, nowMs);
+}
+
+/** Whether the rollout waits only for somebody to let the next wave begin. */
+export function awaitsAdvance(
+  rollout: Pick<Progress, "wave" | "advanceTo" | "strategy">,
+  counts: readonly TargetCount[],
+): boolean {
+  if (isLastWave(rollout) || rollout.advanceTo === rollout.wave + 1) return false;
+  const entered = counts.filter((group) => group.wave <= rollout.wave && group.count > 0);
+  const isOfWave = entered.some(({ wave }) => wave === rollout.wave);
+  const isManual = rollout.strategy.waves[rollout.wave]?.advance === "manual";
+  return isManual && isOfWave && !entered.some((group) => holdsWave(group, false));
 }
 
 function decideWave(rollout: Progress, counts: readonly TargetCount[], nowMs: number): RolloutDecision {
@@ -72,7 +87,7 @@ function decideWave(rollout: Progress, counts: readonly TargetCount[], nowMs: nu
 function holdsWave({ state, waitsFor }: TargetCount, isLetBegin: boolean): boolean {
   if (state !== "waiting") return isUnfinished({ state });
   if (waitsFor === "budget") return true;
-  return !isLetBegin && (waitsFor === "connection" || waitsFor === "window");
+  return !isLetBegin && (waitsFor === "connection" || waitsFor === "window" || waitsFor === "deployment");
 }
 
 /** Returns why a running rollout must stop; `undefined` if it may go on. */
@@ -101,17 +116,45 @@ function isBlockedByLost(rollout: Progress, counts: readonly TargetCount[]): boo
   return isFull && present.some(({ state }) => state === "pending") && !present.some(isUnderWay);
 }
 
-/** It has succeeded if anything has, or there was nothing to do; a revision that nobody runs does not become the stable one. */
+/** Whether as many have succeeded as the strategy wants, and every other target has had its turn. */
+function hasEnough({ strategy }: Progress, counts: readonly TargetCount[]): boolean {
+  const isOpen = counts.some((group) => group.count > 0 && group.state === "pending");
+  return !isOpen && countSucceeded(counts) > 0 && countSucceeded(counts) >= neededSuccesses(strategy, counts);
+}
+
+/** A target whose asset has left is none of those that a share is of. */
+function neededSuccesses({ done_at: doneAt }: Progress["strategy"], counts: readonly TargetCount[]): number {
+  const all = countTargets(counts, ({ state }) => state !== "skipped");
+  return Math.min(all, countOf(doneAt, all));
+}
+
+function countSucceeded(counts: readonly TargetCount[]): number {
+  return countTargets(counts, ({ state }) => state === "succeeded");
+}
+
+/**
+ * It has succeeded if as many have as the strategy wants, or there was nothing to do. Otherwise it has failed if nothing has
+ * succeeded, since a revision that nobody runs does not become the stable one, or if some have refused it and the strategy does
+ * not allow that.
+ */
 function decideEnd(
+  { strategy, revision }: Progress,
   counts: readonly TargetCount[],
   failures: readonly (ErrorCode | undefined)[],
   nowMs: number,
 ): RolloutDecision {
-  const isEmpty = counts.every((group) => group.count === 0 || group.state === "skipped");
-  if (isEmpty || counts.some((group) => group.count > 0 && group.state === "succeeded")) {
-    return finish("succeeded", undefined, nowMs);
+  const counted = counts.filter((group) => group.count > 0 && group.state !== "skipped");
+  const all = countTargets(counted, () => true);
+  const succeeded = countSucceeded(counted);
+  if (succeeded === all) return finish("succeeded", undefined, nowMs);
+  if (succeeded === 0) {
+    return finish("failed", `Nothing has succeeded (${describe(counts)}).${namedCodes(failures)}`, nowMs);
   }
-  return finish("failed", `Nothing has succeeded (${describe(counts)}).${namedCodes(failures)}`, nowMs);
+  const others = describe(counted.filter(({ state }) => state !== "succeeded"));
+  const told = `${succeeded} of ${all} assets run revision ${revision}; ${others}.${namedCodes(failures)}`;
+  const isRefused = strategy.refused === "fail" && counted.some(({ state }) => state === "refused");
+  const isDone = succeeded >= neededSuccesses(strategy, counts);
+  return finish(isRefused && !isDone ? "failed" : "succeeded", told, nowMs);
 }
 
 /** Going back always ends, and as `rolled_back`. */

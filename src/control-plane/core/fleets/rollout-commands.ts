@@ -54,7 +54,9 @@ export function resume(
 export function advance(rollout: State & Pick<Rollout, "wave" | "advanceTo" | "strategy">): CommandOutcome {
   const next = rollout.wave + 1;
   const isOpen = rollout.state === "running" || rollout.state === "paused";
-  if (!isOpen || next >= waveCount(rollout.strategy)) return refused(rollout, "be advanced", isOpen);
+  if (!isOpen || next >= waveCount(rollout.strategy)) {
+    return refused(rollout, "be advanced", {}, isOpen ? "is in its last wave" : undefined);
+  }
   return rollout.advanceTo === next ? UNCHANGED : change({ advanceTo: next });
 }
 
@@ -85,9 +87,12 @@ export function rollBack(
 ): CommandOutcome {
   if (rollout.state === "rolling_back" || rollout.state === "rolled_back") return UNCHANGED;
   if (rollout.revision === rollout.previousRevision)
-    return refused(rollout, "go back", false, "brings the stable revision");
+    return refused(rollout, "go back", {}, "brings the stable revision");
   const mayGoBack = rollout.state === "running" || rollout.state === "paused";
-  return mayGoBack ? change({ state: "rolling_back", reason }) : refused(rollout, "be rolled back");
+  if (mayGoBack) return change({ state: "rolling_back", reason });
+  // What was before can still be brought, by another rollout.
+  const { previousRevision } = rollout;
+  return refused(rollout, "be rolled back", previousRevision !== undefined && { previous_revision: previousRevision });
 }
 
 /** A newer rollout of the fleet takes its place. `undefined`: it is over, or goes back, which ends first. */
@@ -110,16 +115,12 @@ const WORDS: Readonly<Partial<Record<RolloutState, string>>> = {
   cancelled: "was cancelled",
 };
 
-function refused({ id, state }: State, what: string, isLastWave = false, because?: string): CommandOutcome {
-  const why =
-    because !== undefined
-      ? because
-      : isLastWave
-        ? "is in its last wave"
-        : (WORDS[state] ?? (isRolloutOver({ state }) ? `has ${state}` : `is ${state}`));
+function refused({ id, state }: State, what: string, more: object | false = {}, reason?: string): CommandOutcome {
+  const why = reason ?? WORDS[state] ?? (isRolloutOver({ state }) ? `has ${state}` : `is ${state}`);
   const error = new EdgeError("RolloutStateConflict", `The rollout ${why} and cannot ${what}.`, {
     rollout_id: id,
     state,
+    ...more,
   });
   return { kind: "refused", error };
 }

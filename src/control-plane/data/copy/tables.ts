@@ -75,6 +75,7 @@ export const COPIED_TABLES: readonly CopiedTable[] = [
   { name: "fleet_members", key: ["fleet_id", "asset_uuid"] },
   { name: "rollouts", key: ["id"] },
   { name: "rollout_targets", key: ["rollout_id", "asset_uuid"] },
+  { name: "rollout_plans", key: ["id"] },
   { name: "rollout_events", key: ["rollout_id", "seq"] },
 ];
 

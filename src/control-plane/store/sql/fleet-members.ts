@@ -1,12 +1,15 @@
 import type { MemberStateName } from "../../../protocol/fleet-member.ts";
 import type { SelectorTerm } from "../../../protocol/selector.ts";
 import type { Fleet } from "../../core/fleets/fleet.ts";
-import type { Member, MemberState } from "../fleets.ts";
+import type { Candidate, Member, MemberState } from "../fleets.ts";
+import type { FactsTime } from "../rollouts.ts";
+import { isConnectedSql, lastSeenSql } from "./asset-row.ts";
 import type { Executor } from "./executor.ts";
 import { REMOVE_MEMBER } from "./app-owners.ts";
 import { MEMBER_COLUMNS, type MemberRow, toMember } from "./members.ts";
 import { findTagTerm, hasTagSql, matchesSql } from "./selector-sql.ts";
 import { all, change, type Value, type Work } from "./statement.ts";
+import { parseOr, renewalOffsetOf } from "./target-facts.ts";
 
 interface AssetRow {
   readonly uuid: string;
@@ -16,6 +19,21 @@ interface AssetRow {
 interface MatchRow extends AssetRow {
   readonly type: string;
   readonly tags: string | null;
+}
+
+interface CandidateRow extends MatchRow {
+  readonly serial_number: string;
+  readonly is_connected: boolean | 0 | 1 | null;
+  readonly last_seen_at: number | null;
+  readonly protocol: number | null;
+  readonly hold: number;
+  readonly hold_until_ms: number | null;
+  readonly accepted_at: number | null;
+  readonly replaced_at_ms: number | null;
+  readonly created_at: number;
+  readonly others: string | null;
+  readonly is_busy: number;
+  readonly variables: string | null;
 }
 
 interface StateRow extends AssetRow, MemberRow {
@@ -52,12 +70,35 @@ export class MemberList {
         SELECT ${this.#executor.dialect.jsonObject("g.key", "g.value")} FROM asset_tags g WHERE g.asset_uuid = a.uuid) AS tags
       FROM assets a WHERE ${condition} AND a.uuid > ?5 ORDER BY a.uuid LIMIT ?6`;
     const rows = await this.#executor.all<MatchRow>(sql, [...values, after, limit]);
-    return rows.map(({ uuid, name, type, tags }) => ({
-      assetUuid: uuid,
-      assetName: name,
-      type,
-      tags: new Map(Object.entries(JSON.parse(tags ?? "{}") as Record<string, string>)),
-    }));
+    return rows.map(toMatch);
+  }
+
+  async listCandidates(
+    { id, accountId, apps }: Fleet,
+    selector: readonly SelectorTerm[],
+    time: FactsTime,
+    limit: number,
+    after = "",
+  ): Promise<readonly Candidate[]> {
+    const { condition, values } = this.#matching(accountId, selector);
+    const { jsonList, jsonObject, jsonTexts } = this.#executor.dialect;
+    const sql = /* sql */ `
+      SELECT a.uuid, a.name, a.type, a.serial_number, a.created_at, ${isConnectedSql("?9")} AS is_connected,
+        ${lastSeenSql("?9", "?10")} AS last_seen_at, s.protocol, t.accepted_at, t.replaced_at_ms,
+        CASE WHEN h.asset_uuid IS NULL THEN 0 ELSE 1 END AS hold, h.until_ms AS hold_until_ms,
+        (SELECT ${jsonObject("g.key", "g.value")} FROM asset_tags g WHERE g.asset_uuid = a.uuid) AS tags,
+        (SELECT ${jsonList("v.name")} FROM asset_variables v WHERE v.asset_uuid = a.uuid) AS variables,
+        (SELECT ${jsonObject("o.app", "f.name")} FROM app_owners o JOIN fleets f ON f.id = o.fleet_id
+          WHERE o.asset_uuid = a.uuid AND o.fleet_id <> ?7 AND o.app IN ${jsonTexts("?8")}) AS others,
+        CASE WHEN EXISTS (SELECT 1 FROM rollout_targets y LEFT JOIN deployments z ON z.id = y.deployment_id
+          WHERE y.asset_uuid = a.uuid AND (y.state = 'deploying' OR z.status = 'Running')) THEN 1 ELSE 0 END AS is_busy
+      FROM assets a
+      LEFT JOIN asset_states t ON t.asset_uuid = a.uuid
+      LEFT JOIN device_sessions s ON s.asset_uuid = a.uuid
+      LEFT JOIN asset_holds h ON h.asset_uuid = a.uuid
+      WHERE ${condition} AND a.uuid > ?5 ORDER BY a.uuid LIMIT ?6`;
+    const facts = [id, JSON.stringify(apps), time.serviceNowMs, renewalOffsetOf(time)];
+    return (await this.#executor.all<CandidateRow>(sql, [...values, after, limit, ...facts])).map(toCandidate);
   }
 
   async count(accountId: string, selector: readonly SelectorTerm[]): Promise<number> {
@@ -139,4 +180,31 @@ export class MemberList {
       values: [accountId, JSON.stringify(selector), first?.key ?? "", first ? JSON.stringify(first.values) : ""],
     };
   }
+}
+
+function toMatch({ uuid, name, type, tags }: MatchRow): Member {
+  return {
+    assetUuid: uuid,
+    assetName: name,
+    type,
+    tags: new Map(Object.entries(parseOr<Record<string, string>>(tags, {}))),
+  };
+}
+
+function toCandidate(row: CandidateRow): Candidate {
+  const owners = Object.entries(parseOr<Record<string, string>>(row.others, {}));
+  return {
+    ...toMatch(row),
+    serialNumber: row.serial_number,
+    facts: {
+      isConnected: Boolean(row.is_connected),
+      protocol: row.protocol ?? undefined,
+      lastSeenAtMs: row.last_seen_at === null ? undefined : row.last_seen_at * 1000,
+      heldUntilMs: row.hold === 0 ? undefined : (row.hold_until_ms ?? Infinity),
+      unacceptedSinceMs: row.accepted_at === null ? (row.replaced_at_ms ?? row.created_at * 1000) : undefined,
+      conflicts: owners.map(([app, fleet]) => ({ app, fleet })),
+      isBusy: row.is_busy === 1,
+    },
+    variableNames: new Set(parseOr<string[]>(row.variables, [])),
+  };
 }

@@ -5,6 +5,7 @@ import type { Sealed } from "../asset-settings.ts";
 import type { AuditEntry } from "../audit.ts";
 import {
   type AppOwner,
+  type Candidate,
   type FleetCreation,
   type FleetFields,
   type FleetStore,
@@ -15,6 +16,7 @@ import {
   type RevisionCreation,
   type StoredRevision,
 } from "../fleets.ts";
+import type { FactsTime } from "../rollouts.ts";
 import { appendAccountEvents } from "./append-events.ts";
 import { claimApps, CLEAR_MEMBER, FIND_OTHER_OWNERS, SET_MEMBER } from "./app-owners.ts";
 import { recordAudit } from "./audit.ts";
@@ -63,6 +65,7 @@ const LIST_OTHER_KEYS = /* sql */ `
   SELECT ${REVISION_COLUMNS}, key_id, sealed FROM fleet_revisions WHERE key_id < ?1 OR key_id > ?1 LIMIT ?2`;
 const RESEAL = /* sql */ `
   UPDATE fleet_revisions SET key_id = ?, sealed = ? WHERE fleet_id = ? AND number = ? AND sealed = ?`;
+const COUNT_OWNED = "SELECT count(DISTINCT asset_uuid) AS assets FROM app_owners WHERE fleet_id = ?";
 const LIST_OWNERS = /* sql */ `
   SELECT o.app, f.name AS fleet FROM app_owners o JOIN fleets f ON f.id = o.fleet_id WHERE o.asset_uuid = ? ORDER BY o.app`;
 
@@ -202,6 +205,16 @@ export class SqlFleetStore implements FleetStore {
     return this.#members.list(accountId, selector, limit, after);
   }
 
+  async listCandidates(
+    fleet: Fleet,
+    selector: readonly SelectorTerm[],
+    time: FactsTime,
+    limit: number,
+    after?: string,
+  ): Promise<readonly Candidate[]> {
+    return this.#members.listCandidates(fleet, selector, time, limit, after);
+  }
+
   async countMatching(accountId: string, selector: readonly SelectorTerm[]): Promise<number> {
     return this.#members.count(accountId, selector);
   }
@@ -244,6 +257,10 @@ export class SqlFleetStore implements FleetStore {
 
   async releaseDroppedApps(fleetId: string, limit: number): Promise<readonly string[]> {
     return this.#members.releaseDroppedApps(fleetId, limit);
+  }
+
+  async countOwned(fleetId: string): Promise<number> {
+    return (await this.#executor.one<{ readonly assets: number }>(COUNT_OWNED, [fleetId]))?.assets ?? 0;
   }
 
   async listOwners(assetUuid: string): Promise<readonly AppOwner[]> {

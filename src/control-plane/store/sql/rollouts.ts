@@ -1,11 +1,14 @@
-import type { RolloutEvent, TargetState, WaitReason } from "../../../protocol/rollout.ts";
+import type { RolloutEvent, TargetState } from "../../../protocol/rollout.ts";
 import type { Fleet } from "../../core/fleets/fleet.ts";
+import type { Plan } from "../../core/fleets/plan.ts";
 import type { Rollout } from "../../core/fleets/rollout.ts";
-import type { Direction, Target } from "../../core/fleets/target.ts";
+import type { Target } from "../../core/fleets/target.ts";
+import type { TargetWait } from "../../core/fleets/waiting.ts";
 import type { AuditEntry } from "../audit.ts";
 import {
   type Beginning,
   type FactsScope,
+  type ListedTarget,
   type RolloutChange,
   type RolloutFence,
   type RolloutStore,
@@ -33,7 +36,9 @@ import {
   UPDATE_ROLLOUT,
   UPDATE_TARGET,
 } from "./rollout-row.ts";
+import { createPlan, FIND_PLAN, type PlanRow, REMOVE_PLAN, toPlan } from "./rollout-plans.ts";
 import { all, change, one, type Value, type Work } from "./statement.ts";
+import { COUNT_TARGETS, type CountRow, LIST_WAITS, toCount, toWait, type WaitRow } from "./target-counts.ts";
 import { FACTS_PARAMETERS, factsSql, factsValues, toTargetWithFacts } from "./target-facts.ts";
 
 const FIND = `SELECT ${ROLLOUT_COLUMNS} FROM rollouts r WHERE r.id = ?`;
@@ -55,9 +60,6 @@ const NEXT_SEQ = "UPDATE rollouts SET last_seq = last_seq + 1 WHERE id = ? RETUR
 const INSERT_EVENT = "INSERT INTO rollout_events (rollout_id, seq, event) VALUES (?, ?, ?)";
 const SET_STABLE = "UPDATE fleets SET stable_revision = ?, version = version + 1 WHERE id = ?";
 const FIND_TARGET = `SELECT ${TARGET_COLUMNS} FROM rollout_targets x WHERE x.rollout_id = ? AND x.asset_uuid = ?`;
-const COUNT_TARGETS = /* sql */ `
-  SELECT wave, state, direction, waits_for, was_attempted, count(*) AS count FROM rollout_targets WHERE rollout_id = ?
-  GROUP BY wave, state, direction, waits_for, was_attempted ORDER BY wave, state, direction, waits_for, was_attempted`;
 const NEXT_DUE = "SELECT min(due_ms) AS due FROM rollout_targets WHERE rollout_id = ? AND due_ms IS NOT NULL";
 const READ_EVENTS =
   "SELECT seq, event AS json FROM rollout_events WHERE rollout_id = ? AND seq > ? ORDER BY seq LIMIT ?";
@@ -67,13 +69,9 @@ const REMOVE_OLD = /* sql */ `
       AND EXISTS (SELECT 1 FROM rollouts n WHERE n.fleet_id = r.fleet_id AND n.kind = 'rollout' AND n.id > r.id)
     ORDER BY r.finished_at_ms LIMIT ?)`;
 
-interface CountRow {
-  readonly wave: number;
-  readonly state: TargetState;
-  readonly direction: Direction;
-  readonly waits_for: WaitReason | null;
-  readonly was_attempted: number;
-  readonly count: number;
+interface ListedTargetRow extends TargetRow {
+  readonly asset_name: string;
+  readonly serial_number: string;
 }
 
 export class SqlRolloutStore implements RolloutStore {
@@ -93,7 +91,7 @@ export class SqlRolloutStore implements RolloutStore {
     this.#keepFleet = `SELECT id FROM fleets WHERE id = ? ${dialect.lockRows}`;
     this.#lockEarlier = `${LIST_EARLIER} ${dialect.lockRows}`;
     this.#listTargets = /* sql */ `
-      SELECT ${TARGET_COLUMNS}, a.name AS asset_name FROM rollout_targets x JOIN assets a ON a.uuid = x.asset_uuid
+      SELECT ${TARGET_COLUMNS}, a.name AS asset_name, a.serial_number FROM rollout_targets x JOIN assets a ON a.uuid = x.asset_uuid
       WHERE x.rollout_id = ?1 AND x.asset_uuid > ?2 AND (?3 < 0 OR x.wave = ?3)
         AND (CAST(?4 AS TEXT) = '[]' OR x.state IN ${dialect.jsonTexts("?4")})
       ORDER BY x.asset_uuid LIMIT ?5`;
@@ -179,6 +177,21 @@ export class SqlRolloutStore implements RolloutStore {
     });
   }
 
+  async commandRollout(
+    id: string,
+    decide: (rollout: Rollout, counts: readonly TargetCount[]) => RolloutChange | undefined,
+  ): Promise<Rollout | undefined> {
+    const lock = this.#lock;
+    return this.#executor.transact(function* (): Work<Rollout | undefined> {
+      const row = yield* one<RolloutRow>(lock, [id]);
+      if (!row) return undefined;
+      const before = toRollout(row);
+      // Changes of targets lock the rollout too: none is between this and what is decided.
+      const decided = decide(before, (yield* all<CountRow>(COUNT_TARGETS, [id])).map(toCount));
+      return decided ? yield* applyChange(before, decided) : before;
+    });
+  }
+
   async changeTargets(
     { rolloutId, epoch }: RolloutFence,
     changes: readonly TargetChange[],
@@ -261,23 +274,21 @@ export class SqlRolloutStore implements RolloutStore {
     rolloutId: string,
     limit: number,
     filter: { readonly states?: readonly TargetState[]; readonly wave?: number; readonly after?: string } = {},
-  ): Promise<readonly (Target & { readonly assetName: string })[]> {
+  ): Promise<readonly ListedTarget[]> {
     const { states = [], wave = -1, after = "" } = filter;
     const values = [rolloutId, after, wave, JSON.stringify(states), limit];
-    const rows = await this.#executor.all<TargetRow & { readonly asset_name: string }>(this.#listTargets, values);
-    return rows.map((row) => Object.assign(toTarget(row), { assetName: row.asset_name }));
+    const rows = await this.#executor.all<ListedTargetRow>(this.#listTargets, values);
+    return rows.map((row) =>
+      Object.assign(toTarget(row), { assetName: row.asset_name, serialNumber: row.serial_number }),
+    );
   }
 
   async countTargets(rolloutId: string): Promise<readonly TargetCount[]> {
-    const rows = await this.#executor.all<CountRow>(COUNT_TARGETS, [rolloutId]);
-    return rows.map(({ wave, state, direction, waits_for, was_attempted, count }) => ({
-      wave,
-      state,
-      direction,
-      waitsFor: waits_for ?? undefined,
-      wasAttempted: was_attempted === 1,
-      count,
-    }));
+    return (await this.#executor.all<CountRow>(COUNT_TARGETS, [rolloutId])).map(toCount);
+  }
+
+  async listWaits(rolloutId: string): Promise<readonly TargetWait[]> {
+    return (await this.#executor.all<WaitRow>(LIST_WAITS, [rolloutId])).map(toWait);
   }
 
   async listDue(scope: FactsScope, nowMs: number, limit: number): Promise<readonly TargetWithFacts[]> {
@@ -315,6 +326,19 @@ export class SqlRolloutStore implements RolloutStore {
 
   async removeOldRollouts(beforeMs: number, limit: number): Promise<number> {
     return this.#executor.change(REMOVE_OLD, [beforeMs, limit]);
+  }
+
+  async createPlan(plan: Plan): Promise<void> {
+    await this.#executor.transact(() => createPlan(plan));
+  }
+
+  async findPlan(id: string): Promise<Plan | undefined> {
+    const row = await this.#executor.one<PlanRow>(FIND_PLAN, [id]);
+    return row && toPlan(row);
+  }
+
+  async removePlan(id: string): Promise<void> {
+    await this.#executor.change(REMOVE_PLAN, [id]);
   }
 
   async #readFacts(sql: string, scope: FactsScope, values: readonly Value[]): Promise<readonly TargetWithFacts[]> {

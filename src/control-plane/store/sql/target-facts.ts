@@ -1,7 +1,7 @@
 import type { DeploymentStatus } from "../../../protocol/deployment-event.ts";
 import type { ErrorCode } from "../../../protocol/errors.ts";
 import type { DeviceReport } from "../../core/device-report.ts";
-import type { FactsScope, StoredAttempt, TargetWithFacts } from "../rollouts.ts";
+import type { FactsScope, FactsTime, StoredAttempt, TargetWithFacts } from "../rollouts.ts";
 import { isConnectedSql, lastSeenSql, renewalOffset } from "./asset-row.ts";
 import type { Dialect } from "./dialect.ts";
 import { TARGET_COLUMNS, type TargetRow, toTarget } from "./rollout-row.ts";
@@ -66,7 +66,7 @@ export function factsValues(scope: FactsScope): Value[] {
   return [scope.serviceNowMs, renewalOffsetOf(scope), scope.fleetId, JSON.stringify(scope.apps), scope.rolloutId];
 }
 
-const renewalOffsetOf = ({ now, serviceNowMs }: FactsScope): number =>
+export const renewalOffsetOf = ({ now, serviceNowMs }: FactsTime): number =>
   renewalOffset({ now, serviceNowMs, notSeenBefore: 0 });
 
 export function toTargetWithFacts(row: unknown): TargetWithFacts {
@@ -110,6 +110,6 @@ function toAttempt(row: FactsRow): StoredAttempt | undefined {
   };
 }
 
-function parseOr<T>(json: string | null, absent: T): T {
+export function parseOr<T>(json: string | null, absent: T): T {
   return json === null ? absent : (JSON.parse(json) as T);
 }

@@ -62,7 +62,8 @@ test("a dry run asks connected members by dry runs, and sums up what they answer
     .flatMap((line): PriceEvent[] => (line.startsWith("data: ") ? [JSON.parse(line.slice(6)) as PriceEvent] : []));
   expect(events.map(({ seq }) => seq)).toEqual([1, 2, 3, 4, 5]);
   expect(events.at(-1)).toMatchObject({
-    status: "Success",
+    // The fleet does not allow refusals.
+    status: "Fail",
     details: {
       waves: [
         { wave: 1, targets: 1 },
@@ -70,17 +71,17 @@ test("a dry run asks connected members by dry runs, and sums up what they answer
       ],
       targets: 4,
       asked: 1,
-      not_asked: 1,
-      refused: 2,
+      not_asked: 2,
+      refused: 1,
       download_bytes: 1234,
     },
   });
   const answers = new Map(events.flatMap(({ asset }) => (asset ? [[asset.asset_id, asset]] : [])));
   expect(answers.get(cheap?.uuid ?? "")).toMatchObject({ download_bytes: 1234 });
   expect(answers.get(full?.uuid ?? "")).toMatchObject({ code: "InsufficientDisk", message: "The disk is full." });
-  expect(answers.get(away?.uuid ?? "")).toMatchObject({ code: "DeviceNotReachable" });
+  expect(answers.get(away?.uuid ?? "")).toMatchObject({ for: "connection", code: "DeviceNotReachable" });
   expect(answers.get(bare?.uuid ?? "")).toMatchObject({
-    code: "InvalidRequest",
+    for: "variable",
     message: expect.stringContaining("SITE"),
   });
   expect(unasked?.received.some(({ type }) => type === "apply")).toBe(false);

@@ -12,6 +12,8 @@ const event = (seq: number, status = "Running"): RolloutEvent => ({
   state: "running",
   wave: 1,
   counts: {},
+  waiting_for: [],
+  waits_for_people: false,
 });
 const lost = () => new NetworkFailure("http://service", "reset", { maybeSent: true });
 
@@ -68,6 +70,26 @@ test("says once that the connection is lost, and that it is back", async () => {
 test("gives up after an outage that is longer than asked for", async () => {
   const { result } = await follow([["open", event(1), lost()]], 5_000);
   expect(result).toBeInstanceOf(NetworkFailure);
+});
+
+test("ends with an event that says that it waits for people, unless that is over by now", async () => {
+  const waiting = { ...event(1), waits_for_people: true };
+  const answers = [false, true];
+  const options = {
+    listener: { onEvent: () => {}, onDisconnected: () => {}, onReconnected: () => {} },
+    giveUpAfterMs: 0,
+    clock: fastClock(1_000),
+    random: () => 0.5,
+    signal: new AbortController().signal,
+  };
+  async function* open() {
+    yield waiting;
+    yield event(2);
+    yield { ...waiting, seq: 3 };
+    await Promise.resolve();
+  }
+  const endsWaiting = async () => answers.shift() ?? true;
+  expect(await followRollout({ ...options, open, endsWaiting })).toMatchObject({ seq: 3, status: "Running" });
 });
 
 test("a stream without events for longer than that is no outage", async () => {

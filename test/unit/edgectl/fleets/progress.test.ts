@@ -17,6 +17,8 @@ const EVENTS: readonly RolloutEvent[] = (
   wave,
   state,
   counts,
+  waiting_for: index === 1 ? [{ for: "hold", count: 2 }] : [],
+  waits_for_people: false,
   seq: index + 1,
   timestamp: 1_800_000_000,
 }));
@@ -34,13 +36,13 @@ function show(columns: number | undefined): string {
 test("in a pipe each event is a line", () => {
   expect(show(undefined).trim().split("\n")).toEqual([
     "2027-01-15 08:00:00  The rollout is in wave 1 of 2.  (running, wave 1: 3 deploying, 997 pending)",
-    "2027-01-15 08:00:00  The rollout is in wave 1 of 2.  (running, wave 1: 3 succeeded, 50 deploying, 947 pending)",
+    "2027-01-15 08:00:00  The rollout is in wave 1 of 2.  (running, wave 1: 3 succeeded, 50 deploying, 947 pending; waiting: 2 held)",
     "2027-01-15 08:00:00  The rollout has gone back.  (rolled back, wave 1: 997 skipped, 3 rolled back)",
   ]);
 });
 
 test.each([
-  [80, "running, wave 1: 3 succeeded, 50 deploying, 947 pending"],
+  [80, "running, wave 1: 3 succeeded, 50 deploying, 947 pending; waiting: 2 held"],
   [30, "running, wave 1: 3 succeeded…"],
 ])("on a terminal of %i columns one line with the counts is rewritten, and removed at the end", (columns, line) => {
   const text = show(columns);

@@ -1,8 +1,8 @@
 import { expect, test } from "vitest";
 import type { Rollout } from "../../../../src/edgectl/api/rollouts.ts";
 import { renderPrice } from "../../../../src/edgectl/views/price-view.ts";
-import { renderTargets } from "../../../../src/edgectl/views/rollout-view.ts";
-import { EFFECTS } from "../../../../src/edgectl/views/rollout-words.ts";
+import { renderRollout, renderTargets } from "../../../../src/edgectl/views/rollout-view.ts";
+import { EFFECTS, neededCommand, waitingText } from "../../../../src/edgectl/views/rollout-words.ts";
 import { parseDuration, parseTags } from "../../../../src/edgectl/commands/asset-settings.ts";
 import { createTheme } from "../../../../src/lib/terminal/theme.ts";
 import { MemoryOutput } from "../../../support/edgectl/memory-output.ts";
@@ -23,6 +23,8 @@ const rollout: Rollout = {
   ],
   targets: 1_000,
   counts: { failed: 3, succeeded: 38, refused: 2, pending: 950, deploying: 1, waiting: 6 },
+  waiting_for: [],
+  waits_for_people: false,
   created_at: 1,
   created_by: { kind: "user", id: "usr_1" },
   approved_by: null,
@@ -43,8 +45,28 @@ test("going back from the first revision removes the apps", () => {
   expect(EFFECTS["rollback"]?.({ ...rollout, previous_revision: null })).toMatch(/^Removes the new apps again on 42/);
 });
 
-test("the price lists the largest download first, and counts those that were not asked", () => {
+test("what is waited for is said in words, people's part first", () => {
+  const waiting = [
+    { for: "advance", count: 950 },
+    { for: "hold", count: 1, until: 1_800_000_000 },
+    { for: "connection", count: 2, since: 1_700_000_000 },
+    { for: "conflict", count: 2, message: "The app web on this asset belongs to the fleet b." },
+  ];
+  const text =
+    "for somebody to let the next wave begin; 1 held (until 2027-01-15 08:00:00 UTC at the latest), " +
+    "2 offline since 2023-11-14 22:13:20 UTC, 2 in conflict (The app web on this asset belongs to the fleet b.)";
+  expect(waitingText(waiting)).toBe(text);
+  expect(neededCommand(waiting)).toBe("advance");
+  expect(renderRollout({ ...rollout, waiting_for: waiting }, theme, undefined)).toContain(`Waiting      ${text}`);
+  expect(waitingText([])).toBe("");
+});
+
+test("the price lists waves first and in each the largest download, and what is known before", () => {
   const price = {
+    revision: 3,
+    foreseen: { waiting_for: [{ for: "hold", count: 1 }], refused: 0, left: 1, joined: 0 },
+    plan_id: "pln_1",
+    expires_at: 1_800_000_000,
     waves: [
       { wave: 1, targets: 1 },
       { wave: 2, targets: 3 },
@@ -58,10 +80,11 @@ test("the price lists the largest download first, and counts those that were not
   const text = renderPrice(
     price,
     [
-      { asset_name: "a", wave: 1, download_bytes: 2_000_000 },
-      { asset_name: "b", wave: 2, code: "DataBudgetExceeded", message: "Too much." },
-      { asset_name: "c", wave: 2, download_bytes: 10_000_000 },
+      { serial_number: "GW-1", asset_name: "a", wave: 1, download_bytes: 2_000_000 },
+      { serial_number: "GW-2", asset_name: "b", wave: 2, code: "DataBudgetExceeded", message: "Too much." },
+      { serial_number: "GW-3", asset_name: "c", wave: 2, for: "hold", download_bytes: 10_000_000 },
     ],
+    { fleet: "kiosks", asksDevices: true },
     theme,
     undefined,
   );
@@ -69,14 +92,17 @@ test("the price lists the largest download first, and counts those that were not
     "Wave 1 of 2: 1 asset",
     "Wave 2 of 2: 3 assets",
     "",
-    "ASSET  WAVE  DOWNLOAD  CODE                MESSAGE",
-    "c         2   10.0 MB  -                   -",
-    "a         1   2.00 MB  -                   -",
-    "b         2         -  DataBudgetExceeded  Too much.",
+    "SERIAL  NAME  WAVE  DOWNLOAD  WAITS FOR  CODE                MESSAGE",
+    "GW-1    a        1   2.00 MB  -          -                   -",
+    "GW-3    c        2   10.0 MB  hold       -                   -",
+    "GW-2    b        2         -  -          DataBudgetExceeded  Too much.",
     "",
     "To download: 12.0 MB in all, on 2 of 4 assets",
-    "Not asked, since not connected: 1 asset",
+    "Not asked: 1 asset",
+    "Of these wait as things are now: 1 held. 1 asset left the fleet since it was planned.",
     "Refused, or did not answer: 1 asset",
+    "To start just this, until 2027-01-15 08:00:00 UTC:",
+    "  edgectl rollouts create kiosks --plan pln_1",
   ]);
 });
 
@@ -91,7 +117,7 @@ test("a target says what it waits for, and fits the terminal without control cha
     since: 1,
   };
   const message = `\u001B[31m${"long ".repeat(40)}`;
-  const text = renderTargets([{ ...target, asset_name: "Pump", message }], theme, 120);
+  const text = renderTargets([{ ...target, asset_name: "Pump", serial_number: "GW-1", message }], theme, 120);
   expect(text).toContain("waiting for budget until 2027-01-15 08:00:00");
   expect(text).not.toContain("\u001B");
   expect(Math.max(...text.split("\n").map((line) => line.length))).toBeLessThanOrEqual(120);

@@ -121,6 +121,21 @@ export const FLEETS = /* sql */ `
   CREATE INDEX rollout_targets_due ON rollout_targets (rollout_id, due_ms) WHERE due_ms IS NOT NULL;
   CREATE INDEX rollout_targets_by_state ON rollout_targets (rollout_id, state, wave, asset_uuid);
 
+  -- What people have seen before they start it. The waves are a list of lists of UUIDs in JSON.
+  CREATE TABLE rollout_plans (
+    id TEXT COLLATE "C" PRIMARY KEY,
+    account_id TEXT COLLATE "C" NOT NULL,
+    fleet_id TEXT COLLATE "C" NOT NULL REFERENCES fleets (id) ON DELETE CASCADE,
+    revision INTEGER NOT NULL,
+    strategy TEXT NOT NULL,
+    waves TEXT NOT NULL,
+    created_by TEXT NOT NULL,
+    created_at_ms BIGINT NOT NULL,
+    expires_at_ms BIGINT NOT NULL
+  );
+  CREATE INDEX rollout_plans_by_account ON rollout_plans (account_id, created_at_ms);
+  CREATE INDEX rollout_plans_by_fleet ON rollout_plans (fleet_id);
+
   CREATE TABLE rollout_events (
     rollout_id TEXT COLLATE "C" NOT NULL REFERENCES rollouts (id) ON DELETE CASCADE,
     seq BIGINT NOT NULL,

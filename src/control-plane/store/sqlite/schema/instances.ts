@@ -33,7 +33,7 @@ export const INSTANCES = /* sql */ `
     -- By how much the service's clock is behind the time of day, after jumps.
     clock_shift_ms INTEGER NOT NULL DEFAULT 0,
     clock_version INTEGER NOT NULL DEFAULT 0,
-    -- What the service knows of the time, in JSON: see `TimeMark`.
+    -- What the service knows of the time, in JSON: see TimeMark.
     time_mark TEXT
   ) STRICT;
 

@@ -50,7 +50,7 @@ describe("a target that waits for its turn", () => {
     ["acceptance", { unacceptedSinceMs: NOW - HOUR_MS }, NOW + 71 * HOUR_MS],
     ["connection", { unacceptedSinceMs: NOW, isConnected: false, lastSeenAtMs: NOW }, NOW + 72 * HOUR_MS],
     ["conflict", { conflicts: [{ app: "web", fleet: "b" }] }, NOW + 72 * HOUR_MS],
-    ["conflict", { isBusy: true }, NOW + 60_000],
+    ["deployment", { isBusy: true }, NOW + 60_000],
     ["connection", { isConnected: false, lastSeenAtMs: NOW - HOUR_MS }, NOW + 71 * HOUR_MS],
   ] as const)("waits for %s, and is due when that may be over", (waitsFor, known, dueMs) => {
     expect(decided(aTarget(), known)).toMatchObject({ kind: "change", fields: { state: "waiting", waitsFor, dueMs } });
@@ -85,10 +85,21 @@ describe("a target that waits for its turn", () => {
     expect(decided(waiting, {}, closed, NOW + 10 * 24 * HOUR_MS)).toMatchObject({ fields: { state: "deferred" } });
   });
 
-  test("is refused without variables, or with an agent that is too old", () => {
-    const lacking = decided(aTarget(), { missingVariables: ["SITE", "KEY"], isConnected: false });
-    expect(lacking).toMatchObject({ fields: { state: "refused", code: "InvalidRequest" } });
+  test("waits for variables, which people set, and goes on once they are there", () => {
+    const missing = { missingVariables: ["SITE", "KEY"], isConnected: false };
+    const lacking = decided(aTarget(), missing);
+    expect(lacking).toMatchObject({ fields: { state: "waiting", waitsFor: "variable", dueMs: NOW + 72 * HOUR_MS } });
     expect(lacking).toHaveProperty("fields.message", expect.stringContaining("SITE, KEY"));
+    const waiting = aTarget({ state: "waiting", waitsFor: "variable", dueMs: NOW + 72 * HOUR_MS });
+    expect(decided(waiting, missing, context(), NOW + 72 * HOUR_MS)).toMatchObject({ fields: { state: "deferred" } });
+    expect(decided(waiting, {}).kind).toBe("begin");
+    // Nobody waits for a device that was never there.
+    expect(decided(aTarget(), { ...missing, lastSeenAtMs: undefined })).toMatchObject({
+      fields: { state: "deferred" },
+    });
+  });
+
+  test("is refused with an agent that is too old", () => {
     expect(decided(aTarget(), { protocol: 2 })).toMatchObject({ fields: { state: "refused", code: "DeviceTooOld" } });
     expect(decided(aTarget(), { protocol: 3 }).kind).toBe("begin");
     const removal = context(aRollout(), { goals: { forward: modelGoal(undefined, 1), back: modelGoal(1, undefined) } });
@@ -101,6 +112,10 @@ describe("a target that waits for its turn", () => {
     expect(decided(aTarget(), {}, over)).toMatchObject({ fields: { state: "skipped" } });
     expect(decided(aTarget({ failedAttempts: 1 }), {}, over)).toMatchObject({ fields: { state: "failed" } });
     expect(decided(aTarget({ state: "deferred" }), {}, over)).toEqual({ kind: "nothing" });
+    // The upkeep serves what a rollout leaves that has succeeded on enough.
+    const done = context(aRollout({ state: "succeeded" }));
+    const held = aTarget({ state: "waiting", waitsFor: "hold", dueMs: NOW });
+    expect(decided(held, {}, done)).toMatchObject({ fields: { state: "deferred", dueMs: undefined } });
   });
 
   test("pauses longer before each further attempt", () => {

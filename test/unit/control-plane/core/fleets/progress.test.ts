@@ -25,6 +25,7 @@ describe("a wave", () => {
     aCount("waiting", 1, { waitsFor: "connection" }),
     aCount("waiting", 1, { waitsFor: "window" }),
     aCount("waiting", 1, { waitsFor: "budget" }),
+    aCount("waiting", 1, { waitsFor: "deployment" }),
   ])("is not done while a target is $state $waitsFor", (open) => {
     expect(decided(aRollout({}, WAVES), [aCount("succeeded", 4), open, rest])).toEqual({ kind: "nothing" });
     // Also one of a wave before, such as a deferred one that has returned.
@@ -32,7 +33,7 @@ describe("a wave", () => {
     expect(decided(aRollout({ wave: 1 }, WAVES), later)).toEqual({ kind: "nothing" });
   });
 
-  test.each(["hold", "conflict", "clock"] as const)(
+  test.each(["hold", "conflict", "variable", "acceptance", "clock"] as const)(
     "is not held by a target that waits for %s, the end is",
     (waitsFor) => {
       const counts = [aCount("succeeded", 4), aCount("waiting", 1, { waitsFor })];
@@ -113,6 +114,7 @@ describe("a rollout that runs", () => {
     ["succeeded", "it has no members", []],
     ["succeeded", "all members have left", [aCount("skipped", 3)]],
     ["failed", "nothing has succeeded", [aCount("refused", 3), aCount("deferred", 1)]],
+    ["failed", "any has refused it", [aCount("succeeded", 10), aCount("refused", 2)]],
   ] as const)("ends as %s if %s", (state, _why, counts) => {
     const lenient = aRollout({}, { stop_when: { failed: 100 } });
     expect(decided(lenient, counts)).toMatchObject({ kind: "finish", fields: { state, finishedAtMs: NOW } });
@@ -123,6 +125,45 @@ describe("a rollout that runs", () => {
     expect(decided(aRollout({}, rule), ended)).toMatchObject({ kind: "finish", fields: { state: "failed" } });
     expect(decided(aRollout({}, { ...rule, on_stop: "rollback" }), ended)).toMatchObject({
       fields: { state: "rolling_back" },
+    });
+  });
+
+  test("says what it has not reached, and lets refusals pass where the strategy does", () => {
+    const counts = [aCount("succeeded", 10), aCount("refused", 2), aCount("skipped", 1)];
+    const reason = "10 of 12 assets run revision 2; 2 refused.";
+    expect(decided(aRollout(), counts)).toMatchObject({ fields: { state: "failed", reason } });
+    expect(decided(aRollout({}, { refused: "allow" }), counts)).toMatchObject({
+      fields: { state: "succeeded", reason },
+    });
+    expect(decided(aRollout(), [aCount("succeeded", 12)])).toMatchObject({ fields: { reason: undefined } });
+  });
+
+  test.each([
+    ["98%", 97, "nothing"],
+    ["98%", 98, "finish"],
+    [90, 90, "finish"],
+    // As all that there are.
+    [500, 99, "nothing"],
+  ] as const)("done at %s is, with %i of 100 that have succeeded: %s", (doneAt, succeeded, kind) => {
+    const held = aCount("waiting", 100 - succeeded, { waitsFor: "hold" });
+    const decision = decided(aRollout({}, { done_at: doneAt }), [aCount("succeeded", succeeded), held]);
+    expect(decision.kind).toBe(kind);
+    if (kind === "finish") expect(decision).toMatchObject({ fields: { state: "succeeded" } });
+  });
+
+  test("is not done in an earlier wave, nor while a target has not had its turn, nor against its stopping rule", () => {
+    const strategy = { done_at: "50%" };
+    const enough = [aCount("succeeded", 80, { wave: 2 }), aCount("refused", 5, { wave: 2 })];
+    const last = aRollout({ wave: 2 }, { ...WAVES, ...strategy });
+    expect(decided(last, enough)).toMatchObject({ kind: "finish", fields: { state: "succeeded" } });
+    expect(decided(last, [...enough, aCount("deploying", 9, { wave: 2 })]).kind).toBe("finish");
+    expect(decided(last, [...enough, aCount("pending", 1, { wave: 2 })]).kind).toBe("nothing");
+    expect(decided(aRollout({ wave: 0 }, { ...WAVES, ...strategy }), [aCount("succeeded", 80), rest]).kind).toBe(
+      "enter_wave",
+    );
+    const failing = aRollout({ wave: 2 }, { ...WAVES, ...strategy, stop_when: { failed: 3 } });
+    expect(decided(failing, [...enough, aCount("failed", 3, { wave: 2 })])).toMatchObject({
+      fields: { state: "failed" },
     });
   });
 

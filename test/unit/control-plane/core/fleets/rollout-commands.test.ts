@@ -46,6 +46,15 @@ describe.each(Object.keys(give))("%s", (command) => {
   });
 });
 
+test("what cannot be rolled back names the revision before, which another rollout can bring", () => {
+  expect(rollBack(aRollout({ state: "succeeded" }), "")).toMatchObject({
+    error: {
+      message: "The rollout has succeeded and cannot be rolled back.",
+      details: { previous_revision: 1 },
+    },
+  });
+});
+
 test("a start waits for approval, and not twice", () => {
   const strategy = { requires_approval: true };
   expect(startFields(aRollout({ state: "draft" }, strategy), NOW)).toEqual({ state: "awaiting_approval" });

@@ -1,17 +1,27 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { planWaves, type WaveMember } from "../../../../../src/control-plane/core/fleets/waves.ts";
+import {
+  type PlannedWave,
+  planWaves,
+  type Readiness,
+  READINESS,
+  type WaveMember,
+} from "../../../../../src/control-plane/core/fleets/waves.ts";
 import { rolloutStrategySchema } from "../../../../../src/protocol/rollout-strategy.ts";
 import { countOf } from "../../../../../src/protocol/share.ts";
 
-const member = (assetUuid: string, role = "kiosk"): WaveMember => ({
+const member = (assetUuid: string, role = "kiosk", fields: Partial<WaveMember> = {}): WaveMember => ({
   assetUuid,
   type: "gateway",
   tags: new Map([["role", role]]),
+  readiness: "ready",
+  ...fields,
 });
-const strategy = (waves: readonly object[]) => rolloutStrategySchema.parse({ waves });
+const at = (assetUuid: string, site: string | undefined, readiness: Readiness = "ready"): WaveMember =>
+  member(assetUuid, "kiosk", { readiness, tags: new Map(site === undefined ? [] : [["site", site]]) });
+const waves = (list: readonly object[]) => rolloutStrategySchema.parse({ waves: list }).waves;
 const ids = (waves: readonly (readonly WaveMember[])[]) => waves.map((wave) => wave.map(({ assetUuid }) => assetUuid));
-const count = (waves: readonly (readonly WaveMember[])[]) => waves.map((wave) => wave.length);
+const count = (planned: readonly (readonly WaveMember[])[]) => planned.map((wave) => wave.length);
 
 const uuid = fc.uuid();
 const members = fc
@@ -25,16 +35,12 @@ const limits = fc.array(
   { maxLength: 6 },
 );
 // Limits that fall are refused, where they compare; the plan holds for any.
-const wavesOf = (values: readonly (number | string)[]) => ({
-  waves: values.map((limit) => ({ limit, soak_s: 0, advance: "auto" as const })),
-});
+const wavesOf = (values: readonly (number | string)[]) => values.map((limit) => ({ limit }));
 
 /** Every other wave has a selector. */
 const selectiveWaves = (values: readonly (number | string)[]) =>
   values.map((limit, index) => ({
     limit,
-    soak_s: 0,
-    advance: "auto" as const,
     ...(index % 2 === 0 && { selector: "role=van" }),
   }));
 const isVan = (each: WaveMember): boolean => each.tags.get("role") === "van";
@@ -42,17 +48,17 @@ const isVan = (each: WaveMember): boolean => each.tags.get("role") === "van";
 describe("waves", () => {
   it("have as many as the limits say, and the last one the rest", () => {
     const twenty = Array.from({ length: 21 }, (_, index) => member(`asset-${index}`));
-    expect(count(planWaves("rol_1", strategy([{ limit: 2 }, { limit: "10%" }, { limit: "50%" }]), twenty))).toEqual([
+    expect(count(planWaves("rol_1", waves([{ limit: 2 }, { limit: "10%" }, { limit: "50%" }]), twenty))).toEqual([
       2, 1, 8, 10,
     ]);
-    expect(count(planWaves("rol_1", strategy([]), twenty))).toEqual([21]);
-    expect(count(planWaves("rol_1", strategy([{ limit: 100 }]), twenty))).toEqual([21, 0]);
-    expect(count(planWaves("rol_1", strategy([{ limit: "1%" }]), []))).toEqual([0, 0]);
+    expect(count(planWaves("rol_1", waves([]), twenty))).toEqual([21]);
+    expect(count(planWaves("rol_1", waves([{ limit: 100 }]), twenty))).toEqual([21, 0]);
+    expect(count(planWaves("rol_1", waves([{ limit: "1%" }]), []))).toEqual([0, 0]);
   });
 
   it("with a selector take only what it matches, and leave the others to later ones", () => {
     const some = [member("a"), member("b", "van"), member("c"), member("d", "van"), member("e")];
-    const planned = planWaves("rol_1", strategy([{ limit: 4, selector: "role=van" }, { limit: 4 }]), some);
+    const planned = planWaves("rol_1", waves([{ limit: 4, selector: "role=van" }, { limit: 4 }]), some);
     expect(ids(planned)[0]?.toSorted()).toEqual(["b", "d"]);
     expect(count(planned)).toEqual([2, 2, 1]);
   });
@@ -61,7 +67,7 @@ describe("waves", () => {
     const hundred = Array.from({ length: 100 }, (_, index) =>
       member(`0b7e5a52-6f0c-4c1e-9a52-0000000000${index + 10}`),
     );
-    const first = (rollout: number) => ids(planWaves(`rol_${rollout}`, strategy([{ limit: 10 }]), hundred))[0] ?? [];
+    const first = (rollout: number) => ids(planWaves(`rol_${rollout}`, waves([{ limit: 10 }]), hundred))[0] ?? [];
     const times = Map.groupBy(Array.from({ length: 200 }, (_, rollout) => first(rollout)).flat(), (id) => id);
     // Each is expected in 20 of 200 first waves.
     expect(times.size).toBe(100);
@@ -97,10 +103,10 @@ describe("waves", () => {
   it("with selectors are as full as the matching members allow", () => {
     fc.assert(
       fc.property(limits, members, (values, some) => {
-        const waves = selectiveWaves(values);
-        const planned = planWaves("rol_1", { waves }, some);
+        const selective = selectiveWaves(values);
+        const planned = planWaves("rol_1", selective, some);
         let before = 0;
-        for (const [index, { limit }] of waves.entries()) {
+        for (const [index, { limit }] of selective.entries()) {
           const taken = planned[index] ?? [];
           const later = planned.slice(index + 1).flat();
           if (index % 2 === 0) expect(taken.every(isVan)).toBe(true);
@@ -132,4 +138,146 @@ describe("waves", () => {
       ),
     );
   });
+
+  it("take members that can be reached first, then those that are away", () => {
+    const some = [at("a", "x", "blocked"), at("b", "x", "away"), at("c", "x"), at("d", "x", "blocked"), at("e", "x")];
+    const planned = ids(planWaves("rol_1", [{ limit: 2 }, { limit: 3 }], some));
+    expect(planned.map((wave) => wave.toSorted())).toEqual([["c", "e"], ["b"], ["a", "d"]]);
+  });
+
+  it("by a tag take one of each value first, counting what earlier waves have taken", () => {
+    const some = [
+      at("a1", "a"),
+      at("a2", "a"),
+      at("a3", "a"),
+      at("b1", "b"),
+      at("b2", "b"),
+      at("c1", "c"),
+      at("n", undefined),
+    ];
+    const [first, second, third] = planWaves(
+      "rol_1",
+      [
+        { limit: 3, by: "site" },
+        { limit: 5, by: "site" },
+      ],
+      some,
+    );
+    expect([sites(first), sites(second), sites(third)]).toEqual([
+      ["a", "b", "c"],
+      ["a", "b"],
+      ["-", "a"],
+    ]);
+  });
+
+  it("by a tag without a limit take one of each value, where one can be reached", () => {
+    const some = [at("a1", "a", "away"), at("a2", "a"), at("b1", "b"), at("c1", "c", "away"), at("n", undefined)];
+    expect(ids(planWaves("rol_1", [{ by: "site" }], some)).map((wave) => wave.toSorted())).toEqual([
+      ["a2", "b1"],
+      ["a1", "c1", "n"],
+    ]);
+    // One without any would be passed at once.
+    expect(ids(planWaves("rol_1", [{ by: "site" }], [at("c1", "c", "away"), at("c2", "c", "away")]))[0]).toHaveLength(
+      1,
+    );
+  });
+
+  it("take what they name, whatever its state, and others only up to their limit", () => {
+    const some = [at("a", "x", "blocked"), at("b", "x"), at("c", "x"), at("d", "y")];
+    expect(ids(planWaves("rol_1", [{ assetUuids: ["a", "gone"] }], some))[0]).toEqual(["a"]);
+    const [first] = ids(planWaves("rol_1", [{ assetUuids: ["a", "b"], limit: 3, by: "site" }], some));
+    expect(first?.toSorted()).toEqual(["a", "b", "d"]);
+  });
+
+  it("keep their properties for any mix of limits, tags, selectors, names and states", () => {
+    const planned = fc.record({
+      members: fc
+        .uniqueArray(fc.uuid(), { maxLength: 40 })
+        .chain((uuids) =>
+          fc.tuple(
+            ...uuids.map((id) =>
+              fc
+                .tuple(fc.constantFrom("a", "b", "c", undefined), fc.constantFrom(...READINESS))
+                .map(([site, readiness]) => at(id, site, readiness)),
+            ),
+          ),
+        ),
+      drafts: fc.array(
+        fc.record({
+          limit: fc.oneof(fc.integer({ min: 1, max: 45 }), fc.constantFrom("5%", "50%"), fc.constant(undefined)),
+          isBy: fc.boolean(),
+          named: fc.array(fc.integer({ min: 0, max: 39 }), { maxLength: 3 }),
+          selector: fc.constantFrom(undefined, undefined, "site=a", "site"),
+        }),
+        { maxLength: 4 },
+      ),
+      seed: fc.string(),
+    });
+    fc.assert(
+      fc.property(planned, ({ members: some, drafts, seed }) => {
+        const list = drafts.map(({ limit, isBy, named, selector }): PlannedWave => {
+          const assetUuids = named.flatMap((index) => some[index]?.assetUuid ?? []);
+          const by = isBy ? { by: "site" } : {};
+          return {
+            ...by,
+            assetUuids,
+            ...(limit !== undefined && { limit }),
+            ...(selector !== undefined && { selector }),
+          };
+        });
+        const result = planWaves(seed, list, some);
+        expect(result.flat().toSorted(byUuid)).toEqual(some.toSorted(byUuid));
+        for (const [index, wave] of list.entries()) expectDraw(wave, result, index, some.length);
+      }),
+    );
+  });
 });
+
+const sites = (wave: readonly WaveMember[] = []) => wave.map(({ tags }) => tags.get("site") ?? "-").toSorted();
+const rank = ({ readiness }: WaveMember): number => READINESS.indexOf(readiness);
+const byUuid = (one: WaveMember, other: WaveMember): number => (one.assetUuid < other.assetUuid ? -1 : 1);
+
+/** Checks a wave with nothing from the code that is checked. */
+function expectDraw(
+  wave: PlannedWave,
+  planned: readonly (readonly WaveMember[])[],
+  index: number,
+  total: number,
+): void {
+  const own = planned[index] ?? [];
+  const earlier = planned.slice(0, index).flat();
+  const later = planned.slice(index + 1).flat();
+  const isNamed = ({ assetUuid }: WaveMember): boolean => wave.assetUuids?.includes(assetUuid) === true;
+  const matches = ({ tags }: WaveMember): boolean =>
+    wave.selector === undefined || (wave.selector === "site" ? tags.has("site") : tags.get("site") === "a");
+  // What it names is in it, unless an earlier one has it.
+  expect(later.some(isNamed)).toBe(false);
+  const drawn = own.filter((each) => !isNamed(each));
+  const left = later.filter(matches);
+  expect(drawn.every(matches)).toBe(true);
+  if (wave.limit === undefined) {
+    if (wave.by === undefined) expect(drawn).toEqual([]);
+    const values = drawn.map(({ tags }) => tags.get("site"));
+    expect(new Set(values).size).toBe(values.length);
+    expect(values).not.toContain(undefined);
+    return;
+  }
+  // As full as its limit and what matches allow, and never beyond, but for what it names.
+  const room = Math.max(0, countOf(wave.limit, total) - earlier.length - (own.length - drawn.length));
+  expect(drawn.length).toBe(Math.min(room, drawn.length + left.length));
+  // None is left that is better than one that was drawn.
+  expect(Math.max(-1, ...drawn.map(rank))).toBeLessThanOrEqual(Math.min(READINESS.length, ...left.map(rank)));
+  if (wave.by === undefined) return;
+  const taken = Map.groupBy([...earlier, ...own], ({ tags }) => tags.get("site"));
+  const countAt = (value: string | undefined): number =>
+    value === undefined ? Infinity : (taken.get(value)?.length ?? 0);
+  for (const one of drawn) {
+    for (const other of left) {
+      // Of two that are as ready, the one was not drawn in a further round than the other would have been.
+      if (rank(one) !== rank(other) || other.tags.get("site") === undefined) continue;
+      const isNameless = one.tags.get("site") === undefined;
+      expect(isNameless).toBe(false);
+      expect(countAt(one.tags.get("site")) - 1).toBeLessThanOrEqual(countAt(other.tags.get("site")));
+    }
+  }
+}
