@@ -30,7 +30,7 @@ export async function findArtifact(
   try {
     const type = encodeURIComponent(artifactType);
     const list =
-      (await readCounted(`referrers/${digest}?artifactType=${type}`)) ??
+      (await readCounted(`referrers/${digest}?artifactType=${type}`).catch(absentIfSilent)) ??
       (await readCounted(`manifests/${referrersTag(digest)}`));
     const name = list && newestOf(parseReferrers(list), artifactType);
     const bytes = name && (await readCounted(`manifests/${name}`));
@@ -44,6 +44,12 @@ export async function findArtifact(
     }
     throw error;
   }
+}
+
+/** Some registries and proxies never respond to what they do not know. One that is not there at all does not have the tag either. */
+function absentIfSilent(error: unknown): undefined {
+  if (error instanceof RegistryError && error.kind === "registry_unreachable") return undefined;
+  throw error;
 }
 
 function newestOf({ manifests }: Referrers, artifactType: string): string | undefined {

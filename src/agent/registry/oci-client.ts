@@ -36,6 +36,8 @@ export interface OciClientOptions {
   readonly userAgent: string;
   /** Timeout until a registry starts to respond, in milliseconds. Default 30 s. */
   readonly responseTimeoutMs?: number;
+  /** The same where what is asked for only saves data, in milliseconds. Default 5 s; longer where the registry is slow. */
+  readonly artifactTimeoutMs?: number;
 }
 
 /** Maximum size of a manifest or configuration. */
@@ -44,6 +46,9 @@ const SHORT_BODY_BYTES = 4096;
 const DIGEST_HEADER = "docker-content-digest";
 const DIGEST = /^sha256:[0-9a-f]{64}$/;
 const DEFAULT_RESPONSE_TIMEOUT_MS = 30_000;
+const DEFAULT_ARTIFACT_TIMEOUT_MS = 5_000;
+/** An artifact is waited for so many times as long as the registry took for its last response, if that is longer. */
+const SLOW_FACTOR = 4;
 /** Maximum depth of nested indexes. The specification allows nesting; images in use have none. */
 const MAX_INDEX_DEPTH = 2;
 
@@ -63,12 +68,16 @@ class OciClient implements RegistryClient {
   readonly #http: RegistryHttp;
   readonly #authorizer: Authorizer;
   readonly #stallMs: number;
+  readonly #artifactTimeoutMs: number;
+  #lastResponseMs = 0;
 
-  constructor({ clock, trust, userAgent, responseTimeoutMs = DEFAULT_RESPONSE_TIMEOUT_MS }: OciClientOptions) {
+  constructor(options: OciClientOptions) {
+    const { clock, trust, userAgent, responseTimeoutMs = DEFAULT_RESPONSE_TIMEOUT_MS } = options;
     this.#clock = clock;
     this.#http = new RegistryHttp(new Transport({ clock, userAgent, responseTimeoutMs }), trust, clock);
     this.#authorizer = new Authorizer(this.#http, clock);
     this.#stallMs = responseTimeoutMs;
+    this.#artifactTimeoutMs = options.artifactTimeoutMs ?? DEFAULT_ARTIFACT_TIMEOUT_MS;
   }
 
   async resolve(
@@ -146,16 +155,31 @@ class OciClient implements RegistryClient {
     signal: AbortSignal,
   ): Promise<FoundArtifact | undefined> {
     const target = { registry: image.registry, repository: image.repository, auth };
+    const patienceMs = Math.min(this.#stallMs, Math.max(this.#artifactTimeoutMs, SLOW_FACTOR * this.#lastResponseMs));
     return await findArtifact(
       async (path) => {
-        const response = await this.#get(target, path, { Accept: ACCEPT }, signal);
-        if (response.status === 200) return await this.#read(response, signal);
+        const response = await this.#getSoon(target, path, patienceMs, signal);
+        if (response.status === 200) return await this.#read(response, signal, patienceMs);
         discard(response);
         return undefined;
       },
       image.digest,
       artifactType,
     );
+  }
+
+  /** Rejects with a `RegistryError` if the registry does not start to respond in time. */
+  async #getSoon(target: Target, path: string, withinMs: number, signal: AbortSignal): Promise<RegistryResponse> {
+    const late = new AbortController();
+    using _timer = this.#clock.timer(withinMs, () => late.abort());
+    try {
+      return await this.#get(target, path, { Accept: ACCEPT }, AbortSignal.any([signal, late.signal]));
+    } catch (error) {
+      signal.throwIfAborted();
+      if (!late.signal.aborted) throw error;
+      const message = `${target.registry} has not responded within ${withinMs / 1000} s to a request for ${path}`;
+      throw new RegistryError("registry_unreachable", message, { cause: error });
+    }
   }
 
   async #findManifest(target: Target, name: string, platform: Platform, signal: AbortSignal) {
@@ -188,13 +212,16 @@ class OciClient implements RegistryClient {
     return bytes;
   }
 
-  #get(
+  async #get(
     target: Target,
     path: string,
     headers: Readonly<Record<string, string>>,
     signal: AbortSignal,
   ): Promise<RegistryResponse> {
-    return this.#send("GET", target, path, headers, signal);
+    const begunMs = this.#clock.monotonic();
+    const response = await this.#send("GET", target, path, headers, signal);
+    this.#lastResponseMs = this.#clock.monotonic() - begunMs;
+    return response;
   }
 
   /** Sends a request within a repository. Authenticates if the registry requires it, again if a token has expired. */
@@ -221,9 +248,13 @@ class OciClient implements RegistryClient {
     throw refusedAgain(target);
   }
 
-  async #read(response: RegistryHttpResponse, signal: AbortSignal): Promise<Uint8Array> {
+  async #read(
+    response: RegistryHttpResponse,
+    signal: AbortSignal,
+    stallMs: number = this.#stallMs,
+  ): Promise<Uint8Array> {
     try {
-      const options = { clock: this.#clock, maxBytes: MAX_DOCUMENT_BYTES, stallMs: this.#stallMs };
+      const options = { clock: this.#clock, maxBytes: MAX_DOCUMENT_BYTES, stallMs };
       return await readBody(response.body, options);
     } catch (error) {
       signal.throwIfAborted();

@@ -1,3 +1,6 @@
+import { once } from "node:events";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { INDEX_ARTIFACT_TYPE, LAYER_INDEX_TYPE, referrersTag } from "../../../src/lib/layer-parts/index-artifact.ts";
 import { sha256 } from "../../support/images/image.ts";
@@ -96,6 +99,31 @@ describe("an artifact that refers to an image", () => {
     }
   });
 
+  test("is found by its tag, or not at all, within a bounded time where the registry never responds to referrers", async () => {
+    const digest = `sha256:${"a".repeat(64)}`;
+    const artifact = of(digest);
+    const entry = {
+      mediaType: "x",
+      digest: sha256(artifact),
+      size: artifact.length,
+      artifactType: INDEX_ARTIFACT_TYPE,
+    };
+    const paths: string[] = [];
+    let isTagThere = true;
+    await using server = await listen((path, respond) => {
+      paths.push(path);
+      if (path.includes("/referrers/")) return;
+      if (path.endsWith(entry.digest)) respond(200, artifact);
+      else respond(isTagThere ? 200 : 404, JSON.stringify({ manifests: [entry] }));
+    });
+    const image = { registry: server.host, repository: "team/app", digest };
+    const ask = () => client({}, 20_000, 100).findArtifact(image, INDEX_ARTIFACT_TYPE, undefined, soon());
+    expect(await ask()).toMatchObject({ blobs: [] });
+    expect(paths.map((path) => path.includes("/referrers/"))).toEqual([true, false, false]);
+    isTagThere = false;
+    expect(await ask()).toBeUndefined();
+  });
+
   test("cannot be asked for where the registry does not respond", async () => {
     const error = await failure(find("127.0.0.1:1"));
     expect(error).toMatchObject({ kind: "registry_unreachable" });
@@ -104,4 +132,21 @@ describe("an artifact that refers to an image", () => {
 
 function json(body: object): RegistryProxyResponse {
   return { status: 200, headers: { "Content-Type": "application/json" }, body: JSON.stringify(body) };
+}
+
+/** A server on loopback that responds, or does not, as the handler says. */
+async function listen(handle: (path: string, respond: (status: number, body: string) => void) => void) {
+  const server = createServer(({ url = "" }, response) => {
+    handle(url, (status, body) => response.writeHead(status, { "Content-Type": "application/json" }).end(body));
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  return {
+    host: `127.0.0.1:${(server.address() as AddressInfo).port}`,
+    async [Symbol.asyncDispose]() {
+      server.closeAllConnections();
+      server.close();
+      await once(server, "close");
+    },
+  };
 }

@@ -72,7 +72,11 @@ export class RegistryRig implements AsyncDisposable {
 }
 
 /** Creates a client, by default without extra trust settings. */
-export function client(trust: Partial<TrustOptions> = {}, answerMs: number = 10_000): RegistryClient {
+export function client(
+  trust: Partial<TrustOptions> = {},
+  answerMs: number = 10_000,
+  artifactTimeoutMs: number = answerMs,
+): RegistryClient {
   const source = createTrustSource({
     extraCa: undefined,
     registries: [],
@@ -80,7 +84,14 @@ export function client(trust: Partial<TrustOptions> = {}, answerMs: number = 10_
     certificateDirectories: [],
     ...trust,
   });
-  return createRegistryClient({ clock: systemClock, trust: source, userAgent: "test", responseTimeoutMs: answerMs });
+  const userAgent = "test";
+  return createRegistryClient({
+    clock: systemClock,
+    trust: source,
+    userAgent,
+    responseTimeoutMs: answerMs,
+    artifactTimeoutMs,
+  });
 }
 
 /** A signal that aborts before the test's timeout. */
