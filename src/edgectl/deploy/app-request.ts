@@ -92,6 +92,7 @@ export function parseAppFile(text: string, fileName: string): AppRequest {
 }
 
 function parseText(text: string, fileName: string): unknown {
+  if (text.trim() === "") throw usageFailure(`${fileName} is empty.`, HINT);
   try {
     return parseBoundedJson(text.replace(/^\uFEFF/, ""), "file");
   } catch (error) {

@@ -40,7 +40,8 @@ export function loadDocument(text: string, problems: Problems): DocumentNode | u
     const { line, col } = lines.linePos(offset);
     return { line, column: col };
   };
-  for (const { message, pos } of [...document.errors, ...document.warnings]) problems.add(placeAt(pos[0]), message);
+  for (const { code, message, pos } of [...document.errors, ...document.warnings])
+    problems.add(placeAt(pos[0]), code === "MULTIPLE_DOCS" ? SEVERAL_DOCUMENTS : message);
   if (problems.count > 0) return undefined;
   try {
     return new Reader(placeAt).read(document.contents);
@@ -83,6 +84,7 @@ function parse(text: string, lineCounter: LineCounter, problems: Problems): Docu
   }
 }
 
+const SEVERAL_DOCUMENTS = "The file has several documents, and there can be one: write each to a file of its own.";
 const TOO_DEEP = `Maps and lists are nested more than ${MAX_DEPTH} deep.`;
 
 class DocumentError extends Error {

@@ -17,6 +17,7 @@ import { addIssues } from "./file-issues.ts";
 import { fillSecrets } from "./fill-secrets.ts";
 
 const KNOWN = ["fleet", "selector", "strategy", "on_drift", "apps", "absent", "comment"];
+const EXAMPLE = "It begins such as: fleet: kiosks";
 const NO_FLAGS = { prune: false, adopt: false, keep: false };
 
 type FleetCreation = z.output<typeof fleetCreationSchema>;
@@ -57,6 +58,10 @@ export function readFleetFile(text: string, { fileName, path, env }: FleetFileOp
   problems.throwIfAny();
   if (!document) throw new Error("a document without problems was not read");
   const root = new Value(document, problems);
+  if (document.kind !== "map") {
+    root.refuse(root.isNull ? "The file is empty." : "The file is not a map of keys and values.", EXAMPLE);
+    problems.throwIfAny();
+  }
   const fields = root.fields();
   refuseUnknown(fields, KNOWN);
   const name = fields.get("fleet")?.text();

@@ -244,13 +244,17 @@ describe("an app file that is YAML", () => {
     expect(parseAppFile('{"name": "web"}', "app.yaml")).toEqual({ name: "web" });
   });
 
-  test.each(["", "{name: web}", "hello", "http://x"])("%j is not taken for it", (text) => {
+  test("an empty file is called so", () => {
+    expect(catchFailure(() => parseAppFile(" \n", "app.yaml")).message).toBe("app.yaml is empty.");
+  });
+
+  test.each(["{name: web}", "hello", "http://x"])("%j is not taken for it", (text) => {
     expect(catchFailure(() => parseAppFile(text, "app.json")).message).toContain("not valid JSON");
   });
 
   test("a long text is looked at quickly", () => {
     for (const text of ["#\n \n".repeat(200_000), "# ".repeat(200_000), " ".repeat(200_000)]) {
-      expect(catchFailure(() => parseAppFile(text, "app.json")).message).toContain("not valid JSON");
+      expect(catchFailure(() => parseAppFile(text, "app.json")).message).toMatch(/not valid JSON|is empty/);
     }
   });
 });
