@@ -123,7 +123,9 @@ async function readHostState(
     containers: containers
       .filter(({ id }) => ![...own, ...setAside].some((container) => container.id === id))
       // Containers of another agent count as foreign.
-      .map(({ id, name, hostPorts }) => ({ name, hostPorts, app: apps.get(id) })),
+      .map(({ id, name, hostPorts, labels }) => {
+        return { name, hostPorts, app: apps.get(id), otherAgent: otherAgentOf(labels, config.stateDir) };
+      }),
     listeningPorts: othersPorts(listening, own, record.previous),
     freeBytes,
     reserveBytes: config.diskReserveBytes,
@@ -131,6 +133,13 @@ async function readHostState(
     missingDevices,
     action: record.action === "update" ? "update" : "deploy",
   };
+}
+
+/** A path as people write them. Labels may be an image's: they say anything. */
+const SHOWN_PATH = /^\/[\x21-\x7e]{1,200}$/;
+
+function otherAgentOf({ [LABELS.stateDir]: stateDir }: ContainerSummary["labels"], own: string): string | undefined {
+  return stateDir !== undefined && stateDir !== own && SHOWN_PATH.test(stateDir) ? stateDir : undefined;
 }
 
 async function findMissingDevices({ devices = [] }: AppSpec, { host }: Pick<CheckContext, "host">): Promise<string[]> {

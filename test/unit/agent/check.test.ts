@@ -135,6 +135,14 @@ describe("check", () => {
     expect(findRefusal(spec(), { ...EMPTY, ...around, action: "update" })).toBeUndefined();
   });
 
+  it("names the other agent to which a container belongs", () => {
+    const containers = [{ name: "app", hostPorts: [], app: undefined, otherAgent: "/var/lib/second-agent" }];
+    expect(findRefusal(spec(), { ...EMPTY, containers })?.message).toBe(
+      "A container named app exists on the device and belongs to another edge-agent, that with the state directory " +
+        "/var/lib/second-agent.",
+    );
+  });
+
   it("does not refuse for lack of disk where the disk cannot be seen", () => {
     expect(findRefusal(spec(), { ...EMPTY, freeBytes: undefined })).toBeUndefined();
   });

@@ -32,6 +32,8 @@ export interface OtherContainer {
   readonly hostPorts: readonly HostPort[];
   /** Name of the agent's app it belongs to; `undefined` for a foreign container. */
   readonly app: string | undefined;
+  /** State directory of another agent on the device, by the labels of the container. */
+  readonly otherAgent?: string | undefined;
 }
 
 /** Memory and processors of the device. */
@@ -177,7 +179,11 @@ function findContainerNameConflict({ name: app }: AppSpec, { action, containers 
   const needed = requiredNames(app, action);
   const taken = containers.find(({ name }) => needed.includes(name));
   if (!taken) return undefined;
-  const owner = taken.app === undefined ? "is not managed by edge-agent" : `belongs to the app ${taken.app}`;
+  const foreign =
+    taken.otherAgent === undefined
+      ? "is not managed by edge-agent"
+      : `belongs to another edge-agent, that with the state directory ${taken.otherAgent}`;
+  const owner = taken.app === undefined ? foreign : `belongs to the app ${taken.app}`;
   return {
     code: "ErrorNameExists",
     message: `A container named ${taken.name} exists on the device and ${owner}.`,
