@@ -24,7 +24,10 @@ export function unixSeconds(description: string) {
 export function integerString(min: number, max: number) {
   return z
     .string()
-    .refine((text) => DECIMAL.test(text), "must be an integer")
+    .refine((text) => DECIMAL.test(text), {
+      error: ({ input }) =>
+        /^-[0-9]{1,15}$/.test(String(input)) ? `must be from ${min} to ${max}` : "must be an integer",
+    })
     .transform(Number)
     .pipe(z.int().min(min).max(max))
     .meta({ type: "integer", minimum: min, maximum: max });

@@ -1,5 +1,6 @@
 import { createReadStream } from "node:fs";
 import type { Command } from "commander";
+import { unixNow } from "../../lib/clock.ts";
 import { auditEntry } from "../audit/audit-entry.ts";
 import { importUsage } from "../usage-import/import-usage.ts";
 import { COLUMNS } from "../usage-import/read-records.ts";
@@ -23,10 +24,17 @@ export function addUsageCommands(program: Command, context: CliContext): void {
         (store) =>
           importUsage(store, createReadStream(file), {
             skipUnknown: options.skipUnknown ?? false,
+            now: unixNow(context.clock),
             // Of no account: the SIMs may be of several.
-            audit: (details) => auditEntry(commandOrigin(""), context.clock, { action: "usage.imported", details }),
+            audit: (result) =>
+              auditEntry(commandOrigin(""), context.clock, { action: "usage.imported", details: { ...result } }),
           }),
-        ({ imported, skipped }) => `${imported} records imported${skipped > 0 ? `, ${skipped} lines skipped` : ""}`,
+        ({ imported, unchanged, skipped }) =>
+          [
+            `${imported} ${imported === 1 ? "record" : "records"} imported`,
+            ...(unchanged > 0 ? [`${unchanged} unchanged`] : []),
+            ...(skipped > 0 ? [`${skipped} skipped`] : []),
+          ].join(", "),
       ),
     );
 }

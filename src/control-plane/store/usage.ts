@@ -20,8 +20,8 @@ export interface UsageRecord {
 export interface UsageStore {
   /**
    * Stores all records or, when the source throws, none. A record replaces an earlier one with the same ICCID, start and
-   * bucket, so that an import can be repeated. Records with an ICCID of no asset are skipped. Returns how many were stored,
-   * without duplicates.
+   * bucket, so that an import can be repeated. Records with an ICCID of no asset are skipped. Returns how many were new or
+   * have changed.
    *
    * @param audit returns the entry of the audit log for this number of records
    */

@@ -24,29 +24,41 @@ const lineSchema = z
   })
   .refine((line) => line.start_time < line.end_time, { path: ["start_time"], message: "must be before end_time" });
 
-/** A record and the line on which it ends, from 1. */
-export interface NumberedRecord {
-  readonly line: number;
-  readonly record: UsageRecord;
-}
+/** How far a period that is under way may reach beyond now, in seconds: a month, the longest that operators count by. */
+const MAX_UNDER_WAY_S = 31 * 24 * 3600;
 
-/** A line is not valid. Lines are numbered from 1. */
+/** What a line says, with the number of the line on which it ends, from 1. */
+export type ReadLine =
+  | { readonly line: number; readonly record: UsageRecord }
+  | { readonly line: number; readonly problem: string };
+
+/** Lines are not valid. They are numbered from 1. */
 export class BadLineError extends Error {
+  /** The first of them. */
   readonly line: number;
 
-  constructor(line: number, reason: string) {
-    super(`line ${line}: ${reason}`);
+  constructor(line: number, reason: string, others: readonly string[] = []) {
+    super([`line ${line}: ${reason}`, ...others].join("\n"));
     this.name = "BadLineError";
     this.line = line;
   }
 }
 
 /**
- * Reads usage records from CSV (RFC 4180, UTF-8, a header line), one at a time. Throws `BadLineError` for the first
- * invalid line, and the source's errors.
+ * Reads usage records from CSV (RFC 4180, UTF-8, a header line), one at a time. Throws `BadLineError` for a line after which
+ * nothing can be read, such as an unclosed quote, and the source's errors.
+ *
+ * @param now Unix seconds
  */
-export async function* readRecords(source: Readable): AsyncGenerator<NumberedRecord> {
-  const parser = parse({ bom: true, info: true, trim: true, skip_empty_lines: true, max_record_size: MAX_LINE_LENGTH });
+export async function* readRecords(source: Readable, now: number): AsyncGenerator<ReadLine> {
+  const parser = parse({
+    bom: true,
+    info: true,
+    trim: true,
+    skip_empty_lines: true,
+    relax_column_count: true,
+    max_record_size: MAX_LINE_LENGTH,
+  });
   // `pipeline` forwards errors of the source to the parser, and so to the loop below.
   pipeline(source, shortLines, parser, () => {});
   let isHeader = true;
@@ -54,7 +66,7 @@ export async function* readRecords(source: Readable): AsyncGenerator<NumberedRec
     for await (const row of parser) {
       const { record: cells, info } = row as { record: string[]; info: { lines: number } };
       if (isHeader) checkHeader(cells, info.lines);
-      else yield { line: info.lines, record: toRecord(cells, info.lines) };
+      else yield { line: info.lines, ...readLine(cells, now) };
       isHeader = false;
     }
   } catch (error) {
@@ -90,12 +102,16 @@ function checkHeader(cells: readonly string[], line: number): void {
   }
 }
 
-function toRecord(cells: readonly string[], line: number): UsageRecord {
+function readLine(cells: readonly string[], now: number) {
+  // The parser counts cells against the header only where it may go on: this one has to name all lines.
+  if (cells.length !== COLUMNS.length) return { problem: `${cells.length} values in place of ${COLUMNS.length}` };
   const result = lineSchema.safeParse(Object.fromEntries(COLUMNS.map((column, index) => [column, cells[index]])));
   if (!result.success) {
     const reasons = listIssues(result.error, lineSchema).map(({ path, reason }) => `${path}: ${reason}`);
-    throw new BadLineError(line, reasons.join("; "));
+    return { problem: reasons.join("; ") };
   }
   const { iccid, network_group_or_service_profile: bucket, start_time, end_time, bytes } = result.data;
-  return { iccid, bucket, startTime: start_time, endTime: end_time, bytes };
+  if (start_time > now) return { problem: "start_time: must not be in the future" };
+  if (end_time > now + MAX_UNDER_WAY_S) return { problem: "end_time: must not be more than a month in the future" };
+  return { record: { iccid, bucket, startTime: start_time, endTime: end_time, bytes } };
 }

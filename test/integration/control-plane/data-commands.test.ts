@@ -61,14 +61,18 @@ test("usage is imported beside a running server, which returns it at once; an in
   const usages = async () =>
     (await api.get("/v1/assets/GW-1/sims/supersim/usages?start_time=0&end_time=10000000")).body["usages"];
   const good = await usageFile(`${ICCID},default_1gb,0,3600,5`, `${ICCID},default_1gb,3600,7200,6`);
-  expect(await administer("usage", "import", good)).toEqual({ imported: 2, skipped: 0 });
+  expect(await administer("usage", "import", good)).toEqual({ imported: 2, unchanged: 0, skipped: 0 });
   expect(await usages()).toEqual([{ network_group: "default_1gb", total: 11 }]);
-  expect(await administer("usage", "import", good)).toEqual({ imported: 2, skipped: 0 });
+  expect(await administer("usage", "import", good)).toEqual({ imported: 0, unchanged: 2, skipped: 0 });
   const bad = await usageFile(`${ICCID},default_1gb,7200,9000,100`, `${ICCID},default_1gb,7200,9000,many`);
   expect(await refused("usage", "import", bad)).toContain("line 3: bytes: must be an integer");
   const unknown = await usageFile("8988307009999999999,default_1gb,0,3600,5");
   expect(await refused("usage", "import", unknown)).toContain("line 2: no asset has a SIM");
-  expect(await administer("usage", "import", unknown, "--skip-unknown")).toEqual({ imported: 0, skipped: 1 });
+  expect(await administer("usage", "import", unknown, "--skip-unknown")).toEqual({
+    imported: 0,
+    unchanged: 0,
+    skipped: 1,
+  });
   expect(await refused("usage", "import", join(directory.path, "none.csv"))).toContain("ENOENT");
   expect(await usages()).toEqual([{ network_group: "default_1gb", total: 11 }]);
 });

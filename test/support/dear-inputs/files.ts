@@ -193,7 +193,7 @@ export const FILE_ENTRY_POINTS: readonly EntryPoint[] = [
       { name: "empty cells", bytes: Buffer.alloc(4 * 1024 * 1024, ",") },
     ],
     run: async (bytes) => {
-      for await (const _ of readRecords(Readable.from(bytes, { objectMode: false })));
+      for await (const _ of readRecords(Readable.from(bytes, { objectMode: false }), 0));
     },
   },
   {

@@ -89,7 +89,7 @@ export const AUDIT_ACTIONS = {
   "allowance.set": { sim_type: "text", bytes: "number" },
   "allowance.removed": { sim_type: "text" },
   "network_group.added": {},
-  "usage.imported": { imported: "number", skipped: "number" },
+  "usage.imported": { imported: "number", unchanged: "number", skipped: "number" },
   "deployment.requested": {
     action: "text",
     image: "text",

@@ -10,6 +10,8 @@ const SLICE_RECORDS = 20_000;
 const COLUMNS = "iccid, start_time, bucket, end_time, bytes";
 const KEY = "iccid, start_time, bucket";
 const REPLACE = `ON CONFLICT (${KEY}) DO UPDATE SET end_time = excluded.end_time, bytes = excluded.bytes`;
+/** What is there already is not written again, nor counted. */
+const REPLACE_OTHER = `${REPLACE} WHERE usage_records.end_time <> excluded.end_time OR usage_records.bytes <> excluded.bytes`;
 
 type Key = readonly [iccid: string, startTime: number, bucket: string];
 
@@ -54,7 +56,7 @@ export class UsageStaging implements AsyncDisposable {
     await this.#insertAll(chunk, rowsPerInsert);
   }
 
-  /** Stores the records of SIMs that an asset has, in one transaction. Returns how many. */
+  /** Stores the records of SIMs that an asset has, in one transaction. Returns how many were new or have changed. */
   async merge(audit: ((stored: number) => AuditEntry | undefined) | undefined): Promise<number> {
     return this.#connection.transact(() => this.#merge(audit));
   }
@@ -113,7 +115,7 @@ export class UsageStaging implements AsyncDisposable {
     }
     return yield* change(
       `INSERT INTO usage_records (${COLUMNS}) SELECT ${COLUMNS} FROM ${this.#table}
-       WHERE ${range} AND iccid IN (SELECT iccid FROM sims) ORDER BY ${KEY} ${REPLACE}`,
+       WHERE ${range} AND iccid IN (SELECT iccid FROM sims) ORDER BY ${KEY} ${REPLACE_OTHER}`,
       parameters,
     );
   }

@@ -10,6 +10,7 @@ import { someProSim, someSuperSim } from "../../../support/control-plane/sims.ts
 const HEADER = "iccid,network_group_or_service_profile,start_time,end_time,bytes";
 const SUPER = "8988307001000000001";
 const PRO = "8988307002000000002";
+const NOW = 1_800_000_000;
 const RANGE = { start: 0, end: 1_000_000 };
 
 async function storeWithSims(): Promise<Store> {
@@ -30,13 +31,13 @@ async function storeWithSims(): Promise<Store> {
 }
 
 const load = (store: Store, text: string, skipUnknown = false) =>
-  importUsage(store, Readable.from([text]), { skipUnknown });
+  importUsage(store, Readable.from([text]), { skipUnknown, now: NOW });
 
 test("imports both kinds of SIM, and the same file again changes nothing", async () => {
   await using store = await storeWithSims();
   const file = `${HEADER}\n${SUPER},default_1gb,0,3600,5\n${SUPER},default_10gb,0,3600,6\n${PRO},gold,3600,7200,7\n`;
-  for (const _time of [1, 2]) {
-    expect(await load(store, file)).toEqual({ imported: 3, skipped: 0 });
+  for (const imported of [3, 0]) {
+    expect(await load(store, file)).toEqual({ imported, unchanged: 3 - imported, skipped: 0 });
     expect(await store.usage.sumUsage(SUPER, RANGE, "all")).toEqual([
       { bucket: "default_10gb", periodStart: undefined, bytes: 6 },
       { bucket: "default_1gb", periodStart: undefined, bytes: 5 },
@@ -50,7 +51,8 @@ test("imports both kinds of SIM, and the same file again changes nothing", async
 test("a corrected record replaces the earlier one", async () => {
   await using store = await storeWithSims();
   await load(store, `${HEADER}\n${SUPER},default_1gb,0,3600,5\n`);
-  await load(store, `${HEADER}\n${SUPER},default_1gb,0,3600,9\n`);
+  const corrected = await load(store, `${HEADER}\n${SUPER},default_1gb,0,3600,9\n${SUPER},default_1gb,0,3600,9\n`);
+  expect(corrected).toEqual({ imported: 1, unchanged: 1, skipped: 0 });
   expect(await store.usage.sumUsage(SUPER, RANGE, "all")).toEqual([
     { bucket: "default_1gb", periodStart: undefined, bytes: 9 },
   ]);
@@ -59,7 +61,7 @@ test("a corrected record replaces the earlier one", async () => {
 test("reads what spreadsheets write: byte order mark, CRLF, quotes, empty lines, no last line end", async () => {
   await using store = await storeWithSims();
   const file = `\uFEFF${HEADER}\r\n\r\n"${SUPER}","default_1gb", 0 ,3600,5\r\n${PRO},gold,0,3600,7`;
-  expect(await load(store, file)).toEqual({ imported: 2, skipped: 0 });
+  expect(await load(store, file)).toEqual({ imported: 2, unchanged: 0, skipped: 0 });
 });
 
 test.each([
@@ -67,13 +69,15 @@ test.each([
   ["\n\n", 1, "header"],
   ["iccid,bytes\n", 1, "header"],
   [`${HEADER.replace("bytes", "Bytes")}\n`, 1, "header"],
-  [`${HEADER}\n${SUPER},default_1gb,0,3600\n`, 2, "expect 5, got 4"],
-  [`${HEADER}\n${SUPER},default_1gb,0,3600,5,6\n`, 2, "expect 5, got 6"],
+  [`${HEADER}\n${SUPER},default_1gb,0,3600\n`, 2, "4 values in place of 5"],
+  [`${HEADER}\n${SUPER},default_1gb,0,3600,5,6\n`, 2, "6 values in place of 5"],
   [`${HEADER}\n${SUPER},default_1gb,0,3600,5\n\n${SUPER},default_1gb,x,3600,5\n`, 4, "start_time: must be an integer"],
-  [`${HEADER}\n${SUPER},default_1gb,0,3600,-5\n`, 2, "bytes: must be an integer"],
+  [`${HEADER}\n${SUPER},default_1gb,0,3600,-5\n`, 2, "bytes: must be from 0 to 1099511627776"],
   [`${HEADER}\n${SUPER},default_1gb,0,3600,1.5\n`, 2, "bytes: must be an integer"],
   [`${HEADER}\n${SUPER},default_1gb,0,3600,${2 ** 40 + 1}\n`, 2, "bytes"],
   [`${HEADER}\n${SUPER},default_1gb,3600,3600,5\n`, 2, "start_time: must be before end_time"],
+  [`${HEADER}\n${SUPER},default_1gb,${NOW + 1},${NOW + 9},5\n`, 2, "start_time: must not be in the future"],
+  [`${HEADER}\n${SUPER},default_1gb,0,2000000000,5\n`, 2, "end_time: must not be more than a month in the future"],
   [`${HEADER}\n${SUPER},,0,3600,5\n`, 2, "network_group_or_service_profile"],
   [`${HEADER}\nnon sense,default_1gb,0,3600,5\n`, 2, "iccid"],
   [`${HEADER}\n8988307009999999999,default_1gb,0,3600,5\n`, 2, "no asset has a SIM with the ICCID 8988307009999999999"],
@@ -87,6 +91,25 @@ test.each([
   expect((failure as Error).message).toMatch(new RegExp(`^line ${line}: .*${reason.replaceAll(/[()]/g, ".")}`));
 });
 
+test("names all bad lines, up to a bound, and the one after which nothing can be read", async () => {
+  await using store = await storeWithSims();
+  const good = `${SUPER},default_1gb,0,3600,5`;
+  const rows = [
+    good,
+    "a,b,c",
+    good,
+    `${SUPER},default_1gb,0,3600,x`,
+    "8988307009999999999,default_1gb,0,1,5",
+    'x,"open',
+  ];
+  await expect(load(store, [HEADER, ...rows].join("\n"))).rejects.toThrow(
+    /^line 3: 3 values in place of 5\nline 5: bytes: must be an integer\nline 6: no asset has a SIM with .*\nline 7: Quote Not Closed/,
+  );
+  const many = [HEADER, ...Array<string>(70).fill("bad")].join("\n");
+  await expect(load(store, many)).rejects.toThrow(/^(line \d+: .*\n){50}and 20 more lines$/);
+  expect(await store.usage.sumUsage(SUPER, RANGE, "all")).toEqual([]);
+});
+
 test("all or nothing: a bad last line keeps every line before it out", async () => {
   await using store = await storeWithSims();
   const good = Array.from({ length: 5000 }, (_, index) => `${SUPER},default_1gb,${index},${index + 1},1`);
@@ -98,7 +121,7 @@ test("SIMs that no asset has are left out when asked, and counted", async () => 
   await using store = await storeWithSims();
   const unknown = "8988307009999999999";
   const file = `${HEADER}\n${unknown},default_1gb,0,3600,5\n${SUPER},default_1gb,0,3600,5\n${unknown},default_1gb,1,2,5\n`;
-  expect(await load(store, file, true)).toEqual({ imported: 1, skipped: 2 });
+  expect(await load(store, file, true)).toEqual({ imported: 1, unchanged: 0, skipped: 2 });
 });
 
 test("a source that fails is told as it is", async () => {
@@ -108,7 +131,7 @@ test("a source that fails is told as it is", async () => {
       this.destroy(new Error("disk on fire"));
     },
   });
-  await expect(importUsage(store, source, { skipUnknown: false })).rejects.toThrow("disk on fire");
+  await expect(importUsage(store, source, { skipUnknown: false, now: NOW })).rejects.toThrow("disk on fire");
 });
 
 test("whatever a file holds, it is imported whole or refused with the number of a line in it", async () => {
