@@ -161,6 +161,14 @@ export const invitedUserSchema = z
   .strictObject({
     user: userSchema.meta({ description: "The user." }),
     invitation: oneTimeLinkSchema.meta({ description: "The link for the person." }),
+    role_decided_by: z
+      .string()
+      .nullable()
+      .meta({
+        description:
+          "Name of the identity provider, where it decides about roles (`oidc_roles`): a person who signs in with it has the role of " +
+          "its groups from then on, whatever the invitation says. null: the invitation decides.",
+      }),
   })
   .meta({ id: "InvitedUser" });
 export type InvitedUser = z.output<typeof invitedUserSchema>;

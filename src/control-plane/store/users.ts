@@ -11,9 +11,11 @@ export interface UserChange {
   readonly isDisabled?: boolean;
   /** Of a new password, as a PHC string. */
   readonly passwordHash?: string;
+  /** Another address, as the identity provider of the user has verified it. */
+  readonly email?: string;
 }
 
-export type UserChangeResult = "changed" | "unknown" | "last_admin" | "stale";
+export type UserChangeResult = "changed" | "unknown" | "last_admin" | "stale" | "email_taken";
 
 /** What a user has proved before it changes its own password. */
 export interface PasswordProof {
@@ -83,7 +85,7 @@ export interface UserStore {
     maxUsers?: number,
   ): Promise<UserCreationResult>;
   /**
-   * Ends the user's sessions unless only the name is changed. With a new password, the keys that fall with the user are revoked,
+   * Ends the user's sessions unless only the name or the address is changed. An address that another user has is refused. With a new password, the keys that fall with the user are revoked,
    * and what it confirmed is taken back. Refuses to take the last local admin of the account away.
    *
    * @param proof the change is `stale` and refused if this is not so any more

@@ -40,7 +40,11 @@ const userSchema = z.looseObject({
 export type User = z.output<typeof userSchema>;
 const userPageSchema = z.looseObject({ users: z.array(userSchema), next_cursor: z.string().nullable() });
 const linkSchema = z.looseObject({ link: z.string(), expires_at: z.number() });
-const invitedSchema = z.looseObject({ user: userSchema, invitation: linkSchema });
+const invitedSchema = z.looseObject({
+  user: userSchema,
+  invitation: linkSchema,
+  role_decided_by: z.string().nullable().optional(),
+});
 const resetSchema = z.looseObject({ reset: linkSchema });
 
 const auditEntrySchema = z.looseObject({

@@ -42,6 +42,11 @@ export function addUsersInvite(users: Command, io: Io): void {
       const context = createContext(io, command);
       const invited = await inviteUser(await connect(context), { email, ...options });
       printLink(context.printer, invited, invited.invitation);
+      const { role_decided_by: provider } = invited;
+      if (typeof provider === "string")
+        context.printer.note(
+          `${provider} decides about roles: a person who signs in with it has the role of its groups, in place of ${options.role}.`,
+        );
     });
 }
 

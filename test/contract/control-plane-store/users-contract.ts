@@ -95,6 +95,18 @@ export function usersContract(harness: StoreHarness): void {
       expect(await store.audit.listEntries(ACCOUNT, 1)).toMatchObject([someAudit("user.removed")]);
     });
 
+    test("an address is changed to one that nobody else has, and found by it", async () => {
+      await using store = await openWithAccounts(harness);
+      const [user, other] = [someUser({ email: "jane@example.com" }), someUser({ email: "joe@example.com" })];
+      for (const each of [user, other]) await store.users.createUser(each, undefined, someAudit("user.created"));
+      const change = (email: string) => store.users.changeUser(ACCOUNT, user.id, { email }, someAudit("user.changed"));
+      expect(await change("JOE@example.com")).toBe("email_taken");
+      expect(await store.users.findUser(user.id)).toMatchObject({ email: "jane@example.com" });
+      for (const email of ["Jane@Example.com", "Jane@Married.example"]) expect(await change(email)).toBe("changed");
+      expect(await store.users.findUserByEmail("jane@married.example")).toMatchObject({ id: user.id });
+      expect(await store.users.findUserByEmail("jane@example.com")).toBeUndefined();
+    });
+
     test("the last local admin stays, and somebody invited, disabled or of another account does not count", async () => {
       await using store = await openWithAccounts(harness);
       const admin = await create(store, { role: "admin" });

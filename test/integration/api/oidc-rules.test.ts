@@ -26,9 +26,21 @@ describe("roles and domains of the provider", () => {
     const jane = new Person();
     expect(await rig.signIn({ ...JANE, groups: ["staff", "desk"] }, jane)).toBe("/overview");
     expect(await rig.whoIs(jane)).toMatchObject({ role: "operator" });
+    const [, linked] = await rig.control.store.audit.listEntries(rig.accountId, 2);
+    expect(linked).toMatchObject({ action: "user.changed", details: { role: "operator", invited_role: "viewer" } });
     expect(await rig.signIn(JANE)).toBe("/overview");
     expect(await rig.whoIs(jane)).toMatchObject({ status: 401 });
     expect(await rig.control.store.users.findUser(user.id)).toMatchObject({ role: "viewer" });
+  });
+
+  test("an invitation says that the provider decides about the role", async () => {
+    const { apiKey } = await rig.control.account();
+    const response = await fetch(`${rig.base}/v1/users`, {
+      method: "POST",
+      headers: { "X-API-Key": apiKey, "Content-Type": "application/json" },
+      body: JSON.stringify({ email: "new@example.com", role: "viewer" }),
+    });
+    expect(await response.json()).toMatchObject({ user: { role: "viewer" }, role_decided_by: "Example ID" });
   });
 
   test("without a value that has a role nobody signs in, invited or known", async () => {

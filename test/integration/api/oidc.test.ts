@@ -33,16 +33,29 @@ describe("people who are invited", () => {
       status: 200,
       principal: { id: user.id, email: "Jane@Example.com" },
     });
+    // An address that the provider has verified is taken over, and the sessions stay; another user's is not.
+    await rig.create({ email: "joe@example.com" });
+    for (const email of ["joe@example.com", "jane@married.example"])
+      expect(await rig.signIn({ sub: "jane", email, email_verified: true })).toBe("/overview");
+    expect(await rig.whoIs(again)).toMatchObject({ principal: { id: user.id, email: "jane@married.example" } });
+    const [, renamed] = await rig.control.store.audit.listEntries(rig.accountId, 2);
+    expect(renamed).toMatchObject({ action: "user.changed", details: { email: "jane@married.example" } });
+    expect(await rig.signIn({ sub: "jane", email: "Jane@Example.com", email_verified: true })).toBe("/overview");
     // Another person who is given the address later is somebody else.
     expect(await rig.signIn({ ...JANE, sub: "joan" })).toBe(failure("OidcNotAllowed", "other_identity"));
-    const entries = await rig.control.store.audit.listEntries(rig.accountId, 4);
+    const entries = await rig.control.store.audit.listEntries(rig.accountId, 9);
     expect(entries.map(({ action, outcome, actor }) => [action, outcome, actor.kind])).toEqual([
       ["session.opened", "OidcNotAllowed", "user"],
+      ["session.opened", "ok", "user"],
+      ["user.changed", "ok", "service"],
+      ["session.opened", "ok", "user"],
+      ["user.changed", "ok", "service"],
+      ["session.opened", "ok", "user"],
       ["session.opened", "ok", "user"],
       ["session.opened", "ok", "user"],
       ["user.changed", "ok", "service"],
     ]);
-    expect(entries[3]).toMatchObject({ details: { linked: true, role: "installer" }, subject: { id: user.id } });
+    expect(entries.at(-1)).toMatchObject({ details: { linked: true, role: "installer" }, subject: { id: user.id } });
   });
 
   test("are not linked by an address that the provider has not verified, nor if they have a password", async () => {

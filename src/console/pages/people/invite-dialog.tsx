@@ -6,6 +6,7 @@ import { call } from "../../api/client.ts";
 import { KEYS } from "../../api/keys.ts";
 import { Dialog } from "../../parts/dialog.tsx";
 import { Form } from "../../parts/form.tsx";
+import { Note } from "../../parts/note.tsx";
 import { RoleSelect } from "../../parts/role-select.tsx";
 import { OneTimeLink } from "./one-time-link.tsx";
 
@@ -37,6 +38,11 @@ function Invite({ onClose }: { readonly onClose: () => void }): ReactNode {
     return (
       <Stack>
         <OneTimeLink label={`Invitation of ${invite.data.user.email}`} {...invite.data.invitation} />
+        {invite.data.role_decided_by !== null && (
+          <Note kind="info" title={`${invite.data.role_decided_by} decides about roles.`}>
+            A person who signs in with it has the role of its groups, in place of {role}.
+          </Note>
+        )}
         <Group justify="end">
           <Button onClick={onClose}>Done</Button>
         </Group>

@@ -17,6 +17,7 @@ import {
 } from "../../../protocol/users.ts";
 import { MAX_USERS_PER_ACCOUNT } from "../../core/people/user.ts";
 import { createCode, linkOf } from "../../people/one-time-link.ts";
+import { oidcSettingsOf } from "../../oidc-config.ts";
 import type { UserChange } from "../../store/users.ts";
 import { ignoreContentTypeOfEmptyBody, refuseBody } from "../apps/no-body.ts";
 import { accountOf } from "../auth.ts";
@@ -49,7 +50,7 @@ export function listUsers(api: Api, { store }: ApiContext): void {
 }
 
 /** `POST /v1/users`: invites a person. */
-export function inviteUser(api: Api, { store, clock, site, logger, observer }: ApiContext): void {
+export function inviteUser(api: Api, { store, clock, config, site, logger, observer }: ApiContext): void {
   api.post(
     "/v1/users",
     {
@@ -93,7 +94,12 @@ export function inviteUser(api: Api, { store, clock, site, logger, observer }: A
       }
       void reply.code(201);
       const link = linkOf(site.urlOf(request), "invitation", secret);
-      return { user: toUserBody(user), invitation: { link, expires_at: code.expiresAt } };
+      const provider = oidcSettingsOf(config);
+      return {
+        user: toUserBody(user),
+        invitation: { link, expires_at: code.expiresAt },
+        role_decided_by: provider?.rules.roles ? provider.name : null,
+      };
     },
   );
 }

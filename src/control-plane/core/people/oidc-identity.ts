@@ -43,8 +43,12 @@ export type IdentityRefusal =
 export type IdentityDecision =
   /** @property user whom it is about, if there is one */
   | { readonly kind: "refused"; readonly reason: IdentityRefusal; readonly user: User | undefined }
-  /** @property role the one to give the user first, if it has another */
-  | { readonly kind: "known" | "link"; readonly user: User; readonly role: Role }
+  /**
+   * @property role the one to give the user first, if it has another
+   * @property email the address to give the user first, if it has another
+   */
+  | { readonly kind: "known"; readonly user: User; readonly role: Role; readonly email: string }
+  | { readonly kind: "link"; readonly user: User; readonly role: Role }
   | { readonly kind: "create"; readonly accountId: string; readonly email: string; readonly role: Role };
 /** The users with the identity, and with its address. */
 interface IdentityUsers {
@@ -93,7 +97,16 @@ function decide(
   const domainProblem = findDomainProblem(identity, rules);
   if (domainProblem) return domainProblem;
   if (byIdentity) {
-    return byIdentity.isDisabled ? "disabled" : { kind: "known", user: byIdentity, role: role ?? byIdentity.role };
+    if (byIdentity.isDisabled) return "disabled";
+    // One that another user has stays that user's.
+    const isFree = byEmail === undefined || byEmail.id === byIdentity.id;
+    const isTakenOver = email !== undefined && isEmailVerified && isFree;
+    return {
+      kind: "known",
+      user: byIdentity,
+      role: role ?? byIdentity.role,
+      email: isTakenOver ? email : byIdentity.email,
+    };
   }
   if (email === undefined) return "no_email";
   if (!isEmailVerified) return "email_not_verified";

@@ -17,6 +17,7 @@ import { auditEntry } from "../../audit/audit-entry.ts";
 import type { RefusalLog } from "../../audit/refusal-log.ts";
 import type { AuditEntry } from "../../store/audit.ts";
 import type { Store } from "../../store/store.ts";
+import type { UserChange } from "../../store/users.ts";
 import { FailedSources } from "../failed-sources.ts";
 import type { OidcChecks, OidcProvider } from "./provider.ts";
 
@@ -100,12 +101,12 @@ export class OidcSignIn {
       case "refused":
         throw await this.#refuse(decision.reason, identity, decision.user, source);
       case "known":
-        return decision.role === decision.user.role
-          ? decision.user
-          : this.#changeRole(decision.user, decision.role, source);
+        return this.#takeOver(decision, source);
       case "link": {
         const { user, role } = decision;
-        const audit = this.#entry("user.changed", user, source, { role, linked: true });
+        // The provider's groups decide, whatever the invitation says.
+        const details = { role, linked: true, ...(role !== user.role && { invited_role: user.role }) };
+        const audit = this.#entry("user.changed", user, source, details);
         return this.#options.store.users.linkIdentity({ userId: user.id, identity: linkOf(identity), role, audit });
       }
       case "create":
@@ -113,17 +114,21 @@ export class OidcSignIn {
     }
   }
 
+  /** Takes the role and the address over that a known person has at the provider now. */
+  async #takeOver({ user, role, email }: Decided<"known">, source: string): Promise<User | undefined> {
+    const after = role === user.role ? user : await this.#change(user, { role }, source);
+    return !after || email === user.email ? after : this.#change(after, { email }, source);
+  }
+
   /** The last local admin keeps the role: somebody has to get in without the provider. */
-  async #changeRole(user: User, role: Role, source: string): Promise<User | undefined> {
+  async #change(user: User, change: Pick<UserChange, "role" | "email">, source: string): Promise<User | undefined> {
     const { store, logger } = this.#options;
-    const audit = this.#entry("user.changed", user, source, { role });
-    const result = await store.users.changeUser(user.accountId, user.id, { role }, audit);
-    if (result === "changed") return { ...user, role };
+    const audit = this.#entry("user.changed", user, source, { ...change });
+    const result = await store.users.changeUser(user.accountId, user.id, change, audit);
+    if (result === "changed") return { ...user, ...change };
     if (result === "unknown") return undefined;
-    logger.warn(
-      { user_id: user.id, role },
-      "the role at the identity provider is not taken over: the user is the last local admin",
-    );
+    const why = result === "email_taken" ? "another user has the address" : "the user is the last local admin";
+    logger.warn({ user_id: user.id, why }, "what the identity provider says of a person is not taken over");
     return user;
   }
 
@@ -212,6 +217,8 @@ export class OidcSignIn {
     return auditEntry(origin, clock, { action, subject: { kind: "user", id, name: email }, details });
   }
 }
+
+type Decided<K extends IdentityDecision["kind"]> = Extract<IdentityDecision, { readonly kind: K }>;
 
 function linkOf({ issuer, subject }: Identity): NonNullable<User["oidc"]> {
   return { issuer, subject };

@@ -32,7 +32,8 @@ const COUNT = "SELECT count(*) AS users FROM users WHERE account_id = ?";
 const FIND_OTHER_ADMIN = /* sql */ `
   SELECT 1 AS found FROM users WHERE account_id = ? AND id <> ? AND role = 'admin' AND is_disabled = 0
     AND password_hash IS NOT NULL LIMIT 1`;
-const CHANGE = "UPDATE users SET name = ?, role = ?, is_disabled = ?, password_hash = ? WHERE id = ?";
+const CHANGE = /* sql */ `
+  UPDATE users SET name = ?, role = ?, is_disabled = ?, password_hash = ?, email = ?, email_key = ? WHERE id = ?`;
 const REMOVE = "DELETE FROM users WHERE id = ?";
 const LINK = "UPDATE users SET oidc_issuer = ?, oidc_subject = ?, role = ? WHERE id = ?";
 const REPLACE_HASH = "UPDATE users SET password_hash = ? WHERE id = ? AND password_hash = ?";
@@ -191,6 +192,10 @@ export class SqlUserStore implements UserStore {
     if (proof && !(yield* holds(user, proof))) return "stale";
     const after = { ...user, ...changes };
     if (yield* this.#isLastAdmin(user, after)) return "last_admin";
+    if (changes.email !== undefined) {
+      const holder = yield* one<UserRow>(FIND_BY_EMAIL, [emailKey(changes.email)]);
+      if (holder && holder.id !== id) return "email_taken";
+    }
     yield* this.#store(after);
     if (changes.role !== undefined || changes.isDisabled !== undefined || changes.passwordHash !== undefined)
       yield* change(REMOVE_SESSIONS, [id]);
@@ -299,8 +304,8 @@ export class SqlUserStore implements UserStore {
     yield* recordAudit({ ...audit, details });
   }
 
-  *#store({ id, name, role, isDisabled, passwordHash }: User): Work<void> {
-    yield* change(CHANGE, [name, role, Number(isDisabled), passwordHash ?? null, id]);
+  *#store({ id, name, role, isDisabled, passwordHash, email }: User): Work<void> {
+    yield* change(CHANGE, [name, role, Number(isDisabled), passwordHash ?? null, email, emailKey(email), id]);
   }
 }
 

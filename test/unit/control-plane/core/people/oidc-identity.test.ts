@@ -85,7 +85,14 @@ describe("decisions", () => {
       kind: "known",
       user: byIdentity,
       role: "operator",
+      // Another user has that of now.
+      email: byIdentity.email,
     });
+    const take = (fields: Partial<Identity>) =>
+      decideIdentity({ ...identity, ...fields }, { byIdentity, byEmail: undefined }, { ...RULES, domains: [] });
+    expect(take({})).toMatchObject({ email: JANE.email });
+    expect(take({ isEmailVerified: false })).toMatchObject({ email: byIdentity.email });
+    expect(take({ email: undefined })).toMatchObject({ email: byIdentity.email });
   });
 
   test("an invited user is linked by a verified address", () => {
