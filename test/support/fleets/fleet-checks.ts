@@ -5,6 +5,7 @@ import type { RolloutFields } from "../../../src/control-plane/core/fleets/chang
 import type { RolloutDecision } from "../../../src/control-plane/core/fleets/progress.ts";
 import type { Target } from "../../../src/control-plane/core/fleets/target.ts";
 import type { TargetDecision } from "../../../src/control-plane/core/fleets/target-decision.ts";
+import type { WaveMember } from "../../../src/control-plane/core/fleets/waves.ts";
 import type { ModelDevice } from "./model-device.ts";
 import type { ModelFleet } from "./model-fleet.ts";
 import type { ModelRollout } from "./model-rollout.ts";
@@ -25,7 +26,31 @@ export class FleetChecks {
   readonly #stops = new Map<string, string>();
   /** Assets that got a deployment of the rollout on its way forward. */
   readonly #attempted = new Map<string, Set<string>>();
+  readonly #sizes = new Map<string, readonly number[]>();
   successes = 0;
+
+  /** Waves are as large as their limits say, and none takes a device that cannot be reached while another one is left. */
+  planned({ id, strategy }: ModelRollout["record"], waves: readonly (readonly WaveMember[])[]): void {
+    const total = waves.flat().length;
+    let before = 0;
+    for (const [index, { limit, by }] of strategy.waves.entries()) {
+      const drawn = waves[index] ?? [];
+      const left = waves.slice(index + 1).flat();
+      before += drawn.length;
+      if (limit !== undefined && drawn.length > 0 && before > countOf(limit, total))
+        throw new Violation("limit", `${id} has ${before} of ${total} in waves up to ${index}, of ${limit}`);
+      const isWasted = drawn.some(({ readiness }) => readiness !== "ready");
+      if (isWasted && left.some(({ readiness }) => readiness === "ready"))
+        throw new Violation("readiness", `${id}, wave ${index}: ${JSON.stringify([drawn, left])}`);
+      const sites = new Set(drawn.map(({ tags }) => tags.get("site")));
+      if (limit === undefined && by !== undefined && sites.size !== drawn.length)
+        throw new Violation("by", `${id}, wave ${index} has a site twice: ${JSON.stringify(drawn)}`);
+    }
+    this.#sizes.set(
+      id,
+      waves.map((wave) => wave.length),
+    );
+  }
 
   commanded({ record }: ModelRollout, fields: RolloutFields): void {
     if (fields.advanceTo !== undefined) this.#advanced.set(record.id, fields.advanceTo);
@@ -149,6 +174,10 @@ export class FleetChecks {
       : Math.max(0, targets.filter(({ state }) => state === "lost").length - record.acceptedFailures);
     if (underWay + lost > record.strategy.max_parallel)
       throw new Violation("max_parallel", `${underWay} and ${lost} lost`);
+    const known = this.#attempted.get(record.id) ?? new Set();
+    const room = (this.#sizes.get(record.id) ?? []).slice(0, record.wave + 1).reduce((sum, size) => sum + size, 0);
+    if (!isBack && known.size + (known.has(after.assetUuid) ? 0 : 1) > room)
+      throw new Violation("limit", `more than ${room} attempted in wave ${record.wave}`);
     if (after.attempt > record.strategy.attempts + 12) throw new Violation("attempts", JSON.stringify(after));
     if (after.dueMs === undefined || after.dueMs > nowMs)
       throw new Violation("due", "an attempt that begins is not due");

@@ -58,6 +58,8 @@ export class ModelDevice {
   hasConflict = false;
   isMissingVariables = false;
   isZoneKnown = true;
+  /** Tag of its asset. */
+  readonly site: string;
   report: TargetFacts["report"];
   readonly deployments = new Map<string, ModelDeployment>();
 
@@ -70,6 +72,7 @@ export class ModelDevice {
     this.uuid = uuid;
     this.protocol = protocol;
     this.onEvent = onEvent;
+    this.site = `site-${Number(uuid.slice(-3)) % 3}`;
   }
 
   facts(deploymentId: string | undefined, isBusy: boolean): TargetFacts {

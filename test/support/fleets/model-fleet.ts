@@ -1,4 +1,4 @@
-import { type RolloutStrategy, waveCount } from "../../../src/protocol/rollout-strategy.ts";
+import type { RolloutStrategy } from "../../../src/protocol/rollout-strategy.ts";
 import { isRolloutOver } from "../../../src/protocol/rollout-over.ts";
 import { admit } from "../../../src/control-plane/core/fleets/admit.ts";
 import { attemptKey } from "../../../src/control-plane/core/fleets/attempt-request.ts";
@@ -16,6 +16,8 @@ import {
 } from "../../../src/control-plane/core/fleets/rollout-commands.ts";
 import type { Rollout } from "../../../src/control-plane/core/fleets/rollout.ts";
 import type { Target } from "../../../src/control-plane/core/fleets/target.ts";
+import { readinessOf } from "../../../src/control-plane/core/fleets/obstacle.ts";
+import { planWaves, type WaveMember } from "../../../src/control-plane/core/fleets/waves.ts";
 import type { WindowState } from "../../../src/control-plane/core/fleets/windows.ts";
 import type { SeededRandom } from "../chaos/seeded-random.ts";
 import { FleetChecks } from "./fleet-checks.ts";
@@ -88,14 +90,26 @@ export class ModelFleet {
     const id = `rol_${revision}`;
     const members = [...this.devices.values()].filter(({ isMember }) => isMember);
     const targets = new Map<string, Target>();
-    const waves = members.map(() => this.random.between(0, waveCount(strategy) - 1)).toSorted((a, b) => a - b);
-    for (const [index, { uuid }] of members.entries()) {
-      targets.set(uuid, newTarget(id, uuid, waves[index] ?? 0, this.nowMs));
-    }
     const previousRevision = this.stableRevision;
     const record = this.#newRecord(id, revision, previousRevision, strategy);
     const goals = { forward: modelGoal(revision, undefined), back: modelGoal(previousRevision, revision) };
-    this.rollouts.set(id, { record, targets, goals, sweptState: undefined });
+    const rollout = { record, targets, goals, sweptState: undefined };
+    const planned = planWaves(
+      id,
+      strategy.waves,
+      members.map((device): WaveMember => {
+        const readiness = readinessOf(
+          goals.forward,
+          device.facts(undefined, this.#isBusy(rollout, device.uuid)),
+          this.nowMs,
+        );
+        return { assetUuid: device.uuid, type: "gateway", tags: new Map([["site", device.site]]), readiness };
+      }),
+    );
+    this.checks.planned(record, planned);
+    for (const [wave, drawn] of planned.entries())
+      for (const { assetUuid } of drawn) targets.set(assetUuid, newTarget(id, assetUuid, wave, this.nowMs));
+    this.rollouts.set(id, rollout);
     this.#mustSweep = true;
     return true;
   }

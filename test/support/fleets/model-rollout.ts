@@ -29,7 +29,12 @@ export function countsOf({ targets }: ModelRollout): readonly TargetCount[] {
 /** Returns a strategy that differs from history to history. */
 export function randomStrategy(random: SeededRandom): RolloutStrategy {
   const waves = Array.from({ length: random.between(0, 3) }, (_, index) => ({
-    limit: index + 1,
+    ...random.pick([
+      { limit: index + 1 },
+      { limit: `${20 * (index + 1)}%` },
+      { limit: index + 2, by: "site" },
+      { by: "site" },
+    ]),
     soak_s: random.pick([0, 60, 3_600]),
     advance: random.chance(0.2) ? "manual" : "auto",
   }));

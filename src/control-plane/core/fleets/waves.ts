@@ -63,14 +63,16 @@ function draw<T extends WaveMember>(
   const rounds = by === undefined ? undefined : roundsOf(by, others, [...taken, ...named]);
   if (limit === undefined) {
     const firsts = others.filter((member) => rounds?.get(member) === 0);
-    const ready = firsts.filter(({ readiness }) => readiness === "ready");
-    // One without any would be passed at once.
-    return [...named, ...(named.length + ready.length > 0 ? ready : firsts)];
+    // Where none can be reached, a wave without any would be passed at once.
+    const hasReady = named.length > 0 || others.some(isReady);
+    return [...named, ...(hasReady ? firsts.filter(isReady) : firsts)];
   }
   const room = Math.max(0, countOf(limit, total) - taken.size - named.length);
   const inOrder = rounds ? others.toSorted((one, other) => compare(one, other, rounds)) : others;
   return [...named, ...inOrder.slice(0, room)];
 }
+
+const isReady = ({ readiness }: WaveMember): boolean => readiness === "ready";
 
 /** Returns how many with the same value of the tag come before each member, with those that are taken already. */
 function roundsOf<T extends WaveMember>(by: string, others: readonly T[], taken: readonly T[]): ReadonlyMap<T, number> {

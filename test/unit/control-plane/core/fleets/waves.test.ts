@@ -176,6 +176,13 @@ describe("waves", () => {
       ["a2", "b1"],
       ["a1", "c1", "n"],
     ]);
+    // A site of which none can be reached is not waited for while others go on.
+    const next = planWaves(
+      "rol_1",
+      [{ by: "site" }, { by: "site" }],
+      [at("a1", "a"), at("a2", "a"), at("c1", "c", "away")],
+    );
+    expect(next.map((wave) => wave.length)).toEqual([1, 0, 2]);
     // One without any would be passed at once.
     expect(ids(planWaves("rol_1", [{ by: "site" }], [at("c1", "c", "away"), at("c2", "c", "away")]))[0]).toHaveLength(
       1,
