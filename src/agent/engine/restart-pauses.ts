@@ -26,6 +26,8 @@ interface Before {
 const RETRY_MS = 30_000;
 /** For the end of a run that has just begun. */
 const STOP_GRACE_MS = 2_000;
+/** After a start: Podman may leave the app down that ends then, which no event tells. */
+const LOOK_AGAIN_MS = 2_000;
 /** Containers whose restarts are remembered: more than a device has apps. */
 const MAX_TRACES = 500;
 
@@ -38,6 +40,7 @@ export class RestartPauses {
   readonly engine: Engine;
   readonly #options: RestartPausesOptions;
   readonly #traces = new Map<string, RestartTrace>();
+  readonly #looking = new Set<string>();
   /** Containers that wait for their next run. */
   readonly #pauses = new Map<string, Before>();
   /** Containers that run again. */
@@ -62,21 +65,31 @@ export class RestartPauses {
       await clock.sleep(RETRY_MS, signal).catch(() => undefined);
     }
     const { signal: never } = new AbortController();
-    await Promise.all([...this.#pauses].map(([id, before]) => this.#resume(id, before, never)));
+    await Promise.all([...this.#pauses.keys()].map((id) => engine.startContainer(id, never).catch(() => undefined)));
   }
 
   async #look(id: string, signal: AbortSignal): Promise<void> {
-    if (this.#pauses.has(id)) return;
+    if (this.#pauses.has(id) || this.#looking.has(id)) return;
+    this.#looking.add(id);
+    await this.#lookOnce(id, signal).finally(() => this.#looking.delete(id));
+  }
+
+  async #lookOnce(id: string, signal: AbortSignal): Promise<void> {
     const { engine, clock, logger } = this.#options;
     const state = await engine.inspectContainer(id, signal);
-    if (!state || (state.status !== "running" && state.status !== "restarting")) return;
-    const restarts = state.restartCount + Number(state.status === "restarting");
-    const { trace, pauseMs } = observeRestarts(this.#traces.get(id), restarts, clock.monotonic());
+    const last = this.#traces.get(id);
+    if (!state) return;
+    const { status, exitCode, restartCount } = state;
+    // Podman sometimes leaves an app down that ends while it still cleans up after the stop that began a pause.
+    const isLeft = status === "exited" && exitCode !== 0 && last !== undefined && last.pauses > 0;
+    if (status !== "running" && status !== "restarting" && !isLeft) return;
+    const restarts = restartCount + Number(status !== "running");
+    const { trace, pauseMs } = observeRestarts(last, restarts, clock.monotonic());
     this.#remember(id, trace);
     if (pauseMs === undefined) return;
     const [config, end] = await Promise.all([
       engine.readContainerConfig(id, signal),
-      state.status === "restarting" ? state : engine.readLastExit(id, signal),
+      status === "running" ? engine.readLastExit(id, signal) : state,
     ]);
     // The agent has stopped, started or removed it meanwhile.
     if (this.#traces.get(id) !== trace) return;
@@ -99,8 +112,11 @@ export class RestartPauses {
   async #resume(id: string, before: Before, signal: AbortSignal): Promise<void> {
     if (this.#pauses.get(id) !== before) return;
     this.#resumed.set(id, before);
-    await this.#options.engine.startContainer(id, signal).catch(() => undefined);
+    const { engine, clock } = this.#options;
+    await engine.startContainer(id, signal).catch(() => undefined);
     this.#pauses.delete(id);
+    await clock.sleep(LOOK_AGAIN_MS, signal).catch(() => undefined);
+    if (!signal.aborted) await this.#look(id, signal).catch(() => undefined);
   }
 
   #remember(id: string, trace: RestartTrace): void {
