@@ -71,6 +71,12 @@ class FakeHost implements Host {
     return this.free;
   }
 
+  inodes: number | undefined;
+
+  async freeInodes() {
+    return this.inodes;
+  }
+
   async freeShare() {
     return this.share;
   }
@@ -187,6 +193,7 @@ export class AgentRig implements AsyncDisposable {
         return platformOf(os, architecture, "x86_64");
       },
       dataRoot: async (signal) => (await this.engine.info(signal)).dataRoot,
+      maxLayers: async () => this.engine.engineInfo.maxLayers,
       downloader: this.downloader,
       pullSlots: new Semaphore(2),
       gate: this.gate,

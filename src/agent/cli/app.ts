@@ -51,6 +51,7 @@ function toAppSnapshot(facts: AppFacts, nowMs: number): AppSnapshot {
         }
       : undefined,
     imagePresent: facts.image_present ?? undefined,
+    missingDevices: facts.missing_devices,
     takenPorts: facts.taken_ports,
     policyDenial: facts.forbidden ?? undefined,
     held: facts.held ?? undefined,

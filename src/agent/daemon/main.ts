@@ -141,6 +141,7 @@ async function run(config: Config, logger: Logger, log: LogRing): Promise<void> 
     logger,
     config: toImageConfig(config),
     dataRoot: async (signal: AbortSignal) => (await facts(signal)).dataRoot,
+    maxLayers: async (signal: AbortSignal) => (await facts(signal)).maxLayers,
     platform: async (signal: AbortSignal) => {
       const { os, architecture } = await facts(signal);
       return platformOf(os, architecture, machine());

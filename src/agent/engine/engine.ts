@@ -170,6 +170,8 @@ export interface EngineInfo {
   readonly gpus: boolean;
   /** Whether it runs as a user without rights, with its networks in a namespace of that user. */
   readonly isRootless: boolean;
+  /** Maximum number of layers of an image; absent if it has no limit of its own. */
+  readonly maxLayers?: number;
 }
 
 export interface ContainerSummary {

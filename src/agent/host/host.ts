@@ -21,6 +21,8 @@ export interface Host {
   findPortHolder(port: HostPort, signal: AbortSignal): Promise<HostProcess | undefined>;
   /** Bytes available to unprivileged processes on the file system of a path; `undefined` when unknown. */
   freeBytes(path: string): Promise<number | undefined>;
+  /** Inodes available on the file system of a path; `undefined` when unknown, or where their number is not limited. */
+  freeInodes(path: string): Promise<number | undefined>;
   /** Free share of the file system of a path, from 0 to 1; `undefined` when unknown. */
   freeShare(path: string): Promise<number | undefined>;
   /** Follows the symbolic links of an absolute path. Never rejects. */

@@ -45,6 +45,16 @@ class LinuxHost implements Host {
     }
   }
 
+  async freeInodes(path: string): Promise<number | undefined> {
+    try {
+      const { files, ffree } = await statfs(path);
+      // File systems without a fixed number of inodes report 0.
+      return files > 0 ? ffree : undefined;
+    } catch {
+      return undefined;
+    }
+  }
+
   async freeShare(path: string): Promise<number | undefined> {
     try {
       const { bavail, blocks } = await statfs(path);

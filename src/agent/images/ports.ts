@@ -122,6 +122,8 @@ export interface ImageServices {
   readonly credentials: CredentialSource;
   /** The device's platform. */
   readonly platform: (signal: AbortSignal) => Promise<Platform>;
+  /** Maximum number of layers of an image; `undefined` for no limit. Absent: no limit. */
+  readonly maxLayers?: (signal: AbortSignal) => Promise<number | undefined>;
   /** Downloads images unless that is left to the engine. */
   readonly downloader: ImageDownloader;
   /** Limits how many images are pulled at once. */

@@ -6,6 +6,7 @@ import {
   costDetails,
   costText,
   findCostRefusal,
+  findDepthRefusal,
   type PartsCosts,
   requiresKnownCost,
 } from "../core/image/pull-cost.ts";
@@ -36,6 +37,8 @@ export async function resolveImage(services: ImageServices, request: ImageReques
   const { image, chains, hasImages } = result;
   const digest = image.indexDigest ?? image.digest;
   if (present && isSame(present, image)) return useNewest(reference, present, digest);
+  const tooDeep = findDepthRefusal(image, await services.maxLayers?.(signal));
+  if (tooDeep) return { kind: "refused", refusal: tooDeep };
   const whole = computePullCost(image, chains);
   const parts = await planParts(services, request, { image, hasImages, layersPresent: whole.layersPresent });
   const cost = computePullCost(image, chains, parts);

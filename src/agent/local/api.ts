@@ -172,6 +172,8 @@ const appFactsSchema = z.object({
   container: containerSchema.nullable(),
   image_present: z.boolean().nullable(),
   /** Ports of the app that others use while it is not running. */
+  /** Its device files that are not on the device; empty while it runs. Older agents leave it out. */
+  missing_devices: z.array(z.string()).default([]),
   taken_ports: z.array(z.object({ port: z.int(), holder: z.string() })),
   /** The violated rule of the device's policy, as text; the app is not started then. Older agents leave it out. */
   forbidden: z.string().nullable().default(null),

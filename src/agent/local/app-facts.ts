@@ -9,6 +9,7 @@ import { heldText } from "../core/service/crash-loop.ts";
 import type { AppRecord } from "../core/deployment/record.ts";
 import { hostPortsOf, includesPort } from "../core/host/host-port.ts";
 import type { ContainerState } from "../engine/engine.ts";
+import { findMissingDevices } from "../host/missing-devices.ts";
 import { maskLogTail } from "../engine/mask-log-lines.ts";
 import { findAppContainer } from "../apps/find-app-container.ts";
 import { pendingDeployments } from "../store/pending-deployments.ts";
@@ -47,12 +48,16 @@ export async function gatherAppFacts(
   };
 }
 
-type EngineFacts = Pick<AppFacts, "engine_error" | "container" | "image_present" | "taken_ports" | "forbidden" | "log">;
+type EngineFacts = Pick<
+  AppFacts,
+  "engine_error" | "container" | "image_present" | "missing_devices" | "taken_ports" | "forbidden" | "log"
+>;
 
 const NO_ENGINE_FACTS: EngineFacts = {
   engine_error: null,
   container: null,
   image_present: null,
+  missing_devices: [],
   taken_ports: [],
   forbidden: null,
   log: [],
@@ -84,6 +89,7 @@ async function readEngineFacts(
       engine_error: null,
       container: container ? toFacts(container, await lastExitOf(container, sources, signal), secrets) : null,
       image_present: image !== undefined,
+      missing_devices: container?.status === "running" ? [] : await findMissingDevices(app.spec, sources.host),
       taken_ports:
         (container && isUp(container.status)) || app.desired === "stopped"
           ? []

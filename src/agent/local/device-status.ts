@@ -5,6 +5,7 @@ import { type HeldWork, heldText } from "../core/service/crash-loop.ts";
 import type { AppRecord } from "../core/deployment/record.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { Host } from "../host/host.ts";
+import { findMissingDevices } from "../host/missing-devices.ts";
 import { findAppContainer } from "../apps/find-app-container.ts";
 import { pendingDeployments } from "../store/pending-deployments.ts";
 import type { StoreReader } from "../store/store.ts";
@@ -78,6 +79,8 @@ async function summarize(app: AppRecord, sources: AppSources, signal: AbortSigna
       sources.findDenial(app, signal),
     ]);
     const held = sources.heldFor(app.name);
+    const isUp = container?.status === "running";
+    const missingDevices = isUp ? [] : await findMissingDevices(spec, sources.host);
     const { state, trouble = null } = appState({
       container: container && { ...container, runsForMs: runsFor(container.startedAt, sources.clock.timeOfDay()) },
       isBusy: sources.isBusy(app.name),
@@ -85,6 +88,7 @@ async function summarize(app: AppRecord, sources: AppSources, signal: AbortSigna
       forbidden,
       restartPolicy: spec.restart_policy,
       held: held && heldText(held),
+      missingDevices,
     });
     const [restarts, started_at] = [container?.restartCount ?? null, container?.startedAt ?? null];
     return { ...common, state, trouble, restarts, started_at };

@@ -11,6 +11,7 @@ import { type AppContainer, nextRepair, type Repair, repairDelay } from "../core
 import type { ContainerSummary } from "../engine/engine.ts";
 import { findAppContainers, findManagedContainers } from "../engine/managed-containers.ts";
 import { removeOtherPlaces } from "../files/place.ts";
+import { findMissingDevices } from "../host/missing-devices.ts";
 import { CHECK_WORK, imageWork, repairWork } from "../store/crash-guard.ts";
 import { updateAppRecord } from "../store/update-app-record.ts";
 import { adoptApps } from "./adopt-apps.ts";
@@ -39,6 +40,8 @@ const MAX_REPAIR_STEPS = 6;
 interface RepairAttempts {
   readonly failures: number;
   readonly lastTryAt: number;
+  /** Device files of the app that were missing then. */
+  readonly missingDevices: readonly string[];
 }
 
 /** A repair, and the app's record it was decided from. */
@@ -208,7 +211,7 @@ export class AppReconciler {
     const last = this.#attempts.get(seen.name);
     if (last && now - last.lastTryAt > FAILURE_RESET_MS) this.#attempts.delete(seen.name);
     const failures = this.#attempts.get(seen.name)?.failures ?? 0;
-    if (last && now - last.lastTryAt < repairDelay(failures)) return;
+    if (last && now - last.lastTryAt < repairDelay(failures) && !(await this.#hasDevicesAgain(seen, last))) return;
     const { crashGuard } = this.#options;
     if (this.#images.isFetching(seen) || crashGuard.held(repairWork(seen.name))) return;
     if (!nextRepair(seen, await this.#appContainers(seen, all, signal), this.#networks(seen))) return;
@@ -217,8 +220,13 @@ export class AppReconciler {
     // A command may have been carried out since: the decision is made again under the lease.
     const due = await this.#findDueRepair(seen, signal);
     if (!due) return;
-    this.#attempts.set(due.app.name, { failures: failures + 1, lastTryAt: now });
+    this.#attempts.set(due.app.name, { failures: failures + 1, lastTryAt: now, missingDevices: [] });
     await crashGuard.run(repairWork(seen.name), () => this.#carryOut(due, failures + 1, signal), signal);
+  }
+
+  /** A device that was plugged in again is used at once, however long the pause is. */
+  async #hasDevicesAgain({ spec }: AppRecord, { missingDevices }: RepairAttempts): Promise<boolean> {
+    return missingDevices.length > 0 && (await findMissingDevices(spec, this.#options.host)).length === 0;
   }
 
   /** Must be called with a lease of the app. */
@@ -239,6 +247,8 @@ export class AppReconciler {
         this.#recordRepair(app, repair.reason, new Error(`its image is not on the device any more; ${next}`));
         return held ? undefined : this.#images.begin(app, signal);
       }
+      const missingDevices = await findMissingDevices(app.spec, this.#options.host);
+      this.#attempts.set(app.name, { failures: attempt, lastTryAt: this.#clock.monotonic(), missingDevices });
       const next = Math.round(repairDelay(attempt) / 1000);
       log.error(
         { err: maskError(error, environmentValuesOf(app.spec)), attempt, next_try_s: next },

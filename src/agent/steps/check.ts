@@ -18,6 +18,7 @@ import type { Step } from "../core/deployment/step.ts";
 import { NOTHING_CREATED } from "./observe.ts";
 import { findAppPolicyViolation } from "./policy-check.ts";
 import { mustAsk, pullPolicyOf } from "../core/image/pull-decision.ts";
+import { findMissingDevices } from "../host/missing-devices.ts";
 import type { AppSpec } from "../../protocol/app-spec.ts";
 import type { EventContent } from "../../protocol/deployment-event.ts";
 import type { ContainerSummary, EngineInfo } from "../engine/engine.ts";
@@ -101,11 +102,11 @@ async function readHostState(
   engineInfo: Promise<EngineInfo>,
 ): Promise<Omit<HostState, "concurrentDeployments" | "apps" | "policyViolation" | "volumes" | "gpus">> {
   const { engine, host, config, signal, record, replacedApps } = context;
-  const [containers, listening, freeBytes, missingDevices] = await Promise.all([
+  const [containers, listening, [freeBytes, freeInodes], missingDevices] = await Promise.all([
     engine.listContainers(signal),
     host.listeningPorts(signal),
-    engineInfo.then(({ dataRoot }) => host.freeBytes(dataRoot)),
-    findMissingDevices(spec, context),
+    engineInfo.then(({ dataRoot }) => Promise.all([host.freeBytes(dataRoot), host.freeInodes(dataRoot)])),
+    findMissingDevices(spec, host),
   ]);
   const recorded = new Set(context.store.apps().map(({ containerId }) => containerId));
   const labelled = containers.filter(({ id, labels }) => {
@@ -128,6 +129,7 @@ async function readHostState(
       }),
     listeningPorts: othersPorts(listening, own, record.previous),
     freeBytes,
+    freeInodes,
     reserveBytes: config.diskReserveBytes,
     capacity: host.capacity(),
     missingDevices,
@@ -142,18 +144,14 @@ function otherAgentOf({ [LABELS.stateDir]: stateDir }: ContainerSummary["labels"
   return stateDir !== undefined && stateDir !== own && SHOWN_PATH.test(stateDir) ? stateDir : undefined;
 }
 
-async function findMissingDevices({ devices = [] }: AppSpec, { host }: Pick<CheckContext, "host">): Promise<string[]> {
-  const found = await Promise.all(devices.map(({ local }) => host.isDevice(local)));
-  return devices.flatMap(({ local }, index) => (found[index] ? [] : [local]));
-}
-
 /** Returns the failure of an app whose devices are not there. */
 export async function missingDeviceFailure(
-  context: Pick<CheckContext, "host">,
+  { host }: Pick<CheckContext, "host">,
   spec: AppSpec,
+  step: Failure["step"],
 ): Promise<Failure | undefined> {
-  const refusal = findMissingDevice(await findMissingDevices(spec, context));
-  return refusal && toRefusalFailure(refusal, "checking");
+  const refusal = findMissingDevice(await findMissingDevices(spec, host));
+  return refusal && toRefusalFailure(refusal, step);
 }
 
 /** Whether the app is the one being updated: its own ports and names do not conflict. */

@@ -7,10 +7,12 @@ import type { Step } from "../core/deployment/step.ts";
 import { EngineError } from "../engine/engine-error.ts";
 import { placeNameIn } from "../files/place.ts";
 import { placeFiles } from "../files/placer.ts";
+import { missingDeviceFailure } from "./check.ts";
 import type { ContainerStepContext, StepResult } from "./context.ts";
 import { withMissingMounts } from "./missing-mounts.ts";
 import { joinFurtherNetworks, rejoinNetworks } from "./networks.ts";
 import { findStartRefusal } from "./policy-check.ts";
+import { isEngineDown } from "./step-failure.ts";
 import { withContainer } from "./observe.ts";
 
 /** Starts the app; it is no error if it runs already. Precondition: its container exists. */
@@ -47,6 +49,8 @@ export async function startContainer(
     return { events: made.map(({ message }) => runningEvent("starting", message)), ...(failure && { failure }) };
   } catch (error) {
     context.troubles.note(error);
+    const missing = await missingDeviceFailure(context, spec, "starting");
+    if (missing && !isEngineDown(error)) return { failure: missing };
     if (error instanceof ForeignNetwork) return { failure: error.failure };
     if (!(error instanceof EngineError) || error.kind !== "port_in_use") throw error;
     // Taken since the check. The details name the port, for the person who has to choose another one.

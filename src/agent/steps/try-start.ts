@@ -18,7 +18,7 @@ export async function runTry(
   context: ContainerStepContext,
   { spec, image }: Extract<Step, { kind: "try" }>,
 ): Promise<StepResult> {
-  const missing = await missingDeviceFailure(context, spec);
+  const missing = await missingDeviceFailure(context, spec, "checking");
   if (missing) return { failure: missing };
   const { failure, made } = await tryStart(context, spec, image);
   if (failure) return { failure };

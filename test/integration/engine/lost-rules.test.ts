@@ -50,6 +50,9 @@ describe.each(dockers)("$title, with a firewall of its own", ({ missing: reason,
       const id = await engine.createContainer(request, unaborted);
       await engine.startContainer(id, unaborted);
       await engine.tryStart(request, unaborted);
+      // Of its classic image store alone.
+      const isClassic = options.imageStore !== "containerd";
+      expect((await engine.info(unaborted)).maxLayers).toBe(isClassic ? 125 : undefined);
 
       await host.flushFirewall();
       await expect(engine.tryStart(request, unaborted)).rejects.toMatchObject({ kind: "rules_lost" });

@@ -122,6 +122,15 @@ describe("check", () => {
     expect(findRefusal(spec(), { ...EMPTY, ...around })?.code).toBe(code);
   });
 
+  it("refuses an image where its files do not fit, by the name of what is missing", () => {
+    expect(failureOf(spec(), { ...EMPTY, freeInodes: 1_999 })).toMatchObject({
+      code: "InsufficientDisk",
+      message: expect.stringMatching(/^Only 1999 inodes are free where images are kept/) as string,
+      details: { free_inodes: 1_999, needed_inodes: 2_000 },
+    });
+    expect(findRefusal(spec(), { ...EMPTY, freeInodes: 2_000 })).toBeUndefined();
+  });
+
   it.each([
     { apps: [{ name: "App", hostPorts: [] }] },
     { containers: [{ name: "App", hostPorts: [], app: "App" }] },

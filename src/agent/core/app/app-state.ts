@@ -42,6 +42,8 @@ export interface AppSituation {
   readonly restartPolicy?: RestartPolicy | undefined;
   /** Why the agent does not bring it back yet, as text. */
   readonly held?: string | undefined;
+  /** Its device files that are not on the device; only read while it does not run. */
+  readonly missingDevices?: readonly string[];
 }
 
 /** Returns the state of an app for people. */
@@ -58,6 +60,7 @@ function containerState({
   desired = "running",
   forbidden,
   restartPolicy,
+  missingDevices = [],
 }: AppSituation): AppState {
   if (isBusy && container?.status !== "running") return { state: "deploying", trouble: undefined };
   const isContainerUp = container !== undefined && isUp(container.status);
@@ -66,6 +69,9 @@ function containerState({
     return { state: isContainerUp ? "running" : "stopped", trouble: `the device's policy forbids it: ${forbidden}` };
   if (!container) return { state: "missing", trouble: "its container is not there" };
   if (hasFinished(container, restartPolicy)) return { state: "finished", trouble: undefined };
+  const [device] = missingDevices;
+  if (device !== undefined && container.status !== "running" && container.status !== "paused")
+    return { state: container.status === "restarting" ? "restarting" : "stopped", trouble: missingDeviceText(device) };
   switch (container.status) {
     case "running":
       return runningState(container);
@@ -86,6 +92,11 @@ function containerState({
     case "exited":
       return { state: "stopped", trouble: lastExit(container) };
   }
+}
+
+/** Describes why an app does not start. */
+export function missingDeviceText(path: string): string {
+  return `its device file ${path} is not there`;
 }
 
 /** Whether an app that may end has ended without an error. */

@@ -1,6 +1,6 @@
 import type { AppRecord } from "../deployment/record.ts";
 import { capitalize, formatTimes } from "../text.ts";
-import { type AppContainerState, appState, hasFinished, lastExit } from "./app-state.ts";
+import { type AppContainerState, appState, hasFinished, lastExit, missingDeviceText } from "./app-state.ts";
 import { decisionOn, isLeftover } from "./container-decision.ts";
 import type { RunEnd } from "./container-status.ts";
 import type { RestartPolicy } from "./restart-policy.ts";
@@ -18,6 +18,8 @@ export interface AppSnapshot {
   /** How the run before the present one ended; `undefined` if that is not known. */
   readonly lastRun: RunEnd | undefined;
   readonly imagePresent: boolean | undefined;
+  /** Its device files that are not on the device; empty while it runs. */
+  readonly missingDevices: readonly string[];
   readonly takenPorts: readonly { readonly port: number; readonly holder: string }[];
   /** The rule of the device's policy that it violates, as text. */
   readonly policyDenial: string | undefined;
@@ -130,7 +132,7 @@ function allIsWell(conclusion: string): Diagnosis {
 }
 
 function explainContainer(known: AppSnapshot, add: AddFinding): Diagnosis {
-  const { container, takenPorts, name, restartPolicy } = known;
+  const { container, takenPorts, name, restartPolicy, missingDevices } = known;
   if (container && hasFinished(container, restartPolicy)) {
     const text = `it ended with exit code 0, as its restart policy (${restartPolicy}) allows`;
     add("good", `It has done its work: ${text}.`);
@@ -145,6 +147,14 @@ function explainContainer(known: AppSnapshot, add: AddFinding): Diagnosis {
     );
   }
   for (const { port, holder } of takenPorts) add("bad", `Its port ${port} is taken by ${holder}.`);
+  for (const device of missingDevices) add("bad", `Its device file ${device} is not there.`);
+  const [missing] = missingDevices;
+  if (missing !== undefined && container?.status !== "running") {
+    return problem(
+      `${capitalize(missingDeviceText(missing))}.`,
+      "Plug the device in, or update the app. The agent starts it within 30 s after the device is there.",
+    );
+  }
   const taken = takenPorts[0];
   if (taken && container?.status !== "running") {
     return problem(

@@ -11,6 +11,9 @@ import { findVolumeConflict, type VolumeState } from "./check-volumes.ts";
 import type { Failure } from "./record.ts";
 import { formatWholeMegabytes } from "../text.ts";
 
+/** Fewer are not enough for the files of an image. */
+export const MIN_FREE_INODES = 2_000;
+
 /** What has a host port. */
 export type PortHolder =
   | { readonly kind: "app"; readonly name: string }
@@ -52,6 +55,8 @@ export interface HostState {
   readonly listeningPorts: readonly HostPort[];
   /** Free bytes where the engine keeps images; `undefined` where that cannot be read. */
   readonly freeBytes: number | undefined;
+  /** Free inodes there; `undefined` where that is not known or not limited. */
+  readonly freeInodes?: number | undefined;
   readonly reserveBytes: number;
   readonly capacity: HostCapacity;
   /** Whether the engine offers GPUs; `undefined` if it was not asked. */
@@ -249,7 +254,14 @@ export function findMissingDevice(missing: readonly string[]): Refusal | undefin
   };
 }
 
-function findDiskShortage({ freeBytes, reserveBytes }: HostState): Refusal | undefined {
+function findDiskShortage({ freeBytes, freeInodes, reserveBytes }: HostState): Refusal | undefined {
+  if (freeInodes !== undefined && freeInodes < MIN_FREE_INODES) {
+    return {
+      code: "InsufficientDisk",
+      message: `Only ${freeInodes} inodes are free where images are kept: no more files fit there, however many bytes are free.`,
+      details: { free_inodes: freeInodes, needed_inodes: MIN_FREE_INODES },
+    };
+  }
   if (freeBytes === undefined || freeBytes >= reserveBytes) return undefined;
   return {
     code: "InsufficientDisk",

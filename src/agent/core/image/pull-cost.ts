@@ -88,6 +88,20 @@ export function findCostRefusal(cost: PullCost, limits: PullLimits): Refusal | u
   return findSizeRefusal(cost, limits) ?? findBudgetRefusal(cost, limits) ?? findSpaceRefusal(cost, limits);
 }
 
+/** Returns why an image of so many layers is not pulled, or `undefined`. Engines find out after the download. */
+export function findDepthRefusal(
+  { layers, reference }: Pick<ResolvedImage, "layers" | "reference">,
+  maxLayers: number | undefined,
+): Refusal | undefined {
+  if (maxLayers === undefined || layers.length <= maxLayers) return undefined;
+  const reason = `has ${layers.length} layers, and the device's container engine takes ${maxLayers} at most`;
+  return {
+    code: "InvalidRequest",
+    message: `The image ${reference} ${reason}. Build it with fewer: commands that are joined, or a last stage that copies the files.`,
+    details: { layers: layers.length, max_layers: maxLayers, issues: [{ path: "image", reason }] },
+  };
+}
+
 /** Whether there is a limit that can only be checked if the cost is known. */
 export function requiresKnownCost(limits: CostLimits): boolean {
   return Object.values(limits).some((limit) => limit !== undefined);

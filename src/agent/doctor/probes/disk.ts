@@ -1,9 +1,9 @@
 import { statfs } from "node:fs/promises";
 import { formatBytes } from "../../../lib/terminal/bytes.ts";
 import type { CheckResult } from "../../core/doctor/checks.ts";
+import { MIN_FREE_INODES } from "../../core/deployment/check.ts";
 import { bad, configOf, good, type Probe, warning } from "../probe.ts";
 
-const MIN_FREE_INODES = 2_000;
 /** Below this, the agent's store may be unable to grow. */
 const STATE_RESERVE_BYTES = 5_000_000;
 

@@ -11,7 +11,13 @@ interface Version {
   readonly Components?: readonly { readonly Name: string }[];
 }
 
+/** Of Docker's own image store: `MaxLayerDepth` in its source. */
+const MAX_LAYERS = 125;
+/** Docker's status of containerd's image store, which has no such limit. */
+const CONTAINERD = "io.containerd.snapshotter.v1";
+
 interface Info {
+  readonly DriverStatus?: readonly (readonly string[])[] | null;
   readonly DockerRootDir?: string;
   readonly MemoryLimit?: boolean;
   readonly CpuCfsQuota?: boolean;
@@ -53,6 +59,7 @@ export async function readInfo(docker: Docker, abortSignal: AbortSignal): Promis
       kind === "podman" && isRootless
         ? await delegatedLimits(docker, abortSignal)
         : { memory: info.MemoryLimit ?? true, cpu: info.CpuCfsQuota ?? info.CPUCfsQuota ?? true },
+    ...(kind === "docker" && !isContainerdStore(info) && { maxLayers: MAX_LAYERS }),
     // The runtime is added by NVIDIA's Container Toolkit. Podman leaves a request for GPUs out without a word.
     gpus: kind === "docker" && Object.hasOwn(info.Runtimes ?? {}, "nvidia"),
     isRootless,
@@ -67,6 +74,10 @@ async function delegatedLimits(docker: Docker, abortSignal: AbortSignal): Promis
   const { host } = await getJson<PodmanInfo>(docker, "/v4.0.0/libpod/info", abortSignal);
   const controllers = host?.cgroupControllers ?? [];
   return { memory: controllers.includes("memory"), cpu: controllers.includes("cpu") };
+}
+
+function isContainerdStore({ DriverStatus }: Info): boolean {
+  return (DriverStatus ?? []).some(([, value]) => value === CONTAINERD);
 }
 
 function insecureRegistries({ RegistryConfig: config }: Info): string[] {

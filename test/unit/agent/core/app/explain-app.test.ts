@@ -19,6 +19,7 @@ const RUNNING: AppSnapshot = {
   engineError: undefined,
   container: { ...container, health: "none" },
   imagePresent: true,
+  missingDevices: [],
   takenPorts: [],
   policyDenial: undefined,
   held: undefined,
@@ -64,6 +65,9 @@ describe("why an app does not run", () => {
     [ended({ oomKilled: true, exitCode: 137 }), /out of memory/],
     [ended({ status: "restarting", exitCode: 1, restartCount: 5 }), /keeps stopping/],
     [ended({ status: "paused" }), /paused/],
+    [{ ...ended({ exitCode: 137 }), missingDevices: ["/dev/ttyUSB0"] }, /device file \/dev\/ttyUSB0 is not there/],
+    [{ container: undefined, missingDevices: ["/dev/ttyUSB0"] }, /device file \/dev\/ttyUSB0 is not there/],
+    [ended({ status: "dead" }), /could not remove its container/],
     [
       ended({ status: "running", restartCount: 4, exitCode: 1 }),
       /keeps stopping: restarted 4 times, the last time 5 s ago/,
