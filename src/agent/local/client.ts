@@ -1,8 +1,9 @@
 import { request as httpRequest, type IncomingMessage } from "node:http";
 import { createInterface } from "node:readline";
-import { text } from "node:stream/consumers";
 import { parseJson } from "../../lib/parse-json.ts";
+import { BodyTooLongError, readAll } from "../../lib/registry/read-body.ts";
 import { VERSION } from "../../lib/version.ts";
+import { JSON_LIMITS } from "../../protocol/bounded-json.ts";
 import { API, VERSION_HEADER } from "./api-path.ts";
 import type { LocalResponses } from "./api.ts";
 import { LocalError } from "./local-error.ts";
@@ -74,7 +75,7 @@ export class LocalClient {
   ): Promise<LocalResponses[Kind]> {
     const response = await this.#send(method, path, options);
     const read = await readerOf(kind, response);
-    return read(await text(response));
+    return read(await textOf(response));
   }
 
   /** Yields the values of a stream. Throws if the stream breaks off or ends with an error. */
@@ -105,7 +106,7 @@ export class LocalClient {
     // Later errors are detected as an incomplete response.
     response.on("error", () => undefined);
     if (response.statusCode === 200) return response;
-    throw toLocalError(await text(response), response.statusCode ?? 0);
+    throw toLocalError(await textOf(response), response.statusCode ?? 0);
   }
 
   /** Resolves with the response's headers. Rejects if the agent hangs. */
@@ -149,6 +150,16 @@ function send(
     call.on("error", (error) => reject(toUnavailableError(error, socketPath)));
     call.end(body === undefined ? undefined : JSON.stringify(body));
   });
+}
+
+/** A response that is too long is none of the agent's: what comes back is no JSON then. */
+async function textOf(response: IncomingMessage): Promise<string> {
+  try {
+    return (await readAll(response, JSON_LIMITS.response.maxBytes)).toString();
+  } catch (error) {
+    if (error instanceof BodyTooLongError) return "";
+    throw error;
+  }
 }
 
 function isForbidden(error: unknown): boolean {

@@ -35,6 +35,11 @@ type State = z.output<typeof stateSchema>;
 
 /** How long a suspect is alone before the next one begins, in milliseconds. */
 const ALONE_MS = 60_000;
+/**
+ * How long what is counted waits after the start, in milliseconds, while the count cannot be written: an end of the agent that is
+ * not counted could come again and again.
+ */
+const UNNOTED_PAUSE_MS = 5 * 60_000;
 /** Without a crash for this long, what work in the background had caused is forgotten. Exceeds the longest pause. */
 const FORGET_MS = 24 * 60 * 60_000;
 
@@ -70,6 +75,8 @@ export class CrashGuard implements Disposable {
   #startedAt = 0;
   #isStopping = false;
   #isDisposed = false;
+  /** The last note could not be written, as on a full disk. */
+  #isUnnoted = false;
   #begun = 0;
   /** Works that this process has done once. */
   readonly #done = new Set<string>();
@@ -168,6 +175,8 @@ export class CrashGuard implements Disposable {
     const begin = async (): Promise<void> => {
       try {
         await orAborted(before, signal);
+        const unnotedMs = this.#unnotedMs();
+        if (unnotedMs > 0) await clock.sleep(unnotedMs, signal);
       } catch {
         return over.resolve();
       }
@@ -217,6 +226,7 @@ export class CrashGuard implements Disposable {
     if (this.#end === "crash" || (this.#end === "power_cut" && !this.#done.has(name))) {
       this.#works.set(name, { name, ...NO_CRASHES, ...this.#works.get(name), began: ++this.#begun });
       this.#save();
+      if (this.held(name)) return void this.rest(name);
     }
     try {
       return await work();
@@ -231,6 +241,8 @@ export class CrashGuard implements Disposable {
   held(name: string): HeldWork | undefined {
     const { clock, maxCrashes } = this.#options;
     if (this.#end === "clean") return undefined;
+    const unnotedMs = this.#unnotedMs();
+    if (unnotedMs > 0) return { name, text: "the agent could not note its crash on the disk", leftMs: unnotedMs };
     const count = this.count(name);
     const leftMs = this.#startedAt + crashPauseMs(count, maxCrashes) - clock.monotonic();
     return this.timesReached(name) > 0 && leftMs > 0 ? { name, text: crashText(count), leftMs } : undefined;
@@ -273,6 +285,11 @@ export class CrashGuard implements Disposable {
     this.#save();
   }
 
+  #unnotedMs(): number {
+    if (!this.#isUnnoted || this.#end === "clean") return 0;
+    return Math.max(0, this.#startedAt + UNNOTED_PAUSE_MS - this.#options.clock.monotonic());
+  }
+
   #state(isClean: boolean): State {
     return { bootId: this.#options.bootId, isClean, works: [...this.#works.values()] };
   }
@@ -281,7 +298,9 @@ export class CrashGuard implements Disposable {
     if (this.#isDisposed) return;
     try {
       this.#options.store.saveLearnedValue(NAME, JSON.stringify(this.#state(this.#isStopping)));
+      this.#isUnnoted = false;
     } catch (error) {
+      this.#isUnnoted = true;
       this.#options.logger.warn(
         { err: error },
         "what the agent works on could not be noted; see: edge-agent doctor (disk)",

@@ -2,6 +2,7 @@ import { posix } from "node:path";
 import { Readable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import type { Header, Pack } from "tar-stream";
+import { boundHeaders } from "../../lib/bounded-tar-headers.ts";
 import { EdgeError } from "../../protocol/errors.ts";
 
 type HeaderArgument = Parameters<Pack["entry"]>[0];
@@ -25,7 +26,7 @@ export async function filterArchive(
 ): Promise<Readable> {
   // Loaded with the first copy only.
   const { extract, pack } = await import("tar-stream");
-  const entries = extract();
+  const entries = boundHeaders(extract());
   const filtered = pack();
   const pass = async (): Promise<void> => {
     for await (const entry of entries) {

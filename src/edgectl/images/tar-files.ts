@@ -1,6 +1,7 @@
 import { createHash } from "node:crypto";
 import { Readable } from "node:stream";
 import { extract } from "tar-stream";
+import { boundHeaders } from "../../lib/bounded-tar-headers.ts";
 import { digestOfHash } from "../../lib/layer-parts/content-digest.ts";
 import { LayoutError } from "../../lib/layer-parts/layer-layout.ts";
 import { EXIT } from "../exit-code.ts";
@@ -23,7 +24,7 @@ const MAX_ENTRIES = 1_000_000;
 export async function readTarFiles(tar: AsyncIterable<Uint8Array>): Promise<readonly TarFile[]> {
   const files: TarFile[] = [];
   const source = Readable.from(tar, { objectMode: false });
-  const entries = extract();
+  const entries = boundHeaders(extract());
   let failure: unknown;
   source.once("error", (error) => {
     failure = error;

@@ -1,11 +1,12 @@
 import type { IncomingMessage } from "node:http";
-import { text } from "node:stream/consumers";
 import { WebSocket } from "ws";
 import type { Clock } from "../../lib/clock.ts";
 import { parseJson } from "../../lib/parse-json.ts";
+import { BodyTooLongError, readAll } from "../../lib/registry/read-body.ts";
 import { CreditPool } from "../../lib/stream-receiver.ts";
 import { StreamSender } from "../../lib/stream-sender.ts";
 import { VERSION } from "../../lib/version.ts";
+import { JSON_LIMITS } from "../../protocol/bounded-json.ts";
 import { decodeStreamMessage } from "../../protocol/stream-data.ts";
 import {
   type ClientStreamFrame,
@@ -210,11 +211,15 @@ export class StreamConnection implements Disposable {
 }
 
 async function toRefusal(response: IncomingMessage): Promise<Failure> {
-  const body = await text(response);
+  const body = await readAll(response, JSON_LIMITS.response.maxBytes).catch((error: unknown) => {
+    // Its status says enough.
+    if (error instanceof BodyTooLongError) return "";
+    throw error;
+  });
   const headers = Object.entries(response.headers).flatMap(([name, value]) =>
     typeof value === "string" ? [[name, value] as [string, string]] : [],
   );
   const status = response.statusCode ?? 500;
   // A response of this class must have a status from 200.
-  return toServiceFailure(new Response(null, { status: status < 200 ? 500 : status, headers }), body);
+  return toServiceFailure(new Response(null, { status: status < 200 ? 500 : status, headers }), body.toString());
 }

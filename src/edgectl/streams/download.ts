@@ -4,6 +4,7 @@ import { basename, dirname, join, posix } from "node:path";
 import { Readable, type Writable } from "node:stream";
 import { pipeline } from "node:stream/promises";
 import { extract, type Header } from "tar-stream";
+import { boundHeaders } from "../../lib/bounded-tar-headers.ts";
 import { untilDrained } from "../../lib/until-drained.ts";
 import { EXIT } from "../exit-code.ts";
 import { Failure, usageFailure } from "../failure.ts";
@@ -80,7 +81,7 @@ async function readArchive(
 ): Promise<void> {
   using stream = connection.open("read", { path });
   await stream.opened;
-  const archive = extract();
+  const archive = boundHeaders(extract());
   const reading = pipeline(Readable.from(contentOf(stream), { objectMode: false }), archive);
   // Seen below: the loop ends with the same error.
   reading.catch(() => undefined);

@@ -6,6 +6,14 @@ const [OPEN_OBJECT, CLOSE_OBJECT, OPEN_ARRAY, CLOSE_ARRAY] = [0x7b, 0x7d, 0x5b, 
 
 /** Closing braces that are tried as the end of an element before it is read byte by byte. */
 const MAX_TRIES = 4;
+/**
+ * What tries that fail may cost in a table, in bytes that are read in vain: then all of it is read byte by byte. Tries are for
+ * tables whose elements contain few braces.
+ */
+const MAX_WASTED_BYTES = 4 * 1024 * 1024;
+/** What a failed try costs besides its bytes: most of all its error. */
+const WASTED_PER_TRY = 2 * 1024;
+const SPACE = 0x20;
 
 /** A value of the root object, or an element if the value is an array. */
 export interface JsonValue {
@@ -31,6 +39,7 @@ export class JsonValues {
   /** The element before the next comma has been read. */
   #isElementRead = false;
   #isAfterComma = false;
+  #wastedBytes = 0;
   #kept: Uint8Array[] = [];
   #keptBytes = 0;
 
@@ -42,11 +51,13 @@ export class JsonValues {
   *read(bytes: Uint8Array): Generator<JsonValue> {
     const chunk = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
     let start = 0;
+    /** Nothing but spaces stands between `start` and this byte. */
+    let isBlank = true;
     for (let at = 0; at < chunk.length; at++) {
       const byte = chunk[at] as number;
-      if (byte === OPEN_OBJECT && this.#isElementStart()) {
-        const element = wholeElement(chunk, at);
-        if (element !== undefined && chunk.toString("latin1", start, at).trim() === "") {
+      if (byte === OPEN_OBJECT && isBlank && this.#isElementStart()) {
+        const element = this.#wholeElement(chunk, at);
+        if (element !== undefined) {
           yield { key: this.#key ?? "", value: element.value };
           this.#isElementRead = true;
           start = element.end;
@@ -54,12 +65,14 @@ export class JsonValues {
           continue;
         }
       }
+      if (byte > SPACE) isBlank = false;
       if (this.#isString) this.#readString(byte);
       else if (byte === QUOTE) this.#isString = true;
       else if (this.#isStructure(byte)) {
         const value = this.#structure(byte, this.#take(chunk.subarray(start, at)));
         if (value !== undefined) yield value;
         start = at + 1;
+        isBlank = true;
       } else if (byte === OPEN_OBJECT || byte === OPEN_ARRAY) this.#depth++;
       else if (byte === CLOSE_OBJECT || byte === CLOSE_ARRAY) this.#depth--;
     }
@@ -111,6 +124,25 @@ export class JsonValues {
     return this.#isInArray && this.#depth === 2 && !this.#isString && !this.#isElementRead && this.#keptBytes === 0;
   }
 
+  /**
+   * The object that begins here and its end, if the chunk has all of it. Searching it and parsing it are native, and so much
+   * faster than reading its bytes; what parses is the object, since no object is the beginning of another one.
+   */
+  #wholeElement(chunk: Buffer, start: number): { readonly value: unknown; readonly end: number } | undefined {
+    let end = start;
+    for (let tries = 0; tries < MAX_TRIES && this.#wastedBytes < MAX_WASTED_BYTES; tries++) {
+      end = chunk.indexOf(CLOSE_OBJECT, end) + 1;
+      if (end === 0) return undefined;
+      try {
+        return { value: parseBoundedJson(chunk.subarray(start, end), "toc_entry"), end };
+      } catch {
+        // A brace within the object, or an object that is too large, which is read again with the reason.
+        this.#wastedBytes += end - start + WASTED_PER_TRY;
+      }
+    }
+    return undefined;
+  }
+
   #open(isValid: boolean): undefined {
     if (!isValid) throw malformed();
     this.#depth = 1;
@@ -154,24 +186,6 @@ export class JsonValues {
     this.#keptBytes = 0;
     return Buffer.from(whole ?? text).toString("utf8");
   }
-}
-
-/**
- * The object that begins here and its end, if the chunk has all of it. Searching it and parsing it are native, and so much
- * faster than reading its bytes; what parses is the object, since no object is the beginning of another one.
- */
-function wholeElement(chunk: Buffer, start: number): { readonly value: unknown; readonly end: number } | undefined {
-  let end = start;
-  for (let tries = 0; tries < MAX_TRIES; tries++) {
-    end = chunk.indexOf(CLOSE_OBJECT, end) + 1;
-    if (end === 0) return undefined;
-    try {
-      return { value: parseBoundedJson(chunk.subarray(start, end), "toc_entry"), end };
-    } catch {
-      // A brace within the object, or an object that is too large, which is read again with the reason.
-    }
-  }
-  return undefined;
 }
 
 function parse(text: string): unknown {

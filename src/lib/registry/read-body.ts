@@ -36,10 +36,15 @@ export async function readBody(body: IncomingMessage, options: ReadOptions): Pro
 }
 
 /** Reads the body of a response of `fetch`. Rejects with `BodyTooLongError` for more than `maxBytes`, or the connection's error. */
-export async function readResponse({ body }: Response, maxBytes: number): Promise<Buffer> {
+export function readResponse({ body }: Response, maxBytes: number): Promise<Buffer> {
+  return readAll((body ?? []) as AsyncIterable<Uint8Array>, maxBytes);
+}
+
+/** Reads chunks to their end. Rejects with `BodyTooLongError` for more than `maxBytes`, or the connection's error. */
+export async function readAll(body: AsyncIterable<Uint8Array>, maxBytes: number): Promise<Buffer> {
   const chunks: Uint8Array[] = [];
   let length = 0;
-  for await (const chunk of (body ?? []) as AsyncIterable<Uint8Array>) {
+  for await (const chunk of body) {
     length += chunk.length;
     // Leaving the loop ends the transfer.
     if (length > maxBytes) throw new BodyTooLongError(`more than ${maxBytes} bytes came`);

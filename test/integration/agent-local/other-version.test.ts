@@ -4,6 +4,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { LocalClient } from "../../../src/agent/local/client.ts";
 import { LocalError } from "../../../src/agent/local/local-error.ts";
 import { VERSION } from "../../../src/lib/version.ts";
+import { JSON_LIMITS } from "../../../src/protocol/bounded-json.ts";
 import { tempDir } from "../../support/temp-dir.ts";
 
 const STATUS = {
@@ -56,6 +57,11 @@ describe("a command with a daemon", () => {
   it.each([["9.0.0"], [undefined]])("of version %s reports an answer it does not understand", async (version) => {
     answer = { version, body: JSON.stringify({ ...STATUS, device: "fine" }) };
     await expect(new LocalClient(path).request("GET", "/status", "status")).rejects.toThrow("of another version");
+  });
+
+  it("reads no more of another program's answer than one of the agent's may have", async () => {
+    answer = { version: VERSION, body: `"${"x".repeat(JSON_LIMITS.response.maxBytes)}"` };
+    await expect(new LocalClient(path).request("GET", "/status", "status")).rejects.toThrow("not JSON");
   });
 
   it.each([["9.0.0"], [VERSION]])("of version %s recognizes an error, also at the end of a stream", async (version) => {

@@ -168,6 +168,7 @@ export const FILE_ENTRY_POINTS: readonly EntryPoint[] = [
     from: "client",
     files: [
       "src/agent/streams/archive-filter.ts",
+      "src/lib/bounded-tar-headers.ts",
       "src/agent/engine/docker/container-archive.ts",
       "src/edgectl/streams/download.ts",
       "src/edgectl/images/tar-files.ts",

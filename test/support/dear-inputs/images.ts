@@ -60,6 +60,13 @@ function* tocInputs(): Generator<Input> {
     ['{"version":1,"tarSplitDigest":"SPLIT","x":', ',"entries":[]}'],
   ];
   yield* jsonInputs("toc_entry", frames);
+  const size = 1024 * 1024;
+  const braces = '{"name":"}}}}}}"},';
+  yield {
+    name: "braces in texts of entries",
+    bytes: Buffer.from(`{"entries":[${braces.repeat(size / braces.length)}{}]}`),
+  };
+  yield { name: "objects behind what is none", bytes: Buffer.from(`{"entries":[x${"{}".repeat(size / 2)}]}`) };
   yield { name: "the smallest entries", bytes: tableOf(many("1,")) };
   yield { name: "directories", bytes: tableOf(many('{"type":"dir","name":""},')) };
   const file = `{"type":"reg","name":"","size":9000000,"digest":"${DIGEST}","offset":0,"endOffset":0},`;

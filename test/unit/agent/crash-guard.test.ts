@@ -19,20 +19,24 @@ class Agent {
   readonly clock = new FakeClock();
   readonly #learned = new Map<string, string>();
   #boots = 1;
+  isDiskFull = false;
   guard = this.#start();
 
   #start(): CrashGuard {
     const guard = new CrashGuard({
       store: {
         learnedValue: (name) => this.#learned.get(name),
-        saveLearnedValue: (name, value) => void this.#learned.set(name, value),
+        saveLearnedValue: (name, value) => {
+          if (this.isDiskFull) throw new Error("database or disk is full");
+          this.#learned.set(name, value);
+        },
       },
       bootId: `boot ${this.#boots}`,
       clock: this.clock,
       logger: captureLog().logger,
       maxCrashes: 3,
     });
-    guard.start([], ["app"]);
+    guard.start(["deployment d1"], ["app"]);
     return guard;
   }
 
@@ -54,6 +58,29 @@ class Agent {
     this.restart("killed");
   }
 }
+
+it("work waits five minutes after each crash that cannot be counted, since the disk is full", async () => {
+  const agent = new Agent();
+  await agent.guard.run(WORK, succeed, never);
+  agent.restart("killed");
+  agent.isDiskFull = true;
+  for (let crashes = 0; crashes < 3; crashes++) {
+    agent.restart("killed");
+    // Nothing was noted before it: it waits all the same.
+    await agent.guard.run(WORK, () => Promise.reject(new Error("it was done")), never);
+    expect(agent.guard.held(WORK)).toMatchObject({ leftMs: 5 * MINUTE_MS });
+    const resumed = agent.guard.turn("deployment d1", never);
+    let isResumed = false;
+    void resumed?.then(() => (isResumed = true));
+    await agent.clock.advance(5 * MINUTE_MS - 1);
+    expect([isResumed, agent.guard.held(WORK)?.leftMs]).toEqual([false, 1]);
+    await agent.clock.advance(1);
+    expect([isResumed, agent.guard.held(WORK)]).toEqual([true, undefined]);
+  }
+  agent.isDiskFull = false;
+  agent.restart("killed");
+  expect(agent.guard.held(WORK)).toBeUndefined();
+});
 
 it.each([
   ["fails", fail],

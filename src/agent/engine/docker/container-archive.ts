@@ -1,6 +1,7 @@
 import type { IncomingMessage } from "node:http";
 import { buffer } from "node:stream/consumers";
 import type Docker from "dockerode";
+import { boundHeaders } from "../../../lib/bounded-tar-headers.ts";
 import type { DeviceFile } from "../device-files.ts";
 import type { ImagePath, Owner } from "../image-path.ts";
 import type { HelperEngine } from "./helper-container.ts";
@@ -146,7 +147,7 @@ async function readFirstEntry(
   maxBytes: number,
 ): Promise<{ readonly owner: Owner; readonly content: Uint8Array | undefined } | undefined> {
   const { extract } = await import("tar-stream");
-  const entries = extract();
+  const entries = boundHeaders(extract());
   archive.on("error", (error) => entries.destroy(error));
   archive.pipe(entries);
   for await (const entry of entries) {

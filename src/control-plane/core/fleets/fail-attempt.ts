@@ -26,11 +26,12 @@ export function failAttempt(situation: Situation, failure: FailedAttempt): Targe
   const { kind } = classifyFailure(code);
   if (kind === "refused") return become(target, { ...told, state: "refused" }, nowMs);
 
-  const isCounted = kind === "failed" || (kind === "waiting" && isReached);
+  const isCounted = kind === "failed" || kind === "harmful" || (kind === "waiting" && isReached);
   const uncounted = target.attempt - target.failedAttempts;
   const failedAttempts =
     isCounted || uncounted > MAX_UNCOUNTED_ATTEMPTS ? target.failedAttempts + 1 : target.failedAttempts;
-  const isLast = failedAttempts >= context.rollout.strategy.attempts || uncounted > MAX_UNCOUNTED_ATTEMPTS;
+  const isLast =
+    kind === "harmful" || failedAttempts >= context.rollout.strategy.attempts || uncounted > MAX_UNCOUNTED_ATTEMPTS;
   if (isLast) {
     // A rollout that goes back has its failed targets turn back at once, and nothing else happens to this one.
     const mustTurn = context.rollout.state === "rolling_back" && target.direction === "forward";

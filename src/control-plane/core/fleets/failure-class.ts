@@ -5,6 +5,8 @@ import type { WaitReason } from "../../../protocol/rollout.ts";
 export type FailureClass =
   /** Counts as an attempt. The target fails when it has no attempts left. */
   | { readonly kind: "failed" }
+  /** Counts as a failure, and is not attempted again: it harms the device each time. */
+  | { readonly kind: "harmful" }
   /** The device, its owner or a person said no, or it is not there: ends the target, apart from failures. Not repeated. */
   | { readonly kind: "refused" }
   /** Says nothing about the revision or the device, and passes: repeated later without counting as an attempt. */
@@ -49,7 +51,8 @@ const CLASSES: Readonly<Record<ErrorCode, FailureClass>> = {
   // May last: without an end of the attempts, the rollout would wait for a broken device for ever.
   EngineUnavailable: FAILED,
   EngineRestartNeeded: FAILED,
-  AgentCrashed: FAILED,
+  // It has brought the agent down as often as the device allows, with its images downloaded each time.
+  AgentCrashed: { kind: "harmful" },
   // The service was restarted in the middle of it, and has the credentials again.
   RegistryAuthLost: RETRY,
   DeviceFailed: FAILED,

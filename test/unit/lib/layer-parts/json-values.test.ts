@@ -1,5 +1,5 @@
 import fc from "fast-check";
-import { describe, expect, it } from "vitest";
+import { describe, expect, it, vi } from "vitest";
 import { type JsonValue, JsonValues } from "../../../../src/lib/layer-parts/json-values.ts";
 import { LayoutError } from "../../../../src/lib/layer-parts/layer-layout.ts";
 
@@ -73,6 +73,8 @@ describe("a JSON object as a stream", () => {
     '{"a":1,}',
     "{,}",
     '{"a":[{}{}]}',
+    '{"a":[x{},{}]}',
+    '{"a":[\u00a0{}]}',
     '{"a":[{} 1]}',
     '{"a":[1 {}]}',
     '{"a":[{},]}',
@@ -87,6 +89,16 @@ describe("a JSON object as a stream", () => {
   ])("is refused as %s", (text) => {
     expect(() => JSON.parse(text) as unknown).toThrow(SyntaxError);
     expect(() => read(text)).toThrow(LayoutError);
+  });
+
+  it("tries to parse an element at once no more often than that is worth", () => {
+    const elements = Array.from({ length: 20_000 }, (_, index) => ({ name: "}".repeat(8), index }));
+    const text = JSON.stringify({ entries: elements });
+    const parse = vi.spyOn(JSON, "parse");
+    const values = read(text);
+    expect(parse.mock.calls.length).toBeLessThan(25_000);
+    parse.mockRestore();
+    expect(values).toEqual(expected({ entries: elements }));
   });
 
   it("holds no value of more than the given bytes", () => {

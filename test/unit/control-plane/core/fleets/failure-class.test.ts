@@ -22,6 +22,10 @@ describe("classes of failures", () => {
     ]);
   });
 
+  it("never try again what has brought the agent down", () => {
+    expect(of("harmful")).toEqual(["AgentCrashed"]);
+  });
+
   it("wait for the connection without counting an attempt", () => {
     expect(classifyFailure("DeviceNotReachable")).toEqual({ kind: "waiting", for: "connection" });
     expect(of("waiting")).toEqual(["DeviceNotReachable"]);
