@@ -5,8 +5,8 @@ import { tryLock } from "../lib/instance-lock.ts";
 import type { Output } from "../lib/terminal/output.ts";
 import { type CliContext, CommandError } from "./cli/context.ts";
 import { DATA_DIR_VARIABLE } from "./config.ts";
-import { backup } from "./data/backup.ts";
-import { type DataDir, findDataDir, prepareDataDir } from "./data/data-dir.ts";
+import { backup, backupInto } from "./data/backup.ts";
+import { type DataDir, findDataDir, giveToOwner, prepareDataDir } from "./data/data-dir.ts";
 import { restore } from "./data/restore.ts";
 import type { PostgresOptions } from "./store/postgres/options.ts";
 import { openStore } from "./store/sqlite/open-store.ts";
@@ -42,13 +42,16 @@ export function databaseCommands(stderr: Pick<Output, "write">): Omit<CliContext
     },
     markRestored: async (options) => (await import("./store/postgres/maintenance.ts")).markUnfinishedRestored(options),
     backup: (path, file) => backup(find(path).database, file),
+    backupInto: (path, directory, keep) => backupInto(find(path).database, directory, keep, systemClock.now()),
     async restore(path, file, isNamed) {
       const dataDir = isNamed ? prepareDataDir(path) : requireDataDir(path);
       report(dataDir);
       using lock = tryLock(dataDir.lock);
       if (!lock) throw new CommandError(`an edge-control serves ${path}; stop it before restoring`);
       const now = new Date(systemClock.now()).toISOString().replaceAll(":", "-");
-      return restore(file, dataDir.database, `.replaced-${now}`);
+      const replaced = await restore(file, dataDir.database, `.replaced-${now}`);
+      giveToOwner(path);
+      return replaced;
     },
   };
 }

@@ -68,6 +68,31 @@ describe.skipIf(missing !== undefined)("the control plane's units", () => {
       expect((await machine.succeed("stat -c '%a %U' /var/lib/edge-control")).trim()).toBe("700 edge-control");
     });
 
+    test("the timer's unit makes a backup, which root and the service's user restore", async () => {
+      const data = "--data-dir /var/lib/edge-control";
+      const accounts = async (): Promise<number> => {
+        const list = await administer(machine, `account list ${data}`);
+        return Object.values(list).flat().length;
+      };
+      expect((await machine.succeed("systemctl is-enabled edge-control-backup.timer")).trim()).toBe("enabled");
+      await machine.succeed("systemctl start edge-control-backup.service");
+      const [file = "", ...others] = (await machine.succeed("ls /var/lib/edge-control-backups/*")).trim().split("\n");
+      expect([file, others]).toEqual([expect.stringMatching(/edge-control-[\dTZ-]+\.db$/), []]);
+      expect((await machine.succeed(`stat -c '%a %U' ${file}`)).trim()).toBe("600 edge-control");
+      const before = await accounts();
+      for (const user of ["root", "edge-control"]) {
+        // By root, beside the running service.
+        await machine.succeed(`/opt/edge-control/edge-control account create after-${user} ${data}`);
+        expect(await accounts()).toBe(before + 1);
+        await machine.succeed(`systemctl stop ${UNIT}`);
+        await machine.succeed(`runuser -u ${user} -- /opt/edge-control/edge-control restore ${file} ${data}`);
+        await machine.succeed(`systemctl start ${UNIT}`);
+        expect([await statusOf(machine, `${URL}/readyz`), await accounts()]).toEqual([200, before]);
+        const owners = await machine.succeed("stat -c %U /var/lib/edge-control/*");
+        expect(new Set(owners.trim().split("\n"))).toEqual(new Set(["edge-control"]));
+      }
+    });
+
     test("systemd starts it again after it was killed", async () => {
       const pid = await mainPid(machine, UNIT);
       await machine.succeed(`kill -KILL ${pid}`);

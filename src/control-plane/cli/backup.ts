@@ -1,4 +1,4 @@
-import type { Command } from "commander";
+import { type Command, InvalidArgumentError } from "commander";
 import {
   type AdministrationOptions,
   dataDirOf,
@@ -12,13 +12,25 @@ const KEY_FILE_LEFT_OUT =
   "the key file (secrets.key, or secrets_key_file) is not part of it: keep a copy of that file in another place";
 const KEY_FILE_NEEDED = "put the key file that belongs to the backup in its place before the service starts";
 
+function toCount(text: string): number {
+  if (/^[1-9]\d{0,3}$/.test(text)) return Number(text);
+  throw new InvalidArgumentError("It must be a whole number from 1 to 9999.");
+}
+
 /** `backup` and `restore`. */
 export function addBackupCommands(program: Command, context: CliContext): void {
   withAdministrationOptions(program.command("backup <file>"))
     .description("copy the database into one file, also while the server runs; an existing file is replaced")
-    .action(async (file: string, options: AdministrationOptions) => {
-      await context.backup(dataDirOf(options), file);
-      printResult(context, options, { backup: file }, () => `backed up to ${file}; ${KEY_FILE_LEFT_OUT}`);
+    .option(
+      "--keep <count>",
+      "<file> is a directory: the copy is named after the time, and the newest <count> stay",
+      toCount,
+    )
+    .action(async (file: string, { keep, ...options }: AdministrationOptions & { readonly keep?: number }) => {
+      const dataDir = dataDirOf(options);
+      const path = keep === undefined ? file : await context.backupInto(dataDir, file, keep);
+      if (keep === undefined) await context.backup(dataDir, file);
+      printResult(context, options, { backup: path }, () => `backed up to ${path}; ${KEY_FILE_LEFT_OUT}`);
     });
   withAdministrationOptions(program.command("restore <file>"))
     .description(

@@ -24,6 +24,8 @@ export interface CliContext {
   readonly markRestored: (options: PostgresOptions) => Promise<number>;
   /** Copies the database in a data directory into a file. Throws as `openStore` does. */
   readonly backup: (dataDir: string, file: string) => Promise<void>;
+  /** As `backup`, into a new file of a directory, in which the newest ones stay. Returns its path. */
+  readonly backupInto: (dataDir: string, directory: string, keep: number) => Promise<string>;
   /**
    * Replaces the database in a data directory with a backup. Returns the path of the replaced database, or `undefined`
    * when there was none. Throws while a server uses the directory, and when the file is not a valid backup.

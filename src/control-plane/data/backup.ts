@@ -1,4 +1,5 @@
-import { rm, realpath, writeFile } from "node:fs/promises";
+import { mkdir, readdir, rm, realpath, writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { markScrubbed } from "../../lib/sqlite.ts";
 import { checkDatabase } from "./check-database.ts";
@@ -30,6 +31,27 @@ export async function backup(database: string, target: string): Promise<void> {
   } finally {
     for (const ending of ["", "-wal", "-shm", "-journal"]) await rm(unfinished + ending, { force: true });
   }
+}
+
+const BACKUP_OF_A_TIME = /^edge-control-\d{4}-\d\d-\d\dT\d\d-\d\d-\d\dZ\.db$/;
+
+/**
+ * As `backup`, into a file that is named after the time, in a directory that is created if missing. Removes the oldest of such files
+ * but `keep`, by their names, once the new one is there. Returns the path of the new one.
+ */
+export async function backupInto(database: string, directory: string, keep: number, nowMs: number): Promise<string> {
+  await mkdir(directory, { recursive: true, mode: 0o700 });
+  const time = new Date(nowMs)
+    .toISOString()
+    .replace(/\.\d+Z$/, "Z")
+    .replaceAll(":", "-");
+  const name = `edge-control-${time}.db`;
+  await backup(database, join(directory, name));
+  const others = (await readdir(directory)).filter((each) => BACKUP_OF_A_TIME.test(each) && each !== name);
+  // A clock that was set back must not have the new one removed.
+  for (const old of others.toSorted().slice(0, Math.max(0, others.length - keep + 1)))
+    await rm(join(directory, old), { force: true });
+  return join(directory, name);
 }
 
 function copy(database: string, target: string): void {

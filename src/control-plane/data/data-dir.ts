@@ -1,6 +1,6 @@
-import { mkdirSync, realpathSync, statSync } from "node:fs";
+import { accessSync, constants, lchownSync, lstatSync, mkdirSync, realpathSync, statSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { restrictPermissions, type PermissionChange } from "../../lib/file-permissions.ts";
+import { listNames, restrictPermissions, type PermissionChange } from "../../lib/file-permissions.ts";
 
 /** Paths in a data directory. */
 export interface DataDir {
@@ -15,18 +15,27 @@ export interface DataDir {
 const DATABASE = "edge-control.sqlite";
 const LOCK = "server.lock";
 
+/** What a server opens. */
+const USED = [DATABASE, `${DATABASE}-wal`, `${DATABASE}-shm`, LOCK];
+const isManaged = (name: string): boolean => name.startsWith(DATABASE) || name.startsWith(LOCK);
+
+/** A file of the data directory belongs to another user. The message says which, and the command that mends it. */
+class ForeignFileError extends Error {
+  override readonly name = "ForeignFileError";
+}
+
 /**
  * Creates the data directory if missing and removes the permissions of other users, since its files are only for the
- * server's user. Returns its paths.
+ * server's user. Root gives them to the owner of the directory. Returns its paths.
+ *
+ * @throws {ForeignFileError} if this user cannot use one of the files
  */
 export function prepareDataDir(path: string): DataDir {
   mkdirSync(path, { recursive: true, mode: 0o700 });
-  const permissionChanges = restrictPermissions({
-    directory: realpathSync(path),
-    directoryMode: 0o700,
-    fileMode: 0o600,
-    isManaged: (name) => name.startsWith(DATABASE) || name.startsWith(LOCK),
-  });
+  const directory = realpathSync(path);
+  giveToOwner(path);
+  const permissionChanges = restrictPermissions({ directory, directoryMode: 0o700, fileMode: 0o600, isManaged });
+  for (const name of USED) requireUsable(join(directory, name), directory);
   return { database: resolve(join(path, DATABASE)), lock: join(path, LOCK), permissionChanges };
 }
 
@@ -36,4 +45,27 @@ export function prepareDataDir(path: string): DataDir {
  */
 export function findDataDir(path: string): DataDir | undefined {
   return statSync(join(path, DATABASE), { throwIfNoEntry: false }) && prepareDataDir(path);
+}
+
+/** Gives the files of a data directory to its owner if root has made them: the server could not use them. */
+export function giveToOwner(path: string): void {
+  if (process.geteuid?.() !== 0) return;
+  const directory = realpathSync(path);
+  const { uid, gid } = statSync(directory);
+  for (const name of listNames(directory).filter(isManaged)) {
+    const file = lstatSync(join(directory, name), { throwIfNoEntry: false });
+    // Not what may be another file of root's.
+    if (file?.isFile() && file.nlink === 1 && file.uid === 0 && uid !== 0) lchownSync(join(directory, name), uid, gid);
+  }
+}
+
+function requireUsable(file: string, directory: string): void {
+  try {
+    accessSync(file, constants.R_OK | constants.W_OK);
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== "EACCES") return;
+    throw new ForeignFileError(
+      `${file} belongs to another user: run chown --reference=${directory} ${directory}/* as root, or this command as that user`,
+    );
+  }
 }

@@ -1,13 +1,17 @@
 import { constants } from "node:fs";
-import { access, chmod, copyFile, rename, rm } from "node:fs/promises";
+import { access, chmod, copyFile, readdir, rename, rm } from "node:fs/promises";
+import { basename, dirname, join, resolve } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { openSqlite } from "../../lib/sqlite.ts";
 import { MIGRATIONS } from "../store/sqlite/migrations.ts";
 import { startEventsAnew } from "../store/sqlite/account-events.ts";
 import { checkDatabase } from "./check-database.ts";
 import { markUnfinishedUncertain } from "./mark-unfinished.ts";
+import { giveToOwner } from "./data-dir.ts";
 import { moveIntoPlace } from "./durable-file.ts";
 
+/** Replaced databases that stay. */
+const MAX_REPLACED = 2;
 /** Suffixes of a database's files, the write-ahead log first. */
 const DATABASE_SUFFIXES = ["-wal", "-shm", ""];
 
@@ -38,7 +42,10 @@ export async function restore(file: string, database: string, suffix: string): P
     markUnfinishedUncertain(incoming);
     const replaced = (await exists(database)) ? database + suffix : undefined;
     if (replaced !== undefined) await moveAside(database, replaced);
+    // Root may restore; the server that opens it is not root.
+    giveToOwner(dirname(database));
     await moveIntoPlace(incoming, database);
+    await removeReplaced(database, [database + suffix, file]);
     return replaced;
   } finally {
     // SQLite creates log files beside a copied database when it reads it.
@@ -52,6 +59,17 @@ async function moveAside(database: string, replaced: string): Promise<void> {
   for (const ending of DATABASE_SUFFIXES) {
     if (await exists(database + ending)) await rename(database + ending, replaced + ending);
   }
+}
+
+/** Removes what earlier restores have replaced, but for the newest and those that are used. Each is as large as the database. */
+async function removeReplaced(database: string, used: readonly string[]): Promise<void> {
+  const prefix = `${basename(database)}.replaced-`;
+  const names = (await readdir(dirname(database))).filter((name) => name.startsWith(prefix));
+  const paths = new Set(names.map((name) => join(dirname(database), name.replace(/-(?:wal|shm)$/, ""))));
+  const usedPaths = new Set(used.map((path) => resolve(path)));
+  const others = [...paths].filter((path) => !usedPaths.has(resolve(path))).toSorted();
+  for (const path of others.slice(0, 1 - MAX_REPLACED))
+    for (const ending of DATABASE_SUFFIXES) await rm(path + ending, { force: true });
 }
 
 /** Writes the content of the log into the database file. */

@@ -2,7 +2,7 @@ import { chmod, copyFile, readdir, readFile, stat, symlink, truncate, writeFile 
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
-import { backup } from "../../../../src/control-plane/data/backup.ts";
+import { backup, backupInto } from "../../../../src/control-plane/data/backup.ts";
 import { restore } from "../../../../src/control-plane/data/restore.ts";
 import { MIGRATIONS } from "../../../../src/control-plane/store/sqlite/migrations.ts";
 import { openStore } from "../../../../src/control-plane/store/sqlite/open-store.ts";
@@ -25,6 +25,10 @@ async function addAccount(id: string): Promise<void> {
   await using store = openStore(database);
   await store.accounts.createAccount({ id, name: id, createdAt: 1 });
 }
+
+/** A time, and the name of a backup that is made then. */
+const at = (day: number): number => Date.UTC(2026, 10, day, 3, 4, 5, 678);
+const nameOf = (day: number): string => `edge-control-2026-11-${day}T03-04-05Z.db`;
 
 async function accounts(path = database): Promise<string[]> {
   await using store = openStore(path);
@@ -51,6 +55,17 @@ describe("backup", () => {
     await addAccount("acc_2");
     await backup(database, copy);
     expect(await accounts(copy)).toEqual(["acc_1", "acc_2"]);
+  });
+
+  test("into a directory it is named after the time, and the newest ones stay", async () => {
+    const into = join(directory.path, "backups");
+    for (const day of [20, 21, 22]) await backupInto(database, into, 2, at(day));
+    expect((await readdir(into)).toSorted()).toEqual([nameOf(21), nameOf(22)]);
+    // By a clock that was set back.
+    await writeFile(join(into, "by-hand.db"), "");
+    expect(await backupInto(database, into, 1, at(19))).toBe(join(into, nameOf(19)));
+    expect((await readdir(into)).toSorted()).toEqual(["by-hand.db", nameOf(19)]);
+    expect(await accounts(join(into, nameOf(19)))).toEqual(["acc_1"]);
   });
 
   test("an older backup survives one that fails", async () => {
@@ -112,6 +127,20 @@ describe("restore", () => {
     expect(await accounts(crashed)).toEqual(["acc_1"]);
     expect(await accounts(kept)).toEqual(["acc_1", "acc_late"]);
     expect((await stat(crashed)).mode & 0o777).toBe(0o600);
+  });
+
+  test("of the databases that were replaced the newest two stay, and the one that is restored", async () => {
+    await backup(database, copy);
+    const replaced: string[] = [];
+    for (let day = 1; day < 5; day++) {
+      const source = day === 4 ? (replaced[1] ?? "") : copy;
+      replaced.push((await restore(source, database, `.replaced-2026-11-0${day}T00-00-00.000Z`)) ?? "");
+      if (day === 1) await addAccount("acc_2");
+    }
+    const names = (await readdir(directory.path)).filter((name) => name.includes("replaced"));
+    expect(names.toSorted()).toEqual(
+      [2, 3, 4].map((day) => `edge-control.sqlite.replaced-2026-11-0${day}T00-00-00.000Z`),
+    );
   });
 
   test("into an empty directory there is nothing to keep", async () => {
