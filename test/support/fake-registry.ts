@@ -69,7 +69,7 @@ export class FakeRegistry implements RegistryClient {
   }
 
   async openBlob(): Promise<OpenBlob> {
-    return { stream: Readable.from([]), status: 200, offset: 0, remaining: undefined };
+    return { stream: Readable.from([]), status: 200, offset: 0, host: "registry.example.com" };
   }
 
   async findArtifact(): Promise<undefined> {

@@ -54,6 +54,8 @@ export type RegistryErrorKind =
   | "registry_unreachable"
   /** The registry asks for fewer requests; can be retried after `retryAfterMs`. */
   | "rate_limited"
+  /** Something in between answered: a portal, a proxy, an error page; can be retried. */
+  | "foreign_answer"
   /** The certificate is not trusted, or the registry does not use TLS where it is required. */
   | "registry_untrusted"
   /** The registry refers to a target that is not allowed: a local address, one without TLS, or a host that must not get its credentials. */

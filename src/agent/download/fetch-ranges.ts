@@ -70,12 +70,16 @@ function isWhole({ status }: OpenBlob, { length }: Span, { blob }: RangePart): b
   return status === 200 && length < blob.size;
 }
 
-async function openSpan(span: Span, { open, signal }: FetchRangesOptions): Promise<OpenBlob | FetchFailure> {
+async function openSpan(
+  span: Span,
+  { open, onReceived, signal }: FetchRangesOptions,
+): Promise<OpenBlob | FetchFailure> {
   try {
     return await open(span, signal);
   } catch (error) {
     signal.throwIfAborted();
     if (!(error instanceof RegistryError)) throw error;
+    if (error.receivedBytes > 0) onReceived(error.receivedBytes);
     const refused = toRefusal(error);
     if (refused) return refused;
     // Another range than requested, or several in one body.

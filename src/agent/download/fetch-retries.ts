@@ -63,7 +63,7 @@ export function toFailure(end: BodyEnd, stallMs: number): FetchFailure | undefin
 
 /** Returns the failure of a registry that may serve the next request; `undefined` if it will not. */
 export function toRefusal({ kind, message: reason, retryAfterMs }: RegistryError): FetchFailure | undefined {
-  const isTransient = kind === "registry_unreachable" || kind === "rate_limited";
+  const isTransient = kind === "registry_unreachable" || kind === "rate_limited" || kind === "foreign_answer";
   return isTransient ? { kind: "refused", reason, retryAfterMs } : undefined;
 }
 

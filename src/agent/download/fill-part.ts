@@ -1,6 +1,7 @@
 import type { Clock } from "../../lib/clock.ts";
 import type { FetchBounds } from "../core/image/fetch-retry.ts";
 import type { OpenBlob } from "../registry/registry.ts";
+import { pageInBytes } from "../registry/foreign-answer.ts";
 import { RegistryError } from "../registry/registry-error.ts";
 import { DownloadError } from "./download-error.ts";
 import { type FetchFailure, FetchRetries, toFailure, toRefusal } from "./fetch-retries.ts";
@@ -88,21 +89,28 @@ async function fetchMore(part: Part, options: FillOptions): Promise<FetchFailure
     stallMs,
     throttle,
     write: async (bytes) => {
+      const page = part.size === 0 ? pageInBytes(bytes, opened.host) : undefined;
+      if (page) throw page;
       await part.append(bytes);
       onAppended();
     },
     onReceived,
     signal,
+  }).catch((error: unknown) => {
+    const refusal = error instanceof RegistryError && !signal.aborted ? toRefusal(error) : undefined;
+    if (!refusal) throw error;
+    return refusal;
   });
-  return toFailure(end, stallMs);
+  return "reason" in end ? end : toFailure(end, stallMs);
 }
 
-async function openAt(part: Part, { open, signal }: FillOptions): Promise<OpenBlob | FetchFailure> {
+async function openAt(part: Part, { open, onReceived, signal }: FillOptions): Promise<OpenBlob | FetchFailure> {
   try {
     return await open(part.size, signal);
   } catch (error) {
     signal.throwIfAborted();
     if (!(error instanceof RegistryError)) throw error;
+    if (error.receivedBytes > 0) onReceived(error.receivedBytes);
     const refused = toRefusal(error);
     if (refused) return refused;
     const { kind, message: reason } = error;

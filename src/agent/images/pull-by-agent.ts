@@ -12,7 +12,7 @@ import {
   withSample,
 } from "../core/image/pull-events.ts";
 import { EdgeError } from "../../protocol/errors.ts";
-import { findBudgetRefusal } from "../core/image/pull-cost.ts";
+import { findBudgetRefusal, projectedBytes } from "../core/image/pull-cost.ts";
 import type { FetchInterruption, TransferProgress } from "../download/ports.ts";
 import type { RegistryAuth } from "../registry/registry.ts";
 import type { ImageRequest, ImageServices } from "./ports.ts";
@@ -58,7 +58,7 @@ export async function pullByAgent(
     },
     onProgress: (now) => {
       // May be more than computed: the engine does not know layers of an image loaded by hand by these digests.
-      const refusal = findBudgetRefusal({ ...cost, downloadBytes: now.total }, limits);
+      const refusal = findBudgetRefusal({ ...cost, downloadBytes: projectedBytes(now) }, limits);
       if (refusal) stopped.abort(new EdgeError(refusal.code, refusal.message, refusal.details));
       else if (now.total > announcedBytes) {
         request.emit(costGrewEvent(now.total, announcedBytes));

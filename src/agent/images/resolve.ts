@@ -119,7 +119,8 @@ async function lookUp(
       return { kind: "image", image: { ...image, reference }, ...known };
     } catch (error) {
       if (!(error instanceof RegistryError)) throw error;
-      const { kind, message, retryAfterMs = 0 } = error;
+      const { kind, message, retryAfterMs = 0, receivedBytes } = error;
+      if (receivedBytes > 0) countReceived(services, request, receivedBytes);
       const hasCredentials = auth !== undefined;
       const hint = error.hint ?? pullHint(kind, hasCredentials);
       const lookup = { reference, policy, attempt, attempts, requiresCost, hasCredentials };

@@ -5,6 +5,7 @@ import { registryHost } from "./address.ts";
 import { maySendCredentials } from "../../lib/registry/credential-scope.ts";
 import { type Challenge, parseChallenges } from "../../lib/registry/challenge.ts";
 import { readBody } from "../../lib/registry/read-body.ts";
+import { pageInstead } from "./foreign-answer.ts";
 import { RegistryError } from "./registry-error.ts";
 import type { RegistryResponse, RegistryHttp } from "./registry-http.ts";
 import type { RegistryAuth } from "./registry.ts";
@@ -138,6 +139,8 @@ export class Authorizer {
   async #readToken(response: RegistryHttpResponse, signal: AbortSignal): Promise<z.output<typeof tokenSchema>> {
     try {
       const options = { clock: this.#clock, maxBytes: MAX_TOKEN_BYTES, stallMs: 15_000 };
+      const page = pageInstead(response);
+      if (page) throw page;
       const parsed = tokenSchema.safeParse(parseJson(await readBody(response.body, options), "short")).data;
       if (parsed?.token !== undefined || parsed?.access_token !== undefined) return parsed;
     } catch (error) {

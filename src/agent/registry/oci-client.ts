@@ -12,9 +12,10 @@ import {
   parseManifest,
   verifyDigest,
 } from "./manifest.ts";
-import { readBody } from "../../lib/registry/read-body.ts";
+import { readBody, type ReadOptions } from "../../lib/registry/read-body.ts";
 import { RegistryError } from "./registry-error.ts";
 import { type RegistryResponse, RegistryHttp, type TrustSource } from "./registry-http.ts";
+import { otherThanBlob, pageInBytes, pageInstead } from "./foreign-answer.ts";
 import { findArtifact } from "./find-artifact.ts";
 import type {
   BlobOptions,
@@ -138,10 +139,10 @@ class OciClient implements RegistryClient {
     const target = { registry: image.registry, repository: image.repository, auth };
     const response = await this.#get(target, `blobs/${blob.digest}`, headers, signal);
     const { status, body } = response;
+    const other = otherThanBlob(response, blob, offset);
+    if (other) throw other;
     if (status === 200 || (status === 206 && rangeStart(response) === offset)) {
-      const length = Number(response.headers["content-length"] ?? Number.NaN);
-      const remaining = Number.isSafeInteger(length) ? length : undefined;
-      return { stream: body, status, offset: status === 206 ? offset : 0, remaining };
+      return { stream: body, status, offset: status === 206 ? offset : 0, host: response.url.host };
     }
     if (status !== 206) throw await this.#toError(response, target);
     body.destroy();
@@ -159,7 +160,8 @@ class OciClient implements RegistryClient {
     return await findArtifact(
       async (path) => {
         const response = await this.#getSoon(target, path, patienceMs, signal);
-        if (response.status === 200) return await this.#read(response, signal, patienceMs);
+        if (pageInstead(response)) return undefined;
+        if (response.status === 200) return await this.#read(response, signal, { stallMs: patienceMs });
         discard(response);
         return undefined;
       },
@@ -187,8 +189,7 @@ class OciClient implements RegistryClient {
     let nextName = name;
     for (let depth = 0; depth <= MAX_INDEX_DEPTH; depth++) {
       const response = await this.#get(target, `manifests/${nextName}`, { Accept: ACCEPT }, signal);
-      if (response.status !== 200) throw await this.#toError(response, target);
-      const bytes = await this.#read(response, signal);
+      const bytes = await this.#readDocument(response, target, signal);
       if (nextName.startsWith("sha256:")) verifyDigest(bytes, nextName);
       const parsed = parseManifest(bytes, response.headers["content-type"]);
       const digest = digestOf(bytes);
@@ -206,8 +207,7 @@ class OciClient implements RegistryClient {
     if (config.size > MAX_DOCUMENT_BYTES)
       throw new RegistryError("unsupported", "the image's configuration is too large");
     const response = await this.#get(target, `blobs/${config.digest}`, {}, signal);
-    if (response.status !== 200) throw await this.#toError(response, target);
-    const bytes = await this.#read(response, signal);
+    const bytes = await this.#readDocument(response, target, signal);
     verifyDigest(bytes, config.digest);
     return bytes;
   }
@@ -248,13 +248,22 @@ class OciClient implements RegistryClient {
     throw refusedAgain(target);
   }
 
-  async #read(
-    response: RegistryHttpResponse,
-    signal: AbortSignal,
-    stallMs: number = this.#stallMs,
-  ): Promise<Uint8Array> {
+  async #readDocument(response: RegistryResponse, target: Target, signal: AbortSignal): Promise<Uint8Array> {
+    const page = pageInstead(response);
+    if (page) throw page;
+    if (response.status !== 200) throw await this.#toError(response, target);
+    const check = (bytes: Uint8Array): void => {
+      const found = pageInBytes(bytes, response.url.host);
+      if (found) throw found;
+    };
+    const bytes = await this.#read(response, signal, { checkBeginning: check });
+    if (bytes.length === 0) check(bytes);
+    return bytes;
+  }
+
+  async #read(response: RegistryHttpResponse, signal: AbortSignal, how: Partial<ReadOptions> = {}): Promise<Uint8Array> {
     try {
-      const options = { clock: this.#clock, maxBytes: MAX_DOCUMENT_BYTES, stallMs };
+      const options = { clock: this.#clock, maxBytes: MAX_DOCUMENT_BYTES, stallMs: this.#stallMs, ...how };
       return await readBody(response.body, options);
     } catch (error) {
       signal.throwIfAborted();

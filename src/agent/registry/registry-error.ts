@@ -5,6 +5,8 @@ export interface RegistryErrorOptions extends ErrorOptions {
   readonly retryAfterMs?: number | undefined;
   /** What to do about it. */
   readonly hint?: string | undefined;
+  /** Bytes of a body that was refused before it was read. */
+  readonly receivedBytes?: number | undefined;
 }
 
 /** An error of a registry or of the connection to it. The message is for people and contains no credentials. */
@@ -12,12 +14,15 @@ export class RegistryError extends Error {
   readonly kind: RegistryErrorKind;
   readonly retryAfterMs: number | undefined;
   readonly hint: string | undefined;
+  readonly receivedBytes: number;
 
-  constructor(kind: RegistryErrorKind, message: string, { retryAfterMs, hint, ...options }: RegistryErrorOptions = {}) {
+  constructor(kind: RegistryErrorKind, message: string, options: RegistryErrorOptions = {}) {
+    const { retryAfterMs, hint, receivedBytes = 0 } = options;
     super(message, options);
     this.name = "RegistryError";
     this.kind = kind;
     this.retryAfterMs = retryAfterMs;
     this.hint = hint;
+    this.receivedBytes = receivedBytes;
   }
 }

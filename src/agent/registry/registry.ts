@@ -23,8 +23,8 @@ export interface OpenBlob {
   readonly status: 200 | 206;
   /** First byte of the stream: the requested offset, or 0 if the registry does not support ranges. */
   readonly offset: number;
-  /** Length of the stream, if the registry sends it. */
-  readonly remaining: number | undefined;
+  /** Host that sends it, with an optional port. */
+  readonly host: string;
 }
 
 /** An artifact that refers to an image. */

@@ -6,6 +6,7 @@ import { parseRetryAfter } from "../core/net/retry-after.ts";
 import { BodyTooLongError, readBody } from "../../lib/registry/read-body.ts";
 import { parseBoundedJson } from "../../protocol/bounded-json.ts";
 import type { RegistryErrorKind } from "../core/error-kind.ts";
+import { pageInstead } from "./foreign-answer.ts";
 import { RegistryError } from "./registry-error.ts";
 import type { RegistryHttpResponse } from "./transport.ts";
 
@@ -53,6 +54,8 @@ export async function toResponseError(
   clock: Clock,
   secrets: readonly string[] = [],
 ): Promise<RegistryError> {
+  const page = pageInstead(response);
+  if (page) return page;
   const text = await readErrorText(response, clock, secrets);
   const { status, headers, url } = response;
   const retryAfterMs = parseRetryAfter(headers["retry-after"], headers.date, clock.timeOfDay());

@@ -32,7 +32,6 @@ type CheckContext = Pick<
   | "host"
   | "store"
   | "config"
-  | "dataRoot"
   | "engineInfo"
   | "images"
   | "record"

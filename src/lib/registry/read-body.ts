@@ -11,6 +11,8 @@ export interface ReadOptions {
   /** Maximum time without data, in milliseconds. There is no limit for the whole body. */
   readonly stallMs: number;
   readonly clock: Clock;
+  /** Called with the first bytes; throws if the rest is not worth its price. */
+  readonly checkBeginning?: (bytes: Uint8Array) => void;
 }
 
 /** Reads a body to its end. Rejects with `BodyTooLongError`, a `TimeoutError`, or the connection's error. */
@@ -24,6 +26,7 @@ export async function readBody(body: IncomingMessage, options: ReadOptions): Pro
     for await (const chunk of body as AsyncIterable<Buffer>) {
       timer[Symbol.dispose]();
       timer = clock.timer(stallMs, expire);
+      if (length === 0) options.checkBeginning?.(chunk);
       chunks.push(chunk);
       length += chunk.length;
       if (length > maxBytes) throw new BodyTooLongError(`more than ${maxBytes} bytes came`);

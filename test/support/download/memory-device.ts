@@ -293,7 +293,7 @@ export class MemoryDevice {
       stream,
       status: offset === 0 && wanted.length === blob.length ? 200 : 206,
       offset,
-      remaining: wanted.length,
+      host: "registry.example.com",
     };
   }
 

@@ -5,7 +5,7 @@ import type { AddressInfo } from "node:net";
 export type Fault =
   /** The byte at this offset is changed. */
   | { readonly kind: "corrupt"; readonly at: number }
-  /** The response ends regularly after this many bytes. */
+  /** The response, which does not announce its length, ends regularly after this many bytes. */
   | { readonly kind: "truncate"; readonly after: number }
   /** `Content-Length` is off by this many bytes. */
   | { readonly kind: "wrong length"; readonly by: number }
@@ -111,7 +111,10 @@ export class FaultyRegistry implements AsyncDisposable {
 
 function changedHeaders(headers: IncomingMessage["headers"], fault: Fault | undefined): IncomingMessage["headers"] {
   const length = Number(headers["content-length"]);
-  if (fault?.kind === "truncate") return { ...headers, "content-length": String(Math.min(length, fault.after)) };
+  if (fault?.kind === "truncate") {
+    const { "content-length": _length, ...rest } = headers;
+    return rest;
+  }
   if (fault?.kind === "wrong length") return { ...headers, "content-length": String(length + fault.by) };
   return headers;
 }

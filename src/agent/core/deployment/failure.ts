@@ -19,6 +19,7 @@ const PULL_MESSAGES = {
   wrong_platform: "The image is not built for this device",
   registry_unreachable: "The registry could not be reached",
   rate_limited: "The registry asks for fewer requests",
+  foreign_answer: "Something answers in place of the registry",
   registry_untrusted: "The connection to the registry cannot be trusted",
   refused_target: "The registry refers to a target that is not allowed",
   wrong_content: "The registry sent wrong content",
@@ -44,6 +45,7 @@ export function failureOf(error: PullOrEngineError, step: DeploymentStep, image:
     case "wrong_platform":
     case "registry_unreachable":
     case "rate_limited":
+    case "foreign_answer":
     case "registry_untrusted":
     case "refused_target":
     case "wrong_content":

@@ -136,6 +136,26 @@ export function findBudgetRefusal(cost: PullCost, limits: CostLimits): Refusal |
   };
 }
 
+/** What a connection may lose when it breaks off, and what descriptions of layers may come to beside them. */
+const IN_FLIGHT_BYTES = 64 * 1024;
+const DESCRIPTION_SHARE = 0.02;
+const DESCRIPTION_BYTES = 192 * 1024;
+
+/**
+ * Returns what a download comes to by now: with what was received in vain, such as wrong bytes, but without what a bad link
+ * loses, and what layers by parts are described with.
+ */
+export function projectedBytes(now: {
+  readonly done: number;
+  readonly total: number;
+  readonly received: number;
+  readonly cuts: number;
+}): number {
+  const { done, total, received, cuts } = now;
+  const usual = (cuts + 1) * IN_FLIGHT_BYTES + Math.max(DESCRIPTION_BYTES, total * DESCRIPTION_SHARE);
+  return Math.max(total, Math.ceil(received + total - done - usual));
+}
+
 /** While a layer is unpacked, both what the engine got and its unpacked form are on disk. */
 function findSpaceRefusal(cost: PullCost, { freeBytes, reserveBytes }: PullLimits): Refusal | undefined {
   const needed = cost.transferBytes + cost.diskBytes;

@@ -102,6 +102,7 @@ const TRANSIENT_KINDS: ReadonlySet<RegistryErrorKind> = new Set([
   "registry_unreachable",
   "rate_limited",
   "wrong_content",
+  "foreign_answer",
 ]);
 
 /** How often the agent asks a registry that does not answer before it leaves the pull to the engine. */
@@ -130,14 +131,17 @@ export function decideLookupRetry(kind: RegistryErrorKind, lookup: LookupAttempt
   // An engine would connect to the refused target, and send the credentials.
   const isFinal =
     kind === "wrong_platform" || kind === "refused_target" || (kind === "image_denied" && lookup.hasCredentials);
+  // What answered has no image for an engine either, which would say so in words of its own.
+  const isForeign = kind === "foreign_answer";
   if (lookup.policy === "changed" && lookup.present && kind !== "wrong_platform") {
-    const mayAsk = !isFinal && !lookup.requiresCost && isFloating(lookup.reference);
+    const mayAsk = !isFinal && !isForeign && !lookup.requiresCost && isFloating(lookup.reference);
     return decideWithPresent(kind, lookup) ?? (mayAsk ? "ask_engine" : "use_local");
   }
   if (isFinal) return "give_up";
   const mayRetry = TRANSIENT_KINDS.has(kind) && lookup.attempt < lookup.attempts;
   // The engine discards an interrupted layer, so a short link failure is retried here first.
-  if (!lookup.requiresCost) return mayRetry && lookup.attempt < MAX_LOOKUPS_BEFORE_ENGINE ? "retry" : "ask_engine";
+  if (!lookup.requiresCost && !isForeign)
+    return mayRetry && lookup.attempt < MAX_LOOKUPS_BEFORE_ENGINE ? "retry" : "ask_engine";
   if (!TRANSIENT_KINDS.has(kind)) return "give_up";
   if (lookup.present) return "use_local";
   return mayRetry ? "retry" : "give_up";

@@ -6,6 +6,8 @@ const CORRECT_CREDENTIALS =
   "Check the user name, the password or the token, and that they may read this repository. They come from `registry_auth` of the request, or else from the device (`registries` in its configuration).";
 const NAME_AUTHORITY =
   "Set `ca_file` of this registry in `registries` of the device's configuration to the authority that signed its certificate, or `insecure: true` where it has none.";
+const PASS_PORTAL =
+  "Does the network want a login? Open a page in a browser behind the same link, or have the device's network let the registry through; then deploy again.";
 const CHECK_NAME = "Check the name and the tag.";
 const HIDDEN_IMAGES = "Some registries answer so to requests without credentials too.";
 
@@ -20,6 +22,7 @@ export function pullHint(
 ): string | undefined {
   if (kind === "image_denied") return hasCredentials === false ? SEND_CREDENTIALS : CORRECT_CREDENTIALS;
   if (kind === "registry_untrusted") return NAME_AUTHORITY;
+  if (kind === "foreign_answer") return PASS_PORTAL;
   if (kind !== "image_not_found") return undefined;
   return hasCredentials === false ? `${CHECK_NAME} ${HIDDEN_IMAGES}` : CHECK_NAME;
 }

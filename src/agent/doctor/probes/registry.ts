@@ -16,6 +16,7 @@ const NEXT: Partial<Record<RegistryErrorKind, string>> = {
     "Put its authority's certificate into registries[].ca_file, or into /etc/docker/certs.d/HOST:PORT/ca.crt for the engine too.",
   refused_target:
     "Ask who runs the registry. A token server on a host of another domain is to be listed in registries[].auth_hosts.",
+  foreign_answer: "Log in to the network in a browser behind the same link, or have it let the registry through.",
   rate_limited: "Wait; with an account of one's own the registry allows more.",
 };
 const DEFAULT_ADVICE =

@@ -5,6 +5,8 @@ type Rule = readonly [EngineErrorKind, RegExp];
 
 const NO_SPACE: Rule = ["no_space", /no space left on device|ENOSPC|disk quota exceeded|not enough (?:disk )?space/i];
 
+const PAGE = /invalid character '<' looking for beginning of value/;
+
 // Engines have no error codes. These are texts of Docker 20.10 to 29, Podman 4.3 to 5, and the registries and libraries
 // behind them. The first match wins, so more specific texts come first.
 const PULL_RULES: readonly Rule[] = [
@@ -38,6 +40,8 @@ const PULL_RULES: readonly Rule[] = [
   ["registry_unreachable", /bad gateway|internal server error|\bstatus(?: code)?:? 5\d\d\b|\b5\d\d (?:gateway|error)/i],
   ["wrong_content", /verification failed|unexpected digest/i],
   ["registry_unreachable", /error pinging|pinging container registry/i],
+  // A page in HTML in place of a registry's answer, in words of Go's parser.
+  ["registry_unreachable", PAGE],
   ["image_not_found", /\bnot found\b/i],
   ["invalid", /invalid reference format|invalid tag|repository name must be/i],
 ];
@@ -124,6 +128,7 @@ export function cleanMessage(text: string): string {
     .replace(/[\p{Cc}\s]+/gu, " ")
     .replace(/^Error response from daemon: /i, "")
     .trim();
+  if (PAGE.test(line)) return "the network answers with a page of its own; does it want a login?";
   if (line === "") return "the engine gave no reason";
   return line.length > MAX_LENGTH ? `${line.slice(0, MAX_LENGTH - 1)}…` : line;
 }

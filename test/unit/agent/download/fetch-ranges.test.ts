@@ -33,7 +33,7 @@ function answer({ offset, length }: Span, bytes = Infinity): OpenBlob {
     yield content.subarray(offset, offset + Math.min(length, bytes));
     if (bytes < length) throw Object.assign(new Error("reset"), { code: "ECONNRESET" });
   }
-  return { stream: Readable.from(body(), { objectMode: false }), status: 206, offset, remaining: length };
+  return { stream: Readable.from(body(), { objectMode: false }), status: 206, offset, host: "registry.example.com" };
 }
 
 interface Fetched {
@@ -78,7 +78,7 @@ const whole = async (): Promise<OpenBlob> => ({
   stream: Readable.from([content]),
   status: 200,
   offset: 0,
-  remaining: BLOB.size,
+  host: "registry.example.com",
 });
 const other = async (): Promise<OpenBlob> => Promise.reject(new RegistryError("wrong_content", "another range"));
 const refused = (kind: "registry_unreachable" | "image_not_found") => async (): Promise<OpenBlob> =>

@@ -55,6 +55,10 @@ describe("a failed pull", () => {
     ],
     ['failed commit on ref "layer-sha256:00": unexpected commit size 20, expected 10', "corrupt_layer"],
     ["write /var/lib/docker/tmp/GetImageBlob123: no space left on device", "no_space"],
+    [
+      "error parsing HTTP 200 response body: invalid character '<' looking for beginning of value: \"<html>\"",
+      "registry_unreachable",
+    ],
     ["ApplyLayer exit status 1: permission denied", undefined],
     ["something nobody has seen", undefined],
   ])("%s", (text, kind) => expect(classifyPullText(text, REFERENCE)).toBe(kind));

@@ -6,6 +6,7 @@ import {
   computePullCost,
   costText,
   findCostRefusal,
+  projectedBytes,
 } from "../../../../../src/agent/core/image/pull-cost.ts";
 
 const MB = 1_000_000;
@@ -146,5 +147,17 @@ describe("an image is refused", () => {
     const none = { maxImageBytes: undefined, deviceMaxDownloadBytes: undefined, requestMaxDownloadBytes: undefined };
     expect(requiresKnownCost(none)).toBe(false);
     for (const name of Object.keys(none)) expect(requiresKnownCost({ ...none, [name]: 0 })).toBe(true);
+  });
+});
+
+describe("what a download comes to", () => {
+  test("is its price while it goes well, by parts, and on a link that breaks", () => {
+    expect(projectedBytes({ done: 0, total: 23 * MB, received: 0, cuts: 0 })).toBe(23 * MB);
+    expect(projectedBytes({ done: 7 * MB, total: 7.1 * MB, received: 7.1 * MB, cuts: 0 })).toBe(7.1 * MB);
+    expect(projectedBytes({ done: 10 * MB, total: 23 * MB, received: 10 * MB + 40 * 65_536, cuts: 40 })).toBe(23 * MB);
+  });
+
+  test("grows with what was received in vain", () => {
+    expect(projectedBytes({ done: 0, total: 23 * MB, received: 21 * MB, cuts: 0 })).toBeGreaterThan(43 * MB);
   });
 });

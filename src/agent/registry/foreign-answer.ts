@@ -1,0 +1,80 @@
+import type { Descriptor } from "../core/image/image.ts";
+import { RegistryError } from "./registry-error.ts";
+import type { RegistryHttpResponse } from "./transport.ts";
+
+/** No registry sends these: portals and proxies do. */
+const PAGE_TYPES: ReadonlySet<string> = new Set(["text/html", "application/xhtml+xml"]);
+/** Network Authentication Required (RFC 6585), by which a portal says what it is. */
+const LOGIN_REQUIRED = 511;
+/** Enough of a text for its first word. */
+const BEGINNING_BYTES = 256;
+
+/**
+ * Returns an error if the response is not the registry's but a page of something in between, by its status and type; `undefined`
+ * otherwise. Destroys its body then.
+ */
+export function pageInstead(response: RegistryHttpResponse): RegistryError | undefined {
+  const { status, headers } = response;
+  const type = headers["content-type"]?.split(";")[0]?.trim().toLowerCase() ?? "";
+  if (status === LOGIN_REQUIRED) return foreign(response, "the network wants a login (HTTP 511)");
+  // Error pages of proxies say by their status what they mean.
+  if (PAGE_TYPES.has(type) && status < 400) return foreign(response, pageText(`HTTP ${status}, ${type}`));
+  return status === 204 ? foreign(response, "the network answers without a content (HTTP 204)") : undefined;
+}
+
+/**
+ * Returns an error if the body cannot be the rest of the blob from `offset` on, before anything of it is read: a page, or another
+ * length than the blob's; `undefined` otherwise. Destroys it then.
+ */
+export function otherThanBlob(
+  response: RegistryHttpResponse,
+  { size }: Descriptor,
+  offset: number,
+): RegistryError | undefined {
+  const { status, headers } = response;
+  const length = contentLength(response);
+  const [, start, end, total] = /^bytes (\d+)-(\d+)\/(\d+|\*)$/.exec(headers["content-range"] ?? "") ?? [];
+  const page = pageInstead(response);
+  if (page) return page;
+  if (status === 200 && length !== undefined && length !== size)
+    return foreign(response, `${length} bytes came instead of the ${size} of the layer`);
+  if (status === 206 && start !== undefined && Number(start) === offset) {
+    const isOther = total !== undefined && total !== "*" && Number(total) !== size;
+    if (isOther || Number(end) >= size)
+      return foreign(response, `a part of ${total} bytes came instead of the layer's ${size}`);
+    const announced = Number(end) - offset + 1;
+    // Fewer bytes of the right part are of use.
+    if (length !== undefined && length > announced)
+      return foreign(response, `${length} bytes came instead of ${announced}`);
+  }
+  const encoding = headers["content-encoding"] ?? "identity";
+  // Some storage names the compression of the layer itself: then the length is right.
+  if (encoding !== "identity" && length === undefined)
+    return foreign(response, `it was changed on its way (${encoding})`);
+  return undefined;
+}
+
+/** Returns an error if a document, or the first bytes of a blob, are those of a page; `undefined` otherwise. */
+export function pageInBytes(bytes: Uint8Array, host: string): RegistryError | undefined {
+  const receivedBytes = bytes.length;
+  if (receivedBytes === 0) return new RegistryError("foreign_answer", `${host}: the answer is empty`);
+  const text = Buffer.from(bytes.subarray(0, BEGINNING_BYTES)).toString("utf8");
+  const isPage = /^\uFEFF?\s*<(?:!doctype|html|head|body|script|meta|\?xml)\b/i.test(text);
+  return isPage ? new RegistryError("foreign_answer", `${host}: ${pageText("HTML")}`, { receivedBytes }) : undefined;
+}
+
+function pageText(what: string): string {
+  return `the network answers with a page of its own (${what}); does it want a login?`;
+}
+
+/** What has arrived of the body already was paid for. */
+function foreign({ body, url }: RegistryHttpResponse, reason: string): RegistryError {
+  const receivedBytes = body.readableLength;
+  body.destroy();
+  return new RegistryError("foreign_answer", `${url.host}: ${reason}`, { receivedBytes });
+}
+
+function contentLength({ headers }: RegistryHttpResponse): number | undefined {
+  const length = Number(headers["content-length"] ?? Number.NaN);
+  return Number.isSafeInteger(length) ? length : undefined;
+}
