@@ -24,7 +24,8 @@ export const WRONG_MEMBER_STATES = [
   "stopped_by_hand",
 ] as const satisfies readonly MemberStateName[];
 
-export const memberWaitSchema = z.enum([...waitReasonSchema.options, "rollout", "variables"]);
+/** What targets wait for, and what members without a target do. */
+export const memberWaitSchema = z.enum([...new Set([...waitReasonSchema.options, "rollout", "variable"] as const)]);
 export type MemberWait = z.output<typeof memberWaitSchema>;
 
 const count = z.int().min(0);
@@ -72,7 +73,7 @@ export const memberSchema = z
     reported_at: unixSeconds("When its device last reported; null: never.").nullable(),
     for: memberWaitSchema.optional().meta({
       description:
-        "With `waiting`: what it waits for. `rollout`: for its turn in a rollout, or for a first one. `variables`: it lacks " +
+        "With `waiting`: what it waits for. `rollout`: for its turn in a rollout, or for a first one. `variable`: it lacks " +
         "variables that the revision needs.",
     }),
     until: unixSeconds("With `waiting` and `held`, where it is known: until when.").optional(),

@@ -123,6 +123,17 @@ const rolloutWaveSchema = z
   })
   .meta({ id: "RolloutWave" });
 
+/** Failed attempts with one code. */
+const failureCountSchema = z
+  .strictObject({
+    code: errorCodeSchema
+      .nullable()
+      .meta({ description: "The error code; null: what runs was not what was deployed." }),
+    attempts: count.meta({ description: "Number of attempts that failed with it." }),
+    assets: count.meta({ description: "Number of assets on which one did." }),
+  })
+  .meta({ id: "RolloutFailureCount" });
+
 export const rolloutSchema = z
   .strictObject({
     id: z.string().meta({ description: "Id of the rollout.", examples: ["rol_01KAN9BZ5V3S0Y4M6T8R2X7Q1C"] }),
@@ -142,6 +153,11 @@ export const rolloutSchema = z
     counts: targetCountsSchema,
     ...standing,
     foreseen: foreseenSchema.optional(),
+    failures: z.array(failureCountSchema).meta({
+      description:
+        "Attempts that have failed on their way to the revision, by code, the most frequent first; also those of assets that another " +
+        "attempt has brought there, or that have gone back.",
+    }),
     created_at: unixSeconds("When it was made."),
     created_by: actorSchema.meta({ description: "Who made it." }),
     approved_by: actorSchema.nullable().meta({ description: "Who approved it; null: nobody has." }),
@@ -150,6 +166,24 @@ export const rolloutSchema = z
   })
   .meta({ id: "Rollout" });
 export type RolloutBody = z.output<typeof rolloutSchema>;
+
+const pastAttemptSchema = z
+  .strictObject({
+    direction: z
+      .enum(["forward", "back"])
+      .meta({ description: "`forward`: to the rollout's revision. `back`: to the one before." }),
+    attempt: z.int().min(1).meta({ description: "Its number in this direction." }),
+    state: targetStateSchema.meta({
+      description: "What the target was at its end. `failed` also where another attempt followed.",
+    }),
+    code: errorCodeSchema.optional().meta({ description: "Why it failed." }),
+    message: z.string().optional().meta({ description: "What happened, for people." }),
+    deployment_id: z.string().optional().meta({ description: "Its deployment." }),
+    begun_at: unixSeconds("When it was begun.").optional(),
+    ended_at: unixSeconds("When it ended."),
+    logs: z.string().optional().meta({ description: "The last lines of the output of the app that failed." }),
+  })
+  .meta({ id: "RolloutAttempt" });
 
 export const targetSchema = z
   .strictObject({
@@ -165,6 +199,11 @@ export const targetSchema = z
     code: errorCodeSchema.optional().meta({ description: "With `failed`, `refused` and `lost`: why." }),
     message: z.string().optional().meta({ description: "What happened, for people." }),
     since: unixSeconds("When it came into this state."),
+    attempts: z.array(pastAttemptSchema).meta({
+      description:
+        "Attempts that have failed, and all that the rollout went back from, the oldest first. They stay on record whatever the " +
+        "target is by now; at most 10 in each direction.",
+    }),
   })
   .meta({ id: "RolloutTarget" });
 export type TargetBody = z.output<typeof targetSchema>;

@@ -25,7 +25,7 @@ export const MEMBER_STATE_NAMES = Object.keys(MEMBER_STATES) as readonly MemberS
 
 const OWN_WAITS: Readonly<Partial<Record<MemberWait, string>>> = {
   rollout: "for a rollout",
-  variables: "for variables",
+  variable: "for a variable",
 };
 
 /** Returns what a member waits for, in words. */

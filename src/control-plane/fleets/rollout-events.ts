@@ -5,7 +5,7 @@ import type { RolloutDecision } from "../core/fleets/progress.ts";
 import type { Rollout } from "../core/fleets/rollout.ts";
 import { type TargetWait, type Waiting, waitingOf, waitsForPeople } from "../core/fleets/waiting.ts";
 import type { AuditEntry } from "../store/audit.ts";
-import type { TargetCount } from "../store/rollouts.ts";
+import type { FailureCount, TargetCount } from "../store/rollouts.ts";
 
 const STATUS: Readonly<Partial<Record<RolloutState, RolloutEvent["status"]>>> = {
   succeeded: "Success",
@@ -33,14 +33,15 @@ export function rolloutEvent(
   rollout: Pick<Rollout, "id" | "state" | "strategy" | "wave" | "waveSizes" | "advanceTo" | "reason">,
   counts: readonly TargetCount[],
   nowMs: number,
-  waits?: readonly TargetWait[],
+  waits: readonly TargetWait[] | undefined = undefined,
+  failures: readonly FailureCount[] = [],
 ): Omit<RolloutEvent, "seq"> {
   const { id, state, wave, waveSizes, reason } = rollout;
   const isWaved = state === "running" && waveSizes.length > 1;
   const where = isWaved ? `The rollout is in wave ${wave + 1} of ${waveSizes.length}.` : WORDS[state];
   return {
     status: STATUS[state] ?? "Running",
-    message: reason === undefined ? where : `${where} ${reason}`,
+    message: [where, reason, describeFailures(failures)].filter((part) => part !== undefined).join(" "),
     rollout_id: id,
     timestamp: Math.floor(nowMs / 1000),
     state,
@@ -70,6 +71,14 @@ export function toWaitingBody({ for: reason, count, sinceMs, untilMs, message }:
     ...(untilMs !== undefined && { until: Math.floor(untilMs / 1000) }),
     ...(message !== undefined && { message }),
   };
+}
+
+/** Such as "3 attempts have failed so far (CrashLoopBackOff: 2, Unhealthy: 1)."; `undefined` if none has. */
+function describeFailures(failures: readonly FailureCount[]): string | undefined {
+  const attempts = failures.reduce((total, each) => total + each.attempts, 0);
+  if (attempts === 0) return undefined;
+  const codes = failures.map(({ code, attempts: count }) => `${code ?? "not what was deployed"}: ${count}`).join(", ");
+  return `${attempts} ${attempts === 1 ? "attempt has" : "attempts have"} failed so far (${codes}).`;
 }
 
 /** Returns the number of targets in each state that any is in. */

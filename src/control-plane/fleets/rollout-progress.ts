@@ -88,14 +88,15 @@ export class RolloutProgress {
   async tell(fence: RolloutFence, rollout: Rollout, counts: readonly TargetCount[]): Promise<number | undefined> {
     if (rollout.kind === "upkeep" || rollout.finishedAtMs !== undefined) return undefined;
     const { clock, store } = this.#options;
-    const text = JSON.stringify(counts);
+    const failures = await store.rollouts.countFailedAttempts(rollout.id);
+    const text = JSON.stringify([counts, failures]);
     if (text === this.#toldCounts) return undefined;
     const remainingMs = this.#toldAt + PROGRESS_INTERVAL_MS - clock.monotonic();
     const isWaiting = waitsForPeople(rollout, counts);
     // People hear at once that it waits for them.
     if (remainingMs > 0 && isWaiting === this.#hasToldWaiting) return remainingMs;
     const waits = counts.some(({ state }) => state === "waiting") ? await store.rollouts.listWaits(rollout.id) : [];
-    await store.rollouts.addEvent(fence, rolloutEvent(rollout, counts, clock.now(), waits));
+    await store.rollouts.addEvent(fence, rolloutEvent(rollout, counts, clock.now(), waits, failures));
     this.#toldCounts = text;
     this.#toldAt = clock.monotonic();
     this.#hasToldWaiting = isWaiting;

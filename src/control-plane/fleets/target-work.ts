@@ -7,6 +7,7 @@ import { REVIEW_INTERVAL_MS } from "../core/fleets/decide-attempt.ts";
 import { beginAttempt } from "../core/fleets/decide-begin.ts";
 import { decideTarget } from "../core/fleets/decide-target.ts";
 import { failAttempt } from "../core/fleets/fail-attempt.ts";
+import { pastAttempt } from "../core/fleets/past-attempt.ts";
 import { unknownRevision } from "../core/fleets/fleet-mark.ts";
 import type { Target } from "../core/fleets/target.ts";
 import type { TargetContext } from "../core/fleets/target-decision.ts";
@@ -14,7 +15,7 @@ import type { Beginning, TargetChange, TargetCount, TargetWithFacts } from "../s
 import type { Store } from "../store/store.ts";
 import type { AttemptOrder, Attempts } from "./attempts.ts";
 import type { Round } from "./round.ts";
-import { toFacts } from "./to-facts.ts";
+import { lastLines, toFacts } from "./to-facts.ts";
 
 /** Targets that are read and decided at a time. */
 export const BATCH = 200;
@@ -79,7 +80,7 @@ export class TargetWork {
         this.#decideAll(round, page, decisions);
         // What may begin is found by `beginPending`, in its order: it is pending from now on.
         for (const { read, otherwise } of decisions.wanting.values()) {
-          if (Object.keys(otherwise).length > 0) decisions.changes.push(toChange(round, read.target, otherwise));
+          if (Object.keys(otherwise).length > 0) decisions.changes.push(toChange(round, read, otherwise));
         }
         decisions.wanting.clear();
         await this.#carryOut(round, decisions);
@@ -119,7 +120,7 @@ export class TargetWork {
       const decision = this.#decide(round, read);
       if (decision.kind === "request") decisions.orders.push({ target, protocol: read.facts.protocol });
       if (decision.kind === "begin") decisions.wanting.set(target.assetUuid, { read, otherwise: decision.otherwise });
-      if (decision.kind === "change") decisions.changes.push(toChange(round, target, decision.fields));
+      if (decision.kind === "change") decisions.changes.push(toChange(round, read, decision.fields));
     }
   }
 
@@ -162,10 +163,10 @@ export class TargetWork {
     for (const { read, otherwise } of wanting) {
       const { target, facts } = read;
       if (!admitted.has(target.assetUuid)) {
-        if (Object.keys(otherwise).length > 0) changes.push(toChange(round, target, otherwise));
+        if (Object.keys(otherwise).length > 0) changes.push(toChange(round, read, otherwise));
         continue;
       }
-      const begun = toChange(round, target, beginAttempt(target, nowMs));
+      const begun = toChange(round, read, beginAttempt(target, nowMs));
       changes.push(begun);
       orders.push({ target: begun.after, protocol: facts.protocol });
     }
@@ -230,15 +231,21 @@ export class TargetWork {
     };
     const context = { rollout: round.rollout, goals: round.contents.goals, window: round.windows.stateFor(undefined) };
     const decision = failAttempt({ target, facts, context, nowMs: round.nowMs }, { code, message, isReached: false });
-    return decision.kind === "change" ? [toChange(round, target, decision.fields)] : [];
+    return decision.kind === "change" ? [toChange(round, { target, deployment: undefined }, decision.fields)] : [];
   }
 }
 
-/** Returns the change of a target, with what it says of its asset as a member. */
-function toChange({ rollout }: Round, before: Target, fields: Partial<Target>): TargetChange {
+/** Returns the change of a target, with what it says of its asset as a member, and the attempt that has ended with it. */
+function toChange(
+  { rollout }: Round,
+  { target: before, deployment }: Pick<TargetWithFacts, "target" | "deployment">,
+  fields: Partial<Target>,
+): TargetChange {
   const after: Target = { ...before, ...fields };
-  if (after.state === before.state) return { before, after };
-  if (after.state === "succeeded") return { before, after, memberRevision: rollout.revision };
-  if (after.state === "rolled_back") return { before, after, memberRevision: rollout.previousRevision ?? null };
-  return { before, after };
+  const past = pastAttempt(before, after, deployment?.status === "Fail" ? lastLines(deployment.lastEvent) : undefined);
+  const change = { before, after, ...(past && { past }) };
+  if (after.state === before.state) return change;
+  if (after.state === "succeeded") return { ...change, memberRevision: rollout.revision };
+  if (after.state === "rolled_back") return { ...change, memberRevision: rollout.previousRevision ?? null };
+  return change;
 }

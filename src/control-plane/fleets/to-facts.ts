@@ -1,8 +1,11 @@
+import { z } from "zod";
 import { type DeploymentEvent, deploymentEventSchema, progressDetails } from "../../protocol/deployment-event.ts";
 import { parseJson } from "../../lib/parse-json.ts";
 import { matchesSelector, type SelectorTerm } from "../../protocol/selector.ts";
 import type { DeploymentFacts, TargetFacts } from "../core/fleets/facts.ts";
 import type { StoredAttempt, TargetWithFacts } from "../store/rollouts.ts";
+
+const logsSchema = z.object({ logs: z.string() });
 
 /** What facts depend on besides what is stored of the asset. */
 export interface FactsInput {
@@ -30,6 +33,13 @@ function toDeploymentFacts({ lastEvent, ...rest }: StoredAttempt): DeploymentFac
     message: event?.message,
     putOffUntilMs: waitingS === undefined || !event ? undefined : (event.timestamp + waitingS) * 1000,
   };
+}
+
+/** Returns the last lines of an app's output that the last event of its deployment has; `undefined` if it has none. */
+export function lastLines(lastEvent: string | undefined): string | undefined {
+  const event = lastEvent === undefined ? undefined : parseEvent(lastEvent);
+  const logs = logsSchema.safeParse(event?.details);
+  return logs.success ? logs.data.logs : undefined;
 }
 
 /** An event that a later release has stored may not be valid: it says nothing then. */

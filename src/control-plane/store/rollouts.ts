@@ -1,10 +1,12 @@
 import type { RolloutFields, TargetCount } from "../core/fleets/changes.ts";
 import type { DeploymentFacts, TargetFacts } from "../core/fleets/facts.ts";
 import type { Fleet } from "../core/fleets/fleet.ts";
+import type { PastAttempt } from "../core/fleets/past-attempt.ts";
 import type { Plan } from "../core/fleets/plan.ts";
 import type { Rollout } from "../core/fleets/rollout.ts";
 import type { Target } from "../core/fleets/target.ts";
 import type { TargetWait } from "../core/fleets/waiting.ts";
+import type { ErrorCode } from "../../protocol/errors.ts";
 import type { RolloutEvent, TargetState } from "../../protocol/rollout.ts";
 import type { AuditEntry } from "./audit.ts";
 
@@ -46,6 +48,8 @@ export interface TargetChange {
   readonly after: Target;
   /** The revision that its asset runs as a whole from now on; `null`: none. Absent: as before. */
   readonly memberRevision?: number | null | undefined;
+  /** An attempt that has ended with it: see `pastAttempt`. */
+  readonly past?: PastAttempt | undefined;
 }
 
 /** What targets may become `deploying` with. */
@@ -86,6 +90,21 @@ export interface TargetWithFacts {
 export interface StoredAttempt extends Omit<DeploymentFacts, "message" | "putOffUntilMs"> {
   /** Its last event, in JSON. */
   readonly lastEvent: string | undefined;
+}
+
+export interface TargetFilter {
+  readonly states?: readonly TargetState[];
+  readonly wave?: number;
+  readonly after?: string;
+  /** Only those that have failed or refused on their way to the revision, whatever they are by now. */
+  readonly hasFailed?: boolean;
+}
+
+/** Failed attempts with one code. */
+export interface FailureCount {
+  readonly code: ErrorCode | undefined;
+  readonly attempts: number;
+  readonly assets: number;
 }
 
 /** Rollouts and their targets. Removed with their fleet; a target with its asset. */
@@ -147,11 +166,11 @@ export interface RolloutStore {
   findMissing(rolloutId: string, assetUuids: readonly string[]): Promise<readonly string[]>;
   findTarget(rolloutId: string, assetUuid: string): Promise<Target | undefined>;
   /** Returns targets in the order of their UUIDs, at most `limit`, after this one; with a filter by state and wave. */
-  listTargets(
-    rolloutId: string,
-    limit: number,
-    filter?: { readonly states?: readonly TargetState[]; readonly wave?: number; readonly after?: string },
-  ): Promise<readonly ListedTarget[]>;
+  listTargets(rolloutId: string, limit: number, filter?: TargetFilter): Promise<readonly ListedTarget[]>;
+  /** Returns the past attempts on these assets, the oldest first, at most `MAX_PAST_ATTEMPTS` in each direction. */
+  listAttempts(rolloutId: string, assetUuids: readonly string[]): Promise<ReadonlyMap<string, readonly PastAttempt[]>>;
+  /** Counts the attempts that have failed on their way to the revision, by code, the most frequent first. */
+  countFailedAttempts(rolloutId: string): Promise<readonly FailureCount[]>;
   countTargets(rolloutId: string): Promise<readonly TargetCount[]>;
   /** Returns what the waiting targets of a rollout wait for: at most one entry for each reason and what is in the way. */
   listWaits(rolloutId: string): Promise<readonly TargetWait[]>;

@@ -45,6 +45,9 @@ const rolloutSchema = z.looseObject({
   counts,
   ...standing,
   foreseen: foreseenSchema.optional(),
+  failures: z
+    .array(z.looseObject({ code: z.string().nullable(), attempts: z.number(), assets: z.number() }))
+    .default([]),
   created_at: z.number(),
   created_by: actor,
   approved_by: actor.nullable(),
@@ -67,6 +70,20 @@ const targetSchema = z.looseObject({
   code: z.string().optional(),
   message: z.string().optional(),
   since: z.number(),
+  attempts: z
+    .array(
+      z.looseObject({
+        direction: z.string(),
+        attempt: z.number(),
+        state: z.string(),
+        code: z.string().optional(),
+        message: z.string().optional(),
+        deployment_id: z.string().optional(),
+        ended_at: z.number(),
+        logs: z.string().optional(),
+      }),
+    )
+    .default([]),
 });
 export type Target = z.output<typeof targetSchema>;
 const targetPageSchema = z.looseObject({ targets: z.array(targetSchema), next_cursor: z.string().nullable() });
@@ -79,6 +96,7 @@ interface Position {
 interface TargetQuery extends Position {
   readonly state?: string | undefined;
   readonly wave?: number | undefined;
+  readonly failed?: "true" | undefined;
 }
 
 export interface RolloutCreation {

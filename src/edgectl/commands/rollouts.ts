@@ -55,6 +55,7 @@ export function addRolloutsShow(rollouts: Command, io: Io): void {
 interface TargetOptions extends PagingOptions {
   readonly state?: string;
   readonly wave?: number;
+  readonly failed?: boolean;
 }
 
 export function addRolloutsTargets(rollouts: Command, io: Io): void {
@@ -64,16 +65,22 @@ export function addRolloutsTargets(rollouts: Command, io: Io): void {
     .argument(...FLEET)
     .argument(...ID)
     .option("--state <states>", "only those in one of these states, such as failed,lost")
+    .option("--failed", "only those that have failed or refused, also if they have gone back since")
     .option("--wave <n>", "only those of the wave with this number", wholeNumber(1, MAX_WAVE));
   addPagingOptions(targets).action(
     async (fleet: string, given: string | undefined, options: TargetOptions, command: Command) => {
       const context = createContext(io, command);
       const { printer } = context;
-      const { state, wave } = options;
+      const { state, wave, failed } = options;
       const client = await connect(context);
       const id = await findRolloutId(client, fleet, given);
       const { items, next } = await listPages(options, async (position) => {
-        const page = await listTargets(client, fleet, id, { ...position, state, wave });
+        const page = await listTargets(client, fleet, id, {
+          ...position,
+          state,
+          wave,
+          failed: failed ? "true" : undefined,
+        });
         return { items: page.targets, next: page.next_cursor };
       });
       printer.result({ targets: items, next_cursor: next }, () => renderTargets(items, printer.theme, printer.width));

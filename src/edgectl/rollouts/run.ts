@@ -84,7 +84,7 @@ function toFailure(
   }
   const isOfTargets = state === "failed" || state === "rolled_back";
   const hint = isOfTargets
-    ? `To see which assets failed and why:\n  edgectl rollouts targets ${fleet} ${id} --state failed,lost,refused`
+    ? `To see which assets failed and why:\n  edgectl rollouts targets ${fleet} ${id} --failed`
     : hintFor(code);
   return new Failure(message, { exitCode: EXIT.failed, code, hint });
 }

@@ -51,6 +51,7 @@ export function renderRollout(rollout: Rollout, theme: Theme, width: number | un
     ["Reason", sanitizeLine(rollout.reason ?? "-")],
     ["Waiting", sanitizeLine(waitingText(rollout.waiting_for) || "-")],
     ["Assets", `${rollout.targets}: ${sanitizeLine(countsText(rollout.counts))}`],
+    ["Failed so far", sanitizeLine(failuresText(rollout))],
     ["Created", `${formatTime(rollout.created_at)} UTC by ${sanitizeLine(maker.name ?? maker.id)}`],
     ["Approved by", sanitizeLine(approver ? (approver.name ?? approver.id) : "-")],
     ["Started", timeOr(rollout.started_at)],
@@ -83,7 +84,43 @@ export function renderTargets(targets: readonly Target[], theme: Theme, width: n
     { header: "DEPLOYMENT", cell: ({ deployment_id: id }) => sanitizeLine(id ?? "-") },
     { header: "MESSAGE", cell: ({ message }) => sanitizeLine(message ?? "-"), canShrink: true },
   ];
-  return renderTable(columns, targets, theme, width);
+  const past = targets.filter(({ attempts }) => attempts.length > 0);
+  return [renderTable(columns, targets, theme, width), ...past.map((target) => renderPast(target, theme))].join("\n\n");
+}
+
+/** Renders what a target went through, an attempt a line, with the last lines of its output. */
+function renderPast({ asset_name: name, attempts }: Target, theme: Theme): string {
+  const lines = attempts.flatMap(
+    ({ direction, attempt, state, code, message, deployment_id: id, ended_at: at, logs }) => {
+      const parts = [
+        formatTime(at),
+        `attempt ${attempt}${direction === "back" ? " back" : ""}`,
+        state,
+        code,
+        id,
+        message,
+      ];
+      const output = (logs ?? "")
+        .split("\n")
+        .filter((line) => line !== "")
+        .slice(-MAX_SHOWN_LINES);
+      return [
+        `  ${sanitizeLine(parts.filter((part) => part !== undefined).join("  "))}`,
+        ...output.map((line) => theme.dim(`    | ${sanitizeLine(line)}`)),
+      ];
+    },
+  );
+  return [theme.bold(sanitizeLine(name)), ...lines].join("\n");
+}
+
+const MAX_SHOWN_LINES = 5;
+
+/** Such as `3 attempts on 2 assets: CrashLoopBackOff 2, Unhealthy 1`. */
+function failuresText({ failures }: Rollout): string {
+  const attempts = failures.reduce((total, each) => total + each.attempts, 0);
+  if (attempts === 0) return "no attempt";
+  const codes = failures.map(({ code, attempts: count }) => `${code ?? "not what was deployed"} ${count}`).join(", ");
+  return `${attempts} ${attempts === 1 ? "attempt" : "attempts"}: ${codes}`;
 }
 
 function stateOf({ state, for: reason, until }: Target): string {

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import { type FactsScope, StaleRolloutError } from "../../../src/control-plane/store/rollouts.ts";
 import type { Store } from "../../../src/control-plane/store/store.ts";
+import { MAX_PAST_ATTEMPTS, type PastAttempt } from "../../../src/control-plane/core/fleets/past-attempt.ts";
 import type { Target } from "../../../src/control-plane/core/fleets/target.ts";
 import { MAX_PLANS } from "../../../src/control-plane/core/fleets/plan.ts";
 import {
@@ -50,9 +51,56 @@ const wait = (before: Target | undefined, fields: Partial<Target>) =>
 const skip = (before: Target) => ({ before, after: { ...before, state: "skipped" as const } });
 const ids = (rows: readonly { readonly target: Target }[]) => rows.map(({ target }) => target.assetUuid);
 
+const past = (attempt: number, fields: Partial<PastAttempt> = {}): PastAttempt => ({
+  direction: "forward",
+  attempt,
+  state: "failed",
+  code: "CrashLoopBackOff",
+  message: "It crashed.",
+  deploymentId: `dep_${attempt}`,
+  begunAtMs: 5,
+  endedAtMs: 10 + attempt,
+  logs: "no such table",
+  ...fields,
+});
+
 /** Contract of stores for rollouts and their targets. */
 export function rolloutsContract(harness: StoreHarness): void {
   describeDomain("rollouts", harness, () => {
+    test("keep the attempts that have failed, whatever becomes of their targets, and no more than the newest", async () => {
+      await using store = await openWithAccounts(harness);
+      const { rollout, targets } = await prepare(store, 2, { state: "deploying", attempt: 1 });
+      const [one, other] = targets;
+      if (!one || !other) throw new Error("no targets");
+      const fence = { rolloutId: rollout.id, epoch: rollout.epoch };
+      const change = (before: Target, after: Partial<Target>, kept: PastAttempt) =>
+        store.rollouts.changeTargets(fence, [{ before, after: { ...before, ...after }, past: kept }]);
+      await change(one, { state: "pending" }, past(1));
+      // Of what is known already nothing is lost.
+      const turned = past(1, { code: undefined, message: undefined, logs: undefined });
+      await change({ ...one, state: "pending" }, { direction: "back" }, turned);
+      expect(
+        await store.rollouts.listAttempts(
+          rollout.id,
+          targets.map(({ assetUuid }) => assetUuid),
+        ),
+      ).toEqual(new Map([[one.assetUuid, [past(1)]]]));
+      // What was not changed has no attempt.
+      await change({ ...other, state: "soaking" }, { state: "failed" }, past(1));
+      expect(await store.rollouts.countFailedAttempts(rollout.id)).toEqual([
+        { code: "CrashLoopBackOff", attempts: 1, assets: 1 },
+      ]);
+      const failed = await store.rollouts.listTargets(rollout.id, 10, { hasFailed: true });
+      expect(failed.map(({ assetUuid }) => assetUuid)).toEqual([one.assetUuid]);
+      for (let attempt = 1; attempt <= MAX_PAST_ATTEMPTS + 5; attempt++) await change(other, {}, past(attempt));
+      const kept = (await store.rollouts.listAttempts(rollout.id, [other.assetUuid])).get(other.assetUuid) ?? [];
+      expect(kept.map(({ attempt }) => attempt)).toEqual(
+        Array.from({ length: MAX_PAST_ATTEMPTS }, (_, index) => index + 6),
+      );
+      await store.rollouts.removeTargets(fence, ["deploying"]);
+      expect((await store.rollouts.listAttempts(rollout.id, [other.assetUuid])).size).toBe(0);
+    });
+
     test("are found as they were stored, with their targets and the first event", async () => {
       await using store = await openWithAccounts(harness);
       const { fleet, rollout, targets } = await prepare(store);

@@ -35,7 +35,8 @@ test("a bad revision stops by itself in the first wave and goes back", async () 
   await rig.reach("kiosks", await rig.rollOut("kiosks"), "succeeded");
   await rig.revision("kiosks", "bad");
   for (const { device } of rig.devices)
-    device.behave = ({ images }) => (images.includes(imageOf("bad")) ? { fail: "Unhealthy" } : "succeed");
+    device.behave = ({ images }) =>
+      images.includes(imageOf("bad")) ? { fail: "Unhealthy", logs: "no such table" } : "succeed";
   const id = await rig.rollOut("kiosks");
   const done = await rig.reach("kiosks", id, "rolled_back");
   expect(done["reason"]).toMatch(/failed/);
@@ -44,6 +45,18 @@ test("a bad revision stops by itself in the first wave and goes back", async () 
   expect(got.length).toBeLessThanOrEqual(2);
   for (const { device } of rig.devices) expect(device.apps.get("web")?.image).toBe(imageOf("good"));
   expect((await rig.api.get("/v1/fleets/kiosks")).body).toMatchObject({ stable_revision: 1 });
+  // What went wrong stays on record.
+  const path = `/v1/fleets/kiosks/rollouts/${id}`;
+  const failed = (await rig.api.get(`${path}/targets?failed=true`)).body as { targets: object[] };
+  expect(failed.targets).toHaveLength(got.length);
+  const attempt = { direction: "forward", attempt: 1, state: "failed", code: "Unhealthy", logs: "no such table" };
+  const past = { ...attempt, message: "It did not work.", deployment_id: expect.stringMatching(/^dep_/) as unknown };
+  for (const target of failed.targets)
+    expect(target).toMatchObject({ state: "rolled_back", attempts: [expect.objectContaining(past)] });
+  const count = got.length;
+  expect((await rig.api.get(path)).body).toMatchObject({
+    failures: [{ code: "Unhealthy", attempts: count, assets: count }],
+  });
 });
 
 test("a device whose attempt fails after the rollout has begun to go back goes back as well", async () => {

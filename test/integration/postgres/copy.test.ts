@@ -65,6 +65,8 @@ const FLEET_ROWS = /* sql */ `
     VALUES ('rol_1', 'acc_fixture', 'flt_1', 'rollout', 1, 'running', '{}', 0, '[1]', '{}', 1, 1);
   INSERT INTO rollout_targets (rollout_id, asset_uuid, wave, direction, state, since_ms)
     SELECT 'rol_1', uuid, 0, 'forward', 'pending', 1 FROM assets;
+  INSERT INTO rollout_attempts (rollout_id, asset_uuid, direction, attempt, state, ended_at_ms)
+    SELECT 'rol_1', uuid, 'forward', 1, 'failed', 1 FROM assets;
   INSERT INTO rollout_events (rollout_id, seq, event) VALUES ('rol_1', 1, '{}');
   UPDATE sims SET pending = '{"since":1}', operator_status = 'scheduled', allowance_bytes = 5000000000, is_lost = 1,
     checked_at_ms = 1, next_check_at_ms = 2, manual_allowance_bytes = 6000000000, plan_state = 'spent', plan_until = 3,

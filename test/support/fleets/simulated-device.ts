@@ -29,7 +29,7 @@ export type Behaviour =
   | "vanish"
   /** The apps of the new version are not up. */
   | "unhealthy"
-  | { readonly fail: ErrorCode };
+  | { readonly fail: ErrorCode; readonly logs?: string };
 
 /**
  * A device on the real protocol: it applies groups of apps at once, reports what runs, and does as it is told otherwise. Its apps
@@ -118,7 +118,9 @@ export class SimulatedDevice implements AsyncDisposable {
     if (behaviour === "vanish") return this.disconnect();
     if (typeof behaviour === "object") {
       this.#end({ deployment_id: id, status: "Fail", code: behaviour.fail });
-      device.event(id, { status: "Fail", step: "done", code: behaviour.fail, message: "It did not work." });
+      const { fail: code, logs } = behaviour;
+      const details = logs === undefined ? {} : { details: { logs } };
+      device.event(id, { status: "Fail", step: "done", code, message: "It did not work.", ...details });
       // As an agent, whose apps have another last deployment now.
       await device.flushed();
       this.report();

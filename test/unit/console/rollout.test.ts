@@ -34,6 +34,7 @@ const target = (id: string, state: TargetState): RolloutTarget => ({
   state,
   attempt: 1,
   since: 1_790_000_000,
+  attempts: [],
 });
 
 const priced = (id: string, bytes: number): RolloutPriceEvent => ({

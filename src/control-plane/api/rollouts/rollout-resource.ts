@@ -8,7 +8,8 @@ import { standingOf, sumByState } from "../../fleets/rollout-events.ts";
 import type { Rollout } from "../../core/fleets/rollout.ts";
 import { settledCounts } from "../../core/fleets/counts.ts";
 import { isRolloutOver } from "../../../protocol/rollout-over.ts";
-import type { ListedTarget, TargetCount } from "../../store/rollouts.ts";
+import type { PastAttempt } from "../../core/fleets/past-attempt.ts";
+import type { FailureCount, ListedTarget, TargetCount } from "../../store/rollouts.ts";
 import type { Store } from "../../store/store.ts";
 import { findFleet, fleetParams } from "../fleets/fleet-resource.ts";
 
@@ -57,6 +58,7 @@ export async function toRolloutBody(
     targets: sum(counts),
     counts: sumByState(settled),
     ...standingOf(rollout, counts, isWaiting ? await rollouts.listWaits(rollout.id) : []),
+    failures: (await rollouts.countFailedAttempts(rollout.id)).map(toFailureBody),
     created_at: toSeconds(rollout.createdAtMs),
     created_by: rollout.createdBy,
     approved_by: rollout.approvedBy ?? null,
@@ -65,7 +67,7 @@ export async function toRolloutBody(
   };
 }
 
-export function toTargetBody(target: ListedTarget): TargetBody {
+export function toTargetBody(target: ListedTarget, attempts: readonly PastAttempt[] = []): TargetBody {
   const { waitsFor, deploymentId, code, message, dueMs } = target;
   const isWaiting = target.state === "waiting";
   return {
@@ -81,6 +83,28 @@ export function toTargetBody(target: ListedTarget): TargetBody {
     ...(code !== undefined && { code }),
     ...(message !== undefined && { message }),
     since: toSeconds(target.sinceMs),
+    attempts: attempts.map(toAttemptBody),
+  };
+}
+
+const toFailureBody = ({ code, attempts, assets }: FailureCount): RolloutBody["failures"][number] => ({
+  code: code ?? null,
+  attempts,
+  assets,
+});
+
+function toAttemptBody(past: PastAttempt): TargetBody["attempts"][number] {
+  const { direction, attempt, state, code, message, deploymentId, begunAtMs, endedAtMs, logs } = past;
+  return {
+    direction,
+    attempt,
+    state,
+    ...(code !== undefined && { code }),
+    ...(message !== undefined && { message }),
+    ...(deploymentId !== undefined && { deployment_id: deploymentId }),
+    ...(begunAtMs !== undefined && { begun_at: toSeconds(begunAtMs) }),
+    ended_at: toSeconds(endedAtMs),
+    ...(logs !== undefined && { logs }),
   };
 }
 

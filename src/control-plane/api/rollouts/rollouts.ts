@@ -86,15 +86,21 @@ export function listTargets(api: Api, { store }: ApiContext): void {
     },
     async (request): Promise<TargetList> => {
       const { rollout } = await findRollout(store, request);
-      const { limit = DEFAULT_PAGE_SIZE, cursor, state: states, wave } = request.query;
+      const { limit = DEFAULT_PAGE_SIZE, cursor, state: states, wave, failed } = request.query;
       const found = await store.rollouts.listTargets(rollout.id, limit + 1, {
         ...(states && { states }),
+        hasFailed: failed === "true",
         ...(wave !== undefined && { wave: wave - 1 }),
         ...(cursor !== undefined && { after: assetOfCursor(cursor) }),
       });
       const page = found.slice(0, limit);
       const last = found.length > limit ? page.at(-1) : undefined;
-      return { targets: page.map(toTargetBody), next_cursor: last ? encodeCursor(last.assetUuid) : null };
+      const attempts = await store.rollouts.listAttempts(
+        rollout.id,
+        page.map(({ assetUuid }) => assetUuid),
+      );
+      const targets = page.map((target) => toTargetBody(target, attempts.get(target.assetUuid)));
+      return { targets, next_cursor: last ? encodeCursor(last.assetUuid) : null };
     },
   );
 }

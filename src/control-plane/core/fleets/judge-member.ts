@@ -224,7 +224,7 @@ function waiting(facts: MemberFacts, wanted: MemberGoal | undefined): Found {
     return { state: "waiting", waitsFor: "acceptance", message: "Nobody has accepted the device yet." };
   const missing = wanted?.variables.filter((name) => !facts.variableNames.has(name)) ?? [];
   if (missing.length > 0)
-    return { state: "waiting", waitsFor: "variables", message: `The asset lacks variables: ${missing.join(", ")}.` };
+    return { state: "waiting", waitsFor: "variable", message: `The asset lacks variables: ${missing.join(", ")}.` };
   const message = wanted ? target?.message : "No revision of the fleet is stable yet.";
   return { state: "waiting", waitsFor: "rollout", message };
 }

@@ -76,6 +76,7 @@ export const COPIED_TABLES: readonly CopiedTable[] = [
   { name: "rollouts", key: ["id"] },
   { name: "rollout_targets", key: ["rollout_id", "asset_uuid"] },
   { name: "rollout_plans", key: ["id"] },
+  { name: "rollout_attempts", key: ["rollout_id", "asset_uuid", "direction", "attempt"] },
   { name: "rollout_events", key: ["rollout_id", "seq"] },
 ];
 

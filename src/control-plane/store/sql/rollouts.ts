@@ -1,6 +1,8 @@
+import type { ErrorCode } from "../../../protocol/errors.ts";
 import type { RolloutEvent, TargetState } from "../../../protocol/rollout.ts";
 import type { Fleet } from "../../core/fleets/fleet.ts";
 import type { Plan } from "../../core/fleets/plan.ts";
+import type { PastAttempt } from "../../core/fleets/past-attempt.ts";
 import type { Rollout } from "../../core/fleets/rollout.ts";
 import type { Target } from "../../core/fleets/target.ts";
 import type { TargetWait } from "../../core/fleets/waiting.ts";
@@ -14,9 +16,12 @@ import {
   type RolloutStore,
   StaleRolloutError,
   type TargetChange,
+  type FailureCount,
   type TargetCount,
+  type TargetFilter,
   type TargetWithFacts,
 } from "../rollouts.ts";
+import { ATTEMPT_COLUMNS, type AttemptRow, keepAttempt, toPastAttempt } from "./rollout-attempts.ts";
 import { claimApps, CLEAR_MEMBER, SET_MEMBER } from "./app-owners.ts";
 import { appendAccountEvents } from "./append-events.ts";
 import { recordAudit } from "./audit.ts";
@@ -69,6 +74,20 @@ const REMOVE_OLD = /* sql */ `
       AND EXISTS (SELECT 1 FROM rollouts n WHERE n.fleet_id = r.fleet_id AND n.kind = 'rollout' AND n.id > r.id)
     ORDER BY r.finished_at_ms LIMIT ?)`;
 
+const COUNT_FAILED_ATTEMPTS = /* sql */ `
+  SELECT code, count(*) AS attempts, count(DISTINCT asset_uuid) AS assets FROM rollout_attempts
+  WHERE rollout_id = ? AND direction = 'forward' AND state IN ('failed', 'lost')
+  GROUP BY code ORDER BY attempts DESC, code`;
+const REMOVE_LEFT_ATTEMPTS = /* sql */ `
+  DELETE FROM rollout_attempts WHERE rollout_id = ?1
+    AND asset_uuid NOT IN (SELECT asset_uuid FROM rollout_targets WHERE rollout_id = ?1)`;
+
+interface FailureRow {
+  readonly code: ErrorCode | null;
+  readonly attempts: number;
+  readonly assets: number;
+}
+
 interface ListedTargetRow extends TargetRow {
   readonly asset_name: string;
   readonly serial_number: string;
@@ -94,6 +113,8 @@ export class SqlRolloutStore implements RolloutStore {
       SELECT ${TARGET_COLUMNS}, a.name AS asset_name, a.serial_number FROM rollout_targets x JOIN assets a ON a.uuid = x.asset_uuid
       WHERE x.rollout_id = ?1 AND x.asset_uuid > ?2 AND (?3 < 0 OR x.wave = ?3)
         AND (CAST(?4 AS TEXT) = '[]' OR x.state IN ${dialect.jsonTexts("?4")})
+        AND (CAST(?6 AS INTEGER) = 0 OR x.state IN ('failed', 'lost', 'refused') OR EXISTS (SELECT 1 FROM rollout_attempts y WHERE y.rollout_id = x.rollout_id
+          AND y.asset_uuid = x.asset_uuid AND y.direction = 'forward' AND y.state IN ('failed', 'lost', 'refused')))
       ORDER BY x.asset_uuid LIMIT ?5`;
     const next = FACTS_PARAMETERS + 1;
     this.#listDue = factsSql(dialect, `x.due_ms <= ?${next} ORDER BY x.due_ms LIMIT ?${next + 1}`);
@@ -205,7 +226,7 @@ export class SqlRolloutStore implements RolloutStore {
       if (rollout?.epoch !== epoch) throw new StaleRolloutError(rolloutId);
       const mayBegin = beginning !== undefined && rollout.version === beginning.beginVersion;
       const changed = new Set<string>();
-      for (const { before, after, memberRevision } of changes) {
+      for (const { before, after, memberRevision, past } of changes) {
         const { assetUuid } = after;
         if (after.state === "deploying" && before.state !== "deploying") {
           if (!mayBegin) continue;
@@ -215,6 +236,7 @@ export class SqlRolloutStore implements RolloutStore {
         const expected = [before.state, before.attempt, before.direction];
         if ((yield* change(UPDATE_TARGET, [...targetValues(after), ...expected])) === 0) continue;
         changed.add(assetUuid);
+        if (past) yield* keepAttempt(rolloutId, assetUuid, past);
         if (memberRevision === null) yield* change(CLEAR_MEMBER, [rollout.fleet_id, assetUuid]);
         else if (memberRevision !== undefined) yield* change(SET_MEMBER, [rollout.fleet_id, assetUuid, memberRevision]);
       }
@@ -249,7 +271,9 @@ export class SqlRolloutStore implements RolloutStore {
     return this.#executor.transact(function* (): Work<number> {
       const rollout = yield* one<RolloutRow>(lock, [rolloutId]);
       if (rollout?.epoch !== epoch) throw new StaleRolloutError(rolloutId);
-      return yield* change(remove, [rolloutId, JSON.stringify(states)]);
+      const removed = yield* change(remove, [rolloutId, JSON.stringify(states)]);
+      yield* change(REMOVE_LEFT_ATTEMPTS, [rolloutId]);
+      return removed;
     });
   }
 
@@ -270,17 +294,31 @@ export class SqlRolloutStore implements RolloutStore {
     return row && toTarget(row);
   }
 
-  async listTargets(
-    rolloutId: string,
-    limit: number,
-    filter: { readonly states?: readonly TargetState[]; readonly wave?: number; readonly after?: string } = {},
-  ): Promise<readonly ListedTarget[]> {
-    const { states = [], wave = -1, after = "" } = filter;
-    const values = [rolloutId, after, wave, JSON.stringify(states), limit];
+  async listTargets(rolloutId: string, limit: number, filter: TargetFilter = {}): Promise<readonly ListedTarget[]> {
+    const { states = [], wave = -1, after = "", hasFailed = false } = filter;
+    const values = [rolloutId, after, wave, JSON.stringify(states), limit, Number(hasFailed)];
     const rows = await this.#executor.all<ListedTargetRow>(this.#listTargets, values);
     return rows.map((row) =>
       Object.assign(toTarget(row), { assetName: row.asset_name, serialNumber: row.serial_number }),
     );
+  }
+
+  async listAttempts(
+    rolloutId: string,
+    assetUuids: readonly string[],
+  ): Promise<ReadonlyMap<string, readonly PastAttempt[]>> {
+    const sql = /* sql */ `
+      SELECT ${ATTEMPT_COLUMNS} FROM rollout_attempts x
+      WHERE x.rollout_id = ?1 AND x.asset_uuid IN ${this.#executor.dialect.jsonTexts("?2")}
+      ORDER BY x.ended_at_ms, x.direction DESC, x.attempt`;
+    const rows = await this.#executor.all<AttemptRow>(sql, [rolloutId, JSON.stringify(assetUuids)]);
+    const groups = Map.groupBy(rows, (row) => row.asset_uuid);
+    return new Map([...groups].map(([assetUuid, all]) => [assetUuid, all.map(toPastAttempt)]));
+  }
+
+  async countFailedAttempts(rolloutId: string): Promise<readonly FailureCount[]> {
+    const rows = await this.#executor.all<FailureRow>(COUNT_FAILED_ATTEMPTS, [rolloutId]);
+    return rows.map(({ code, attempts, assets }) => ({ code: code ?? undefined, attempts, assets }));
   }
 
   async countTargets(rolloutId: string): Promise<readonly TargetCount[]> {

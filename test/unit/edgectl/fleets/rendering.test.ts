@@ -25,6 +25,7 @@ const rollout: Rollout = {
   counts: { failed: 3, succeeded: 38, refused: 2, pending: 950, deploying: 1, waiting: 6 },
   waiting_for: [],
   waits_for_people: false,
+  failures: [],
   created_at: 1,
   created_by: { kind: "user", id: "usr_1" },
   approved_by: null,
@@ -115,12 +116,34 @@ test("a target says what it waits for, and fits the terminal without control cha
     until: 1_800_000_000,
     attempt: 0,
     since: 1,
+    attempts: [],
   };
   const message = `\u001B[31m${"long ".repeat(40)}`;
   const text = renderTargets([{ ...target, asset_name: "Pump", serial_number: "GW-1", message }], theme, 120);
   expect(text).toContain("waiting for budget until 2027-01-15 08:00:00");
   expect(text).not.toContain("\u001B");
   expect(Math.max(...text.split("\n").map((line) => line.length))).toBeLessThanOrEqual(120);
+});
+
+test("targets show what they went through, whatever they are by now", () => {
+  const past = { direction: "forward", attempt: 1, state: "failed", code: "CrashLoopBackOff", deployment_id: "dep_7" };
+  const attempts = [
+    { ...past, message: "It crashed.", ended_at: 1_800_000_000, logs: "start\nno such table\u001B[2J\n" },
+  ];
+  const target = {
+    asset_id: "u",
+    serial_number: "GW-1",
+    asset_name: "Pump",
+    wave: 1,
+    state: "rolled_back",
+    attempt: 1,
+    since: 1,
+    attempts,
+  };
+  const text = renderTargets([target], theme, 120);
+  expect(text).toContain("Pump\n  2027-01-15 08:00:00  attempt 1  failed  CrashLoopBackOff  dep_7  It crashed.");
+  expect(text).toContain("    | no such table");
+  expect(text).not.toContain("\u001B");
 });
 
 test("tags are set, emptied and removed; the rest is wrong usage", () => {

@@ -136,6 +136,25 @@ export const FLEETS = /* sql */ `
   CREATE INDEX rollout_plans_by_account ON rollout_plans (account_id, created_at_ms);
   CREATE INDEX rollout_plans_by_fleet ON rollout_plans (fleet_id);
 
+  -- Attempts that have ended and that their target does not tell of any more, or that have failed.
+  CREATE TABLE rollout_attempts (
+    rollout_id TEXT COLLATE "C" NOT NULL REFERENCES rollouts (id) ON DELETE CASCADE,
+    asset_uuid TEXT COLLATE "C" NOT NULL REFERENCES assets (uuid) ON DELETE CASCADE,
+    direction TEXT COLLATE "C" NOT NULL CHECK (direction IN ('forward', 'back')),
+    attempt BIGINT NOT NULL,
+    -- What the target was at its end.
+    state TEXT COLLATE "C" NOT NULL,
+    code TEXT COLLATE "C",
+    message TEXT,
+    deployment_id TEXT COLLATE "C",
+    begun_at_ms BIGINT,
+    ended_at_ms BIGINT NOT NULL,
+    -- The last lines of the app's output.
+    logs TEXT,
+    PRIMARY KEY (rollout_id, asset_uuid, direction, attempt)
+  );
+  CREATE INDEX rollout_attempts_by_asset ON rollout_attempts (asset_uuid);
+
   CREATE TABLE rollout_events (
     rollout_id TEXT COLLATE "C" NOT NULL REFERENCES rollouts (id) ON DELETE CASCADE,
     seq BIGINT NOT NULL,

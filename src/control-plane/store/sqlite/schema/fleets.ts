@@ -136,6 +136,25 @@ export const FLEETS = /* sql */ `
   CREATE INDEX rollout_plans_by_account ON rollout_plans (account_id, created_at_ms);
   CREATE INDEX rollout_plans_by_fleet ON rollout_plans (fleet_id);
 
+  -- Attempts that have ended and that their target does not tell of any more, or that have failed.
+  CREATE TABLE rollout_attempts (
+    rollout_id TEXT NOT NULL REFERENCES rollouts (id) ON DELETE CASCADE,
+    asset_uuid TEXT NOT NULL REFERENCES assets (uuid) ON DELETE CASCADE,
+    direction TEXT NOT NULL CHECK (direction IN ('forward', 'back')),
+    attempt INTEGER NOT NULL,
+    -- What the target was at its end.
+    state TEXT NOT NULL,
+    code TEXT,
+    message TEXT,
+    deployment_id TEXT,
+    begun_at_ms INTEGER,
+    ended_at_ms INTEGER NOT NULL,
+    -- The last lines of the app's output.
+    logs TEXT,
+    PRIMARY KEY (rollout_id, asset_uuid, direction, attempt)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX rollout_attempts_by_asset ON rollout_attempts (asset_uuid);
+
   CREATE TABLE rollout_events (
     rollout_id TEXT NOT NULL REFERENCES rollouts (id) ON DELETE CASCADE,
     seq INTEGER NOT NULL,

@@ -117,7 +117,7 @@ test.each<[string, readonly AppReport[] | undefined, Partial<MemberFacts>]>([
   ["connection", undefined, { isConnected: false, lastSeenAtMs: undefined, revision: undefined }],
   ["acceptance", [], { unacceptedSinceMs: NOW, revision: undefined }],
   ["acceptance", [], { unacceptedSinceMs: NOW }],
-  ["variables", [], { revision: undefined, variableNames: new Set() }],
+  ["variable", [], { revision: undefined, variableNames: new Set() }],
   ["rollout", [], { revision: undefined }],
   ["hold", [], { revision: undefined, targets: [aMemberTarget({ state: "waiting", waitsFor: "hold" })] }],
   [

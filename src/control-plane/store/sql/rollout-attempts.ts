@@ -1,0 +1,67 @@
+import type { ErrorCode } from "../../../protocol/errors.ts";
+import type { TargetState } from "../../../protocol/rollout.ts";
+import { MAX_PAST_ATTEMPTS, type PastAttempt } from "../../core/fleets/past-attempt.ts";
+import type { Direction } from "../../core/fleets/target.ts";
+import { change, type Work } from "./statement.ts";
+
+export const ATTEMPT_COLUMNS = `x.asset_uuid, x.direction, x.attempt, x.state, x.code, x.message, x.deployment_id, x.begun_at_ms,
+  x.ended_at_ms, x.logs`;
+
+export interface AttemptRow {
+  readonly asset_uuid: string;
+  readonly direction: Direction;
+  readonly attempt: number;
+  readonly state: TargetState;
+  readonly code: ErrorCode | null;
+  readonly message: string | null;
+  readonly deployment_id: string | null;
+  readonly begun_at_ms: number | null;
+  readonly ended_at_ms: number;
+  readonly logs: string | null;
+}
+
+// How an attempt has failed is known better at its end than when its target goes back.
+const KEEP = /* sql */ `
+  INSERT INTO rollout_attempts (rollout_id, asset_uuid, direction, attempt, state, code, message, deployment_id, begun_at_ms,
+    ended_at_ms, logs)
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+  ON CONFLICT (rollout_id, asset_uuid, direction, attempt) DO UPDATE SET state = excluded.state,
+    code = coalesce(excluded.code, rollout_attempts.code), message = coalesce(excluded.message, rollout_attempts.message),
+    deployment_id = coalesce(excluded.deployment_id, rollout_attempts.deployment_id),
+    logs = coalesce(excluded.logs, rollout_attempts.logs)`;
+const REMOVE_OLD =
+  "DELETE FROM rollout_attempts WHERE rollout_id = ? AND asset_uuid = ? AND direction = ? AND attempt <= ?";
+
+/** Keeps an attempt of an existing target, and no more than `MAX_PAST_ATTEMPTS` in its direction. */
+export function* keepAttempt(rolloutId: string, assetUuid: string, past: PastAttempt): Work<void> {
+  const { direction, attempt, state, code, message, deploymentId, begunAtMs, endedAtMs, logs } = past;
+  yield* change(KEEP, [
+    rolloutId,
+    assetUuid,
+    direction,
+    attempt,
+    state,
+    code ?? null,
+    message ?? null,
+    deploymentId ?? null,
+    begunAtMs ?? null,
+    endedAtMs,
+    logs ?? null,
+  ]);
+  if (attempt > MAX_PAST_ATTEMPTS)
+    yield* change(REMOVE_OLD, [rolloutId, assetUuid, direction, attempt - MAX_PAST_ATTEMPTS]);
+}
+
+export function toPastAttempt(row: AttemptRow): PastAttempt {
+  return {
+    direction: row.direction,
+    attempt: row.attempt,
+    state: row.state,
+    code: row.code ?? undefined,
+    message: row.message ?? undefined,
+    deploymentId: row.deployment_id ?? undefined,
+    begunAtMs: row.begun_at_ms ?? undefined,
+    endedAtMs: row.ended_at_ms,
+    logs: row.logs ?? undefined,
+  };
+}
