@@ -17,6 +17,7 @@ const SHELL_HINTS: Readonly<Record<string, string>> = {
     "See the last output of its health check and its log lines above. If it needs longer to start: --health-start-period, " +
     "or --healthy-within.",
   InsufficientDisk: "Free space on the device, then try again.",
+  StateNotWritable: "Its disk is read-only or fails: on the device `edge-agent doctor` says what to try.",
   PolicyDenied: "The device's own configuration decides this, under `policy`: see the message above.",
   ErrorDeploymentAlreadyExist: "Wait for it to end: `edgectl deployments list ASSET` shows it.",
   FleetNotFound: "`edgectl fleets list` shows the fleets of your account.",

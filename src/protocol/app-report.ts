@@ -118,6 +118,14 @@ export const deviceFactsSchema = z
           "What is wrong with the container engine, each as a sentence: firewall rules it has lost, containers it cannot " +
           "remove. Absent if nothing is known to be wrong, and where the agent on the device is too old to report it.",
       }),
+    state_writable: z
+      .boolean()
+      .exactOptional()
+      .meta({
+        description:
+          "Whether the agent can write its state; if not, its disk is read-only or fails, and nothing can be deployed. Absent " +
+          "where the agent on the device is too old to report it.",
+      }),
     time_zone: sanitizedLine(64)
       .nullable()
       .exactOptional()

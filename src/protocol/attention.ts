@@ -14,6 +14,7 @@ export const ATTENTION_REASONS = [
   "deployment_failed",
   "update_waiting",
   "engine_trouble",
+  "state_not_writable",
   "disk_low",
   "data_budget_spent",
   "data",

@@ -152,6 +152,14 @@ export const ERRORS = {
     retryable: true,
     hint: "Free space on the device; details say how much there is and how much is needed.",
   },
+  StateNotWritable: {
+    message: "The device cannot store what it is asked to do.",
+    endsDeployment: true,
+    retryable: true,
+    hint:
+      "The device's disk is read-only or fails, usually an SD card at its end; the message says which. The apps run on. On the " +
+      "device `edge-agent doctor` says what to try; replace the disk.",
+  },
   NetworkUnavailable: {
     message: "The device cannot provide the app's network.",
     endsDeployment: true,

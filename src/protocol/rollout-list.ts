@@ -41,12 +41,9 @@ export const targetListQuerySchema = z.strictObject({
     .meta({ description: `Targets per page, 1 to ${MAX_PAGE_SIZE}; 50 by default.` }),
   cursor: z.string().min(1).max(256).optional().meta({ description: "`next_cursor` of the previous page." }),
   state: states.optional(),
-  failed: z
-    .enum(["true"])
-    .optional()
-    .meta({
-      description: "With `true`, only targets that have failed, were lost or have refused, whatever they are by now.",
-    }),
+  failed: z.enum(["true"]).optional().meta({
+    description: "With `true`, only targets that have failed, were lost or have refused, whatever they are by now.",
+  }),
   wave: integerString(1, 1_000).optional().meta({ description: "Only targets of the wave with this number, from 1." }),
 });
 

@@ -15,6 +15,7 @@ const BOUNDED: ReadonlySet<string> = new Set(["src/protocol/bounded-json.ts", "s
  * ends with a slash.
  */
 const OWN: Readonly<Record<string, string>> = {
+  "src/agent/cli/as-service.ts": "what this program, started again by itself, is told and tells",
   "src/agent/store/": "rows of the agent's own store",
   "src/agent/cleanup/pulled-images.ts": "a record in the agent's own store",
   "src/agent/link/keepalive-interval.ts": "a record in the agent's own store",

@@ -6,6 +6,7 @@ import { createLogger } from "../../lib/logger.ts";
 import { VERSION } from "../../lib/version.ts";
 import { type Enrolment, parseEnrolmentCode } from "../../protocol/enrolment.ts";
 import type { Config } from "../config/load.ts";
+import type { ProbeContext } from "../doctor/probe.ts";
 import { controlPlaneAddress } from "../enrolment/address.ts";
 import { checkConnectivity } from "../enrolment/check-connectivity.ts";
 import { exchangeCode } from "../enrolment/exchange.ts";
@@ -59,11 +60,13 @@ export function addEnroll(program: Command, register: Register): void {
   });
 }
 
-async function createProbeContext({ io }: Context, config: NewConfig) {
-  const { clock, host, openReader: openStore } = io;
+async function createProbeContext({ io, configPath }: Context, config: NewConfig): Promise<ProbeContext> {
+  const { clock, host, openReader: openStore, readClock } = io;
   const engine = await io.createEngine(config);
   const createRegistryPing = (known: Config) => io.createRegistryPing(known, engine);
-  return { config, clock, host, engine, openStore, createRegistryPing, agentVersion: VERSION };
+  const who = { isService: false, callerProxy: undefined };
+  const files = { config, settings: config, configPath };
+  return { ...files, ...who, clock, host, engine, openStore, readClock, createRegistryPing, agentVersion: VERSION };
 }
 
 async function enrolWithToken(context: Context, config: NewConfig): Promise<Enrolment["asset"]> {

@@ -16,6 +16,8 @@ export interface Io {
   /** Aborts at Ctrl-C. */
   readonly interrupted: AbortSignal;
   readonly host: Host;
+  /** Reads whether the clock is synchronised; `null` if that is not known. */
+  readonly readClock: () => Promise<{ readonly clock_synced: boolean | null }>;
   readonly createEngine: (config: Pick<ConfigFile, "engine">) => Promise<Engine>;
   /** Creates a ping with the daemon's credentials, and the certificates the daemon and the engine trust. */
   readonly createRegistryPing: (config: Config, engine: Engine) => Promise<RegistryPing>;

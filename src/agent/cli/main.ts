@@ -20,6 +20,12 @@ export function processIo(): Omit<Io, "interrupted"> {
     env: process.env,
     clock: systemClock,
     host: createLinuxHost(),
+    async readClock() {
+      // Node.js would print that its FFI is experimental.
+      process.removeAllListeners("warning");
+      const { clockFactsReader } = await import("../host/clock-facts.ts");
+      return await clockFactsReader()();
+    },
     async createEngine({ engine }) {
       const { createDockerEngine } = await import("../engine/docker/docker-engine.ts");
       const { createSocketFinder } = await import("../engine/find-socket.ts");

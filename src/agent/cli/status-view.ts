@@ -10,12 +10,11 @@ type Field = readonly [name: string, value: string];
 
 /** Formats link, engine, disk, data and agent, one per line. */
 export function renderStatus(status: Status, theme: Theme): string {
-  const { agent, link, device, data, held, engine_troubles: troubles } = status;
+  const { agent, link, device, data, held } = status;
   const memory = formatBytes(agent.memory_bytes);
   const fields: Field[] = [
     ["Link", renderLink(link, theme)],
     ...deviceFields(device, theme),
-    ...(troubles.length > 0 ? [["Trouble", inRed(troubles, theme)] as const] : []),
     ...(data ? [["Data used", renderDataUsed(data, theme)] as const] : []),
     ...(held.length > 0 ? [["Pauses", inRed(held, theme)] as const] : []),
     ["Agent", `${sanitizeLine(agent.version)}, up ${formatDuration(agent.uptime_s)}, ${memory} of memory`],

@@ -2,13 +2,15 @@ import type { Command } from "commander";
 import { errorText } from "../../lib/error-text.ts";
 import { capitalize } from "../core/text.ts";
 import { ConfigError } from "../config/config-error.ts";
-import type { DeviceStatus, LinkResponse, Status } from "../local/api.ts";
+import { describeState, judgeService } from "../core/doctor/judge-service.ts";
+import type { DeviceStatus } from "../local/api.ts";
 import { DaemonUnavailableError } from "../local/client.ts";
+import { deviceTroubles, troublesOf } from "../local/troubles.ts";
 import type { Register } from "./register.ts";
 import { type Context, HUNG_HINT, withCommonOptions } from "./context.ts";
 import { EXIT, type ExitCode } from "./exit-code.ts";
 import type { Printer } from "./printer.ts";
-import type { ServiceFacts } from "./service-manager.ts";
+import { askServiceManager, serviceDocument, type Unit } from "./service-manager.ts";
 import { renderApps, renderDevice, renderStatus } from "./status-view.ts";
 
 const HELP = `
@@ -28,7 +30,9 @@ async function showStatus(context: Context): Promise<ExitCode> {
   const { client, printer, io } = context;
   try {
     const status = await client.request("GET", "/status", "status", { signal: io.interrupted });
-    const troubles = troublesOf(status);
+    const unit = await askServiceManager();
+    const service = unit && judgeService(unit, new Map(), status.agent.pid);
+    const troubles = [...(service?.verdict === "bad" ? [service] : []), ...troublesOf(status)].map(sentenceOf);
     if (printer.json) printer.document({ ...status, troubles });
     else {
       printer.line(renderStatus(status, printer.theme));
@@ -44,11 +48,15 @@ async function showStatus(context: Context): Promise<ExitCode> {
 
 async function showDaemonDown(context: Context, error: DaemonUnavailableError): Promise<ExitCode> {
   const { printer } = context;
-  const { askServiceManager } = await import("./service-manager.ts");
   const [service, device] = await Promise.all([askServiceManager(), readDeviceWithoutDaemon(context)]);
   if (printer.json) {
     const known = typeof device === "string" ? { device: null, device_error: device } : { device };
-    printer.document({ agent: null, reason: error.message, service: service ?? null, ...known });
+    printer.document({
+      agent: null,
+      reason: error.message,
+      service: service ? serviceDocument(service) : null,
+      ...known,
+    });
     return EXIT.down;
   }
   printer.paragraph("", 0, `${capitalize(error.message)}.`, printer.theme.red);
@@ -59,7 +67,7 @@ async function showDaemonDown(context: Context, error: DaemonUnavailableError): 
   else {
     printer.line(renderDevice(device, printer.theme));
     printDevice(printer, device);
-    printTroubles(printer, deviceTroubles(device));
+    printTroubles(printer, deviceTroubles(device).map(sentenceOf));
   }
   return EXIT.down;
 }
@@ -90,8 +98,12 @@ async function readDeviceWithoutDaemon({ readConfig, io }: Context): Promise<Dev
   }
 }
 
-function printService(printer: Printer, { summary, journal }: ServiceFacts): void {
-  printer.paragraph("", 0, `The service is ${summary}.`);
+function printService(printer: Printer, unit: Unit): void {
+  const { journal } = unit;
+  printer.paragraph("", 0, `${describeState(unit)}.`);
+  // The doctor knows why a service fails.
+  const next = unit.result === "success" ? judgeService(unit, new Map(), undefined)?.next : undefined;
+  printer.paragraph("", 0, `Next: ${next ?? "sudo edge-agent doctor"}`);
   if (journal.length === 0) return;
   printer.line("The last lines of its journal:");
   for (const line of journal) printer.raw(`  ${line}`);
@@ -114,24 +126,6 @@ function printTroubles(printer: Printer, troubles: readonly string[]): void {
   for (const trouble of troubles) printer.paragraph(printer.theme.red("! "), 2, trouble);
 }
 
-/** Returns the problems, each in one sentence with what to do next. Empty if there are none. */
-export function troublesOf(status: Status): string[] {
-  return [...linkTroubles(status.link), ...deviceTroubles(status.device), ...(status.clock ? [status.clock] : [])];
-}
-
-/** Returns the problems that can be found without the daemon. */
-function deviceTroubles({ engine, disk, apps }: DeviceStatus): string[] {
-  if (!engine.ok) return [`The container engine does not answer: ${engine.reason}. See: edge-agent doctor`];
-  const isFull = disk !== null && disk.free_bytes < disk.reserve_bytes;
-  return [
-    ...(isFull ? [`Too little disk space at ${disk.path}: nothing can be deployed.`] : []),
-    ...apps.flatMap(({ name, trouble }) =>
-      trouble === null ? [] : [`${name} does not run as it should: ${trouble}. See: edge-agent app ${name}`],
-    ),
-  ];
-}
-
-function linkTroubles({ state, last_error: error }: LinkResponse): string[] {
-  if (state === "online") return [];
-  return [`No link to the control plane${error ? `: ${error.reason}` : ""}. See: edge-agent doctor`];
+function sentenceOf({ text, next }: { readonly text: string; readonly next?: string }): string {
+  return `${text} ${next === undefined ? "See: edge-agent doctor" : `Next: ${next}`}`;
 }

@@ -16,7 +16,7 @@ import type { Register } from "./register.ts";
 import { type Context, withCommonOptions } from "./context.ts";
 import { asDocument, runDoctor } from "./doctor.ts";
 import { EXIT, CommandError } from "./exit-code.ts";
-import { askServiceManager, readJournal } from "./service-manager.ts";
+import { askServiceManager, readJournal, serviceDocument } from "./service-manager.ts";
 
 const MODE = 0o600;
 
@@ -58,10 +58,10 @@ async function collect(context: Context, areValuesKnown: boolean): Promise<Bundl
     jsonFile("doctor.json", async () => asDocument(await runDoctor(context))),
     jsonFile("config.json", () => readableConfig(context)),
     jsonFile("status.json", () => client.request("GET", "/status", "status", { signal })),
-    jsonFile(
-      "service.json",
-      async () => (await askServiceManager()) ?? { summary: "no service manager knows the agent" },
-    ),
+    jsonFile("service.json", async () => {
+      const unit = await askServiceManager();
+      return unit ? serviceDocument(unit) : { summary: "no service manager knows the agent" };
+    }),
     jsonFile("engine.json", () => engineFacts(context)),
     textFile("agent.log", async function* () {
       for await (const { line } of client.stream("GET", "/log?lines=10000", "logLine", { signal })) yield line;

@@ -71,6 +71,10 @@ function readText(path: string, what: string): string {
     const code = (error as NodeJS.ErrnoException).code ?? "";
     const reasons: Record<string, string> = { ENOENT: "it does not exist", EACCES: "no permission to read it" };
     const kind = code === "EACCES" ? "forbidden" : "unreadable";
-    throw new ConfigError(`${what} ${path} cannot be read: ${reasons[code] ?? code}`, { kind, cause: error });
+    throw new ConfigError(`${what} ${path} cannot be read: ${reasons[code] ?? code}`, {
+      kind,
+      file: { path, setting: what, isMissing: code === "ENOENT" },
+      cause: error,
+    });
   }
 }

@@ -30,6 +30,7 @@ import { kernelClockReader } from "../host/clock-facts.ts";
 import { readBootId } from "../host/boot-id.ts";
 import { deviceFactsReader } from "../host/device-facts.ts";
 import { createLinuxHost } from "../host/linux-host.ts";
+import { StateWatch } from "../host/state-watch.ts";
 import { createLinuxNetwork } from "../host/network.ts";
 import { BudgetGate } from "../ledger/budget-gate.ts";
 import { DataUsageReader } from "../ledger/data-usage-reader.ts";
@@ -56,6 +57,7 @@ import { feedWatchdog } from "../../lib/watchdog.ts";
 import type { ImageServices } from "../images/ports.ts";
 import type { DeployServices } from "../steps/context.ts";
 import { Deployments } from "../steps/deployments.ts";
+import { refuseUnstorable } from "../steps/refuse-unstorable.ts";
 import { AppReconciler } from "../steps/app-reconciler.ts";
 import { CrashGuard } from "../store/crash-guard.ts";
 import { NotifyingStore } from "../store/notifying-store.ts";
@@ -128,6 +130,7 @@ async function run(config: Config, logger: Logger, log: LogRing): Promise<void> 
     }),
   });
   const host = createLinuxHost();
+  const stateWatch = new StateWatch({ directory: config.state_dir, clock, logger });
   const gate = new BudgetGate({ policy: dataPolicy, ledger, watch, clock });
   const downloads = { engine, registry, host, gate, crashGuard, store, clock, random: Math.random, logger };
   const { downloader, sweeper, imagesInUse } = createDownloads({ ...downloads, config: toDownloadConfig(config) });
@@ -166,6 +169,7 @@ async function run(config: Config, logger: Logger, log: LogRing): Promise<void> 
     troubles: new EngineTroubles(),
   } satisfies DeployServices;
   await using deployments = new Deployments(services, () => opened.rebuild.isSet);
+  const commands = refuseUnstorable(deployments, () => stateWatch.onFailedWrite());
   const reconciler = new AppReconciler({
     ...services,
     rebuild: opened.rebuild,
@@ -192,6 +196,7 @@ async function run(config: Config, logger: Logger, log: LogRing): Promise<void> 
     isBusy: (app) => deployments.isBusy(app),
     heldFor: (app) => crashGuard.heldFor(app),
     facts: deviceFactsReader(VERSION, cleanup.low_disk_percent / 100),
+    stateWatch,
     readings: (signal) => takeReadings({ program: process.argv[1] ?? "", logger }, signal),
     agentUptimeS: () => Math.floor(process.uptime()),
     dataUsage: (params) => dataUsage.between(params),
@@ -211,7 +216,7 @@ async function run(config: Config, logger: Logger, log: LogRing): Promise<void> 
   });
   const uplink = createUplink({
     config: toLinkConfig(config),
-    commands: deployments,
+    commands,
     events: store,
     reporting,
     streams: remoteAccess.streams,
@@ -237,7 +242,8 @@ async function run(config: Config, logger: Logger, log: LogRing): Promise<void> 
     onRequest: idleGc.onWork,
     routes: localRoutes({
       services,
-      deployments,
+      deployments: commands,
+      stateFault: () => stateWatch.ask(),
       dataUsage,
       cleaner,
       link: () => uplink.status(),
@@ -273,7 +279,7 @@ async function run(config: Config, logger: Logger, log: LogRing): Promise<void> 
       },
       { once: true },
     );
-    const parts = [uplink, reconciler, restartPauses, reporting, sweeper, cleaner, scrubber];
+    const parts = [uplink, reconciler, restartPauses, reporting, sweeper, cleaner, scrubber, stateWatch];
     return Promise.all(parts.map((part) => part.run(signal)));
   });
   logger.info("edge-agent stops; the apps keep running");

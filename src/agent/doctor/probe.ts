@@ -1,7 +1,9 @@
 import type { Clock } from "../../lib/clock.ts";
 import type { CheckResult } from "../core/doctor/checks.ts";
 import type { ConfigError } from "../config/config-error.ts";
-import type { Config } from "../config/load.ts";
+import { DEFAULT_TOKEN_FILE } from "../config/default-paths.ts";
+import { type Config, parseConfig } from "../config/load.ts";
+import type { ConfigFile } from "../config/schema.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { Host } from "../host/host.ts";
 import type { LearnedStore, StoreReader } from "../store/store.ts";
@@ -9,8 +11,15 @@ import type { RegistryPing } from "../registry/registry-ping.ts";
 
 /** What the probes examine. */
 export interface ProbeContext {
-  /** The configuration with its token, or why it cannot be used. */
+  /** The configuration with the files it names, or why it cannot be used. */
   readonly config: Config | ConfigError;
+  /** The configuration file alone, or why it cannot be used. */
+  readonly settings: ConfigFile | ConfigError;
+  readonly configPath: string;
+  /** Whether the probes run as the service's user, with its environment. */
+  readonly isService: boolean;
+  /** Proxies of the environment of the person who asks, which the service does not have; variables with values. */
+  readonly callerProxy: string | undefined;
   readonly clock: Clock;
   readonly host: Host;
   readonly engine: Engine;
@@ -20,11 +29,25 @@ export interface ProbeContext {
   ) => Promise<Pick<StoreReader & LearnedStore, "apps" | "learnedValue"> & Disposable>;
   /** Creates a ping that checks registries with the device's credentials. */
   readonly createRegistryPing: (config: Config) => Promise<RegistryPing>;
+  /** Whether the clock is synchronised; `null` if that is not known. */
+  readonly readClock: () => Promise<{ readonly clock_synced: boolean | null }>;
   readonly agentVersion: string;
 }
 
 /** Makes one check. An error counts as broken. Must end when the signal aborts. */
 export type Probe = (context: ProbeContext, signal: AbortSignal) => Promise<CheckResult>;
+
+/** Returns the settings, or the defaults if the file cannot be used. */
+export function settingsOf({ settings, configPath }: Pick<ProbeContext, "settings" | "configPath">): ConfigFile {
+  return settings instanceof Error ? parseConfig(JSON.stringify(PLACEHOLDER), configPath) : settings;
+}
+
+/** The configuration as installed: the device is not enrolled. */
+const PLACEHOLDER = { control_plane_url: "wss://control.example.com/v1/agent", device_token_file: DEFAULT_TOKEN_FILE };
+
+export function isPlaceholder({ control_plane_url: address }: Pick<ConfigFile, "control_plane_url">): boolean {
+  return URL.parse(address)?.host === "control.example.com";
+}
 
 /** Returns the configuration. Throws if it cannot be used; probes that need it are skipped then. */
 export function configOf({ config }: ProbeContext): Config {

@@ -1,9 +1,8 @@
-import type { CheckId } from "../core/doctor/checks.ts";
+import type { ProbedCheckId } from "../core/doctor/checks.ts";
 import type { Probe } from "./probe.ts";
 import { probeCgroups } from "./probes/cgroups.ts";
 import { probeClock } from "./probes/clock.ts";
-import { probeConfig } from "./probes/config.ts";
-import { probeCrashes } from "./probes/crashes.ts";
+import { probeConfig, probeCredentials } from "./probes/config.ts";
 import { probeDisk } from "./probes/disk.ts";
 import { probeDns } from "./probes/dns.ts";
 import { probeEngine } from "./probes/engine.ts";
@@ -16,14 +15,15 @@ import { probePorts } from "./probes/ports.ts";
 import { probeProxy } from "./probes/proxy.ts";
 import { probePublishing } from "./probes/publishing.ts";
 import { probeRegistry } from "./probes/registry.ts";
-import { probeStore } from "./probes/store.ts";
+import { probeCrashes, probeStore } from "./probes/store.ts";
 import { probeTcp } from "./probes/tcp.ts";
 import { probeTls } from "./probes/tls.ts";
 import { probeToken } from "./probes/token.ts";
 
 /** The probe of each check. A missing one does not compile. */
-export const PROBES: Readonly<Record<CheckId, Probe>> = {
+export const PROBES: Readonly<Record<ProbedCheckId, Probe>> = {
   config: probeConfig,
+  credentials: probeCredentials,
   permissions: probePermissions,
   store: probeStore,
   crashes: probeCrashes,

@@ -5,6 +5,7 @@ import {
   CHECKS,
   checkOf,
   type CheckId,
+  type ProbedCheckId,
   skipped,
   type CheckResult,
   type CheckResults,
@@ -23,7 +24,7 @@ const ABORT_GRACE_MS = 250;
  * @param onResult called with each result as soon as it is known
  */
 export async function runChecks(
-  probes: Readonly<Record<CheckId, Probe>>,
+  probes: Readonly<Record<ProbedCheckId, Probe>>,
   context: ProbeContext,
   clock: Clock,
   onResult: (id: CheckId, result: CheckResult) => void = () => undefined,
@@ -39,11 +40,12 @@ export async function runChecks(
   const check = async (id: CheckId): Promise<void> => {
     await Promise.all(checkOf(id).needs.map(run));
     const below = failedDependencies(id, results);
-    const result = below.length > 0 ? skipped(below) : await runProbe(probes[id], context, clock, all.signal);
+    const probe = probes[id as ProbedCheckId];
+    const result = below.length > 0 ? skipped(below) : await runProbe(probe, context, clock, all.signal);
     results.set(id, result);
     onResult(id, result);
   };
-  await Promise.all(CHECKS.map(({ id }) => run(id)));
+  await Promise.all(CHECKS.filter(({ id }) => Object.hasOwn(probes, id)).map(({ id }) => run(id)));
   return results;
 }
 

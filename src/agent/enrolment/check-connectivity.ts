@@ -6,6 +6,7 @@ import { runChecks } from "../doctor/run-checks.ts";
 /** Checks that must pass before the token is tried. */
 const CONNECTIVITY_CHECKS: ReadonlySet<CheckId> = new Set([
   "config",
+  "credentials",
   "clock",
   "interface",
   "dns",

@@ -3,7 +3,7 @@ import { dirname, join, resolve } from "node:path";
 import { listNames } from "../../lib/file-permissions.ts";
 import { configSecrets } from "../config/masked.ts";
 import { agentFiles } from "../config/agent-files.ts";
-import type { Config } from "../config/load.ts";
+import type { ConfigFile } from "../config/schema.ts";
 import {
   type Exposure,
   type FileStat,
@@ -14,11 +14,13 @@ import {
 
 const ROOT = 0;
 
+type Examined = ConfigFile & { readonly path: string };
+
 /**
  * Finds files that other users can read or change although the agent's secrets or behaviour depend on them: its own
  * files, its configuration, the files named there, and all parent directories. Skips what this user may not examine.
  */
-export function findExposedFiles(config: Config): Exposure[] {
+export function findExposedFiles(config: Examined): Exposure[] {
   const trusted = readTrustedUsers(config.state_dir);
   const fileSets = agentFiles(config);
   const own = fileSets.flatMap(({ directory, directoryMode, fileMode, isManaged }) => [
@@ -39,7 +41,7 @@ export function findExposedFiles(config: Config): Exposure[] {
   return all.filter(({ path }, index) => all.findIndex((other) => other.path === path) === index);
 }
 
-function listConfiguredFiles(config: Config): [string, PermissionRule][] {
+function listConfiguredFiles(config: Examined): [string, PermissionRule][] {
   const { path, device_token, device_token_file, docker_config_file, extra_ca_file, registries } = config;
   const holdsSecrets = device_token !== undefined || configSecrets(config).length > 0;
   const secrets = [device_token_file, docker_config_file, ...registries.map(({ password_file }) => password_file)];

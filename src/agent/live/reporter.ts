@@ -6,6 +6,7 @@ import { LABELS } from "../core/app/container.ts";
 import { ReportRateLimiter } from "../core/report/report-rate-limiter.ts";
 import { TroubleDetector } from "../core/report/trouble-detector.ts";
 import type { Engine } from "../engine/engine.ts";
+import type { StateWatch } from "../host/state-watch.ts";
 import type { StoreChange } from "../store/store.ts";
 import type { ReportBuilder } from "./report-builder.ts";
 
@@ -28,6 +29,8 @@ export interface ReporterOptions {
   readonly clock: Clock;
   readonly random: () => number;
   readonly logger: Logger;
+  /** Tells when the state can no longer be written, and when it can again, which is reported at once. */
+  readonly stateWatch?: Pick<StateWatch, "onChange">;
   /** Identifies the agent's own containers by label. */
   readonly stateDir: string;
   /** Maximum reports per hour for changes that no deployment made. */
@@ -65,6 +68,10 @@ export class Reporter {
   /** Runs until `signal` aborts. Never rejects. */
   async run(signal: AbortSignal): Promise<void> {
     using _changes = this.#options.store.onChange((change) => this.#onStoreChange(change));
+    using _state = this.#options.stateWatch?.onChange(() => {
+      this.#isUrgent = true;
+      this.#markDue();
+    });
     await Promise.all([this.#watch(signal), this.#reportLoop(signal)]);
   }
 

@@ -11,6 +11,7 @@ import { listVolumes, removeVolume } from "../apps/volumes.ts";
 import type { Engine, EngineInfo } from "../engine/engine.ts";
 import { EngineError } from "../engine/engine-error.ts";
 import type { Host } from "../host/host.ts";
+import type { StateWatch } from "../host/state-watch.ts";
 import type { DeviceReporting } from "../link/ports.ts";
 import type { NotifyingStore } from "../store/notifying-store.ts";
 import type { PreviousLogs } from "../store/previous-logs.ts";
@@ -45,6 +46,7 @@ export interface ReportingOptions {
   readonly heldFor: (app: string) => HeldWork | undefined;
   readonly facts: (engine: EngineInfo | undefined) => Promise<DeviceFacts>;
   readonly troubles: { readonly texts: readonly string[] };
+  readonly stateWatch: Pick<StateWatch, "fault" | "onChange">;
   readonly readings: (signal: AbortSignal) => Promise<Readings>;
   readonly agentUptimeS: () => number;
   readonly dataUsage: (params: DataUsageParams) => DeviceDataUsage;
@@ -57,13 +59,20 @@ export function createReporting(
 ): DeviceReporting & { readonly run: (signal: AbortSignal) => Promise<void> } {
   const { engine, clock, reportsPerHour: maxPerHour } = options;
   const lasting = memoize(clock, FACTS_TTL_MS, async (signal) => options.facts(await engine.info(signal)));
-  const facts = async (signal: AbortSignal): Promise<DeviceFacts> => {
-    return { ...(await lasting(signal)), ...engineTroubles(options.troubles) };
-  };
-  const builder = new ReportBuilder({ ...options, facts });
+  // What is not kept can change at any time.
+  const withTroubles = (facts: DeviceFacts): DeviceFacts => ({
+    ...facts,
+    ...engineTroubles(options.troubles),
+    state_writable: options.stateWatch.fault === undefined,
+  });
+  const builder = new ReportBuilder({ ...options, facts: async (signal) => withTroubles(await lasting(signal)) });
   const reporter = new Reporter({ ...options, builder, maxPerHour });
+  const current = {
+    ...options,
+    facts: async (info: EngineInfo | undefined) => withTroubles(await options.facts(info)),
+  };
   return {
-    queries: new DeviceQueries(createQueryHandlers(options, builder), options.traffic),
+    queries: new DeviceQueries(createQueryHandlers(current, builder), options.traffic),
     reports: builder,
     run: (signal) => reporter.run(signal),
   };

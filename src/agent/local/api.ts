@@ -28,7 +28,7 @@ const appSummarySchema = z.object({
 export type AppSummary = z.output<typeof appSummarySchema>;
 
 const engineSchema = z.discriminatedUnion("ok", [
-  z.object({ ok: z.literal(true), kind: z.string(), version: z.string() }),
+  z.object({ ok: z.literal(true), kind: z.enum(["docker", "podman"]), version: z.string() }),
   z.object({ ok: z.literal(false), reason: z.string() }),
 ]);
 export type EngineResponse = z.output<typeof engineSchema>;
@@ -100,6 +100,8 @@ const statusSchema = z.object({
   held: z.array(z.string()).default([]),
   /** What is wrong with the engine, each as a sentence. Older agents leave it out. */
   engine_troubles: z.array(z.string()).default([]),
+  /** Why the agent cannot write its state, and what to do; `null` if it can. Older agents leave it out. */
+  state_fault: z.object({ text: z.string(), next: z.string() }).nullable().default(null),
 });
 export type Status = z.output<typeof statusSchema>;
 

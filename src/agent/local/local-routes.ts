@@ -36,6 +36,8 @@ export interface LocalAgent {
   /** When the link went online or offline, in monotonic milliseconds. */
   readonly linkSince: () => number;
   readonly controlPlaneUrl: string;
+  /** Why the agent cannot write its state; `undefined` if it can. */
+  readonly stateFault: () => { readonly text: string; readonly next: string } | undefined;
   readonly log: LogRing;
   readonly version: string;
 }
@@ -73,6 +75,7 @@ export function localRoutes(agent: LocalAgent): Routes {
         clock: jumpText(services.clock.unbelievedJump?.()),
         held: services.crashGuard.allHeld().map(heldText),
         engine_troubles: [...services.troubles.texts],
+        state_fault: agent.stateFault() ?? null,
       }),
     },
     "GET /top": {

@@ -261,7 +261,11 @@ class OciClient implements RegistryClient {
     return bytes;
   }
 
-  async #read(response: RegistryHttpResponse, signal: AbortSignal, how: Partial<ReadOptions> = {}): Promise<Uint8Array> {
+  async #read(
+    response: RegistryHttpResponse,
+    signal: AbortSignal,
+    how: Partial<ReadOptions> = {},
+  ): Promise<Uint8Array> {
     try {
       const options = { clock: this.#clock, maxBytes: MAX_DOCUMENT_BYTES, stallMs: this.#stallMs, ...how };
       return await readBody(response.body, options);

@@ -32,6 +32,7 @@ type CheckContext = Pick<
   | "host"
   | "store"
   | "config"
+  | "dataRoot"
   | "engineInfo"
   | "images"
   | "record"

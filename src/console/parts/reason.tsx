@@ -60,6 +60,12 @@ export const REASONS: Readonly<Record<AttentionReason, ReasonText>> = {
     icon: "alert",
     kind: "bad",
   },
+  state_not_writable: {
+    label: "disk not writable",
+    hint: "Look at the device's disk: edge-agent doctor says what to try.",
+    icon: "alert",
+    kind: "bad",
+  },
   disk_low: { label: "disk low", hint: "Remove volumes or images.", icon: "alert", kind: "warn" },
   data_budget_spent: {
     label: "data budget spent",

@@ -35,11 +35,18 @@ const BITS = {
   drifted: 4096,
   /** A person has stopped an app of a fleet. */
   stopped_by_hand: 8192,
+  /** By the device's report: its disk is read-only, or fails. */
+  state_not_writable: 16_384,
 } as const;
 
 /** The bits that every report decides on; `engine_trouble` with one that has the facts of the device. */
 const REPORT_BITS =
-  BITS.app_missing | BITS.app_restarting | BITS.app_unhealthy | BITS.app_not_repaired | BITS.reported_failure;
+  BITS.app_missing |
+  BITS.app_restarting |
+  BITS.app_unhealthy |
+  BITS.app_not_repaired |
+  BITS.reported_failure |
+  BITS.state_not_writable;
 /** The bits that the deployment which ended last decides on; `disk_low` until the next report that tells about the disk. */
 export const OUTCOME_BITS = BITS.recorded_failure | BITS.disk_low;
 /** Set while a deployment waits for the device. */
@@ -78,6 +85,7 @@ export const REASON_BITS = {
   deployment_failed: BITS.reported_failure | BITS.recorded_failure,
   update_waiting: BITS.update_waiting,
   engine_trouble: BITS.engine_trouble,
+  state_not_writable: BITS.state_not_writable,
   disk_low: BITS.disk_low,
   data_budget_spent: BITS.data_budget_spent,
   data: BITS.data,
@@ -145,6 +153,7 @@ export function bitsToldBy({ device }: Pick<DeviceReport, "device">): number {
 export function bitsOfReport({ apps, device }: Pick<DeviceReport, "apps" | "device">): number {
   let bits = device?.disk_low === true ? BITS.disk_low : 0;
   if ((device?.engine_troubles ?? []).length > 0) bits |= BITS.engine_trouble;
+  if (device?.state_writable === false) bits |= BITS.state_not_writable;
   for (const { state, paused, last_deployment: last } of apps) {
     if (state === "missing") bits |= BITS.app_missing;
     if (state === "restarting") bits |= BITS.app_restarting;

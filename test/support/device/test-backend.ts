@@ -29,17 +29,20 @@ export class TestBackend implements AsyncDisposable {
     this.#owned = owned;
   }
 
-  /** @param host this machine's address in the devices' network */
-  static async start(host: string): Promise<TestBackend> {
+  /**
+   * @param host this machine's address in the devices' network
+   * @param name of the control plane that its certificate is also for
+   */
+  static async start(host: string, name?: string): Promise<TestBackend> {
     await using owned = new AsyncDisposableStack();
     const { path } = owned.use(await tempDir());
     const control = owned.use(new ControlProcess(path, []));
     await control.start();
     const account = await control.createAccount("site");
-    const front = owned.use(await tlsFront(path, host, control.url));
+    const front = owned.use(await tlsFront(path, host, control.url, name === undefined ? "" : `,DNS:${name}`));
     const registry = owned.use(await Registry.start());
     const relay = owned.use(await TcpRelay.to(registry.port, host));
-    const agentUrl = `wss://${host}:${front.port}/v1/agent`;
+    const agentUrl = `wss://${name ?? host}:${front.port}/v1/agent`;
     const registryHost = `${host}:${relay.port}`;
     return new TestBackend({ agentUrl, caFile: front.caFile, registryHost, registry, control, account }, owned.move());
   }

@@ -2,7 +2,16 @@ import { createServer, type IncomingMessage, type Server } from "node:http";
 import { type AddressInfo, connect } from "node:net";
 import type { Duplex } from "node:stream";
 
-/** An HTTP proxy on loopback that supports only `CONNECT`. */
+interface ProxyOptions {
+  /** An HTTP response that refuses every request. */
+  readonly answer?: string;
+  /** Sends no response. */
+  readonly silent?: boolean;
+  /** Where it listens, and where its targets are. Default: loopback. */
+  readonly host?: string;
+}
+
+/** An HTTP proxy that supports only `CONNECT`, to ports of one host. */
 export class ConnectProxy implements AsyncDisposable {
   /** Targets of `CONNECT` requests, such as `example.net:443`. */
   readonly targets: string[] = [];
@@ -11,7 +20,10 @@ export class ConnectProxy implements AsyncDisposable {
   readonly #server: Server;
   readonly #sockets = new Set<Duplex>();
 
-  private constructor(answer: string | undefined, silent: boolean) {
+  readonly #host: string;
+
+  private constructor({ answer, silent = false, host = "127.0.0.1" }: ProxyOptions) {
+    this.#host = host;
     this.#server = createServer();
     this.#server.on("connection", (socket: Duplex) => this.#track(socket));
     this.#server.on("connect", (request: IncomingMessage, socket: Duplex) => {
@@ -24,11 +36,10 @@ export class ConnectProxy implements AsyncDisposable {
     });
   }
 
-  /** @param options `answer`: an HTTP response that refuses every request; `silent`: sends no response */
-  static async start(options: { readonly answer?: string; readonly silent?: boolean } = {}): Promise<ConnectProxy> {
-    const proxy = new ConnectProxy(options.answer, options.silent ?? false);
+  static async start(options: ProxyOptions = {}): Promise<ConnectProxy> {
+    const proxy = new ConnectProxy(options);
     await new Promise<void>((resolve) => {
-      proxy.#server.listen(0, "127.0.0.1", resolve);
+      proxy.#server.listen(0, proxy.#host, resolve);
     });
     return proxy;
   }
@@ -50,7 +61,7 @@ export class ConnectProxy implements AsyncDisposable {
   }
 
   #tunnel(target: string, near: Duplex): void {
-    const far = connect(Number(target.split(":").at(-1)), "127.0.0.1", () => {
+    const far = connect(Number(target.split(":").at(-1)), this.#host, () => {
       near.write("HTTP/1.1 200 Connection established\r\n\r\n");
       near.pipe(far);
       far.pipe(near);

@@ -52,6 +52,8 @@ export class ControlPeer implements AsyncDisposable {
   private constructor(options: PeerOptions) {
     this.#options = options;
     this.#server = options.tls ? createTlsServer(options.tls) : createServer();
+    // As a control plane answers a request for no path of its own.
+    this.#server.on("request", (_request, response) => response.writeHead(404).end());
     this.#server.on("connection", (socket: Duplex) => {
       this.#connections.add(socket);
       socket.on("close", () => this.#connections.delete(socket));

@@ -13,13 +13,14 @@ export interface TlsFront extends AsyncDisposable {
   cut(): void;
 }
 
-export async function tlsFront(folder: string, host: string, backend: string): Promise<TlsFront> {
+/** @param names further subject alternative names of its certificate, such as `,DNS:control.example` */
+export async function tlsFront(folder: string, host: string, backend: string, names = ""): Promise<TlsFront> {
   const authority = await CertificateAuthority.create(folder, "bench");
   const caFile = join(folder, "bench-ca.pem");
   await writeFile(caFile, authority.cert);
   const { hostname, port } = new URL(backend);
   const sockets = new Set<Socket>();
-  const server = createServer({ ...(await authority.issue(`IP:${host}`)), noDelay: true }, (secure) => {
+  const server = createServer({ ...(await authority.issue(`IP:${host}${names}`)), noDelay: true }, (secure) => {
     const plain = connect({ host: hostname, port: Number(port), noDelay: true });
     for (const socket of [secure, plain]) sockets.add(socket.once("close", () => sockets.delete(socket)));
     secure.on("error", () => plain.destroy()).pipe(plain);

@@ -1,8 +1,10 @@
-/** All checks, lowest layer first. A check is only meaningful if the checks in `needs` have passed. */
+/** All checks, in the order in which to fix them. A check is only meaningful if the checks in `needs` have passed. */
 export const CHECKS = [
+  { id: "service", title: "Service", needs: [] },
   { id: "config", title: "Configuration", needs: [] },
-  { id: "permissions", title: "Permissions", needs: ["config"] },
-  { id: "store", title: "Store", needs: ["config"] },
+  { id: "credentials", title: "Token, certificates", needs: ["config"] },
+  { id: "permissions", title: "State, permissions", needs: [] },
+  { id: "store", title: "Store", needs: [] },
   { id: "crashes", title: "Crashes", needs: ["store"] },
   { id: "clock", title: "Clock", needs: [] },
   { id: "interface", title: "Network interface", needs: [] },
@@ -10,16 +12,17 @@ export const CHECKS = [
   { id: "dns", title: "Host name", needs: ["config", "interface"] },
   { id: "tcp", title: "TCP connection", needs: ["dns"] },
   { id: "proxy", title: "Proxy", needs: ["tcp"] },
-  { id: "tls", title: "TLS", needs: ["proxy", "clock"] },
+  { id: "tls", title: "TLS", needs: ["proxy", "clock", "credentials"] },
   { id: "token", title: "Device token", needs: ["tls"] },
-  { id: "engine", title: "Container engine", needs: ["config"] },
+  { id: "engine", title: "Container engine", needs: [] },
   { id: "publishing", title: "Published ports", needs: ["store", "engine"] },
-  { id: "names", title: "Names of apps", needs: ["config", "engine"] },
-  { id: "registry", title: "Registries", needs: ["config", "clock", "interface"] },
-  { id: "disk", title: "Disk space", needs: ["config"] },
+  { id: "names", title: "Names of apps", needs: ["engine"] },
+  { id: "registry", title: "Registries", needs: ["config", "credentials", "clock", "interface"] },
+  { id: "disk", title: "Disk space", needs: [] },
   { id: "files", title: "File descriptors", needs: [] },
   { id: "ports", title: "Port range", needs: [] },
   { id: "cgroups", title: "Control groups", needs: [] },
+  { id: "agent", title: "Agent", needs: [] },
 ] as const satisfies readonly Check[];
 
 interface Check {
@@ -29,6 +32,9 @@ interface Check {
 }
 
 export type CheckId = (typeof CHECKS)[number]["id"];
+
+/** A check with a probe. The other two are judged by what systemd and the agent report, and by the results of these. */
+export type ProbedCheckId = Exclude<CheckId, "service" | "agent">;
 
 /** Result of one check. `warning`: works now but is likely to fail later. */
 export interface CheckResult {

@@ -2,14 +2,14 @@ import { statfs } from "node:fs/promises";
 import { formatBytes } from "../../../lib/terminal/bytes.ts";
 import type { CheckResult } from "../../core/doctor/checks.ts";
 import { MIN_FREE_INODES } from "../../core/deployment/check.ts";
-import { bad, configOf, good, type Probe, warning } from "../probe.ts";
+import { bad, settingsOf, good, type Probe, warning } from "../probe.ts";
 
 /** Below this, the agent's store may be unable to grow. */
 const STATE_RESERVE_BYTES = 5_000_000;
 
 /** There are free bytes and inodes for the engine's images and the agent's state. */
 export const probeDisk: Probe = async (context, signal) => {
-  const { state_dir: stateDir, deploy } = configOf(context);
+  const { state_dir: stateDir, deploy } = settingsOf(context);
   const dataRoot = await context.engine.info(signal).then(
     (info) => info.dataRoot,
     () => undefined,

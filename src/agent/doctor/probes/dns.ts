@@ -1,26 +1,69 @@
 import { lookup } from "node:dns/promises";
+import { readFile } from "node:fs/promises";
 import { isIP } from "node:net";
+import { networkInterfaces } from "node:os";
 import { explainNetworkError } from "../../core/net/network-error.ts";
+import { isLoopback } from "../../core/net/hostname.ts";
 import { firstEndpoint } from "../../net/endpoint.ts";
-import { bad, configOf, good, type Probe } from "../probe.ts";
+import { bad, good, type Probe, settingsOf } from "../probe.ts";
+
+const MAX_SHOWN = 3;
 
 /** The first host of the route, control plane or proxy, can be looked up. */
-export const probeDns: Probe = async (context) => {
-  const { host, isProxy } = firstEndpoint(configOf(context).control_plane_url);
+export const probeDns: Probe = async (context, signal) => {
+  const { host, isProxy } = firstEndpoint(settingsOf(context).control_plane_url);
   const what = isProxy ? `the proxy ${host}` : host;
   if (isIP(host) !== 0) return good(`Not needed: ${what} is an address.`);
+  const setting = isProxy ? "https_proxy" : "control_plane_url";
   try {
-    const found = await lookup(host, { all: true });
-    return good(
-      `${what} is ${found
-        .map(({ address }) => address)
-        .slice(0, 3)
-        .join(", ")}.`,
+    const addresses = (await Promise.race([lookup(host, { all: true }), aborted(signal)])).map(
+      (found) => found.address,
     );
+    const text = `${what} is ${addresses.slice(0, MAX_SHOWN).join(", ")}`;
+    if (addresses.length > 0 && addresses.every((address) => isIP(address) === 6 && !isLoopback(address)) && !hasIpv6())
+      return bad(
+        `${text}: IPv6 addresses only, and this device has none of its own.`,
+        `Have an IPv4 address (A record) added for ${host}, or turn IPv6 on: sudo sysctl -w net.ipv6.conf.all.disable_ipv6=0`,
+      );
+    return good(`${text}.`);
   } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    const servers = await nameServers();
+    if (!signal.aborted && code !== "EAI_AGAIN")
+      return bad(
+        `${what} cannot be looked up: ${explainNetworkError(error, context.clock.timeOfDay())}.`,
+        `Check the name in ${setting}, and the name servers in /etc/resolv.conf${listed(servers)}.`,
+      );
+    if (servers.length === 0)
+      return bad(
+        "There is no name server in /etc/resolv.conf.",
+        "Have the network set one: resolvectl status, or nmcli",
+      );
     return bad(
-      `${what} cannot be looked up: ${explainNetworkError(error, context.clock.timeOfDay())}.`,
-      `Check the name in ${isProxy ? "https_proxy" : "control_plane_url"}, and the name servers in /etc/resolv.conf.`,
+      `The name server${servers.length > 1 ? "s" : ""} ${servers.join(", ")} ${servers.length > 1 ? "do" : "does"} not answer about ${what}.`,
+      `Check the name servers in /etc/resolv.conf, and whether a firewall drops UDP port 53: ping ${servers[0]}; resolvectl status`,
     );
   }
 };
+
+async function nameServers(): Promise<string[]> {
+  const text = await readFile("/etc/resolv.conf", "utf8").catch(() => "");
+  return [...text.matchAll(/^\s*nameserver\s+(\S+)/gm)].map(([, server = ""]) => server).slice(0, MAX_SHOWN);
+}
+
+function listed(servers: readonly string[]): string {
+  return servers.length > 0 ? ` (${servers.join(", ")})` : "";
+}
+
+/** Whether an interface has an address that leads off its own network. */
+function hasIpv6(): boolean {
+  const all = Object.values(networkInterfaces()).flatMap((addresses) => addresses ?? []);
+  return all.some(({ family, address, internal }) => family === "IPv6" && !internal && !/^fe[89ab]/i.test(address));
+}
+
+/** A look-up cannot be aborted, and waits longer than a probe may. */
+function aborted(signal: AbortSignal): Promise<never> {
+  return new Promise((_resolve, reject) =>
+    signal.addEventListener("abort", () => reject(new Error("no answer")), { once: true }),
+  );
+}

@@ -1,44 +1,43 @@
+import { statSync } from "node:fs";
 import { errorText } from "../../../lib/error-text.ts";
 import { engineDifferences } from "../../core/host/engine-differences.ts";
-import { bad, good, type Probe, warning } from "../probe.ts";
-
-/** Oldest supported versions. */
-const MIN_VERSIONS = { docker: "20.10", podman: "4.3" } as const;
+import { capitalize } from "../../core/text.ts";
+import { oldEngine } from "../../core/host/old-engine.ts";
+import { bad, good, type Probe, type ProbeContext, warning } from "../probe.ts";
 
 /** The container engine responds and its version is supported. */
-export const probeEngine: Probe = async ({ engine }, signal) => {
+export const probeEngine: Probe = async (context, signal) => {
   try {
-    const info = await engine.info(signal);
+    const info = await context.engine.info(signal);
     const { kind, version } = info;
+    const old = oldEngine(kind, version);
+    if (old) return bad(old.text, old.next);
     const differs = engineDifferences(info);
     const name = `${info.isRootless ? "rootless " : ""}${kind} ${version}`;
     const text = [`${name} answers.`, ...differs.map(({ text: difference }) => difference)].join(" ");
-    if (differs.some(({ id }) => id === "limits"))
-      return warning(text, "Run the engine as root, or give its user these control groups: see docs/engines.md.");
-    if (!isOlder(version, MIN_VERSIONS[kind])) return good(text);
-    return warning(
-      `${text} It is older than ${MIN_VERSIONS[kind]}.`,
-      `Update it: ${kind} ${MIN_VERSIONS[kind]} is the oldest the agent is made for.`,
-    );
+    return differs.some(({ id }) => id === "limits")
+      ? warning(text, "Run the engine as root, or give its user these control groups: see docs/engines.md.")
+      : good(text);
   } catch (error) {
-    const why = errorText(error);
-    return bad(
-      `${why}.`,
-      isPermissionDenied(error)
-        ? "Add the service's user to the engine's group (docker), or run this as root."
-        : "Start it: systemctl start docker. Where it listens elsewhere, set engine.socket in the configuration.",
-    );
+    return bad(`${capitalize(errorText(error))}.`, nextFor(error, context, signal.aborted));
   }
 };
 
-/** Whether opening the engine's socket was denied: the cause of an `EngineError` is the system's error. */
-function isPermissionDenied(error: unknown): boolean {
-  const { code } = ((error as Error).cause ?? {}) as NodeJS.ErrnoException;
-  return code === "EACCES" || code === "EPERM";
+function nextFor(error: unknown, { isService }: ProbeContext, isLate: boolean): string {
+  // The cause of an `EngineError` is the system's error.
+  const { code, address = "" } = ((error as Error).cause ?? {}) as NodeJS.ErrnoException & {
+    readonly address?: string;
+  };
+  if (code === "EACCES" || code === "EPERM") return isService ? openSocketTo(address) : "Run this as root.";
+  const unit = /podman/.test(address) ? "podman.socket" : "docker";
+  if (isLate || /no answer/.test(errorText(error))) return `sudo systemctl restart ${unit}`;
+  return `sudo systemctl start ${unit}. Where it listens elsewhere, set engine.socket in the configuration.`;
 }
 
-function isOlder(version: string, oldest: string): boolean {
-  const [major = 0, minor = 0] = version.split(".").map((part) => Number.parseInt(part, 10));
-  const [oldMajor = 0, oldMinor = 0] = oldest.split(".").map(Number);
-  return major < oldMajor || (major === oldMajor && minor < oldMinor);
+/** The command that gives the service's user access to the engine's socket. */
+function openSocketTo(path: string): string {
+  const facts = statSync(path, { throwIfNoEntry: false });
+  if (facts && facts.gid !== 0 && (facts.mode & 0o060) === 0o060)
+    return "The socket's group is none of the service's: sudo systemctl edit edge-agent, with SupplementaryGroups= that group, and restart it.";
+  return `sudo chgrp docker ${path} && sudo chmod 660 ${path}`;
 }

@@ -1,10 +1,14 @@
-import { access, constants, stat } from "node:fs/promises";
+import { existsSync } from "node:fs";
+import { open, rm, stat } from "node:fs/promises";
+import { join } from "node:path";
+import { userInfo } from "node:os";
 import type { Exposure } from "../../core/host/exposure.ts";
 import type { CheckResult } from "../../core/doctor/checks.ts";
 import { findUnresolvedDenyRules, type UnresolvedDenyRule } from "../../core/policy/unresolved-deny-rules.ts";
 import { findExposedFiles } from "../../host/exposed-files.ts";
+import { describeDiskFault } from "../../core/host/disk-fault.ts";
 import { resolveAsUser } from "../../host/resolve-as-user.ts";
-import { bad, configOf, good, type ProbeContext, type Probe, warning } from "../probe.ts";
+import { bad, good, type ProbeContext, type Probe, settingsOf, warning } from "../probe.ts";
 
 /** Maximum number of commands, and of entries of `deny`, in one result. */
 const MAX_SHOWN_COMMANDS = 5;
@@ -29,7 +33,7 @@ export const probePermissions: Probe = async (context) => {
 
 /** Checks as the service's user, who owns the state: root can resolve more, other users less. */
 async function unresolvedDenyRules(context: ProbeContext): Promise<UnresolvedDenyRule[]> {
-  const { policy, state_dir } = configOf(context);
+  const { policy, state_dir } = settingsOf(context);
   const owner = await stat(state_dir).catch(() => undefined);
   const uid = process.geteuid?.();
   if (uid === 0 && owner) return await findUnresolvedDenyRules(policy, (path) => resolveAsUser(path, owner));
@@ -38,26 +42,36 @@ async function unresolvedDenyRules(context: ProbeContext): Promise<UnresolvedDen
 }
 
 async function probeAgentFiles(context: ProbeContext): Promise<CheckResult> {
-  const config = configOf(context);
-  const state = await stat(config.state_dir).catch(() => undefined);
-  if (state && !state.isDirectory()) {
-    return bad(`${config.state_dir} is no directory.`, "Set state_dir to a directory.");
-  }
-  const exposed = findExposedFiles(config);
+  const settings = settingsOf(context);
+  const { state_dir: directory } = settings;
+  const state = await stat(directory).catch(() => undefined);
+  if (state && !state.isDirectory()) return bad(`${directory} is no directory.`, "Set state_dir to a directory.");
+  if (!state) return good(`${directory} does not exist yet; the agent makes it.`);
+  const fault = await tryWrite(directory);
+  // Another user than the service's may run this without write access.
+  if (fault !== undefined && fault.code === "EACCES" && !context.isService && state.uid !== process.getuid?.())
+    return good(`${directory} belongs to another user; run as root to look into it.`);
+  if (fault !== undefined) return describeFault(fault, directory);
+  const exposed = findExposedFiles({ ...settings, path: context.configPath });
   if (exposed.length > 0) return describe(exposed);
-  if (!state) return good(`${config.state_dir} does not exist yet; the agent makes it.`);
-  try {
-    await access(config.state_dir, constants.W_OK | constants.R_OK);
-  } catch {
-    // Another user than the service's may run this without write access.
-    return state.uid === process.getuid?.()
-      ? bad(
-          `${config.state_dir} cannot be written.`,
-          `Is the file system mounted read-only? mount | grep " / ", and dmesg for errors of the disk.`,
-        )
-      : good(`${config.state_dir} belongs to another user; run as root to look into it.`);
-  }
   return good("The token and the state are private, and the state can be written.");
+}
+
+/** Writes a file, flushes it and removes it. What access(2) says, a disk that fails does not keep. */
+async function tryWrite(directory: string): Promise<NodeJS.ErrnoException | undefined> {
+  const path = join(directory, `.doctor-${process.pid}`);
+  try {
+    await using file = await open(path, "wx", 0o600);
+    await file.writeFile(Buffer.alloc(4096));
+    await file.sync();
+    const store = join(directory, "agent.db");
+    if (existsSync(store)) await (await open(store, "r+")).close();
+    return undefined;
+  } catch (error) {
+    return error as NodeJS.ErrnoException;
+  } finally {
+    await rm(path, { force: true }).catch(() => undefined);
+  }
 }
 
 function describe(exposed: readonly Exposure[]): CheckResult {
@@ -66,4 +80,9 @@ function describe(exposed: readonly Exposure[]): CheckResult {
   const more = others.length > 0 ? ` And ${others.length} more of this kind.` : "";
   const commands = [first, ...others].slice(0, MAX_SHOWN_COMMANDS).map((exposure) => exposure?.next ?? "");
   return (severe.length > 0 ? bad : warning)(`${first?.text ?? ""}${more}`, commands.join("; "));
+}
+
+function describeFault(error: NodeJS.ErrnoException, directory: string): CheckResult {
+  const { text, next } = describeDiskFault(error.code ?? error.message, directory, userInfo().username);
+  return bad(text, next);
 }

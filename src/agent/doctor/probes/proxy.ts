@@ -3,11 +3,12 @@ import { explainProxyStatus } from "../../core/net/proxy-status.ts";
 import { proxyFor } from "../../net/proxy.ts";
 import { controlPlaneEndpoint, formatEndpoint } from "../../net/endpoint.ts";
 import { openProxyStream } from "../../net/open-stream.ts";
-import { bad, configOf, good, type Probe } from "../probe.ts";
+import { bad, good, type Probe, settingsOf } from "../probe.ts";
 
 /** The proxy, if the environment sets one, connects to the control plane. */
 export const probeProxy: Probe = async (context, signal) => {
-  const { control_plane_url: address, extraCa } = configOf(context);
+  const { control_plane_url: address } = settingsOf(context);
+  const extraCa = context.config instanceof Error ? undefined : context.config.extraCa;
   const proxy = proxyFor(address);
   if (!proxy) return good("None is set, the connection is direct.");
   const endpoint = controlPlaneEndpoint(address);

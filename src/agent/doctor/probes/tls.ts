@@ -1,52 +1,66 @@
+import { type PeerCertificate } from "node:tls";
+import { deadline } from "../../../lib/clock.ts";
 import { formatUtcMinute } from "../../core/text.ts";
-import { isIP } from "node:net";
-import { connect, type PeerCertificate, type TLSSocket } from "node:tls";
 import { explainNetworkError } from "../../core/net/network-error.ts";
-import { verifyHost } from "../../net/connect-options.ts";
-import { createTrustContext } from "../../net/trust.ts";
-import { controlPlaneEndpoint } from "../../net/endpoint.ts";
-import { openControlPlaneStream } from "../../net/open-stream.ts";
-import { bad, configOf, good, type ProbeContext, type Probe } from "../probe.ts";
+import { createLinuxNetwork } from "../../host/network.ts";
+import { answersSmallRequest, findPortal, openTls } from "../peer.ts";
+import { bad, configOf, good, type Probe } from "../probe.ts";
+import type { CheckResult } from "../../core/doctor/checks.ts";
+
+/** Of the probe's time, for the handshake; the rest finds out why it fails. Milliseconds. */
+const HANDSHAKE_TIMEOUT_MS = 3_500;
 
 /** The control plane's certificate is trusted. */
 export const probeTls: Probe = async (context, signal) => {
   const { control_plane_url: address } = configOf(context);
   if (!address.startsWith("wss:")) return good("Not used: control_plane_url begins with ws://.");
+  using limit = deadline(context.clock, HANDSHAKE_TIMEOUT_MS, signal);
   try {
-    using socket = await openTlsSocket(context, signal);
+    using socket = await openTls(context, limit.signal);
     const certificate = socket.getPeerCertificate();
     if (socket.authorized) return good(`${nameOf(certificate)}, valid until ${formatDate(certificate.valid_to)}.`);
     // Node.js sets the error code, although the type is `Error`.
     const code = String(socket.authorizationError);
     const why = explainNetworkError({ code, message: code }, context.clock.timeOfDay());
-    return bad(`${nameOf(certificate)} is not trusted: ${why}. ${describeCertificate(certificate)}`, nextFor(code));
+    const text = `${nameOf(certificate)} is not trusted: ${why}. ${describeCertificate(certificate)}`;
+    return (await portal(address, signal)) ?? bad(text, nextFor(code));
   } catch (error) {
-    const why = signal.aborted ? "it does not answer" : explainNetworkError(error, context.clock.timeOfDay());
-    return bad(
-      `No encrypted connection: ${why}.`,
-      "Check the port in control_plane_url: does something speak TLS there?",
+    if (limit.signal.aborted) return await describeSilence(address, signal);
+    const found = await portal(address, signal);
+    return (
+      found ??
+      bad(
+        `No encrypted connection: ${explainNetworkError(error, context.clock.timeOfDay())}.`,
+        "Check the port in control_plane_url: does something speak TLS there?",
+      )
     );
   }
 };
 
-async function openTlsSocket(context: ProbeContext, signal: AbortSignal): Promise<TLSSocket & Disposable> {
-  const { control_plane_url: address, extraCa } = configOf(context);
-  const { host } = controlPlaneEndpoint(address);
-  const stream = await openControlPlaneStream(address, extraCa, signal);
-  const socket = connect({
-    socket: stream,
-    // An untrusted certificate is examined too; nothing is sent over this connection.
-    rejectUnauthorized: false,
-    checkServerIdentity: verifyHost(host),
-    ...(isIP(host) === 0 && { servername: host }),
-    ...(extraCa !== undefined && { secureContext: createTrustContext(extraCa) }),
-  });
-  signal.addEventListener("abort", () => socket.destroy(new Error("no answer")), { once: true });
-  await new Promise<void>((resolve, reject) => {
-    socket.once("secureConnect", resolve);
-    socket.on("error", reject);
-  });
-  return Object.assign(socket, { [Symbol.dispose]: () => void socket.destroy() });
+async function portal(address: string, signal: AbortSignal): Promise<CheckResult | undefined> {
+  const host = await findPortal(address, signal);
+  return host === undefined ? undefined : describePortal(host);
+}
+
+/** What to do about a network that wants a login first. */
+export function describePortal(host: string): CheckResult {
+  return bad(
+    `This network wants a login first: ${host} answers in the place of the control plane.`,
+    `Log in at http://${host}/ from this network, or have its operator admit this device`,
+  );
+}
+
+async function describeSilence(address: string, signal: AbortSignal): Promise<CheckResult> {
+  if (!(await answersSmallRequest(address, signal)))
+    return bad(
+      "No encrypted connection: it does not answer.",
+      "Check the port in control_plane_url: does something speak TLS there?",
+    );
+  const name = createLinuxNetwork().route()?.interface ?? "INTERFACE";
+  return bad(
+    "Small packets are answered, and large ones get lost: a part of the path carries no packets of full size (MTU).",
+    `sudo ip link set dev ${name} mtu 1280, and the same in this network's configuration`,
+  );
 }
 
 function nextFor(code: string): string {

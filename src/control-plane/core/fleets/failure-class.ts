@@ -45,6 +45,7 @@ const CLASSES: Readonly<Record<ErrorCode, FailureClass>> = {
   CrashLoopBackOff: FAILED,
   Unhealthy: FAILED,
   InsufficientDisk: REFUSED,
+  StateNotWritable: REFUSED,
   NetworkUnavailable: FAILED,
   DataBudgetExceeded: REFUSED,
   PolicyDenied: REFUSED,

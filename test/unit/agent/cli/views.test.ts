@@ -3,8 +3,8 @@ import { describe, expect, it } from "vitest";
 import { printActivity } from "../../../../src/agent/cli/activity-view.ts";
 import { Printer } from "../../../../src/agent/cli/printer.ts";
 import { renderApps, renderStatus, shortTime } from "../../../../src/agent/cli/status-view.ts";
-import { troublesOf } from "../../../../src/agent/cli/status.ts";
 import type { Activity, Status } from "../../../../src/agent/local/api.ts";
+import { troublesOf } from "../../../../src/agent/local/troubles.ts";
 import { createTheme } from "../../../../src/lib/terminal/theme.ts";
 import { displayWidth } from "../../../../src/lib/terminal/width.ts";
 import { MemoryOutput } from "../../../support/edgectl/memory-output.ts";
@@ -44,6 +44,7 @@ const STATUS: Status = {
   clock: null,
   held: [],
   engine_troubles: [],
+  state_fault: null,
 };
 
 const hostile = fc.string({ unit: "binary", maxLength: 60 });
@@ -61,9 +62,14 @@ describe("what is wrong, in the status", () => {
     expect(troublesOf(STATUS)).toEqual([]);
   });
 
+  it("an engine that has lost something", () => {
+    const text = "The container engine has lost its firewall rules.";
+    expect(troublesOf({ ...STATUS, engine_troubles: [text] })).toEqual([{ kind: "engine", text }]);
+  });
+
   it("a clock that has jumped", () => {
     const clock = "The clock has jumped: 60 d ahead.";
-    expect(troublesOf({ ...STATUS, clock })).toEqual([clock]);
+    expect(troublesOf({ ...STATUS, clock })).toEqual([{ kind: "clock", text: clock }]);
   });
 
   it.each<[string, Status, RegExp]>([
@@ -79,8 +85,22 @@ describe("what is wrong, in the status", () => {
       { ...STATUS, device: { ...STATUS.device, apps: [{ ...APP, trouble: "it keeps stopping" }] } },
       /web.*edge-agent app web/,
     ],
+    [
+      "a state that cannot be written",
+      { ...STATUS, state_fault: { text: "the disk is read-only", next: "remount" } },
+      /The disk is read-only.*remount/,
+    ],
+    [
+      "an engine that is too old",
+      { ...STATUS, device: { ...STATUS.device, engine: { ok: true, kind: "docker", version: "19.03.1" } } },
+      /docker 19.03.1, is older than 20.10/,
+    ],
   ])("%s", (_name, status, expected) => {
-    expect(troublesOf(status).join("\n")).toMatch(expected);
+    expect(
+      troublesOf(status)
+        .map(({ text, next }) => `${text} ${next}`)
+        .join("\n"),
+    ).toMatch(expected);
   });
 });
 
@@ -107,8 +127,6 @@ describe("output on a terminal", () => {
   });
 
   it("the status names work that pauses", () => {
-    const trouble = "The container engine has lost its firewall rules.";
-    expect(renderStatus({ ...STATUS, engine_troubles: [trouble] }, PLAIN)).toContain(`Trouble  ${trouble}`);
     const text = renderStatus({ ...STATUS, held: ["the agent crashed 3 times during the repair of web"] }, PLAIN);
     expect(text).toMatch(/Pauses +the agent crashed 3 times during the repair of web/);
     expect(renderStatus(STATUS, PLAIN)).not.toContain("Pauses");

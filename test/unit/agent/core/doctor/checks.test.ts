@@ -9,6 +9,7 @@ import {
   type CheckResult,
 } from "../../../../../src/agent/core/doctor/checks.ts";
 import { clashesWithApps } from "../../../../../src/agent/core/host/port-range.ts";
+import { ConfigError } from "../../../../../src/agent/config/config-error.ts";
 import type { ProbeContext, Probe } from "../../../../../src/agent/doctor/probe.ts";
 import { probeClock } from "../../../../../src/agent/doctor/probes/clock.ts";
 import { runChecks } from "../../../../../src/agent/doctor/run-checks.ts";
@@ -18,6 +19,8 @@ const IDS = CHECKS.map(({ id }) => id);
 const GOOD: CheckResult = { verdict: "good", text: "fine" };
 const BAD: CheckResult = { verdict: "bad", text: "broken", next: "mend it" };
 const NOBODY = {} as ProbeContext;
+/** The configuration as installed, with which no control plane is asked for its time. */
+const NO_SETTINGS = new ConfigError("none");
 
 const probes = (change: Partial<Record<CheckId, Probe>>): Record<CheckId, Probe> => ({
   ...(Object.fromEntries(IDS.map((id) => [id, async () => GOOD])) as unknown as Record<CheckId, Probe>),
@@ -91,7 +94,16 @@ describe("the clock", () => {
     [Date.UTC(2027, 5, 1), "good"],
     [Date.UTC(2160, 0, 1), "bad"],
   ])("at %d it is %s", async (now, expected) => {
-    const verdict = await probeClock({ ...NOBODY, clock: new FakeClock(now) }, AbortSignal.timeout(1_000));
+    const verdict = await probeClock(
+      {
+        ...NOBODY,
+        settings: NO_SETTINGS,
+        configPath: "",
+        readClock: async () => ({ clock_synced: null }),
+        clock: new FakeClock(now),
+      },
+      AbortSignal.timeout(1_000),
+    );
     expect(verdict.verdict).toBe(expected);
   });
 });

@@ -1,0 +1,60 @@
+import { capitalize } from "../core/text.ts";
+import { oldEngine } from "../core/host/old-engine.ts";
+import type { DeviceStatus, LinkResponse, Status } from "./api.ts";
+
+/** What of the device is in trouble. */
+export type TroubleKind = "link" | "engine" | "disk" | "state" | "clock" | "app";
+
+/** Something that is wrong, as the agent sees it. The source of `edge-agent status` and of `edge-agent doctor`. */
+export interface Trouble {
+  readonly kind: TroubleKind;
+  /** A sentence. */
+  readonly text: string;
+  /** What a person can do about it; the doctor knows more about those without. */
+  readonly next?: string;
+}
+
+/** Returns the problems; empty if there are none. */
+export function troublesOf(status: Status): Trouble[] {
+  const { clock, engine_troubles: engine } = status;
+  return [
+    ...stateTroubles(status),
+    ...(clock === null ? [] : [{ kind: "clock" as const, text: clock }]),
+    ...linkTroubles(status.link),
+    ...engine.map((text) => ({ kind: "engine" as const, text })),
+    ...deviceTroubles(status.device),
+  ];
+}
+
+/** Returns the problems that can be found without the daemon. */
+export function deviceTroubles({ engine, disk, apps }: DeviceStatus): Trouble[] {
+  if (!engine.ok) return [{ kind: "engine", text: `The container engine does not answer: ${engine.reason}.` }];
+  const old = oldEngine(engine.kind, engine.version);
+  const isFull = disk !== null && disk.free_bytes < disk.reserve_bytes;
+  return [
+    ...(old ? [{ kind: "engine" as const, ...old }] : []),
+    ...(isFull
+      ? [{ kind: "disk" as const, text: `Too little disk space at ${disk.path}: nothing can be deployed.` }]
+      : []),
+    ...apps.flatMap(({ name, trouble }) =>
+      trouble === null
+        ? []
+        : [
+            {
+              kind: "app" as const,
+              text: `${name} does not run as it should: ${trouble.replace(/\.$/, "")}.`,
+              next: `edge-agent app ${name}`,
+            },
+          ],
+    ),
+  ];
+}
+
+function linkTroubles({ state, last_error: error }: LinkResponse): Trouble[] {
+  if (state === "online") return [];
+  return [{ kind: "link", text: `No link to the control plane${error ? `: ${error.reason}` : ""}.` }];
+}
+
+function stateTroubles({ state_fault: fault }: Status): Trouble[] {
+  return fault === null ? [] : [{ kind: "state", text: capitalize(fault.text), next: fault.next }];
+}
