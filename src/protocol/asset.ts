@@ -32,6 +32,23 @@ export const legacySimSchema = z
   .meta({ id: "LegacySim", deprecated: true, description: "Mirror of `supersim`, until its removal." });
 export type LegacySim = z.output<typeof legacySimSchema>;
 
+const deviceCloneSchema = z
+  .strictObject({
+    since: unixSeconds("When both were seen first."),
+    last_seen: unixSeconds("When both were seen last."),
+    devices: z
+      .array(
+        z.strictObject({
+          boot_id: z.string().meta({ description: "Its boot, as in /proc/sys/kernel/random/boot_id of the device." }),
+          address: z.string().meta({ description: "Address from which it connects; empty if that is not known." }),
+          since: unixSeconds("When it was first connected in this boot."),
+        }),
+      )
+      .meta({ description: "The device that is served, and the one that is kept away while that is connected." }),
+  })
+  .meta({ id: "DeviceClone", description: "Two devices that have the token of one asset." });
+export type DeviceClone = z.output<typeof deviceCloneSchema>;
+
 const common = {
   uuid: z.string().meta({ description: "Asset identifier.", examples: ["0b7e5a52-6f0c-4c1e-9a52-0d3f3a0f6c11"] }),
   serial_number: z.string().meta({ description: "Serial number of the device.", examples: ["GW-2026-000123"] }),
@@ -59,6 +76,7 @@ const common = {
   attention: z
     .array(attentionReasonSchema)
     .meta({ description: "Why somebody should look at it; empty if nothing is known.", examples: [["app_unhealthy"]] }),
+  clone: deviceCloneSchema.optional().meta({ description: "Only with the attention `cloned_identity`." }),
   supersim: superSimSchema.optional().meta({ description: "Only if the asset has a Super SIM." }),
   prosim: proSimSchema.optional().meta({ description: "Only if the asset has a PRO SIM." }),
   sim: legacySimSchema.optional(),

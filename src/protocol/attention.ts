@@ -3,6 +3,7 @@ import { z } from "zod";
 /** Why somebody should look at an asset. The order is the order of display. */
 export const ATTENTION_REASONS = [
   "not_seen",
+  "cloned_identity",
   "device_replaced",
   "acceptance",
   "app_missing",

@@ -215,6 +215,12 @@ export const ERRORS = {
     retryable: true,
     hint: "The message says why; the agent's log on the device has more.",
   },
+  DeviceCloned: {
+    message: "Another device is connected with this device's token.",
+    http: 409,
+    retryable: true,
+    hint: "Two devices were made from one disk image. Enrol this one with a code of its own; `clone` of the asset names both.",
+  },
   DeviceTooOld: {
     message: "The agent on the device is too old for this request.",
     http: 409,

@@ -20,6 +20,9 @@
  */
 export const PROTOCOL_VERSION = 4;
 
+/** Header of the handshake with the id of the device's boot, by which devices with one token are told apart. */
+export const BOOT_ID_HEADER = "x-boot-id";
+
 /** The oldest version that is still supported. */
 const MIN_PROTOCOL_VERSION = 1;
 

@@ -12,7 +12,7 @@ const REAL_AGENTS = 200;
 const REAL_DOWN_MS = 3_000;
 
 const file = configSchema.parse({ control_plane_url: "wss://control.example", device_token: "ed_none" });
-const { backoff } = toLinkConfig({ ...file, path: "", token: "ed_none", extraCa: undefined });
+const { backoff } = toLinkConfig({ ...file, path: "", token: "ed_none", extraCa: undefined }, undefined);
 
 /** Distribution of a fleet's reconnects after an outage of the control plane. */
 export const returnOfAFleet: Bench = {

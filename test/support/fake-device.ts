@@ -3,7 +3,7 @@ import type { ReportDelta } from "../../src/protocol/app-report.ts";
 import type { DeploymentOutcome } from "../../src/protocol/deployment-outcome.ts";
 import type { DeviceEvent } from "../../src/protocol/deployment-event.ts";
 import { type ControlFrame, decodeControlFrame } from "../../src/protocol/frames.ts";
-import { PROTOCOL_VERSION } from "../../src/protocol/version.ts";
+import { BOOT_ID_HEADER, PROTOCOL_VERSION } from "../../src/protocol/version.ts";
 import { MAX_WAIT_MS } from "./wait-for.ts";
 
 export type FrameOf<T extends ControlFrame["type"]> = Extract<ControlFrame, { type: T }>;
@@ -13,6 +13,8 @@ export interface FakeDeviceOptions {
   readonly held?: readonly string[];
   /** Protocol version in `hello`. */
   readonly protocol?: number;
+  /** Id of its boot, by which devices with one token are told apart. */
+  readonly bootId?: string;
   /** Acknowledges deployments and commands automatically. Default true. */
   readonly acknowledges?: boolean;
   /** Responses to outcome queries. Default: no record of any deployment. `false`: does not respond. */
@@ -57,7 +59,13 @@ export class FakeDevice implements AsyncDisposable {
 
   /** Opens the connection without `hello`. Rejects when it is refused. */
   static async open(url: string, token: string, options: FakeDeviceOptions = {}): Promise<FakeDevice> {
-    const socket = new WebSocket(url, { headers: { Authorization: `Bearer ${token}` }, perMessageDeflate: false });
+    const socket = new WebSocket(url, {
+      headers: {
+        Authorization: `Bearer ${token}`,
+        ...(options.bootId !== undefined && { [BOOT_ID_HEADER]: options.bootId }),
+      },
+      perMessageDeflate: false,
+    });
     const device = new FakeDevice(socket, options);
     await new Promise<void>((resolve, reject) => {
       socket.once("open", () => resolve());

@@ -12,6 +12,7 @@ import { checkConnectivity } from "../enrolment/check-connectivity.ts";
 import { exchangeCode } from "../enrolment/exchange.ts";
 import { makeDirectory, type NewConfig, newConfig, storeConfig } from "../enrolment/new-config.ts";
 
+import { readBootId } from "../host/boot-id.ts";
 import { toLinkConfig } from "../link/to-link-config.ts";
 import { deleteNonce, loadOrCreateNonce } from "../enrolment/nonce.ts";
 import { tryLink, type TryOutcome } from "../link/try-link.ts";
@@ -107,7 +108,7 @@ function report({ printer, configPath }: Context, config: NewConfig, asset: Enro
 
 async function link({ io }: Context, config: NewConfig): Promise<TryOutcome> {
   const logger = await createLogger({ name: "edge-agent", level: "fatal", fd: 2, pretty: false });
-  const options = { config: toLinkConfig(config), clock: io.clock, logger, agentVersion: VERSION };
+  const options = { config: toLinkConfig(config, readBootId()), clock: io.clock, logger, agentVersion: VERSION };
   return await tryLink(options, io.interrupted);
 }
 

@@ -215,7 +215,7 @@ async function run(config: Config, logger: Logger, log: LogRing): Promise<void> 
     },
   });
   const uplink = createUplink({
-    config: toLinkConfig(config),
+    config: toLinkConfig(config, bootId),
     commands,
     events: store,
     reporting,

@@ -1,6 +1,7 @@
 import type { SecureContext, SecureContextOptions } from "node:tls";
 import { type ClientOptions, WebSocket } from "ws";
 import { MAX_FRAME_BYTES } from "../../protocol/limits.ts";
+import { BOOT_ID_HEADER } from "../../protocol/version.ts";
 import type { LinkConfig } from "./ports.ts";
 import { stripBrackets } from "../core/net/hostname.ts";
 import { ADDRESS_TIMEOUT_MS, verifyHost } from "../net/connect-options.ts";
@@ -65,7 +66,11 @@ export function createConnect(config: LinkConfig, agentVersion: string): Connect
         wire,
       }));
     const options: Omit<ClientOptions, "checkServerIdentity" | "createConnection"> & Record<string, unknown> = {
-      headers: { Authorization: `Bearer ${config.token}`, "User-Agent": `edge-agent/${agentVersion}` },
+      headers: {
+        Authorization: `Bearer ${config.token}`,
+        "User-Agent": `edge-agent/${agentVersion}`,
+        ...(config.bootId !== undefined && { [BOOT_ID_HEADER]: config.bootId }),
+      },
       // Frames are small and few; a deflate context costs memory on both sides for each connection.
       perMessageDeflate: false,
       maxPayload: MAX_FRAME_BYTES,

@@ -14,6 +14,8 @@ export interface LinkConfig {
   /** Address of the control plane, `wss:` or `ws:`. */
   readonly url: string;
   readonly token: string;
+  /** Id of the current boot, which tells this device from another one with its token. */
+  readonly bootId?: string | undefined;
   /** Certificates to trust in addition to the built-in and the system's, as PEM text. */
   readonly extraCa?: string | undefined;
   /** Silence after which the link is probed, in milliseconds. */

@@ -14,6 +14,12 @@ interface ReasonText {
 /** The reasons for attention in words. */
 export const REASONS: Readonly<Record<AttentionReason, ReasonText>> = {
   not_seen: { label: "not seen for long", hint: "Check power, link and signal.", icon: "clock", kind: "bad" },
+  cloned_identity: {
+    label: "two devices, one identity",
+    hint: "Another device has a copy of its token: enrol that one by itself.",
+    icon: "alert",
+    kind: "bad",
+  },
   device_replaced: {
     label: "device replaced",
     hint: "Another device took its place with a code. Make sure that it is the right one, and accept it.",

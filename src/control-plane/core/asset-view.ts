@@ -1,5 +1,6 @@
-import type { AssetBody, AssetListItem, LegacySim } from "../../protocol/asset.ts";
+import type { AssetBody, AssetListItem, DeviceClone, LegacySim } from "../../protocol/asset.ts";
 import { type Asset, deriveStatus, type PendingChange, type SuperSim } from "./asset.ts";
+import type { Boot, CloneFacts } from "./device-boots.ts";
 import { type AssetState, type AttentionTime, reasonsOf } from "./attention.ts";
 
 type AssetTags = ReadonlyMap<string, string>;
@@ -28,6 +29,7 @@ export function toAssetListItem(
     accepted_at: state.acceptedAt ?? null,
     tags: Object.fromEntries(tags),
     attention: reasonsOf(state, time),
+    ...(state.boots?.clone && { clone: toCloneView(state.boots.current, state.boots.clone) }),
     ...(supersim && {
       supersim: {
         sid: supersim.sid,
@@ -46,6 +48,11 @@ export function toAssetListItem(
     }),
     ...(legacy && supersim && { sim: toLegacySim(supersim) }),
   };
+}
+
+function toCloneView(current: Boot, { contender, seenAt, lastAt }: CloneFacts): DeviceClone {
+  const devices = [current, contender].map(({ id, address, since }) => ({ boot_id: id, address, since }));
+  return { since: seenAt, last_seen: lastAt, devices };
 }
 
 /** Returns a pending change as the API shows it. */

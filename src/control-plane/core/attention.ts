@@ -2,6 +2,7 @@ import type { AttentionReason } from "../../protocol/attention.ts";
 import type { DeploymentStatus } from "../../protocol/deployment-event.ts";
 import type { DeviceDataUsage } from "../../protocol/data-usage.ts";
 import type { ErrorCode } from "../../protocol/errors.ts";
+import type { DeviceBoots } from "./device-boots.ts";
 import type { MemberStateName } from "../../protocol/fleet-member.ts";
 import type { DeviceReport } from "./device-report.ts";
 
@@ -37,6 +38,8 @@ const BITS = {
   stopped_by_hand: 8192,
   /** By the device's report: its disk is read-only, or fails. */
   state_not_writable: 16_384,
+  /** Another device has its token. */
+  cloned_identity: 32_768,
 } as const;
 
 /** The bits that every report decides on; `engine_trouble` with one that has the facts of the device. */
@@ -70,10 +73,14 @@ export const TIMELESS_BITS =
   PLAN_BIT |
   ACCEPTANCE_BIT |
   REPLACED_BIT |
-  MEMBER_BITS;
+  MEMBER_BITS |
+  BITS.cloned_identity;
+/** Set while two devices with one token are seen. */
+export const CLONED_BIT = BITS.cloned_identity;
 
 /** The bits of each reason that is stored, in the order of display. */
 export const REASON_BITS = {
+  cloned_identity: BITS.cloned_identity,
   device_replaced: BITS.device_replaced,
   acceptance: BITS.acceptance,
   app_missing: BITS.app_missing,
@@ -102,6 +109,8 @@ export interface AssetState {
   readonly budgetSpentUntil: number | undefined;
   /** When its device was accepted; `undefined`: nothing of a fleet reaches it until somebody accepts it. */
   readonly acceptedAt: number | undefined;
+  /** What tells its device from another one with the same token; `undefined` if none was connected. */
+  readonly boots?: DeviceBoots | undefined;
 }
 
 /** The state of an asset whose device was never connected, and that nobody has accepted. */

@@ -7,7 +7,7 @@ import type { Asset } from "../core/asset.ts";
 import { sourceOf } from "../core/people/source.ts";
 import type { Observer } from "../metrics/observer.ts";
 import { hashSecret } from "../secrets.ts";
-import type { AssetStore } from "../store/assets.ts";
+import type { AssetStore, FoundDevice } from "../store/assets.ts";
 import { clientAddress, type IsTrusted } from "../trusted-proxies.ts";
 
 /** Limits of the connections that one device opens: burst, and rate per second. Above them it waits, then it is refused. */
@@ -29,7 +29,7 @@ export interface DeviceAdmissionOptions {
 }
 
 export interface AdmittedDevice {
-  readonly asset: Asset;
+  readonly device: FoundDevice;
   readonly tokenHash: Uint8Array;
 }
 
@@ -68,7 +68,7 @@ export class DeviceAdmission {
     if (isNextToken && (await this.#replaceToken(asset, tokenHash, request.socket.remoteAddress))) {
       await access.recheck(deviceSubject(asset.uuid));
     }
-    return { asset, tokenHash };
+    return { device, tokenHash };
   }
 
   async #refuse(request: IncomingMessage): Promise<AdmissionRefusal> {

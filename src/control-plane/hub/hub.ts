@@ -17,6 +17,7 @@ import type { SessionStore } from "../store/sessions.ts";
 import type { Observer } from "../metrics/observer.ts";
 import { closeReplaced, SessionComparison } from "./session-comparison.ts";
 import { logStoreError, repeatWhileUnavailable, STORE_RETRY_AFTER_S } from "../store/unavailable.ts";
+import { BootGate } from "./boot-gate.ts";
 import { DeviceAdmission } from "./device-admission.ts";
 import { FrameRateLimiter } from "./frame-rate-limiter.ts";
 import { MAX_CONNECTIONS_PER_ASSET, ConnectionRegistry } from "./connection-registry.ts";
@@ -25,7 +26,6 @@ import { Session } from "./session.ts";
 import type { CurrentSession, Hello, SessionHost } from "./session-host.ts";
 
 const AGENT_PATH = "/v1/agent";
-
 const RETRY_AFTER_S = STORE_RETRY_AFTER_S;
 /** How often it is tried, while the store is unavailable, to read what a device has to hear before it is disconnected. */
 const MAX_FAREWELL_ATTEMPTS = 5;
@@ -75,6 +75,7 @@ export class DeviceHub {
   });
   /** Resolves, for each device, when the frames of its earlier sessions are handled. */
   readonly #closing = new Map<string, Promise<void>>();
+  readonly #bootGate: BootGate;
   readonly #frameRateLimiter: FrameRateLimiter;
   readonly #admission: DeviceAdmission;
   readonly #comparison: Disposable;
@@ -90,6 +91,7 @@ export class DeviceHub {
     this.#options = options;
     this.#frameRateLimiter = new FrameRateLimiter(options.clock);
     this.#admission = new DeviceAdmission(options);
+    this.#bootGate = new BootGate(options);
     const { bus, instanceId } = options;
     this.#wakes = bus.subscribeWakes(instanceId, (assetUuid) => {
       if (assetUuid !== undefined) this.#sessions.get(assetUuid)?.deliver();
@@ -220,10 +222,13 @@ export class DeviceHub {
       const { code, message } = admitted.refusal;
       return refuseUpgrade(socket, code, message, code === "TooManyRequests" ? RETRY_AFTER_S : undefined);
     }
-    const { asset, tokenHash } = admitted;
+    const { device, tokenHash } = admitted;
+    const retryAfterS = await this.#bootGate.admit(device, tokenHash, request);
+    if (retryAfterS !== undefined)
+      return refuseUpgrade(socket, "DeviceCloned", "Another device is connected with this token.", retryAfterS);
     if (socket.destroyed) return;
     request.socket.setKeepAlive(true, TCP_KEEPALIVE_MS);
-    this.#sockets.handleUpgrade(request, socket, head, (webSocket) => this.#accept(webSocket, asset, tokenHash));
+    this.#sockets.handleUpgrade(request, socket, head, (webSocket) => this.#accept(webSocket, device.asset, tokenHash));
   }
 
   #accept(socket: WebSocket, asset: Asset, tokenHash: Uint8Array): void {

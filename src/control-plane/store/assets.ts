@@ -1,6 +1,7 @@
 import type { SelectorTerm } from "../../protocol/selector.ts";
 import type { AttentionReason } from "../../protocol/attention.ts";
 import type { Asset } from "../core/asset.ts";
+import type { DeviceBoots } from "../core/device-boots.ts";
 import type { AssetState, AttentionTime } from "../core/attention.ts";
 import type { Identifier } from "../core/identifier.ts";
 import type { AssetCursor } from "../core/asset-cursor.ts";
@@ -67,6 +68,14 @@ export interface AssetCounts {
   readonly runningDeployments: number;
 }
 
+/** The asset of a device token. */
+export interface FoundDevice {
+  readonly asset: Asset;
+  /** Whether it is the next token, which replaces the current one with its first use. */
+  readonly isNextToken: boolean;
+  readonly boots: DeviceBoots | undefined;
+}
+
 export interface AssetStore {
   /** Returns the account's asset with this serial number, SIM SID, ICCID or UUID. */
   findAsset(accountId: string, identifier: string): Promise<Asset | undefined>;
@@ -78,7 +87,12 @@ export interface AssetStore {
   /** Finds an asset by the current device token, or by the next one. */
   findAssetByDeviceToken(hash: Uint8Array): Promise<Asset | undefined>;
   /** The same, with whether the token is the next one, which `replaceDeviceToken` makes the current one. */
-  findDevice(hash: Uint8Array): Promise<{ readonly asset: Asset; readonly isNextToken: boolean } | undefined>;
+  findDevice(hash: Uint8Array): Promise<FoundDevice | undefined>;
+  /**
+   * Stores the boots of the asset's device, with the attention `cloned_identity` if another device has its token. Returns
+   * whether they were still `before`; if not, nothing is stored.
+   */
+  saveBoots(uuid: string, before: DeviceBoots | undefined, boots: DeviceBoots): Promise<boolean>;
   /**
    * Makes the asset's next device token the current one, if this is its hash. The previous token becomes invalid. The device that
    * has it takes the place of the one in service, and waits for acceptance unless the account accepts by itself.

@@ -16,6 +16,9 @@ const assetSchema = z.looseObject({
   agent_version: z.string().nullish(),
   accepted_at: z.number().nullish(),
   attention: z.array(z.string()).optional(),
+  clone: z
+    .looseObject({ devices: z.array(z.looseObject({ boot_id: z.string(), address: z.string(), since: z.number() })) })
+    .optional(),
   supersim: z
     .looseObject({ sid: z.string(), iccid: z.string(), network_group: z.string(), pending: pendingSchema.optional() })
     .optional(),

@@ -40,6 +40,7 @@ export function renderAsset(asset: Asset, now: number, theme: Theme): string {
     ["Agent", asset.agent_version ?? "-"],
     ["Accepted", acceptedOf(asset)],
     ["Attention", asset.attention?.join(", ") || "-"],
+    ...cloneFields(asset),
     ["UUID", asset.uuid],
     ["Created", `${formatTime(asset.created_at)} UTC`],
   ];
@@ -62,6 +63,15 @@ function deviceOf({ connected, last_seen: lastSeen }: Asset): string {
   if (connected === true) return "connected";
   if (typeof lastSeen === "number") return `away since ${formatTime(lastSeen)}`;
   return lastSeen === null ? "never connected" : "-";
+}
+
+/** The two devices that have the token of the asset. */
+function cloneFields({ clone }: Asset): [string, string][] {
+  const names = ["  Served", "  Kept away"];
+  return (clone?.devices ?? []).map(({ boot_id: boot, address, since }, index) => [
+    names[index] ?? "  Another",
+    `${address || "unknown address"}, boot ${boot}, first seen ${formatTime(since)} UTC`,
+  ]);
 }
 
 function acceptedOf({ accepted_at: at }: Asset): string {

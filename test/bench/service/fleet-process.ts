@@ -43,7 +43,7 @@ const STEPS: readonly Pick<DeviceEvent, "status" | "step" | "message">[] = [
 ];
 
 const file = configSchema.parse({ control_plane_url: "wss://control.example", device_token: "ed_none" });
-const { backoff } = toLinkConfig({ ...file, path: "", token: "ed_none", extraCa: undefined });
+const { backoff } = toLinkConfig({ ...file, path: "", token: "ed_none", extraCa: undefined }, undefined);
 
 const sockets = new Set<WebSocket>();
 const returnedAt = new Map<Device, number>();

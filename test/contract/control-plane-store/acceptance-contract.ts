@@ -17,6 +17,8 @@ import {
 
 const code = (assetUuid: string) => ({ assetUuid, createdAt: 10, expiresAt: 100, usedAt: undefined, mayReplace: true });
 
+const boot = (id: string) => ({ id, address: "192.0.2.1", since: 10 });
+
 const connect = (store: Store, assetUuid: string) =>
   store.sessions.open({ assetUuid, sessionId: "s", instanceId: "ins_1", protocol: 4, agentVersion: "1", at: 15 });
 
@@ -51,6 +53,32 @@ export function acceptanceContract(harness: StoreHarness): void {
       expect(await store.assets.findDevice(hash(uuid))).toMatchObject({ isNextToken: false });
       expect(await store.assets.findDevice(hash("second"))).toMatchObject({ isNextToken: true });
       expect(await store.assets.findDevice(hash("other"))).toBeUndefined();
+    });
+
+    test("the boots of a device are stored unless somebody was faster, and a clone is an attention until the token is another", async () => {
+      await using store = await openWithAccounts(harness);
+      const asset = someAsset();
+      const { uuid } = await register(store, asset);
+      const bootsOf = async (token: string) => (await store.assets.findDevice(hash(token)))?.boots;
+      expect(await bootsOf(uuid)).toBeUndefined();
+      const first = { current: boot("a") };
+      expect(await store.assets.saveBoots(uuid, undefined, first)).toBe(true);
+      expect(await store.assets.saveBoots(uuid, undefined, { current: boot("z") })).toBe(false);
+      expect(await bootsOf(uuid)).toEqual(first);
+      expect((await stateOf(store, asset)).reasons).toEqual([]);
+      const cloned = { current: boot("a"), clone: { contender: boot("b"), seenAt: 11, lastAt: 12, refusals: 0 } };
+      expect(await store.assets.saveBoots(uuid, first, cloned)).toBe(true);
+      expect((await stateOf(store, asset)).reasons).toEqual(["cloned_identity"]);
+      expect((await store.assets.findAssetWithState(asset.accountId, uuid, SOME_TIME))?.state.boots).toEqual(cloned);
+      expect(await store.assets.saveBoots(uuid, cloned, first)).toBe(true);
+      expect((await stateOf(store, asset)).reasons).toEqual([]);
+      expect(await store.assets.saveBoots(uuid, first, cloned)).toBe(true);
+      await store.enrolments.issueCode(code(uuid), hash("code"));
+      const use = { hash: hash("code"), nonceHash: hash("n"), at: 20, tokenHash: hash("next") };
+      expect(await store.enrolments.useCode(use)).toBe("used");
+      expect(await store.assets.replaceDeviceToken(uuid, hash("next"), 21_000)).toBe(true);
+      expect(await bootsOf("next")).toBeUndefined();
+      expect((await stateOf(store, asset)).reasons).not.toContain("cloned_identity");
     });
 
     test("a device is accepted until another one is enrolled, and the account may accept by itself", async () => {

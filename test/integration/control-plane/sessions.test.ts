@@ -33,6 +33,50 @@ async function deployWell(uuid: string, device: FakeDevice): Promise<void> {
   expect(stream.events.at(-1)?.status).toBe("Success");
 }
 
+describe("two devices with one token, as from one disk image", () => {
+  const [A, B, C] = [1, 2, 3].map((digit) => `0000000${digit}-0000-4000-8000-000000000000`) as [string, string, string];
+
+  test("the one that was connected first stays, the other is refused, and the asset names both", async () => {
+    const { asset, deviceToken } = await control.asset(account);
+    const connect = (bootId: string) => FakeDevice.connect(control.agentUrl, deviceToken, { bootId });
+    const shown = async () => {
+      const headers = { "X-API-Key": account.apiKey };
+      return (await fetch(`${control.url}/v1/assets/${asset.uuid}`, { headers })).json();
+    };
+    await using first = await connect(A);
+    expect(await shown()).not.toHaveProperty("clone");
+    await using _clone = await connect(B);
+    expect(await first.closed).toBe(CLOSE_CODES.replaced);
+    await using again = await connect(A);
+    await expect(connect(B)).rejects.toThrow("409");
+    await expect(connect(B)).rejects.toThrow("409");
+    expect(again.isClosed).toBe(false);
+    expect(await shown()).toMatchObject({
+      attention: expect.arrayContaining(["cloned_identity"]) as string[],
+      clone: {
+        devices: [
+          { boot_id: A, address: "127.0.0.1" },
+          { boot_id: B, address: "127.0.0.1" },
+        ],
+      },
+    });
+    // It boots, or changes its network: at once.
+    await using booted = await connect(C);
+    await using moved = await connect(C);
+    expect(await booted.closed).toBe(CLOSE_CODES.replaced);
+    await deployWell(asset.uuid, moved);
+    await expect(connect(B)).rejects.toThrow("409");
+  });
+
+  test("without a boot id the newest stays, as with earlier agents", async () => {
+    const { deviceToken } = await control.asset(account);
+    await using first = await FakeDevice.connect(control.agentUrl, deviceToken);
+    await using second = await FakeDevice.connect(control.agentUrl, deviceToken, { bootId: "not a boot id" });
+    expect(await first.closed).toBe(CLOSE_CODES.replaced);
+    expect(second.isClosed).toBe(false);
+  });
+});
+
 describe("the handshake", () => {
   test("tells the device its asset", async () => {
     const { asset, deviceToken } = await control.asset(account);

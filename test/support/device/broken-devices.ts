@@ -75,7 +75,7 @@ export function brokenDevices(at: Outside): readonly BrokenDevice[] {
       name: "service of a user that does not exist",
       break: dropIn("User=nobody-such"),
       id: "service",
-      text: /user does not exist/,
+      text: /user nobody-such does not exist/,
       next: /restart edge-agent/,
     },
     {
@@ -321,7 +321,7 @@ export function brokenDevices(at: Outside): readonly BrokenDevice[] {
       isKept: true,
       mend: "kill -CONT $(pidof dockerd)",
       id: "engine",
-      text: /no answer/,
+      text: /no answer/i,
       next: /sudo systemctl restart docker/,
     },
     {

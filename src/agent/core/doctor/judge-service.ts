@@ -74,8 +74,10 @@ export function judgeService(
   if (facts.result === "exec-condition") return judgeUnenrolled(others);
   if (facts.result !== "success" || facts.sub === "auto-restart") return judgeFailing(facts, others);
   const start = facts.atBoot === "disabled" ? "enable --now" : "start";
-  if (isStarting(facts)) return { verdict: "good", text: "It is starting." };
   const cause = START_CHECKS.map((id) => others.get(id)).find((result) => result?.verdict === "bad");
+  // One that ends at each start is for moments one that starts.
+  if (isStarting(facts) && facts.restarts > 0 && cause) return judgeFailing(facts, others);
+  if (isStarting(facts)) return { verdict: "good", text: "It is starting." };
   const command = `sudo systemctl ${start} edge-agent`;
   return bad(`${describeState(facts)}.`, cause ? mendThen(cause, command) : command);
 }
@@ -135,6 +137,7 @@ function describeEnd({ result, status, restarts }: ServiceFacts): string {
     watchdog: "it hung, and the watchdog killed it",
     timeout: "it was not ready in time",
     resources: "systemd could not prepare its start",
+    success: "it could not begin its work",
   };
   return `${ends[result] ?? result}${restarts > 0 ? `, started again ${restarts} times` : ""}`;
 }

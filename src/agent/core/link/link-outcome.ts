@@ -5,6 +5,7 @@ import type { AttemptOutcome } from "./link-state.ts";
 /** Returns the outcome of a WebSocket handshake that was answered with an HTTP status other than 101. */
 export function outcomeOfHttpStatus(status: number, retryAfterMs: number | undefined): AttemptOutcome {
   if (status === 401 || status === 403) return refused(`HTTP ${status}`);
+  if (status === 409) return { ...CLONED, ...(retryAfterMs === undefined ? {} : { retryAfterMs }) };
   if (status === 426) return unsupported("HTTP 426");
   const shared = status >= 500 || status === 429;
   return {
@@ -14,6 +15,13 @@ export function outcomeOfHttpStatus(status: number, retryAfterMs: number | undef
     ...(shared && { isFleetWide: shared }),
   };
 }
+
+/** The control plane keeps the later of two devices with one token away while the other one is connected. */
+const CLONED = {
+  kind: "replaced",
+  reason:
+    "another device is connected with this device's token (HTTP 409): both were made from one disk image; enrol this one by itself with a code of its own",
+} as const;
 
 function httpReason(status: number): string {
   if (status === 404) return "nothing answers at the path of control_plane_url (HTTP 404): check control_plane_url";

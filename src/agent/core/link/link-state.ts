@@ -9,7 +9,11 @@ export type AttemptOutcome = { readonly reason: string } & (
       /** The device token was rejected: a person must act. */ readonly kind: "refused";
     }
   | { /** No common protocol version: one side must be updated. */ readonly kind: "unsupported" }
-  | { /** Another process connected with this device's token. */ readonly kind: "replaced" }
+  | {
+      /** Another process connected with this device's token. `retryAfterMs`: the delay the control plane asked for. */
+      readonly kind: "replaced";
+      readonly retryAfterMs?: number;
+    }
   | {
       /** The control plane is restarting and asked to reconnect within `windowMs`. */ readonly kind: "restarting";
       readonly windowMs: number;
@@ -93,7 +97,7 @@ function delay(attempt: number, outcome: AttemptOutcome, backoff: BackoffBounds,
     case "unsupported":
       return REFUSED.floorMs + jitter(attempt, REFUSED.bounds);
     case "replaced":
-      return REPLACED.floorMs + jitter(attempt, REPLACED.bounds);
+      return Math.max(REPLACED.floorMs, bounded(outcome.retryAfterMs ?? 0)) + jitter(attempt, REPLACED.bounds);
     case "restarting": {
       const wait = within(bounded(outcome.windowMs), jitter);
       // Back off from a control plane that says goodbye to every new session.

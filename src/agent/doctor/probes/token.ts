@@ -1,4 +1,5 @@
 import type { ClientRequest, IncomingMessage } from "node:http";
+import { readBootId } from "../../host/boot-id.ts";
 import { toLinkConfig } from "../../link/to-link-config.ts";
 import { outcomeOfHttpStatus } from "../../core/link/link-outcome.ts";
 import { explainNetworkError } from "../../core/net/network-error.ts";
@@ -14,7 +15,7 @@ export const probeToken: Probe = async (context, signal) => {
   try {
     const status = await handshake(context, signal);
     if (status === 101) return good("The control plane takes it.");
-    const isRefused = status === 401 || status === 403;
+    const isRefused = status === 401 || status === 403 || status === 409;
     return bad(
       `${capitalize(outcomeOfHttpStatus(status, undefined).reason)}.`,
       isRefused
@@ -31,7 +32,7 @@ export const probeToken: Probe = async (context, signal) => {
 };
 
 async function handshake(context: ProbeContext, signal: AbortSignal): Promise<number> {
-  const route = await createConnect(toLinkConfig(configOf(context)), context.agentVersion)(signal);
+  const route = await createConnect(toLinkConfig(configOf(context), readBootId()), context.agentVersion)(signal);
   const socket = route.open();
   return await new Promise((resolve, reject) => {
     const finish = (settle: () => void): void => {

@@ -113,6 +113,7 @@ const CLASSES: Readonly<Record<ErrorCode, FailureClass>> = {
   EnrolmentCodeExpired: FAILED,
   EnrolmentCodeUsed: FAILED,
   DeviceInService: FAILED,
+  DeviceCloned: FAILED,
   AssetHasNoSim: FAILED,
   UnknownNetworkGroup: FAILED,
   SimNotFound: FAILED,

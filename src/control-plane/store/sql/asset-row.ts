@@ -1,5 +1,6 @@
 import type { AssetStatus } from "../../../protocol/asset.ts";
 import type { Asset, PendingChange } from "../../core/asset.ts";
+import type { DeviceBoots } from "../../core/device-boots.ts";
 import type { AssetWithState, StateTime } from "../assets.ts";
 import { INSTANCE_LEASE_MS } from "../instances.ts";
 
@@ -40,6 +41,11 @@ export function pendingText(pending: PendingChange | undefined): string | null {
 
 function toPending(text: string | null): { readonly pending?: PendingChange } {
   return text === null ? {} : { pending: JSON.parse(text) as PendingChange };
+}
+
+/** Returns the boots that are stored of a device. */
+export function toBoots(text: string | null): DeviceBoots | undefined {
+  return text === null ? undefined : (JSON.parse(text) as DeviceBoots);
 }
 
 export function toAsset(row: AssetRow): Asset {
@@ -94,7 +100,7 @@ export const renewalOffset = ({ now, serviceNowMs }: StateTime): number =>
 /** Columns of the state of an asset, after `ASSET_COLUMNS`, and their join. The parameters are those of `lastSeenSql`. */
 export const stateColumns = (nowParameter: string, offsetParameter: string): string =>
   `${isConnectedSql(nowParameter)} AS is_connected, ${lastSeenSql(nowParameter, offsetParameter)} AS last_seen_at,
-   t.agent_version, t.reasons, t.budget_spent_until, t.accepted_at`;
+   t.agent_version, t.reasons, t.budget_spent_until, t.accepted_at, a.boots`;
 export const STATE_JOIN = "LEFT JOIN asset_states t ON t.asset_uuid = a.uuid";
 
 /** The values of `ASSET_COLUMNS` and of `stateColumns`. */
@@ -109,6 +115,7 @@ type Values = readonly [
     number | null,
     number | null,
     number | null,
+    string | null,
   ],
 ];
 
@@ -147,6 +154,7 @@ export function toAssetWithState(row: readonly unknown[]): AssetWithState {
       reasonBits: values[19] ?? 0,
       budgetSpentUntil: values[20] ?? undefined,
       acceptedAt: values[21] ?? undefined,
+      boots: toBoots(values[22]),
     },
   };
 }

@@ -1,7 +1,16 @@
 import type { AssetCursor } from "../../core/asset-cursor.ts";
 import type { Asset } from "../../core/asset.ts";
 import { canonicalIdentifier } from "../../core/identifier.ts";
-import type { AssetCounts, AssetFilter, AssetStore, AssetWithState, RegisterResult, StateTime } from "../assets.ts";
+import type { DeviceBoots } from "../../core/device-boots.ts";
+import type {
+  AssetCounts,
+  AssetFilter,
+  AssetStore,
+  AssetWithState,
+  FoundDevice,
+  RegisterResult,
+  StateTime,
+} from "../assets.ts";
 import type { AuditEntry } from "../audit.ts";
 import { appendAccountEvents, appendAssetEvent } from "./append-events.ts";
 import { countAssets } from "./asset-counts.ts";
@@ -15,9 +24,10 @@ import {
   stateColumns,
   toAsset,
   toAssetWithState,
+  toBoots,
 } from "./asset-row.ts";
 import { recordAudit } from "./audit.ts";
-import { acceptNew, deviceReplaced } from "./device-acceptance.ts";
+import { acceptNew, deviceReplaced, markCloned } from "./device-acceptance.ts";
 import type { Executor } from "./executor.ts";
 import { IdentifierTakenError, insertAsset } from "./insert-asset.ts";
 import { change, one, type Parameters, type Work } from "./statement.ts";
@@ -32,16 +42,24 @@ const FIND_WITH_STATE = /* sql */ `
 const mayUseNext = (assets: string): string => /* sql */ `(${assets}.next_may_replace = 1 OR NOT EXISTS (
     SELECT 1 FROM asset_states c WHERE c.asset_uuid = ${assets}.uuid AND c.last_seen_at IS NOT NULL))`;
 const FIND_BY_TOKEN = /* sql */ `
-  SELECT ${ASSET_COLUMNS}, CASE WHEN a.next_device_token_hash = ?1 THEN 1 ELSE 0 END AS is_next_token FROM assets a ${ASSET_JOINS}
+  SELECT ${ASSET_COLUMNS}, CASE WHEN a.next_device_token_hash = ?1 THEN 1 ELSE 0 END AS is_next_token, a.boots FROM assets a ${ASSET_JOINS}
   WHERE a.device_token_hash = ?1 OR (a.next_device_token_hash = ?1 AND ${mayUseNext("a")})`;
 const FIND = `SELECT ${ASSET_COLUMNS} FROM assets a ${ASSET_JOINS} WHERE a.uuid = ?`;
 const REPLACE_TOKEN = /* sql */ `
   UPDATE assets SET device_token_hash = next_device_token_hash, next_device_token_hash = NULL
   WHERE uuid = ? AND next_device_token_hash = ? AND ${mayUseNext("assets")}`;
 const FIND_ACCEPTED = "SELECT 1 AS found FROM asset_states WHERE asset_uuid = ? AND accepted_at IS NOT NULL";
+/** Only if nobody has changed them meanwhile. */
+const SAVE_BOOTS = "UPDATE assets SET boots = ? WHERE uuid = ? AND coalesce(boots, '') = ?";
+const FORGET_BOOTS = "UPDATE assets SET boots = NULL WHERE uuid = ? AND boots IS NOT NULL";
 const RENAME = "UPDATE assets SET name = ? WHERE uuid = ?";
 const REMOVE_USAGE = "DELETE FROM usage_records WHERE iccid IN (SELECT iccid FROM sims WHERE asset_uuid = ?)";
 const REMOVE = "DELETE FROM assets WHERE uuid = ?";
+
+interface DeviceRow extends AssetRow {
+  readonly is_next_token: number;
+  readonly boots: string | null;
+}
 
 /** No stored text contains it, and PostgreSQL refuses it in a parameter. */
 const NUL = "\0";
@@ -76,9 +94,19 @@ export class SqlAssetStore implements AssetStore {
     return (await this.findDevice(hash))?.asset;
   }
 
-  async findDevice(hash: Uint8Array): Promise<{ readonly asset: Asset; readonly isNextToken: boolean } | undefined> {
-    const row = await this.#executor.one<AssetRow & { readonly is_next_token: number }>(FIND_BY_TOKEN, [hash]);
-    return row && { asset: toAsset(row), isNextToken: row.is_next_token === 1 };
+  async findDevice(hash: Uint8Array): Promise<FoundDevice | undefined> {
+    const row = await this.#executor.one<DeviceRow>(FIND_BY_TOKEN, [hash]);
+    return row && { asset: toAsset(row), isNextToken: row.is_next_token === 1, boots: toBoots(row.boots) };
+  }
+
+  async saveBoots(uuid: string, before: DeviceBoots | undefined, boots: DeviceBoots): Promise<boolean> {
+    return this.#executor.transact(function* (): Work<boolean> {
+      const text = before === undefined ? "" : JSON.stringify(before);
+      if ((yield* change(SAVE_BOOTS, [JSON.stringify(boots), uuid, text])) === 0) return false;
+      if ((before?.clone === undefined) !== (boots.clone === undefined))
+        yield* markCloned(uuid, boots.clone !== undefined);
+      return true;
+    });
   }
 
   async findAssetByUuid(uuid: string): Promise<Asset | undefined> {
@@ -92,6 +120,9 @@ export class SqlAssetStore implements AssetStore {
   async replaceDeviceToken(uuid: string, hash: Uint8Array, nowMs: number, audit?: AuditEntry): Promise<boolean> {
     return this.#executor.transact(function* (): Work<boolean> {
       if ((yield* change(REPLACE_TOKEN, [uuid, hash])) === 0) return false;
+      // The next device is told from the one before by its token.
+      yield* change(FORGET_BOOTS, [uuid]);
+      yield* markCloned(uuid, false);
       yield* deviceReplaced(uuid, nowMs);
       if (audit) yield* recordAudit(audit);
       return true;

@@ -1,4 +1,4 @@
-import { ACCEPTANCE_BIT, bitsAt, reasonsOfBits, REPLACED_BIT } from "../../core/attention.ts";
+import { ACCEPTANCE_BIT, bitsAt, CLONED_BIT, reasonsOfBits, REPLACED_BIT } from "../../core/attention.ts";
 import { FLEET_KEY } from "../../core/fleets/attempt-request.ts";
 import type { AttentionReason } from "../../../protocol/attention.ts";
 import type { AuditEntry } from "../audit.ts";
@@ -35,6 +35,9 @@ const REPLACE = /* sql */ `
     accepted_at = CASE WHEN ${ACCEPTS_BY_ITSELF} THEN CAST(?1 AS BIGINT) / 1000 END,
     reasons = CASE WHEN ${ACCEPTS_BY_ITSELF} THEN reasons ELSE reasons | ${ACCEPTANCE_BIT | REPLACED_BIT} END
   WHERE asset_uuid = ?2 AND last_seen_at IS NOT NULL ${CHANGED}`;
+const MARK_CLONED = `UPDATE asset_states SET reasons = reasons | ${CLONED_BIT} WHERE asset_uuid = ? ${CHANGED}`;
+const UNMARK_CLONED = /* sql */ `
+  UPDATE asset_states SET reasons = reasons & ~${CLONED_BIT} WHERE asset_uuid = ? AND (reasons & ${CLONED_BIT}) <> 0 ${CHANGED}`;
 const FIND_ACCOUNT = "SELECT account_id FROM asset_states WHERE asset_uuid = ?";
 
 /**
@@ -72,6 +75,12 @@ export function* deviceReplaced(assetUuid: string, nowMs: number): Work<void> {
   if (!row) return;
   const attention = attentionOf(row, Math.floor(nowMs / 1000));
   yield* appendAccountEvents(row.account_id, [{ type: "device.replaced", asset_id: assetUuid, attention }]);
+}
+
+/** Another device has the same token, or has not been seen for long. */
+export function* markCloned(assetUuid: string, isCloned: boolean): Work<void> {
+  const row = yield* one<StateRow>(isCloned ? MARK_CLONED : UNMARK_CLONED, [assetUuid]);
+  if (row) yield* appendAccountEvents(row.account_id, [{ type: "asset.changed", asset_id: assetUuid }]);
 }
 
 function attentionOf({ reasons, budget_spent_until: spentUntil }: StateRow, at: number): AttentionReason[] {

@@ -11,7 +11,9 @@ export const ASSETS = /* sql */ `
     -- The token a device was given to take the place of the one it has, until it connects with it.
     next_device_token_hash BLOB,
     -- Whether the maker of the code that gave it the next token may replace devices in service.
-    next_may_replace INTEGER NOT NULL DEFAULT 1 CHECK (next_may_replace IN (0, 1))
+    next_may_replace INTEGER NOT NULL DEFAULT 1 CHECK (next_may_replace IN (0, 1)),
+    -- The boots of its device as JSON, by which two devices with one token are told apart; NULL: none was seen.
+    boots TEXT
   ) STRICT;
   CREATE INDEX assets_by_account ON assets (account_id, created_at, uuid);
   CREATE UNIQUE INDEX assets_by_next_token ON assets (next_device_token_hash) WHERE next_device_token_hash IS NOT NULL;
