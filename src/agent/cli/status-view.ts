@@ -6,6 +6,9 @@ import type { Theme } from "../../lib/terminal/theme.ts";
 import { formatDuration } from "../../lib/terminal/time.ts";
 import type { AppSummary, DeviceStatus, LinkResponse, Status, DataUsed } from "../local/api.ts";
 
+/** A shorter interval is that of a network that drops idle connections early. */
+const USUAL_KEEPALIVE_S = 60;
+
 type Field = readonly [name: string, value: string];
 
 /** Formats link, engine, disk, data and agent, one per line. */
@@ -52,8 +55,12 @@ export function renderLink(link: LinkResponse, theme: Theme): string {
   const who = link.asset ? `, as ${link.asset.serial_number}${link.asset.name ? ` (${link.asset.name})` : ""}` : "";
   const target = theme.dim(sanitizeLine(link.control_plane));
   switch (link.state) {
-    case "online":
-      return `${theme.green("online")} for ${duration}${sanitizeLine(who)}\n${target}`;
+    case "online": {
+      const { keepalive_s: keepalive } = link;
+      const isShort = keepalive !== null && keepalive < USUAL_KEEPALIVE_S;
+      const why = isShort ? `\nkept by a probe after each ${keepalive} s of silence` : "";
+      return `${theme.green("online")} for ${duration}${sanitizeLine(who)}\n${target}${why}`;
+    }
     case "connecting":
       return `${theme.yellow("connecting")} for ${duration}\n${target}`;
     case "stopped":

@@ -21,8 +21,9 @@ const link = z.strictObject({
     description:
       "Silence after which the link is probed on a network not seen before. Every probe costs about 200 bytes of the data plan.",
   }),
-  keepalive_min_s: seconds(60, 10, 3600).meta({
-    description: "Minimum such silence, on networks that drop idle connections early.",
+  keepalive_min_s: seconds(10, 10, 3600).meta({
+    description:
+      "Minimum such silence, on networks that drop idle connections early. Below a minute only where keep-alives cost less than the reconnects that they save.",
   }),
   keepalive_max_s: seconds(1800, 10, 3600).meta({
     description:

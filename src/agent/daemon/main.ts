@@ -214,6 +214,17 @@ async function run(config: Config, logger: Logger, log: LogRing): Promise<void> 
       ledger.attribute({ purpose: "remote_access", bytes, app }, direction);
     },
   });
+  const linkBytesPerDay = (): number | undefined =>
+    dataPolicy.metered.includes(watch.current().kind) ? reconnectBudgetBytesPerDay(dataPolicy) : undefined;
+  const keepaliveInterval = new LearnedInterval({
+    bounds: toKeepaliveBounds(config),
+    store,
+    // The link may also work without a default route, such as on a closed network.
+    network: () => watch.current().id ?? "none",
+    maxBytesPerDay: linkBytesPerDay,
+    clock,
+    logger,
+  });
   const uplink = createUplink({
     config: toLinkConfig(config, bootId),
     commands,
@@ -221,17 +232,8 @@ async function run(config: Config, logger: Logger, log: LogRing): Promise<void> 
     reporting,
     streams: remoteAccess.streams,
     traffic: ledger,
-    reconnectLimiter: createReconnectLimiter(clock, () => {
-      return dataPolicy.metered.includes(watch.current().kind) ? reconnectBudgetBytesPerDay(dataPolicy) : undefined;
-    }),
-    keepaliveInterval: new LearnedInterval({
-      bounds: toKeepaliveBounds(config),
-      store,
-      // The link may also work without a default route, such as on a closed network.
-      network: () => watch.current().id ?? "none",
-      clock,
-      logger,
-    }),
+    reconnectLimiter: createReconnectLimiter(clock, linkBytesPerDay),
+    keepaliveInterval,
     clock,
     logger,
     agentVersion: VERSION,
@@ -248,6 +250,7 @@ async function run(config: Config, logger: Logger, log: LogRing): Promise<void> 
       cleaner,
       link: () => uplink.status(),
       linkSince: linkWatch(uplink, clock),
+      keepaliveMs: () => keepaliveInterval.currentMs(),
       controlPlaneUrl: config.control_plane_url,
       log,
       version: VERSION,

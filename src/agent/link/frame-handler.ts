@@ -106,6 +106,11 @@ export class FrameHandler implements Disposable {
     return this.#goodbyeWindowMs;
   }
 
+  /** The connection was closed by neither this side nor the service. */
+  onClosedBetween(): void {
+    if (this.#pump && this.#goodbyeWindowMs === undefined) this.#keepalive.closed();
+  }
+
   /** A ping proves that the link is alive. */
   onPing(): void {
     this.#keepalive.onReceived();

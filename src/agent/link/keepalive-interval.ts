@@ -3,8 +3,11 @@ import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
 import type { LearnedStore } from "../store/store.ts";
 import {
+  bytesPerDay,
+  learnClosed,
   learnSurvived,
   learnLost,
+  type LinkCosts,
   type KeepaliveBounds,
   type IdleEstimate,
   nextKeepaliveMs,
@@ -19,8 +22,12 @@ export interface KeepaliveInterval {
   onSurvived(silenceMs: number): void;
   /** Called when a probe after a silence is not answered. */
   onLost(silenceMs: number): void;
+  /** Called when the connection was closed in a silence, by neither this side nor the service. */
+  onClosed(silenceMs: number): void;
   /** Called when a new session is open. */
   onSessionOpened(): void;
+  /** Called with what was measured, in bytes with all headers. */
+  onCost(measured: Partial<Pick<LinkCosts, "keepaliveBytes" | "reconnectBytes">>): void;
 }
 
 /** A fixed interval. */
@@ -29,7 +36,9 @@ export function fixedInterval(intervalMs: number): KeepaliveInterval {
     currentMs: () => intervalMs,
     onSurvived: () => undefined,
     onLost: () => undefined,
+    onClosed: () => undefined,
     onSessionOpened: () => undefined,
+    onCost: () => undefined,
   };
 }
 
@@ -38,6 +47,8 @@ export interface LearnedIntervalOptions {
   readonly store: LearnedStore;
   /** Id of the current network, the key of what was learned. */
   readonly network: () => string;
+  /** What keep-alives may cost in a day on the current network; `undefined`: no limit. Default: none. */
+  readonly maxBytesPerDay?: () => number | undefined;
   readonly clock: Clock;
   readonly logger: Logger;
 }
@@ -59,20 +70,34 @@ const knowledgeSchema = z.object({
     .optional()
     .transform((ms) => ms),
   survived: z.int().min(0),
+  closes: z.int().min(0).default(0),
+  closedMs: z
+    .number()
+    .positive()
+    .optional()
+    .transform((ms) => ms),
+  heldSinceCloseMs: z.number().min(0).default(0),
+  isByClose: z.boolean().default(false),
+  futile: z.int().min(0).default(0),
+  ignoresCloses: z.boolean().default(false),
 });
 
 /** Learns and stores how long each network keeps an idle connection. */
 export class LearnedInterval implements KeepaliveInterval {
   readonly #options: LearnedIntervalOptions;
   #current: { readonly network: string; readonly known: IdleEstimate } | undefined;
-  #loss: { readonly network: string; readonly silenceMs: number; readonly at: number } | undefined;
+  #loss:
+    | { readonly network: string; readonly silenceMs: number; readonly at: number; readonly isClose: boolean }
+    | undefined;
+  /** Until they are measured. */
+  #costs = { keepaliveBytes: 270, reconnectBytes: 5_000 };
 
   constructor(options: LearnedIntervalOptions) {
     this.#options = options;
   }
 
   currentMs(): number {
-    return nextKeepaliveMs(this.#known(this.#options.network()), this.#options.bounds);
+    return this.#nextMs(this.#known(this.#options.network()));
   }
 
   onSurvived(silenceMs: number): void {
@@ -84,26 +109,56 @@ export class LearnedInterval implements KeepaliveInterval {
   }
 
   onLost(silenceMs: number): void {
-    if (silenceMs < MIN_SILENCE_MS) return;
-    this.#loss = { network: this.#options.network(), silenceMs, at: this.#options.clock.monotonic() };
+    this.#lose(silenceMs, false);
+  }
+
+  onClosed(silenceMs: number): void {
+    this.#lose(silenceMs, true);
+  }
+
+  onCost(measured: Partial<Pick<LinkCosts, "keepaliveBytes" | "reconnectBytes">>): void {
+    this.#costs = { ...this.#costs, ...measured };
   }
 
   onSessionOpened(): void {
-    const { network, clock, bounds, logger } = this.#options;
+    const { network, clock, logger } = this.#options;
     const loss = this.#loss;
     this.#loss = undefined;
     // On another network, or after an outage, the silence was not the cause.
     if (!loss || loss.network !== network() || clock.monotonic() - loss.at > MAX_RELINK_MS) return;
-    const known = learnLost(this.#known(loss.network), loss.silenceMs);
+    const before = this.#known(loss.network);
+    const known = (loss.isClose ? learnClosed : learnLost)(before, loss.silenceMs);
     this.#update(loss.network, known);
+    if (known.ignoresCloses && !before.ignoresCloses)
+      logger.info(
+        { network: loss.network },
+        "connections are closed on this network whatever the keep-alive interval is",
+      );
+    if (known.lostMs === undefined || (loss.isClose && known.lostMs === before.lostMs)) return;
+    const keepaliveMs = this.#nextMs(known);
+    const { keepaliveBytes, reconnectBytes } = this.#costs;
     logger.info(
       {
         network: loss.network,
         lost_after_s: seconds(loss.silenceMs),
-        keepalive_s: seconds(nextKeepaliveMs(known, bounds)),
+        keepalive_s: seconds(keepaliveMs),
+        keepalives_bytes_per_day: Math.round(bytesPerDay(keepaliveBytes, keepaliveMs)),
+        reconnects_bytes_per_day: Math.round(bytesPerDay(reconnectBytes, known.lostMs)),
       },
-      "this network drops idle connections: the keep-alive interval is reduced",
+      keepaliveMs < known.lostMs
+        ? "this network drops idle connections: the keep-alive interval is reduced"
+        : "this network drops idle connections; keep-alives that prevent it would cost more than reconnects, or than the data budget allows",
     );
+  }
+
+  #lose(silenceMs: number, isClose: boolean): void {
+    if (silenceMs < MIN_SILENCE_MS) return;
+    this.#loss = { network: this.#options.network(), silenceMs, at: this.#options.clock.monotonic(), isClose };
+  }
+
+  #nextMs(known: IdleEstimate): number {
+    const { bounds, maxBytesPerDay } = this.#options;
+    return nextKeepaliveMs(known, bounds, { ...this.#costs, maxBytesPerDay: maxBytesPerDay?.() });
   }
 
   #known(network: string): IdleEstimate {
@@ -115,9 +170,13 @@ export class LearnedInterval implements KeepaliveInterval {
     const before = this.#known(network);
     this.#current = { network, known };
     // A changed count alone is not written.
-    if (before.heldMs === known.heldMs && before.lostMs === known.lostMs) return;
+    const isSame = before.ignoresCloses === known.ignoresCloses && before.isByClose === known.isByClose;
+    if (isSame && before.heldMs === known.heldMs && before.lostMs === known.lostMs) return;
     try {
-      this.#options.store.saveLearnedValue(keyOf(network), JSON.stringify({ ...known, survived: 0 }));
+      this.#options.store.saveLearnedValue(
+        keyOf(network),
+        JSON.stringify({ ...known, survived: 0, heldSinceCloseMs: 0 }),
+      );
     } catch (error) {
       this.#options.logger.debug({ err: error }, "the learned keep-alive interval cannot be stored");
     }

@@ -47,6 +47,13 @@ export class Keepalive implements Disposable {
     this.#silenceMs = undefined;
   }
 
+  /** Called when the connection was closed by neither this side nor the service. */
+  closed(): void {
+    // With a probe under way, its silence counts.
+    if (this.#isDisposed || this.#silenceMs !== undefined) return;
+    this.#options.interval.onClosed(this.#options.clock.monotonic() - this.#lastReceivedAt);
+  }
+
   /** Called for a pong. Returns when its probe was sent, or `undefined`. */
   pong(): number | undefined {
     this.onReceived();

@@ -14,8 +14,13 @@ import type { Welcome } from "./ports.ts";
 /** Timeout for opening the WebSocket, including DNS, proxy and TLS, in milliseconds. */
 export const OPEN_TIMEOUT_MS = 20_000;
 
+/** Close codes that the service does not send: without a close frame, with one that has no code, and of a normal end. */
+const CODES_OF_OTHERS: ReadonlySet<number> = new Set([1006, 1005, 1000]);
+
 /** Messages of the TLS handshake, the WebSocket upgrade and the first frames. */
 const HANDSHAKE_MESSAGES = 8;
+/** A ping and its pong. */
+const PROBE_MESSAGES = 2;
 
 export interface SessionOptions extends FrameHandlerOptions {
   readonly connect: Connect;
@@ -66,6 +71,10 @@ class Session implements Disposable {
   /** WebSocket messages in both directions. */
   #messages = 0;
   #isCostReported = false;
+  /** Whether this side has ended it. */
+  #isEnded = false;
+  /** The counts when a probe was sent. */
+  #probe: { readonly bytes: number; readonly messages: number } | undefined;
   #frameHandler: FrameHandler | undefined;
   /** The first outcome is the cause; later ones are consequences and are ignored. */
   #outcome: AttemptOutcome | undefined;
@@ -89,6 +98,7 @@ class Session implements Disposable {
     });
     socket.on("pong", () => {
       this.#messages++;
+      this.#reportKeepaliveCost();
       this.#frameHandler?.onPong();
     });
     this.#openTimer = options.clock.timer(OPEN_TIMEOUT_MS, () =>
@@ -122,6 +132,7 @@ class Session implements Disposable {
         socket.send(message, { binary: true }, onSent);
       },
       ping: () => {
+        this.#probe = { bytes: this.#wireBytes, messages: this.#messages };
         this.#messages++;
         socket.ping();
       },
@@ -155,9 +166,24 @@ class Session implements Disposable {
   #reportConnectCost(): void {
     if (this.#isCostReported) return;
     this.#isCostReported = true;
+    const bytes = this.#wireBytes;
+    const cost = bytes + CONNECTION_OVERHEAD_BYTES + estimateOverhead(bytes, HANDSHAKE_MESSAGES);
+    this.#options.onConnectCost?.(cost);
+    if (this.#frameHandler) this.#options.keepaliveInterval?.onCost({ reconnectBytes: cost });
+  }
+
+  /** Reports what a probe and its answer cost, if nothing else was sent or received meanwhile. */
+  #reportKeepaliveCost(): void {
+    const probe = this.#probe;
+    this.#probe = undefined;
+    if (!probe || this.#messages - probe.messages !== PROBE_MESSAGES) return;
+    const bytes = this.#wireBytes - probe.bytes;
+    this.#options.keepaliveInterval?.onCost({ keepaliveBytes: bytes + estimateOverhead(bytes, PROBE_MESSAGES) });
+  }
+
+  get #wireBytes(): number {
     const { sent, received } = this.#route.wire;
-    const bytes = sent + received;
-    this.#options.onConnectCost?.(bytes + CONNECTION_OVERHEAD_BYTES + estimateOverhead(bytes, HANDSHAKE_MESSAGES));
+    return sent + received;
   }
 
   #onRefused(response: IncomingMessage): void {
@@ -185,6 +211,7 @@ class Session implements Disposable {
   #onClose(code: number): AttemptOutcome {
     this.#traffic[Symbol.dispose]();
     this.#reportConnectCost();
+    if (!this.#isEnded && CODES_OF_OTHERS.has(code)) this.#frameHandler?.onClosedBetween();
     return this.#outcome ?? outcomeOfClose(code, this.#frameHandler?.goodbyeWindowMs);
   }
 
@@ -199,6 +226,7 @@ class Session implements Disposable {
   }
 
   #end(outcome: AttemptOutcome): void {
+    this.#isEnded = true;
     this.#outcome ??= outcome;
     this[Symbol.dispose]();
   }

@@ -70,6 +70,8 @@ const linkSchema = z.object({
   last_error: z.object({ reason: z.string(), ago_s: z.number() }).nullable(),
   asset: z.object({ uuid: z.string(), serial_number: z.string(), name: z.string() }).nullable(),
   reconnects: z.int(),
+  /** Silence after which the link is probed on this network, as it was learned. Older agents leave it out. */
+  keepalive_s: z.number().nullable().default(null),
 });
 export type LinkResponse = z.output<typeof linkSchema>;
 

@@ -35,6 +35,8 @@ export interface LocalAgent {
   readonly link: () => LinkStatus;
   /** When the link went online or offline, in monotonic milliseconds. */
   readonly linkSince: () => number;
+  /** Silence after which the link is probed, in milliseconds. */
+  readonly keepaliveMs: () => number;
   readonly controlPlaneUrl: string;
   /** Why the agent cannot write its state; `undefined` if it can. */
   readonly stateFault: () => { readonly text: string; readonly next: string } | undefined;
@@ -122,7 +124,7 @@ export function localRoutes(agent: LocalAgent): Routes {
   };
 }
 
-function toLinkResponse({ link, linkSince, services, controlPlaneUrl }: LocalAgent): LinkResponse {
+function toLinkResponse({ link, linkSince, keepaliveMs, services, controlPlaneUrl }: LocalAgent): LinkResponse {
   const { state, lastError, nextTryAtMs, asset, reconnects } = link();
   const now = services.clock.monotonic();
   return {
@@ -133,6 +135,7 @@ function toLinkResponse({ link, linkSince, services, controlPlaneUrl }: LocalAge
     last_error: lastError ? { reason: lastError.reason, ago_s: seconds(now - lastError.atMs) } : null,
     asset: asset ?? null,
     reconnects,
+    keepalive_s: seconds(keepaliveMs()),
   };
 }
 

@@ -48,6 +48,7 @@ describe("a command with a daemon", () => {
     answer = { version, body: JSON.stringify(STATUS) };
     expect(await new LocalClient(path).request("GET", "/status", "status")).toEqual({
       ...STATUS,
+      link: { ...STATUS.link, keepalive_s: null },
       data: null,
       clock: null,
       held: [],

@@ -15,6 +15,8 @@ export class TcpRelay implements AsyncDisposable {
   readonly #sockets = new Set<Socket>();
   #isDown = false;
   #forgetsAfterMs: number | undefined;
+  #closesAfterMs: number | undefined;
+  #closed = 0;
 
   private constructor(port: number) {
     this.#server = createServer((near) => {
@@ -26,6 +28,7 @@ export class TcpRelay implements AsyncDisposable {
       const passed = { at: performance.now() };
       this.#join(near, far, "up", passed);
       this.#join(far, near, "down", passed);
+      this.#watch(near, passed);
     });
   }
 
@@ -63,6 +66,11 @@ export class TcpRelay implements AsyncDisposable {
     this.#forgetsAfterMs = ms;
   }
 
+  /** Closes connections that are idle for this long, as proxies do: in turn by FIN and by RST. */
+  closeAfter(ms: number): void {
+    this.#closesAfterMs = ms;
+  }
+
   /** Silently stops relaying on the open connections. */
   silence(): void {
     for (const socket of this.#sockets) {
@@ -76,6 +84,15 @@ export class TcpRelay implements AsyncDisposable {
     await new Promise((resolve) => {
       this.#server.close(resolve);
     });
+  }
+
+  #watch(near: Socket, passed: { at: number }): void {
+    const watching = setInterval(() => {
+      if (this.#closesAfterMs === undefined || performance.now() - passed.at < this.#closesAfterMs) return;
+      if (this.#closed++ % 2 === 0) near.end();
+      else near.resetAndDestroy();
+    }, 10);
+    near.on("close", () => clearInterval(watching));
   }
 
   #join(from: Socket, to: Socket, direction: "up" | "down", passed: { at: number }): void {

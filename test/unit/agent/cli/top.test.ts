@@ -38,6 +38,7 @@ function sample(at_ms: number, app: Partial<App> = {}): Top {
     last_error: null,
     asset: null,
     reconnects: 0,
+    keepalive_s: 600,
   };
   return { at_ms, link, disk: { path: "/x", free_bytes: 5e9, reserve_bytes: 1 }, apps: [web] };
 }

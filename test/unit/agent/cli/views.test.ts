@@ -33,6 +33,7 @@ const STATUS: Status = {
     last_error: null,
     asset: { uuid: "u", serial_number: "GW-1", name: "Pump house" },
     reconnects: 0,
+    keepalive_s: 600,
   },
   device: {
     engine: { ok: true, kind: "docker", version: "20.10.24" },
@@ -65,6 +66,13 @@ describe("what is wrong, in the status", () => {
   it("an engine that has lost something", () => {
     const text = "The container engine has lost its firewall rules.";
     expect(troublesOf({ ...STATUS, engine_troubles: [text] })).toEqual([{ kind: "engine", text }]);
+  });
+
+  it("not that a network drops idle connections, but how often the link is probed there", () => {
+    const probed = { ...STATUS, link: { ...STATUS.link, keepalive_s: 17 } };
+    expect(troublesOf(probed)).toEqual([]);
+    expect(renderStatus(probed, PLAIN)).toContain("kept by a probe after each 17 s of silence");
+    expect(renderStatus(STATUS, PLAIN)).not.toContain("probe");
   });
 
   it("a clock that has jumped", () => {
