@@ -16,11 +16,11 @@ const SET_BACK_CHECKS = "UPDATE sims SET next_check_at_ms = ?1 WHERE next_check_
 const SET_BACK_PLANS = "UPDATE sims SET plan_due_ms = ?1 WHERE plan_due_ms > ?2";
 /** What is due for a target follows from the other times: it is decided anew. */
 const SET_BACK_TARGETS = /* sql */ `
-  UPDATE rollout_targets SET due_ms = CASE WHEN due_ms IS NOT NULL THEN ?1 END,
-    since_ms = CASE WHEN since_ms > ?2 THEN ?1 ELSE since_ms END,
-    begun_at_ms = CASE WHEN begun_at_ms > ?2 THEN ?1 ELSE begun_at_ms END,
-    soak_since_ms = CASE WHEN soak_since_ms > ?2 THEN ?1 ELSE soak_since_ms END,
-    away_since_ms = CASE WHEN away_since_ms > ?2 THEN ?1 ELSE away_since_ms END
+  UPDATE rollout_targets SET due_ms = CASE WHEN due_ms IS NOT NULL THEN CAST(?1 AS BIGINT) END,
+    since_ms = CASE WHEN since_ms > ?2 THEN CAST(?1 AS BIGINT) ELSE since_ms END,
+    begun_at_ms = CASE WHEN begun_at_ms > ?2 THEN CAST(?1 AS BIGINT) ELSE begun_at_ms END,
+    soak_since_ms = CASE WHEN soak_since_ms > ?2 THEN CAST(?1 AS BIGINT) ELSE soak_since_ms END,
+    away_since_ms = CASE WHEN away_since_ms > ?2 THEN CAST(?1 AS BIGINT) ELSE away_since_ms END
   WHERE since_ms > ?2 OR begun_at_ms > ?2 OR soak_since_ms > ?2 OR away_since_ms > ?2`;
 
 export class SqlTimeStore implements TimeStore {
