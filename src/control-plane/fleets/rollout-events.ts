@@ -33,7 +33,7 @@ export function rolloutEvent(
   rollout: Pick<Rollout, "id" | "state" | "strategy" | "wave" | "waveSizes" | "advanceTo" | "reason">,
   counts: readonly TargetCount[],
   nowMs: number,
-  waits: readonly TargetWait[] | undefined = undefined,
+  waits?: readonly TargetWait[],
   failures: readonly FailureCount[] = [],
 ): Omit<RolloutEvent, "seq"> {
   const { id, state, wave, waveSizes, reason } = rollout;

@@ -51,7 +51,7 @@ export function renderRollout(rollout: Rollout, theme: Theme, width: number | un
     ["Reason", sanitizeLine(rollout.reason ?? "-")],
     ["Waiting", sanitizeLine(waitingText(rollout.waiting_for) || "-")],
     ["Assets", `${rollout.targets}: ${sanitizeLine(countsText(rollout.counts))}`],
-    ["Failed so far", sanitizeLine(failuresText(rollout))],
+    ["Failures", sanitizeLine(failuresText(rollout))],
     ["Created", `${formatTime(rollout.created_at)} UTC by ${sanitizeLine(maker.name ?? maker.id)}`],
     ["Approved by", sanitizeLine(approver ? (approver.name ?? approver.id) : "-")],
     ["Started", timeOr(rollout.started_at)],
@@ -118,7 +118,7 @@ const MAX_SHOWN_LINES = 5;
 /** Such as `3 attempts on 2 assets: CrashLoopBackOff 2, Unhealthy 1`. */
 function failuresText({ failures }: Rollout): string {
   const attempts = failures.reduce((total, each) => total + each.attempts, 0);
-  if (attempts === 0) return "no attempt";
+  if (attempts === 0) return "none";
   const codes = failures.map(({ code, attempts: count }) => `${code ?? "not what was deployed"} ${count}`).join(", ");
   return `${attempts} ${attempts === 1 ? "attempt" : "attempts"}: ${codes}`;
 }

@@ -2,12 +2,14 @@ import type { ErrorCode } from "../../../protocol/errors.ts";
 import type { TargetState } from "../../../protocol/rollout.ts";
 import { MAX_PAST_ATTEMPTS, type PastAttempt } from "../../core/fleets/past-attempt.ts";
 import type { Direction } from "../../core/fleets/target.ts";
+import type { FailureCount } from "../rollouts.ts";
+import type { Executor } from "./executor.ts";
 import { change, type Work } from "./statement.ts";
 
-export const ATTEMPT_COLUMNS = `x.asset_uuid, x.direction, x.attempt, x.state, x.code, x.message, x.deployment_id, x.begun_at_ms,
+const ATTEMPT_COLUMNS = `x.asset_uuid, x.direction, x.attempt, x.state, x.code, x.message, x.deployment_id, x.begun_at_ms,
   x.ended_at_ms, x.logs`;
 
-export interface AttemptRow {
+interface AttemptRow {
   readonly asset_uuid: string;
   readonly direction: Direction;
   readonly attempt: number;
@@ -32,6 +34,42 @@ const KEEP = /* sql */ `
 const REMOVE_OLD =
   "DELETE FROM rollout_attempts WHERE rollout_id = ? AND asset_uuid = ? AND direction = ? AND attempt <= ?";
 
+const COUNT_FAILED_ATTEMPTS = /* sql */ `
+  SELECT code, count(*) AS attempts, count(DISTINCT asset_uuid) AS assets FROM rollout_attempts
+  WHERE rollout_id = ? AND direction = 'forward' AND state IN ('failed', 'lost')
+  GROUP BY code ORDER BY attempts DESC, code`;
+/** Removes the attempts of targets that are not there any more. Parameter: the rollout. */
+export const REMOVE_LEFT_ATTEMPTS = /* sql */ `
+  DELETE FROM rollout_attempts WHERE rollout_id = ?1
+    AND asset_uuid NOT IN (SELECT asset_uuid FROM rollout_targets WHERE rollout_id = ?1)`;
+
+interface FailureRow {
+  readonly code: ErrorCode | null;
+  readonly attempts: number;
+  readonly assets: number;
+}
+
+/** See `RolloutStore.listAttempts`. */
+export async function listAttempts(
+  executor: Executor,
+  rolloutId: string,
+  assetUuids: readonly string[],
+): Promise<ReadonlyMap<string, readonly PastAttempt[]>> {
+  const sql = /* sql */ `
+    SELECT ${ATTEMPT_COLUMNS} FROM rollout_attempts x
+    WHERE x.rollout_id = ?1 AND x.asset_uuid IN ${executor.dialect.jsonTexts("?2")}
+    ORDER BY x.ended_at_ms, x.direction DESC, x.attempt`;
+  const rows = await executor.all<AttemptRow>(sql, [rolloutId, JSON.stringify(assetUuids)]);
+  const groups = Map.groupBy(rows, (row) => row.asset_uuid);
+  return new Map([...groups].map(([assetUuid, all]) => [assetUuid, all.map(toPastAttempt)]));
+}
+
+/** See `RolloutStore.countFailedAttempts`. */
+export async function countFailedAttempts(executor: Executor, rolloutId: string): Promise<readonly FailureCount[]> {
+  const rows = await executor.all<FailureRow>(COUNT_FAILED_ATTEMPTS, [rolloutId]);
+  return rows.map(({ code, attempts, assets }) => ({ code: code ?? undefined, attempts, assets }));
+}
+
 /** Keeps an attempt of an existing target, and no more than `MAX_PAST_ATTEMPTS` in its direction. */
 export function* keepAttempt(rolloutId: string, assetUuid: string, past: PastAttempt): Work<void> {
   const { direction, attempt, state, code, message, deploymentId, begunAtMs, endedAtMs, logs } = past;
@@ -52,7 +90,7 @@ export function* keepAttempt(rolloutId: string, assetUuid: string, past: PastAtt
     yield* change(REMOVE_OLD, [rolloutId, assetUuid, direction, attempt - MAX_PAST_ATTEMPTS]);
 }
 
-export function toPastAttempt(row: AttemptRow): PastAttempt {
+function toPastAttempt(row: AttemptRow): PastAttempt {
   return {
     direction: row.direction,
     attempt: row.attempt,

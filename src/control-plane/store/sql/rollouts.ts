@@ -1,4 +1,3 @@
-import type { ErrorCode } from "../../../protocol/errors.ts";
 import type { RolloutEvent, TargetState } from "../../../protocol/rollout.ts";
 import type { Fleet } from "../../core/fleets/fleet.ts";
 import type { Plan } from "../../core/fleets/plan.ts";
@@ -21,7 +20,7 @@ import {
   type TargetFilter,
   type TargetWithFacts,
 } from "../rollouts.ts";
-import { ATTEMPT_COLUMNS, type AttemptRow, keepAttempt, toPastAttempt } from "./rollout-attempts.ts";
+import { countFailedAttempts, keepAttempt, listAttempts, REMOVE_LEFT_ATTEMPTS } from "./rollout-attempts.ts";
 import { claimApps, CLEAR_MEMBER, SET_MEMBER } from "./app-owners.ts";
 import { appendAccountEvents } from "./append-events.ts";
 import { recordAudit } from "./audit.ts";
@@ -73,20 +72,6 @@ const REMOVE_OLD = /* sql */ `
     SELECT r.id FROM rollouts r WHERE r.is_active = 0 AND r.finished_at_ms < ?
       AND EXISTS (SELECT 1 FROM rollouts n WHERE n.fleet_id = r.fleet_id AND n.kind = 'rollout' AND n.id > r.id)
     ORDER BY r.finished_at_ms LIMIT ?)`;
-
-const COUNT_FAILED_ATTEMPTS = /* sql */ `
-  SELECT code, count(*) AS attempts, count(DISTINCT asset_uuid) AS assets FROM rollout_attempts
-  WHERE rollout_id = ? AND direction = 'forward' AND state IN ('failed', 'lost')
-  GROUP BY code ORDER BY attempts DESC, code`;
-const REMOVE_LEFT_ATTEMPTS = /* sql */ `
-  DELETE FROM rollout_attempts WHERE rollout_id = ?1
-    AND asset_uuid NOT IN (SELECT asset_uuid FROM rollout_targets WHERE rollout_id = ?1)`;
-
-interface FailureRow {
-  readonly code: ErrorCode | null;
-  readonly attempts: number;
-  readonly assets: number;
-}
 
 interface ListedTargetRow extends TargetRow {
   readonly asset_name: string;
@@ -307,18 +292,11 @@ export class SqlRolloutStore implements RolloutStore {
     rolloutId: string,
     assetUuids: readonly string[],
   ): Promise<ReadonlyMap<string, readonly PastAttempt[]>> {
-    const sql = /* sql */ `
-      SELECT ${ATTEMPT_COLUMNS} FROM rollout_attempts x
-      WHERE x.rollout_id = ?1 AND x.asset_uuid IN ${this.#executor.dialect.jsonTexts("?2")}
-      ORDER BY x.ended_at_ms, x.direction DESC, x.attempt`;
-    const rows = await this.#executor.all<AttemptRow>(sql, [rolloutId, JSON.stringify(assetUuids)]);
-    const groups = Map.groupBy(rows, (row) => row.asset_uuid);
-    return new Map([...groups].map(([assetUuid, all]) => [assetUuid, all.map(toPastAttempt)]));
+    return listAttempts(this.#executor, rolloutId, assetUuids);
   }
 
   async countFailedAttempts(rolloutId: string): Promise<readonly FailureCount[]> {
-    const rows = await this.#executor.all<FailureRow>(COUNT_FAILED_ATTEMPTS, [rolloutId]);
-    return rows.map(({ code, attempts, assets }) => ({ code: code ?? undefined, attempts, assets }));
+    return countFailedAttempts(this.#executor, rolloutId);
   }
 
   async countTargets(rolloutId: string): Promise<readonly TargetCount[]> {
