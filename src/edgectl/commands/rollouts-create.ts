@@ -182,10 +182,10 @@ const HELP = `
 The strategy is the fleet's; what is given here is for this rollout only. What a
 dry run shows can be started as it is, for seven days, with --plan.
 
-Exit codes: with --dry-run 1 if so many members would refuse the revision that the
-rollout could not succeed. With --follow: 0 the rollout succeeded; 1 it failed,
-went back, was cancelled or was superseded; 6 with --exit-when-waiting: it waits
-for people. Ctrl-C ends the command, not the rollout.
+Exit codes: with --dry-run 1 if so many members would refuse the revision that
+the rollout could not succeed. With --follow: 0 the rollout succeeded; 1 it
+failed, went back, was cancelled or was superseded; 6 with --exit-when-waiting:
+it waits for people. Ctrl-C ends the command, not the rollout.
 
 Examples:
   edgectl rollouts create kiosks --dry-run

@@ -67,6 +67,8 @@ const FLEET_ROWS = /* sql */ `
     SELECT 'rol_1', uuid, 0, 'forward', 'pending', 1 FROM assets;
   INSERT INTO rollout_attempts (rollout_id, asset_uuid, direction, attempt, state, ended_at_ms)
     SELECT 'rol_1', uuid, 'forward', 1, 'failed', 1 FROM assets;
+  INSERT INTO rollout_plans (id, account_id, fleet_id, revision, strategy, waves, created_by, created_at_ms, expires_at_ms)
+    VALUES ('pln_1', 'acc_fixture', 'flt_1', 1, '{}', '[[]]', '{}', 1, 2);
   INSERT INTO rollout_events (rollout_id, seq, event) VALUES ('rol_1', 1, '{}');
   UPDATE sims SET pending = '{"since":1}', operator_status = 'scheduled', allowance_bytes = 5000000000, is_lost = 1,
     checked_at_ms = 1, next_check_at_ms = 2, manual_allowance_bytes = 6000000000, plan_state = 'spent', plan_until = 3,
