@@ -1,7 +1,14 @@
 import type { ApiClient } from "../api/client.ts";
 import { getFleet } from "../api/fleets.ts";
 import { type AssetPrice, type Price, priceEvents, type RolloutEvent, rolloutEvents } from "../api/rollout-streams.ts";
-import { getRollout, priceRequest, type RolloutCreation, rolloutPath } from "../api/rollouts.ts";
+import {
+  getRollout,
+  priceRequest,
+  type Rollout,
+  type RolloutCreation,
+  rolloutPath,
+  type Waiting,
+} from "../api/rollouts.ts";
 import type { Context } from "../context.ts";
 import { EXIT } from "../exit-code.ts";
 import { Failure } from "../failure.ts";
@@ -46,8 +53,13 @@ export async function showRollout(
     const request = { path: rolloutPath(fleet, id, "events"), query: { after } };
     return rolloutEvents(client, request, io.clock, io.interrupted, onOpen);
   };
-  // The event may be an old one.
-  const endsWaiting = async () => exitWhenWaiting && (await getRollout(client, fleet, id)).waits_for_people;
+  let now: Rollout | undefined;
+  // The event may be an old one: what counts is how the rollout is now.
+  const endsWaiting = async ({ state, wave }: RolloutEvent): Promise<boolean> => {
+    if (!exitWhenWaiting) return false;
+    now = await getRollout(client, fleet, id);
+    return now.waits_for_people && now.state === state && now.wave === wave;
+  };
   const options = {
     open,
     listener: view,
@@ -58,6 +70,7 @@ export async function showRollout(
   };
   try {
     const event = await followRollout({ ...options, signal: io.interrupted });
+    if (event.status === "Running") throw toWaitingFailure(fleet, id, now?.waiting_for ?? event.waiting_for);
     if (event.status !== "Success") throw toFailure(fleet, id, event);
   } catch (error) {
     view[Symbol.dispose]();
@@ -66,22 +79,18 @@ export async function showRollout(
   }
 }
 
-function toFailure(
-  fleet: string,
-  id: string,
-  { status, message, code, state, waiting_for: waiting }: RolloutEvent,
-): Failure {
-  if (status === "Running") {
-    const command = neededCommand(waiting);
-    const hint =
+function toWaitingFailure(fleet: string, id: string, waiting: readonly Waiting[]): Failure {
+  const command = neededCommand(waiting);
+  return new Failure(`The rollout waits: ${waitingText(waiting)}.`, {
+    exitCode: EXIT.waiting,
+    hint:
       command === undefined
         ? `To see which assets:\n  edgectl rollouts targets ${fleet} ${id} --state waiting`
-        : undefined;
-    return new Failure(`The rollout waits: ${waitingText(waiting)}.`, {
-      exitCode: EXIT.waiting,
-      hint: hint ?? `To let it go on:\n  edgectl rollouts ${command} ${fleet} ${id}`,
-    });
-  }
+        : `To let it go on:\n  edgectl rollouts ${command} ${fleet} ${id}`,
+  });
+}
+
+function toFailure(fleet: string, id: string, { message, code, state }: RolloutEvent): Failure {
   const isOfTargets = state === "failed" || state === "rolled_back";
   const hint = isOfTargets
     ? `To see which assets failed and why:\n  edgectl rollouts targets ${fleet} ${id} --failed`

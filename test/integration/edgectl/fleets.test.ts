@@ -159,6 +159,13 @@ test("what a dry run shows is what is started; a rollout that waits for people s
   expect((await rig.run(["rollouts", "show", "kiosks"])).stdout).toMatch(
     /Waiting +1 held \(until .* UTC at the latest\)/,
   );
+  await rig.run(["rollouts", "pause", "kiosks", "--yes"]);
+  const paused = await rig.run(["rollouts", "events", "kiosks", "--exit-when-waiting"]);
+  expect(paused).toMatchObject({
+    code: 6,
+    stderr: expect.stringContaining("waits: for somebody to let it go on; 1 held"),
+  });
+  await rig.run(["rollouts", "resume", "kiosks", "--yes"]);
   await rig.api.delete(`/v1/assets/${rig.devices[0]?.uuid}/hold`);
   expect(await rig.run(["rollouts", "events", "kiosks", "--follow"])).toMatchObject({ code: 0 });
   // Nothing is announced that cannot be done.
