@@ -89,7 +89,7 @@ export class RestartPauses {
     if (pauseMs === undefined) return;
     const [config, end] = await Promise.all([
       engine.readContainerConfig(id, signal),
-      status === "running" ? engine.readLastExit(id, signal) : state,
+      status === "running" ? this.engine.readLastExit(id, signal) : state,
     ]);
     // The agent has stopped, started or removed it meanwhile.
     if (this.#traces.get(id) !== trace) return;
@@ -142,8 +142,10 @@ export class RestartPauses {
         return state && this.#counted(state);
       },
       readLastExit: async (id, signal) => {
-        const before = this.#pauses.get(id) ?? this.#resumed.get(id);
-        if (before && (await inner.inspectContainer(id, signal))?.restartCount === 0) return before.end;
+        const pause = this.#pauses.get(id);
+        if (pause) return pause.end;
+        const resumed = this.#resumed.get(id);
+        if (resumed && (await inner.inspectContainer(id, signal))?.restartCount === 0) return resumed.end;
         return await inner.readLastExit(id, signal);
       },
       startContainer: async (id, signal) => {

@@ -152,7 +152,7 @@ class DockerEngine implements Engine {
     signal: AbortSignal,
   ): Promise<ContainerStatus> {
     if ((status !== "exited" && status !== "created") || (await this.#kind(signal)) === "docker") return status;
-    return (await isBetweenRuns(this.#connect(), id, this.#clock.now(), signal)) ? "restarting" : status;
+    return (await isBetweenRuns(this.#connect(), id, this.#clock, signal)) ? "restarting" : status;
   }
 
   /** Adds the configured ports of a restarting container, which is listed without ports between two runs. */

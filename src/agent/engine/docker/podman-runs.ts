@@ -15,20 +15,21 @@ const MAX_BETWEEN_RUNS_MS = 30_000;
 /**
  * Whether Podman is about to start a container again by its restart policy. It takes half a second for that, which is most
  * of the time of an app that ends at once, and its Docker-compatible interface calls such a container `exited`.
- *
- * @param nowMs time of day, as Podman's own
  */
 export async function isBetweenRuns(
   docker: Docker,
   id: string,
-  nowMs: number,
+  clock: Pick<Clock, "now">,
   abortSignal: AbortSignal,
 ): Promise<boolean> {
   const { State: state = {}, HostConfig: config } = await inspect(docker, id, abortSignal);
+  // It was down a moment ago.
+  if (state.Status === "running") return true;
   if (state.Status !== "stopped" && state.Status !== "initialized") return false;
   const policy = config?.RestartPolicy?.Name;
   const restarts = policy === "always" || policy === "unless-stopped" || (policy === "on-failure" && !!state.ExitCode);
-  const sinceMs = nowMs - Date.parse(state.FinishedAt ?? "");
+  // Podman's clock is this machine's. A look may take seconds while Podman starts and cleans up.
+  const sinceMs = clock.now() - Date.parse(state.FinishedAt ?? "");
   return restarts && sinceMs >= 0 && sinceMs < MAX_BETWEEN_RUNS_MS;
 }
 
