@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { appChangeSchema } from "./app-change.ts";
 import { appFleetSchema } from "./app-fleet.ts";
 import { deploymentActionSchema } from "./deployment-action.ts";
 import { deploymentStatusSchema, errorCodeSchema } from "./deployment-event.ts";
@@ -53,25 +54,15 @@ export const appReportSchema = z
           "tries again after a pause. Absent otherwise, and where its agent is too old to report it.",
         examples: ["the agent crashed 3 times during the repair of node-red"],
       }),
-    changed: z
-      .object({
-        by: z.enum(["local", "api", "foreign"]).meta({
-          description:
-            "`local`: a command on the device. `api`: a deployment over the API. `foreign`: another tool of the engine.",
-        }),
-        what: sanitizedLine(256).meta({ description: "What was changed, for people.", examples: ["image"] }),
-        since: unixSeconds("When it was changed; null when the device did not know the time.").nullable(),
-      })
-      .exactOptional()
-      .meta({
-        description:
-          "Who has changed, stopped or removed the app last other than its fleet. Absent where nothing did, or where its agent " +
-          "is too old to report it.",
-      }),
     fleet: appFleetSchema.exactOptional().meta({
       description:
         "The fleet's revision that the app was last applied with. Absent for an app of no fleet, where the device has lost " +
         "its store since, and where its agent is too old to report it.",
+    }),
+    changed: appChangeSchema.exactOptional().meta({
+      description:
+        "How the app differs from what it was deployed or applied as. Absent if it does not, and where its agent is too old to " +
+        "report it.",
     }),
   })
   .meta({ id: "AppReport" });

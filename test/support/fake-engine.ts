@@ -268,6 +268,7 @@ export class FakeEngine implements Engine {
       const labelled = { ...request, labels: { ...image.labels, ...request.labels } };
       this.volumes.mount(request);
       const container = new FakeContainer(id, labelled, image.behaviour ?? {}, this.#clock);
+      container.imageId = this.#facts(request.image, image).id;
       this.networks.attachNew(container);
       this.#containers.set(id, container);
       return id;

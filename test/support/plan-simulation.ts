@@ -84,7 +84,7 @@ export function simulatePlan(
     simulation.steps.push(step.kind);
     const fault = faults[round] ?? "none";
     if (isRecordStep(step)) {
-      const { record: change, app, removedApp } = toRecordChange(step, simulation.record);
+      const { record: change, app, removedApp } = toRecordChange(step, simulation.record, 0);
       simulation.record = { ...simulation.record, ...change };
       if (app) simulation.installed = app;
       if (removedApp !== undefined) simulation.installed = undefined;

@@ -52,6 +52,7 @@ function toAppSnapshot(facts: AppFacts, nowMs: number): AppSnapshot {
       : undefined,
     imagePresent: facts.image_present ?? undefined,
     missingDevices: facts.missing_devices,
+    foreign: facts.foreign ?? undefined,
     takenPorts: facts.taken_ports,
     policyDenial: facts.forbidden ?? undefined,
     held: facts.held ?? undefined,

@@ -178,6 +178,7 @@ export interface ContainerSummary {
   readonly id: string;
   readonly name: string;
   readonly image: string;
+  readonly imageId: string;
   readonly status: ContainerStatus;
   readonly labels: Readonly<Record<string, string>>;
   /** Host ports it holds now. */

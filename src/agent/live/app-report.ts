@@ -27,7 +27,7 @@ export function toAppReport(
   { app, container, image, lastDeployment, secrets, held }: AppObservation,
   nowMs: number,
 ): { readonly report: AppReport; readonly recheckMs: number | undefined } {
-  const { spec, desired, fleet } = app;
+  const { spec, desired, fleet, changed } = app;
   const { state, since, recheckMs } = runState(container, nowMs);
   const isDown = desired === "running" && (state === "missing" || state === "stopped");
   const report = {
@@ -42,13 +42,14 @@ export function toAppReport(
     last_deployment: lastDeployment,
     // Without the time left: each report would be another one.
     ...(held && isDown && { paused: `${held.text} during the ${held.name}` }),
-    ...(fleet && { fleet: reportedFleet(fleet) }),
+    ...(fleet && { fleet: reportedFleet(fleet, changed?.by === "foreign") }),
+    ...(changed && { changed }),
   };
   return { report, recheckMs };
 }
 
-function reportedFleet({ name, revision, deploymentId, isChanged }: FleetMark): AppFleet {
-  return { name, revision, deployment_id: deploymentId, is_changed: isChanged };
+function reportedFleet({ name, revision, deploymentId, isChanged }: FleetMark, isForeign: boolean): AppFleet {
+  return { name, revision, deployment_id: deploymentId, is_changed: isChanged || isForeign };
 }
 
 /** Masks all values of the environment, and declared secrets in commands and labels. */

@@ -1,9 +1,10 @@
 import { createHash } from "node:crypto";
-import { type Clock, deadline } from "../../lib/clock.ts";
+import { type Clock, deadline, unixNow } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
 import type { AppSpec } from "../../protocol/app-spec.ts";
 import type { AppReport, DeviceFacts, ReportDelta } from "../../protocol/app-report.ts";
 import { MAX_FRAME_BYTES } from "../../protocol/limits.ts";
+import { foreignChange, isSameImage } from "../core/app/app-changes.ts";
 import { LABELS } from "../core/app/container.ts";
 import { declaredSecretsOf } from "../core/app/secrets.ts";
 import type { AppRecord } from "../core/deployment/record.ts";
@@ -177,7 +178,10 @@ export class ReportBuilder implements ReportSource {
     const held = this.#options.heldFor(app.name);
     const lastDeployment = ended.get(app.name) ?? null;
     const secrets = this.#secretsOf(app);
-    return toAppReport({ app, container, image, lastDeployment, secrets, held }, clock.timeOfDay());
+    // The reconciler looks at the rest, within half a minute.
+    const isForeign = own && own.id !== app.containerId && !isSameImage(own.imageId, app.imageId);
+    const seen = isForeign ? { ...app, changed: foreignChange(["image"], unixNow(clock)) } : app;
+    return toAppReport({ app: seen, container, image, lastDeployment, secrets, held }, clock.timeOfDay());
   }
 
   #secretsOf({ spec }: AppRecord): readonly string[] {

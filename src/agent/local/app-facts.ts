@@ -4,6 +4,7 @@ import { deadline } from "../../lib/clock.ts";
 import { maskSecrets } from "../../lib/redact.ts";
 import { isUp } from "../core/app/container-decision.ts";
 import type { RunEnd } from "../core/app/container-status.ts";
+import { foreignText } from "../core/app/app-changes.ts";
 import { declaredSecretsOf } from "../core/app/secrets.ts";
 import { heldText } from "../core/service/crash-loop.ts";
 import type { AppRecord } from "../core/deployment/record.ts";
@@ -41,6 +42,7 @@ export async function gatherAppFacts(
     name,
     deployed: app ? deployed(app) : null,
     ...seen,
+    foreign: foreignText(app?.changed) ?? null,
     held: held ? heldText(held) : null,
     deploying,
     last_deployment: history.findLast((entry) => entry.kind === "deployment" && !entry.dry_run) ?? null,

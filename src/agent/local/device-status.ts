@@ -1,5 +1,6 @@
 import { type Clock, deadline } from "../../lib/clock.ts";
 import { errorText } from "../../lib/error-text.ts";
+import { foreignText } from "../core/app/app-changes.ts";
 import { appState } from "../core/app/app-state.ts";
 import { type HeldWork, heldText } from "../core/service/crash-loop.ts";
 import type { AppRecord } from "../core/deployment/record.ts";
@@ -81,7 +82,7 @@ async function summarize(app: AppRecord, sources: AppSources, signal: AbortSigna
     const held = sources.heldFor(app.name);
     const isUp = container?.status === "running";
     const missingDevices = isUp ? [] : await findMissingDevices(spec, sources.host);
-    const { state, trouble = null } = appState({
+    const { state, trouble = foreignText(app.changed) ?? null } = appState({
       container: container && { ...container, runsForMs: runsFor(container.startedAt, sources.clock.timeOfDay()) },
       isBusy: sources.isBusy(app.name),
       desired: app.desired,

@@ -1,6 +1,7 @@
 import { errorText } from "../../lib/error-text.ts";
 import { type Clock, unixNow } from "../../lib/clock.ts";
 import { maskSecrets } from "../../lib/redact.ts";
+import { foreignChange, foreignFields } from "../core/app/app-changes.ts";
 import { isLeftover, isUp } from "../core/app/container-decision.ts";
 import { hasAgentGivenName, hasTemporaryName, LABELS } from "../core/app/container.ts";
 import { helperApp } from "../core/app/helper.ts";
@@ -48,6 +49,14 @@ interface RepairAttempts {
 interface DueRepair {
   readonly app: AppRecord;
   readonly repair: Repair;
+}
+
+const FOREIGN_MESSAGE =
+  "another tool has replaced the container of an app; it runs on, and counts as changed. To have the app as it was: echo '{}' | edge-agent update NAME -f -";
+
+/** Returns the id of the app's container, as far as there is one that can run. */
+function currentId(app: AppRecord, containers: readonly AppContainer[]): string {
+  return containers.find(({ status }) => !isLeftover(status))?.id ?? app.containerId;
 }
 
 const NO_IDS: ReadonlySet<string> = new Set();
@@ -214,7 +223,8 @@ export class AppReconciler {
     if (last && now - last.lastTryAt < repairDelay(failures) && !(await this.#hasDevicesAgain(seen, last))) return;
     const { crashGuard } = this.#options;
     if (this.#images.isFetching(seen) || crashGuard.held(repairWork(seen.name))) return;
-    if (!nextRepair(seen, await this.#appContainers(seen, all, signal), this.#networks(seen))) return;
+    const containers = await this.#appContainers(seen, all, signal);
+    if (currentId(seen, containers) === seen.containerId && !nextRepair(seen, containers, this.#networks(seen))) return;
     using appLease = this.#options.lease(seen.name);
     if (!appLease) return;
     // A command may have been carried out since: the decision is made again under the lease.
@@ -299,8 +309,8 @@ export class AppReconciler {
     const app = this.#findInstalled(seen);
     if (!app) return undefined;
     const containers = await this.#appContainers(app, await engine.listContainers(signal), signal);
-    const containerId = containers.find(({ status }) => !isLeftover(status))?.id ?? app.containerId;
-    if (containerId !== app.containerId) this.#recordContainer(app, containerId);
+    const containerId = currentId(app, containers);
+    if (containerId !== app.containerId) await this.#recordContainer(app, containerId, signal);
     const current = this.#findInstalled(seen);
     const repair = current && nextRepair(current, containers, this.#networks(current));
     return repair && { app: current, repair };
@@ -310,10 +320,17 @@ export class AppReconciler {
     return networksOf(spec, enginePrefix(this.#options.config.stateDir));
   }
 
-  #recordContainer(app: AppRecord, containerId: string): void {
-    const { store, logger } = this.#options;
+  /** One that another tool has made runs on, and the app counts as changed until it is updated or made anew. */
+  async #recordContainer(app: AppRecord, containerId: string, signal: AbortSignal): Promise<void> {
+    const { engine, store, logger, clock } = this.#options;
+    const config = await engine.readContainerConfig(containerId, signal);
+    const foreign = config && foreignChange(foreignFields(app, config), unixNow(clock));
+    if (foreign) logger.warn({ app: app.name, changed: foreign.what }, FOREIGN_MESSAGE);
     try {
-      updateAppRecord(store, app, (now) => ({ ...now, containerId }));
+      updateAppRecord(store, app, (now) => {
+        const changed = foreign ?? (now.changed?.by === "foreign" ? undefined : now.changed);
+        return { ...now, containerId, changed };
+      });
     } catch (problem) {
       // The container is also found by its labels and its name.
       logger.warn(

@@ -1,6 +1,7 @@
 import { type EventContent, isFinal } from "../../protocol/deployment-event.ts";
 import { withoutTimings } from "../../protocol/deployment-timings.ts";
 import { fullJitter } from "../../lib/backoff.ts";
+import { unixNow } from "../../lib/clock.ts";
 import { errorEntry, isErrorCode } from "../../protocol/errors.ts";
 import type { GroupPhase } from "../core/apply/next-group-actions.ts";
 import { isPermitted } from "../core/apply/phase.ts";
@@ -173,7 +174,7 @@ export class DeploymentRun {
     this.#options.onWaiting?.(false);
     if (isRecordStep(step))
       return this.#applyRecordStep(
-        toRecordChange(step, this.#record),
+        toRecordChange(step, this.#record, unixNow(this.#options.services.clock)),
         this.#withTimings(stepEvents(step, this.#record)),
       );
     const isRollback = this.#record.failure !== undefined;

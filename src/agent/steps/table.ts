@@ -1,3 +1,4 @@
+import { updateChange } from "../core/app/app-changes.ts";
 import type { Repair } from "../core/app/repair.ts";
 import type { AppRecord, DeploymentRecord } from "../core/deployment/record.ts";
 import type { Step, RecordStep } from "../core/deployment/step.ts";
@@ -75,11 +76,17 @@ export interface RecordChange extends Pick<StoreChange, "app" | "removedApp"> {
   readonly record: Partial<DeploymentRecord>;
 }
 
-export function toRecordChange(step: RecordStep, record: DeploymentRecord): RecordChange {
+export function toRecordChange(step: RecordStep, record: DeploymentRecord, now: number): RecordChange {
   const { app: name, previous } = record;
   switch (step.kind) {
     case "commit":
-      return { record: { committed: true, containerId: step.app.containerId }, app: step.app };
+      return {
+        record: { committed: true, containerId: step.app.containerId },
+        app:
+          step.app.fleet && previous
+            ? { ...step.app, changed: updateChange(record, step.app.spec, previous, now) }
+            : step.app,
+      };
     case "revert":
       // There is nothing to restore: the deployment's containers are removed by their label.
       if (step.superseded) return { record: { committed: false, touched: false } };

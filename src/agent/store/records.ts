@@ -1,4 +1,5 @@
 import { z } from "zod";
+import { appChangeSchema } from "../../protocol/app-change.ts";
 import { appSpecSchema } from "../../protocol/app-spec.ts";
 import { deployOptionsSchema } from "../../protocol/deploy-request.ts";
 import { deploymentActionSchema } from "../../protocol/deployment-action.ts";
@@ -38,6 +39,7 @@ export const appRecordSchema: z.ZodType<AppRecord> = z.object({
   changedBy: z.string().exactOptional(),
   previousImageId: optional(z.string()),
   isAdopted: z.literal(true).exactOptional(),
+  changed: appChangeSchema.exactOptional(),
   fleet: fleetMarkSchema.exactOptional(),
 }) as z.ZodType<AppRecord>;
 

@@ -18,6 +18,9 @@ const appSchema = z.looseObject({
   since: z.number().nullish(),
   restarts: z.number().nullish(),
   paused: z.string().optional(),
+  changed: z
+    .looseObject({ by: z.string().optional(), what: z.array(z.string()).optional(), since: z.number().optional() })
+    .optional(),
   ports: z.array(portSchema).default([]),
   spec: anyObject.default({}),
   last_deployment: z

@@ -33,6 +33,7 @@ export function renderApp(app: AppDetail, theme: Theme): string {
   ];
   if (app.image_digest) fields.push(["Digest", sanitizeLine(app.image_digest)]);
   if (app.paused !== undefined) fields.push(["Not repaired", theme.red(sanitizeLine(app.paused))]);
+  if (app.changed) fields.push(["Changed", theme.red(changeText(app.changed))]);
   if (app.since) fields.push(["Since", `${formatTime(app.since)} UTC`]);
   if (typeof app.restarts === "number") fields.push(["Restarts", String(app.restarts)]);
   if (app.ports.length > 0) fields.push(["Ports", portsOf(app)]);
@@ -45,6 +46,17 @@ export function renderApp(app: AppDetail, theme: Theme): string {
     fields.push(["Last deployment", `${sanitizeLine(last.deployment_id)} (${what})`]);
   }
   return renderFields(fields, theme);
+}
+
+const CHANGED_BY: Readonly<Record<string, string>> = {
+  local: "by a command on the device",
+  api: "by a request",
+  foreign: "by another tool, which replaced its container",
+};
+
+function changeText({ by, what = [], since }: NonNullable<App["changed"]>): string {
+  const parts = [what.join(", "), by === undefined ? "" : (CHANGED_BY[by] ?? `by ${by}`)].filter((part) => part !== "");
+  return sanitizeLine([...parts, ...(since === undefined ? [] : [`${formatTime(since)} UTC`])].join(", "));
 }
 
 function portsOf({ ports }: App): string {

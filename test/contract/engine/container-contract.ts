@@ -1,4 +1,5 @@
 import { describe, expect, onTestFinished, test } from "vitest";
+import { isSameImage } from "../../../src/agent/core/app/app-changes.ts";
 import { freeHostPort } from "../../support/free-port.ts";
 import { uniqueName } from "../../support/images/load-image.ts";
 import { tempDir } from "../../support/temp-dir.ts";
@@ -90,6 +91,8 @@ export function containerContract(harness: () => EngineHarness): void {
       const { id } = await create(harness(), images.sleeper, request);
       const image = await engine.inspectImage(images.sleeper, unaborted);
       const containerConfig = await engine.readContainerConfig(id, unaborted);
+      const listed = (await engine.listContainers(unaborted)).find((container) => container.id === id);
+      expect(isSameImage(listed?.imageId ?? "", image!.id)).toBe(true);
       // Podman 4.3 gives variables in any order.
       expect(containerConfig && { ...containerConfig, environment: containerConfig.environment.toSorted() }).toEqual({
         ...request,

@@ -25,6 +25,8 @@ const KILLED = 137;
 export class FakeContainer {
   readonly id: string;
   readonly request: ContainerRequest;
+  /** Id of its image; set by the engine. */
+  imageId = "";
   /** Name of the creation request, until renamed. */
   name: string;
   /** Why the engine cannot remove it; `undefined` if it can. */
@@ -185,6 +187,7 @@ export class FakeContainer {
       id,
       name,
       image: request.image,
+      imageId: this.imageId,
       status,
       labels: request.labels,
       hostPorts,

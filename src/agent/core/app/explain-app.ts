@@ -20,6 +20,8 @@ export interface AppSnapshot {
   readonly imagePresent: boolean | undefined;
   /** Its device files that are not on the device; empty while it runs. */
   readonly missingDevices: readonly string[];
+  /** That another tool has made its container, as text; absent if the agent has. */
+  readonly foreign?: string | undefined;
   readonly takenPorts: readonly { readonly port: number; readonly holder: string }[];
   /** The rule of the device's policy that it violates, as text. */
   readonly policyDenial: string | undefined;
@@ -187,7 +189,7 @@ function explainMissing({ imagePresent, restartPolicy, name }: AppSnapshot): Dia
 
 function explainRunning(
   container: NonNullable<AppSnapshot["container"]>,
-  { name, lastRun }: AppSnapshot,
+  { name, lastRun, foreign }: AppSnapshot,
   add: AddFinding,
 ): Diagnosis {
   switch (container.health) {
@@ -207,6 +209,13 @@ function explainRunning(
       add("note", "Its image has no health check: only whether it runs is known.");
   }
   const { trouble } = appState({ container });
+  if (trouble === undefined && foreign !== undefined) {
+    add("bad", `Not as it was deployed: ${foreign}.`);
+    return problem(
+      `${capitalize(foreign)}.`,
+      `To have it as it was deployed: echo '{}' | edge-agent update ${name} -f -`,
+    );
+  }
   if (trouble === undefined) return allIsWell("It runs.");
   add("bad", `The run before: ${lastRun ? lastExit(lastRun) : "its exit code is not known any more"}.`);
   return problem(`${capitalize(trouble)}.`, adviceFor(container, lastRun, name));

@@ -18,8 +18,11 @@ export function fleetMarks(
   return children.flatMap((child): AppRecord[] => {
     const app = apps.find(({ name }) => name === child.app);
     if (!app || !isResultOf(child, app)) return [];
-    if (!failure) return [{ ...app, fleet }];
-    return app.fleet?.deploymentId === deploymentId ? [{ ...app, fleet: child.previous?.fleet }] : [];
+    // What another tool has made stays that, unless it was replaced.
+    const changed = app.changed?.by === "foreign" ? app.changed : undefined;
+    if (!failure) return [{ ...app, fleet, changed }];
+    if (app.fleet?.deploymentId !== deploymentId) return [];
+    return [{ ...app, fleet: child.previous?.fleet, changed: child.previous?.changed }];
   });
 }
 

@@ -64,7 +64,14 @@ export function nextUpdateStep(
   const previousImageId = isKept ? previous.previousImageId : previous.imageId;
   const keptDigest = isKept && isSameRepository(spec.image, previous.spec.image) ? previous.digest : undefined;
   const image = { imageId, digest: digest ?? keptDigest };
-  const { changedBy: _changedBy, isAdopted: _isAdopted, digest: _digest, fleet, ...unchanged } = previous;
+  const {
+    changedBy: _changedBy,
+    isAdopted: _isAdopted,
+    changed: _changed,
+    digest: _digest,
+    fleet,
+    ...unchanged
+  } = previous;
   const mark = fleet && { fleet: { ...fleet, isChanged: true } };
   const app = { ...unchanged, deploymentId, spec, ...image, containerId: container.id, previousImageId, ...mark };
   return { kind: "commit", app };
@@ -80,5 +87,7 @@ function nextStepAfterCommit({ others }: Observed): Step {
 }
 
 function isUnchanged({ imageId }: DeploymentRecord, spec: AppSpec, previous: AppRecord): boolean {
+  // What another tool has made is not what the app was installed as.
+  if (previous.changed?.by === "foreign") return false;
   return imageId === previous.imageId && canonicalSpec(spec) === canonicalSpec(previous.spec);
 }

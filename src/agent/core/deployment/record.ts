@@ -1,3 +1,4 @@
+import type { AppChange } from "../../../protocol/app-change.ts";
 import type { AppSpec } from "../../../protocol/app-spec.ts";
 import type { Apply, AppDependency } from "../../../protocol/apply.ts";
 import type { DeployOptions } from "../../../protocol/deploy-request.ts";
@@ -128,6 +129,8 @@ export interface AppRecord {
   readonly previousImageId: string | undefined;
   /** Adopted by its container's labels after the store was lost: whether its deployment had succeeded is unknown. */
   readonly isAdopted?: true | undefined;
+  /** How it differs from its fleet's revision, or its container from it; absent if neither does. */
+  readonly changed?: AppChange | undefined;
   /** Absent for an app that no fleet has applied. Set when the apply has succeeded: see `fleetMarks`. */
   readonly fleet?: FleetMark | undefined;
 }

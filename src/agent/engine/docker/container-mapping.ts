@@ -35,6 +35,7 @@ export function toSummary(entry: ContainerInfo): ContainerSummary {
     id: info.Id,
     name: (info.Names?.[0] ?? "").replace(/^\//, ""),
     image: info.Image,
+    imageId: info.ImageID ?? "",
     status,
     labels: info.Labels ?? {},
     hostPorts: distinctPorts(ports),

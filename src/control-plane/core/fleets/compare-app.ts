@@ -64,16 +64,19 @@ function compareApp(goal: Goal, wanted: AppliedApp, found: AppReport | undefined
     ...changeOf(kind, found),
   });
   if (found.desired_state === "stopped") return differs("stopped", `${app} was stopped`);
+  const byHand = (): Difference => {
+    const fields = found.changed?.what?.join(", ");
+    return differs("changed", `${app} was changed on the device${fields === undefined ? "" : ` (${fields})`}`);
+  };
+  // Another tool has replaced its container: what the device says of the app itself is not what runs.
+  if (found.changed?.by === "foreign") return byHand();
   const mark = fleetMark(found);
   if (mark === undefined) {
     const what = compareSpec(wanted, found);
     return what === undefined ? undefined : differs("differs", what);
   }
   if (mark.name !== goal.fleet) return differs("changed", `${app} is from the fleet ${mark.name}`);
-  if (mark.isChanged) {
-    const field = found.changed?.what;
-    return differs("changed", `${app} was changed on the device${field === undefined ? "" : ` (${field})`}`);
-  }
+  if (mark.isChanged) return byHand();
   if (mark.revision === goal.revision) return undefined;
   return { app, kind: "revision", what: `${app} is from revision ${mark.revision}`, by: undefined, sinceMs: undefined };
 }
@@ -86,7 +89,7 @@ const LOCAL_DEPLOYMENT = "local-";
  */
 function changeOf(kind: Difference["kind"], report: AppReport): Pick<Difference, "by" | "sinceMs"> {
   const { changed, last_deployment: last, fleet } = report;
-  if (changed) return { by: changed.by, sinceMs: changed.since === null ? undefined : changed.since * 1000 };
+  if (changed) return { by: changed.by, sinceMs: changed.since === undefined ? undefined : changed.since * 1000 };
   const isOne = kind === "stopped" ? last?.action === "stop" : last?.action === "update" || last?.action === "deploy";
   // The fleet's own have the id of its apply, with a number.
   if (!last || !isOne || last.status !== "Success" || last.deployment_id.split(".", 1)[0] === fleet?.deployment_id)

@@ -142,13 +142,19 @@ test("a member of a fleet without a stable revision waits for a rollout", () => 
 
 describe("what differs", () => {
   test("is told with who changed it and when, as the device says", () => {
-    const changed = { by: "local", what: "image", since: NOW / 1000 - 600 } as const;
+    const changed = { by: "local" as const, what: ["image"], since: NOW / 1000 - 600 };
     expect(judged([{ ...aMarkedApp(2, true), changed }])).toMatchObject({
       state: "drifted",
       sinceMs: NOW - 600_000,
       message: "web was changed on the device (image).",
       differences: [{ app: "web", kind: "changed", by: "local", sinceMs: NOW - 600_000 }],
     });
+  });
+
+  test("another tool that has replaced the container is one that has changed the app", () => {
+    const changed = { by: "foreign" as const, what: ["image"] };
+    for (const app of [aMarkedApp(2), { ...aMarkedApp(2, true), fleet: undefined }] as const)
+      expect(judged([{ ...app, changed } as never])).toMatchObject({ state: "drifted", differences: [{ by: "foreign" }] });
   });
 
   test.each([
