@@ -146,13 +146,14 @@ export class BusKeys implements SharedKeys, Disposable {
     try {
       return this.#options.sealer.open({ keyId, sealed }, purposeOf(id));
     } catch {
-      if (this.#unreadable !== id) {
+      // An older one may be sealed with a key that is not needed any more.
+      if (id === this.#stored[0]?.id && this.#unreadable !== id) {
         this.#options.logger.error(
           { key_id: keyId },
           "a key of the bus cannot be opened, so that messages of other instances are refused: copy the key file of the instances",
         );
+        this.#unreadable = id;
       }
-      this.#unreadable = id;
       return undefined;
     }
   }
