@@ -29,6 +29,7 @@ import { rollout } from "./service/rollout.ts";
 import { usageYear } from "./service/usage-year.ts";
 import { small } from "./small/small.ts";
 import { smallRun } from "./small/small-run.ts";
+import { sizesOfAYear } from "./sizes-of-a-year.ts";
 import { statusCommand } from "./status-command.ts";
 import { table } from "./table.ts";
 import { traffic } from "./traffic.ts";
@@ -54,6 +55,7 @@ const BENCHES: readonly Bench[] = [
   assetRead,
   assetList,
   usageYear,
+  sizesOfAYear,
   fleet,
   fleetShared,
   floods,

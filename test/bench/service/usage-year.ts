@@ -29,7 +29,8 @@ export const usageYear: Bench = {
     const iccids = await addSims(store, quick ? 20 : 1_000);
     const storing = await milliseconds(() => storeYear(store, iccids));
     using scanning = new DatabaseSync(path);
-    const where = "FROM usage_records WHERE iccid = ? AND start_time >= ? AND start_time < ?";
+    const where =
+      "FROM usage_series JOIN usage_records ON series_id = id WHERE iccid = ? AND start_time >= ? AND start_time < ?";
     const scan = scanning.prepare(`SELECT start_time, bucket, bytes ${where}`);
     const sum = scanning.prepare(`SELECT sum(bytes) AS bytes ${where}`);
     const times: Record<"query" | "scan" | "sum", number[]> = { query: [], scan: [], sum: [] };

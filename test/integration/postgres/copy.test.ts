@@ -34,8 +34,8 @@ const ASSET_ROWS = /* sql */ `
     ('0b7e5a52-6f0c-4c1e-9a52-0d3f3a0f6c11', 'prosim', '8988307002000000002', NULL, '262011234567890', NULL, 'gold', 'active'),
     ('0b7e5a52-6f0c-4c1e-9a52-0d3f3a0f6c11', 'supersim', '8988307001000000001', 'HS1', NULL, 'own-group', NULL, 'inactive');
   INSERT INTO network_groups (account_id, name) VALUES ('acc_fixture', 'own-group');
-  INSERT INTO usage_records (iccid, start_time, end_time, bucket, bytes)
-    VALUES ('8988307001000000001', 1790000000, 1790003600, 'own-group', 4711);
+  INSERT INTO usage_series (id, iccid, bucket) VALUES (7, '8988307001000000001', 'own-group');
+  INSERT INTO usage_records (series_id, start_time, bytes) VALUES (7, 1790000000, 4711);
   INSERT INTO deployments (id, account_id, asset_uuid, app, spec, status, code, created_at_ms, deadline_at_ms, finished_at_ms,
       last_seq, event_bytes) VALUES
     ('dep_failed', 'acc_fixture', '0b7e5a52-6f0c-4c1e-9a52-0d3f3a0f6c11', 'web', '{"name":"web","image":"web:1"}', 'Fail',

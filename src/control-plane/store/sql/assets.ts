@@ -53,7 +53,7 @@ const FIND_ACCEPTED = "SELECT 1 AS found FROM asset_states WHERE asset_uuid = ? 
 const SAVE_BOOTS = "UPDATE assets SET boots = ? WHERE uuid = ? AND coalesce(boots, '') = ?";
 const FORGET_BOOTS = "UPDATE assets SET boots = NULL WHERE uuid = ? AND boots IS NOT NULL";
 const RENAME = "UPDATE assets SET name = ? WHERE uuid = ?";
-const REMOVE_USAGE = "DELETE FROM usage_records WHERE iccid IN (SELECT iccid FROM sims WHERE asset_uuid = ?)";
+const REMOVE_USAGE = "DELETE FROM usage_series WHERE iccid IN (SELECT iccid FROM sims WHERE asset_uuid = ?)";
 const REMOVE = "DELETE FROM assets WHERE uuid = ?";
 
 interface DeviceRow extends AssetRow {

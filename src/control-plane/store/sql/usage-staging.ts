@@ -7,11 +7,9 @@ import { change, one, type Value, type Work } from "./statement.ts";
 /** Records of the staging table that one statement stores, so that none takes long. */
 const SLICE_RECORDS = 20_000;
 
-const COLUMNS = "iccid, start_time, bucket, end_time, bytes";
+const COLUMNS = "iccid, start_time, bucket, bytes";
 const KEY = "iccid, start_time, bucket";
-const REPLACE = `ON CONFLICT (${KEY}) DO UPDATE SET end_time = excluded.end_time, bytes = excluded.bytes`;
-/** What is there already is not written again, nor counted. */
-const REPLACE_OTHER = `${REPLACE} WHERE usage_records.end_time <> excluded.end_time OR usage_records.bytes <> excluded.bytes`;
+const REPLACE = `ON CONFLICT (${KEY}) DO UPDATE SET bytes = excluded.bytes`;
 
 type Key = readonly [iccid: string, startTime: number, bucket: string];
 
@@ -37,7 +35,9 @@ export class UsageStaging implements AsyncDisposable {
 
   static async create(connection: ConnectionExecutor): Promise<UsageStaging> {
     const table = connection.temporaryTable("usage_staging");
-    await connection.change(`CREATE TEMPORARY TABLE ${table} AS SELECT ${COLUMNS} FROM usage_records LIMIT 0`);
+    await connection.change(
+      `CREATE TEMPORARY TABLE ${table} AS SELECT ${COLUMNS} FROM usage_series JOIN usage_records ON series_id = id LIMIT 0`,
+    );
     const staging = new UsageStaging(connection, table);
     await connection.change(`CREATE UNIQUE INDEX ${table}_key ON ${table} (${KEY})`);
     return staging;
@@ -113,21 +113,30 @@ export class UsageStaging implements AsyncDisposable {
       // The usage of an asset that is being removed must not be stored after that.
       yield* one(`SELECT count(*) AS kept FROM (${sims}) AS sims_of_slice`, parameters);
     }
+    const slice = `(SELECT ${COLUMNS} FROM ${this.#table} WHERE ${range} AND iccid IN (SELECT iccid FROM sims)) AS slice`;
+    yield* change(
+      `INSERT INTO usage_series (iccid, bucket) SELECT DISTINCT iccid, bucket FROM ${slice}
+       WHERE (iccid, bucket) NOT IN (SELECT iccid, bucket FROM usage_series) ORDER BY iccid, bucket ON CONFLICT DO NOTHING`,
+      parameters,
+    );
     return yield* change(
-      `INSERT INTO usage_records (${COLUMNS}) SELECT ${COLUMNS} FROM ${this.#table}
-       WHERE ${range} AND iccid IN (SELECT iccid FROM sims) ORDER BY ${KEY} ${REPLACE_OTHER}`,
+      // What is there already is not written again, nor counted.
+      `INSERT INTO usage_records (series_id, start_time, bytes) SELECT id, start_time, bytes FROM ${slice}
+       JOIN usage_series USING (iccid, bucket) WHERE true ORDER BY id, start_time
+       ON CONFLICT (series_id, start_time) DO UPDATE SET bytes = excluded.bytes
+         WHERE usage_records.bytes <> excluded.bytes`,
       parameters,
     );
   }
 }
 
 function insertSql(table: string, rows: number): string {
-  return `INSERT INTO ${table} (${COLUMNS}) VALUES ${Array(rows).fill("(?, ?, ?, ?, ?)").join(", ")} ${REPLACE}`;
+  return `INSERT INTO ${table} (${COLUMNS}) VALUES ${Array(rows).fill("(?, ?, ?, ?)").join(", ")} ${REPLACE}`;
 }
 
 /** Returns the values of `COLUMNS`. */
-function valuesOf({ iccid, startTime, bucket, endTime, bytes }: UsageRecord): Value[] {
-  return [iccid, startTime, bucket, endTime, bytes];
+function valuesOf({ iccid, startTime, bucket, bytes }: UsageRecord): Value[] {
+  return [iccid, startTime, bucket, bytes];
 }
 
 function hasRepeatedKey(records: readonly UsageRecord[]): boolean {

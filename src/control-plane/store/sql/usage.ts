@@ -20,7 +20,7 @@ export function sumUsageSql(granularity: Granularity, dialect: Dialect): string 
   return /* sql */ `
     SELECT ${periodStart(granularity, dialect)} AS period, bucket,
       CASE WHEN sum(bytes) > ${max} THEN ${max} ELSE CAST(sum(bytes) AS BIGINT) END AS bytes
-    FROM usage_records WHERE iccid = ? AND start_time >= ? AND start_time < ?
+    FROM usage_series JOIN usage_records ON series_id = id WHERE iccid = ? AND start_time >= ? AND start_time < ?
     GROUP BY period, bucket ORDER BY period, bucket`;
 }
 

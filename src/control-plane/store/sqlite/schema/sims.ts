@@ -36,14 +36,20 @@ export const SIMS = /* sql */ `
   CREATE INDEX sims_plan_due ON sims (plan_due_ms)
     WHERE manual_allowance_bytes IS NOT NULL OR allowance_bytes IS NOT NULL OR plan_state IS NOT NULL;
 
-  -- "bucket" is the network group (Super SIM) or the service profile (PRO SIM) the bytes were used under.
-  CREATE TABLE usage_records (
+  -- What was imported, by SIM and bucket: the network group (Super SIM) or the service profile (PRO SIM) the bytes were used under.
+  CREATE TABLE usage_series (
+    id INTEGER PRIMARY KEY,
     iccid TEXT NOT NULL,
-    start_time INTEGER NOT NULL,
-    end_time INTEGER NOT NULL,
     bucket TEXT NOT NULL,
+    UNIQUE (iccid, bucket)
+  ) STRICT;
+
+  -- Bytes from start_time on, in Unix seconds. Narrow, since a SIM has one for each hour.
+  CREATE TABLE usage_records (
+    series_id INTEGER NOT NULL REFERENCES usage_series (id) ON DELETE CASCADE,
+    start_time INTEGER NOT NULL,
     bytes INTEGER NOT NULL CHECK (bytes >= 0),
-    PRIMARY KEY (iccid, start_time, bucket)
+    PRIMARY KEY (series_id, start_time)
   ) STRICT, WITHOUT ROWID;
 
   -- Bytes as an operator counts them, from start_time on, in Unix seconds.

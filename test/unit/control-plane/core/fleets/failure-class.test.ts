@@ -15,6 +15,7 @@ describe("classes of failures", () => {
     expect(of("refused")).toEqual([
       "AssetNotFound",
       "InsufficientDisk",
+      "StateNotWritable",
       "DataBudgetExceeded",
       "PolicyDenied",
       "DeviceTooOld",
