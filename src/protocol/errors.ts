@@ -312,7 +312,6 @@ export const ERRORS = {
   },
   ServiceUnavailable: {
     message: "The service cannot answer right now.",
-    endsDeployment: true,
     http: 503,
     retryable: true,
     hint: "Try again shortly.",

@@ -10,10 +10,14 @@ const REPLY_BUCKETS_S = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
 const DURATION_BUCKETS_S = [0.25, 1, 5, 15, 30, 60, 120, 300, 600, 900, 3600, 86_400];
 
 const NO_CODE = "none";
-/** Codes in which a deployment may end. Others, as of a newer agent, are counted as `other`. */
-const END_CODES: ReadonlySet<string> = new Set(
-  Object.entries<ErrorEntry>(ERRORS).flatMap(([code, { endsDeployment }]) => (endsDeployment ? [code] : [])),
-);
+/**
+ * Codes in which a deployment may end. Others, as of a newer agent, are counted as `other`. `ServiceUnavailable` also refuses
+ * requests for deployments: the instance that holds the device's session does not respond.
+ */
+const END_CODES: ReadonlySet<string> = new Set([
+  ...Object.entries<ErrorEntry>(ERRORS).flatMap(([code, { endsDeployment }]) => (endsDeployment ? [code] : [])),
+  "ServiceUnavailable",
+]);
 
 type Decide = (deployment: Deployment) => DeploymentChange | undefined;
 
