@@ -46,6 +46,8 @@ export class SteadyTime {
   #steadySince: number;
   #records: number;
   #deletions: number;
+  /** By how much the time of day may be ahead of that of deletions to have returned to it: what the mark does not tell of. */
+  #unknownMs = MAX_STEP_MS;
 
   /** @param mark of the run before; absent on the first start, when there is nothing to delete */
   constructor(nowMs: number, elapsedMs: number, mark?: TimeMark) {
@@ -53,7 +55,9 @@ export class SteadyTime {
     const follows = (ms: number): boolean => isLater(ms) && nowMs <= ms + MAX_AWAY_MS;
     this.#seen = nowMs - elapsedMs;
     this.#steadySince = elapsedMs - (mark && follows(mark.seenMs) ? mark.steadyMs : 0);
-    this.#deletions = mark && !follows(mark.keptMs) ? mark.keptMs - elapsedMs : this.#seen;
+    const isDoubtful = mark !== undefined && !follows(mark.keptMs);
+    this.#deletions = isDoubtful ? mark.keptMs - elapsedMs : this.#seen;
+    if (isDoubtful) this.#unknownMs = MAX_AWAY_MS;
     // It may have been off for years: records begin by the time of day. But no time is before one that was.
     this.#records = mark && !isLater(mark.keptMs) ? this.#deletions : this.#seen;
     this.#follow(nowMs, elapsedMs, false);
@@ -113,8 +117,12 @@ export class SteadyTime {
   #follow(nowMs: number, elapsedMs: number, isConfirmed: boolean): void {
     const steadyMs = elapsedMs - this.#steadySince;
     const isPossible = nowMs >= MIN_TIME_MS;
-    const hasReturned = isNear(this.#seen, this.#deletions);
-    if (hasReturned || (isPossible && steadyMs >= DELETE_AFTER_MS)) this.#deletions = this.#seen;
+    const aheadMs = this.#seen - this.#deletions;
+    const hasReturned = aheadMs >= -MAX_STEP_MS && aheadMs <= this.#unknownMs;
+    if (hasReturned || (isPossible && steadyMs >= DELETE_AFTER_MS)) {
+      this.#deletions = this.#seen;
+      this.#unknownMs = MAX_STEP_MS;
+    }
     const wasSet = elapsedMs + this.#records >= MIN_TIME_MS;
     const mayFollow = isPossible && (isConfirmed || !wasSet || steadyMs >= FOLLOW_AFTER_MS);
     if (hasReturned || mayFollow || isNear(this.#seen, this.#records)) this.#records = this.#seen;

@@ -184,7 +184,9 @@ describe("over a restart", () => {
 
   test("a start while the clock is ten years ahead deletes nothing, and what it was comes back at once", async () => {
     const world = new FakeClock();
+    // Of up to an hour ago.
     const mark = markAt(world);
+    world.pass(50 * 60_000);
     world.jump(TEN_YEARS);
     const { clock } = start(world, mark);
     let setBack = 0;

@@ -7,6 +7,8 @@ import { type Offer, PullRecords } from "../../../../src/agent/download/pull-rec
 import { PartSweeper } from "../../../../src/agent/download/sweeper.ts";
 import { EngineError } from "../../../../src/agent/engine/engine-error.ts";
 import type { ResolvedImage } from "../../../../src/agent/registry/registry.ts";
+import type { Clock } from "../../../../src/lib/clock.ts";
+import { SteadyClock } from "../../../../src/lib/steady-clock.ts";
 import { FakeClock } from "../../../support/fake-clock.ts";
 import { FakeEngine } from "../../../support/fake-engine.ts";
 import { FakeRegistry } from "../../../support/fake-registry.ts";
@@ -46,11 +48,11 @@ async function leave(): Promise<void> {
   await engine.pullImage(offer.name, () => {}, SIGNAL, { isInsecure: true });
 }
 
-function newSweeper(pulls: PullRecords = records(), pending: readonly string[] = []): PartSweeper {
+function newSweeper(pulls = records(), pending: readonly string[] = [], time: Clock = clock): PartSweeper {
   const bounds = { keepMs: KEEP_MS, reserveBytes: 0, minAgeMs: 0 };
   const parts = new PartStore(directory.path);
   const logger = pino({ level: "silent" });
-  const options = { engine, parts, pulls, bounds, freeBytes: async () => undefined, clock, logger };
+  const options = { engine, parts, pulls, bounds, freeBytes: async () => undefined, clock: time, logger };
   return new PartSweeper({ ...options, pending: () => new Set(pending), attempt: (work) => work() });
 }
 
@@ -97,6 +99,24 @@ test("whatever the clock says, nothing that a deployment has fetched is removed 
   await sweeper.sweep();
   expect(files()).toHaveLength(2);
   expect(await loopbackImage()).toBeDefined();
+});
+
+test("a start with a clock that is 60 days ahead sweeps nothing for its age before a day has passed", async () => {
+  await leave();
+  const mark = { keptMs: clock.now(), seenMs: clock.now(), steadyMs: 0 };
+  clock.jump(60 * 86_400_000);
+  using steady = new SteadyClock({ clock, logger: pino({ level: "silent" }) });
+  steady.resume({ mark, save: () => {} });
+  const sweep = async (): Promise<void> => {
+    const sweeper = newSweeper(records(), [], steady);
+    await sweeper.finishPulls(SIGNAL);
+    await sweeper.sweep();
+  };
+  await sweep();
+  expect(files()).toHaveLength(2);
+  await clock.advance(86_400_000);
+  await sweep();
+  expect(files()).toEqual([]);
 });
 
 test("a pull that goes on has the address and the names of the one before, and ends both", async () => {
