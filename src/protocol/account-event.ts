@@ -111,10 +111,14 @@ export const accountEventSchema = z
       attention: attention.meta({ description: attentionOfAway }),
     }),
     z.strictObject({
-      ...typed("rollout.changed", "A rollout was created, or has changed its state or its wave."),
+      ...typed(
+        "rollout.changed",
+        "A rollout was created, has changed its state or its wave, or begins or ends to wait for people.",
+      ),
       fleet: z.string().meta({ description: "Name of the fleet." }),
       rollout_id: z.string().meta({ description: "Id of the rollout." }),
       state: rolloutStateSchema.meta({ description: "State of the rollout." }),
+      waits_for_people: z.boolean().meta({ description: "Whether nothing more happens before people do something." }),
     }),
     z.strictObject({
       ...typed("user.changed", "A user was invited, changed or removed."),

@@ -96,7 +96,9 @@ export class RolloutProgress {
     // People hear at once that it waits for them.
     if (remainingMs > 0 && isWaiting === this.#hasToldWaiting) return remainingMs;
     const waits = counts.some(({ state }) => state === "waiting") ? await store.rollouts.listWaits(rollout.id) : [];
-    await store.rollouts.addEvent(fence, rolloutEvent(rollout, counts, clock.now(), waits, failures));
+    const isForAccount = isWaiting !== this.#hasToldWaiting;
+    const event = rolloutEvent(rollout, counts, clock.now(), waits, failures);
+    await store.rollouts.addEvent(fence, event, { isForAccount });
     this.#toldCounts = text;
     this.#toldAt = clock.monotonic();
     this.#hasToldWaiting = isWaiting;

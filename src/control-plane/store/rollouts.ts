@@ -158,8 +158,12 @@ export interface RolloutStore {
   ): Promise<ReadonlySet<string>>;
   /** Adds targets that joined later; those that exist stay. Returns how many were added. */
   addTargets(fence: RolloutFence, targets: readonly Target[]): Promise<number>;
-  /** Adds an event to the stream of the rollout, whose record stays as it is. */
-  addEvent(fence: RolloutFence, event: Omit<RolloutEvent, "seq">): Promise<void>;
+  /** Adds an event to the stream of the rollout, whose record stays as it is. With `isForAccount`, also to the account's events. */
+  addEvent(
+    fence: RolloutFence,
+    event: Omit<RolloutEvent, "seq">,
+    options?: { readonly isForAccount?: boolean },
+  ): Promise<void>;
   /** Removes targets in these states. Returns how many. */
   removeTargets(fence: RolloutFence, states: readonly TargetState[]): Promise<number>;
   /** Returns those of these assets that are no targets of the rollout. */

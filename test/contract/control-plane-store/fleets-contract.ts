@@ -3,13 +3,7 @@ import { expect, test } from "vitest";
 import { matchesSelector, parseSelector, type SelectorTerm } from "../../../src/protocol/selector.ts";
 import { KEPT_REVISIONS, MAX_FLEETS } from "../../../src/control-plane/store/fleets.ts";
 import type { Store } from "../../../src/control-plane/store/store.ts";
-import {
-  someFleet,
-  someRevision,
-  someRollout,
-  someRolloutEvent,
-  someTarget,
-} from "../../support/control-plane/fleets.ts";
+import { someFleet, someRevision, someRollout, someRolloutEvent } from "../../support/control-plane/fleets.ts";
 import { someAudit } from "../../support/control-plane/people.ts";
 import {
   ACCOUNT,
@@ -19,7 +13,6 @@ import {
   someAsset,
   type StoreHarness,
   PROPERTY_RUNS,
-  SOME_TIME,
 } from "./harness.ts";
 
 const audit = someAudit("fleet.created");
@@ -194,58 +187,6 @@ export function fleetsContract(harness: StoreHarness): void {
       expect(members).toMatchObject([{ assetUuid: asset, revision: undefined, conflict: "web" }]);
       const races = await Promise.all([1, 2, 3, 4].map(async () => store.fleets.claimApps(other.id, asset, ["db"])));
       expect(races.flat()).toEqual([]);
-    });
-
-    test("members are listed with what a rollout would find there", async () => {
-      await using store = await openWithAccounts(harness);
-      const [fleet, other] = [await create(store, { apps: ["web", "db"] }), await create(store)];
-      const plain = await registerTagged(store, { role: "kiosk", site: "a" });
-      const special = await registerTagged(store, { role: "kiosk" });
-      await store.fleets.claimApps(other.id, special, ["web", "cache"]);
-      const hold = { untilMs: 5_000_000, reason: "Test", setAtMs: 1, setBy: { kind: "user", id: "usr_1" } } as const;
-      await store.assetSettings.changeHold(special, hold, audit);
-      const variable = { isSecret: false, keyId: "key", sealed: new Uint8Array([1]) };
-      await store.assetSettings.changeVariables(special, new Map([["SITE", variable]]), false, audit);
-      const list = async (limit = 10, after?: string) =>
-        store.fleets.listCandidates(fleet, terms("role=kiosk"), SOME_TIME, limit, after);
-      const found = new Map((await list()).map((each) => [each.assetUuid, each]));
-      expect([...found.keys()]).toEqual([plain, special].toSorted());
-      const asset = await store.assets.findAssetByUuid(plain);
-      const facts = {
-        isConnected: false,
-        protocol: undefined,
-        lastSeenAtMs: undefined,
-        heldUntilMs: undefined,
-        unacceptedSinceMs: undefined,
-        conflicts: [],
-        isBusy: false,
-      };
-      expect(found.get(plain)).toEqual({
-        assetUuid: plain,
-        assetName: asset?.name,
-        serialNumber: asset?.serialNumber,
-        type: "gateway",
-        tags: new Map([
-          ["role", "kiosk"],
-          ["site", "a"],
-        ]),
-        facts,
-        variableNames: new Set(),
-      });
-      expect(found.get(special)).toMatchObject({
-        // Not the app that is none of this fleet's.
-        facts: { ...facts, heldUntilMs: 5_000_000, conflicts: [{ app: "web", fleet: other.name }] },
-        variableNames: new Set(["SITE"]),
-      });
-      const [first] = await list(1);
-      expect((await list(10, first?.assetUuid)).map(({ assetUuid }) => assetUuid)).toEqual(
-        [plain, special].toSorted().slice(1),
-      );
-      const rollout = someRollout(other);
-      const target = someTarget(rollout, plain, { state: "deploying" });
-      await store.rollouts.createRollout(rollout, [target], someRolloutEvent(rollout), () => ({ fields: {} }));
-      expect((await list()).filter((each) => each.facts.isBusy).map(({ assetUuid }) => assetUuid)).toEqual([plain]);
-      expect(await Promise.all([fleet, other].map(({ id }) => store.fleets.countOwned(id)))).toEqual([0, 1]);
     });
 
     test("an asset that leaves belongs to nobody, and is known to run nothing of it", async () => {

@@ -3,15 +3,7 @@ import { type FactsScope, StaleRolloutError } from "../../../src/control-plane/s
 import type { Store } from "../../../src/control-plane/store/store.ts";
 import { MAX_PAST_ATTEMPTS, type PastAttempt } from "../../../src/control-plane/core/fleets/past-attempt.ts";
 import type { Target } from "../../../src/control-plane/core/fleets/target.ts";
-import { MAX_PLANS } from "../../../src/control-plane/core/fleets/plan.ts";
-import {
-  someFleet,
-  somePlan,
-  someRollout,
-  someRolloutEvent,
-  someTarget,
-  SOMEBODY,
-} from "../../support/control-plane/fleets.ts";
+import { someFleet, someRollout, someRolloutEvent, someTarget, SOMEBODY } from "../../support/control-plane/fleets.ts";
 import { receivedDeployment } from "../../support/deployment-record.ts";
 import { someAudit } from "../../support/control-plane/people.ts";
 import {
@@ -120,6 +112,7 @@ export function rolloutsContract(harness: StoreHarness): void {
         fleet: fleet.name,
         rollout_id: rollout.id,
         state: "running",
+        waits_for_people: false,
       });
       expect(
         await store.rollouts.createRollout(
@@ -166,6 +159,25 @@ export function rolloutsContract(harness: StoreHarness): void {
       expect(await store.rollouts.commandRollout("rol_none", () => ({ fields: {} }))).toBeUndefined();
     });
 
+    test("an event of its stream is also one of its account where that is asked for", async () => {
+      await using store = await openWithAccounts(harness);
+      const { fleet, rollout } = await prepare(store, 1);
+      const fence = { rolloutId: rollout.id, epoch: rollout.epoch };
+      const event = { ...someRolloutEvent(rollout), waits_for_people: true };
+      for (const isForAccount of [false, true]) await store.rollouts.addEvent(fence, event, { isForAccount });
+      const told = (await store.accountEvents.read(ACCOUNT, 0, 100)).events.map((each) => each.event);
+      expect(told.filter(({ type }) => type === "rollout.changed").slice(1)).toEqual([
+        {
+          type: "rollout.changed",
+          fleet: fleet.name,
+          rollout_id: rollout.id,
+          state: "running",
+          waits_for_people: true,
+        },
+      ]);
+      expect((await store.rollouts.readEvents(rollout.id, 0, 10)).events).toHaveLength(3);
+    });
+
     test("what targets wait for is grouped, with the first time of each and what is in the way", async () => {
       await using store = await openWithAccounts(harness);
       const { rollout, targets } = await prepare(store, 5);
@@ -182,34 +194,6 @@ export function rolloutsContract(harness: StoreHarness): void {
         { for: "conflict", count: 1, sinceMs: 7_000, untilMs: undefined, message: "It is of fleet b." },
       ]);
       expect(await store.rollouts.listWaits("rol_none")).toEqual([]);
-    });
-
-    test("a plan is kept as it is until it expires, is removed, or others take its place", async () => {
-      await using store = await openWithAccounts(harness);
-      const fleet = someFleet();
-      await store.fleets.createFleet(fleet, someAudit("fleet.created"));
-      const plan = somePlan(fleet, { waves: [["a", "b"], [], ["c"]], createdAtMs: 1_000, expiresAtMs: 2_000 });
-      await store.rollouts.createPlan(plan);
-      expect(await store.rollouts.findPlan(plan.id)).toEqual(plan);
-      expect(await store.rollouts.findPlan("pln_none")).toBeUndefined();
-      // Of another account, and one that has not expired when the next is made.
-      const other = somePlan({ ...fleet, accountId: "acc_2" }, { createdAtMs: 1_000, expiresAtMs: 1_500 });
-      const later = somePlan(fleet, { createdAtMs: 1_999, expiresAtMs: 9_000 });
-      for (const each of [other, later]) await store.rollouts.createPlan(each);
-      expect(await store.rollouts.findPlan(plan.id)).toEqual(plan);
-      await store.rollouts.createPlan(somePlan(fleet, { createdAtMs: 2_000, expiresAtMs: 9_000 }));
-      expect(await store.rollouts.findPlan(plan.id)).toBeUndefined();
-      for (let index = 0; index < MAX_PLANS - 1; index++)
-        await store.rollouts.createPlan(somePlan(fleet, { createdAtMs: 3_000 + index, expiresAtMs: 9_000 }));
-      expect(await store.rollouts.findPlan(later.id)).toBeUndefined();
-      expect(await store.rollouts.findPlan(other.id)).toEqual(other);
-      const last = somePlan(fleet, { createdAtMs: 8_000, expiresAtMs: 9_000 });
-      await store.rollouts.createPlan(last);
-      await store.rollouts.removePlan(last.id);
-      expect(await store.rollouts.findPlan(last.id)).toBeUndefined();
-      // They go with their fleet.
-      await store.fleets.removeFleet(fleet.id, someAudit("fleet.removed"));
-      expect(await store.rollouts.findPlan(other.id)).toBeUndefined();
     });
 
     test("a newer one supersedes those that are not over, one of two that are made at once the other", async () => {

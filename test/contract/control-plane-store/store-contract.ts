@@ -17,6 +17,7 @@ import { portableContract } from "./portable-contract.ts";
 import { instancesContract } from "./instances-contract.ts";
 import { leasesContract } from "./leases-contract.ts";
 import { loginRequestsContract } from "./login-requests-contract.ts";
+import { rolloutPlansContract } from "./rollout-plans-contract.ts";
 import { rolloutsContract } from "./rollouts-contract.ts";
 import { busKeysContract } from "./bus-keys-contract.ts";
 import { sealingKeysContract } from "./sealing-keys-contract.ts";
@@ -54,6 +55,7 @@ export function storeContract(harness: StoreHarness): void {
   fleetsContract(harness);
   membersContract(harness);
   rolloutsContract(harness);
+  rolloutPlansContract(harness);
   sealingKeysContract(harness);
   busKeysContract(harness);
 }

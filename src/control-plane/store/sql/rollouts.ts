@@ -240,12 +240,17 @@ export class SqlRolloutStore implements RolloutStore {
     });
   }
 
-  async addEvent({ rolloutId, epoch }: RolloutFence, event: Omit<RolloutEvent, "seq">): Promise<void> {
+  async addEvent(
+    { rolloutId, epoch }: RolloutFence,
+    event: Omit<RolloutEvent, "seq">,
+    { isForAccount = false } = {},
+  ): Promise<void> {
     const lock = this.#lock;
     await this.#executor.transact(function* (): Work<void> {
       const rollout = yield* one<RolloutRow>(lock, [rolloutId]);
       if (rollout?.epoch !== epoch) throw new StaleRolloutError(rolloutId);
       yield* appendEvent(rolloutId, event);
+      if (isForAccount) yield* tellAccount(toRollout(rollout), event);
     });
   }
 
@@ -373,13 +378,21 @@ function* applyChange(
   if (event) yield* appendEvent(after.id, event);
   if (audit) yield* recordAudit(audit);
   if (stableRevision !== undefined) yield* change(SET_STABLE, [stableRevision, after.fleetId]);
-  const fleet = yield* one<{ readonly name: string }>(FIND_FLEET, [after.fleetId]);
-  const isTold = isNew || before.state !== after.state || before.wave !== after.wave;
-  if (fleet && isTold && after.kind === "rollout") {
-    const { id, accountId, state } = after;
-    yield* appendAccountEvents(accountId, [{ type: "rollout.changed", fleet: fleet.name, rollout_id: id, state }]);
-  }
+  if (isNew || before.state !== after.state || before.wave !== after.wave) yield* tellAccount(after, event);
   return after;
+}
+
+function* tellAccount(
+  { id, accountId, fleetId, kind, state }: Rollout,
+  event: Pick<RolloutEvent, "waits_for_people"> | undefined,
+): Work<void> {
+  if (kind === "upkeep") return;
+  const fleet = yield* one<{ readonly name: string }>(FIND_FLEET, [fleetId]);
+  if (!fleet) return;
+  const waiting = event?.waits_for_people ?? false;
+  yield* appendAccountEvents(accountId, [
+    { type: "rollout.changed", fleet: fleet.name, rollout_id: id, state, waits_for_people: waiting },
+  ]);
 }
 
 function* appendEvent(rolloutId: string, event: Omit<RolloutEvent, "seq">): Work<void> {
