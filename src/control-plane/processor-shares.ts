@@ -20,7 +20,7 @@ export class ProcessorShares {
 
   /** Time until the next message of this party may be read, in milliseconds; 0 if it may. */
   waitMs(key: string): number {
-    return this.#limiters.of(key).waitMs;
+    return this.#limiters.waitMs(key);
   }
 
   /** Reads a message of this size, and charges the time that it takes. */

@@ -27,6 +27,11 @@ export class KeyedRateLimiters {
     return limiter;
   }
 
+  /** Time until what this party was charged is within its rate, in milliseconds; 0 if it is. */
+  waitMs(key: string): number {
+    return this.#byKey.get(key)?.waitMs ?? 0;
+  }
+
   /**
    * Charges `count` units and resolves to true when they are within the rate of this party. If it is already more than `maxWaitMs`
    * above it, charges nothing and resolves to false at once: the number of those who wait is bounded by it.

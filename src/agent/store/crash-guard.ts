@@ -226,7 +226,10 @@ export class CrashGuard implements Disposable {
     if (this.#end === "crash" || (this.#end === "power_cut" && !this.#done.has(name))) {
       this.#works.set(name, { name, ...NO_CRASHES, ...this.#works.get(name), began: ++this.#begun });
       this.#save();
-      if (this.held(name)) return void this.rest(name);
+      if (this.held(name)) {
+        this.rest(name);
+        return undefined;
+      }
     }
     try {
       return await work();

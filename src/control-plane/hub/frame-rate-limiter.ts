@@ -58,7 +58,7 @@ export class FrameRateLimiter {
 
   /** Time until the device may send more and its next frame may be read, in milliseconds; 0 if it may. */
   waitMs(assetUuid: string): number {
-    return Math.max(this.#bytes.of(assetUuid).waitMs, this.#shares.waitMs(assetUuid));
+    return Math.max(this.#bytes.waitMs(assetUuid), this.#shares.waitMs(assetUuid));
   }
 
   /** Resolves when the device's next frame may be read. */
