@@ -35,10 +35,10 @@ console.log(
 );
 
 await prepare(modules, [...share, ...touched]);
-let summary = runTests(share);
+let summary = await runTests(share);
 let left = touched;
 while (left.length > 0 && performance.now() < end) {
-  summary = sum(summary, runTests(left.slice(0, BATCH)));
+  summary = sum(summary, await runTests(left.slice(0, BATCH)));
   left = left.slice(BATCH);
 }
 if (left.length > 0) console.log(`not run for lack of time: ${left.join(", ")}`);

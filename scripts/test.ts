@@ -20,7 +20,7 @@ try {
     console.log("The change touches no test of this tier.");
   } else {
     await prepare(modules, files);
-    report(runTests(files, { isVerbose, options }));
+    report(await runTests(files, { isVerbose, options }));
   }
 } catch (error) {
   if (!(error instanceof NothingSelected)) throw error;

@@ -10,7 +10,7 @@ const START_TIMEOUT_MS = 60_000;
 export async function ensureEngine(): Promise<void> {
   const failure = await ping();
   if (failure === undefined) return;
-  const configured = process.env["DOCKER_HOST"];
+  const configured = configuredHost();
   if (configured !== undefined) {
     throw new SetupError(`no container engine answers at DOCKER_HOST=${configured} (${failure.message})`);
   }
@@ -35,18 +35,24 @@ export async function isEngineReachable(): Promise<boolean> {
 
 async function ping(): Promise<NodeJS.ErrnoException | undefined> {
   const { promise, resolve } = Promise.withResolvers<NodeJS.ErrnoException | undefined>();
-  request({ ...address(), path: "/_ping", timeout: 5_000 })
+  const ping = request({ ...address(), path: "/_ping", timeout: 5_000 });
+  ping
     .on("response", (response) => {
       response.resume();
       resolve(response.statusCode === 200 ? undefined : new Error(`HTTP status ${response.statusCode}`));
     })
-    .on("timeout", () => resolve(new Error("no answer within 5 s")))
+    .on("timeout", () => ping.destroy(new Error("no answer within 5 s")))
     .on("error", resolve)
     .end();
   return promise;
 }
 
+/** As Docker's own client, takes an empty variable for none. */
+function configuredHost(): string | undefined {
+  return process.env["DOCKER_HOST"] || undefined;
+}
+
 function address(): { socketPath: string } | { host: string; port: string } {
-  const url = new URL(process.env["DOCKER_HOST"] ?? `unix://${SOCKET}`);
+  const url = new URL(configuredHost() ?? `unix://${SOCKET}`);
   return url.protocol === "unix:" ? { socketPath: url.pathname } : { host: url.hostname, port: url.port || "2375" };
 }

@@ -1,5 +1,5 @@
 import { spawnSync } from "node:child_process";
-import { existsSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { SetupError, logSetup } from "./errors.ts";
 import { findProgram } from "./programs.ts";
 import type { Requirement } from "./requirements.ts";
@@ -57,6 +57,10 @@ function aptGet(args: readonly string[]): void {
 }
 
 const POLICY = "/usr/sbin/policy-rc.d";
+const POLICY_MARK = "# Written by the set-up of edge-agent's tests";
+/** Refuses as long as this process lives: one that is killed leaves it behind. */
+const POLICY_TEXT = `#!/bin/sh\n${POLICY_MARK}.\nkill -0 ${process.pid} 2>/dev/null || exit 0\nexit 101\n`;
+const SIGNALS = ["SIGINT", "SIGTERM", "SIGHUP"] as const;
 
 // Units of these packages that are not used: tests start their own registry, NATS server, PostgreSQL, Prometheus and
 // Podman.
@@ -74,14 +78,14 @@ const UNWANTED_UNITS = [
 /** Prevents packages from starting services during installation and at the next boot. */
 function withoutServices(work: () => void): void {
   const existing = new Set(UNWANTED_UNITS.filter(unitExists));
-  const policyIsOurs = !existsSync(POLICY);
-  if (policyIsOurs) writeFileSync(POLICY, "#!/bin/sh\nexit 101\n", { mode: 0o755 });
-  process.on("SIGINT", ignoreSignal);
+  const policyIsOurs = !existsSync(POLICY) || readFileSync(POLICY, "utf8").includes(POLICY_MARK);
+  if (policyIsOurs) writeFileSync(POLICY, POLICY_TEXT, { mode: 0o755 });
+  for (const signal of SIGNALS) process.on(signal, ignoreSignal);
   try {
     work();
   } finally {
     if (policyIsOurs) rmSync(POLICY, { force: true });
-    process.off("SIGINT", ignoreSignal);
+    for (const signal of SIGNALS) process.off(signal, ignoreSignal);
   }
   const added = UNWANTED_UNITS.filter((unit) => !existing.has(unit) && unitExists(unit));
   if (added.length === 0 || !existsSync("/run/systemd/system")) return;
@@ -89,7 +93,7 @@ function withoutServices(work: () => void): void {
   spawnSync("systemctl", ["disable", "--quiet", ...added]);
 }
 
-// Without a listener, Ctrl-C would end this process before it cleans up.
+// Without a listener, a signal would end this process before it cleans up. The installation is brought to its end.
 function ignoreSignal(): void {}
 
 function unitExists(unit: string): boolean {

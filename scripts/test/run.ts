@@ -1,4 +1,3 @@
-import { spawnSync } from "node:child_process";
 import { mkdirSync, readFileSync, rmSync } from "node:fs";
 import { resolve } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -6,6 +5,7 @@ import { build } from "../bundling/build.ts";
 import { setUp } from "../setup/set-up.ts";
 import type { Modules } from "./modules.ts";
 import { needsOf } from "./needs.ts";
+import { runChild } from "./run-child.ts";
 import type { TestSummary } from "./summary.ts";
 
 const REPORTER = fileURLToPath(new URL("reporter.ts", import.meta.url));
@@ -26,27 +26,31 @@ export async function prepare(modules: Modules, files: readonly string[]): Promi
 }
 
 /** Runs test files with vitest, whose output goes to this process's. */
-export function runTests(files: readonly string[], { isVerbose = false, options = [] }: RunOptions = {}): TestSummary {
+export async function runTests(
+  files: readonly string[],
+  { isVerbose = false, options = [] }: RunOptions = {},
+): Promise<TestSummary> {
   if (files.length === 0) return { passed: 0, failed: 0, skipped: [], broken: [] };
   mkdirSync(".cache", { recursive: true });
   rmSync(SUMMARY, { force: true });
   const reporters = [...(isVerbose ? ["--reporter=verbose"] : []), `--reporter=${REPORTER}`];
-  const result = spawnSync("vitest", ["run", ...files, ...reporters, ...options], {
+  const ended = await runChild("vitest", ["run", ...files, ...reporters, ...options], {
     stdio: "inherit",
     env: {
       ...process.env,
       TEST_SUMMARY: SUMMARY,
+      // The other reporter prints the tests and what has failed.
+      TEST_SUMMARY_ONLY: isVerbose ? "1" : "",
       // Ryuk, the clean-up container of testcontainers, is an image of Docker Hub; the tests clean up themselves.
       TESTCONTAINERS_RYUK_DISABLED: "true",
       // Tests start thousands of programs from their sources: compiled once, a command starts in a third of the time.
       NODE_COMPILE_CACHE: COMPILED,
     },
   });
-  if (result.error) throw result.error;
   const summary = readSummary();
   rmSync(SUMMARY, { force: true });
-  const isExplained = result.status === 0 || summary.failed > 0 || summary.broken.length > 0;
-  return isExplained ? summary : { ...summary, broken: [`vitest ended with ${result.status ?? result.signal}`] };
+  const isExplained = ended.exitCode === 0 || summary.failed > 0 || summary.broken.length > 0;
+  return isExplained ? summary : { ...summary, broken: [`vitest ended with ${ended.exitCode ?? ended.signalCode}`] };
 }
 
 function readSummary(): TestSummary {
