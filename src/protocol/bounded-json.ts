@@ -9,6 +9,8 @@ export interface JsonLimits {
   readonly maxBytes: number;
   /** Values at all levels together: objects, lists, texts, numbers and literals. The name of a field counts as one, too. */
   readonly maxValues: number;
+  /** A text up to this length is not counted: its sender nests nothing, and so few values are within any bound. */
+  readonly uncountedBytes?: number;
 }
 
 /* Of Node.js and browsers alike: the protocol has the types of neither. */
@@ -36,6 +38,8 @@ export const JSON_LIMITS = {
   oidc: { maxBytes: 256 * KIB, maxValues: 5_000 },
   /** A response of a SIM operator. A page of 1,000 records has about 1 MiB. */
   operator: { maxBytes: 8 * MIB, maxValues: 200_000 },
+  /** A response of the container engine, with what images and registries have put into it: labels, variables, volumes. */
+  engine: { maxBytes: 4 * MIB, maxValues: 100_000, uncountedBytes: 256 * KIB },
   /** A message between instances of the service: at most what a device sends in a frame, and who sent it. */
   instance: { maxBytes: 2 * MIB, maxValues: 100_100 },
   /** A file that a person has written or named, such as a configuration. */
@@ -76,10 +80,11 @@ export function parseBoundedJson(json: Uint8Array | string, kind: JsonKind): unk
  * @throws {JsonLimitError}
  */
 export function requireBoundedJson(json: Uint8Array | string, kind: JsonKind): void {
-  const limits = JSON_LIMITS[kind];
+  const limits: JsonLimits = JSON_LIMITS[kind];
   if (json.length > limits.maxBytes) throw tooLong(limits);
   const bytes = typeof json === "string" ? new TextEncoder().encode(json) : json;
   if (bytes.length > limits.maxBytes) throw tooLong(limits);
+  if (bytes.length <= (limits.uncountedBytes ?? 0)) return;
   count(bytes, limits.maxValues);
 }
 

@@ -1,6 +1,7 @@
 import { Readable } from "node:stream";
 import { z } from "zod";
 import { parseConfig } from "../../../src/agent/config/load.ts";
+import { parseAnswer } from "../../../src/agent/engine/docker/get.ts";
 import { readJsonLines } from "../../../src/agent/engine/docker/json-lines.ts";
 import { filterArchive } from "../../../src/agent/streams/archive-filter.ts";
 import { readRecords } from "../../../src/control-plane/usage-import/read-records.ts";
@@ -196,6 +197,13 @@ export const FILE_ENTRY_POINTS: readonly EntryPoint[] = [
     run: async (bytes) => {
       for await (const _ of readRecords(Readable.from(bytes, { objectMode: false }), 0));
     },
+  },
+  {
+    name: "answers of the engine",
+    from: "engine",
+    files: ["src/agent/engine/docker/get.ts"],
+    inputs: () => jsonInputs("engine", [['{"Id":"","Config":{"Labels":', "}}"]]),
+    run: parseAnswer,
   },
   {
     name: "messages of the engine",

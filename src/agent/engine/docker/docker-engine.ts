@@ -1,3 +1,4 @@
+import type { ContainerInfo } from "dockerode";
 import type { Clock } from "../../../lib/clock.ts";
 import { memoize } from "../../../lib/memoize.ts";
 import type { ContainerStatus, RunEnd } from "../../core/app/container-status.ts";
@@ -46,6 +47,7 @@ import { resolveHostGateway } from "./host-gateway.ts";
 import type { HelperEngine } from "./helper-container.ts";
 import { readContainerConfig } from "./container-config.ts";
 import { findContainer, requireContainerId } from "./find-container.ts";
+import { getJson } from "./get.ts";
 import { diffIdsOf, findLocalName, inspectImage, listImages, tagImage, untagImage } from "./images.ts";
 import { LayerChains } from "./layer-chains.ts";
 import { readLastExit } from "./last-exit.ts";
@@ -135,7 +137,7 @@ class DockerEngine implements Engine {
 
   listContainers(signal: AbortSignal): Promise<ContainerSummary[]> {
     return this.#query(signal, async (abortSignal) => {
-      const listed = await this.#connect().listContainers({ all: true, abortSignal });
+      const listed = await getJson<ContainerInfo[]>(this.#connect(), "/containers/json", abortSignal, { all: true });
       const summaries: ContainerSummary[] = [];
       for (const info of requireList(listed)) {
         const summary = toSummary(info);

@@ -8,7 +8,8 @@ import { Demultiplexer } from "./demultiplexer.ts";
  * Finds the processes of a command in a container, from the inside and with nothing but a shell, since images have little
  * else. Engines do not tell which processes a command has started, and the agent's own user does not see them.
  *
- * The command itself is the process without a parent in the container that began while the engine was starting it. To it belong,
+ * The command itself is the process without a parent in the container that began while the engine was starting it. Of several,
+ * it is the one with the command's mark: another one is a health check. If none has the mark any more, all are. To it belong,
  * of the processes that have begun since, its descendants, everything in a session of theirs, and what has the command's mark
  * in its environment. So a process is found that has left two of these three. One that has left all of them looks like a
  * process of the app, and is only named.
@@ -54,7 +55,7 @@ export function ticksNow(): number {
  * parentheses and line ends.
  */
 const SCRIPT = `
-what=$1 mark=$2 from=$3 to=$4 found=" $5 " sessions=" $6 " pids=" "
+what=$1 mark=$2 from=$3 to=$4 found=" $5 " sessions=" $6 " pids=" " rooted=
 stat() {
   s=
   while IFS= read -r x || [ -n "$x" ]; do s="$s $x"; done < "/proc/$1/stat"
@@ -67,11 +68,14 @@ marked() {
   while IFS= read -r v || [ -n "$v" ]; do case $v in *${MARK}=$mark*) return 0;; esac; done < "/proc/$1/environ"
   return 1
 }
+root() {
+  [ "$parent" = 0 ] && [ "$start" -le "$to" ] && marked "$1" && rooted=yes
+}
 its() {
   case $found in *" $1:$start "*) return 0;; esac
   case $pids in *" $parent "*) return 0;; esac
   case $sessions in *" $session "*) return 0;; esac
-  [ "$parent" = 0 ] && [ "$start" -le "$to" ] && return 0
+  [ -z "$rooted" ] && [ "$parent" = 0 ] && [ "$start" -le "$to" ] && return 0
   marked "$1"
 }
 next() {
@@ -96,6 +100,7 @@ unclear() {
   stat 1 || exit
   own=$session
   [ "$start" -lt "$from" ] || { echo end; exit; }
+  case $found in *:*) rooted=yes;; *) next root;; esac
   more=yes
   while [ -n "$more" ]; do more=; next add; done
   echo "found $found"; echo "sessions $sessions"

@@ -1,6 +1,7 @@
 import type Docker from "dockerode";
 import type { ContainerInspectInfo } from "dockerode";
 import { EngineError } from "../engine-error.ts";
+import { getJson } from "./get.ts";
 import { requireFields } from "./shape.ts";
 import { unlessStatus } from "./unless-status.ts";
 
@@ -13,7 +14,8 @@ export async function findContainer(
   idOrName: string,
   abortSignal: AbortSignal,
 ): Promise<ContainerInspectInfo | undefined> {
-  const found = await unlessStatus(404, docker.getContainer(idOrName).inspect({ abortSignal }));
+  const path = `/containers/${encodeURIComponent(idOrName)}/json`;
+  const found = await unlessStatus(404, getJson<ContainerInspectInfo>(docker, path, abortSignal));
   if (!found) return undefined;
   const info = requireFields(found, { Id: "", Name: "", State: {}, Config: {} });
   return info.Id === idOrName || info.Name === `/${idOrName}` || info.Name === idOrName ? info : undefined;
