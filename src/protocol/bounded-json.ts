@@ -93,24 +93,38 @@ const [QUOTE, BACKSLASH, COMMA, COLON] = [0x22, 0x5c, 0x2c, 0x3a];
 const SHORT_TEXT_BYTES = 256;
 const [OPEN_OBJECT, CLOSE_OBJECT, OPEN_LIST, CLOSE_LIST] = [0x7b, 0x7d, 0x5b, 0x5d];
 
+/** What has to be looked at of each byte outside of texts: most bytes are `NOTHING`, whatever the document. */
+const [NOTHING, TEXT, VALUE, NAME, OPEN, CLOSE] = [0, 1, 2, 3, 4, 5];
+const MEANING = new Uint8Array(256);
+MEANING[QUOTE] = TEXT;
+MEANING[COMMA] = VALUE;
+MEANING[COLON] = NAME;
+MEANING[OPEN_OBJECT] = OPEN;
+MEANING[OPEN_LIST] = OPEN;
+MEANING[CLOSE_OBJECT] = CLOSE;
+MEANING[CLOSE_LIST] = CLOSE;
+
 /** Reads each byte once, and allocates nothing. Every value but the first stands behind one of `[ { , :`. */
 function count(bytes: Uint8Array, maxValues: number): void {
   let values = 0;
   let depth = 0;
   let textLength = 0;
-  for (let at = 0; at < bytes.length; at++) {
-    const byte = bytes[at];
-    if (byte === QUOTE) {
+  const { length } = bytes;
+  for (let at = 0; at < length; at++) {
+    const meaning = MEANING[bytes[at] as number] as number;
+    if (meaning === NOTHING) continue;
+    if (meaning === TEXT) {
       const start = at + 1;
       at = endOfText(bytes, start);
       textLength = at - start;
-    } else if (byte === COMMA || byte === COLON || byte === OPEN_OBJECT || byte === OPEN_LIST) {
+    } else if (meaning === CLOSE) depth--;
+    else {
       if (++values > maxValues) throw new JsonLimitError(`has more than ${maxValues} values`);
-      if (byte === COLON && textLength > MAX_NAME_BYTES)
+      if (meaning === NAME && textLength > MAX_NAME_BYTES)
         throw new JsonLimitError(`has a field whose name is longer than ${MAX_NAME_BYTES} bytes`);
-      if ((byte === OPEN_OBJECT || byte === OPEN_LIST) && ++depth > MAX_NESTING_DEPTH)
+      if (meaning === OPEN && ++depth > MAX_NESTING_DEPTH)
         throw new JsonLimitError(`is nested more than ${MAX_NESTING_DEPTH} deep`);
-    } else if (byte === CLOSE_OBJECT || byte === CLOSE_LIST) depth--;
+    }
   }
 }
 
