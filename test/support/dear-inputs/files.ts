@@ -94,6 +94,7 @@ function* tarInputs(): Generator<Input> {
     name: "extended headers of many records",
     bytes: withExtension("x", Buffer.from(records.slice(0, 4_000_000))),
   };
+  yield { name: "the same at the limit", bytes: withExtension("x", Buffer.from(records.slice(0, 262_144))) };
   yield { name: "a long name of slashes", bytes: withExtension("L", Buffer.alloc(4_000_000, "a/")) };
   const directories = Array.from({ length: 8_000 }, () => tarHeader("5", 0));
   yield { name: "many headers", bytes: Buffer.concat([...directories, Buffer.alloc(1024)]) };
