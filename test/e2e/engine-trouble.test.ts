@@ -1,5 +1,8 @@
+import { writeFile } from "node:fs/promises";
+import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import type { DeploymentEvent } from "../../src/protocol/deployment-event.ts";
+import { succeed } from "../support/command.ts";
 import { freeHostPort } from "../support/free-port.ts";
 import { bigImage, sleeperImage, webImage, WEB_PORT } from "../support/images.ts";
 import { PrivateEngine, privateEngineUnavailableReason } from "../support/private-engine.ts";
@@ -168,6 +171,63 @@ describe.skipIf(noEngine !== undefined)(`an engine that is replaced by another${
       "the app that ran before to run",
       async () => (await system().containersOf(earlierId))[0]?.State === "running",
       { timeoutMs: 120_000 },
+    );
+  });
+});
+
+describe.skipIf(noEngine !== undefined)(`an engine with rules in the firewall${unless(noEngine)}`, () => {
+  let engine: PrivateEngine;
+  let deploymentId: string;
+  let name: string;
+  const system = sharedSystem(async (owned) => {
+    engine = owned.use(await PrivateEngine.start({ ownNetwork: true }));
+    return { engine, agentConfig: { deploy: { settle_window_s: 0.5 } } };
+  });
+  const change = async (method: string, action: string | undefined, body?: unknown) =>
+    await system().finish(await system().change(method, name, action, body));
+  const startedAt = async (): Promise<string> => (await system().inspect(deploymentId)).State.StartedAt;
+
+  test("that it has lost: no update and no restart takes the app down, and both say what mends it", async () => {
+    name = system().name();
+    const image = await system().load(await sleeperImage());
+    const ports = [{ host_port: await freeHostPort(), target_port: 80 }];
+    ({ deploymentId } = await system().deploy({ name, image, ports }));
+    const since = await startedAt();
+    await engine.flushFirewall();
+    for (const [method, action, body] of [
+      ["PATCH", undefined, { environments: [{ key: "A", value: "1" }] }],
+      ["POST", "restart", undefined],
+    ] as const) {
+      const { final } = await change(method, action, body);
+      expect(final).toMatchObject({ code: "EngineRestartNeeded", details: { reason: "rules_lost" } });
+    }
+    expect(await startedAt()).toBe(since);
+    await engine.stop();
+    await engine.start();
+    expect((await change("POST", "restart")).final.status).toBe("Success");
+  });
+
+  test("and an old version that cannot be removed: the update is a success, and the rest is removed later", async () => {
+    const { GraphDriver } = await system().inspect(deploymentId);
+    const stuck = join(GraphDriver?.Data["UpperDir"] ?? "", "stuck");
+    await writeFile(stuck, "");
+    await succeed("chattr", ["+i", stuck]);
+    const { final, deploymentId: update } = await change("PATCH", undefined, {
+      environments: [{ key: "B", value: "2" }],
+    });
+    expect(final).toMatchObject({
+      status: "Success",
+      details: { left_behind: [expect.stringMatching(/edge-agent-left$/)] },
+    });
+    expect((await system().inspect(update)).State.Status).toBe("running");
+    await succeed("chattr", ["-i", stuck]);
+    await system().agent.restart();
+    await waitFor(
+      "the old version to be removed",
+      async () => (await system().containersOf(deploymentId)).length === 0,
+      {
+        timeoutMs: 120_000,
+      },
     );
   });
 });

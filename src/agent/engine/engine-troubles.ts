@@ -1,3 +1,4 @@
+import { restartText } from "../core/deployment/failure.ts";
 import { EngineError } from "./engine-error.ts";
 
 /**
@@ -19,7 +20,7 @@ export class EngineTroubles {
 
   /** Notes an error that ends only with a restart of the engine. Others are ignored. */
   note(error: unknown): void {
-    if (needsEngineRestart(error)) this.#texts.set(RESTART, restartText(error));
+    if (needsEngineRestart(error)) this.#texts.set(RESTART, restartText(error.kind));
   }
 
   /** The engine has started a container with ports on a network. */
@@ -37,13 +38,8 @@ export class EngineTroubles {
 const RESTART = "restart";
 
 /** Whether the engine has lost something of the device that it makes anew only when it starts. */
-export function needsEngineRestart(error: unknown): error is EngineError {
+export function needsEngineRestart(
+  error: unknown,
+): error is EngineError & { readonly kind: "rules_lost" | "bridge_lost" } {
   return error instanceof EngineError && (error.kind === "rules_lost" || error.kind === "bridge_lost");
-}
-
-/** Describes such an error for people, without the engine's words. */
-export function restartText({ kind }: Pick<EngineError, "kind">): string {
-  return kind === "rules_lost"
-    ? "The container engine has lost its firewall rules, as after a reload of the device's firewall, and can start no app with ports. On the device: systemctl restart docker."
-    : "The bridge of the container engine's network is gone, and it can start no app there. On the device: systemctl restart docker.";
 }

@@ -20,6 +20,8 @@ export interface ContainerInspection {
   readonly Config: { readonly Env: readonly string[]; readonly Labels: Readonly<Record<string, string>> };
   readonly HostConfig: Readonly<Record<string, unknown>>;
   readonly Mounts: readonly Readonly<Record<string, unknown>>[];
+  /** Of Docker's classic image store. */
+  readonly GraphDriver?: { readonly Data: Readonly<Record<string, string>> };
 }
 
 /** Every container of the engine, running or not. */

@@ -69,13 +69,8 @@ export function failureOf(error: PullOrEngineError, step: DeploymentStep, image:
     case "no_addresses":
       return failure("NetworkUnavailable", `The container engine cannot provide the app's network: ${message}`);
     case "rules_lost":
-      return failure("EngineRestartNeeded", `The container engine has lost its firewall rules: ${message}`, {
-        reason: kind,
-      });
     case "bridge_lost":
-      return failure("EngineRestartNeeded", `The bridge of the container engine's network is gone: ${message}`, {
-        reason: kind,
-      });
+      return failure("EngineRestartNeeded", restartText(kind), { reason: kind, engine_error: message });
     case "mount_missing":
       return failure("InvalidRequest", `A path that the app mounts does not exist on the device: ${message}`);
     case "invalid":
@@ -88,6 +83,15 @@ export function failureOf(error: PullOrEngineError, step: DeploymentStep, image:
     case "disk_failed":
       return failure("Internal", `The download cannot be stored: ${message}`);
   }
+}
+
+/** Describes for people an engine that has lost something of the device, and what mends it. */
+export function restartText(kind: "rules_lost" | "bridge_lost"): string {
+  const what =
+    kind === "rules_lost"
+      ? "The container engine has lost its firewall rules, as after a reload of the device's firewall, and can start no app with ports."
+      : "The bridge of the container engine's network is gone, and it can start no app there.";
+  return `${what} On the device: systemctl restart docker.`;
 }
 
 function nextOf(hint: string | undefined): NonNullable<Failure["details"]> {

@@ -3,10 +3,11 @@ import { readFile } from "node:fs/promises";
 import { join } from "node:path";
 import { LABELS } from "../../core/app/container.ts";
 import { networksOf } from "../../core/app/networks.ts";
+import { restartText } from "../../core/deployment/failure.ts";
 import type { AppRecord } from "../../core/deployment/record.ts";
 import { EngineError } from "../../engine/engine-error.ts";
 import { enginePrefix } from "../../engine/engine-prefix.ts";
-import { needsEngineRestart, restartText } from "../../engine/engine-troubles.ts";
+import { needsEngineRestart } from "../../engine/engine-troubles.ts";
 import { bad, configOf, good, type Probe, type ProbeContext, warning } from "../probe.ts";
 
 const RESTART = "Restart it, which restarts the apps too: systemctl restart docker";
@@ -35,7 +36,7 @@ export const probePublishing: Probe = async (context, signal) => {
   try {
     await context.engine.tryStart(request, signal);
   } catch (error) {
-    if (needsEngineRestart(error)) return bad(restartText(error).replace(/ On the device: .*/, ""), RESTART);
+    if (needsEngineRestart(error)) return bad(restartText(error.kind).replace(/ On the device: .*/, ""), RESTART);
     if (!(error instanceof EngineError)) throw error;
     const next =
       error.kind === "no_addresses"
