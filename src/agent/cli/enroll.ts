@@ -7,6 +7,7 @@ import { VERSION } from "../../lib/version.ts";
 import { type Enrolment, parseEnrolmentCode } from "../../protocol/enrolment.ts";
 import type { Config } from "../config/load.ts";
 import type { ProbeContext } from "../doctor/probe.ts";
+import { ConfigError } from "../config/config-error.ts";
 import { controlPlaneAddress } from "../enrolment/address.ts";
 import { checkConnectivity } from "../enrolment/check-connectivity.ts";
 import { exchangeCode } from "../enrolment/exchange.ts";
@@ -31,6 +32,7 @@ contain only the token. Use - as code or file to read it from standard input.
 
 Examples:
   sudo edge-agent enroll --url https://control.example.com --code 7K3MQ-XW9TD
+  sudo edge-agent enroll --url https://control.site.lan --ca site-ca.pem --code 7K3MQ-XW9TD
   sudo edge-agent enroll --url wss://control.example.com/v1/agent --token-file token.txt
 
 Exit codes: 0 enrolled, 1 refused or not reachable (nothing was changed), 2 wrong usage or unusable files.`;
@@ -43,22 +45,39 @@ export function addEnroll(program: Command, register: Register): void {
     .description("give this device its control plane and its token")
     .requiredOption("--url <url>", "address of the control plane, such as https://control.example.com")
     .option("--code <code>", "one-time enrolment code")
+    .option("--ca <file>", "certificate of the authority that issued the control plane's, as PEM; is copied")
     .option("--token-file <file>", "file with the token the device was registered with, in place of a code");
   register(withCommonOptions(command).addHelpText("after", HELP), async (context, _argument, options) => {
-    const { code, tokenFile } = options as { readonly code?: string; readonly tokenFile?: string };
+    const { code, tokenFile, ca } = options as Readonly<Record<"code" | "tokenFile" | "ca", string | undefined>>;
     if ((code === undefined) === (tokenFile === undefined)) {
       throw new CommandError(EXIT.usage, "Give either --code or --token-file.", "See: edge-agent enroll --help");
     }
-    const url = controlPlaneAddress(String(options["url"]));
     const isCode = code !== undefined;
     const secret = isCode ? parseCode(code) : readToken(tokenFile ?? "");
-    const config = newConfig(context.configPath, url, isCode ? "" : secret);
+    const config = configFor(context.configPath, String(options["url"]), isCode ? "" : secret, ca);
     const blocked = await checkConnectivity(await createProbeContext(context, config), !isCode);
     if (blocked) throw refused(blocked.reason, blocked.next);
     const asset = isCode ? await enrolWithCode(context, config, secret) : await enrolWithToken(context, config);
     report(context, config, asset);
     return EXIT.ok;
   });
+}
+
+/** Speaks of the address as it was typed. */
+function configFor(path: string, typed: string, token: string, caFile: string | undefined): NewConfig {
+  const ca = caFile === undefined ? undefined : readCertificate(caFile);
+  try {
+    return newConfig(path, controlPlaneAddress(typed), token, ca);
+  } catch (error) {
+    if (!(error instanceof ConfigError) || !/^https?:/i.test(typed)) throw error;
+    throw new ConfigError(error.message.replaceAll("wss://", "https://").replaceAll("ws://", "http://"));
+  }
+}
+
+function readCertificate(path: string): string {
+  const pem = readSecret(path);
+  if (pem.includes("-----BEGIN CERTIFICATE-----")) return `${pem}\n`;
+  throw new CommandError(EXIT.usage, `${path} does not contain a PEM certificate.`);
 }
 
 async function createProbeContext({ io, configPath }: Context, config: NewConfig): Promise<ProbeContext> {

@@ -88,13 +88,14 @@ export async function runDaemon(path: string): Promise<void> {
   process.title = "edge-agent";
   // New files may contain secrets of apps.
   process.umask(0o077);
-  const config = reexecWithExtraCa(loadConfig(path));
+  const loaded = loadConfig(path);
+  const config = reexecWithExtraCa(loaded);
   const { logger, ring } = await openLog(config);
-  await run(config, logger, ring);
+  await run(config, loaded, logger, ring);
 }
 
-/** The composition root of the daemon. */
-async function run(config: Config, logger: Logger, log: LogRing): Promise<void> {
+/** The composition root of the daemon. @param loaded the configuration as it was read */
+async function run(config: Config, loaded: Config, logger: Logger, log: LogRing): Promise<void> {
   const clock = new SteadyClock({ clock: systemClock, logger, isConfirmed: kernelClockReader() });
   const { env: environment, pid } = process;
   using manager = findServiceManager({ environment, pid, clock, openSender: openDatagramSender });
@@ -271,7 +272,7 @@ async function run(config: Config, logger: Logger, log: LogRing): Promise<void> 
   using _watchdog = feedWatchdog(manager, clock);
   // In a terminal, SIGHUP ends the process as usual.
   const onPolicy = (policy: Config["policy"]): void => remoteAccess.streams.allow(policy.remote_access);
-  using _reload = isatty(0) ? undefined : reloadOnHangup({ config, logger, manager, onPolicy });
+  using _reload = isatty(0) ? undefined : reloadOnHangup({ config: loaded, logger, manager, onPolicy });
   manager.ready();
   await untilStopped(logger, (signal) => {
     signal.addEventListener(

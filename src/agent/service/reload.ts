@@ -8,7 +8,7 @@ import type { ServiceManager } from "../../lib/service-manager.ts";
 const RELOADABLE_SETTINGS: ReadonlySet<string> = new Set(["log.level", "policy.remote_access"]);
 
 export interface ReloadOptions {
-  /** The configuration the daemon was started with. */
+  /** The configuration the daemon was started with, as it was read. */
   readonly config: Config;
   readonly logger: Logger;
   readonly manager: Pick<ServiceManager, "reloading" | "ready">;
@@ -43,7 +43,8 @@ function applyConfig({ config, logger, onPolicy }: ReloadOptions): void {
   onPolicy(next.policy);
   const applied = { log_level: next.log.level, remote_access: next.policy.remote_access };
   logger.info({ config: config.path, ...applied }, "the configuration was read again");
-  const pending = changedPaths(config, next).filter((path) => !RELOADABLE_SETTINGS.has(path));
+  const changed = changedPaths(config, next).map((path) => (path === "extraCa" ? "extra_ca_file" : path));
+  const pending = [...new Set(changed)].filter((path) => !RELOADABLE_SETTINGS.has(path));
   if (pending.length === 0) return;
   const hint = "systemctl restart edge-agent; the apps keep running meanwhile";
   logger.warn({ settings: pending, hint }, "changed settings take effect only after a restart of the agent");

@@ -53,6 +53,20 @@ describe("enroll", () => {
     expect(peer.sessions[0]?.request.headers.authorization).toBe(`Bearer ${TOKEN}`);
   });
 
+  it("with an authority of the site's own, whose certificate is kept beside the configuration", async () => {
+    const ca = await CertificateAuthority.create(device.directory, "ca");
+    await using peer = await ControlPeer.start({ tls: await ca.issue("IP:127.0.0.1") });
+    const given = join(device.directory, "given.pem");
+    await writeFile(given, ca.cert);
+    const args = ["enroll", "--url", `https://127.0.0.1:${peer.port}`, "--token-file", tokenFile, "--ca"];
+    expect((await device.command(...args, tokenFile)).stderr).toContain("does not contain a PEM certificate");
+    expect(await device.command(...args, given)).toMatchObject({ code: 0, stderr: "" });
+    const kept = join(device.directory, "ca.pem");
+    expect(await readFile(kept, "utf8")).toBe(ca.cert);
+    expect((await stat(kept)).mode & 0o777).toBe(0o644);
+    expect(JSON.parse(await readFile(device.configPath, "utf8"))).toMatchObject({ extra_ca_file: kept });
+  });
+
   it("changes nothing when the token is refused, nothing listens, or the certificate is not trusted", async () => {
     const before = await readFile(device.configPath, "utf8");
     await using refusing = await ControlPeer.start({ refuse: () => httpAnswer("401 Unauthorized") });
@@ -88,6 +102,8 @@ describe("enroll", () => {
     await writeFile(tokenFile, TOKEN);
     expect((await enroll("ftp://127.0.0.1:1/")).stderr).toMatch(/control_plane_url: must be a URL/);
     expect((await enroll("ws://example.com/v1/agent")).stderr).toMatch(/ws:\/\/ is for this machine only/);
+    // In the words of what was typed.
+    expect((await enroll("http://example.com")).stderr).toMatch(/ http:\/\/ is for this machine only; use https:\/\//);
     await expectUnchanged(before);
   });
 });

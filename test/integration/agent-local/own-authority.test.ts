@@ -43,6 +43,20 @@ describe("a daemon whose control plane has an authority of its own", () => {
     expect((await device.json<{ agent: { pid: number } }>("status")).agent.pid).toBe(pid);
   });
 
+  it("does not take it for a changed setting when the configuration is read again, unless it was changed", async () => {
+    await device.configure({ url, config: { extra_ca_file: caFile } });
+    const daemon = await device.start({ NODE_EXTRA_CA_CERTS: undefined });
+    await until("the link", ({ link }) => link.state === "online");
+    daemon.kill("SIGHUP");
+    await daemon.waitForOutput("the configuration was read again");
+    await writeFile(caFile, `${ca.cert}${(await CertificateAuthority.create(device.directory, "next")).cert}`);
+    daemon.kill("SIGHUP");
+    await daemon.waitForOutput("take effect only after a restart");
+    const output = daemon.stdout() + daemon.stderr();
+    expect(output.match(/take effect only after a restart/g)).toHaveLength(1);
+    expect(output).toMatch(/settings[^\n]*extra_ca_file/);
+  });
+
   it("trusts it also if the environment names other certificates", async () => {
     const stranger = await CertificateAuthority.create(device.directory, "stranger");
     const strangers = join(device.directory, "strangers.pem");

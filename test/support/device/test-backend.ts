@@ -52,6 +52,12 @@ export class TestBackend implements AsyncDisposable {
     return await this.control.addAsset(this.#account.accountId, serialNumber);
   }
 
+  /** A new enrolment code of the asset, as the command line prints it. */
+  async enrolmentCode({ serialNumber }: Asset): Promise<Record<string, string>> {
+    const options = ["--account", this.#account.accountId, "--asset", serialNumber, "--valid", "1h"];
+    return await this.control.administer("asset", "enrolment-code", ...options);
+  }
+
   /** Deploys an app to the asset's device and returns the final event. */
   async deploy(asset: Asset, spec: Parameters<typeof deployTo>[3]): Promise<DeploymentEvent> {
     return await deployTo(this.control, this.#account, asset, spec);
