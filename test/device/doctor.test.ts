@@ -5,8 +5,8 @@ import { createServer, type ServerOptions } from "node:https";
 import type { AddressInfo, Server } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { findFakeTime } from "../../scripts/setup/programs.ts";
-import { type BrokenDevice, brokenDevices } from "../support/device/broken-devices.ts";
-import { CONTROL_NAME, KEEP, MEND } from "../support/device/device-faults.ts";
+import { brokenDevices } from "../support/device/broken-devices.ts";
+import { type BrokenDevice, CONTROL_NAME, KEEP, MEND } from "../support/device/device-faults.ts";
 import { Device } from "../support/device/device.ts";
 import { type DeviceEngine, devicesUnavailableReason, startDeviceEngine } from "../support/device/device-engine.ts";
 import { deviceImage } from "../support/device/device-image.ts";
@@ -136,7 +136,10 @@ describe.skipIf(missing !== undefined)("doctor, on devices that are broken", () 
       await device.succeed("systemctl stop edge-agent; rm /etc/edge-agent/token; rm -rf /var/lib/edge-agent/*");
       await device.write("/etc/systemd/system/edge-agent-first-boot.service", own);
       await device.succeed("umask 077; cat > /etc/edge-agent/enrolment-code", `${code}\n`);
-      await device.succeed("systemctl daemon-reload; systemctl start edge-agent-first-boot");
+      await device.run("systemctl daemon-reload; systemctl start edge-agent-first-boot");
+      await device.until("systemctl is-active edge-agent").catch(async (error: unknown) => {
+        throw new Error(await device.succeed("journalctl -u edge-agent-first-boot -o cat"), { cause: error });
+      });
       await untilHealthy();
       expect((await device.run("ls /etc/edge-agent/enrolment-code")).code).not.toBe(0);
     },

@@ -1,4 +1,6 @@
 import {
+  type BrokenDevice,
+  CHAINS,
   CONFIG,
   config,
   CONTROL_NAME,
@@ -12,27 +14,6 @@ import {
   type Outside,
   url,
 } from "./device-faults.ts";
-
-/** A device with one fault. The commands run in a shell of the device. */
-export interface BrokenDevice {
-  readonly name: string;
-  /** Makes the fault. The service is restarted afterwards, unless `isKept`. */
-  readonly break: string;
-  /** The service is left as the commands leave it. */
-  readonly isKept?: boolean;
-  /** Mends what `MEND` does not. */
-  readonly mend?: string;
-  /** The first check that fails; absent: nothing is broken. */
-  readonly id?: string;
-  /** What the check says. */
-  readonly text?: RegExp;
-  /** What it says to do. */
-  readonly next?: RegExp;
-  /** A check that warns, with its text. */
-  readonly warns?: readonly [id: string, text: RegExp];
-  /** Environment of the shell in which `doctor` runs. */
-  readonly env?: string;
-}
 
 /** Every device of the list. */
 export function brokenDevices(at: Outside): readonly BrokenDevice[] {
@@ -331,6 +312,15 @@ export function brokenDevices(at: Outside): readonly BrokenDevice[] {
       id: "engine",
       text: /docker 19\.03\.1, is older than 20\.10/,
       next: /Update it/,
+    },
+    {
+      name: "engine without its firewall rules",
+      break: "for table in filter nat; do iptables -t $table -F; iptables -t $table -X; done; docker kill app",
+      isKept: true,
+      mend: `systemctl restart docker; ${CHAINS}`,
+      id: "publishing",
+      text: /lost its firewall rules/,
+      next: /systemctl restart docker/,
     },
     {
       name: "no space for images",

@@ -34,11 +34,14 @@ export const hosts = (line: string): string =>
 /** Leaves the name of the control plane to the name servers. */
 export const noHost = `sed '/${CONTROL_NAME}/d' /root/hosts > /etc/hosts`;
 
+/** Makes the chains of the firewall in which faults are. */
+export const CHAINS = `for table in filter nat; do iptables -t $table -N BROKEN; iptables -t $table -I OUTPUT -j BROKEN; done
+  iptables -N BROKEN-IN; iptables -I INPUT -j BROKEN-IN`;
+
 /** Keeps what a healthy device is like, for `MEND`. */
 export const KEEP = `
   cp -a /etc/edge-agent /root/good; cat /etc/hosts > /root/hosts; cat /etc/resolv.conf > /root/resolv.conf
-  for table in filter nat; do iptables -t $table -N BROKEN; iptables -t $table -I OUTPUT -j BROKEN; done
-  iptables -N BROKEN-IN; iptables -I INPUT -j BROKEN-IN`;
+  ${CHAINS}`;
 
 /** Makes it healthy again, and starts the service. */
 export const MEND = `
@@ -63,4 +66,25 @@ export interface Outside {
   readonly expired: number;
   readonly otherHost: number;
   readonly unknownAuthority: number;
+}
+
+/** A device with one fault. The commands run in a shell of the device. */
+export interface BrokenDevice {
+  readonly name: string;
+  /** Makes the fault. The service is restarted afterwards, unless `isKept`. */
+  readonly break: string;
+  /** The service is left as the commands leave it. */
+  readonly isKept?: boolean;
+  /** Mends what `MEND` does not. */
+  readonly mend?: string;
+  /** The first check that fails; absent: nothing is broken. */
+  readonly id?: string;
+  /** What the check says. */
+  readonly text?: RegExp;
+  /** What it says to do. */
+  readonly next?: RegExp;
+  /** A check that warns, with its text. */
+  readonly warns?: readonly [id: string, text: RegExp];
+  /** Environment of the shell in which `doctor` runs. */
+  readonly env?: string;
 }
