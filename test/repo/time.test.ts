@@ -144,6 +144,7 @@ const TIME_OF_DAY: Readonly<Record<string, readonly string[]>> = {
     "agent/apps/app-stats.ts",
     "agent/cli/app.ts",
     "agent/engine/docker/docker-engine.ts",
+    "agent/engine/docker/podman-runs.ts",
     "agent/live/report-builder.ts",
     "agent/local/device-status.ts",
   ],
@@ -172,6 +173,7 @@ const RAW: Readonly<Record<string, string>> = {
 
 /** Differences of such times: ages of records, which outlast a process, and pauses until a time that is stored or shown. */
 const DIFFERENCES: Readonly<Record<string, string>> = {
+  "agent/engine/docker/podman-runs.ts": "how long ago a run ended, as the engine says; one of the future is none",
   "agent/ledger/budget-gate.ts": "until the budget of the next day or month; looked at again every few seconds",
   "agent/store/sqlite-store.ts": "when an event was, from its age",
   "console/app/missing-part.tsx": "the pause over a reload",

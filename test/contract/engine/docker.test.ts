@@ -5,8 +5,4 @@ import { realHarness } from "./real-harness.ts";
 const socketPath = await dockerSocket();
 const skip = socketPath === undefined ? "no Docker engine answers on this machine" : undefined;
 
-engineContract(
-  "Docker",
-  () => realHarness({ kind: "docker", socketPath: socketPath!, checkHealth: async () => {} }),
-  skip,
-);
+engineContract("Docker", () => realHarness({ kind: "docker", socketPath: socketPath! }), skip);

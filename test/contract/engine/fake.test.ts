@@ -81,7 +81,6 @@ engineContract("fake", async () => {
       return { [Symbol.asyncDispose]: async () => void (container.unremovable = undefined) };
     },
     pause: async (id) => engine.container(id)!.pause(),
-    checkHealth: async () => {},
     [Symbol.asyncDispose]: async () => {
       for (const container of engine.containers) container.stop();
     },

@@ -59,8 +59,6 @@ export interface EngineHarness extends AsyncDisposable {
   readonly obstructRemoval: (id: string) => Promise<AsyncDisposable>;
   /** Pauses a running container by another way than the engine's interface. */
   readonly pause: (id: string) => Promise<void>;
-  /** Runs the health check now where nothing on the machine does so on time. */
-  checkHealth(id: string): Promise<void>;
 }
 
 export const IMAGE_LABELS = { "io.example.kept": "of the image", "io.example.emptied": "of the image" };

@@ -19,9 +19,7 @@ export function healthContract(harness: () => EngineHarness): void {
           startPeriodMs: verdict === "healthy" ? 6_000 : 0,
         });
         const reached = await waitForState(harness(), id, verdict, (state) => {
-          if (state.health === verdict) return true;
-          void harness().checkHealth(id);
-          return false;
+          return state.health === verdict;
         });
         expect(reached).toMatchObject({ status: "running", healthOutput: output });
       });

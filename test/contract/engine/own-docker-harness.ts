@@ -7,7 +7,6 @@ import { owningHarness } from "./real-harness.ts";
 export async function ownDockerHarness(options: PrivateEngineOptions): Promise<EngineHarness> {
   return await owningHarness(await PrivateEngine.start(options), {
     kind: "docker",
-    checkHealth: async () => {},
     finds: resolvesHost,
   });
 }

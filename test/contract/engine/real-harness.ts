@@ -32,7 +32,6 @@ import { type EngineHarness, IMAGE_LABELS } from "./harness.ts";
 interface RealEngine {
   readonly kind: EngineHarness["kind"];
   readonly socketPath: string;
-  readonly checkHealth: EngineHarness["checkHealth"];
   /** Default: by a ping. */
   readonly finds?: (socketPath: string, id: string, name: string) => Promise<boolean>;
   /** Default: through the engine. */
@@ -55,7 +54,6 @@ export async function owningHarness(
 export async function realHarness({
   kind,
   socketPath,
-  checkHealth,
   finds = findsHost,
   removeNetwork,
 }: RealEngine): Promise<EngineHarness> {
@@ -127,7 +125,6 @@ export async function realHarness({
       const { status, body } = await engineRequest(socketPath, "POST", `/containers/${id}/pause`);
       if (status >= 300) throw new Error(`the engine did not pause ${id}: ${status} ${body}`);
     },
-    checkHealth,
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
 }

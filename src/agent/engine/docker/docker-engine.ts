@@ -53,6 +53,7 @@ import { LayerChains } from "./layer-chains.ts";
 import { readLastExit } from "./last-exit.ts";
 import { logLines, openLog } from "./logs.ts";
 import { DockerNetworks } from "./networks.ts";
+import { PodmanHealth } from "./podman-health.ts";
 import { isBetweenRuns, stopForGood } from "./podman-runs.ts";
 import { pull } from "./pull.ts";
 import { identify, readInfo } from "./read-info.ts";
@@ -106,6 +107,7 @@ class DockerEngine implements Engine {
   readonly #changeMs: number;
   readonly #pullStallMs: number;
   readonly #layerChains = new LayerChains();
+  readonly #podmanHealth: PodmanHealth;
 
   constructor(options: DockerEngineOptions) {
     this.#connect = createConnector(options.socketPath);
@@ -116,6 +118,7 @@ class DockerEngine implements Engine {
     this.#isRootless = memoize(options.clock, ENGINE_KIND_TTL_MS, async (signal) => {
       return (await readInfo(this.#connect(), signal)).isRootless;
     });
+    this.#podmanHealth = new PodmanHealth(options.clock);
     this.#queryMs = options.queryTimeoutMs ?? 10_000;
     this.#changeMs = options.changeTimeoutMs ?? 60_000;
     this.#pullStallMs = options.pullStallMs ?? 120_000;
@@ -169,6 +172,8 @@ class DockerEngine implements Engine {
       const info = await findContainer(this.#connect(), idOrName, abortSignal);
       if (!info) return undefined;
       const state = toState(info);
+      if (state.healthcheck && (await this.#kind(abortSignal)) === "podman")
+        this.#podmanHealth.check(this.#connect(), info, state);
       return { ...state, status: await this.#statusOf(state, abortSignal) };
     });
   }

@@ -19,7 +19,7 @@ const MAX_BETWEEN_RUNS_MS = 30_000;
 export async function isBetweenRuns(
   docker: Docker,
   id: string,
-  clock: Pick<Clock, "now">,
+  clock: Pick<Clock, "timeOfDay">,
   abortSignal: AbortSignal,
 ): Promise<boolean> {
   const { State: state = {}, HostConfig: config } = await inspect(docker, id, abortSignal);
@@ -29,7 +29,7 @@ export async function isBetweenRuns(
   const policy = config?.RestartPolicy?.Name;
   const restarts = policy === "always" || policy === "unless-stopped" || (policy === "on-failure" && !!state.ExitCode);
   // Podman's clock is this machine's. A look may take seconds while Podman starts and cleans up.
-  const sinceMs = clock.now() - Date.parse(state.FinishedAt ?? "");
+  const sinceMs = clock.timeOfDay() - Date.parse(state.FinishedAt ?? "");
   return restarts && sinceMs >= 0 && sinceMs < MAX_BETWEEN_RUNS_MS;
 }
 
