@@ -24,6 +24,7 @@ interface RunningEngine extends AsyncDisposable {
 function addressContract(name: string, start: () => Promise<RunningEngine>, skip?: string): void {
   describe.skipIf(skip !== undefined)(`addresses: ${name}${skip === undefined ? "" : ` (skipped: ${skip})`}`, () => {
     const owned = new AsyncDisposableStack();
+    const network = uniqueName("net");
     let engine: Engine;
     let access: ContainerAccess;
     let image = "";
@@ -36,6 +37,9 @@ function addressContract(name: string, start: () => Promise<RunningEngine>, skip
       ({ isRootless } = await engine.info(unaborted));
       access = createContainerAccess({ socketPath: () => socketPath, clock: systemClock });
       image = owned.use(await loadImage(socketPath, await webImage(), "addresses")).reference;
+      // As apps are. Podmans of one machine share the bridge of their default networks.
+      await engine.networks.create({ name: network, labels: {} }, unaborted);
+      owned.defer(() => engine.networks.remove(network, unaborted));
     });
     afterAll(() => owned.disposeAsync());
 
@@ -43,7 +47,8 @@ function addressContract(name: string, start: () => Promise<RunningEngine>, skip
       changes: Partial<ContainerRequest> = {},
     ): Promise<{ readonly id: string; readonly port: number }> {
       const port = await freeHostPort();
-      const request = { ports: [{ hostPort: port, targetPort: WEB_PORT }], ...changes };
+      const ports = [{ hostPort: port, targetPort: WEB_PORT }];
+      const request = { ports, network: { name: network, aliases: [] }, ...changes };
       const id = await engine.createContainer(plainRequest(uniqueName("web"), image, request), unaborted);
       owned.defer(() => engine.removeContainer(id, unaborted));
       await engine.startContainer(id, unaborted);
@@ -65,13 +70,10 @@ function addressContract(name: string, start: () => Promise<RunningEngine>, skip
     });
 
     test("no address leads to another machine that has the container's own", async () => {
-      const name = uniqueName("net");
-      await engine.networks.create({ name, labels: {} }, unaborted);
-      owned.defer(() => engine.networks.remove(name, unaborted));
-      const { id, port } = await run({ network: { name, aliases: [] } });
+      const { id, port } = await run();
       const { body } = await engineRequest(socketPath, "GET", `/containers/${id}/json`);
       const { NetworkSettings: settings } = JSON.parse(body) as { NetworkSettings: { Networks: Networks } };
-      const { IPAddress: own = "" } = settings.Networks[name] ?? {};
+      const { IPAddress: own = "" } = settings.Networks[network] ?? {};
       await using _other = await (isRootless ? otherMachineAt(own) : routeElsewhere(own));
       const addresses = await access.addressesOf(id, WEB_PORT, unaborted);
       expect(addresses).toEqual([{ host: "127.0.0.1", port, isOwn: false }]);
