@@ -43,6 +43,7 @@ import { addForward } from "./commands/forward.ts";
 import { addImagesExplain, addImagesIndex } from "./commands/images.ts";
 import { addKeysCreate, addKeysList, addKeysRevoke } from "./commands/keys.ts";
 import { addLogin, addLogout, addWhoami } from "./commands/login.ts";
+import { addRolloutsRetry, addRolloutsSummary } from "./commands/rollouts-after.ts";
 import { addRolloutsCreate } from "./commands/rollouts-create.ts";
 import {
   addRolloutsCommands,
@@ -167,6 +168,8 @@ function addFleetCommands(program: Command, io: Io): void {
   addRolloutsTargets(rollouts, io);
   addRolloutsEvents(rollouts, io);
   addRolloutsCreate(rollouts, io);
+  addRolloutsRetry(rollouts, io);
+  addRolloutsSummary(rollouts, io);
   addRolloutsCommands(rollouts, io);
   const variables = program.command("variables").description("list, set and remove the variables of an asset");
   addVariablesList(variables, io);

@@ -138,6 +138,9 @@ export const rolloutSchema = z
   .strictObject({
     id: z.string().meta({ description: "Id of the rollout.", examples: ["rol_01KAN9BZ5V3S0Y4M6T8R2X7Q1C"] }),
     fleet: z.string().meta({ description: "Name of the fleet." }),
+    retry_of: z.string().nullable().meta({
+      description: "The rollout whose failed assets alone it takes; null: it takes all members.",
+    }),
     revision: z.int().min(1).meta({ description: "Number of the revision that it brings to the members." }),
     previous_revision: z
       .int()

@@ -42,6 +42,7 @@ import { listMembers } from "./fleets/members.ts";
 import { createRevision, diffRevision, getRevision, listRevisions } from "./fleets/revisions.ts";
 import { rolloutCommands } from "./rollouts/commands.ts";
 import { createRollout } from "./rollouts/create-rollout.ts";
+import { retryRollout } from "./rollouts/retry.ts";
 import { getRollout, listRollouts, listTargets } from "./rollouts/rollouts.ts";
 import { streamRolloutEvents } from "./rollouts/stream-events.ts";
 import { getDataUsage } from "./device/get-data-usage.ts";
@@ -104,6 +105,7 @@ export const ROUTES: readonly Route[] = [
   createRollout,
   getRollout,
   rolloutCommands,
+  retryRollout,
   listTargets,
   streamRolloutEvents,
   deployApp,

@@ -15,6 +15,7 @@ import { makeRollout, type MadeRollout } from "./make-rollout.ts";
 import { reapply, type Reapplied, type ReapplyInput } from "./reapply.ts";
 import { planRollout, type RolloutPlan, savePlan } from "./plan-rollout.ts";
 import { priceRollout } from "./price-rollout.ts";
+import { retryRollout } from "./retry-rollout.ts";
 import { rolloutEvents } from "./rollout-stream.ts";
 
 export interface FleetsOptions {
@@ -69,6 +70,13 @@ export class Fleets {
     const { store, clock } = this.#options;
     const rollout = await commandRollout({ store: store.rollouts, clock }, fleet, id, command, requester, isDryRun);
     if (!isDryRun) this.wake();
+    return rollout;
+  }
+
+  /** See `retryRollout`. */
+  async retryRollout(fleet: Fleet, earlier: Rollout, requester: Requester): Promise<Rollout> {
+    const rollout = await retryRollout(this.#options, fleet, earlier, requester);
+    this.wake();
     return rollout;
   }
 

@@ -59,6 +59,7 @@ export async function makeRollout(
     accountId: fleet.accountId,
     fleetId: fleet.id,
     kind: "rollout",
+    retryOf: undefined,
     revision: revision.revision.number,
     previousRevision: fleet.stableRevision,
     state: "draft",

@@ -8,6 +8,8 @@ import type { RolloutFence } from "../store/rollouts.ts";
 import type { Store } from "../store/store.ts";
 
 const PAGE = 500;
+/** Among these is one of all members, unless as many retries follow each other. */
+const LATEST_ROLLOUTS = 20;
 
 /** What the members of a fleet are compared with the targets of a rollout for. */
 export interface MembersInput {
@@ -28,6 +30,7 @@ export function syncMembers(input: MembersInput): Promise<number> {
 }
 
 async function addJoined({ store, fence, fleet, selector, rollout, nowMs }: MembersInput): Promise<number> {
+  if (rollout.retryOf !== undefined) return 0;
   let added = 0;
   for (let after: string | undefined; ;) {
     const page = await store.fleets.listMatching(fleet.accountId, selector, PAGE, after);
@@ -42,7 +45,9 @@ async function addJoined({ store, fence, fleet, selector, rollout, nowMs }: Memb
 
 async function addToUpkeep(input: MembersInput): Promise<number> {
   const { store, fleet } = input;
-  const [newest] = await store.rollouts.listRollouts(fleet.id, 1);
+  const latest = await store.rollouts.listRollouts(fleet.id, LATEST_ROLLOUTS);
+  // What a retry takes, the rollout before has failed on.
+  const newest = latest.find(({ retryOf }) => retryOf === undefined);
   let added = 0;
   for await (const { assetUuid, memberRevision } of candidates(input, newest)) {
     const target = newest && (await store.rollouts.findTarget(newest.id, assetUuid));

@@ -13,6 +13,7 @@ export function newUpkeep(fleet: Fleet, nowMs: number): Rollout {
     accountId,
     fleetId,
     kind: "upkeep",
+    retryOf: undefined,
     state: "running",
     ...upkeepFields(fleet, stableRevision),
     wave: 0,

@@ -7,6 +7,7 @@ import type { Rollout } from "../core/fleets/rollout.ts";
 import type { RolloutChange, RolloutFence, TargetCount } from "../store/rollouts.ts";
 import type { Store } from "../store/store.ts";
 import { rolloutEvent, stopEntry } from "./rollout-events.ts";
+import { completes } from "./retry-rollout.ts";
 import type { Round } from "./round.ts";
 
 /** Shortest time between two events about progress in the stream of a rollout. */
@@ -40,11 +41,14 @@ export class RolloutProgress {
     const { rollout, fleet, fence, nowMs } = round;
     const decision = decideRollout(rollout, counts, await this.#readFailures(rollout.id, counts), nowMs);
     if (decision.kind === "nothing") return { after: rollout, hasEnded: false };
+    const hasSucceeded = decision.fields.state === "succeeded";
+    const { retryOf } = rollout;
+    const isStable = hasSucceeded && (retryOf === undefined || (await completes(this.#options.store, retryOf)));
     const after = await this.store(fence, rollout, (current) => ({
       fields: decision.fields,
       event: rolloutEvent({ ...current, ...decision.fields }, counts, nowMs),
       audit: stopEntry(current, fleet, decision, nowMs),
-      ...(decision.fields.state === "succeeded" && { stableRevision: current.revision }),
+      ...(isStable && { stableRevision: current.revision }),
     }));
     return { after, hasEnded: decision.kind === "finish" };
   }

@@ -136,6 +136,11 @@ export function priceRequest(fleet: string, body: RolloutCreation, asksDevices: 
 }
 
 /** Carries out a command, or says without changing anything what it leads to. Errors: `RolloutStateConflict`. */
+/** Makes a rollout that takes only the assets on which this one has failed. */
+export function retryRollout(client: ApiClient, fleet: string, id: string): Promise<Rollout> {
+  return client.json({ method: "POST", path: rolloutPath(fleet, id, "retry") }, rolloutSchema);
+}
+
 export function commandRollout(
   client: ApiClient,
   fleet: string,

@@ -14,7 +14,8 @@ import { FLEET } from "./fleets.ts";
 import { exitWhenWaitingOption, retryForOption, wholeNumber } from "./options.ts";
 import { addPagingOptions, listPages, noteMorePages, type PagingOptions } from "./paging.ts";
 
-const ID = ["[rollout]", "id of the rollout; the newest one of the fleet if not given"] as const;
+/** The argument that names a rollout. */
+export const ID = ["[rollout]", "id of the rollout; the newest one of the fleet if not given"] as const;
 
 /** Highest number of a wave that the service takes. */
 const MAX_WAVE = 1_000;

@@ -1,7 +1,6 @@
 import { expect, test } from "vitest";
 import { type FactsScope, StaleRolloutError } from "../../../src/control-plane/store/rollouts.ts";
 import type { Store } from "../../../src/control-plane/store/store.ts";
-import { MAX_PAST_ATTEMPTS, type PastAttempt } from "../../../src/control-plane/core/fleets/past-attempt.ts";
 import type { Target } from "../../../src/control-plane/core/fleets/target.ts";
 import { someFleet, someRollout, someRolloutEvent, someTarget, SOMEBODY } from "../../support/control-plane/fleets.ts";
 import { receivedDeployment } from "../../support/deployment-record.ts";
@@ -19,7 +18,8 @@ import {
 const audit = someAudit("rollout.created");
 const supersede = () => ({ fields: { state: "superseded" as const, finishedAtMs: 5_000 } });
 
-async function prepare(store: Store, assets = 3, fields: Partial<Target> = {}) {
+/** A fleet with a rollout and its targets. */
+export async function prepareRollout(store: Store, assets = 3, fields: Partial<Target> = {}) {
   const fleet = someFleet();
   await store.fleets.createFleet(fleet, someAudit("fleet.created"));
   const uuids: string[] = [];
@@ -43,59 +43,12 @@ const wait = (before: Target | undefined, fields: Partial<Target>) =>
 const skip = (before: Target) => ({ before, after: { ...before, state: "skipped" as const } });
 const ids = (rows: readonly { readonly target: Target }[]) => rows.map(({ target }) => target.assetUuid);
 
-const past = (attempt: number, fields: Partial<PastAttempt> = {}): PastAttempt => ({
-  direction: "forward",
-  attempt,
-  state: "failed",
-  code: "CrashLoopBackOff",
-  message: "It crashed.",
-  deploymentId: `dep_${attempt}`,
-  begunAtMs: 5,
-  endedAtMs: 10 + attempt,
-  logs: "no such table",
-  ...fields,
-});
-
 /** Contract of stores for rollouts and their targets. */
 export function rolloutsContract(harness: StoreHarness): void {
   describeDomain("rollouts", harness, () => {
-    test("keep the attempts that have failed, whatever becomes of their targets, and no more than the newest", async () => {
-      await using store = await openWithAccounts(harness);
-      const { rollout, targets } = await prepare(store, 2, { state: "deploying", attempt: 1 });
-      const [one, other] = targets;
-      if (!one || !other) throw new Error("no targets");
-      const fence = { rolloutId: rollout.id, epoch: rollout.epoch };
-      const change = (before: Target, after: Partial<Target>, kept: PastAttempt) =>
-        store.rollouts.changeTargets(fence, [{ before, after: { ...before, ...after }, past: kept }]);
-      await change(one, { state: "pending" }, past(1));
-      // Of what is known already nothing is lost.
-      const turned = past(1, { code: undefined, message: undefined, logs: undefined });
-      await change({ ...one, state: "pending" }, { direction: "back" }, turned);
-      expect(
-        await store.rollouts.listAttempts(
-          rollout.id,
-          targets.map(({ assetUuid }) => assetUuid),
-        ),
-      ).toEqual(new Map([[one.assetUuid, [past(1)]]]));
-      // What was not changed has no attempt.
-      await change({ ...other, state: "soaking" }, { state: "failed" }, past(1));
-      expect(await store.rollouts.countFailedAttempts(rollout.id)).toEqual([
-        { code: "CrashLoopBackOff", attempts: 1, assets: 1 },
-      ]);
-      const failed = await store.rollouts.listTargets(rollout.id, 10, { hasFailed: true });
-      expect(failed.map(({ assetUuid }) => assetUuid)).toEqual([one.assetUuid]);
-      for (let attempt = 1; attempt <= MAX_PAST_ATTEMPTS + 5; attempt++) await change(other, {}, past(attempt));
-      const kept = (await store.rollouts.listAttempts(rollout.id, [other.assetUuid])).get(other.assetUuid) ?? [];
-      expect(kept.map(({ attempt }) => attempt)).toEqual(
-        Array.from({ length: MAX_PAST_ATTEMPTS }, (_, index) => index + 6),
-      );
-      await store.rollouts.removeTargets(fence, ["deploying"]);
-      expect((await store.rollouts.listAttempts(rollout.id, [other.assetUuid])).size).toBe(0);
-    });
-
     test("are found as they were stored, with their targets and the first event", async () => {
       await using store = await openWithAccounts(harness);
-      const { fleet, rollout, targets } = await prepare(store);
+      const { fleet, rollout, targets } = await prepareRollout(store);
       expect(await store.rollouts.findRollout(rollout.id)).toEqual(rollout);
       expect(await store.rollouts.listRollouts(fleet.id, 10)).toEqual([rollout]);
       const listed = await store.rollouts.listTargets(rollout.id, 10);
@@ -126,7 +79,7 @@ export function rolloutsContract(harness: StoreHarness): void {
 
     test("a target keeps every field", async () => {
       await using store = await openWithAccounts(harness);
-      const { rollout, targets } = await prepare(store, 1, {
+      const { rollout, targets } = await prepareRollout(store, 1, {
         wave: 2,
         direction: "back",
         state: "waiting",
@@ -147,7 +100,7 @@ export function rolloutsContract(harness: StoreHarness): void {
 
     test("a command decides with the targets counted, and changes nothing where it decides nothing", async () => {
       await using store = await openWithAccounts(harness);
-      const { rollout } = await prepare(store, 3);
+      const { rollout } = await prepareRollout(store, 3);
       const seen: unknown[] = [];
       const after = await store.rollouts.commandRollout(rollout.id, (found, counts) => {
         seen.push(found.id, counts);
@@ -180,7 +133,7 @@ export function rolloutsContract(harness: StoreHarness): void {
 
     test("what targets wait for is grouped, with the first time of each and what is in the way", async () => {
       await using store = await openWithAccounts(harness);
-      const { rollout, targets } = await prepare(store, 5);
+      const { rollout, targets } = await prepareRollout(store, 5);
       const [one, two, three, four] = targets;
       await store.rollouts.changeTargets({ rolloutId: rollout.id, epoch: rollout.epoch }, [
         ...wait(one, { waitsFor: "connection", awaySinceMs: 3_000, sinceMs: 9_000, dueMs: 20_000, message: "Away." }),
@@ -198,7 +151,7 @@ export function rolloutsContract(harness: StoreHarness): void {
 
     test("a newer one supersedes those that are not over, one of two that are made at once the other", async () => {
       await using store = await openWithAccounts(harness);
-      const { fleet, rollout } = await prepare(store);
+      const { fleet, rollout } = await prepareRollout(store);
       const [one, two] = [someRollout(fleet), someRollout(fleet)];
       await Promise.all(
         [one, two].map((each) => store.rollouts.createRollout(each, [], someRolloutEvent(each), supersede, audit)),
@@ -217,7 +170,7 @@ export function rolloutsContract(harness: StoreHarness): void {
 
     test("the upkeep of a fleet is no rollout, and there is one", async () => {
       await using store = await openWithAccounts(harness);
-      const { fleet, rollout } = await prepare(store);
+      const { fleet, rollout } = await prepareRollout(store);
       const upkeep = someRollout(fleet, { kind: "upkeep" });
       expect(await store.rollouts.findUpkeep(fleet.id)).toBeUndefined();
       await store.rollouts.createRollout(upkeep, [], someRolloutEvent(upkeep), supersede);
@@ -230,7 +183,7 @@ export function rolloutsContract(harness: StoreHarness): void {
 
     test("a coordinator that was replaced changes nothing", async () => {
       await using store = await openWithAccounts(harness);
-      const { rollout, targets } = await prepare(store);
+      const { rollout, targets } = await prepareRollout(store);
       const { rollouts } = store;
       const first = await rollouts.takeUp(rollout.id);
       const fence = { rolloutId: rollout.id, epoch: first?.epoch ?? 0 };
@@ -251,7 +204,7 @@ export function rolloutsContract(harness: StoreHarness): void {
 
     test("a decision about a target that has changed since is left out", async () => {
       await using store = await openWithAccounts(harness);
-      const { rollout, targets, uuids } = await prepare(store);
+      const { rollout, targets, uuids } = await prepareRollout(store);
       const epoch = (await store.rollouts.takeUp(rollout.id))?.epoch ?? 0;
       const fence = { rolloutId: rollout.id, epoch };
       const [one, two] = targets as [Target, Target];
@@ -262,7 +215,7 @@ export function rolloutsContract(harness: StoreHarness): void {
 
     test("no target begins after the record was changed, such as by a pause", async () => {
       await using store = await openWithAccounts(harness);
-      const { rollout, targets, uuids } = await prepare(store);
+      const { rollout, targets, uuids } = await prepareRollout(store);
       const epoch = (await store.rollouts.takeUp(rollout.id))?.epoch ?? 0;
       const fence = { rolloutId: rollout.id, epoch };
       const begin = (target: Target, beginVersion: number) =>
@@ -284,7 +237,7 @@ export function rolloutsContract(harness: StoreHarness): void {
 
     test("a target whose app another fleet owns does not begin", async () => {
       await using store = await openWithAccounts(harness);
-      const { rollout, targets, scope } = await prepare(store);
+      const { rollout, targets, scope } = await prepareRollout(store);
       const other = someFleet();
       await store.fleets.createFleet(other, audit);
       const [one] = targets as [Target];
@@ -300,7 +253,7 @@ export function rolloutsContract(harness: StoreHarness): void {
 
     test("facts say what is known of the asset", async () => {
       await using store = await openWithAccounts(harness);
-      const { scope, uuids, fleet } = await prepare(store, 2);
+      const { scope, uuids, fleet } = await prepareRollout(store, 2);
       const [uuid = "", quiet = ""] = uuids;
       const [bare] = await store.rollouts.readTargets(scope, [quiet]);
       expect(bare).toMatchObject({ deployment: undefined, assetType: "gateway" });
@@ -337,7 +290,7 @@ export function rolloutsContract(harness: StoreHarness): void {
 
     test("facts say since when the device is connected", async () => {
       await using store = await openWithAccounts(harness);
-      const { scope, uuids } = await prepare(store, 1);
+      const { scope, uuids } = await prepareRollout(store, 1);
       const [assetUuid = ""] = uuids;
       const leaseUntilMs = SOME_TIME.serviceNowMs + 1;
       await store.instances.join({ id: "ins_1", version: "1", startedAtMs: 0, leaseUntilMs, nowMs: 0 });
@@ -358,7 +311,7 @@ export function rolloutsContract(harness: StoreHarness): void {
 
     test("an asset is busy while a lost target of another rollout still has its deployment there", async () => {
       await using store = await openWithAccounts(harness);
-      const { scope, uuids, fleet } = await prepare(store, 1);
+      const { scope, uuids, fleet } = await prepareRollout(store, 1);
       const [uuid = ""] = uuids;
       const { lastEvent, ...deployment } = receivedDeployment({ accountId: ACCOUNT, assetUuid: uuid });
       await store.deployments.createDeployment({ ...deployment, lastSeq: 0, lastEvent: undefined }, lastEvent!);
@@ -373,7 +326,7 @@ export function rolloutsContract(harness: StoreHarness): void {
 
     test("what is due comes first, what is in a state by wave", async () => {
       await using store = await openWithAccounts(harness);
-      const { rollout, targets, scope, uuids } = await prepare(store, 4);
+      const { rollout, targets, scope, uuids } = await prepareRollout(store, 4);
       const epoch = (await store.rollouts.takeUp(rollout.id))?.epoch ?? 0;
       const [a, b, c, d] = targets as [Target, Target, Target, Target];
       const changes = [
@@ -402,7 +355,7 @@ export function rolloutsContract(harness: StoreHarness): void {
 
     test("a target goes with its asset, a rollout when it is old", async () => {
       await using store = await openWithAccounts(harness);
-      const { fleet, rollout, uuids } = await prepare(store, 2);
+      const { fleet, rollout, uuids } = await prepareRollout(store, 2);
       await store.assets.removeAsset(uuids[0] ?? "");
       expect(await store.rollouts.listTargets(rollout.id, 10)).toHaveLength(1);
       expect(await store.rollouts.removeOldRollouts(10_000, 10)).toBe(0);

@@ -18,6 +18,7 @@ import { instancesContract } from "./instances-contract.ts";
 import { leasesContract } from "./leases-contract.ts";
 import { loginRequestsContract } from "./login-requests-contract.ts";
 import { rolloutPlansContract } from "./rollout-plans-contract.ts";
+import { rolloutAttemptsContract } from "./rollout-attempts-contract.ts";
 import { rolloutsContract } from "./rollouts-contract.ts";
 import { busKeysContract } from "./bus-keys-contract.ts";
 import { sealingKeysContract } from "./sealing-keys-contract.ts";
@@ -56,6 +57,7 @@ export function storeContract(harness: StoreHarness): void {
   membersContract(harness);
   rolloutsContract(harness);
   rolloutPlansContract(harness);
+  rolloutAttemptsContract(harness);
   sealingKeysContract(harness);
   busKeysContract(harness);
 }

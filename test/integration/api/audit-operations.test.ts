@@ -251,6 +251,19 @@ test("each operation of the document that changes something writes an entry for 
     },
     "POST /v1/fleets/:fleet/rollouts/:rollout_id/cancel": async () => send("POST", `${await newRollout()}/cancel`),
     "POST /v1/fleets/:fleet/rollouts/:rollout_id/rollback": async () => send("POST", `${await newRollout()}/rollback`),
+    "POST /v1/fleets/:fleet/rollouts/:rollout_id/retry": async () => {
+      const rollout = await newRollout();
+      await send("POST", `${rollout}/cancel`);
+      const id = rollout.split("/").at(-1) ?? "";
+      const { rollouts } = control.store;
+      await waitFor("its end", async () => (await rollouts.findRollout(id))?.isActive === false);
+      const [before] = await rollouts.listTargets(id, 1);
+      const epoch = (await rollouts.findRollout(id))?.epoch ?? 0;
+      // As if it had failed there.
+      if (before)
+        await rollouts.changeTargets({ rolloutId: id, epoch }, [{ before, after: { ...before, state: "failed" } }]);
+      return send("POST", `${rollout}/retry`);
+    },
     "PATCH /v1/fleets/:fleet": () => send("PATCH", "/v1/fleets/kiosks", { selector: "role=none" }),
     "POST /v1/fleets/:fleet/reapply": async () => {
       // It has no members any more.
@@ -272,6 +285,7 @@ test("each operation of the document that changes something writes an entry for 
     [`${rollouts}/approve`]: ["rollout.created"],
     [`${rollouts}/cancel`]: ["rollout.created"],
     [`${rollouts}/rollback`]: ["rollout.created"],
+    [`${rollouts}/retry`]: ["rollout.created", "rollout.cancelled"],
     "POST /v1/fleets/:fleet/reapply": ["rollout.created"],
     "POST /v1/assets/:asset_id/accept": ["asset.registered"],
     "DELETE /v1/assets/:asset_id/edge/deployments/:deployment_id": ["deployment.requested"],

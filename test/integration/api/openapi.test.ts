@@ -141,6 +141,7 @@ test("has every endpoint of the specification and the decisions", () => {
     "POST /v1/fleets/{fleet}/rollouts/{rollout_id}/cancel",
     "POST /v1/fleets/{fleet}/rollouts/{rollout_id}/pause",
     "POST /v1/fleets/{fleet}/rollouts/{rollout_id}/resume",
+    "POST /v1/fleets/{fleet}/rollouts/{rollout_id}/retry",
     "POST /v1/fleets/{fleet}/rollouts/{rollout_id}/rollback",
     "POST /v1/invitations",
     "POST /v1/session",

@@ -97,6 +97,7 @@ const EXPECTED: Readonly<Record<string, Expected>> = {
   "POST /v1/fleets/{fleet}/rollouts/{rollout_id}/cancel": row("operator", 200, 404),
   "POST /v1/fleets/{fleet}/rollouts/{rollout_id}/rollback": row("operator", 200, 404),
   // The rollouts of this test have one wave, and await no approval.
+  "POST /v1/fleets/{fleet}/rollouts/{rollout_id}/retry": row("operator", 409, 404),
   "POST /v1/fleets/{fleet}/rollouts/{rollout_id}/advance": row("operator", 409, 404),
   "POST /v1/fleets/{fleet}/rollouts/{rollout_id}/approve": row("operator", 409, 404),
   "GET /v1/fleets/{fleet}/rollouts/{rollout_id}/targets": row("viewer", 200, 404),

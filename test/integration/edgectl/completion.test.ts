@@ -28,7 +28,7 @@ describe("edgectl completion", () => {
       "hold",
       "release",
     ]);
-    expect(await complete(script, "edgectl", "rollouts", "r")).toEqual(["resume", "rollback"]);
+    expect(await complete(script, "edgectl", "rollouts", "r")).toEqual(["retry", "resume", "rollback"]);
     expect(await complete(script, "edgectl", "deployments", "watch", "GW-1", "--re")).toEqual(["--retry-for"]);
     expect(await complete(script, "edgectl", "usage", "GW-1", "--sim", "")).toEqual(["supersim", "prosim"]);
     expect(await complete(script, "edgectl", "--json", "usage", "--granularity", "m")).toEqual(["month"]);

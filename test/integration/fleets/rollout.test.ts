@@ -57,6 +57,18 @@ test("a bad revision stops by itself in the first wave and goes back", async () 
   expect((await rig.api.get(path)).body).toMatchObject({
     failures: [{ code: "Unhealthy", attempts: count, assets: count }],
   });
+
+  // Only these are tried again; the others do not run it, so that it does not become the stable revision.
+  for (const { device } of rig.devices) device.behave = () => "succeed";
+  const { status, body } = await rig.api.post(`${path}/retry`, undefined);
+  expect(status).toBe(201);
+  const retry = body as { readonly id: string };
+  expect(body).toMatchObject({ retry_of: id, revision: 2, targets: count });
+  expect(await rig.reach("kiosks", retry.id, "succeeded")).toMatchObject({ counts: { succeeded: count } });
+  const tried = rig.devices.filter(({ device }) => device.apps.get("web")?.image === imageOf("bad"));
+  expect(tried).toEqual(got);
+  expect((await rig.api.get("/v1/fleets/kiosks")).body).toMatchObject({ stable_revision: 1 });
+  expect((await rig.api.post(`/v1/fleets/kiosks/rollouts/${retry.id}/retry`, undefined)).status).toBe(409);
 });
 
 test("a device whose attempt fails after the rollout has begun to go back goes back as well", async () => {

@@ -59,6 +59,7 @@ export function someRollout(
     accountId,
     fleetId: id,
     kind: "rollout",
+    retryOf: undefined,
     revision: 1,
     previousRevision: undefined,
     state: "running",

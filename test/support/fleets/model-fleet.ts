@@ -368,6 +368,7 @@ export class ModelFleet {
       accountId: "acc_1",
       fleetId: "flt_1",
       kind: "rollout",
+      retryOf: undefined,
       revision,
       previousRevision,
       state: "draft",

@@ -20,6 +20,7 @@ export const aRollout = (
   accountId: "acc_1",
   fleetId: "flt_1",
   kind: "rollout",
+  retryOf: undefined,
   revision: 2,
   previousRevision: 1,
   state: "running",

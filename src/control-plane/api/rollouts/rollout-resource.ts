@@ -48,6 +48,7 @@ export async function toRolloutBody(
   return {
     id: rollout.id,
     fleet: fleet.name,
+    retry_of: rollout.retryOf ?? null,
     revision: rollout.revision,
     previous_revision: rollout.previousRevision ?? null,
     state: rollout.state,

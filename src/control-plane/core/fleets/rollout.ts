@@ -12,6 +12,8 @@ export interface Rollout {
    * that were deferred, or that somebody wants put right. It is never over.
    */
   readonly kind: "rollout" | "upkeep";
+  /** The rollout whose failed assets alone it takes; `undefined`: it takes all members. */
+  readonly retryOf: string | undefined;
   /** What it brings to the members. */
   readonly revision: number;
   /** The fleet's `stableRevision` when it was made: what going back goes to. `undefined`: its apps are removed. */

@@ -119,6 +119,7 @@ export const ENDPOINT_PERMISSIONS: Readonly<Record<string, Requirement>> = {
   "POST /v1/fleets/:fleet/rollouts/:rollout_id/approve": "fleets.roll_out",
   "POST /v1/fleets/:fleet/rollouts/:rollout_id/cancel": "fleets.roll_out",
   "POST /v1/fleets/:fleet/rollouts/:rollout_id/rollback": "fleets.roll_out",
+  "POST /v1/fleets/:fleet/rollouts/:rollout_id/retry": "fleets.roll_out",
   "GET /v1/fleets/:fleet/rollouts/:rollout_id/targets": "fleets.read",
   "GET /v1/fleets/:fleet/rollouts/:rollout_id/events": "fleets.read",
 

@@ -6,7 +6,7 @@ import type { Rollout } from "../../core/fleets/rollout.ts";
 import type { Direction, Target } from "../../core/fleets/target.ts";
 import type { Parameters } from "./statement.ts";
 
-export const ROLLOUT_COLUMNS = `r.id, r.account_id, r.fleet_id, r.kind, r.revision, r.previous_revision, r.state, r.strategy, r.wave,
+export const ROLLOUT_COLUMNS = `r.id, r.account_id, r.fleet_id, r.kind, r.retry_of, r.revision, r.previous_revision, r.state, r.strategy, r.wave,
   r.wave_sizes, r.wave_entered_at_ms, r.advance_to, r.accepted_failures, r.reason, r.created_by, r.approved_by, r.created_at_ms, r.started_at_ms,
   r.finished_at_ms, r.epoch, r.version, r.is_active`;
 
@@ -15,6 +15,7 @@ export interface RolloutRow {
   readonly account_id: string;
   readonly fleet_id: string;
   readonly kind: Rollout["kind"];
+  readonly retry_of: string | null;
   readonly revision: number;
   readonly previous_revision: number | null;
   readonly state: RolloutState;
@@ -41,6 +42,7 @@ export function toRollout(row: RolloutRow): Rollout {
     accountId: row.account_id,
     fleetId: row.fleet_id,
     kind: row.kind,
+    retryOf: row.retry_of ?? undefined,
     revision: row.revision,
     previousRevision: row.previous_revision ?? undefined,
     state: row.state,
@@ -64,10 +66,10 @@ export function toRollout(row: RolloutRow): Rollout {
 
 /** Its parameters are the identity of a new rollout and then `rolloutValues`. */
 export const INSERT_ROLLOUT = /* sql */ `
-  INSERT INTO rollouts (id, account_id, fleet_id, kind, created_by, created_at_ms, revision, previous_revision, state, strategy, wave,
+  INSERT INTO rollouts (id, account_id, fleet_id, kind, retry_of, created_by, created_at_ms, revision, previous_revision, state, strategy, wave,
     wave_sizes, wave_entered_at_ms, advance_to, accepted_failures, reason, approved_by, started_at_ms, finished_at_ms,
     is_active)
-  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
+  VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`;
 
 /** Its parameters are `rolloutValues` and the id. */
 export const UPDATE_ROLLOUT = /* sql */ `

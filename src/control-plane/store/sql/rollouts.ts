@@ -70,7 +70,7 @@ const READ_EVENTS =
 const REMOVE_OLD = /* sql */ `
   DELETE FROM rollouts WHERE id IN (
     SELECT r.id FROM rollouts r WHERE r.is_active = 0 AND r.finished_at_ms < ?
-      AND EXISTS (SELECT 1 FROM rollouts n WHERE n.fleet_id = r.fleet_id AND n.kind = 'rollout' AND n.id > r.id)
+      AND EXISTS (SELECT 1 FROM rollouts n WHERE n.fleet_id = r.fleet_id AND n.kind = 'rollout' AND n.retry_of IS NULL AND n.id > r.id)
     ORDER BY r.finished_at_ms LIMIT ?)`;
 
 interface ListedTargetRow extends TargetRow {
@@ -129,8 +129,8 @@ export class SqlRolloutStore implements RolloutStore {
           yield* applyChange(earlier, supersede(earlier));
         }
       }
-      const { id, accountId, fleetId, kind, createdBy, createdAtMs } = rollout;
-      const identity = [id, accountId, fleetId, kind, JSON.stringify(createdBy), createdAtMs];
+      const { id, accountId, fleetId, kind, retryOf = null, createdBy, createdAtMs } = rollout;
+      const identity = [id, accountId, fleetId, kind, retryOf, JSON.stringify(createdBy), createdAtMs];
       yield* change(INSERT_ROLLOUT, [...identity, ...rolloutValues(rollout)]);
       for (const target of targets) yield* change(INSERT_TARGET, targetValues(target));
       yield* applyChange(rollout, { fields: {}, event, ...(audit && { audit }) }, true);

@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
 import type { Rollout } from "../../../../src/edgectl/api/rollouts.ts";
 import { renderPrice } from "../../../../src/edgectl/views/price-view.ts";
+import { renderSummary } from "../../../../src/edgectl/views/rollout-summary.ts";
 import { renderRollout, renderTargets } from "../../../../src/edgectl/views/rollout-view.ts";
 import { EFFECTS, neededCommand, waitingText } from "../../../../src/edgectl/views/rollout-words.ts";
 import { parseDuration, parseTags } from "../../../../src/edgectl/commands/asset-settings.ts";
@@ -123,6 +124,28 @@ test("a target says what it waits for, and fits the terminal without control cha
   expect(text).toContain("waiting for budget until 2027-01-15 08:00:00");
   expect(text).not.toContain("\u001B");
   expect(Math.max(...text.split("\n").map((line) => line.length))).toBeLessThanOrEqual(120);
+});
+
+test("a summary names what failed by reason, with the last lines, and how to retry it", () => {
+  const attempt = {
+    direction: "forward",
+    attempt: 1,
+    state: "failed",
+    code: "CrashLoopBackOff",
+    deployment_id: "dep_7",
+  };
+  const attempts = [{ ...attempt, message: "It crashed.", ended_at: 1_800_000_000, logs: "start\nno such table\n" }];
+  const failed = { asset_id: "u", serial_number: "GW-1", asset_name: "Pump\u001B[2J", wave: 1, attempt: 1, since: 1 };
+  const text = renderSummary({ ...rollout, state: "rolled_back", started_at: 60, finished_at: 180 }, [
+    { ...failed, state: "rolled_back", attempts },
+    { ...failed, state: "refused", code: "DeviceTooOld", message: "Update it.", attempts: [] },
+  ]);
+  expect(text).toContain("Rollout of revision 3 of the fleet kiosks (rol_1): rolled back");
+  expect(text).toContain("CrashLoopBackOff: 1 asset\n- GW-1");
+  expect(text).toContain("now rolled back, 1 attempts: It crashed. dep_7\n    | start\n    | no such table");
+  expect(text).toContain("DeviceTooOld: 1 asset");
+  expect(text).toContain("edgectl rollouts retry kiosks rol_1");
+  expect(text).not.toContain("\u001B");
 });
 
 test("targets show what they went through, whatever they are by now", () => {

@@ -70,6 +70,8 @@ export const FLEETS = /* sql */ `
     fleet_id TEXT NOT NULL REFERENCES fleets (id) ON DELETE CASCADE,
     -- 'upkeep': the one of each fleet that brings members to its stable revision outside of rollouts.
     kind TEXT NOT NULL CHECK (kind IN ('rollout', 'upkeep')),
+    -- The rollout whose failed assets alone it takes.
+    retry_of TEXT,
     revision INTEGER NOT NULL,
     previous_revision INTEGER,
     state TEXT NOT NULL,

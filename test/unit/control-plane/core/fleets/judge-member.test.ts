@@ -154,7 +154,10 @@ describe("what differs", () => {
   test("another tool that has replaced the container is one that has changed the app", () => {
     const changed = { by: "foreign" as const, what: ["image"] };
     for (const app of [aMarkedApp(2), { ...aMarkedApp(2, true), fleet: undefined }] as const)
-      expect(judged([{ ...app, changed } as never])).toMatchObject({ state: "drifted", differences: [{ by: "foreign" }] });
+      expect(judged([{ ...app, changed } as never])).toMatchObject({
+        state: "drifted",
+        differences: [{ by: "foreign" }],
+      });
   });
 
   test.each([

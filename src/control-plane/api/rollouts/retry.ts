@@ -1,0 +1,36 @@
+import { rolloutSchema } from "../../../protocol/rollout.ts";
+import { ignoreContentTypeOfEmptyBody, refuseBody } from "../apps/no-body.ts";
+import type { Api, ApiContext } from "../context.ts";
+import { errors, json } from "../docs/responses.ts";
+import { requesterOf } from "../fleets/fleet-resource.ts";
+import { findRollout, rolloutParams, toRolloutBody } from "./rollout-resource.ts";
+
+/** `POST /v1/fleets/{fleet}/rollouts/{rollout_id}/retry`: makes a rollout that takes only the assets that failed. */
+export function retryRollout(api: Api, { store, fleets }: ApiContext): void {
+  api.post(
+    "/v1/fleets/:fleet/rollouts/:rollout_id/retry",
+    {
+      schema: {
+        operationId: "retryRollout",
+        summary: "Retry Rollout",
+        description:
+          "Makes a rollout of the same revision that takes only the assets on which this one has failed or was refused, without " +
+          "waves. It has to be over. What was gone back from is retried too; the revision becomes the stable one only if all other " +
+          "assets have it. Repeated while such a rollout is under way, it returns that one.",
+        tags: ["Rollouts"],
+        params: rolloutParams,
+        response: {
+          201: json("The rollout that retries.", rolloutSchema),
+          ...errors("FleetNotFound", "RolloutNotFound", "RevisionNotFound", "RolloutStateConflict", "InvalidRequest"),
+        },
+      },
+      onRequest: ignoreContentTypeOfEmptyBody,
+      preValidation: refuseBody,
+    },
+    async (request, reply) => {
+      const { fleet, rollout } = await findRollout(store, request);
+      const retry = await fleets.retryRollout(fleet, rollout, requesterOf(request));
+      return reply.code(201).send(await toRolloutBody(store, { fleet, rollout: retry }));
+    },
+  );
+}
