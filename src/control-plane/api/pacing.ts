@@ -12,7 +12,7 @@ import { MAX_SECRET_LENGTH } from "../people/principal-reader.ts";
 import { ProcessorShares } from "../processor-shares.ts";
 import { hashSecret } from "../secrets.ts";
 
-/** `rate_limit_per_minute` that the paces below are for. They grow with it. */
+/** `rate_limit_per_minute` that the paces below are for. They grow with a higher one. */
 const BASE_PER_MINUTE = 600;
 
 /** Requests of one account: burst, and rate per second. */
@@ -59,7 +59,7 @@ export class Pacing {
   constructor(options: PacingOptions) {
     this.#options = options;
     const { perMinute, clock, observer } = options;
-    const scale = perMinute / BASE_PER_MINUTE;
+    const scale = Math.max(1, perMinute / BASE_PER_MINUTE);
     this.#requests = new KeyedRateLimiters(clock, MAX_BURST_REQUESTS * scale, MAX_REQUESTS_PER_SECOND * scale);
     this.#unknown = new KeyedRateLimiters(clock, MAX_BURST_UNKNOWN * scale, MAX_UNKNOWN_PER_SECOND * scale);
     this.#shares = new ProcessorShares(clock, MAX_BURST_BODY_MS * scale, MAX_BODY_MS_PER_SECOND * scale);
