@@ -37,6 +37,7 @@ const RECORD_TIME: Readonly<Record<string, readonly string[]>> = {
     "control-plane/fleets/make-rollout.ts",
     "control-plane/fleets/reapply.ts",
     "control-plane/fleets/rollout-progress.ts",
+    "control-plane/hub/boot-gate.ts",
     "control-plane/hub/hub.ts",
     "control-plane/instances/membership.ts",
     "control-plane/people/login-requests.ts",
@@ -174,6 +175,7 @@ const RAW: Readonly<Record<string, string>> = {
 /** Differences of such times: ages of records, which outlast a process, and pauses until a time that is stored or shown. */
 const DIFFERENCES: Readonly<Record<string, string>> = {
   "agent/engine/docker/podman-runs.ts": "how long ago a run ended, as the engine says; one of the future is none",
+  "agent/doctor/probes/clock.ts": "the difference to the control plane's time, for people",
   "agent/ledger/budget-gate.ts": "until the budget of the next day or month; looked at again every few seconds",
   "agent/store/sqlite-store.ts": "when an event was, from its age",
   "console/app/missing-part.tsx": "the pause over a reload",

@@ -22,7 +22,7 @@ export const probeClock: Probe = async (context, signal) => {
   if (!isClockSet(now) || now >= MAX_TIME_MS)
     return bad(`${text}, which cannot be. With a wrong clock no certificate is valid.`, SYNCHRONISE);
   const server = await askControlPlane(context, signal);
-  const difference = server === undefined ? 0 : context.clock.now() - server.now;
+  const difference = server === undefined ? 0 : context.clock.timeOfDay() - server.now;
   if (server !== undefined && Math.abs(difference) > MAX_DIFFERENCE_MS) {
     const wrong = `${text}, ${formatDifference(Math.abs(difference))} ${difference > 0 ? "ahead of" : "behind"} the control plane's`;
     return server.isCause
@@ -58,7 +58,7 @@ async function askControlPlane(context: ProbeContext, signal: AbortSignal): Prom
     const { valid_from: from, valid_to: to } = socket.getPeerCertificate();
     const now = await readServerTime(socket, host, limit.signal);
     const isValidAt = (time: number): boolean => Date.parse(from) <= time && time <= Date.parse(to);
-    return now === undefined ? undefined : { now, isCause: isValidAt(now) && !isValidAt(context.clock.now()) };
+    return now === undefined ? undefined : { now, isCause: isValidAt(now) && !isValidAt(context.clock.timeOfDay()) };
   } catch {
     // Other checks report it.
     return undefined;
