@@ -20,7 +20,7 @@ beforeEach(async () => {
   clock = new FakeClock();
   control = await startControlPlane({
     clock,
-    config: { metrics_listen: "127.0.0.1:0", rate_limit_per_minute: 60, max_assets_per_account: 1 },
+    config: { metrics_listen: "127.0.0.1:0", rate_limit_per_minute: 25, max_assets_per_account: 1 },
   });
   account = await control.account();
   asset = await control.asset(account);
