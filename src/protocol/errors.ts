@@ -1,3 +1,4 @@
+import { ENROLMENT_ERRORS } from "./enrolment-errors.ts";
 import { FLEET_ERRORS } from "./fleet-errors.ts";
 import { SIM_ERRORS } from "./sim-errors.ts";
 import { MAX_HOST_PORT, MIN_HOST_PORT } from "./limits.ts";
@@ -334,30 +335,7 @@ export const ERRORS = {
     retryable: false,
     hint: "details name the quota, what is used and the limit. Old deployments are removed after the retention period, assets with DELETE. The operator of the service can raise the limit.",
   },
-  EnrolmentCodeUnknown: {
-    message: "There is no such enrolment code.",
-    http: 404,
-    retryable: false,
-    hint: "Check the code for typing errors. A newer code makes older ones void; create one with edge-control asset enrolment-code.",
-  },
-  EnrolmentCodeExpired: {
-    message: "The enrolment code has expired.",
-    http: 410,
-    retryable: false,
-    hint: "Create a new code with edge-control asset enrolment-code.",
-  },
-  EnrolmentCodeUsed: {
-    message: "The enrolment code has been used already.",
-    http: 409,
-    retryable: false,
-    hint: "If this device did not use it, another one did: tell the operator. Create a new code with edge-control asset enrolment-code.",
-  },
-  DeviceInService: {
-    message: "A device of this asset has been connected, and this code may not replace it.",
-    http: 409,
-    retryable: false,
-    hint: "Have somebody with the role operator create the code: it replaces the device in service.",
-  },
+  ...ENROLMENT_ERRORS,
   ...SIM_ERRORS,
   IdempotencyKeyReused: {
     message: "This Idempotency-Key was used with another request body.",

@@ -13,7 +13,9 @@ const RECORD_TIME: Readonly<Record<string, readonly string[]>> = {
   dates: [
     "agent/cleanup/cleaner.ts",
     "agent/daemon/downloads.ts",
+    "agent/live/report-builder.ts",
     "agent/steps/app-reconciler.ts",
+    "agent/steps/deployment-run.ts",
     "agent/steps/policy-enforcer.ts",
     "agent/store/open-store.ts",
     "agent/store/sqlite-store.ts",
@@ -35,9 +37,13 @@ const RECORD_TIME: Readonly<Record<string, readonly string[]>> = {
     "control-plane/fleets/coordinator.ts",
     "control-plane/fleets/make-revision.ts",
     "control-plane/fleets/make-rollout.ts",
+    "control-plane/fleets/member-judge.ts",
+    "control-plane/fleets/plan-rollout.ts",
     "control-plane/fleets/reapply.ts",
+    "control-plane/fleets/retry-rollout.ts",
     "control-plane/fleets/rollout-progress.ts",
     "control-plane/hub/boot-gate.ts",
+    "control-plane/hub/device-admission.ts",
     "control-plane/hub/hub.ts",
     "control-plane/instances/membership.ts",
     "control-plane/people/login-requests.ts",
@@ -79,6 +85,7 @@ const RECORD_TIME: Readonly<Record<string, readonly string[]>> = {
   ],
   // People are shown it, or an age.
   shown: [
+    "control-plane/api/fleets/members.ts",
     "agent/local/local-deployments.ts",
     "agent/local/local-routes.ts",
     "control-plane/api/apps/command-stream.ts",
@@ -101,6 +108,7 @@ const RECORD_TIME: Readonly<Record<string, readonly string[]>> = {
   ],
   // A command of a person, which lasts seconds.
   commands: [
+    "control-plane/cli/usage.ts",
     "agent/cli/enroll.ts",
     "agent/cli/support-bundle.ts",
     "control-plane/cli/account.ts",
@@ -174,6 +182,7 @@ const RAW: Readonly<Record<string, string>> = {
 
 /** Differences of such times: ages of records, which outlast a process, and pauses until a time that is stored or shown. */
 const DIFFERENCES: Readonly<Record<string, string>> = {
+  "control-plane/fleets/member-judge.ts": "until what is stored as due",
   "agent/engine/docker/podman-runs.ts": "how long ago a run ended, as the engine says; one of the future is none",
   "agent/doctor/probes/clock.ts": "the difference to the control plane's time, for people",
   "agent/ledger/budget-gate.ts": "until the budget of the next day or month; looked at again every few seconds",

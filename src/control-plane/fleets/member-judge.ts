@@ -42,7 +42,8 @@ export class MemberJudge implements Disposable {
   readonly #latch = new Latch();
   readonly #dirty = new Set<string>();
   #mustSweep = true;
-  #sweptAtMs = -Infinity;
+  /** In monotonic milliseconds. */
+  #sweptAt = -Infinity;
   #sweepIntervalMs = SWEEP_INTERVAL_MS;
   #isClosed = false;
 
@@ -87,16 +88,16 @@ export class MemberJudge implements Disposable {
 
   async #round(): Promise<void> {
     const { store, accountId, clock } = this.#options;
-    const nowMs = clock.now();
-    if (nowMs - this.#sweptAtMs >= FULL_SWEEP_INTERVAL_MS) this.#mustSweep = true;
-    if (this.#mustSweep && nowMs - this.#sweptAtMs >= this.#sweepIntervalMs) {
+    const began = clock.monotonic();
+    if (began - this.#sweptAt >= FULL_SWEEP_INTERVAL_MS) this.#mustSweep = true;
+    if (this.#mustSweep && began - this.#sweptAt >= this.#sweepIntervalMs) {
       this.#mustSweep = false;
-      this.#sweptAtMs = nowMs;
+      this.#sweptAt = began;
       this.#dirty.clear();
       await this.#sweepAll();
-      this.#sweepIntervalMs = Math.max(SWEEP_INTERVAL_MS, SWEEP_INTERVAL_FACTOR * (clock.now() - nowMs));
+      this.#sweepIntervalMs = Math.max(SWEEP_INTERVAL_MS, SWEEP_INTERVAL_FACTOR * (clock.monotonic() - began));
     }
-    for (const uuid of await store.members.listDue(accountId, nowMs, BATCH)) this.#dirty.add(uuid);
+    for (const uuid of await store.members.listDue(accountId, clock.now(), BATCH)) this.#dirty.add(uuid);
     while (this.#dirty.size > 0 && !this.#isClosed) {
       const uuids = [...this.#dirty].slice(0, BATCH);
       for (const uuid of uuids) this.#dirty.delete(uuid);
@@ -132,7 +133,9 @@ export class MemberJudge implements Disposable {
     const { store, accountId, clock } = this.#options;
     const dueMs = await store.members.nextDue(accountId);
     const untilDueMs = dueMs === undefined ? IDLE_MS : Math.max(0, dueMs - clock.now());
-    const untilSweepMs = this.#mustSweep ? Math.max(0, this.#sweptAtMs + this.#sweepIntervalMs - clock.now()) : IDLE_MS;
+    const untilSweepMs = this.#mustSweep
+      ? Math.max(0, this.#sweptAt + this.#sweepIntervalMs - clock.monotonic())
+      : IDLE_MS;
     await this.#latch.wait(clock, Math.min(IDLE_MS, untilDueMs, untilSweepMs));
   }
 

@@ -114,7 +114,7 @@ export function rolloutsContract(harness: StoreHarness): void {
 
     test("an event of its stream is also one of its account where that is asked for", async () => {
       await using store = await openWithAccounts(harness);
-      const { fleet, rollout } = await prepare(store, 1);
+      const { fleet, rollout } = await prepareRollout(store, 1);
       const fence = { rolloutId: rollout.id, epoch: rollout.epoch };
       const event = { ...someRolloutEvent(rollout), waits_for_people: true };
       for (const isForAccount of [false, true]) await store.rollouts.addEvent(fence, event, { isForAccount });

@@ -389,10 +389,8 @@ function* tellAccount(
   if (kind === "upkeep") return;
   const fleet = yield* one<{ readonly name: string }>(FIND_FLEET, [fleetId]);
   if (!fleet) return;
-  const waiting = event?.waits_for_people ?? false;
-  yield* appendAccountEvents(accountId, [
-    { type: "rollout.changed", fleet: fleet.name, rollout_id: id, state, waits_for_people: waiting },
-  ]);
+  const told = { fleet: fleet.name, rollout_id: id, state, waits_for_people: event?.waits_for_people ?? false };
+  yield* appendAccountEvents(accountId, [{ type: "rollout.changed", ...told }]);
 }
 
 function* appendEvent(rolloutId: string, event: Omit<RolloutEvent, "seq">): Work<void> {
