@@ -66,10 +66,10 @@ export function usageContract(harness: StoreHarness): void {
       const records = [{ iccid: ICCID, bucket: "a", startTime: 0, endTime: 10, bytes: 5 }];
       expect(await store.usage.recordUsage(recordsOf(records))).toBe(1);
       expect(await store.usage.recordUsage(recordsOf([...records, ...records]))).toBe(0);
-      const longer = [{ iccid: ICCID, bucket: "a", startTime: 0, endTime: 20, bytes: 5 }];
-      expect(await store.usage.recordUsage(recordsOf(longer))).toBe(1);
+      const corrected = [{ iccid: ICCID, bucket: "a", startTime: 0, endTime: 10, bytes: 6 }];
+      expect(await store.usage.recordUsage(recordsOf(corrected))).toBe(1);
       expect(await store.usage.sumUsage(ICCID, { start: 0, end: 100 }, "all")).toEqual([
-        { bucket: "a", periodStart: undefined, bytes: 5 },
+        { bucket: "a", periodStart: undefined, bytes: 6 },
       ]);
     });
 

@@ -91,7 +91,7 @@ describe("an image", () => {
       expect(error).toMatchObject({ kind: "image_not_found", message: expect.stringContaining("HTTP 404") });
     }
     const chart = { schemaVersion: 2, config: { mediaType: "x/chart", digest: rig.image.id, size: 1 }, layers: [] };
-    for (const body of ["<html>", "[]", "{}", JSON.stringify(chart), '{"schemaVersion":1}']) {
+    for (const body of ["[]", "{}", JSON.stringify(chart), '{"schemaVersion":1}']) {
       const odd = await rig.front({ intercept: () => ({ status: 200, body }) });
       const error = await failure(client().resolve(`${odd.host}/team/app:1`, MACHINE, undefined, soon()));
       expect(error.kind).toBe("unsupported");
@@ -121,7 +121,7 @@ describe("a layer", () => {
     const blob = { mediaType: "", digest: layer?.digest ?? "", size: 5 };
     const options = { offset: 3, signal: soon() };
     const answer = await client().openBlob({ registry: simple.host, repository: "team/app" }, blob, options);
-    expect(answer).toMatchObject({ status: 200, offset: 0, remaining: undefined });
+    expect(answer).toMatchObject({ status: 200, offset: 0 });
     answer.stream.destroy();
   });
 
