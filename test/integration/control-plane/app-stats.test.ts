@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { type ControlPlane, startControlPlane, type TestAccount, type TestAsset } from "../../support/control-plane.ts";
 import { type EventStream, openStream } from "../../support/event-stream.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
+import { whileTimePasses } from "../../support/while-time-passes.ts";
 import { FakeDevice } from "../../support/fake-device.ts";
 
 let clock: FakeClock;
@@ -111,17 +112,17 @@ describe("what the apps of a device use", () => {
     device.answer(id, stats(1, usage("web")));
     using log = await opening;
     log.freeze();
-    // Together more than the buffers of a connection take, and less than what a device may send at once.
+    // Together more than the buffers of a connection take. The bytes of a device are read at a rate.
     const MANY = 60;
     const apps = Array.from({ length: 500 }, (_, index) => usage(`app-${index}`.padEnd(63, "x")));
     for (let at = 2; at <= MANY; at++) {
       device.answer(id, stats(at, ...apps));
-      if (at % 10 === 0) await device.flushed();
+      if (at % 10 === 0) await whileTimePasses(clock, device.flushed());
     }
     device.endQuery(id);
-    await device.flushed();
+    await whileTimePasses(clock, device.flushed());
     log.thaw();
-    expect(await log.ended).toBe(true);
+    expect(await whileTimePasses(clock, log.ended)).toBe(true);
     const received = lines(log) as { at: number }[];
     expect(received.at(-1)?.at).toBe(MANY);
     expect(received.length).toBeLessThan(MANY);

@@ -5,6 +5,7 @@ import { type EventStream, openStream } from "../../support/event-stream.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
 import { FakeDevice } from "../../support/fake-device.ts";
 import { waitFor } from "../../support/wait-for.ts";
+import { whileTimePasses } from "../../support/while-time-passes.ts";
 
 let clock: FakeClock;
 let control: ControlPlane;
@@ -237,12 +238,12 @@ describe("a log that is followed", () => {
     for (let chunk = 0; chunk < CHUNKS; chunk++) {
       const lines = Array.from({ length: PER_CHUNK }, (_, index) => line(`${chunk * PER_CHUNK + index} ${text}`));
       device.answer(id, { lines });
-      if (chunk % 10 === 9) await device.flushed();
+      if (chunk % 10 === 9) await whileTimePasses(clock, device.flushed());
     }
     device.endQuery(id);
-    await device.flushed();
+    await whileTimePasses(clock, device.flushed());
     log.thaw();
-    expect(await log.ended).toBe(true);
+    expect(await whileTimePasses(clock, log.ended)).toBe(true);
     const got = entries(log) as { text?: string; omitted_lines?: number; omitted_bytes?: number }[];
     const numbers = got.flatMap((entry) => (entry.text === undefined ? [] : [Number(entry.text.split(" ")[0])]));
     const omitted = got.reduce((sum, entry) => sum + (entry.omitted_lines ?? 0), 0);
