@@ -85,7 +85,9 @@ test("a group whose last app fails goes back as a whole, also if the agent is ki
 test("an app that a group removes by name comes back when another one of it fails", async () => {
   const { project, first, second, two, app, pages } = await applied();
   const crasher = await system().load(await crasherImage(3));
-  const failing = { app: { ...app(first, crasher), name: system().name("third"), ports: [] } };
+  // After the first one has been changed: otherwise there is nothing of it to restore.
+  const after = { depends_on: [{ app: first, condition: "started" }] };
+  const failing = { app: { ...app(first, crasher), name: system().name("third"), ports: [] }, ...after };
   const { final } = await apply({ project, apps: [{ app: app(first, two) }, failing], remove: [second] });
   expect(final).toMatchObject({ status: "Fail", code: "CrashLoopBackOff", details: { restored: [second, first] } });
   for (const text of await pages()) expect(text).toContain("version 1");
