@@ -2,7 +2,7 @@ import { spawn } from "node:child_process";
 import type { ChildProcess } from "node:child_process";
 import { MAX_WAIT_MS, waitFor } from "./wait-for.ts";
 
-interface CommandOptions {
+export interface CommandOptions {
   readonly cwd?: string;
   /** Added to the environment of the test. `undefined` removes a variable. */
   readonly env?: Readonly<Record<string, string | undefined>>;

@@ -1,8 +1,9 @@
-import { mkdir, readFile, writeFile } from "node:fs/promises";
+import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { VERSION } from "../../../src/lib/version.ts";
 import { run, succeed } from "../../support/command.ts";
+import { documented } from "../../support/documentation.ts";
 import { dockerSocket } from "../../support/docker-socket.ts";
 import { freeHostPort } from "../../support/free-port.ts";
 import { loadImage, uniqueName, webImage, WEB_PORT } from "../../support/images.ts";
@@ -15,9 +16,10 @@ import { tempDir } from "../../support/temp-dir.ts";
 import { waitFor } from "../../support/wait-for.ts";
 
 /** Returns the documented arguments of `docker`, with this test's names and folders. */
-async function documentedRun(replacements: Readonly<Record<string, string>>): Promise<string[]> {
-  const text = await readFile("docs/install.md", "utf8");
-  const block = /^```\ndocker (run [^]*?)^```$/m.exec(text)?.[1] ?? "";
+function documentedRun(replacements: Readonly<Record<string, string>>): string[] {
+  const block = documented("docs/install.md", "As a container", 2)
+    .replace(/^docker /, "")
+    .replaceAll("\\\n", "");
   return block
     .trim()
     .split(/\s+/)
@@ -68,7 +70,7 @@ describe.skipIf(socket === "")("the agent's image", () => {
     await writeFile(join(folders["/etc/edge-agent"], "token"), asset.deviceToken, { mode: 0o600 });
 
     const name = `${prefix}agent`;
-    const args = await documentedRun({ ...folders, "/var/run/docker.sock": socket, "edge-agent": name });
+    const args = documentedRun({ ...folders, "/var/run/docker.sock": socket, "edge-agent": name });
     expect(args.at(-1)).toBe(name);
     // A shorter health check interval than on a device.
     const health = ["--health-interval=1s", "--health-retries=1", "--health-timeout=5s"];

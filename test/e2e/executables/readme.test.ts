@@ -1,23 +1,12 @@
-import { chmod, mkdir, readdir, readFile, symlink, writeFile } from "node:fs/promises";
+import { chmod, mkdir, readdir, symlink, writeFile } from "node:fs/promises";
 import { join, resolve } from "node:path";
 import { expect, test } from "vitest";
 import { apiClient } from "../../support/api-client.ts";
 import { start } from "../../support/command.ts";
+import { documented, fill } from "../../support/documentation.ts";
 import { FakeDevice } from "../../support/fake-device.ts";
 import { freePort } from "../../support/free-port.ts";
 import { tempDir } from "../../support/temp-dir.ts";
-
-/** Returns the first block of shell commands under this heading of the README. */
-async function readBlock(heading: string): Promise<string> {
-  const [, section = ""] = (await readFile("README.md", "utf8")).split(`\n## ${heading}\n`);
-  return /^```sh\n(.*?)^```$/ms.exec(section)?.[1] ?? "";
-}
-
-/** Replaces what a test must not share with its machine. Fails if the text does not have it. */
-function replace(text: string, from: string, to: string): string {
-  expect(text).toContain(from);
-  return text.replaceAll(from, to);
-}
 
 /** A folder with the built programs, and an `npm` that only accepts `npm run build`: it has been run for the tests. */
 async function projectFolder() {
@@ -41,10 +30,11 @@ test('"Set it up", pasted into a shell, serves one database with an account, a k
   await using folder = await projectFolder();
   const dataDir = join(folder.path, "var/control");
   const port = await freePort();
-  let block = await readBlock("Set it up");
-  block = replace(block, "/var/lib/edge-control", dataDir);
-  block = replace(block, "0.0.0.0:8080", `127.0.0.1:${port}`);
-  block = replace(block, "127.0.0.1:8080", `127.0.0.1:${port}`);
+  const block = fill(documented("README.md", "Set it up"), {
+    "/var/lib/edge-control": dataDir,
+    "0.0.0.0:8080": `127.0.0.1:${port}`,
+    "http://127.0.0.1:8080": `http://127.0.0.1:${port}`,
+  });
   await using shell = start("sh", [], {
     cwd: folder.path,
     env: { PATH: `${join(folder.path, "bin")}:${process.env["PATH"]}`, EDGE_CONTROL_DATA_DIR: undefined },

@@ -10,7 +10,10 @@ import { engineRequest } from "../images.ts";
 export type Suite = "bookworm" | "trixie";
 
 const CACHE = ".cache/devices";
-const PACKAGES = ["systemd", "systemd-sysv", "dbus", "docker.io", "iptables", "iproute2", "xz-utils"];
+const PACKAGES = ["systemd", "systemd-sysv", "dbus", "iptables", "iproute2", "xz-utils"];
+
+/** The package of a device's container engine. */
+export type EnginePackage = "docker.io" | "podman";
 const NOT_NEEDED = [
   "getty@tty1.service",
   "systemd-modules-load.service",
@@ -51,10 +54,10 @@ const ARM64_RECIPE = [
 ];
 
 /** Arguments of mmdebstrap, which also identify the cached image. */
-function recipe(suite: Suite): string[] {
+function recipe(suite: Suite, engine: EnginePackage = "docker.io"): string[] {
   return [
     "--variant=minbase",
-    `--include=${PACKAGES.join(",")}`,
+    `--include=${[...PACKAGES, ...(engine === "podman" ? ["podman", "procps"] : [engine])].join(",")}`,
     // The journal persists over a reboot and drops no line.
     `--customize-hook=mkdir -p "$1/etc/systemd/journald.conf.d" "$1/var/log/journal"`,
     `--customize-hook=printf '[Journal]\\nStorage=persistent\\nRateLimitBurst=0\\n' > "$1/etc/systemd/journald.conf.d/test.conf"`,
@@ -68,8 +71,8 @@ function recipe(suite: Suite): string[] {
  * Makes sure that the engine has the image of a device with systemd and a container engine, and returns its name.
  * Building it from Debian's packages needs the network and half a minute, once for each recipe.
  */
-export async function deviceImage(engineSocket: string, suite: Suite): Promise<string> {
-  return await madeOf(recipe(suite), `edge-device-${suite}`, engineSocket);
+export async function deviceImage(engineSocket: string, suite: Suite, engine?: EnginePackage): Promise<string> {
+  return await madeOf(recipe(suite, engine), `edge-device-${suite}`, engineSocket);
 }
 
 /** Builds the file system of such a device if it is not in the cache, for a later `deviceImage`. */

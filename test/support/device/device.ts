@@ -59,7 +59,8 @@ export class Device implements AsyncDisposable {
     const names = ["--name", device.name, "--hostname", "gateway"];
     try {
       await device.#docker("create", ...options, ...names, image, "/sbin/init");
-      await device.write("/etc/docker/daemon.json", JSON.stringify({ "insecure-registries": insecureRegistries }));
+      if (insecureRegistries.length > 0)
+        await device.write("/etc/docker/daemon.json", JSON.stringify({ "insecure-registries": insecureRegistries }));
       await device.boot();
     } catch (error) {
       await device[Symbol.asyncDispose]();

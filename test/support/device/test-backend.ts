@@ -47,6 +47,15 @@ export class TestBackend implements AsyncDisposable {
     return new TestBackend({ agentUrl, caFile: front.caFile, registryHost, registry, control, account }, owned.move());
   }
 
+  get accountId(): string {
+    return this.#account.accountId;
+  }
+
+  /** Address of the control plane for people. */
+  get url(): string {
+    return this.agentUrl.replace("wss:", "https:").replace("/v1/agent", "");
+  }
+
   /** A new asset, for one device. */
   async asset(serialNumber: string): Promise<Asset> {
     return await this.control.addAsset(this.#account.accountId, serialNumber);

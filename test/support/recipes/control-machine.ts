@@ -1,6 +1,6 @@
 import { readdir } from "node:fs/promises";
 import type { Device } from "../device/device.ts";
-import { documentedCommands } from "../repo/documented-commands.ts";
+import { documented } from "../documentation.ts";
 import { waitFor } from "../wait-for.ts";
 
 const FOLDER = "/opt/edge-control";
@@ -14,7 +14,7 @@ export async function installRecipe(machine: Device): Promise<void> {
   for (const name of [...programs.filter((file) => !file.endsWith(".map")), "lib", "console", "systemd"]) {
     await machine.copy(`dist/${name}`, `/root/dist/${name}`);
   }
-  await machine.succeed(`cd /root && ${await documentedCommands("docs/operations.md", "As a service")}`);
+  await machine.succeed(`cd /root && ${documented("docs/operations.md", "As a service")}`);
 }
 
 /** Writes a file that only the service and root read. */

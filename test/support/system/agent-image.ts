@@ -4,20 +4,24 @@ import { basename } from "node:path";
 import { promisify } from "node:util";
 import { pack } from "tar-stream";
 import { succeed } from "../command.ts";
+import { documented, fill } from "../documentation.ts";
 import { engineRequest, type LoadedImage, removeImage, uniqueName } from "../images.ts";
 import { tempDir } from "../temp-dir.ts";
 
 /** Builds the agent's image from the Dockerfile and dist/ on a minimal base, without network access. */
 export function agentImage(socket: string): Promise<LoadedImage> {
-  return buildOnSmallestBase(socket, "Dockerfile", "agent");
+  // As documented, but for the tag and the base; dist/ is there.
+  const documentedBuild = documented("docs/install.md", "As a container");
+  const command = fill(documentedBuild, { "npm run build && docker ": "", " --tag edge-agent .": "" });
+  return buildOnSmallestBase(socket, command, "agent");
 }
 
 /** Builds the control plane's image in the same way. */
 export function controlPlaneImage(socket: string): Promise<LoadedImage> {
-  return buildOnSmallestBase(socket, "packaging/recipes/Dockerfile", "control");
+  return buildOnSmallestBase(socket, "build --file packaging/recipes/Dockerfile", "control");
 }
 
-async function buildOnSmallestBase(socket: string, file: string, label: string): Promise<LoadedImage> {
+async function buildOnSmallestBase(socket: string, command: string, label: string): Promise<LoadedImage> {
   const [base, image] = [uniqueName("base"), uniqueName(label)];
   await using owned = new AsyncDisposableStack();
   for (const name of [base, image]) owned.defer(() => removeImage(socket, `${name}:latest`));
@@ -28,8 +32,8 @@ async function buildOnSmallestBase(socket: string, file: string, label: string):
     throw new Error(`the engine did not import the base image: ${imported.status} ${imported.body}`);
   await using folder = await tempDir();
   const env = { DOCKER_BUILDKIT: "0", DOCKER_CONFIG: folder.path };
-  const build = ["build", "--network", "none", "--file", file, "--build-arg", `BASE=${base}:latest`, "--tag", image];
-  await succeed("docker", ["--host", `unix://${socket}`, ...build, "."], { env, timeoutMs: 120_000 });
+  const build = [...command.split(" "), "--network", "none", "--build-arg", `BASE=${base}:latest`, "--tag", image, "."];
+  await succeed("docker", ["--host", `unix://${socket}`, ...build], { env, timeoutMs: 120_000 });
   const kept = owned.move();
   return { reference: `${image}:latest`, [Symbol.asyncDispose]: () => kept.disposeAsync() };
 }

@@ -1,0 +1,54 @@
+import { readdirSync, readFileSync } from "node:fs";
+import { join } from "node:path";
+import { expect, test } from "vitest";
+import { blocksOf, commandBlocksOf } from "../support/documentation.ts";
+
+/** Blocks that no test runs, and why. */
+const NOT_RUN: Readonly<Record<string, string>> = {
+  "README.md#See it work/1": "is the quickstart, which test/e2e/executables/quickstart.test.ts runs without npm",
+  "README.md#See it work/2": "runs all tests",
+  "CONTRIBUTING.md#One test, and debugging/1": "runs tests; test/unit/scripts tests what is selected",
+  "docs/guarantees.md#How they are tested/1": "runs tests",
+  "docs/operations.md#Two instances with Docker Compose/1":
+    "needs docker compose 2, which Debian 12 has not; test/e2e/recipes/compose.test.ts does the same with docker-compose 1",
+  "docs/operations.md#Two instances with Docker Compose/2": "the same",
+};
+
+const key = ({ file, heading, number }: { file: string; heading: string; number: number }): string =>
+  `${file}#${heading}/${number}`;
+
+const documents = [
+  "README.md",
+  "CONTRIBUTING.md",
+  ...readdirSync("docs")
+    .filter((name) => name.endsWith(".md"))
+    .map((name) => join("docs", name)),
+];
+
+/** Calls of `documented` in the tests, as keys. */
+function claims(): Map<string, string> {
+  const files = readdirSync("test", { recursive: true, encoding: "utf8" }).filter((name) => name.endsWith(".ts"));
+  return new Map(
+    files.flatMap((name) => {
+      const text = readFileSync(join("test", name), "utf8");
+      const calls = text.matchAll(/\bdocumented\(\s*"([^"]+)",\s*"([^"]+)"(?:,\s*(\d+))?,?\s*\)/g);
+      return [...calls].map(
+        ([, file = "", heading = "", number = "1"]) => [`${file}#${heading}/${number}`, name] as const,
+      );
+    }),
+  );
+}
+
+test("each block of commands in the documents is run by a test as it is printed", () => {
+  const run = claims();
+  const unclaimed = documents.flatMap((file) => commandBlocksOf(file).map(key)).filter((name) => !run.has(name));
+  expect(unclaimed.toSorted()).toEqual(Object.keys(NOT_RUN).toSorted());
+});
+
+test("a block of commands is marked as such", () => {
+  const commands = /^\s*(?:\$ |sudo |edge-agent |edge-control |edgectl |curl |docker |npm |systemctl )/m;
+  const unmarked = documents.flatMap((file) =>
+    blocksOf(file).filter(({ language, text }) => (language === "" || language === "text") && commands.test(text)),
+  );
+  expect(unmarked).toEqual([]);
+});
