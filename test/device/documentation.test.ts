@@ -13,6 +13,13 @@ const missing = await devicesUnavailableReason();
 const SERVICE = "https://control.example.com";
 const CODE = "7K3MQ-XW9TD";
 
+/** Has the agent trust the certificate of the test's service. */
+const trust = (device: Device): Promise<string> =>
+  device.succeed(`sed -i '1a "extra_ca_file": "/etc/site-ca.pem",' /etc/edge-agent/config.json`);
+
+/** Runs commands of a page in root's home directory. */
+const run = (device: Device, text: string): Promise<string> => device.succeed(`set -e; cd /root; ${text}`);
+
 /** The pages for people at a device, followed on Debian 12 as printed. The tests run in order. */
 describe.skipIf(missing !== undefined)("the documentation of devices", () => {
   const owned = new AsyncDisposableStack();
@@ -44,13 +51,6 @@ describe.skipIf(missing !== undefined)("the documentation of devices", () => {
     await device.succeed("chmod 755 /usr/local/bin/sudo && install -m 644 /root/ca.pem /etc/site-ca.pem");
     return device;
   }
-
-  /** Has the agent trust the certificate of the test's service. */
-  const trust = (device: Device): Promise<string> =>
-    device.succeed(`sed -i '1a "extra_ca_file": "/etc/site-ca.pem",' /etc/edge-agent/config.json`);
-
-  /** Runs commands of a page in root's home directory. */
-  const run = (device: Device, text: string): Promise<string> => device.succeed(`set -e; cd /root; ${text}`);
 
   /** A new code for the asset, made by the documented command. */
   async function newCode({ serialNumber }: Asset): Promise<string> {

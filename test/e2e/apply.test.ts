@@ -86,7 +86,7 @@ test("an app that a group removes by name comes back when another one of it fail
   const { project, first, second, two, app, pages } = await applied();
   const crasher = await system().load(await crasherImage(3));
   // After the first one has been changed: otherwise there is nothing of it to restore.
-  const after = { depends_on: [{ app: first, condition: "started" }] };
+  const after = { depends_on: [{ app: first, condition: "started" as const }] };
   const failing = { app: { ...app(first, crasher), name: system().name("third"), ports: [] }, ...after };
   const { final } = await apply({ project, apps: [{ app: app(first, two) }, failing], remove: [second] });
   expect(final).toMatchObject({ status: "Fail", code: "CrashLoopBackOff", details: { restored: [second, first] } });

@@ -104,17 +104,18 @@ test("volumes", async () => {
   await follow(documented("docs/apps.md", "Mounts"));
 });
 
+/** Writes the file `web.json` with this version of an app. */
+function writeApp(tag: string): void {
+  const spec = { name: "page", image: `${registry.host}/team/node-red:${tag}` };
+  writeFileSync(join(directory, "web.json"), JSON.stringify(spec));
+}
+
 test("changes of an app, as edgectl.md shows them", async () => {
   const gateway = { "GW-2026-000123": system().asset.serialNumber };
   for (const tag of ["4.2", "4.3"]) await registry.push(await webImage(tag), `team/node-red:${tag}`);
-  const write = (tag: string): void =>
-    writeFileSync(
-      join(directory, "web.json"),
-      JSON.stringify({ name: "page", image: `${registry.host}/team/node-red:${tag}` }),
-    );
-  write("4.2");
+  writeApp("4.2");
   await follow(documented("docs/edgectl.md", "Deploying", 2), gateway);
-  write("4.3");
+  writeApp("4.3");
   await follow(documented("docs/edgectl.md", "Deploying", 1), gateway);
 });
 

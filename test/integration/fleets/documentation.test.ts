@@ -12,6 +12,9 @@ const FIRST_WAVE = 5;
 /** Splits a block before each of its commands. */
 const commandsOf = (text: string): string[] => text.split(/\n(?=curl )/);
 
+/** Fills the digest of an image in. */
+const digest = (digit: string): Readonly<Record<string, string>> => ({ "sha256:…": `sha256:${digit.repeat(64)}` });
+
 test("the page on fleets: tags, a fleet, its revisions and a rollout, as printed", async () => {
   const rig = await startFleetRig(MEMBERS, { clock: fastClock(20) });
   onTestFinished(() => rig[Symbol.asyncDispose]());
@@ -28,7 +31,6 @@ test("the page on fleets: tags, a fleet, its revisions and a rollout, as printed
 
   const [fleet = "", revision = "", difference = ""] = commandsOf(documented("docs/fleets.md", "Fleets and revisions"));
   expect(await run(fleet)).toContain('"name":"kiosks"');
-  const digest = (digit: string): Readonly<Record<string, string>> => ({ "sha256:…": `sha256:${digit.repeat(64)}` });
   expect(await run(revision, digest("a"))).toContain('"number":1');
   expect(await run(revision, digest("b"))).toContain('"number":2');
   expect(await run(difference)).toContain("kiosk-ui");
