@@ -211,7 +211,7 @@ export interface Operations {
   "GET /v1/fleets/{fleet}/rollouts/{rollout_id}": { query: undefined; body: undefined; response: Rollout };
   "POST /v1/fleets/{fleet}/rollouts/{rollout_id}/pause": { query: { dry_run?: string | undefined }; body: undefined; response: Rollout };
   "POST /v1/fleets/{fleet}/rollouts/{rollout_id}/resume": { query: { dry_run?: string | undefined }; body: undefined; response: Rollout };
-  "POST /v1/fleets/{fleet}/rollouts/{rollout_id}/advance": { query: { dry_run?: string | undefined }; body: undefined; response: Rollout };
+  "POST /v1/fleets/{fleet}/rollouts/{rollout_id}/advance": { query: { dry_run?: string | undefined; wave?: string | undefined }; body: undefined; response: Rollout };
   "POST /v1/fleets/{fleet}/rollouts/{rollout_id}/approve": { query: { dry_run?: string | undefined }; body: undefined; response: Rollout };
   "POST /v1/fleets/{fleet}/rollouts/{rollout_id}/cancel": { query: { dry_run?: string | undefined }; body: undefined; response: Rollout };
   "POST /v1/fleets/{fleet}/rollouts/{rollout_id}/rollback": { query: { dry_run?: string | undefined }; body: undefined; response: Rollout };

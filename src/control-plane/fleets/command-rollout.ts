@@ -22,8 +22,15 @@ import { rolloutEvent } from "./rollout-events.ts";
 export const ROLLOUT_COMMANDS = ["pause", "resume", "advance", "approve", "cancel", "rollback"] as const;
 export type RolloutCommand = (typeof ROLLOUT_COMMANDS)[number];
 
+export interface CommandOptions {
+  readonly isDryRun: boolean;
+  /** With `advance`: the wave to begin, from 0. */
+  readonly toWave?: number | undefined;
+}
+
 /** What a command depends on besides the rollout. */
 interface CommandInput extends Requester {
+  readonly toWave: number | undefined;
   readonly counts: readonly TargetCount[];
   readonly nowMs: number;
 }
@@ -42,7 +49,7 @@ const RULES: Readonly<Record<RolloutCommand, CommandRules>> = {
     action: "rollout.resumed",
     decide: (rollout, { counts, nowMs }) => resume(rollout, counts, nowMs),
   },
-  advance: { action: "rollout.advanced", decide: (rollout) => advance(rollout) },
+  advance: { action: "rollout.advanced", decide: (rollout, { toWave }) => advance(rollout, toWave) },
   approve: {
     action: "rollout.approved",
     decide: (rollout, { person, nowMs }) => approve(rollout, person, nowMs),
@@ -67,14 +74,14 @@ export async function commandRollout(
   id: string,
   command: RolloutCommand,
   requester: Requester,
-  isDryRun: boolean,
+  { isDryRun, toWave }: CommandOptions,
 ): Promise<Rollout> {
   const { action, decide } = RULES[command];
   const nowMs = clock.now();
   let refusal: EdgeError | undefined;
   let planned: Rollout | undefined;
   const after = await store.commandRollout(id, (rollout, counts) => {
-    const input = { ...requester, counts, nowMs };
+    const input = { ...requester, counts, nowMs, toWave };
     const outcome = decide(rollout, input);
     refusal = outcome.kind === "refused" ? outcome.error : undefined;
     if (outcome.kind !== "change") return undefined;

@@ -8,7 +8,7 @@ import type { Deployments } from "../deployments/deployments.ts";
 import type { ServiceClock } from "../instances/service-clock.ts";
 import type { Sealer } from "../sealing/sealer.ts";
 import type { Store } from "../store/store.ts";
-import { commandRollout, type RolloutCommand } from "./command-rollout.ts";
+import { type CommandOptions, commandRollout, type RolloutCommand } from "./command-rollout.ts";
 import type { ImageResolver } from "./image-resolver.ts";
 import { makeRevision, type Requester } from "./make-revision.ts";
 import { makeRollout, type MadeRollout } from "./make-rollout.ts";
@@ -65,11 +65,11 @@ export class Fleets {
     id: string,
     command: RolloutCommand,
     requester: Requester,
-    isDryRun: boolean,
+    options: CommandOptions,
   ): Promise<Rollout> {
     const { store, clock } = this.#options;
-    const rollout = await commandRollout({ store: store.rollouts, clock }, fleet, id, command, requester, isDryRun);
-    if (!isDryRun) this.wake();
+    const rollout = await commandRollout({ store: store.rollouts, clock }, fleet, id, command, requester, options);
+    if (!options.isDryRun) this.wake();
     return rollout;
   }
 

@@ -17,7 +17,13 @@ const MAX_ASKED_AT_ONCE = 32;
 type Options = AssetPriceOptions & { readonly store: Store };
 
 /** What people have to end first: their devices are not asked. */
-const NOT_ASKED: ReadonlySet<WaitReason> = new Set<WaitReason>(["connection", "acceptance", "conflict", "variable"]);
+const NOT_ASKED: ReadonlySet<WaitReason> = new Set<WaitReason>([
+  "connection",
+  "acceptance",
+  "hold",
+  "conflict",
+  "variable",
+]);
 
 export interface PriceInput {
   /** Whether devices are asked; otherwise only the plan is told. */

@@ -5,7 +5,8 @@ import { matchesSelector, type SelectorTerm } from "../../protocol/selector.ts";
 import type { DeploymentFacts, TargetFacts } from "../core/fleets/facts.ts";
 import type { StoredAttempt, TargetWithFacts } from "../store/rollouts.ts";
 
-const logsSchema = z.object({ logs: z.string() });
+/** A device sends the last lines of an app's output as a list, at most 64 KiB with the event. */
+const logsSchema = z.object({ logs: z.array(z.string()) });
 
 /** What facts depend on besides what is stored of the asset. */
 export interface FactsInput {
@@ -39,7 +40,7 @@ function toDeploymentFacts({ lastEvent, ...rest }: StoredAttempt): DeploymentFac
 export function lastLines(lastEvent: string | undefined): string | undefined {
   const event = lastEvent === undefined ? undefined : parseEvent(lastEvent);
   const logs = logsSchema.safeParse(event?.details);
-  return logs.success ? logs.data.logs : undefined;
+  return logs.success && logs.data.logs.length > 0 ? logs.data.logs.join("\n") : undefined;
 }
 
 /** An event that a later release has stored may not be valid: it says nothing then. */

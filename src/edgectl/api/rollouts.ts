@@ -135,19 +135,26 @@ export function priceRequest(fleet: string, body: RolloutCreation, asksDevices: 
   return { method: "POST", path: fleetPath(fleet, "rollouts"), query, body };
 }
 
-/** Carries out a command, or says without changing anything what it leads to. Errors: `RolloutStateConflict`. */
 /** Makes a rollout that takes only the assets on which this one has failed. */
 export function retryRollout(client: ApiClient, fleet: string, id: string): Promise<Rollout> {
   return client.json({ method: "POST", path: rolloutPath(fleet, id, "retry") }, rolloutSchema);
 }
 
+/**
+ * Carries out a command, or says without changing anything what it leads to. Errors: `RolloutStateConflict`.
+ *
+ * @param before the rollout as the person has seen it: `advance` begins the wave after that, and no later one
+ */
 export function commandRollout(
   client: ApiClient,
   fleet: string,
-  id: string,
+  { id, wave }: Pick<Rollout, "id" | "wave">,
   command: string,
   { isDryRun = false } = {},
 ): Promise<Rollout> {
-  const query = isDryRun ? { dry_run: "true" } : {};
+  const query = {
+    ...(isDryRun && { dry_run: "true" }),
+    ...(command === "advance" && { wave: String(wave + 1) }),
+  };
   return client.json({ method: "POST", path: rolloutPath(fleet, id, command), query }, rolloutSchema);
 }

@@ -155,14 +155,14 @@ export function addRolloutsCommands(rollouts: Command, io: Io): void {
           const client = await connect(context);
           const before = await getRollout(client, fleet, await findRolloutId(client, fleet, given));
           // Nothing is announced that the service refuses.
-          await commandRollout(client, fleet, before.id, name, { isDryRun: true });
+          await commandRollout(client, fleet, before, name, { isDryRun: true });
           if (!printer.json) printer.line(sanitizeLine(`${before.id}: ${EFFECTS[name]?.(before) ?? ""}`));
           if (!yes)
             await confirm(
               context,
               `${name} the rollout?`.replace(/^./, (letter) => letter.toUpperCase()),
             );
-          const after = await commandRollout(client, fleet, before.id, name);
+          const after = await commandRollout(client, fleet, before, name);
           printer.result(after, () => renderRollout(after, printer.theme, printer.width));
         },
       );

@@ -90,11 +90,14 @@ function toWaitingFailure(fleet: string, id: string, waiting: readonly Waiting[]
   });
 }
 
-function toFailure(fleet: string, id: string, { message, code, state }: RolloutEvent): Failure {
+function toFailure(fleet: string, id: string, { message, code, state, counts }: RolloutEvent): Failure {
   const isOfTargets = state === "failed" || state === "rolled_back";
-  const hint = isOfTargets
-    ? `To see which assets failed and why:\n  edgectl rollouts targets ${fleet} ${id} --failed`
-    : hintFor(code);
+  const areFailed = state === "rolled_back" || ["failed", "lost", "refused"].some((name) => (counts[name] ?? 0) > 0);
+  const hint = !isOfTargets
+    ? hintFor(code)
+    : areFailed
+      ? `To see which assets failed and why:\n  edgectl rollouts targets ${fleet} ${id} --failed`
+      : `To see how the assets are:\n  edgectl rollouts targets ${fleet} ${id}`;
   return new Failure(message, { exitCode: EXIT.failed, code, hint });
 }
 

@@ -29,9 +29,10 @@ export function renderSummary(rollout: Rollout, failed: readonly Target[]): stri
   );
 }
 
-/** The code of the last attempt that failed, or of the target. */
+/** The code of the last attempt that failed, which its message belongs to; without one, that of the target. */
 function reasonOf({ attempts, code, state }: Target): string {
-  return lastFailure({ attempts })?.code ?? code ?? state;
+  const past = lastFailure({ attempts });
+  return past ? (past.code ?? past.state) : (code ?? state);
 }
 
 function lastFailure({ attempts }: Pick<Target, "attempts">): Target["attempts"][number] | undefined {
@@ -48,7 +49,8 @@ function renderReason(code: string, targets: readonly Target[]): string {
       .split("\n")
       .filter((line) => line !== "")
       .slice(-MAX_LINES);
-    const line = `- ${serial} (${name}), now ${state.replaceAll("_", " ")}, ${tries} attempts: ${told}`;
+    const called = name === serial ? serial : `${serial} (${name})`;
+    const line = `- ${called}, now ${state.replaceAll("_", " ")}, ${tries} attempt${tries === 1 ? "" : "s"}: ${told}`;
     return [line].concat(output.map((each) => `    | ${each}`));
   });
   const more = targets.length > MAX_NAMED ? [`- and ${targets.length - MAX_NAMED} more`] : [];

@@ -36,7 +36,7 @@ test("a bad revision stops by itself in the first wave and goes back", async () 
   await rig.revision("kiosks", "bad");
   for (const { device } of rig.devices)
     device.behave = ({ images }) =>
-      images.includes(imageOf("bad")) ? { fail: "Unhealthy", logs: "no such table" } : "succeed";
+      images.includes(imageOf("bad")) ? { fail: "Unhealthy", logs: ["no such table"] } : "succeed";
   const id = await rig.rollOut("kiosks");
   const done = await rig.reach("kiosks", id, "rolled_back");
   expect(done["reason"]).toMatch(/failed/);

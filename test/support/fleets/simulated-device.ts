@@ -29,7 +29,7 @@ export type Behaviour =
   | "vanish"
   /** The apps of the new version are not up. */
   | "unhealthy"
-  | { readonly fail: ErrorCode; readonly logs?: string };
+  | { readonly fail: ErrorCode; readonly logs?: readonly string[] };
 
 /**
  * A device on the real protocol: it applies groups of apps at once, reports what runs, and does as it is told otherwise. Its apps

@@ -14,6 +14,16 @@ const query = z.strictObject({
     .meta({ description: "Changes nothing: returns the rollout as it would be, or why the command is refused." }),
 });
 
+const advanceQuery = query.extend({
+  wave: z.coerce
+    .number()
+    .int()
+    .min(2)
+    .max(1_000)
+    .optional()
+    .meta({ description: "Number of the wave to begin, so that a repeated request begins no later one." }),
+});
+
 interface CommandDocs {
   readonly operationId: string;
   readonly summary: string;
@@ -70,7 +80,7 @@ function rolloutCommand(api: Api, { store, fleets }: ApiContext, command: Rollou
         description: `${description} Has no further effect when repeated.`,
         tags: ["Rollouts"],
         params: rolloutParams,
-        querystring: query,
+        querystring: command === "advance" ? advanceQuery : query,
         response: {
           200: json("The rollout afterwards.", rolloutSchema),
           ...errors("FleetNotFound", "RolloutNotFound", "RolloutStateConflict", "InvalidRequest", ...conflicts),
@@ -81,7 +91,9 @@ function rolloutCommand(api: Api, { store, fleets }: ApiContext, command: Rollou
     },
     async (request): Promise<RolloutBody> => {
       const { fleet, rollout } = await findRollout(store, request);
-      const after = await fleets.command(fleet, rollout.id, command, requesterOf(request), request.query.dry_run);
+      const { dry_run: isDryRun, wave } = request.query as z.output<typeof advanceQuery>;
+      const options = { isDryRun, toWave: wave === undefined ? undefined : wave - 1 };
+      const after = await fleets.command(fleet, rollout.id, command, requesterOf(request), options);
       return toRolloutBody(store, { fleet, rollout: after });
     },
   );

@@ -90,7 +90,7 @@ export function findAssetObstacle(facts: AssetFacts, nowMs: number): Obstacle | 
     return { waitsFor: "acceptance", message, endsAtMs: undefined, sinceMs: unacceptedSinceMs };
   }
   if (!facts.isBusy) return undefined;
-  const message = "A deployment of another rollout of the fleet is still under way.";
+  const message = "Another deployment of a fleet is still under way on it.";
   return { waitsFor: "deployment", message, endsAtMs: nowMs + OTHER_ATTEMPT_PAUSE_MS };
 }
 

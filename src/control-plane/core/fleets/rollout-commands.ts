@@ -50,9 +50,18 @@ export function resume(
   return change({ state: "running", reason: undefined, acceptedFailures: countFailures(counts) });
 }
 
-/** Lets the next wave begin once nothing of this one is under way. A paused rollout has to be resumed as well. */
-export function advance(rollout: State & Pick<Rollout, "wave" | "advanceTo" | "strategy">): CommandOutcome {
+/**
+ * Lets the next wave begin once nothing of this one is under way. A paused rollout has to be resumed as well.
+ *
+ * @param toWave the wave to begin, from 0, so that a repeated command begins no later one; `undefined`: the next one
+ */
+export function advance(
+  rollout: State & Pick<Rollout, "wave" | "advanceTo" | "strategy">,
+  toWave?: number,
+): CommandOutcome {
   const next = rollout.wave + 1;
+  if (toWave !== undefined && toWave < next) return UNCHANGED;
+  if (toWave !== undefined && toWave > next) return refused(rollout, "be advanced", {}, `is in wave ${next}`);
   const isOpen = rollout.state === "running" || rollout.state === "paused";
   if (!isOpen || next >= waveCount(rollout.strategy)) {
     return refused(rollout, "be advanced", {}, isOpen ? "is in its last wave" : undefined);

@@ -142,7 +142,7 @@ test("a summary names what failed by reason, with the last lines, and how to ret
   ]);
   expect(text).toContain("Rollout of revision 3 of the fleet kiosks (rol_1): rolled back");
   expect(text).toContain("CrashLoopBackOff: 1 asset\n- GW-1");
-  expect(text).toContain("now rolled back, 1 attempts: It crashed. dep_7\n    | start\n    | no such table");
+  expect(text).toContain("now rolled back, 1 attempt: It crashed. dep_7\n    | start\n    | no such table");
   expect(text).toContain("DeviceTooOld: 1 asset");
   expect(text).toContain("edgectl rollouts retry kiosks rol_1");
   expect(text).not.toContain("\u001B");

@@ -97,6 +97,9 @@ test("the last wave cannot be advanced, and one advance counts once", () => {
   });
   expect(advance(aRollout({}, STRATEGY))).toEqual({ kind: "change", fields: { advanceTo: 1 } });
   expect(advance(aRollout({ advanceTo: 1 }, STRATEGY))).toEqual({ kind: "unchanged" });
+  // A request for a wave that has begun already, as one that was sent twice, opens no later one.
+  expect(advance(aRollout({ wave: 1 }, STRATEGY), 1)).toEqual({ kind: "unchanged" });
+  expect(advance(aRollout({}, STRATEGY), 2)).toMatchObject({ error: { code: "RolloutStateConflict" } });
 });
 
 test("a newer rollout supersedes what is not over and does not go back", () => {
