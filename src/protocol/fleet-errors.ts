@@ -25,10 +25,10 @@ export const FLEET_ERRORS = {
     hint: "List the fleet's rollouts to see their ids.",
   },
   PlanNotFound: {
-    message: "The fleet has no such plan of a rollout, or it has expired.",
+    message: "The fleet has no such plan of a rollout, it has been started already, or it has expired.",
     http: 404,
     retryable: false,
-    hint: "Make another plan with a dry run; it can be started for seven days, once.",
+    hint: "If a start of it was sent before: edgectl rollouts list. Otherwise make another plan with a dry run; it can be started for seven days, once.",
   },
   RolloutStateConflict: {
     message: "The state of the rollout does not allow that.",
