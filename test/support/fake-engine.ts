@@ -294,7 +294,7 @@ export class FakeEngine implements Engine {
       if (port !== undefined) {
         throw new EngineError("port_in_use", `Bind for 0.0.0.0:${port} failed: port is already allocated`, { port });
       }
-      container.start();
+      container.startAnew();
     });
   }
 
@@ -313,6 +313,7 @@ export class FakeEngine implements Engine {
       if (this.container(name)) {
         throw new EngineError("conflict", `The container name "/${name}" is already in use`);
       }
+      if (container.status === "restarting") throw new EngineError("between_runs", `sandbox ${id} not found`);
       container.name = name;
     });
   }

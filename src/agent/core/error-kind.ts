@@ -36,6 +36,8 @@ export type EngineErrorKind =
   | "no_addresses"
   /** The name is taken, or the object is in a state that does not allow the call. */
   | "conflict"
+  /** The container is between two runs of a crash loop, in which the engine cannot do this: once it is stopped, it can. */
+  | "between_runs"
   | "not_found"
   /** The engine cannot remove a container, or has been removing it for long. */
   | "not_removable"

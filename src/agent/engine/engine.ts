@@ -116,7 +116,10 @@ export interface Engine {
    * afterwards, not even after a reboot. No error if it does not run or does not exist.
    */
   stopContainer(id: string, graceMs: number, signal: AbortSignal): Promise<void>;
-  /** Renames a container, running or not. Error `conflict` if the name is taken. */
+  /**
+   * Renames a container, running or not. Error `conflict` if the name is taken. One that is `restarting` may be refused as
+   * `between_runs`: it is renamed once it is stopped.
+   */
   renameContainer(id: string, name: string, signal: AbortSignal): Promise<void>;
   /**
    * Returns the last lines of the container's standard output and error, oldest first, each at most `MAX_LINE_LENGTH`

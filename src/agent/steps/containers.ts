@@ -1,6 +1,8 @@
 import { containerName } from "../core/app/container.ts";
+import type { ObservedContainer } from "../core/deployment/record.ts";
 import { runningEvent } from "../core/deployment/step-events.ts";
-import type { Step } from "../core/deployment/step.ts";
+import type { Observed, Step } from "../core/deployment/step.ts";
+import { EngineError } from "../engine/engine-error.ts";
 import { removePlaces } from "../files/place.ts";
 import type { ContainerStepContext, StepContext, StepResult } from "./context.ts";
 import { stopGraceMs } from "./stop-grace.ts";
@@ -54,14 +56,49 @@ export async function runCleanAndRelease(
   return left ? { ...result, record: { leftBehind: [...earlier, ...left] } } : result;
 }
 
-/** Gives a container its app's name back. Precondition: no other container has that name. */
+type RenameContext = Pick<ContainerStepContext, "engine" | "config" | "store" | "observed" | "signal">;
+
+/**
+ * Renames a container. One that the engine cannot rename between two runs is stopped for it: it serves nothing then.
+ * Returns what has changed.
+ */
+export async function rename(
+  context: RenameContext,
+  { id, deploymentId }: { readonly id: string; readonly deploymentId: string | undefined },
+  name: string,
+): Promise<Partial<Pick<ObservedContainer, "name" | "running" | "up">>> {
+  const { engine, signal } = context;
+  try {
+    await engine.renameContainer(id, name, signal);
+    return { name };
+  } catch (error) {
+    // What was observed may have changed since: only the engine's answer tells.
+    if (!(error instanceof EngineError) || error.kind !== "between_runs") throw error;
+  }
+  await engine.stopContainer(id, stopGraceMs(context, deploymentId), signal);
+  await engine.renameContainer(id, name, signal);
+  return { name, running: false, up: false };
+}
+
+/**
+ * Gives a container its app's name back; what stopped for it is started by a later step. Precondition: no other container
+ * has that name.
+ */
 export async function runRename(
-  { engine, observed, signal }: Pick<ContainerStepContext, "engine" | "observed" | "signal">,
+  context: RenameContext,
   { app, containerId }: Extract<Step, { kind: "rename" }>,
 ): Promise<StepResult> {
-  const name = containerName(app);
-  await engine.renameContainer(containerId, name, signal);
-  return { observed: withContainer(observed, containerId, { name }) };
+  const { observed } = context;
+  const change = await rename(
+    context,
+    { id: containerId, deploymentId: deploymentOf(observed, containerId) },
+    containerName(app),
+  );
+  return { observed: withContainer(observed, containerId, change) };
+}
+
+function deploymentOf({ containers, others }: Observed, containerId: string): string | undefined {
+  return [...containers, ...others].find(({ id }) => id === containerId)?.deploymentId;
 }
 
 /**
@@ -74,10 +111,8 @@ export async function runStop(
 ): Promise<StepResult> {
   const { engine, signal } = context;
   let { observed } = context;
-  const known = [...observed.containers, ...observed.others];
   for (const id of containerIds) {
-    const deploymentId = known.find((container) => container.id === id)?.deploymentId;
-    await engine.stopContainer(id, stopGraceMs(context, deploymentId), signal);
+    await engine.stopContainer(id, stopGraceMs(context, deploymentOf(observed, id)), signal);
     observed = withContainer(observed, id, { running: false, up: false });
   }
   return { progress: { stoppedContainerId: containerIds.at(-1), startedContainerId: undefined }, observed };

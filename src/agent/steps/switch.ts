@@ -1,5 +1,6 @@
 import { oldVersionName, containerName } from "../core/app/container.ts";
 import type { Step } from "../core/deployment/step.ts";
+import { rename } from "./containers.ts";
 import type { ContainerStepContext, StepResult } from "./context.ts";
 import { withContainer } from "./observe.ts";
 import { stopGraceMs } from "./stop-grace.ts";
@@ -7,8 +8,8 @@ import { startContainer } from "./start.ts";
 
 /**
  * Replaces the old version by the new one. Names change first, while the old version runs, to keep the time short in
- * which neither does. Precondition: both containers exist. Safe to repeat after a crash: what is done already is
- * observed.
+ * which neither does; one between two runs may have to stop for that. Precondition: both containers exist. Safe to repeat
+ * after a crash: what is done already is observed.
  */
 export async function runSwitch(
   context: ContainerStepContext,
@@ -18,8 +19,8 @@ export async function runSwitch(
   const { container, others, spec } = step;
   const name = containerName(spec.name);
   const holder = others.find((other) => other.name === name);
-  if (holder) await engine.renameContainer(holder.id, oldVersionName(spec.name), signal);
-  if (container.name !== name) await engine.renameContainer(container.id, name, signal);
+  if (holder) await rename(context, holder, oldVersionName(spec.name));
+  if (container.name !== name) await rename(context, container, name);
   for (const { id, up, deploymentId } of others) {
     if (up) await engine.stopContainer(id, stopGraceMs(context, deploymentId), signal);
   }

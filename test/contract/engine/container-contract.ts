@@ -225,6 +225,24 @@ export function containerContract(harness: () => EngineHarness): void {
       await expectKind(engine.renameContainer(uniqueName("nobody"), uniqueName("app"), unaborted), "not_found");
     });
 
+    test("a container between two runs is renamed, or refused as that and renamed once it is stopped", async () => {
+      const { engine, images } = harness();
+      const { id, name } = await run(harness(), images.crasher);
+      // The pauses double: this one lasts.
+      await waitForState(harness(), id, "a pause of a second or more", ({ status, restartCount }) => {
+        return status === "restarting" && restartCount >= 4;
+      });
+      const other = uniqueName("renamed");
+      const refusal: unknown = await engine.renameContainer(id, other, unaborted).catch((error: unknown) => error);
+      if (refusal !== undefined) {
+        await expectKind(Promise.reject(refusal), "between_runs");
+        expect((await stateOf(harness(), id)).name).toBe(name);
+      }
+      await engine.stopContainer(id, 0, unaborted);
+      if (refusal !== undefined) await engine.renameContainer(id, other, unaborted);
+      expect(await stateOf(harness(), id)).toMatchObject({ name: other, status: "exited" });
+    });
+
     test("an app that keeps exiting is restarted again and again", async () => {
       const { id } = await run(harness(), harness().images.crasher);
       const first = await waitForState(harness(), id, "a first restart", (state) => state.restartCount >= 1);

@@ -98,6 +98,13 @@ export class FakeContainer {
     return (this.#behaviour.hostNetworkPorts ?? []).map((port) => ({ port, protocol: "tcp" }));
   }
 
+  /** Begins a run on request: restarts and their pauses count anew, as with Docker. */
+  startAnew(): void {
+    this.#restartCount = 0;
+    this.#restartMs = MIN_RESTART_DELAY_MS;
+    this.start();
+  }
+
   /** Begins a run. */
   start(): void {
     this.stop();

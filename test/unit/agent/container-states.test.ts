@@ -1,7 +1,9 @@
 import { describe, expect, it } from "vitest";
 import { EngineError } from "../../../src/agent/engine/engine-error.ts";
 import { findAppContainer } from "../../../src/agent/apps/find-app-container.ts";
+import type { FakeContainer } from "../../support/fake-engine/fake-container.ts";
 import { deployedApps } from "../../support/reconciler-rig.ts";
+import { whileTimePasses } from "../../support/while-time-passes.ts";
 
 const OLD = "example/app:1";
 const NEW = "example/app:2";
@@ -169,5 +171,73 @@ describe("a paused app", () => {
     rig.engine.container("web")!.pause();
     expect(await change(apps, action)).toMatchObject({ status: "Success" });
     expect(seen(apps)).toEqual(left);
+  });
+});
+
+/** Has the app end until its pause lasts for most of a minute. */
+function crash(container: FakeContainer): void {
+  for (let run = 0; run < 10; run++) {
+    container.start();
+    container.exit(3);
+  }
+}
+
+/** An app that is in such a pause, and the calls that rename, stop and start from then on. */
+async function crashing(): Promise<Apps & { readonly calls: string[] }> {
+  const apps = await deployedApps(OLD, "web");
+  apps.rig.engine.addImage(NEW, { layers: [5] });
+  crash(apps.rig.engine.container("web")!);
+  const calls: string[] = [];
+  apps.rig.engine.faults.onCall(({ method, phase }) => {
+    if (phase === "after" && /^(?:rename|stop|start)C/.test(method)) calls.push(method);
+  });
+  return { ...apps, calls };
+}
+
+describe("an app between two runs of a crash loop", () => {
+  it("is replaced by an update, stopped before it is renamed", async () => {
+    const apps = await crashing();
+    await using rig = apps.rig;
+    expect(await change(apps, "update")).toMatchObject({ status: "Success" });
+    expect(apps.calls.slice(0, 2)).toEqual(["stopContainer", "renameContainer"]);
+    expect(seen(apps)).toEqual(["web running"]);
+    expect(rig.store.apps()).toMatchObject([{ deploymentId: "c-update", desired: "running" }]);
+  });
+
+  it("is brought back under its name by a rollback, and runs again", async () => {
+    const apps = await deployedApps(OLD, "web");
+    await using rig = apps.rig;
+    rig.engine.addImage(NEW, { layers: [5] });
+    const old = rig.engine.container("web")!;
+    // It ends by itself, after it was renamed.
+    using _end = rig.engine.faults.onCall(({ method, phase }) => {
+      if (method !== "stopContainer" || phase !== "before" || old.status !== "running") return;
+      crash(old);
+      throw new EngineError("unknown", "cannot stop it");
+    });
+    expect(await change(apps, "update")).toMatchObject({
+      status: "Fail",
+      message: expect.stringMatching(/cannot stop it\. The previous version runs again\.$/),
+      details: { rolled_back: true },
+    });
+    expect(seen(apps)).toEqual(["web running"]);
+    expect(rig.engine.container("web")?.id).toBe(old.id);
+  });
+
+  it("gets its name back from the reconciler, and runs again", async () => {
+    const apps = await crashing();
+    await using rig = apps.rig;
+    rig.engine.container("web")!.name = "web.edge-agent-old";
+    await whileTimePasses(rig.clock, apps.reconciler.reconcile(signal));
+    expect(seen(apps)).toEqual(["web running"]);
+    expect(apps.calls).toEqual(["stopContainer", "renameContainer", "startContainer"]);
+  });
+
+  it("is renamed while it runs, before anything is stopped, where it runs again by then", async () => {
+    const apps = await crashing();
+    await using rig = apps.rig;
+    rig.engine.container("web")!.start();
+    expect(await change(apps, "update")).toMatchObject({ status: "Success" });
+    expect(apps.calls.slice(0, 4)).toEqual(["renameContainer", "renameContainer", "stopContainer", "startContainer"]);
   });
 });

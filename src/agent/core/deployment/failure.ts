@@ -77,6 +77,7 @@ export function failureOf(error: PullOrEngineError, step: DeploymentStep, image:
       return failure("InvalidRequest", `The container engine refuses the app: ${message}`);
     case "not_removable":
       return failure("Internal", `The container engine cannot remove a container: ${message}`);
+    case "between_runs":
     case "not_found":
     case "unknown":
       return failure("Internal", `The container engine failed: ${message}`);

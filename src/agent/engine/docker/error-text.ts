@@ -52,6 +52,8 @@ const CONTAINER_RULES: readonly Rule[] = [
   ["rules_lost", /\bnft\b.*(?:No such file or directory|does not exist)/is],
   ["bridge_lost", /could not find bridge|adding interface \S+ to bridge \S+ failed/i],
   ["conflict", /container name .*already in use|name is already in use|removal of container .*in progress/i],
+  // Docker renames the network namespace too, which a container between two runs does not have.
+  ["between_runs", /^sandbox \S+ not found/i],
   // The log of a container that is being removed: a moment later, it is not found.
   ["not_found", /get logs from container which is dead or marked for removal/i],
   ["port_in_use", /port is already allocated|address already in use|ports are not available|port .*already in use/i],

@@ -117,6 +117,7 @@ describe("a failed call on a container", () => {
     ],
     ["adding interface veth1 to bridge br-1 failed: Device does not exist", "bridge_lost"],
     ["no available IPv4 addresses on this network's address pools: edge-agent (123)", "no_addresses"],
+    ["sandbox 3b59c1 not found", "between_runs"],
     ["can not get logs from container which is dead or marked for removal", "not_found"],
     ["No such image: app:1", "image_not_found"],
     ["app:1: image not known", "image_not_found"],
