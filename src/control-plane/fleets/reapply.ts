@@ -119,7 +119,7 @@ export async function addUpkeepTarget({ store, clock }: UpkeepOptions, fleet: Fl
         await rollouts.addTargets(fence, [target]);
         return;
       }
-      // Attempts go on being counted, since their numbers identify deployments.
+      // Attempts go on being counted: past ones are on record by their numbers.
       const changed = await rollouts.changeTargets(fence, [{ before, after: { ...target, attempt: before.attempt } }]);
       if (changed.has(assetUuid)) return;
     } catch (error) {

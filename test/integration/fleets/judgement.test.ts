@@ -133,3 +133,20 @@ test("a person's stop does not take a fleet back to the revision that it has", a
   expect(rollout["state"]).toBe("succeeded");
   expect(rollout["counts"]).toEqual({ succeeded: 1, changed_by_hand: 1 });
 }, 120_000);
+
+test("a member that a repair has served is put right again after another revision became the stable one", async () => {
+  await using rig = await startWithStable(1);
+  const putRight = async (): Promise<void> => {
+    const uuid = byHand(rig, 0, () => undefined);
+    await reach(rig, uuid, "missing");
+    expect((await send(rig, "POST", "/v1/fleets/kiosks/reapply", {}))["assets"]).toBe(1);
+    await reach(rig, uuid, "current");
+  };
+  await putRight();
+  await rig.revision("kiosks", "two");
+  await rig.reach("kiosks", await rig.rollOut("kiosks"), "succeeded");
+  await reach(rig, rig.devices[0]?.uuid ?? "", "current");
+  await putRight();
+  const received = rig.devices[0]?.device.received.map(({ images }) => images[0]);
+  expect(received).toEqual(["one", "one", "two", "two"].map(imageOf));
+});

@@ -70,10 +70,11 @@ export function neededVariables({ apps }: Pick<Goal, "apps">): readonly string[]
 export const FLEET_KEY = " rollout:";
 
 /**
- * Returns the idempotency key of a target's latest attempt, with which a repeat after a crash finds the same deployment.
+ * Returns the idempotency key of a target's latest attempt, with which a repeat after a crash finds the same deployment. Numbers of
+ * attempts begin anew where the upkeep's target is removed and another one made: the time tells the two apart.
  */
-export function attemptKey({ rolloutId, assetUuid, direction, attempt }: Target): string {
-  return `${FLEET_KEY}${rolloutId}:${assetUuid}:${direction}:${attempt}`;
+export function attemptKey({ rolloutId, begunAtMs, assetUuid, direction, attempt }: Target): string {
+  return `${FLEET_KEY}${rolloutId}:${begunAtMs}:${assetUuid}:${direction}:${attempt}`;
 }
 
 function fleetFields(goal: Goal, revisions: AttemptInput["revisions"]) {

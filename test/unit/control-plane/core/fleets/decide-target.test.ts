@@ -142,8 +142,10 @@ describe("a target that waits for its turn", () => {
 describe("a target with an attempt", () => {
   test("gets its deployment after a crash, under the same key", () => {
     expect(decided(begun({ deploymentId: undefined }))).toEqual({ kind: "request" });
-    expect(attemptKey(begun())).toBe(" rollout:rol_1:asset-1:forward:1");
+    expect(attemptKey(begun())).toBe(` rollout:rol_1:${NOW}:asset-1:forward:1`);
     expect(attemptKey(begun({ direction: "back" }))).not.toBe(attemptKey(begun()));
+    // The first attempt of a target that was removed and made anew.
+    expect(attemptKey(begun({ begunAtMs: NOW + 1 }))).not.toBe(attemptKey(begun()));
   });
 
   test("waits for the budget of its device, and is due after that", () => {
