@@ -6,7 +6,7 @@ import { Leavers } from "./leavers.ts";
 import { MemberJudge } from "./member-judge.ts";
 import { RolloutRunner, type RunnerOptions } from "./rollout-runner.ts";
 
-export interface AccountRolloutsOptions extends Omit<RunnerOptions, "onFreed" | "onTargets"> {
+export interface AccountRolloutsOptions extends Omit<RunnerOptions, "onFreed" | "onTargets" | "onSettled"> {
   readonly bus: Bus;
   readonly accountId: string;
 }
@@ -72,7 +72,8 @@ export class AccountRollouts implements AsyncDisposable {
     if (known) return known.runner.notify();
     const onFreed = (assetUuids: readonly string[]): void => this.#notify(assetUuids, id);
     const onTargets = (assetUuids: readonly string[]): void => this.#members.notify(assetUuids);
-    const runner = new RolloutRunner({ ...this.#options, onFreed, onTargets }, id);
+    const onSettled = (): void => this.#notifyMembers(fleetId);
+    const runner = new RolloutRunner({ ...this.#options, onFreed, onTargets, onSettled }, id);
     const done = runner.run(signal).finally(() => this.#running.delete(id));
     this.#running.set(id, { runner, fleetId, done });
   }
@@ -91,11 +92,13 @@ export class AccountRollouts implements AsyncDisposable {
     this.#leavers.notify();
     this.#members.sweep();
     const fleet = await store.fleets.findFleet(accountId, name);
-    for (const { runner, fleetId } of this.#all()) {
-      // One that was removed owns no apps any more: others may wait for them.
-      if (!fleet) runner.sweep();
-      else if (fleetId === fleet.id) runner.notifyMembers();
-    }
+    if (fleet) return this.#notifyMembers(fleet.id);
+    // One that was removed owns no apps any more: others may wait for them.
+    for (const { runner } of this.#all()) runner.sweep();
+  }
+
+  #notifyMembers(fleetId: string): void {
+    for (const { runner, fleetId: own } of this.#all()) if (own === fleetId) runner.notifyMembers();
   }
 
   /** Tells all rollouts but one that something happened to these assets. */

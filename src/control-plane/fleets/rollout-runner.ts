@@ -2,6 +2,7 @@ import type { Clock } from "../../lib/clock.ts";
 import { Latch } from "../../lib/latch.ts";
 import type { Logger } from "../../lib/logger.ts";
 import type { TargetState } from "../../protocol/rollout.ts";
+import { isRolloutOver } from "../../protocol/rollout-over.ts";
 import { parseSelector } from "../../protocol/selector.ts";
 import { isStillActive } from "../core/fleets/counts.ts";
 import type { Fleet } from "../core/fleets/fleet.ts";
@@ -45,8 +46,10 @@ export interface RunnerOptions {
   readonly clock: Clock;
   readonly serviceClock: ServiceClock;
   readonly logger: Logger;
-  /** Called when the fleet's stable revision or what its upkeep depends on has changed. */
+  /** Called when the fleet's stable revision may have changed. */
   readonly onFleetChanged: (fleetId: string) => void;
+  /** Called when targets of a rollout that is over were settled: the fleet's upkeep may have to serve them. */
+  readonly onSettled: () => void;
   /** Called when other rollouts may begin on these assets: an attempt has ended there. */
   readonly onFreed: (assetUuids: readonly string[]) => void;
   /** Called with assets whose targets were changed. */
@@ -124,7 +127,7 @@ export class RolloutRunner {
 
   /** Does what is to be done now, and waits for more. Returns whether there may be more. */
   async #round(signal: AbortSignal): Promise<boolean> {
-    const { store, onFleetChanged } = this.#options;
+    const { store, onFleetChanged, onSettled } = this.#options;
     const round = await this.#prepare();
     if (!round) return false;
     const hasMore = await this.#workOff(round, signal);
@@ -141,7 +144,7 @@ export class RolloutRunner {
     const untilToldMs = await this.#progress.tell(round.fence, after, counts);
     if (!isStillActive(after, counts)) {
       await this.#progress.store(round.fence, after, () => ({ fields: { isActive: false } }));
-      onFleetChanged(round.fleet.id);
+      onSettled();
       return false;
     }
     if (!hasMore && !signal.aborted) await this.#wait(untilToldMs);
@@ -190,7 +193,10 @@ export class RolloutRunner {
     if (isSame) return false;
     const { rollouts } = this.#options.store;
     // Whom it has served with the earlier revision may be served again.
-    if (fields.revision !== upkeep.revision) await rollouts.removeTargets(fence, UPKEEP_ENDED);
+    if (fields.revision !== upkeep.revision) {
+      await rollouts.removeTargets(fence, UPKEEP_ENDED);
+      this.#mustSync = true;
+    }
     await this.#progress.store(fence, upkeep, () => ({ fields }));
     return true;
   }
@@ -206,6 +212,7 @@ export class RolloutRunner {
       this.#sweptState = round.rollout.state;
       this.#mustSync = true;
       await this.#work.sweepAll(round, signal);
+      if (isRolloutOver(round.rollout)) this.#options.onSettled();
     }
     if (this.#mustSync && passedMs - this.#syncedAtMs >= SYNC_INTERVAL_MS) {
       this.#mustSync = false;

@@ -119,6 +119,26 @@ test("a device that was away gets the newest revision on its return, never the o
   expect(away?.device.received.map(({ images }) => images[0])).toEqual([imageOf("one"), imageOf("three")]);
 });
 
+test("a device that a rollout has ended without is waited for, and served when it returns", async () => {
+  await using rig = await startFleetRig(2);
+  await rig.fleet("kiosks", {});
+  // Both at first: a new revision has the upkeep look at its members, too.
+  await rig.revision("kiosks", "one");
+  await rig.revision("kiosks", "two");
+  await rig.reach("kiosks", await rig.rollOut("kiosks", { revision: 1 }), "succeeded");
+  const [away] = rig.devices;
+  await away?.device.disconnect();
+  const id = await rig.rollOut("kiosks", { strategy: { soak_s: 0, done_at: 1 } });
+  await rig.reach("kiosks", id, "succeeded");
+  await waitFor("the member to be waited for", async () => {
+    const { members } = (await rig.api.get("/v1/fleets/kiosks/members")).body as { members: readonly object[] };
+    return members.some((member) => "for" in member && member.for === "connection");
+  });
+  expect((await rig.rollout("kiosks", id))["counts"]).toEqual({ succeeded: 1, deferred: 1 });
+  await away?.device.connect();
+  await waitFor("it to have the revision", () => away?.device.apps.get("web")?.image === imageOf("two"));
+});
+
 test("no target begins after a pause was answered; the rollout goes on when it is resumed", async () => {
   await using rig = await startFleetRig(12);
   await rig.fleet("kiosks", { max_parallel: 2 });
