@@ -174,7 +174,7 @@ const fields = {
   done_at: share.meta({
     description:
       "Number of assets, or their share, that must have succeeded for the rollout to end as succeeded. It ends then once every " +
-      "other one had its turn: what waits, or is under way, is left to the fleet's upkeep.",
+      "other one had its turn: what is under way is awaited, what waits is left to the fleet's upkeep.",
   }),
   refused: z.enum(["fail", "allow"]).meta({
     description:

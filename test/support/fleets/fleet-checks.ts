@@ -100,8 +100,8 @@ export class FleetChecks {
     const all = targets.filter((target) => target.state !== "skipped").length;
     const successes = targets.filter((target) => target.state === "succeeded").length;
     const isDone = state === "succeeded" && successes > 0 && successes >= Math.min(all, countOf(doneAt, all));
-    const unfinished = isDone ? ["pending"] : ["pending", "waiting", "deploying", "soaking"];
-    const open = targets.find((target) => unfinished.includes(target.state));
+    const unfinished = new Set(["pending", "deploying", "soaking", ...(isDone ? [] : ["waiting"])]);
+    const open = targets.find((target) => unfinished.has(target.state));
     if (open) throw new Violation("end", `the rollout ends with ${JSON.stringify(open)}`);
     if (state !== "rolled_back" && record.wave < record.strategy.waves.length)
       throw new Violation("end", `it ends in wave ${record.wave}`);

@@ -2,7 +2,7 @@ import type { ErrorCode } from "../../../protocol/errors.ts";
 import { waveCount } from "../../../protocol/rollout-strategy.ts";
 import { countOf } from "../../../protocol/share.ts";
 import type { RolloutFields, TargetCount } from "./changes.ts";
-import { countTargets, isUnderWay, isUnfinished, placesTaken } from "./counts.ts";
+import { countTargets, isUnderWay, isUnfinished, placesTaken, settledCounts } from "./counts.ts";
 import type { Rollout } from "./rollout.ts";
 import { countForStop, reasonToStop } from "./stopping.ts";
 
@@ -44,9 +44,9 @@ export function decideRollout(
   if (rollout.kind === "upkeep") return NOTHING;
   if (rollout.state === "rolling_back") return decideGoingBack(rollout, counts, nowMs);
   if (rollout.state !== "running") return NOTHING;
-  const reason = stopReason(rollout, counts, failures);
   const hasEnded = isLastWave(rollout) && !counts.some((group) => group.count > 0 && isUnfinished(group));
   const isDone = isLastWave(rollout) && hasEnough(rollout, counts);
+  const reason = stopReason(rollout, counts, failures, isDone);
   if (reason !== undefined) {
     // A rollout of the stable revision has nothing to go back to.
     const goesBack = rollout.strategy.on_stop === "rollback" && rollout.revision !== rollout.previousRevision;
@@ -90,17 +90,23 @@ function holdsWave({ state, waitsFor }: TargetCount, isLetBegin: boolean): boole
   return !isLetBegin && (waitsFor === "connection" || waitsFor === "window" || waitsFor === "deployment");
 }
 
-/** Returns why a running rollout must stop; `undefined` if it may go on. */
+/**
+ * Returns why a running rollout must stop; `undefined` if it may go on.
+ *
+ * @param isDone whether it ends otherwise, without what still waits
+ */
 function stopReason(
   rollout: Progress,
   counts: readonly TargetCount[],
   failures: readonly (ErrorCode | undefined)[],
+  isDone: boolean,
 ): string | undefined {
   const { acceptedFailures, strategy } = rollout;
   const counted = countForStop(counts, rollout.wave);
   const accepted = Math.min(acceptedFailures, counted.failed);
   const reason = reasonToStop(strategy.stop_when, {
     ...counted,
+    isWaveOver: counted.isWaveOver || isDone,
     failed: counted.failed - accepted,
     lost: Math.max(0, counted.lost - accepted),
   });
@@ -116,9 +122,12 @@ function isBlockedByLost(rollout: Progress, counts: readonly TargetCount[]): boo
   return isFull && present.some(({ state }) => state === "pending") && !present.some(isUnderWay);
 }
 
-/** Whether as many have succeeded as the strategy wants, and every other target has had its turn. */
+/**
+ * Whether as many have succeeded as the strategy wants, and every other target has had its turn. What is deployed or soaks is
+ * awaited, since it may still fail; what waits is not, also for a device's budget, which may take a month.
+ */
 function hasEnough({ strategy }: Progress, counts: readonly TargetCount[]): boolean {
-  const isOpen = counts.some((group) => group.count > 0 && group.state === "pending");
+  const isOpen = counts.some((group) => group.count > 0 && group.state !== "waiting" && isUnfinished(group));
   return !isOpen && countSucceeded(counts) > 0 && countSucceeded(counts) >= neededSuccesses(strategy, counts);
 }
 
@@ -150,7 +159,9 @@ function decideEnd(
   if (succeeded === 0) {
     return finish("failed", `Nothing has succeeded (${describe(counts)}).${namedCodes(failures)}`, nowMs);
   }
-  const others = describe(counted.filter(({ state }) => state !== "succeeded"));
+  // What waits is left to the fleet's upkeep.
+  const settled = settledCounts({ state: "succeeded" }, counted);
+  const others = describe(settled.filter(({ state }) => state !== "succeeded"));
   const told = `${succeeded} of ${all} assets run revision ${revision}; ${others}.${namedCodes(failures)}`;
   const isRefused = strategy.refused === "fail" && counted.some(({ state }) => state === "refused");
   const isDone = succeeded >= neededSuccesses(strategy, counts);

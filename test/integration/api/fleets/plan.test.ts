@@ -102,7 +102,7 @@ test("a rollout says in its body, its list and its stream what it waits for, and
   expect((await waiting()).wave).toBe(1);
   expect((await rig.api.post(`${path}/advance`, undefined)).body).toMatchObject({ wave: 2, waits_for_people: false });
   const ended = await rig.reach("kiosks", id, "succeeded");
-  expect(ended["reason"]).toBe("2 of 3 assets run revision 1; 1 waiting.");
+  expect(ended["reason"]).toBe("2 of 3 assets run revision 1; 1 deferred.");
   // The upkeep serves the rest.
   await rig.api.put(`/v1/assets/${lacking}/variables`, { SITE: { value: "8" } });
   await expect.poll(() => rig.devices[0]?.device.apps.has("web"), { timeout: 20_000 }).toBe(true);

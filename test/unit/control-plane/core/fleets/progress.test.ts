@@ -156,14 +156,31 @@ describe("a rollout that runs", () => {
     const enough = [aCount("succeeded", 80, { wave: 2 }), aCount("refused", 5, { wave: 2 })];
     const last = aRollout({ wave: 2 }, { ...WAVES, ...strategy });
     expect(decided(last, enough)).toMatchObject({ kind: "finish", fields: { state: "succeeded" } });
-    expect(decided(last, [...enough, aCount("deploying", 9, { wave: 2 })]).kind).toBe("finish");
-    expect(decided(last, [...enough, aCount("pending", 1, { wave: 2 })]).kind).toBe("nothing");
+    for (const state of ["pending", "deploying", "soaking"] as const)
+      expect(decided(last, [...enough, aCount(state, 1, { wave: 2 })])).toEqual({ kind: "nothing" });
     expect(decided(aRollout({ wave: 0 }, { ...WAVES, ...strategy }), [aCount("succeeded", 80), rest]).kind).toBe(
       "enter_wave",
     );
     const failing = aRollout({ wave: 2 }, { ...WAVES, ...strategy, stop_when: { failed: 3 } });
     expect(decided(failing, [...enough, aCount("failed", 3, { wave: 2 })])).toMatchObject({
       fields: { state: "failed" },
+    });
+  });
+
+  test("leaves what waits to the upkeep once it is done, after the share of its stopping rule was judged", () => {
+    const waits = [
+      aCount("waiting", 2, { waitsFor: "hold", wasAttempted: false }),
+      aCount("waiting", 1, { waitsFor: "budget" }),
+    ];
+    const careful = aRollout({}, { done_at: "50%", stop_when: { failed: "20%", min_attempted: 50 } });
+    const reason = "8 of 12 assets run revision 2; 1 failed, 2 deferred, 1 waiting.";
+    expect(decided(careful, [aCount("succeeded", 8), aCount("failed", 1), ...waits])).toMatchObject({
+      kind: "finish",
+      fields: { state: "succeeded", reason },
+    });
+    expect(decided(careful, [aCount("succeeded", 8), aCount("failed", 4), ...waits])).toMatchObject({
+      kind: "stop",
+      fields: { state: "paused" },
     });
   });
 
