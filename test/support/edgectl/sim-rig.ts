@@ -35,14 +35,24 @@ export interface SimRig extends AsyncDisposable {
   json(...args: string[]): Promise<unknown>;
   /** Sets what the Super SIM has used this month at its operator. */
   use(megabytes: number): void;
-  /** The service's time of day moves on, so that what it has asked lately is old. */
+  /** Time passes for the service, so that what it has asked lately is old. */
   passTime(seconds: number): void;
 }
 
 export async function startSimRig(): Promise<SimRig> {
   await using owner = new AsyncDisposableStack();
-  let aheadMs = START_MS - systemClock.now();
-  const clock: Clock = { ...systemClock, now: () => systemClock.now() + aheadMs };
+  const aheadMs = START_MS - systemClock.now();
+  let passedMs = 0;
+  const timeOfDay = (): number => systemClock.now() + aheadMs + passedMs;
+  const monotonic = (): number => systemClock.monotonic() + passedMs;
+  const clock: Clock = {
+    ...systemClock,
+    now: timeOfDay,
+    timeOfDay,
+    deletionTime: timeOfDay,
+    monotonic,
+    sinceBoot: monotonic,
+  };
   const kore = owner.use(await SuperSimSimulator.start(clock));
   const emnify = owner.use(await EmnifySimulator.start(clock));
   kore.addFleet("default_1gb", 1000);
@@ -89,7 +99,7 @@ export async function startSimRig(): Promise<SimRig> {
       return JSON.parse(stdout) as unknown;
     },
     use: (megabytes) => kore.use(SID, START_MS / 1000, megabytes * 1_000_000),
-    passTime: (seconds) => (aheadMs += seconds * 1000),
+    passTime: (seconds) => (passedMs += seconds * 1000),
     [Symbol.asyncDispose]: () => owned.disposeAsync(),
   };
 }

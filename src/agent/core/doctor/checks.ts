@@ -15,7 +15,7 @@ export const CHECKS = [
   { id: "tls", title: "TLS", needs: ["proxy", "clock", "credentials"] },
   { id: "token", title: "Device token", needs: ["tls"] },
   { id: "engine", title: "Container engine", needs: [] },
-  { id: "publishing", title: "Published ports", needs: ["store", "engine"] },
+  { id: "publishing", title: "Published ports", needs: ["config", "store", "engine"] },
   { id: "names", title: "Names of apps", needs: ["engine"] },
   { id: "registry", title: "Registries", needs: ["config", "credentials", "clock", "interface"] },
   { id: "disk", title: "Disk space", needs: [] },
