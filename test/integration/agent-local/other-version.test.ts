@@ -52,6 +52,8 @@ describe("a command with a daemon", () => {
       data: null,
       clock: null,
       held: [],
+      engine_troubles: [],
+      state_fault: null,
     });
   });
 
