@@ -1,3 +1,4 @@
+import { createHash } from "node:crypto";
 import { mkdir, readdir, readFile, writeFile } from "node:fs/promises";
 import { existsSync } from "node:fs";
 import { join } from "node:path";
@@ -31,10 +32,25 @@ ${await networkConf(directory)}`;
 
 /**
  * Networks with a name service. Every Podman of the machine shares the name service and the record of addresses, by the
- * name of the network: the default network needs a name of its own, and its own addresses.
+ * name of the network: the default network needs a name of its own, and its own addresses. Its bridge has a name of its own,
+ * too: that of all others is `podman0`, and the Podman whose last container ends removes it from under the others.
  */
 async function networkConf(directory: string): Promise<string> {
   const { name, subnet, pool } = await uniqueNetwork();
+  const network = {
+    name,
+    id: createHash("sha256").update(name).digest("hex"),
+    driver: "bridge",
+    network_interface: name,
+    created: "2026-01-01T00:00:00Z",
+    subnets: [{ subnet, gateway: subnet.replace(/0\/24$/, "1") }],
+    ipv6_enabled: false,
+    internal: false,
+    dns_enabled: false,
+    ipam_options: { driver: "host-local" },
+  };
+  await mkdir(join(directory, "networks"));
+  await writeFile(join(directory, "networks", `${name}.json`), JSON.stringify(network));
   return `
 [network]
 network_backend = "netavark"
