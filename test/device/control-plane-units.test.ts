@@ -4,7 +4,6 @@ import { NatsServer } from "../support/bus/nats-server.ts";
 import { Device } from "../support/device/device.ts";
 import { type DeviceEngine, devicesUnavailableReason, startDeviceEngine } from "../support/device/device-engine.ts";
 import { deviceImage } from "../support/device/device-image.ts";
-import { documented, fill } from "../support/documentation.ts";
 import { TcpRelay } from "../support/link/tcp-relay.ts";
 import { PostgresServer, postgresUnavailableReason } from "../support/postgres.ts";
 import {
@@ -85,11 +84,9 @@ describe.skipIf(missing !== undefined)("the control plane's units", () => {
         // By root, beside the running service.
         await machine.succeed(`/opt/edge-control/edge-control account create after-${user} ${data}`);
         expect(await accounts()).toBe(before + 1);
-        const restore = fill(documented("docs/operations.md", "Backup and restore"), { FILE: file });
-        const asUser = fill(restore, {
-          "/opt/edge-control/edge-control": `runuser -u ${user} -- /opt/edge-control/edge-control`,
-        });
-        await machine.succeed(`set -e; ${asUser}`);
+        await machine.succeed(`systemctl stop ${UNIT}`);
+        await machine.succeed(`runuser -u ${user} -- /opt/edge-control/edge-control restore ${file} ${data}`);
+        await machine.succeed(`systemctl start ${UNIT}`);
         expect([await statusOf(machine, `${URL}/readyz`), await accounts()]).toEqual([200, before]);
         const owners = await machine.succeed("stat -c %U /var/lib/edge-control/*");
         expect(new Set(owners.trim().split("\n"))).toEqual(new Set(["edge-control"]));
