@@ -1,3 +1,4 @@
+import type { AppSpec } from "../../protocol/app-spec.ts";
 import type { HostPort } from "../core/host/host-port.ts";
 import type { HostCapacity } from "../core/deployment/check.ts";
 import type { MountEntry } from "../core/host/mountinfo.ts";
@@ -33,4 +34,10 @@ export interface Host {
   isDevice(path: string): Promise<boolean>;
   /** Memory and processors of the machine. */
   capacity(): HostCapacity;
+}
+
+/** Returns the device files of an app that are not on the device. */
+export async function findMissingDevices({ devices = [] }: AppSpec, host: Pick<Host, "isDevice">): Promise<string[]> {
+  const found = await Promise.all(devices.map(({ local }) => host.isDevice(local)));
+  return devices.flatMap(({ local }, index) => (found[index] ? [] : [local]));
 }

@@ -10,7 +10,7 @@ import { heldText } from "../core/service/crash-loop.ts";
 import type { AppRecord } from "../core/deployment/record.ts";
 import { hostPortsOf, includesPort } from "../core/host/host-port.ts";
 import type { ContainerState } from "../engine/engine.ts";
-import { findMissingDevices } from "../host/missing-devices.ts";
+import { findMissingDevices } from "../host/host.ts";
 import { maskLogTail } from "../engine/mask-log-lines.ts";
 import { findAppContainer } from "../apps/find-app-container.ts";
 import { pendingDeployments } from "../store/pending-deployments.ts";

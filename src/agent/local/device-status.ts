@@ -6,7 +6,7 @@ import { type HeldWork, heldText } from "../core/service/crash-loop.ts";
 import type { AppRecord } from "../core/deployment/record.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { Host } from "../host/host.ts";
-import { findMissingDevices } from "../host/missing-devices.ts";
+import { findMissingDevices } from "../host/host.ts";
 import { findAppContainer } from "../apps/find-app-container.ts";
 import { pendingDeployments } from "../store/pending-deployments.ts";
 import type { StoreReader } from "../store/store.ts";

@@ -12,7 +12,7 @@ import { type AppContainer, nextRepair, type Repair, repairDelay } from "../core
 import type { ContainerSummary } from "../engine/engine.ts";
 import { findAppContainers, findManagedContainers } from "../engine/managed-containers.ts";
 import { removeOtherPlaces } from "../files/place.ts";
-import { findMissingDevices } from "../host/missing-devices.ts";
+import { findMissingDevices } from "../host/host.ts";
 import { CHECK_WORK, imageWork, repairWork } from "../store/crash-guard.ts";
 import { updateAppRecord } from "../store/update-app-record.ts";
 import { adoptApps } from "./adopt-apps.ts";

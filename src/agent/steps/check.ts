@@ -18,7 +18,7 @@ import type { Step } from "../core/deployment/step.ts";
 import { NOTHING_CREATED } from "./observe.ts";
 import { findAppPolicyViolation } from "./policy-check.ts";
 import { mustAsk, pullPolicyOf } from "../core/image/pull-decision.ts";
-import { findMissingDevices } from "../host/missing-devices.ts";
+import { findMissingDevices } from "../host/host.ts";
 import type { AppSpec } from "../../protocol/app-spec.ts";
 import type { EventContent } from "../../protocol/deployment-event.ts";
 import type { ContainerSummary, EngineInfo } from "../engine/engine.ts";

@@ -2,7 +2,7 @@ import { EdgeError } from "../../protocol/errors.ts";
 import type { RolloutRequest } from "../../protocol/rollout.ts";
 import { auditEntry } from "../audit/audit-entry.ts";
 import type { Fleet } from "../core/fleets/fleet.ts";
-import { newTarget } from "../core/fleets/new-target.ts";
+import { newRollout, newTarget } from "../core/fleets/new-records.ts";
 import { startFields, supersede } from "../core/fleets/rollout-commands.ts";
 import type { Rollout } from "../core/fleets/rollout.ts";
 import type { RolloutChange } from "../store/rollouts.ts";
@@ -54,31 +54,20 @@ export async function makeRollout(
   const id = rolloutId(requestId, nowMs);
   const plan = await planRollout(options, fleet, request);
   const { revision, strategy, waves } = plan;
-  const draft: Rollout = {
-    id,
-    accountId: fleet.accountId,
-    fleetId: fleet.id,
-    kind: "rollout",
-    retryOf: undefined,
-    revision: revision.revision.number,
-    previousRevision: fleet.stableRevision,
-    state: "draft",
-    strategy,
-    wave: 0,
-    waveSizes: waves.map((wave) => wave.length),
-    waveEnteredAtMs: undefined,
-    advanceTo: undefined,
-    acceptedFailures: 0,
-    reason: undefined,
-    createdBy: person,
-    approvedBy: undefined,
-    createdAtMs: nowMs,
-    startedAtMs: undefined,
-    finishedAtMs: undefined,
-    isActive: true,
-    epoch: 0,
-    version: 1,
-  };
+  const draft = newRollout(
+    {
+      id,
+      accountId: fleet.accountId,
+      fleetId: fleet.id,
+      kind: "rollout",
+      revision: revision.revision.number,
+      previousRevision: fleet.stableRevision,
+      strategy,
+      waveSizes: waves.map((wave) => wave.length),
+      createdBy: person,
+    },
+    nowMs,
+  );
   const rollout = request.start ? { ...draft, ...startFields(draft, nowMs) } : draft;
   const targets = waves.flatMap((wave, index) => wave.map(({ assetUuid }) => newTarget(id, assetUuid, index, nowMs)));
   const counts = targets.length === 0 ? [] : [{ wave: 0, ...PENDING, count: targets.length }];

@@ -1,5 +1,5 @@
 import type { SelectorTerm } from "../../protocol/selector.ts";
-import { lateTarget } from "../core/fleets/new-target.ts";
+import { lateTarget } from "../core/fleets/new-records.ts";
 import { needsUpkeep } from "../core/fleets/upkeep.ts";
 import type { Fleet } from "../core/fleets/fleet.ts";
 import type { Rollout } from "../core/fleets/rollout.ts";

@@ -1,5 +1,6 @@
 import { soakMsOf, waveCount } from "../../protocol/rollout-strategy.ts";
 import type { Fleet } from "../core/fleets/fleet.ts";
+import { newRollout } from "../core/fleets/new-records.ts";
 import type { Rollout } from "../core/fleets/rollout.ts";
 import { createId } from "../secrets.ts";
 
@@ -8,29 +9,19 @@ export function newUpkeep(fleet: Fleet, nowMs: number): Rollout {
   const { id: fleetId, accountId, stableRevision } = fleet;
   if (stableRevision === undefined) throw new Error(`fleet ${fleetId} has no stable revision`);
   const id = createId("rol_");
-  return {
-    id,
-    accountId,
-    fleetId,
-    kind: "upkeep",
-    retryOf: undefined,
-    state: "running",
-    ...upkeepFields(fleet, stableRevision),
-    wave: 0,
-    waveSizes: [0],
-    waveEnteredAtMs: nowMs,
-    advanceTo: undefined,
-    acceptedFailures: 0,
-    reason: undefined,
-    createdBy: { kind: "service", id },
-    approvedBy: undefined,
-    createdAtMs: nowMs,
-    startedAtMs: nowMs,
-    finishedAtMs: undefined,
-    isActive: true,
-    epoch: 0,
-    version: 1,
-  };
+  const made = newRollout(
+    {
+      id,
+      accountId,
+      fleetId,
+      kind: "upkeep",
+      ...upkeepFields(fleet, stableRevision),
+      waveSizes: [0],
+      createdBy: { kind: "service", id },
+    },
+    nowMs,
+  );
+  return { ...made, state: "running", waveEnteredAtMs: nowMs, startedAtMs: nowMs };
 }
 
 /** Returns what the upkeep has from its fleet. */

@@ -5,7 +5,7 @@ import { MAX_LISTED_REAPPLIED, type ReapplyRequest } from "../../protocol/fleet.
 import { auditEntry } from "../audit/audit-entry.ts";
 import type { Fleet } from "../core/fleets/fleet.ts";
 import { isUnfinished } from "../core/fleets/counts.ts";
-import { newTarget } from "../core/fleets/new-target.ts";
+import { newTarget } from "../core/fleets/new-records.ts";
 import type { Rollout } from "../core/fleets/rollout.ts";
 import type { Deployments } from "../deployments/deployments.ts";
 import type { MemberState } from "../store/fleets.ts";

@@ -3,7 +3,7 @@ import { EdgeError } from "../../protocol/errors.ts";
 import { isRolloutOver } from "../../protocol/rollout-over.ts";
 import { auditEntry } from "../audit/audit-entry.ts";
 import type { Fleet } from "../core/fleets/fleet.ts";
-import { newTarget } from "../core/fleets/new-target.ts";
+import { newRollout, newTarget } from "../core/fleets/new-records.ts";
 import { startFields, supersede } from "../core/fleets/rollout-commands.ts";
 import type { Rollout } from "../core/fleets/rollout.ts";
 import type { Target } from "../core/fleets/target.ts";
@@ -44,28 +44,21 @@ export async function retryRollout(
   const nowMs = clock.now();
   const id = rolloutId(requestIdOf(fleet.id, undefined, {}), nowMs);
   const requiresApproval = earlier.strategy.requires_approval || fleet.strategy.requires_approval;
-  const draft: Rollout = {
-    ...earlier,
-    id,
-    retryOf: earlier.id,
-    previousRevision: fleet.stableRevision,
-    state: "draft",
-    strategy: { ...earlier.strategy, waves: [], requires_approval: requiresApproval },
-    wave: 0,
-    waveSizes: [assets.length],
-    waveEnteredAtMs: undefined,
-    advanceTo: undefined,
-    acceptedFailures: 0,
-    reason: undefined,
-    createdBy: person,
-    approvedBy: undefined,
-    createdAtMs: nowMs,
-    startedAtMs: undefined,
-    finishedAtMs: undefined,
-    isActive: true,
-    epoch: 0,
-    version: 1,
-  };
+  const draft = newRollout(
+    {
+      id,
+      accountId: earlier.accountId,
+      fleetId: earlier.fleetId,
+      kind: "rollout",
+      retryOf: earlier.id,
+      revision: earlier.revision,
+      previousRevision: fleet.stableRevision,
+      strategy: { ...earlier.strategy, waves: [], requires_approval: requiresApproval },
+      waveSizes: [assets.length],
+      createdBy: person,
+    },
+    nowMs,
+  );
   const rollout = { ...draft, ...startFields(draft, nowMs) };
   const targets = assets.map((assetUuid) => newTarget(id, assetUuid, 0, nowMs));
   const subject = { kind: "rollout", id };

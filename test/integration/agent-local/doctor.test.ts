@@ -327,6 +327,15 @@ describe("doctor: one layer broken at a time, for real", () => {
     });
   });
 
+  it("a state directory that is not reached is not one that does not exist yet", async () => {
+    await using peer = await ControlPeer.start();
+    const below = join(device.directory, "a-file");
+    await writeFile(below, "");
+    const diagnosis = await diagnose(`ws://127.0.0.1:${peer.port}/v1/agent`, { state_dir: join(below, "state") });
+    expect(diagnosis.broken[0]).toBe("permissions");
+    expect(find(diagnosis, "permissions")?.text).toContain("cannot be looked into: ENOTDIR");
+  });
+
   it.skipIf(noDisk)("a disk that is full", async () => {
     await using peer = await ControlPeer.start();
     await using disk = await smallDisk(16);

@@ -1,5 +1,5 @@
 import { randomBytes } from "node:crypto";
-import type { BusKey, SharedKeys } from "../../../src/control-plane/bus/sealed/shared-keys.ts";
+import type { BusKey, SharedKeys } from "../../../src/control-plane/bus/sealed/message-seal.ts";
 import { SealedLink } from "../../../src/control-plane/bus/sealed/sealed-link.ts";
 import type { MessageLink } from "../../../src/control-plane/bus/message-link.ts";
 import { type Clock, systemClock } from "../../../src/lib/clock.ts";

@@ -7,7 +7,7 @@ import { isStillActive } from "../../../src/control-plane/core/fleets/counts.ts"
 import { beginAttempt } from "../../../src/control-plane/core/fleets/decide-begin.ts";
 import type { TargetDecision } from "../../../src/control-plane/core/fleets/target-decision.ts";
 import { decideTarget } from "../../../src/control-plane/core/fleets/decide-target.ts";
-import { newTarget } from "../../../src/control-plane/core/fleets/new-target.ts";
+import { newTarget } from "../../../src/control-plane/core/fleets/new-records.ts";
 import { decideRollout } from "../../../src/control-plane/core/fleets/progress.ts";
 import {
   type CommandOutcome,

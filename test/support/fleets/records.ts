@@ -3,7 +3,7 @@ import type { z } from "zod";
 import type { AppReport } from "../../../src/protocol/app-report.ts";
 import type { TargetCount } from "../../../src/control-plane/core/fleets/changes.ts";
 import type { DeploymentFacts, ReportFacts, TargetFacts } from "../../../src/control-plane/core/fleets/facts.ts";
-import { newTarget } from "../../../src/control-plane/core/fleets/new-target.ts";
+import { newTarget } from "../../../src/control-plane/core/fleets/new-records.ts";
 import type { Rollout } from "../../../src/control-plane/core/fleets/rollout.ts";
 import type { Target } from "../../../src/control-plane/core/fleets/target.ts";
 import type { TargetContext } from "../../../src/control-plane/core/fleets/target-decision.ts";

@@ -47,6 +47,7 @@ export const probeDns: Probe = async (context, signal) => {
 };
 
 async function nameServers(): Promise<string[]> {
+  // Without the file there is no name server, which is what is said then.
   const text = await readFile("/etc/resolv.conf", "utf8").catch(() => "");
   return [...text.matchAll(/^\s*nameserver\s+(\S+)/gm)].map(([, server = ""]) => server).slice(0, MAX_SHOWN);
 }

@@ -1,8 +1,7 @@
 import { statSync } from "node:fs";
 import { errorText } from "../../../lib/error-text.ts";
-import { engineDifferences } from "../../core/host/engine-differences.ts";
+import { engineDifferences, oldEngine } from "../../core/host/engine-differences.ts";
 import { capitalize } from "../../core/text.ts";
-import { oldEngine } from "../../core/host/old-engine.ts";
 import { bad, good, type Probe, type ProbeContext, warning } from "../probe.ts";
 
 /** The container engine responds and its version is supported. */

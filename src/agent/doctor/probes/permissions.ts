@@ -44,9 +44,15 @@ async function unresolvedDenyRules(context: ProbeContext): Promise<UnresolvedDen
 async function probeAgentFiles(context: ProbeContext): Promise<CheckResult> {
   const settings = settingsOf(context);
   const { state_dir: directory } = settings;
-  const state = await stat(directory).catch(() => undefined);
-  if (state && !state.isDirectory()) return bad(`${directory} is no directory.`, "Set state_dir to a directory.");
-  if (!state) return good(`${directory} does not exist yet; the agent makes it.`);
+  const state = await stat(directory).catch((error: NodeJS.ErrnoException) => error);
+  if (state instanceof Error) {
+    if (state.code === "ENOENT") return good(`${directory} does not exist yet; the agent makes it.`);
+    if (state.code === "EACCES" && !context.isService)
+      return good(`${directory} cannot be looked into; run as root to look into it.`);
+    const next = `Let the service's user enter the directories above it: namei --long ${directory}`;
+    return bad(`${directory} cannot be looked into: ${state.message}.`, next);
+  }
+  if (!state.isDirectory()) return bad(`${directory} is no directory.`, "Set state_dir to a directory.");
   const fault = await tryWrite(directory);
   // Another user than the service's may run this without write access.
   if (fault !== undefined && fault.code === "EACCES" && !context.isService && state.uid !== process.getuid?.())
@@ -70,6 +76,7 @@ async function tryWrite(directory: string): Promise<NodeJS.ErrnoException | unde
   } catch (error) {
     return error as NodeJS.ErrnoException;
   } finally {
+    // What could not be written cannot be removed either; the reason is told already.
     await rm(path, { force: true }).catch(() => undefined);
   }
 }

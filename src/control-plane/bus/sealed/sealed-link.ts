@@ -2,9 +2,17 @@ import { randomBytes } from "node:crypto";
 import type { Clock } from "../../../lib/clock.ts";
 import type { Logger } from "../../../lib/logger.ts";
 import { type LinkState, MAX_MESSAGE_BYTES, type MessageLink } from "../message-link.ts";
-import { deriveSenderKey, open, readHeader, seal, type SealHeader, SENDER_BYTES } from "./message-seal.ts";
+import {
+  deriveSenderKey,
+  open,
+  readHeader,
+  seal,
+  type SealHeader,
+  SENDER_BYTES,
+  type BusKey,
+  type SharedKeys,
+} from "./message-seal.ts";
 import { ReplayWindow } from "./replay-window.ts";
-import type { BusKey, SharedKeys } from "./shared-keys.ts";
 
 /** A message that is older, or from the future by more, is refused. */
 export const MAX_AGE_MS = 30_000;

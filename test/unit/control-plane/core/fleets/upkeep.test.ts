@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { lateTarget } from "../../../../../src/control-plane/core/fleets/new-target.ts";
+import { lateTarget } from "../../../../../src/control-plane/core/fleets/new-records.ts";
 import { needsUpkeep, type UpkeepInput } from "../../../../../src/control-plane/core/fleets/upkeep.ts";
 import { aRollout, NOW } from "../../../../support/fleets/records.ts";
 

@@ -2,6 +2,38 @@ import { waveCount } from "../../../protocol/rollout-strategy.ts";
 import type { Rollout } from "./rollout.ts";
 import type { Target } from "./target.ts";
 
+type Given =
+  | "id"
+  | "accountId"
+  | "fleetId"
+  | "kind"
+  | "revision"
+  | "previousRevision"
+  | "strategy"
+  | "waveSizes"
+  | "createdBy";
+
+/** Returns the record of a rollout that nothing has happened to: a draft. */
+export function newRollout(given: Pick<Rollout, Given> & Partial<Pick<Rollout, "retryOf">>, nowMs: number): Rollout {
+  return {
+    retryOf: undefined,
+    state: "draft",
+    wave: 0,
+    waveEnteredAtMs: undefined,
+    advanceTo: undefined,
+    acceptedFailures: 0,
+    reason: undefined,
+    approvedBy: undefined,
+    createdAtMs: nowMs,
+    startedAtMs: undefined,
+    finishedAtMs: undefined,
+    isActive: true,
+    epoch: 0,
+    version: 1,
+    ...given,
+  };
+}
+
 /** Returns the record of a target that nothing has happened to. @param wave its index, from 0 */
 export function newTarget(rolloutId: string, assetUuid: string, wave: number, nowMs: number): Target {
   return {
