@@ -189,7 +189,9 @@ export const TABLE: Readonly<Record<string, Row>> = {
   "GET /v1/fleets/{fleet}/rollouts/{rollout_id}": read("viewer"),
   "POST /v1/fleets/{fleet}/rollouts/{rollout_id}/pause": row("operator", "runs", { none: "?dry_run" }),
   "POST /v1/fleets/{fleet}/rollouts/{rollout_id}/resume": row("operator", ["runs", "delivers"], { none: "?dry_run" }),
-  "POST /v1/fleets/{fleet}/rollouts/{rollout_id}/advance": row("operator", ["runs", "delivers"], { none: "?dry_run" }),
+  "POST /v1/fleets/{fleet}/rollouts/{rollout_id}/advance": row("operator", ["runs", "delivers"], {
+    none: "?dry_run ?wave",
+  }),
   "POST /v1/fleets/{fleet}/rollouts/{rollout_id}/approve": row("operator", ["approves", "runs", "delivers"], {
     none: "?dry_run",
   }),
