@@ -3,11 +3,11 @@ import { PageTitle } from "../parts/page-title.tsx";
 import { MissingPart } from "./missing-part.tsx";
 
 /** Shown in place of a page whose module could not be loaded. */
-export function MissingPartPage(): ReactNode {
+export function MissingPartPage({ error }: { readonly error: unknown }): ReactNode {
   return (
     <>
       <PageTitle title="Not loaded" />
-      <MissingPart />
+      <MissingPart error={error} />
     </>
   );
 }

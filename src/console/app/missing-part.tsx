@@ -6,17 +6,23 @@ const PROBE_INTERVAL_MS = 1000;
 const RELOADED_AT = "reloaded-at";
 const MIN_RELOAD_INTERVAL_MS = 30_000;
 
+interface Props {
+  /** Why it could not be loaded: names the file. */
+  readonly error: unknown;
+}
+
 /**
  * Shown in place of what could not be loaded: the network changed, or the service is away, or was updated and has other files now.
- * Loads everything anew as soon as the service answers, but not again and again.
+ * Loads everything anew as soon as the service answers, but not again and again for the same file.
  */
-export function MissingPart(): ReactNode {
+export function MissingPart({ error }: Props): ReactNode {
+  const reason = String(error);
   const [isGivenUp, setGivenUp] = useState(false);
   useEffect(() => {
     if (isGivenUp) return undefined;
-    const timer = setInterval(() => void reloadIfReachable(() => setGivenUp(true)), PROBE_INTERVAL_MS);
+    const timer = setInterval(() => void reloadIfReachable(reason, () => setGivenUp(true)), PROBE_INTERVAL_MS);
     return () => clearInterval(timer);
-  }, [isGivenUp]);
+  }, [isGivenUp, reason]);
   return (
     <Note kind="warn" title="This page could not be loaded.">
       {isGivenUp
@@ -26,7 +32,7 @@ export function MissingPart(): ReactNode {
   );
 }
 
-async function reloadIfReachable(giveUp: () => void): Promise<void> {
+async function reloadIfReachable(reason: string, giveUp: () => void): Promise<void> {
   try {
     const response = await fetch("/healthz", { cache: "no-store" });
     noteResponse(response);
@@ -35,7 +41,9 @@ async function reloadIfReachable(giveUp: () => void): Promise<void> {
     noteUnreachable();
     return;
   }
-  if (Date.now() - Number(sessionStorage.getItem(RELOADED_AT)) < MIN_RELOAD_INTERVAL_MS) return giveUp();
-  sessionStorage.setItem(RELOADED_AT, String(Date.now()));
+  // Each file that was missing has a time of its own: that another was says nothing of this one.
+  const key = `${RELOADED_AT} ${reason}`;
+  if (Date.now() - Number(sessionStorage.getItem(key)) < MIN_RELOAD_INTERVAL_MS) return giveUp();
+  sessionStorage.setItem(key, String(Date.now()));
   location.reload();
 }

@@ -38,7 +38,7 @@ function toRoute([path, { load, permission }]: Entry): RouteObject {
     path,
     errorElement: <ErrorPage />,
     lazy: async () => {
-      const Page = await load().catch(() => MissingPartPage);
+      const Page = await load().catch((error: unknown) => () => <MissingPartPage error={error} />);
       if (permission === undefined) return { Component: Page };
       return {
         element: (

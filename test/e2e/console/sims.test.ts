@@ -1,5 +1,5 @@
 import type { Page, Route } from "playwright-core";
-import { afterAll, beforeAll, expect, it } from "vitest";
+import { afterAll, afterEach, beforeAll, expect, it } from "vitest";
 import {
   type ConsoleSims,
   PRO_SIM,
@@ -31,6 +31,9 @@ beforeAll(async () => {
   await sims.addAsset(account, "Pump house 9", [], false);
 });
 afterAll(() => owned.disposeAsync());
+afterEach(async ({ task }) => {
+  if (task.result?.state === "fail") console.log(`${page.url()}\n${await page.locator("body").innerText()}`);
+});
 
 async function accountId(): Promise<string> {
   const session = await tab.context.request.get(`${rig.control.url}/v1/session`);
@@ -117,17 +120,22 @@ it("says how old the figures are while the operator does not answer", async () =
   await page.unroute(usages);
 });
 
-it("shows everything else where the chart could not be loaded, and loads it once it can be", async () => {
+it("shows everything else where the chart could not be loaded, and loads it once it can be, file by file", async () => {
   const lost: string[] = [];
   const abort = async (route: Route): Promise<void> => {
     lost.push(route.request().url());
     await route.abort("connectionreset");
   };
+  // The tab's script, as often as the first load asks for it, and then, in the second, the chart's style.
+  let loads = 0;
+  page.on("request", (request) => (loads += request.isNavigationRequest() ? 1 : 0));
+  await page.route(/\/sims-tab-[^/]*\.js/, (route) => (loads === 1 ? abort(route) : route.continue()));
   await page.route(/\/usage-chart-[^/]*\.css/, abort, { times: 1 });
   await open(`/assets/${asset}?tab=sims`);
   await page.getByText("by the operator's count").first().waitFor();
   await page.locator("canvas").waitFor();
-  expect(lost).toHaveLength(1);
+  expect(new Set(lost.map((url) => /\w+$/.exec(url)?.[0]))).toEqual(new Set(["css", "js"]));
+  await page.unrouteAll({ behavior: "wait" });
   expect(tab.complaints).toEqual([]);
 });
 

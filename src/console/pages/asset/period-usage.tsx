@@ -2,7 +2,7 @@ import { Stack, Text } from "@mantine/core";
 import type { UseQueryResult } from "@tanstack/react-query";
 import { type ReactNode, Suspense, useMemo, useState } from "react";
 import type { Asset } from "../../api/types.ts";
-import { lazyPart } from "../../app/lazy-part.ts";
+import { lazyPart } from "../../app/lazy-part.tsx";
 import { serverNow } from "../../live/reachability.ts";
 import { Loading } from "../../parts/loading.tsx";
 import { SIM_TYPES, type SimType } from "../sims/sim-words.ts";

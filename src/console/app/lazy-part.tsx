@@ -3,5 +3,7 @@ import { MissingPart } from "./missing-part.tsx";
 
 /** A part of a page whose module is loaded when it is shown first. What fails to load says so, and the rest of the page stays. */
 export function lazyPart<Props>(load: () => Promise<ComponentType<Props>>): LazyExoticComponent<ComponentType<Props>> {
-  return lazy(async () => ({ default: await load().catch(() => MissingPart as ComponentType<Props>) }));
+  const loadOrSay = (): Promise<ComponentType<Props>> =>
+    load().catch((error: unknown) => () => <MissingPart error={error} />);
+  return lazy(async () => ({ default: await loadOrSay() }));
 }
