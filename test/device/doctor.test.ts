@@ -109,7 +109,7 @@ describe.skipIf(missing !== undefined)("doctor, on devices that are broken", () 
     };
   };
   const untilHealthy = (): Promise<unknown> =>
-    waitFor("a healthy device", async () => (await device.run("edge-agent status")).code === 0, { timeoutMs: 60_000 });
+    waitFor("a healthy device", () => device.succeed("edge-agent status"), { timeoutMs: 60_000 });
 
   test.for(brokenDevices({} as never).map(({ name }) => name))("%s", { timeout: 120_000 }, async (name) => {
     const broken = devices.get(name);

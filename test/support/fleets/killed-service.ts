@@ -69,7 +69,8 @@ export class KilledService implements AsyncDisposable {
       now: () => systemClock.now() + service.#aheadMs,
       timeOfDay: () => systemClock.now() + service.#aheadMs,
       deletionTime: () => systemClock.now() + service.#aheadMs,
-      monotonic: () => systemClock.monotonic(),
+      // Time that passes: without this it would be a jump, which nothing follows.
+      monotonic: () => systemClock.monotonic() + service.#aheadMs,
       timer: (ms, callback) => systemClock.timer(ms, callback),
       sleep: (ms, signal) => systemClock.sleep(ms, signal),
     };
