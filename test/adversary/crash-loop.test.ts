@@ -87,6 +87,8 @@ test("a repair that kills the agent again and again pauses, and everybody is tol
   });
   // The first crash tells nothing of what the agent was doing: it was not on record.
   expect(killing.kills).toBe(4);
+  // The doctor creates a container, too.
+  killing[Symbol.dispose]();
   const status = await run("dist/edge-agent", ["status", "--config", agent.configFile]);
   expect(status.stdout).toMatch(new RegExp(`Pauses .*the agent crashed 3 times during the repair of ${name}`));
   const doctor = await run("dist/edge-agent", ["doctor", "--config", agent.configFile]);
@@ -100,7 +102,6 @@ test("a repair that kills the agent again and again pauses, and everybody is tol
   await waitFor("the report", async () => JSON.stringify(await get(`/edge/apps/${name}`)).includes(paused));
   expect(await get("")).toMatchObject({ attention: expect.arrayContaining(["app_not_repaired"]) as unknown });
   // Somebody who restarts the agent wants it tried.
-  killing[Symbol.dispose]();
   await agent.restart();
   await waitFor("the app to run again", async () => {
     return (await system().containersOf(deploymentId)).some(({ State }) => State === "running");

@@ -103,7 +103,8 @@ export class CrashGuard implements Disposable {
     const possible = new Set([...pending, ...apps.flatMap((app) => [repairWork(app), imageWork(app)])]);
     const isGone = (name: string): boolean => OF_A_RECORD.test(name) && !possible.has(name);
     for (const work of last?.works ?? []) if (!isGone(work.name)) this.#works.set(work.name, work);
-    if (this.#end !== "clean") for (const name of this.#blamed(pending)) this.#count(name);
+    const during = this.#end === "clean" ? [] : this.#blamed(pending);
+    for (const name of during) this.#count(name);
     for (const [name, work] of this.#works) this.#works.set(name, { ...work, began: 0 });
     const hasChanged = last ? JSON.stringify(last) !== JSON.stringify(this.#state(false)) : true;
     if (hasChanged) this.#save();
@@ -111,7 +112,6 @@ export class CrashGuard implements Disposable {
       this.#timers.use(clock.timer(POWER_CUT_WINDOW_MS, () => this.#forgetPowerCuts()));
       this.#timers.use(clock.timer(FORGET_MS, () => this.#forget()));
     }
-    const during = [...this.#works.keys()];
     if (this.#end === "crash")
       logger.warn({ during }, "the agent crashed before this start. See: journalctl -u edge-agent");
     for (const held of this.allHeld()) {
