@@ -21,7 +21,7 @@ export const GENERATED_SECTIONS: readonly GeneratedSection[] = [
   { page: "docs/errors.md", name: "error-table", generate: errorTable },
   { page: "docs/configuration.md", name: "agent", generate: () => configReference(agentConfig) },
   { page: "docs/compose.md", name: "service-keys", generate: composeReference },
-  { page: "docs/operations.md", name: "metrics", generate: metricsReference },
+  { page: "docs/service-monitoring.md", name: "metrics", generate: metricsReference },
   { page: "docs/configuration.md", name: "control", generate: () => configReference(controlConfig) },
 ];
 

@@ -23,7 +23,7 @@ export const MAIN: readonly string[] = [
   "test/e2e/apply.test.ts",
   "test/e2e/console/journey.test.ts",
   "test/e2e/executables/launcher.test.ts",
-  "test/e2e/executables/readme.test.ts",
+  "test/e2e/executables/by-hand.test.ts",
   "test/e2e/failures.test.ts",
   "test/e2e/interruptions.test.ts",
   "test/e2e/processes.test.ts",

@@ -12,9 +12,9 @@ const NOT_RUN: Readonly<Record<string, string>> = {
   "README.md#See it work/2": "runs all tests",
   "CONTRIBUTING.md#One test, and debugging/1": "runs tests; test/unit/scripts tests what is selected",
   "docs/guarantees.md#How they are tested/1": "runs tests",
-  "docs/operations.md#Two instances with Docker Compose/1":
+  "docs/service-scaling.md#Two instances with Docker Compose/1":
     "needs docker compose 2, which Debian 12 has not; test/e2e/recipes/compose.test.ts does the same with docker-compose 1",
-  "docs/operations.md#Two instances with Docker Compose/2": "the same",
+  "docs/service-scaling.md#Two instances with Docker Compose/2": "the same",
   "docs/install.md#On Debian and its derivatives/1": ON_A_DEVICE,
   "docs/install.md#On Debian and its derivatives/2": ON_A_DEVICE,
   "docs/install.md#On another distribution with systemd/1": ON_A_DEVICE,
@@ -25,9 +25,9 @@ const NOT_RUN: Readonly<Record<string, string>> = {
   "docs/technician.md#First installation/2": ON_A_DEVICE,
   "docs/technician.md#edge-agent logs/1": ON_A_DEVICE,
   "docs/technician.md#edge-agent update, stop, start, restart, remove/1": ON_A_DEVICE,
-  "docs/operations.md#Keys and tokens/1": ON_A_DEVICE,
-  "README.md#Set it up/2": ON_A_DEVICE,
-  "docs/operations.md#Backup and restore/1":
+  "docs/service-setup.md#Keys and tokens/1": ON_A_DEVICE,
+  "docs/service-setup.md#By hand/2": ON_A_DEVICE,
+  "docs/service-recovery.md#Backup and restore/1":
     "test/device/control-plane-units.test.ts does the same as root and as the service's user",
 };
 

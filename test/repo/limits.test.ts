@@ -158,15 +158,14 @@ const BOUNDS: Readonly<Record<string, string>> = {
 };
 
 async function documented(): Promise<ReadonlyMap<string, string>> {
-  const page = await readFile("docs/operations.md", "utf8");
-  const section = page.split("\n## Limits\n")[1]?.split("\n## ")[0] ?? "";
-  const rows = section.split("\n").filter((line) => line.startsWith("| "));
+  const page = await readFile("docs/limits.md", "utf8");
+  const rows = page.split("\n").filter((line) => line.startsWith("| "));
   return new Map(
     rows.map((row) => row.split("|").map((cell) => cell.trim())).map(([, what = "", bound = ""]) => [what, bound]),
   );
 }
 
-test.each(Object.entries(BOUNDS))("docs/operations.md gives the bound of the source: %s", async (what, bound) => {
+test.each(Object.entries(BOUNDS))("docs/limits.md gives the bound of the source: %s", async (what, bound) => {
   expect((await documented()).get(what)).toBe(bound);
 });
 

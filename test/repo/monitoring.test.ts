@@ -34,8 +34,8 @@ test("each alert is raised by figures that must raise it, and not by others", as
   }
 });
 
-test("docs/operations.md explains each alert", async () => {
-  const page = await readFile("docs/operations.md", "utf8");
+test("docs/service-monitoring.md explains each alert", async () => {
+  const page = await readFile("docs/service-monitoring.md", "utf8");
   const explained = [...page.matchAll(/^\| `(EdgeControl\w+)`/gm)].map(([, alert]) => alert);
   // In the order of the rules.
   expect(explained).toEqual((await readAlerts()).map(({ alert }) => alert));

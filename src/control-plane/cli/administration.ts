@@ -63,7 +63,7 @@ export function dataDirOf(options: AdministrationOptions): string {
   if (database.kind === "sqlite") return database.dataDir;
   throw new CommandError(
     "the database is PostgreSQL: back it up and restore it with its own tools, such as pg_dump and pg_restore, and run " +
-      "`edge-control restored` after that; see docs/operations.md",
+      "`edge-control restored` after that; see docs/service-recovery.md",
   );
 }
 

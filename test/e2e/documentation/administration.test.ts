@@ -33,11 +33,13 @@ test("usage is imported, keys are rotated, and a backup is restored", async () =
   const example = blocksOf("docs/api.md").find(({ heading, language }) => heading === "Import" && language === "csv");
   writeFileSync(join(path, "usage.csv"), `${example?.text}\n`);
   expect(await run(documented("docs/api.md", "Import"))).toContain("1 ");
-  expect(await run(documented("docs/operations.md", "Secrets at rest"))).toMatch(/current[^]*removed/i);
+  expect(await run(documented("docs/service-recovery.md", "Secrets at rest"))).toMatch(/current[^]*removed/i);
 
   const file = join(path, "edge-control.db");
   const replacements = { "/var/backups/edge-control.db": file, "--data-dir …": `--data-dir ${control.dataDir}` };
-  const [backup = "", restore = ""] = fill(documented("docs/api.md", "Backup and restore"), replacements).split("\n");
+  const [backup = "", restore = ""] = fill(documented("docs/service-recovery.md", "The commands"), replacements).split(
+    "\n",
+  );
   await run(backup);
   await control.stop();
   expect(await run(restore)).toContain(control.dataDir);
@@ -84,7 +86,7 @@ describe.skipIf(missing !== undefined)(`with PostgreSQL${missing === undefined ?
       });
     };
     await writeConfig(name);
-    const moving = fill(documented("docs/operations.md", "From SQLite to PostgreSQL"), {
+    const moving = fill(documented("docs/service-scaling.md", "From SQLite to PostgreSQL"), {
       // It is stopped, and no unit.
       "systemctl stop edge-control": "true",
       "/var/lib/edge-control": control.dataDir,
@@ -93,7 +95,7 @@ describe.skipIf(missing !== undefined)(`with PostgreSQL${missing === undefined ?
 
     const programs = "/usr/lib/postgresql/15/bin";
     const connection = `PGHOST=127.0.0.1 PGPORT=${server.port} PGUSER=${server.options(name).user}`;
-    const backup = fill(documented("docs/operations.md", "Backup of PostgreSQL"), {
+    const backup = fill(documented("docs/service-recovery.md", "Backup of PostgreSQL"), {
       "createdb …": "createdb",
     });
     const lines = backup.split("\n");

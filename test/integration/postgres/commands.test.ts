@@ -188,7 +188,7 @@ describe.skipIf(reason !== undefined)(`commands on PostgreSQL${reason === undefi
   test("the service and its administration work on it", async () => operate((await configure()).config));
 
   test("they work with exactly the rights that the documentation gives to their user", async () => {
-    const documentation = readFileSync(join(import.meta.dirname, "../../../docs/operations.md"), "utf8");
+    const documentation = readFileSync(join(import.meta.dirname, "../../../docs/service-scaling.md"), "utf8");
     const [, sql = ""] = /```sql\n([\s\S]*?)```/.exec(documentation) ?? [];
     const statements = sql.replace("'…'", `'${PASSWORD}'`).split(";\n");
     for (const statement of statements.filter((each) => each.trim() !== "")) await server.execute(statement);

@@ -7,14 +7,14 @@ const FOLDER = "/opt/edge-control";
 const CONFIG_FOLDER = "/etc/edge-control";
 export const RECIPE = "packaging/recipes/systemd";
 
-/** Installs edge-control on a machine with systemd, and starts it, by the commands of docs/operations.md as they are printed. */
+/** Installs edge-control on a machine with systemd, and starts it, by the commands of docs/service-setup.md as they are printed. */
 export async function installRecipe(machine: Device): Promise<void> {
   await machine.succeed("mkdir -p /root/dist");
   const programs = (await readdir("dist")).filter((name) => /^(node$|edge-control)/.test(name));
   for (const name of [...programs.filter((file) => !file.endsWith(".map")), "lib", "console", "systemd"]) {
     await machine.copy(`dist/${name}`, `/root/dist/${name}`);
   }
-  await machine.succeed(`cd /root && ${documented("docs/operations.md", "As a service")}`);
+  await machine.succeed(`cd /root && ${documented("docs/service-setup.md", "As a service")}`);
 }
 
 /** Writes a file that only the service and root read. */

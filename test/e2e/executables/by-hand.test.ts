@@ -26,11 +26,11 @@ function stop(pid: number): void {
   }
 }
 
-test('"Set it up", pasted into a shell, serves one database with an account, a key and a device', async () => {
+test('"By hand", pasted into a shell, serves one database with an account, a key and a device', async () => {
   await using folder = await projectFolder();
   const dataDir = join(folder.path, "var/control");
   const port = await freePort();
-  const block = fill(documented("README.md", "Set it up"), {
+  const block = fill(documented("docs/service-setup.md", "By hand"), {
     "/var/lib/edge-control": dataDir,
     "0.0.0.0:8080": `127.0.0.1:${port}`,
     "http://127.0.0.1:8080": `http://127.0.0.1:${port}`,
