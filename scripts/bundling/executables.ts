@@ -51,7 +51,8 @@ const QUIET = "--disable-warning=ExperimentalWarning";
 // compilers, no feedback kept for them) and one arena for malloc save 9 MB; what they cost in speed is lost in the time
 // the container engine takes. Compiled code of a function that has not run for three collections of garbage is dropped,
 // 2 MB, which an idle agent collects within a minute after work (`daemon/idle-gc.ts`). V8 makes no such collection during the
-// start, 20 ms, since its heap is expected to grow to 20 MB. What else was measured: docs/architecture.md.
+// start, 20 ms, since its heap is expected to grow to 20 MB. What else was measured:
+// docs/decisions/0019-start-and-memory.md.
 const LOW_MEMORY = {
   daemon: {
     command: "run",

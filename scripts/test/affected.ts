@@ -5,10 +5,10 @@ import { isBelow } from "./tiers.ts";
 const BY_FOLDER: readonly (readonly [place: string, tests: string])[] = [
   ["Dockerfile", "test/e2e/executables/"],
   ["README.md", "test/adversary/mount-policy.test.ts"],
-  ["docs/service-setup.md", "test/e2e/executables/by-hand.test.ts"],
   ["README.md", "test/e2e/real-app.test.ts"],
   ["docs/configuration.md", "test/adversary/mount-policy.test.ts"],
   ["docs/install.md", "test/e2e/executables/container.test.ts"],
+  ["docs/service-setup.md", "test/e2e/executables/by-hand.test.ts"],
   ["examples/", "test/e2e/recipes/"],
   ["examples/", "test/examples/"],
   ["man/", "test/device/"],

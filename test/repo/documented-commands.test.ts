@@ -8,8 +8,7 @@ const ON_A_DEVICE =
 
 /** Blocks that no test runs, and why. */
 const NOT_RUN: Readonly<Record<string, string>> = {
-  "README.md#See it work/1": "is the quickstart, which test/e2e/executables/quickstart.test.ts runs without npm",
-  "README.md#See it work/2": "runs all tests",
+  "README.md#Try it/1": "is the quickstart, which test/e2e/console/quickstart.test.ts runs without npm",
   "CONTRIBUTING.md#One test, and debugging/1": "runs tests; test/unit/scripts tests what is selected",
   "docs/guarantees.md#How they are tested/1": "runs tests",
   "docs/service-scaling.md#Two instances with Docker Compose/1":
@@ -37,7 +36,8 @@ const key = ({ file, heading, number }: { file: string; heading: string; number:
 const documents = [
   "README.md",
   "CONTRIBUTING.md",
-  ...readdirSync("docs")
+  "SECURITY.md",
+  ...readdirSync("docs", { recursive: true, encoding: "utf8" })
     .filter((name) => name.endsWith(".md"))
     .map((name) => join("docs", name)),
 ];

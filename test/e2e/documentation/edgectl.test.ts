@@ -80,7 +80,7 @@ async function follow(block: string, replacements: Readonly<Record<string, strin
 }
 
 test("the README's list of commands", async () => {
-  await follow(documented("README.md", "Manage apps"), {
+  await follow(documented("docs/edgectl.md", "Examples"), {
     "nodered/node-red:5.1": `${registry.host}/nodered/node-red:5.1`,
     // The device of the test has no SIM.
     "sims show GW-0001": "sims show GW-SIM",
