@@ -3,7 +3,7 @@ import { z } from "zod";
 import { LOG_LEVELS } from "../lib/log/levels.ts";
 import { COMMAND_ACK_TIMEOUT_MS, DEFAULT_DEPLOYMENT_TIMEOUT_MS } from "../protocol/limits.ts";
 import { checkDatabaseKeys, databaseShape } from "./database-config.ts";
-import { isHost } from "./fleets/images/private-hosts.ts";
+import { isHost } from "./images/private-hosts.ts";
 import { checkOidcKeys, oidcShape } from "./oidc-config.ts";
 import { simOperatorsShape } from "./sim-operators-config.ts";
 

@@ -15,7 +15,7 @@ import { type Database, databaseOf } from "./database-config.ts";
 import { readCopiedMark, removeCopiedMark } from "./data/copied-mark.ts";
 import { prepareDataDir } from "./data/data-dir.ts";
 import { scrubDatabase } from "./data/scrub-database.ts";
-import type { ImageResolver } from "./fleets/image-resolver.ts";
+import type { ImageResolver } from "./images/image-resolver.ts";
 import { keyFileOf } from "./sealing/key-file-path.ts";
 import type { Sealer } from "./sealing/sealer.ts";
 import { readOperatorAccess } from "./sim-operators-config.ts";
@@ -118,7 +118,7 @@ async function openSealing(config: Config, database: Database, store: Store, log
 
 async function openImages({ image_resolution: { enabled, allow_private } }: Config): Promise<ImageResolver> {
   if (!enabled) return new (await import("./fleets/pinned-images.ts")).PinnedImages();
-  const { RegistryImages } = await import("./fleets/registry-images.ts");
+  const { RegistryImages } = await import("./images/registry-images.ts");
   return new RegistryImages({ clock: systemClock, allowPrivate: allow_private });
 }
 

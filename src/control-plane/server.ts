@@ -39,7 +39,7 @@ import { parseTrustedProxies } from "./trusted-proxies.ts";
 import { Attempts } from "./fleets/attempts.ts";
 import { FleetCoordinator } from "./fleets/coordinator.ts";
 import { Fleets } from "./fleets/fleets.ts";
-import type { ImageResolver } from "./fleets/image-resolver.ts";
+import type { ImageResolver } from "./images/image-resolver.ts";
 import type { Sealer } from "./sealing/sealer.ts";
 import type { Observer } from "./metrics/observer.ts";
 import { ShownDailyUsage } from "./sims/daily-usage.ts";

@@ -4,7 +4,7 @@ import { choosePlatform, type Platform } from "../../src/agent/core/image/platfo
 import type { EngineErrorKind, RegistryErrorKind } from "../../src/agent/core/error-kind.ts";
 import { EngineError } from "../../src/agent/engine/engine-error.ts";
 import { imageAddress } from "../../src/agent/registry/address.ts";
-import { digestOf } from "../../src/agent/registry/manifest.ts";
+import { digestOf } from "../../src/lib/registry/documents.ts";
 import { RegistryError } from "../../src/agent/registry/registry-error.ts";
 import type { OpenBlob, RegistryAuth, RegistryClient } from "../../src/agent/registry/registry.ts";
 import type { FakeEngine } from "./fake-engine.ts";

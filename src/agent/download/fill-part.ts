@@ -1,8 +1,10 @@
 import type { Clock } from "../../lib/clock.ts";
+import { pageInBytes } from "../../lib/registry/foreign-answer.ts";
 import type { FetchBounds } from "../core/image/fetch-retry.ts";
 import type { OpenBlob } from "../registry/registry.ts";
-import { pageInBytes } from "../registry/foreign-answer.ts";
+
 import { RegistryError } from "../registry/registry-error.ts";
+import { toProblemError } from "../registry/to-registry-error.ts";
 import { DownloadError } from "./download-error.ts";
 import { type FetchFailure, FetchRetries, toFailure, toRefusal } from "./fetch-retries.ts";
 import type { Part } from "./part.ts";
@@ -90,7 +92,7 @@ async function fetchMore(part: Part, options: FillOptions): Promise<FetchFailure
     throttle,
     write: async (bytes) => {
       const page = part.size === 0 ? pageInBytes(bytes, opened.host) : undefined;
-      if (page) throw page;
+      if (page) throw toProblemError(page);
       await part.append(bytes);
       onAppended();
     },

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import { parseBoundedJson } from "../../protocol/bounded-json.ts";
-import { digestOf } from "../registry/manifest.ts";
+import { digestOf } from "../../lib/registry/documents.ts";
 import type { ResolvedImage } from "../registry/registry.ts";
 
 const REF_NAME = "org.opencontainers.image.ref.name";

@@ -1,34 +1,27 @@
 import type { Clock } from "../../lib/clock.ts";
 import { type Platform, choosePlatform, platformName, runsOn } from "../core/image/platform.ts";
-import { imageAddress } from "./address.ts";
-import { Authorizer } from "./authorizer.ts";
+import type { RegistryErrorKind } from "../core/error-kind.ts";
+import type { Authorizer } from "../../lib/registry/authorizer.ts";
 import {
   ACCEPT,
-  type ImageConfiguration,
-  type Index,
-  type Manifest,
   digestOf,
-  parseConfiguration,
-  parseManifest,
-  verifyDigest,
-} from "./manifest.ts";
-import { readBody, type ReadOptions } from "../../lib/registry/read-body.ts";
+  digestSchema,
+  type ImageConfiguration,
+  type IndexDocument,
+} from "../../lib/registry/documents.ts";
+import { findArtifact, type FoundArtifact } from "../../lib/registry/find-artifact.ts";
+import { firstByte, otherThanBlob, pageInstead } from "../../lib/registry/foreign-answer.ts";
+import { discard } from "../../lib/registry/http.ts";
+import { loginSecrets } from "../../lib/registry/login.ts";
+import type { RegistryAccess, RegistryErrors } from "../../lib/registry/problem.ts";
+import { MAX_DOCUMENT_BYTES, readDocument } from "../../lib/registry/read-document.ts";
+import { imageAddress } from "./address.ts";
+import { parseConfiguration, parseManifest, verifyDigest } from "./manifest.ts";
 import { RegistryError } from "./registry-error.ts";
-import { type RegistryResponse, RegistryHttp, type TrustSource } from "./registry-http.ts";
-import { otherThanBlob, pageInBytes, pageInstead } from "./foreign-answer.ts";
-import { findArtifact } from "./find-artifact.ts";
-import type {
-  BlobOptions,
-  Descriptor,
-  FoundArtifact,
-  OpenBlob,
-  RegistryAuth,
-  RegistryClient,
-  ResolvedImage,
-} from "./registry.ts";
-import { toResponseError, toRegistryError } from "./to-registry-error.ts";
-import { authSecrets } from "./auth-secrets.ts";
-import { type RegistryHttpResponse, Transport } from "./transport.ts";
+import { type AgentRegistryResponse, createAuthorizer, RegistryHttp, type TrustSource } from "./registry-http.ts";
+import type { BlobOptions, Descriptor, OpenBlob, RegistryAuth, RegistryClient, ResolvedImage } from "./registry.ts";
+import { registryErrors, toProblemError, toResponseError } from "./to-registry-error.ts";
+import { Transport } from "./transport.ts";
 
 export interface OciClientOptions {
   readonly clock: Clock;
@@ -41,11 +34,7 @@ export interface OciClientOptions {
   readonly artifactTimeoutMs?: number;
 }
 
-/** Maximum size of a manifest or configuration. */
-const MAX_DOCUMENT_BYTES = 4 * 1024 * 1024;
-const SHORT_BODY_BYTES = 4096;
 const DIGEST_HEADER = "docker-content-digest";
-const DIGEST = /^sha256:[0-9a-f]{64}$/;
 const DEFAULT_RESPONSE_TIMEOUT_MS = 30_000;
 const DEFAULT_ARTIFACT_TIMEOUT_MS = 5_000;
 /** An artifact is waited for so many times as long as the registry took for its last response, if that is longer. */
@@ -58,16 +47,13 @@ export function createRegistryClient(options: OciClientOptions): RegistryClient 
   return new OciClient(options);
 }
 
-interface Target {
-  readonly registry: string;
-  readonly repository: string;
-  readonly auth: RegistryAuth | undefined;
-}
+type Target = RegistryAccess;
 
 class OciClient implements RegistryClient {
   readonly #clock: Clock;
   readonly #http: RegistryHttp;
-  readonly #authorizer: Authorizer;
+  readonly #errors: RegistryErrors;
+  readonly #authorizer: Authorizer<AgentRegistryResponse>;
   readonly #stallMs: number;
   readonly #artifactTimeoutMs: number;
   #lastResponseMs = 0;
@@ -76,7 +62,8 @@ class OciClient implements RegistryClient {
     const { clock, trust, userAgent, responseTimeoutMs = DEFAULT_RESPONSE_TIMEOUT_MS } = options;
     this.#clock = clock;
     this.#http = new RegistryHttp(new Transport({ clock, userAgent, responseTimeoutMs }), trust, clock);
-    this.#authorizer = new Authorizer(this.#http, clock);
+    this.#errors = registryErrors(clock);
+    this.#authorizer = createAuthorizer(this.#http, clock);
     this.#stallMs = responseTimeoutMs;
     this.#artifactTimeoutMs = options.artifactTimeoutMs ?? DEFAULT_ARTIFACT_TIMEOUT_MS;
   }
@@ -88,7 +75,7 @@ class OciClient implements RegistryClient {
     signal: AbortSignal,
   ): Promise<ResolvedImage> {
     const { registry, repository, tag, digest } = imageAddress(reference);
-    const target = { registry, repository, auth };
+    const target = { registry, repository, login: auth };
     const found = await this.#findManifest(target, digest ?? tag ?? "latest", platform, signal);
     const { config, layers } = found.manifest;
     const configBytes = await this.#readConfig(target, config, signal);
@@ -121,10 +108,10 @@ class OciClient implements RegistryClient {
   ): Promise<string | undefined> {
     const { registry, repository, tag, digest } = imageAddress(reference);
     const path = `manifests/${digest ?? tag ?? "latest"}`;
-    const response = await this.#send("HEAD", { registry, repository, auth }, path, { Accept: ACCEPT }, signal);
+    const response = await this.#send("HEAD", { registry, repository, login: auth }, path, { Accept: ACCEPT }, signal);
     discard(response);
     const { [DIGEST_HEADER]: found } = response.headers;
-    return response.status === 200 && typeof found === "string" && DIGEST.test(found) ? found : undefined;
+    return response.status === 200 ? digestSchema.safeParse(found).data : undefined;
   }
 
   async openBlob(
@@ -136,12 +123,12 @@ class OciClient implements RegistryClient {
     const last = wanted === undefined ? "" : offset + wanted - 1;
     const headers: Record<string, string> =
       offset > 0 || wanted !== undefined ? { Range: `bytes=${offset}-${last}` } : {};
-    const target = { registry: image.registry, repository: image.repository, auth };
+    const target = { registry: image.registry, repository: image.repository, login: auth };
     const response = await this.#get(target, `blobs/${blob.digest}`, headers, signal);
     const { status, body } = response;
     const other = otherThanBlob(response, blob, offset);
-    if (other) throw other;
-    if (status === 200 || (status === 206 && rangeStart(response) === offset)) {
+    if (other) throw toProblemError(other);
+    if (status === 200 || (status === 206 && firstByte(response) === offset)) {
       return { stream: body, status, offset: status === 206 ? offset : 0, host: response.url.host };
     }
     if (status !== 206) throw await this.#toError(response, target);
@@ -155,23 +142,29 @@ class OciClient implements RegistryClient {
     auth: RegistryAuth | undefined,
     signal: AbortSignal,
   ): Promise<FoundArtifact | undefined> {
-    const target = { registry: image.registry, repository: image.repository, auth };
+    const target = { registry: image.registry, repository: image.repository, login: auth };
     const patienceMs = Math.min(this.#stallMs, Math.max(this.#artifactTimeoutMs, SLOW_FACTOR * this.#lastResponseMs));
-    return await findArtifact(
-      async (path) => {
-        const response = await this.#getSoon(target, path, patienceMs, signal);
-        if (pageInstead(response)) return undefined;
-        if (response.status === 200) return await this.#read(response, signal, { stallMs: patienceMs });
-        discard(response);
-        return undefined;
-      },
-      image.digest,
-      artifactType,
-    );
+    const read = async (path: string): Promise<Uint8Array | undefined> => {
+      const response = await this.#getSoon(target, path, patienceMs, signal).catch((error: unknown) => {
+        // Some registries and proxies never respond to what they do not know. One that is not there has not the tag either.
+        if (path.startsWith("referrers/") && isKind(error, "registry_unreachable")) return undefined;
+        throw error;
+      });
+      if (!response || pageInstead(response)) return undefined;
+      if (response.status === 200) return await this.#readDocument(response, signal, patienceMs);
+      discard(response);
+      return undefined;
+    };
+    try {
+      return await findArtifact(read, image.digest, artifactType);
+    } catch (error) {
+      if (isKind(error, "unsupported") || isKind(error, "foreign_answer")) return undefined;
+      throw error;
+    }
   }
 
   /** Rejects with a `RegistryError` if the registry does not start to respond in time. */
-  async #getSoon(target: Target, path: string, withinMs: number, signal: AbortSignal): Promise<RegistryResponse> {
+  async #getSoon(target: Target, path: string, withinMs: number, signal: AbortSignal): Promise<AgentRegistryResponse> {
     const late = new AbortController();
     using _timer = this.#clock.timer(withinMs, () => late.abort());
     try {
@@ -189,12 +182,12 @@ class OciClient implements RegistryClient {
     let nextName = name;
     for (let depth = 0; depth <= MAX_INDEX_DEPTH; depth++) {
       const response = await this.#get(target, `manifests/${nextName}`, { Accept: ACCEPT }, signal);
-      const bytes = await this.#readDocument(response, target, signal);
+      const bytes = await this.#readImageDocument(response, target, signal);
       if (nextName.startsWith("sha256:")) verifyDigest(bytes, nextName);
       const parsed = parseManifest(bytes, response.headers["content-type"]);
       const digest = digestOf(bytes);
       if (parsed.kind === "image") {
-        const { manifest, mediaType } = parsed satisfies { manifest: Manifest };
+        const { manifest, mediaType } = parsed;
         return { digest, indexDigest, mediaType, manifest, bytes };
       }
       indexDigest ??= digest;
@@ -207,7 +200,7 @@ class OciClient implements RegistryClient {
     if (config.size > MAX_DOCUMENT_BYTES)
       throw new RegistryError("unsupported", "the image's configuration is too large");
     const response = await this.#get(target, `blobs/${config.digest}`, {}, signal);
-    const bytes = await this.#readDocument(response, target, signal);
+    const bytes = await this.#readImageDocument(response, target, signal);
     verifyDigest(bytes, config.digest);
     return bytes;
   }
@@ -217,7 +210,7 @@ class OciClient implements RegistryClient {
     path: string,
     headers: Readonly<Record<string, string>>,
     signal: AbortSignal,
-  ): Promise<RegistryResponse> {
+  ): Promise<AgentRegistryResponse> {
     const begunMs = this.#clock.monotonic();
     const response = await this.#send("GET", target, path, headers, signal);
     this.#lastResponseMs = this.#clock.monotonic() - begunMs;
@@ -231,52 +224,37 @@ class OciClient implements RegistryClient {
     path: string,
     headers: Readonly<Record<string, string>>,
     signal: AbortSignal,
-  ): Promise<RegistryResponse> {
+  ): Promise<AgentRegistryResponse> {
     const { registry, repository } = target;
-    const send = (authorization: string | undefined): Promise<RegistryResponse> => {
+    let sent = 0;
+    const send = (authorization: string | undefined): Promise<AgentRegistryResponse> => {
+      sent++;
       const all = authorization === undefined ? headers : { ...headers, Authorization: authorization };
       return this.#http.get({ registry, method, path: `/v2/${repository}/${path}`, headers: all }, signal);
     };
-    const response = await send(this.#authorizer.cachedHeader(target));
-    if (response.status !== 401 || response.headers["www-authenticate"] === undefined) return response;
-    // Only the registry's own challenge is answered: a redirect's target could collect credentials.
-    if (response.isCrossOrigin) return response;
+    const response = await this.#authorizer.send(target, send, signal);
+    if (sent === 1 || response.status !== 401 || response.isCrossOrigin) return response;
     discard(response);
-    const second = await send(await this.#authorizer.authenticate(response, target, signal));
-    if (second.status !== 401 || second.isCrossOrigin) return second;
-    discard(second);
     throw refusedAgain(target);
   }
 
-  async #readDocument(response: RegistryResponse, target: Target, signal: AbortSignal): Promise<Uint8Array> {
+  async #readImageDocument(response: AgentRegistryResponse, target: Target, signal: AbortSignal): Promise<Uint8Array> {
     const page = pageInstead(response);
-    if (page) throw page;
+    if (page) throw toProblemError(page);
     if (response.status !== 200) throw await this.#toError(response, target);
-    const check = (bytes: Uint8Array): void => {
-      const found = pageInBytes(bytes, response.url.host);
-      if (found) throw found;
-    };
-    const bytes = await this.#read(response, signal, { checkBeginning: check });
-    if (bytes.length === 0) check(bytes);
-    return bytes;
+    return await this.#readDocument(response, signal);
   }
 
-  async #read(
-    response: RegistryHttpResponse,
+  async #readDocument(
+    response: AgentRegistryResponse,
     signal: AbortSignal,
-    how: Partial<ReadOptions> = {},
+    stallMs: number = this.#stallMs,
   ): Promise<Uint8Array> {
-    try {
-      const options = { clock: this.#clock, maxBytes: MAX_DOCUMENT_BYTES, stallMs: this.#stallMs, ...how };
-      return await readBody(response.body, options);
-    } catch (error) {
-      signal.throwIfAborted();
-      throw toRegistryError(error, response.url.host, this.#clock);
-    }
+    return await readDocument(response, { clock: this.#clock, stallMs, errors: this.#errors }, signal);
   }
 
-  async #toError(response: RegistryResponse, { auth }: Target): Promise<RegistryError> {
-    const error = await toResponseError(response, this.#clock, authSecrets(auth));
+  async #toError(response: AgentRegistryResponse, { login }: Target): Promise<RegistryError> {
+    const error = await toResponseError(response, this.#clock, loginSecrets(login));
     const hasExpired = response.status === 403 && response.isCrossOrigin;
     // The signed URL of a storage host has expired: the registry issues a new one.
     return hasExpired ? new RegistryError("registry_unreachable", error.message) : error;
@@ -284,17 +262,17 @@ class OciClient implements RegistryClient {
 }
 
 /** The registry returned 401 to a fresh token or to the credentials. */
-function refusedAgain({ registry, auth }: Target): RegistryError {
-  const what = auth?.kind === "basic" ? "user name or password" : "token";
+function refusedAgain({ registry, login }: Target): RegistryError {
+  const what = login?.kind === "basic" ? "user name or password" : "token";
   return new RegistryError(
     "image_denied",
-    auth
+    login
       ? `${registry} refuses the ${what} it was shown (HTTP 401)`
       : `${registry} wants credentials, and none are known for it (HTTP 401)`,
   );
 }
 
-function chooseFrom(index: Index, platform: Platform): string {
+function chooseFrom(index: IndexDocument, platform: Platform): string {
   const chosen = choosePlatform(index.manifests, platform);
   if (chosen) return chosen.digest;
   const offers = index.manifests.flatMap((offer) => (offer.platform ? [offer.platform] : []));
@@ -315,13 +293,6 @@ function wrongPlatform(offers: readonly Platform[], platform: Platform): Registr
   );
 }
 
-/** Discards a response. Reads a short body to its end, so that the connection can be reused. */
-function discard({ headers, body }: RegistryHttpResponse): void {
-  if (Number(headers["content-length"] ?? Number.NaN) <= SHORT_BODY_BYTES) body.resume();
-  else body.destroy();
-}
-
-function rangeStart({ headers }: RegistryHttpResponse): number | undefined {
-  const [, start] = /^bytes (\d+)-/.exec(headers["content-range"] ?? "") ?? [];
-  return start === undefined ? undefined : Number(start);
+function isKind(error: unknown, kind: RegistryErrorKind): boolean {
+  return error instanceof RegistryError && error.kind === kind;
 }

@@ -1,9 +1,17 @@
 import type { Clock } from "../../lib/clock.ts";
 import { isLoopback, stripBrackets } from "../core/net/hostname.ts";
-import { registryHost } from "./address.ts";
+import { registryHost } from "../../lib/registry/address.ts";
+import {
+  Authorizer,
+  type TokenRequest,
+  type TokenServerRules,
+  type TokenServers,
+} from "../../lib/registry/authorizer.ts";
+import { type FollowedResponse, followRedirects } from "../../lib/registry/http.ts";
+import type { RegistryAccess } from "../../lib/registry/problem.ts";
 import { type ForbiddenAddresses, localAddressKind } from "./local-address.ts";
 import { RegistryError } from "./registry-error.ts";
-import { speaksNoTls, toRegistryError } from "./to-registry-error.ts";
+import { registryErrors, speaksNoTls, toProblemError, toRegistryError } from "./to-registry-error.ts";
 import type { HostTrust, RegistryHttpResponse, RegistryHttpRequest, Transport } from "./transport.ts";
 
 /** Returns the trust settings of a registry. */
@@ -19,22 +27,18 @@ export interface RegistryRequest {
   readonly headers: Readonly<Record<string, string>>;
 }
 
-/** A response, after redirects. */
-export interface RegistryResponse extends RegistryHttpResponse {
-  /** The response is from another origin (scheme, host, port) than the registry. */
-  readonly isCrossOrigin: boolean;
+/** A response after redirects. */
+export interface AgentRegistryResponse extends RegistryHttpResponse, FollowedResponse {
   /** Addresses that this registry must not lead to. */
   readonly forbiddenAddresses: ForbiddenAddresses;
 }
 
-const REDIRECTS = new Set([301, 302, 303, 307, 308]);
-const MAX_REDIRECTS = 5;
 const LOOPBACK: ForbiddenAddresses = new Set(["loopback"]);
 const LINK_LOCAL: ForbiddenAddresses = new Set(["link-local"]);
 const ALL_LOCAL: ForbiddenAddresses = new Set(["loopback", "link-local"]);
 
-/** HTTP for registries: chooses scheme and certificates, and follows redirects. */
-export class RegistryHttp {
+/** HTTP for registries and their token servers: chooses scheme and certificates, and follows redirects. */
+export class RegistryHttp implements TokenServers<AgentRegistryResponse> {
   readonly #transport: Transport;
   readonly #trust: TrustSource;
   readonly #clock: Clock;
@@ -51,9 +55,9 @@ export class RegistryHttp {
   async get(
     { registry, method = "GET", path, headers }: RegistryRequest,
     signal: AbortSignal,
-  ): Promise<RegistryResponse> {
+  ): Promise<AgentRegistryResponse> {
     const host = registryHost(registry);
-    const trust = await this.trustOf(registry, signal);
+    const trust = await this.#trustOf(registry, signal);
     return await this.#guard(host, signal, async () => {
       const request = (scheme: string): RegistryHttpRequest => {
         return { method, url: new URL(`${scheme}//${host}${path}`), headers, trust };
@@ -71,40 +75,42 @@ export class RegistryHttp {
     });
   }
 
-  /** Sends a request to a token server, or another server that the registry named. */
-  async send(
-    outgoing: RegistryHttpRequest & Required<Pick<RegistryHttpRequest, "forbiddenAddresses">>,
-    signal: AbortSignal,
-  ): Promise<RegistryHttpResponse> {
-    return await this.#guard(outgoing.url.host, signal, () => this.#follow(outgoing, signal));
+  async rules({ registry }: RegistryAccess, _refusal: unknown, signal: AbortSignal): Promise<TokenServerRules> {
+    const { insecure, authHosts } = await this.#trustOf(registry, signal);
+    return { mayBePlain: insecure, authHosts };
   }
 
-  async trustOf(registry: string, signal: AbortSignal): Promise<HostTrust> {
+  async send(
+    request: TokenRequest,
+    { registry }: RegistryAccess,
+    { forbiddenAddresses }: AgentRegistryResponse,
+    signal: AbortSignal,
+  ): Promise<RegistryHttpResponse> {
+    const trust = await this.#trustOf(registry, signal);
+    const outgoing = { ...request, trust, forbiddenAddresses };
+    return await this.#guard(request.url.host, signal, () => this.#follow(outgoing, signal));
+  }
+
+  async #trustOf(registry: string, signal: AbortSignal): Promise<HostTrust> {
     const trust = await this.#trust(registry, signal);
     // As engines do: loopback needs no TLS.
     return isLoopback(registryHost(registry)) ? { ...trust, insecure: true } : trust;
   }
 
-  async #follow(first: RegistryHttpRequest, signal: AbortSignal): Promise<RegistryResponse> {
-    let outgoing = first;
+  async #follow(first: RegistryHttpRequest, signal: AbortSignal): Promise<AgentRegistryResponse> {
     let { forbiddenAddresses } = first;
-    for (let redirects = 0; ; redirects++) {
-      const response = await this.#transport.send(outgoing, signal);
-      const { location } = response.headers;
+    const send = async (outgoing: RegistryHttpRequest): Promise<RegistryHttpResponse> => {
+      const response = await this.#transport.send(
+        { ...outgoing, ...(forbiddenAddresses && { forbiddenAddresses }) },
+        signal,
+      );
       // The first response is the registry's own, so its address tells where the registry is.
       forbiddenAddresses ??= forbiddenRedirectTargets(response);
-      if (!REDIRECTS.has(response.status) || location === undefined) {
-        return {
-          ...response,
-          isCrossOrigin: response.url.origin !== first.url.origin,
-          forbiddenAddresses,
-        };
-      }
-      response.body.destroy();
-      if (redirects === MAX_REDIRECTS)
-        throw new RegistryError("unsupported", `${first.url.host} redirects more than ${MAX_REDIRECTS} times`);
-      outgoing = { ...redirected(outgoing, location), forbiddenAddresses };
-    }
+      return response;
+    };
+    const options = { errors: { problem: toProblemError }, mayLoseTls: first.trust.insecure };
+    const response = await followRedirects(first, send, options);
+    return { ...response, forbiddenAddresses: forbiddenAddresses ?? ALL_LOCAL };
   }
 
   async #guard<T>(host: string, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
@@ -117,6 +123,16 @@ export class RegistryHttp {
   }
 }
 
+/** Creates what authenticates the agent's requests. */
+export function createAuthorizer(http: RegistryHttp, clock: Clock): Authorizer<AgentRegistryResponse> {
+  return new Authorizer<AgentRegistryResponse>({
+    clock,
+    tokenServers: http,
+    errors: registryErrors(clock),
+    clientId: "edge-agent",
+  });
+}
+
 /**
  * A registry on this machine may lead to others on this machine, and one on the device's own link to others there. Through
  * a proxy, only a registry given as an IP address is known to be local.
@@ -125,23 +141,6 @@ function forbiddenRedirectTargets({ url, remoteAddress }: RegistryHttpResponse):
   const own = localAddressKind(remoteAddress ?? stripBrackets(url.hostname));
   if (own === undefined) return ALL_LOCAL;
   return own === "loopback" ? LINK_LOCAL : LOOPBACK;
-}
-
-/** Returns the redirected request, without credentials if the origin changes: storage hosts use signed URLs. */
-function redirected(from: RegistryHttpRequest, location: string): RegistryHttpRequest {
-  const url = URL.parse(location, from.url);
-  if (!url || (url.protocol !== "https:" && url.protocol !== "http:")) {
-    throw new RegistryError("unsupported", `${from.url.host} redirects to an address that is not HTTP`);
-  }
-  const isDowngrade = from.url.protocol === "https:" && url.protocol === "http:";
-  if (isDowngrade && !from.trust.insecure) {
-    throw new RegistryError("refused_target", `${from.url.host} redirects to ${url.host} without TLS`);
-  }
-  const { body: _body, ...rest } = from;
-  const headers = Object.entries(from.headers).filter(([name]) => {
-    return url.origin === from.url.origin || name.toLowerCase() !== "authorization";
-  });
-  return { ...rest, method: from.method === "HEAD" ? "HEAD" : "GET", url, headers: Object.fromEntries(headers) };
 }
 
 function mayBePlain(error: unknown): boolean {

@@ -1,9 +1,8 @@
 import type { Clock } from "../../lib/clock.ts";
-import { Authorizer } from "./authorizer.ts";
+import { loginSecrets } from "../../lib/registry/login.ts";
 import type { CredentialSource } from "./credentials/credential-source.ts";
 import { RegistryError } from "./registry-error.ts";
-import { RegistryHttp, type TrustSource } from "./registry-http.ts";
-import { authSecrets } from "./auth-secrets.ts";
+import { type AgentRegistryResponse, createAuthorizer, RegistryHttp, type TrustSource } from "./registry-http.ts";
 import { toResponseError } from "./to-registry-error.ts";
 import { Transport } from "./transport.ts";
 
@@ -36,29 +35,22 @@ export function createRegistryPing({ clock, trust, credentials, userAgent }: Reg
     trust,
     clock,
   );
-  const authorizer = new Authorizer(http, clock);
-  const get = (registry: string, authorization: string | undefined, signal: AbortSignal) => {
-    const headers: Record<string, string> = authorization === undefined ? {} : { Authorization: authorization };
-    return http.get({ registry, path: "/v2/", headers }, signal);
-  };
+  const authorizer = createAuthorizer(http, clock);
   return async ({ registry, repository }, signal) => {
-    const auth = await credentials.lookup(registry, signal);
-    const access = { registry, repository, auth };
-    const first = await get(registry, authorizer.cachedHeader(access), signal);
-    if (first.status !== 401 || first.isCrossOrigin || first.headers["www-authenticate"] === undefined) {
-      if (first.status !== 200) throw await toResponseError(first, clock, authSecrets(auth));
-      first.body.destroy();
-      return auth ? "accepted" : "no_credentials_needed";
-    }
-    first.body.destroy();
+    const login = await credentials.lookup(registry, signal);
+    const send = (authorization: string | undefined) => {
+      const headers: Record<string, string> = authorization === undefined ? {} : { Authorization: authorization };
+      return http.get({ registry, path: "/v2/", headers }, signal);
+    };
+    let response: AgentRegistryResponse;
     try {
-      const second = await get(registry, await authorizer.authenticate(first, access, signal), signal);
-      if (second.status !== 200) throw await toResponseError(second, clock, authSecrets(auth));
-      second.body.destroy();
-      return auth ? "accepted" : "no_credentials_needed";
+      response = await authorizer.send({ registry, repository, login }, send, signal);
     } catch (error) {
-      if (!auth && error instanceof RegistryError && error.kind === "image_denied") return "wants_credentials";
+      if (!login && error instanceof RegistryError && error.kind === "image_denied") return "wants_credentials";
       throw error;
     }
+    if (response.status !== 200) throw await toResponseError(response, clock, loginSecrets(login));
+    response.body.destroy();
+    return login ? "accepted" : "no_credentials_needed";
   };
 }

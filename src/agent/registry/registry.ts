@@ -1,9 +1,11 @@
 import type { Readable } from "node:stream";
 import type { Descriptor, ResolvedImage } from "../core/image/image.ts";
 import type { Platform } from "../core/image/platform.ts";
-import type { RegistryAuth } from "../core/image/registry-auth.ts";
+import type { FoundArtifact } from "../../lib/registry/find-artifact.ts";
+import type { RegistryLogin as RegistryAuth } from "../../lib/registry/login.ts";
 
-export type { RegistryAuth } from "../core/image/registry-auth.ts";
+export type { FoundArtifact } from "../../lib/registry/find-artifact.ts";
+export type { RegistryLogin as RegistryAuth } from "../../lib/registry/login.ts";
 export type { Descriptor, ResolvedImage } from "../core/image/image.ts";
 
 export interface BlobOptions {
@@ -25,13 +27,6 @@ export interface OpenBlob {
   readonly offset: number;
   /** Host that sends it, with an optional port. */
   readonly host: string;
-}
-
-/** An artifact that refers to an image. */
-export interface FoundArtifact {
-  readonly blobs: readonly Descriptor[];
-  /** Bytes of the documents that were read to find it. */
-  readonly receivedBytes: number;
 }
 
 /**

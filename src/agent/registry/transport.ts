@@ -3,6 +3,7 @@ import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
 import type { SecureContext } from "node:tls";
 import type { Clock } from "../../lib/clock.ts";
 import { deadline } from "../../lib/clock.ts";
+import type { RegistryRequest, RegistryResponse } from "../../lib/registry/http.ts";
 import { isLoopback, stripBrackets } from "../core/net/hostname.ts";
 import { explainProxyStatus } from "../core/net/proxy-status.ts";
 import { ADDRESS_TIMEOUT_MS, verifyHost } from "../net/connect-options.ts";
@@ -20,23 +21,14 @@ export interface HostTrust {
   readonly authHosts?: readonly string[] | undefined;
 }
 
-export interface RegistryHttpRequest {
-  readonly method: "GET" | "HEAD" | "POST";
-  readonly url: URL;
-  readonly headers: Readonly<Record<string, string>>;
+export interface RegistryHttpRequest extends RegistryRequest {
   readonly body?: string;
   readonly trust: HostTrust;
   /** Addresses that this request must not go to. Not enforced for names behind a proxy, which looks them up itself. */
   readonly forbiddenAddresses?: ForbiddenAddresses;
 }
 
-/** Headers and unread body of a response. The caller must read or destroy the body. */
-export interface RegistryHttpResponse {
-  readonly status: number;
-  readonly headers: IncomingMessage["headers"];
-  readonly body: IncomingMessage;
-  /** URL that responded. */
-  readonly url: URL;
+export interface RegistryHttpResponse extends RegistryResponse {
   /** IP address that responded; `undefined` behind a proxy. */
   readonly remoteAddress: string | undefined;
 }

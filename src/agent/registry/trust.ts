@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { SecureContext } from "node:tls";
 import { stripBrackets } from "../core/net/hostname.ts";
 import { createTrustContext } from "../net/trust.ts";
-import { canonicalRegistry, registryHost } from "./address.ts";
+import { canonicalRegistry, registryHost } from "../../lib/registry/address.ts";
 import { RegistryError } from "./registry-error.ts";
 import type { TrustSource } from "./registry-http.ts";
 

@@ -9,7 +9,7 @@ import type { ServiceClock } from "../instances/service-clock.ts";
 import type { Sealer } from "../sealing/sealer.ts";
 import type { Store } from "../store/store.ts";
 import { type CommandOptions, commandRollout, type RolloutCommand } from "./command-rollout.ts";
-import type { ImageResolver } from "./image-resolver.ts";
+import type { ImageResolver } from "../images/image-resolver.ts";
 import { makeRevision, type Requester } from "./make-revision.ts";
 import { makeRollout, type MadeRollout } from "./make-rollout.ts";
 import { reapply, type Reapplied, type ReapplyInput } from "./reapply.ts";

@@ -7,8 +7,8 @@ import type { RevisionContent } from "../core/fleets/goal.ts";
 import { auditEntry, type AuditOrigin } from "../audit/audit-entry.ts";
 import { revisionPurpose, type Sealer } from "../sealing/sealer.ts";
 import type { FleetStore } from "../store/fleets.ts";
-import type { ImageResolver } from "./image-resolver.ts";
-import { resolveImages } from "./resolve-images.ts";
+import type { ImageResolver } from "../images/image-resolver.ts";
+import { resolveImages } from "../images/resolve-images.ts";
 import { encodeContent, isSameContent, openContent } from "./revision-content.ts";
 
 export interface RevisionMakerOptions {

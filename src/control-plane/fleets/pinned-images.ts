@@ -1,6 +1,6 @@
 import { EdgeError } from "../../protocol/errors.ts";
 import { parseImageReference } from "../../protocol/image-reference.ts";
-import type { ImageResolver } from "./image-resolver.ts";
+import type { ImageResolver } from "../images/image-resolver.ts";
 
 /** Accepts references that have their digest. For a service that has no way to registries. */
 export class PinnedImages implements ImageResolver {

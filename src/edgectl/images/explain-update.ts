@@ -2,7 +2,7 @@ import { chooseDownload, mayReadIndex } from "../../lib/layer-parts/decide.ts";
 import { REQUEST_COST } from "../../lib/layer-parts/ranges.ts";
 import { findIndexArtifact, type FoundIndex } from "../registry/artifacts.ts";
 import { readBlob } from "../registry/blobs.ts";
-import type { Descriptor } from "../registry/documents.ts";
+import type { Descriptor } from "../../lib/registry/documents.ts";
 import type { PlatformImage } from "../registry/images.ts";
 import type { RegistrySession } from "../registry/session.ts";
 import { adviceFor } from "./advice.ts";

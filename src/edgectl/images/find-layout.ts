@@ -6,7 +6,7 @@ import { readZstdChunked } from "../../lib/layer-parts/zstd-chunked/layout.ts";
 import { findZstdChunked } from "../../lib/layer-parts/zstd-chunked/place.ts";
 import type { FoundIndex } from "../registry/artifacts.ts";
 import { readBlob, readBlobRange, readDocumentBlob } from "../registry/blobs.ts";
-import type { Descriptor } from "../registry/documents.ts";
+import type { Descriptor } from "../../lib/registry/documents.ts";
 import type { RegistrySession } from "../registry/session.ts";
 import { layerTar } from "./layer-tar.ts";
 

@@ -14,7 +14,7 @@ import { LayoutError } from "../../lib/layer-parts/layer-layout.ts";
 import { REQUEST_COST } from "../../lib/layer-parts/ranges.ts";
 import { findZstdChunked } from "../../lib/layer-parts/zstd-chunked/place.ts";
 import { readBlob } from "../registry/blobs.ts";
-import { type Descriptor, digestOf } from "../registry/documents.ts";
+import { type Descriptor, digestOf } from "../../lib/registry/documents.ts";
 import type { RegistrySession } from "../registry/session.ts";
 import { layerTar } from "./layer-tar.ts";
 

@@ -5,26 +5,17 @@ import {
   type IndexedLayer,
   referrersTag,
 } from "../../lib/layer-parts/index-artifact.ts";
+import { ACCEPT, digestOf, OCI_INDEX, OCI_MANIFEST } from "../../lib/registry/documents.ts";
+import { CREATED_ANNOTATION, findArtifact } from "../../lib/registry/find-artifact.ts";
+import { discard, type FollowedResponse } from "../../lib/registry/http.ts";
 import { EXIT } from "../exit-code.ts";
 import { Failure } from "../failure.ts";
 import { pushBlob } from "./blobs.ts";
-import {
-  ACCEPT,
-  artifactSchema,
-  digestOf,
-  type IndexDocument,
-  indexSchema,
-  OCI_INDEX,
-  OCI_MANIFEST,
-  parseDocument,
-} from "./documents.ts";
-import { refusal, wrongContent } from "./failures.ts";
-import { MAX_DOCUMENT_BYTES, type PlatformImage } from "./images.ts";
-import { readAtMost } from "./read-at-most.ts";
+import { parseDocument, type WritableIndex, writableIndexSchema } from "./documents.ts";
+import { wrongContent } from "./failures.ts";
+import type { PlatformImage } from "./images.ts";
 import type { RegistrySession } from "./session.ts";
 
-/** Annotation with the time of creation, by which devices choose the newest of several artifacts. */
-const CREATED = "org.opencontainers.image.created";
 const EMPTY = new TextEncoder().encode("{}");
 const EMPTY_CONFIG = { mediaType: "application/vnd.oci.empty.v1+json", digest: digestOf(EMPTY), size: EMPTY.length };
 
@@ -43,21 +34,14 @@ export async function findIndexArtifact(
   session: RegistrySession,
   image: Pick<PlatformImage, "manifest">,
 ): Promise<FoundIndex | undefined> {
-  const { digest } = image.manifest;
-  const type = encodeURIComponent(INDEX_ARTIFACT_TYPE);
-  const list =
-    (await readJson(session, `referrers/${digest}?artifactType=${type}`)) ??
-    (await readJson(session, `manifests/${referrersTag(digest)}`));
-  const newest = indexSchema
-    .safeParse(list?.value)
-    .data?.manifests.filter(({ artifactType }) => artifactType === INDEX_ARTIFACT_TYPE)
-    .toSorted((one, other) => created(one).localeCompare(created(other)))
-    .at(-1);
-  const found = newest && (await readJson(session, `manifests/${newest.digest}`));
-  if (!newest || !found || digestOf(found.bytes) !== newest.digest) return undefined;
-  const artifact = artifactSchema.safeParse(found.value).data;
-  if (artifact?.subject.digest !== digest) return undefined;
-  return { digest: newest.digest, layers: indexedLayers(artifact.layers) };
+  const read = async (path: string): Promise<Uint8Array | undefined> => {
+    const response = await session.send(path, { headers: { Accept: ACCEPT } });
+    if (response.status === 200) return await session.readDocument(response);
+    discard(response);
+    return undefined;
+  };
+  const found = await findArtifact(read, image.manifest.digest, INDEX_ARTIFACT_TYPE);
+  return found && { digest: found.digest, layers: indexedLayers(found.blobs) };
 }
 
 export interface NewArtifact {
@@ -75,7 +59,7 @@ export interface NewArtifact {
 export async function pushIndexArtifact(session: RegistrySession, { image, blobs, now }: NewArtifact): Promise<string> {
   const { host } = session.address;
   await pushBlob(session, EMPTY_CONFIG.digest, new Blob([EMPTY]));
-  const annotations = { [CREATED]: new Date(now).toISOString() };
+  const annotations = { [CREATED_ANNOTATION]: new Date(now).toISOString() };
   const { mediaType, digest: subject, size } = image.manifest;
   const bytes = encode({
     schemaVersion: 2,
@@ -89,7 +73,7 @@ export async function pushIndexArtifact(session: RegistrySession, { image, blobs
   const digest = digestOf(bytes);
   const response = await pushManifest(session, digest, OCI_MANIFEST, bytes);
   // The header says that the registry lists the artifact by itself (OCI distribution specification 1.1).
-  if (response.headers.get("oci-subject") === null) {
+  if (response.headers["oci-subject"] === undefined) {
     const entry = {
       mediaType: OCI_MANIFEST,
       digest,
@@ -106,22 +90,18 @@ export async function pushIndexArtifact(session: RegistrySession, { image, blobs
   });
 }
 
-function created(entry: IndexDocument["manifests"][number]): string {
-  return entry.annotations?.[CREATED] ?? "";
-}
-
 /** Puts the entry into the list in place of earlier indexes. What others have listed stays. */
 async function listUnderTag(session: RegistrySession, tag: string, entry: object): Promise<void> {
   const response = await session.send(`manifests/${tag}`, { headers: { Accept: ACCEPT } });
   const { host } = session.address;
-  let before: IndexDocument = { manifests: [] };
-  if (response.ok) {
-    const parsed = indexSchema.safeParse(parseDocument(await readAtMost(response, MAX_DOCUMENT_BYTES, host))).data;
+  let before: WritableIndex = { manifests: [] };
+  if (response.status === 200) {
+    const parsed = writableIndexSchema.safeParse(parseDocument(await session.readDocument(response))).data;
     if (!parsed) throw wrongContent(host, `something under the tag ${tag} that is not a list of referrers`);
     before = parsed;
   } else if (response.status !== 404) {
-    throw await refusal(host, `the request for ${tag}`, response, session.hasLogin);
-  } else await response.body?.cancel();
+    throw await session.refusal(`the request for ${tag}`, response);
+  } else discard(response);
   const others = before.manifests.filter(({ artifactType }) => artifactType !== INDEX_ARTIFACT_TYPE);
   const list = encode({ ...before, schemaVersion: 2, mediaType: OCI_INDEX, manifests: [...others, entry] });
   await pushManifest(session, tag, OCI_INDEX, list);
@@ -132,24 +112,11 @@ async function pushManifest(
   name: string,
   type: string,
   body: Uint8Array<ArrayBuffer>,
-): Promise<Response> {
+): Promise<FollowedResponse> {
   const response = await session.send(`manifests/${name}`, { method: "PUT", headers: { "Content-Type": type }, body });
-  if (response.status !== 201) throw await refusal(session.address.host, "a manifest", response, session.hasLogin);
-  await response.body?.cancel();
+  if (response.status !== 201) throw await session.refusal("a manifest", response);
+  discard(response);
   return response;
-}
-
-async function readJson(
-  session: RegistrySession,
-  path: string,
-): Promise<{ readonly value: unknown; readonly bytes: Uint8Array } | undefined> {
-  const response = await session.send(path, { headers: { Accept: ACCEPT } });
-  if (response.status !== 200) {
-    await response.body?.cancel();
-    return undefined;
-  }
-  const bytes = await readAtMost(response, MAX_DOCUMENT_BYTES, session.address.host);
-  return { value: parseDocument(bytes), bytes };
 }
 
 function encode(value: unknown): Uint8Array<ArrayBuffer> {

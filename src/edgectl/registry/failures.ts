@@ -1,3 +1,7 @@
+import { registryHost } from "../../lib/registry/address.ts";
+import type { RegistryResponse } from "../../lib/registry/http.ts";
+import type { RegistryErrors, RegistryProblem } from "../../lib/registry/problem.ts";
+import { BodyTooLongError } from "../../lib/registry/read-body.ts";
 import { EXIT } from "../exit-code.ts";
 import { Failure } from "../failure.ts";
 import { parseBoundedJson } from "../../protocol/bounded-json.ts";
@@ -22,7 +26,7 @@ export function noResponse(host: string, error: unknown): Failure {
 }
 
 /** The registry refuses the credentials, or requires some. */
-export function denied(host: string, hasLogin: boolean): Failure {
+function denied(host: string, hasLogin: boolean): Failure {
   return new Failure(
     hasLogin
       ? `The registry ${host} refuses the credentials.`
@@ -35,23 +39,29 @@ export function denied(host: string, hasLogin: boolean): Failure {
 }
 
 /** Turns a response that is not a success into a failure. Reads the start of its body for the reason. */
-export async function refusal(host: string, what: string, response: Response, hasLogin: boolean): Promise<Failure> {
-  if (response.status === 401 || response.status === 403) {
-    await response.body?.cancel().catch(() => undefined);
+export async function refusal(
+  host: string,
+  what: string,
+  response: RegistryResponse,
+  hasLogin: boolean,
+): Promise<Failure> {
+  const { status, body } = response;
+  if (status === 401 || status === 403) {
+    body.destroy();
     return denied(host, hasLogin);
   }
-  const reason = await reasonOf(response);
-  return new Failure(`The registry ${host} responded to ${what} with HTTP ${response.status}${reason}.`, {
-    exitCode: response.status === 404 ? EXIT.notFound : response.status >= 500 ? EXIT.unreachable : EXIT.failed,
+  const reason = await reasonOf(body);
+  return new Failure(`The registry ${host} responded to ${what} with HTTP ${status}${reason}.`, {
+    exitCode: status === 404 ? EXIT.notFound : status >= 500 ? EXIT.unreachable : EXIT.failed,
   });
 }
 
-async function reasonOf(response: Response): Promise<string> {
+async function reasonOf(body: AsyncIterable<Uint8Array>): Promise<string> {
   let text = "";
   try {
     const decoder = new TextDecoder();
-    for await (const chunk of response.body ?? []) {
-      text += decoder.decode(chunk as Uint8Array, { stream: true });
+    for await (const chunk of body) {
+      text += decoder.decode(chunk, { stream: true });
       if (text.length > 4096) break;
     }
     const { errors } = parseBoundedJson(text, "short") as { errors?: { message?: unknown }[] };
@@ -60,6 +70,55 @@ async function reasonOf(response: Response): Promise<string> {
   } catch {
     // Many registries send HTML, or nothing.
     return "";
+  }
+}
+
+/** The command's errors for the registry client. */
+export const registryErrors: RegistryErrors = {
+  problem: toProblemFailure,
+  transfer: (error, host) => {
+    if (error instanceof BodyTooLongError)
+      return wrongContent(host, `more than the ${error.maxBytes} bytes that are accepted`);
+    return noResponse(host, error);
+  },
+  response: async ({ status, url, body }, { registry, login }) => {
+    body.destroy();
+    return status < 500
+      ? denied(registryHost(registry), login !== undefined)
+      : new Failure(`The token server ${url.host} responded with HTTP ${status}.`, { exitCode: EXIT.unreachable });
+  },
+};
+
+function toProblemFailure(problem: RegistryProblem): Failure {
+  switch (problem.kind) {
+    case "token_refused":
+    case "password_required":
+    case "unknown_schemes":
+    case "token_denied":
+      return denied(registryHost(problem.access.registry), problem.access.login !== undefined);
+    case "token_server_invalid":
+      return wrongContent(registryHost(problem.access.registry), "a token server without an address");
+    case "token_server_without_tls":
+      return wrongContent(registryHost(problem.access.registry), `a token server without TLS: ${problem.host}`);
+    case "token_server_foreign": {
+      const host = registryHost(problem.access.registry);
+      const message = `The registry ${host} names a token server that its credentials are not sent to: ${problem.host}.`;
+      const hint = "It belongs to another domain. Fetch a token there and give it with --registry-token-file.";
+      return new Failure(message, { exitCode: EXIT.unauthorized, hint });
+    }
+    case "no_token":
+      return new Failure(`The token server ${problem.host} returned no token.`, { exitCode: EXIT.failed });
+    case "redirect_not_http":
+      return wrongContent(problem.host, "a redirect to an address that is not HTTP");
+    case "redirect_without_tls":
+      return wrongContent(problem.host, "a redirect to an address without TLS");
+    case "too_many_redirects":
+      return wrongContent(problem.host, `more than ${problem.max} redirects`);
+    case "foreign_answer":
+      return new Failure(`The registry ${problem.host} did not respond: ${problem.reason}.`, {
+        exitCode: EXIT.unreachable,
+        hint: "Something between this machine and the registry responded in its place.",
+      });
   }
 }
 

@@ -1,21 +1,18 @@
 import { EXIT } from "../exit-code.ts";
 import { Failure } from "../failure.ts";
-import { readDocumentBlob } from "./blobs.ts";
 import {
   ACCEPT,
-  configSchema,
   type Descriptor,
   digestOf,
-  type ImageConfig,
+  documentKind,
   imageSchema,
   indexSchema,
-  isImage,
-  isIndex,
-  OCI_MANIFEST,
-  parseDocument,
-} from "./documents.ts";
-import { refusal, wrongContent } from "./failures.ts";
-import { readAtMost } from "./read-at-most.ts";
+  isManifestType,
+} from "../../lib/registry/documents.ts";
+import { pageInstead } from "../../lib/registry/foreign-answer.ts";
+import { readDocumentBlob } from "./blobs.ts";
+import { configSchema, type ImageConfig, parseDocument } from "./documents.ts";
+import { registryErrors, wrongContent } from "./failures.ts";
 import type { RegistrySession } from "./session.ts";
 
 /** The image of one platform. */
@@ -29,7 +26,6 @@ export interface PlatformImage {
   readonly config: ImageConfig;
 }
 
-export const MAX_DOCUMENT_BYTES = 4 * 1024 * 1024;
 /** Attestations are listed under a platform of their own. */
 const NO_PLATFORM = "unknown";
 
@@ -37,10 +33,12 @@ const NO_PLATFORM = "unknown";
 export async function readImages(session: RegistrySession): Promise<readonly PlatformImage[]> {
   const { host, name, reference } = session.address;
   const found = await readManifest(session, name);
-  if (!isIndex(found.value, found.contentType)) return [await readImage(session, found)];
+  if (!documentKind(found.value, found.contentType).isIndex) return [await readImage(session, found)];
   const index = indexSchema.safeParse(found.value).data;
   if (!index) throw wrongContent(host, "something that is not a list of platforms");
-  const entries = index.manifests.filter((entry) => isImage(entry) && entry.platform?.os !== NO_PLATFORM);
+  const entries = index.manifests.filter(
+    (entry) => isManifestType(entry.mediaType) && entry.platform?.os !== NO_PLATFORM,
+  );
   if (entries.length === 0) {
     throw new Failure(`${reference} lists no image for any platform.`, { exitCode: EXIT.notFound });
   }
@@ -52,17 +50,19 @@ export async function readImages(session: RegistrySession): Promise<readonly Pla
 interface FoundManifest {
   readonly value: unknown;
   readonly bytes: Uint8Array;
-  readonly contentType: string | null;
+  readonly contentType: string | undefined;
 }
 
 async function readManifest(session: RegistrySession, name: string): Promise<FoundManifest> {
   const { host, reference } = session.address;
   const response = await session.send(`manifests/${name}`, { headers: { Accept: ACCEPT } });
-  if (!response.ok) throw await refusal(host, `the request for ${reference}`, response, session.hasLogin);
-  const bytes = await readAtMost(response, MAX_DOCUMENT_BYTES, host);
+  const page = pageInstead(response);
+  if (page) throw registryErrors.problem(page);
+  if (response.status !== 200) throw await session.refusal(`the request for ${reference}`, response);
+  const bytes = await session.readDocument(response);
   if (name.startsWith("sha256:") && digestOf(bytes) !== name)
     throw wrongContent(host, `a manifest that is not ${name}`);
-  return { value: parseDocument(bytes), bytes, contentType: response.headers.get("content-type") };
+  return { value: parseDocument(bytes), bytes, contentType: response.headers["content-type"] };
 }
 
 async function readImage(
@@ -79,7 +79,7 @@ async function readImage(
   }
   const { os, architecture, variant } = config;
   const own = (value as { mediaType?: unknown }).mediaType;
-  const mediaType = typeof own === "string" ? own : (contentType?.split(";")[0]?.trim() ?? OCI_MANIFEST);
+  const mediaType = typeof own === "string" ? own : documentKind(value, contentType).mediaType;
   return {
     platform: [os, architecture, ...(variant ? [variant] : [])].join("/"),
     manifest: { mediaType, digest: digestOf(bytes), size: bytes.length },

@@ -1,47 +1,52 @@
-import { parseChallenges } from "../../lib/registry/challenge.ts";
+import { Authorizer } from "../../lib/registry/authorizer.ts";
+import type { FollowedResponse } from "../../lib/registry/http.ts";
+import type { RegistryLogin } from "../../lib/registry/login.ts";
+import type { RegistryAccess } from "../../lib/registry/problem.ts";
+import { MAX_DOCUMENT_BYTES, readDocument } from "../../lib/registry/read-document.ts";
 import type { Io } from "../io.ts";
-import { type ImageAddress, isLoopback } from "./address.ts";
-import { denied, noResponse, wrongContent } from "./failures.ts";
-import { basicHeader, type RegistryLogin } from "./login.ts";
-import { fetchToken } from "./token.ts";
+import type { ImageAddress } from "./address.ts";
+import { registryErrors, refusal } from "./failures.ts";
+import { type EdgectlRequest, Transport } from "./transport.ts";
 
-export interface RegistryRequest {
-  readonly method?: "GET" | "HEAD" | "POST" | "PUT";
-  readonly headers?: Readonly<Record<string, string>>;
-  /** Can be sent again, since a first request may be refused for want of a token. */
-  readonly body?: Blob | Uint8Array<ArrayBuffer>;
-}
+export type SessionRequest = Partial<Pick<EdgectlRequest, "method" | "headers" | "body">>;
 
 export interface SessionOptions {
   readonly address: ImageAddress;
   readonly login: RegistryLogin | undefined;
   /** HTTP without TLS. A registry on this machine is also tried without. */
   readonly isPlain: boolean;
-  readonly io: Pick<Io, "fetch" | "interrupted">;
+  readonly io: Pick<Io, "fetch" | "interrupted" | "clock">;
 }
 
-type Action = "pull" | "push";
+/** Maximum time without data of a registry, in milliseconds. */
+const STALL_MS = 60_000;
 
 /** Requests to one repository of a registry, with its scheme and tokens. */
 export class RegistrySession {
   readonly address: ImageAddress;
-  readonly signal: AbortSignal;
-  readonly #fetch: typeof globalThis.fetch;
+  readonly #io: SessionOptions["io"];
+  readonly #transport: Transport;
+  readonly #authorizer: Authorizer<FollowedResponse>;
   readonly #login: RegistryLogin | undefined;
   readonly #isPlain: boolean;
-  readonly #headers = new Map<Action, string>();
   #origin: Promise<string> | undefined;
 
   constructor({ address, login, isPlain, io }: SessionOptions) {
     this.address = address;
-    this.signal = io.interrupted;
-    this.#fetch = io.fetch;
+    this.#io = io;
+    this.#transport = new Transport(io);
     this.#login = login;
     this.#isPlain = isPlain;
-  }
-
-  get hasLogin(): boolean {
-    return this.#login !== undefined;
+    this.#authorizer = new Authorizer({
+      clock: io.clock,
+      clientId: "edgectl",
+      errors: registryErrors,
+      tokenServers: {
+        // The registry itself responds over HTTP, so its token server may too.
+        rules: (_access, refused) => ({ mayBePlain: refused.url.protocol === "http:" }),
+        send: (request) => this.#transport.sendDirectly(request),
+      },
+    });
   }
 
   /** @param path below the repository, such as `manifests/1.2` */
@@ -55,58 +60,36 @@ export class RegistrySession {
    *
    * @param target a path below the repository, or a URL that the registry gave
    */
-  async send(target: string | URL, request: RegistryRequest = {}): Promise<Response> {
+  async send(target: string | URL, request: SessionRequest = {}): Promise<FollowedResponse> {
     const url = typeof target === "string" ? await this.url(target) : target;
-    const action: Action = request.method === "POST" || request.method === "PUT" ? "push" : "pull";
+    const { method = "GET", headers = {} } = request;
+    const send = (authorization: string | undefined): Promise<FollowedResponse> => {
+      const all = { ...headers, ...(authorization !== undefined && { Authorization: authorization }) };
+      return this.#transport.send({ ...request, method, url, headers: all });
+    };
     // The registry may name other hosts for uploads: they get no credentials.
-    const isOwn = url.origin === new URL(await this.#ownOrigin()).origin;
-    const response = await this.#request(url, request, isOwn ? this.#headerFor(action) : undefined);
-    if (response.status !== 401 || !isOwn || new URL(response.url || url).origin !== url.origin) return response;
-    await response.body?.cancel().catch(() => undefined);
-    const header = await this.#authenticate(response, action, url.protocol === "http:");
-    this.#headers.set(action, header);
-    return await this.#request(url, request, header);
+    if (url.origin !== new URL(await this.#ownOrigin()).origin) return await send(undefined);
+    const action = method === "POST" || method === "PUT" ? "push" : "pull";
+    return await this.#authorizer.send(this.#access(action), send, this.#io.interrupted);
   }
 
-  #headerFor(action: Action): string | undefined {
-    return this.#login?.kind === "token" ? `Bearer ${this.#login.token}` : this.#headers.get(action);
+  /**
+   * Reads a response to its end. Errors: exit code 1 if it has more than `maxBytes`, or is a page of something between this
+   * machine and the registry.
+   */
+  async readDocument(response: FollowedResponse, maxBytes: number = MAX_DOCUMENT_BYTES): Promise<Uint8Array> {
+    const options = { clock: this.#io.clock, stallMs: STALL_MS, maxBytes, errors: registryErrors };
+    return await readDocument(response, options, this.#io.interrupted);
   }
 
-  async #request(url: URL, request: RegistryRequest, authorization: string | undefined): Promise<Response> {
-    const { method = "GET", headers = {}, body } = request;
-    const response = await this.#fetch(url, {
-      method,
-      headers: { ...headers, ...(authorization !== undefined && { Authorization: authorization }) },
-      ...(body !== undefined && { body }),
-      signal: this.signal,
-    }).catch((error: unknown) => {
-      this.signal.throwIfAborted();
-      throw noResponse(url.host, error);
-    });
-    // A redirect to storage gets no credentials (fetch removes them), but it must not give up TLS either.
-    if (url.protocol === "https:" && response.url.startsWith("http:")) {
-      await response.body?.cancel().catch(() => undefined);
-      throw wrongContent(url.host, "a redirect to an address without TLS");
-    }
-    return response;
+  /** Turns a response that is not a success into a failure. Reads the start of its body for the reason. */
+  async refusal(what: string, response: FollowedResponse): Promise<Error> {
+    return await refusal(this.address.host, what, response, this.#login !== undefined);
   }
 
-  async #authenticate(response: Response, action: Action, isPlain: boolean): Promise<string> {
-    const { host, repository } = this.address;
-    const challenges = parseChallenges(response.headers.get("www-authenticate") ?? undefined);
-    const bearer = challenges.find(({ scheme, parameters }) => scheme === "bearer" && parameters["realm"]);
-    const login = this.#login;
-    if (login?.kind === "token") throw denied(host, true);
-    if (bearer) {
-      const defaultScope = `repository:${repository}:${action === "push" ? "pull,push" : "pull"}`;
-      const { signal } = this;
-      const question = { host, challenge: bearer, defaultScope, login, isPlain, fetch: this.#fetch, signal };
-      return `Bearer ${await fetchToken(question)}`;
-    }
-    if (login?.kind !== "basic" || !challenges.some(({ scheme }) => scheme === "basic")) {
-      throw denied(host, login !== undefined);
-    }
-    return basicHeader(login.username, login.password);
+  #access(action: "pull" | "push"): RegistryAccess {
+    const { registry, repository } = this.address;
+    return { registry, repository, login: this.#login, action };
   }
 
   #ownOrigin(): Promise<string> {
@@ -118,19 +101,27 @@ export class RegistrySession {
     const { host } = this.address;
     if (this.#isPlain) return `http://${host}`;
     if (!isLoopback(host)) return `https://${host}`;
+    const { fetch, interrupted } = this.#io;
     // As engines do: loopback needs no TLS, but may have it.
-    const isTls = await this.#fetch(`https://${host}/v2/`, { signal: this.signal }).then(
+    const isTls = await fetch(`https://${host}/v2/`, { signal: interrupted, redirect: "manual" }).then(
       async (response) => {
+        // Not read: its error is of no interest.
         await response.body?.cancel().catch(() => undefined);
         return true;
       },
       (error: unknown) => {
-        this.signal.throwIfAborted();
+        interrupted.throwIfAborted();
         return isCertificateError(error);
       },
     );
     return `${isTls ? "https" : "http"}://${host}`;
   }
+}
+
+/** Whether a host is this machine, where engines need no TLS. */
+function isLoopback(host: string): boolean {
+  const { hostname } = new URL(`http://${host}`);
+  return hostname === "localhost" || hostname === "[::1]" || /^127(?:\.\d+){3}$/.test(hostname);
 }
 
 /** The registry speaks TLS, and is not trusted: then nothing is sent without TLS. */

@@ -1,9 +1,15 @@
-import type { IncomingMessage } from "node:http";
+import type { Readable } from "node:stream";
 import type { Clock } from "../clock.ts";
 
 /** The body is longer than the limit. */
 export class BodyTooLongError extends Error {
   override readonly name = "BodyTooLongError";
+  readonly maxBytes: number;
+
+  constructor(maxBytes: number) {
+    super(`more than ${maxBytes} bytes came`);
+    this.maxBytes = maxBytes;
+  }
 }
 
 export interface ReadOptions {
@@ -16,7 +22,7 @@ export interface ReadOptions {
 }
 
 /** Reads a body to its end. Rejects with `BodyTooLongError`, a `TimeoutError`, or the connection's error. */
-export async function readBody(body: IncomingMessage, options: ReadOptions): Promise<Uint8Array> {
+export async function readBody(body: Readable, options: ReadOptions): Promise<Uint8Array> {
   const { clock, maxBytes, stallMs } = options;
   const chunks: Buffer[] = [];
   let length = 0;
@@ -29,7 +35,7 @@ export async function readBody(body: IncomingMessage, options: ReadOptions): Pro
       if (length === 0) options.checkBeginning?.(chunk);
       chunks.push(chunk);
       length += chunk.length;
-      if (length > maxBytes) throw new BodyTooLongError(`more than ${maxBytes} bytes came`);
+      if (length > maxBytes) throw new BodyTooLongError(maxBytes);
     }
     return Buffer.concat(chunks);
   } finally {
@@ -50,7 +56,7 @@ export async function readAll(body: AsyncIterable<Uint8Array>, maxBytes: number)
   for await (const chunk of body) {
     length += chunk.length;
     // Leaving the loop ends the transfer.
-    if (length > maxBytes) throw new BodyTooLongError(`more than ${maxBytes} bytes came`);
+    if (length > maxBytes) throw new BodyTooLongError(maxBytes);
     chunks.push(chunk);
   }
   return Buffer.concat(chunks);

@@ -117,7 +117,7 @@ describe("an artifact that refers to an image", () => {
       else respond(isTagThere ? 200 : 404, JSON.stringify({ manifests: [entry] }));
     });
     const image = { registry: server.host, repository: "team/app", digest };
-    const ask = () => client({}, 20_000, 100).findArtifact(image, INDEX_ARTIFACT_TYPE, undefined, soon());
+    const ask = () => client({}, 20_000, 500).findArtifact(image, INDEX_ARTIFACT_TYPE, undefined, soon());
     expect(await ask()).toMatchObject({ blobs: [] });
     expect(paths.map((path) => path.includes("/referrers/"))).toEqual([true, false, false]);
     isTagThere = false;

@@ -5,7 +5,7 @@ import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { fillPart } from "../../../src/agent/download/fill-part.ts";
 import { PartStore } from "../../../src/agent/download/part-store.ts";
 import { Throttle } from "../../../src/agent/download/throttle.ts";
-import { digestOf } from "../../../src/agent/registry/manifest.ts";
+import { digestOf } from "../../../src/lib/registry/documents.ts";
 import { systemClock } from "../../../src/lib/clock.ts";
 import { FetchLog, plainClient } from "../../support/download/layer-rig.ts";
 import { MemoryRegistry } from "../../support/registry/memory-registry.ts";

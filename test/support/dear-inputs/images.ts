@@ -1,25 +1,46 @@
 import { createHash } from "node:crypto";
+import { Readable } from "node:stream";
 import { zstdCompressSync } from "node:zlib";
-import {
-  parseArtifact,
-  parseConfiguration,
-  parseManifest,
-  parseReferrers,
-} from "../../../src/agent/registry/manifest.ts";
-import { configSchema, imageSchema, indexSchema, parseDocument } from "../../../src/edgectl/registry/documents.ts";
-import { fetchToken } from "../../../src/edgectl/registry/token.ts";
+import { parseConfiguration, parseManifest } from "../../../src/agent/registry/manifest.ts";
+import { configSchema, parseDocument, writableIndexSchema } from "../../../src/edgectl/registry/documents.ts";
+import { registryErrors } from "../../../src/edgectl/registry/failures.ts";
+import { systemClock } from "../../../src/lib/clock.ts";
 import { INDEX_MAGIC } from "../../../src/lib/layer-parts/layer-index/format.ts";
 import { readLayerIndex } from "../../../src/lib/layer-parts/layer-index/read-index.ts";
 import { LAYOUT_LIMITS } from "../../../src/lib/layer-parts/limits.ts";
 import { readZstdChunked } from "../../../src/lib/layer-parts/zstd-chunked/layout.ts";
 import { findZstdChunked } from "../../../src/lib/layer-parts/zstd-chunked/place.ts";
+import { Authorizer } from "../../../src/lib/registry/authorizer.ts";
 import { parseChallenges } from "../../../src/lib/registry/challenge.ts";
+import { artifactSchema, imageSchema, indexSchema, referrersSchema } from "../../../src/lib/registry/documents.ts";
+import type { FollowedResponse } from "../../../src/lib/registry/http.ts";
 import { each, type EntryPoint, type Frame, type Input, jsonInputs } from "./entry-point.ts";
 
 const DIGEST = `sha256:${"a".repeat(64)}`;
 const DESCRIPTOR = `{"mediaType":"application/vnd.oci.image.config.v1+json","digest":"${DIGEST}","size":1}`;
-/** A `fetch` that responds with the bytes to whatever is asked. */
-const responding = (bytes: Buffer) => (): Promise<Response> => Promise.resolve(new Response(bytes));
+const REGISTRY = new URL("https://registry.example.com/v2/");
+
+/** Answers the challenge of a registry with a token server that sends the bytes. */
+async function readToken(bytes: Buffer): Promise<void> {
+  const refusal: FollowedResponse = {
+    status: 401,
+    headers: { "www-authenticate": `Bearer realm="${REGISTRY.origin}/token"` },
+    body: Readable.from([]),
+    url: REGISTRY,
+    isCrossOrigin: false,
+  };
+  const authorizer = new Authorizer<FollowedResponse>({
+    clock: systemClock,
+    clientId: "test",
+    errors: registryErrors,
+    tokenServers: {
+      rules: () => ({ mayBePlain: false }),
+      send: async () => ({ status: 200, headers: {}, body: Readable.from([bytes]), url: REGISTRY }),
+    },
+  });
+  const access = { registry: REGISTRY.host, repository: "a", login: undefined };
+  await authorizer.send(access, async () => refusal, new AbortController().signal);
+}
 
 const PREFIX = "io.github.containers.zstd-chunked.";
 
@@ -123,13 +144,14 @@ export const IMAGE_ENTRY_POINTS: readonly EntryPoint[] = [
   {
     name: "referrers and artifact",
     from: "registry",
-    files: ["src/agent/registry/manifest.ts"],
+    files: ["src/lib/registry/find-artifact.ts"],
     inputs: () =>
       jsonInputs("registry", [
         ['{"manifests":', "}"],
         [`{"subject":{"digest":"${DIGEST}"},"layers":`, "}"],
       ]),
-    run: (bytes) => each([parseReferrers, parseArtifact], (parse) => parse(bytes)),
+    run: (bytes) =>
+      each([referrersSchema, artifactSchema, writableIndexSchema], (schema) => schema.safeParse(parseDocument(bytes))),
   },
   {
     name: "documents of an image, in edgectl",
@@ -147,9 +169,7 @@ export const IMAGE_ENTRY_POINTS: readonly EntryPoint[] = [
     name: "token",
     from: "token service",
     files: [
-      "src/edgectl/registry/token.ts",
-      "src/agent/registry/authorizer.ts",
-      "src/control-plane/fleets/images/token.ts",
+      "src/lib/registry/authorizer.ts",
       "src/agent/registry/to-registry-error.ts",
       "src/edgectl/registry/failures.ts",
       "src/agent/enrolment/exchange.ts",
@@ -159,16 +179,7 @@ export const IMAGE_ENTRY_POINTS: readonly EntryPoint[] = [
         ['{"token":', "}"],
         ['{"errors":', "}"],
       ]),
-    run: (bytes) =>
-      fetchToken({
-        host: "registry.example.com",
-        challenge: { scheme: "bearer", parameters: { realm: "https://registry.example.com/token" } },
-        defaultScope: "repository:a:pull",
-        login: undefined,
-        isPlain: false,
-        fetch: responding(bytes),
-        signal: new AbortController().signal,
-      }),
+    run: readToken,
   },
   {
     name: "WWW-Authenticate",

@@ -116,7 +116,7 @@ export class MemoryDevice {
       app: "app",
       layersPresent: 0,
       registry: {
-        findArtifact: async () => ({ blobs: this.#artifact, receivedBytes: 0 }),
+        findArtifact: async () => ({ digest: "", blobs: this.#artifact, receivedBytes: 0 }),
         openBlob: async (_image, blob, { offset = 0, length }) => this.#open(blob, offset, length),
       },
       parts: this.parts,

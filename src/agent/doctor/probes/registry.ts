@@ -1,6 +1,7 @@
 import { errorText } from "../../../lib/error-text.ts";
 import type { CheckResult } from "../../core/doctor/checks.ts";
-import { canonicalRegistry, imageAddress } from "../../registry/address.ts";
+import { canonicalRegistry } from "../../../lib/registry/address.ts";
+import { imageAddress } from "../../registry/address.ts";
 import type { RegistryErrorKind } from "../../core/error-kind.ts";
 import { RegistryError } from "../../registry/registry-error.ts";
 import type { RegistryPing } from "../../registry/registry-ping.ts";

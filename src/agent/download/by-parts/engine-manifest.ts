@@ -1,5 +1,5 @@
 import { parseBoundedJson } from "../../../protocol/bounded-json.ts";
-import { digestOf } from "../../registry/manifest.ts";
+import { digestOf } from "../../../lib/registry/documents.ts";
 import type { ResolvedImage } from "../../registry/registry.ts";
 
 /** Media types of an uncompressed layer, by the kind of manifest. */

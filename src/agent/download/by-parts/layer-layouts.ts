@@ -7,7 +7,7 @@ import { IMAGE_LAYOUT_LIMITS, LAYOUT_LIMITS, type LayoutLimits } from "../../../
 import { REQUEST_COST, type Span } from "../../../lib/layer-parts/ranges.ts";
 import { readZstdChunked } from "../../../lib/layer-parts/zstd-chunked/layout.ts";
 import { findZstdChunked } from "../../../lib/layer-parts/zstd-chunked/place.ts";
-import { digestOf } from "../../registry/manifest.ts";
+import { digestOf } from "../../../lib/registry/documents.ts";
 import type { Descriptor, RegistryAuth, RegistryClient, ResolvedImage } from "../../registry/registry.ts";
 import type { PartLease, PartStore } from "../part-store.ts";
 import { PartsUnusable } from "../parts-unusable.ts";

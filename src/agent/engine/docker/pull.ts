@@ -2,8 +2,8 @@ import type Docker from "dockerode";
 import type { Clock } from "../../../lib/clock.ts";
 import type { EngineInfo, PullProgress } from "../engine.ts";
 import { EngineError } from "../engine-error.ts";
-import type { RegistryAuth } from "../../core/image/registry-auth.ts";
-import { authSecrets } from "../../registry/auth-secrets.ts";
+import type { RegistryAuth } from "../../registry/registry.ts";
+import { loginSecrets } from "../../../lib/registry/login.ts";
 import { settleOrAbort } from "./call.ts";
 import type { Connect } from "./connection.ts";
 import { localReference, pullTarget } from "./engine-reference.ts";
@@ -36,7 +36,7 @@ export async function pull(connect: Connect, clock: Clock, options: PullOptions,
     throw toPullError(
       watchdog.signal.aborted ? watchdog.signal.reason : error,
       options.reference,
-      authSecrets(options.auth),
+      loginSecrets(options.auth),
     );
   }
 }
@@ -66,7 +66,7 @@ function throwIfError(message: Readonly<Record<string, unknown>>, { reference, a
   const detail = message["errorDetail"];
   const text =
     (typeof detail === "object" && detail !== null && "message" in detail && detail.message) || message["error"];
-  if (typeof text === "string" && text !== "") throw toPullError(new Error(text), reference, authSecrets(auth));
+  if (typeof text === "string" && text !== "") throw toPullError(new Error(text), reference, loginSecrets(auth));
 }
 
 /** Docker's last message is `Status: ...`; Podman's names the image as complete, or contains its id. */

@@ -1,5 +1,5 @@
 import { readFile } from "node:fs/promises";
-import { canonicalRegistry } from "../address.ts";
+import { canonicalRegistry } from "../../../lib/registry/address.ts";
 import { RegistryError } from "../registry-error.ts";
 import type { CredentialSource } from "./credential-source.ts";
 

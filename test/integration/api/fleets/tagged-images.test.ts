@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
 import { configSchema } from "../../../../src/control-plane/config.ts";
-import { RegistryImages } from "../../../../src/control-plane/fleets/registry-images.ts";
+import { RegistryImages } from "../../../../src/control-plane/images/registry-images.ts";
 import { systemClock } from "../../../../src/lib/clock.ts";
 import { type ApiClient, apiClient } from "../../../support/api-client.ts";
 import { type ControlPlane, startControlPlane } from "../../../support/control-plane.ts";

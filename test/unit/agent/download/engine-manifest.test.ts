@@ -1,7 +1,7 @@
 import { describe, expect, test } from "vitest";
 import type { ResolvedImage } from "../../../../src/agent/core/image/image.ts";
 import { withUncompressedLayers } from "../../../../src/agent/download/by-parts/engine-manifest.ts";
-import { digestOf } from "../../../../src/agent/registry/manifest.ts";
+import { digestOf } from "../../../../src/lib/registry/documents.ts";
 
 const hash = (digit: string): string => `sha256:${digit.repeat(64)}`;
 

@@ -3,7 +3,7 @@ import { KnownIndexes } from "../../../../src/agent/download/known-indexes.ts";
 import { FakeClock } from "../../../support/fake-clock.ts";
 
 const image = (digest: string) => ({ registry: "registry.example.com", repository: "app", digest });
-const FOUND = { blobs: [], receivedBytes: 100 };
+const FOUND = { digest: "", blobs: [], receivedBytes: 100 };
 
 describe("what a registry has answered about an index", () => {
   let clock: FakeClock;

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { withFreshLayerRefs } from "../../../../src/agent/download/layer-refs.ts";
-import { digestOf } from "../../../../src/agent/registry/manifest.ts";
+import { digestOf } from "../../../../src/lib/registry/documents.ts";
 import type { ResolvedImage } from "../../../../src/agent/registry/registry.ts";
 
 const layer = { mediaType: "application/vnd.oci.image.layer.v1.tar+gzip", digest: `sha256:${"1".repeat(64)}`, size: 5 };

@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { imageAddress, registryHost } from "../../../../src/agent/registry/address.ts";
+import { parseImageAddress, registryHost } from "../../../../src/lib/registry/address.ts";
 
 const DIGEST = `sha256:${"a".repeat(64)}`;
 
@@ -13,7 +13,7 @@ test.each([
   ["registry.example.com:5000/a/b/c@" + DIGEST, "registry.example.com:5000", "a/b/c", undefined, DIGEST],
   ["localhost/app:1@" + DIGEST, "localhost", "app", "1", DIGEST],
 ])("%s is at %s %s", (reference, registry, repository, tag, digest) => {
-  expect(imageAddress(reference)).toEqual({ registry, repository, tag, digest });
+  expect(parseImageAddress(reference)).toEqual({ registry, host: registryHost(registry), repository, tag, digest });
 });
 
 test("Docker Hub's host differs from its name in references", () => {

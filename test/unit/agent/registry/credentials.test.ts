@@ -2,9 +2,8 @@ import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test, vi } from "vitest";
 import { configuredCredentials } from "../../../../src/agent/registry/credentials/configured-credentials.ts";
-import { createHelperClient } from "../../../../src/agent/registry/credentials/credential-helper.ts";
 import { firstOf } from "../../../../src/agent/registry/credentials/credential-source.ts";
-import { dockerCredentials } from "../../../../src/agent/registry/credentials/docker-credentials.ts";
+import { deviceHelpers, dockerCredentials } from "../../../../src/agent/registry/credentials/device-credentials.ts";
 import { systemClock } from "../../../../src/lib/clock.ts";
 import { tempDir } from "../../../support/temp-dir.ts";
 
@@ -68,7 +67,7 @@ describe("the configuration", () => {
 });
 
 describe("a config.json of Docker", () => {
-  const helper = createHelperClient(systemClock, 500);
+  const helper = deviceHelpers(systemClock, 500);
 
   async function lookup(config: unknown, registry: string = HOST) {
     return await dockerCredentials(await write("config.json", JSON.stringify(config)), helper).lookup(registry, signal);
@@ -144,7 +143,7 @@ describe("a config.json of Docker", () => {
     await installHelper("slow", "exec sleep 60");
     const stopped = new AbortController();
     const path = await write("config.json", JSON.stringify({ credsStore: "slow" }));
-    const found = dockerCredentials(path, createHelperClient(systemClock)).lookup(HOST, stopped.signal);
+    const found = dockerCredentials(path, deviceHelpers(systemClock)).lookup(HOST, stopped.signal);
     setTimeout(() => stopped.abort(new Error("enough")), 50);
     await expect(found).rejects.toThrow("enough");
   });

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
-import type { LookupAll } from "../../../../src/control-plane/fleets/images/public-address.ts";
-import { RegistryImages } from "../../../../src/control-plane/fleets/registry-images.ts";
+import type { LookupAll } from "../../../../src/control-plane/images/public-address.ts";
+import { RegistryImages } from "../../../../src/control-plane/images/registry-images.ts";
 import { systemClock } from "../../../../src/lib/clock.ts";
 import { type Certificate, CertificateAuthority } from "../../../support/link/certificates.ts";
 import { ScriptedRegistry } from "../../../support/registry/scripted-registry.ts";

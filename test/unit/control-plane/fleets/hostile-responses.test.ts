@@ -1,6 +1,6 @@
 import { type AddressInfo, createServer } from "node:net";
 import { expect, test } from "vitest";
-import { RegistryImages } from "../../../../src/control-plane/fleets/registry-images.ts";
+import { RegistryImages } from "../../../../src/control-plane/images/registry-images.ts";
 import { systemClock } from "../../../../src/lib/clock.ts";
 import { ScriptedRegistry } from "../../../support/registry/scripted-registry.ts";
 

@@ -1,10 +1,6 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
-import {
-  isPublicAddress,
-  type LookupAll,
-  publicLookup,
-} from "../../../../src/control-plane/fleets/images/public-address.ts";
+import { isPublicAddress, type LookupAll, publicLookup } from "../../../../src/control-plane/images/public-address.ts";
 
 test.each([
   "0.0.0.0",

@@ -1,7 +1,7 @@
 import { createHash } from "node:crypto";
 import type { IncomingMessage, ServerResponse } from "node:http";
 import { describe, expect, test } from "vitest";
-import { RegistryImages } from "../../../../src/control-plane/fleets/registry-images.ts";
+import { RegistryImages } from "../../../../src/control-plane/images/registry-images.ts";
 import { systemClock } from "../../../../src/lib/clock.ts";
 import type { RegistryAuth } from "../../../../src/protocol/deploy-request.ts";
 import { ScriptedRegistry } from "../../../support/registry/scripted-registry.ts";

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "vitest";
-import type { ImageResolver } from "../../../../src/control-plane/fleets/image-resolver.ts";
-import { resolveImages } from "../../../../src/control-plane/fleets/resolve-images.ts";
+import type { ImageResolver } from "../../../../src/control-plane/images/image-resolver.ts";
+import { resolveImages } from "../../../../src/control-plane/images/resolve-images.ts";
 
 const DIGEST = `sha256:${"a".repeat(64)}`;
 const AUTH = { username: "robot", password: "pa55" };

@@ -1,8 +1,8 @@
+import { parseImageAddress } from "../../lib/registry/address.ts";
 import { Semaphore } from "../../lib/semaphore.ts";
 import type { RegistryAuth } from "../../protocol/deploy-request.ts";
 import { invalidRequest } from "../../protocol/request-error.ts";
 import type { ImageResolver } from "./image-resolver.ts";
-import { manifestAddress } from "./images/image-host.ts";
 
 const MAX_PARALLEL = 8;
 
@@ -42,7 +42,8 @@ export async function resolveImages(
 
 /** Credentials for one registry must not be shown to another. Images with a digest are not asked for. */
 function requireOneRegistry(references: readonly string[]): void {
-  const hosts = new Set(references.flatMap((reference) => manifestAddress(reference)?.host ?? []));
+  const asked = references.flatMap((reference) => parseImageAddress(reference) ?? []).filter(({ digest }) => !digest);
+  const hosts = new Set(asked.map(({ host }) => host));
   if (hosts.size < 2) return;
   const reason =
     `the images with a tag are in several registries (${[...hosts].toSorted().join(", ")}), and the credentials are for one: ` +

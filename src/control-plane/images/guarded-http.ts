@@ -1,11 +1,18 @@
 import { Agent as HttpAgent, type IncomingMessage, request as httpRequest, type RequestOptions } from "node:http";
 import { Agent as HttpsAgent, request as httpsRequest } from "node:https";
 import { isIP } from "node:net";
-import type { Clock } from "../../../lib/clock.ts";
-import { VERSION } from "../../../lib/version.ts";
+import type { Clock } from "../../lib/clock.ts";
+import {
+  type FollowedResponse,
+  followRedirects,
+  type RegistryRequest,
+  type RegistryResponse,
+} from "../../lib/registry/http.ts";
+import { VERSION } from "../../lib/version.ts";
 import { type IsPublic, isPublicAddress, type LookupAll, privateAddress, publicLookup } from "./public-address.ts";
 import { PrivateHosts } from "./private-hosts.ts";
 import { ResolutionFailure } from "./resolution-failure.ts";
+import { registryErrors } from "./to-failure.ts";
 
 export interface GuardedHttpOptions {
   readonly clock: Clock;
@@ -19,25 +26,11 @@ export interface GuardedHttpOptions {
   readonly ca?: string | undefined;
 }
 
-export interface GuardedRequest {
+export interface GuardedRequest extends RegistryRequest {
   /** The registry on whose behalf the request is sent: only one that may be private leads to others that may be. */
   readonly registry: URL;
-  readonly method: "GET" | "HEAD";
-  readonly url: URL;
-  readonly headers: Readonly<Record<string, string>>;
 }
 
-/** Headers and unread body of a response. The caller must read or destroy the body. */
-export interface GuardedResponse {
-  readonly status: number;
-  readonly headers: IncomingMessage["headers"];
-  readonly body: IncomingMessage;
-  /** Another origin (scheme, host, port) responded than the one asked. */
-  readonly isCrossOrigin: boolean;
-}
-
-const REDIRECTS = new Set([301, 302, 303, 307, 308]);
-const MAX_REDIRECTS = 5;
 const RETRY_PAUSE_MS = 500;
 
 /**
@@ -64,7 +57,7 @@ export class GuardedHttp {
    * Sends a request, once more after a 429 or 5xx, and follows redirects without the credentials for another origin. Rejects
    * with a `ResolutionFailure`, the connection's error, or the signal's reason.
    */
-  async send(request: GuardedRequest, signal: AbortSignal): Promise<GuardedResponse> {
+  async send(request: GuardedRequest, signal: AbortSignal): Promise<FollowedResponse> {
     const first = await this.#follow(request, signal);
     if (first.status !== 429 && first.status < 500) return first;
     first.body.destroy();
@@ -72,20 +65,12 @@ export class GuardedHttp {
     return await this.#follow(request, signal);
   }
 
-  async #follow(first: GuardedRequest, signal: AbortSignal): Promise<GuardedResponse> {
-    let request = first;
-    for (let redirects = 0; ; redirects++) {
+  async #follow(first: GuardedRequest, signal: AbortSignal): Promise<FollowedResponse> {
+    const send = async (request: GuardedRequest): Promise<RegistryResponse> => {
       const body = await this.#request(request, signal);
-      const { statusCode: status = 0, headers } = body;
-      if (!REDIRECTS.has(status) || headers.location === undefined)
-        return { status, headers, body, isCrossOrigin: request.url.origin !== first.url.origin };
-      body.destroy();
-      if (redirects === MAX_REDIRECTS) {
-        const message = `${first.url.host} redirects more than ${MAX_REDIRECTS} times; write the image with its digest`;
-        throw new ResolutionFailure("too_many_redirects", message);
-      }
-      request = redirected(request, headers.location);
-    }
+      return { status: body.statusCode ?? 0, headers: body.headers, body, url: request.url };
+    };
+    return await followRedirects(first, send, { errors: registryErrors, mayLoseTls: false });
   }
 
   async #request(request: GuardedRequest, signal: AbortSignal): Promise<IncomingMessage> {
@@ -124,19 +109,4 @@ export class GuardedHttp {
     const address = hostname.replace(/^\[(.*)\]$/, "$1");
     if (isIP(address) !== 0 && !isPublic(address)) throw privateAddress(host);
   }
-}
-
-function redirected(from: GuardedRequest, location: string): GuardedRequest {
-  const url = URL.parse(location, from.url);
-  if (!url || !/^https?:$/.test(url.protocol))
-    throw new ResolutionFailure("invalid_response", `${from.url.host} redirects to an address that is not HTTP`);
-  if (from.url.protocol === "https:" && url.protocol === "http:")
-    throw new ResolutionFailure("no_tls", `${from.url.host} redirects to ${url.host} without TLS`);
-  // Would be sent as an Authorization header.
-  url.username = "";
-  url.password = "";
-  const headers = Object.entries(from.headers).filter(([name]) => {
-    return url.origin === from.url.origin || name.toLowerCase() !== "authorization";
-  });
-  return { ...from, url, headers: Object.fromEntries(headers) };
 }
