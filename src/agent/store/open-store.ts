@@ -1,7 +1,8 @@
 import { existsSync, rmSync, writeFileSync } from "node:fs";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
+import { isReadOnlyDisk } from "../../lib/read-only-disk.ts";
 import { removeExpiredQuarantine, quarantineDatabase } from "./quarantine.ts";
 import { DiskReserve } from "./disk-reserve.ts";
 import { openSqliteStore } from "./sqlite-store.ts";
@@ -64,6 +65,8 @@ export function openStore({ directory, logger, ...options }: OpenStoreOptions): 
 /** Records across restarts that the store may lack apps, until they have been read from the engine. */
 class RebuildMarker {
   readonly #path: string;
+  /** Set, and not on the disk: it is read-only. */
+  #isUnwritten = false;
 
   /** @param path of the file whose presence is the marker */
   constructor(path: string) {
@@ -71,14 +74,21 @@ class RebuildMarker {
   }
 
   get isSet(): boolean {
-    return existsSync(this.#path);
+    return this.#isUnwritten || existsSync(this.#path);
   }
 
   set(): void {
-    writeFileSync(this.#path, "", { mode: 0o600 });
+    try {
+      writeFileSync(this.#path, "", { mode: 0o600 });
+      this.#isUnwritten = false;
+    } catch (error) {
+      if (!isReadOnlyDisk(dirname(this.#path))) throw error;
+      this.#isUnwritten = true;
+    }
   }
 
   clear(): void {
     rmSync(this.#path, { force: true });
+    this.#isUnwritten = false;
   }
 }

@@ -1,4 +1,5 @@
-import { accessSync, constants } from "node:fs";
+import { accessSync, constants, existsSync } from "node:fs";
+import { dirname } from "node:path";
 import type { DatabaseSync, StatementSync } from "node:sqlite";
 import type { ZodType } from "zod";
 import { type EventContent, isFinal } from "../../protocol/deployment-event.ts";
@@ -6,6 +7,7 @@ import type { Clock } from "../../lib/clock.ts";
 import { errorText } from "../../lib/error-text.ts";
 import { openSnapshot } from "../../lib/sqlite-snapshot.ts";
 import { openSqlite, transaction, unsyncedTransaction } from "../../lib/sqlite.ts";
+import { isReadOnlyDisk } from "../../lib/read-only-disk.ts";
 import { toGroupEvents } from "../core/apply/group-events.ts";
 import type { AppRecord, DeploymentRecord } from "../core/deployment/record.ts";
 import type { OutboxEvent } from "./outbox.ts";
@@ -41,13 +43,23 @@ export interface SqliteStoreOptions {
   readonly onDamage?: (what: string) => void;
 }
 
-/** Opens the agent's store. Throws `StoreError`: `damaged` when the file is not a valid database. */
+/**
+ * Opens the agent's store. On a disk that is read-only, as after an error of an SD card, it is a copy in memory that refuses every
+ * write until the disk can be written again. Throws `StoreError`: `damaged` when the file is not a valid database.
+ */
 export function openSqliteStore(options: SqliteStoreOptions): AgentStore {
+  const { path } = options;
+  const open = (from = path): DatabaseSync =>
+    openSqlite(from, { migrations: MIGRATIONS, pageSize: PAGE_SIZE, isExclusive: true });
   return withStoreErrors("open", () => {
-    return openChecked(
-      openSqlite(options.path, { migrations: MIGRATIONS, pageSize: PAGE_SIZE, isExclusive: true }),
-      options,
-    );
+    try {
+      return openChecked(open(), options);
+    } catch (error) {
+      if (path === ":memory:" || !isReadOnlyDisk(dirname(path))) throw error;
+      const copy = existsSync(path) ? openSnapshot(path) : open(":memory:");
+      copy.exec("PRAGMA query_only = ON");
+      return openChecked(copy, { ...options, reopen: open });
+    }
   });
 }
 
@@ -73,7 +85,11 @@ function findReadObstacle(path: string): string | undefined {
   }
 }
 
-type OpenOptions = SqliteStoreOptions & { readonly isReadOnly?: boolean };
+type OpenOptions = SqliteStoreOptions & {
+  readonly isReadOnly?: boolean;
+  /** Opens the file whose copy this is, for writing. Throws as long as that is not possible. */
+  readonly reopen?: () => DatabaseSync;
+};
 
 function openChecked(database: DatabaseSync, options: OpenOptions): AgentStore {
   try {
@@ -87,7 +103,9 @@ function openChecked(database: DatabaseSync, options: OpenOptions): AgentStore {
 }
 
 class SqliteStore implements AgentStore {
-  readonly #database: DatabaseSync;
+  #database: DatabaseSync;
+  /** Whether writes wait for the disk: the database is a copy in memory. */
+  #isCopy: boolean;
   readonly #options: OpenOptions;
   readonly #statements = new Map<string, StatementSync>();
   /** The apps as they were read last, by the text of their records: they are read often, and checking one takes a millisecond. */
@@ -96,16 +114,17 @@ class SqliteStore implements AgentStore {
   readonly #acknowledged = new Map<string, number>();
   readonly #history = new HistoryTable((text) => this.#sql(text));
   readonly #deployments: DeploymentTables;
-  readonly #residualData: ResidualDataTracker;
+  #residualData: ResidualDataTracker;
   readonly #fileContents = new FileContentTable((text) => this.#sql(text));
   readonly ledger = new LedgerTable({
     sql: (text) => this.#sql(text),
-    write: (work) => withStoreErrors("write", () => transaction(this.#database, work)),
+    write: (work) => withStoreErrors("write", () => transaction(this.#writable(), work)),
     read: (work) => withStoreErrors("read", work),
   });
 
   constructor(database: DatabaseSync, options: OpenOptions) {
     this.#database = database;
+    this.#isCopy = options.reopen !== undefined;
     this.#options = options;
     this.#residualData = new ResidualDataTracker(database);
     const { clock, bootId } = options;
@@ -155,9 +174,10 @@ class SqliteStore implements AgentStore {
   }
 
   saveLearnedValue(name: string, value: string): void {
-    withStoreErrors("write", () =>
-      this.#sql("INSERT OR REPLACE INTO learned (name, value) VALUES (?, ?)").run(name, value),
-    );
+    withStoreErrors("write", () => {
+      this.#writable();
+      this.#sql("INSERT OR REPLACE INTO learned (name, value) VALUES (?, ?)").run(name, value);
+    });
   }
 
   history(limit: number): readonly HistoryEntry[] {
@@ -210,7 +230,7 @@ class SqliteStore implements AgentStore {
         return;
       }
       // A power cut may undo this: then the final event is sent again, as if its acknowledgement had not arrived.
-      unsyncedTransaction(this.#database, () => {
+      unsyncedTransaction(this.#writable(), () => {
         const ids = [deploymentId, ...this.#deployments.childrenOf(deploymentId)];
         const values = collectSecretValues(ids.map((id) => this.#deployments.find(id)?.["record"]));
         for (const id of ids) this.#deployments.forget(id);
@@ -230,12 +250,15 @@ class SqliteStore implements AgentStore {
   }
 
   scrub(): void {
-    withStoreErrors("scrub", () => this.#residualData.scrub());
+    withStoreErrors("scrub", () => {
+      this.#writable();
+      this.#residualData.scrub();
+    });
   }
 
   [Symbol.dispose](): void {
     try {
-      if (this.#options.isReadOnly !== true) this.#residualData.scrub();
+      if (this.#options.isReadOnly !== true && !this.#isCopy) this.#residualData.scrub();
     } catch {
       // The mark stays in the database; the next start scrubs.
     }
@@ -244,7 +267,7 @@ class SqliteStore implements AgentStore {
 
   #write(change: StoreChange): void {
     withStoreErrors("write", () =>
-      transaction(this.#database, () => {
+      transaction(this.#writable(), () => {
         const values = this.#replacedSecretValues(change);
         this.#fileContents.add(change.fileContents);
         if (change.deployment) this.#saveDeployment(change.deployment, change.events ?? []);
@@ -257,6 +280,19 @@ class SqliteStore implements AgentStore {
         if (appsOf(change).length > 0 || change.removedApp !== undefined || isForgotten) this.#removeFileContents();
       }),
     );
+  }
+
+  /** Returns the database, which takes the place of its copy once the disk can be written. Nothing has changed in between. */
+  #writable(): DatabaseSync {
+    const { reopen } = this.#options;
+    if (!this.#isCopy || !reopen) return this.#database;
+    const database = reopen();
+    this.#database.close();
+    this.#statements.clear();
+    this.#database = database;
+    this.#residualData = new ResidualDataTracker(database);
+    this.#isCopy = false;
+    return database;
   }
 
   #removeFileContents(): void {
