@@ -11,7 +11,7 @@ export function composeReference(): string {
   return [
     "| key of a service | field of the app |",
     "| --- | --- |",
-    ...rows((rule) => ("to" in rule ? fields(rule.to) : undefined)),
+    ...rows(becomes),
     "",
     "Without effect, which is noted:",
     "",
@@ -27,6 +27,7 @@ export function composeReference(): string {
   ].join("\n");
 }
 
-function fields(names: readonly string[]): string {
-  return names.length === 0 ? "none: must be the name of the service" : names.map((name) => `\`${name}\``).join(", ");
+function becomes(rule: KeyRule): string | undefined {
+  if ("to" in rule) return rule.to.map((name) => `\`${name}\``).join(", ");
+  return "means" in rule ? `none: ${rule.means}` : undefined;
 }

@@ -28,13 +28,13 @@ export class Failure extends Error {
   }
 }
 
-/** A command in an app has ended with this exit code, which becomes that of edgectl. Nothing is printed. */
-export class RemoteExit extends Error {
+/** Ends edgectl with an exit code, such as that of a command in an app. Nothing more is printed. */
+export class SilentExit extends Error {
   readonly exitCode: number;
 
   constructor(exitCode: number) {
-    super(`the command ended with ${exitCode}`);
-    this.name = "RemoteExit";
+    super(`exit code ${exitCode}`);
+    this.name = "SilentExit";
     this.exitCode = exitCode;
   }
 }

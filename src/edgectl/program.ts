@@ -16,6 +16,7 @@ import {
   addVariablesUnset,
 } from "./commands/asset-settings.ts";
 import { addAudit } from "./commands/audit.ts";
+import { addComposeCheck } from "./commands/compose-check.ts";
 import { addCompletion } from "./commands/completion.ts";
 import { addDataUsage } from "./commands/data-usage.ts";
 import { addDeploy } from "./commands/deploy.ts";
@@ -103,6 +104,7 @@ export function createProgram(io: Io): Command {
   addAssetsRelease(assets, io);
   addDeploy(program, io);
   addApply(program, io);
+  addComposeCheck(program.command("compose").description("check compose files"), io);
   const apps = program.command("apps").description("list, show, change and control the apps of a device");
   addAppsList(apps, io);
   addAppsShow(apps, io);

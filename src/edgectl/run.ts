@@ -1,6 +1,6 @@
 import { type Command, CommanderError } from "commander";
 import { EXIT } from "./exit-code.ts";
-import { Failure, RemoteExit, usageFailure } from "./failure.ts";
+import { Failure, SilentExit, usageFailure } from "./failure.ts";
 import type { Io } from "./io.ts";
 import { createProgram } from "./program.ts";
 import { Printer } from "./printer.ts";
@@ -15,7 +15,7 @@ export async function run(args: readonly string[], io: Io): Promise<number> {
     // Commander has printed help or version, on request or because the command is missing.
     if (error instanceof CommanderError && HELP_CODES.has(error.code))
       return error.exitCode === 0 ? EXIT.ok : EXIT.usage;
-    if (error instanceof RemoteExit) return error.exitCode;
+    if (error instanceof SilentExit) return error.exitCode;
     const failure = toFailure(error, io, program, args);
     new Printer(io, args.includes("--json")).failure(failure);
     return failure.exitCode;

@@ -1,4 +1,3 @@
-import { resolve } from "node:path";
 import type { Command } from "commander";
 import { parseDesiredApp } from "../apply/read-app-file.ts";
 import { applyApp } from "../apply/run.ts";
@@ -7,14 +6,14 @@ import { type ExecutionOptions, readExecutionOptions } from "../deploy/execution
 import type { FollowFlags } from "../deploy/run-deployment.ts";
 import { usageFailure } from "../failure.ts";
 import { type GroupFile, readGroupFile } from "../group/read-group.ts";
+import { type NamedTexts, readNamedTexts } from "../group/named-texts.ts";
 import { applyGroup, checkGroup, type GroupOptions } from "../group/run.ts";
 import type { Io } from "../io.ts";
-import { readTextOrStdin } from "../read-text.ts";
 import { addExecutionOptions } from "./app-options.ts";
 import { addFollowOptions, ASSET, collect } from "./options.ts";
 
 interface ApplyFlags extends ExecutionOptions, FollowFlags {
-  readonly file: string;
+  readonly file: readonly string[];
   readonly yes?: boolean;
   readonly reveal?: boolean;
   readonly prune?: boolean;
@@ -23,6 +22,7 @@ interface ApplyFlags extends ExecutionOptions, FollowFlags {
   readonly mapPorts?: boolean;
   readonly project?: string;
   readonly envFile?: readonly string[];
+  readonly profile?: readonly string[];
 }
 
 export function addApply(program: Command, io: Io): void {
@@ -30,7 +30,11 @@ export function addApply(program: Command, io: Io): void {
     .command("apply")
     .description("make one or several apps as a file says: show the difference, ask, change what differs")
     .argument(...ASSET)
-    .requiredOption("-f, --file <file>", "one app, several, or a compose file, as YAML or JSON; - for standard input")
+    .requiredOption(
+      "-f, --file <file>",
+      "one app, several, or a compose file, as YAML or JSON; - for standard input (repeatable for compose files)",
+      collect(String),
+    )
     .option("-y, --yes", "do not ask")
     .option("--reveal", "one app: show the values of variables that are not declared secrets")
     .option("--prune", "several apps: remove those of the same project that are no longer in the file")
@@ -38,16 +42,21 @@ export function addApply(program: Command, io: Io): void {
     .option("--keep", "several apps: if one fails, leave those changed before it as they are")
     .option("--project <name>", "several apps: name of the project, in place of the file's")
     .option("--map-ports", "several apps: choose ports of the device for those outside its range")
-    .option("--env-file <file>", "compose file: variables, in place of .env (repeatable)", collect(String));
+    .option("--env-file <file>", "compose file: variables, in place of .env (repeatable)", collect(String))
+    .option(
+      "--profile <name>",
+      "compose file: also the services of this profile; * for all (repeatable)",
+      collect(String),
+    );
   addFollowOptions(addExecutionOptions(apply), "the deployment")
     .addHelpText("after", HELP)
     .action(async (asset: string, flags: ApplyFlags, command: Command) => {
       const context = createContext(io, command);
-      const { file, yes = false, dryRun = false, reveal = false } = flags;
-      if (!yes && !dryRun) requireTerminal(context, file);
-      const text = await readTextOrStdin(file, io);
-      const fileName = file === "-" ? "Standard input" : file;
-      const group = readGroup(text, fileName, flags, io);
+      const { yes = false, dryRun = false, reveal = false } = flags;
+      if (!yes && !dryRun) requireTerminal(context, flags.file);
+      const files = await readNamedTexts(flags.file, io);
+      const [{ text, fileName }] = files;
+      const group = readGroup(files, flags, io);
       if (group) {
         const options = await readGroupOptions(flags, io);
         checkGroup(group, options);
@@ -63,10 +72,9 @@ export function addApply(program: Command, io: Io): void {
     });
 }
 
-function readGroup(text: string, fileName: string, flags: ApplyFlags, io: Io): GroupFile | undefined {
-  const { file, project, envFile: envFiles = [] } = flags;
-  const path = file === "-" ? undefined : resolve(file);
-  return readGroupFile(text, { fileName, path, project, envFiles, env: io.env });
+function readGroup(files: NamedTexts, flags: ApplyFlags, io: Io): GroupFile | undefined {
+  const { project, envFile: envFiles = [], profile: profiles = [] } = flags;
+  return readGroupFile(files, { project, envFiles, profiles, env: io.env });
 }
 
 async function readGroupOptions(flags: ApplyFlags, io: Io): Promise<GroupOptions> {
@@ -92,11 +100,12 @@ const GROUP_FLAGS = [
   "project",
   "mapPorts",
   "envFile",
+  "profile",
 ] as const satisfies (keyof ApplyFlags)[];
 
 /** Standard input must be free for the answer. */
-function requireTerminal({ io }: Context, file: string): void {
-  if (io.stdin.isTTY && file !== "-") return;
+function requireTerminal({ io }: Context, files: readonly string[]): void {
+  if (io.stdin.isTTY && !files.includes("-")) return;
   throw usageFailure(
     "There is no terminal to ask on whether to apply the changes.",
     "Give --yes to apply them without asking, or --dry-run to see them.",
@@ -126,7 +135,8 @@ refused, line by line, with what to use instead. Variables come from this shell
 and from .env beside the file. Files and directories named by a relative path
 come with the app. Volumes and networks get the project's name before theirs.
 With x-edge-secrets: [NAME] a service declares variables that are secrets. What
-becomes of each key is in docs/compose.md.
+becomes of each key is in docs/compose.md. Several -f are merged as compose
+merges them. \`edgectl compose check\` finds what is wrong without a device.
 
 The ports of a device are 30000 to 32767. With --map-ports each port outside
 gets one of them, the same at every repetition, shown before anything changes.
@@ -142,4 +152,5 @@ Examples:
   edgectl apply GW-0001 -f app.json
   edgectl apply GW-0001 -f edge.yaml --dry-run
   edgectl apply GW-0001 -f edge.yaml --prune --yes
-  edgectl apply GW-0001 -f compose.yaml --map-ports`;
+  edgectl apply GW-0001 -f compose.yaml --map-ports
+  edgectl apply GW-0001 -f compose.yaml -f site.yaml --profile debug`;

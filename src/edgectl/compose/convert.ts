@@ -1,15 +1,18 @@
 import { MAX_APPLY_APPS } from "../../protocol/apply.ts";
 import type { LocalFiles } from "../documents/local-files.ts";
-import type { DocumentNode, MapEntry } from "../documents/node.ts";
+import type { DocumentNode } from "../documents/node.ts";
 import type { Problems } from "../documents/problems.ts";
 import { Value } from "../documents/value.ts";
 import type { Draft, DraftApp } from "../group/draft.ts";
 import { projectName } from "../group/project-name.ts";
 import { finishEnvironment } from "./environment.ts";
 import { checkContent } from "./files.ts";
-import { interpolate, type Lookup, recordingLookup, TemplateError } from "./interpolate.ts";
+import type { Lookup } from "./interpolate.ts";
 import { FILE_KEYS, FILE_SECTIONS, type KeyRule, SERVICE_KEYS } from "./keys.ts";
+import { finishRestart } from "./misc.ts";
 import { checkNetwork, finishNetworks, usesDefaultNetwork } from "./networks.ts";
+import { profileOf, selectServices } from "./profiles.ts";
+import { mergeProjectFiles } from "./project-files.ts";
 import { type ComposeFile, ServiceDraft } from "./service.ts";
 import { refuseUnknownKey } from "./unknown.ts";
 import { checkVolume } from "./volumes.ts";
@@ -25,20 +28,22 @@ export interface ComposeOptions {
   readonly problems: Problems;
   /** For a file that the document names. */
   readonly problemsOf: (fileName: string) => Problems;
+  /** Profiles whose services are applied, beside those of `COMPOSE_PROFILES`. */
+  readonly profiles?: readonly string[];
 }
-
-/** Characters of all texts with variables, expanded. */
-const MAX_EXPANDED_LENGTH = 4 * 1024 * 1024;
 
 /** Whether a document is a compose file. */
 export function isCompose(root: DocumentNode): boolean {
   return root.kind === "map" && root.entries.some(({ key }) => key === "services");
 }
 
-/** Converts a compose file. What is wrong is added to `problems`; the result is complete only without any. */
-export function convertCompose(document: DocumentNode, options: ComposeOptions): Draft {
+/**
+ * Converts compose files, each merged with the ones before it. What is wrong is added to `problems`; the result is complete
+ * only without any.
+ */
+export function convertCompose(documents: readonly DocumentNode[], options: ComposeOptions): Draft {
   const { problems } = options;
-  const root = new Value(interpolateAll(document, options), problems);
+  const root = new Value(mergeProjectFiles(documents, options), problems);
   const fields = root.fields();
   for (const [key, value] of fields) {
     if ((FILE_SECTIONS as readonly string[]).includes(key)) continue;
@@ -46,11 +51,13 @@ export function convertCompose(document: DocumentNode, options: ComposeOptions):
   }
   const section = (name: (typeof FILE_SECTIONS)[number]): ReadonlyMap<string, Value> =>
     fields.get(name)?.fields() ?? new Map();
-  const services = section("services");
   const { lookup, local, problemsOf } = options;
+  const { services, inactive } = selectServices(section("services"), options);
+  const named = lookup("COMPOSE_PROJECT_NAME") || fields.get("name")?.text();
   const file: ComposeFile = {
-    project: projectName(fields.get("name")?.text(), root, options),
+    project: projectName(named, root, options),
     services: new Set(services.keys()),
+    inactive,
     networks: section("networks"),
     volumes: section("volumes"),
     configs: section("configs"),
@@ -63,17 +70,23 @@ export function convertCompose(document: DocumentNode, options: ComposeOptions):
   for (const network of file.networks.values()) checkNetwork(network);
   for (const volume of file.volumes.values()) checkVolume(volume);
   for (const content of [...file.configs.values(), ...file.secrets.values()]) checkContent(content);
-  if (services.size === 0) root.refuse("The file has no services.");
+  if (services.size === 0 && inactive.size === 0) root.refuse("The file has no services.");
+  else if (services.size === 0)
+    root.refuse("All services are in profiles.", `Choose with --profile ${profileOf(inactive)}.`);
   const isTooMany = services.size > MAX_APPLY_APPS;
   if (isTooMany) root.refuse(`The file has ${services.size} services, more than ${MAX_APPLY_APPS}.`, "Split it.");
-  return {
-    project: file.project,
-    apps: isTooMany ? [] : [...services].map(([name, value]) => convertService(name, value, file)),
-    options: {},
-  };
+  const unrestarted: string[] = [];
+  const convert = (name: string, value: Value): DraftApp => convertService(name, value, file, unrestarted);
+  const apps = isTooMany ? [] : [...services].map(([name, value]) => convert(name, value));
+  if (unrestarted.length > 0) fields.get("services")?.note(`(${unrestarted.join(", ")}) ${NOT_RESTARTED}`);
+  return { project: file.project, apps, options: {} };
 }
 
-function convertService(name: string, value: Value, file: ComposeFile): DraftApp {
+const NOT_RESTARTED =
+  "have no `restart`: as in compose, they are not started again once they have ended, nor after a reboot. Write `restart: unless-stopped` for what is to run always.";
+
+/** @param unrestarted gets the service's name if it is not to be restarted because it says nothing of it */
+function convertService(name: string, value: Value, file: ComposeFile, unrestarted: string[]): DraftApp {
   const service = new ServiceDraft(name, value);
   const fields = value.fields();
   for (const [key, part] of fields) {
@@ -84,6 +97,7 @@ function convertService(name: string, value: Value, file: ComposeFile): DraftApp
   if (!fields.has("image") && !fields.has("build")) value.refuse("needs `image`.");
   finishEnvironment(service);
   finishNetworks(service, file);
+  if (finishRestart(service)) unrestarted.push(name);
   if (service.has("host_network") && service.ports.length > 0) {
     fields.get("ports")?.note("has no effect with `network_mode: host`: the app's own ports are the device's.");
     service.ports.length = 0;
@@ -110,34 +124,4 @@ function applyRule(
   if (!rule) refuseUnknownKey(key, value, known);
   else if ("note" in rule) value.note(rule.note);
   else if ("refusal" in rule) value.refuse(rule.refusal, rule.advice);
-}
-
-/** Expands the variables of all texts, keys excepted. The file's own extensions are left as they are. */
-function interpolateAll(root: DocumentNode, { lookup, problems }: ComposeOptions): DocumentNode {
-  let length = 0;
-  const expand = (node: DocumentNode, path: string): DocumentNode => {
-    if (node.kind === "map") return { ...node, entries: node.entries.map((entry) => expandEntry(entry, path)) };
-    if (node.kind === "list") {
-      return { ...node, items: node.items.map((item, index) => expand(item, `${path}[${index}]`)) };
-    }
-    if (typeof node.value !== "string" || !node.value.includes("$")) return node;
-    try {
-      const inserted = new Map<string, string>();
-      const value = interpolate(node.value, recordingLookup(lookup, inserted));
-      length += value.length;
-      if (length > MAX_EXPANDED_LENGTH) {
-        throw new TemplateError("makes the file longer than 4 MiB with the values of its variables.");
-      }
-      return { ...node, value, source: value, inserted };
-    } catch (error) {
-      if (!(error instanceof TemplateError)) throw error;
-      problems.add(node.place, `${path} ${error.message}`);
-      return node;
-    }
-  };
-  const expandEntry = (entry: MapEntry, path: string): MapEntry => {
-    if (path === "" && entry.key.startsWith("x-")) return entry;
-    return { ...entry, value: expand(entry.value, path === "" ? entry.key : `${path}.${entry.key}`) };
-  };
-  return expand(root, "");
 }

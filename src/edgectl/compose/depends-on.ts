@@ -19,13 +19,12 @@ export const convertDependsOn: Converter = (value, service, file) => {
     const fields = item.fields();
     refuseUnknown(fields, ["condition", "required", "restart"]);
     const condition = conditionOf(fields.get("condition"));
-    if (fields.get("required")?.boolean() === false) {
-      fields.get("required")?.refuse("false is not supported.", "Leave out the dependency, or add the service.");
-    }
+    const isRequired = fields.get("required")?.boolean() ?? true;
     if (fields.get("restart")?.boolean()) {
       fields.get("restart")?.refuse("is not supported: an update of an app leaves the others running.", "Remove it.");
     }
-    if (condition !== undefined) add(name, condition, item, service, file);
+    if (!isRequired && !file.services.has(name)) item.note("is not applied, and not required.");
+    else if (condition !== undefined) add(name, condition, item, service, file);
   }
 };
 
@@ -46,9 +45,27 @@ function add(
   condition: "started" | "healthy",
   value: Value,
   service: ServiceDraft,
-  { services }: ComposeFile,
+  file: ComposeFile,
 ): void {
-  if (!services.has(app)) value.refuse(`names the service ${app}, which is not in this file.`);
-  else if (app === service.name) value.refuse("names the service itself.");
-  else service.dependsOn.push({ app, condition, place: value.place });
+  if (!isService(app, value, file)) return;
+  if (app === service.name) value.refuse("names the service itself.");
+  else {
+    // `links` may have named it before.
+    const at = service.dependsOn.findIndex((other) => other.app === app);
+    service.dependsOn.splice(at === -1 ? service.dependsOn.length : at, at === -1 ? 0 : 1, {
+      app,
+      condition,
+      place: value.place,
+    });
+  }
+}
+
+/** Whether a service is applied. Adds a problem if it is not. */
+export function isService(name: string, value: Value, { services, inactive }: ComposeFile): boolean {
+  const profiles = inactive.get(name);
+  if (profiles) {
+    const advice = `Choose it with --profile ${profiles[0] ?? ""}.`;
+    value.refuse(`names the service ${name}, which is in the profile ${profiles.join(", ")}.`, advice);
+  } else if (!services.has(name)) value.refuse(`names the service ${name}, which is not in this file.`);
+  return services.has(name);
 }

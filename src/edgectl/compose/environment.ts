@@ -1,12 +1,12 @@
 import { looksSecret } from "../../protocol/secret-names.ts";
 import type { Value } from "../documents/value.ts";
 import { MAX_ENV_FILE_BYTES, parseEnvFile } from "./env-file.ts";
+import type { Lookup } from "./interpolate.ts";
 import { noteOutside } from "./local-content.ts";
 import { refuseUnknown } from "./unknown.ts";
 import type { ComposeFile, Converter, ServiceDraft } from "./service.ts";
 
-const NOT_SET = "has no value, and this shell and .env do not have one either.";
-const NOT_SET_ADVICE = "Write KEY=VALUE, or set it.";
+const NOT_SET = "has no value here, in this shell or in .env: it is left out, as in compose.";
 
 export const convertEnvironment: Converter = (value, service, file) => {
   if (value.isList) for (const item of value.items()) listedVariable(item, service, file);
@@ -19,14 +19,14 @@ function listedVariable(item: Value, service: ServiceDraft, { lookup }: ComposeF
   const at = text.indexOf("=");
   const key = at === -1 ? text : text.slice(0, at);
   const value = at === -1 ? lookup(key) : text.slice(at + 1);
-  if (value === undefined) item.refuse(`(${key}) ${NOT_SET}`, NOT_SET_ADVICE);
+  if (value === undefined) item.note(`(${key}) ${NOT_SET}`);
   else service.variables.set(key, { value, inserted: item.inserted, place: item.place });
 }
 
 function mappedVariable(key: string, item: Value, service: ServiceDraft, { lookup }: ComposeFile): void {
   const value = item.isNull ? lookup(key) : item.text();
   if (value !== undefined) service.variables.set(key, { value, inserted: item.inserted, place: item.place });
-  else if (item.isNull) item.refuse(NOT_SET, NOT_SET_ADVICE);
+  else if (item.isNull) item.note(NOT_SET);
 }
 
 export const convertEnvFile: Converter = (value, service, file) => {
@@ -53,8 +53,10 @@ function readVariables(item: Value, name: string, service: ServiceDraft, file: C
   const text = readText(item, name, file);
   if (text === undefined) return;
   const problems = file.problemsOf(name);
-  for (const { key, value = file.lookup(key), inserted, place } of parseEnvFile(text, file.lookup, problems)) {
-    if (value === undefined) problems.add(place, `${key} ${NOT_SET}`, NOT_SET_ADVICE);
+  // The variables of earlier files are known in later ones.
+  const lookup: Lookup = (other) => file.lookup(other) ?? service.fileVariables.get(other)?.value;
+  for (const { key, value = file.lookup(key), inserted, place } of parseEnvFile(text, lookup, problems)) {
+    if (value === undefined) problems.note(place, `${key} ${NOT_SET}`);
     else service.fileVariables.set(key, { value, inserted, place: item.place });
   }
 }

@@ -22,7 +22,12 @@ export const convertHealthcheck: Converter = (value, service) => {
   if (!command) return;
   const [interval, timeout, start] = ["interval", "timeout", "start_period"].map((key) => {
     const duration = fields.get(key);
-    return duration && readDuration(duration);
+    const seconds = duration && readDuration(duration);
+    if (seconds === undefined || seconds >= 1 || key === "start_period") return seconds;
+    // As in compose, 0 is the default.
+    if (seconds === 0) return undefined;
+    duration?.note("is 1s here, the shortest.");
+    return 1;
   });
   const retries = fields.get("retries")?.wholeNumber();
   const check = {

@@ -24,22 +24,26 @@ const OPERATOR = /:?[-?+]/y;
 
 /**
  * Expands the variables of a text as the Compose specification says: `$NAME`, `${NAME}`, `${NAME:-default}`,
- * `${NAME:?message}`, `${NAME:+alternative}`, each also without the colon, nested, and `$$` for a dollar sign. An unset
- * variable without a default is an error. Errors: `TemplateError`.
+ * `${NAME:?message}`, `${NAME:+alternative}`, each also without the colon, nested, and `$$` for a dollar sign. A `$` before
+ * anything else stands for itself. Errors: `TemplateError`.
+ *
+ * @param onUnset called for an unset variable without a default, which is nothing then; without it, that is an error
  */
-export function interpolate(template: string, lookup: Lookup): string {
-  return template.includes("$") ? new Expansion(template, lookup).all() : template;
+export function interpolate(template: string, lookup: Lookup, onUnset?: (name: string) => void): string {
+  return template.includes("$") ? new Expansion(template, lookup, onUnset).all() : template;
 }
 
 class Expansion {
   readonly #template: string;
   readonly #lookup: Lookup;
+  readonly #onUnset: ((name: string) => void) | undefined;
   #position = 0;
   #depth = 0;
 
-  constructor(template: string, lookup: Lookup) {
+  constructor(template: string, lookup: Lookup, onUnset: ((name: string) => void) | undefined) {
     this.#template = template;
     this.#lookup = lookup;
+    this.#onUnset = onUnset;
   }
 
   all(): string {
@@ -72,7 +76,7 @@ class Expansion {
     if (this.#take("$")) return "$";
     if (this.#take("{")) return this.#braced(isUsed);
     const name = this.#match(NAME);
-    if (name === undefined) throw new TemplateError("has a single $; write $$ for a dollar sign.");
+    if (name === undefined) return "$";
     return isUsed ? this.#valueOf(name) : "";
   }
 
@@ -104,6 +108,10 @@ class Expansion {
   #valueOf(name: string): string {
     const value = this.#lookup(name);
     if (value !== undefined) return value;
+    if (this.#onUnset) {
+      this.#onUnset(name);
+      return "";
+    }
     throw new TemplateError(
       `uses the variable ${name}, which is not set. Set it in this shell or in .env, or write \${${name}:-} for nothing.`,
     );

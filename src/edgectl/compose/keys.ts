@@ -22,10 +22,12 @@ import {
   textMap,
   texts,
 } from "./misc.ts";
+import { convertLinks } from "./links.ts";
 import { convertNetworkMode, convertNetworks } from "./networks.ts";
 import { convertPorts } from "./ports.ts";
 import { readSize, readWholeSeconds } from "./quantities.ts";
 import { read } from "./misc.ts";
+import { convertBuild } from "./refused.ts";
 import type { Converter } from "./service.ts";
 import { convertTmpfs } from "./tmpfs.ts";
 import { convertVolumes } from "./volumes.ts";
@@ -34,6 +36,8 @@ import { convertVolumes } from "./volumes.ts";
 export type KeyRule =
   /** @param to the fields of the app that it sets */
   | { readonly to: readonly string[]; readonly convert: Converter }
+  /** Carried out, but not by a field of the app. */
+  | { readonly means: string; readonly convert: Converter }
   /** Has no effect on an app. The note says why. */
   | { readonly note: string }
   /** Cannot be had. The advice says what to use instead. */
@@ -41,6 +45,11 @@ export type KeyRule =
 
 function mapped(to: string | readonly string[], convert: Converter): KeyRule {
   return { to: typeof to === "string" ? [to] : to, convert };
+}
+
+/** @param means what is done, for the reference; elsewhere than by the key's own converter, if it has none */
+function carriedOut(means: string, convert: Converter = () => undefined): KeyRule {
+  return { means, convert };
 }
 
 function ignored(note: string): KeyRule {
@@ -58,9 +67,9 @@ export const SERVICE_KEYS: Readonly<Record<string, KeyRule>> = {
   annotations: refused("Use `labels`."),
   attach: ignored("has no effect here: apps run in the background."),
   blkio_config: REMOVE,
-  build: refused(
-    "Push the image, and name it with `image`: docker build -t REGISTRY/NAME:TAG DIRECTORY && docker push REGISTRY/NAME:TAG",
-    "is not supported: devices pull their images.",
+  build: carriedOut(
+    "with `image`: nothing is built, and the commands that do it are noted; without, refused",
+    convertBuild,
   ),
   cap_add: mapped("cap_add", texts("cap_add")),
   cap_drop: mapped("cap_drop", texts("cap_drop")),
@@ -68,7 +77,7 @@ export const SERVICE_KEYS: Readonly<Record<string, KeyRule>> = {
   cgroup_parent: REMOVE,
   command: mapped("command", command("command")),
   configs: mapped("files", convertConfigs),
-  container_name: mapped([], convertContainerName),
+  container_name: carriedOut("it must be the name of the service", convertContainerName),
   cpu_count: refused("Use `cpus`."),
   cpu_percent: refused("Use `cpus`."),
   cpu_period: refused("Use `cpus`."),
@@ -92,7 +101,7 @@ export const SERVICE_KEYS: Readonly<Record<string, KeyRule>> = {
   env_file: mapped("environments", convertEnvFile),
   environment: mapped("environments", convertEnvironment),
   expose: ignored("has no effect here: apps reach each other by name on every port."),
-  extends: refused("Write the service out, or share parts with an anchor and `<<`."),
+  extends: carriedOut("the service has what the other one has, as in compose"),
   external_links: refused("Remove it: apps reach each other by name, such as mosquitto:1883."),
   extra_hosts: mapped("extra_hosts", convertExtraHosts),
   gpus: mapped("gpus", convertGpus),
@@ -105,7 +114,7 @@ export const SERVICE_KEYS: Readonly<Record<string, KeyRule>> = {
   isolation: REMOVE,
   label_file: refused("Use `labels`."),
   labels: mapped("labels", textMap("labels")),
-  links: refused("Remove it: apps reach each other by name, such as mosquitto:1883."),
+  links: carriedOut("the order of `depends_on`; apps reach each other by name", convertLinks),
   logging: mapped("log", convertLogging),
   mac_address: REMOVE,
   mem_limit: mapped("memory_limit", convertMemory),
@@ -118,13 +127,13 @@ export const SERVICE_KEYS: Readonly<Record<string, KeyRule>> = {
   oom_kill_disable: refused("Use `mem_limit`."),
   oom_score_adj: REMOVE,
   pid: refused("Remove it.", "is not supported: an app sees its own processes only."),
-  pids_limit: refused("Use `ulimits: {nproc: …}`."),
+  pids_limit: refused("There is no substitute: `ulimits: {nproc: …}` counts all processes of a user on the device."),
   platform: ignored("has no effect here: a device pulls the image for its own platform."),
   ports: mapped("ports", convertPorts),
   post_start: refused("Do it in the entrypoint."),
   pre_stop: refused("Handle the `stop_signal` in the app."),
   privileged: mapped("privileged", boolean("privileged")),
-  profiles: refused("Keep one file for each set of services, and apply the one that is meant."),
+  profiles: carriedOut("the service is left out unless `--profile` or `COMPOSE_PROFILES` chooses it"),
   provider: REMOVE,
   pull_policy: mapped("pull", convertPullPolicy),
   pull_refresh_after: refused("Use `pull_policy: always`."),
@@ -133,7 +142,7 @@ export const SERVICE_KEYS: Readonly<Record<string, KeyRule>> = {
   runtime: refused("Use `gpus: all` for GPUs."),
   scale: refused("Give each copy a service.", "is not supported: an app runs once on a device."),
   secrets: mapped("files", convertSecrets),
-  security_opt: refused("Use `cap_add` for single rights, or `privileged`."),
+  security_opt: refused("There is no substitute; without it the app has the rights that the engine gives by default."),
   shm_size: mapped("shm_size", read("shm_size", readSize)),
   stdin_open: ignored("has no effect here: apps run in the background, without an input."),
   stop_grace_period: mapped("stop_grace_s", read("stop_grace_s", readWholeSeconds)),
@@ -160,6 +169,6 @@ export const FILE_SECTIONS = ["name", "services", "networks", "volumes", "config
 /** All other keys of a compose file. */
 export const FILE_KEYS: Readonly<Record<string, KeyRule>> = {
   version: ignored("has no effect here, and none in compose either."),
-  include: refused("Write the services into one file."),
+  include: carriedOut("the file's services, networks, volumes, configs and secrets, as in compose"),
   models: refused("Remove it."),
 };

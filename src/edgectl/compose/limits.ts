@@ -3,6 +3,7 @@ import { readSize, sizeOf } from "./quantities.ts";
 import { refuseUnknown } from "./unknown.ts";
 import type { Converter, ServiceDraft } from "./service.ts";
 
+const NO_PIDS = "There is no substitute: `ulimits: {nproc: …}` counts all processes of a user on the device.";
 const SWARM = "belongs to Swarm.";
 
 export const convertDeploy: Converter = (value, service) => {
@@ -13,7 +14,9 @@ export const convertDeploy: Converter = (value, service) => {
         part.refuse("must be 1: an app runs once on a device.", "Give each copy a service.");
     } else if (key === "restart_policy") convertRestartPolicy(part, service);
     else if (key === "mode") {
-      if (part.text() !== "replicated") part.refuse(SWARM, "Remove it.");
+      const mode = part.text();
+      if (mode === "global") part.note("is what replicated is: a device runs the app once.");
+      else if (mode !== "replicated") part.refuse("must be replicated or global.");
     } else if (["labels", "placement", "update_config", "rollback_config", "endpoint_mode"].includes(key)) {
       part.refuse(SWARM, "Remove it.");
     } else refuseUnknown(new Map([[key, part]]), ["resources", "replicas", "restart_policy", "mode"]);
@@ -26,7 +29,7 @@ function convertResources(value: Value, service: ServiceDraft): void {
   for (const [key, part] of fields.get("limits")?.fields() ?? []) {
     if (key === "cpus") setOnce(service, "cpu_limit", part, part.number());
     else if (key === "memory") setOnce(service, "memory_limit", part, readSize(part));
-    else if (key === "pids") part.refuse("is not supported.", "Use `ulimits: {nproc: …}`.");
+    else if (key === "pids") part.refuse("is not supported.", NO_PIDS);
     else refuseUnknown(new Map([[key, part]]), ["cpus", "memory"]);
   }
   for (const [key, part] of fields.get("reservations")?.fields() ?? []) {
@@ -40,7 +43,8 @@ function convertResources(value: Value, service: ServiceDraft): void {
 function setOnce(service: ServiceDraft, field: string, part: Value, value: number | undefined): void {
   if (service.has(field) && service.fields[field] !== value)
     part.refuse("contradicts the limit of the service itself.");
-  service.set(field, value, part.place);
+  // As in compose, 0 is no limit.
+  if (value !== 0) service.set(field, value, part.place);
 }
 
 export const convertMemory: Converter = (value, service) => setOnce(service, "memory_limit", value, readSize(value));

@@ -126,10 +126,18 @@ function refuseUnreadable(value: Value, name: string, error: unknown): undefined
 }
 
 /** Reads a file of this machine. `undefined`: it is too large, or cannot be read. */
-export function readBounded(value: Value, name: string, local: LocalFiles): Buffer | undefined {
+export function readBounded(
+  value: Value,
+  name: string,
+  local: LocalFiles,
+  maxBytes = MAX_APP_FILES_BYTES,
+): Buffer | undefined {
   try {
     const size = local.sizeOf(name);
-    if (size > MAX_APP_FILES_BYTES) {
+    if (size > maxBytes && maxBytes !== MAX_APP_FILES_BYTES) {
+      return value.refuse(`names ${name}, which is larger than ${maxBytes / 1024} KiB.`);
+    }
+    if (size > maxBytes) {
       return value.refuse(
         `names ${name} with ${Math.ceil(size / 1024)} KiB: at most 256 KiB come with an app.`,
         TOO_MUCH,

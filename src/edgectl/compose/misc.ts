@@ -88,6 +88,13 @@ export const convertRestart: Converter = (value, service) => {
   } else value.refuse("must be no, always, on-failure or unless-stopped.");
 };
 
+/** Compose's default is `no`, which an app's is not. Returns whether it applies. */
+export function finishRestart(service: ServiceDraft): boolean {
+  if (service.has("restart_policy") || service.value.fields().has("restart")) return false;
+  service.set("restart_policy", "no", service.value.place);
+  return true;
+}
+
 const PULL: Readonly<Record<string, string>> = { always: "always", missing: "missing", if_not_present: "missing" };
 
 export const convertPullPolicy: Converter = (value, service) => {

@@ -15,7 +15,7 @@ export const convertNetworkMode: Converter = (value, service) => {
   else if (/^(?:service|container):/.test(mode)) {
     value.refuse(
       "cannot share the network of another app.",
-      "Remove it: apps reach each other by name, such as mosquitto:1883.",
+      "There is no substitute where the other one is a VPN or a firewall: without it, traffic goes around that one. For mere reaching, apps reach each other by name, such as mosquitto:1883.",
     );
   } else value.refuse("must be host or none.", "Name networks under `networks`.");
 };
@@ -98,7 +98,7 @@ export function checkNetwork(network: Value): void {
       if (value.boolean())
         value.refuse(
           "is not supported.",
-          "Remove it: the device makes the network, and a `name` is shared by all files.",
+          "Where all services on it are apps of this device, give the network a `name` in each of their files in place of `external`. A network of the engine itself cannot be joined.",
         );
     } else if (["internal", "attachable", "enable_ipv4", "enable_ipv6"].includes(key)) {
       if (value.boolean() !== (key === "enable_ipv4")) value.refuse("is not supported.", "Remove it.");

@@ -9,6 +9,8 @@ import type { Lookup } from "./interpolate.ts";
 export interface ComposeFile {
   readonly project: string;
   readonly services: ReadonlySet<string>;
+  /** The profiles of the services that are in none of the chosen ones. */
+  readonly inactive: ReadonlyMap<string, readonly string[]>;
   readonly networks: ReadonlyMap<string, Value>;
   readonly volumes: ReadonlyMap<string, Value>;
   readonly configs: ReadonlyMap<string, Value>;

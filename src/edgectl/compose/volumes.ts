@@ -46,7 +46,7 @@ function shortMount(value: Value, service: ServiceDraft, file: ComposeFile): voi
     if (mode === "ro") isReadonly = true;
     else if (WITHOUT_EFFECT.has(mode)) value.note(`has the mode ${mode}, which has no effect here.`);
     else if (mode === "z" || mode === "Z")
-      value.refuse(`has the mode ${mode}: files are not relabelled.`, "Remove it.");
+      value.note(`has the mode ${mode}: the agent relabels no files, which matters on a device with SELinux only.`);
     else if (mode !== "rw") value.refuse(`has the mode ${mode}, which is not supported.`, "Use ro, or remove it.");
   }
   mount(value, { source, target, isReadonly }, service, file);
@@ -171,7 +171,7 @@ export function checkVolume(volume: Value): void {
       if (value.boolean())
         value.refuse(
           "is not supported.",
-          "Remove it, and give the volume's `name`: the device makes it if it is missing.",
+          "A volume that is on the device under this name stays unused, and an app would begin with an empty one. Mount its data by the path on the device (/var/lib/docker/volumes/NAME/_data), or copy them into a volume of this file.",
         );
     } else refuseUnknown(new Map([[key, value]]), ["name", "driver"]);
   }

@@ -1,5 +1,16 @@
-import { type Document, isAlias, isMap, isScalar, isSeq, Lexer, LineCounter, type Pair, parseDocument } from "yaml";
-import type { DocumentNode, MapEntry, MapNode, Place, ScalarNode } from "./node.ts";
+import {
+  type Document,
+  isAlias,
+  isMap,
+  isScalar,
+  isSeq,
+  Lexer,
+  LineCounter,
+  type Pair,
+  parseDocument,
+  type Tags,
+} from "yaml";
+import type { DocumentNode, MapEntry, MapNode, MergeTag, Place, ScalarNode } from "./node.ts";
 import type { Problems } from "./problems.ts";
 
 const MAX_FILE_BYTES = 1024 * 1024;
@@ -22,27 +33,30 @@ const START: Place = { line: 1, column: 1 };
 /**
  * Parses a YAML 1.2 or JSON document with anchors, aliases and merge keys. Returns `undefined`, with the problems added,
  * if it is not valid. No message repeats a value of the document.
+ *
+ * @param file its name, if it is not the file that `problems` are of
  */
-export function loadDocument(text: string, problems: Problems): DocumentNode | undefined {
-  if (Buffer.byteLength(text) > MAX_FILE_BYTES) {
-    problems.add(START, "The file is larger than 1 MiB.");
-    return undefined;
-  }
-  const excess = findExcess(text);
+export function loadDocument(text: string, problems: Problems, file?: string): DocumentNode | undefined {
+  const inFile = file === undefined ? {} : { file };
+  const excess = Buffer.byteLength(text) > MAX_FILE_BYTES ? "The file is larger than 1 MiB." : findExcess(text);
   if (excess !== undefined) {
-    problems.add(START, excess);
+    problems.add({ ...START, ...inFile }, excess);
     return undefined;
   }
   const lines = new LineCounter();
-  const document = parse(text.replace(/^\uFEFF/, ""), lines, problems);
-  if (!document) return undefined;
   const placeAt = (offset: number): Place => {
     const { line, col } = lines.linePos(offset);
-    return { line, column: col };
+    return { line, column: col, ...inFile };
   };
-  for (const { code, message, pos } of [...document.errors, ...document.warnings])
+  const document = parse(text.replace(/^\uFEFF/, ""), lines);
+  if (!document) {
+    problems.add({ ...START, ...inFile }, TOO_DEEP);
+    return undefined;
+  }
+  const faults = [...document.errors, ...document.warnings];
+  for (const { code, message, pos } of faults)
     problems.add(placeAt(pos[0]), code === "MULTIPLE_DOCS" ? SEVERAL_DOCUMENTS : message);
-  if (problems.count > 0) return undefined;
+  if (faults.length > 0) return undefined;
   try {
     return new Reader(placeAt).read(document.contents);
   } catch (error) {
@@ -65,7 +79,7 @@ function findExcess(text: string): string | undefined {
   return undefined;
 }
 
-function parse(text: string, lineCounter: LineCounter, problems: Problems): Document | undefined {
+function parse(text: string, lineCounter: LineCounter): Document | undefined {
   try {
     return parseDocument(text, {
       version: "1.2",
@@ -73,16 +87,29 @@ function parse(text: string, lineCounter: LineCounter, problems: Problems): Docu
       // key with all others.
       merge: false,
       uniqueKeys: false,
+      customTags: CUSTOM_TAGS,
       lineCounter,
       prettyErrors: false,
       logLevel: "error",
     });
   } catch (error) {
+    // Of the stack: lists are nested too deep.
     if (!(error instanceof RangeError)) throw error;
-    problems.add(START, TOO_DEEP);
     return undefined;
   }
 }
+
+const MERGE_TAGS: Readonly<Record<string, MergeTag>> = { "!reset": "reset", "!override": "override" };
+
+/** `!!merge <<` is what `<<` alone is; the others are of the Compose specification. A tag is one of a kind of value. */
+const CUSTOM_TAGS: Tags = [
+  { tag: "tag:yaml.org,2002:merge", resolve: (text: string) => text },
+  ...Object.keys(MERGE_TAGS).flatMap((tag) => [
+    { tag, resolve: (text: string) => (text === "" || text === "null" ? null : text) },
+    { tag, collection: "map" as const },
+    { tag, collection: "seq" as const },
+  ]),
+];
 
 const SEVERAL_DOCUMENTS = "The file has several documents, and there can be one: write each to a file of its own.";
 const TOO_DEEP = `Maps and lists are nested more than ${MAX_DEPTH} deep.`;
@@ -125,7 +152,9 @@ class Reader {
     const anchor = (item as { anchor?: string } | null)?.anchor;
     if (anchor !== undefined) this.#anchors.set(anchor, undefined);
     const before = { count: this.#count, length: this.#length };
-    const node = this.#readWhole(item);
+    const tag = MERGE_TAGS[(item as { tag?: string } | null)?.tag ?? ""];
+    const whole = this.#readWhole(item);
+    const node = tag === undefined ? whole : { ...whole, tag };
     if (anchor !== undefined) {
       this.#anchors.set(anchor, { node, size: this.#count - before.count, length: this.#length - before.length });
     }

@@ -2,7 +2,12 @@
 export interface Place {
   readonly line: number;
   readonly column: number;
+  /** The file; absent for the one that the command names first. */
+  readonly file?: string;
 }
+
+/** Tags by which a file says how it is merged with the files before it: without the value, or with this one alone. */
+export type MergeTag = "reset" | "override";
 
 export interface ScalarNode {
   readonly kind: "scalar";
@@ -12,12 +17,16 @@ export interface ScalarNode {
   readonly source: string;
   /** The variables that were put into it, by name. */
   readonly inserted?: ReadonlyMap<string, string>;
+  /** A problem was added for it: it is read as nothing, and no other is added. */
+  readonly isRefused?: true;
+  readonly tag?: MergeTag;
 }
 
 export interface ListNode {
   readonly kind: "list";
   readonly place: Place;
   readonly items: readonly DocumentNode[];
+  readonly tag?: MergeTag;
 }
 
 export interface MapEntry {
@@ -31,6 +40,7 @@ export interface MapNode {
   readonly kind: "map";
   readonly place: Place;
   readonly entries: readonly MapEntry[];
+  readonly tag?: MergeTag;
 }
 
 /** A part of a YAML or JSON document with aliases and merge keys resolved. Aliased parts are shared, never circular. */

@@ -11,6 +11,14 @@ interface Remark {
   readonly text: string;
 }
 
+/** A remark for programs, such as an editor. */
+export interface RemarkDocument {
+  readonly file: string;
+  readonly line: number;
+  readonly column: number;
+  readonly message: string;
+}
+
 /** Collects what is wrong with a file, so that everything is reported at once and by line. */
 export class Problems {
   readonly #fileName: string;
@@ -47,6 +55,16 @@ export class Problems {
     return this.#inOrder(this.#notes);
   }
 
+  /** The problems in the order of the file, for programs. */
+  get problemDocuments(): RemarkDocument[] {
+    return this.#sorted(this.#problems).map(documentOf);
+  }
+
+  /** The notes, for programs. */
+  get noteDocuments(): RemarkDocument[] {
+    return this.#sorted(this.#notes).map(documentOf);
+  }
+
   /** Throws a failure with all problems. Exit code 2. */
   throwIfAny(): void {
     if (this.count === 0) return;
@@ -61,20 +79,26 @@ export class Problems {
   }
 
   #keep(remarks: Map<string, Remark>, place: Place, text: string): void {
-    const remark = { fileName: this.#fileName, place, text };
+    const remark = { fileName: place.file ?? this.#fileName, place, text };
     remarks.set(lineOf(remark), remark);
   }
 
   /** By file, this one first, then by line. */
-  #inOrder(remarks: ReadonlyMap<string, Remark>): string[] {
-    const rank = ({ fileName }: Remark): number => Number(fileName !== this.#fileName);
-    return [...remarks.values()]
-      .toSorted(
-        (one, other) =>
-          rank(one) - rank(other) || one.place.line - other.place.line || one.place.column - other.place.column,
-      )
-      .map(lineOf);
+  #sorted(remarks: ReadonlyMap<string, Remark>): Remark[] {
+    const rank = ({ fileName }: Remark): string => (fileName === this.#fileName ? "" : fileName);
+    return [...remarks.values()].toSorted((one, other) => {
+      if (rank(one) !== rank(other)) return rank(one) < rank(other) ? -1 : 1;
+      return one.place.line - other.place.line || one.place.column - other.place.column;
+    });
   }
+
+  #inOrder(remarks: ReadonlyMap<string, Remark>): string[] {
+    return this.#sorted(remarks).map(lineOf);
+  }
+}
+
+function documentOf({ fileName, place: { line, column }, text }: Remark): RemarkDocument {
+  return { file: fileName, line, column, message: text };
 }
 
 function lineOf({ fileName, place, text }: Remark): string {

@@ -40,6 +40,7 @@ export class Value {
 
   /** Adds a problem with this value. @returns `undefined`, for readers to return */
   refuse(problem: string, advice?: string): undefined {
+    if (this.#isRefused) return;
     this.#problems.add(this.place, this.path === "" ? problem : `${this.path} ${problem}`, advice);
   }
 
@@ -62,7 +63,7 @@ export class Value {
   number(): number | undefined {
     const text = this.#scalar("a number")?.source;
     if (text === undefined) return undefined;
-    return /^[+-]?\d{1,15}(\.\d{1,9})?$/.test(text) ? Number(text) : this.refuse("must be a number.");
+    return /^[+-]?(?:\d{1,15}(?:\.\d{0,9})?|\.\d{1,9})$/.test(text) ? Number(text) : this.refuse("must be a number.");
   }
 
   wholeNumber(): number | undefined {
@@ -98,7 +99,12 @@ export class Value {
     return values.flatMap((value) => value.text() ?? []);
   }
 
+  get #isRefused(): boolean {
+    return this.node.kind === "scalar" && this.node.isRefused === true;
+  }
+
   #scalar(expected: string): ScalarNode | undefined {
+    if (this.#isRefused) return undefined;
     if (this.node.kind === "scalar" && this.node.value !== null) return this.node;
     return this.refuse(`must be ${expected}.`);
   }

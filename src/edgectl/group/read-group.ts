@@ -3,6 +3,7 @@ import { convertCompose, isCompose } from "../compose/convert.ts";
 import { MAX_ENV_FILE_BYTES, parseEnvFile } from "../compose/env-file.ts";
 import type { Lookup } from "../compose/interpolate.ts";
 import { loadDocument } from "../documents/load.ts";
+import type { DocumentNode } from "../documents/node.ts";
 import { type LocalFiles, localFiles } from "../documents/local-files.ts";
 import { Problems } from "../documents/problems.ts";
 import { usageFailure } from "../failure.ts";
@@ -14,11 +15,18 @@ import { isEdgeFile, readEdgeFile } from "./edge-file.ts";
 
 const ENV_FILE = ".env";
 
-export interface GroupFileOptions {
+/** A file as it was named on the command line. */
+export interface NamedText {
+  readonly text: string;
   /** As messages call it. */
   readonly fileName: string;
   /** `undefined` for standard input. */
   readonly path: string | undefined;
+}
+
+export interface GroupFileOptions {
+  /** Profiles of a compose file. */
+  readonly profiles?: readonly string[];
   readonly project: string | undefined;
   /** In place of `.env`; variables of a later one take precedence. */
   readonly envFiles: readonly string[];
@@ -32,29 +40,54 @@ export interface GroupFile {
 }
 
 /**
- * Reads a compose file, or a file of several apps. Returns `undefined` for a file of one app. Errors: exit code 2 for a
- * file that is not valid YAML or JSON.
+ * Reads a compose file, or a file of several apps. Several files are compose files, each merged with the ones before it.
+ * Returns `undefined` for a file of one app. Errors: exit code 2 for a file that is not valid YAML or JSON.
  */
-export function readGroupFile(text: string, options: GroupFileOptions): GroupFile | undefined {
-  const { fileName, path, project, envFiles, env } = options;
-  if (!looksLikeYaml(text, fileName) && !hasApps(parseJson(text.replace(/^\uFEFF/, ""), "file"))) return undefined;
+export function readGroupFile(
+  [first, ...others]: readonly [NamedText, ...NamedText[]],
+  options: GroupFileOptions,
+): GroupFile | undefined {
+  const { project, envFiles, env, profiles } = options;
+  const { text, fileName, path } = first;
+  const isOnly = others.length === 0;
+  if (isOnly && !looksLikeYaml(text, fileName) && !hasApps(parseJson(text.replace(/^\uFEFF/, ""), "file")))
+    return undefined;
   const problems = new Problems(fileName);
-  const document = loadDocument(text, problems);
+  const documents = [
+    loadDocument(text, problems),
+    ...others.map((other) => loadDocument(other.text, problems, other.fileName)),
+  ].filter((document) => document !== undefined);
   problems.throwIfAny();
+  const [document] = documents;
   if (!document) return undefined;
   const local = localFiles(path === undefined ? process.cwd() : dirname(path));
-  if (isEdgeFile(document)) return { draft: readEdgeFile(document, { project, path, local, problems }), problems };
-  if (!isCompose(document)) return undefined;
+  if (isOnly && isEdgeFile(document)) {
+    return { draft: readEdgeFile(document, { project, path, local, problems }), problems };
+  }
+  if (isOnly && !isCompose(document)) return undefined;
+  requireCompose([first, ...others], documents);
   const named = new Map<string, Problems>();
   const problemsOf = (name: string): Problems => {
     const found = named.get(name) ?? new Problems(name);
     named.set(name, found);
     return found;
   };
-  const lookup = readVariables(envFiles, env, local);
-  const draft = convertCompose(document, { project, path, lookup, local, problems, problemsOf });
+  const lookup = readVariables(envFiles, env, local, problemsOf);
+  const compose = { project, path, lookup, local, problems, problemsOf, ...(profiles && { profiles }) };
+  const draft = convertCompose(documents, compose);
   for (const other of named.values()) problems.include(other);
   return { draft, problems };
+}
+
+/** Any of several files may lack `services`, but none has apps of another format. */
+function requireCompose(files: readonly NamedText[], documents: readonly DocumentNode[]): void {
+  const other = documents.findIndex((document) => isEdgeFile(document));
+  if (other !== -1) {
+    throw usageFailure(
+      `${files[other]?.fileName ?? "A file"} is no compose file; only these can be given together.`,
+      "Give one file with -f.",
+    );
+  }
 }
 
 function hasApps(value: unknown): boolean {
@@ -62,7 +95,12 @@ function hasApps(value: unknown): boolean {
 }
 
 /** The variables of the shell, then those of the files named on the command line, otherwise those of `.env`. */
-function readVariables(envFiles: readonly string[], env: Io["env"], beside: LocalFiles): Lookup {
+function readVariables(
+  envFiles: readonly string[],
+  env: Io["env"],
+  beside: LocalFiles,
+  problemsOf: (fileName: string) => Problems,
+): Lookup {
   const inDirectory = localFiles(process.cwd());
   const values = new Map<string, string>();
   const byDefault = envFiles.length === 0 && beside.kindOf(ENV_FILE) !== "missing" ? [ENV_FILE] : [];
@@ -71,11 +109,9 @@ function readVariables(envFiles: readonly string[], env: Io["env"], beside: Loca
     ...byDefault.map((name) => [name, readNamed(name, beside)] as const),
   ];
   for (const [name, text] of texts) {
-    const problems = new Problems(name);
-    for (const { key, value } of parseEnvFile(text, (other) => env[other], problems)) {
+    for (const { key, value } of parseEnvFile(text, (other) => env[other] ?? values.get(other), problemsOf(name))) {
       if (value !== undefined) values.set(key, value);
     }
-    problems.throwIfAny();
   }
   return (name) => env[name] ?? values.get(name);
 }

@@ -38,10 +38,14 @@ export function buildGroupRequest(
 export function checkGroupRequest(request: GroupRequest, draft: Draft, problems: Problems): void {
   // A service that was refused may lack its image, and a file its apps, which is no problem of its own.
   const isComplete = problems.count === 0;
+  const isKnown = (path: string): boolean => {
+    const [, index] = /^apps\[(\d+)\]\.app\.image$/.exec(path) ?? [];
+    return path === "apps" || (index !== undefined && draft.apps[Number(index)]?.fields["image"] === undefined);
+  };
   const parsed = applyRequestSchema.safeParse(request);
   if (!parsed.success) {
     for (const { path, reason } of listIssues(parsed.error, applyRequestSchema)) {
-      if (isComplete || !(path === "apps" || path.endsWith(".app.image"))) addIssue(draft, path, reason, problems);
+      if (isComplete || !isKnown(path)) addIssue(draft, path, reason, problems);
     }
   }
   if (Buffer.byteLength(JSON.stringify(request)) > MAX_APPLY_BYTES) {

@@ -32,10 +32,18 @@ const MAX_ATTEMPTS = 2;
  * Checks a file of several apps as far as this machine can, without a connection. Errors: exit code 2, with all problems
  * by line. Which ports are free on the device is not known yet.
  */
-export function checkGroup({ draft, problems }: GroupFile, options: GroupOptions): void {
+export function checkGroup(file: GroupFile, options: GroupOptions): void {
+  findGroupProblems(file, options);
+  file.problems.throwIfAny();
+}
+
+/** Adds the problems that `checkGroup` throws. */
+export function findGroupProblems(
+  { draft, problems }: GroupFile,
+  options: Pick<GroupOptions, keyof GroupFlags | "mapPorts" | "execution">,
+): void {
   const ports = options.mapPorts ? mapPorts(draft, [], problems) : requirePorts(draft, problems);
   checkGroupRequest(buildGroupRequest(draft, ports, options, options.execution), draft, problems);
-  problems.throwIfAny();
 }
 
 /**

@@ -2,13 +2,13 @@ import { untilDrained } from "../../lib/until-drained.ts";
 import { STREAM_CHANNELS } from "../../protocol/stream-data.ts";
 import type { StreamParams } from "../../protocol/streams.ts";
 import { EXIT } from "../exit-code.ts";
-import { Failure, RemoteExit } from "../failure.ts";
+import { Failure, SilentExit } from "../failure.ts";
 import type { RawStreams } from "../io.ts";
 import type { ClientStream } from "./client-stream.ts";
 import type { StreamConnection } from "./connection.ts";
 
 /**
- * Runs a command in the app, with these streams as its own. Throws `RemoteExit` with its exit code unless that is 0, or
+ * Runs a command in the app, with these streams as its own. Throws `SilentExit` with its exit code unless that is 0, or
  * the failure.
  */
 export async function runRemotely(
@@ -39,7 +39,7 @@ export async function runRemotely(
   if (end.exit_code === undefined) {
     throw new Failure("The command's exit code is not known.", { exitCode: EXIT.failed });
   }
-  if (end.exit_code !== 0) throw new RemoteExit(end.exit_code);
+  if (end.exit_code !== 0) throw new SilentExit(end.exit_code);
 }
 
 async function sendInput({ stdin }: RawStreams, stream: ClientStream): Promise<void> {

@@ -22,7 +22,7 @@ describe("edgectl apply of a compose file", () => {
     await rig.write(".env", "TAG=default\nB=default\n");
     const file = await rig.write(
       "compose.yaml",
-      "services: {web: {image: '${TAG}', hostname: '${B}', user: '${C:-none}'}}",
+      "services: {web: {restart: always, image: '${TAG}', hostname: '${B}', user: '${C:-none}'}}",
     );
     const other = await rig.write("other.env", "TAG=other\nB=other\n");
     rig.answer(planned());
@@ -59,7 +59,7 @@ describe("edgectl apply of a compose file", () => {
   test("every problem is shown by line at once, and nothing is sent", async () => {
     await using rig = await startApply();
     const text =
-      "services:\n  a:\n    build: .\n    profiles: [x]\n  b:\n    image: b\n    ports: ['80:80']\n    pid: host\n";
+      "services:\n  a:\n    build: .\n    uts: host\n  b:\n    image: b\n    ports: ['80:80']\n    pid: host\n";
     const { code, stderr } = await rig.apply(text, "--yes");
     expect(code).toBe(2);
     expect(stderr).toContain("cannot be used: 4 problems. Nothing was sent.");
@@ -97,7 +97,10 @@ describe("edgectl apply of a compose file", () => {
   test("notes are shown before the plan", async () => {
     await using rig = await startApply();
     rig.answer(planned());
-    const { stderr } = await rig.apply("version: '3'\nservices: {web: {image: w, tty: true}}\n", "--dry-run");
+    const { stderr } = await rig.apply(
+      "version: '3'\nservices: {web: {image: w, tty: true, restart: always}}\n",
+      "--dry-run",
+    );
     expect(stderr.split("\n")).toEqual([
       expect.stringMatching(/^Note: .*file\.yaml:1:1: version has no effect/),
       expect.stringMatching(/^Note: .*file\.yaml:2:28: services\.web\.tty has no effect/),

@@ -20,9 +20,11 @@ export const COMPOSE = `
 services:
   mosquitto:
     image: mosquitto:2
+    restart: always
     ports: ["1883:1883"]
   web:
     image: "web:\${TAG}"
+    restart: always
     ports: ["30080:80"]
     depends_on: [mosquitto]
 `;

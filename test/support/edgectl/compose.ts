@@ -12,42 +12,57 @@ interface ComposeInputs {
   /** Permissions, where they are not `0o644`. */
   readonly modes?: Readonly<Record<string, number>>;
   readonly env?: Readonly<Record<string, string>>;
+  readonly profiles?: readonly string[];
+  /** As with `--project`; `gw` by default. */
+  readonly project?: string | undefined;
+  /** Compose files after the first, as further `-f`. */
+  readonly others?: readonly string[];
 }
 
 interface Converted {
   readonly draft: Draft | undefined;
-  /** The apps as JSON, with the ports as the file has them. */
+  /** The apps as JSON, with the ports as the file has them. The policy `no` is left out where the text has no `restart`. */
   readonly apps: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
   /** Without the name of the file, such as `3:5: services.web.build is not supported…`. */
   readonly problems: string[];
+  readonly rawNotes: string[];
+  /** Without the one about the default of `restart`. */
   readonly notes: string[];
 }
 
-/** Converts a compose file of the project `gw` in a directory that exists only in memory. */
-export function convert(text: string, { files = {}, modes = {}, env = {} }: ComposeInputs = {}): Converted {
+/** Converts a compose file in a directory that exists only in memory. */
+export function convert(text: string, inputs: ComposeInputs = {}): Converted {
+  const { files = {}, modes = {}, env = {}, profiles = [], others: more = [] } = inputs;
+  const project = "project" in inputs ? inputs.project : "gw";
   const problems = new Problems("f");
   const others: Problems[] = [];
-  const document = loadDocument(text, problems);
+  const documents = [text, ...more].map((each, index) =>
+    loadDocument(each, problems, index === 0 ? undefined : `f${index + 1}`),
+  );
+  const loaded = documents.filter((document) => document !== undefined);
   const draft =
-    document &&
-    convertCompose(document, {
-      project: "gw",
-      path: undefined,
-      lookup: (name) => env[name],
-      local: memoryFiles(files, modes),
-      problems,
-      problemsOf: (name) => {
-        const other = new Problems(name);
-        others.push(other);
-        return other;
-      },
-    });
+    loaded.length === documents.length
+      ? convertCompose(loaded, {
+          project,
+          path: undefined,
+          profiles,
+          lookup: (name) => env[name],
+          local: memoryFiles(files, modes),
+          problems,
+          problemsOf: (name) => {
+            const other = new Problems(name);
+            others.push(other);
+            return other;
+          },
+        })
+      : undefined;
   for (const other of others) problems.include(other);
   return {
     draft,
-    apps: Object.fromEntries(draft?.apps.map((app) => [app.name, appOf(app)]) ?? []),
+    apps: Object.fromEntries(draft?.apps.map((app) => [app.name, appOf(app, text.includes("restart"))]) ?? []),
     problems: problemsOf(problems).map((line) => line.replace(/^f:/, "")),
-    notes: problems.notes.map((line) => line.replace(/^f:/, "")),
+    rawNotes: problems.notes.map((line) => line.replace(/^f:/, "")),
+    notes: problems.notes.filter((note) => !NOT_RESTARTED.test(note)).map((line) => line.replace(/^f:/, "")),
   };
 }
 
@@ -65,9 +80,14 @@ export function variables(values: Readonly<Record<string, string>>): object[] {
   return Object.entries(values).map(([key, value]) => ({ key, value }));
 }
 
-function appOf({ fields, ports, dependsOn }: Draft["apps"][number]): Record<string, unknown> {
+/** The note about services without `restart`. */
+const NOT_RESTARTED = /have no `restart`/;
+
+function appOf({ fields, ports, dependsOn }: Draft["apps"][number], hasRestart: boolean): Record<string, unknown> {
+  const { restart_policy: restart, ...others } = fields;
   return {
-    ...fields,
+    ...others,
+    ...(restart !== undefined && (hasRestart || restart !== "no") && { restart_policy: restart }),
     ...(ports.length > 0 && {
       ports: ports.map(({ hostPort, targetPort, protocol }) => `${hostPort ?? ""}:${targetPort}/${protocol}`),
     }),

@@ -93,16 +93,22 @@ describe("files beside the compose file", () => {
     expect(apps["web"]?.["environments"]).toEqual(variables({ A: "1", B: "2", C: "3" }));
   });
 
+  test("the variables of an earlier env_file are known in a later one", () => {
+    const files = { "a.env": "HOST=db\n", "b.env": "URL=http://$HOST/\n" };
+    const { apps } = convertWeb("env_file: [a.env, b.env]", "", { files });
+    expect(apps["web"]?.["environments"]).toEqual(variables({ HOST: "db", URL: "http://db/" }));
+  });
+
   test("an env_file in another format is refused", () => {
     const { problems } = convertWeb("env_file: [{path: a.env, format: raw}]", "", { files: { "a.env": "A=1" } });
     expect(problems).toEqual([expect.stringMatching(/env_file\[0\]\.format is not supported\. Remove it, and put/)]);
   });
 
   test("a problem in an env_file names that file and its line", () => {
-    const { problems } = convertWeb("env_file: a.env", "", { files: { "a.env": "A=1\n=planted\nUNSET\n" } });
-    expect(problems).toEqual([
-      "a.env:2:1: This line is not NAME=value.",
-      "a.env:3:1: UNSET has no value, and this shell and .env do not have one either. Write KEY=VALUE, or set it.",
+    const { problems, notes } = convertWeb("env_file: a.env", "", { files: { "a.env": "A=1\n=planted\nUNSET\n" } });
+    expect(problems).toEqual(["a.env:2:1: This line is not NAME=value."]);
+    expect(notes).toEqual([
+      "a.env:3:1: UNSET has no value here, in this shell or in .env: it is left out, as in compose.",
     ]);
   });
 });
@@ -136,6 +142,11 @@ describe("variables", () => {
       expect.stringMatching(/^4:15: services.web.hostname uses the variable HOST, which is not set./),
       expect.stringMatching(/^5:11: services.web.user needs the variable USER_ID: the id of the user./),
     ]);
+  });
+
+  test("an unset one in a mount is one problem", () => {
+    const { problems } = convertWeb("volumes: ['${DATA_DIR}/x:/y']");
+    expect(problems).toEqual([expect.stringMatching(/^4:15: services.web.volumes\[0\] uses the variable DATA_DIR/)]);
   });
 
   test("make a file no longer than 4 MiB", () => {

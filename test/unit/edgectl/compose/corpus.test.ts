@@ -16,7 +16,12 @@ const CORPUS = join(import.meta.dirname, "../../../fixtures/compose");
 function convertFile(name: string) {
   const path = join(CORPUS, name, "compose.yaml");
   const text = readFileSync(path, "utf8");
-  const file = readGroupFile(text, { fileName: "compose.yaml", path, project: undefined, envFiles: [], env: {} });
+  const file = readGroupFile([{ text, fileName: "compose.yaml", path }], {
+    project: undefined,
+    envFiles: [],
+    env: {},
+    profiles: ["*"],
+  });
   if (!file) throw new Error(`${name} is no compose file`);
   const { draft, problems } = file;
   const flags = { prune: false, adopt: false, keep: false };

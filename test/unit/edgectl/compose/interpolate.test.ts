@@ -3,7 +3,8 @@ import { describe, expect, test } from "vitest";
 import { interpolate, TemplateError } from "../../../../src/edgectl/compose/interpolate.ts";
 
 const VALUES: Readonly<Record<string, string>> = { A: "a", EMPTY: "", B_1: "b", _c: "c", DOLLAR: "$A" };
-const expand = (template: string): string => interpolate(template, (name) => VALUES[name]);
+const lookup = (name: string): string | undefined => VALUES[name];
+const expand = (template: string): string => interpolate(template, lookup);
 
 describe("interpolation", () => {
   test.each([
@@ -23,6 +24,9 @@ describe("interpolation", () => {
     ["${NO:-:-}", ":-"],
     ["$DOLLAR", "$A"],
     ["no variables {at} all", "no variables {at} all"],
+    ["costs 5$ or $1, ^.{8,}$", "costs 5$ or $1, ^.{8,}$"],
+    ["${NO:-$2a$14$}", "$2a$14$"],
+    ["${A:-$}", "a"],
   ])("%s", (template, expected) => {
     expect(expand(template)).toBe(expected);
   });
@@ -32,20 +36,23 @@ describe("interpolation", () => {
     ["${NO}", "uses the variable NO"],
     ["${NO:?say this}", "needs the variable NO: say this."],
     ["${EMPTY:?}", "needs the variable EMPTY."],
-    ["costs 5$", "single $"],
-    ["$1", "single $"],
     ["${}", "without a name"],
     ["${1A}", "without a name"],
     ["${A", "without the } at its end"],
     ["${A:-x", "without the } at its end"],
     ["${A!x}", "without the } at its end"],
     ["${A.b}", "without the } at its end"],
-    ["${NO:-$}", "single $"],
-    ["${A:-$}", "single $"],
     ["${A:-".repeat(30) + "}".repeat(30), "more than 20 deep"],
   ])("%s is an error", (template, message) => {
     expect(() => expand(template)).toThrow(TemplateError);
     expect(() => expand(template)).toThrow(message);
+  });
+
+  test("an unset variable may be nothing, which is reported by its name", () => {
+    const unset: string[] = [];
+    expect(interpolate("<$NO|${ALSO}|$A|${OTHER:-d}>", lookup, (name) => unset.push(name))).toBe("<||a|d>");
+    expect(unset).toEqual(["NO", "ALSO"]);
+    expect(() => interpolate("${NO:?say this}", lookup, () => undefined)).toThrow("needs the variable NO");
   });
 
   test("a value stands for itself: what it contains is not expanded again", () => {
@@ -69,11 +76,11 @@ describe("interpolation", () => {
     const word = fc.stringMatching(/^[a-z ]{0,9}$/);
     fc.assert(
       fc.property(fc.option(word, { nil: undefined }), word, (value, other) => {
-        const lookup = (): string | undefined => value;
-        expect(interpolate(`\${V-${other}}`, lookup)).toBe(value ?? other);
-        expect(interpolate(`\${V:-${other}}`, lookup)).toBe(value || other);
-        expect(interpolate(`\${V+${other}}`, lookup)).toBe(value === undefined ? "" : other);
-        expect(interpolate(`\${V:+${other}}`, lookup)).toBe(value ? other : "");
+        const given = (): string | undefined => value;
+        expect(interpolate(`\${V-${other}}`, given)).toBe(value ?? other);
+        expect(interpolate(`\${V:-${other}}`, given)).toBe(value || other);
+        expect(interpolate(`\${V+${other}}`, given)).toBe(value === undefined ? "" : other);
+        expect(interpolate(`\${V:+${other}}`, given)).toBe(value ? other : "");
       }),
     );
   });

@@ -20,7 +20,7 @@ afterAll(() => directory[Symbol.asyncDispose]());
 
 function read(text: string) {
   const path = join(directory.path, "plant", "edge.yaml");
-  const file = readGroupFile(text, { fileName: "edge.yaml", path, project: undefined, envFiles: [], env: {} });
+  const file = readGroupFile([{ text, fileName: "edge.yaml", path }], { project: undefined, envFiles: [], env: {} });
   if (!file) return undefined;
   const { draft, problems } = file;
   const ports = mapPorts(draft, [], problems);

@@ -1,0 +1,88 @@
+import type { Command } from "commander";
+import { createContext } from "../context.ts";
+import type { Problems, RemarkDocument } from "../documents/problems.ts";
+import { EXIT } from "../exit-code.ts";
+import { SilentExit, usageFailure } from "../failure.ts";
+import type { Draft } from "../group/draft.ts";
+import { readNamedTexts } from "../group/named-texts.ts";
+import { readGroupFile } from "../group/read-group.ts";
+import { findGroupProblems } from "../group/run.ts";
+import type { Io } from "../io.ts";
+import { collect } from "./options.ts";
+
+interface CheckFlags {
+  readonly file: readonly string[];
+  readonly project?: string;
+  readonly mapPorts?: boolean;
+  readonly envFile?: readonly string[];
+  readonly profile?: readonly string[];
+}
+
+export function addComposeCheck(compose: Command, io: Io): void {
+  compose
+    .command("check")
+    .description("say everything that is wrong with a compose file, by line, without a server or a device")
+    .requiredOption("-f, --file <file>", "compose file; - for standard input (repeatable)", collect(String))
+    .option("--project <name>", "name of the project, in place of the file's")
+    .option("--map-ports", "accept ports outside of a device's range, as `edgectl apply --map-ports` does")
+    .option("--env-file <file>", "variables, in place of .env (repeatable)", collect(String))
+    .option("--profile <name>", "also the services of this profile; * for all (repeatable)", collect(String))
+    .addHelpText("after", HELP)
+    .action(async (flags: CheckFlags, command: Command) => {
+      const { printer } = createContext(io, command);
+      const { project, mapPorts = false, envFile: envFiles = [], profile: profiles = [] } = flags;
+      const files = await readNamedTexts(flags.file, io);
+      const group = readGroupFile(files, { project, envFiles, profiles, env: io.env });
+      if (!group) {
+        throw usageFailure(`${files[0].fileName} is no compose file: it has no \`services\`.`, "See docs/compose.md.");
+      }
+      findGroupProblems(group, { prune: false, adopt: false, keep: false, mapPorts, execution: {} });
+      printer.result(documentOf(group.draft, group.problems), () => render(group.draft, group.problems));
+      if (group.problems.count > 0) throw new SilentExit(EXIT.usage);
+    });
+}
+
+function documentOf({ project, apps }: Draft, problems: Problems): object {
+  return {
+    ok: problems.count === 0,
+    project,
+    apps: apps.map(({ name }) => name),
+    problems: problems.problemDocuments,
+    notes: problems.noteDocuments,
+  };
+}
+
+/** One remark on a line, as compilers write them. */
+function render({ project, apps }: Draft, problems: Problems): string {
+  const count = problems.count;
+  const verdict =
+    count === 0
+      ? `The project ${project} can be applied: ${counted(apps.length, "app")}.`
+      : `The project ${project} cannot be applied: ${counted(count, "problem")}.`;
+  return [...problems.problemDocuments.map(line("error")), ...problems.noteDocuments.map(line("note")), verdict].join(
+    "\n",
+  );
+}
+
+const line = (kind: string) => (remark: RemarkDocument) =>
+  `${remark.file}:${remark.line}:${remark.column}: ${kind}: ${remark.message}`;
+
+function counted(count: number, noun: string): string {
+  return `${count} ${noun}${count === 1 ? "" : "s"}`;
+}
+
+const HELP = `
+Checks what \`edgectl apply\` checks on this machine: the files, what they include
+and extend, variables, the files that come with the apps, and what an app may
+have. What only a device knows, such as free ports and its owner's policy, the
+dry run says: edgectl apply ASSET -f FILE --dry-run
+
+A line of the output is FILE:LINE:COLUMN: error|note: MESSAGE. With --json it is
+one document: {"ok", "project", "apps", "problems", "notes"}, each problem and
+note with "file", "line", "column" and "message".
+
+Exit codes: 0 the file can be applied; 2 it cannot, or cannot be read.
+
+Examples:
+  edgectl compose check -f compose.yaml
+  edgectl compose check -f compose.yaml -f site.yaml --map-ports --json`;

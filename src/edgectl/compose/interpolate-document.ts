@@ -1,0 +1,61 @@
+import type { DocumentNode, MapEntry } from "../documents/node.ts";
+import type { Problems } from "../documents/problems.ts";
+import { interpolate, type Lookup, recordingLookup, TemplateError } from "./interpolate.ts";
+
+/** Characters of all texts with variables, expanded. */
+const MAX_EXPANDED_LENGTH = 4 * 1024 * 1024;
+
+/** Where an unset variable is nothing, as in compose: only the app reads it. Elsewhere it changes what is run or mounted. */
+const MAY_BE_UNSET = /^services\.[^.]+\.(?:environment|labels)\b/;
+
+/** Expands the variables of the files of one project. What they come to is bounded in all. */
+export class DocumentInterpolation {
+  readonly #problems: Problems;
+  #length = 0;
+
+  constructor(problems: Problems) {
+    this.#problems = problems;
+  }
+
+  /** Expands the variables of all texts, keys excepted. The file's own extensions are left as they are. */
+  expand(root: DocumentNode, lookup: Lookup): DocumentNode {
+    return this.#expand(root, "", lookup);
+  }
+
+  #expand(node: DocumentNode, path: string, lookup: Lookup): DocumentNode {
+    if (node.kind === "map") {
+      return { ...node, entries: node.entries.map((entry) => this.#expandEntry(entry, path, lookup)) };
+    }
+    if (node.kind === "list") {
+      return { ...node, items: node.items.map((item, index) => this.#expand(item, `${path}[${index}]`, lookup)) };
+    }
+    if (typeof node.value !== "string" || !node.value.includes("$")) return node;
+    try {
+      const inserted = new Map<string, string>();
+      const onUnset = (name: string): void => this.#problems.note(node.place, `${path} ${unset(name)}`);
+      const value = interpolate(
+        node.value,
+        recordingLookup(lookup, inserted),
+        MAY_BE_UNSET.test(path) ? onUnset : undefined,
+      );
+      this.#length += value.length;
+      if (this.#length > MAX_EXPANDED_LENGTH) {
+        throw new TemplateError("makes the file longer than 4 MiB with the values of its variables.");
+      }
+      return { ...node, value, source: value, inserted };
+    } catch (error) {
+      if (!(error instanceof TemplateError)) throw error;
+      this.#problems.add(node.place, `${path} ${error.message}`);
+      return { ...node, isRefused: true };
+    }
+  }
+
+  #expandEntry(entry: MapEntry, path: string, lookup: Lookup): MapEntry {
+    if (path === "" && entry.key.startsWith("x-")) return entry;
+    return { ...entry, value: this.#expand(entry.value, path === "" ? entry.key : `${path}.${entry.key}`, lookup) };
+  }
+}
+
+function unset(name: string): string {
+  return `uses the variable ${name}, which is not set: it is nothing, as in compose.`;
+}
