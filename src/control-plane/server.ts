@@ -16,7 +16,7 @@ import type { Config } from "./config.ts";
 import { accountTopic, AccountFeeds } from "./events/account-feeds.ts";
 import { EventRetention } from "./events/event-retention.ts";
 import { Deployments } from "./deployments/deployments.ts";
-import { PlanGate } from "./deployments/plan-gate.ts";
+import { obstacleFinder } from "./deployments/plan-obstacle.ts";
 import { Retention } from "./deployments/retention.ts";
 import { DeviceQueries } from "./queries/device-queries.ts";
 import { DeviceReports } from "./reports/device-reports.ts";
@@ -143,7 +143,7 @@ export async function startServer({
     instanceId,
     isUnresponsive,
     gateway: { credentials: (id) => gateway.credentials(id) },
-    planGate: new PlanGate(store.dataPlans, clock),
+    findObstacle: obstacleFinder(store.dataPlans, clock),
     ...(isShared && { pollMs: POLL_MS }),
     ackTimeoutMs: config.ack_timeout_s * 1000,
     deploymentTimeoutMs: config.deployment_timeout_s * 1000,
@@ -286,7 +286,7 @@ export async function startServer({
   await store.accountEvents.prepare();
   await membership.join();
   deployments.start();
-  hub.setHandlers(deployments.deploymentHandler, reports);
+  hub.setHandlers({ deploymentHandler: deployments.frames, delivery: deployments.delivery, reportHandler: reports });
   await api.listen(config.listen);
   const { address, port } = api.server.address() as AddressInfo;
   logger.info({ address, port }, "listening");

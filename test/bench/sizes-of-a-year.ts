@@ -17,6 +17,7 @@ import { FakeClock } from "../support/fake-clock.ts";
 import { memoryDir } from "../support/temp-dir.ts";
 import type { Bench, Row } from "./result.ts";
 import { addAccount, prepareData } from "./service/service.ts";
+import { createDeployment, updateDeployment } from "../support/store-deployment.ts";
 
 const START = Date.UTC(2025, 0, 1);
 const HOUR_S = 3600;
@@ -145,9 +146,9 @@ async function deployments(store: Store, accountId: string, assetUuid: string): 
     });
     const first = appendEvent(fresh, receivedEvent(fresh), nowMs)?.event;
     if (!first) throw new Error("no first event");
-    await store.deployments.createDeployment(fresh, first, undefined, undefined, undefined, entry);
+    await createDeployment(store.deployments, fresh, first, undefined, undefined, undefined, entry);
     for (const step of STEPS)
-      await store.deployments.updateDeployment(id, (current) => appendEvent(current, eventOf(step, app), nowMs));
+      await updateDeployment(store.deployments, id, (current) => appendEvent(current, eventOf(step, app), nowMs));
   }
 }
 

@@ -20,6 +20,7 @@ import { firstSeed, SeededRandom } from "../support/chaos/seeded-random.ts";
 import { FakeClock } from "../support/fake-clock.ts";
 import { receivedDeployment } from "../support/deployment-record.ts";
 import { tempDir } from "../support/temp-dir.ts";
+import { createDeployment, updateDeployment } from "../support/store-deployment.ts";
 
 /*
  * Simulates a power loss before, during and after every write to the stores: earlier data survives, and so does the
@@ -194,7 +195,7 @@ describe(`a power loss (seed ${seed})`, () => {
     await prepare(store);
     const { lastEvent, ...received } = receivedDeployment();
     if (!lastEvent) throw new Error("the received deployment has no event");
-    await store.deployments.createDeployment({ ...received, lastEvent: undefined, lastSeq: 0 }, lastEvent);
+    await createDeployment(store.deployments, { ...received, lastEvent: undefined, lastSeq: 0 }, lastEvent);
     const stateOf = async ({ deployments, sessions }: Store): Promise<string> => {
       const { connection } = (await deployments.findDeployment(received.id)) ?? { connection: -1 };
       return JSON.stringify({ connection, session: await sessions.find(ASSET) });
@@ -209,7 +210,7 @@ describe(`a power loss (seed ${seed})`, () => {
       states.push(await stateOf(store));
       const fence = { assetUuid: ASSET, epoch: session.epoch };
       const connection = connectedIn(session.epoch);
-      await store.deployments.updateDeployment(received.id, () => ({ fields: { connection } }), fence);
+      await updateDeployment(store.deployments, received.id, () => ({ fields: { connection } }), fence);
       states.push(await stateOf(store));
       const { lastId } = await store.accountEvents.read(ACCOUNT, 0, 1);
       // Only the second write was synced: until then nothing of either need be on disk, or a part of the first.
@@ -301,9 +302,9 @@ function* serviceWrites({ deployments }: Store, number: number): Generator<() =>
   const { lastEvent, ...deployment } = receivedDeployment({ id });
   if (!lastEvent) throw new Error("the received deployment has no event");
   const first = { ...lastEvent, deployment_id: id };
-  yield () => deployments.createDeployment({ ...deployment, lastEvent: undefined, lastSeq: 0 }, first);
-  yield () => deployments.updateDeployment(id, (current) => acknowledge(current, 2, 1));
+  yield () => createDeployment(deployments, { ...deployment, lastEvent: undefined, lastSeq: 0 }, first);
+  yield () => updateDeployment(deployments, id, (current) => acknowledge(current, 2, 1));
   yield () =>
-    deployments.updateDeployment(id, (current) => applyDeviceEvent(current, { ...running, device_seq: 1 }, 3, 1));
-  yield () => deployments.updateDeployment(id, (current) => fail(current, 4, "DeploymentTimeout"));
+    updateDeployment(deployments, id, (current) => applyDeviceEvent(current, { ...running, device_seq: 1 }, 3, 1));
+  yield () => updateDeployment(deployments, id, (current) => fail(current, 4, "DeploymentTimeout"));
 }

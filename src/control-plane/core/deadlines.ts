@@ -24,8 +24,8 @@ export interface ChangeTime {
   readonly serviceNowMs: number;
   /** How long a device may take to acknowledge a command, in milliseconds. */
   readonly ackTimeoutMs: number;
-  /** Whether an instance of the service does not respond. Default: all do. */
-  readonly isUnresponsive?: ((instanceId: string) => boolean) | undefined;
+  /** Whether the instance that holds the device's session does not respond. Default: it does. */
+  readonly isHolderUnresponsive?: boolean;
 }
 
 /** A limit on the time until something happens to a deployment. */
@@ -117,7 +117,7 @@ export function expire(deployment: Deployment, time: ChangeTime): DeploymentChan
   switch (passed?.kind) {
     case "acknowledge":
       // Says nothing about the device: the instance that holds its session has not taken the command.
-      if (deployment.holder !== undefined && time.isUnresponsive?.(deployment.holder)) {
+      if (time.isHolderUnresponsive) {
         return (
           waitAgainForDevice(deployment, nowMs, `${HOLDER_UNRESPONSIVE}; waiting for the device`) ??
           fail(deployment, nowMs, "ServiceUnavailable", HOLDER_UNRESPONSIVE_MESSAGE)

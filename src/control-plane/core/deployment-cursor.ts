@@ -7,6 +7,9 @@ export interface DeploymentCursor {
   readonly id: string;
 }
 
+/** Before every deployment of a list. */
+export const FIRST_DEPLOYMENT_PAGE: DeploymentCursor = { createdAtMs: Number.MAX_SAFE_INTEGER, id: "" };
+
 const CURSOR = /^([0-9]{1,15})\.(dep_[0-9a-f]{1,60})$/;
 
 /** Returns an opaque cursor for the position after this deployment. */

@@ -123,6 +123,13 @@ export interface DeploymentChange {
   >;
 }
 
+/** An event in its stored form. */
+export interface StoredEvent {
+  readonly seq: number;
+  /** One `DeploymentEvent` in JSON. */
+  readonly json: string;
+}
+
 /** The properties of a new deployment. */
 export interface NewDeployment extends Pick<
   Deployment,

@@ -46,6 +46,12 @@ export function fail(
   return appendEvent(deployment, content, nowMs);
 }
 
+/** The same for a deployment of which the device has received nothing: there is nothing to undo. */
+export function failUnsent(...given: Parameters<typeof fail>): DeploymentChange | undefined {
+  const change = fail(...given);
+  return change && { ...change, fields: { ...change.fields, delivery: undefined } };
+}
+
 /** Adds an event of the control plane that does not end the deployment. */
 export function appendNote(
   deployment: Deployment,

@@ -1,5 +1,4 @@
 import type { RegistryAuth } from "../../protocol/deploy-request.ts";
-import { type Deployment, isFinished } from "../core/deployment.ts";
 
 /**
  * Registry credentials until the device has acknowledged the command, or the deployment has ended. Kept in memory only:
@@ -18,10 +17,5 @@ export class CredentialCache {
 
   drop(deploymentId: string): void {
     this.#byDeployment.delete(deploymentId);
-  }
-
-  /** Drops the credentials if the deployment no longer needs them. */
-  evictIfDelivered(deployment: Deployment): void {
-    if (deployment.acknowledgedAtMs !== undefined || isFinished(deployment)) this.drop(deployment.id);
   }
 }

@@ -1,6 +1,5 @@
 import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
-import { type DueTimes, nextDueMs } from "../core/deadlines.ts";
 import type { ServiceClock } from "../instances/service-clock.ts";
 import { logStoreError } from "../store/unavailable.ts";
 
@@ -34,10 +33,9 @@ export class DeadlineSweeper implements Disposable {
     void this.#sweep();
   }
 
-  /** Must be called after each change of a deployment. That of an older version does no harm. */
-  note(deployment: DueTimes): void {
-    const dueMs = nextDueMs(deployment);
-    if (dueMs !== undefined) this.#armFor(dueMs);
+  /** Must be called with the next deadline of a deployment after each change of it. That of an older version does no harm. */
+  note(dueMs: number): void {
+    this.#armFor(dueMs);
   }
 
   [Symbol.dispose](): void {

@@ -7,29 +7,25 @@ import { auditEntry, type AuditOrigin } from "../audit/audit-entry.ts";
 import type { Bus } from "../bus/bus.ts";
 import type { Asset } from "../core/asset.ts";
 import { type AppCommand, countApps } from "../core/command.ts";
-import { noteStreamInterrupted } from "../core/connection-notes.ts";
-import { type Deployment, type DeploymentChange, newDeployment } from "../core/deployment.ts";
-import { markUncertainOnStart } from "../core/resolve-outcome.ts";
-import { appendEvent } from "../core/event-log.ts";
-import { fail, MAX_DEPLOYMENT_DURATION_MS, receivedEvent, requestCancel } from "../core/transitions.ts";
-import { planWaitMs, type PlanObstacle, refuseForPlan, waitForPlan } from "../core/sims/plan-obstacle.ts";
+import type { Deployment, NewDeployment, StoredEvent } from "../core/deployment.ts";
+import type { Fact } from "../core/next.ts";
+import { MAX_DEPLOYMENT_DURATION_MS } from "../core/transitions.ts";
+import { planWaitMs } from "../core/sims/plan-obstacle.ts";
 import type { ServiceClock } from "../instances/service-clock.ts";
-import { waitForDevice } from "../core/waiting.ts";
 import { createId } from "../secrets.ts";
-import type { DeploymentStore, Idempotency, StoredEvent } from "../store/deployments.ts";
+import type { CreateResult, DeploymentStore, Idempotency } from "../store/deployments.ts";
 import type { SessionFence } from "../store/sessions.ts";
 import { logStoreError, StoreUnavailableError } from "../store/unavailable.ts";
 import { CredentialCache } from "./credentials.ts";
 import { DeadlineSweeper } from "./deadline-sweeper.ts";
-import { RecordingDeploymentHandler } from "./deployment-handler.ts";
-import type { DeploymentHandler } from "../devices/handlers.ts";
+import type { DeliveryHandler, DeploymentHandler } from "../devices/handlers.ts";
 import type { DeviceGateway } from "../gateway/device-gateway.ts";
-import { DeviceDelivery } from "./device-delivery.ts";
-import { Dispatcher } from "./dispatcher.ts";
+import { DeviceDelivery } from "./delivery.ts";
 import { readEvents } from "./event-reader.ts";
+import { DeploymentExecutor } from "./executor.ts";
+import { DeploymentFrames } from "./frames.ts";
 import { OutcomeQueries } from "./outcome-queries.ts";
-import { Recorder } from "./recorder.ts";
-import type { PlanGate } from "./plan-gate.ts";
+import type { FindObstacle } from "./plan-obstacle.ts";
 import { StreamPoller } from "./stream-poller.ts";
 import { UndeliveredSweeper } from "./undelivered-sweeper.ts";
 
@@ -55,7 +51,7 @@ export interface DeploymentsOptions {
   /** Whether another instance does not respond. */
   readonly isUnresponsive?: (instanceId: string) => boolean;
   readonly gateway: Pick<DeviceGateway, "credentials">;
-  readonly planGate: Pick<PlanGate, "findObstacle">;
+  readonly findObstacle: FindObstacle;
   /** For a store that other instances use: how often it is read for what a lost message has not told, in milliseconds. */
   readonly pollMs?: number;
   readonly ackTimeoutMs: number;
@@ -69,11 +65,13 @@ export interface DeploymentsOptions {
 /** The deployments of all devices: accepts requests, brings them to devices, streams events and enforces deadlines. */
 export class Deployments {
   /** Receives the frames of devices about deployments. */
-  readonly deploymentHandler: DeploymentHandler;
+  readonly frames: DeploymentHandler;
+  /** Brings to devices what waits for them. */
+  readonly delivery: DeliveryHandler;
   readonly #options: DeploymentsOptions;
   readonly #deadlines: DeadlineSweeper;
   readonly #credentials = new CredentialCache();
-  readonly #recorder: Recorder;
+  readonly #executor: DeploymentExecutor;
   readonly #undelivered: UndeliveredSweeper;
   readonly #poller: StreamPoller;
   readonly #drain = new AbortController();
@@ -81,40 +79,32 @@ export class Deployments {
   readonly #streams = new Map<string, number>();
 
   constructor(options: DeploymentsOptions) {
-    const { store, bus, clock, serviceClock, logger, instanceId, gateway, planGate, ackTimeoutMs, pollMs } = options;
-    this.#options = options;
-    this.#deadlines = new DeadlineSweeper({
-      clock,
-      serviceClock,
-      logger,
-      expireDue: () => this.#recorder.expireDue(),
-      pollMs,
-    });
+    const { store, bus, clock, serviceClock, logger, instanceId, gateway, findObstacle, ackTimeoutMs, pollMs } =
+      options;
+    const { isUnresponsive, maxAccountBytes } = options;
     const credentials = this.#credentials;
-    this.#recorder = new Recorder({
+    this.#options = options;
+    const expireDue = (): Promise<number | undefined> => this.#executor.expireDue();
+    this.#deadlines = new DeadlineSweeper({ clock, serviceClock, logger, expireDue, pollMs });
+    this.#undelivered = new UndeliveredSweeper({ store, bus, instanceId, clock, logger, intervalMs: pollMs });
+    this.#poller = new StreamPoller({ store, clock, logger, intervalMs: pollMs });
+    this.#executor = new DeploymentExecutor({
       store,
       bus,
       clock,
       serviceClock,
       logger,
       ackTimeoutMs,
-      isUnresponsive: options.isUnresponsive,
+      isUnresponsive,
       deadlines: this.#deadlines,
       credentials,
       onUnknownResult: () => this.#undelivered.sweepSoon(),
     });
-    this.#undelivered = new UndeliveredSweeper({ store, bus, instanceId, clock, logger, intervalMs: pollMs });
-    this.#poller = new StreamPoller({ store, clock, logger, intervalMs: pollMs });
-    const { maxAccountBytes } = options;
-    const dispatcher = new Dispatcher({ store, recorder: this.#recorder, credentials, gateway, planGate });
-    const shared = { store, clock, logger, recorder: this.#recorder };
-    this.deploymentHandler = new RecordingDeploymentHandler({
-      store,
-      recorder: this.#recorder,
-      outcomeQueries: new OutcomeQueries(shared),
-      delivery: new DeviceDelivery(store, dispatcher),
-      maxAccountBytes,
-    });
+    const executor = this.#executor;
+    const delivery = new DeviceDelivery({ store, executor, credentials, gateway, findObstacle });
+    const outcomeQueries = new OutcomeQueries({ store, executor, clock, logger });
+    this.delivery = delivery;
+    this.frames = new DeploymentFrames({ store, executor, outcomeQueries, delivery, maxAccountBytes });
   }
 
   /**
@@ -124,13 +114,11 @@ export class Deployments {
    * @param isOtherDatabase whether a copy of the database, which may lack the latest, has taken its place
    */
   async recover(isOtherDatabase = false, onProgress?: () => Promise<void>): Promise<void> {
-    const { store, ackTimeoutMs } = this.#options;
-    const unfinished = await store.listUnfinished();
+    const fact: Fact = { kind: "service_started", isOtherDatabase };
+    const unfinished = await this.#options.store.listUnfinished();
     for (let from = 0; from < unfinished.length; from += MAX_RESUMED_AT_ONCE) {
-      const ids = unfinished.slice(from, from + MAX_RESUMED_AT_ONCE).map(({ id }) => id);
-      await this.#recorder.resumeAll(ids, (current, now) =>
-        markUncertainOnStart(isOtherDatabase ? markFromBackup(current) : current, now, ackTimeoutMs),
-      );
+      const changedMeanwhile = await this.#executor.applyAll(unfinished.slice(from, from + MAX_RESUMED_AT_ONCE), fact);
+      for (const id of changedMeanwhile) await this.#executor.apply(id, fact);
       await onProgress?.();
     }
   }
@@ -147,7 +135,7 @@ export class Deployments {
 
   /** Records that the connection to these devices was lost in the sessions that an instance had which is gone. */
   async noteLost(sessions: readonly SessionFence[]): Promise<void> {
-    for (const session of sessions) await this.deploymentHandler.onDisconnected(session);
+    for (const session of sessions) await this.frames.onDisconnected(session);
   }
 
   /**
@@ -155,22 +143,18 @@ export class Deployments {
    * request repeats an `Idempotency-Key`. Errors: `IdempotencyKeyReused`, `QuotaExceeded`, `TooManyRequests`.
    */
   async request(asset: Asset, command: AppCommand, origin: AuditOrigin, idempotency?: Idempotency): Promise<string> {
-    const { clock, planGate, deploymentTimeoutMs, maxAccountBytes } = this.#options;
+    const { clock, findObstacle, deploymentTimeoutMs, maxAccountBytes } = this.#options;
+    const { accountId, uuid: assetUuid } = asset;
     const { action, app, spec } = command;
     const { registry_auth: registryAuth, ...options } = command.options;
-    const obstacle = await planGate.findObstacle({
-      accountId: asset.accountId,
-      assetUuid: asset.uuid,
-      action,
-      options,
-    });
+    const obstacle = await findObstacle({ accountId, assetUuid, action, options });
     const deviceWaitMs = 1000 * (command.waitForDeviceS ?? 0);
     const nowMs = clock.now();
     const waitMs = obstacle?.effect === "wait" ? Math.max(deviceWaitMs, planWaitMs(obstacle, nowMs)) : deviceWaitMs;
-    const deployment = newDeployment({
+    const request: NewDeployment = {
       id: createId("dep_"),
-      accountId: asset.accountId,
-      assetUuid: asset.uuid,
+      accountId,
+      assetUuid,
       app,
       action,
       spec,
@@ -179,30 +163,24 @@ export class Deployments {
       nowMs,
       timeoutMs: Math.min(deploymentTimeoutMs * countApps(command), MAX_DEPLOYMENT_DURATION_MS - waitMs),
       waitMs: waitMs > 0 ? waitMs : undefined,
-    });
-    const { id } = deployment;
+    };
+    const { id } = request;
     // Before the deployment is stored: from then on a device that connects is sent the command.
     if (registryAuth) this.#credentials.set(id, registryAuth);
-    const limits = { maxAccountBytes, maxRunningPerAsset: MAX_RUNNING_PER_ASSET };
-    const first = firstEvent(deployment);
-    const result = await this.#recorder
-      .create(
-        deployment,
-        first,
-        idempotency,
-        limits,
-        (current, now) => receive(current, now, obstacle, deviceWaitMs > 0),
-        requestEntry(origin, clock, deployment, command),
-      )
+    const creation = {
+      idempotency,
+      limits: { maxAccountBytes, maxRunningPerAsset: MAX_RUNNING_PER_ASSET },
+      audit: requestEntry(origin, clock, request, command),
+    };
+    const result = await this.#executor
+      .create(request, { obstacle, isAwaited: deviceWaitMs > 0 }, creation)
       .catch((error: unknown) => {
         this.#dropLater(id, error);
         throw error;
       });
-    if (result.kind !== "created") this.#credentials.drop(id);
-    if (result.kind === "conflict") throw new EdgeError("IdempotencyKeyReused");
-    if (result.kind === "quota_exceeded") throw this.#storageQuotaError(asset, result.usedBytes);
-    if (result.kind === "too_many_running") throw tooManyRunningError();
-    return result.kind === "repeated" ? result.id : id;
+    if (result.kind === "created") return id;
+    this.#credentials.drop(id);
+    return this.#earlierId(asset, result);
   }
 
   /**
@@ -213,24 +191,16 @@ export class Deployments {
     { id, app, assetUuid }: Pick<Deployment, "id" | "app" | "assetUuid">,
     origin: AuditOrigin,
   ): Promise<{ readonly after: Deployment | undefined; readonly hasChanged: boolean }> {
-    let hasChanged = false;
     const subject = { kind: "deployment", id };
     const entry = auditEntry(origin, this.#options.clock, { action: "deployment.cancelled", assetUuid, app, subject });
-    const decide = (current: Deployment, now: number): DeploymentChange | undefined => {
-      // While the outcome is uncertain, only the device knows whether the deployment has ended.
-      const mustAskDevice = current.uncertainty !== undefined || current.holder !== undefined;
-      const change = mustAskDevice ? requestCancel(current, now) : fail(current, now, "DeploymentCancelled");
-      hasChanged = change !== undefined;
-      return change;
-    };
-    const after = await this.#recorder.update(id, decide, undefined, entry);
-    return { after, hasChanged };
+    const applied = await this.#executor.apply(id, { kind: "cancel_requested" }, undefined, entry);
+    return { after: applied?.deployment, hasChanged: applied?.hasChanged === true };
   }
 
   /** Ends the deployments of a removed asset. The holder of its device's session tells it to undo them. */
   async cancelAll(assetUuid: string): Promise<void> {
     for (const { id } of await this.#options.store.listUnfinished(assetUuid)) {
-      await this.#recorder.update(id, (current, now) => fail(current, now, "DeploymentCancelled"));
+      await this.#executor.apply(id, { kind: "asset_removed" });
     }
   }
 
@@ -269,7 +239,7 @@ export class Deployments {
     this.#undelivered[Symbol.dispose]();
     for (const id of this.#streams.keys()) {
       // Without the note the client continues the stream as well: it has the number of the last event.
-      await this.#recorder.update(id, noteStreamInterrupted).catch((error: unknown) => {
+      await this.#executor.apply(id, { kind: "stream_interrupted" }).catch((error: unknown) => {
         logStoreError(this.#options.logger, error, { deployment_id: id }, "cannot note that a stream is interrupted");
       });
     }
@@ -281,6 +251,20 @@ export class Deployments {
     const { clock, deploymentTimeoutMs } = this.#options;
     if (error instanceof StoreUnavailableError) clock.timer(deploymentTimeoutMs, () => this.#credentials.drop(id));
     else this.#credentials.drop(id);
+  }
+
+  /** Returns the id of the deployment that the same request created before. Throws if the request is refused. */
+  #earlierId(asset: Asset, result: Exclude<CreateResult, { kind: "created" | "holder_changed" }>): string {
+    switch (result.kind) {
+      case "repeated":
+        return result.id;
+      case "conflict":
+        throw new EdgeError("IdempotencyKeyReused");
+      case "quota_exceeded":
+        throw this.#storageQuotaError(asset, result.usedBytes);
+      case "too_many_running":
+        throw tooManyRunningError();
+    }
   }
 
   #storageQuotaError({ accountId }: Asset, usedBytes: number): EdgeError {
@@ -298,32 +282,6 @@ export class Deployments {
   }
 }
 
-/** The record may be behind what the device has done and what the client was told. */
-function markFromBackup(deployment: Deployment): Deployment {
-  return deployment.uncertainty === "restored" ? deployment : { ...deployment, uncertainty: "backup" };
-}
-
-/**
- * Ends a new deployment whose device is not connected, unless its client waits, and ends or keeps back one in whose way a data
- * plan stands.
- */
-function receive(
-  deployment: Deployment,
-  nowMs: number,
-  obstacle: PlanObstacle | undefined,
-  isAwaited: boolean,
-): DeploymentChange | undefined {
-  if (obstacle?.effect === "urgent") return refuseForPlan(deployment, nowMs, obstacle);
-  const isAway = deployment.holder === undefined;
-  if (obstacle && (isAwaited || !isAway)) return waitForPlan(deployment, nowMs, obstacle);
-  if (!isAway) return undefined;
-  const waiting = isAwaited && waitForDevice(deployment, nowMs, "The device is not connected; waiting for it");
-  if (waiting) return waiting;
-  // Nothing was sent that would have to be undone.
-  const change = fail(deployment, nowMs, "DeviceNotReachable");
-  return change && { ...change, fields: { ...change.fields, delivery: undefined } };
-}
-
 function tooManyRunningError(): EdgeError {
   return new EdgeError("TooManyRequests", "The device has too many unfinished deployments.", {
     limit: MAX_RUNNING_PER_ASSET,
@@ -331,7 +289,7 @@ function tooManyRunningError(): EdgeError {
 }
 
 /** The entry for a request: what is asked for, without the app itself, whose values may be secrets. */
-function requestEntry(origin: AuditOrigin, clock: Clock, { id, app, assetUuid }: Deployment, command: AppCommand) {
+function requestEntry(origin: AuditOrigin, clock: Clock, { id, app, assetUuid }: NewDeployment, command: AppCommand) {
   const { action, spec, options, waitForDeviceS } = command;
   const { image } = (spec ?? {}) as { readonly image?: unknown };
   const apps =
@@ -344,10 +302,4 @@ function requestEntry(origin: AuditOrigin, clock: Clock, { id, app, assetUuid }:
     subject: { kind: "deployment", id },
     details: { action, image, apps, removed, dry_run: options.dry_run, wait_for_device_s: waitForDeviceS },
   });
-}
-
-function firstEvent(deployment: Deployment) {
-  const change = appendEvent(deployment, receivedEvent(deployment), deployment.createdAtMs);
-  if (!change?.event) throw new Error("a new deployment did not accept its first event");
-  return change.event;
 }

@@ -1,10 +1,11 @@
 import type { Clock } from "../../lib/clock.ts";
 import type { Bus } from "../bus/bus.ts";
 import { onAbort } from "../../lib/on-abort.ts";
-import type { DeploymentStore, StoredEvent } from "../store/deployments.ts";
+import type { StoredEvent } from "../core/deployment.ts";
+import type { DeploymentStore } from "../store/deployments.ts";
 import { storeRetryDelayMs, StoreUnavailableError } from "../store/unavailable.ts";
 import { Latch } from "../../lib/latch.ts";
-import { eventsTopic } from "./recorder.ts";
+import { eventsTopic } from "./executor.ts";
 import type { StreamPoller } from "./stream-poller.ts";
 
 const MAX_BATCH_EVENTS = 100;

@@ -5,18 +5,12 @@ import { deploymentOutcomesSchema, MAX_QUERIED_DEPLOYMENTS } from "../../protoco
 import type { QueryKind } from "../../protocol/device-query.ts";
 import type { EdgeError } from "../../protocol/errors.ts";
 import { type Deployment, isFinished } from "../core/deployment.ts";
-import {
-  type ReportedOutcome,
-  outcomeFromReport,
-  markForOutcomeQuery,
-  needsOutcomeQuery,
-  applyOutcome,
-} from "../core/resolve-outcome.ts";
+import { type ReportedOutcome, outcomeFromReport, needsOutcomeQuery } from "../core/resolve-outcome.ts";
 import type { DeploymentStore } from "../store/deployments.ts";
 import { StaleSessionError } from "../store/sessions.ts";
 import { logStoreError, storeRetryDelayMs, StoreUnavailableError } from "../store/unavailable.ts";
 import type { DeviceSession } from "../devices/session.ts";
-import type { Recorder } from "./recorder.ts";
+import type { DeploymentExecutor } from "./executor.ts";
 
 /** How long the device may take to answer. */
 const RESPONSE_TIMEOUT_MS = 10_000;
@@ -28,7 +22,7 @@ const MAX_ENDED_DEPLOYMENTS = 100;
 
 export interface OutcomeQueriesOptions {
   readonly store: DeploymentStore;
-  readonly recorder: Recorder;
+  readonly executor: DeploymentExecutor;
   readonly clock: Clock;
   readonly logger: Logger;
 }
@@ -63,15 +57,11 @@ export class OutcomeQueries {
   }
 
   async #endedUncertain(session: DeviceSession): Promise<Deployment[]> {
-    const { store, recorder } = this.#options;
+    const { store, executor } = this.#options;
     const ended: Deployment[] = [];
     for (const { id } of await store.listEndedUncertain(session.assetUuid, MAX_ENDED_DEPLOYMENTS)) {
-      const after = await recorder.update(
-        id,
-        (current, nowMs) => markForOutcomeQuery(current, nowMs, session.epoch),
-        session,
-      );
-      if (after) ended.push(after);
+      const applied = await executor.apply(id, { kind: "missing", epoch: session.epoch }, session);
+      if (applied) ended.push(applied.deployment);
     }
     return ended;
   }
@@ -181,11 +171,8 @@ export class OutcomeQueries {
 
   /** What has to be sent after it is delivered like everything that is stored: this instance is woken for it. */
   async #applyOutcome(session: DeviceSession, { id }: Deployment, answer: ReportedOutcome): Promise<void> {
-    await this.#options.recorder.update(
-      id,
-      (current, nowMs) => applyOutcome(current, answer, nowMs, session.epoch),
-      session,
-    );
+    const { executor } = this.#options;
+    await executor.apply(id, { kind: "outcome", outcome: answer, epoch: session.epoch }, session);
   }
 }
 

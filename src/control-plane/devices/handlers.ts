@@ -10,9 +10,23 @@ export interface ReportHandler {
   onReportHeld(session: DeviceSession, heldForS: number | null): Promise<void>;
 }
 
+/** Brings to devices what waits for them. Error: `StaleSessionError`. */
+export interface DeliveryHandler {
+  /**
+   * Something may wait for the device. Called once the session is reconciled, and whenever this instance was woken for the
+   * device since.
+   */
+  deliver(session: DeviceSession): Promise<void>;
+  /**
+   * The device's access was revoked, such as with its asset: it is told what it must undo, and gets no commands. Called before
+   * its connection is closed.
+   */
+  deliverCancellations(session: DeviceSession): Promise<void>;
+}
+
 /**
- * Receives the frames about deployments from the hub. Calls for one device do not overlap, except `deliver`, `onRevoked`
- * and `onDisconnected`. Each may throw `StaleSessionError`: another session of the device has replaced this one.
+ * Receives the frames about deployments from the hub. Calls for one device do not overlap, except `onDisconnected`. Each may
+ * throw `StaleSessionError`: another session of the device has replaced this one.
  */
 export interface DeploymentHandler {
   /**
@@ -22,13 +36,6 @@ export interface DeploymentHandler {
    * @returns the number of the device's unfinished deployments that were reconciled
    */
   onConnected(session: DeviceSession, held: readonly string[]): Promise<number>;
-  /**
-   * Something may wait for the device. Called after `onConnected`, and whenever this instance was woken for the device
-   * since.
-   */
-  deliver(session: DeviceSession): Promise<void>;
-  /** The device's access was revoked, such as with its asset. Called before its connection is closed. */
-  onRevoked(session: DeviceSession): Promise<void>;
   /** The session ended, its remaining frames are handled, and no other session has replaced it. */
   onDisconnected(session: Pick<DeviceSession, "assetUuid" | "epoch">): Promise<void>;
   onAck(session: DeviceSession, deploymentId: string): Promise<FrameOutcome>;

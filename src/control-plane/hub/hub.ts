@@ -9,7 +9,7 @@ import { MAX_FRAME_BYTES } from "../../protocol/limits.ts";
 import { type AccessWatcher, deviceSubject } from "../access-watcher.ts";
 import type { Bus } from "../bus/bus.ts";
 import type { Asset } from "../core/asset.ts";
-import type { DeploymentHandler, ReportHandler } from "../devices/handlers.ts";
+import type { DeliveryHandler, DeploymentHandler, ReportHandler } from "../devices/handlers.ts";
 import type { DeviceSession } from "../devices/session.ts";
 import type { IsTrusted } from "../trusted-proxies.ts";
 import type { AssetStore } from "../store/assets.ts";
@@ -42,6 +42,7 @@ const TCP_KEEPALIVE_MS = 70 * 60_000;
 
 interface Handlers {
   readonly deploymentHandler: DeploymentHandler;
+  readonly delivery: DeliveryHandler;
   readonly reportHandler: ReportHandler;
 }
 
@@ -104,8 +105,7 @@ export class DeviceHub {
   }
 
   /** Sets the receivers of frames. Must be called before the first connection. */
-  setHandlers(handler: DeploymentHandler, reports: ReportHandler): void {
-    const handlers = { deploymentHandler: handler, reportHandler: reports };
+  setHandlers(handlers: Handlers): void {
     const { clock, logger, observer } = this.#options;
     this.#host = {
       clock,
@@ -300,10 +300,10 @@ export class DeviceHub {
   }
 
   /** Tells the device first what it must undo: it cannot connect again to hear of it. */
-  async #closeRevoked(session: Session, { deploymentHandler }: Handlers): Promise<void> {
+  async #closeRevoked(session: Session, { delivery }: Handlers): Promise<void> {
     try {
       await this.#repeat(async () => {
-        if (session.isCurrent) await deploymentHandler.onRevoked(session);
+        if (session.isCurrent) await delivery.deliverCancellations(session);
       }, MAX_FAREWELL_ATTEMPTS);
     } catch (error) {
       const { logger } = this.#options;

@@ -2,7 +2,7 @@ import type { WebSocket } from "ws";
 import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
 import type { Asset } from "../core/asset.ts";
-import type { DeploymentHandler, ReportHandler } from "../devices/handlers.ts";
+import type { DeliveryHandler, DeploymentHandler, ReportHandler } from "../devices/handlers.ts";
 import type { Observer } from "../metrics/observer.ts";
 import type { FrameRateLimiter } from "./frame-rate-limiter.ts";
 import type { AgentFrame } from "../../protocol/frames.ts";
@@ -16,6 +16,7 @@ export interface SessionHost {
   readonly logger: Logger;
   readonly observer?: Observer | undefined;
   readonly deploymentHandler: DeploymentHandler;
+  readonly delivery: DeliveryHandler;
   readonly reportHandler: ReportHandler;
   readonly frameRateLimiter: FrameRateLimiter;
   /**

@@ -142,7 +142,7 @@ export class Session implements DeviceSession {
     if (!this.#isReconciled) return;
     // Another wake-up during an outage changes nothing: what is repeated reads everything.
     if (this.#isDeliveryRepeated) return;
-    const deliver = (): Promise<void> => this.#host.deploymentHandler.deliver(this);
+    const deliver = (): Promise<void> => this.#host.delivery.deliver(this);
     deliver()
       .catch((error: unknown) => {
         if (!(error instanceof StoreUnavailableError) || this.#isDeliveryRepeated) throw error;
@@ -311,7 +311,7 @@ export class Session implements DeviceSession {
   }
 
   async #onHello(hello: Hello): Promise<void> {
-    const { deploymentHandler, frameRateLimiter, becomeCurrent, observer } = this.#host;
+    const { deploymentHandler, delivery, frameRateLimiter, becomeCurrent, observer } = this.#host;
     const protocol = negotiateVersion(hello.protocol);
     if (protocol === undefined) {
       this.log("warn", { protocol: hello.protocol, agent_version: hello.agent_version }, "agent too old");
@@ -350,7 +350,7 @@ export class Session implements DeviceSession {
     }
     // Before the store is read: a wake-up from now on is not lost.
     this.#isReconciled = true;
-    await this.#repeat(() => deploymentHandler.deliver(this));
+    await this.#repeat(() => delivery.deliver(this));
   }
 
   #countBadFrame(reason: string): undefined {

@@ -2,8 +2,8 @@ import { Counter, Histogram, type Registry } from "prom-client";
 import type { Clock } from "../../lib/clock.ts";
 import { isFinal } from "../../protocol/deployment-event.ts";
 import { ERRORS, type ErrorEntry } from "../../protocol/errors.ts";
-import type { Deployment, DeploymentChange } from "../core/deployment.ts";
-import type { DeploymentStore } from "../store/deployments.ts";
+import type { Deployment } from "../core/deployment.ts";
+import type { DeploymentStore, DeploymentUpdate } from "../store/deployments.ts";
 import type { Observer } from "./observer.ts";
 
 const REPLY_BUCKETS_S = [0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30];
@@ -18,8 +18,6 @@ const END_CODES: ReadonlySet<string> = new Set([
   ...Object.entries<ErrorEntry>(ERRORS).flatMap(([code, { endsDeployment }]) => (endsDeployment ? [code] : [])),
   "ServiceUnavailable",
 ]);
-
-type Decide = (deployment: Deployment) => DeploymentChange | undefined;
 
 /** Counts what happens to deployments when it has been stored, by whatever part of the service. */
 export class DeploymentMetrics {
@@ -72,43 +70,25 @@ export class DeploymentMetrics {
 
   /** The same store, whose changes are counted. */
   observe(store: DeploymentStore): DeploymentStore {
-    const observed: Pick<DeploymentStore, "createDeployment" | "updateDeployment" | "updateDeployments" | "expireDue"> =
-      {
-        createDeployment: async (deployment, first, idempotency, limits, receive) => {
-          const changes = new LastChanges(receive ?? (() => undefined));
-          const result = await store.createDeployment(
-            deployment,
-            first,
-            idempotency,
-            limits,
-            receive && changes.decide,
-          );
-          if (result.kind === "quota_exceeded") this.#observer.bounded("storage_per_account");
-          if (result.kind === "too_many_running") this.#observer.bounded("unfinished_per_device");
-          if (result.kind !== "created") return result;
-          this.#received.inc({ action: deployment.action });
-          this.#count(changes);
-          return result;
-        },
-        updateDeployment: async (id, decide, fence) => {
-          const changes = new LastChanges(decide);
-          const after = await store.updateDeployment(id, changes.decide, fence);
-          this.#count(changes);
-          return after;
-        },
-        updateDeployments: async (ids, decide) => {
-          const changes = new LastChanges(decide);
-          const after = await store.updateDeployments(ids, changes.decide);
-          this.#count(changes);
-          return after;
-        },
-        expireDue: async (nowMs, limit, decide) => {
-          const changes = new LastChanges(decide);
-          const result = await store.expireDue(nowMs, limit, changes.decide);
-          this.#count(changes);
-          return result;
-        },
-      };
+    const observed: Pick<DeploymentStore, "createDeployment" | "updateDeployment" | "updateDeployments"> = {
+      createDeployment: async (creation) => {
+        const result = await store.createDeployment(creation);
+        if (result.kind === "quota_exceeded") this.#observer.bounded("storage_per_account");
+        if (result.kind === "too_many_running") this.#observer.bounded("unfinished_per_device");
+        if (result.kind === "created") this.#countNew(creation.after);
+        return result;
+      },
+      updateDeployment: async (update) => {
+        const isStored = await store.updateDeployment(update);
+        if (isStored) this.#count(update);
+        return isStored;
+      },
+      updateDeployments: async (updates) => {
+        const stored = await store.updateDeployments(updates);
+        for (const update of updates) if (stored.has(update.after.id)) this.#count(update);
+        return stored;
+      },
+    };
     return new Proxy(store, {
       get(target, name) {
         if (Object.hasOwn(observed, name)) return Reflect.get(observed, name) as unknown;
@@ -118,40 +98,24 @@ export class DeploymentMetrics {
     });
   }
 
-  #count(changes: LastChanges): void {
-    for (const [before, { event, fields }] of changes.all()) {
-      const sinceMs = before.ackSinceMs ?? before.createdAtMs;
-      const seconds = Math.max(0, this.#clock.now() - sinceMs) / 1000;
-      if (fields?.acknowledgedAtMs !== undefined && before.acknowledgedAtMs === undefined) {
-        this.#acknowledgements.observe(seconds);
-      }
-      if (before.lastDeviceSeq === 0 && (fields?.lastDeviceSeq ?? 0) > 0) this.#firstEvents.observe(seconds);
-      if (event && isFinal(event) && !isFinal(before)) this.#countEnd(before, event);
-    }
+  #countNew(after: Deployment): void {
+    this.#received.inc({ action: after.action });
+    if (isFinal(after)) this.#countEnd(after);
   }
 
-  #countEnd({ action, createdAtMs }: Deployment, { status, code }: NonNullable<DeploymentChange["event"]>): void {
+  #count({ before, after }: DeploymentUpdate): void {
+    const sinceMs = before.ackSinceMs ?? before.createdAtMs;
+    const seconds = Math.max(0, this.#clock.now() - sinceMs) / 1000;
+    if (after.acknowledgedAtMs !== undefined && before.acknowledgedAtMs === undefined) {
+      this.#acknowledgements.observe(seconds);
+    }
+    if (before.lastDeviceSeq === 0 && after.lastDeviceSeq > 0) this.#firstEvents.observe(seconds);
+    if (isFinal(after) && !isFinal(before)) this.#countEnd(after);
+  }
+
+  #countEnd({ action, createdAtMs, status, code }: Deployment): void {
     const known = code ?? NO_CODE;
     this.#ended.inc({ status, code: known === NO_CODE || END_CODES.has(known) ? known : "other" });
     this.#durations.observe({ action, status }, Math.max(0, this.#clock.now() - createdAtMs) / 1000);
-  }
-}
-
-/** Keeps the last decision on each deployment: a store may ask again. */
-class LastChanges {
-  readonly #last = new Map<string, readonly [before: Deployment, change: DeploymentChange]>();
-  readonly decide: Decide;
-
-  constructor(decide: Decide) {
-    this.decide = (deployment) => {
-      const change = decide(deployment);
-      if (change) this.#last.set(deployment.id, [deployment, change]);
-      else this.#last.delete(deployment.id);
-      return change;
-    };
-  }
-
-  all(): Iterable<readonly [before: Deployment, change: DeploymentChange]> {
-    return this.#last.values();
   }
 }

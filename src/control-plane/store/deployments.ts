@@ -1,5 +1,4 @@
-import type { DeploymentEvent } from "../../protocol/deployment-event.ts";
-import type { DeploymentChange, Deployment, DeploymentSummary, UndeliveredDeployment } from "../core/deployment.ts";
+import type { Deployment, DeploymentSummary, StoredEvent, UndeliveredDeployment } from "../core/deployment.ts";
 import type { DeploymentCursor } from "../core/deployment-cursor.ts";
 import type { AuditEntry } from "./audit.ts";
 import type { SessionFence } from "./sessions.ts";
@@ -13,7 +12,9 @@ export interface Idempotency {
 }
 
 export type CreateResult =
-  | { readonly kind: "created"; readonly deployment: Deployment }
+  | { readonly kind: "created" }
+  /** The device has connected or gone since `after.holder` was read; this instance holds its session now. */
+  | { readonly kind: "holder_changed"; readonly holder: string | undefined }
   /** The key was used for the same request before, which created this deployment. */
   | { readonly kind: "repeated"; readonly id: string }
   /** The key was used for another request. */
@@ -22,6 +23,29 @@ export type CreateResult =
   | { readonly kind: "quota_exceeded"; readonly usedBytes: number }
   /** The asset has too many unfinished deployments. */
   | { readonly kind: "too_many_running" };
+
+/** A new deployment, to be stored in one transaction. */
+export interface DeploymentCreation {
+  /** The record as it is to be stored. Its `holder` must still be the one that is read in the transaction. */
+  readonly after: Deployment;
+  readonly events: readonly StoredEvent[];
+  readonly idempotency?: Idempotency | undefined;
+  readonly limits?: CreationLimits | undefined;
+  /** Size of the specification in the request, which the limit counts: `after` may have it masked. */
+  readonly specBytes: number;
+  readonly audit?: AuditEntry | undefined;
+}
+
+/** A change of a deployment, to be stored in one transaction. */
+export interface DeploymentUpdate {
+  /** The record that the change was decided on. */
+  readonly before: Deployment;
+  readonly after: Deployment;
+  readonly events: readonly StoredEvent[];
+  /** The session for which it is changed. */
+  readonly fence?: SessionFence | undefined;
+  readonly audit?: AuditEntry | undefined;
+}
 
 /** Limits for a new deployment. */
 export interface CreationLimits {
@@ -40,13 +64,6 @@ export const MAX_PAGE_BYTES = 2 * 1024 * 1024;
 /** Maximum length of a list of what waits for devices. What is left out follows when the first of it is settled. */
 export const MAX_UNDELIVERED = 1_000;
 
-/** An event in its stored form. */
-export interface StoredEvent {
-  readonly seq: number;
-  /** One `DeploymentEvent` in JSON. */
-  readonly json: string;
-}
-
 /** Events of a deployment, and what was true when they were read. */
 export interface EventBatch {
   readonly events: readonly StoredEvent[];
@@ -63,27 +80,13 @@ export interface DeploymentPage {
   readonly next: DeploymentCursor | undefined;
 }
 
-export interface ExpiredDeployments {
-  /** The deployments that were due, as they are afterwards. */
-  readonly expired: readonly Deployment[];
-  /** When the next deadline expires, in service time; it may have passed. `undefined`: there is none. */
-  readonly nextDueMs: number | undefined;
-}
-
 export interface DeploymentStore {
-  /**
-   * Stores a new deployment, at version 1, with its first event, if the limits allow it. In the same transaction the change
-   * is applied that `receive` returns for it, given whether its device is connected; it must be pure.
-   */
-  createDeployment(
-    deployment: Deployment,
-    first: DeploymentEvent,
-    idempotency?: Idempotency,
-    limits?: CreationLimits,
-    receive?: (deployment: Deployment) => DeploymentChange | undefined,
-    audit?: AuditEntry,
-  ): Promise<CreateResult>;
-  findDeployment(id: string): Promise<Deployment | undefined>;
+  /** Stores a new deployment with its events and its entry of the audit log, if the limits allow it. */
+  createDeployment(creation: DeploymentCreation): Promise<CreateResult>;
+  /** Returns the instance that holds the session of the asset's device. */
+  findHolder(assetUuid: string): Promise<string | undefined>;
+  /** Throws `StaleSessionError` if `fence` is given and no longer the device's session. */
+  findDeployment(id: string, fence?: SessionFence): Promise<Deployment | undefined>;
   /** Returns the sequence number of the last event of each of these deployments that exists. */
   findLastSeqs(ids: readonly string[]): Promise<ReadonlyMap<string, number>>;
   /** Like `findDeployment`, but cheap even for large deployments. */
@@ -104,36 +107,16 @@ export interface DeploymentStore {
   /** Like `listUnfinished`, but cheap even for large deployments. */
   listUnfinishedSummaries(assetUuid: string): Promise<readonly DeploymentSummary[]>;
   /**
-   * Applies the change that `decide` returns for the stored deployment, or none for `undefined`, and increments the
-   * version. `decide` must be pure: if another change comes first, it is called again with the newer deployment, and only
-   * its last result counts. Returns the deployment afterwards, or `undefined` if the id is unknown. Throws
-   * `StaleSessionError`, and changes nothing, if `fence` is given and no longer the device's session. The entry of the audit
-   * log is stored with a change only.
-   *
-   * Results of overlapping calls may arrive out of order; compare their versions.
+   * Stores a change if the record is still at the version of `before`, and the session of `fence` is still the device's.
+   * Returns whether it was stored. Results of overlapping calls may arrive out of order; compare versions.
    */
-  updateDeployment(
-    id: string,
-    decide: (deployment: Deployment) => DeploymentChange | undefined,
-    fence?: SessionFence,
-    audit?: AuditEntry,
-  ): Promise<Deployment | undefined>;
-  /** Does the same for several deployments in one transaction. Returns those that exist, as they are afterwards. */
-  updateDeployments(
-    ids: readonly string[],
-    decide: (deployment: Deployment) => DeploymentChange | undefined,
-  ): Promise<readonly Deployment[]>;
-  /**
-   * Applies the changes that `decide` returns for deployments with a deadline that has passed, at most `limit`, the
-   * earliest first, in one transaction. Of several callers at the same time one gets each deployment.
-   *
-   * @param serviceNowMs service time
-   */
-  expireDue(
-    serviceNowMs: number,
-    limit: number,
-    decide: (deployment: Deployment) => DeploymentChange | undefined,
-  ): Promise<ExpiredDeployments>;
+  updateDeployment(update: DeploymentUpdate): Promise<boolean>;
+  /** Does the same for changes of different deployments, in one transaction. Returns the ids of those that were stored. */
+  updateDeployments(updates: readonly DeploymentUpdate[]): Promise<ReadonlySet<string>>;
+  /** Returns when the next deadline expires, in service time; it may have passed. `undefined`: there is none. */
+  findNextDue(): Promise<number | undefined>;
+  /** Returns deployments with a deadline that has passed by this service time, at most `limit`, the earliest first. */
+  listDue(serviceNowMs: number, limit: number): Promise<readonly Deployment[]>;
   /** Returns events with a `seq` above `after`, in order, at most `limit` and `MAX_BATCH_BYTES`, but at least one. */
   readEvents(id: string, after: number, limit: number): Promise<EventBatch>;
   /**

@@ -14,6 +14,7 @@ import {
   someAsset,
   type StoreHarness,
 } from "./harness.ts";
+import { createDeployment } from "../../support/store-deployment.ts";
 
 const code = (assetUuid: string) => ({ assetUuid, createdAt: 10, expiresAt: 100, usedAt: undefined, mayReplace: true });
 
@@ -160,7 +161,8 @@ export function acceptanceContract(harness: StoreHarness): void {
         const { lastEvent, ...deployment } = receivedDeployment(fields);
         const first = { ...lastEvent!, deployment_id: id };
         const idempotency = key === undefined ? undefined : { key, requestHash: hash(key) };
-        await store.deployments.createDeployment(
+        await createDeployment(
+          store.deployments,
           { ...deployment, lastSeq: 0, lastEvent: undefined },
           first,
           idempotency,

@@ -17,6 +17,7 @@ import {
   type StoreHarness,
   TWO_ACCOUNTS,
 } from "./harness.ts";
+import { createDeployment, updateDeployment } from "../../support/store-deployment.ts";
 
 const sessionOf = (assetUuid: string, instanceId = "ins_1") => ({
   assetUuid,
@@ -236,11 +237,11 @@ export function accountEventsContract(harness: StoreHarness): void {
       const { lastEvent: first } = deployment;
       if (!first) throw new Error("there is no first event");
       const initial = { ...deployment, lastSeq: 0, lastEvent: undefined, eventBytes: 0 };
-      await store.deployments.createDeployment(initial, first, undefined, undefined, () => ({
+      await createDeployment(store.deployments, initial, first, undefined, undefined, () => ({
         fields: { isWaiting: true },
       }));
-      await store.deployments.updateDeployment("dep_1", () => ({ fields: { isWaiting: false } }));
-      await store.deployments.updateDeployment("dep_1", (current) => fail(current, T0 + 5, "InsufficientDisk"));
+      await updateDeployment(store.deployments, "dep_1", () => ({ fields: { isWaiting: false } }));
+      await updateDeployment(store.deployments, "dep_1", (current) => fail(current, T0 + 5, "InsufficientDisk"));
       const told = (await readAll(store, ACCOUNT)).flatMap(({ event }) =>
         "attention" in event ? [[event.type, event.attention]] : [],
       );
@@ -272,8 +273,8 @@ export function accountEventsContract(harness: StoreHarness): void {
       const { lastEvent: first } = deployment;
       if (!first) throw new Error("there is no first event");
       const initial = { ...deployment, lastSeq: 0, lastEvent: undefined, eventBytes: 0 };
-      await store.deployments.createDeployment(initial, first);
-      await store.deployments.updateDeployment("dep_1", (current) => fail(current, T0 + 5, "InsufficientDisk"));
+      await createDeployment(store.deployments, initial, first);
+      await updateDeployment(store.deployments, "dep_1", (current) => fail(current, T0 + 5, "InsufficientDisk"));
       // Of an earlier agent.
       expect(await report({})).toEqual(["deployment_failed", "disk_low"]);
       expect(await report({ disk_low: false })).toEqual(["deployment_failed"]);
@@ -295,8 +296,8 @@ export function accountEventsContract(harness: StoreHarness): void {
         const { lastEvent: first } = deployment;
         if (!first) throw new Error("there is no first event");
         const initial = { ...deployment, lastSeq: 0, lastEvent: undefined, eventBytes: 0 };
-        await store.deployments.createDeployment(initial, first);
-        await store.deployments.updateDeployment(id, (current) =>
+        await createDeployment(store.deployments, initial, first);
+        await updateDeployment(store.deployments, id, (current) =>
           fails
             ? fail(current, T0 + 5, "ImagePullBackOff")
             : appendEvent(current, { status: "Success", message: "Done.", step: "done" }, T0 + 5),
@@ -318,7 +319,7 @@ export function accountEventsContract(harness: StoreHarness): void {
       const { lastEvent: first } = deployment;
       if (!first) throw new Error("there is no first event");
       const initial = { ...deployment, lastSeq: 0, lastEvent: undefined, eventBytes: 0 };
-      await store.deployments.createDeployment(initial, first, undefined, undefined, (stored) =>
+      await createDeployment(store.deployments, initial, first, undefined, undefined, (stored) =>
         fail(stored, T0, "DeviceNotReachable"),
       );
       expect(await stateOf(store, uuid)).toMatchObject({ reasons: ["deployment_failed"] });
@@ -343,12 +344,12 @@ export function accountEventsContract(harness: StoreHarness): void {
         deployment.lastEvent,
       ];
       if (!first) throw new Error("there is no first event");
-      await store.deployments.createDeployment(initial, first, undefined, undefined, () => ({
+      await createDeployment(store.deployments, initial, first, undefined, undefined, () => ({
         fields: { isWaiting: true },
       }));
       const waiting = ["app_missing", "app_unhealthy", "update_waiting"];
       expect(await stateOf(store, uuid)).toMatchObject({ reasons: waiting });
-      await store.deployments.updateDeployment("dep_1", (current) => fail(current, T0 + 5, "InsufficientDisk"));
+      await updateDeployment(store.deployments, "dep_1", (current) => fail(current, T0 + 5, "InsufficientDisk"));
       const failed = ["app_missing", "app_unhealthy", "deployment_failed", "disk_low"];
       expect(await stateOf(store, uuid)).toMatchObject({ reasons: failed });
       const budget = { monthly_bytes: 10, daily_bytes: null, used_this_month_bytes: 10, used_today_bytes: 1 };

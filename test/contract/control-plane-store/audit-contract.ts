@@ -6,6 +6,7 @@ import { someAudit } from "../../support/control-plane/people.ts";
 import { someSuperSim } from "../../support/control-plane/sims.ts";
 import { receivedDeployment } from "../../support/deployment-record.ts";
 import { ACCOUNT, describeDomain, hash, openWithAccounts, register, someAsset, type StoreHarness } from "./harness.ts";
+import { createDeployment, updateDeployment } from "../../support/store-deployment.ts";
 
 const ACTIONS: readonly AuditAction[] = ["key.created", "key.revoked", "asset.changed", "deployment.requested"];
 const OUTCOMES = ["ok", "ok", "ok", "Forbidden", "KeyNotFound"];
@@ -188,7 +189,8 @@ export function auditContract(harness: StoreHarness): void {
       const { uuid } = await register(store, someAsset());
       const create = (id: string, key: string, request: string, maxRunningPerAsset = 10) => {
         const { lastEvent, ...deployment } = receivedDeployment({ id, accountId: ACCOUNT, assetUuid: uuid });
-        return store.deployments.createDeployment(
+        return createDeployment(
+          store.deployments,
           { ...deployment, lastEvent: undefined, lastSeq: 0 },
           { ...lastEvent!, deployment_id: id },
           { key, requestHash: hash(request) },
@@ -208,7 +210,8 @@ export function auditContract(harness: StoreHarness): void {
       expect(await actionsOf(store)).toEqual(["deployment.requested", "deployment.requested"]);
       const cancelled = someAudit("deployment.cancelled");
       const update = (id: string, acknowledgedAtMs: number | undefined) =>
-        store.deployments.updateDeployment(
+        updateDeployment(
+          store.deployments,
           id,
           () => (acknowledgedAtMs === undefined ? undefined : { fields: { acknowledgedAtMs } }),
           undefined,

@@ -1,33 +1,32 @@
 import { expect, test } from "vitest";
 import { type Deployment, isFinished } from "../../../src/control-plane/core/deployment.ts";
 import { appendEvent } from "../../../src/control-plane/core/event-log.ts";
+import { toStep } from "../../../src/control-plane/core/next.ts";
 import { acknowledge, fail } from "../../../src/control-plane/core/transitions.ts";
 import type { Store } from "../../../src/control-plane/store/store.ts";
 import { receivedDeployment, T0 } from "../../support/deployment-record.ts";
+import { someAudit } from "../../support/control-plane/people.ts";
 import { describeDomain, hash, openWithAccounts, type StoreHarness } from "./harness.ts";
+import { createDeployment, updateDeployment } from "../../support/store-deployment.ts";
 
 /** Stores the deployment with its first event, and returns its record. */
 async function create(store: Store, fields: Partial<Deployment> = {}): Promise<Deployment> {
   const { lastEvent, ...deployment } = receivedDeployment(fields);
   if (!lastEvent) throw new Error("a received deployment has had an event");
   const first = { ...lastEvent, deployment_id: deployment.id };
-  await store.deployments.createDeployment({ ...deployment, lastSeq: 0, lastEvent: undefined }, first);
+  await createDeployment(store.deployments, { ...deployment, lastSeq: 0, lastEvent: undefined }, first);
   const found = await store.deployments.findDeployment(deployment.id);
   if (!found) throw new Error("it was not stored");
   return found;
 }
 
 const say = (store: Store, id: string, message: string) =>
-  store.deployments.updateDeployment(id, (current) =>
+  updateDeployment(store.deployments, id, (current) =>
     appendEvent(current, { status: "Running", message, step: "pulling" }, T0),
   );
 
 const end = (store: Store, id: string, at: number) =>
-  store.deployments.updateDeployment(id, (current) => fail(current, at, "DeploymentTimeout"));
-
-function undecided(): never {
-  throw new Error("undecided");
-}
+  updateDeployment(store.deployments, id, (current) => fail(current, at, "DeploymentTimeout"));
 
 /** Contract of stores for deployments. */
 export function deploymentsContract(harness: StoreHarness): void {
@@ -61,7 +60,7 @@ export function deploymentsContract(harness: StoreHarness): void {
         }),
       );
       expect(accountStoredBytes).toBeGreaterThan(created.eventBytes);
-      const changed = await store.deployments.updateDeployment(created.id, (current) => ({
+      const changed = await updateDeployment(store.deployments, created.id, (current) => ({
         ...appendEvent(current, { status: "Running", message: "x", step: "pulling" }, T0),
         fields: {
           acknowledgedAtMs: T0 + 1,
@@ -95,7 +94,7 @@ export function deploymentsContract(harness: StoreHarness): void {
       const list = ["asked", "overdue", "asked", "restored", "backup", undefined] as const;
       for (const [index, uncertainty] of list.entries()) {
         const { id } = await create(store, { id: `dep_${index}`, createdAtMs: T0 + index });
-        await store.deployments.updateDeployment(id, () => ({ fields: { uncertainty } }));
+        await updateDeployment(store.deployments, id, () => ({ fields: { uncertainty } }));
         if (index !== 2) await end(store, id, T0 + 10);
       }
       const { assetUuid } = receivedDeployment();
@@ -114,7 +113,7 @@ export function deploymentsContract(harness: StoreHarness): void {
       expect(full).toMatchObject(summary!);
       expect(summary).toMatchObject({ id, assetUuid, status: "Running" });
       expect(await store.deployments.listUnfinishedSummaries(assetUuid)).toEqual([summary]);
-      await store.deployments.updateDeployment(id, (current) => ({
+      await updateDeployment(store.deployments, id, (current) => ({
         ...fail(current, T0, "DeploymentTimeout"),
         fields: {
           ...fail(current, T0, "DeploymentTimeout")?.fields,
@@ -135,7 +134,7 @@ export function deploymentsContract(harness: StoreHarness): void {
       const { id, spec } = await create(store, { spec: { name: "web", image: "web:1" } });
       await say(store, id, "x");
       expect(await store.deployments.findDeployment(id)).toMatchObject({ spec });
-      await store.deployments.updateDeployment(id, () => ({ fields: { spec: null } }));
+      await updateDeployment(store.deployments, id, () => ({ fields: { spec: null } }));
       await say(store, id, "y");
       expect(await store.deployments.findDeployment(id)).toMatchObject({ spec: null });
     });
@@ -147,7 +146,7 @@ export function deploymentsContract(harness: StoreHarness): void {
       const { lastEvent, ...other } = receivedDeployment({ id: "dep_2" });
       const unsent = { ...other, lastSeq: 0, lastEvent: undefined };
       const again = (bound: Partial<typeof bounds>) =>
-        store.deployments.createDeployment(unsent, { ...lastEvent!, deployment_id: "dep_2" }, undefined, {
+        createDeployment(store.deployments, unsent, { ...lastEvent!, deployment_id: "dep_2" }, undefined, {
           ...bounds,
           ...bound,
         });
@@ -162,12 +161,12 @@ export function deploymentsContract(harness: StoreHarness): void {
       await using store = await openWithAccounts(harness);
       const { id, version } = await create(store);
       expect(version).toBe(1);
-      expect(await store.deployments.updateDeployment(id, () => undefined)).toMatchObject({ version: 1 });
-      expect(await store.deployments.updateDeployment(id, (current) => acknowledge(current, T0, 1))).toMatchObject({
+      expect(await updateDeployment(store.deployments, id, () => undefined)).toMatchObject({ version: 1 });
+      expect(await updateDeployment(store.deployments, id, (current) => acknowledge(current, T0, 1))).toMatchObject({
         version: 2,
       });
       expect(await say(store, id, "x")).toMatchObject({ version: 3 });
-      expect(await store.deployments.updateDeployment("dep_none", () => ({ fields: {} }))).toBeUndefined();
+      expect(await updateDeployment(store.deployments, "dep_none", () => ({ fields: {} }))).toBeUndefined();
     });
 
     test("concurrent changes are serialized: events are numbered without duplicates or gaps", async () => {
@@ -193,11 +192,33 @@ export function deploymentsContract(harness: StoreHarness): void {
       expect(record).toMatchObject({ status: "Fail", lastSeq: events.length, version: events.length });
     });
 
-    test("nothing changes when `decide` throws", async () => {
+    test("a change of a record that is not at its version any more is not stored, nor is anything of it", async () => {
       await using store = await openWithAccounts(harness);
       const before = await create(store);
-      await expect(store.deployments.updateDeployment(before.id, undecided)).rejects.toThrow("undecided");
-      expect(await store.deployments.findDeployment(before.id)).toEqual(before);
+      const outdated = toStep(before, fail(before, T0, "DeploymentTimeout")!);
+      const after = await say(store, before.id, "meanwhile");
+      const audit = someAudit("deployment.cancelled", before.accountId);
+      expect(await store.deployments.updateDeployment({ ...outdated, audit })).toBe(false);
+      expect(await store.deployments.findDeployment(before.id)).toMatchObject({
+        version: after?.version,
+        status: "Running",
+      });
+      expect((await store.deployments.readEvents(before.id, 0, 10)).events).toHaveLength(2);
+      expect(await store.audit.listEntries(before.accountId, 10)).toEqual([]);
+      const gone = { ...before, id: "dep_none" };
+      expect(await store.deployments.updateDeployment({ ...outdated, before: gone, after: gone })).toBe(false);
+    });
+
+    test("a new deployment for which another holder of its device's session was assumed is not stored", async () => {
+      await using store = await openWithAccounts(harness);
+      const { lastEvent, ...deployment } = receivedDeployment({ holder: "ins_9" });
+      const after = { ...deployment, lastEvent };
+      const events = [{ seq: 1, json: JSON.stringify(lastEvent) }];
+      const creation = { after, events, specBytes: 10 };
+      expect(await store.deployments.createDeployment(creation)).toEqual({ kind: "holder_changed", holder: undefined });
+      expect(await store.deployments.findDeployment(after.id)).toBeUndefined();
+      const decided = { ...creation, after: { ...after, holder: await store.deployments.findHolder(after.assetUuid) } };
+      expect(await store.deployments.createDeployment(decided)).toEqual({ kind: "created" });
     });
 
     test("concurrent requests with one key create one deployment", async () => {
@@ -205,7 +226,8 @@ export function deploymentsContract(harness: StoreHarness): void {
       const { lastEvent, ...deployment } = receivedDeployment();
       if (!lastEvent) throw new Error("a received deployment has had an event");
       const request = (id: string, text: string) =>
-        store.deployments.createDeployment(
+        createDeployment(
+          store.deployments,
           { ...deployment, id, lastSeq: 0, lastEvent: undefined },
           { ...lastEvent, deployment_id: id },
           { key: "once", requestHash: hash(text) },
@@ -241,55 +263,41 @@ export function deploymentsContract(harness: StoreHarness): void {
       expect(await store.deployments.listUnfinished()).toHaveLength(5);
     });
 
-    test("several are changed in one transaction: all or none", async () => {
+    test("several are changed in one transaction: those that are as they were read, or none if one fails", async () => {
       await using store = await openWithAccounts(harness);
       const ids = ["dep_0", "dep_1", "dep_2"];
-      for (const id of ids) await create(store, { id });
-      const updated = await store.deployments.updateDeployments([...ids, "dep_none"], ({ id }) =>
-        id === "dep_1" ? undefined : { fields: { lastDeviceSeq: 5 } },
+      const created: Deployment[] = [];
+      for (const id of ids) created.push(await create(store, { id }));
+      await say(store, "dep_1", "meanwhile");
+      const steps = created.map((before) => toStep(before, { fields: { lastDeviceSeq: 5 } }));
+      expect(await store.deployments.updateDeployments(steps)).toEqual(new Set(["dep_0", "dep_2"]));
+      const seqs = async () => (await store.deployments.listUnfinished()).map(({ lastDeviceSeq }) => lastDeviceSeq);
+      expect(await seqs()).toEqual([5, 0, 5]);
+      const changes = (await store.deployments.listUnfinished()).map((before) =>
+        toStep(before, { fields: { lastDeviceSeq: before.id === "dep_2" ? Number.NaN : 9 } }),
       );
-      expect(updated.map(({ id, version, lastDeviceSeq }) => [id, version, lastDeviceSeq])).toEqual([
-        ["dep_0", 2, 5],
-        ["dep_1", 1, 0],
-        ["dep_2", 2, 5],
-      ]);
-      await expect(
-        store.deployments.updateDeployments(ids, ({ id }) =>
-          id === "dep_2" ? undecided() : { fields: { lastDeviceSeq: 9 } },
-        ),
-      ).rejects.toThrow("undecided");
-      expect((await store.deployments.findDeployment("dep_0"))?.lastDeviceSeq).toBe(5);
+      await expect(store.deployments.updateDeployments(changes)).rejects.toThrow();
+      expect(await seqs()).toEqual([5, 0, 5]);
+      expect(await store.deployments.updateDeployments([])).toEqual(new Set());
     });
 
-    test("those with a deadline that has passed are given out, the earliest first, each to one of concurrent callers", async () => {
+    test("those with a deadline that has passed are listed, the earliest first", async () => {
       await using store = await openWithAccounts(harness);
       const { deployments } = store;
-      expect(await deployments.expireDue(T0, 10, undecided)).toEqual({ expired: [], nextDueMs: undefined });
+      expect(await deployments.findNextDue()).toBeUndefined();
+      expect(await deployments.listDue(T0, 10)).toEqual([]);
       for (let index = 0; index < 6; index++) {
         await create(store, { id: `dep_${index}`, finishDueMs: 100 - index, replyDueMs: index === 5 ? 3 : undefined });
       }
-      await end(store, "dep_4", T0);
-      await deployments.updateDeployment("dep_4", () => ({ fields: { finishDueMs: undefined } }));
-      const asked: string[] = [];
-      const first = await deployments.expireDue(97, 2, ({ id }) => {
-        asked.push(id);
-        return { fields: { finishDueMs: 200, replyDueMs: undefined } };
-      });
-      expect(asked).toEqual(["dep_5", "dep_3"]);
-      expect(first.expired.map(({ id, finishDueMs }) => [id, finishDueMs])).toEqual([
-        ["dep_5", 200],
-        ["dep_3", 200],
-      ]);
-      expect(first.nextDueMs).toBe(98);
-      const taken: string[] = [];
-      const calls = [1, 2, 3].map(() =>
-        deployments.expireDue(150, 2, ({ id }) => ({
-          fields: { finishDueMs: undefined, lastDeviceSeq: Number(id.slice(4)) },
-        })),
-      );
-      for (const { expired } of await Promise.all(calls)) taken.push(...expired.map(({ id }) => id));
-      expect(taken.toSorted()).toEqual(["dep_0", "dep_1", "dep_2"]);
-      expect((await deployments.expireDue(150, 2, undecided)).nextDueMs).toBe(200);
+      await updateDeployment(deployments, "dep_4", () => ({ fields: { finishDueMs: undefined } }));
+      const due = async (serviceNowMs: number, limit: number) =>
+        (await deployments.listDue(serviceNowMs, limit)).map(({ id }) => id);
+      expect(await deployments.findNextDue()).toBe(3);
+      expect(await due(97.5, 10)).toEqual(["dep_5", "dep_3"]);
+      expect(await due(150, 2)).toEqual(["dep_5", "dep_3"]);
+      await updateDeployment(deployments, "dep_5", () => ({ fields: { finishDueMs: 200, replyDueMs: undefined } }));
+      expect(await deployments.findNextDue()).toBe(97);
+      expect(await due(150, 10)).toEqual(["dep_3", "dep_2", "dep_1", "dep_0"]);
     });
 
     test("old ones are removed with their events, each once by concurrent calls", async () => {

@@ -14,6 +14,7 @@ import {
   SOME_TIME,
   type StoreHarness,
 } from "./harness.ts";
+import { createDeployment, updateDeployment } from "../../support/store-deployment.ts";
 
 const audit = someAudit("rollout.created");
 const supersede = () => ({ fields: { state: "superseded" as const, finishedAtMs: 5_000 } });
@@ -314,13 +315,13 @@ export function rolloutsContract(harness: StoreHarness): void {
       const { scope, uuids, fleet } = await prepareRollout(store, 1);
       const [uuid = ""] = uuids;
       const { lastEvent, ...deployment } = receivedDeployment({ accountId: ACCOUNT, assetUuid: uuid });
-      await store.deployments.createDeployment({ ...deployment, lastSeq: 0, lastEvent: undefined }, lastEvent!);
+      await createDeployment(store.deployments, { ...deployment, lastSeq: 0, lastEvent: undefined }, lastEvent!);
       const elsewhere = someRollout(fleet, { kind: "upkeep" });
       const lost = someTarget(elsewhere, uuid, { state: "lost", deploymentId: deployment.id });
       await store.rollouts.createRollout(elsewhere, [lost], someRolloutEvent(elsewhere), supersede);
       const isBusy = async () => (await store.rollouts.readTargets(scope, [uuid]))[0]?.facts.isBusy;
       expect(await isBusy()).toBe(true);
-      await store.deployments.updateDeployment(deployment.id, () => ({ fields: { status: "Fail" } }));
+      await updateDeployment(store.deployments, deployment.id, () => ({ fields: { status: "Fail" } }));
       expect(await isBusy()).toBe(false);
     });
 

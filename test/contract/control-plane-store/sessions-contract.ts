@@ -1,9 +1,11 @@
 import { expect, test } from "vitest";
 import type { Deployment, DeploymentChange } from "../../../src/control-plane/core/deployment.ts";
+import { toStep } from "../../../src/control-plane/core/next.ts";
 import { fail } from "../../../src/control-plane/core/transitions.ts";
 import { type NewSession, StaleSessionError } from "../../../src/control-plane/store/sessions.ts";
 import { receivedDeployment, T0 } from "../../support/deployment-record.ts";
 import { describeDomain, openWithAccounts, register, someAsset, type StoreHarness } from "./harness.ts";
+import { createDeployment, updateDeployment, updateDeployments } from "../../support/store-deployment.ts";
 
 const sessionOf = (assetUuid: string, fields: Partial<NewSession> = {}): NewSession => ({
   assetUuid,
@@ -95,7 +97,7 @@ export function sessionsContract(harness: StoreHarness): void {
       expect(await store.sessions.find(assetUuid)).toBeUndefined();
       expect(await store.sessions.open(sessionOf(assetUuid))).toBeUndefined();
       await store.sessions.close({ assetUuid, epoch: 1 }, 9);
-      const update = store.deployments.updateDeployment("dep_1", () => undefined, { assetUuid, epoch: 1 });
+      const update = updateDeployment(store.deployments, "dep_1", () => undefined, { assetUuid, epoch: 1 });
       await expect(update).rejects.toThrow(StaleSessionError);
     });
 
@@ -103,9 +105,9 @@ export function sessionsContract(harness: StoreHarness): void {
       await using store = await openWithAccounts(harness);
       const { uuid: assetUuid } = await register(store, someAsset());
       const { lastEvent, ...deployment } = receivedDeployment({ assetUuid });
-      await store.deployments.createDeployment({ ...deployment, lastSeq: 0, lastEvent: undefined }, lastEvent!);
+      await createDeployment(store.deployments, { ...deployment, lastSeq: 0, lastEvent: undefined }, lastEvent!);
       const write = (epoch: number) =>
-        store.deployments.updateDeployment("dep_1", () => ({ fields: { acknowledgedAtMs: T0 + epoch } }), {
+        updateDeployment(store.deployments, "dep_1", () => ({ fields: { acknowledgedAtMs: T0 + epoch } }), {
           assetUuid,
           epoch,
         });
@@ -117,6 +119,13 @@ export function sessionsContract(harness: StoreHarness): void {
       await expect(write(1)).rejects.toThrow(StaleSessionError);
       await expect(write(3)).rejects.toThrow(StaleSessionError);
       expect(await write(2)).toMatchObject({ version: 4, acknowledgedAtMs: T0 + 2 });
+      // A session that has replaced it since the record was read.
+      const fence = { assetUuid, epoch: 2 };
+      const before = await store.deployments.findDeployment("dep_1", fence);
+      await store.sessions.open(sessionOf(assetUuid));
+      const step = toStep(before!, { fields: { acknowledgedAtMs: T0 + 9 } });
+      expect(await store.deployments.updateDeployment({ ...step, fence })).toBe(false);
+      expect(await store.deployments.findDeployment("dep_1")).toMatchObject({ version: 4, acknowledgedAtMs: T0 + 2 });
     });
 
     test("of changes that arrive together, one for an earlier session is refused and the others are stored", async () => {
@@ -126,7 +135,7 @@ export function sessionsContract(harness: StoreHarness): void {
       const assets = await Promise.all(ids.map(() => register(store, someAsset())));
       const write = (id: string, epoch: number) => {
         const assetUuid = assets[ids.indexOf(id)]!.uuid;
-        return store.deployments.updateDeployment(id, () => ({ fields: { acknowledgedAtMs: T0 + 1 } }), {
+        return updateDeployment(store.deployments, id, () => ({ fields: { acknowledgedAtMs: T0 + 1 } }), {
           assetUuid,
           epoch,
         });
@@ -135,9 +144,9 @@ export function sessionsContract(harness: StoreHarness): void {
         const assetUuid = assets[index]!.uuid;
         await store.sessions.open(sessionOf(assetUuid));
         const created = { ...deployment, id, assetUuid, lastSeq: 0, lastEvent: undefined };
-        await store.deployments.createDeployment(created, { ...lastEvent!, deployment_id: id });
+        await createDeployment(store.deployments, created, { ...lastEvent!, deployment_id: id });
       }
-      const failing = store.deployments.updateDeployment("dep_1", () => {
+      const failing = updateDeployment(store.deployments, "dep_1", () => {
         throw new Error("cannot decide");
       });
       const results = await Promise.allSettled([write("dep_1", 1), failing, write("dep_2", 9), write("dep_3", 1)]);
@@ -191,10 +200,10 @@ export function sessionsContract(harness: StoreHarness): void {
       const create = async (id: string, fields: Partial<Deployment>) => {
         const { lastEvent, ...deployment } = receivedDeployment({ id, ...fields });
         const first = { ...lastEvent!, deployment_id: id };
-        await deployments.createDeployment({ ...deployment, lastSeq: 0, lastEvent: undefined }, first);
+        await createDeployment(deployments, { ...deployment, lastSeq: 0, lastEvent: undefined }, first);
       };
       const change = (fields: NonNullable<DeploymentChange["fields"]>) =>
-        deployments.updateDeployment("dep_1", () => ({ fields }));
+        updateDeployment(deployments, "dep_1", () => ({ fields }));
       await create("dep_of_other", { assetUuid: other, delivery: "command" });
       expect(await has()).toBe(false);
       await create("dep_1", { assetUuid });
@@ -209,12 +218,13 @@ export function sessionsContract(harness: StoreHarness): void {
       expect(await has()).toBe(false);
     });
 
-    test("what becomes of a new deployment is decided with whether its device is connected, in one transaction", async () => {
+    test("a new deployment is stored with both of its events if its device is still as it was decided for", async () => {
       await using store = await openWithAccounts(harness);
       const { uuid: assetUuid } = await register(store, someAsset());
       const { lastEvent, ...deployment } = receivedDeployment({ assetUuid, delivery: "command", finishDueMs: 5 });
       const create = (id: string) =>
-        store.deployments.createDeployment(
+        createDeployment(
+          store.deployments,
           { ...deployment, id, lastSeq: 0, lastEvent: undefined },
           { ...lastEvent!, deployment_id: id },
           undefined,
@@ -231,7 +241,7 @@ export function sessionsContract(harness: StoreHarness): void {
       expect(created).toMatchObject({ deployment: { version: 1, status: "Running", holder: "ins_1", lastSeq: 1 } });
       const found = await store.deployments.findDeployment("dep_2");
       expect(found).toMatchObject({ delivery: "command", finishDueMs: 5, holder: "ins_1", lastEvent: { seq: 1 } });
-      const updated = await store.deployments.updateDeployment("dep_2", () => ({ fields: { lastDeviceSeq: 1 } }));
+      const updated = await updateDeployment(store.deployments, "dep_2", () => ({ fields: { lastDeviceSeq: 1 } }));
       expect(updated?.holder).toBe("ins_1");
       await store.sessions.close({ assetUuid, epoch: 1 }, 9);
       expect((await store.deployments.findDeployment("dep_2"))?.holder).toBeUndefined();
@@ -245,7 +255,7 @@ export function sessionsContract(harness: StoreHarness): void {
       const create = async (id: string, fields: Parameters<typeof receivedDeployment>[0]) => {
         const { lastEvent, ...deployment } = receivedDeployment({ assetUuid, id, ...fields });
         const first = { ...lastEvent!, deployment_id: id };
-        await deployments.createDeployment({ ...deployment, lastSeq: 0, lastEvent: undefined }, first);
+        await createDeployment(deployments, { ...deployment, lastSeq: 0, lastEvent: undefined }, first);
       };
       // The clock was set back in between.
       await create("dep_2", { delivery: "command", createdAtMs: T0 + 2, hasRegistryAuth: true });
@@ -263,7 +273,7 @@ export function sessionsContract(harness: StoreHarness): void {
       await expect(stale).rejects.toThrow(StaleSessionError);
       expect(await deployments.listUndeliveredAssets("ins_1")).toEqual([assetUuid]);
       expect(await deployments.listUndeliveredAssets("ins_2")).toEqual([other]);
-      await deployments.updateDeployments(["dep_1", "dep_2"], () => ({ fields: { delivery: undefined } }));
+      await updateDeployments(deployments, ["dep_1", "dep_2"], () => ({ fields: { delivery: undefined } }));
       expect(await deployments.listUndeliveredAssets("ins_1")).toEqual([]);
       expect(await deployments.listUndelivered(assetUuid, { assetUuid, epoch: 1 })).toEqual([]);
     });

@@ -4,6 +4,7 @@ import type { Deployment, DeploymentChange } from "../../../src/control-plane/co
 import type { Store } from "../../../src/control-plane/store/store.ts";
 import { receivedDeployment, T0 } from "../../support/deployment-record.ts";
 import { describeDomain, openWithAccounts, register, someAsset, type StoreHarness } from "./harness.ts";
+import { createDeployment, updateDeployment } from "../../support/store-deployment.ts";
 
 /** Contract of stores for the figures of the metrics. */
 export function statisticsContract(harness: StoreHarness): void {
@@ -22,10 +23,10 @@ export function statisticsContract(harness: StoreHarness): void {
       };
       for (const [id, fields] of Object.entries(changes)) {
         await create(store, receivedDeployment({ id, assetUuid }));
-        await store.deployments.updateDeployment(id, () => ({ fields: { delivery: undefined, ...fields } }));
+        await updateDeployment(store.deployments, id, () => ({ fields: { delivery: undefined, ...fields } }));
       }
       await create(store, receivedDeployment({ id: "dep_ended", assetUuid }));
-      await store.deployments.updateDeployment("dep_ended", (current) => fail(current, T0, "DeploymentTimeout"));
+      await updateDeployment(store.deployments, "dep_ended", (current) => fail(current, T0, "DeploymentTimeout"));
       expect(await store.statistics.countUnfinished()).toEqual(
         new Map([
           ["waiting_for_device", 1],
@@ -41,5 +42,5 @@ export function statisticsContract(harness: StoreHarness): void {
 
 async function create(store: Store, deployment: Deployment): Promise<void> {
   if (!deployment.lastEvent) throw new Error("a received deployment has an event");
-  await store.deployments.createDeployment({ ...deployment, lastSeq: 0, eventBytes: 0 }, deployment.lastEvent);
+  await createDeployment(store.deployments, { ...deployment, lastSeq: 0, eventBytes: 0 }, deployment.lastEvent);
 }

@@ -6,6 +6,7 @@ import { someAudit } from "../../support/control-plane/people.ts";
 import { type ControlPlane, startControlPlane, type TestAccount, type TestAsset } from "../../support/control-plane.ts";
 import { receivedDeployment } from "../../support/deployment-record.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
+import { createDeployment, updateDeployment } from "../../support/store-deployment.ts";
 
 const DAY_MS = 24 * 3_600_000;
 const TEN_YEARS_MS = 3_650 * DAY_MS;
@@ -34,8 +35,8 @@ beforeEach(async () => {
     createdAtMs: clock.now(),
   });
   const { lastEvent } = deployment;
-  await control.store.deployments.createDeployment({ ...deployment, lastSeq: 0 }, lastEvent!);
-  await control.store.deployments.updateDeployment("dep_1", (current) => fail(current, clock.now(), "Internal"));
+  await createDeployment(control.store.deployments, { ...deployment, lastSeq: 0 }, lastEvent!);
+  await updateDeployment(control.store.deployments, "dep_1", (current) => fail(current, clock.now(), "Internal"));
   await control.store.audit.addEntry({ ...someAudit("key.created", account.accountId), at });
 });
 afterEach(() => control[Symbol.asyncDispose]());

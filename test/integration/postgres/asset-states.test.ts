@@ -7,6 +7,7 @@ import { receivedDeployment, T0 } from "../../support/deployment-record.ts";
 import { postgresUnavailableReason } from "../../support/postgres.ts";
 import { PostgresDatabases } from "../../support/postgres-store.ts";
 import { waitFor } from "../../support/wait-for.ts";
+import { createDeployment, updateDeployment } from "../../support/store-deployment.ts";
 
 const ACCOUNT = "acc_1";
 const DEVICE = "11111111-1111-4111-8111-111111111111";
@@ -86,13 +87,13 @@ describe.skipIf(reason !== undefined)(
           const { lastEvent: first, ...deployment } = receivedDeployment({ accountId: ACCOUNT, assetUuid: DEVICE });
           if (!first) throw new Error("there is no first event");
           const initial = { ...deployment, lastSeq: 0, lastEvent: undefined };
-          await store.deployments.createDeployment(initial, first);
+          await createDeployment(store.deployments, initial, first);
           // The next end of a deployment changes no bit.
-          await store.deployments.updateDeployment("dep_1", (current) => fail(current, T0, "Internal"));
+          await updateDeployment(store.deployments, "dep_1", (current) => fail(current, T0, "Internal"));
           const second = { ...initial, id: "dep_2" };
-          await store.deployments.createDeployment(second, { ...first, deployment_id: "dep_2" });
+          await createDeployment(store.deployments, second, { ...first, deployment_id: "dep_2" });
         },
-        (store) => store.deployments.updateDeployment("dep_2", (current) => fail(current, T0, "Internal")),
+        (store) => updateDeployment(store.deployments, "dep_2", (current) => fail(current, T0, "Internal")),
       );
       expect(event).toMatchObject({
         type: "deployment.ended",

@@ -1,20 +1,22 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import type { Deployment } from "../../../src/control-plane/core/deployment.ts";
+import { toStep } from "../../../src/control-plane/core/next.ts";
 import { appendEvent } from "../../../src/control-plane/core/event-log.ts";
 import { fail } from "../../../src/control-plane/core/transitions.ts";
-import type { CreateResult, CreationLimits } from "../../../src/control-plane/store/deployments.ts";
-import { unchanged, withChange } from "../../../src/control-plane/store/postgres/deployment-change.ts";
-import { DeploymentWriter, writeChanges } from "../../../src/control-plane/store/postgres/deployment-writer.ts";
+import type { CreationLimits } from "../../../src/control-plane/store/deployments.ts";
+import { writeUpdates } from "../../../src/control-plane/store/postgres/deployment-writer.ts";
+import { PostgresDeploymentStore } from "../../../src/control-plane/store/postgres/deployments.ts";
 import { openPostgresStore } from "../../../src/control-plane/store/postgres/open-store.ts";
 import type { PostgresOptions } from "../../../src/control-plane/store/postgres/options.ts";
 import { AppendSignal } from "../../../src/control-plane/store/account-events.ts";
-import { PostgresPool, type Queryable } from "../../../src/control-plane/store/postgres/pool.ts";
+import { PostgresPool } from "../../../src/control-plane/store/postgres/pool.ts";
 import { StaleSessionError } from "../../../src/control-plane/store/sessions.ts";
 import type { Store } from "../../../src/control-plane/store/store.ts";
 import { receivedDeployment, T0 } from "../../support/deployment-record.ts";
 import { postgresUnavailableReason } from "../../support/postgres.ts";
 import { PostgresDatabases } from "../../support/postgres-store.ts";
 import { waitFor } from "../../support/wait-for.ts";
+import { createDeployment, updateDeployment, updateDeployments } from "../../support/store-deployment.ts";
 
 const ACCOUNT = "acc_1";
 const DEVICE = "11111111-1111-4111-8111-111111111111";
@@ -37,11 +39,12 @@ function create(
   store: Store,
   fields: Partial<Deployment>,
   limits?: CreationLimits,
-  receive?: Parameters<Store["deployments"]["createDeployment"]>[4],
-): Promise<CreateResult> {
+  receive?: (deployment: Deployment) => undefined,
+): ReturnType<typeof createDeployment> {
   const { lastEvent, ...deployment } = receivedDeployment({ assetUuid: DEVICE, ...fields });
   const first = { ...lastEvent!, deployment_id: deployment.id };
-  return store.deployments.createDeployment(
+  return createDeployment(
+    store.deployments,
     { ...deployment, lastSeq: 0, lastEvent: undefined },
     first,
     undefined,
@@ -70,50 +73,7 @@ describe.skipIf(reason !== undefined)(`deployments in PostgreSQL${reason === und
     await work(store, database.options);
   };
 
-  test("what was changed a moment ago for the same session is not read again", () =>
-    withStore(async (store, options) => {
-      await create(store, { id: "dep_1" });
-      const session = { assetUuid: DEVICE, sessionId: "s", instanceId: "ins_1", protocol: 3, at: 1 };
-      await store.sessions.open(session);
-      await using pool = new PostgresPool(options);
-      let statements = 0;
-      const counting: Queryable = {
-        query: (text, values) => {
-          statements++;
-          return pool.query(text, values);
-        },
-      };
-      const writer = new DeploymentWriter(counting, new AppendSignal(), 2);
-      const fence = { assetUuid: DEVICE, epoch: 1 };
-      await writer.update("dep_1", say("one"), fence);
-      expect(statements).toBe(2);
-      const second = await writer.update("dep_1", say("two"), fence);
-      expect(statements).toBe(3);
-      const read = await store.deployments.findDeployment("dep_1");
-      expect(read).toEqual({ ...second, accountStoredBytes: read?.accountStoredBytes });
-      // Somebody else changes it: found out when the change is stored, and decided again.
-      await store.deployments.updateDeployment("dep_1", say("of somebody else"));
-      const seen: (string | undefined)[] = [];
-      const observe = (decide: ReturnType<typeof say>) => (current: Deployment) => {
-        seen.push(current.lastEvent?.message);
-        return decide(current);
-      };
-      expect(await writer.update("dep_1", observe(say("three")), fence)).toMatchObject({ lastSeq: 5 });
-      expect(seen).toEqual(["two", "of somebody else"]);
-      // Without a change nothing shows that what is known is right: it is read.
-      await store.deployments.updateDeployment("dep_1", say("of somebody else again"));
-      const unchanged = await writer.update("dep_1", () => undefined, fence);
-      expect(unchanged?.lastEvent?.message).toBe("of somebody else again");
-      // A later session of the device, and another device with a session of the same number.
-      await store.sessions.open(session);
-      const refused = [fence, { assetUuid: "22222222-2222-4222-8222-222222222222", epoch: 1 }];
-      for (const other of refused) {
-        await expect(writer.update("dep_1", say("no"), other)).rejects.toThrow(StaleSessionError);
-      }
-      expect(await writer.update("dep_1", say("four"), { ...fence, epoch: 2 })).toMatchObject({ lastSeq: 7 });
-    }));
-
-  test("changes of many deployments that come together are stored by two statements", () =>
+  test("changes of many deployments that come together are read by one statement and stored by one", () =>
     withStore(async (store, options) => {
       const ids = numbers(100).map((index) => `dep_${index}`);
       for (const id of ids) await create(store, { id });
@@ -121,46 +81,50 @@ describe.skipIf(reason !== undefined)(`deployments in PostgreSQL${reason === und
       await store.sessions.open(session);
       await using pool = new PostgresPool(options);
       let statements = 0;
-      const counting: Queryable = {
-        query: (text, values) => {
-          statements++;
-          return pool.query(text, values);
+      const counting = new Proxy(pool, {
+        get(target, name) {
+          if (name === "query") statements++;
+          const value: unknown = Reflect.get(target, name);
+          return typeof value === "function" ? value.bind(target) : value;
         },
-      };
-      const writer = new DeploymentWriter(counting, new AppendSignal(), 2);
+      });
+      const deployments = new PostgresDeploymentStore(counting, new AppendSignal());
       const fence = { assetUuid: DEVICE, epoch: 1 };
-      const updates = ids.flatMap((id) => ["a", "b", "c"].map((text) => writer.update(id, say(text), fence)));
-      const changed = await Promise.all(updates);
-      // 300 changes are more than go together at a time; those of one deployment never go apart.
-      expect(statements).toBeLessThanOrEqual(6);
-      expect(changed.map((deployment) => deployment?.version).slice(0, 6)).toEqual([2, 3, 4, 2, 3, 4]);
-      for (const id of ["dep_0", "dep_99"]) {
-        const { events } = await store.deployments.readEvents(id, 1, 10);
-        expect(events.map(({ json }) => (JSON.parse(json) as { message: string }).message)).toEqual(["a", "b", "c"]);
-      }
+      const changed = await Promise.all(ids.map((id) => updateDeployment(deployments, id, say("a"), fence)));
+      expect(statements).toBe(2);
+      expect(changed.every((deployment) => deployment?.version === 2)).toBe(true);
+      // Those of one deployment never go together: all but one are decided again.
+      const three = await Promise.all(
+        ["b", "c", "d"].map((text) => updateDeployment(deployments, "dep_0", say(text), fence)),
+      );
+      expect(new Set(three.map((deployment) => deployment?.version))).toEqual(new Set([3, 4, 5]));
+      const { events } = await store.deployments.readEvents("dep_0", 2, 10);
+      expect(events.map(({ json }) => (JSON.parse(json) as { message: string }).message).toSorted()).toEqual([
+        "b",
+        "c",
+        "d",
+      ]);
     }));
 
-  test("a deployment that another instance changes while it is about to be changed here is read as it is then", () =>
+  test("a change that is stored while another one of the same deployment is about to be comes too late", () =>
     withStore(async (store, options) => {
       const { deployments } = store;
       await create(store, { id: "dep_1" });
       await using other = new PostgresPool(options);
+      const before = (await deployments.findDeployment("dep_1"))!;
       const changed = await other.transaction(async (client) => {
-        const before = await deployments.findDeployment("dep_1");
-        if (!before) throw new Error("the deployment is gone");
-        const change = withChange(unchanged(before), fail(before, T0, "DeploymentCancelled")!);
-        await writeChanges(client, [{ changed: change, fence: undefined, audit: [] }]);
+        await writeUpdates(client, [toStep(before, fail(before, T0, "DeploymentCancelled")!)]);
         // Without an event, as when an instance takes over what another one has left.
-        const waiting = deployments.updateDeployments(["dep_1"], () => ({ fields: { connection: 7 } }));
+        const waiting = deployments.updateDeployments([toStep(before, { fields: { connection: 7 } })]);
         await waitFor("the other change to wait for this one", async () => {
           const { rowCount } = await client.query("SELECT 1 FROM pg_locks WHERE NOT granted LIMIT 1");
           return rowCount > 0;
         });
         return { waiting };
       });
-      const [after] = await changed.waiting;
-      expect(after).toMatchObject({ status: "Fail", connection: 7, version: 3, lastSeq: 2, lastEvent: { seq: 2 } });
-      expect(await deployments.findDeployment("dep_1")).toMatchObject({ lastSeq: 2, lastEvent: { status: "Fail" } });
+      expect(await changed.waiting).toEqual(new Set());
+      const found = await deployments.findDeployment("dep_1");
+      expect(found).toMatchObject({ status: "Fail", connection: 0, version: 2, lastSeq: 2, lastEvent: { seq: 2 } });
     }));
 
   test("a change that fails does not fail those that come together with it", () =>
@@ -169,16 +133,16 @@ describe.skipIf(reason !== undefined)(`deployments in PostgreSQL${reason === und
       const { deployments, sessions } = store;
       await sessions.open({ assetUuid: DEVICE, sessionId: "s", instanceId: "ins_1", protocol: 3, at: 1 });
       const results = await Promise.allSettled([
-        deployments.updateDeployment("dep_1", say("a")),
-        deployments.updateDeployment("dep_1", () => {
+        updateDeployment(deployments, "dep_1", say("a")),
+        updateDeployment(deployments, "dep_1", () => {
           throw new Error("undecided");
         }),
-        deployments.updateDeployment("dep_1", say("b")),
+        updateDeployment(deployments, "dep_1", say("b")),
         // The database refuses it.
-        deployments.updateDeployment("dep_2", () => ({ fields: { status: "Nonsense" as "Fail" } })),
-        deployments.updateDeployment("dep_3", say("a"), { assetUuid: DEVICE, epoch: 1 }),
-        deployments.updateDeployment("dep_4", say("a"), { assetUuid: DEVICE, epoch: 2 }),
-        deployments.updateDeployment("dep_none", say("a")),
+        updateDeployment(deployments, "dep_2", () => ({ fields: { status: "Nonsense" as "Fail" } })),
+        updateDeployment(deployments, "dep_3", say("a"), { assetUuid: DEVICE, epoch: 1 }),
+        updateDeployment(deployments, "dep_4", say("a"), { assetUuid: DEVICE, epoch: 2 }),
+        updateDeployment(deployments, "dep_none", say("a")),
       ]);
       expect(results.map((result) => (result.status === "fulfilled" ? result.value?.version : "failed"))).toEqual([
         2,
@@ -211,13 +175,11 @@ describe.skipIf(reason !== undefined)(`deployments in PostgreSQL${reason === und
       );
       try {
         expect(await create(store, { id: "dep_1", finishDueMs: 5 })).toMatchObject({ kind: "created" });
-        expect(await store.deployments.updateDeployment("dep_1", say("a"))).toMatchObject({ version: 2 });
-        const [updated] = await store.deployments.updateDeployments(["dep_1"], say("b"));
+        expect(await updateDeployment(store.deployments, "dep_1", say("a"))).toMatchObject({ version: 2 });
+        const [updated] = await updateDeployments(store.deployments, ["dep_1"], say("b"));
         expect(updated).toMatchObject({ version: 3, lastSeq: 3 });
-        const { expired } = await store.deployments.expireDue(9, 10, (current) => ({
-          ...fail(current, T0, "DeploymentTimeout"),
-        }));
-        expect(expired).toMatchObject([{ version: 4, status: "Fail", lastSeq: 4 }]);
+        const ended = await updateDeployment(store.deployments, "dep_1", (current) => fail(current, T0, "Internal"));
+        expect(ended).toMatchObject({ version: 4, status: "Fail", lastSeq: 4 });
         expect((await store.deployments.readEvents("dep_1", 0, 10)).events).toHaveLength(4);
         expect(await server.execute("SELECT last_value FROM attempts", database)).toBe("12");
       } finally {
@@ -248,12 +210,14 @@ describe.skipIf(reason !== undefined)(`deployments in PostgreSQL${reason === und
     withStore(async (store, { database }) => {
       await Promise.all(numbers(20).map((index) => create(store, { id: `dep_${index}` })));
       const updates = numbers(20).flatMap((index) =>
-        numbers(5).map((text) => store.deployments.updateDeployment(`dep_${index}`, say("x".repeat(text * 10)))),
+        numbers(5).map((text) => updateDeployment(store.deployments, `dep_${index}`, say("x".repeat(text * 10)))),
       );
       await Promise.all(updates);
-      await store.deployments.updateDeployments(["dep_1", "dep_2"], () => ({ fields: { spec: null } }));
+      await updateDeployments(store.deployments, ["dep_1", "dep_2"], () => ({ fields: { spec: null } }));
       const ends = numbers(10).map((index) =>
-        store.deployments.updateDeployment(`dep_${index}`, (current) => fail(current, T0 + index, "DeploymentTimeout")),
+        updateDeployment(store.deployments, `dep_${index}`, (current) =>
+          fail(current, T0 + index, "DeploymentTimeout"),
+        ),
       );
       await Promise.all(ends);
       expect(await store.deployments.removeFinished(T0 + 8, 5)).toBe(5);
@@ -292,10 +256,10 @@ describe.skipIf(reason !== undefined)(`deployments in PostgreSQL${reason === und
       expect(await store.deployments.findSummary("\0")).toBeUndefined();
       expect(await store.deployments.readEvents("\0", 0, 1)).toEqual({ events: [], hasMore: false, isOver: true });
       expect(await store.deployments.listDeployments("\0", 1)).toEqual({ deployments: [], next: undefined });
-      expect(await store.deployments.updateDeployment("\0", say("a"))).toBeUndefined();
+      expect(await updateDeployment(store.deployments, "\0", say("a"))).toBeUndefined();
       const spec = { name: "web", environments: [{ key: "A", value: "a\0b\ud800" }] };
       await create(store, { id: "dep_1", spec });
-      expect(await store.deployments.updateDeployment("dep_1", say("c\0d"))).toMatchObject({ version: 2 });
+      expect(await updateDeployment(store.deployments, "dep_1", say("c\0d"))).toMatchObject({ version: 2 });
       expect(await store.deployments.findDeployment("dep_1")).toMatchObject({ spec, lastEvent: { message: "c\0d" } });
     }));
 });

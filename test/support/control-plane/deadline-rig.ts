@@ -1,45 +1,55 @@
 import { InProcessBus } from "../../../src/control-plane/bus/in-process-bus.ts";
+import { nextDueMs } from "../../../src/control-plane/core/deadlines.ts";
+import { completeChange, completeNew } from "../../../src/control-plane/core/delivery.ts";
 import type { Deployment, DeploymentChange } from "../../../src/control-plane/core/deployment.ts";
 import { CredentialCache } from "../../../src/control-plane/deployments/credentials.ts";
 import { DeadlineSweeper } from "../../../src/control-plane/deployments/deadline-sweeper.ts";
-import { Recorder } from "../../../src/control-plane/deployments/recorder.ts";
+import { DeploymentExecutor } from "../../../src/control-plane/deployments/executor.ts";
 import { localServiceClock } from "../../../src/control-plane/instances/service-clock.ts";
-import type { DeploymentStore } from "../../../src/control-plane/store/deployments.ts";
+import type { DeploymentUpdate } from "../../../src/control-plane/store/deployments.ts";
 import { openStore } from "../../../src/control-plane/store/sqlite/open-store.ts";
 import type { Clock } from "../../../src/lib/clock.ts";
 import { createLogger } from "../../../src/lib/logger.ts";
 import { receivedDeployment } from "../deployment-record.ts";
-import { someAudit } from "./people.ts";
+import { createDeployment, updateDeployment } from "../store-deployment.ts";
 
-/** Sweeper and recorder over a store in memory, for tests of deadlines. */
+/** Sweeper and executor over a store in memory, for tests of deadlines. */
 export interface DeadlineRig extends AsyncDisposable {
   readonly sweeper: DeadlineSweeper;
-  readonly recorder: Recorder;
+  readonly executor: DeploymentExecutor;
   /** Error codes of the deployments that have ended, in their order, with the time of day. */
   readonly ended: (readonly [code: string, atMs: number])[];
-  /** Stores a received deployment. */
+  /** Stores a received deployment whose deadlines are armed. */
   receive(fields?: Partial<Deployment>): Promise<void>;
   /** Stores a deployment as another instance does, of which this one hears nothing. */
   receiveElsewhere(fields?: Partial<Deployment>): Promise<void>;
+  /** Resumes what is unfinished, as a service that has started does. */
+  resume(): Promise<void>;
   change(fields: NonNullable<DeploymentChange["fields"]>, id?: string): Promise<void>;
 }
 
-/** @param intercept replaces a method of the store */
+/** @param intercept called before each look for the next deadline */
 export async function startDeadlineRig(
   clock: Clock,
-  intercept: (expireDue: DeploymentStore["expireDue"]) => DeploymentStore["expireDue"] = (expireDue) => expireDue,
+  intercept: () => Promise<void> = async () => {},
   pollMs?: number,
 ): Promise<DeadlineRig> {
   const opened = openStore(":memory:");
   const { deployments } = opened;
   const ended: [string, number][] = [];
-  const intercepted = intercept(deployments.expireDue.bind(deployments));
-  const expireDue: typeof intercepted = async (...given) => {
-    const result = await intercepted(...given);
-    for (const { code } of result.expired) if (code) ended.push([code, clock.now()]);
-    return result;
-  };
-  const store = Object.assign(deployments, { expireDue });
+  const findNextDue = deployments.findNextDue.bind(deployments);
+  const updateDeployments = deployments.updateDeployments.bind(deployments);
+  const store = Object.assign(deployments, {
+    findNextDue: async () => {
+      await intercept();
+      return findNextDue();
+    },
+    updateDeployments: async (updates: readonly DeploymentUpdate[]) => {
+      const stored = await updateDeployments(updates);
+      for (const { after } of updates) if (stored.has(after.id) && after.code) ended.push([after.code, clock.now()]);
+      return stored;
+    },
+  });
   const logger = await createLogger({ name: "test", level: "fatal" });
   const bus = new InProcessBus();
   const serviceClock = localServiceClock(clock);
@@ -47,10 +57,10 @@ export async function startDeadlineRig(
     clock,
     serviceClock,
     logger,
-    expireDue: () => recorder.expireDue(),
+    expireDue: () => executor.expireDue(),
     pollMs,
   });
-  const recorder = new Recorder({
+  const executor = new DeploymentExecutor({
     store,
     bus,
     clock,
@@ -61,31 +71,32 @@ export async function startDeadlineRig(
     credentials: new CredentialCache(),
     onUnknownResult: () => {},
   });
+  const time = () => ({ nowMs: clock.now(), serviceNowMs: serviceClock.serviceNow(), ackTimeoutMs: 10_000 });
   return {
     sweeper,
-    recorder,
+    executor,
     ended,
     async receive(fields = {}) {
       const { lastEvent, ...deployment } = receivedDeployment({ createdAtMs: clock.now(), ...fields });
       if (!lastEvent) throw new Error("a received deployment has had an event");
       const first = { ...lastEvent, deployment_id: deployment.id };
-      const limits = { maxAccountBytes: Number.MAX_SAFE_INTEGER, maxRunningPerAsset: 100 };
-      await recorder.create(
-        { ...deployment, lastSeq: 0, lastEvent: undefined },
-        first,
-        undefined,
-        limits,
-        () => undefined,
-        someAudit("deployment.requested"),
-      );
+      const received = completeNew({ ...deployment, lastSeq: 0, lastEvent: undefined }, time());
+      await createDeployment(deployments, received, first);
+      sweeper.note(nextDueMs(received)!);
     },
     async receiveElsewhere(fields = {}) {
       const { lastEvent, ...deployment } = receivedDeployment({ createdAtMs: clock.now(), ...fields });
       if (!lastEvent) throw new Error("a received deployment has had an event");
-      await deployments.createDeployment({ ...deployment, lastSeq: 0, lastEvent: undefined }, lastEvent);
+      await createDeployment(deployments, { ...deployment, lastSeq: 0, lastEvent: undefined }, lastEvent);
+    },
+    async resume() {
+      const unfinished = await deployments.listUnfinished();
+      await executor.applyAll(unfinished, { kind: "service_started", isOtherDatabase: false });
     },
     async change(fields, id = "dep_1") {
-      await recorder.update(id, () => ({ fields }));
+      const after = await updateDeployment(deployments, id, (before) => completeChange(before, { fields }, time()));
+      const dueMs = after && nextDueMs(after);
+      if (dueMs !== undefined) sweeper.note(dueMs);
     },
     async [Symbol.asyncDispose]() {
       sweeper[Symbol.dispose]();

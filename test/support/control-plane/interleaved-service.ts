@@ -77,7 +77,7 @@ export class InterleavedService implements SimulatedWorld {
       serviceClock: localServiceClock(this.clock),
       logger,
       gateway: { credentials: () => Promise.resolve(undefined) },
-      planGate: { findObstacle: async () => undefined },
+      findObstacle: async () => undefined,
       ackTimeoutMs: ACK_TIMEOUT_MS,
       deploymentTimeoutMs: DEPLOYMENT_TIMEOUT_MS,
       maxAccountBytes: Number.MAX_SAFE_INTEGER,

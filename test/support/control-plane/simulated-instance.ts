@@ -88,7 +88,7 @@ export class SimulatedInstance {
 
   /** Handles one frame of the device. */
   async handle(session: SimulatedSession, frame: AgentFrame): Promise<void> {
-    const handler = this.deployments.deploymentHandler;
+    const handler = this.deployments.frames;
     if (frame.type === "hello") {
       return this.#greet(
         session,
@@ -123,14 +123,13 @@ export class SimulatedInstance {
     }
     if (session.isCut) return this.#end(session);
     await this.#closing;
-    const handler = this.deployments.deploymentHandler;
-    await handler.onConnected(session, held);
+    await this.deployments.frames.onConnected(session, held);
     session.isReconciled = true;
-    await handler.deliver(session);
+    await this.deployments.delivery.deliver(session);
   }
 
   #deliver(session: SimulatedSession): void {
-    const delivering = this.deployments.deploymentHandler.deliver(session);
+    const delivering = this.deployments.delivery.deliver(session);
     this.track(delivering.catch((error: unknown) => this.onFailed(session, error)));
   }
 
@@ -146,7 +145,7 @@ export class SimulatedInstance {
     const ending = async (): Promise<void> => {
       await this.#store.sessions.close(session, 0);
       await session.whenIdle();
-      if (!this.#session) await this.deployments.deploymentHandler.onDisconnected(session);
+      if (!this.#session) await this.deployments.frames.onDisconnected(session);
     };
     this.track(ending());
   }

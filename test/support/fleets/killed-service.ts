@@ -8,7 +8,7 @@ import { type FleetRig, type RigDevice, startFleetRig } from "./fleet-rig.ts";
 /** The parts of the store in which a rollout is on record. */
 const PARTS: ReadonlySet<string> = new Set(["assetSettings", "fleets", "rollouts", "deployments"]);
 /** Reads, and what the service does from time to time whether there is a rollout or not. */
-const NO_WRITE = /^(find|list|read|count|next|expireDue|removeFinished|removeOldRollouts)/;
+const NO_WRITE = /^(find|list|read|count|next|removeFinished|removeOldRollouts)/;
 
 export const DEVICES = 6;
 /** Name of its fleet. */

@@ -3,13 +3,14 @@ import { InProcessBus } from "../../../src/control-plane/bus/in-process-bus.ts";
 import type { Deployment } from "../../../src/control-plane/core/deployment.ts";
 import { appendEvent } from "../../../src/control-plane/core/event-log.ts";
 import { readEvents } from "../../../src/control-plane/deployments/event-reader.ts";
-import { eventsTopic } from "../../../src/control-plane/deployments/recorder.ts";
+import { eventsTopic } from "../../../src/control-plane/deployments/executor.ts";
 import type { DeploymentStore } from "../../../src/control-plane/store/deployments.ts";
 import { openStore } from "../../../src/control-plane/store/sqlite/open-store.ts";
 import { receivedDeployment } from "../../support/deployment-record.ts";
 import { StreamPoller } from "../../../src/control-plane/deployments/stream-poller.ts";
 import { captureLog } from "../../support/link/log-capture.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
+import { createDeployment, updateDeployment } from "../../support/store-deployment.ts";
 
 async function setUp(change: Partial<DeploymentStore> = {}, intervalMs?: number) {
   const store = openStore(":memory:");
@@ -18,7 +19,12 @@ async function setUp(change: Partial<DeploymentStore> = {}, intervalMs?: number)
   const deployment = { ...receivedDeployment(), lastSeq: 0, lastEvent: undefined };
   const first = receivedDeployment().lastEvent;
   if (!first) throw new Error("no first event");
-  await store.deployments.createDeployment(deployment, first);
+  await createDeployment(store.deployments, deployment, first);
+  // As they are before a test changes them for the reader.
+  const writing = {
+    findDeployment: store.deployments.findDeployment.bind(store.deployments),
+    updateDeployment: store.deployments.updateDeployment.bind(store.deployments),
+  };
   const logger = captureLog().logger;
   const poller = new StreamPoller({ store: store.deployments, clock, logger, intervalMs });
   const leave = new AbortController();
@@ -34,7 +40,7 @@ async function setUp(change: Partial<DeploymentStore> = {}, intervalMs?: number)
       signal: leave.signal,
     });
   const add = async (status: Deployment["status"], isLost = false): Promise<void> => {
-    await store.deployments.updateDeployment(deployment.id, (current) =>
+    await updateDeployment(writing, deployment.id, (current) =>
       appendEvent(current, { status, message: "x", step: "pulling" }, clock.now()),
     );
     if (!isLost) bus.publish(eventsTopic(deployment.id));

@@ -3,15 +3,16 @@ import { LatestEvents } from "../../../src/control-plane/store/sqlite/latest-eve
 import { openStore } from "../../../src/control-plane/store/sqlite/open-store.ts";
 import { appendEvent } from "../../../src/control-plane/core/event-log.ts";
 import { receivedDeployment, T0 } from "../../support/deployment-record.ts";
+import { createDeployment, updateDeployment } from "../../support/store-deployment.ts";
 
 const record = receivedDeployment();
-const eventOf = (seq: number, message = "x") => ({ ...record.lastEvent!, seq, message });
+const eventOf = (seq: number, message = "x") => ({ seq, json: JSON.stringify({ ...record.lastEvent!, seq, message }) });
 
 test("the latest event is found by a reader that has all before it, and by no other", () => {
   const latest = new LatestEvents();
   latest.add(record, eventOf(2));
   latest.add({ ...record, status: "Success" }, eventOf(3));
-  const events = [{ seq: 3, json: JSON.stringify(eventOf(3)) }];
+  const events = [eventOf(3)];
   expect(latest.findAfter(record.id, 2)).toMatchObject({ events, hasMore: false, isOver: true });
   for (const after of [0, 1, 3, 4]) expect(latest.findAfter(record.id, after)).toBeUndefined();
   expect(latest.findAfter("dep_other", 2)).toBeUndefined();
@@ -33,9 +34,9 @@ test("an event is not read before it is committed, and not at all if that fails"
   await using store = openStore(":memory:");
   const { deployments } = store;
   const { lastEvent, ...deployment } = record;
-  await deployments.createDeployment({ ...deployment, lastSeq: 0, lastEvent: undefined }, lastEvent!);
+  await createDeployment(deployments, { ...deployment, lastSeq: 0, lastEvent: undefined }, lastEvent!);
   const add = (fails: boolean) =>
-    deployments.updateDeployment(record.id, (current) => {
+    updateDeployment(deployments, record.id, (current) => {
       const change = appendEvent(current, { status: "Running", message: "x", step: "pulling" }, T0);
       return fails ? { ...change, fields: { deadlineAtMs: Number.NaN } } : change;
     });

@@ -1,5 +1,4 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
-import { applyDeviceEvent } from "../../../src/control-plane/core/transitions.ts";
 import { systemClock } from "../../../src/lib/clock.ts";
 import { startDeadlineRig } from "../../support/control-plane/deadline-rig.ts";
 import { T0 } from "../../support/deployment-record.ts";
@@ -21,10 +20,11 @@ test("a deployment that waits a month for its data budget ends only after that",
     details: { waiting_for: "monthly_budget", waiting_s: (31 * DAY_MS) / 1_000 },
     age_ms: 0,
   } as const;
-  await rig.recorder.update("dep_1", (current, nowMs) => applyDeviceEvent(current, waiting, nowMs, 1));
+  await rig.executor.apply("dep_1", { kind: "event", event: waiting, epoch: 1, maxAccountBytes: Infinity });
   // Timers of Node.js above 24.8 days fire at once.
   await vi.advanceTimersByTimeAsync(31 * DAY_MS + 900_000 - 1);
   expect(rig.ended).toEqual([]);
   await vi.advanceTimersByTimeAsync(1);
+  while (rig.ended.length === 0) await new Promise((resolve) => void setImmediate(resolve));
   expect(rig.ended).toEqual([["DeploymentTimeout", T0 + 31 * DAY_MS + 900_000]]);
 });

@@ -13,6 +13,7 @@ import { type CapturedLog, captureLogText } from "../../support/captured-log.ts"
 import { someFleet, someRollout, someRolloutEvent } from "../../support/control-plane/fleets.ts";
 import { someAudit } from "../../support/control-plane/people.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
+import { createDeployment, updateDeployment } from "../../support/store-deployment.ts";
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;
@@ -45,8 +46,8 @@ async function deploy(id: string, unfinished = false): Promise<void> {
   });
   const first = appendEvent(deployment, receivedEvent(deployment), nowMs)?.event;
   if (!first) throw new Error("a new deployment takes its first event");
-  await store.deployments.createDeployment(deployment, first);
-  if (!unfinished) await store.deployments.updateDeployment(id, (current) => fail(current, nowMs, "Internal"));
+  await createDeployment(store.deployments, deployment, first);
+  if (!unfinished) await updateDeployment(store.deployments, id, (current) => fail(current, nowMs, "Internal"));
 }
 
 const kept = async (): Promise<string[]> =>

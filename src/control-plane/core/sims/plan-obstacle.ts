@@ -5,7 +5,7 @@ import type { DeployOptions } from "../../../protocol/deploy-request.ts";
 import type { SimType } from "../../../protocol/sim.ts";
 import type { Deployment, DeploymentChange } from "../deployment.ts";
 import { appendEvent } from "../event-log.ts";
-import { fail } from "../transitions.ts";
+import { failUnsent } from "../transitions.ts";
 import { waitingFields } from "../waiting.ts";
 
 /** The data plan of a SIM that stands in the way of a deployment, and what becomes of that. */
@@ -69,6 +69,5 @@ export function refuseForPlan(
     `The data plan of the ${SIM_NAMES[type]} is used up: ${allowanceBytes} bytes a month. ` +
     "Only urgent deployments are carried out until it begins anew.";
   const details = { limit_bytes: allowanceBytes, limit: LIMIT, sim_type: type, waiting_until: until };
-  const change = fail(deployment, nowMs, "DataBudgetExceeded", message, details);
-  return change && { ...change, fields: { ...change.fields, delivery: undefined } };
+  return failUnsent(deployment, nowMs, "DataBudgetExceeded", message, details);
 }

@@ -1,7 +1,8 @@
 import { type Deployment, isFinished, type UndeliveredDeployment } from "../../core/deployment.ts";
 import { type DeploymentRow, type EventRow, toDeployment, toUndelivered } from "../deployment-row.ts";
 import { type EventBatch, MAX_UNDELIVERED } from "../deployments.ts";
-import { FIND_ALL, LIST_UNDELIVERED, READ_EVENTS } from "./deployment-statements.ts";
+import { FIND_ALL, FIND_HOLDERS, IS_CURRENT_SESSION, LIST_UNDELIVERED, READ_EVENTS } from "./deployment-statements.ts";
+import type { SessionFence } from "../sessions.ts";
 import type { Queryable } from "./pool.ts";
 
 // Reads that are answered together, each in the order of its inputs.
@@ -26,13 +27,48 @@ export interface Undelivered {
   readonly deployments: readonly UndeliveredDeployment[];
 }
 
-export async function findAll(client: Queryable, ids: readonly string[]): Promise<readonly (Deployment | undefined)[]> {
+/** A read of a deployment, for a session if there is one. */
+export interface FencedRead {
+  readonly id: string;
+  readonly fence: SessionFence | undefined;
+}
+
+export interface Found {
+  readonly deployment: Deployment | undefined;
+  /** Whether the session is the one of its device. */
+  readonly isValid: boolean;
+}
+
+export async function findAll(client: Queryable, reads: readonly FencedRead[]): Promise<readonly Found[]> {
+  const ids = [...new Set(reads.map(({ id }) => id))];
   const { rows } = await client.query<DeploymentRow>(FIND_ALL, [ids]);
   const found = new Map(rows.map((row) => [row.id, row]));
-  return ids.map((id) => {
-    const row = found.get(id);
-    return row && toDeployment(row);
-  });
+  return Promise.all(
+    reads.map(async ({ id, fence }) => {
+      const row = found.get(id);
+      const isValid = fence === undefined || (await isCurrent(client, fence, row));
+      return { deployment: row && toDeployment(row), isValid };
+    }),
+  );
+}
+
+/** Needs a statement of its own only if the deployment is not one of the session's device. */
+async function isCurrent(
+  client: Queryable,
+  { assetUuid, epoch }: SessionFence,
+  row: DeploymentRow | undefined,
+): Promise<boolean> {
+  if (row?.asset_uuid === assetUuid) return row.epoch === epoch;
+  return (await client.query(IS_CURRENT_SESSION, [assetUuid, epoch])).rowCount > 0;
+}
+
+export async function findHolders(
+  client: Queryable,
+  assetUuids: readonly string[],
+): Promise<readonly (string | undefined)[]> {
+  const { rows } = await client.query<{ asset: string; holder: string | null }>(FIND_HOLDERS, [assetUuids]);
+  const holders = new Map(rows.map(({ asset, holder }) => [asset, holder ?? undefined]));
+  return assetUuids.map((assetUuid) => holders.get(assetUuid));
 }
 
 export async function readAllEvents(client: Queryable, ranges: readonly EventRange[]): Promise<readonly EventBatch[]> {

@@ -4,7 +4,7 @@ import { deploymentEffects } from "./asset-states.ts";
 import { AUDIT_COLUMNS } from "../sql/audit-list.ts";
 import { KEPT_BACK } from "../sql/device-acceptance.ts";
 import { AUDIT_ROW_TYPE } from "./audit-row.ts";
-import { CHANGED_COLUMNS } from "./deployment-change.ts";
+import { CHANGED_COLUMNS, CREATED_COLUMNS } from "../deployment-columns.ts";
 
 const ACCOUNT_BYTES = /* sql */ `
   (SELECT sum(b.stored_bytes)::bigint FROM account_bytes b WHERE b.account_id = d.account_id) AS account_bytes`;
@@ -14,10 +14,8 @@ const SELECT = `SELECT ${COLUMNS} FROM deployments d ${DEPLOYMENT_JOINS}`;
 const SELECT_SUMMARY = `SELECT ${SUMMARY_COLUMNS} FROM deployments d`;
 
 export const FIND_ALL = `${SELECT} WHERE d.id = ANY ($1)`;
-// A statement that locks rows reads no other table: of a row that was changed while it waited it has the new values, but of
-// the others those from before. `FIND_ALL` reads what is locked.
-/** In order of the id, so that two transactions never wait for each other in turn. */
-export const LOCK_ALL = "SELECT id FROM deployments WHERE id = ANY ($1) ORDER BY id FOR NO KEY UPDATE";
+export const FIND_HOLDERS =
+  "SELECT asset_uuid AS asset, instance_id AS holder FROM device_sessions WHERE asset_uuid = ANY ($1)";
 export const FIND_LAST_SEQS = 'SELECT id, last_seq AS "lastSeq" FROM deployments WHERE id = ANY ($1)';
 export const FIND_SUMMARY = `${SELECT_SUMMARY} WHERE d.id = $1`;
 export const LIST_UNFINISHED = `${SELECT} WHERE d.status = 'Running' ORDER BY d.created_at_ms, d.stored_seq`;
@@ -57,9 +55,7 @@ export const LIST_UNDELIVERED_ASSETS = /* sql */ `
   SELECT DISTINCT d.asset_uuid FROM deployments d JOIN device_sessions s ON s.asset_uuid = d.asset_uuid
   WHERE d.delivery IS NOT NULL AND s.instance_id = $1 LIMIT $2`;
 
-/** The events that another transaction is about to change follow with the next call. */
-export const LOCK_DUE = /* sql */ `
-  SELECT id FROM deployments WHERE due_at_ms <= $1 ORDER BY due_at_ms LIMIT $2 FOR NO KEY UPDATE SKIP LOCKED`;
+export const LIST_DUE = `${SELECT} WHERE d.due_at_ms <= $1 ORDER BY d.due_at_ms LIMIT $2`;
 export const NEXT_DUE = "SELECT min(due_at_ms) AS due FROM deployments WHERE due_at_ms IS NOT NULL";
 
 /** Rows for each input have its `number`, from 1; there is one without an event if the deployment has none. */
@@ -127,22 +123,6 @@ export const CREATION_FACTS = /* sql */ `
   LEFT JOIN deployments r ON r.account_id = $1 AND r.idempotency_key = $3 AND $3 IS NOT NULL`;
 /** Held until the end of the transaction by those who create deployments of an account that is nearly full. */
 export const LOCK_ACCOUNT = "SELECT pg_advisory_xact_lock(hashtextextended($1, 7310579612))";
-
-const FIRST_COLUMNS = [
-  "id",
-  "account_id",
-  "asset_uuid",
-  "app",
-  "action",
-  "spec",
-  "options",
-  "has_registry_auth",
-  "created_at_ms",
-  "wait_until_ms",
-  "idempotency_key",
-  "request_hash",
-];
-const CREATED_COLUMNS = [...FIRST_COLUMNS, ...CHANGED_COLUMNS.map(({ name }) => name)];
 
 /** Stores a deployment with its events and the entry of the audit log. Returns no row if another one has its idempotency key. */
 export const CREATE = /* sql */ `

@@ -1,37 +1,33 @@
-import type { DeploymentEvent } from "../../../protocol/deployment-event.ts";
 import type { Deployment, DeploymentSummary, UndeliveredDeployment } from "../../core/deployment.ts";
-import type { DeploymentCursor } from "../../core/deployment-cursor.ts";
+import { FIRST_DEPLOYMENT_PAGE } from "../../core/deployment-cursor.ts";
 import { type DeploymentRow, toDeployment, toSummary } from "../deployment-row.ts";
-import type { AuditEntry } from "../audit.ts";
 import {
   type CreateResult,
-  type CreationLimits,
+  type DeploymentCreation,
   type DeploymentPage,
   type DeploymentStore,
+  type DeploymentUpdate,
   type EventBatch,
-  type ExpiredDeployments,
-  type Idempotency,
   MAX_UNDELIVERED,
 } from "../deployments.ts";
 import type { AppendSignal } from "../account-events.ts";
 import { type SessionFence, StaleSessionError } from "../sessions.ts";
 import { createDeployment } from "./create-deployment.ts";
-import { unchanged, withChange } from "./deployment-change.ts";
 import * as sql from "./deployment-statements.ts";
 import {
   type DeviceOfSession,
   type EventRange,
+  type FencedRead,
   findAll,
+  findHolders,
+  type Found,
   listAllUndelivered,
   readAllEvents,
   type Undelivered,
 } from "./deployment-reads.ts";
-import { type Decide, DeploymentWriter, writeChanges } from "./deployment-writer.ts";
+import { DeploymentWriter, writeUpdates } from "./deployment-writer.ts";
 import { JointReads } from "./joint-reads.ts";
-import { type PostgresPool, type Queryable, repeatOnConflict } from "./pool.ts";
-
-/** Before every deployment of a list, newest first. */
-const FIRST_PAGE_CURSOR: DeploymentCursor = { createdAtMs: Number.MAX_SAFE_INTEGER, id: "" };
+import { type PostgresPool, repeatOnConflict } from "./pool.ts";
 
 /** How many batches of changes, or of reads of one kind, may be on their way. More would be smaller, and cost more. */
 const MAX_BATCHES = 2;
@@ -40,7 +36,8 @@ export class PostgresDeploymentStore implements DeploymentStore {
   readonly #pool: PostgresPool;
   readonly #appended: AppendSignal;
   readonly #writer: DeploymentWriter;
-  readonly #deployments: JointReads<string, Deployment | undefined>;
+  readonly #deployments: JointReads<FencedRead, Found>;
+  readonly #holders: JointReads<string, string | undefined>;
   readonly #events: JointReads<EventRange, EventBatch>;
   readonly #undelivered: JointReads<DeviceOfSession, Undelivered>;
 
@@ -48,26 +45,26 @@ export class PostgresDeploymentStore implements DeploymentStore {
     this.#pool = pool;
     this.#appended = appended;
     this.#writer = new DeploymentWriter(pool, appended, MAX_BATCHES);
-    this.#deployments = new JointReads((ids) => findAll(pool, ids), MAX_BATCHES);
+    this.#deployments = new JointReads((reads) => findAll(pool, reads), MAX_BATCHES);
+    this.#holders = new JointReads((assetUuids) => findHolders(pool, assetUuids), MAX_BATCHES);
     this.#events = new JointReads((ranges) => readAllEvents(pool, ranges), MAX_BATCHES);
     this.#undelivered = new JointReads((devices) => listAllUndelivered(pool, devices), MAX_BATCHES);
   }
 
-  async createDeployment(
-    deployment: Deployment,
-    first: DeploymentEvent,
-    idempotency?: Idempotency,
-    limits?: CreationLimits,
-    receive?: Decide,
-    audit?: AuditEntry,
-  ): Promise<CreateResult> {
-    const result = await createDeployment(this.#pool, { deployment, first, idempotency, limits, receive, audit });
-    if (result.kind === "created") this.#appended.emit([deployment.accountId]);
+  async createDeployment(creation: DeploymentCreation): Promise<CreateResult> {
+    const result = await createDeployment(this.#pool, creation);
+    if (result.kind === "created") this.#appended.emit([creation.after.accountId]);
     return result;
   }
 
-  findDeployment(id: string): Promise<Deployment | undefined> {
-    return this.#deployments.read(id);
+  findHolder(assetUuid: string): Promise<string | undefined> {
+    return this.#holders.read(assetUuid);
+  }
+
+  async findDeployment(id: string, fence?: SessionFence): Promise<Deployment | undefined> {
+    const { deployment, isValid } = await this.#deployments.read({ id, fence });
+    if (fence && !isValid) throw new StaleSessionError(fence);
+    return deployment;
   }
 
   async findLastSeqs(ids: readonly string[]): Promise<ReadonlyMap<string, number>> {
@@ -80,7 +77,7 @@ export class PostgresDeploymentStore implements DeploymentStore {
     return rows.map(toSummary)[0];
   }
 
-  async listDeployments(assetUuid: string, limit: number, after = FIRST_PAGE_CURSOR): Promise<DeploymentPage> {
+  async listDeployments(assetUuid: string, limit: number, after = FIRST_DEPLOYMENT_PAGE): Promise<DeploymentPage> {
     const values = [assetUuid, after.createdAtMs, after.id, limit + 1];
     const { rows } = await this.#pool.query<DeploymentRow & { found: number }>(sql.LIST_PAGE, values);
     const deployments = rows.slice(0, limit).map(toDeployment);
@@ -117,34 +114,23 @@ export class PostgresDeploymentStore implements DeploymentStore {
     return rows.map((row) => row.asset_uuid);
   }
 
-  updateDeployment(
-    id: string,
-    decide: Decide,
-    fence?: SessionFence,
-    audit?: AuditEntry,
-  ): Promise<Deployment | undefined> {
-    return this.#writer.update(id, decide, fence, audit);
+  updateDeployment(update: DeploymentUpdate): Promise<boolean> {
+    return this.#writer.update(update);
   }
 
-  async updateDeployments(ids: readonly string[], decide: Decide): Promise<readonly Deployment[]> {
-    return this.#telling(async (client) => {
-      await client.query(sql.LOCK_ALL, [ids]);
-      const written = await decideAndWrite(client, ids, decide);
-      return { result: written.deployments, accounts: written.accounts };
-    });
+  async updateDeployments(updates: readonly DeploymentUpdate[]): Promise<ReadonlySet<string>> {
+    const { stored, accounts } = await repeatOnConflict(() => writeUpdates(this.#pool, updates));
+    this.#appended.emit(accounts);
+    return stored;
   }
 
-  async expireDue(serviceNowMs: number, limit: number, decide: Decide): Promise<ExpiredDeployments> {
-    // Every instance asks every second, and hardly ever finds anything: that costs one statement.
-    const nextDueMs = await nextDue(this.#pool);
-    if (nextDueMs === undefined || nextDueMs > serviceNowMs) return { expired: [], nextDueMs };
-    return this.#telling(async (client) => {
-      const due = await client.query<{ id: string }>(sql.LOCK_DUE, [Math.floor(serviceNowMs), limit]);
-      const ids = due.rows.map(({ id }) => id);
-      const written = ids.length === 0 ? NOTHING_WRITTEN : await decideAndWrite(client, ids, decide);
-      const result = { expired: written.deployments, nextDueMs: await nextDue(client) };
-      return { result, accounts: written.accounts };
-    });
+  async findNextDue(): Promise<number | undefined> {
+    const { rows } = await this.#pool.query<{ due: number | null }>(sql.NEXT_DUE, []);
+    return rows[0]?.due ?? undefined;
+  }
+
+  async listDue(serviceNowMs: number, limit: number): Promise<readonly Deployment[]> {
+    return this.#list(sql.LIST_DUE, [Math.floor(serviceNowMs), limit]);
   }
 
   readEvents(id: string, after: number, limit: number): Promise<EventBatch> {
@@ -156,41 +142,7 @@ export class PostgresDeploymentStore implements DeploymentStore {
     return removed.rowCount;
   }
 
-  /** Runs work in a transaction, and tells the accounts that it returns once it is committed. */
-  async #telling<T>(work: (client: Queryable) => Promise<{ result: T; accounts: readonly string[] }>): Promise<T> {
-    const { result, accounts } = await this.#pool.transaction(work);
-    this.#appended.emit(accounts);
-    return result;
-  }
-
   async #list(text: string, values: readonly unknown[]): Promise<readonly Deployment[]> {
     return (await this.#pool.query<DeploymentRow>(text, values)).rows.map(toDeployment);
   }
-}
-
-async function nextDue(client: Queryable): Promise<number | undefined> {
-  const { rows } = await client.query<{ due: number | null }>(sql.NEXT_DUE, []);
-  return rows[0]?.due ?? undefined;
-}
-
-interface Written {
-  readonly deployments: readonly Deployment[];
-  /** The accounts with new events. */
-  readonly accounts: readonly string[];
-}
-
-const NOTHING_WRITTEN: Written = { deployments: [], accounts: [] };
-
-/** Changes deployments that this transaction has locked. Leaves out those that do not exist. */
-async function decideAndWrite(client: Queryable, ids: readonly string[], decide: Decide): Promise<Written> {
-  const deployments = (await findAll(client, ids)).filter((deployment) => deployment !== undefined);
-  const changes = deployments.map((deployment) => {
-    const change = decide(deployment);
-    const changed = change ? withChange(unchanged(deployment), change) : unchanged(deployment);
-    return { changed, fence: undefined, audit: [] };
-  });
-  const toStore = changes.filter(({ changed }) => changed.after !== changed.before);
-  const { stored, accounts } = await writeChanges(client, toStore);
-  if (stored.size !== toStore.length) throw new Error("a deployment was changed although it was locked");
-  return { deployments: changes.map(({ changed }) => changed.after), accounts };
 }

@@ -1,28 +1,26 @@
 import type { DatabaseSync } from "node:sqlite";
-import { transaction } from "../../../lib/sqlite.ts";
-import type { DeploymentEvent } from "../../../protocol/deployment-event.ts";
-import { nextDueMs } from "../../core/deadlines.ts";
 import {
-  type DeploymentChange,
   type Deployment,
   type DeploymentSummary,
   isFinished,
+  type StoredEvent,
   type UndeliveredDeployment,
 } from "../../core/deployment.ts";
-import type { DeploymentCursor } from "../../core/deployment-cursor.ts";
+import { FIRST_DEPLOYMENT_PAGE } from "../../core/deployment-cursor.ts";
+import { findRefusal } from "../admit-deployment.ts";
 import type { AuditEntry } from "../audit.ts";
+import { CHANGED_COLUMNS, changedSpec, changedValues, CREATED_COLUMNS, createdValues } from "../deployment-columns.ts";
 import {
   type CreateResult,
-  type CreationLimits,
+  type DeploymentCreation,
   type DeploymentPage,
   type DeploymentStore,
+  type DeploymentUpdate,
   type EventBatch,
-  type ExpiredDeployments,
   type Idempotency,
   MAX_BATCH_BYTES,
   MAX_PAGE_BYTES,
   MAX_UNDELIVERED,
-  type StoredEvent,
 } from "../deployments.ts";
 import {
   DEPLOYMENT_COLUMNS,
@@ -40,7 +38,6 @@ import type { SqliteAssetStates } from "./asset-states.ts";
 import { auditValues, INSERT_AUDIT } from "../sql/audit.ts";
 import { KEPT_BACK } from "../sql/device-acceptance.ts";
 import type { CommitQueue } from "./commit-queue.ts";
-import { type BeforeCreation, refusal } from "./creation-limits.ts";
 import { LatestEvents } from "./latest-events.ts";
 
 /** Selects the deployments that ended first from an index; unfinished ones have no `finished_at_ms`. */
@@ -53,11 +50,13 @@ const SELECT_DEPLOYMENTS = /* sql */ `
   SELECT ${DEPLOYMENT_COLUMNS}, a.stored_bytes AS account_bytes FROM deployments d ${DEPLOYMENT_JOINS}
   LEFT JOIN accounts a ON a.id = d.account_id`;
 
-/** Before every deployment of a list, newest first. */
-const FIRST_PAGE_CURSOR: DeploymentCursor = { createdAtMs: Number.MAX_SAFE_INTEGER, id: "" };
+interface CreationRow {
+  readonly usedBytes: number | null;
+  readonly running: number;
+  readonly holder: string | null;
+}
 
 export class SqliteDeploymentStore implements DeploymentStore {
-  readonly #database: DatabaseSync;
   readonly #commits: CommitQueue;
   readonly #states: SqliteAssetStates;
   readonly #latest = new LatestEvents();
@@ -75,6 +74,7 @@ export class SqliteDeploymentStore implements DeploymentStore {
   readonly #unfinishedOfAsset;
   readonly #endedUncertain;
   readonly #update;
+  readonly #holder;
   readonly #session;
   readonly #undelivered;
   readonly #undeliveredAssets;
@@ -84,7 +84,6 @@ export class SqliteDeploymentStore implements DeploymentStore {
   readonly #removeFinished;
 
   constructor(database: DatabaseSync, commits: CommitQueue, states: SqliteAssetStates) {
-    this.#database = database;
     this.#commits = commits;
     this.#states = states;
     this.#byId = database.prepare(`${SELECT_DEPLOYMENTS} WHERE d.id = ?`);
@@ -100,15 +99,12 @@ export class SqliteDeploymentStore implements DeploymentStore {
       "SELECT id, request_hash FROM deployments WHERE account_id = ? AND idempotency_key = ?",
     );
     this.#beforeCreation = database.prepare(
-      `SELECT (SELECT stored_bytes FROM accounts WHERE id = ?1) AS bytes,
+      `SELECT (SELECT stored_bytes FROM accounts WHERE id = ?1) AS usedBytes,
          (SELECT count(*) FROM deployments WHERE asset_uuid = ?2 AND status = 'Running') AS running,
          (SELECT instance_id FROM device_sessions WHERE asset_uuid = ?2) AS holder`,
     );
     this.#insert = database.prepare(
-      `INSERT INTO deployments (id, account_id, asset_uuid, app, action, spec, options, has_registry_auth, status,
-         created_at_ms, deadline_at_ms, wait_until_ms, delivery, finish_due_ms, reply_due_ms, due_at_ms, last_seq, event_bytes,
-         idempotency_key, request_hash)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      `INSERT INTO deployments (${CREATED_COLUMNS.join(", ")}) VALUES (${CREATED_COLUMNS.map(() => "?").join(", ")})`,
     );
     this.#insertEvent = database.prepare("INSERT INTO deployment_events (deployment_id, seq, event) VALUES (?, ?, ?)");
     this.#insertAudit = database.prepare(INSERT_AUDIT);
@@ -127,10 +123,10 @@ export class SqliteDeploymentStore implements DeploymentStore {
        ORDER BY d.created_at_ms, d.id LIMIT ?`,
     );
     this.#update = database.prepare(
-      `UPDATE deployments SET spec = coalesce(?, spec), status = ?, code = ?, acknowledged_at_ms = ?, cancel_requested_at_ms = ?,
-         is_waiting = ?, ack_since_ms = ?, finished_at_ms = ?, delivery = ?, finish_due_ms = ?, reply_due_ms = ?, due_at_ms = ?, last_device_seq = ?, last_seq = ?, deadline_at_ms = ?, connection = ?,
-         doubt = ?, doubt_until_ms = ?, event_bytes = ?, omitted_events = ?, version = ? WHERE id = ? AND version = ?`,
+      `UPDATE deployments SET spec = coalesce(?, spec), ${CHANGED_COLUMNS.map(({ name }) => `${name} = ?`).join(", ")}
+       WHERE id = ? AND version = ?`,
     );
+    this.#holder = database.prepare("SELECT instance_id FROM device_sessions WHERE asset_uuid = ?");
     this.#session = database.prepare("SELECT 1 FROM device_sessions WHERE asset_uuid = ? AND epoch = ?");
     this.#undelivered = database.prepare(
       `SELECT ${UNDELIVERED_COLUMNS} FROM deployments d WHERE d.asset_uuid = ? AND d.delivery IS NOT NULL
@@ -141,7 +137,7 @@ export class SqliteDeploymentStore implements DeploymentStore {
        WHERE d.delivery IS NOT NULL AND s.instance_id = ? LIMIT ?`,
     );
     this.#due = database.prepare(
-      "SELECT id FROM deployments WHERE due_at_ms <= ? AND due_at_ms IS NOT NULL ORDER BY due_at_ms LIMIT ?",
+      `${SELECT_DEPLOYMENTS} WHERE d.due_at_ms <= ? AND d.due_at_ms IS NOT NULL ORDER BY d.due_at_ms LIMIT ?`,
     );
     this.#nextDue = database.prepare("SELECT min(due_at_ms) AS due FROM deployments WHERE due_at_ms IS NOT NULL");
     this.#events = database.prepare(
@@ -152,63 +148,34 @@ export class SqliteDeploymentStore implements DeploymentStore {
     this.#removeFinished = database.prepare(REMOVE_FINISHED_SQL);
   }
 
-  async createDeployment(
-    deployment: Deployment,
-    first: DeploymentEvent,
-    idempotency?: Idempotency,
-    limits?: CreationLimits,
-    receive?: (deployment: Deployment) => DeploymentChange | undefined,
-    audit?: AuditEntry,
-  ): Promise<CreateResult> {
+  async createDeployment(creation: DeploymentCreation): Promise<CreateResult> {
+    const { after, events, idempotency, audit } = creation;
+    const { id, accountId, assetUuid } = after;
     return this.#commits.run(() => {
-      const earlier = idempotency && this.#repetition(deployment.accountId, idempotency);
-      if (earlier) return earlier;
-      const { accountId, assetUuid } = deployment;
-      const before = this.#beforeCreation.get(accountId, assetUuid) as unknown as BeforeCreation;
-      const refused = limits && refusal(deployment, before, limits);
+      const { usedBytes, running, holder } = this.#beforeCreation.get(accountId, assetUuid) as unknown as CreationRow;
+      const refused = findRefusal(creation, {
+        usedBytes: usedBytes ?? 0,
+        running,
+        holder: holder ?? undefined,
+        repeated: idempotency && this.#findRepeated(accountId, idempotency),
+      });
       if (refused) return refused;
-      const json = JSON.stringify(first);
-      const eventBytes = Buffer.byteLength(json);
-      this.#insert.run(
-        deployment.id,
-        accountId,
-        assetUuid,
-        deployment.app,
-        deployment.action,
-        JSON.stringify(deployment.spec),
-        JSON.stringify(deployment.options),
-        deployment.hasRegistryAuth ? 1 : 0,
-        deployment.status,
-        deployment.createdAtMs,
-        deployment.deadlineAtMs,
-        deployment.waitUntilMs ?? null,
-        deployment.delivery ?? null,
-        deployment.finishDueMs ?? null,
-        deployment.replyDueMs ?? null,
-        nextDueMs(deployment) ?? null,
-        first.seq,
-        eventBytes,
-        idempotency?.key ?? null,
-        idempotency?.requestHash ?? null,
-      );
-      this.#insertEvent.run(deployment.id, first.seq, json);
-      if (audit) this.#insertAudit.run(...auditValues(audit));
-      const stored = {
-        ...deployment,
-        holder: before.holder ?? undefined,
-        lastSeq: first.seq,
-        lastEvent: first,
-        eventBytes,
-      };
-      const change = receive?.(stored);
-      const created = change ? this.#apply(stored, change) : stored;
-      this.#states.deploymentChanged(undefined, created);
-      return { kind: "created", deployment: created };
+      this.#insert.run(...createdValues(creation));
+      this.#insertParts(id, events, audit);
+      this.#states.deploymentChanged(undefined, after);
+      return { kind: "created" };
     });
   }
 
-  async findDeployment(id: string): Promise<Deployment | undefined> {
+  async findHolder(assetUuid: string): Promise<string | undefined> {
+    const row = this.#holder.get(assetUuid) as { instance_id: string | null } | undefined;
+    return row?.instance_id ?? undefined;
+  }
+
+  async findDeployment(id: string, fence?: SessionFence): Promise<Deployment | undefined> {
     const row = this.#byId.get(id) as DeploymentRow | undefined;
+    // The row has the epoch of its device: usually that is the device of the session.
+    if (fence && (row?.asset_uuid !== fence.assetUuid || row.epoch !== fence.epoch)) this.#requireSession(fence);
     return row && toDeployment(row);
   }
 
@@ -233,7 +200,7 @@ export class SqliteDeploymentStore implements DeploymentStore {
     return this.#undeliveredAssets.all(instanceId, MAX_UNDELIVERED).map((row) => String(row["asset_uuid"]));
   }
 
-  async listDeployments(assetUuid: string, limit: number, after = FIRST_PAGE_CURSOR): Promise<DeploymentPage> {
+  async listDeployments(assetUuid: string, limit: number, after = FIRST_DEPLOYMENT_PAGE): Promise<DeploymentPage> {
     const { createdAtMs, id } = after;
     const deployments: Deployment[] = [];
     let bytes = 0;
@@ -257,49 +224,26 @@ export class SqliteDeploymentStore implements DeploymentStore {
     return (this.#endedUncertain.all(assetUuid, limit) as unknown as DeploymentRow[]).map(toDeployment);
   }
 
-  async updateDeployment(
-    id: string,
-    decide: (deployment: Deployment) => DeploymentChange | undefined,
-    fence?: SessionFence,
-    audit?: AuditEntry,
-  ): Promise<Deployment | undefined> {
-    let event: DeploymentEvent | undefined;
-    const after = await this.#commits.run(() => {
-      const row = this.#byId.get(id) as DeploymentRow | undefined;
-      // The row has the epoch of its device: usually that is the device of the session.
-      if (fence && (row?.asset_uuid !== fence.assetUuid || row.epoch !== fence.epoch)) this.#requireSession(fence);
-      return this.#decideAndApply(row, (deployment) => {
-        const change = decide(deployment);
-        event = change?.event;
-        if (audit && change) this.#insertAudit.run(...auditValues(audit));
-        return change;
-      });
-    });
-    if (after && event) this.#latest.add(after, event);
-    return after;
+  async updateDeployment(update: DeploymentUpdate): Promise<boolean> {
+    const isStored = await this.#commits.run(() => this.#updateOne(update));
+    const latest = update.events.at(-1);
+    if (isStored && latest) this.#latest.add(update.after, latest);
+    return isStored;
   }
 
-  async updateDeployments(
-    ids: readonly string[],
-    decide: (deployment: Deployment) => DeploymentChange | undefined,
-  ): Promise<readonly Deployment[]> {
-    return transaction(this.#database, () => this.#decideAndApplyAll(ids, decide));
+  updateDeployments(updates: readonly DeploymentUpdate[]): Promise<ReadonlySet<string>> {
+    return this.#commits.run(
+      () => new Set(updates.filter((update) => this.#updateOne(update)).map(({ after }) => after.id)),
+    );
   }
 
-  async expireDue(
-    serviceNowMs: number,
-    limit: number,
-    decide: (deployment: Deployment) => DeploymentChange | undefined,
-  ): Promise<ExpiredDeployments> {
-    return transaction(this.#database, () => {
-      const due = this.#due.all(serviceNowMs, limit) as { id: string }[];
-      const expired = this.#decideAndApplyAll(
-        due.map(({ id }) => id),
-        decide,
-      );
-      const { due: nextDueMs } = this.#nextDue.get() as { due: number | null };
-      return { expired, nextDueMs: nextDueMs ?? undefined };
-    });
+  async findNextDue(): Promise<number | undefined> {
+    const { due } = this.#nextDue.get() as { due: number | null };
+    return due ?? undefined;
+  }
+
+  async listDue(serviceNowMs: number, limit: number): Promise<readonly Deployment[]> {
+    return (this.#due.all(serviceNowMs, limit) as unknown as DeploymentRow[]).map(toDeployment);
   }
 
   async readEvents(id: string, after: number, limit: number): Promise<EventBatch> {
@@ -327,67 +271,24 @@ export class SqliteDeploymentStore implements DeploymentStore {
     if (!this.#session.get(fence.assetUuid, fence.epoch)) throw new StaleSessionError(fence);
   }
 
-  #decideAndApply(
-    row: DeploymentRow | undefined,
-    decide: (deployment: Deployment) => DeploymentChange | undefined,
-  ): Deployment | undefined {
-    const deployment = row && toDeployment(row);
-    const change = deployment && decide(deployment);
-    if (!deployment || !change) return deployment;
-    const changed = this.#apply(deployment, change);
-    this.#states.deploymentChanged(deployment, changed);
-    return changed;
+  /** Returns whether it was stored. */
+  #updateOne(update: DeploymentUpdate): boolean {
+    const { before, after, events, fence, audit } = update;
+    if (fence && !this.#session.get(fence.assetUuid, fence.epoch)) return false;
+    const { changes } = this.#update.run(changedSpec(update), ...changedValues(after), before.id, before.version);
+    if (changes !== 1) return false;
+    this.#insertParts(after.id, events, audit);
+    this.#states.deploymentChanged(before, after);
+    return true;
   }
 
-  #decideAndApplyAll(
-    ids: readonly string[],
-    decide: (deployment: Deployment) => DeploymentChange | undefined,
-  ): Deployment[] {
-    const found = ids.map((id) => this.#decideAndApply(this.#byId.get(id) as DeploymentRow | undefined, decide));
-    return found.filter((deployment) => deployment !== undefined);
+  #insertParts(id: string, events: readonly StoredEvent[], audit: AuditEntry | undefined): void {
+    for (const { seq, json } of events) this.#insertEvent.run(id, seq, json);
+    if (audit) this.#insertAudit.run(...auditValues(audit));
   }
 
-  #apply(before: Deployment, change: DeploymentChange): Deployment {
-    const after = { ...before, ...change.fields, version: before.version + 1 };
-    const event = change.event ?? before.lastEvent;
-    const lastSeq = change.event?.seq ?? before.lastSeq;
-    const json = change.event && JSON.stringify(change.event);
-    if (json) this.#insertEvent.run(before.id, lastSeq, json);
-    const eventBytes = before.eventBytes + Buffer.byteLength(json ?? "");
-    const { changes } = this.#update.run(
-      change.fields && "spec" in change.fields ? JSON.stringify(after.spec) : null,
-      after.status,
-      after.code ?? null,
-      after.acknowledgedAtMs ?? null,
-      after.cancelRequestedAtMs ?? null,
-      after.isWaiting ? 1 : 0,
-      after.ackSinceMs ?? null,
-      after.finishedAtMs ?? null,
-      after.delivery ?? null,
-      after.finishDueMs ?? null,
-      after.replyDueMs ?? null,
-      nextDueMs(after) ?? null,
-      after.lastDeviceSeq,
-      lastSeq,
-      after.deadlineAtMs,
-      after.connection,
-      after.uncertainty ?? null,
-      after.uncertainUntilMs ?? null,
-      eventBytes,
-      after.omittedEvents,
-      after.version,
-      before.id,
-      before.version,
-    );
-    if (changes !== 1) throw new Error(`deployment ${before.id} is no longer at version ${before.version}`);
-    return { ...after, lastSeq, lastEvent: event, eventBytes };
-  }
-
-  #repetition(accountId: string, { key, requestHash }: Idempotency): CreateResult | undefined {
+  #findRepeated(accountId: string, { key }: Idempotency): { id: string; requestHash: Uint8Array } | undefined {
     const row = this.#byIdempotencyKey.get(accountId, key) as { id: string; request_hash: Uint8Array } | undefined;
-    if (!row) return undefined;
-    return Buffer.compare(row.request_hash, requestHash) === 0
-      ? { kind: "repeated", id: row.id }
-      : { kind: "conflict" };
+    return row && { id: row.id, requestHash: row.request_hash };
   }
 }

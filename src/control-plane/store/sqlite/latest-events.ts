@@ -1,5 +1,4 @@
-import { type Deployment, isFinished } from "../../core/deployment.ts";
-import type { DeploymentEvent } from "../../../protocol/deployment-event.ts";
+import { type Deployment, isFinished, type StoredEvent } from "../../core/deployment.ts";
 import type { EventBatch } from "../deployments.ts";
 
 /** Maximum number of events, and the maximum length of one as JSON: in all a mebibyte or two. */
@@ -14,14 +13,12 @@ export class LatestEvents {
   readonly #byDeployment = new Map<string, EventBatch & { readonly seq: number }>();
 
   /** Must be called after the event was committed. @param deployment as it was then */
-  add(deployment: Deployment, event: DeploymentEvent): void {
+  add(deployment: Deployment, event: StoredEvent): void {
     const { id } = deployment;
     // Moves it to the end: the oldest is first.
     this.#byDeployment.delete(id);
-    const json = JSON.stringify(event);
-    if (json.length > MAX_EVENT_LENGTH) return;
-    const { seq } = event;
-    this.#byDeployment.set(id, { seq, events: [{ seq, json }], hasMore: false, isOver: isFinished(deployment) });
+    if (event.json.length > MAX_EVENT_LENGTH) return;
+    this.#byDeployment.set(id, { seq: event.seq, events: [event], hasMore: false, isOver: isFinished(deployment) });
     if (this.#byDeployment.size <= MAX_EVENTS) return;
     const [oldest] = this.#byDeployment.keys();
     if (oldest !== undefined) this.#byDeployment.delete(oldest);

@@ -1,6 +1,7 @@
 import { expect, test, vi } from "vitest";
 import type { Deployment } from "../../../../src/control-plane/core/deployment.ts";
 import { newDeployment } from "../../../../src/control-plane/core/deployment.ts";
+import { toStep } from "../../../../src/control-plane/core/next.ts";
 import { fail } from "../../../../src/control-plane/core/transitions.ts";
 import { CHECK_TIMEOUT_MS, STORE_FIGURES_MS } from "../../../../src/control-plane/metrics/collected.ts";
 import { Metrics } from "../../../../src/control-plane/metrics/metrics.ts";
@@ -10,6 +11,7 @@ import { openStore } from "../../../../src/control-plane/store/sqlite/open-store
 import { StaleSessionError } from "../../../../src/control-plane/store/sessions.ts";
 import type { Store } from "../../../../src/control-plane/store/store.ts";
 import { openSqlite } from "../../../../src/lib/sqlite.ts";
+import { someAudit } from "../../../support/control-plane/people.ts";
 import { captureLogText } from "../../../support/captured-log.ts";
 import { FakeClock } from "../../../support/fake-clock.ts";
 import { parseExposition, sumOf } from "../../../support/monitoring/exposition.ts";
@@ -27,7 +29,7 @@ const deployment: Deployment = newDeployment({
   timeoutMs: 1_000,
 });
 
-const cancel = (current: Deployment) => fail(current, 500, "DeploymentCancelled");
+const cancelled = toStep(deployment, fail(deployment, 500, "DeploymentCancelled")!);
 
 const CHECKS = {
   responds: () => Promise.resolve(),
@@ -46,41 +48,44 @@ function metricsOf(changed: (store: Store) => Partial<Store>) {
   return { clock, log, bus, metrics, store: metrics.store, value };
 }
 
-test("a store that asks twice for a decision counts once, by the last one", async () => {
+test("a change is counted if the store has made it, alone or with others", async () => {
+  const stored: boolean[] = [false, true];
   const { store, value } = metricsOf(({ deployments }) => ({
     deployments: Object.assign(Object.create(deployments) as typeof deployments, {
-      updateDeployment: async (_id: string, decide: (current: Deployment) => unknown) => {
-        decide(deployment);
-        decide({ ...deployment, version: 2 });
-        return deployment;
-      },
-      updateDeployments: async (_ids: unknown, decide: (current: Deployment) => unknown) => {
-        // The first decision is outdated: somebody else has ended the deployment by then.
-        decide(deployment);
-        decide({ ...deployment, version: 2, status: "Success" });
-        return [deployment];
-      },
+      updateDeployment: async () => stored.shift(),
+      updateDeployments: async () => new Set(["dep_2"]),
     }),
   }));
-  await store.deployments.updateDeployment("dep_1", cancel);
-  expect(await value("edge_control_deployments_ended_total", { code: "DeploymentCancelled" })).toBe(1);
-  await store.deployments.updateDeployments(["dep_1"], cancel);
-  expect(await value("edge_control_deployments_ended_total")).toBe(1);
+  const ended = () => value("edge_control_deployments_ended_total", { code: "DeploymentCancelled" });
+  await store.deployments.updateDeployment(cancelled);
+  expect(await ended()).toBe(0);
+  await store.deployments.updateDeployment(cancelled);
+  expect(await ended()).toBe(1);
+  await store.deployments.updateDeployments([cancelled, { ...cancelled, after: { ...cancelled.after, id: "dep_2" } }]);
+  expect(await ended()).toBe(2);
 });
 
-test("a change that the store did not make is not counted", async () => {
+test("a change that the store refused is not counted, and a replaced session is no failure of the store", async () => {
   const { store, value } = metricsOf(({ deployments }) => ({
     deployments: Object.assign(Object.create(deployments) as typeof deployments, {
-      updateDeployment: async (_id: string, decide: (current: Deployment) => unknown) => {
-        decide(deployment);
+      updateDeployment: async () => {
         throw new StaleSessionError({ assetUuid: "asset", epoch: 1 });
       },
     }),
   }));
-  await expect(store.deployments.updateDeployment("dep_1", (one) => fail(one, 500, "Internal"))).rejects.toThrow();
+  await expect(store.deployments.updateDeployment(cancelled)).rejects.toThrow();
   expect(await value("edge_control_deployments_ended_total")).toBe(0);
-  // A replaced session is no failure of the store.
   expect(await value("edge_control_store_failures_total")).toBe(0);
+});
+
+test("what is counted is stored with its entry in the audit log", async () => {
+  const { store } = metricsOf(() => ({}));
+  await store.accounts.createAccount({ id: "acc_1", name: "x", createdAt: 0 });
+  const audit = someAudit("deployment.requested", "acc_1");
+  await store.deployments.createDeployment({ after: deployment, events: [], specBytes: 2, audit });
+  await store.deployments.updateDeployment({ ...cancelled, audit: someAudit("deployment.cancelled", "acc_1") });
+  const actions = (await store.audit.listEntries("acc_1", 10)).map(({ action }) => action);
+  expect(actions).toEqual(["deployment.cancelled", "deployment.requested"]);
 });
 
 test("failures of the store are counted by operation, and passed on", async () => {

@@ -1,22 +1,20 @@
 import type { DeviceEvent } from "../../protocol/deployment-event.ts";
 import type { ErrorCode } from "../../protocol/errors.ts";
-import { confirmOnDevice, noteConnectionLost } from "../core/connection-notes.ts";
-import { type Deployment, type DeploymentChange, type DeploymentSummary, isFinished } from "../core/deployment.ts";
-import { markForOutcomeQuery } from "../core/resolve-outcome.ts";
-import { MAX_EVENT_BYTES, MAX_EVENT_BYTES_OVER_QUOTA } from "../core/event-log.ts";
+import type { Deployment, DeploymentSummary } from "../core/deployment.ts";
+import type { Fact } from "../core/next.ts";
 import { cancelReason, reconcile } from "../core/reconcile.ts";
-import { acknowledge, refuse, replyToEvent, applyDeviceEvent, withoutDelivery } from "../core/transitions.ts";
+import { replyToEvent } from "../core/transitions.ts";
 import { type DeploymentStore, MAX_UNDELIVERED } from "../store/deployments.ts";
 import { StaleSessionError } from "../store/sessions.ts";
 import type { DeploymentHandler, FrameOutcome } from "../devices/handlers.ts";
 import type { DeviceSession } from "../devices/session.ts";
-import type { DeviceDelivery } from "./device-delivery.ts";
+import type { DeviceDelivery } from "./delivery.ts";
+import type { DeploymentExecutor } from "./executor.ts";
 import type { OutcomeQueries } from "./outcome-queries.ts";
-import type { Recorder } from "./recorder.ts";
 
-export interface DeploymentHandlerOptions {
+export interface DeploymentFramesOptions {
   readonly store: DeploymentStore;
-  readonly recorder: Recorder;
+  readonly executor: DeploymentExecutor;
   readonly outcomeQueries: OutcomeQueries;
   readonly delivery: DeviceDelivery;
   /** Maximum size of the deployments of one account in the store, in bytes. */
@@ -24,16 +22,16 @@ export interface DeploymentHandlerOptions {
 }
 
 /** Applies the frames of devices to the records of deployments, and replies to them. */
-export class RecordingDeploymentHandler implements DeploymentHandler {
+export class DeploymentFrames implements DeploymentHandler {
   readonly #store: DeploymentStore;
-  readonly #recorder: Recorder;
+  readonly #executor: DeploymentExecutor;
   readonly #outcomeQueries: OutcomeQueries;
   readonly #delivery: DeviceDelivery;
   readonly #maxAccountBytes: number;
 
-  constructor({ store, recorder, outcomeQueries, delivery, maxAccountBytes }: DeploymentHandlerOptions) {
+  constructor({ store, executor, outcomeQueries, delivery, maxAccountBytes }: DeploymentFramesOptions) {
     this.#store = store;
-    this.#recorder = recorder;
+    this.#executor = executor;
     this.#outcomeQueries = outcomeQueries;
     this.#delivery = delivery;
     this.#maxAccountBytes = maxAccountBytes;
@@ -49,34 +47,23 @@ export class RecordingDeploymentHandler implements DeploymentHandler {
     for (const action of reconcile(unfinished, known)) {
       const { kind, deploymentId } = action;
       if (kind === "confirm") {
-        await this.#recorder.update(deploymentId, (current, nowMs) => confirmOnDevice(current, nowMs, epoch), session);
+        await this.#executor.apply(deploymentId, { kind: "held", epoch }, session);
       } else if (kind === "cancel") {
         this.#delivery.cancel(session, deploymentId, action.reason);
       } else {
-        const after = await this.#recorder.update(
-          deploymentId,
-          (current, nowMs) => markForOutcomeQuery(current, nowMs, epoch),
-          session,
-        );
-        if (after) uncertain.push(after);
+        const applied = await this.#executor.apply(deploymentId, { kind: "missing", epoch }, session);
+        if (applied) uncertain.push(applied.deployment);
       }
     }
     await this.#outcomeQueries.queryOutcomes(session, uncertain);
     return unfinished.length;
   }
 
-  deliver(session: DeviceSession): Promise<void> {
-    return this.#delivery.deliver(session);
-  }
-
-  onRevoked(session: DeviceSession): Promise<void> {
-    return this.#delivery.deliverCancellations(session);
-  }
-
   async onDisconnected(session: Pick<DeviceSession, "assetUuid" | "epoch">): Promise<void> {
+    const { epoch } = session;
     try {
       for (const { id } of await this.#store.listUnfinishedSummaries(session.assetUuid)) {
-        await this.#recorder.update(id, (current, nowMs) => noteConnectionLost(current, nowMs, session.epoch), session);
+        await this.#executor.apply(id, { kind: "session_lost", epoch }, session);
       }
     } catch (error) {
       // The device has connected again: nothing is lost.
@@ -85,9 +72,7 @@ export class RecordingDeploymentHandler implements DeploymentHandler {
   }
 
   async onAck(session: DeviceSession, deploymentId: string): Promise<FrameOutcome> {
-    const after = await this.#update(session, deploymentId, (current, nowMs) =>
-      acknowledge(current, nowMs, session.epoch),
-    );
+    const after = await this.#apply(session, deploymentId, { kind: "acknowledged", epoch: session.epoch });
     if (!after) return "unknown";
     if (after.assetUuid !== session.assetUuid) return this.#cancelUnknown(session, deploymentId);
     const reason = cancelReason(after);
@@ -101,15 +86,15 @@ export class RecordingDeploymentHandler implements DeploymentHandler {
     code: ErrorCode,
     message: string,
   ): Promise<FrameOutcome> {
-    const after = await this.#update(session, deploymentId, (current, nowMs) => refuse(current, nowMs, code, message));
+    const after = await this.#apply(session, deploymentId, { kind: "refused", code, message });
     if (!after) return "unknown";
     return after.assetUuid === session.assetUuid ? "taken" : "foreign";
   }
 
   async onEvent(session: DeviceSession, deploymentId: string, event: DeviceEvent): Promise<FrameOutcome> {
-    const after = await this.#update(session, deploymentId, (current, nowMs) =>
-      applyDeviceEvent(current, event, nowMs, session.epoch, this.#maxEventBytes(current)),
-    );
+    const { epoch } = session;
+    const maxAccountBytes = this.#maxAccountBytes;
+    const after = await this.#apply(session, deploymentId, { kind: "event", event, epoch, maxAccountBytes });
     if (!after) {
       // Removed by retention while the device was offline, or created after the backup that was restored. The deployment
       // was requested all the same, so the device does not undo it.
@@ -129,17 +114,9 @@ export class RecordingDeploymentHandler implements DeploymentHandler {
     return "taken";
   }
 
-  /** Changes a deployment of the session's device. Returns that of another device unchanged. */
-  #update(
-    session: DeviceSession,
-    deploymentId: string,
-    decide: (deployment: Deployment, nowMs: number) => DeploymentChange | undefined,
-  ): Promise<Deployment | undefined> {
-    return this.#recorder.update(
-      deploymentId,
-      (current, nowMs) => (current.assetUuid === session.assetUuid ? decide(current, nowMs) : undefined),
-      session,
-    );
+  /** Returns the deployment afterwards. That of another device stays as it is. */
+  async #apply(session: DeviceSession, deploymentId: string, fact: Fact): Promise<Deployment | undefined> {
+    return (await this.#executor.apply(deploymentId, fact, session))?.deployment;
   }
 
   /** Settles cancellations of ended deployments that the device, which has just listed those it holds, has undone. */
@@ -147,20 +124,10 @@ export class RecordingDeploymentHandler implements DeploymentHandler {
     for (;;) {
       const waiting = await this.#store.listUndelivered(session.assetUuid, session);
       const undone = waiting.filter(({ id, status }) => status !== "Running" && !held.has(id));
-      for (const { id } of undone) {
-        await this.#recorder.update(
-          id,
-          (current) => (isFinished(current) ? withoutDelivery(current) : undefined),
-          session,
-        );
-      }
+      for (const { id } of undone) await this.#executor.apply(id, { kind: "undone" }, session);
       // What comes after a full list would not be delivered: nothing wakes for it.
       if (waiting.length < MAX_UNDELIVERED || undone.length === 0) return;
     }
-  }
-
-  #maxEventBytes({ accountStoredBytes }: Deployment): number {
-    return accountStoredBytes < this.#maxAccountBytes ? MAX_EVENT_BYTES : MAX_EVENT_BYTES_OVER_QUOTA;
   }
 
   async #findOwnDeployment(session: DeviceSession, id: string): Promise<DeploymentSummary | undefined> {

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { Delivery, Deployment, UndeliveredDeployment } from "../../../../src/control-plane/core/deployment.ts";
-import { DeviceDelivery } from "../../../../src/control-plane/deployments/device-delivery.ts";
-import { Dispatcher, type DispatcherOptions } from "../../../../src/control-plane/deployments/dispatcher.ts";
+import type { Fact } from "../../../../src/control-plane/core/next.ts";
+import { DeviceDelivery, type DeviceDeliveryOptions } from "../../../../src/control-plane/deployments/delivery.ts";
 import type { DeviceSession } from "../../../../src/control-plane/devices/session.ts";
 import type { DeploymentStore } from "../../../../src/control-plane/store/deployments.ts";
 import { StaleSessionError } from "../../../../src/control-plane/store/sessions.ts";
@@ -30,6 +30,8 @@ function setUp() {
   const sent: string[] = [];
   /** What a data plan keeps back. */
   const held = new Set<string>();
+  /** What is not to be sent any more when its command has been read. */
+  const unsendable = new Set<string>();
   const state = { reads: 0, isCurrent: true, error: undefined as Error | undefined };
   /** Resolves the reads one by one. */
   const gates: (() => void)[] = [];
@@ -41,34 +43,31 @@ function setUp() {
       if (state.error) throw state.error;
       return found;
     },
-  } as unknown as DeploymentStore;
-  const dispatcher = {
-    async send(_session: DeviceSession, { id }: { id: string }) {
-      sent.push(`command ${id}`);
-      return id !== "dep_failed";
+    async findDeployment(id: string) {
+      const row = waiting.find((deployment) => deployment.id === id);
+      return row && receivedDeployment({ ...row, delivery: unsendable.has(id) ? undefined : row.delivery });
     },
-    async holdForPlan(_session: DeviceSession, id: string) {
-      return held.has(id);
+  };
+  const executor = {
+    async apply(id: string, { kind }: Fact) {
+      sent.push(`${kind} ${id}`);
     },
-    async endWait(_session: DeviceSession, id: string) {
-      sent.push(`end wait ${id}`);
-    },
-    async endUnsent(_session: DeviceSession, id: string) {
-      sent.push(`end ${id}`);
-    },
-  } as unknown as Dispatcher;
+  };
+  const findObstacle = async ({ id }: { id: string }) =>
+    held.has(id) ? { effect: "wait", type: "supersim", allowanceBytes: 1, until: 1 } : undefined;
   const session = {
     assetUuid: "asset",
     epoch: 1,
     get isCurrent() {
       return state.isCurrent;
     },
-    send: (frame: { type: string; deployment_id: string; reason: string }) =>
-      sent.push(`${frame.type} ${frame.deployment_id} ${frame.reason}`),
+    send: ({ type, deployment_id: id, reason }: { type: string; deployment_id: string; reason?: string }) =>
+      sent.push(reason === undefined ? `command ${id}` : `${type} ${id} ${reason}`),
     supports: () => true,
     checkLiveness: () => sent.push("ping"),
   } as unknown as DeviceSession;
-  const delivery = new DeviceDelivery(store, dispatcher);
+  const options = { store, executor, findObstacle, credentials: {}, gateway: {} } as unknown as DeviceDeliveryOptions;
+  const delivery = new DeviceDelivery(options);
   /** Lets all reads resolve that are waiting, and those that follow from them. */
   const flow = async () => {
     await settle();
@@ -77,7 +76,7 @@ function setUp() {
       await settle();
     }
   };
-  return { delivery, session, waiting, sent, held, state, flow };
+  return { delivery, session, waiting, sent, held, unsendable, state, flow };
 }
 
 test("wake-ups during a delivery cause one more, and nothing is sent twice in a session", async () => {
@@ -106,13 +105,16 @@ test("a cancellation follows its command, and one of a device that did not ackno
 });
 
 test("nothing is sent while the outcome is uncertain, and a command that was not sent is tried again", async () => {
-  const { delivery, session, waiting, sent, flow } = setUp();
-  waiting.push(row("dep_1", "command", { uncertainty: "asked" }), row("dep_failed", "command"));
+  const { delivery, session, waiting, sent, unsendable, flow } = setUp();
+  waiting.push(row("dep_1", "command", { uncertainty: "asked" }), row("dep_2", "command"));
+  unsendable.add("dep_2");
   void delivery.deliver(session);
   await flow();
+  expect(sent).toEqual([]);
+  unsendable.clear();
   void delivery.deliver(session);
   await flow();
-  expect(sent).toEqual(["command dep_failed", "command dep_failed"]);
+  expect(sent).toEqual(["command dep_2"]);
 });
 
 test("what is settled and comes back is sent again", async () => {
@@ -162,7 +164,7 @@ test("a deployment that was cancelled before it was sent in this session ends, a
   waiting.push(row("dep_1", "cancel", requested), row("dep_2", "cancel", { ...requested, acknowledgedAtMs: 1 }));
   void delivery.deliver(session);
   await flow();
-  expect(sent).toEqual(["end dep_1", "cancel dep_2 requested"]);
+  expect(sent).toEqual(["never_sent dep_1", "cancel dep_2 requested"]);
 });
 
 test("a command that is being read while the deployment is cancelled is not sent after its cancellation", async () => {
@@ -173,8 +175,8 @@ test("a command that is being read while the deployment is cancelled is not sent
     listUndelivered: async () => rows,
     findDeployment: () => found.promise,
   } as unknown as DeploymentStore;
-  const options = { store, recorder: {}, credentials: {}, gateway: {} } as unknown as DispatcherOptions;
-  const delivery = new DeviceDelivery(store, new Dispatcher(options));
+  const options = { store, executor: {}, credentials: {}, gateway: {} } as unknown as DeviceDeliveryOptions;
+  const delivery = new DeviceDelivery(options);
   const delivered = delivery.deliver(session);
   await settle();
   // The asset is removed.
@@ -191,7 +193,7 @@ test("a deployment that waits for the device is sent, and the connection probed 
   waiting.push(row("dep_1", "command", { isWaiting: true }));
   void delivery.deliver(session);
   await flow();
-  expect(sent).toEqual(["end wait dep_1", "command dep_1"]);
+  expect(sent).toEqual(["device_ready dep_1", "command dep_1"]);
   waiting[0] = row("dep_1", "command");
   void delivery.deliver(session);
   await flow();
@@ -200,7 +202,7 @@ test("a deployment that waits for the device is sent, and the connection probed 
     void delivery.deliver(session);
     await flow();
   }
-  expect(sent).toEqual(["end wait dep_1", "command dep_1", "ping"]);
+  expect(sent).toEqual(["device_ready dep_1", "command dep_1", "ping"]);
 });
 
 test("what a data plan keeps back is not sent, and what comes after it is", async () => {
@@ -209,10 +211,10 @@ test("what a data plan keeps back is not sent, and what comes after it is", asyn
   held.add("dep_1");
   void delivery.deliver(session);
   await flow();
-  expect(sent).toEqual(["command dep_2"]);
+  expect(sent).toEqual(["plan_spent dep_1", "command dep_2"]);
   held.clear();
   waiting.pop();
   void delivery.deliver(session);
   await flow();
-  expect(sent).toEqual(["command dep_2", "end wait dep_1", "command dep_1"]);
+  expect(sent).toEqual(["plan_spent dep_1", "command dep_2", "device_ready dep_1", "command dep_1"]);
 });

@@ -1,5 +1,5 @@
-import type { Deployment } from "../../core/deployment.ts";
-import type { SessionFence } from "../sessions.ts";
+import type { Deployment } from "../core/deployment.ts";
+import type { SessionFence } from "../store/sessions.ts";
 
 /** Maximum number of deployments that are remembered. */
 const MAX_KNOWN = 1_000;
@@ -10,13 +10,10 @@ const MAX_SPEC_LENGTH = 16 * 1024;
 /** Until when a deployment is remembered after it was read, in milliseconds: the size of its account may have changed. */
 const MAX_AGE_MS = 5_000;
 
-/** A deployment as it was when this process last read or changed it. */
-export interface KnownDeployment {
+interface KnownDeployment {
   readonly deployment: Deployment;
-  /** Of the device's session. */
-  readonly epoch: number | null;
-  /** Characters of the specification. */
-  readonly specLength: number;
+  /** Number of the device's session that it was read for. */
+  readonly epoch: number;
   /** When it was read, on the scale of `performance.now()`. */
   readonly readAt: number;
 }
@@ -29,17 +26,23 @@ export class KnownDeployments {
   readonly #byId = new Map<string, KnownDeployment>();
 
   /** Returns the deployment if its device is known to have this session. */
-  find(id: string, { assetUuid, epoch }: SessionFence): KnownDeployment | undefined {
+  find(id: string, { assetUuid, epoch }: SessionFence): Deployment | undefined {
     const known = this.#byId.get(id);
     if (known?.deployment.assetUuid !== assetUuid || known.epoch !== epoch) return undefined;
-    return performance.now() - known.readAt < MAX_AGE_MS ? known : undefined;
+    return performance.now() - known.readAt < MAX_AGE_MS ? known.deployment : undefined;
   }
 
-  /** Remembers a deployment after a change that is stored. */
-  remember(id: string, known: KnownDeployment): void {
+  /** Remembers a deployment that was read for this session, and has been changed since. */
+  changed(before: Deployment, after: Deployment, { epoch }: SessionFence): void {
+    const { id } = after;
+    const known = this.#byId.get(id);
+    const isContinued = known?.deployment === before;
     this.#byId.delete(id);
-    if (known.specLength > MAX_SPEC_LENGTH) return;
-    this.#byId.set(id, known);
+    const isLarge = !isContinued || after.spec !== before.spec ? isTooLarge(after.spec) : false;
+    if (isLarge) return;
+    const accountStoredBytes = before.accountStoredBytes + after.eventBytes - before.eventBytes;
+    const readAt = isContinued ? known.readAt : performance.now();
+    this.#byId.set(id, { deployment: { ...after, accountStoredBytes }, epoch, readAt });
     const [oldest] = this.#byId.keys();
     if (this.#byId.size > MAX_KNOWN && oldest !== undefined) this.#byId.delete(oldest);
   }
@@ -47,4 +50,8 @@ export class KnownDeployments {
   forget(id: string): void {
     this.#byId.delete(id);
   }
+}
+
+function isTooLarge(spec: unknown): boolean {
+  return JSON.stringify(spec).length > MAX_SPEC_LENGTH;
 }

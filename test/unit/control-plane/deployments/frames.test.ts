@@ -1,12 +1,10 @@
 import { expect, test } from "vitest";
 import type { Deployment, UndeliveredDeployment } from "../../../../src/control-plane/core/deployment.ts";
-import {
-  type DeploymentHandlerOptions,
-  RecordingDeploymentHandler,
-} from "../../../../src/control-plane/deployments/deployment-handler.ts";
+import { DeploymentFrames, type DeploymentFramesOptions } from "../../../../src/control-plane/deployments/frames.ts";
+import { type Fact, next } from "../../../../src/control-plane/core/next.ts";
 import type { DeviceSession } from "../../../../src/control-plane/devices/session.ts";
 import { MAX_UNDELIVERED } from "../../../../src/control-plane/store/deployments.ts";
-import { receivedDeployment } from "../../../support/deployment-record.ts";
+import { receivedDeployment, T0 } from "../../../support/deployment-record.ts";
 
 const ended: Partial<Deployment> = { status: "Fail", code: "DeviceNotReachable", delivery: "cancel" };
 
@@ -22,16 +20,16 @@ function setUp(waiting: Deployment[]) {
       listUnfinishedSummaries: async () => [],
       findSummary: async (id: string) => waiting.find((deployment) => deployment.id === id),
     },
-    recorder: {
-      update: async (id: string, decide: (deployment: Deployment) => unknown) => {
+    executor: {
+      apply: async (id: string, fact: Fact) => {
         const found = waiting.find((deployment) => deployment.id === id);
-        if (found && decide(found)) forget(id);
+        if (found && next(found, fact, { nowMs: T0, serviceNowMs: 0, ackTimeoutMs: 10_000 })) forget(id);
       },
     },
     delivery: { cancel: () => undefined },
     outcomeQueries: { queryOutcomes: async () => undefined },
-  } as unknown as DeploymentHandlerOptions;
-  return new RecordingDeploymentHandler(options);
+  } as unknown as DeploymentFramesOptions;
+  return new DeploymentFrames(options);
 }
 
 const session = { assetUuid: receivedDeployment().assetUuid, epoch: 1 } as DeviceSession;

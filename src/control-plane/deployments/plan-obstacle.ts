@@ -1,0 +1,22 @@
+import { type Clock, unixNow } from "../../lib/clock.ts";
+import type { Deployment } from "../core/deployment.ts";
+import { mayUsePlan, type PlanObstacle } from "../core/sims/plan-obstacle.ts";
+import type { DataPlanStore } from "../store/data-plans.ts";
+
+/** Finds the spent data plan that stands in the way of a deployment now; `undefined`: none does. */
+export type FindObstacle = (
+  deployment: Pick<Deployment, "accountId" | "assetUuid" | "action" | "options">,
+) => Promise<PlanObstacle | undefined>;
+
+export function obstacleFinder(
+  plans: Pick<DataPlanStore, "readDeployments" | "findSpent">,
+  clock: Pick<Clock, "now">,
+): FindObstacle {
+  return async (deployment) => {
+    if (!mayUsePlan(deployment)) return undefined;
+    const effect = await plans.readDeployments(deployment.accountId);
+    if (effect === "ignore") return undefined;
+    const spent = await plans.findSpent(deployment.assetUuid, unixNow(clock));
+    return spent && { effect, ...spent };
+  };
+}
