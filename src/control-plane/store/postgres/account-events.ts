@@ -64,8 +64,8 @@ const REMOVE_SURPLUS = /* sql */ `
   SELECT count(*) AS removed FROM removed`;
 /** Removes all events: their readers have to begin anew. */
 export const START_EVENTS_ANEW = /* sql */ `
-  WITH gone AS (DELETE FROM account_events)
-  UPDATE account_event_heads SET last_id = greatest(last_id + 1, ${NOW_MS}), removed_to = greatest(last_id + 1, ${NOW_MS})`;
+  WITH gone AS (DELETE FROM account_events), started AS MATERIALIZED (SELECT ${NOW_MS} AS at)
+  UPDATE account_event_heads SET last_id = greatest(last_id + 1, at), removed_to = greatest(last_id + 1, at) FROM started`;
 
 interface Row {
   readonly lastId: number | null;
