@@ -193,7 +193,7 @@ export const ERRORS = {
     endsDeployment: true,
     retryable: true,
     hint:
-      "On the device: `systemctl restart docker`, which restarts the apps too. A reload of the device's firewall has removed the " +
+      "On the device: `sudo systemctl restart docker`, which restarts the apps too. A reload of the device's firewall has removed the " +
       "engine's rules, or its bridge was deleted; have what reloads the firewall restart the engine as well.",
   },
   AgentCrashed: {

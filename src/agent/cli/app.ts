@@ -56,6 +56,7 @@ function toAppSnapshot(facts: AppFacts, nowMs: number): AppSnapshot {
     takenPorts: facts.taken_ports,
     policyDenial: facts.forbidden ?? undefined,
     held: facts.held ?? undefined,
+    notRepaired: facts.not_repaired ?? undefined,
     deploying: deploying ? deploying.message || deploying.step : undefined,
     lastFailure: lastFailure(facts),
     lastRepair: repair?.kind === "repair" ? { reason: repair.reason, error: repair.error } : undefined,

@@ -122,7 +122,7 @@ function report({ printer, configPath }: Context, config: NewConfig, asset: Enro
     `Enrolled: the control plane knows this device as ${asset.serial_number} (${asset.name}), ${asset.uuid}.`,
   );
   printer.raw(`Written: ${configPath} and ${config.device_token_file}.`);
-  printer.line("Restart the agent so that it uses them: systemctl restart edge-agent");
+  printer.line("Restart the agent so that it uses them: sudo systemctl restart edge-agent");
 }
 
 async function link({ io }: Context, config: NewConfig): Promise<TryOutcome> {

@@ -61,7 +61,7 @@ async function showDaemonDown(context: Context, error: DaemonUnavailableError): 
   }
   printer.paragraph("", 0, `${capitalize(error.message)}.`, printer.theme.red);
   if (service) printService(printer, service);
-  else printer.line(error.reason === "hung" ? HUNG_HINT : "Start it with: systemctl start edge-agent");
+  else printer.line(error.reason === "hung" ? HUNG_HINT : "Start it with: sudo systemctl start edge-agent");
   printer.line();
   if (typeof device === "string") printer.paragraph("", 0, `Nothing is known of the apps: ${device}`);
   else {
@@ -89,6 +89,7 @@ async function readDeviceWithoutDaemon({ readConfig, io }: Context): Promise<Dev
       diskReserveBytes: config.deploy.disk_reserve_bytes,
       isBusy: () => false,
       heldFor: () => undefined,
+      repairFailure: () => undefined,
       createPolicyCheck: () => async () => undefined,
     };
     const { readDeviceStatus } = await import("../local/device-status.ts");

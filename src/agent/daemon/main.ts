@@ -247,6 +247,7 @@ async function run(config: Config, loaded: Config, logger: Logger, log: LogRing)
       services,
       deployments: commands,
       stateFault: () => stateWatch.ask(),
+      repairFailure: (app) => reconciler.failureOf(app),
       dataUsage,
       cleaner,
       link: () => uplink.status(),

@@ -100,8 +100,8 @@ const statusSchema = z.object({
   clock: z.string().nullable().default(null),
   /** Work that pauses since the agent has crashed during it, each as text. Older agents leave it out. */
   held: z.array(z.string()).default([]),
-  /** What is wrong with the engine, each as a sentence. Older agents leave it out. */
-  engine_troubles: z.array(z.string()).default([]),
+  /** What is wrong with the engine, and what to do. Older agents leave it out. */
+  engine_troubles: z.array(z.object({ text: z.string(), next: z.string() })).default([]),
   /** Why the agent cannot write its state, and what to do; `null` if it can. Older agents leave it out. */
   state_fault: z.object({ text: z.string(), next: z.string() }).nullable().default(null),
 });
@@ -184,6 +184,7 @@ const appFactsSchema = z.object({
   /** The violated rule of the device's policy, as text; the app is not started then. Older agents leave it out. */
   forbidden: z.string().nullable().default(null),
   /** Why the agent does not bring the app back yet, as text. Older agents leave it out. */
+  not_repaired: z.string().nullable().default(null),
   held: z.string().nullable().default(null),
   /** The deployment in progress. */
   deploying: pendingDeploymentSchema.nullable(),

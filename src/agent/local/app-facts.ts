@@ -44,6 +44,7 @@ export async function gatherAppFacts(
     ...seen,
     foreign: foreignText(app?.changed) ?? null,
     held: held ? heldText(held) : null,
+    not_repaired: sources.repairFailure(name) ?? null,
     deploying,
     last_deployment: history.findLast((entry) => entry.kind === "deployment" && !entry.dry_run) ?? null,
     last_repair: history.findLast(({ kind }) => kind === "repair") ?? null,

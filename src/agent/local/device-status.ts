@@ -28,6 +28,8 @@ export interface DeviceStatusSources {
   readonly isBusy: (app: string) => boolean;
   /** Why an app that does not run is not brought back yet. */
   readonly heldFor: (app: string) => HeldWork | undefined;
+  /** Why an app could not be brought back when that was tried last. */
+  readonly repairFailure: (app: string) => string | undefined;
   /** Returns a function that describes the policy rule an app violates, judged by the current state of the machine. */
   readonly createPolicyCheck: () => (app: AppRecord, signal: AbortSignal) => Promise<string | undefined>;
 }
@@ -90,6 +92,7 @@ async function summarize(app: AppRecord, sources: AppSources, signal: AbortSigna
       restartPolicy: spec.restart_policy,
       held: held && heldText(held),
       missingDevices,
+      notRepaired: sources.repairFailure(app.name),
     });
     const [restarts, started_at] = [container?.restartCount ?? null, container?.startedAt ?? null];
     return { ...common, state, trouble, restarts, started_at };

@@ -40,6 +40,8 @@ export interface LocalAgent {
   readonly controlPlaneUrl: string;
   /** Why the agent cannot write its state; `undefined` if it can. */
   readonly stateFault: () => { readonly text: string; readonly next: string } | undefined;
+  /** Why an app could not be brought back when that was tried last. */
+  readonly repairFailure: (app: string) => string | undefined;
   readonly log: LogRing;
   readonly version: string;
 }
@@ -52,6 +54,7 @@ export function localRoutes(agent: LocalAgent): Routes {
     diskReserveBytes: services.config.diskReserveBytes,
     isBusy: (app) => deployments.isBusy(app),
     heldFor: (app) => services.crashGuard.heldFor(app),
+    repairFailure: (app) => agent.repairFailure(app),
     createPolicyCheck: () => {
       const now = snapshotServices(services);
       return async ({ spec }, signal) => {
@@ -76,7 +79,7 @@ export function localRoutes(agent: LocalAgent): Routes {
         data: dataUsed(agent.dataUsage),
         clock: jumpText(services.clock.unbelievedJump?.()),
         held: services.crashGuard.allHeld().map(heldText),
-        engine_troubles: [...services.troubles.texts],
+        engine_troubles: [...services.troubles.all],
         state_fault: agent.stateFault() ?? null,
       }),
     },

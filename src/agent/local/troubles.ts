@@ -21,7 +21,7 @@ export function troublesOf(status: Status): Trouble[] {
     ...stateTroubles(status),
     ...(clock === null ? [] : [{ kind: "clock" as const, text: clock }]),
     ...linkTroubles(status.link),
-    ...engine.map((text) => ({ kind: "engine" as const, text })),
+    ...engine.map(({ text, next }) => ({ kind: "engine" as const, text, next })),
     ...deviceTroubles(status.device),
   ];
 }

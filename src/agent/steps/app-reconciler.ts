@@ -7,9 +7,11 @@ import { hasAgentGivenName, hasTemporaryName, LABELS } from "../core/app/contain
 import { helperApp } from "../core/app/helper.ts";
 import { type AppNetwork, networksOf } from "../core/app/networks.ts";
 import { environmentValuesOf } from "../core/app/secrets.ts";
+import { restartText } from "../core/deployment/failure.ts";
 import type { AppRecord } from "../core/deployment/record.ts";
 import { type AppContainer, nextRepair, type Repair, repairDelay } from "../core/app/repair.ts";
 import type { ContainerSummary } from "../engine/engine.ts";
+import { needsEngineRestart } from "../engine/engine-troubles.ts";
 import { findAppContainers, findManagedContainers } from "../engine/managed-containers.ts";
 import { removeOtherPlaces } from "../files/place.ts";
 import { findMissingDevices } from "../host/host.ts";
@@ -18,6 +20,7 @@ import { updateAppRecord } from "../store/update-app-record.ts";
 import { adoptApps } from "./adopt-apps.ts";
 import type { ContainerStepContext, DeployServices } from "./context.ts";
 import { usedPlaces } from "./deployments.ts";
+import { EngineLook } from "./engine-look.ts";
 import { isImageGone } from "./create.ts";
 import { releaseNetworks } from "./networks.ts";
 import { enginePrefix } from "../engine/engine-prefix.ts";
@@ -27,22 +30,23 @@ import { NO_CONTAINERS } from "./observe.ts";
 import { PolicyEnforcer } from "./policy-enforcer.ts";
 import { INSTALLED_ORDER } from "./policy-check.ts";
 import { executeRepair } from "./table.ts";
-import { tryAgain } from "./try-start.ts";
 import { isEngineDown, maskError } from "./step-failure.ts";
 
 const RECONCILE_INTERVAL_MS = 30_000;
-/** Between two looks whether an engine that needed a restart has had it. */
-const ENGINE_TRIAL_PAUSE_MS = 120_000;
 /** Attempts are forgotten after this time without one. Exceeds the longest delay between two attempts. */
 const FAILURE_RESET_MS = 1_200_000;
 // Remove surplus containers, remove a dead one, create, start. More steps mean that the engine does not do its work.
 const MAX_REPAIR_STEPS = 6;
+/** Characters that are kept of the reason why a repair failed. */
+const MAX_ERROR_LENGTH = 500;
 
 interface RepairAttempts {
   readonly failures: number;
   readonly lastTryAt: number;
   /** Device files of the app that were missing then. */
   readonly missingDevices: readonly string[];
+  /** Why the last one failed, for people; `undefined` if it did not. */
+  readonly error?: string | undefined;
 }
 
 /** A repair, and the app's record it was decided from. */
@@ -82,15 +86,16 @@ export class AppReconciler {
   readonly #images: ImageFetcher;
   readonly #policyEnforcer: PolicyEnforcer;
   readonly #leftovers: LeftoverSweeper;
+  readonly #engineLook: EngineLook;
   #engineState: "unknown" | "up" | "down" = "unknown";
   #hasSweptFiles = false;
-  #engineTriedAt = 0;
   /** `endedRuns` when unused networks were removed last. */
   #releasedAfter: number | undefined;
 
   constructor(options: AppReconcilerOptions) {
     this.#options = options;
     this.#clock = options.clock;
+    this.#engineLook = new EngineLook(options);
     this.#images = new ImageFetcher(options);
     this.#policyEnforcer = new PolicyEnforcer(options);
     this.#leftovers = new LeftoverSweeper(options);
@@ -103,6 +108,11 @@ export class AppReconciler {
       await this.#clock.sleep(RECONCILE_INTERVAL_MS, signal).catch(() => {});
     }
     await this.#images.settled();
+  }
+
+  /** Why an app could not be brought back when that was tried last; `undefined` if it was, or nothing was tried. */
+  failureOf(app: string): string | undefined {
+    return this.#attempts.get(app)?.error;
   }
 
   /** Checks and repairs every app once. Rejects when the engine does not answer. */
@@ -126,20 +136,8 @@ export class AppReconciler {
     const others = containers.filter(({ labels }) => !installed.has(labels[LABELS.deployment] ?? ""));
     for (const container of others) await this.#removeStray(container, signal);
     await this.#leftovers.sweep(containers, signal);
-    await this.#tryEngine(apps, signal);
+    await this.#engineLook.round(apps, signal);
     await this.#releaseNetworks(signal);
-  }
-
-  /** Looks whether an engine that needed a restart has had it. */
-  async #tryEngine(apps: readonly AppRecord[], signal: AbortSignal): Promise<void> {
-    const { troubles, lease } = this.#options;
-    const now = this.#clock.monotonic();
-    const app = apps.find(({ spec }) => spec.ports.length > 0 && !spec.host_network);
-    if (!app || !troubles.needsRestart || now - this.#engineTriedAt < ENGINE_TRIAL_PAUSE_MS) return;
-    using appLease = lease(app.name);
-    if (!appLease) return;
-    this.#engineTriedAt = now;
-    await tryAgain({ ...this.#options, ...this.#stepOf(app), signal }, app);
   }
 
   #stepOf({ deploymentId }: AppRecord): Pick<ContainerStepContext, "deploymentId" | "order" | "observed"> {
@@ -230,7 +228,12 @@ export class AppReconciler {
     // A command may have been carried out since: the decision is made again under the lease.
     const due = await this.#findDueRepair(seen, signal);
     if (!due) return;
-    this.#attempts.set(due.app.name, { failures: failures + 1, lastTryAt: now, missingDevices: [] });
+    this.#attempts.set(due.app.name, {
+      failures: failures + 1,
+      lastTryAt: now,
+      missingDevices: [],
+      error: last?.error,
+    });
     await crashGuard.run(repairWork(seen.name), () => this.#carryOut(due, failures + 1, signal), signal);
   }
 
@@ -246,6 +249,7 @@ export class AppReconciler {
     try {
       await this.#applyRepairs(due, signal);
       log.info({ attempt }, "app repaired");
+      this.#noteAttempt(app, attempt);
       this.#recordRepair(app, repair.reason);
     } catch (error) {
       if (signal.aborted || isEngineDown(error)) throw error;
@@ -254,28 +258,36 @@ export class AppReconciler {
         const next = held
           ? `it is fetched again after a pause, since ${held.text} during that`
           : "it is being fetched again";
-        this.#recordRepair(app, repair.reason, new Error(`its image is not on the device any more; ${next}`));
+        const lack = `its image is not on the device any more; ${next}`;
+        this.#noteAttempt(app, attempt, { error: lack });
+        this.#recordRepair(app, repair.reason, lack);
         return held ? undefined : this.#images.begin(app, signal);
       }
       const missingDevices = await findMissingDevices(app.spec, this.#options.host);
-      this.#attempts.set(app.name, { failures: attempt, lastTryAt: this.#clock.monotonic(), missingDevices });
+      const text = needsEngineRestart(error) ? restartText(error.kind) : errorText(error);
+      const masked = maskSecrets(text, environmentValuesOf(app.spec)).slice(0, MAX_ERROR_LENGTH);
+      this.#noteAttempt(app, attempt, { error: masked, missingDevices });
       const next = Math.round(repairDelay(attempt) / 1000);
       log.error(
         { err: maskError(error, environmentValuesOf(app.spec)), attempt, next_try_s: next },
         "the app is not running and could not be repaired; it is tried again. See: edge-agent app NAME",
       );
-      this.#recordRepair(app, repair.reason, error);
+      this.#recordRepair(app, repair.reason, masked);
     }
   }
 
+  #noteAttempt({ name }: AppRecord, failures: number, outcome: Partial<RepairAttempts> = {}): void {
+    this.#attempts.set(name, { failures, lastTryAt: this.#clock.monotonic(), missingDevices: [], ...outcome });
+  }
+
   /** Adds the repair to the history, which explains later why the app was not running. */
-  #recordRepair(app: AppRecord, reason: string, error?: unknown): void {
+  #recordRepair(app: AppRecord, reason: string, error?: string): void {
     const { clock, store, logger } = this.#options;
-    const text = errorText(error);
-    const masked = error === undefined ? {} : { error: maskSecrets(text, environmentValuesOf(app.spec)).slice(0, 500) };
     const at = unixNow(clock);
     try {
-      store.save({ historyEntry: { kind: "repair", app: app.name, at, reason, ...masked } });
+      store.save({
+        historyEntry: { kind: "repair", app: app.name, at, reason, ...(error !== undefined && { error }) },
+      });
     } catch (problem) {
       logger.warn(
         { err: problem, app: app.name },

@@ -7,7 +7,7 @@ import { removePlaces } from "../files/place.ts";
 import type { ContainerStepContext, StepContext, StepResult } from "./context.ts";
 import { stopGraceMs } from "./stop-grace.ts";
 import { keepLog } from "./keep-log.ts";
-import { type Leftover, leftoverText, removeOrSetAside } from "./leftovers.ts";
+import { type Leftover, leftoverText, leftoverTrouble, removeOrSetAside } from "./leftovers.ts";
 import { releaseNetworks } from "./networks.ts";
 import { withContainer } from "./observe.ts";
 
@@ -27,7 +27,7 @@ export async function runClean(
     const leftover = await removeOrSetAside(engine, id, signal);
     if (!leftover) continue;
     left.push(leftover);
-    troubles.setContainer(id, leftoverText(leftover));
+    troubles.setContainer(id, leftoverTrouble(leftover));
   }
   const all = [...observed.containers, ...observed.others];
   const isKept = (deploymentId: string): boolean =>

@@ -9,6 +9,7 @@ import { runningEvent } from "../core/deployment/step-events.ts";
 import type { Observed, Step } from "../core/deployment/step.ts";
 import { EngineError } from "../engine/engine-error.ts";
 import type { ContainerSummary, Engine } from "../engine/engine.ts";
+import type { EngineTrouble } from "../engine/engine-troubles.ts";
 import { findManagedContainers } from "../engine/managed-containers.ts";
 import type { DeployServices, StepResult } from "./context.ts";
 import { isEngineDown } from "./step-failure.ts";
@@ -62,6 +63,14 @@ async function setAside(
 /** Describes a leftover for people. */
 export function leftoverText({ name, reason }: Pick<Leftover, "name" | "reason">): string {
   return `The container engine could not remove the container ${name}, which does not run any more: ${reason}. The agent tries again.`;
+}
+
+/** Returns the leftover as a trouble of the engine. */
+export function leftoverTrouble(leftover: Pick<Leftover, "name" | "reason">): EngineTrouble {
+  return {
+    text: leftoverText(leftover),
+    next: `Free what it names: a process that uses a file (sudo fuser -v FILE), or an immutable one (sudo lsattr FILE). Often a restart of the engine helps: sudo systemctl restart docker. At once after that: sudo docker rm --force ${leftover.name}`,
+  };
 }
 
 /** Returns the result of a step that could not remove containers of the version before, which an update has replaced. */
@@ -128,7 +137,7 @@ export class LeftoverSweeper {
     if (leftover) {
       if (tries === 0) logger.warn({ app, container: leftover.name }, leftoverText(leftover));
       this.#tried.set(id, { tries: tries + 1, lastTryAt: now });
-      troubles.setContainer(id, leftoverText(leftover));
+      troubles.setContainer(id, leftoverTrouble(leftover));
     } else if (this.#forget(id)) {
       logger.info({ app, container: id }, "a container that could not be removed before is removed");
     }

@@ -113,7 +113,7 @@ export class CrashGuard implements Disposable {
       this.#timers.use(clock.timer(FORGET_MS, () => this.#forget()));
     }
     if (this.#end === "crash")
-      logger.warn({ during }, "the agent crashed before this start. See: journalctl -u edge-agent");
+      logger.warn({ during }, "the agent crashed before this start. See: sudo journalctl -u edge-agent");
     for (const held of this.allHeld()) {
       const next = Math.round(held.leftMs / 1000);
       logger.error(

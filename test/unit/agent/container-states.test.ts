@@ -48,6 +48,8 @@ describe("an old version that cannot be removed", () => {
     expect(seen(apps)).toEqual([LEFT, "web running"]);
     await apps.reconciler.reconcile(signal);
     expect(rig.troubles.texts).toEqual([expect.stringContaining(STUCK)]);
+    // A technician is told what to do about it: `status` and `doctor` do not point at each other.
+    expect(rig.troubles.all[0]?.next).toMatch(/fuser.*lsattr.*sudo docker rm --force \S+$/);
     apps.free();
     // Tried again after a pause, whatever happens until then.
     await apps.reconciler.reconcile(signal);

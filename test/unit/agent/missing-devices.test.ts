@@ -32,6 +32,7 @@ describe("an app whose device is gone", () => {
       diskReserveBytes: 0,
       isBusy: () => false,
       heldFor: () => undefined,
+      repairFailure: () => undefined,
       createPolicyCheck: () => async () => undefined,
     };
     const { apps } = await readDeviceStatus(sources, signal);

@@ -127,6 +127,25 @@ it.each(["stopped", "paused"] as const)("a start of an app that is %s tries noth
 });
 
 describe("an engine that has lost its rules", () => {
+  it("is found within the hour while the apps run, and soon after the start", async () => {
+    const apps = await serving();
+    await using rig = apps.rig;
+    const rounds = async (ms: number): Promise<number> => {
+      const before = apps.calls.filter((call) => call === "tryStart").length;
+      for (let waited = 0; waited < ms; waited += 30_000) {
+        await rig.clock.advance(30_000);
+        await apps.reconciler.reconcile(signal);
+      }
+      return apps.calls.filter((call) => call === "tryStart").length - before;
+    };
+    expect(await rounds(600_000)).toBe(1);
+    expect(await rounds(7_200_000)).toBe(2);
+    using _failure = fail(apps, "rules_lost");
+    await rounds(3_600_000);
+    expect(rig.troubles.texts).toEqual([expect.stringMatching(/lost its firewall rules/)]);
+    expect(rig.engine.containers).toMatchObject([{ name: "web", state: apps.before }]);
+  });
+
   it("is a trouble from then on, until a trial of the reconciler or a start succeeds", async () => {
     const apps = await serving();
     await using rig = apps.rig;

@@ -44,14 +44,24 @@ export interface AppSituation {
   readonly held?: string | undefined;
   /** Its device files that are not on the device; only read while it does not run. */
   readonly missingDevices?: readonly string[];
+  /** Why the agent could not bring it back when it tried last, as text. */
+  readonly notRepaired?: string | undefined;
 }
 
 /** Returns the state of an app for people. */
 export function appState(situation: AppSituation): AppState {
   const { state, trouble } = containerState(situation);
-  const { held } = situation;
-  const isDown = state === "missing" || state === "stopped";
-  return { state, trouble: isDown && trouble !== undefined && held !== undefined ? `${trouble}; ${held}` : trouble };
+  const { held, notRepaired, forbidden, missingDevices = [] } = situation;
+  if (trouble === undefined || (state !== "missing" && state !== "stopped")) return { state, trouble };
+  // How the last run ended does not tell why there is no other one.
+  const isRepairDue = forbidden === undefined && missingDevices.length === 0;
+  const cause = notRepaired !== undefined && isRepairDue ? notRepairedText(notRepaired) : trouble;
+  return { state, trouble: held === undefined ? cause : `${cause}; ${held}` };
+}
+
+/** Describes why the agent cannot bring an app back. */
+export function notRepairedText(reason: string): string {
+  return `it cannot be started: ${reason.replace(/\.$/, "")}`;
 }
 
 function containerState({

@@ -1,6 +1,13 @@
 import type { AppRecord } from "../deployment/record.ts";
 import { capitalize, formatTimes } from "../text.ts";
-import { type AppContainerState, appState, hasFinished, lastExit, missingDeviceText } from "./app-state.ts";
+import {
+  type AppContainerState,
+  appState,
+  hasFinished,
+  lastExit,
+  missingDeviceText,
+  notRepairedText,
+} from "./app-state.ts";
 import { decisionOn, isLeftover } from "./container-decision.ts";
 import type { RunEnd } from "./container-status.ts";
 import type { RestartPolicy } from "./restart-policy.ts";
@@ -27,6 +34,8 @@ export interface AppSnapshot {
   readonly policyDenial: string | undefined;
   /** Why the agent does not bring it back yet, as text. */
   readonly held: string | undefined;
+  /** Why the agent could not bring it back when it tried last, as text. */
+  readonly notRepaired: string | undefined;
   /** Last message of its pending deployment. */
   readonly deploying: string | undefined;
   /** Why its last deployment failed. */
@@ -118,7 +127,7 @@ function explainHeld(known: AppSnapshot, held: string, add: AddFinding): Diagnos
   add("bad", `The agent does not bring it back at present: ${held}.`);
   return problem(
     `${capitalize(held)}.`,
-    "See how the agent ended: journalctl -u edge-agent. To have it tried at once: sudo systemctl restart edge-agent",
+    "See how the agent ended: sudo journalctl -u edge-agent. To have it tried at once: sudo systemctl restart edge-agent",
   );
 }
 
@@ -162,6 +171,13 @@ function explainContainer(known: AppSnapshot, add: AddFinding): Diagnosis {
     return problem(
       `Port ${taken.port} is taken by ${taken.holder}.`,
       "Stop that, and the agent starts the app by itself.",
+    );
+  }
+  if (isDown(container) && known.notRepaired !== undefined) {
+    if (container?.status === "exited") add("bad", `Its last run: ${lastExit(container)}.`);
+    return problem(
+      `${capitalize(notRepairedText(known.notRepaired))}.`,
+      `Mend that, and the agent starts it by itself, after ten minutes at most; at once: edge-agent restart ${name}`,
     );
   }
   if (!container) return explainMissing(known);

@@ -92,7 +92,7 @@ export function restartText(kind: "rules_lost" | "bridge_lost"): string {
     kind === "rules_lost"
       ? "The container engine has lost its firewall rules, as after a reload of the device's firewall, and can start no app with ports."
       : "The bridge of the container engine's network is gone, and it can start no app there.";
-  return `${what} On the device: systemctl restart docker.`;
+  return `${what} On the device: sudo systemctl restart docker.`;
 }
 
 function nextOf(hint: string | undefined): NonNullable<Failure["details"]> {

@@ -23,8 +23,8 @@ export type AgentAnswer =
 
 const NEXT: Readonly<Record<Trouble["kind"], string>> = {
   link: "The path to the control plane works now, and the agent tries again by itself; at once: sudo systemctl restart edge-agent",
-  engine: "See again with: edge-agent status",
-  disk: "Free space there: docker system df",
+  engine: "See the engine's own log: sudo journalctl -u docker",
+  disk: "Free space there: sudo docker system df",
   state: "See again with: edge-agent status",
   clock: "Check the time: timedatectl",
   app: "edge-agent app NAME",

@@ -38,7 +38,7 @@ const SYSTEMD_STATUSES: Readonly<Record<number, string>> = {
   238: "its state directory cannot be made",
 };
 
-const JOURNAL = "journalctl -u edge-agent -n 50";
+const JOURNAL = "sudo journalctl -u edge-agent -n 50";
 
 /**
  * Judges the service. A service that ends at each start is explained by the first other check that fails.

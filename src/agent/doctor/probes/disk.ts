@@ -35,7 +35,7 @@ async function checkSpace(path: string, reserve: number): Promise<CheckResult> {
   if (free < reserve) {
     return bad(
       `${text}, and ${formatBytes(reserve)} are held in reserve.`,
-      `Free space there: docker system df shows what images take; see also journalctl --disk-usage.`,
+      `Free space there: sudo docker system df shows what images take; see also journalctl --disk-usage.`,
     );
   }
   // File systems without a fixed number of inodes report 0.

@@ -64,8 +64,11 @@ describe("what is wrong, in the status", () => {
   });
 
   it("an engine that has lost something", () => {
-    const text = "The container engine has lost its firewall rules.";
-    expect(troublesOf({ ...STATUS, engine_troubles: [text] })).toEqual([{ kind: "engine", text }]);
+    const trouble = {
+      text: "The container engine has lost its firewall rules.",
+      next: "sudo systemctl restart docker",
+    };
+    expect(troublesOf({ ...STATUS, engine_troubles: [trouble] })).toEqual([{ kind: "engine", ...trouble }]);
   });
 
   it("not that a network drops idle connections, but how often the link is probed there", () => {

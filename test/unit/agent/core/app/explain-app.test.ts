@@ -23,6 +23,7 @@ const RUNNING: AppSnapshot = {
   takenPorts: [],
   policyDenial: undefined,
   held: undefined,
+  notRepaired: undefined,
   restartPolicy: undefined,
   lastRun: undefined,
   deploying: undefined,
@@ -57,6 +58,12 @@ describe("why an app does not run", () => {
     [{ ...ended({ exitCode: 7 }), held: "the agent crashed 3 times" }, /^The agent crashed 3 times\.$/],
     [{ ...ended({ status: "paused" }), held: "the agent crashed 3 times" }, /paused/],
     [{ container: undefined, imagePresent: false }, /container and its image were removed/],
+    [
+      { ...ended({ exitCode: 137 }), notRepaired: "/srv/data is gone." },
+      /^It cannot be started: \/srv\/data is gone\.$/,
+    ],
+    [{ container: undefined, notRepaired: "/srv/data is gone" }, /^It cannot be started: \/srv\/data is gone\.$/],
+    [{ ...ended({ status: "paused" }), notRepaired: "/srv/data is gone" }, /paused/],
     [
       { container: undefined, takenPorts: [{ port: 30_080, holder: "process nginx (pid 4)" }] },
       /Port 30080 is taken by/,
