@@ -1,4 +1,7 @@
+import { existsSync } from "node:fs";
+import { join } from "node:path";
 import type { Clock } from "../../lib/clock.ts";
+import type { AppRecord } from "../core/deployment/record.ts";
 import type { CheckResult } from "../core/doctor/checks.ts";
 import type { ConfigError } from "../config/config-error.ts";
 import { DEFAULT_TOKEN_FILE } from "../config/default-paths.ts";
@@ -53,6 +56,14 @@ export function isPlaceholder({ control_plane_url: address }: Pick<ConfigFile, "
 export function configOf({ config }: ProbeContext): Config {
   if (config instanceof Error) throw config;
   return config;
+}
+
+/** Returns the installed apps; none if the agent has not run yet. Rejects with `StoreError`. */
+export async function installedApps(context: ProbeContext): Promise<readonly AppRecord[]> {
+  const { state_dir: stateDir } = configOf(context);
+  if (!existsSync(join(stateDir, "agent.db"))) return [];
+  using store = await context.openStore(stateDir);
+  return store.apps();
 }
 
 export function good(text: string): CheckResult {

@@ -19,6 +19,7 @@ import { probeCrashes, probeStore } from "./probes/store.ts";
 import { probeTcp } from "./probes/tcp.ts";
 import { probeTls } from "./probes/tls.ts";
 import { probeToken } from "./probes/token.ts";
+import { probeVolumes } from "./probes/volumes.ts";
 
 /** The probe of each check. A missing one does not compile. */
 export const PROBES: Readonly<Record<ProbedCheckId, Probe>> = {
@@ -38,6 +39,7 @@ export const PROBES: Readonly<Record<ProbedCheckId, Probe>> = {
   engine: probeEngine,
   publishing: probePublishing,
   names: probeNames,
+  volumes: probeVolumes,
   registry: probeRegistry,
   disk: probeDisk,
   files: probeFiles,

@@ -1,3 +1,4 @@
+import { BROKEN_STORAGE } from "./broken-storage.ts";
 import {
   type BrokenDevice,
   CHAINS,
@@ -9,7 +10,6 @@ import {
   hosts,
   noHost,
   port,
-  STATE,
   STOP,
   type Outside,
   url,
@@ -331,57 +331,6 @@ export function brokenDevices(at: Outside): readonly BrokenDevice[] {
       next: /docker system df/,
     },
 
-    // The state.
-    {
-      name: "state of root",
-      break: `${STOP} chown -R root:root ${STATE}`,
-      isKept: true,
-      id: "service",
-      text: /stopped/,
-      next: /start/,
-    },
-    {
-      name: "store of root",
-      break: `${STOP} chown root:root ${STATE}/agent.db`,
-      id: "service",
-      text: /State, permissions: .*cannot be written by edge-agent/,
-      next: /sudo chown -R edge-agent: \/var\/lib\/edge-agent/,
-    },
-    {
-      name: "store damaged",
-      break: `${STOP} cp -a ${STATE}/agent.db /root/agent.db; head -c 8192 /dev/urandom | dd of=${STATE}/agent.db conv=notrunc status=none`,
-      isKept: true,
-      mend: `mv /root/agent.db ${STATE}/agent.db`,
-      id: "service",
-      text: /stopped/,
-      next: /start/,
-    },
-    {
-      name: "state read-only",
-      break: `${STOP} mkfs.ext4 -q -m 0 -F /root/state.img 32M; mount -o loop,errors=remount-ro /root/state.img /mnt; cp -a ${STATE}/. /mnt/; umount /mnt; mount -o loop,errors=remount-ro /root/state.img ${STATE}; chown edge-agent: ${STATE}; systemctl start edge-agent; until edge-agent status > /dev/null; do sleep 0.2; done; echo 1 > /sys/fs/ext4/$(basename $(findmnt -no SOURCE ${STATE}))/trigger_fs_error`,
-      isKept: true,
-      mend: `${STOP} umount ${STATE}`,
-      id: "permissions",
-      text: /file system of \/var\/lib\/edge-agent is read-only/,
-      next: /remount,rw/,
-    },
-    {
-      name: "state full",
-      break: `${STOP} mount -t tmpfs -o size=4M,mode=700 tmpfs ${STATE}; chown edge-agent: ${STATE}; systemctl start edge-agent; until edge-agent status > /dev/null; do sleep 0.2; done; dd if=/dev/zero of=${STATE}/filler bs=64k status=none; true`,
-      isKept: true,
-      mend: `${STOP} umount ${STATE}`,
-      id: "permissions",
-      text: /is full/,
-      next: /Free space/,
-    },
-
-    // Apps.
-    {
-      name: "policy that forbids what runs",
-      break: config('c.policy = { mounts: { deny: ["/srv"] } }'),
-      id: "agent",
-      text: /app does not run as it should: .*\/srv/,
-      next: /edge-agent app app/,
-    },
+    ...BROKEN_STORAGE,
   ];
 }

@@ -17,6 +17,7 @@ export const CHECKS = [
   { id: "engine", title: "Container engine", needs: [] },
   { id: "publishing", title: "Published ports", needs: ["config", "store", "engine"] },
   { id: "names", title: "Names of apps", needs: ["engine"] },
+  { id: "volumes", title: "Volumes of apps", needs: ["config", "store"] },
   { id: "registry", title: "Registries", needs: ["config", "credentials", "clock", "interface"] },
   { id: "disk", title: "Disk space", needs: [] },
   { id: "files", title: "File descriptors", needs: [] },

@@ -11,26 +11,31 @@ export interface MountEntry {
   /** Mount propagation: whether it receives from another peer group, and whether it is in one itself. */
   readonly isSlave: boolean;
   readonly isShared: boolean;
+  /** Whether the mount, or its whole file system, is read-only. */
+  readonly isReadOnly: boolean;
 }
 
 /** Parses `/proc/self/mountinfo`. */
 export function parseMountinfo(text: string): MountEntry[] {
   return text.split("\n").flatMap((line) => {
-    const [, , device, root, path, , ...more] = line.split(" ");
+    const [, , device, root, path, options, ...more] = line.split(" ");
     if (device === undefined || root === undefined || path === undefined) return [];
-    const fields = more.slice(0, Math.max(0, more.indexOf("-")));
+    const end = Math.max(0, more.indexOf("-"));
+    const fields = more.slice(0, end);
     const has = (name: string): boolean => fields.some((field) => field.startsWith(`${name}:`));
-    return [{ device, root: unescape(root), path: unescape(path), isSlave: has("master"), isShared: has("shared") }];
+    const isReadOnly = [options, more[end + 3]].some((list) => list?.split(",").includes("ro"));
+    const place = { device, root: unescapeMountPath(root), path: unescapeMountPath(path) };
+    return [{ ...place, isSlave: has("master"), isShared: has("shared"), isReadOnly }];
   });
 }
 
 /** The kernel writes whitespace and backslashes as three octal digits. */
-function unescape(text: string): string {
+export function unescapeMountPath(text: string): string {
   return text.replaceAll(/\\([0-7]{3})/g, (_, digits: string) => String.fromCharCode(Number.parseInt(digits, 8)));
 }
 
 /** Returns the mount that a path without symbolic links is on. */
-function findMount(path: string, mounts: readonly MountEntry[]): MountEntry | undefined {
+export function findMount(path: string, mounts: readonly MountEntry[]): MountEntry | undefined {
   let best: MountEntry | undefined;
   for (const mount of mounts) {
     if (isPathWithin(path, mount.path) && mount.path.length >= (best?.path.length ?? 0)) best = mount;

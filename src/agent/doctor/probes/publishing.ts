@@ -1,6 +1,4 @@
-import { existsSync } from "node:fs";
 import { readFile } from "node:fs/promises";
-import { join } from "node:path";
 import { LABELS } from "../../core/app/container.ts";
 import { networksOf } from "../../core/app/networks.ts";
 import { restartText } from "../../core/deployment/failure.ts";
@@ -8,9 +6,9 @@ import type { AppRecord } from "../../core/deployment/record.ts";
 import { EngineError } from "../../engine/engine-error.ts";
 import { enginePrefix } from "../../engine/engine-prefix.ts";
 import { needsEngineRestart } from "../../engine/engine-troubles.ts";
-import { bad, configOf, good, type Probe, type ProbeContext, warning } from "../probe.ts";
+import { bad, configOf, good, installedApps, type Probe, type ProbeContext, warning } from "../probe.ts";
 
-const RESTART = "Restart it, which restarts the apps too: systemctl restart docker";
+const RESTART = "Restart it, which restarts the apps too: sudo systemctl restart docker";
 const DAEMON_FILE = "/etc/docker/daemon.json";
 
 /** The engine starts containers with ports on the network of apps: tried by a helper that runs nothing. */
@@ -41,7 +39,7 @@ export const probePublishing: Probe = async (context, signal) => {
     const next =
       error.kind === "no_addresses"
         ? "Set networks.subnets in the configuration to a range that is free in the device's networks."
-        : "See the engine's own log: journalctl -u docker";
+        : "See the engine's own log: sudo journalctl -u docker";
     return bad(`The engine cannot start a container with a port: ${error.message}.`, next);
   }
   if (await leavesFirewallAlone())
@@ -53,10 +51,7 @@ export const probePublishing: Probe = async (context, signal) => {
 };
 
 async function findApp(context: ProbeContext): Promise<AppRecord | undefined> {
-  const { state_dir: stateDir } = configOf(context);
-  if (!existsSync(join(stateDir, "agent.db"))) return undefined;
-  using store = await context.openStore(stateDir);
-  const apps = store.apps();
+  const apps = await installedApps(context);
   return apps.find(({ spec }) => !spec.host_network && spec.network !== "none") ?? apps[0];
 }
 

@@ -107,6 +107,7 @@ describe("a path of the agent on the device", () => {
       device: "8:1",
       isShared: false,
       isSlave: false,
+      isReadOnly: false,
     },
   ];
   const hostOf = (volumes: ContainerConfig["volumes"]) => ({

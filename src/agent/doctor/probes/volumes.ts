@@ -1,0 +1,109 @@
+import { readFile, stat, statfs } from "node:fs/promises";
+import { userInfo } from "node:os";
+import { normalizePath } from "../../../protocol/normalize-path.ts";
+import { bindsOf } from "../../../protocol/volume-fields.ts";
+import type { AppRecord } from "../../core/deployment/record.ts";
+import type { CheckResult } from "../../core/doctor/checks.ts";
+import { describeDiskFault } from "../../core/host/disk-fault.ts";
+import { findUnmounted, parseFstab } from "../../core/host/fstab.ts";
+import { isVolatile } from "../../core/host/missing-mount.ts";
+import { findMount, type MountEntry } from "../../core/host/mountinfo.ts";
+import { bad, good, installedApps, type Probe, type ProbeContext, warning } from "../probe.ts";
+
+/** Results that are shown at once. */
+const MAX_SHOWN = 3;
+
+interface Mounts {
+  readonly now: readonly MountEntry[];
+  /** Mount points of `/etc/fstab`. */
+  readonly atBoot: readonly string[];
+}
+
+/** What apps mount is there, on disks that are mounted, can be written and have room. */
+export const probeVolumes: Probe = async (context, signal) => {
+  const apps = await installedApps(context);
+  const [now, fstab] = await Promise.all([context.host.readMounts(), readFile("/etc/fstab", "utf8").catch(() => "")]);
+  const mounts = { now, atBoot: parseFstab(fstab) };
+  const results = await Promise.all(apps.map((app) => checkApp(app, mounts, context, signal)));
+  const faults = results.flat().toSorted((a, b) => Number(b.verdict === "bad") - Number(a.verdict === "bad"));
+  if (faults.length > 0) return joined(faults);
+  const count = apps.flatMap(({ spec }) => bindsOf(spec)).length;
+  return good(count === 0 ? "No app mounts a directory of the device." : `What apps mount is there: ${count}.`);
+};
+
+async function checkApp(
+  app: AppRecord,
+  mounts: Mounts,
+  { engine }: ProbeContext,
+  signal: AbortSignal,
+): Promise<CheckResult[]> {
+  const found = await Promise.all(bindsOf(app.spec).map((bind) => findFault(app.name, bind, mounts)));
+  const faults = found.filter((fault) => fault !== undefined);
+  if (!faults.some(({ isGone }) => isGone)) return faults.map(({ text, next }) => warning(text, next));
+  const container = await engine.inspectContainer(app.containerId, signal).catch(() => undefined);
+  // An app that runs has what it started with.
+  const isDown = app.desired !== "stopped" && container?.status !== "running";
+  return faults.map(({ text, next, isGone }) => (isGone && isDown ? bad : warning)(text, next));
+}
+
+interface Fault {
+  readonly text: string;
+  readonly next: string;
+  /** Whether the app cannot start without it. */
+  readonly isGone: boolean;
+}
+
+async function findFault(
+  app: string,
+  { local, readonly = false }: ReturnType<typeof bindsOf>[number],
+  mounts: Mounts,
+): Promise<Fault | undefined> {
+  const path = normalizePath(local);
+  const what = `${path}, which ${app} mounts,`;
+  const unmounted = findUnmounted(path, mounts.atBoot, mounts.now);
+  if (unmounted !== undefined)
+    return {
+      text: `${what} is on a disk that is not mounted: /etc/fstab has ${unmounted}.`,
+      next: `sudo mount ${unmounted}`,
+      isGone: true,
+    };
+  if (await isMissing(path))
+    return isVolatile(path)
+      ? undefined
+      : {
+          text: `${what} is not there.`,
+          next: `Mount its disk, or, if the app is to begin without its data: sudo mkdir -p ${path}`,
+          isGone: true,
+        };
+  if (readonly) return undefined;
+  const mount = findMount(path, mounts.now);
+  const code = mount?.isReadOnly ? "EROFS" : await fullCode([path, mount?.path]);
+  if (code === undefined) return undefined;
+  const { text, next } = describeDiskFault(code, path, userInfo().username);
+  return { text: `${text.replace(/\.$/, "")}, which ${app} writes.`, next, isGone: false };
+}
+
+/** What the service's user may not look at counts as there. */
+async function isMissing(path: string): Promise<boolean> {
+  return await stat(path).then(
+    () => false,
+    (error: NodeJS.ErrnoException) => error.code === "ENOENT" || error.code === "ENOTDIR",
+  );
+}
+
+/** @param places on one file system, of which the first that can be asked counts */
+async function fullCode(places: readonly (string | undefined)[]): Promise<"ENOSPC" | undefined> {
+  for (const place of places) {
+    const facts = place === undefined ? undefined : await statfs(place).catch(() => undefined);
+    // File systems without a fixed number of inodes report 0.
+    if (facts) return facts.bavail === 0 || (facts.files > 0 && facts.ffree === 0) ? "ENOSPC" : undefined;
+  }
+  return undefined;
+}
+
+function joined(faults: readonly CheckResult[]): CheckResult {
+  const shown = faults.slice(0, MAX_SHOWN);
+  const more = faults.length > MAX_SHOWN ? ` And ${faults.length - MAX_SHOWN} more of this kind.` : "";
+  const next = [...new Set(shown.map((fault) => fault.next ?? ""))].join("; ");
+  return { verdict: faults[0]?.verdict ?? "warning", text: shown.map(({ text }) => text).join(" ") + more, next };
+}
