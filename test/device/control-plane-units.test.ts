@@ -4,6 +4,7 @@ import { NatsServer } from "../support/bus/nats-server.ts";
 import { Device } from "../support/device/device.ts";
 import { type DeviceEngine, devicesUnavailableReason, startDeviceEngine } from "../support/device/device-engine.ts";
 import { deviceImage } from "../support/device/device-image.ts";
+import { documented, fill } from "../support/documentation.ts";
 import { TcpRelay } from "../support/link/tcp-relay.ts";
 import { PostgresServer, postgresUnavailableReason } from "../support/postgres.ts";
 import {
@@ -84,9 +85,10 @@ describe.skipIf(missing !== undefined)("the control plane's units", () => {
         // By root, beside the running service.
         await machine.succeed(`/opt/edge-control/edge-control account create after-${user} ${data}`);
         expect(await accounts()).toBe(before + 1);
-        await machine.succeed(`systemctl stop ${UNIT}`);
-        await machine.succeed(`runuser -u ${user} -- /opt/edge-control/edge-control restore ${file} ${data}`);
-        await machine.succeed(`systemctl start ${UNIT}`);
+        const restore = fill(documented("docs/service-recovery.md", "Backup and restore"), { FILE: file });
+        const command = "/opt/edge-control/edge-control";
+        const asUser = user === "root" ? restore : fill(restore, { [command]: `runuser -u ${user} -- ${command}` });
+        await machine.succeed(`set -e; ${asUser}`);
         expect([await statusOf(machine, `${URL}/readyz`), await accounts()]).toEqual([200, before]);
         const owners = await machine.succeed("stat -c %U /var/lib/edge-control/*");
         expect(new Set(owners.trim().split("\n"))).toEqual(new Set(["edge-control"]));

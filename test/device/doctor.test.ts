@@ -1,5 +1,4 @@
 import { appendFileSync } from "node:fs";
-import { readFile } from "node:fs/promises";
 import { createServer as createHttpServer } from "node:http";
 import { createServer, type ServerOptions } from "node:https";
 import type { AddressInfo, Server } from "node:net";
@@ -124,26 +123,6 @@ describe.skipIf(missing !== undefined)("doctor, on devices that are broken", () 
       await untilHealthy();
     }
   });
-
-  test(
-    "a device from an image enrols itself at its first boot, by the documented unit",
-    { timeout: 180_000 },
-    async () => {
-      const unit =
-        /```ini\n(\[Unit\]\nDescription=Enrolment[^`]*)```/.exec(await readFile("docs/install.md", "utf8"))?.[1] ?? "";
-      const { code = "" } = await outside.enrolmentCode(asset);
-      const own = unit.replace("https://control.example.com", outside.agentUrl);
-      await device.succeed("systemctl stop edge-agent; rm /etc/edge-agent/token; rm -rf /var/lib/edge-agent/*");
-      await device.write("/etc/systemd/system/edge-agent-first-boot.service", own);
-      await device.succeed("umask 077; cat > /etc/edge-agent/enrolment-code", `${code}\n`);
-      await device.run("systemctl daemon-reload; systemctl start edge-agent-first-boot");
-      await device.until("systemctl is-active edge-agent").catch(async (error: unknown) => {
-        throw new Error(await device.succeed("journalctl -u edge-agent-first-boot -o cat"), { cause: error });
-      });
-      await untilHealthy();
-      expect((await device.run("ls /etc/edge-agent/enrolment-code")).code).not.toBe(0);
-    },
-  );
 
   const expectDiagnosis = async ({ name, id, text, next, warns, env = "" }: BrokenDevice): Promise<void> => {
     // A service that ends at each start is for a moment one that starts.

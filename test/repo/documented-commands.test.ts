@@ -3,9 +3,6 @@ import { join } from "node:path";
 import { expect, test } from "vitest";
 import { blocksOf, commandBlocksOf } from "../support/documentation.ts";
 
-const ON_A_DEVICE =
-  "is for a whole device; test/device/life-of-a-device.test.ts does the same steps by its own commands";
-
 /** Blocks that no test runs, and why. */
 const NOT_RUN: Readonly<Record<string, string>> = {
   "README.md#Try it/1": "is the quickstart, which test/e2e/console/quickstart.test.ts runs without npm",
@@ -14,20 +11,6 @@ const NOT_RUN: Readonly<Record<string, string>> = {
   "docs/service-scaling.md#Two instances with Docker Compose/1":
     "needs docker compose 2, which Debian 12 has not; test/e2e/recipes/compose.test.ts does the same with docker-compose 1",
   "docs/service-scaling.md#Two instances with Docker Compose/2": "the same",
-  "docs/install.md#On Debian and its derivatives/1": ON_A_DEVICE,
-  "docs/install.md#On Debian and its derivatives/2": ON_A_DEVICE,
-  "docs/install.md#On another distribution with systemd/1": ON_A_DEVICE,
-  "docs/install.md#What the service may do/1": ON_A_DEVICE,
-  "docs/install.md#What the service may do/2": ON_A_DEVICE,
-  "docs/install.md#Devices from one disk image/1": ON_A_DEVICE,
-  "docs/technician.md#First installation/1": ON_A_DEVICE,
-  "docs/technician.md#First installation/2": ON_A_DEVICE,
-  "docs/technician.md#edge-agent logs/1": ON_A_DEVICE,
-  "docs/technician.md#edge-agent update, stop, start, restart, remove/1": ON_A_DEVICE,
-  "docs/service-setup.md#Keys and tokens/1": ON_A_DEVICE,
-  "docs/service-setup.md#By hand/2": ON_A_DEVICE,
-  "docs/service-recovery.md#Backup and restore/1":
-    "test/device/control-plane-units.test.ts does the same as root and as the service's user",
 };
 
 const key = ({ file, heading, number }: { file: string; heading: string; number: number }): string =>

@@ -10,7 +10,7 @@ import { engineRequest } from "../images.ts";
 export type Suite = "bookworm" | "trixie";
 
 const CACHE = ".cache/devices";
-const PACKAGES = ["systemd", "systemd-sysv", "dbus", "iptables", "iproute2", "xz-utils"];
+const PACKAGES = ["systemd", "systemd-sysv", "dbus", "iptables", "iproute2", "procps", "sudo", "xz-utils"];
 
 /** The package of a device's container engine. */
 export type EnginePackage = "docker.io" | "podman";
@@ -57,7 +57,7 @@ const ARM64_RECIPE = [
 function recipe(suite: Suite, engine: EnginePackage = "docker.io"): string[] {
   return [
     "--variant=minbase",
-    `--include=${[...PACKAGES, ...(engine === "podman" ? ["podman", "procps"] : [engine])].join(",")}`,
+    `--include=${[...PACKAGES, engine].join(",")}`,
     // The journal persists over a reboot and drops no line.
     `--customize-hook=mkdir -p "$1/etc/systemd/journald.conf.d" "$1/var/log/journal"`,
     `--customize-hook=printf '[Journal]\\nStorage=persistent\\nRateLimitBurst=0\\n' > "$1/etc/systemd/journald.conf.d/test.conf"`,

@@ -9,6 +9,8 @@ const BOOT_MS = 90_000;
 /** Process 1 of a device that does not boot, instead of systemd. */
 const NOTHING = ["sleep", "infinity"];
 const NETWORK = "bridge";
+/** Where engines keep images: overlayfs, the device's own file system, can hold no other. */
+const ENGINE_DATA = ["--volume=/var/lib/docker", "--volume=/var/lib/containers"];
 const NAMESPACES = ["--mount", "--uts", "--ipc", "--net", "--pid"];
 const ENVIRONMENT = ["HOME=/root", "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"];
 
@@ -55,7 +57,7 @@ export class Device implements AsyncDisposable {
   static async start({ engineSocket, image, insecureRegistries }: DeviceOptions): Promise<Device> {
     const device = new Device(uniqueName("device"), engineSocket);
     const memory = ["--tmpfs=/run", "--tmpfs=/run/lock", "--tmpfs=/tmp"];
-    const options = ["--privileged", "--stop-signal=SIGRTMIN+3", "--volume=/var/lib/docker", ...memory];
+    const options = ["--privileged", "--stop-signal=SIGRTMIN+3", ...ENGINE_DATA, ...memory];
     const names = ["--name", device.name, "--hostname", "gateway"];
     try {
       await device.#docker("create", ...options, ...names, image, "/sbin/init");

@@ -28,13 +28,22 @@ function nextFor(error: unknown, { isService }: ProbeContext, isLate: boolean): 
     readonly address?: string;
   };
   if (code === "EACCES" || code === "EPERM") return isService ? openSocketTo(address) : "Run this as root.";
-  const unit = /podman/.test(address) ? "podman.socket" : "docker";
+  const isPodman = isPodmanSocket(address);
+  const unit = isPodman ? "podman.socket" : "docker";
   if (isLate || /no answer/.test(errorText(error))) return `sudo systemctl restart ${unit}`;
-  return `sudo systemctl start ${unit}. Where it listens elsewhere, set engine.socket in the configuration.`;
+  const why = `sudo journalctl -u ${isPodman ? "podman" : "docker"} -n 20`;
+  return `sudo systemctl start ${unit}. If it does not stay up, see why: ${why}. Where it listens elsewhere, set engine.socket in the configuration.`;
+}
+
+function isPodmanSocket(path: string): boolean {
+  return path.includes("podman");
 }
 
 /** The command that gives the service's user access to the engine's socket. */
 function openSocketTo(path: string): string {
+  // Nothing but a setting of its unit is left at the next boot.
+  if (isPodmanSocket(path))
+    return "sudo systemctl edit podman.socket, with [Socket] and SocketGroup=edge-agent; then as docs/install.md says of Podman.";
   const facts = statSync(path, { throwIfNoEntry: false });
   if (facts && facts.gid !== 0 && (facts.mode & 0o060) === 0o060)
     return "The socket's group is none of the service's: sudo systemctl edit edge-agent, with SupplementaryGroups= that group, and restart it.";

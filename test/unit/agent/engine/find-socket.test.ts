@@ -44,3 +44,18 @@ test("an engine that appears later is found, and kept while it restarts", () => 
   sockets.add("/run/podman/podman.sock");
   expect(find()).toBe("/var/run/docker.sock");
 });
+
+test("a directory that is closed to the agent is named, as Podman's is, and not that there is no engine", () => {
+  const isHidden = among("/run/podman/podman.sock");
+  const find = createSocketFinder({ environment: {}, isSocket: () => false, isHidden });
+  expect(find).toThrow(
+    expect.objectContaining({
+      kind: "unavailable",
+      message: expect.stringMatching(/no permission to look for its socket at \/run\/podman\/podman\.sock/) as string,
+      cause: expect.objectContaining({ code: "EACCES", address: "/run/podman/podman.sock" }) as Error,
+    }),
+  );
+  expect(createSocketFinder({ environment: {}, isSocket: among("/run/docker.sock"), isHidden })()).toBe(
+    "/run/docker.sock",
+  );
+});
