@@ -37,6 +37,10 @@ export const targetStateSchema = z.enum([
 ]);
 export type TargetState = z.output<typeof targetStateSchema>;
 
+/** What became of an attempt. */
+const pastAttemptStateSchema = z.enum([...targetStateSchema.options, "not_counted"]);
+export type PastAttemptState = z.output<typeof pastAttemptStateSchema>;
+
 export const waitReasonSchema = z.enum([
   "connection",
   "acceptance",
@@ -176,10 +180,12 @@ const pastAttemptSchema = z
       .enum(["forward", "back"])
       .meta({ description: "`forward`: to the rollout's revision. `back`: to the one before." }),
     attempt: z.int().min(1).meta({ description: "Its number in this direction." }),
-    state: targetStateSchema.meta({
-      description: "What the target was at its end. `failed` also where another attempt followed.",
+    state: pastAttemptStateSchema.meta({
+      description:
+        "What the target was at its end. `failed` also where another attempt followed. `not_counted`: it has said nothing about the " +
+        "revision, such as because it did not reach the device, and is no failure.",
     }),
-    code: errorCodeSchema.optional().meta({ description: "Why it failed." }),
+    code: errorCodeSchema.optional().meta({ description: "What went wrong." }),
     message: z.string().optional().meta({ description: "What happened, for people." }),
     deployment_id: z.string().optional().meta({ description: "Its deployment." }),
     begun_at: unixSeconds("When it was begun.").optional(),
@@ -210,6 +216,29 @@ export const targetSchema = z
   })
   .meta({ id: "RolloutTarget" });
 export type TargetBody = z.output<typeof targetSchema>;
+
+/** What a retry of a rollout would take. */
+export const retryPlanSchema = z
+  .strictObject({
+    revision: z.int().min(1).meta({ description: "Number of the revision that it brings." }),
+    assets: count.meta({ description: "Number of assets that it brings the revision to." }),
+    current: count.meta({ description: "Number of assets that have failed and run the revision by now: left out." }),
+    left: count.meta({ description: "Number of assets that have failed and are not in the fleet any more: left out." }),
+    superseded: z
+      .strictObject({
+        id: z.string().meta({ description: "Id of the rollout." }),
+        revision: z.int().min(1).meta({ description: "The revision that it brings to the members." }),
+        state: rolloutStateSchema.meta({ description: "State of the rollout." }),
+      })
+      .nullable()
+      .meta({ description: "The rollout under way that it supersedes; null: none is." }),
+    under_way: z
+      .string()
+      .nullable()
+      .meta({ description: "Id of the same retry, if it is under way: then no other is made. Otherwise null." }),
+  })
+  .meta({ id: "RolloutRetryPlan" });
+export type RetryPlanBody = z.output<typeof retryPlanSchema>;
 
 /** Body of a request that makes a rollout. */
 export const rolloutRequestSchema = z

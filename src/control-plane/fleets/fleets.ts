@@ -15,7 +15,7 @@ import { makeRollout, type MadeRollout } from "./make-rollout.ts";
 import { reapply, type Reapplied, type ReapplyInput } from "./reapply.ts";
 import { planRollout, type RolloutPlan, savePlan } from "./plan-rollout.ts";
 import { priceRollout } from "./price-rollout.ts";
-import { retryRollout } from "./retry-rollout.ts";
+import { planRetry, type RetryPlan, retryRollout } from "./retry-rollout.ts";
 import { rolloutEvents } from "./rollout-stream.ts";
 
 export interface FleetsOptions {
@@ -71,6 +71,11 @@ export class Fleets {
     const rollout = await commandRollout({ store: store.rollouts, clock }, fleet, id, command, requester, options);
     if (!options.isDryRun) this.wake();
     return rollout;
+  }
+
+  /** See `planRetry`. */
+  planRetry(fleet: Fleet, earlier: Rollout): Promise<RetryPlan> {
+    return planRetry(this.#options, fleet, earlier);
   }
 
   /** See `retryRollout`. */

@@ -1,30 +1,74 @@
 import type { Clock } from "../../lib/clock.ts";
 import { EdgeError } from "../../protocol/errors.ts";
+import type { MemberStateName } from "../../protocol/fleet-member.ts";
 import { isRolloutOver } from "../../protocol/rollout-over.ts";
 import { auditEntry } from "../audit/audit-entry.ts";
 import type { Fleet } from "../core/fleets/fleet.ts";
 import { newRollout, newTarget } from "../core/fleets/new-records.ts";
 import { startFields, supersede } from "../core/fleets/rollout-commands.ts";
+import { describe } from "../core/fleets/progress.ts";
 import type { Rollout } from "../core/fleets/rollout.ts";
 import type { Target } from "../core/fleets/target.ts";
 import type { Store } from "../store/store.ts";
 import type { Requester } from "./make-revision.ts";
-import { goingBack } from "./plan-rollout.ts";
+import { goingBack, termsOf } from "./plan-rollout.ts";
 import { rolloutEvent } from "./rollout-events.ts";
 import { requestIdOf, rolloutId } from "./rollout-id.ts";
 
 const TARGETS_AT_ONCE = 1_000;
 /** States of targets that have the revision, or get it from the retry. */
-const RETRIED: ReadonlySet<Target["state"]> = new Set(["succeeded", "failed", "lost"]);
+const RETRIED: ReadonlySet<Target["state"]> = new Set(["succeeded", "failed", "lost", "refused"]);
+/** States of members that run their revision as a whole. */
+const AS_A_WHOLE: ReadonlySet<MemberStateName> = new Set(["current", "outdated"]);
+/** Retries of retries that are followed back to the rollout of all members. */
+const MAX_RETRIES = 100;
 
 interface RetryOptions {
   readonly store: Pick<Store, "fleets" | "rollouts">;
   readonly clock: Clock;
 }
 
+/** What a retry takes, of the assets on which the rollout has failed or was refused. */
+export interface RetryPlan {
+  readonly revision: number;
+  /** UUIDs of those that it brings the revision to. */
+  readonly assets: readonly string[];
+  /** Number of those that run the revision by now, and of those that are not in the fleet any more. Both are left out. */
+  readonly current: number;
+  readonly left: number;
+  /** The rollout that it supersedes. */
+  readonly superseded: Rollout | undefined;
+  /** The same retry, which is under way already. */
+  readonly underWay: Rollout | undefined;
+}
+
+/**
+ * Says what a retry of a rollout takes. Errors: `RolloutStateConflict` if it is not over, nothing is to be retried, or another rollout
+ * goes back; `RevisionNotFound`.
+ */
+export async function planRetry(
+  { store }: Pick<RetryOptions, "store">,
+  fleet: Fleet,
+  earlier: Rollout,
+): Promise<RetryPlan> {
+  const conflict = (message: string) =>
+    new EdgeError("RolloutStateConflict", message, { rollout_id: earlier.id, state: earlier.state });
+  if (!isRolloutOver(earlier)) throw conflict("The rollout is not over: what fails in it can be retried afterwards.");
+  const failed = await listFailed(store, earlier.id);
+  const [newest] = await store.rollouts.listRollouts(fleet.id, 1);
+  const open = newest && !isRolloutOver(newest) ? newest : undefined;
+  const plan = { revision: earlier.revision, ...(await divide(store, fleet, earlier.revision, failed)) };
+  if (open?.retryOf === earlier.id) return { ...plan, superseded: undefined, underWay: open };
+  if (plan.assets.length === 0) throw conflict(await nothingToRetry(store, earlier, plan));
+  if (open?.state === "rolling_back") throw goingBack(open);
+  if (!(await store.fleets.findRevision(fleet.id, earlier.revision)))
+    throw new EdgeError("RevisionNotFound", undefined, { revision: earlier.revision });
+  return { ...plan, superseded: open, underWay: undefined };
+}
+
 /**
  * Makes a rollout of the same revision that takes only the assets on which one that is over has failed, without waves. Returns the
- * one that is under way if it was made so already. Errors: `RolloutStateConflict`, `RevisionNotFound`, `FleetNotFound`.
+ * one that is under way if it was made so already. Errors: as of `planRetry`, and `FleetNotFound`.
  */
 export async function retryRollout(
   { store, clock }: RetryOptions,
@@ -32,15 +76,8 @@ export async function retryRollout(
   earlier: Rollout,
   { person, origin }: Requester,
 ): Promise<Rollout> {
-  const conflict = (message: string) =>
-    new EdgeError("RolloutStateConflict", message, { rollout_id: earlier.id, state: earlier.state });
-  if (!isRolloutOver(earlier)) throw conflict("The rollout is not over: what fails in it can be retried afterwards.");
-  const [newest] = await store.rollouts.listRollouts(fleet.id, 1);
-  if (newest?.retryOf === earlier.id && !isRolloutOver(newest)) return newest;
-  const assets = await listFailed(store, earlier.id);
-  if (assets.length === 0) throw conflict("No asset has failed in the rollout, apart from those that succeeded since.");
-  if (!(await store.fleets.findRevision(fleet.id, earlier.revision)))
-    throw new EdgeError("RevisionNotFound", undefined, { revision: earlier.revision });
+  const { assets, underWay } = await planRetry({ store }, fleet, earlier);
+  if (underWay) return underWay;
   const nowMs = clock.now();
   const id = rolloutId(requestIdOf(fleet.id, undefined, {}), nowMs);
   const requiresApproval = earlier.strategy.requires_approval || fleet.strategy.requires_approval;
@@ -74,19 +111,67 @@ export async function retryRollout(
   return rollout;
 }
 
-/** Whether a retry has brought the revision to all that an earlier rollout had left out: only then it becomes the stable one. */
+/**
+ * Whether a retry has brought the revision to all that the rollouts before had left out, back to the one that took all members: only
+ * then it becomes the stable one.
+ */
 export async function completes({ rollouts }: Pick<Store, "rollouts">, retryOf: string): Promise<boolean> {
-  const counts = (await rollouts.countTargets(retryOf)).filter(({ count }) => count > 0);
-  return counts.length > 0 && counts.every(({ direction, state }) => direction === "forward" && RETRIED.has(state));
+  let id: string | undefined = retryOf;
+  for (let retries = 0; id !== undefined; retries++) {
+    const counts = (await rollouts.countTargets(id)).filter(({ count }) => count > 0);
+    const isComplete = counts.every(({ direction, state }) => direction === "forward" && RETRIED.has(state));
+    if (counts.length === 0 || !isComplete || retries > MAX_RETRIES) return false;
+    id = (await rollouts.findRollout(id))?.retryOf;
+  }
+  return true;
 }
 
-async function listFailed({ rollouts }: Pick<Store, "rollouts">, id: string): Promise<readonly string[]> {
+/** Divides assets on which a rollout has failed into those that are retried, and the numbers of others. */
+async function divide(
+  { fleets }: Pick<Store, "fleets">,
+  fleet: Fleet,
+  revision: number,
+  failed: ReadonlySet<string>,
+): Promise<Pick<RetryPlan, "assets" | "current" | "left">> {
   const assets: string[] = [];
+  let current = 0;
+  for (let after: string | undefined; failed.size > 0;) {
+    const page = await fleets.listMembers(fleet, termsOf(fleet), TARGETS_AT_ONCE, after);
+    for (const { assetUuid, judgement } of page) {
+      if (!failed.has(assetUuid)) continue;
+      if (judgement && AS_A_WHOLE.has(judgement.state) && judgement.revision === revision) current++;
+      else assets.push(assetUuid);
+    }
+    if (page.length < TARGETS_AT_ONCE) break;
+    after = page.at(-1)?.assetUuid;
+  }
+  return { assets, current, left: failed.size - assets.length - current };
+}
+
+async function nothingToRetry(
+  { rollouts }: Pick<Store, "rollouts">,
+  { id, revision }: Rollout,
+  { current, left }: Pick<RetryPlan, "current" | "left">,
+): Promise<string> {
+  const failed = current + left;
+  if (failed > 0) {
+    const parts = [
+      ...(current > 0 ? [`${current} of them ${current === 1 ? "runs" : "run"} revision ${revision} by now`] : []),
+      ...(left > 0 ? [`${left} of them ${left === 1 ? "is" : "are"} not in the fleet any more`] : []),
+    ];
+    return `Nothing to retry: ${failed} ${failed === 1 ? "asset has" : "assets have"} failed in the rollout; ${parts.join(", ")}.`;
+  }
+  return `Nothing to retry: no asset has failed in the rollout or refused it (${describe(await rollouts.countTargets(id)) || "it had none"}).`;
+}
+
+/** Returns the assets that have failed or refused, and those that went back from that. */
+async function listFailed({ rollouts }: Pick<Store, "rollouts">, id: string): Promise<ReadonlySet<string>> {
+  const assets = new Set<string>();
   for (let after: string | undefined; ;) {
     const filter = { hasFailed: true, ...(after !== undefined && { after }) };
     const page = await rollouts.listTargets(id, TARGETS_AT_ONCE, filter);
-    const failed = page.filter(({ direction, state }) => direction === "back" || state !== "succeeded");
-    assets.push(...failed.map(({ assetUuid }) => assetUuid));
+    for (const { assetUuid, direction, state } of page)
+      if (direction === "back" || state !== "succeeded") assets.add(assetUuid);
     after = page.at(-1)?.assetUuid;
     if (page.length < TARGETS_AT_ONCE) return assets;
   }

@@ -57,6 +57,16 @@ const rolloutSchema = z.looseObject({
 export type Rollout = z.output<typeof rolloutSchema>;
 const rolloutPageSchema = z.looseObject({ rollouts: z.array(rolloutSchema), next_cursor: z.string().nullable() });
 
+const retryPlanSchema = z.looseObject({
+  revision: z.number(),
+  assets: z.number(),
+  current: z.number(),
+  left: z.number(),
+  superseded: z.looseObject({ id: z.string(), revision: z.number(), state: z.string() }).nullable(),
+  under_way: z.string().nullable(),
+});
+export type RetryPlan = z.output<typeof retryPlanSchema>;
+
 const targetSchema = z.looseObject({
   asset_id: z.string(),
   asset_name: z.string(),
@@ -133,6 +143,12 @@ export function createRollout(client: ApiClient, fleet: string, body: RolloutCre
 export function priceRequest(fleet: string, body: RolloutCreation, asksDevices: boolean): ApiRequest {
   const query = { dry_run: "true", ...(!asksDevices && { ask_devices: "false" }) };
   return { method: "POST", path: fleetPath(fleet, "rollouts"), query, body };
+}
+
+/** Says what a retry would take. Errors: `RolloutStateConflict` if there is nothing to retry. */
+export function planRetry(client: ApiClient, fleet: string, id: string): Promise<RetryPlan> {
+  const query = { dry_run: "true" };
+  return client.json({ method: "POST", path: rolloutPath(fleet, id, "retry"), query }, retryPlanSchema);
 }
 
 /** Makes a rollout that takes only the assets on which this one has failed. */

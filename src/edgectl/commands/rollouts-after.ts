@@ -1,15 +1,15 @@
 import type { Command } from "commander";
 import { sanitizeLine } from "../../lib/terminal/sanitize.ts";
 import { fetchPages } from "../api/paging.ts";
-import { getRollout, listTargets, retryRollout, type Target } from "../api/rollouts.ts";
+import { getRollout, listTargets, planRetry, retryRollout, type Target } from "../api/rollouts.ts";
 import { MAX_PAGE_SIZE } from "../../protocol/limits.ts";
 import { confirm, requireAnswer } from "../confirm.ts";
 import { connect, createContext } from "../context.ts";
 import type { Io } from "../io.ts";
-import { findRolloutId } from "../rollouts/run.ts";
+import { findRolloutId, followHint } from "../rollouts/run.ts";
 import { renderSummary } from "../views/rollout-summary.ts";
 import { renderRollout } from "../views/rollout-view.ts";
-import { assets, countsText } from "../views/rollout-words.ts";
+import { retryText } from "../views/rollout-words.ts";
 import { FLEET } from "./fleets.ts";
 import { ID } from "./rollouts.ts";
 
@@ -18,7 +18,7 @@ import { ID } from "./rollouts.ts";
 export function addRolloutsRetry(rollouts: Command, io: Io): void {
   rollouts
     .command("retry")
-    .description("make a rollout that takes only the assets on which one that is over has failed")
+    .description("make a rollout that takes only the assets on which one that is over has failed or was refused")
     .argument(...FLEET)
     .argument(...ID)
     .option("-y, --yes", "do not ask")
@@ -27,15 +27,15 @@ export function addRolloutsRetry(rollouts: Command, io: Io): void {
       const { printer } = context;
       requireAnswer(context, yes, "retry the rollout");
       const client = await connect(context);
-      const before = await getRollout(client, fleet, await findRolloutId(client, fleet, given));
-      const what = `${before.id}: brings revision ${before.revision} to the assets that failed: ${countsText(before.counts)}.`;
-      if (!printer.json) printer.line(sanitizeLine(what));
-      if (!yes) await confirm(context, "Retry the rollout?");
-      const made = await retryRollout(client, fleet, before.id);
+      const id = await findRolloutId(client, fleet, given);
+      // Nothing is announced that the service refuses.
+      const plan = await planRetry(client, fleet, id);
+      if (!printer.json) printer.line(sanitizeLine(`${id}: ${retryText(plan)}`));
+      if (!yes && plan.under_way === null) await confirm(context, "Retry the rollout?");
+      const made = await retryRollout(client, fleet, id);
       printer.result(
         made,
-        () =>
-          `${renderRollout(made, printer.theme, printer.width)}\n\n${sanitizeLine(`Retries ${assets(made.targets)} of ${before.id}.`)}`,
+        () => `${renderRollout(made, printer.theme, printer.width)}\n\n${followHint(fleet, made.id)}`,
       );
     });
 }

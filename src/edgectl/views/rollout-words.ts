@@ -1,5 +1,5 @@
 import { formatTime } from "../../lib/terminal/time.ts";
-import type { Counts, Foreseen, Rollout, Waiting } from "../api/rollouts.ts";
+import type { Counts, Foreseen, RetryPlan, Rollout, Waiting } from "../api/rollouts.ts";
 
 /** States of targets in the order in which they are told. */
 const ORDER = [
@@ -111,6 +111,26 @@ export const EFFECTS: Readonly<Record<string, (rollout: Rollout) => string>> = {
     return `${what} on ${assets(sum(counts, ATTEMPTED))}: ${countsText(counts, ATTEMPTED)}.`;
   },
 };
+
+/** Says what a retry takes, and what it leaves out. */
+export function retryText({
+  revision,
+  assets: count,
+  current,
+  left,
+  superseded,
+  under_way: underWay,
+}: RetryPlan): string {
+  const bound = count === 1 ? "that" : "the ones that";
+  return [
+    underWay === null
+      ? `Brings revision ${revision} to ${assets(count)}, ${bound} failed or refused it.`
+      : `Its retry is under way already: ${underWay}.`,
+    ...(current > 0 ? [`${assets(current)} of those that failed ${current === 1 ? "runs" : "run"} it by now.`] : []),
+    ...(left > 0 ? [`${assets(left)} of those that failed left the fleet.`] : []),
+    ...(superseded ? [`Supersedes the rollout of revision ${superseded.revision}, which is ${superseded.state}.`] : []),
+  ].join(" ");
+}
 
 /** Says on how many assets a rollout starts. */
 export function startText({

@@ -53,5 +53,42 @@ export function rolloutAttemptsContract(harness: StoreHarness): void {
       await store.rollouts.removeTargets(fence, ["deploying"]);
       expect((await store.rollouts.listAttempts(rollout.id, [other.assetUuid])).size).toBe(0);
     });
+
+    test("keep no attempt that has succeeded, and correct one that has failed before", async () => {
+      await using store = await openWithAccounts(harness);
+      const { rollout, targets } = await prepareRollout(store, 2, { state: "deploying", attempt: 1 });
+      const [one, other] = targets;
+      if (!one || !other) throw new Error("no targets");
+      const fence = { rolloutId: rollout.id, epoch: rollout.epoch };
+      const away = past(1, { code: "DeviceNotReachable", message: "The device vanished.", logs: undefined });
+      const change = (before: Target, after: Partial<Target>, kept?: PastAttempt) =>
+        store.rollouts.changeTargets(fence, [{ before, after: { ...before, ...after }, past: kept }]);
+      await change(one, { state: "failed" }, away);
+      await change({ ...one, state: "failed" }, { state: "soaking" });
+      await change(other, { state: "soaking" });
+      for (const target of [one, other]) {
+        const done = past(1, { state: "succeeded", code: undefined, message: undefined, endedAtMs: 99 });
+        await change({ ...target, state: "soaking" }, { state: "succeeded" }, done);
+      }
+      const uuids = targets.map(({ assetUuid }) => assetUuid);
+      expect(await store.rollouts.listAttempts(rollout.id, uuids)).toEqual(
+        new Map([[one.assetUuid, [{ ...away, state: "succeeded", endedAtMs: 99 }]]]),
+      );
+      expect(await store.rollouts.countFailedAttempts(rollout.id)).toEqual([]);
+      expect(await store.rollouts.listTargets(rollout.id, 10, { hasFailed: true })).toEqual([]);
+    });
+
+    test("an attempt that did not count is neither a failure nor one of an asset that has failed", async () => {
+      await using store = await openWithAccounts(harness);
+      const { rollout, targets } = await prepareRollout(store, 1, { state: "deploying", attempt: 1 });
+      const [one] = targets;
+      if (!one) throw new Error("no targets");
+      const fence = { rolloutId: rollout.id, epoch: rollout.epoch };
+      const kept = past(1, { state: "not_counted", code: "DeviceNotReachable" });
+      await store.rollouts.changeTargets(fence, [{ before: one, after: { ...one, state: "pending" }, past: kept }]);
+      expect((await store.rollouts.listAttempts(rollout.id, [one.assetUuid])).get(one.assetUuid)).toEqual([kept]);
+      expect(await store.rollouts.countFailedAttempts(rollout.id)).toEqual([]);
+      expect(await store.rollouts.listTargets(rollout.id, 10, { hasFailed: true })).toEqual([]);
+    });
   });
 }

@@ -60,6 +60,10 @@ test("a bad revision stops by itself in the first wave and goes back", async () 
 
   // Only these are tried again; the others do not run it, so that it does not become the stable revision.
   for (const { device } of rig.devices) device.behave = () => "succeed";
+  expect(await rig.api.post(`${path}/retry?dry_run=true`, undefined)).toMatchObject({
+    status: 200,
+    body: { revision: 2, assets: count, current: 0, left: 0, superseded: null, under_way: null },
+  });
   const { status, body } = await rig.api.post(`${path}/retry`, undefined);
   expect(status).toBe(201);
   const retry = body as { readonly id: string };
@@ -68,7 +72,46 @@ test("a bad revision stops by itself in the first wave and goes back", async () 
   const tried = rig.devices.filter(({ device }) => device.apps.get("web")?.image === imageOf("bad"));
   expect(tried).toEqual(got);
   expect((await rig.api.get("/v1/fleets/kiosks")).body).toMatchObject({ stable_revision: 1 });
-  expect((await rig.api.post(`/v1/fleets/kiosks/rollouts/${retry.id}/retry`, undefined)).status).toBe(409);
+  expect((await rig.api.post(`/v1/fleets/kiosks/rollouts/${retry.id}/retry`, undefined)).body).toMatchObject({
+    code: "RolloutStateConflict",
+    message: `Nothing to retry: no asset has failed in the rollout or refused it (${count} succeeded).`,
+  });
+  // Nor are those tried once more that run it by now, or have left.
+  const [one, other] = got;
+  if (other && one) await rig.api.put(`/v1/assets/${one.uuid}/tags`, { role: "spare" });
+  const message =
+    other === undefined
+      ? "Nothing to retry: 1 asset has failed in the rollout; 1 of them runs revision 2 by now."
+      : "Nothing to retry: 2 assets have failed in the rollout; 1 of them runs revision 2 by now, 1 of them is not in the fleet any more.";
+  await expect
+    .poll(async () => (await rig.api.post(`${path}/retry`, undefined)).body)
+    .toMatchObject({ code: "RolloutStateConflict", message });
+});
+
+test("a retry of a retry makes a revision the stable one only if the first rollout has left out nobody else", async () => {
+  await using rig = await startFleetRig(3);
+  await rig.fleet("kiosks", {
+    waves: [{ limit: 2, soak_s: 0 }],
+    stop_when: { failed: 2, min_attempted: 2 },
+    attempts: 1,
+  });
+  await rig.revision("kiosks", "good");
+  await rig.reach("kiosks", await rig.rollOut("kiosks"), "succeeded");
+  await rig.revision("kiosks", "next");
+  let isBad = true;
+  for (const { device } of rig.devices)
+    device.behave = ({ images }) => (isBad && images.includes(imageOf("next")) ? { fail: "Unhealthy" } : "succeed");
+  const first = await rig.rollOut("kiosks");
+  await rig.reach("kiosks", first, "paused");
+  // Of the third, nothing was tried.
+  await rig.api.post(`/v1/fleets/kiosks/rollouts/${first}/cancel`, undefined);
+  const retry = async (id: string) =>
+    ((await rig.api.post(`/v1/fleets/kiosks/rollouts/${id}/retry`, undefined)).body as { id: string }).id;
+  const second = await retry(first);
+  await rig.reach("kiosks", second, "failed");
+  isBad = false;
+  await rig.reach("kiosks", await retry(second), "succeeded");
+  expect((await rig.api.get("/v1/fleets/kiosks")).body).toMatchObject({ stable_revision: 1 });
 });
 
 test("a device whose attempt fails after the rollout has begun to go back goes back as well", async () => {

@@ -1,9 +1,18 @@
-import { rolloutSchema } from "../../../protocol/rollout.ts";
+import { z } from "zod";
+import { type RetryPlanBody, retryPlanSchema, rolloutSchema } from "../../../protocol/rollout.ts";
+import { booleanString } from "../../../protocol/scalars.ts";
+import type { RetryPlan } from "../../fleets/retry-rollout.ts";
 import { ignoreContentTypeOfEmptyBody, refuseBody } from "../apps/no-body.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errors, json } from "../docs/responses.ts";
 import { requesterOf } from "../fleets/fleet-resource.ts";
 import { findRollout, rolloutParams, toRolloutBody } from "./rollout-resource.ts";
+
+const query = z.strictObject({
+  dry_run: booleanString()
+    .default(false)
+    .meta({ description: "Makes none: returns how many assets it would take, or why there is nothing to retry." }),
+});
 
 /** `POST /v1/fleets/{fleet}/rollouts/{rollout_id}/retry`: makes a rollout that takes only the assets that failed. */
 export function retryRollout(api: Api, { store, fleets }: ApiContext): void {
@@ -15,11 +24,14 @@ export function retryRollout(api: Api, { store, fleets }: ApiContext): void {
         summary: "Retry Rollout",
         description:
           "Makes a rollout of the same revision that takes only the assets on which this one has failed or was refused, without " +
-          "waves. It has to be over. What was gone back from is retried too; the revision becomes the stable one only if all other " +
-          "assets have it. Repeated while such a rollout is under way, it returns that one.",
+          "waves. It has to be over. What was gone back from is retried too; assets that run the revision by now or have left the fleet " +
+          "are not. The revision becomes the stable one only if all other assets have it. Repeated while such a rollout is under way, it " +
+          "returns that one.",
         tags: ["Rollouts"],
         params: rolloutParams,
+        querystring: query,
         response: {
+          200: json("With `dry_run`: what it would take.", retryPlanSchema),
           201: json("The rollout that retries.", rolloutSchema),
           ...errors("FleetNotFound", "RolloutNotFound", "RevisionNotFound", "RolloutStateConflict", "InvalidRequest"),
         },
@@ -29,8 +41,14 @@ export function retryRollout(api: Api, { store, fleets }: ApiContext): void {
     },
     async (request, reply) => {
       const { fleet, rollout } = await findRollout(store, request);
+      if (request.query.dry_run) return reply.send(toRetryPlanBody(await fleets.planRetry(fleet, rollout)));
       const retry = await fleets.retryRollout(fleet, rollout, requesterOf(request));
       return reply.code(201).send(await toRolloutBody(store, { fleet, rollout: retry }));
     },
   );
+}
+
+function toRetryPlanBody({ revision, assets, current, left, superseded, underWay }: RetryPlan): RetryPlanBody {
+  const shown = superseded && { id: superseded.id, revision: superseded.revision, state: superseded.state };
+  return { revision, assets: assets.length, current, left, superseded: shown ?? null, under_way: underWay?.id ?? null };
 }

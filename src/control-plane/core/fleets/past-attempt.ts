@@ -1,5 +1,5 @@
 import type { ErrorCode } from "../../../protocol/errors.ts";
-import type { TargetState } from "../../../protocol/rollout.ts";
+import type { PastAttemptState, TargetState } from "../../../protocol/rollout.ts";
 import type { Direction, Target } from "./target.ts";
 
 /** Attempts that are kept of a target in each direction, and how much of their words. */
@@ -12,8 +12,11 @@ export interface PastAttempt {
   readonly direction: Direction;
   /** Its number in this direction, from 1. */
   readonly attempt: number;
-  /** What the target was at its end; `failed` also where another attempt followed. */
-  readonly state: TargetState;
+  /**
+   * What the target was at its end; `failed` also where another attempt followed. `not_counted`: it has said nothing about the revision,
+   * such as because it did not reach the device.
+   */
+  readonly state: PastAttemptState;
   readonly code: ErrorCode | undefined;
   readonly message: string | undefined;
   readonly deploymentId: string | undefined;
@@ -24,10 +27,13 @@ export interface PastAttempt {
 }
 
 const ENDS: ReadonlySet<TargetState> = new Set(["failed", "refused", "lost", "changed_by_hand"]);
+/** States of a target whose latest attempt has ended, with which it is on record. */
+const AFTER_END: ReadonlySet<TargetState> = new Set(["pending", "deferred"]);
 
 /**
  * Returns the attempt that ends with a change of a target, or that the target tells of no longer after it; `undefined` if there is
- * none. What succeeds is kept when the target goes back: the target itself tells of it until then.
+ * none. What succeeds is kept when the target goes back: the target itself tells of it until then. Where the attempt is on record as
+ * one that has failed, such as because its device was away for a while, its success is to be kept too: see `isAmendment`.
  *
  * @param logs the last lines of the deployment's app, if there are any
  */
@@ -36,15 +42,37 @@ export function pastAttempt(before: Target, after: Target, logs: string | undefi
   const { direction, attempt, begunAtMs } = before;
   const common = { direction, attempt, begunAtMs, deploymentId: before.deploymentId };
   if (after.direction !== before.direction) {
+    if (hasEnded(before)) return undefined;
     const { state, code, message, sinceMs } = before;
     return { ...common, state, code, message: shorten(message), endedAtMs: sinceMs, logs: tailOf(logs) };
   }
   if (after.state === before.state || after.attempt !== before.attempt) return undefined;
   const isRepeated = after.state === "pending" && after.code !== undefined;
-  if (!isRepeated && !ENDS.has(after.state)) return undefined;
+  const hasSucceeded = after.state === "succeeded" || after.state === "rolled_back";
+  if (!isRepeated && !hasSucceeded && !ENDS.has(after.state)) return undefined;
   const { code, message, sinceMs: endedAtMs } = after;
-  const state = isRepeated ? "failed" : after.state;
+  const state = isCounted(before, after) ? (isRepeated ? "failed" : after.state) : "not_counted";
   return { ...common, state, code, message: shorten(message), endedAtMs, logs: tailOf(logs) };
+}
+
+/** Whether this only corrects what is on record of the attempt, and is not kept otherwise. */
+export function isAmendment(
+  past: PastAttempt,
+  before: Pick<Target, "direction">,
+  after: Pick<Target, "direction">,
+): boolean {
+  return before.direction === after.direction && (past.state === "succeeded" || past.state === "rolled_back");
+}
+
+/** Between two attempts, the last one is on record as what it was. */
+function hasEnded({ state, waitsFor }: Target): boolean {
+  return AFTER_END.has(state) || (state === "waiting" && waitsFor !== "budget");
+}
+
+/** An attempt that fails while it is deployed counts, unless that says nothing about the revision: see `failAttempt`. */
+function isCounted(before: Target, after: Target): boolean {
+  const hasFailed = after.state === "pending" || after.state === "failed";
+  return !hasFailed || before.state === "soaking" || after.failedAttempts > before.failedAttempts;
 }
 
 function shorten(message: string | undefined): string | undefined {

@@ -205,10 +205,12 @@ function finish(
   return { kind: "finish", fields: { state, reason, finishedAtMs: nowMs } };
 }
 
-/** Such as "2 failed, 1 deferred". */
-function describe(counts: readonly TargetCount[]): string {
+/** Such as "2 failed, 1 changed by hand". */
+export function describe(counts: readonly TargetCount[]): string {
   const states = Map.groupBy(counts, ({ state }) => state);
-  return [...states].map(([state, groups]) => `${countTargets(groups, () => true)} ${state}`).join(", ");
+  return [...states]
+    .map(([state, groups]) => `${countTargets(groups, () => true)} ${state.replaceAll("_", " ")}`)
+    .join(", ");
 }
 
 function namedCodes(failures: readonly (ErrorCode | undefined)[]): string {

@@ -1,5 +1,5 @@
 import type { ErrorCode } from "../../../protocol/errors.ts";
-import type { TargetState } from "../../../protocol/rollout.ts";
+import type { PastAttemptState } from "../../../protocol/rollout.ts";
 import { MAX_PAST_ATTEMPTS, type PastAttempt } from "../../core/fleets/past-attempt.ts";
 import type { Direction } from "../../core/fleets/target.ts";
 import type { FailureCount } from "../rollouts.ts";
@@ -13,7 +13,7 @@ interface AttemptRow {
   readonly asset_uuid: string;
   readonly direction: Direction;
   readonly attempt: number;
-  readonly state: TargetState;
+  readonly state: PastAttemptState;
   readonly code: ErrorCode | null;
   readonly message: string | null;
   readonly deployment_id: string | null;
@@ -31,6 +31,10 @@ const KEEP = /* sql */ `
     code = coalesce(excluded.code, rollout_attempts.code), message = coalesce(excluded.message, rollout_attempts.message),
     deployment_id = coalesce(excluded.deployment_id, rollout_attempts.deployment_id),
     logs = coalesce(excluded.logs, rollout_attempts.logs)`;
+/** What went wrong meanwhile stays on record. */
+const AMEND = /* sql */ `
+  UPDATE rollout_attempts SET state = ?1, ended_at_ms = ?2
+  WHERE rollout_id = ?3 AND asset_uuid = ?4 AND direction = ?5 AND attempt = ?6`;
 const REMOVE_OLD =
   "DELETE FROM rollout_attempts WHERE rollout_id = ? AND asset_uuid = ? AND direction = ? AND attempt <= ?";
 
@@ -70,9 +74,22 @@ export async function countFailedAttempts(executor: Executor, rolloutId: string)
   return rows.map(({ code, attempts, assets }) => ({ code: code ?? undefined, attempts, assets }));
 }
 
-/** Keeps an attempt of an existing target, and no more than `MAX_PAST_ATTEMPTS` in its direction. */
-export function* keepAttempt(rolloutId: string, assetUuid: string, past: PastAttempt): Work<void> {
+/**
+ * Keeps an attempt of an existing target, and no more than `MAX_PAST_ATTEMPTS` in its direction.
+ *
+ * @param isAmendment only corrects what became of it, if it is on record
+ */
+export function* keepAttempt(
+  rolloutId: string,
+  assetUuid: string,
+  past: PastAttempt,
+  isAmendment: boolean,
+): Work<void> {
   const { direction, attempt, state, code, message, deploymentId, begunAtMs, endedAtMs, logs } = past;
+  if (isAmendment) {
+    yield* change(AMEND, [state, endedAtMs, rolloutId, assetUuid, direction, attempt]);
+    return;
+  }
   yield* change(KEEP, [
     rolloutId,
     assetUuid,

@@ -1,7 +1,7 @@
 import type { RolloutEvent, TargetState } from "../../../protocol/rollout.ts";
 import type { Fleet } from "../../core/fleets/fleet.ts";
 import type { Plan } from "../../core/fleets/plan.ts";
-import type { PastAttempt } from "../../core/fleets/past-attempt.ts";
+import { isAmendment, type PastAttempt } from "../../core/fleets/past-attempt.ts";
 import type { Rollout } from "../../core/fleets/rollout.ts";
 import type { Target } from "../../core/fleets/target.ts";
 import type { TargetWait } from "../../core/fleets/waiting.ts";
@@ -221,7 +221,7 @@ export class SqlRolloutStore implements RolloutStore {
         const expected = [before.state, before.attempt, before.direction];
         if ((yield* change(UPDATE_TARGET, [...targetValues(after), ...expected])) === 0) continue;
         changed.add(assetUuid);
-        if (past) yield* keepAttempt(rolloutId, assetUuid, past);
+        if (past) yield* keepAttempt(rolloutId, assetUuid, past, isAmendment(past, before, after));
         if (memberRevision === null) yield* change(CLEAR_MEMBER, [rollout.fleet_id, assetUuid]);
         else if (memberRevision !== undefined) yield* change(SET_MEMBER, [rollout.fleet_id, assetUuid, memberRevision]);
       }
