@@ -24,6 +24,16 @@ const lastDeployment = z
   })
   .meta({ id: "LastDeployment", description: "The latest deployment of an app." });
 
+const lastExit = z
+  .object({
+    code: z.int().meta({ description: "Exit code.", examples: [137] }),
+    out_of_memory: z
+      .literal(true)
+      .exactOptional()
+      .meta({ description: "Set if it was ended because it ran out of memory." }),
+  })
+  .meta({ id: "LastExit", description: "How a run of an app ended." });
+
 /** An app as its device reports it. */
 export const appReportSchema = z
   .object({
@@ -38,6 +48,11 @@ export const appReportSchema = z
     desired_state: z.enum(["running", "stopped"]).meta({ description: "The state that was last requested." }),
     since: unixSeconds("When it entered this state; null when the device did not know the time.").nullable(),
     restarts: count.nullable().meta({ description: "Restarts by the engine; null when the container is missing." }),
+    last_exit: lastExit.exactOptional().meta({
+      description:
+        "How the run before ended, where the app is to run and does not, or was restarted less than a minute ago. Absent where that " +
+        "is not known, and where its agent is too old to report it.",
+    }),
     // Not validated here.
     spec: anyObject.meta({
       description:

@@ -7,6 +7,7 @@ import { withoutSecretParts, withSecretTextsMasked } from "../../protocol/secret
 import type { HeldWork } from "../core/service/crash-loop.ts";
 import type { AppRecord, FleetMark } from "../core/deployment/record.ts";
 import { reportedFiles } from "../core/app/files.ts";
+import type { RunEnd } from "../core/app/container-status.ts";
 import { runState } from "../core/app/run-state.ts";
 import type { ContainerState, ImageFacts } from "../engine/engine.ts";
 
@@ -20,11 +21,13 @@ export interface AppObservation {
   readonly secrets: readonly string[];
   /** Why the agent does not bring the app back yet. */
   readonly held?: HeldWork | undefined;
+  /** How its run before the one that goes on ended; `undefined`: not known. */
+  readonly exit?: RunEnd | undefined;
 }
 
 /** Builds an app's report. `recheckMs`: milliseconds until the report may change without any event. */
 export function toAppReport(
-  { app, container, image, lastDeployment, secrets, held }: AppObservation,
+  { app, container, image, lastDeployment, secrets, held, exit }: AppObservation,
   nowMs: number,
 ): { readonly report: AppReport; readonly recheckMs: number | undefined } {
   const { spec, desired, fleet, changed } = app;
@@ -38,6 +41,7 @@ export function toAppReport(
     desired_state: desired,
     since,
     restarts: container?.restartCount ?? null,
+    ...(exit && desired === "running" && state !== "running" && { last_exit: reportedExit(exit) }),
     spec: masked(spec, secrets),
     last_deployment: lastDeployment,
     // Without the time left: each report would be another one.
@@ -46,6 +50,10 @@ export function toAppReport(
     ...(changed && { changed }),
   };
   return { report, recheckMs };
+}
+
+function reportedExit({ exitCode, oomKilled }: RunEnd): NonNullable<AppReport["last_exit"]> {
+  return { code: exitCode, ...(oomKilled && { out_of_memory: true }) };
 }
 
 function reportedFleet({ name, revision, deploymentId, isChanged }: FleetMark, isForeign: boolean): AppFleet {

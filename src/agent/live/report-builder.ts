@@ -6,6 +6,7 @@ import type { AppReport, DeviceFacts, ReportDelta } from "../../protocol/app-rep
 import { MAX_FRAME_BYTES } from "../../protocol/limits.ts";
 import { foreignChange, isSameImage } from "../core/app/app-changes.ts";
 import { LABELS } from "../core/app/container.ts";
+import { runState } from "../core/app/run-state.ts";
 import { declaredSecretsOf } from "../core/app/secrets.ts";
 import type { AppRecord } from "../core/deployment/record.ts";
 import type { HeldWork } from "../core/service/crash-loop.ts";
@@ -181,7 +182,9 @@ export class ReportBuilder implements ReportSource {
     // The reconciler looks at the rest, within half a minute.
     const isForeign = own && own.id !== app.containerId && !isSameImage(own.imageId, app.imageId);
     const seen = isForeign ? { ...app, changed: foreignChange(["image"], unixNow(clock)) } : app;
-    return toAppReport({ app: seen, container, image, lastDeployment, secrets, held }, clock.timeOfDay());
+    const isDown = container && runState(container, clock.timeOfDay()).state !== "running";
+    const exit = isDown ? await engine.readLastExit(container.id, signal) : undefined;
+    return toAppReport({ app: seen, container, image, lastDeployment, secrets, held, exit }, clock.timeOfDay());
   }
 
   #secretsOf({ spec }: AppRecord): readonly string[] {

@@ -91,6 +91,7 @@ export function rolloutsContract(harness: StoreHarness): void {
         wasAttempted: true,
         begunAtMs: 4_000_000_000_000,
         soakSinceMs: 2,
+        downSinceMs: 5,
         awaySinceMs: 3,
         dueMs: 4,
         code: "Unhealthy",

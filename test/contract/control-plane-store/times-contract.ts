@@ -38,6 +38,7 @@ export function timesContract(harness: StoreHarness): void {
           begunAtMs: NOW - 9,
           sinceMs: LATER,
           soakSinceMs: LATER,
+          downSinceMs: LATER,
           dueMs: LATER + 60_000,
         }),
         someTarget(rollout, usual.uuid, begun),
@@ -54,7 +55,13 @@ export function timesContract(harness: StoreHarness): void {
       expect(due.map(({ asset }) => asset.uuid)).toEqual([ahead.uuid]);
       const found = await store.rollouts.listTargets(rollout.id, 10);
       const of = (uuid: string) => found.find(({ assetUuid }) => assetUuid === uuid);
-      expect(of(ahead.uuid)).toMatchObject({ begunAtMs: NOW - 9, sinceMs: NOW, soakSinceMs: NOW, dueMs: NOW });
+      expect(of(ahead.uuid)).toMatchObject({
+        begunAtMs: NOW - 9,
+        sinceMs: NOW,
+        soakSinceMs: NOW,
+        downSinceMs: NOW,
+        dueMs: NOW,
+      });
       expect(of(usual.uuid)).toMatchObject(begun);
       expect(await store.times.setBack(NOW)).toBe(0);
       expect((await store.assets.findAsset(ACCOUNT, usual.uuid))?.uuid).toBe(usual.uuid);

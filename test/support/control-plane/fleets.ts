@@ -96,6 +96,7 @@ export function someTarget({ id }: Pick<Rollout, "id">, assetUuid: string, field
     wasAttempted: false,
     begunAtMs: undefined,
     soakSinceMs: undefined,
+    downSinceMs: undefined,
     awaySinceMs: undefined,
     sinceMs: 1_000_000,
     dueMs: undefined,

@@ -100,6 +100,7 @@ export function beginAttempt({ attempt }: Pick<Target, "attempt">, nowMs: number
     wasAttempted: true,
     begunAtMs: nowMs,
     soakSinceMs: undefined,
+    downSinceMs: undefined,
     awaySinceMs: undefined,
     sinceMs: nowMs,
     dueMs: nowMs,

@@ -1,15 +1,23 @@
 import { isRolloutOver } from "../../../protocol/rollout-over.ts";
 import { soakMsOf } from "../../../protocol/rollout-strategy.ts";
 import type { TargetFields } from "./changes.ts";
-import { areByHand, isOfDeployment, judge, REPORT_GRACE_MS, type Verdict } from "./judge.ts";
-import { become, type Situation, type TargetDecision } from "./target-decision.ts";
+import { areByHand, isOfDeployment, judge, type NotUp, REPORT_GRACE_MS, type Verdict } from "./judge.ts";
+import { become, NOT_SOAKING, type Situation, type TargetDecision } from "./target-decision.ts";
 import { LEFT } from "./turn-back.ts";
 
 type Drifted = Extract<Verdict, { kind: "drifted" }>;
-type NotUp = Extract<Verdict, { kind: "not_up" }>;
 
 /** Time for apps to come up, beside twice the soak, before a target whose apps are not up has failed. */
 const COME_UP_TIMEOUT_MS = 300_000;
+
+/**
+ * An app that the device calls restarting for longer than this has ended twice at least: after one end it is running a minute after its
+ * start.
+ */
+const CRASH_TIMEOUT_MS = 90_000;
+
+/** The same where the device holds reports back, which it does for five minutes at most. */
+const HELD_CRASH_TIMEOUT_MS = 330_000;
 
 /** A target that soaks is looked at again after this time, should a report be missed. */
 const REVIEW_INTERVAL_MS = 60_000;
@@ -38,14 +46,20 @@ export function decideSoak(situation: Situation): TargetDecision {
 
 function decideUp({ target, context, nowMs }: Situation, soakSinceMs: number): TargetDecision {
   const soakMs = soakMsOfTarget(target, context);
-  const fields = { soakSinceMs, awaySinceMs: undefined, code: undefined, message: undefined } as const;
+  const fields = { ...NOT_SOAKING, soakSinceMs, awaySinceMs: undefined, code: undefined, message: undefined } as const;
   if (soakSinceMs + soakMs > nowMs) return become(target, { ...fields, dueMs: soakSinceMs + soakMs }, nowMs);
   return become(target, { ...fields, state: target.direction === "back" ? "rolled_back" : "succeeded" }, nowMs);
 }
 
-function decideNotUp({ target, context, nowMs }: Situation, { why, code }: NotUp): TargetDecision {
-  const fields = { soakSinceMs: undefined, awaySinceMs: undefined, message: why };
-  const untilMs = target.sinceMs + 2 * soakMsOfTarget(target, context) + COME_UP_TIMEOUT_MS;
+/** An app in a crash loop does not come up by waiting for it: that ends the soak early. What the target goes back to stays there. */
+function decideNotUp({ target, context, nowMs }: Situation, { why, code, isCrashing, isHeld }: NotUp): TargetDecision {
+  const downSinceMs = isCrashing ? (target.downSinceMs ?? nowMs) : undefined;
+  const fields = { soakSinceMs: undefined, downSinceMs, awaySinceMs: undefined, message: why };
+  const crashedMs =
+    downSinceMs === undefined || target.direction === "back"
+      ? Infinity
+      : downSinceMs + (isHeld ? HELD_CRASH_TIMEOUT_MS : CRASH_TIMEOUT_MS);
+  const untilMs = Math.min(target.sinceMs + 2 * soakMsOfTarget(target, context) + COME_UP_TIMEOUT_MS, crashedMs);
   if (untilMs > nowMs) return become(target, { ...fields, dueMs: untilMs }, nowMs);
   return become(target, { ...fields, state: "failed", code }, nowMs);
 }
@@ -56,7 +70,7 @@ function decideNotUp({ target, context, nowMs }: Situation, { why, code }: NotUp
  */
 function decideDrifted(situation: Situation, { what, differences }: Drifted): TargetDecision {
   const { target, facts, context, nowMs } = situation;
-  const fields = { soakSinceMs: undefined, awaySinceMs: undefined };
+  const fields = { ...NOT_SOAKING, awaySinceMs: undefined };
   const endedAtMs = facts.deployment?.finishedAtMs ?? target.sinceMs;
   const untilMs = Math.max(endedAtMs, facts.connectedSinceMs ?? 0) + REPORT_GRACE_MS;
   const isSure = isOfDeployment(context.goals[target.direction], facts.report?.apps ?? [], facts.deployment?.id);
@@ -76,7 +90,7 @@ function decideDrifted(situation: Situation, { what, differences }: Drifted): Ta
 
 /** Silence of a connected device is no success. After `offline_after_s` it is a failure. */
 function decideUnknown({ target, context, nowMs }: Situation, message: string): TargetDecision {
-  const fields = { soakSinceMs: undefined, awaySinceMs: undefined, message };
+  const fields = { ...NOT_SOAKING, awaySinceMs: undefined, message };
   const untilMs = target.sinceMs + context.rollout.strategy.offline_after_s * 1000;
   if (untilMs <= nowMs) return become(target, { ...fields, state: "failed", code: "DeviceFailed" }, nowMs);
   return become(target, { ...fields, dueMs: reviewMs(target.dueMs, untilMs, nowMs) }, nowMs);
@@ -86,8 +100,8 @@ function decideAway({ target, facts, context, nowMs }: Situation): TargetDecisio
   const begunAtMs = target.begunAtMs ?? target.sinceMs;
   const awaySinceMs = Math.max(facts.lastSeenAtMs ?? begunAtMs, begunAtMs);
   const untilMs = awaySinceMs + context.rollout.strategy.lost_after_s * 1000;
-  if (untilMs > nowMs) return become(target, { awaySinceMs, dueMs: untilMs }, nowMs);
-  const fields: TargetFields = { state: "failed", awaySinceMs, soakSinceMs: undefined, code: "DeviceNotReachable" };
+  if (untilMs > nowMs) return become(target, { downSinceMs: undefined, awaySinceMs, dueMs: untilMs }, nowMs);
+  const fields: TargetFields = { state: "failed", ...NOT_SOAKING, awaySinceMs, code: "DeviceNotReachable" };
   return become(target, { ...fields, message: "The device vanished after the deployment." }, nowMs);
 }
 

@@ -5,7 +5,7 @@ import { decideSoak } from "./decide-soak.ts";
 import { judge } from "./judge.ts";
 import type { TargetFacts } from "./facts.ts";
 import type { Target } from "./target.ts";
-import { become, type Situation, type TargetContext, type TargetDecision } from "./target-decision.ts";
+import { become, NOT_SOAKING, type Situation, type TargetContext, type TargetDecision } from "./target-decision.ts";
 import { mustTurn, turnBack } from "./turn-back.ts";
 
 /**
@@ -50,7 +50,7 @@ function decideChanged({ target, facts, context, nowMs }: Situation): TargetDeci
   const mayGoOn = facts.isConnected && facts.isMember && !isRolloutOver(context.rollout);
   const verdict = mayGoOn ? judge(context.goals[target.direction], facts, nowMs) : undefined;
   if (verdict?.kind !== "as_specified" && verdict?.kind !== "not_up") return become(target, {}, nowMs);
-  return become(target, { state: "soaking", soakSinceMs: undefined, message: undefined, dueMs: nowMs }, nowMs);
+  return become(target, { ...NOT_SOAKING, state: "soaking", message: undefined, dueMs: nowMs }, nowMs);
 }
 
 /** A target that failed because its device was away while it soaked soaks again when the device is back. */
@@ -58,6 +58,6 @@ function decideFailed({ target, facts, context, nowMs }: Situation): TargetDecis
   const wasAway = target.code === "DeviceNotReachable" && facts.deployment?.status === "Success";
   if (!wasAway || !facts.isConnected || !facts.isMember || isRolloutOver(context.rollout))
     return become(target, {}, nowMs);
-  const fields = { soakSinceMs: undefined, awaySinceMs: undefined, code: undefined, message: undefined };
+  const fields = { ...NOT_SOAKING, awaySinceMs: undefined, code: undefined, message: undefined };
   return become(target, { ...fields, state: "soaking", dueMs: nowMs }, nowMs);
 }

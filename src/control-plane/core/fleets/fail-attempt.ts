@@ -22,7 +22,7 @@ export interface FailedAttempt {
 export function failAttempt(situation: Situation, failure: FailedAttempt): TargetDecision {
   const { target, context, nowMs } = situation;
   const { code, message, isReached = true } = failure;
-  const told = { code, message, awaySinceMs: undefined, soakSinceMs: undefined } as const;
+  const told = { code, message, awaySinceMs: undefined, soakSinceMs: undefined, downSinceMs: undefined } as const;
   const { kind } = classifyFailure(code);
   if (kind === "refused") return become(target, { ...told, state: "refused" }, nowMs);
 

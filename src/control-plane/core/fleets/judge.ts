@@ -8,12 +8,23 @@ import type { Goal } from "./goal.ts";
 export type Verdict =
   /** Every app runs as specified. Since then all of them have been up, Unix milliseconds. */
   | { readonly kind: "as_specified"; readonly upSinceMs: number }
-  /** The apps are as specified, and not all of them are up. `code`: what it is called if it stays so. */
-  | { readonly kind: "not_up"; readonly why: string; readonly code: "CrashLoopBackOff" | "Unhealthy" }
+  | NotUp
   /** An app is another one, was stopped by a person, is not there, or is there although it is not to be. */
   | { readonly kind: "drifted"; readonly what: string; readonly differences: readonly Difference[] }
   /** The last report does not tell. */
   | { readonly kind: "unknown"; readonly why: string };
+
+/** The apps are as specified, and not all of them are up. */
+export interface NotUp {
+  readonly kind: "not_up";
+  readonly why: string;
+  /** What it is called if it stays so. */
+  readonly code: "CrashLoopBackOff" | "Unhealthy";
+  /** An app ends again and again. */
+  readonly isCrashing: boolean;
+  /** The device holds later reports back. */
+  readonly isHeld: boolean;
+}
 
 /**
  * Time after a deployment in which a connected device reports what has changed, or that it holds changes back, counted from the
@@ -28,8 +39,14 @@ export function judge(
   nowMs: number,
 ): Verdict {
   if (report === undefined) return { kind: "unknown", why: "The device has not reported its apps." };
-  if (report.heldSinceMs !== undefined) return { kind: "unknown", why: "The device holds its report back." };
   const endedAtMs = deployment?.finishedAtMs;
+  if (report.heldSinceMs !== undefined) {
+    // An app in a crash loop is the usual reason, which the report before has told then.
+    const isOfIt = endedAtMs === undefined || isSince(goal, report, deployment?.id, endedAtMs);
+    const told = isOfIt && compareApps(goal, report.apps).length === 0 ? judgeUp(goal, report, endedAtMs) : undefined;
+    if (told?.kind === "not_up") return { ...told, isHeld: true, why: `${told.why} ${HELD}` };
+    return { kind: "unknown", why: HELD };
+  }
   if (endedAtMs !== undefined && !isSince(goal, report, deployment?.id, endedAtMs)) {
     const hasReported = nowMs >= Math.max(endedAtMs, connectedSinceMs ?? Infinity) + REPORT_GRACE_MS;
     if (!hasReported) return { kind: "unknown", why: "The device has not reported its apps since the deployment." };
@@ -70,6 +87,8 @@ export function areByHand(differences: readonly Difference[]): boolean {
   return differences.every(({ kind }) => kind === "stopped" || kind === "missing" || kind === "changed");
 }
 
+const HELD = "The device holds its next report back, since its apps change often.";
+
 function judgeUp(goal: Goal, report: ReportFacts, endedAtMs: number | undefined): Verdict {
   // Nothing is known of the time before the deployment ended; reports of the devices may not be about later than their receipt.
   const sinceMs = [Math.min(endedAtMs ?? 0, report.atMs)];
@@ -79,7 +98,13 @@ function judgeUp(goal: Goal, report: ReportFacts, endedAtMs: number | undefined)
     if (found === undefined) continue;
     if (!isUp(entry.app, found)) {
       const code = found.state === "unhealthy" ? "Unhealthy" : "CrashLoopBackOff";
-      return { kind: "not_up", why: `${found.name} is ${found.state}.`, code };
+      return {
+        kind: "not_up",
+        why: describeDown(found),
+        code,
+        isCrashing: found.state === "restarting",
+        isHeld: false,
+      };
     }
     sinceMs.push(Math.min(found.since === null ? report.atMs : found.since * 1000, report.atMs));
   }
@@ -89,4 +114,13 @@ function judgeUp(goal: Goal, report: ReportFacts, endedAtMs: number | undefined)
 /** An app that may end by itself is as it should be after that, too. */
 function isUp({ restart_policy: policy }: AppliedApp, { state }: AppReport): boolean {
   return state === "running" || (state === "stopped" && (policy === "no" || policy === "on-failure"));
+}
+
+/** Such as `web is restarting: 4 restarts, exit code 137 (out of memory).` */
+function describeDown({ name, state, restarts, last_exit: exit }: AppReport): string {
+  const told = [
+    ...(state === "restarting" && restarts ? [`${restarts} ${restarts === 1 ? "restart" : "restarts"}`] : []),
+    ...(exit ? [`exit code ${exit.code}${exit.out_of_memory ? " (out of memory)" : ""}`] : []),
+  ];
+  return `${name} is ${state}${told.length > 0 ? `: ${told.join(", ")}` : ""}.`;
 }

@@ -49,6 +49,7 @@ export function newTarget(rolloutId: string, assetUuid: string, wave: number, no
     wasAttempted: false,
     begunAtMs: undefined,
     soakSinceMs: undefined,
+    downSinceMs: undefined,
     awaySinceMs: undefined,
     sinceMs: nowMs,
     dueMs: undefined,

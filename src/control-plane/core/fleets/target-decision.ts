@@ -24,6 +24,9 @@ export type TargetDecision =
   /** Request the deployment of the latest attempt, and store its id. Safe to repeat. */
   | { readonly kind: "request" };
 
+/** What is known of a target only while its apps are up, or end again and again, after a deployment. */
+export const NOT_SOAKING = { soakSinceMs: undefined, downSinceMs: undefined } as const;
+
 /** A target, the facts about its asset, and the rest, at one moment. */
 export interface Situation {
   readonly target: Target;

@@ -28,6 +28,8 @@ export interface Target {
   readonly begunAtMs: number | undefined;
   /** While it soaks: since when all apps have been up. */
   readonly soakSinceMs: number | undefined;
+  /** While it soaks: since when an app ends again and again. */
+  readonly downSinceMs: number | undefined;
   /** Since when its device has been away, as far as that matters for the target. */
   readonly awaySinceMs: number | undefined;
   /** When the latest state began. */

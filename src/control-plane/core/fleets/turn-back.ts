@@ -1,6 +1,6 @@
 import { compareApps } from "./compare-app.ts";
 import { judge, REPORT_GRACE_MS } from "./judge.ts";
-import { become, type Situation, type TargetDecision } from "./target-decision.ts";
+import { become, NOT_SOAKING, type Situation, type TargetDecision } from "./target-decision.ts";
 
 /*
  * While a rollout goes back, every target that was attempted goes back. A deployment under way ends first.
@@ -45,8 +45,8 @@ export function turnBack(situation: Situation): TargetDecision {
     return become(target, { state: "skipped", message: "The rollout went back before its turn." }, nowMs);
   }
   if (!facts.isMember) return become(target, { state: "skipped", message: LEFT }, nowMs);
-  const fields = { attempt: 0, failedAttempts: 0, deploymentId: undefined, soakSinceMs: undefined } as const;
-  const cleared = { awaySinceMs: undefined, code: undefined, message: undefined } as const;
+  const fields = { attempt: 0, failedAttempts: 0, deploymentId: undefined } as const;
+  const cleared = { ...NOT_SOAKING, awaySinceMs: undefined, code: undefined, message: undefined } as const;
   const { deployment } = facts;
   if (deployment?.status === "Fail" && facts.isConnected) {
     // A deployment that failed has left what was there before: nothing has to be done as soon as the device reports that.

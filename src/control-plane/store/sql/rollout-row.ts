@@ -99,7 +99,7 @@ export function rolloutValues(rollout: Rollout): Parameters {
 }
 
 export const TARGET_COLUMNS = `x.rollout_id, x.asset_uuid, x.wave, x.direction, x.state, x.waits_for, x.attempt, x.deployment_id,
-  x.was_attempted, x.begun_at_ms, x.soak_since_ms, x.away_since_ms, x.since_ms, x.due_ms, x.code, x.message, x.failed_attempts`;
+  x.was_attempted, x.begun_at_ms, x.soak_since_ms, x.down_since_ms, x.away_since_ms, x.since_ms, x.due_ms, x.code, x.message, x.failed_attempts`;
 
 export interface TargetRow {
   readonly rollout_id: string;
@@ -114,6 +114,7 @@ export interface TargetRow {
   readonly was_attempted: number;
   readonly begun_at_ms: number | null;
   readonly soak_since_ms: number | null;
+  readonly down_since_ms: number | null;
   readonly away_since_ms: number | null;
   readonly since_ms: number;
   readonly due_ms: number | null;
@@ -135,6 +136,7 @@ export function toTarget(row: TargetRow): Target {
     wasAttempted: row.was_attempted === 1,
     begunAtMs: row.begun_at_ms ?? undefined,
     soakSinceMs: row.soak_since_ms ?? undefined,
+    downSinceMs: row.down_since_ms ?? undefined,
     awaySinceMs: row.away_since_ms ?? undefined,
     sinceMs: row.since_ms,
     dueMs: row.due_ms ?? undefined,
@@ -146,16 +148,17 @@ export function toTarget(row: TargetRow): Target {
 /** Its parameters are `targetValues` and then the rollout and the asset. The asset may have been removed. */
 export const INSERT_TARGET = /* sql */ `
   INSERT INTO rollout_targets (wave, direction, state, waits_for, attempt, deployment_id, was_attempted, begun_at_ms, soak_since_ms,
-    away_since_ms, since_ms, due_ms, code, message, failed_attempts, rollout_id, asset_uuid)
+    down_since_ms, away_since_ms, since_ms, due_ms, code, message, failed_attempts, rollout_id, asset_uuid)
   SELECT CAST(?1 AS INTEGER), CAST(?2 AS TEXT), CAST(?3 AS TEXT), CAST(?4 AS TEXT), CAST(?5 AS INTEGER), CAST(?6 AS TEXT),
     CAST(?7 AS SMALLINT), CAST(?8 AS BIGINT), CAST(?9 AS BIGINT), CAST(?10 AS BIGINT), CAST(?11 AS BIGINT), CAST(?12 AS BIGINT),
-    CAST(?13 AS TEXT), CAST(?14 AS TEXT), CAST(?15 AS INTEGER), CAST(?16 AS TEXT), a.uuid FROM assets a WHERE a.uuid = ?17
+    CAST(?13 AS BIGINT), CAST(?14 AS TEXT), CAST(?15 AS TEXT), CAST(?16 AS INTEGER), CAST(?17 AS TEXT), a.uuid
+  FROM assets a WHERE a.uuid = ?18
   ON CONFLICT (rollout_id, asset_uuid) DO NOTHING`;
 
 /** Its parameters are `targetValues`, the rollout and the asset, and what the target must be like before. */
 export const UPDATE_TARGET = /* sql */ `
   UPDATE rollout_targets SET wave = ?, direction = ?, state = ?, waits_for = ?, attempt = ?, deployment_id = ?, was_attempted = ?,
-    begun_at_ms = ?, soak_since_ms = ?, away_since_ms = ?, since_ms = ?, due_ms = ?, code = ?, message = ?,
+    begun_at_ms = ?, soak_since_ms = ?, down_since_ms = ?, away_since_ms = ?, since_ms = ?, due_ms = ?, code = ?, message = ?,
     failed_attempts = ?
   WHERE rollout_id = ? AND asset_uuid = ? AND state = ? AND attempt = ? AND direction = ?`;
 
@@ -170,6 +173,7 @@ export function targetValues(target: Target): Parameters {
     Number(target.wasAttempted),
     target.begunAtMs ?? null,
     target.soakSinceMs ?? null,
+    target.downSinceMs ?? null,
     target.awaySinceMs ?? null,
     target.sinceMs,
     target.dueMs ?? null,

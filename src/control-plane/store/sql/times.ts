@@ -20,8 +20,10 @@ const SET_BACK_TARGETS = /* sql */ `
     since_ms = CASE WHEN since_ms > ?2 THEN CAST(?1 AS BIGINT) ELSE since_ms END,
     begun_at_ms = CASE WHEN begun_at_ms > ?2 THEN CAST(?1 AS BIGINT) ELSE begun_at_ms END,
     soak_since_ms = CASE WHEN soak_since_ms > ?2 THEN CAST(?1 AS BIGINT) ELSE soak_since_ms END,
+    down_since_ms = CASE WHEN down_since_ms > ?2 THEN CAST(?1 AS BIGINT) ELSE down_since_ms END,
     away_since_ms = CASE WHEN away_since_ms > ?2 THEN CAST(?1 AS BIGINT) ELSE away_since_ms END
-  WHERE since_ms > ?2 OR begun_at_ms > ?2 OR soak_since_ms > ?2 OR away_since_ms > ?2`;
+  WHERE since_ms > ?2 OR begun_at_ms > ?2 OR soak_since_ms > ?2 OR down_since_ms > ?2
+    OR away_since_ms > ?2`;
 
 export class SqlTimeStore implements TimeStore {
   readonly #executor: Executor;

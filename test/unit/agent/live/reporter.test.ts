@@ -132,7 +132,7 @@ describe("reports", () => {
     expect(test.deltas).toHaveLength(2);
     test.rig.engine.container("app")!.stop();
     await test.rig.clock.advance(10_000);
-    expect(test.last()?.apps).toMatchObject([{ name: "app", state: "stopped" }]);
+    expect(test.last()?.apps).toMatchObject([{ name: "app", state: "stopped", last_exit: { code: 137 } }]);
     await test.rig.engine.removeContainer("app", signal);
     await test.rig.clock.advance(10_000);
     expect(test.last()?.apps).toMatchObject([{ name: "app", state: "missing", restarts: null, since: null }]);
@@ -165,6 +165,20 @@ describe("reports", () => {
     expect(test.rig.log.filter((line) => line.includes("reports are held back"))).toHaveLength(1);
     await test.rig.clock.advance(3_600_000);
     expect(test.last()?.apps).toMatchObject([{ state: "running", restarts: 120 }]);
+  });
+
+  it("say how an app in a crash loop ended, also while its next run goes on", async () => {
+    await using test = await setUp();
+    await test.deploy("d1");
+    expect(test.last()?.apps[0]).not.toHaveProperty("last_exit");
+    for (let run = 0; run < 3; run++) {
+      test.rig.engine.container("app")!.exit(3);
+      await test.rig.clock.advance(10_000);
+    }
+    expect(test.last()?.apps).toMatchObject([{ state: "restarting", last_exit: { code: 3 } }]);
+    await test.rig.clock.advance(600_000);
+    expect(test.last()?.apps).toMatchObject([{ state: "running" }]);
+    expect(test.last()?.apps[0]).not.toHaveProperty("last_exit");
   });
 
   it("report the result of a deployment at once, even if the rate limit is reached", async () => {

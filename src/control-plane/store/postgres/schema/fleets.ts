@@ -112,6 +112,7 @@ export const FLEETS = /* sql */ `
     was_attempted SMALLINT NOT NULL DEFAULT 0 CHECK (was_attempted IN (0, 1)),
     begun_at_ms BIGINT,
     soak_since_ms BIGINT,
+    down_since_ms BIGINT,
     away_since_ms BIGINT,
     since_ms BIGINT NOT NULL,
     due_ms BIGINT,

@@ -112,6 +112,7 @@ export const FLEETS = /* sql */ `
     was_attempted INTEGER NOT NULL DEFAULT 0 CHECK (was_attempted IN (0, 1)),
     begun_at_ms INTEGER,
     soak_since_ms INTEGER,
+    down_since_ms INTEGER,
     away_since_ms INTEGER,
     since_ms INTEGER NOT NULL,
     due_ms INTEGER,

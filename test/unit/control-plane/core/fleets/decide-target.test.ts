@@ -232,11 +232,40 @@ describe("a target that soaks", () => {
     const restarted = { ...running, report: aReport([anApp(2, { since: NOW / 1000 + 50 })], { atMs: NOW + 50_000 }) };
     const after = decided(aSoakingTarget(), restarted, context(), NOW + 60_000);
     expect(after).toMatchObject({ fields: { soakSinceMs: NOW + 50_000, dueMs: NOW + 110_000 } });
-    const down = { ...running, report: aReport([anApp(2, { state: "restarting" })]) };
+    const down = { ...running, report: aReport([anApp(2, { state: "unhealthy" })]) };
     expect(decided(aSoakingTarget({ soakSinceMs: NOW }), down)).toMatchObject({
       fields: { soakSinceMs: undefined, dueMs: NOW + 420_000 },
     });
     expect(decided(aSoakingTarget(), down, context(), NOW + 420_000)).toMatchObject({ fields: { state: "failed" } });
+  });
+
+  test("fails soon when an app ends again and again, and goes on when it has ended once", () => {
+    const soak = context(aRollout({}, { soak_s: 3_600 }));
+    const app = anApp(2, { state: "restarting", restarts: 2, last_exit: { code: 3 } });
+    const crashing = { ...running, report: aReport([app]) };
+    const seen = { downSinceMs: NOW + 9_000, message: "web is restarting: 2 restarts, exit code 3." };
+    expect(decided(aSoakingTarget(), crashing, soak, NOW + 9_000)).toMatchObject({
+      fields: { ...seen, dueMs: NOW + 99_000 },
+    });
+    const target = aSoakingTarget(seen);
+    expect(decided(target, crashing, soak, NOW + 98_999)).toMatchObject({ fields: { dueMs: NOW + 99_000 } });
+    expect(decided(target, crashing, soak, NOW + 99_000)).toMatchObject({
+      fields: { state: "failed", code: "CrashLoopBackOff" },
+    });
+    const up = { ...running, report: aReport([anApp(2, { since: NOW / 1000 + 10 })], { atMs: NOW + 70_000 }) };
+    expect(decided(target, up, soak, NOW + 70_000)).toMatchObject({
+      fields: { downSinceMs: undefined, message: undefined, soakSinceMs: NOW + 10_000 },
+    });
+    // It may be up by now where the device holds its reports back, which it does for five minutes.
+    const held = { ...running, report: aReport([app], { heldSinceMs: NOW + 20_000 }) };
+    expect(decided(target, held, soak, NOW + 99_000)).toMatchObject({ fields: { dueMs: NOW + 339_000 } });
+    expect(decided(target, held, soak, NOW + 339_000)).toMatchObject({
+      fields: { state: "failed", code: "CrashLoopBackOff" },
+    });
+    // What it goes back to stays there, whether it crashes or not.
+    const back = { ...target, direction: "back" } as const;
+    const before = { ...running, report: aReport([anApp(1, { state: "restarting" })]) };
+    expect(decided(back, before, soak, NOW + 99_000)).toMatchObject({ fields: { dueMs: NOW + 300_000 } });
   });
 
   test("does not count after reapplies that have ended: only an attempt that has failed has a code", () => {

@@ -31,7 +31,26 @@ describe("what a device runs", () => {
       kind: "not_up",
       why: `web is ${state}.`,
       code: state === "unhealthy" ? "Unhealthy" : "CrashLoopBackOff",
+      isCrashing: state === "restarting",
+      isHeld: false,
     });
+  });
+
+  test("says how often an app has ended and with what, also while its device holds back what came after", () => {
+    const crashing = anApp(2, { state: "restarting", restarts: 4, last_exit: { code: 137, out_of_memory: true } });
+    const why = "web is restarting: 4 restarts, exit code 137 (out of memory).";
+    expect(judged(crashing)).toMatchObject({ kind: "not_up", why });
+    const held = { report: aReport([crashing], { heldSinceMs: NOW + 2_000 }) };
+    expect(judged(crashing, held)).toMatchObject({
+      kind: "not_up",
+      code: "CrashLoopBackOff",
+      isHeld: true,
+      why: `${why} The device holds its next report back, since its apps change often.`,
+    });
+    // What it said before the deployment says nothing about it, and an app that was up may be down by now.
+    const early = { report: aReport([crashing], { heldSinceMs: NOW + 2_000, atMs: NOW - 60_000 }) };
+    expect(judged(crashing, early).kind).toBe("unknown");
+    expect(judged(anApp(2), { report: aReport([anApp(2)], { heldSinceMs: NOW + 2_000 }) }).kind).toBe("unknown");
   });
 
   test("is as specified after the end of an app that may end by itself", () => {
