@@ -6,7 +6,7 @@ import { StrictMode } from "react";
 import { createRoot } from "react-dom/client";
 import { RouterProvider } from "react-router/dom";
 import { createQueryClient } from "./api/query-client.ts";
-import { takeLinkCode } from "./app/link-code.ts";
+import { takeLinkCode } from "./session/link-code.ts";
 import { createRouter } from "./app/router.tsx";
 import { cssVariables, readNonce, theme } from "./app/theme.ts";
 

@@ -29,7 +29,7 @@ import { SharedCounts } from "./instances/shared-counts.ts";
 import { WalTruncator } from "./wal-truncator.ts";
 import { LinkedGateway, type LinkedGatewayOptions } from "./gateway/linked-gateway.ts";
 import { LocalGateway } from "./gateway/local-gateway.ts";
-import { Site } from "./api/people/site.ts";
+import { Site } from "./api/site.ts";
 import { openOidc } from "./people/oidc/open-oidc.ts";
 import { PasswordHasher } from "./people/password-hasher.ts";
 import { SignInGate } from "./people/sign-in-gate.ts";

@@ -4,7 +4,7 @@ import type { Io } from "./io.ts";
 import { sanitizeOutput, safeJson, sanitizeLine } from "../lib/terminal/sanitize.ts";
 import { createTheme, isTerminal, type Theme } from "../lib/terminal/theme.ts";
 import { wrap } from "../lib/terminal/width.ts";
-import { renderDetails } from "./views/details.ts";
+import { renderDetails } from "./details.ts";
 
 const DEFAULT_WIDTH = 80;
 const INDENT = "  ";

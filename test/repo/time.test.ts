@@ -77,8 +77,8 @@ const RECORD_TIME: Readonly<Record<string, readonly string[]>> = {
     "agent/ledger/traffic-ledger.ts",
     "control-plane/api/device/get-data-usage.ts",
     "control-plane/api/device/get-device.ts",
-    "control-plane/api/legacy/legacy.ts",
-    "control-plane/assets/read-usage.ts",
+    "control-plane/api/legacy-mirrors.ts",
+    "control-plane/sims/read-usage.ts",
     "control-plane/deployments/plan-obstacle.ts",
     "control-plane/sims/data-plans.ts",
     "control-plane/sims/operator-usage.ts",
@@ -90,7 +90,7 @@ const RECORD_TIME: Readonly<Record<string, readonly string[]>> = {
     "agent/local/local-routes.ts",
     "control-plane/api/apps/command-stream.ts",
     "control-plane/api/apps/get-app.ts",
-    "control-plane/api/assets/asset-resource.ts",
+    "control-plane/api/asset-resource.ts",
     "control-plane/api/device/live-or-stored.ts",
     "control-plane/api/device/presence.ts",
     "control-plane/api/rollouts/create-rollout.ts",
@@ -168,7 +168,7 @@ const DELETIONS: readonly string[] = [
   "agent/cleanup/cleaner.ts",
   "agent/download/sweeper.ts",
   "agent/store/open-store.ts",
-  "control-plane/assets/read-usage.ts",
+  "control-plane/sims/read-usage.ts",
   "control-plane/deployments/retention.ts",
   "control-plane/events/event-retention.ts",
 ];
@@ -176,8 +176,8 @@ const DELETIONS: readonly string[] = [
 /** `Date.now()` and `new Date()`. */
 const RAW: Readonly<Record<string, string>> = {
   "lib/clock.ts": "the clock itself",
-  "console/app/missing-part.tsx": "in the browser: a pause over a reload, which no other clock of a page outlasts",
-  "console/live/reachability.ts": "in the browser: the difference to the service's time",
+  "console/parts/missing-part.tsx": "in the browser: a pause over a reload, which no other clock of a page outlasts",
+  "console/api/reachability.ts": "in the browser: the difference to the service's time",
 };
 
 /** Differences of such times: ages of records, which outlast a process, and pauses until a time that is stored or shown. */
@@ -187,8 +187,8 @@ const DIFFERENCES: Readonly<Record<string, string>> = {
   "agent/doctor/probes/clock.ts": "the difference to the control plane's time, for people",
   "agent/ledger/budget-gate.ts": "until the budget of the next day or month; looked at again every few seconds",
   "agent/store/sqlite-store.ts": "when an event was, from its age",
-  "console/app/missing-part.tsx": "the pause over a reload",
-  "console/live/reachability.ts": "the difference to the service's time",
+  "console/parts/missing-part.tsx": "the pause over a reload",
+  "console/api/reachability.ts": "the difference to the service's time",
   "control-plane/fleets/rollout-runner.ts": "until a time on record; looked at again every minute",
   "control-plane/instances/service-clock.ts": "the offset of a clock, and when something was, from its age",
   "control-plane/metrics/observe-deployments.ts": "the age of a record, for a metric",

@@ -1,5 +1,5 @@
 import { normalizePath } from "../../protocol/normalize-path.ts";
-import { containerIdOf } from "../core/host/mountinfo.ts";
+import { containerIdOf } from "../core/policy/mountinfo.ts";
 import type { Engine } from "../engine/engine.ts";
 import type { Host } from "../host/host.ts";
 

@@ -1,7 +1,7 @@
 import type { AppSpec } from "../../protocol/app-spec.ts";
 import type { HostPort } from "../core/host/host-port.ts";
 import type { HostCapacity } from "../core/deployment/check.ts";
-import type { MountEntry } from "../core/host/mountinfo.ts";
+import type { MountEntry } from "../core/policy/mountinfo.ts";
 import type { ResolvedPath } from "../core/policy/resolved-path.ts";
 import type { ListeningPort } from "../core/host/proc-net.ts";
 

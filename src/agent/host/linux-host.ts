@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { HostCapacity } from "../core/deployment/check.ts";
 import type { ListeningPort } from "../core/host/proc-net.ts";
 import { type HostPort, isSamePort } from "../core/host/host-port.ts";
-import { type MountEntry, parseMountinfo } from "../core/host/mountinfo.ts";
+import { type MountEntry, parseMountinfo } from "../core/policy/mountinfo.ts";
 import type { ResolvedPath } from "../core/policy/resolved-path.ts";
 import { parseProcNet } from "../core/host/proc-net.ts";
 import type { Host, HostProcess } from "./host.ts";

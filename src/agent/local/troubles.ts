@@ -1,5 +1,5 @@
 import { capitalize } from "../core/text.ts";
-import { oldEngine } from "../core/host/engine-differences.ts";
+import { oldEngine } from "../core/deployment/engine-differences.ts";
 import type { DeviceStatus, LinkResponse, Status } from "./api.ts";
 
 /** What of the device is in trouble. */

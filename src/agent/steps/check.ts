@@ -9,7 +9,7 @@ import {
 } from "../core/deployment/check.ts";
 import { isUp } from "../core/app/container-decision.ts";
 import { hasLeftoverName, LABELS } from "../core/app/container.ts";
-import { differenceNotes } from "../core/host/engine-differences.ts";
+import { differenceNotes } from "../core/deployment/engine-differences.ts";
 import { type HostPort, hostPortsOf, includesPort } from "../core/host/host-port.ts";
 import type { AppRecord, Failure } from "../core/deployment/record.ts";
 import { secretNotes } from "../core/deployment/secret-notes.ts";

@@ -4,7 +4,7 @@ import { bindsOf } from "../../protocol/volume-fields.ts";
 import type { PolicyViolation } from "../core/policy/device-policy.ts";
 import type { AppRecord, DeploymentRecord, Failure } from "../core/deployment/record.ts";
 import { type PolicyCheckPhase, listsDevices, restrictsMounts } from "../core/policy/mount-rules.ts";
-import { containerIdOf, type MountEntry } from "../core/host/mountinfo.ts";
+import { containerIdOf, type MountEntry } from "../core/policy/mountinfo.ts";
 import type { AppPaths, ProtectedPath, PathPolicyInput } from "../core/policy/path-policy-input.ts";
 import type { ResolvedPath } from "../core/policy/resolved-path.ts";
 import { findPolicyViolation } from "../core/policy/policy.ts";

@@ -1,4 +1,4 @@
-import { noteResponse, noteUnreachable } from "../live/reachability.ts";
+import { noteResponse, noteUnreachable } from "./reachability.ts";
 import { Failure, readFailure } from "./failure.ts";
 import type { AllOperations, OperationName } from "./operations.ts";
 

@@ -8,7 +8,7 @@ import { SafeText } from "../parts/safe-text.tsx";
 import { ColorSchemeSelect } from "./color-scheme-select.tsx";
 import classes from "./navigation.module.css";
 import { PAGES } from "./pages.ts";
-import { useSignOut } from "./use-sign-out.ts";
+import { useSignOut } from "../session/use-sign-out.ts";
 
 /** The account, the pages that the person may see, and the person. */
 export function Navigation({ onNavigate }: { readonly onNavigate?: () => void }): ReactNode {

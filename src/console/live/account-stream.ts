@@ -1,7 +1,7 @@
 import type { AccountEvent, AccountStreamNote } from "../../protocol/account-event.ts";
 import { Failure, readFailure } from "../api/failure.ts";
 import { readMessages } from "./line-stream.ts";
-import { noteResponse, noteUnreachable } from "./reachability.ts";
+import { noteResponse, noteUnreachable } from "../api/reachability.ts";
 
 const MIN_PAUSE_MS = 200;
 const MAX_PAUSE_MS = 5000;

@@ -1,6 +1,6 @@
 import { NativeSelect } from "@mantine/core";
 import type { ReactNode } from "react";
-import { serverNow } from "../live/reachability.ts";
+import { serverNow } from "../api/reachability.ts";
 
 const DAY_S = 24 * 3600;
 

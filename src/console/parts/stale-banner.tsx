@@ -1,6 +1,6 @@
 import { useQueryClient } from "@tanstack/react-query";
 import { type ReactNode, useEffect, useSyncExternalStore } from "react";
-import { noteResponse, readReachability, subscribeReachability } from "../live/reachability.ts";
+import { noteResponse, readReachability, subscribeReachability } from "../api/reachability.ts";
 import { formatDuration } from "./durations.ts";
 import { Note } from "./note.tsx";
 import { useNow } from "./use-now.ts";

@@ -1,5 +1,5 @@
 import { useSyncExternalStore } from "react";
-import { serverNow } from "../live/reachability.ts";
+import { serverNow } from "../api/reachability.ts";
 
 const TICK_MS = 1000;
 

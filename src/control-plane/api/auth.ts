@@ -4,7 +4,7 @@ import { EdgeError } from "../../protocol/errors.ts";
 import type { Principal } from "../people/principal.ts";
 import type { PrincipalReader } from "../people/principal-reader.ts";
 import type { Pacing } from "./pacing.ts";
-import type { Site } from "./people/site.ts";
+import type { Site } from "./site.ts";
 
 /** A body that comes later than this after its head may come after the access of its sender ended. */
 const MAX_BODY_DELAY_MS = 1_000;

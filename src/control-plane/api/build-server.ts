@@ -24,7 +24,7 @@ import { limitRate, logRequest, observeRequest, trackMethods } from "./hooks.ts"
 import { leaveRefusedBodies } from "./refused-bodies.ts";
 import { Pacing } from "./pacing.ts";
 import { requireFieldPermissions, requirePermission } from "./people/require-permission.ts";
-import type { Site } from "./people/site.ts";
+import type { Site } from "./site.ts";
 import { trackPermissions } from "./permission-table.ts";
 import { CODE_ROUTES, ROUTES, SIGN_IN_ROUTES } from "./routes.ts";
 import { SharedRateCounter } from "./shared-rate-store.ts";

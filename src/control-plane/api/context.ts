@@ -20,7 +20,7 @@ import type { SharedCounts } from "../instances/shared-counts.ts";
 import type { OidcSignIn } from "../people/oidc/oidc-sign-in.ts";
 import type { PasswordHasher } from "../people/password-hasher.ts";
 import type { SignInGate } from "../people/sign-in-gate.ts";
-import type { Site } from "./people/site.ts";
+import type { Site } from "./site.ts";
 import type { Sealer } from "../sealing/sealer.ts";
 import type { DataPlans } from "../sims/data-plans.ts";
 import type { OperatorUsageReader } from "../sims/operator-usage.ts";

@@ -1,4 +1,4 @@
-import { readUsage, type UsageSource } from "../assets/read-usage.ts";
+import { readUsage, type UsageSource } from "./read-usage.ts";
 import type { SimType } from "../../protocol/sim.ts";
 import type { Asset } from "../core/asset.ts";
 import type { DayUsage } from "../core/sims/plan-forecast.ts";

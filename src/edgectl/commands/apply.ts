@@ -1,13 +1,13 @@
 import type { Command } from "commander";
 import { parseDesiredApp } from "../apply/read-app-file.ts";
-import { applyApp } from "../apply/run.ts";
+import { applyApp } from "../runs/apply-app.ts";
 import { connect, type Context, createContext } from "../context.ts";
 import { type ExecutionOptions, readExecutionOptions } from "../deploy/execution-options.ts";
-import type { FollowFlags } from "../deploy/run-deployment.ts";
+import type { FollowFlags } from "../runs/run-deployment.ts";
 import { usageFailure } from "../failure.ts";
-import { type GroupFile, readGroupFile } from "../group/read-group.ts";
-import { type NamedTexts, readNamedTexts } from "../group/named-texts.ts";
-import { applyGroup, checkGroup, type GroupOptions } from "../group/run.ts";
+import { type GroupFile, readGroupFile } from "../group-file/read-group.ts";
+import { type NamedTexts, readNamedTexts } from "../group-file/named-texts.ts";
+import { applyGroup, checkGroup, type GroupOptions } from "../runs/apply-group.ts";
 import type { Io } from "../io.ts";
 import { addExecutionOptions } from "./app-options.ts";
 import { addFollowOptions, ASSET, collect } from "./options.ts";

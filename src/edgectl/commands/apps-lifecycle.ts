@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import { appsPath } from "../api/apps.ts";
 import type { ApiRequest } from "../api/client.ts";
 import { connect, createContext } from "../context.ts";
-import { type FollowFlags, requestDeployment } from "../deploy/run-deployment.ts";
+import { type FollowFlags, requestDeployment } from "../runs/run-deployment.ts";
 import type { Io } from "../io.ts";
 import { addFollowOptions, APP, ASSET, timingsOption, waitForDeviceOption } from "./options.ts";
 

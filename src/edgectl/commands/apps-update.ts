@@ -18,7 +18,7 @@ import { CLEARED_CONTAINER_FIELDS } from "../deploy/container-flags.ts";
 import { type AppOptions, appFileOf, readAppFile, readAppFlags } from "../deploy/read-app.ts";
 import { keptFiles } from "../deploy/app-files.ts";
 import { type ExecutionOptions, readExecutionOptions } from "../deploy/execution-options.ts";
-import { type FollowFlags, requestDeployment } from "../deploy/run-deployment.ts";
+import { type FollowFlags, requestDeployment } from "../runs/run-deployment.ts";
 import { usageFailure } from "../failure.ts";
 import type { Io } from "../io.ts";
 import { fieldText } from "../views/field-text.ts";

@@ -11,7 +11,7 @@ import { Failure, usageFailure } from "../failure.ts";
 import type { Io } from "../io.ts";
 import { settleChange } from "../sims/settle.ts";
 import { renderAsset } from "../views/asset-view.ts";
-import { pendingText, simName } from "../views/sim-words.ts";
+import { pendingText, simName } from "../sims/sim-words.ts";
 import { ASSET, wholeNumber } from "./options.ts";
 
 const DEFAULT_TIMEOUT_S = 600;

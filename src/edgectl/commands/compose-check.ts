@@ -1,13 +1,10 @@
 import type { Command } from "commander";
 import { createContext } from "../context.ts";
-import type { Problems, RemarkDocument } from "../documents/problems.ts";
-import { EXIT } from "../exit-code.ts";
-import { SilentExit, usageFailure } from "../failure.ts";
-import type { Draft } from "../group/draft.ts";
-import { readNamedTexts } from "../group/named-texts.ts";
-import { readGroupFile } from "../group/read-group.ts";
-import { findGroupProblems } from "../group/run.ts";
+import { usageFailure } from "../failure.ts";
+import { readNamedTexts } from "../group-file/named-texts.ts";
+import { readGroupFile } from "../group-file/read-group.ts";
 import type { Io } from "../io.ts";
+import { checkCompose } from "../runs/check-compose.ts";
 import { collect } from "./options.ts";
 
 interface CheckFlags {
@@ -36,39 +33,8 @@ export function addComposeCheck(compose: Command, io: Io): void {
       if (!group) {
         throw usageFailure(`${files[0].fileName} is no compose file: it has no \`services\`.`, "See docs/compose.md.");
       }
-      findGroupProblems(group, { prune: false, adopt: false, keep: false, mapPorts, execution: {} });
-      printer.result(documentOf(group.draft, group.problems), () => render(group.draft, group.problems));
-      if (group.problems.count > 0) throw new SilentExit(EXIT.usage);
+      checkCompose(group, printer, mapPorts);
     });
-}
-
-function documentOf({ project, apps }: Draft, problems: Problems): object {
-  return {
-    ok: problems.count === 0,
-    project,
-    apps: apps.map(({ name }) => name),
-    problems: problems.problemDocuments,
-    notes: problems.noteDocuments,
-  };
-}
-
-/** One remark on a line, as compilers write them. */
-function render({ project, apps }: Draft, problems: Problems): string {
-  const count = problems.count;
-  const verdict =
-    count === 0
-      ? `The project ${project} can be applied: ${counted(apps.length, "app")}.`
-      : `The project ${project} cannot be applied: ${counted(count, "problem")}.`;
-  return [...problems.problemDocuments.map(line("error")), ...problems.noteDocuments.map(line("note")), verdict].join(
-    "\n",
-  );
-}
-
-const line = (kind: string) => (remark: RemarkDocument) =>
-  `${remark.file}:${remark.line}:${remark.column}: ${kind}: ${remark.message}`;
-
-function counted(count: number, noun: string): string {
-  return `${count} ${noun}${count === 1 ? "" : "s"}`;
 }
 
 const HELP = `

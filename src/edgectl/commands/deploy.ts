@@ -4,7 +4,7 @@ import { connect, createContext } from "../context.ts";
 import { buildAppRequest, secretsWithoutValue } from "../deploy/app-request.ts";
 import { type AppOptions, appFileOf, readAppFile, readAppFlags } from "../deploy/read-app.ts";
 import { type ExecutionOptions, readExecutionOptions } from "../deploy/execution-options.ts";
-import { type FollowFlags, requestDeployment } from "../deploy/run-deployment.ts";
+import { type FollowFlags, requestDeployment } from "../runs/run-deployment.ts";
 import { usageFailure } from "../failure.ts";
 import type { Io } from "../io.ts";
 import { addAppOptions, addExecutionOptions } from "./app-options.ts";

@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { cancelDeployment, getDeployment, listDeployments } from "../api/deployments.ts";
 import { connect, createContext } from "../context.ts";
-import { type FollowFlags, runDeployment } from "../deploy/run-deployment.ts";
+import { type FollowFlags, runDeployment } from "../runs/run-deployment.ts";
 import { EXIT } from "../exit-code.ts";
 import { Failure } from "../failure.ts";
 import type { Io } from "../io.ts";

@@ -4,7 +4,7 @@ import { requireAnswer } from "../confirm.ts";
 import { connect, createContext } from "../context.ts";
 import { usageFailure } from "../failure.ts";
 import { readFleetFile } from "../fleets/fleet-file.ts";
-import { applyFleet } from "../fleets/run.ts";
+import { applyFleet } from "../runs/apply-fleet.ts";
 import type { Io } from "../io.ts";
 import { readTextOrStdin } from "../read-text.ts";
 import { retryForOption } from "./options.ts";

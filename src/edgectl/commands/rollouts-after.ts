@@ -6,7 +6,7 @@ import { MAX_PAGE_SIZE } from "../../protocol/limits.ts";
 import { confirm, requireAnswer } from "../confirm.ts";
 import { connect, createContext } from "../context.ts";
 import type { Io } from "../io.ts";
-import { findRolloutId, followHint } from "../rollouts/run.ts";
+import { findRolloutId, followHint } from "../runs/show-rollout.ts";
 import { renderSummary } from "../views/rollout-summary.ts";
 import { renderRollout } from "../views/rollout-view.ts";
 import { retryText } from "../views/rollout-words.ts";

@@ -8,7 +8,7 @@ import { connect, type Context, createContext } from "../context.ts";
 import { EXIT } from "../exit-code.ts";
 import { Failure, usageFailure } from "../failure.ts";
 import type { Io } from "../io.ts";
-import { askPrice, followHint, type ShowOptions, showRollout } from "../rollouts/run.ts";
+import { askPrice, followHint, type ShowOptions, showRollout } from "../runs/show-rollout.ts";
 import { renderPrice, sortByPrice } from "../views/price-view.ts";
 import { foreseenText, startText } from "../views/rollout-words.ts";
 import { FLEET } from "./fleets.ts";

@@ -6,7 +6,7 @@ import { rolloutPath } from "../api/rollouts.ts";
 import { confirm, requireAnswer } from "../confirm.ts";
 import { connect, createContext } from "../context.ts";
 import type { Io } from "../io.ts";
-import { findRolloutId, showRollout } from "../rollouts/run.ts";
+import { findRolloutId, showRollout } from "../runs/show-rollout.ts";
 import { createRolloutView } from "../views/rollout-progress.ts";
 import { renderRollout, renderRollouts, renderTargets } from "../views/rollout-view.ts";
 import { EFFECTS } from "../views/rollout-words.ts";

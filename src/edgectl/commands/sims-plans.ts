@@ -19,7 +19,7 @@ import { usageFailure } from "../failure.ts";
 import type { Io } from "../io.ts";
 import { findSims } from "../sims/read-sims.ts";
 import { renderAllowance, sourceText } from "../views/sim-view.ts";
-import { simName } from "../views/sim-words.ts";
+import { simName } from "../sims/sim-words.ts";
 import { ASSET } from "./options.ts";
 import { simArgument } from "./sims.ts";
 

@@ -5,7 +5,7 @@ import { type Granularity, granularitySchema } from "../../protocol/usage.ts";
 import { getUsage } from "../api/usage.ts";
 import { connect, createContext } from "../context.ts";
 import type { Io } from "../io.ts";
-import { momentText } from "../views/sim-words.ts";
+import { momentText } from "../sims/sim-words.ts";
 import { renderUsage } from "../views/usage-view.ts";
 import { ASSET, timeParser } from "./options.ts";
 

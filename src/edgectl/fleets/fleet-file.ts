@@ -9,7 +9,7 @@ import { type DocumentNode, toJson } from "../documents/node.ts";
 import { Problems } from "../documents/problems.ts";
 import { Value } from "../documents/value.ts";
 import { refuseUnknown } from "../compose/unknown.ts";
-import { readEdgeFile } from "../group/edge-file.ts";
+import { readEdgeFile } from "../group-file/edge-file.ts";
 import { requirePorts } from "../group/map-ports.ts";
 import { buildGroupRequest } from "../group/request.ts";
 import type { Io } from "../io.ts";

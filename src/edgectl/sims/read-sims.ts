@@ -6,7 +6,7 @@ import { type Allowance, getAllowance, listAssetSims, type Sim } from "../api/si
 import { getUsage, type Usage } from "../api/usage.ts";
 import { EXIT } from "../exit-code.ts";
 import { Failure } from "../failure.ts";
-import { simName } from "../views/sim-words.ts";
+import { simName } from "./sim-words.ts";
 import { compareUsage, type UsageComparison } from "./compare-usage.ts";
 
 /** Why a part of what was asked for is missing. */

@@ -6,7 +6,7 @@ import { askedPauseMs, isPassing } from "../api/is-passing.ts";
 import { listAssetSims, refreshSim, type Sim } from "../api/sims.ts";
 import { EXIT } from "../exit-code.ts";
 import { Failure } from "../failure.ts";
-import { changeText, simName } from "../views/sim-words.ts";
+import { changeText, simName } from "./sim-words.ts";
 
 const FIRST_PAUSE_MS = 500;
 const MAX_PAUSE_MS = 10_000;

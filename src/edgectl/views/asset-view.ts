@@ -3,7 +3,7 @@ import { sanitizeLine } from "../../lib/terminal/sanitize.ts";
 import { type Column, renderFields, renderTable } from "../../lib/terminal/table.ts";
 import type { Theme } from "../../lib/terminal/theme.ts";
 import { formatTime } from "../../lib/terminal/time.ts";
-import { pendingText } from "./sim-words.ts";
+import { pendingText } from "../sims/sim-words.ts";
 
 export function renderAssets(assets: readonly Asset[], theme: Theme, width: number | undefined): string {
   if (assets.length === 0) return "No assets.";

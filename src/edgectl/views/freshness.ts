@@ -1,13 +1,14 @@
 import { formatDuration, formatTime } from "../../lib/terminal/time.ts";
 import type { AppList } from "../api/apps.ts";
-import type { Context } from "../context.ts";
+import type { Io } from "../io.ts";
+import type { Printer } from "../printer.ts";
 
 /** A current report may be this old by rounding and by the time of the request, in seconds. */
 const MAX_CURRENT_AGE_S = 5;
 
 /** Prints a result that comes from the device, and a note if it is not current. */
 export function printDeviceResult(
-  { io, printer }: Context,
+  { io, printer }: { readonly io: Pick<Io, "clock">; readonly printer: Printer },
   result: Pick<AppList, "reported_at" | "reachable"> & Partial<Pick<AppList, "age_s">>,
   render: () => string,
 ): void {

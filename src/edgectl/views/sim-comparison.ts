@@ -5,7 +5,7 @@ import type { Theme } from "../../lib/terminal/theme.ts";
 import { wrap } from "../../lib/terminal/width.ts";
 import type { UsageComparison } from "../sims/compare-usage.ts";
 import type { Part, SimDetails } from "../sims/read-sims.ts";
-import { momentText } from "./sim-words.ts";
+import { momentText } from "../sims/sim-words.ts";
 
 interface Row {
   readonly what: string;

@@ -1,7 +1,7 @@
 import { sanitizeLine } from "../../lib/terminal/sanitize.ts";
 import type { Theme } from "../../lib/terminal/theme.ts";
 import type { RefreshedSim, SimDifference } from "../sims/refresh.ts";
-import { changeText, momentText, pendingText, simName, stateText } from "./sim-words.ts";
+import { changeText, momentText, pendingText, simName, stateText } from "../sims/sim-words.ts";
 
 /** Says for each SIM what its operator said, and what is different from before. @param now Unix seconds */
 export function renderRefreshed(refreshed: readonly RefreshedSim[], now: number, theme: Theme): string {

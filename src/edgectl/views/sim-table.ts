@@ -3,7 +3,7 @@ import { sanitizeLine } from "../../lib/terminal/sanitize.ts";
 import { type Column, renderTable } from "../../lib/terminal/table.ts";
 import type { Theme } from "../../lib/terminal/theme.ts";
 import type { Sim } from "../api/sims.ts";
-import { ageText, changeText, stateText, usedText } from "./sim-words.ts";
+import { ageText, changeText, stateText, usedText } from "../sims/sim-words.ts";
 
 /** Renders one line for each SIM. @param now Unix seconds */
 export function renderSims(sims: readonly Sim[], now: number, theme: Theme, width: number | undefined): string {

@@ -8,7 +8,7 @@ import type { Usage } from "../api/usage.ts";
 import type { AssetSimDetails, Part, SimDetails } from "../sims/read-sims.ts";
 import { renderComparison } from "./sim-comparison.ts";
 import { paintOutlook, paintSimState } from "./sim-table.ts";
-import { momentText, pendingText, percent, simName, stateText, usedText } from "./sim-words.ts";
+import { momentText, pendingText, percent, simName, stateText, usedText } from "../sims/sim-words.ts";
 
 type Fields = [name: string, value: string][];
 

@@ -2,7 +2,7 @@ import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import { engineDifferences } from "../../../src/agent/core/host/engine-differences.ts";
+import { engineDifferences } from "../../../src/agent/core/deployment/engine-differences.ts";
 import { createDockerEngine } from "../../../src/agent/engine/docker/docker-engine.ts";
 import type { ContainerRequest, Engine, EngineInfo } from "../../../src/agent/engine/engine.ts";
 import { systemClock } from "../../../src/lib/clock.ts";

@@ -1,7 +1,12 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
-import { containerIdOf, parseMountinfo, locateFile, findPrivateMount } from "../../../src/agent/core/host/mountinfo.ts";
+import {
+  containerIdOf,
+  parseMountinfo,
+  locateFile,
+  findPrivateMount,
+} from "../../../src/agent/core/policy/mountinfo.ts";
 import { run, succeed } from "../../support/command.ts";
 import { dockerSocket } from "../../support/docker-socket.ts";
 import { engineRequest, loadImage, sleeperImage, uniqueName } from "../../support/images.ts";

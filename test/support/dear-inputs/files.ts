@@ -145,7 +145,7 @@ export const FILE_ENTRY_POINTS: readonly EntryPoint[] = [
     from: "file",
     files: [
       "src/edgectl/deploy/app-request.ts",
-      "src/edgectl/group/read-group.ts",
+      "src/edgectl/group-file/read-group.ts",
       "src/edgectl/config/config-file.ts",
       "src/lib/registry/docker-logins.ts",
       "src/lib/registry/credential-helper.ts",

@@ -6,10 +6,10 @@ interface Part {
   /** Other folders of the project that it may import. */
   readonly mayImport: readonly string[];
   /** Packages it may import. Absent: any package and built-in module. */
-  readonly packages?: readonly string[];
+  readonly packages?: readonly string[] | undefined;
 }
 
-/** What each folder of the agent may import besides itself, `src/protocol/`, `src/lib/` and `core/`. No rings. */
+/** What each folder of the agent may import besides itself, `src/protocol/`, `src/lib/` and `core/`. */
 const AGENT: Readonly<Record<string, readonly string[]>> = {
   net: [],
   engine: ["registry"],
@@ -36,20 +36,168 @@ const AGENT: Readonly<Record<string, readonly string[]>> = {
   support: ["config", "store"],
 };
 
-/** The same of the control plane, where nothing that serves devices imports what serves clients. */
+/**
+ * The same of the control plane, where nothing that serves devices imports what serves clients. Files of the control plane itself
+ * are named with their ending.
+ */
 const CONTROL_PLANE: Readonly<Record<string, readonly string[]>> = {
   store: [],
   bus: [],
   devices: [],
-  "sim-operator": ["sealing", "store"],
-  "usage-import": ["store"],
+  images: [],
+  audit: ["store"],
   data: ["store"],
-  gateway: ["bus", "devices"],
+  instances: ["bus", "store"],
   metrics: ["bus", "store"],
   events: ["bus", "store"],
+  gateway: ["bus", "devices"],
   // The observer's interface.
   queries: ["devices", "gateway", "metrics"],
   reports: ["devices", "store"],
+  sealing: ["bus", "database-config.ts", "store"],
+  "sim-operator": ["sealing", "store"],
+  "usage-import": ["store"],
+  enrolment: ["audit", "secrets.ts", "store"],
+  people: [
+    "access-watcher.ts",
+    "audit",
+    "config.ts",
+    "database-config.ts",
+    "metrics",
+    "oidc-config.ts",
+    "secrets.ts",
+    "store",
+  ],
+  assets: ["audit", "instances", "metrics", "secrets.ts", "sim-operator", "store"],
+  sims: ["assets", "audit", "config.ts", "instances", "sim-operator", "store"],
+  deployments: ["audit", "bus", "devices", "gateway", "instances", "secrets.ts", "store"],
+  fleets: ["audit", "bus", "deployments", "events", "images", "instances", "sealing", "secrets.ts", "store"],
+  hub: [
+    "access-watcher.ts",
+    "audit",
+    "bus",
+    "devices",
+    "metrics",
+    "processor-shares.ts",
+    "secrets.ts",
+    "store",
+    "trusted-proxies.ts",
+  ],
+  streams: [
+    "access-watcher.ts",
+    "devices",
+    "gateway",
+    "hub",
+    "instances",
+    "metrics",
+    "people",
+    "store",
+    "trusted-proxies.ts",
+  ],
+  api: [
+    "access-watcher.ts",
+    "assets",
+    "audit",
+    "bus",
+    "config.ts",
+    "deployments",
+    "enrolment",
+    "events",
+    "fleets",
+    "instances",
+    "metrics",
+    "oidc-config.ts",
+    "people",
+    "processor-shares.ts",
+    "queries",
+    "sealing",
+    "secrets.ts",
+    "sim-operator",
+    "sims",
+    "store",
+    "trusted-proxies.ts",
+  ],
+  // Administration of the same data, also while the service is stopped.
+  cli: [
+    "assets",
+    "audit",
+    "config.ts",
+    "data",
+    "database-config.ts",
+    "enrolment",
+    "load-config.ts",
+    "people",
+    "sealing",
+    "secrets.ts",
+    "sim-operator",
+    "sim-operators-config.ts",
+    "store",
+    "usage-import",
+  ],
+};
+
+/** Files of edgectl that all its folders may import: errors, exit codes, and what is outside the process. */
+const EDGECTL_BASE = ["exit-code.ts", "failure.ts", "io.ts", "read-text.ts"];
+
+/** The same of edgectl: what is read and planned knows no view and no command; `runs` does what commands have in common. */
+const EDGECTL: Readonly<Record<string, readonly string[]>> = {
+  completion: [],
+  documents: [],
+  api: ["hints.ts"],
+  config: ["api", "printer.ts"],
+  deploy: ["api", "documents"],
+  registry: ["deploy"],
+  images: ["registry"],
+  apply: ["deploy"],
+  group: ["documents"],
+  compose: ["documents", "group"],
+  "group-file": ["compose", "documents", "group"],
+  fleets: ["api", "apply", "compose", "deploy", "documents", "group", "group-file"],
+  rollouts: ["api"],
+  sims: ["api"],
+  streams: ["api", "context.ts", "hints.ts"],
+  views: ["api", "apply", "deploy", "fleets", "group", "images", "printer.ts", "rollouts", "sims"],
+  runs: [
+    "api",
+    "apply",
+    "confirm.ts",
+    "context.ts",
+    "deploy",
+    "fleets",
+    "group",
+    "group-file",
+    "hints.ts",
+    "rollouts",
+    "views",
+  ],
+  commands: [
+    "api",
+    "apply",
+    "completion",
+    "config",
+    "confirm.ts",
+    "context.ts",
+    "deploy",
+    "fleets",
+    "group-file",
+    "images",
+    "printer.ts",
+    "registry",
+    "runs",
+    "sims",
+    "streams",
+    "views",
+  ],
+};
+
+/** The same of the console. */
+const CONSOLE: Readonly<Record<string, readonly string[]>> = {
+  api: [],
+  live: ["api"],
+  parts: ["api"],
+  session: ["api"],
+  pages: ["api", "live", "parts", "session"],
+  app: ["api", "live", "pages", "parts", "session"],
 };
 
 /** Packages that run in a browser. */
@@ -64,6 +212,8 @@ const BROWSER_PACKAGES = [
   "uplot",
 ] as const;
 
+const CONSOLE_PACKAGES = [...BROWSER_PACKAGES, "zod"];
+
 const PARTS: readonly Part[] = [
   { folder: "src/protocol/", mayImport: [], packages: ["zod"] },
   { folder: "src/lib/", mayImport: ["src/protocol/"] },
@@ -74,14 +224,37 @@ const PARTS: readonly Part[] = [
   { folder: "src/control-plane/core/", mayImport: ["src/protocol/"], packages: [] },
   ...partsOf("src/control-plane/", CONTROL_PLANE),
   { folder: "src/control-plane/", mayImport: ["src/protocol/", "src/lib/"] },
+  ...partsOf("src/edgectl/", EDGECTL, { base: EDGECTL_BASE.map((name) => `src/edgectl/${name}`) }),
   { folder: "src/edgectl/", mayImport: ["src/protocol/", "src/lib/"] },
-  { folder: "src/console/", mayImport: ["src/protocol/"], packages: [...BROWSER_PACKAGES, "zod"] },
+  ...partsOf("src/console/", CONSOLE, { base: [], packages: CONSOLE_PACKAGES }),
+  { folder: "src/console/", mayImport: ["src/protocol/"], packages: CONSOLE_PACKAGES },
 ];
 
-function partsOf(root: string, folders: Readonly<Record<string, readonly string[]>>): Part[] {
+/** Programs each of whose folders has a rule of its own. */
+export const RULED_PROGRAMS: Readonly<Record<string, readonly string[]>> = {
+  "control-plane": ["core", ...Object.keys(CONTROL_PLANE)],
+  edgectl: Object.keys(EDGECTL),
+  console: Object.keys(CONSOLE),
+  agent: ["core", "daemon", "cli", ...Object.keys(AGENT)],
+};
+
+function partsOf(
+  root: string,
+  folders: Readonly<Record<string, readonly string[]>>,
+  {
+    base = [`${root}core/`],
+    packages,
+  }: { readonly base?: readonly string[]; readonly packages?: readonly string[] } = {},
+): Part[] {
   return Object.entries(folders).map(([name, others]) => ({
     folder: `${root}${name}/`,
-    mayImport: ["src/protocol/", "src/lib/", `${root}core/`, ...others.map((other) => `${root}${other}/`)],
+    mayImport: [
+      "src/protocol/",
+      ...(packages ? [] : ["src/lib/"]),
+      ...base,
+      ...others.map((other) => (other.endsWith(".ts") ? `${root}${other}` : `${root}${other}/`)),
+    ],
+    packages,
   }));
 }
 

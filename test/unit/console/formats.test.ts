@@ -1,5 +1,5 @@
 import { describe, expect, it, test } from "vitest";
-import { nextPath } from "../../../src/console/app/after-sign-in.ts";
+import { nextPath } from "../../../src/console/session/after-sign-in.ts";
 import { toCurl } from "../../../src/console/pages/developer/to-curl.ts";
 import { ACTION_GROUPS } from "../../../src/console/pages/audit/action-groups.ts";
 import { shownDetails } from "../../../src/console/pages/audit/audit-details.ts";

@@ -3,7 +3,7 @@ import { expect, it } from "vitest";
 import { KEYS } from "../../../src/console/api/keys.ts";
 import { forgetOthers } from "../../../src/console/api/session-change.ts";
 import type { Session } from "../../../src/console/api/types.ts";
-import { nextPath } from "../../../src/console/app/after-sign-in.ts";
+import { nextPath } from "../../../src/console/session/after-sign-in.ts";
 
 const session = (account: string, principal: string): Session =>
   ({ account: { id: account, name: account }, principal: { id: principal, name: principal } }) as Session;

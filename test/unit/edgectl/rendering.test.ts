@@ -9,7 +9,7 @@ import { createTheme } from "../../../src/lib/terminal/theme.ts";
 import { formatDuration, formatPeriod, formatTime, parseTime } from "../../../src/lib/terminal/time.ts";
 import { truncate, displayWidth, wrap } from "../../../src/lib/terminal/width.ts";
 import { renderApp, renderApps } from "../../../src/edgectl/views/app-view.ts";
-import { renderDetails } from "../../../src/edgectl/views/details.ts";
+import { renderDetails } from "../../../src/edgectl/details.ts";
 import { specFields } from "../../../src/edgectl/views/spec-fields.ts";
 import { renderUsage } from "../../../src/edgectl/views/usage-view.ts";
 import { appSpecSchema } from "../../../src/protocol/app-spec.ts";

@@ -1,7 +1,7 @@
 import type { AppSpec } from "../../../protocol/app-spec.ts";
 import { normalizePath } from "../../../protocol/normalize-path.ts";
 import type { Policy, PolicyViolation } from "./device-policy.ts";
-import { hostLocations, locateFile, type FileLocations, findPrivateMount } from "../host/mountinfo.ts";
+import { hostLocations, locateFile, type FileLocations, findPrivateMount } from "./mountinfo.ts";
 import type { PathPolicyInput, ProtectedPath } from "./path-policy-input.ts";
 import { protectedPathViolation, type ResolvedProtectedPath } from "./protected-paths.ts";
 import { isPathBelow, isPathWithin, type ResolvedPath, pathWithoutLinks } from "./resolved-path.ts";

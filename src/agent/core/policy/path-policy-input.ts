@@ -1,4 +1,4 @@
-import type { MountEntry } from "../host/mountinfo.ts";
+import type { MountEntry } from "./mountinfo.ts";
 import type { ResolvedPath } from "./resolved-path.ts";
 
 /** A path apps must not mount regardless of the policy, unless the policy allows exactly that path. */

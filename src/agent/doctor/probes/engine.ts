@@ -1,6 +1,6 @@
 import { statSync } from "node:fs";
 import { errorText } from "../../../lib/error-text.ts";
-import { engineDifferences, oldEngine } from "../../core/host/engine-differences.ts";
+import { engineDifferences, oldEngine } from "../../core/deployment/engine-differences.ts";
 import { capitalize } from "../../core/text.ts";
 import { bad, good, type Probe, type ProbeContext, warning } from "../probe.ts";
 

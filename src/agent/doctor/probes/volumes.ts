@@ -5,9 +5,9 @@ import { bindsOf } from "../../../protocol/volume-fields.ts";
 import type { AppRecord } from "../../core/deployment/record.ts";
 import type { CheckResult } from "../../core/doctor/checks.ts";
 import { describeDiskFault } from "../../core/host/disk-fault.ts";
-import { findUnmounted, parseFstab } from "../../core/host/fstab.ts";
+import { findUnmounted, parseFstab } from "../../core/policy/fstab.ts";
 import { isVolatile } from "../../core/host/missing-mount.ts";
-import { findMount, type MountEntry } from "../../core/host/mountinfo.ts";
+import { findMount, type MountEntry } from "../../core/policy/mountinfo.ts";
 import { bad, good, installedApps, type Probe, type ProbeContext, warning } from "../probe.ts";
 
 /** Results that are shown at once. */

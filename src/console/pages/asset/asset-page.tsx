@@ -3,7 +3,7 @@ import { type ComponentType, type ReactNode, Suspense } from "react";
 import { Link, Navigate, useParams, useSearchParams } from "react-router";
 import { usePermission } from "../../api/session.ts";
 import type { Asset } from "../../api/types.ts";
-import { lazyPart } from "../../app/lazy-part.tsx";
+import { lazyPart } from "../../parts/lazy-part.tsx";
 import { Loaded } from "../../parts/loaded.tsx";
 import { Loading } from "../../parts/loading.tsx";
 import { PageTitle } from "../../parts/page-title.tsx";

@@ -1,4 +1,4 @@
-import { serverNow } from "../../live/reachability.ts";
+import { serverNow } from "../../api/reachability.ts";
 import { useAllowance, useSims } from "../asset/sim-queries.ts";
 import { useAsset } from "../asset/asset-queries.ts";
 import { planState } from "../sims/allowance-words.ts";

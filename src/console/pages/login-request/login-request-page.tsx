@@ -1,6 +1,6 @@
 import { Text, TextInput } from "@mantine/core";
 import { type ReactNode, useState } from "react";
-import { forgetLinkCode, linkCode } from "../../app/link-code.ts";
+import { forgetLinkCode, linkCode } from "../../session/link-code.ts";
 import { Form } from "../../parts/form.tsx";
 import { PageTitle } from "../../parts/page-title.tsx";
 import { LoginRequestView } from "./login-request-view.tsx";

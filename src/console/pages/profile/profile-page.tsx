@@ -1,7 +1,7 @@
 import { Stack, Text, Title } from "@mantine/core";
 import type { ReactNode } from "react";
 import { useSession } from "../../api/session.ts";
-import { useSignOut } from "../../app/use-sign-out.ts";
+import { useSignOut } from "../../session/use-sign-out.ts";
 import { Age } from "../../parts/age.tsx";
 import { Facts } from "../../parts/facts.tsx";
 import { PageTitle } from "../../parts/page-title.tsx";

@@ -4,7 +4,7 @@ import { type ReactNode, useState } from "react";
 import { Link, useSearchParams } from "react-router";
 import { call } from "../../api/client.ts";
 import { KEYS } from "../../api/keys.ts";
-import { nextPath, useAfterSignIn } from "../../app/after-sign-in.ts";
+import { nextPath, useAfterSignIn } from "../../session/after-sign-in.ts";
 import { Form } from "../../parts/form.tsx";
 import { Note } from "../../parts/note.tsx";
 import { PageTitle } from "../../parts/page-title.tsx";

@@ -1,5 +1,5 @@
 import { ATTENTION_REASONS, type Overview, overviewSchema } from "../../../protocol/attention.ts";
-import { stateTime } from "../assets/asset-resource.ts";
+import { stateTime } from "../asset-resource.ts";
 import { accountOf } from "../auth.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errors, json } from "../docs/responses.ts";

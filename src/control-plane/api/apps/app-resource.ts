@@ -2,7 +2,7 @@ import { z } from "zod";
 import { appName, ports } from "../../../protocol/app-fields.ts";
 import { type AppReport, appReportSchema } from "../../../protocol/app-report.ts";
 import type { AppOwner } from "../../store/fleets.ts";
-import { assetParams } from "../assets/asset-resource.ts";
+import { assetParams } from "../asset-resource.ts";
 
 /** Path parameters of every endpoint under one app of a device. */
 export const appParams = assetParams.extend({ name: appName.meta({ description: "Name of the app." }) });

@@ -4,7 +4,7 @@ import type { ErrorCode } from "../../../protocol/errors.ts";
 import { invalidRequest } from "../../../protocol/request-error.ts";
 import type { AppCommand } from "../../core/command.ts";
 import { originOf } from "../audit/origin-of.ts";
-import { findAsset } from "../assets/asset-resource.ts";
+import { findAsset } from "../asset-resource.ts";
 import type { Idempotency } from "../../store/deployments.ts";
 import type { ApiContext } from "../context.ts";
 import { eventStream, streamErrors } from "../docs/stream.ts";

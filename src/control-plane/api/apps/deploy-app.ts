@@ -3,7 +3,7 @@ import { findHiddenFiles } from "../../../protocol/app-spec.ts";
 import { MAX_APP_REQUEST_BYTES } from "../../../protocol/limits.ts";
 import { invalidRequest, toDeployRequestError } from "../../../protocol/request-error.ts";
 import type { ZodType } from "zod";
-import { assetParams } from "../assets/asset-resource.ts";
+import { assetParams } from "../asset-resource.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { validateBy } from "../errors.ts";
 import { commandSchema, streamErrorHandler, STREAM_DESCRIPTION, streamCommand } from "./command-stream.ts";

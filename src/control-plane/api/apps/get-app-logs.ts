@@ -7,7 +7,7 @@ import { booleanString, integerString, MAX_UNIX_SECONDS } from "../../../protoco
 import { type LogEntry, type LogFormat, NDJSON, PLAIN_TEXT } from "../../core/log-entry.ts";
 import { onAbort } from "../../../lib/on-abort.ts";
 import type { LogFeed } from "../../queries/log-feed.ts";
-import { findAsset } from "../assets/asset-resource.ts";
+import { findAsset } from "../asset-resource.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errors } from "../docs/responses.ts";
 import { streamSignal } from "../stream-signal.ts";

@@ -6,7 +6,7 @@ import type { AppReport } from "../../../protocol/app-report.ts";
 import { EdgeError } from "../../../protocol/errors.ts";
 import type { Asset } from "../../core/asset.ts";
 import { maskDeclaredSecrets } from "../../core/mask-spec.ts";
-import { findAsset } from "../assets/asset-resource.ts";
+import { findAsset } from "../asset-resource.ts";
 import { principalFields } from "../../people/principal.ts";
 import { principalOf } from "../auth.ts";
 import type { Api, ApiContext } from "../context.ts";

@@ -1,5 +1,5 @@
 import { z } from "zod";
-import { assetParams, findAsset } from "../assets/asset-resource.ts";
+import { assetParams, findAsset } from "../asset-resource.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { presenceFields, presenceOf, requireReportingAgent } from "../device/presence.ts";
 import { errors, json } from "../docs/responses.ts";

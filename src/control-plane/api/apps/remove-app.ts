@@ -2,7 +2,7 @@ import type { Api, ApiContext } from "../context.ts";
 import { appParams } from "./app-resource.ts";
 import { commandSchema, streamErrorHandler, STREAM_DESCRIPTION, streamCommand } from "./command-stream.ts";
 import { waitQuerySchema } from "./request-options.ts";
-import { ignoreContentTypeOfEmptyBody, refuseBody } from "./no-body.ts";
+import { ignoreContentTypeOfEmptyBody, refuseBody } from "../no-body.ts";
 
 /** `DELETE /v1/assets/{asset_id}/edge/apps/{name}`: removes an app and streams the events. */
 export function removeApp(api: Api, context: ApiContext): void {

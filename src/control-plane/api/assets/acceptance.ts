@@ -6,13 +6,13 @@ import {
   enrolmentSettingsUpdateSchema,
 } from "../../../protocol/enrolment.ts";
 import { EdgeError } from "../../../protocol/errors.ts";
-import { ignoreContentTypeOfEmptyBody, refuseBody } from "../apps/no-body.ts";
+import { ignoreContentTypeOfEmptyBody, refuseBody } from "../no-body.ts";
 import { accountOf } from "../auth.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errors, errorsWithBody, json } from "../docs/responses.ts";
-import { createLegacy, LEGACY_HEADERS } from "../legacy/legacy.ts";
+import { createLegacy, LEGACY_HEADERS } from "../legacy-mirrors.ts";
 import { auditOf } from "../people/audit-entry.ts";
-import { assetParams, findAsset, findAssetWithState, stateTime, toAssetResponse } from "./asset-resource.ts";
+import { assetParams, findAsset, findAssetWithState, stateTime, toAssetResponse } from "../asset-resource.ts";
 
 const SETTINGS_PATH = "/v1/enrolment-settings";
 const SETTINGS = json("The settings.", enrolmentSettingsSchema);

@@ -11,7 +11,7 @@ import { principalOf } from "../auth.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errorsWithBody, json } from "../docs/responses.ts";
 import { requirePermissionFor } from "../people/require-permission.ts";
-import { assetParams, findAssetWithState, stateTime } from "./asset-resource.ts";
+import { assetParams, findAssetWithState, stateTime } from "../asset-resource.ts";
 
 /** `POST /v1/assets/{asset_id}/enrolment-codes`: creates a code with which a device becomes this asset. */
 export function createEnrolmentCode(api: Api, context: ApiContext): void {

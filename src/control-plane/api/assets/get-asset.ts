@@ -1,8 +1,8 @@
 import { assetSchema } from "../../../protocol/asset.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errors, json } from "../docs/responses.ts";
-import { createLegacy, LEGACY_HEADERS } from "../legacy/legacy.ts";
-import { assetParams, findAssetWithState, stateTime, toAssetResponse } from "./asset-resource.ts";
+import { createLegacy, LEGACY_HEADERS } from "../legacy-mirrors.ts";
+import { assetParams, findAssetWithState, stateTime, toAssetResponse } from "../asset-resource.ts";
 
 /** `GET /v1/assets/{asset_id}`: one asset. */
 export function getAsset(api: Api, context: ApiContext): void {

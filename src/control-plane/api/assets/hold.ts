@@ -9,7 +9,7 @@ import type { Api, ApiContext } from "../context.ts";
 import { errors, errorsWithBody, json } from "../docs/responses.ts";
 import { auditOf } from "../people/audit-entry.ts";
 import { personOf } from "../people/person-of.ts";
-import { assetParams, findAsset } from "./asset-resource.ts";
+import { assetParams, findAsset } from "../asset-resource.ts";
 
 const PATH = "/v1/assets/:asset_id/hold";
 const DOCS = { tags: ["Assets"], params: assetParams };

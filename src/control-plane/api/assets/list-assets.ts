@@ -6,8 +6,8 @@ import { termsOf } from "../../fleets/plan-rollout.ts";
 import { accountOf } from "../auth.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errors, json } from "../docs/responses.ts";
-import { createLegacy, LEGACY_HEADERS } from "../legacy/legacy.ts";
-import { stateTime } from "./asset-resource.ts";
+import { createLegacy, LEGACY_HEADERS } from "../legacy-mirrors.ts";
+import { stateTime } from "../asset-resource.ts";
 
 /** `GET /v1/assets`: the account's assets, page by page, oldest first. */
 export function listAssets(api: Api, context: ApiContext): void {

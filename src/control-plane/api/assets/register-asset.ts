@@ -11,8 +11,8 @@ import { originOf } from "../audit/origin-of.ts";
 import { accountOf } from "../auth.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errorsWithBody, json } from "../docs/responses.ts";
-import { createLegacy, LEGACY_HEADERS } from "../legacy/legacy.ts";
-import { assetPath, findAssetWithState, stateTime, toAssetResponse } from "./asset-resource.ts";
+import { createLegacy, LEGACY_HEADERS } from "../legacy-mirrors.ts";
+import { assetPath, findAssetWithState, stateTime, toAssetResponse } from "../asset-resource.ts";
 
 const HEADERS = {
   Location: { type: "string", description: "Path of the new asset." },

@@ -4,7 +4,7 @@ import { originOf } from "../audit/origin-of.ts";
 import { deviceSubject } from "../../access-watcher.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errors } from "../docs/responses.ts";
-import { assetParams, findAsset } from "./asset-resource.ts";
+import { assetParams, findAsset } from "../asset-resource.ts";
 
 /** `DELETE /v1/assets/{asset_id}`: removes the asset and disconnects its device, whose token becomes void. */
 export function removeAsset(api: Api, { store, deployments, access, clock }: ApiContext): void {

@@ -5,7 +5,7 @@ import { MAX_TAGS, type Tags, tagsSchema, tagsUpdateSchema } from "../../../prot
 import type { Api, ApiContext } from "../context.ts";
 import { errors, errorsWithBody, json } from "../docs/responses.ts";
 import { auditOf } from "../people/audit-entry.ts";
-import { assetParams, findAsset } from "./asset-resource.ts";
+import { assetParams, findAsset } from "../asset-resource.ts";
 import { requireSettingsChange } from "./settings-change.ts";
 
 const PATH = "/v1/assets/:asset_id/tags";

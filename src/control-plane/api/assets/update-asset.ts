@@ -4,8 +4,8 @@ import { parseAssetUpdate, planUpdate } from "../../core/asset-update.ts";
 import { originOf } from "../audit/origin-of.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errorsWithBody, json } from "../docs/responses.ts";
-import { createLegacy, LEGACY_HEADERS } from "../legacy/legacy.ts";
-import { assetParams, findAssetWithState, stateTime, toAssetResponse } from "./asset-resource.ts";
+import { createLegacy, LEGACY_HEADERS } from "../legacy-mirrors.ts";
+import { assetParams, findAssetWithState, stateTime, toAssetResponse } from "../asset-resource.ts";
 
 /** `PATCH /v1/assets/{asset_id}`: updates name, status and network group. */
 export function updateAsset(api: Api, context: ApiContext): void {

@@ -6,7 +6,7 @@ import { EdgeError } from "../../../protocol/errors.ts";
 import { unixSeconds } from "../../../protocol/scalars.ts";
 import type { Deployment } from "../../core/deployment.ts";
 import type { Store } from "../../store/store.ts";
-import { assetParams, findAsset } from "../assets/asset-resource.ts";
+import { assetParams, findAsset } from "../asset-resource.ts";
 
 export const deploymentParams = assetParams.extend({
   deployment_id: z.string().meta({ description: "Id from the header `Deployment-Id` or any event of the deployment." }),

@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { integerString } from "../../../protocol/scalars.ts";
 import { decodeDeploymentCursor, encodeDeploymentCursor } from "../../core/deployment-cursor.ts";
-import { assetParams, findAsset } from "../assets/asset-resource.ts";
+import { assetParams, findAsset } from "../asset-resource.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errors, json } from "../docs/responses.ts";
 import { deploymentSchema, toDeploymentResponse } from "./deployment-resource.ts";

@@ -6,7 +6,7 @@ import { deviceStateSchema } from "../../../protocol/device-state.ts";
 import type { Asset } from "../../core/asset.ts";
 import { ledgerInRange } from "../../core/device-ledger.ts";
 import { utcDay } from "../../core/utc-days.ts";
-import { assetParams, findAsset } from "../assets/asset-resource.ts";
+import { assetParams, findAsset } from "../asset-resource.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errors, json } from "../docs/responses.ts";
 import { streamSignal } from "../stream-signal.ts";

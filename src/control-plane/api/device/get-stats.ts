@@ -12,7 +12,7 @@ import { EdgeError } from "../../../protocol/errors.ts";
 import { booleanString, integerString } from "../../../protocol/scalars.ts";
 import { onAbort } from "../../../lib/on-abort.ts";
 import type { StatsFeed } from "../../queries/stats-feed.ts";
-import { assetParams, findAsset } from "../assets/asset-resource.ts";
+import { assetParams, findAsset } from "../asset-resource.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errors } from "../docs/responses.ts";
 import { streamSignal } from "../stream-signal.ts";

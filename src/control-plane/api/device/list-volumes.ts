@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { booleanString } from "../../../protocol/scalars.ts";
 import { volumeListSchema } from "../../../protocol/volume-list.ts";
-import { assetParams, findAsset } from "../assets/asset-resource.ts";
+import { assetParams, findAsset } from "../asset-resource.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errors, json } from "../docs/responses.ts";
 import { streamSignal } from "../stream-signal.ts";

@@ -3,11 +3,11 @@ import { legacySimSchema } from "../../../protocol/asset.ts";
 import { EdgeError } from "../../../protocol/errors.ts";
 import { toLegacySim } from "../../core/asset-view.ts";
 import { parseLegacySimUpdate, planLegacyUpdate } from "../../core/asset-update.ts";
-import { assetParams, assetPath } from "../assets/asset-resource.ts";
+import { assetParams, assetPath } from "../asset-resource.ts";
 import { originOf } from "../audit/origin-of.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errorsWithBody, json } from "../docs/responses.ts";
-import { createLegacy, LEGACY_HEADERS } from "./legacy.ts";
+import { createLegacy, LEGACY_HEADERS } from "../legacy-mirrors.ts";
 
 /**
  * `PATCH /assets/{asset_id}/sim`, also under `/v1`: the deprecated Update SIM. It updates the Super SIM and

@@ -1,10 +1,10 @@
 import { superSimUsageSchema, usageQuerySchema } from "../../../protocol/usage.ts";
-import { readUsage } from "../../assets/read-usage.ts";
+import { readUsage } from "../../sims/read-usage.ts";
 import { toSuperSimUsage } from "../../core/usage-view.ts";
-import { assetParams, assetPath, findAsset } from "../assets/asset-resource.ts";
+import { assetParams, assetPath, findAsset } from "../asset-resource.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errors, json } from "../docs/responses.ts";
-import { createLegacy, LEGACY_HEADERS } from "./legacy.ts";
+import { createLegacy, LEGACY_HEADERS } from "../legacy-mirrors.ts";
 
 /**
  * `GET /assets/{asset_id}/sim/usages`, also under `/v1`: the deprecated usage of the Super SIM, until the removal

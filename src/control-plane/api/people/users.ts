@@ -19,7 +19,7 @@ import { MAX_USERS_PER_ACCOUNT } from "../../core/people/user.ts";
 import { createCode, linkOf } from "../../people/one-time-link.ts";
 import { oidcSettingsOf } from "../../oidc-config.ts";
 import type { UserChange } from "../../store/users.ts";
-import { ignoreContentTypeOfEmptyBody, refuseBody } from "../apps/no-body.ts";
+import { ignoreContentTypeOfEmptyBody, refuseBody } from "../no-body.ts";
 import { accountOf } from "../auth.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errors, errorsWithBody, json } from "../docs/responses.ts";

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { booleanString } from "../../../protocol/scalars.ts";
 import { type RolloutBody, rolloutSchema } from "../../../protocol/rollout.ts";
 import { ROLLOUT_COMMANDS, type RolloutCommand } from "../../fleets/command-rollout.ts";
-import { ignoreContentTypeOfEmptyBody, refuseBody } from "../apps/no-body.ts";
+import { ignoreContentTypeOfEmptyBody, refuseBody } from "../no-body.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errors, json } from "../docs/responses.ts";
 import { requesterOf } from "../fleets/fleet-resource.ts";

@@ -2,7 +2,7 @@ import { z } from "zod";
 import { type RetryPlanBody, retryPlanSchema, rolloutSchema } from "../../../protocol/rollout.ts";
 import { booleanString } from "../../../protocol/scalars.ts";
 import type { RetryPlan } from "../../fleets/retry-rollout.ts";
-import { ignoreContentTypeOfEmptyBody, refuseBody } from "../apps/no-body.ts";
+import { ignoreContentTypeOfEmptyBody, refuseBody } from "../no-body.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errors, json } from "../docs/responses.ts";
 import { requesterOf } from "../fleets/fleet-resource.ts";

@@ -4,7 +4,7 @@ import { EdgeError } from "../../../protocol/errors.ts";
 import { type SimType, simTypeSchema } from "../../../protocol/sim.ts";
 import type { Asset } from "../../core/asset.ts";
 import type { PlanStatus } from "../../sims/data-plans.ts";
-import { assetParams, findAsset } from "../assets/asset-resource.ts";
+import { assetParams, findAsset } from "../asset-resource.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errors, errorsWithBody, json } from "../docs/responses.ts";
 import { auditOf } from "../people/audit-entry.ts";

@@ -2,7 +2,7 @@ import { unixNow } from "../../../lib/clock.ts";
 import { type AssetSims, assetSimsSchema } from "../../../protocol/sim-list.ts";
 import type { SimType } from "../../../protocol/sim.ts";
 import { simTypes } from "../../core/asset.ts";
-import { assetParams, findAsset } from "../assets/asset-resource.ts";
+import { assetParams, findAsset } from "../asset-resource.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errors, json } from "../docs/responses.ts";
 import { toSimBody } from "./sim-body.ts";

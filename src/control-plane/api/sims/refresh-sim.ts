@@ -1,7 +1,7 @@
 import { unixNow } from "../../../lib/clock.ts";
 import { simEntrySchema, type SimEntryBody } from "../../../protocol/sim-list.ts";
 import { simTypeSchema } from "../../../protocol/sim.ts";
-import { assetParams, findAsset } from "../assets/asset-resource.ts";
+import { assetParams, findAsset } from "../asset-resource.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errors, json } from "../docs/responses.ts";
 import { toSimBody } from "./sim-body.ts";

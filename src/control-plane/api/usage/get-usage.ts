@@ -1,8 +1,8 @@
 import { simTypeSchema } from "../../../protocol/sim.ts";
 import { usageQuerySchema, usageSchema } from "../../../protocol/usage.ts";
-import { readUsage } from "../../assets/read-usage.ts";
+import { readUsage } from "../../sims/read-usage.ts";
 import { toProSimUsage, toSuperSimUsage } from "../../core/usage-view.ts";
-import { assetParams, findAsset } from "../assets/asset-resource.ts";
+import { assetParams, findAsset } from "../asset-resource.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errors, json } from "../docs/responses.ts";
 

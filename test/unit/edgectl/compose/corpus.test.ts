@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { mapPorts } from "../../../../src/edgectl/group/map-ports.ts";
-import { readGroupFile } from "../../../../src/edgectl/group/read-group.ts";
+import { readGroupFile } from "../../../../src/edgectl/group-file/read-group.ts";
 import { buildGroupRequest, checkGroupRequest } from "../../../../src/edgectl/group/request.ts";
 import { problemsOf } from "../../../support/edgectl/compose.ts";
 

@@ -5,7 +5,7 @@ import { differencesOf } from "../../../../src/edgectl/sims/refresh.ts";
 import { renderRefreshed } from "../../../../src/edgectl/views/sim-refresh.ts";
 import { renderSims } from "../../../../src/edgectl/views/sim-table.ts";
 import { renderAllowance, renderSimDetails } from "../../../../src/edgectl/views/sim-view.ts";
-import { ageText, pendingText, percent } from "../../../../src/edgectl/views/sim-words.ts";
+import { ageText, pendingText, percent } from "../../../../src/edgectl/sims/sim-words.ts";
 import { createTheme } from "../../../../src/lib/terminal/theme.ts";
 import { MemoryOutput } from "../../../support/edgectl/memory-output.ts";
 import { NOW, someDataUsage, someDay, someSim } from "../../../support/edgectl/sim-samples.ts";

@@ -1,6 +1,6 @@
 import { readFileSync } from "node:fs";
 import { expect, it } from "vitest";
-import { differenceNotes, engineDifferences } from "../../../../../src/agent/core/host/engine-differences.ts";
+import { differenceNotes, engineDifferences } from "../../../../../src/agent/core/deployment/engine-differences.ts";
 import { parseAppSpec } from "../../../../../src/protocol/app-spec.ts";
 import { tablesOf } from "../../../../support/repo/markdown.ts";
 

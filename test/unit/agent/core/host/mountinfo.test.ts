@@ -4,7 +4,7 @@ import {
   parseMountinfo,
   locateFile,
   findPrivateMount,
-} from "../../../../../src/agent/core/host/mountinfo.ts";
+} from "../../../../../src/agent/core/policy/mountinfo.ts";
 
 const HOST = parseMountinfo(
   [

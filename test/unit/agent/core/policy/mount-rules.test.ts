@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { parseMountinfo } from "../../../../../src/agent/core/host/mountinfo.ts";
+import { parseMountinfo } from "../../../../../src/agent/core/policy/mountinfo.ts";
 import type { AppPaths, PathPolicyInput } from "../../../../../src/agent/core/policy/path-policy-input.ts";
 import {
   isPathBelow,

@@ -1,4 +1,4 @@
-import { sanitizeLine, sanitizeLines } from "../../lib/terminal/sanitize.ts";
+import { sanitizeLine, sanitizeLines } from "../lib/terminal/sanitize.ts";
 
 const MAX_LINES = 40;
 

@@ -3,15 +3,15 @@ import { applyPlanSchema } from "../../protocol/apply.ts";
 import { listApps } from "../api/apps.ts";
 import type { ApiClient, ApiRequest } from "../api/client.ts";
 import { apiPath } from "../api/path.ts";
-import { confirmApply } from "../apply/run.ts";
+import { confirmApply } from "./apply-app.ts";
 import type { Context } from "../context.ts";
-import { type FollowFlags, requestDeployment, requestDryRun } from "../deploy/run-deployment.ts";
+import { type FollowFlags, requestDeployment, requestDryRun } from "./run-deployment.ts";
 import { EXIT } from "../exit-code.ts";
 import { Failure } from "../failure.ts";
 import { renderGroupPlan, renderMappedPorts } from "../views/group-plan-view.ts";
-import { type InstalledPort, type MappedPort, mapPorts, requirePorts } from "./map-ports.ts";
-import type { GroupFile } from "./read-group.ts";
-import { buildGroupRequest, checkGroupRequest, type GroupFlags, type GroupRequest } from "./request.ts";
+import { type InstalledPort, type MappedPort, mapPorts, requirePorts } from "../group/map-ports.ts";
+import type { GroupFile } from "../group-file/read-group.ts";
+import { buildGroupRequest, checkGroupRequest, type GroupFlags, type GroupRequest } from "../group/request.ts";
 
 export interface GroupOptions extends GroupFlags, FollowFlags {
   readonly dryRun: boolean;

@@ -5,8 +5,8 @@ import type { LocalFiles } from "../documents/local-files.ts";
 import { type DocumentNode, placeOf, toJson } from "../documents/node.ts";
 import type { Problems } from "../documents/problems.ts";
 import { Value } from "../documents/value.ts";
-import type { Draft, DraftApp, DraftDependency, DraftPort } from "./draft.ts";
-import { projectName } from "./project-name.ts";
+import type { Draft, DraftApp, DraftDependency, DraftPort } from "../group/draft.ts";
+import { projectName } from "../group/project-name.ts";
 
 export interface EdgeFileOptions {
   readonly project: string | undefined;

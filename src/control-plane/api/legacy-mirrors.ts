@@ -1,8 +1,8 @@
 import type { FastifyReply } from "fastify";
-import type { EdgeError } from "../../../protocol/errors.ts";
-import { endpointRemoved, isLegacyRemoved, legacyHeaders, successorLink } from "../../core/legacy.ts";
-import type { ApiContext } from "../context.ts";
-import type { HeaderSchema } from "../docs/responses.ts";
+import type { EdgeError } from "../../protocol/errors.ts";
+import { endpointRemoved, isLegacyRemoved, legacyHeaders, successorLink } from "../core/legacy.ts";
+import type { ApiContext } from "./context.ts";
+import type { HeaderSchema } from "./docs/responses.ts";
 
 /** The state of the deprecated fields and endpoints at the time of a request. */
 export interface Legacy {

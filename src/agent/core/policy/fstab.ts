@@ -1,4 +1,4 @@
-import { isPathWithin } from "../policy/resolved-path.ts";
+import { isPathWithin } from "./resolved-path.ts";
 import { type MountEntry, unescapeMountPath } from "./mountinfo.ts";
 
 /** Returns the mount points that `/etc/fstab` has mounted at boot. */

@@ -1,4 +1,4 @@
-import { isPathBelow, isPathWithin } from "../policy/resolved-path.ts";
+import { isPathBelow, isPathWithin } from "./resolved-path.ts";
 
 /** A line of `/proc/self/mountinfo`. */
 export interface MountEntry {

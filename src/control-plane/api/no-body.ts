@@ -1,5 +1,5 @@
 import type { FastifyRequest } from "fastify";
-import { invalidRequest } from "../../../protocol/request-error.ts";
+import { invalidRequest } from "../../protocol/request-error.ts";
 
 /** Ignores the `Content-Type` of a request without a body, which many clients send. */
 export async function ignoreContentTypeOfEmptyBody({ headers }: FastifyRequest): Promise<void> {

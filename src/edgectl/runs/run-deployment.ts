@@ -10,7 +10,7 @@ import { Failure } from "../failure.ts";
 import { hintFor } from "../hints.ts";
 import { createDeploymentView, SilentView } from "../views/create-view.ts";
 import type { DeploymentView } from "../views/deployment-view.ts";
-import { type DeploymentEventSource, followDeployment } from "./follow.ts";
+import { type DeploymentEventSource, followDeployment } from "../deploy/follow.ts";
 
 /** How to follow a deployment, as commander passes it. */
 export interface FollowFlags {

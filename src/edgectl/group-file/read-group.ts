@@ -10,7 +10,7 @@ import { usageFailure } from "../failure.ts";
 import { looksLikeYaml } from "../../lib/looks-like-yaml.ts";
 import { parseJson } from "../../lib/parse-json.ts";
 import type { Io } from "../io.ts";
-import type { Draft } from "./draft.ts";
+import type { Draft } from "../group/draft.ts";
 import { isEdgeFile, readEdgeFile } from "./edge-file.ts";
 
 const ENV_FILE = ".env";

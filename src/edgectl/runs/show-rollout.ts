@@ -16,7 +16,7 @@ import { hintFor } from "../hints.ts";
 import { NetworkFailure } from "../api/network-failure.ts";
 import { createRolloutView } from "../views/rollout-progress.ts";
 import { neededCommand, waitingText } from "../views/rollout-words.ts";
-import { followRollout } from "./follow.ts";
+import { followRollout } from "../rollouts/follow.ts";
 
 /** Returns the id that is given, or that of the fleet's newest rollout. Errors: exit code 4 if it has none. */
 export async function findRolloutId(client: ApiClient, fleet: string, id: string | undefined): Promise<string> {

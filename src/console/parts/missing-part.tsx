@@ -1,6 +1,6 @@
 import { type ReactNode, useEffect, useState } from "react";
-import { noteResponse, noteUnreachable } from "../live/reachability.ts";
-import { Note } from "../parts/note.tsx";
+import { noteResponse, noteUnreachable } from "../api/reachability.ts";
+import { Note } from "./note.tsx";
 
 const PROBE_INTERVAL_MS = 1000;
 const RELOADED_AT = "reloaded-at";

@@ -11,7 +11,7 @@ import { callOperator } from "../sim-operator/call-operator.ts";
 import { operatorFailed } from "../sim-operator/explain-failure.ts";
 import { toOperatorSim } from "../sim-operator/sim-operator.ts";
 import type { SimOperators } from "../sim-operator/sim-operators.ts";
-import type { OperatorUsageReader } from "../sims/operator-usage.ts";
+import type { OperatorUsageReader } from "./operator-usage.ts";
 import { StoreUnavailableError } from "../store/unavailable.ts";
 
 export interface UsageSource {

@@ -1,7 +1,7 @@
 import type { AppSpec } from "../../../protocol/app-spec.ts";
 import type { EventContent } from "../../../protocol/deployment-event.ts";
 import { HOST_GATEWAY } from "../../../protocol/container-options.ts";
-import { runningEvent } from "../deployment/step-events.ts";
+import { runningEvent } from "./step-events.ts";
 
 /** What the differences of an engine depend on. */
 export interface EngineTraits {

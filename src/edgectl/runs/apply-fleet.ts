@@ -7,8 +7,8 @@ import type { Context } from "../context.ts";
 import { Failure } from "../failure.ts";
 import { renderFleetPlan } from "../views/fleet-view.ts";
 import { assets } from "../views/rollout-words.ts";
-import type { FleetFile } from "./fleet-file.ts";
-import { type FleetPlan, planFleet } from "./plan.ts";
+import type { FleetFile } from "../fleets/fleet-file.ts";
+import { type FleetPlan, planFleet } from "../fleets/plan.ts";
 
 export interface FleetApplyOptions {
   readonly dryRun: boolean;

@@ -1,15 +1,15 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
-import type { AssetBody } from "../../../protocol/asset.ts";
-import { EdgeError } from "../../../protocol/errors.ts";
-import type { Asset } from "../../core/asset.ts";
-import { unixNow } from "../../../lib/clock.ts";
-import { toAssetDetails } from "../../core/asset-view.ts";
-import type { AssetWithState, StateTime } from "../../store/assets.ts";
-import type { Store } from "../../store/store.ts";
-import { accountOf } from "../auth.ts";
-import type { ApiContext } from "../context.ts";
-import type { Legacy } from "../legacy/legacy.ts";
+import type { AssetBody } from "../../protocol/asset.ts";
+import { EdgeError } from "../../protocol/errors.ts";
+import type { Asset } from "../core/asset.ts";
+import { unixNow } from "../../lib/clock.ts";
+import { toAssetDetails } from "../core/asset-view.ts";
+import type { AssetWithState, StateTime } from "../store/assets.ts";
+import type { Store } from "../store/store.ts";
+import { accountOf } from "./auth.ts";
+import type { ApiContext } from "./context.ts";
+import type { Legacy } from "./legacy-mirrors.ts";
 
 /** Path parameter of every endpoint under one asset. */
 export const assetParams = z.object({
