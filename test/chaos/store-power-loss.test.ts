@@ -197,7 +197,7 @@ describe(`a power loss (seed ${seed})`, () => {
     if (!lastEvent) throw new Error("the received deployment has no event");
     await createDeployment(store.deployments, { ...received, lastEvent: undefined, lastSeq: 0 }, lastEvent);
     const stateOf = async ({ deployments, sessions }: Store): Promise<string> => {
-      const { connection } = (await deployments.findDeployment(received.id)) ?? { connection: -1 };
+      const { connection } = (await deployments.findDeployment(received.id)) ?? { connection: undefined };
       return JSON.stringify({ connection, session: await sessions.find(ASSET) });
     };
     const given = { assetUuid: ASSET, sessionId: "s", instanceId: "ins_1", protocol: 3, at: 1 };

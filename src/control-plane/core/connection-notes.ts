@@ -1,4 +1,4 @@
-import { connectedIn, disconnectedIn, isConnectionLost } from "./connection.ts";
+import { connectedIn, disconnectedIn, hasReached } from "./connection.ts";
 import { type DeploymentChange, type Deployment, isFinished } from "./deployment.ts";
 import { clearUncertainty } from "./outcome-uncertainty.ts";
 import { acknowledge, fail, appendNote } from "./transitions.ts";
@@ -12,8 +12,8 @@ import { acknowledge, fail, appendNote } from "./transitions.ts";
 export function noteConnectionLost(deployment: Deployment, nowMs: number, epoch: number): DeploymentChange | undefined {
   const connection = disconnectedIn(epoch);
   if (isFinished(deployment) || deployment.acknowledgedAtMs === undefined) return undefined;
-  if (deployment.connection >= connection) return undefined;
-  if (isConnectionLost(deployment)) return { fields: { connection } };
+  if (hasReached(deployment.connection, connection)) return undefined;
+  if (deployment.connection.isLost) return { fields: { connection } };
   const noted = appendNote(deployment, nowMs, "The connection to the device was lost; waiting for it to come back.", {
     connection: "lost",
   });
@@ -28,8 +28,8 @@ export function noteConnectionLost(deployment: Deployment, nowMs: number, epoch:
  */
 export function confirmOnDevice(deployment: Deployment, nowMs: number, epoch: number): DeploymentChange | undefined {
   const connection = connectedIn(epoch);
-  if (isFinished(deployment) || deployment.connection >= connection) return undefined;
-  const restored = isConnectionLost(deployment) ? noteConnectionRestored(deployment, nowMs) : undefined;
+  if (isFinished(deployment) || hasReached(deployment.connection, connection)) return undefined;
+  const restored = deployment.connection.isLost ? noteConnectionRestored(deployment, nowMs) : undefined;
   const acknowledged = acknowledge(deployment, nowMs, epoch)?.fields;
   const cleared = clearUncertainty({ ...deployment, ...acknowledged }, nowMs);
   return { ...restored, fields: { ...restored?.fields, ...acknowledged, ...cleared, connection } };

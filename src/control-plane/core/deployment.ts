@@ -2,6 +2,7 @@ import { type DeploymentEvent, type DeploymentStatus, isFinal } from "../../prot
 import type { DeployOptions } from "../../protocol/deploy-request.ts";
 import type { DeploymentAction } from "../../protocol/deployment-action.ts";
 import type { ErrorCode } from "../../protocol/errors.ts";
+import { type Connection, NO_CONNECTION } from "./connection.ts";
 
 /** The options that are stored: all except credentials. */
 export type RecordedOptions = Omit<DeployOptions, "registry_auth">;
@@ -56,11 +57,8 @@ export interface Deployment {
   /** Highest `device_seq` that is stored, 0 before the first. */
   readonly lastDeviceSeq: number;
   readonly lastEvent: DeploymentEvent | undefined;
-  /**
-   * The latest session that counts for it, and whether its loss was reported; coded as `connection.ts` says. Decisions that
-   * are based on an earlier session change nothing.
-   */
-  readonly connection: number;
+  /** Decisions that are based on an earlier one change nothing. */
+  readonly connection: Connection;
   /**
    * Set while the outcome has to be queried from the device. Until then the device is not told to undo anything. Kept when
    * the deployment ended without the device's report.
@@ -165,7 +163,7 @@ export function newDeployment({ nowMs, timeoutMs, waitMs, ...given }: NewDeploym
     lastSeq: 0,
     lastDeviceSeq: 0,
     lastEvent: undefined,
-    connection: 0,
+    connection: NO_CONNECTION,
     uncertainty: undefined,
     uncertainUntilMs: undefined,
     eventBytes: 0,

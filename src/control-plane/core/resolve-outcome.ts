@@ -1,7 +1,7 @@
 import type { AppReport } from "../../protocol/app-report.ts";
 import type { DeploymentOutcome } from "../../protocol/deployment-outcome.ts";
 import { pendingDeadlines, remainingMs } from "./deadlines.ts";
-import { connectedIn, isConnectionLost } from "./connection.ts";
+import { connectedIn, hasReached } from "./connection.ts";
 import { noteConnectionRestored, failMissingOnDevice } from "./connection-notes.ts";
 import { type DeploymentChange, type Deployment, isFinished } from "./deployment.ts";
 import {
@@ -66,14 +66,14 @@ export function markForOutcomeQuery(
   epoch: number,
 ): DeploymentChange | undefined {
   const connection = connectedIn(epoch);
-  if (deployment.connection >= connection) return undefined;
+  if (hasReached(deployment.connection, connection)) return undefined;
   if (isFinished(deployment)) return hasEndedUncertain(deployment) ? { fields: { connection } } : undefined;
   // The device cannot have it, so that it is sent at once, before what was requested later.
   if (deployment.uncertainty === undefined && wasNeverSent(deployment)) return undefined;
   const { uncertainty = "asked" } = deployment;
   // One that waited when the service went down is sent only if its time is not over.
   const sent = uncertainty === "asked" ? endWaitToSend(deployment, nowMs) : undefined;
-  const noted = isConnectionLost(deployment) ? noteConnectionRestored(deployment, nowMs) : sent;
+  const noted = deployment.connection.isLost ? noteConnectionRestored(deployment, nowMs) : sent;
   return { ...noted, fields: { ...noted?.fields, connection, uncertainty } };
 }
 
@@ -81,7 +81,7 @@ export function markForOutcomeQuery(
 export function needsOutcomeQuery(deployment: Deployment, epoch: number): boolean {
   const { status, uncertainty, connection } = deployment;
   const isOpen = status === "Running" ? uncertainty !== undefined : hasEndedUncertain(deployment);
-  return isOpen && connection === connectedIn(epoch);
+  return isOpen && connection.epoch === epoch && !connection.isLost;
 }
 
 /**

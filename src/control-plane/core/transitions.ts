@@ -1,7 +1,7 @@
 import { type DeviceEvent, type EventContent, isFinal, progressDetails } from "../../protocol/deployment-event.ts";
 import type { DeploymentAction } from "../../protocol/deployment-action.ts";
 import { type ErrorCode, errorEntry } from "../../protocol/errors.ts";
-import { connectedIn } from "./connection.ts";
+import { connectedIn, laterConnection } from "./connection.ts";
 import { type DeploymentChange, type Deployment, isFinished } from "./deployment.ts";
 import { DEFAULT_DEPLOYMENT_TIMEOUT_MS } from "../../protocol/limits.ts";
 import { mustNotCancel, clearUncertainty, OVERDUE_GRACE_MS } from "./outcome-uncertainty.ts";
@@ -69,7 +69,7 @@ export function appendNote(
  */
 export function acknowledge(deployment: Deployment, nowMs: number, epoch: number): DeploymentChange | undefined {
   if (isFinished(deployment) || deployment.acknowledgedAtMs !== undefined) return undefined;
-  const connection = Math.max(deployment.connection, connectedIn(epoch));
+  const connection = laterConnection(deployment.connection, connectedIn(epoch));
   const waited = endWait(deployment, nowMs);
   const fields = { acknowledgedAtMs: nowMs, spec: maskSpec(deployment.spec), connection, ...waited };
   return { fields: { ...fields, ...clearUncertainty({ ...deployment, ...waited }, nowMs) } };

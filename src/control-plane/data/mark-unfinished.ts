@@ -10,7 +10,7 @@ export function markUnfinishedUncertain(path: string): void {
   try {
     const version = Number(database.prepare("PRAGMA user_version").get()?.["user_version"]);
     if (version !== MIGRATIONS.length) return;
-    database.exec("UPDATE deployments SET doubt = 'backup', version = version + 1 WHERE status = 'Running'");
+    database.exec("UPDATE deployments SET uncertainty = 'backup', version = version + 1 WHERE status = 'Running'");
   } finally {
     database.close();
   }

@@ -26,9 +26,10 @@ export const CHANGED_COLUMNS: readonly ChangedColumn[] = [
   { name: "due_at_ms", type: "BIGINT", valueOf: (deployment) => nextDueMs(deployment) },
   { name: "last_seq", type: "INTEGER", valueOf: ({ lastSeq }) => lastSeq },
   { name: "last_device_seq", type: "BIGINT", valueOf: ({ lastDeviceSeq }) => lastDeviceSeq },
-  { name: "connection", type: "BIGINT", valueOf: ({ connection }) => connection },
-  { name: "doubt", type: "TEXT", valueOf: ({ uncertainty }) => uncertainty },
-  { name: "doubt_until_ms", type: "BIGINT", valueOf: ({ uncertainUntilMs }) => uncertainUntilMs },
+  { name: "connection_epoch", type: "BIGINT", valueOf: ({ connection }) => connection.epoch },
+  { name: "is_connection_lost", type: "SMALLINT", valueOf: ({ connection }) => (connection.isLost ? 1 : 0) },
+  { name: "uncertainty", type: "TEXT", valueOf: ({ uncertainty }) => uncertainty },
+  { name: "uncertain_until_ms", type: "BIGINT", valueOf: ({ uncertainUntilMs }) => uncertainUntilMs },
   { name: "event_bytes", type: "BIGINT", valueOf: ({ eventBytes }) => eventBytes },
   { name: "omitted_events", type: "INTEGER", valueOf: ({ omittedEvents }) => omittedEvents },
 ];

@@ -36,9 +36,10 @@ export interface DeploymentRow {
   readonly last_device_seq: number;
   readonly last_event: string | null;
   readonly version: number;
-  readonly connection: number;
-  readonly doubt: OutcomeUncertainty | null;
-  readonly doubt_until_ms: number | null;
+  readonly connection_epoch: number;
+  readonly is_connection_lost: 0 | 1;
+  readonly uncertainty: OutcomeUncertainty | null;
+  readonly uncertain_until_ms: number | null;
   readonly event_bytes: number;
   readonly account_bytes: number | null;
   readonly holder: string | null;
@@ -78,9 +79,10 @@ const OWN_COLUMNS = [
   "last_seq",
   "last_device_seq",
   "version",
-  "connection",
-  "doubt",
-  "doubt_until_ms",
+  "connection_epoch",
+  "is_connection_lost",
+  "uncertainty",
+  "uncertain_until_ms",
   "event_bytes",
   "omitted_events",
 ] as const satisfies readonly (keyof DeploymentRow)[];
@@ -99,11 +101,11 @@ export const DEPLOYMENT_JOINS = /* sql */ `
 
 /** Columns of a `SummaryRow`, for a query with the table alias `d`. */
 export const SUMMARY_COLUMNS = /* sql */ `
-  d.id, d.asset_uuid, d.status, d.code, d.acknowledged_at_ms, d.cancel_requested_at_ms, d.doubt`;
+  d.id, d.asset_uuid, d.status, d.code, d.acknowledged_at_ms, d.cancel_requested_at_ms, d.uncertainty`;
 
 type SummaryRow = Pick<
   DeploymentRow,
-  "id" | "asset_uuid" | "status" | "code" | "acknowledged_at_ms" | "cancel_requested_at_ms" | "doubt"
+  "id" | "asset_uuid" | "status" | "code" | "acknowledged_at_ms" | "cancel_requested_at_ms" | "uncertainty"
 >;
 
 export function toSummary(value: unknown): DeploymentSummary {
@@ -115,7 +117,7 @@ export function toSummary(value: unknown): DeploymentSummary {
     code: row.code ?? undefined,
     acknowledgedAtMs: row.acknowledged_at_ms ?? undefined,
     cancelRequestedAtMs: row.cancel_requested_at_ms ?? undefined,
-    uncertainty: row.doubt ?? undefined,
+    uncertainty: row.uncertainty ?? undefined,
   };
 }
 
@@ -162,9 +164,9 @@ export function toDeployment(row: DeploymentRow): Deployment {
     lastSeq: row.last_seq,
     lastDeviceSeq: row.last_device_seq,
     lastEvent: row.last_event === null ? undefined : (JSON.parse(row.last_event) as DeploymentEvent),
-    connection: row.connection,
-    uncertainty: row.doubt ?? undefined,
-    uncertainUntilMs: row.doubt_until_ms ?? undefined,
+    connection: { epoch: row.connection_epoch, isLost: row.is_connection_lost === 1 },
+    uncertainty: row.uncertainty ?? undefined,
+    uncertainUntilMs: row.uncertain_until_ms ?? undefined,
     eventBytes: row.event_bytes,
     accountStoredBytes: row.account_bytes ?? 0,
     omittedEvents: row.omitted_events,

@@ -67,7 +67,7 @@ export function deploymentsContract(harness: StoreHarness): void {
           cancelRequestedAtMs: T0 + 2,
           deadlineAtMs: T0 + 3,
           lastDeviceSeq: 4,
-          connection: 7,
+          connection: { epoch: 3, isLost: true },
           uncertainty: "restored",
           uncertainUntilMs: T0 + 5,
           delivery: "cancel",
@@ -85,7 +85,13 @@ export function deploymentsContract(harness: StoreHarness): void {
         accountStoredBytes: accountStoredBytes,
       });
       expect(found?.eventBytes).toBeGreaterThan(created.eventBytes);
-      expect(changed).toMatchObject({ version: 2, lastSeq: 2, connection: 7, uncertainty: "restored", spec: null });
+      expect(changed).toMatchObject({
+        version: 2,
+        lastSeq: 2,
+        connection: { epoch: 3, isLost: true },
+        uncertainty: "restored",
+        spec: null,
+      });
       expect(await store.deployments.findDeployment("dep_none")).toBeUndefined();
     });
 

@@ -221,7 +221,10 @@ test("a deployment cancelled before the device had answered is queried and then 
   const url = `${control.url}/v1/assets/${asset}/edge/deployments/${id}`;
   await fetch(url, { method: "DELETE", headers: { "X-API-Key": account.apiKey } });
   await first.cut();
-  await waitFor("the loss", async () => (await control.store.deployments.findDeployment(id))?.connection === 5);
+  await waitFor("the loss", async () => {
+    const { connection } = (await control.store.deployments.findDeployment(id)) ?? {};
+    return connection?.epoch === 2 && connection.isLost;
+  });
   await clock.advance(60_000);
   await stream.ended;
   expect(stream.events.at(-1)).toMatchObject({ code: "DeploymentCancelled" });

@@ -144,7 +144,7 @@ describe.skipIf(reason !== undefined)(`commands on PostgreSQL${reason === undefi
     expect((await edgeControl("restored", ...config)).stdout).toContain(
       "marked 1 unfinished deployment in the database",
     );
-    expect(await server.execute("SELECT id, doubt, version FROM deployments ORDER BY id", name)).toBe(
+    expect(await server.execute("SELECT id, uncertainty, version FROM deployments ORDER BY id", name)).toBe(
       "dep_1|backup|2\ndep_2||1",
     );
   });

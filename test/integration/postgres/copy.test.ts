@@ -144,7 +144,7 @@ describe.skipIf(reason !== undefined)(`edge-control copy${reason === undefined ?
     return new Map(lines.map((line) => [line.split("|")[0] ?? "", Number(line.split("|")[1])]));
   }
 
-  test("every row is there, and unfinished ones are in doubt", async () => {
+  test("every row is there, and unfinished ones have uncertain outcomes", async () => {
     const { database, name, copy } = await prepare();
     const copied = await copy();
     expect(copied?.map(({ table }) => table)).toEqual(COPIED_TABLES.map((each) => each.name));
@@ -158,8 +158,8 @@ describe.skipIf(reason !== undefined)(`edge-control copy${reason === undefined ?
     }
     expect(counts.get("device_sessions")).toBe(counts.get("assets"));
     const unfinished = "SELECT count(*) FROM deployments WHERE status = 'Running'";
-    expect(await server.execute(`${unfinished} AND doubt = 'backup'`, name)).toBe("1");
-    expect(sqlite.prepare("SELECT count(*) AS n FROM deployments WHERE doubt = 'backup'").get()?.["n"]).toBe(0);
+    expect(await server.execute(`${unfinished} AND uncertainty = 'backup'`, name)).toBe("1");
+    expect(sqlite.prepare("SELECT count(*) AS n FROM deployments WHERE uncertainty = 'backup'").get()?.["n"]).toBe(0);
     // What the triggers counted is what the rows have.
     expect(
       await server.execute(

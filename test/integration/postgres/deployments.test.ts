@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { connectedIn, NO_CONNECTION } from "../../../src/control-plane/core/connection.ts";
 import type { Deployment } from "../../../src/control-plane/core/deployment.ts";
 import { toStep } from "../../../src/control-plane/core/next.ts";
 import { appendEvent } from "../../../src/control-plane/core/event-log.ts";
@@ -115,7 +116,7 @@ describe.skipIf(reason !== undefined)(`deployments in PostgreSQL${reason === und
       const changed = await other.transaction(async (client) => {
         await writeUpdates(client, [toStep(before, fail(before, T0, "DeploymentCancelled")!)]);
         // Without an event, as when an instance takes over what another one has left.
-        const waiting = deployments.updateDeployments([toStep(before, { fields: { connection: 7 } })]);
+        const waiting = deployments.updateDeployments([toStep(before, { fields: { connection: connectedIn(7) } })]);
         await waitFor("the other change to wait for this one", async () => {
           const { rowCount } = await client.query("SELECT 1 FROM pg_locks WHERE NOT granted LIMIT 1");
           return rowCount > 0;
@@ -124,7 +125,13 @@ describe.skipIf(reason !== undefined)(`deployments in PostgreSQL${reason === und
       });
       expect(await changed.waiting).toEqual(new Set());
       const found = await deployments.findDeployment("dep_1");
-      expect(found).toMatchObject({ status: "Fail", connection: 0, version: 2, lastSeq: 2, lastEvent: { seq: 2 } });
+      expect(found).toMatchObject({
+        status: "Fail",
+        connection: NO_CONNECTION,
+        version: 2,
+        lastSeq: 2,
+        lastEvent: { seq: 2 },
+      });
     }));
 
   test("a change that fails does not fail those that come together with it", () =>

@@ -55,7 +55,7 @@ export const COPIED_TABLES: readonly CopiedTable[] = [
     computed: {
       stored_seq: "rowid",
       // As in a backup: the device is asked for the outcome before anything is undone.
-      doubt: `CASE WHEN ${IS_UNFINISHED} THEN 'backup' ELSE doubt END`,
+      uncertainty: `CASE WHEN ${IS_UNFINISHED} THEN 'backup' ELSE uncertainty END`,
       version: `version + (${IS_UNFINISHED})`,
     },
     serial: "stored_seq",

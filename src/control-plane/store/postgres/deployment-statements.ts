@@ -24,7 +24,7 @@ export const LIST_UNFINISHED_OF_ASSET = /* sql */ `
 export const LIST_UNFINISHED_SUMMARIES = /* sql */ `
   ${SELECT_SUMMARY} WHERE d.asset_uuid = $1 AND d.status = 'Running' ORDER BY d.created_at_ms, d.stored_seq`;
 export const LIST_ENDED_UNCERTAIN = /* sql */ `
-  ${SELECT} WHERE d.asset_uuid = $1 AND d.doubt IN ('asked', 'overdue') AND d.status <> 'Running'
+  ${SELECT} WHERE d.asset_uuid = $1 AND d.uncertainty IN ('asked', 'overdue') AND d.status <> 'Running'
   ORDER BY d.created_at_ms, d.id LIMIT $2`;
 
 /** Reads the specifications only of the deployments that belong to the page. `found` counts what is left. */

@@ -49,7 +49,7 @@ export async function markUnfinishedRestored(options: PostgresOptions): Promise<
     await client.query("DELETE FROM browser_tokens");
     await client.query("DELETE FROM one_time_codes WHERE used_at IS NULL");
     const { rowCount } = await client.query(
-      "UPDATE deployments SET doubt = 'backup', version = version + 1 WHERE status = 'Running'",
+      "UPDATE deployments SET uncertainty = 'backup', version = version + 1 WHERE status = 'Running'",
     );
     return rowCount;
   });

@@ -28,7 +28,7 @@ const OPEN = /* sql */ `
     EXISTS (SELECT 1 FROM deployments WHERE asset_uuid = o.asset_uuid AND status = 'Running')
     OR EXISTS (SELECT 1 FROM deployments WHERE asset_uuid = o.asset_uuid AND delivery IS NOT NULL)
     OR EXISTS (SELECT 1 FROM deployments
-      WHERE asset_uuid = o.asset_uuid AND doubt IN ('asked', 'overdue') AND status <> 'Running') AS "hasOpenDeployments", ${TOLD_ACCOUNTS} AS told
+      WHERE asset_uuid = o.asset_uuid AND uncertainty IN ('asked', 'overdue') AND status <> 'Running') AS "hasOpenDeployments", ${TOLD_ACCOUNTS} AS told
   FROM opened o JOIN before b ON b.asset_uuid = o.asset_uuid`;
 const CLOSE = /* sql */ `
   WITH closed AS (

@@ -4,7 +4,7 @@ import type { PostgresPool } from "./pool.ts";
 // Reads unfinished deployments only, by an index: those on record may be millions.
 const COUNT_UNFINISHED = /* sql */ `
   SELECT CASE WHEN is_waiting = 1 THEN 'waiting_for_device' WHEN cancel_requested_at_ms IS NOT NULL THEN 'cancelling'
-    WHEN delivery IS NOT NULL THEN 'undelivered' WHEN doubt IS NOT NULL THEN 'uncertain' ELSE 'running' END AS state,
+    WHEN delivery IS NOT NULL THEN 'undelivered' WHEN uncertainty IS NOT NULL THEN 'uncertain' ELSE 'running' END AS state,
     count(*) AS count
   FROM deployments WHERE status = 'Running' GROUP BY 1`;
 

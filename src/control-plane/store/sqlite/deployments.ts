@@ -119,7 +119,7 @@ export class SqliteDeploymentStore implements DeploymentStore {
       `${SELECT_DEPLOYMENTS} WHERE d.asset_uuid = ? AND d.status = 'Running' ORDER BY d.created_at_ms, d.rowid`,
     );
     this.#endedUncertain = database.prepare(
-      `${SELECT_DEPLOYMENTS} WHERE d.asset_uuid = ? AND d.doubt IN ('asked', 'overdue') AND d.status <> 'Running'
+      `${SELECT_DEPLOYMENTS} WHERE d.asset_uuid = ? AND d.uncertainty IN ('asked', 'overdue') AND d.status <> 'Running'
        ORDER BY d.created_at_ms, d.id LIMIT ?`,
     );
     this.#update = database.prepare(

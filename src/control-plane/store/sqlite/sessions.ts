@@ -52,7 +52,7 @@ export class SqliteSessionStore implements SessionStore {
          EXISTS (SELECT 1 FROM deployments WHERE asset_uuid = a.uuid AND status = 'Running')
          OR EXISTS (SELECT 1 FROM deployments WHERE asset_uuid = a.uuid AND delivery IS NOT NULL)
          OR EXISTS (SELECT 1 FROM deployments
-           WHERE asset_uuid = a.uuid AND doubt IN ('asked', 'overdue') AND status <> 'Running') AS hasOpenDeployments
+           WHERE asset_uuid = a.uuid AND uncertainty IN ('asked', 'overdue') AND status <> 'Running') AS hasOpenDeployments
        FROM assets a LEFT JOIN device_sessions s ON s.asset_uuid = a.uuid LEFT JOIN device_reports r ON r.asset_uuid = a.uuid
        WHERE a.uuid = ?`,
     );

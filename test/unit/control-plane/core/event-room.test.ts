@@ -87,12 +87,22 @@ test("the last event within the limit reports that progress is left out", () => 
 
 test("notes of the service that no longer fit are counted, and their other changes are applied", () => {
   const full = receivedDeployment({ eventBytes: MAX_EVENT_BYTES, acknowledgedAtMs: T0 });
-  expect(noteConnectionLost(full, T0, 1)?.fields).toMatchObject({ omittedEvents: 1, connection: 3 });
-  const lost = { ...full, lastEvent: { ...full.lastEvent!, details: { connection: "lost" } }, connection: 3 };
-  expect(confirmOnDevice(lost, T0, 2)?.fields).toMatchObject({ omittedEvents: 1, connection: 4 });
+  expect(noteConnectionLost(full, T0, 1)?.fields).toMatchObject({
+    omittedEvents: 1,
+    connection: { epoch: 1, isLost: true },
+  });
+  const lost = {
+    ...full,
+    lastEvent: { ...full.lastEvent!, details: { connection: "lost" } },
+    connection: { epoch: 1, isLost: true },
+  };
+  expect(confirmOnDevice(lost, T0, 2)?.fields).toMatchObject({
+    omittedEvents: 1,
+    connection: { epoch: 2, isLost: false },
+  });
   expect(markForOutcomeQuery(lost, T0, 2)?.fields).toMatchObject({
     omittedEvents: 1,
-    connection: 4,
+    connection: { epoch: 2, isLost: false },
     uncertainty: "asked",
   });
   expect(markUncertainOnStart({ ...full, uncertainty: "backup" }, T0, 10_000)?.fields).toMatchObject({

@@ -1,5 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
+import { connectedIn } from "../../../../src/control-plane/core/connection.ts";
 import type { Deployment, OutcomeUncertainty } from "../../../../src/control-plane/core/deployment.ts";
 import {
   type ReportedOutcome,
@@ -24,7 +25,7 @@ const ACK_MS = 10_000;
 const DAY_MS = 24 * 3_600_000;
 
 const asked = (fields: Partial<Deployment> = {}): Deployment =>
-  receivedDeployment({ acknowledgedAtMs: T0, connection: 4, uncertainty: "asked", ...fields });
+  receivedDeployment({ acknowledgedAtMs: T0, connection: connectedIn(2), uncertainty: "asked", ...fields });
 
 const after = (deployment: Deployment, answer: ReportedOutcome): Deployment =>
   applyChange(deployment, applyOutcome(deployment, answer, T0, 2));
@@ -33,7 +34,7 @@ const states = fc.record({
   uncertainty: fc.constantFrom<OutcomeUncertainty>("asked", "overdue", "backup", "restored"),
   acknowledgedAtMs: fc.constantFrom(undefined, T0),
   cancelRequestedAtMs: fc.constantFrom(undefined, T0),
-  connection: fc.integer({ min: 0, max: 5 }),
+  connection: fc.record({ epoch: fc.integer({ min: 0, max: 2 }), isLost: fc.boolean() }),
 });
 const answers = fc.oneof(
   fc.constant<ReportedOutcome>("unavailable"),
@@ -60,8 +61,9 @@ describe("for every reported outcome", () => {
       fc.property(states, answers, (state, answer) => {
         const deployment = receivedDeployment(state);
         const result = after(deployment, answer);
-        if (state.connection !== 4) expect(result).toEqual(deployment);
-        if (state.connection !== 4) return;
+        const isConnected = state.connection.epoch === 2 && !state.connection.isLost;
+        if (!isConnected) expect(result).toEqual(deployment);
+        if (!isConnected) return;
         if (answer === "unavailable" || answer.status === null) return;
         expect(result.status).toBe(answer.status);
         expect(applyOutcome(result, answer, T0, 2)).toBeUndefined();
@@ -142,7 +144,7 @@ const confirmations = [
   (deployment: Deployment, nowMs: number) =>
     applyDeviceEvent(deployment, { device_seq: 1, status: "Running", message: "x", step: "pulling" }, nowMs, 2),
   (deployment: Deployment, nowMs: number) =>
-    applyOutcome({ ...deployment, connection: 4 }, { status: "Running" }, nowMs, 2),
+    applyOutcome({ ...deployment, connection: connectedIn(2) }, { status: "Running" }, nowMs, 2),
 ];
 
 describe("a deployment with an uncertain outcome", () => {

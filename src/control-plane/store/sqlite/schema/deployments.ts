@@ -23,12 +23,13 @@ export const DEPLOYMENTS = /* sql */ `
     has_registry_auth INTEGER NOT NULL DEFAULT 0 CHECK (has_registry_auth IN (0, 1)),
     -- Rises by one with each change of the row.
     version INTEGER NOT NULL DEFAULT 1,
-    -- Twice the number of the session of the device that counts, plus one once it was said that it was lost.
-    connection INTEGER NOT NULL DEFAULT 0,
+    -- The number of the latest session of the device that counts, and whether its loss was reported. 0: none.
+    connection_epoch INTEGER NOT NULL DEFAULT 0,
+    is_connection_lost INTEGER NOT NULL DEFAULT 0 CHECK (is_connection_lost IN (0, 1)),
     -- Why the device has to be asked what became of it before anything else is done about it.
-    doubt TEXT CHECK (doubt IN ('asked', 'overdue', 'backup', 'restored')),
+    uncertainty TEXT CHECK (uncertainty IN ('asked', 'overdue', 'backup', 'restored')),
     -- Until when the device is waited for, where that is not "deadline_at_ms".
-    doubt_until_ms INTEGER,
+    uncertain_until_ms INTEGER,
     event_bytes INTEGER NOT NULL DEFAULT 0,
     omitted_events INTEGER NOT NULL DEFAULT 0,
     -- Waiting for a device; the time to acknowledge begins when the command is first due to be sent, NULL: at the request.
@@ -47,8 +48,8 @@ export const DEPLOYMENTS = /* sql */ `
   CREATE UNIQUE INDEX deployments_by_idempotency_key ON deployments (account_id, idempotency_key)
     WHERE idempotency_key IS NOT NULL;
   CREATE INDEX deployments_finished ON deployments (finished_at_ms) WHERE finished_at_ms IS NOT NULL;
-  CREATE INDEX deployments_ended_in_doubt ON deployments (asset_uuid)
-    WHERE doubt IN ('asked', 'overdue') AND status <> 'Running';
+  CREATE INDEX deployments_ended_uncertain ON deployments (asset_uuid)
+    WHERE uncertainty IN ('asked', 'overdue') AND status <> 'Running';
   CREATE INDEX deployments_due ON deployments (due_at_ms) WHERE due_at_ms IS NOT NULL;
   CREATE INDEX deployments_undelivered ON deployments (asset_uuid) WHERE delivery IS NOT NULL;
 
