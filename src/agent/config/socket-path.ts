@@ -1,4 +1,4 @@
-import { readFileSync, statSync } from "node:fs";
+import { existsSync, readFileSync, statSync } from "node:fs";
 import { dirname, join } from "node:path";
 import { DEFAULT_STATE_DIR } from "./default-paths.ts";
 import { parseBoundedJson } from "../../protocol/bounded-json.ts";
@@ -37,10 +37,12 @@ export function findLocalSocket(configPath: string): string {
       string,
       unknown
     >;
-    return localSocketPath({
-      local: { socket: stringOr(undefined, (local as { socket?: unknown } | undefined)?.socket) },
-      state_dir: stringOr(DEFAULT_STATE_DIR, stateDir),
-    });
+    const socket = stringOr(undefined, (local as { socket?: unknown } | undefined)?.socket);
+    const directory = stringOr(DEFAULT_STATE_DIR, stateDir);
+    const path = localSocketPath({ local: { socket }, state_dir: directory });
+    // The runtime directory goes with the service: its socket is the one that is missing.
+    const isStopped = socket === undefined && directory === DEFAULT_STATE_DIR && !existsSync(path);
+    return isStopped ? RUNTIME_SOCKET : path;
   } catch {
     return RUNTIME_SOCKET;
   }

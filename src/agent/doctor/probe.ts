@@ -60,7 +60,7 @@ export function configOf({ config }: ProbeContext): Config {
 
 /** Returns the installed apps; none if the agent has not run yet. Rejects with `StoreError`. */
 export async function installedApps(context: ProbeContext): Promise<readonly AppRecord[]> {
-  const { state_dir: stateDir } = configOf(context);
+  const { state_dir: stateDir } = settingsOf(context);
   if (!existsSync(join(stateDir, "agent.db"))) return [];
   using store = await context.openStore(stateDir);
   return store.apps();

@@ -1,3 +1,4 @@
+import { formatTimes } from "../text.ts";
 import { type CheckId, type CheckResult, type CheckResults, checkOf } from "./checks.ts";
 
 /** What systemd reports about the agent's service. */
@@ -139,13 +140,15 @@ function describeEnd({ result, status, restarts }: ServiceFacts): string {
     resources: "systemd could not prepare its start",
     success: "it could not begin its work",
   };
-  return `${ends[result] ?? result}${restarts > 0 ? `, started again ${restarts} times` : ""}`;
+  return `${ends[result] ?? result}${restarts > 0 ? `, started again ${formatTimes(restarts)}` : ""}`;
 }
 
 /** Describes the state in a sentence without a stop. */
 export function describeState(facts: ServiceFacts): string {
   const since = facts.since === "" ? "" : ` since ${facts.since}`;
   if (facts.load === "masked") return "The service is masked";
+  if (facts.missingUser !== undefined)
+    return `The service cannot start: the unit's user ${facts.missingUser} does not exist`;
   if (facts.result === "exec-condition") return "The service was not started: the device was not enrolled then";
   if (facts.active === "inactive" && facts.result === "success")
     return `The service is stopped${facts.atBoot === "disabled" ? " and disabled" : ""}${since}`;

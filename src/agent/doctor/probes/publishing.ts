@@ -6,7 +6,7 @@ import type { AppRecord } from "../../core/deployment/record.ts";
 import { EngineError } from "../../engine/engine-error.ts";
 import { enginePrefix } from "../../engine/engine-prefix.ts";
 import { needsEngineRestart } from "../../engine/engine-troubles.ts";
-import { bad, configOf, good, installedApps, type Probe, type ProbeContext, warning } from "../probe.ts";
+import { bad, good, installedApps, type Probe, type ProbeContext, settingsOf, warning } from "../probe.ts";
 
 const RESTART = "Restart it, which restarts the apps too: sudo systemctl restart docker";
 const DAEMON_FILE = "/etc/docker/daemon.json";
@@ -15,7 +15,7 @@ const DAEMON_FILE = "/etc/docker/daemon.json";
 export const probePublishing: Probe = async (context, signal) => {
   const app = await findApp(context);
   if (!app) return good("Not tried: there is no app, and so no image to try it with.");
-  const { state_dir: stateDir } = configOf(context);
+  const { state_dir: stateDir } = settingsOf(context);
   const [network] = networksOf(app.spec, enginePrefix(stateDir));
   const isThere = network && (await context.engine.networks.inspect(network.name, signal)) !== undefined;
   const request = {

@@ -19,7 +19,7 @@ export const probeToken: Probe = async (context, signal) => {
     return bad(
       `${capitalize(outcomeOfHttpStatus(status, undefined).reason)}.`,
       isRefused
-        ? "Have an enrolment code made, and enrol the device again: edge-agent enroll --url URL --code CODE"
+        ? "Have an enrolment code made, and enrol the device again: sudo edge-agent enroll --url URL --code CODE"
         : "See what the control plane's own log says at this time.",
     );
   } catch (error) {

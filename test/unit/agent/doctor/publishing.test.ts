@@ -19,8 +19,10 @@ async function onDevice(...apps: string[]) {
   onTestFinished(() => directory[Symbol.asyncDispose]());
   await writeFile(join(directory.path, "agent.db"), "");
   const store = { apps: () => rig.store.apps(), learnedValue: () => undefined, [Symbol.dispose]: () => {} };
-  const config = { state_dir: directory.path };
-  const context = { config, engine: rig.engine, openStore: async () => store } as unknown as ProbeContext;
+  // A token that cannot be read is the matter of another check.
+  const config = new Error("device_token_file /etc/edge-agent/token cannot be read");
+  const settings = { state_dir: directory.path };
+  const context = { config, settings, engine: rig.engine, openStore: async () => store } as unknown as ProbeContext;
   return { rig, probe: () => probePublishing(context, signal) };
 }
 

@@ -33,7 +33,9 @@ async function onDevice({
   if (!app) throw new Error("there is no app");
   const apps = [{ ...app, spec: { ...app.spec, volumes: [{ local, target: "/data", readonly }] } }];
   const context = {
-    config: { state_dir: base },
+    // A token that cannot be read is the matter of another check.
+    config: new Error("device_token_file /etc/edge-agent/token cannot be read"),
+    settings: { state_dir: base },
     engine: rig.engine,
     host: { readMounts: async () => parseMountinfo(mountinfo(base)) },
     openStore: async () => ({ apps: () => apps, learnedValue: () => undefined, [Symbol.dispose]: () => {} }),

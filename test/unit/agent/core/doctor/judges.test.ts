@@ -83,6 +83,10 @@ describe("the service, as systemd reports it", () => {
   it("is described in the status with the same words", () => {
     expect(describeState(STOPPED)).toBe("The service is stopped since Fri 2026-11-27 12:00:00 UTC");
     expect(describeState({ ...STOPPED, load: "masked" })).toBe("The service is masked");
+    // systemd reports the condition of a start that it could not even try as failed.
+    expect(describeState({ ...STOPPED, result: "exec-condition", missingUser: "nobody-such" })).toBe(
+      "The service cannot start: the unit's user nobody-such does not exist",
+    );
     expect(describeState(FAILING)).toMatch(/^The service is activating \(auto-restart\), ended: exit code 1/);
   });
 });
