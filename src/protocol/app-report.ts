@@ -159,6 +159,19 @@ export const reportHashSchema = z.string().min(1).max(64);
 /** Maximum number of apps in one report. */
 export const MAX_REPORTED_APPS = 500;
 
+/** Maximum number of removals in one report. */
+export const MAX_REPORTED_REMOVALS = 20;
+
+/** The removal of an app by a command of its own: not by the end of what a fleet or a group has of it. */
+const appRemovalSchema = z.object({
+  name: sanitizedLine(64),
+  /** `local`: a command on the device; `api`: a request. */
+  by: z.enum(["local", "api"]),
+  /** Absent where the device did not know the time. */
+  since: unixSeconds("When it was removed.").exactOptional(),
+});
+export type AppRemoval = z.output<typeof appRemovalSchema>;
+
 /** The changes since the report with the hash `base`; a complete report where `base` is null. */
 export const reportDeltaSchema = z.object({
   base: reportHashSchema.nullable(),
@@ -168,5 +181,7 @@ export const reportDeltaSchema = z.object({
   apps: z.array(appReportSchema).max(MAX_REPORTED_APPS),
   removed_apps: z.array(sanitizedLine(64)).max(MAX_REPORTED_APPS),
   device: deviceFactsSchema.exactOptional(),
+  /** All that are known, the newest first, if they differ from those of the base. */
+  removals: z.array(appRemovalSchema).max(MAX_REPORTED_REMOVALS).exactOptional(),
 });
 export type ReportDelta = z.output<typeof reportDeltaSchema>;

@@ -54,7 +54,9 @@ const differenceSchema = z
           "Who changed it: a command on the device (`local`), a deployment over the API, or another tool of the engine (`foreign`). " +
           "null: not known.",
       }),
-    since: unixSeconds("When it was changed; null: not known.").nullable(),
+    since: unixSeconds(
+      "When it was changed, as far as its device knows; otherwise, when the service was told of it first.",
+    ).nullable(),
   })
   .meta({ id: "FleetMemberDifference" });
 

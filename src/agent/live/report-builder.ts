@@ -16,6 +16,7 @@ import { findManagedContainers } from "../engine/managed-containers.ts";
 import type { ReportSource } from "../link/ports.ts";
 import type { HistoryEntry, DeploymentEntry } from "../store/history.ts";
 import { toAppReport, withSecretsMasked } from "./app-report.ts";
+import { removalsOf } from "./removals.ts";
 import { isErrorCode } from "../../protocol/errors.ts";
 
 /** Timeout for reading the state of all apps. */
@@ -145,7 +146,8 @@ export class ReportBuilder implements ReportSource {
     using limit = deadline(clock, ENGINE_TIMEOUT_MS, parent);
     const { signal } = limit;
     const [containers, device] = await Promise.all([engine.listContainers(signal), facts(signal)]);
-    const ended = lastDeployments(store.history(MAX_HISTORY_ENTRIES));
+    const history = store.history(MAX_HISTORY_ENTRIES);
+    const ended = lastDeployments(history);
     const seen: { readonly report: AppReport; readonly recheckMs: number | undefined }[] = [];
     for (const app of store.apps()) {
       const before = isBusy(app.name) ? this.#reports.at(-1)?.apps.get(app.name) : undefined;
@@ -158,9 +160,15 @@ export class ReportBuilder implements ReportSource {
       MAX_FRAME_BYTES - FRAME_MARGIN_BYTES,
       (value) => Buffer.byteLength(JSON.stringify(value)),
     );
+    const removals = removalsOf(history, new Set(apps.map(({ name }) => name)));
     const rechecks = seen.flatMap(({ recheckMs }) => recheckMs ?? []);
     return {
-      report: { hash: hashOf({ apps, device }), apps: new Map(apps.map((app) => [app.name, app])), device },
+      report: {
+        hash: hashOf({ apps, device, removals }),
+        apps: new Map(apps.map((app) => [app.name, app])),
+        device,
+        removals,
+      },
       recheckMs: rechecks.length > 0 ? Math.min(...rechecks) : undefined,
     };
   }

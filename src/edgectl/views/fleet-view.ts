@@ -88,9 +88,13 @@ const WHO: Readonly<Record<string, string>> = {
   foreign: "another tool of the engine",
 };
 
-function whyOf({ message, differences, repair }: Member): string {
+/** States that somebody has brought about. */
+const BY_SOMEBODY: ReadonlySet<string> = new Set(["drifted", "missing", "stopped_by_hand"]);
+
+function whyOf({ state, message, differences, repair }: Member): string {
   const who = differences.map(({ by }) => by).find((by) => by !== null);
-  const by = who === undefined || who === null ? "" : ` By ${WHO[who] ?? who}.`;
+  const unknown = BY_SOMEBODY.has(state) ? " It is not known by whom." : "";
+  const by = who === undefined || who === null ? unknown : ` By ${WHO[who] ?? who}.`;
   if (!repair) return message === null ? "-" : `${message}${by}`;
   const next = repair.next_at === null ? "; left alone until a reapply" : `; next at ${formatTime(repair.next_at)}`;
   return `${message ?? ""}${by} Repaired ${repair.count} times${next}.`;

@@ -1,10 +1,12 @@
-import type { AppReport, DeviceFacts, ReportDelta } from "../../../protocol/app-report.ts";
+import type { AppRemoval, AppReport, DeviceFacts, ReportDelta } from "../../../protocol/app-report.ts";
 
 /** State of a device and its apps. */
 export interface Report {
   readonly hash: string;
   readonly apps: ReadonlyMap<string, AppReport>;
   readonly device: DeviceFacts;
+  /** Apps that are not there since somebody has removed them, the newest first. */
+  readonly removals: readonly AppRemoval[];
 }
 
 /** Returns the difference from `base` to `report`; the complete report without a base. */
@@ -17,6 +19,7 @@ export function diffReports(base: Report | undefined, report: Report): ReportDel
     apps: changed,
     removed_apps: removed,
     ...(!isSame(base?.device, report.device) && { device: report.device }),
+    ...(!isSame(base?.removals ?? [], report.removals) && { removals: [...report.removals] }),
   };
 }
 

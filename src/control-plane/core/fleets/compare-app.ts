@@ -4,6 +4,7 @@ import type { AppliedApp } from "../../../protocol/apply.ts";
 import { type AppDocument, fieldsInForce, KNOWN_FIELDS } from "../../../protocol/fields-in-force.ts";
 import { parseImageReference } from "../../../protocol/image-reference.ts";
 import { normalizePath } from "../../../protocol/normalize-path.ts";
+import type { ReportFacts } from "./facts.ts";
 import { fleetMark } from "./fleet-mark.ts";
 import { type Goal, nameOf } from "./goal.ts";
 
@@ -34,12 +35,22 @@ export interface Difference {
 }
 
 /** Returns how the apps differ from the goal, in the order of its apps; none if they do not, as far as the report tells. */
-export function compareApps(goal: Goal, apps: readonly AppReport[]): readonly Difference[] {
+export function compareApps(goal: Goal, { apps, removals = [] }: Reported): readonly Difference[] {
   return goal.apps.flatMap((entry) => {
     const name = nameOf(entry);
     const found = apps.find((app) => app.name === name);
-    return ("absent" in entry ? compareAbsent(goal, name, found) : compareApp(goal, entry.app, found)) ?? [];
+    if ("absent" in entry) return compareAbsent(goal, name, found) ?? [];
+    return (found ? compareApp(goal, entry.app, found) : missing(name, removals)) ?? [];
   });
+}
+
+type Reported = Pick<ReportFacts, "apps" | "removals">;
+
+function missing(app: string, removals: NonNullable<Reported["removals"]>): Difference {
+  const removal = removals.find(({ name }) => name === app);
+  if (!removal) return { app, kind: "missing", what: `${app} is not there`, by: undefined, sinceMs: undefined };
+  const sinceMs = removal.since === undefined ? undefined : removal.since * 1000;
+  return { app, kind: "missing", what: `${app} was removed`, by: removal.by, sinceMs };
 }
 
 function compareAbsent(goal: Goal, app: string, found: AppReport | undefined): Difference | undefined {
@@ -53,10 +64,8 @@ function compareAbsent(goal: Goal, app: string, found: AppReport | undefined): D
  * A device that knows fleets says itself which revision an app is from and whether it was changed since. For others the
  * specifications are compared, without the values of environments and the contents of files, which reports do not have.
  */
-function compareApp(goal: Goal, wanted: AppliedApp, found: AppReport | undefined): Difference | undefined {
+function compareApp(goal: Goal, wanted: AppliedApp, found: AppReport): Difference | undefined {
   const app = wanted.name;
-  if (found === undefined)
-    return { app, kind: "missing", what: `${app} is not there`, by: undefined, sinceMs: undefined };
   const differs = (kind: Difference["kind"], what: string): Difference => ({
     app,
     kind,

@@ -1,6 +1,6 @@
 import type { DeploymentStatus } from "../../../protocol/deployment-event.ts";
 import type { ErrorCode } from "../../../protocol/errors.ts";
-import type { AppReport, DeviceFacts } from "../../../protocol/app-report.ts";
+import type { AppRemoval, AppReport, DeviceFacts } from "../../../protocol/app-report.ts";
 
 /** What is known of a target's asset at one moment. Times are Unix milliseconds. */
 export interface TargetFacts {
@@ -32,6 +32,8 @@ export interface TargetFacts {
 export interface ReportFacts {
   readonly apps: readonly AppReport[];
   readonly device: DeviceFacts | undefined;
+  /** Apps that are not there since somebody has removed them. */
+  readonly removals?: readonly AppRemoval[] | undefined;
   /** When it was received. */
   readonly atMs: number;
   /** Since when the device holds changes of it back; `undefined`: it does not. */

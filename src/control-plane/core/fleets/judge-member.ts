@@ -21,7 +21,7 @@ export interface MemberFacts extends Pick<
   TargetFacts,
   "isConnected" | "lastSeenAtMs" | "heldUntilMs" | "unacceptedSinceMs" | "conflicts"
 > {
-  readonly report: Pick<ReportFacts, "apps" | "atMs"> | undefined;
+  readonly report: Pick<ReportFacts, "apps" | "removals" | "atMs"> | undefined;
   /** Its targets in the rollouts and the upkeep of the fleet that a coordinator looks after, the oldest first. */
   readonly targets: readonly MemberTarget[];
   /** The revision that it was last seen running as a whole; `undefined`: none. */
@@ -86,12 +86,12 @@ type Found = Partial<Pick<Judgement, "waitsFor" | "untilMs" | "message" | "revis
 export function judgeMember(
   { fleet, goalOf }: MemberScope,
   facts: MemberFacts,
-  before: Pick<Judgement, "state" | "sinceMs"> | undefined,
+  before: (Pick<Judgement, "state" | "sinceMs"> & Partial<Pick<Judgement, "differences">>) | undefined,
   nowMs: number,
 ): Judgement {
   const wanted = wantedRevision(fleet, facts.targets);
   const wantedGoal = wanted === undefined ? undefined : goalOf(wanted);
-  const differences = wantedGoal && facts.report ? compareApps(wantedGoal.goal, facts.report.apps) : [];
+  const differences = wantedGoal && facts.report ? datedDifferences(wantedGoal, facts.report, before?.differences) : [];
   const kept = differences.slice(0, MAX_DIFFERENCES);
   const found = findState({ fleet, goalOf }, facts, wantedGoal, differences, nowMs);
   const isSame = before?.state === found.state;
@@ -104,6 +104,19 @@ export function judgeMember(
     sinceMs: isSame ? before.sinceMs : Math.min(changedAtMs(found.state, differences) ?? nowMs, nowMs),
     differences: kept,
   };
+}
+
+/** Where the device does not know since when an app differs, that is when the service was told of it first. */
+function datedDifferences(
+  { goal }: MemberGoal,
+  report: NonNullable<MemberFacts["report"]>,
+  before: readonly Difference[] = [],
+): readonly Difference[] {
+  return compareApps(goal, report).map((difference) => {
+    if (difference.sinceMs !== undefined) return difference;
+    const known = before.find(({ app, kind }) => app === difference.app && kind === difference.kind);
+    return { ...difference, sinceMs: known?.sinceMs ?? report.atMs };
+  });
 }
 
 /** When the judgement may become another one although nothing happens; `undefined`: never. */
@@ -189,7 +202,7 @@ function otherRevision(
   const mark = marked && report?.apps.find(({ name }) => name === marked.app)?.fleet;
   const candidate = mark?.name === fleet ? mark.revision : revision;
   const goal = candidate === undefined ? undefined : goalOf(candidate)?.goal;
-  return goal && report && compareApps(goal, report.apps).length === 0 ? candidate : undefined;
+  return goal && report && compareApps(goal, report).length === 0 ? candidate : undefined;
 }
 
 /** It runs another revision. Waits if one is about to be brought there. */
@@ -229,10 +242,18 @@ function waiting(facts: MemberFacts, wanted: MemberGoal | undefined): Found {
   return { state: "waiting", waitsFor: "rollout", message };
 }
 
-/** When people brought the state about, as far as the device knows. */
+/** The differences that bring a state about. */
+const KINDS_OF: Readonly<Partial<Record<MemberStateName, readonly Difference["kind"][]>>> = {
+  stopped_by_hand: ["stopped"],
+  drifted: ["changed", "differs"],
+  missing: ["missing"],
+};
+
+/** When people brought the state about, as far as is known. */
 function changedAtMs(state: MemberStateName, differences: readonly Difference[]): number | undefined {
-  const isOf = (kind: Difference["kind"]) =>
-    state === "stopped_by_hand" ? kind === "stopped" : state === "drifted" && kind === "changed";
-  const times = differences.flatMap(({ kind, sinceMs }) => (isOf(kind) && sinceMs !== undefined ? [sinceMs] : []));
+  const kinds = KINDS_OF[state] ?? [];
+  const times = differences.flatMap(({ kind, sinceMs }) =>
+    kinds.includes(kind) && sinceMs !== undefined ? [sinceMs] : [],
+  );
   return times.length === 0 ? undefined : Math.min(...times);
 }

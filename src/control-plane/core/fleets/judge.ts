@@ -43,7 +43,7 @@ export function judge(
   if (report.heldSinceMs !== undefined) {
     // An app in a crash loop is the usual reason, which the report before has told then.
     const isOfIt = endedAtMs === undefined || isSince(goal, report, deployment?.id, endedAtMs);
-    const told = isOfIt && compareApps(goal, report.apps).length === 0 ? judgeUp(goal, report, endedAtMs) : undefined;
+    const told = isOfIt && compareApps(goal, report).length === 0 ? judgeUp(goal, report, endedAtMs) : undefined;
     if (told?.kind === "not_up") return { ...told, isHeld: true, why: `${told.why} ${HELD}` };
     return { kind: "unknown", why: HELD };
   }
@@ -51,7 +51,7 @@ export function judge(
     const hasReported = nowMs >= Math.max(endedAtMs, connectedSinceMs ?? Infinity) + REPORT_GRACE_MS;
     if (!hasReported) return { kind: "unknown", why: "The device has not reported its apps since the deployment." };
   }
-  const differences = compareApps(goal, report.apps);
+  const differences = compareApps(goal, report);
   if (differences.length > 0) return { kind: "drifted", what: describe(differences), differences };
   return judgeUp(goal, report, endedAtMs);
 }

@@ -35,7 +35,7 @@ export function mustTurn({ target, facts, context }: Situation): boolean {
 }
 
 function isOnlyStopped({ facts, context }: Pick<Situation, "target" | "facts" | "context">): boolean {
-  return compareApps(context.goals.forward, facts.report?.apps ?? []).every(({ kind }) => kind === "stopped");
+  return compareApps(context.goals.forward, facts.report ?? { apps: [] }).every(({ kind }) => kind === "stopped");
 }
 
 /** Returns the decision that sends the target back, or skips it if its device was not changed, or is back already. */

@@ -301,8 +301,8 @@ function toAsset(row: AssetRow): Omit<AssetFacts, "tags" | "variableNames" | "ow
 
 function toReport({ report, reported_at: at, held_since: heldSince }: AssetRow): ReportFacts | undefined {
   if (report === null || at === null) return undefined;
-  const { apps, device } = JSON.parse(report) as DeviceReport;
-  return { apps, device, atMs: at * 1000, heldSinceMs: heldSince === null ? undefined : heldSince * 1000 };
+  const { apps, device, removals } = JSON.parse(report) as DeviceReport;
+  return { apps, device, removals, atMs: at * 1000, heldSinceMs: heldSince === null ? undefined : heldSince * 1000 };
 }
 
 /** Ids of rollouts rise with the time. */

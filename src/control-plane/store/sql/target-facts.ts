@@ -94,8 +94,14 @@ export function toTargetWithFacts(row: unknown): TargetWithFacts {
 
 function toReport({ report, reported_at, held_since }: FactsRow): TargetWithFacts["facts"]["report"] {
   if (report === null || reported_at === null) return undefined;
-  const { apps, device } = JSON.parse(report) as DeviceReport;
-  return { apps, device, atMs: reported_at * 1000, heldSinceMs: held_since === null ? undefined : held_since * 1000 };
+  const { apps, device, removals } = JSON.parse(report) as DeviceReport;
+  return {
+    apps,
+    device,
+    removals,
+    atMs: reported_at * 1000,
+    heldSinceMs: held_since === null ? undefined : held_since * 1000,
+  };
 }
 
 function toAttempt(row: FactsRow): StoredAttempt | undefined {

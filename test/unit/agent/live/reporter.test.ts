@@ -144,7 +144,16 @@ describe("reports", () => {
     test.rig.deployments.change("d2", { action: "remove", app: "app" });
     await test.rig.untilEnd("d2");
     await test.rig.clock.advance(5_000);
-    expect(test.last()).toMatchObject({ apps: [], removed_apps: ["app"] });
+    expect(test.last()).toMatchObject({
+      apps: [],
+      removed_apps: ["app"],
+      removals: [{ name: "app", by: "api", since: expect.any(Number) as unknown }],
+    });
+    // Once it is there again, nothing is said of that.
+    await test.deploy("d3");
+    expect(test.last()).toMatchObject({ removals: [] });
+    await test.deploy("d4", { name: "other" });
+    expect(test.last()).not.toHaveProperty("removals");
   });
 
   it("do not show an app that crashes in a loop as running, nor report each crash", async () => {

@@ -63,3 +63,13 @@ test("device facts stay until a new value or a complete report", () => {
   ).toEqual(someFacts({ hostname: "two" }));
   expect(applyReportDelta(later, change({ hash: "h4" }))?.device).toBeUndefined();
 });
+
+test("removals stay until others are told, or a complete report", () => {
+  const removals = [{ name: "web", by: "local" as const, since: 1_795_000_000 }];
+  const held = applyReportDelta(undefined, change({ hash: "h1", removals }));
+  expect(held?.removals).toEqual(removals);
+  const later = applyReportDelta(held, change({ base: "h1", hash: "h2" }));
+  expect(later?.removals).toEqual(removals);
+  expect(applyReportDelta(later, change({ base: "h2", hash: "h3", removals: [] }))?.removals).toEqual([]);
+  expect(applyReportDelta(later, change({ hash: "h4" }))?.removals).toBeUndefined();
+});

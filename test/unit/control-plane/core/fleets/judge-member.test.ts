@@ -43,7 +43,7 @@ const aMemberTarget = (fields: Partial<MemberTarget> = {}): MemberTarget => ({
 const judged = (
   apps: readonly AppReport[] | undefined,
   fields: Partial<MemberFacts> = {},
-  before?: Pick<Judgement, "state" | "sinceMs">,
+  before?: Pick<Judgement, "state" | "sinceMs"> & Partial<Pick<Judgement, "differences">>,
 ) => judgeMember(scope, facts(apps, fields), before, NOW);
 
 const stopped = { desired_state: "stopped", state: "stopped" } as const;
@@ -178,6 +178,47 @@ describe("what differs", () => {
   test("keeps the time at which it was seen first", () => {
     const before = { state: "drifted", sinceMs: NOW - 5_000 } as const;
     expect(judged([aMarkedApp(2, true)], {}, before).sinceMs).toBe(NOW - 5_000);
-    expect(judged([aMarkedApp(2, true)], {}, { state: "current", sinceMs: 0 }).sinceMs).toBe(NOW);
+    expect(judged([aMarkedApp(2, true)], {}, { state: "current", sinceMs: 0 }).sinceMs).toBe(NOW - 1_000);
+  });
+});
+
+describe("since when and by whom", () => {
+  const removed = { name: "web", by: "local", since: NOW / 1000 - 7_200 } as const;
+
+  test("an app is missing, its device says, or the service has noticed", () => {
+    const report = { apps: [], removals: [removed], atMs: NOW - 1_000 };
+    expect(judged(undefined, { report })).toMatchObject({
+      state: "missing",
+      sinceMs: NOW - 7_200_000,
+      message: "web was removed.",
+      differences: [{ kind: "missing", by: "local", sinceMs: NOW - 7_200_000 }],
+    });
+    // Such as after the device has lost its store.
+    const noticed = judged([]);
+    expect(noticed).toMatchObject({
+      state: "missing",
+      sinceMs: NOW - 1_000,
+      message: "web is not there.",
+      differences: [{ by: undefined, sinceMs: NOW - 1_000 }],
+    });
+    // A later report does not make it later.
+    const later = { apps: [], atMs: NOW - 5 };
+    expect(judged(undefined, { report: later }, noticed)).toMatchObject({
+      sinceMs: NOW - 1_000,
+      differences: [{ sinceMs: NOW - 1_000 }],
+    });
+  });
+
+  test("whatever differs without a time of the device is dated by the report that told it first", () => {
+    expect(judged([anApp(1)])).toMatchObject({
+      state: "drifted",
+      sinceMs: NOW - 1_000,
+      differences: [{ kind: "differs", sinceMs: NOW - 1_000 }],
+    });
+  });
+
+  test("what was removed before says nothing about an app that is there", () => {
+    const report = { apps: [aMarkedApp(2)], removals: [removed], atMs: NOW - 1_000 };
+    expect(judged(undefined, { report })).toMatchObject({ state: "current", differences: [] });
   });
 });
