@@ -1,6 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { EngineErrorKind } from "../../../src/agent/core/error-kind.ts";
 import { EngineError } from "../../../src/agent/engine/engine-error.ts";
+import { readDeviceStatus } from "../../../src/agent/local/device-status.ts";
 import { deployedApps } from "../../support/reconciler-rig.ts";
 
 const OLD = "example/app:1";
@@ -127,6 +128,28 @@ it.each(["stopped", "paused"] as const)("a start of an app that is %s tries noth
 });
 
 describe("an engine that has lost its rules", () => {
+  it("is why an app that has ended does not run, in the status, until it is brought back", async () => {
+    const apps = await serving();
+    await using rig = apps.rig;
+    const sources = {
+      ...rig.services,
+      diskReserveBytes: 0,
+      isBusy: () => false,
+      heldFor: () => undefined,
+      repairFailure: (app: string) => apps.reconciler.failureOf(app),
+      createPolicyCheck: () => async () => undefined,
+    };
+    const trouble = async () => (await readDeviceStatus(sources, signal)).apps[0]?.trouble;
+    const failure = rig.engine.faults.fail("startContainer", new EngineError("rules_lost", LOST), { times: 99 });
+    rig.engine.container("web")!.stop();
+    await apps.reconciler.reconcile(signal);
+    expect(await trouble()).toMatch(/^it cannot be started: The container engine has lost its firewall rules.*docker$/);
+    failure[Symbol.dispose]();
+    await rig.clock.advance(600_000);
+    await apps.reconciler.reconcile(signal);
+    expect(await trouble()).toBeNull();
+  });
+
   it("is found within the hour while the apps run, and soon after the start", async () => {
     const apps = await serving();
     await using rig = apps.rig;
