@@ -2,7 +2,7 @@ import type { Context } from "./context.ts";
 import { EXIT } from "./exit-code.ts";
 import { Failure, usageFailure } from "./failure.ts";
 
-/** Refuses a command that would have to ask where nobody can answer. Errors: exit code 2. */
+/** Refuses a command that would have to ask without a terminal to answer at. Errors: exit code 2. */
 export function requireAnswer({ io }: Context, yes: boolean, what: string): void {
   if (yes || io.stdin.isTTY) return;
   throw usageFailure(`There is no terminal to ask on whether to ${what}.`, "Give --yes to do it without asking.");

@@ -22,7 +22,7 @@ const YIELDING_CHUNK_BYTES = 1024;
 const CHUNKS_PER_WINDOW = 8;
 
 /**
- * Most bytes for which no confirmation was asked. What nobody confirms occupies the window: one message must still fit when
+ * Most bytes for which no confirmation was asked. What is not confirmed occupies the window: one message must still fit when
  * the window becomes the smallest one, or nothing would be sent, and so nothing confirmed, ever again.
  */
 const MAX_UNASKED_BYTES = YIELDING_WINDOW_BYTES - YIELDING_CHUNK_BYTES;

@@ -16,7 +16,7 @@ const ROLLBACK_JOURNAL = 1;
 /**
  * Opens a copy, in memory, of a database in WAL mode as its last commit left it. Takes no lock and changes no file, so that
  * it works while another process has the database open, in exclusive mode too, and while that process hangs. The copy can be
- * written; nobody sees that. Throws if the files cannot be read, or their writer leaves no moment to read them; a
+ * written, which has no effect on the file. Throws if the files cannot be read, or their writer leaves no moment to read them; a
  * file that is not a database shows with the first query.
  */
 export function openSnapshot(path: string): DatabaseSync {

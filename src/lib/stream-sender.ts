@@ -71,7 +71,7 @@ export class StreamSender implements Disposable {
     return promise;
   }
 
-  /** Queues a copy of data for which nobody waits. The caller limits how much is queued, by the receiver's credit. */
+  /** Queues a copy of data; its caller does not wait for the end. The caller limits how much is queued, by the receiver's credit. */
   enqueue(streamId: number, channel: StreamChannelId, bytes: Uint8Array): void {
     const stream = this.#streams.get(streamId);
     if (!stream) return;

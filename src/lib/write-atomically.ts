@@ -50,7 +50,7 @@ export function writeAtomically(path: string, content: string | Uint8Array, { mo
 /**
  * Removes what crashes have left in a directory of files that are written with `writeAtomically`: incomplete files of processes that
  * have ended. Those of this process are left over too, since it writes without a pause. Never throws: what cannot be removed stays, so
- * that nobody who may create files in the directory can keep others from writing theirs.
+ * that a user who may create files in the directory cannot keep others from writing theirs.
  *
  * @param prefix how the names begin
  */

@@ -17,7 +17,7 @@ const typed = <T extends string>(type: T, description: string) => ({
 });
 const attention = z.array(attentionReasonSchema);
 const attentionOfAway =
-  "Why somebody should look at the asset from now on, except that its device may not have been seen for long.";
+  "Why the asset needs attention from now on, except that its device may not have been seen for long.";
 const deployment = {
   ...asset,
   deployment_id: z.string().meta({ description: "Id of the deployment." }),
@@ -48,7 +48,7 @@ export const accountEventSchema = z
         "A device has reported a change of itself or its apps, or that its data budget is spent or no longer is.",
       ),
       ...asset,
-      attention: attention.meta({ description: "Why somebody should look at the asset." }),
+      attention: attention.meta({ description: "Why the asset needs attention." }),
     }),
     z.strictObject({
       ...typed("device.replaced", "Another device has connected in the place of the one in service, with a code."),

@@ -33,7 +33,7 @@ export const apiKeySchema = z
     person: z
       .string()
       .nullable()
-      .meta({ description: "Id of the user who answers for it, also through the keys in between; null for nobody." }),
+      .meta({ description: "Id of the user who answers for it, also through the keys in between; null for none." }),
     expires_at: unixSeconds("From then on the key is refused; null for never.").nullable(),
     last_used_at: unixSeconds("When the key was used last, to the minute; null for never.").nullable(),
     revoked_at: unixSeconds("When the key was revoked; null if it was not.").nullable(),
@@ -71,7 +71,7 @@ export const apiKeyCreationSchema = z
       .meta({
         description:
           "`person`, the default in a session: the key falls with the person who makes it. `account`: it stays, such as for CI. " +
-          "A key that is made with a key belongs to whom that one belongs to.",
+          "A key that is made with a key belongs to the same owner.",
       }),
   })
   .meta({ id: "ApiKeyCreation", examples: [{ name: "Deployments by CI", role: "operator", belongs_to: "account" }] });

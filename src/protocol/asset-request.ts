@@ -111,7 +111,7 @@ export const assetListQuerySchema = z.strictObject({
   attention: z
     .enum(["any", ...attentionReasonSchema.options])
     .optional()
-    .meta({ description: "Only assets that need somebody for this reason; `any` for every reason." }),
+    .meta({ description: "Only assets that need attention for this reason; `any` for every reason." }),
   agent_version: z
     .string()
     .min(1)

@@ -7,7 +7,7 @@ import { unixSeconds } from "./scalars.ts";
  * What people set for an asset besides its name: tags (`tags.ts`), variables (`variables.ts`), and holds.
  */
 
-const until = unixSeconds("When the hold ends by itself; without it, when somebody releases it.");
+const until = unixSeconds("When the hold ends by itself; without it, when it is released.");
 const reason = displayText(1, 256).meta({
   description: "Why, for people.",
   examples: ["Pump test until Thursday"],

@@ -67,15 +67,13 @@ const common = {
       description: "Version of edge-agent that the device said last; null if it never did.",
       examples: ["0.1.0"],
     }),
-  accepted_at: unixSeconds(
-    "When its device was accepted; null: nothing of a fleet reaches it until somebody accepts it.",
-  )
+  accepted_at: unixSeconds("When its device was accepted; null: nothing of a fleet reaches it until it is accepted.")
     .nullable()
     .meta({ examples: [1_790_000_100] }),
   tags: tagsSchema.meta({ description: "Its tags, each a key with a value." }),
   attention: z
     .array(attentionReasonSchema)
-    .meta({ description: "Why somebody should look at it; empty if nothing is known.", examples: [["app_unhealthy"]] }),
+    .meta({ description: "Why it needs attention; empty if nothing is known.", examples: [["app_unhealthy"]] }),
   clone: deviceCloneSchema.optional().meta({ description: "Only with the attention `cloned_identity`." }),
   supersim: superSimSchema.optional().meta({ description: "Only if the asset has a Super SIM." }),
   prosim: proSimSchema.optional().meta({ description: "Only if the asset has a PRO SIM." }),

@@ -1,6 +1,6 @@
 import { z } from "zod";
 
-/** Why somebody should look at an asset. The order is the order of display. */
+/** Reasons why an asset needs attention. The order is the order of display. */
 export const ATTENTION_REASONS = [
   "not_seen",
   "cloned_identity",
@@ -33,7 +33,7 @@ export const overviewSchema = z
     connected: count("Assets whose device is connected."),
     not_connected: count("Assets whose device has been connected before and is not now."),
     never_connected: count("Assets whose device has not been connected yet."),
-    attention: count("Assets that need somebody, for any reason."),
+    attention: count("Assets that need attention, for any reason."),
     reasons: z
       .record(attentionReasonSchema, count("Assets with this reason."))
       .meta({ description: "Assets for each reason; one asset may have several." }),

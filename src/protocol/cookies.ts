@@ -4,7 +4,7 @@
  */
 
 export const SESSION_COOKIE = "edge_session";
-/** Of a browser in which somebody has signed in before. */
+/** Of a browser in which a person has signed in before. */
 export const BROWSER_COOKIE = "edge_browser";
 /** Of a sign-in at an identity provider that is under way. */
 export const OIDC_COOKIE = "edge_oidc";

@@ -22,6 +22,6 @@ export const ENROLMENT_ERRORS = {
     message: "A device of this asset has been connected, and this code may not replace it.",
     http: 409,
     retryable: false,
-    hint: "Have somebody with the role operator create the code: it replaces the device in service.",
+    hint: "Ask a person with the role operator for the code: it replaces the device in service.",
   },
 } as const;

@@ -40,7 +40,7 @@ export const FLEET_ERRORS = {
     message: "Who made a rollout cannot approve it.",
     http: 403,
     retryable: false,
-    hint: "Ask somebody else who may roll out to approve it.",
+    hint: "Ask another person who may roll out to approve it.",
   },
   ImageNotResolved: {
     message: "The digest of an image could not be found out.",

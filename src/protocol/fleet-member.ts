@@ -88,7 +88,7 @@ export const memberSchema = z
       .strictObject({
         count: count.meta({ description: "How often the fleet has repaired it since it was last current for a day." }),
         next_at: unixSeconds(
-          "When the next repair begins; null: none will, until somebody reapplies the fleet.",
+          "When the next repair begins; null: none will, until a person reapplies the fleet.",
         ).nullable(),
       })
       .optional()

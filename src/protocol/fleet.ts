@@ -67,7 +67,7 @@ const fields = {
   paused_reason: z
     .string()
     .nullable()
-    .meta({ description: "Why nothing of the fleet goes out until somebody resumes it; null: it does." }),
+    .meta({ description: "Why nothing of the fleet goes out until it is resumed; null: it does." }),
   latest_rollout: currentRolloutSchema
     .nullable()
     .meta({ description: "The newest rollout; null if there was none, or none is kept." }),

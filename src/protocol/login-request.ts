@@ -53,7 +53,7 @@ export const loginTokenRequestSchema = z
 /** Response 202 of Fetch Key of Log-In. */
 export const pendingLoginSchema = z
   .strictObject({
-    state: z.literal("pending").meta({ description: "Nobody has confirmed or denied the request yet." }),
+    state: z.literal("pending").meta({ description: "The request is not confirmed or denied yet." }),
     interval_s: z.int().min(1).meta({ description: "Shortest time until the next request, in seconds." }),
   })
   .meta({ id: "PendingLogin" });

@@ -25,7 +25,7 @@ const soak = z
   .meta({ description: "How long every app has to stay up on an asset before it counts as a success, in seconds." });
 const advance = z
   .enum(["auto", "manual"])
-  .meta({ description: "Whether the next wave begins by itself once this one is done, or when somebody lets it." });
+  .meta({ description: "Whether the next wave begins by itself once this one is done, or when a person lets it." });
 
 const wave = z
   .strictObject({
@@ -170,7 +170,7 @@ const fields = {
   }),
   requires_approval: z
     .boolean()
-    .meta({ description: "Whether somebody else has to approve a rollout before it starts." }),
+    .meta({ description: "Whether another person has to approve a rollout before it starts." }),
   done_at: share.meta({
     description:
       "Number of assets, or their share, that must have succeeded for the rollout to end as succeeded. It ends then once every " +

@@ -167,7 +167,7 @@ export const rolloutSchema = z
     }),
     created_at: unixSeconds("When it was made."),
     created_by: actorSchema.meta({ description: "Who made it." }),
-    approved_by: actorSchema.nullable().meta({ description: "Who approved it; null: nobody has." }),
+    approved_by: actorSchema.nullable().meta({ description: "Who approved it; null: it is not approved." }),
     started_at: unixSeconds("When it was started.").nullable(),
     finished_at: unixSeconds("When it ended.").nullable(),
   })

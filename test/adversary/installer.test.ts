@@ -254,7 +254,7 @@ test("a dry run of a rollout asks no device that waits for acceptance", async ()
     headers: { "X-API-Key": rig.account.apiKey, "Content-Type": "application/json" },
     body: "{}",
   });
-  expect(await events.text()).toContain("Nobody has accepted the device yet.");
+  expect(await events.text()).toContain("The device is not accepted yet.");
   expect(device.received).toEqual([]);
 });
 

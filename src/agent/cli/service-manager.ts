@@ -6,7 +6,7 @@ import { describeState, type ServiceFacts } from "../core/doctor/judge-service.t
 const UNIT = "edge-agent";
 const TIMEOUT_MS = 2_000;
 
-/** As whom the service runs. */
+/** The user that the service runs as. */
 export interface ServiceIdentity {
   readonly user: string;
   /** Empty: the user's own. */

@@ -74,7 +74,7 @@ export class LayerFetch implements AsyncDisposable {
     this.transfer.giveUp(diffId);
   }
 
-  /** Removes the files of layers that nobody else fetches, before they are closed. */
+  /** Removes the files of layers that no other pull fetches, before they are closed. */
   removeParts(): void {
     for (const lease of this.#leased) lease.remove();
   }

@@ -52,7 +52,7 @@ export class PartSweeper {
   }
 
   /**
-   * Removes what pulls have left whose image has its name, and names on loopback of those that nobody went on with. Rejects with an
+   * Removes what pulls have left whose image has its name, and names on loopback of pulls that did not go on. Rejects with an
    * `EngineError`.
    */
   async finishPulls(signal: AbortSignal): Promise<void> {

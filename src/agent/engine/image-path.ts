@@ -26,7 +26,7 @@ export interface ImagePathsRequest {
   readonly maxBytes?: number;
 }
 
-/** An image on the machine, and for whom it is read. */
+/** An image on the machine, and the app that it is read for. */
 export type ExportRequest = Pick<ImagePathsRequest, "image" | "labels">;
 
 export interface DirectoryRequest extends ExportRequest {

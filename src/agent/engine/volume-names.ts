@@ -12,8 +12,8 @@ export function engineVolumeName(volume: string, stateDir: string): string {
 }
 
 /**
- * By the engine's name of a volume. Whoever makes one holds its lock from the look whether it exists, and whoever deletes
- * one from the look whether an app has it: a deployment that has been accepted never finds a volume that is about to go.
+ * By the engine's name of a volume. The caller that makes a volume holds its lock from the look whether it exists, and the one
+ * that deletes it from the look whether an app has it: a deployment that has been accepted never finds a volume that is about to go.
  */
 export const volumeLock = new KeyedLock();
 

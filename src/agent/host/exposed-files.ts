@@ -54,7 +54,7 @@ function listConfiguredFiles(config: Examined): [string, PermissionRule][] {
   return found.flatMap(([file, protection]) => (file === undefined ? [] : [[resolve(file), protection]]));
 }
 
-/** Root, this user, and the owner of the state directory, as whom the service runs. */
+/** Root, this user, and the owner of the state directory, which the service runs as. */
 function readTrustedUsers(stateDir: string): TrustedUsers {
   const [uid, gid] = [process.geteuid?.() ?? ROOT, process.getegid?.() ?? ROOT];
   const state = readFileStat(stateDir);

@@ -34,7 +34,7 @@ export interface ImageProvider {
   knownDigest(reference: string, image: PresentImage): string | undefined;
 }
 
-/** An image to get, for whom, and within which limits. */
+/** An image to get, the app or deployment it is for, and the limits. */
 export interface ImageRequest {
   readonly reference: string;
   /** The digest resolved before, which is pulled wherever a tag points now. */

@@ -48,8 +48,8 @@ export class Deployments implements CommandHandler, AsyncDisposable {
   readonly #isRebuilding: () => boolean;
   readonly #runs = new Map<string, ActiveRun>();
   readonly #groups = new Map<string, ActiveGroup>();
-  /** Apps under a lease, and when each lease ends. */
   #endedRuns = 0;
+  /** Apps under a lease, and when each lease ends. */
   readonly #leases = new Map<string, Promise<void>>();
   readonly #stopped = new AbortController();
 

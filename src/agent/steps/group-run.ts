@@ -30,7 +30,7 @@ export interface GroupRunOptions {
   /** Those of its apps, in order. */
   readonly children: readonly DeploymentRecord[];
   readonly createRun: CreateRun;
-  /** Begins a run, once nobody else works on its app. Resolves when it has ended, has parked, or was stopped. */
+  /** Begins a run, once no other run works on its app. Resolves when it has ended, has parked, or was stopped. */
   readonly begin: (run: DeploymentRun) => Promise<void>;
 }
 

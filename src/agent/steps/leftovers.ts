@@ -22,8 +22,8 @@ export interface Leftover extends LeftContainer {
 }
 
 /**
- * Removes a container. One that the engine cannot remove, and that does not run, is returned: it gets a name that stands in
- * nobody's way. Rejects if it still runs.
+ * Removes a container. One that the engine cannot remove, and that does not run, is returned: it gets a name that no
+ * app uses. Rejects if it still runs.
  */
 export async function removeOrSetAside(
   engine: Pick<Engine, "removeContainer" | "inspectContainer" | "renameContainer">,

@@ -326,7 +326,7 @@ class SqliteStore implements AgentStore {
   #saveChild(record: DeploymentRecord, groupId: string, events: readonly EventContent[]): void {
     this.#deployments.save(record, []);
     if (this.#deployments.find(groupId)) return this.#deployments.append(groupId, toGroupEvents(record, events));
-    // The record of the group was damaged: nobody would acknowledge this one.
+    // The record of the group was damaged: this one would never be acknowledged.
     if (events.some(isFinal)) this.#deployments.forget(record.id);
   }
 

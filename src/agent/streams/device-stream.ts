@@ -40,7 +40,7 @@ export class DeviceStream implements AppStream, Disposable {
   #isOpen = false;
   #wakeReader: (() => void) | undefined;
   #onResize: ((columns: number, rows: number) => void) | undefined;
-  /** The last size before somebody listened: the command may not have been started yet. */
+  /** The last size before there was a listener: the command may not have been started yet. */
   #size: { readonly columns: number; readonly rows: number } | undefined;
 
   constructor(options: DeviceStreamOptions) {

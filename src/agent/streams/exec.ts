@@ -22,7 +22,7 @@ export async function serveExec(
   const { id } = await findRunningContainer(stream, services);
   const { working_dir: workingDir, ...request } = params;
   signal.throwIfAborted();
-  // Without the signal: a command that the engine is starting would go on, and nobody would know of it.
+  // Without the signal: a command that the engine is starting would go on unnoticed.
   const starting = services.access.exec(id, { ...request, workingDir });
   try {
     const exec = await Promise.race([starting, rejectOnAbort(signal)]);

@@ -10,7 +10,7 @@ export function identityOf({ account, principal }: Pick<Session, "account" | "pr
   return `${account.id}/${principal.id}`;
 }
 
-/** Forgets what was fetched for somebody else than this session's person, before the session is shown. */
+/** Forgets what was fetched for another person than this session's, before the session is shown. */
 export function forgetOthers(client: QueryClient, session: Session): void {
   const last = client.getQueryData<Session>(KEYS.session);
   if (!last || identityOf(last) === identityOf(session)) return;

@@ -15,7 +15,7 @@ export interface StreamHandlers {
   /** The session has ended. */
   readonly onSignedOut: () => void;
   /**
-   * Whether the stream may go on where it was: another tab may have signed somebody else in meanwhile, whose events are
+   * Whether the stream may go on where it was: another tab may have signed in another person meanwhile, whose events are
    * numbered apart. Never rejects.
    */
   readonly mayResume: () => Promise<boolean>;

@@ -29,13 +29,13 @@ export function Dialog({ isOpen, onClose, label, kind = "dialog", canDismiss = t
       className={classes.dialog}
       data-kind={kind}
       aria-label={label}
-      // Browsers let nobody refuse the second Escape in a row.
+      // Browsers do not let a page refuse the second Escape in a row.
       closedby={canDismiss ? "closerequest" : "none"}
       onClose={() => {
         if (element.current?.open === false) onClose();
       }}
       onCancel={(event) => {
-        // Whoever opened it closes it: left to the browser, it would be closed a moment before they know.
+        // The component that opened it closes it: the browser would close it before the component knows.
         event.preventDefault();
         if (canDismiss) onClose();
       }}

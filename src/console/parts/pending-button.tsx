@@ -6,7 +6,7 @@ interface Props extends ButtonProps, ElementProps<"button", keyof ButtonProps> {
   readonly loading: boolean;
 }
 
-/** A button that starts a request. One that is disabled meanwhile would lose the focus of whoever uses the keyboard. */
+/** A button that starts a request. One that is disabled meanwhile would lose the focus of a person who uses the keyboard. */
 export function PendingButton({ loading, disabled = false, onClick, ...props }: Props): ReactNode {
   return (
     <Button

@@ -54,7 +54,7 @@ export const REASONS: Readonly<Record<AttentionReason, ReasonText>> = {
   },
   stopped_by_hand: {
     label: "stopped by hand",
-    hint: "A person has stopped an app of a fleet. It stays stopped until somebody starts it.",
+    hint: "A person has stopped an app of a fleet. It stays stopped until a person starts it.",
     icon: "pause",
     kind: "warn",
   },
@@ -87,7 +87,7 @@ export const REASONS: Readonly<Record<AttentionReason, ReasonText>> = {
   },
 };
 
-/** Why an asset needs somebody: icon, words and colour. */
+/** Why an asset needs attention: icon, words and colour. */
 export function Reason({ reason }: { readonly reason: AttentionReason }): ReactNode {
   const { label, hint, icon, kind } = REASONS[reason];
   return (

@@ -44,7 +44,7 @@ export const ROLLOUT_STATES: Readonly<Record<RolloutState, StateText>> = {
 /** What a target waits for, in words. */
 export const WAIT_REASONS: Readonly<Record<WaitReason, string>> = {
   connection: "for its device to connect",
-  acceptance: "for somebody to accept its device",
+  acceptance: "for its device to be accepted",
   window: "for its window",
   budget: "for its data budget",
   hold: "since it is held",

@@ -181,7 +181,7 @@ function acceptJsonOnly(api: Api, pacing: Pacing): void {
 }
 
 /**
- * Requests of a browser in which somebody has signed in count for it alone, so that a neighbour of the same address cannot use
+ * Requests of a browser in which a person has signed in count for it alone, so that a neighbour of the same address cannot use
  * up what there is. Others count for their address, whatever they send.
  */
 function signInKeyOf({ site, store, clock }: ApiContext): (request: FastifyRequest) => Promise<string> {
@@ -189,13 +189,13 @@ function signInKeyOf({ site, store, clock }: ApiContext): (request: FastifyReque
     const token = request.cookies[site.cookieName(request, BROWSER_COOKIE)];
     if (token === undefined || token.length > MAX_TOKEN_LENGTH) return request.ip;
     const hash = hashSecret(token);
-    // Without the store nobody can sign in, so nobody needs more.
+    // Without the store a sign-in is impossible, so no request needs more.
     const isKnown = await store.browsers.isKnownToAnyone(hash, unixNow(clock)).catch(() => false);
     return isKnown ? `browser ${Buffer.from(hash).toString("base64url")}` : request.ip;
   };
 }
 
-/** Refuses what a page of another site sends, such as the form of somebody who wants a person to use another account. */
+/** Refuses what a page of another site sends, such as a form that makes a person use the attacker's account. */
 function requireOwnPages(api: Api, site: Site): void {
   api.addHook("onRequest", async (request) => site.requireNoOtherPage(request));
 }

@@ -18,7 +18,7 @@ export interface SimBinder {
 
 /**
  * Returns a new asset with its SIMs as their operators have them. A SIM belongs to the account whose credentials at the operator can
- * see it: otherwise whoever types its number first would have its usage, and could switch it off. Errors: `SimUnknownToOperator`,
+ * see it: otherwise the account that types its number first would have its usage, and could switch it off. Errors: `SimUnknownToOperator`,
  * also where the operator knows another SIM by that number, and `SimOperatorFailed`.
  */
 export async function bindSims(binder: SimBinder, asset: Asset): Promise<Asset> {

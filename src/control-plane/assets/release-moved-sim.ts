@@ -15,8 +15,8 @@ export interface SimReleaser extends SimBinder {
 }
 
 /**
- * Takes a SIM from the asset of another account if it is this account's by what the operators say: this one's knows it, which was
- * asked before, and the other one's does not any more, or nobody has ever asked one. Returns whether it did.
+ * Takes a SIM from the asset of another account if the operators say that it is this account's: the operator of this account knows it,
+ * which was asked before, and that of the other account does not any more, or was never asked. Returns whether it did.
  *
  * @param accountId the account whose operator knows the SIM
  */

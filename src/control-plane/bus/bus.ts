@@ -1,7 +1,7 @@
 /**
  * What a message is about. `events`: a deployment has a new event. `account`: an account has new events. `session`: sessions of this instance may have been
  * replaced. `access`: a key or token may have been revoked. `counters`: shared counts have changed. `fleets`: a fleet or a rollout
- * has changed, which is for whoever looks after rollouts.
+ * has changed, which is for the coordinator of rollouts.
  */
 export type Topic =
   | `events.${string}`

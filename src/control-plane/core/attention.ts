@@ -7,7 +7,7 @@ import type { MemberStateName } from "../../protocol/fleet-member.ts";
 import type { DeviceReport } from "./device-report.ts";
 
 /*
- * Why somebody should look at an asset, as a set of bits in one number that is stored. The report, the ledger, the
+ * Reasons why an asset needs attention, as a set of bits in one number that is stored. The report, the ledger, the
  * data plans and the deployments of the asset each decide on bits of their own, so that none of them has to read what the others are based on.
  * `not_seen` follows from the time and is not stored.
  */
@@ -26,7 +26,7 @@ const BITS = {
   /** By the use of the data plans of its SIMs. */
   data: 256,
   app_not_repaired: 512,
-  /** A device has connected that nobody has accepted. */
+  /** A device has connected that is not accepted. */
   acceptance: 1024,
   /** It has taken the place of another one. */
   device_replaced: 2048,
@@ -107,13 +107,13 @@ export interface AssetState {
   readonly agentVersion: string | undefined;
   readonly reasonBits: number;
   readonly budgetSpentUntil: number | undefined;
-  /** When its device was accepted; `undefined`: nothing of a fleet reaches it until somebody accepts it. */
+  /** When its device was accepted; `undefined`: nothing of a fleet reaches it until it is accepted. */
   readonly acceptedAt: number | undefined;
   /** What tells its device from another one with the same token; `undefined` if none was connected. */
   readonly boots?: DeviceBoots | undefined;
 }
 
-/** The state of an asset whose device was never connected, and that nobody has accepted. */
+/** The state of an asset whose device was never connected, and that is not accepted. */
 export const NEW_ASSET_STATE: AssetState = {
   isConnected: false,
   lastSeenAt: undefined,
@@ -126,11 +126,11 @@ export const NEW_ASSET_STATE: AssetState = {
 /** What the attention of an asset depends on besides its state. Times are Unix seconds. */
 export interface AttentionTime {
   readonly now: number;
-  /** A device that was last seen before then needs somebody. */
+  /** A device that was last seen before then needs attention. */
   readonly notSeenBefore: number;
 }
 
-/** Returns why somebody should look at the asset, in the order of display. */
+/** Returns why the asset needs attention, in the order of display. */
 export function reasonsOf(state: AssetState, { now, notSeenBefore }: AttentionTime): AttentionReason[] {
   const { isConnected, lastSeenAt, reasonBits, budgetSpentUntil = 0 } = state;
   const isNotSeen = !isConnected && lastSeenAt !== undefined && lastSeenAt < notSeenBefore;
@@ -194,7 +194,7 @@ export function bitsOfOutcome(outcome: {
   return disk | (isFailure(outcome) ? BITS.recorded_failure : 0);
 }
 
-/** A deployment that somebody cancelled has not failed. */
+/** A deployment that a client cancelled has not failed. */
 function isFailure({
   status,
   code,

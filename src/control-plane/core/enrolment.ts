@@ -11,7 +11,7 @@ export interface EnrolmentCode {
   readonly expiresAt: number;
   /** Time of the first use. */
   readonly usedAt: number | undefined;
-  /** Whether it was made by somebody who may replace a device in service. */
+  /** Whether its maker may replace a device in service. */
   readonly mayReplace: boolean;
 }
 

@@ -16,7 +16,7 @@ export function canonicalIdentifier(text: string): string {
 
 /**
  * Returns all identifiers of an asset in canonical form. A value of two fields is returned twice. A SIM has those of its number with
- * and without the Luhn digit: otherwise it could be registered twice, and the second time by somebody else.
+ * and without the Luhn digit: otherwise it could be registered twice, the second time by another account.
  */
 export function identifiersOf(asset: Asset): Identifier[] {
   const own: readonly Identifier[] = [

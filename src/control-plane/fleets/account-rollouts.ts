@@ -78,7 +78,7 @@ export class AccountRollouts implements AsyncDisposable {
     this.#running.set(id, { runner, fleetId, done });
   }
 
-  /** Resolves when nobody looks after the rollouts any more. The signal given with them has to be aborted. */
+  /** Resolves when the rollouts are not looked after any more. The signal given with them has to be aborted. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#members[Symbol.dispose]();
     this.#changes[Symbol.dispose]();

@@ -100,7 +100,7 @@ export async function commandRollout(
   return isDryRun ? (planned ?? after) : after;
 }
 
-/** A wave that somebody lets begin is entered at once where nothing holds it. */
+/** A wave that a person lets begin is entered at once where nothing holds it. */
 function withNextWave(rollout: Rollout, fields: RolloutFields, { counts, nowMs }: CommandInput): RolloutFields {
   const after = { ...rollout, ...fields };
   if (fields.advanceTo === undefined || after.state !== "running") return fields;

@@ -28,7 +28,7 @@ export interface FleetsOptions {
   readonly serviceClock: ServiceClock;
 }
 
-/** What people do with fleets. It writes to the store and wakes whoever looks after rollouts, who carries it out. */
+/** What people do with fleets. It writes to the store and wakes the coordinator, which carries it out. */
 export class Fleets {
   readonly #options: FleetsOptions;
 

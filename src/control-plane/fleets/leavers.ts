@@ -23,7 +23,7 @@ export interface LeaversOptions {
 
 /**
  * Ends the ownership of apps that are a fleet's no more: those of assets that have left a fleet of the account, and those that were
- * taken off a fleet's list. They are nobody's from then on. Also where the fleet has neither a
+ * taken off a fleet's list. They belong to no fleet from then on. Also where the fleet has neither a
  * rollout nor upkeep under way, such as after a first rollout that failed: rollouts of other fleets wait for those apps.
  */
 export class Leavers implements Disposable {

@@ -46,7 +46,7 @@ export interface PlannedMember extends Candidate, WaveMember {
   readonly impossible: Impossibility | undefined;
 }
 
-/** What a rollout brings to whom. */
+/** What a rollout brings to which assets. */
 export interface RolloutPlan {
   readonly id: string;
   readonly revision: StoredRevision;

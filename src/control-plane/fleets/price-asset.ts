@@ -24,7 +24,7 @@ export interface AssetPriceOptions {
 /** What one asset has answered. */
 export type PriceAnswer =
   | { readonly kind: "priced"; readonly downloadBytes: number }
-  /** It is not connected, something else is in the way, or nobody was to be asked. */
+  /** It is not connected, something else is in the way, or no device was to be asked. */
   | { readonly kind: "not_asked"; readonly code?: ErrorCode; readonly message?: string }
   /** It was asked, and would refuse the revision, or has not answered. */
   | { readonly kind: "refused"; readonly code: ErrorCode; readonly message: string };
@@ -42,7 +42,7 @@ export async function priceAsset(
   if (!asset || session?.instanceId === undefined || session.protocol === undefined) {
     return notAsked("The device is not connected.");
   }
-  if (!(await store.assets.isAccepted(assetUuid))) return notAsked("Nobody has accepted the device yet.");
+  if (!(await store.assets.isAccepted(assetUuid))) return notAsked("The device is not accepted yet.");
   const variables = openVariables(sealer, assetUuid, await store.assetSettings.readVariables(assetUuid));
   const made = attemptRequest({ ...input, variables, protocol: session.protocol });
   if (made.kind === "missing_variables") {

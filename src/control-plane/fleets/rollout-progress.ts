@@ -53,7 +53,7 @@ export class RolloutProgress {
     return { after, hasEnded: decision.kind === "finish" };
   }
 
-  /** Stores a change of the rollout unless somebody else has changed it since it was read. Returns it as it is afterwards. */
+  /** Stores a change of the rollout unless another writer has changed it since it was read. Returns it as it is afterwards. */
   async store(
     fence: RolloutFence,
     seen: Rollout,

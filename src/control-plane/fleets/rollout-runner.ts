@@ -103,7 +103,7 @@ export class RolloutRunner {
     this.#latch.set();
   }
 
-  /** Resolves when the rollout needs nobody any more, when another coordinator has taken it up, or after the signal. */
+  /** Resolves when the rollout needs no runner any more, when another coordinator has taken it up, or after the signal. */
   async run(signal: AbortSignal): Promise<void> {
     const { clock, logger } = this.#options;
     const wake = (): void => this.#latch.set();
@@ -192,7 +192,7 @@ export class RolloutRunner {
       fields.revision === upkeep.revision && JSON.stringify(fields.strategy) === JSON.stringify(upkeep.strategy);
     if (isSame) return false;
     const { rollouts } = this.#options.store;
-    // Whom it has served with the earlier revision may be served again.
+    // Members that the upkeep has served with the earlier revision are served again with this one.
     if (fields.revision !== upkeep.revision) {
       await rollouts.removeTargets(fence, UPKEEP_ENDED);
       this.#mustSync = true;

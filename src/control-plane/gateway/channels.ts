@@ -190,7 +190,7 @@ export class Channels implements Disposable {
     this.#taken(id, entry);
   }
 
-  /** The other end is told, so that it does not go on for nobody. */
+  /** Tells the other end, so that it does not go on without a reader. */
   #readerFailed(id: string, entry: Entry, error: unknown): void {
     this.#options.logger.error({ err: error, instance: entry.peer }, "cannot take what another instance has sent");
     this.#apply(id, entry, entry.channel.reset(this.#now));

@@ -11,8 +11,8 @@ const LEASE_MS = 10_000;
 /** Sessions that are ended in one piece. */
 const MAX_SESSIONS_AT_ONCE = 200;
 /**
- * How long the sessions of an instance whose lease has lapsed stay on record: whoever asks for one of its devices is told about the
- * service and not about the device, which comes back as soon as the instance has been killed.
+ * How long the sessions of an instance whose lease has lapsed stay on record: a request for one of its devices gets an error of the
+ * service and not of the device, which comes back as soon as the instance has been killed.
  */
 const KEEP_SESSIONS_MS = 15_000;
 /** An instance that has left out two renewals of its lease does not respond. */

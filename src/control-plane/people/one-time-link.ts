@@ -25,7 +25,7 @@ export function createCode(
   };
 }
 
-/** Returns the link that a code is used with. The code is in the fragment, which browsers send to nobody. */
+/** Returns the link that a code is used with. The code is in the fragment, which browsers do not send. */
 export function linkOf(consoleUrl: string, page: "setup" | "invitation", secret: string): string {
   return `${consoleUrl}/#/${page}?code=${secret}`;
 }

@@ -17,7 +17,7 @@ export interface SignIn {
 }
 
 /**
- * Opens a session. Its secret is always a new one, so that nobody can plant one in a browser before. Returns the secret;
+ * Opens a session. Its secret is always a new one, so that an attacker cannot plant one in a browser before. Returns the secret;
  * `undefined` if the user was changed meanwhile and must prove again who it is.
  */
 export async function openSession(

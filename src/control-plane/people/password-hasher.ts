@@ -81,7 +81,7 @@ export class PasswordHasher {
   }
 
   /**
-   * Compares a password with a stored hash. Without one, as for an address that nobody has, it does the same work and the
+   * Compares a password with a stored hash. Without one, as for an unknown address, it does the same work and the
    * password does not match. Error: `TooManyRequests` if there is no room in the queue.
    */
   async check(password: string, stored: string | undefined, place: HashPlace): Promise<PasswordCheck> {

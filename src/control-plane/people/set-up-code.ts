@@ -71,14 +71,14 @@ export async function issueSetUpCode(
   return { code: secret, link: linkOf(url, "setup", secret), expiresAt };
 }
 
-/** Returns what to tell the service's operator when it starts: how to set it up. `undefined` if somebody can sign in. */
+/** Returns what to tell the service's operator when it starts: how to set it up. `undefined` if a person can sign in. */
 export async function describeSetUp(services: Services, url: string): Promise<string | undefined> {
   const { accounts, users } = services.store;
   if (await users.hasUsers()) return undefined;
   const [first, ...others] = await accounts.listAccounts();
   if (others.length > 0)
-    return "nobody can sign in yet; for each account create a set-up code: edge-control setup-code --account ID";
+    return "no person can sign in yet; for each account create a set-up code: edge-control setup-code --account ID";
   const actor = { kind: "service", id: "edge-control" } as const;
   const { link } = await issueSetUpCode(services, url, first && { accountId: first.id, actor, source: undefined });
-  return `nobody can sign in yet; open this link within 24 hours to make the first admin, it works once:\n  ${link}`;
+  return `no person can sign in yet; open this link within 24 hours to make the first admin, it works once:\n  ${link}`;
 }

@@ -42,8 +42,8 @@ export interface SignInGateOptions {
 }
 
 /**
- * Checks passwords, and slows down guessing without a lock that strangers could close: see `SignInThrottle`. An address that
- * nobody has is treated like any other.
+ * Checks passwords, and slows down guessing without a lock that strangers could close: see `SignInThrottle`. An unknown
+ * address is treated like any other.
  */
 export class SignInGate {
   readonly #options: SignInGateOptions;
@@ -85,7 +85,7 @@ export class SignInGate {
    * if the password is wrong. Error: `TooManyRequests` with `details.retry_after_s`.
    */
   async confirm(user: User, password: string, address: string, signal?: AbortSignal): Promise<User | undefined> {
-    // Failures count for the user alone: nobody else has a session of this user.
+    // Failures count for the user alone: no other user has this session.
     const attempt = {
       emailKey: emailKey(user.email),
       source: sourceOf(address),

@@ -5,7 +5,7 @@ export type Seal = (plaintext: Uint8Array, purpose: string) => Sealed;
 
 /**
  * Encrypts what must outlive a request. What it returns is bound to `purpose`: it cannot be opened for another one, so that
- * nobody who writes to the database can show one value in the place of another.
+ * a writer to the database cannot put one value in the place of another.
  */
 export interface Sealer {
   /**

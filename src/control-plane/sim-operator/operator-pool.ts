@@ -8,13 +8,13 @@ import type { SimOperator } from "./sim-operator.ts";
 import { SuperSimOperator } from "./super-sim/super-sim-operator.ts";
 
 /**
- * Opens operators: the same one for the same credentials, whoever has them. What bounds the calls to an operator, its token and its
+ * Opens operators: one for equal credentials, of the service and of accounts alike. What bounds the calls to an operator, its token and its
  * pauses are then those of the account there, and not of each account here.
  */
 export class OperatorPool {
   readonly #clock: Clock;
   readonly #observer: OperatorObserver | undefined;
-  /** By a hash of the credentials, as long as somebody uses them. */
+  /** By a hash of the credentials, as long as they are in use. */
   readonly #opened = new Map<string, WeakRef<SimOperator>>();
 
   constructor(clock: Clock, observer?: OperatorObserver) {

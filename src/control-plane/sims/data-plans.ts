@@ -5,7 +5,7 @@ import { forecastPlan, judgementHoldsS, type PlanForecast, planRange } from "../
 import type { Allowance, DataPlanStore, PlanFinding, PlanUsage } from "../store/data-plans.ts";
 import type { DailyUsageReader } from "./daily-usage.ts";
 
-/** How long it holds that a SIM has no allowance, in seconds: setting one makes the plan due at once. */
+/** How long a SIM without allowance is not looked at again, in seconds: setting an allowance makes it due at once. */
 const NO_PLAN_HOLDS_S = 3_600;
 /** Share of the interval by which plans drift apart, so that they spread over it. */
 const SPREAD = 0.2;

@@ -27,7 +27,7 @@ export interface SimRefresherOptions {
   readonly intervalMs: number;
 }
 
-/** Asks the operators for SIMs at once, where somebody does not want to wait for the daily reading. */
+/** Asks the operators for SIMs at once, for a person who does not want to wait for the daily reading. */
 export class SimRefresher {
   readonly #options: SimRefresherOptions;
 

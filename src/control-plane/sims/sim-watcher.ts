@@ -94,7 +94,7 @@ export class SimWatcher implements AsyncDisposable {
     const { signal } = this.#stopping;
     const operator = await simOperators.find(accountId, type);
     if (operator.usagePeriod === undefined) {
-      // Of another account somebody is asked.
+      // This account has no operator for this type of SIM; accounts with credentials of their own have one.
       await store.sims.postponeCheck(uuid, type, Math.ceil(clock.now() + intervalMs));
       return;
     }

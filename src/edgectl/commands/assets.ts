@@ -33,7 +33,7 @@ export function addAssetsList(assets: Command, io: Io): void {
     .option("--accepted", "only those whose device was accepted")
     .option("--no-accepted", "only those whose device waits for acceptance")
     .addOption(
-      new Option("--attention [reason]", "only those that need somebody, for this reason or any").choices([
+      new Option("--attention [reason]", "only those that need attention, for this reason or any").choices([
         "any",
         ...ATTENTION_REASONS,
       ]),

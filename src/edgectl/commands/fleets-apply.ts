@@ -79,7 +79,7 @@ is rolled out.
 \${NAME} in a value of \`environments\` is the variable of each asset. A declared
 secret without a value gets that of this shell's variable of its name. Apps in
 \`absent\` are removed from devices; apps that the file no longer names stay on
-devices, and belong to nobody. Values are compared and never shown.
+devices, and belong to no fleet. Values are compared and never shown.
 
 Exit codes: 0 applied, or nothing differs, or a dry run; with --roll-out: the
 rollout succeeded. 1 refused, the answer was no, or the rollout ended otherwise;

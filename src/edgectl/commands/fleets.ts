@@ -175,7 +175,7 @@ export function addFleetsRemove(fleets: Command, io: Io): void {
       const kept =
         owned === 0
           ? "It has brought its apps to no asset."
-          : `What it has brought of its apps (${apps.join(", ")}) stays on ${assets(owned)}, and belongs to nobody.`;
+          : `What it has brought of its apps (${apps.join(", ")}) stays on ${assets(owned)}, and belongs to no fleet.`;
       if (!printer.json)
         printer.line(sanitizeLine(`Removes ${name}, its revisions up to ${last} and its rollouts. ${kept}`));
       if (!yes) await confirm(context, `Remove the fleet ${sanitizeLine(name)}?`);

@@ -96,15 +96,15 @@ async function login(context: Context, options: LoginOptions): Promise<void> {
   );
 }
 
-/** A terminal alone says that there is somebody who can open a browser. */
+/** Only a terminal shows that a person is there to open a browser. */
 function usesBrowser(io: Io, { key, keyFile, withKey, browser }: LoginOptions): boolean {
   if (browser) return true;
   return key === undefined && keyFile === undefined && !withKey && !io.env.EDGECTL_API_KEY && io.stdin.isTTY;
 }
 
-/** The key is valid, but nobody has it. */
+/** The key is valid, but no client has it. */
 function unstored(failure: Failure, { key_id }: LoginKey): Failure {
-  return new Failure(`${failure.message} Nobody has the key ${key_id} that was made for it.`, {
+  return new Failure(`${failure.message} No client has the key ${key_id} that was made for it.`, {
     exitCode: failure.exitCode,
     hint: `Have ${key_id} revoked under API keys in the console, check the rights on that directory, and log in again.`,
     cause: failure,

@@ -56,7 +56,7 @@ export function addRolloutsCreate(rollouts: Command, io: Io): void {
     .addOption(new Option("--on-stop <what>", "what happens then").choices(["pause", "rollback"]))
     .option("--done-at <n>", "end once so many assets, or this share such as 98%, have succeeded", parseShare)
     .addOption(new Option("--refused <what>", "what assets mean that refuse it").choices(["fail", "allow"]))
-    .option("--require-approval", "let it wait until somebody else approves it")
+    .option("--require-approval", "let it wait until another person approves it")
     .addOption(retryForOption())
     .addHelpText("after", HELP)
     .action(async (fleet: string, options: CreateOptions, command: Command) => {

@@ -133,7 +133,7 @@ const COMMANDS = {
   pause: "let nothing begin any more; deployments under way end",
   resume: "start a draft, or let a paused rollout go on",
   advance: "let the next wave begin",
-  approve: "start a rollout that somebody else has made and that awaits approval",
+  approve: "start a rollout that another person has made and that awaits approval",
   cancel: "end a rollout as it is; nothing goes back",
   rollback: "go back to the stable revision on every asset that was attempted",
 } as const;
@@ -172,5 +172,5 @@ export function addRolloutsCommands(rollouts: Command, io: Io): void {
 const FOLLOW_HELP = `
 Exit codes with --follow: 0 the rollout succeeded; 1 it failed, went back, was
 cancelled or was superseded; 6 with --exit-when-waiting: it waits for people, as
-a paused one does. Without that, it is followed until somebody lets it go on or
+a paused one does. Without that, it is followed until a person lets it go on or
 ends it. Ctrl-C ends the command, not the rollout.`;

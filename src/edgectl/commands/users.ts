@@ -103,7 +103,7 @@ async function findId(client: ApiClient, user: string): Promise<string> {
   );
   const found = items.find(({ email }) => email.toLowerCase() === user.toLowerCase());
   if (found) return found.id;
-  throw new Failure(`Nobody of your account has the address ${user}.`, {
+  throw new Failure(`No user of your account has the address ${user}.`, {
     exitCode: EXIT.notFound,
     hint: "List the people with `edgectl users list`.",
   });

@@ -64,7 +64,7 @@ function diffFields(next: ReadonlyMap<string, unknown>, before: ReadonlyMap<stri
 function noteOf(field: string, old: unknown, next: unknown): { readonly note?: string } {
   if (field !== "apps" || !Array.isArray(old) || !Array.isArray(next)) return {};
   const left = old.filter((name) => !next.includes(name));
-  return left.length === 0 ? {} : { note: `${left.join(", ")}: stays on devices, and belongs to nobody` };
+  return left.length === 0 ? {} : { note: `${left.join(", ")}: stays on devices, and belongs to no fleet` };
 }
 
 function planApps({ apps, absent }: FleetFile, newest: RevisionDetails | undefined): AppPlan[] {

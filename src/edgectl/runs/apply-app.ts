@@ -16,7 +16,7 @@ export interface ApplyOptions extends FollowFlags, DiffOptions {
   readonly yes: boolean;
 }
 
-/** Comparisons made when somebody else deploys or removes the app meanwhile. */
+/** Comparisons made when another client deploys or removes the app meanwhile. */
 const MAX_ATTEMPTS = 2;
 
 /** The errors of a request that was planned for an app that has been removed, or deployed, since. */
@@ -55,7 +55,7 @@ export async function applyApp(
       const isOvertaken = error instanceof Failure && error.code !== undefined && error.code === OVERTAKEN[plan.change];
       if (!isOvertaken || attempt === MAX_ATTEMPTS) throw error;
       context.printer.note(
-        `${plan.app} was ${plan.change === "create" ? "deployed" : "removed"} by somebody else meanwhile. Comparing again.`,
+        `Another client ${plan.change === "create" ? "deployed" : "removed"} ${plan.app} meanwhile. Comparing again.`,
       );
     }
   }

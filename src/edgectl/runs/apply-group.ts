@@ -25,7 +25,7 @@ export interface GroupOptions extends GroupFlags, FollowFlags {
 
 type ApplyPlan = z.output<typeof applyPlanSchema>;
 
-/** Comparisons made when somebody else changes the device's apps meanwhile. */
+/** Comparisons made when another client changes the device's apps meanwhile. */
 const MAX_ATTEMPTS = 2;
 
 /**
@@ -83,7 +83,7 @@ export async function applyGroup(
     } catch (error) {
       const isOvertaken = error instanceof Failure && error.code === "PlanChanged";
       if (!isOvertaken || attempt === MAX_ATTEMPTS) throw error;
-      printer.note("The apps of the device were changed by somebody else meanwhile. Comparing again.");
+      printer.note("Another client changed the apps of the device meanwhile. Comparing again.");
     }
   }
 }

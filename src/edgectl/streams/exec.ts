@@ -60,7 +60,7 @@ function rawTerminal({ stdin, stdout }: RawStreams, stream: ClientStream): Dispo
   const restore = (): void => void stdin.setRawMode?.(false);
   stdin.setRawMode?.(true);
   stdout.on("resize", resize);
-  // On every way out, also an error that nobody catches.
+  // On every way out, also an uncaught error.
   process.once("exit", restore);
   return {
     [Symbol.dispose]() {

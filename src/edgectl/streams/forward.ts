@@ -33,7 +33,7 @@ export async function startForward(options: ForwardOptions): Promise<Forward> {
   const accept = (socket: Socket): void => {
     sockets.add(socket);
     socket.on("close", () => sockets.delete(socket));
-    // Whoever reads or writes sees errors.
+    // The reader and the writer handle errors.
     socket.on("error", () => undefined);
     passOn(socket, options).catch((error: unknown) => {
       socket.resetAndDestroy();
@@ -141,6 +141,6 @@ async function fromApp(socket: Socket, stream: ClientStream, onBytes: ForwardOpt
     if (!socket.write(bytes)) await untilDrained(socket);
   }
   if (!socket.destroyed) socket.end();
-  // Nobody takes what the local program still sends.
+  // What the local program still sends has no reader.
   void stream.ended.then(() => socket.destroySoon());
 }

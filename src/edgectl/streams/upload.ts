@@ -26,7 +26,7 @@ export async function upload(connection: StreamConnection, from: string, path: s
       // The device has ended it: what follows says why.
       if (!(await stream.write(bytes))) break;
     }
-    // Otherwise it waits for somebody to read the rest.
+    // Otherwise it waits for a reader of the rest.
     if (!archive.destroyed) await packing;
   } catch (error) {
     throw new Failure(`Cannot read ${from}: ${(error as Error).message}.`, { exitCode: EXIT.failed });

@@ -76,7 +76,7 @@ function cloneFields({ clone }: Asset): [string, string][] {
 
 function acceptedOf({ accepted_at: at }: Asset): string {
   if (typeof at === "number") return `${formatTime(at)} UTC`;
-  return at === null ? "no: fleets do not reach it until somebody accepts it" : "-";
+  return at === null ? "no: fleets do not reach it until it is accepted" : "-";
 }
 
 function simsOf(asset: Asset): string {

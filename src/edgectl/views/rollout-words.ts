@@ -47,12 +47,12 @@ const WAITS: Readonly<Record<string, string>> = {
 /** What people have to do, and the command for it. */
 const COMMANDS_NEEDED: Readonly<Record<string, readonly [string, string]>> = {
   start: ["for its start", "resume"],
-  approval: ["for the approval of somebody else", "approve"],
-  advance: ["for somebody to let the next wave begin", "advance"],
-  resume: ["for somebody to let it go on", "resume"],
+  approval: ["for the approval of another person", "approve"],
+  advance: ["for a person to let the next wave begin", "advance"],
+  resume: ["for a person to let it go on", "resume"],
 };
 
-/** Such as `for somebody to let it go on; 1 held (until 2026-11-30 12:00 UTC), 1 offline since …`; empty: for nothing. */
+/** Such as `for a person to let it go on; 1 held (until 2026-11-30 12:00 UTC), 1 offline since …`; empty: for nothing. */
 export function waitingText(waiting: readonly Waiting[]): string {
   const commands = waiting.flatMap((each) => COMMANDS_NEEDED[each.for]?.[0] ?? []);
   const targets = waiting.filter((each) => COMMANDS_NEEDED[each.for] === undefined).map(waitText);

@@ -10,7 +10,7 @@ export class DigestTable {
   #length = 0;
   /** Index of the first of equal digests plus one, in the slot that its hash gives, or behind it. At most half is full. */
   #slots = new Uint32Array(FIRST_SLOTS);
-  /** Of the hash. Random, so that nobody can choose digests that share a slot. */
+  /** Of the hash. Random, so that the author of an image cannot choose digests that share a slot. */
   readonly #factors = new Uint32Array(new Uint8Array(randomBytes(3 * 4)).buffer).map((factor) => factor | 1);
 
   get length(): number {

@@ -19,7 +19,7 @@ it("a device that waits for acceptance is seen, and accepted with one click", as
   });
   const { uuid, device_token: token } = (await registered.json()) as Readonly<Record<string, string>>;
   await page.goto(`${url}/assets/${uuid}`);
-  await page.getByText("Nobody has accepted this device yet.").waitFor();
+  await page.getByText("This device is not accepted yet.").waitFor();
   // It comes to the pages that are open.
   await using device = await FakeDevice.connect(url.replace("http", "ws") + "/v1/agent", token ?? "");
   device.report({ hash: "1" });
@@ -28,7 +28,7 @@ it("a device that waits for acceptance is seen, and accepted with one click", as
   await page.goto(`${url}/assets?attention=acceptance`);
   await page.getByRole("link", { name: "Pump house 7" }).click();
   await page.getByRole("button", { name: "Accept device" }).click();
-  await page.getByText("Nobody has accepted this device yet.").waitFor({ state: "detached" });
+  await page.getByText("This device is not accepted yet.").waitFor({ state: "detached" });
   const found = await context.request.get(`${url}/v1/assets/${uuid}`);
   expect(await found.json()).toMatchObject({ accepted_at: expect.any(Number), attention: [] });
   expect(tab.complaints).toEqual([]);

@@ -44,7 +44,7 @@ test('"By hand", pasted into a shell, serves one database with an account, a key
   try {
     // The link for the first admin, and nothing else.
     expect(shell.stderr()).toMatch(
-      /^edge-control: nobody can sign in yet; .*\n {2}http:\/\/127\.0\.0\.1:\d+\/#\/setup\?code=\S+\n$/,
+      /^edge-control: no person can sign in yet; .*\n {2}http:\/\/127\.0\.0\.1:\d+\/#\/setup\?code=\S+\n$/,
     );
     const apiKey = /^ek_\S+$/m.exec(shell.stdout())?.[0] ?? "no key";
     const url = `http://127.0.0.1:${port}`;

@@ -130,7 +130,7 @@ describe("edgectl apply", () => {
     rig.service.on(`PATCH ${WEB}`, stream([event(1, SUCCESS)]));
     const { code, stderr } = await rig.apply(FILE, "--yes");
     expect(code).toBe(0);
-    expect(stderr).toBe("Note: web was deployed by somebody else meanwhile. Comparing again.\n");
+    expect(stderr).toBe("Note: Another client deployed web meanwhile. Comparing again.\n");
     expect(rig.changes()).toEqual([`POST ${APPS}`, `PATCH ${WEB}`]);
   });
 

@@ -149,7 +149,7 @@ test("what a dry run shows is what is started; a rollout that waits for people s
   const waiting = await rig.run(args);
   expect(waiting.code).toBe(6);
   expect(waiting.stderr).toContain("Note: Of these wait as things are now: 1 held.");
-  expect(waiting.stderr).toContain("The rollout waits: for somebody to let the next wave begin.");
+  expect(waiting.stderr).toContain("The rollout waits: for a person to let the next wave begin.");
   expect(waiting.stderr).toMatch(/To let it go on:\n +edgectl rollouts advance kiosks rol_/);
   expect((await rig.run(["rollouts", "list", "kiosks"])).stdout).toContain("for you: 2 advance");
   const advanced = await rig.run(["rollouts", "advance", "kiosks", "--yes"]);
@@ -163,7 +163,7 @@ test("what a dry run shows is what is started; a rollout that waits for people s
   const paused = await rig.run(["rollouts", "events", "kiosks", "--exit-when-waiting"]);
   expect(paused).toMatchObject({
     code: 6,
-    stderr: expect.stringContaining("waits: for somebody to let it go on; 1 held"),
+    stderr: expect.stringContaining("waits: for a person to let it go on; 1 held"),
   });
   await rig.run(["rollouts", "resume", "kiosks", "--yes"]);
   await rig.api.delete(`/v1/assets/${rig.devices[0]?.uuid}/hold`);
@@ -208,7 +208,7 @@ test("tags select assets, holds keep fleets away, and secret values never leave 
   const { body: fresh } = await rig.api.post("/v1/assets", { serial_number: "SN-NEW" });
   const waiting = JSON.parse((await rig.run(["assets", "list", "--no-accepted", "--json"])).stdout) as object;
   expect(waiting).toMatchObject({ assets: [{ uuid: fresh["uuid"], accepted_at: null }] });
-  expect((await rig.run(["assets", "show", "SN-NEW"])).stdout).toContain("until somebody accepts it");
+  expect((await rig.run(["assets", "show", "SN-NEW"])).stdout).toContain("until it is accepted");
   expect(await rig.run(["assets", "accept", "SN-NEW", asset])).toMatchObject({
     code: 0,
     stderr: `Note: The device of SN-NEW is accepted.\nNote: The device of ${asset} is accepted.\n`,

@@ -102,7 +102,7 @@ describe("the words for a rollout", () => {
   it("say when the next wave waits for somebody, and only then", () => {
     const [first, second] = rollout({}).waves;
     const withFirst = (counts: ShownRollout["counts"]) => rollout({ waves: [{ ...first!, counts }, second!] });
-    expect(describeRollout(withFirst({ succeeded: 20 })).title).toContain("Wave 2 waits until somebody lets it begin");
+    expect(describeRollout(withFirst({ succeeded: 20 })).title).toContain("Wave 2 waits until a person lets it begin");
     expect(describeRollout(withFirst({ succeeded: 19, soaking: 1 })).title).toBe("Wave 1 of 2 is under way.");
   });
 });
@@ -166,7 +166,7 @@ describe("a rollout before it starts", () => {
       windows: [{ days: ["mon"], from: "02:00", to: "05:00" }],
     });
     expect(describeStrategy(strategy)).toEqual([
-      "Wave 1: up to 1 asset, soak 10 min, then somebody lets the next one begin.",
+      "Wave 1: up to 1 asset, soak 10 min, then a person lets the next one begin.",
       "Last wave: all others, soak 1 min.",
       "At most 50 at a time, up to 2 attempts on each.",
       "Stops when 10% of the assets failed, once 5 have ended; then it rolls back by itself.",

@@ -69,7 +69,7 @@ export interface HostState {
   readonly action: "deploy" | "update";
 }
 
-/** A port that is in use, and by whom if that is known. */
+/** A port that is in use, and its user if that is known. */
 export interface PortConflict {
   readonly port: HostPort;
   readonly holder: PortHolder | undefined;

@@ -45,7 +45,7 @@ const JOURNAL = "sudo journalctl -u edge-agent -n 50";
  * Judges the service. A service that ends at each start is explained by the first other check that fails.
  *
  * @param others results of the other checks
- * @param answering process id of the agent that answers at the socket, whoever started it
+ * @param answering process id of the agent that answers at the socket, however it was started
  */
 export function judgeService(
   facts: ServiceFacts,

@@ -2,7 +2,7 @@
  * Describes why the state directory cannot be written.
  *
  * @param code the system's error code
- * @param user as whom the agent runs
+ * @param user that the agent runs as
  */
 export function describeDiskFault(
   code: string,

@@ -19,7 +19,7 @@ export interface IdleEstimate {
   readonly lostMs: number | undefined;
   /** Number of survived silences since the estimate last changed. */
   readonly survived: number;
-  /** Connections in a row that somebody closed in a silence which none has survived since. */
+  /** Connections in a row that were closed in a silence which none has survived since. */
   readonly closes: number;
   /** The shortest of these silences, in milliseconds. */
   readonly closedMs: number | undefined;

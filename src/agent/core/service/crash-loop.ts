@@ -36,8 +36,8 @@ export const NO_CRASHES: CrashCount = { crashes: 0, powerCuts: 0 };
 export const POWER_CUT_WINDOW_MS = 10 * 60_000;
 
 /**
- * Power cuts are common where a vehicle or a switch feeds the device, and are nobody's fault. So many in a row, each soon
- * after the same work was resumed, are taken for its doing.
+ * Power cuts are common where a vehicle or a switch feeds the device, and are no fault of the agent. So many in a row, each
+ * soon after the same work was resumed, count as caused by that work.
  */
 export const MAX_POWER_CUTS = 10;
 

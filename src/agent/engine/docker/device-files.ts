@@ -42,7 +42,7 @@ export async function makeDirectory(
           name: missing.slice(0, index + 1).join("/"),
           ...(index === missing.length - 1 ? { owner, mode } : { owner: ROOT, mode: PARENT_MODE }),
         }));
-        // Whatever is there by now belongs to somebody else: writing would give it another owner.
+        // What is there by now belongs to another program: writing would change its owner.
         const isTaken = await hasPath(engine.docker, id, `${MOUNT}/${missing[0]}`, abortSignal);
         if (isTaken) throw inTheWay(posix.join(parent, missing[0] ?? ""));
         await writeDirectories(engine.docker, id, { path: MOUNT, entries }, abortSignal);

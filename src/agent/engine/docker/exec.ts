@@ -61,7 +61,7 @@ export async function startExec(
   let socket: Socket;
   try {
     socket = (await exec.start({ hijack: true, stdin: true, Tty: request.tty })) as unknown as Socket;
-    // Errors are seen by whoever reads or writes.
+    // The reader and the writer handle errors.
     socket.on("error", () => undefined);
     // An engine that does not say when it has started it: the command runs, only its processes may not be told apart.
     await untilStarted(exec, clock, signal).catch(() => undefined);
@@ -118,7 +118,7 @@ export async function startExec(
       const hasEnded = isOver || (await isGoneWithin(END_PATIENCE_MS, abortSignal));
       socket.destroy();
       const killed = await ask("kill", before ?? NONE, user);
-      // Of other users, whom the command has become, only root kills. And root may not read their environment.
+      // If the command has changed its user, only root can kill it. And root may not read its environment.
       const last = isRoot(own) ? killed : ((await ask("kill", killed ?? before ?? NONE, "0")) ?? killed);
       const isGone = hasEnded || (await isGoneWithin(KILL_PATIENCE_MS, abortSignal));
       return { isGone, left: last?.left };
@@ -126,7 +126,7 @@ export async function startExec(
     close: () => void socket.destroy(),
   };
   if (signal.aborted) {
-    // Nobody waits for it any more: the engine has taken too long to start it.
+    // The caller does not wait for it any more: the engine has taken too long to start it.
     const limit = AbortSignal.timeout(LATE_KILL_TIMEOUT_MS);
     await running.kill(limit).catch(() => undefined);
     running.close();

@@ -14,7 +14,7 @@ const ANSWER_MS = 10_000;
 /**
  * Runs health checks of Podman's containers that are late. Podman has them run by timers of systemd: on a device without
  * it, or for a user whose systemd does not run, they never are, and an app with a check never is healthy. Here they
- * run when somebody looks at the container, as a deployment does until the app is verified.
+ * run with each look at the container, such as a deployment's until the app is verified.
  */
 export class PodmanHealth {
   readonly #clock: Clock;

@@ -10,7 +10,7 @@ import { FailureNote } from "../../parts/failure-note.tsx";
 import { Note } from "../../parts/note.tsx";
 import { PendingButton } from "../../parts/pending-button.tsx";
 
-/** Says that nobody has accepted the device of an asset, and lets somebody do it; nothing if it was accepted. */
+/** Says that the device of an asset is not accepted, with a button to accept it; nothing if it was accepted. */
 export function AcceptanceBanner({ asset }: { readonly asset: Asset }): ReactNode {
   const mayAccept = usePermission("assets.accept");
   const client = useQueryClient();
@@ -26,11 +26,11 @@ export function AcceptanceBanner({ asset }: { readonly asset: Asset }): ReactNod
     <Box mb="md">
       <Note
         kind="warn"
-        title={isReplaced ? "Another device has taken the place of this one." : "Nobody has accepted this device yet."}
+        title={isReplaced ? "Another device has taken the place of this one." : "This device is not accepted yet."}
       >
         <Stack gap="xs" align="start">
           <div>
-            Until somebody does, nothing of a fleet reaches it
+            Until it is accepted, nothing of a fleet reaches it
             {isReplaced ? ", and nothing that was meant for the device before" : ""}. Make sure that it is the right
             one: with the fleets' apps it gets their secret values too.
           </div>
@@ -40,7 +40,7 @@ export function AcceptanceBanner({ asset }: { readonly asset: Asset }): ReactNod
               Accept device
             </PendingButton>
           ) : (
-            <div>Your role may not accept it: ask somebody with the role operator.</div>
+            <div>Your role may not accept it: ask a person with the role operator.</div>
           )}
         </Stack>
       </Note>

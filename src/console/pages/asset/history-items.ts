@@ -7,7 +7,7 @@ import type { HistoryItem } from "./time-line.ts";
 export interface AssetHistoryItem extends HistoryItem {
   readonly title: string;
   readonly text: string;
-  /** Who did it, if it was somebody. */
+  /** Who did it, if it was a person or a key. */
   readonly actor?: string;
   readonly deploymentId?: string;
   readonly kind: "good" | "warn" | "bad" | "none";

@@ -18,7 +18,7 @@ export function HoldBanner({ assetId }: { readonly assetId: string }): ReactNode
         <div>
           Since <Age at={hold.set_at} />, by <SafeText text={hold.set_by.name ?? hold.set_by.id} max={200} />;{" "}
           {hold.until === null ? (
-            "until somebody releases it"
+            "until it is released"
           ) : (
             <>
               it ends <Age at={hold.until} />

@@ -61,7 +61,7 @@ function Hold({ assetId }: { readonly assetId: string }): ReactNode {
       <TextInput
         type="datetime-local"
         label="Until"
-        description="In this browser's time zone. Without it, until somebody releases it."
+        description="In this browser's time zone. Without it, until it is released."
         value={until}
         onChange={({ currentTarget }) => setUntil(currentTarget.value)}
       />

@@ -1,4 +1,4 @@
-/** What to do about a failed deployment, for somebody at the console. */
+/** What to do about a failed deployment, for a person at the console. */
 export interface Advice {
   /** What is in the way, where the details say it. */
   readonly facts: readonly string[];
@@ -23,7 +23,7 @@ const CONSOLE_HINTS: Readonly<Record<string, string>> = {
   Unhealthy: "The output of the health check is below. If the app needs longer to start, give it more time.",
   InsufficientDisk: "Remove apps, volumes or images that are no longer needed from the device, then try again.",
   StateNotWritable:
-    "The device's disk is read-only or fails: somebody has to look at it; edge-agent doctor says what to try.",
+    "The device's disk is read-only or fails. Check it on the device: edge-agent doctor says what to try.",
   DataBudgetExceeded: "Allow a larger download in the form, or wait for the device's next budget period.",
   PolicyDenied: "The device's own configuration decides this, under policy: change it there, or change the app.",
   RegistryAuthLost: "Deploy again, with the credentials of the registry.",

@@ -43,7 +43,7 @@ function Change({ auto_accept: before }: EnrolmentSettings): ReactNode {
       onSubmit={() => change.mutate()}
     >
       <Text size="sm">
-        A device that is new, or takes the place of another one, gets nothing of a fleet's before somebody with the role
+        A device that is new, or takes the place of another one, gets nothing of a fleet's before a person with the role
         operator has accepted it.
       </Text>
       <Checkbox

@@ -94,7 +94,7 @@ function Code({ asset, isLinked }: { readonly asset: Asset; readonly isLinked: b
   if (asset.last_seen !== null && !mayReplace)
     return (
       <Note kind="warn" title="A device of this asset has been connected.">
-        Another one takes its place with a code that somebody with the role operator makes.
+        Another one takes its place with a code that a person with the role operator makes.
       </Note>
     );
   if (!create.data)

@@ -56,7 +56,7 @@ function MemberState({ member }: { readonly member: FleetMember }): ReactNode {
       {repair !== undefined && (
         <Text size="xs" component="div">
           Repaired {repair.count} {repair.count === 1 ? "time" : "times"} so far
-          {repair.next_at === null ? "; left alone until somebody reapplies the fleet." : "."}
+          {repair.next_at === null ? "; left alone until a person reapplies the fleet." : "."}
         </Text>
       )}
     </>

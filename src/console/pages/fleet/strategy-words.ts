@@ -14,7 +14,7 @@ export function describeStrategy(strategy: RolloutStrategy): readonly string[] {
   return [
     ...waves.map(
       (wave, index) =>
-        `Wave ${index + 1}: ${describeMembers(wave)}, ${soakOf(wave.soak_s)}, then ${wave.advance === "manual" ? "somebody lets the next one begin" : "the next one begins by itself"}.`,
+        `Wave ${index + 1}: ${describeMembers(wave)}, ${soakOf(wave.soak_s)}, then ${wave.advance === "manual" ? "a person lets the next one begin" : "the next one begins by itself"}.`,
     ),
     `${waves.length === 0 ? "One wave: all assets" : "Last wave: all others"}, ${soakOf(soak)}.`,
     `At most ${parallel.toLocaleString("en")} at a time, ${attempts === 1 ? "1 attempt" : `up to ${attempts} attempts`} on each.`,
@@ -26,7 +26,7 @@ export function describeStrategy(strategy: RolloutStrategy): readonly string[] {
       ? []
       : [`Ends once ${share(strategy.done_at)} have succeeded; upkeep serves the rest.`]),
     ...(strategy.refused === "allow" ? ["Assets may refuse it."] : []),
-    ...(needs ? ["Somebody else has to approve each rollout."] : []),
+    ...(needs ? ["Another person has to approve each rollout."] : []),
   ];
 }
 

@@ -20,7 +20,7 @@ export interface Command {
 
 const UNDER_WAY: readonly TargetState[] = ["deploying", "soaking"];
 const NOT_BEGUN: readonly TargetState[] = ["pending", "waiting"];
-/** Those on which a deployment of the rollout was begun; of waiting ones nobody knows from the counts. */
+/** Those on which a deployment of the rollout was begun; the counts do not say it of waiting ones. */
 const ATTEMPTED: readonly TargetState[] = ["failed", "lost", "deploying", "soaking", "succeeded"];
 
 /** Returns the commands that a rollout's state permits, with what each one touches. */

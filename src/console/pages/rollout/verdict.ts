@@ -35,7 +35,7 @@ export function describeRollout(rollout: ShownRollout): Verdict {
         kind: "warn",
         title: "This rollout awaits approval.",
         now: "Nothing is sent to any asset.",
-        advice: "Somebody other than the person who made it has to approve it.",
+        advice: "A person other than its maker has to approve it.",
       };
     case "running":
       return describeRunning(rollout);
@@ -84,7 +84,7 @@ function describeRunning(rollout: ShownRollout): Verdict {
   if (next && waitsForAdvance(rollout)) {
     return {
       kind: "warn",
-      title: `Wave ${wave} is done. Wave ${wave + 1} waits until somebody lets it begin.`,
+      title: `Wave ${wave} is done. Wave ${wave + 1} waits until a person lets it begin.`,
       now: `Nothing is sent to the ${formatAssets(next.targets)} of wave ${wave + 1}.`,
       advice: "Look at what has succeeded, then let the next wave begin.",
     };

@@ -28,7 +28,7 @@ export function isWaveDone({ wave, waves }: Pick<Waves, "wave" | "waves">): bool
   return current !== undefined && countIn(current.counts, NOT_OVER) === 0;
 }
 
-/** Whether a running rollout goes on only when somebody lets the next wave begin. */
+/** Whether a running rollout goes on only when a person lets the next wave begin. */
 export function waitsForAdvance(rollout: Waves): boolean {
   const { state, wave, waves } = rollout;
   return state === "running" && wave < waves.length && waves[wave - 1]?.advance === "manual" && isWaveDone(rollout);

@@ -43,7 +43,7 @@ export function SimState({ sim }: Props): ReactNode {
 
 function Pending({ pending }: Required<Pick<SimEntry, "pending">>): ReactNode {
   const text = pendingText(pending);
-  // Somebody else has changed it at the operator.
+  // Another client has changed it at the operator.
   if (text === "")
     return (
       <>

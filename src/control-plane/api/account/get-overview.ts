@@ -33,7 +33,7 @@ export function getOverview(api: Api, context: ApiContext): void {
       schema: {
         operationId: "getOverview",
         summary: "Get Overview",
-        description: "How many assets are connected, and how many need somebody and why. At most a second old.",
+        description: "How many assets are connected, and how many need attention and why. At most a second old.",
         tags: ["Assets"],
         response: { 200: json("The counts.", overviewSchema), ...errors() },
       },

@@ -71,7 +71,7 @@ export async function streamCommand(
   const asset = await findAsset(store, request, request.params.asset_id);
   const idempotency = parseIdempotencyKey(request.headers["idempotency-key"], asset.uuid, command);
   const id = await deployments.request(asset, command, originOf(request), idempotency);
-  // Removed since it was found: the removal has ended the deployments that were stored before, and nobody ends a later one.
+  // Removed since it was found: the removal has ended the deployments that were stored before, and nothing ends a later one.
   const mayWait = command.waitForDeviceS !== undefined && command.waitForDeviceS > 0;
   if (mayWait && !(await store.assets.findAssetByUuid(asset.uuid))) await deployments.cancelAll(asset.uuid);
   void reply.header("Deployment-Id", id);

@@ -15,7 +15,7 @@ export function enrolDevice(api: Api, context: ApiContext): void {
           "Exchanges a one-time code for a device token, which is shown " +
           "only once. The previous token works until the device connects with the new one. Within 15 minutes the same " +
           "code with the same nonce is accepted again and returns another token. The device gets nothing of a fleet's until " +
-          "somebody has accepted it, unless the account accepts by itself. No API key is needed; attempts are limited by address.",
+          "it is accepted, unless the account accepts by itself. No API key is needed; attempts are limited by address.",
         tags: ["Devices"],
         body: enrolmentRequestSchema,
         response: {

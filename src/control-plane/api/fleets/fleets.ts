@@ -137,7 +137,7 @@ export function updateFleet(api: Api, { store, clock, fleets }: ApiContext): voi
         summary: "Update Fleet",
         description:
           "Changes the fleet. Assets that are no longer members keep their apps, and all assets those that `apps` no longer has. " +
-          "They belong to nobody from then on. The strategy applies to rollouts that are made later. That they no longer need " +
+          "They belong to no fleet from then on. The strategy applies to rollouts that are made later. That they no longer need " +
           "approval takes the permission `fleets.waive_approval`.",
         tags: TAGS,
         params: fleetParams,
@@ -183,7 +183,7 @@ export function removeFleet(api: Api, { store, clock, fleets }: ApiContext): voi
         operationId: "removeFleet",
         summary: "Remove Fleet",
         description:
-          "Removes the fleet with its revisions and rollouts. All apps stay on the devices as they are, and belong to nobody. " +
+          "Removes the fleet with its revisions and rollouts. All apps stay on the devices as they are, and belong to no fleet. " +
           "Deployments under way end first.",
         tags: TAGS,
         params: fleetParams,

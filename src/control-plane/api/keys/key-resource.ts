@@ -42,7 +42,7 @@ export function requireNoLaterThan(principal: Principal, expiresAt: number | und
   ]);
 }
 
-/** Returns who makes a key, and whose it is. Error: `InvalidRequest` if it would not belong to whom its maker belongs to. */
+/** Returns the maker of a key, and its owner. Error: `InvalidRequest` if its owner would not be that of its maker. */
 export function makerOf(
   principal: Principal,
   belongsTo: ApiKeyBody["belongs_to"] | undefined,

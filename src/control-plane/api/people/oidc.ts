@@ -10,7 +10,7 @@ import { publicErrors } from "../docs/responses.ts";
 import { toPublicError } from "../errors.ts";
 import { signIn } from "./session-resource.ts";
 
-/** How long somebody may take at the provider, in seconds. */
+/** How long a person may take at the provider, in seconds. */
 export const CHECKS_COOKIE_S = 600;
 const SIGN_IN_PAGE = "/sign-in";
 const FIRST_PAGE = "/overview";
@@ -19,7 +19,7 @@ const OWN_PATH = /^\/(?![/\\])[\x21-\x7e]*$/;
 
 const nextSchema = z.string().max(1_024).regex(OWN_PATH, "must be a path of this service, such as /assets");
 
-/** What the browser keeps while somebody is at the provider. */
+/** What the browser keeps while a person is at the provider. */
 const keptSchema = z.strictObject({
   state: z.string(),
   nonce: z.string(),
@@ -71,7 +71,7 @@ export function startOidc(api: Api, context: ApiContext): void {
   );
 }
 
-/** `GET /v1/oidc/callback`: signs a person in whom the identity provider sends back. */
+/** `GET /v1/oidc/callback`: signs in the person that the identity provider sends back. */
 export function finishOidc(api: Api, context: ApiContext): void {
   const { site, access } = context;
   api.get(

@@ -25,7 +25,7 @@ export function createSession(api: Api, context: ApiContext): void {
         description:
           "Signs a person in, for browsers: the response sets the cookie of the session. A session ends 12 hours after its " +
           "last use, 7 days after it began, and when the password, the role or the right to sign in changes. The response is " +
-          "the same for an address that nobody has and for a wrong password. Failed attempts make further ones wait.",
+          "the same for an unknown address and for a wrong password. Failed attempts make further ones wait.",
         tags: ["People"],
         body: signInRequestSchema,
         response: {
@@ -51,7 +51,7 @@ export function createSession(api: Api, context: ApiContext): void {
   );
 }
 
-/** The text is not stored if it is nobody's address: it may be a password in the wrong field. Never rejects. */
+/** The text is not stored if no user has this address: it may be a password in the wrong field. Never rejects. */
 async function recordFailure(
   { store, clock, refusals }: ApiContext,
   { ip: source }: FastifyRequest,

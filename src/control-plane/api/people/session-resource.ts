@@ -26,7 +26,7 @@ export async function signIn(
   const { site, store, clock, access, principals } = context;
   const replaces = site.sessionSecretOf(request);
   const facts: AuditFacts = { action: "session.opened", subject: userSubjectOf(user), details: { method } };
-  // It may be one of somebody else.
+  // It may be one of another user.
   const replaced = await principals.ofSession(replaces);
   const audit = auditOfUser(request, clock, user, facts);
   const secret = await openSession(context, { user, method, source: request.ip, replaces, audit });

@@ -27,7 +27,7 @@ export function setUp(api: Api, context: ApiContext): void {
         summary: "Set Up",
         description:
           "Makes the first account and its first admin, who is signed in then. The server prints the code when it starts and " +
-          "nobody can sign in yet, and with `edge-control setup-code`; it can be used once, within 24 hours. A code of an " +
+          "no person can sign in yet, and with `edge-control setup-code`; it can be used once, within 24 hours. A code of an " +
           "account that exists makes an admin of that account.",
         tags: ["People"],
         body: setUpRequestSchema,

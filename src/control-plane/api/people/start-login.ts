@@ -52,7 +52,7 @@ export function startLogin(api: Api, context: ApiContext): void {
         device_code: codes.deviceCode,
         user_code: codes.userCode,
         verification_url: `${url}${LOGIN_REQUEST_PAGE}`,
-        // The code is in the fragment, which browsers send to nobody.
+        // The code is in the fragment, which browsers do not send.
         verification_url_complete: `${url}/#${LOGIN_REQUEST_PAGE}?code=${codes.userCode}`,
         interval_s: LOGIN_POLL_S,
         expires_in_s: LOGIN_REQUEST_S,
@@ -81,7 +81,7 @@ export function fetchLoginKey(api: Api, context: ApiContext): void {
         body: loginTokenRequestSchema,
         response: {
           200: json("The key.", loginKeySchema),
-          202: json("Nobody has decided yet.", pendingLoginSchema),
+          202: json("No decision yet.", pendingLoginSchema),
           ...publicErrorsWithBody(
             "LoginRequestUnknown",
             "LoginRequestExpired",

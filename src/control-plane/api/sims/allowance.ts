@@ -65,7 +65,7 @@ export function setAllowance(api: Api, { store, dataPlans, clock }: ApiContext):
       const facts = { action: "allowance.set", assetUuid: asset.uuid, subject: subjectOf(asset), details } as const;
       await store.dataPlans.setAllowance(asset.uuid, type, bytes, auditOf(request, clock, facts));
       const status = await dataPlans.judge(asset, type);
-      // Somebody has removed it meanwhile.
+      // Another request has removed it meanwhile.
       if (!status) throw new EdgeError("SimNotFound");
       return toBody(status);
     },

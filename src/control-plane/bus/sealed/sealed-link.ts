@@ -48,7 +48,7 @@ export interface SealedLinkOptions {
 }
 
 /**
- * Seals the messages between instances. Whoever carries them can lose and delay them, for half a minute at most, and nothing else: not
+ * Seals the messages between instances. What carries them can lose and delay them, for half a minute at most, and nothing else: not
  * read, change, invent or repeat one.
  */
 export class SealedLink implements MessageLink, Disposable {
@@ -150,7 +150,7 @@ export class SealedLink implements MessageLink, Disposable {
       this.#logging = undefined;
       this.#options.logger.warn(
         Object.fromEntries(this.#refused),
-        "messages on the bus were refused: somebody else uses its subjects, or an instance has another database or key file",
+        "messages on the bus were refused: another program uses its subjects, or an instance has another database or key file",
       );
       this.#refused.clear();
     });

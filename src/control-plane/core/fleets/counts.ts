@@ -28,7 +28,7 @@ export function isUnfinished({ state }: Pick<TargetCount, "state">): boolean {
 
 /**
  * Number of places among `max_parallel` that are taken: by deployments under way, also those that wait for a device's budget,
- * and in a running rollout by lost targets, as long as nobody has let the rollout go on in spite of them. Targets that soak
+ * and in a running rollout by lost targets, until a person lets the rollout go on in spite of them. Targets that soak
  * have no place: their deployments have ended, and a soak may take days. Going back and upkeep are not held up by lost devices.
  */
 export function placesTaken(

@@ -13,7 +13,7 @@ const FIRST_RETRY_PAUSE_MS = 60_000;
 const FIRST_UNREACHED_PAUSE_MS = 5_000;
 const MAX_RETRY_PAUSE_MS = 3_600_000;
 
-/** Decides about a target of which nothing is under way: whether it may begin, what it waits for, or that nobody waits for it. */
+/** Decides about a target of which nothing is under way: whether it may begin, what it waits for, or that the rollout does not wait for it. */
 export function decideBegin(situation: Situation): TargetDecision {
   const { target, facts, context, nowMs } = situation;
   const { rollout } = context;
@@ -66,7 +66,7 @@ function wait({ target, context, nowMs }: Situation, obstacle: Obstacle): Target
 }
 
 /**
- * Returns when nobody waits for the target any longer. An absent device: `offline_after_s` after it was last seen. For all
+ * Returns when the rollout stops waiting for the target. An absent device: `offline_after_s` after it was last seen. For all
  * reasons together: the same time after it began to wait, and a week more where windows may be the reason, so that a device
  * that is never there when they are open does not hold the rollout up for ever.
  */

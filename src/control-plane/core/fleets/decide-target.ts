@@ -40,7 +40,7 @@ export function decideTarget(
     case "refused":
     case "skipped":
     case "rolled_back":
-      // What is changed on the device later is shown, and put right when somebody asks for it.
+      // What is changed on the device later is shown, and repaired when a person asks for it.
       return become(target, {}, nowMs);
   }
 }

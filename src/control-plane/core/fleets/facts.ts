@@ -15,7 +15,7 @@ export interface TargetFacts {
   readonly report: ReportFacts | undefined;
   /** People want it left alone until then; `Infinity`: until they say otherwise. `undefined`: they do not. */
   readonly heldUntilMs: number | undefined;
-  /** Since when its device waits for somebody to accept it; `undefined`: it was accepted. */
+  /** Since when its device waits to be accepted; `undefined`: it was accepted. */
   readonly unacceptedSinceMs: number | undefined;
   /** Apps of the fleet that another fleet owns on this asset, with the name of that fleet. */
   readonly conflicts: readonly { readonly app: string; readonly fleet: string }[];

@@ -38,7 +38,7 @@ const CLASSES: Readonly<Record<ErrorCode, FailureClass>> = {
   ErrorNameExists: FAILED,
   VolumeInUse: FAILED,
   VolumeNotFound: FAILED,
-  // A deployment of somebody else is under way.
+  // A deployment of another client is under way.
   ErrorDeploymentAlreadyExist: RETRY,
   ImagePullBackOff: FAILED,
   ImageNotResolved: FAILED,

@@ -4,7 +4,7 @@ import type { AppReport } from "../../../protocol/app-report.ts";
 export interface FleetMark {
   readonly name: string;
   readonly revision: number;
-  /** Whether it was changed since, on the device or by a deployment of somebody else. */
+  /** Whether it was changed since, on the device or by a deployment that is not the fleet's. */
   readonly isChanged: boolean;
 }
 

@@ -18,7 +18,7 @@ export interface Fleet {
   readonly stableRevision: number | undefined;
   /** Number of its newest revision; 0 before the first. */
   readonly lastRevision: number;
-  /** Why nothing of it goes out until somebody resumes it; `undefined`: it does. */
+  /** Why nothing of it goes out until it is resumed; `undefined`: it does. */
   readonly pausedReason: string | undefined;
   readonly createdAtMs: number;
   /** 1 at creation, incremented with each change. */

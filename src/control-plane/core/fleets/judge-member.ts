@@ -164,7 +164,7 @@ function findState(
   }
   if (!report || !wanted) return waiting(facts, wanted);
   const isBrought = facts.revision !== undefined || report.apps.some((app) => fleetMark(app)?.name === fleet.name);
-  // Nothing reaches a device that nobody has accepted, and what was brought before may have been brought to another one.
+  // Nothing reaches a device that is not accepted, and what was brought before may have been brought to another one.
   const mustBeAccepted = facts.unacceptedSinceMs !== undefined && differences.length > 0;
   if (!isBrought || mustBeAccepted) return waiting(facts, wanted);
   if (differences.length === 0) return { state: "current", revision: wanted.goal.revision };
@@ -234,7 +234,7 @@ function waiting(facts: MemberFacts, wanted: MemberGoal | undefined): Found {
     return { state: "waiting", waitsFor: "connection", message };
   }
   if (facts.unacceptedSinceMs !== undefined)
-    return { state: "waiting", waitsFor: "acceptance", message: "Nobody has accepted the device yet." };
+    return { state: "waiting", waitsFor: "acceptance", message: "The device is not accepted yet." };
   const missing = wanted?.variables.filter((name) => !facts.variableNames.has(name)) ?? [];
   if (missing.length > 0)
     return { state: "waiting", waitsFor: "variable", message: `The asset lacks variables: ${missing.join(", ")}.` };

@@ -90,7 +90,7 @@ export function areByHand(differences: readonly Difference[]): boolean {
 const HELD = "The device holds its next report back, since its apps change often.";
 
 function judgeUp(goal: Goal, report: ReportFacts, endedAtMs: number | undefined): Verdict {
-  // Nothing is known of the time before the deployment ended; reports of the devices may not be about later than their receipt.
+  // Up since the end of the deployment or the start of its last app, whichever is later. A time after the report's receipt is not believed.
   const sinceMs = [Math.min(endedAtMs ?? 0, report.atMs)];
   for (const entry of goal.apps) {
     if ("absent" in entry) continue;

@@ -86,7 +86,7 @@ export function findAssetObstacle(facts: AssetFacts, nowMs: number): Obstacle | 
     return { waitsFor: "connection", message, endsAtMs: undefined, sinceMs: lastSeenAtMs ?? 0 };
   }
   if (unacceptedSinceMs !== undefined) {
-    const message = "Nobody has accepted the device yet.";
+    const message = "The device is not accepted yet.";
     return { waitsFor: "acceptance", message, endsAtMs: undefined, sinceMs: unacceptedSinceMs };
   }
   if (!facts.isBusy) return undefined;

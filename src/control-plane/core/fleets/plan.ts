@@ -7,7 +7,7 @@ export const PLAN_LIFETIME_MS = 7 * 24 * 3_600_000;
 /** Plans of one account that are kept. Another one takes the place of the oldest. */
 export const MAX_PLANS = 20;
 
-/** What a rollout would bring to whom, as people have seen it: a rollout that is made from it has the same waves. */
+/** What a rollout would bring to which assets, as people have seen it: a rollout that is made from it has the same waves. */
 export interface Plan {
   readonly id: string;
   readonly accountId: string;

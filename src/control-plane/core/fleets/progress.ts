@@ -28,7 +28,7 @@ const MAX_NAMED_CODES = 3;
  * A wave is done when nothing of it and of those before is under way, soaks, or waits for its turn, a connection, a window or the
  * end of another deployment.
  * Targets that wait for people (a hold, a conflict, a variable) or for the device's zone do not hold a wave, but the end of the rollout, until they
- * are deferred. Where somebody lets the next wave begin, also those that wait for one of the others stay behind.
+ * are deferred. Where a person lets the next wave begin, also those that wait for one of the others stay behind.
  *
  * A wave of which nothing has succeeded is not evidence: the rollout pauses in place of entering the next one by itself.
  *
@@ -57,7 +57,7 @@ export function decideRollout(
   return hasEnded || isDone ? decideEnd(rollout, counts, failures, nowMs) : decideWave(rollout, counts, nowMs);
 }
 
-/** Whether the rollout waits only for somebody to let the next wave begin. */
+/** Whether the rollout waits only for a person to let the next wave begin. */
 export function awaitsAdvance(
   rollout: Pick<Progress, "wave" | "advanceTo" | "strategy">,
   counts: readonly TargetCount[],
@@ -143,7 +143,7 @@ function countSucceeded(counts: readonly TargetCount[]): number {
 
 /**
  * It has succeeded if as many have as the strategy wants, or there was nothing to do. Otherwise it has failed if nothing has
- * succeeded, since a revision that nobody runs does not become the stable one, or if some have refused it and the strategy does
+ * succeeded, since a revision that no member runs does not become the stable one, or if some have refused it and the strategy does
  * not allow that.
  */
 function decideEnd(

@@ -53,7 +53,7 @@ export function decideRepair(
   return { kind: "repair", repairs: { count: repairs.count + 1, lastAtMs: nowMs } };
 }
 
-/** When a member that is changed again may be repaired next; `undefined`: not until somebody reapplies the fleet. */
+/** When a member that is changed again may be repaired next; `undefined`: not until a person reapplies the fleet. */
 export function nextRepair({ count, lastAtMs }: Repairs, nowMs: number): number | undefined {
   if (count === 0 || lastAtMs === undefined) return nowMs;
   return count >= MAX_REPAIRS ? undefined : lastAtMs + FIRST_PAUSE_MS * 4 ** (count - 1);

@@ -9,7 +9,7 @@ export interface Rollout {
   readonly fleetId: string;
   /**
    * `upkeep`: the one of each fleet that brings single members to its stable revision outside of rollouts: those that joined,
-   * that were deferred, or that somebody wants put right. It is never over.
+   * that were deferred, or that a person wants repaired. It is never over.
    */
   readonly kind: "rollout" | "upkeep";
   /** The rollout whose failed assets alone it takes; `undefined`: it takes all members. */
@@ -26,11 +26,11 @@ export interface Rollout {
   /** Number of targets in each wave when it was started. */
   readonly waveSizes: readonly number[];
   readonly waveEnteredAtMs: number | undefined;
-  /** Somebody has let the next wave begin: its index. Counts once, for the wave after `wave`. */
+  /** Index of the next wave, once a person has let it begin. Counts once, for the wave after `wave`. */
   readonly advanceTo: number | undefined;
   /**
-   * Number of failed and lost targets when somebody last let it go on: these do not stop it again, and those of them that are
-   * lost do not keep their place among `max_parallel` any more. 0: nobody has.
+   * Number of failed and lost targets when a person last let it go on: these do not stop it again, and those of them that are
+   * lost do not keep their place among `max_parallel` any more. 0: it was never resumed.
    */
   readonly acceptedFailures: number;
   /** Why it is paused, going back or ended, for people; `undefined` if there is nothing to say. */

@@ -13,7 +13,7 @@ export function mustTurn({ target, facts, context }: Situation): boolean {
     case "deploying":
       return false;
     case "lost":
-      // Unless the device is there, nobody knows what it does.
+      // Unless the device is there, its state is unknown.
       return facts.isConnected && facts.deployment?.status !== "Running";
     case "waiting":
       return target.waitsFor !== "budget";

@@ -65,7 +65,7 @@ export const ENDPOINT_ACTIONS: Readonly<Record<string, AuditAction>> = {
 
 /** Endpoints that change nothing of an account. */
 const WITHOUT_ENTRY: ReadonlySet<string> = new Set([
-  // Nobody's until somebody confirms it.
+  // Belongs to no account until a person confirms it.
   "POST /v1/device-logins",
   // What it finds is told as what the daily reading finds: the service has noticed it.
   "POST /v1/assets/:asset_id/sims/:sim_type/refresh",

@@ -15,7 +15,7 @@ export interface LoginRequest {
   readonly state: "pending" | "approved" | "denied";
 }
 
-/** Returns the roles that somebody with this role may give, lowest first. */
+/** Returns the roles that a person with this role may give, lowest first. */
 export function rolesUpTo(role: Role): readonly Role[] {
   return ROLES.slice(0, ROLES.indexOf(role) + 1);
 }

@@ -28,7 +28,7 @@ export interface IdentityRules {
   readonly accountId: string | undefined;
 }
 
-/** Why somebody may not sign in although the provider has confirmed who it is. */
+/** Why a person whom the provider has confirmed may not sign in. */
 export type IdentityRefusal =
   | "no_email"
   | "email_not_verified"
@@ -39,9 +39,9 @@ export type IdentityRefusal =
   | "has_password"
   | "disabled";
 
-/** What is to be done for somebody whom the provider has confirmed. */
+/** What is to be done for a person whom the provider has confirmed. */
 export type IdentityDecision =
-  /** @property user whom it is about, if there is one */
+  /** @property user that it is about, if there is one */
   | { readonly kind: "refused"; readonly reason: IdentityRefusal; readonly user: User | undefined }
   /**
    * @property role the one to give the user first, if it has another
@@ -78,7 +78,7 @@ export function readIdentity(
 }
 
 /**
- * Decides whether and as whom somebody signs in. A known person is the one with the same issuer and subject. The address,
+ * Decides whether a person signs in, and as which user. A known person is the one with the same issuer and subject. The address,
  * which may change hands, is looked at only to link a user who was invited and has never signed in.
  */
 export function decideIdentity(identity: Identity, users: IdentityUsers, rules: IdentityRules): IdentityDecision {

@@ -4,7 +4,7 @@ const MAX_PASSWORD_CHARACTERS = 256;
 /** Why a password is refused. */
 export type PasswordProblem = "too_short" | "too_long" | "malformed" | "repetitive" | "guessable" | "common";
 
-/** What somebody who wants to guess the password knows. */
+/** What a person who wants to guess the password knows. */
 export interface PasswordContext {
   readonly email: string;
   /** Names that stand for the account or its user. */

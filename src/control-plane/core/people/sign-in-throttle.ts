@@ -33,9 +33,9 @@ interface Bucket {
 }
 
 /**
- * Slows down the guessing of passwords. What strangers do never makes somebody wait who signs in from a source of their own,
+ * Slows down the guessing of passwords. What strangers do never makes a person wait who signs in from a source of their own,
  * or in a browser they have used before: failures count for the pair of address and source, and for the source, and
- * those of a known browser for itself alone. There is no count for an address alone, which anybody could drive up.
+ * those of a known browser for itself alone. There is no count for an address alone, which any stranger could drive up.
  *
  * Has no clock: its caller passes the seconds of one that does not jump.
  */

@@ -46,8 +46,8 @@ export function isLocalAdmin({
 }
 
 /**
- * Whether a change would take the account's last local admin away. Without one, nobody could let people in when a provider
- * of identities fails.
+ * Whether a change would take the account's last local admin away. Without one, no person could sign in while
+ * the provider of identities fails.
  *
  * @param after the user as changed; `undefined` if it is removed
  */

@@ -64,7 +64,7 @@ export class OidcSignIn {
   /**
    * Returns the user whom the provider has confirmed, linked or created where that is allowed, with the role it has now.
    * Errors: `OidcFailed`, `OidcNotAllowed`, each with `details.reason`; `TooManyRequests` after too many failures of the
-   * source, so that nobody makes the service send codes to the provider that it refuses.
+   * source, so that a client cannot make the service send codes that the provider refuses.
    *
    * @param query what the provider has sent the browser back with
    * @param source network address of the client
@@ -120,7 +120,7 @@ export class OidcSignIn {
     return !after || email === user.email ? after : this.#change(after, { email }, source);
   }
 
-  /** The last local admin keeps the role: somebody has to get in without the provider. */
+  /** The last local admin keeps the role: one person has to get in without the provider. */
   async #change(user: User, change: Pick<UserChange, "role" | "email">, source: string): Promise<User | undefined> {
     const { store, logger } = this.#options;
     const audit = this.#entry("user.changed", user, source, { ...change });
@@ -182,7 +182,7 @@ export class OidcSignIn {
   ): Promise<EdgeError> {
     const { logger, refusals, clock } = this.#options;
     logger.warn({ reason, subject, user_id: user?.id }, "sign-in with the identity provider refused");
-    // Of nobody's account otherwise.
+    // Of no account otherwise.
     if (user) {
       const origin = {
         accountId: user.accountId,

@@ -20,12 +20,12 @@ export class SharedCalls<T> {
     } finally {
       if (--call.waiting === 0) {
         this.#forget(key, call);
-        call.controller.abort(new Error("nobody waits for the answer"));
+        call.controller.abort(new Error("no caller waits for the answer"));
       }
     }
   }
 
-  /** Nobody joins the calls that go on now: their results may be out of date. */
+  /** New callers do not join the calls that go on now: their results may be out of date. */
   separate(): void {
     this.#going.clear();
   }

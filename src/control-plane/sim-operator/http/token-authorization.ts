@@ -31,7 +31,7 @@ export class TokenAuthorization implements Authorization {
   #renewal: Promise<string> | undefined;
   #refused: { readonly error: unknown; readonly untilMs: number } | undefined;
 
-  /** @param renew asks for a new token; bounded in time by itself, as nobody's signal ends what others wait for */
+  /** @param renew asks for a new token; bounded in time by itself: the signal of one caller must not end what others wait for */
   constructor(clock: Clock, renew: (signal: AbortSignal) => Promise<Token>) {
     this.#clock = clock;
     this.#renew = renew;

@@ -161,7 +161,7 @@ export class SuperSimOperator implements SimOperator {
   }
 }
 
-/** The operator would take another text for the unique name of a SIM: somebody else's, if they know it. */
+/** The operator would take another text for the unique name of a SIM: that of another account, if the caller knows it. */
 function requireSid({ operatorId }: OperatorSim): string {
   if (SIM_SID.test(operatorId)) return operatorId;
   throw new SimOperatorError("the SIM has no SID of a Super SIM", false, { failure: "not_found" });

@@ -88,6 +88,6 @@ test("changes are told by field, never with a value of a variable or a file", ()
 
 test("an app that the file no longer names stays on devices, and that is said", () => {
   const plan = planFleet(read("  db: {image: 'db:1'}\n"), present(WEB, [ENTRY], IMAGES));
-  expect(plan.fields).toMatchObject([{ field: "apps", note: "web: stays on devices, and belongs to nobody" }]);
+  expect(plan.fields).toMatchObject([{ field: "apps", note: "web: stays on devices, and belongs to no fleet" }]);
   expect(plan.apps[1]).toMatchObject({ app: "web", fields: [{ note: "not in the file; stays on devices" }] });
 });

@@ -55,7 +55,7 @@ test("what is waited for is said in words, people's part first", () => {
     { for: "conflict", count: 2, message: "The app web on this asset belongs to the fleet b." },
   ];
   const text =
-    "for somebody to let the next wave begin; 1 held (until 2027-01-15 08:00:00 UTC at the latest), " +
+    "for a person to let the next wave begin; 1 held (until 2027-01-15 08:00:00 UTC at the latest), " +
     "2 offline since 2023-11-14 22:13:20 UTC, 2 in conflict (The app web on this asset belongs to the fleet b.)";
   expect(waitingText(waiting)).toBe(text);
   expect(neededCommand(waiting)).toBe("advance");
