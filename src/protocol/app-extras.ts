@@ -1,7 +1,7 @@
 import { z } from "zod";
 import { absolutePath, mountTarget } from "./absolute-path.ts";
 import { containerOptions, containerOptionsUpdate } from "./container-options.ts";
-import { network, networks } from "./app-network.ts";
+import { aliases, network, networks } from "./app-network.ts";
 import { appFileUpdates, storedFiles } from "./app-files.ts";
 
 /*
@@ -126,6 +126,7 @@ export const appExtras = {
   project: project.exactOptional(),
   networks: networks.exactOptional(),
   network: network.exactOptional(),
+  aliases: aliases.exactOptional(),
   /** As the device keeps them. A request has other fields: see `newAppSpecSchema`. */
   files: storedFiles.exactOptional(),
 };
@@ -144,5 +145,6 @@ export const appExtrasUpdate = {
   project: project.nullable().exactOptional(),
   networks: networks.nullable().exactOptional(),
   network: network.nullable().exactOptional(),
+  aliases: aliases.nullable().exactOptional(),
   files: appFileUpdates.nullable().exactOptional(),
 };

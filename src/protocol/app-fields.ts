@@ -92,6 +92,12 @@ const environment = z
   })
   .meta({ id: "EnvironmentVariable" });
 
+const NOT_AN_ADDRESS = "must be an IP address of the device";
+
+const hostAddress = z
+  .union([z.ipv4(NOT_AN_ADDRESS), z.ipv6(NOT_AN_ADDRESS)])
+  .refine((address) => !/^[0:.]+$/.test(address), "must be left out for all addresses");
+
 // The device checks the range of host_port, with its own error code, so the schema accepts any integer.
 const portMapping = z
   .strictObject({
@@ -107,6 +113,11 @@ const portMapping = z
       .max(65_535)
       .meta({ description: "Port in the container.", examples: [80] }),
     protocol: z.enum(["tcp", "udp"]).exactOptional().meta({ description: "`tcp` by default." }),
+    host_address: hostAddress.exactOptional().meta({
+      description:
+        "Address of the device that the port is reachable at: `127.0.0.1` for the device itself only. By default all addresses.",
+      examples: ["127.0.0.1"],
+    }),
   })
   .meta({ id: "PortMapping" });
 

@@ -31,25 +31,80 @@ export const network = z.enum(["none"]).meta({
   description: "`none`: the app has no network at all. By default it is on the network that all apps share.",
 });
 
+const MAX_ALIASES = 16;
+
+const alias = z
+  .string()
+  .regex(
+    /^[a-zA-Z0-9][a-zA-Z0-9_.-]{0,62}$/,
+    "must be 1 to 63 letters, digits, '_', '.' or '-', beginning with a letter or digit",
+  );
+
+export const aliases = z
+  .array(alias)
+  .max(MAX_ALIASES)
+  .refine(
+    (names) => new Set(names.map((name) => name.toLowerCase())).size === names.length,
+    "a name appears twice, or twice but for its case",
+  )
+  .meta({
+    description:
+      "Further host names of the app on its networks, beside its own. None may be that of another app on one of them.",
+    examples: [["broker"]],
+  });
+
+/** What decides which names an app has, and where. */
+export interface NamedOnNetworks {
+  readonly name: string;
+  readonly aliases?: readonly string[] | undefined;
+  readonly networks?: readonly string[] | undefined;
+  readonly network?: "none" | undefined;
+  readonly host_network?: boolean | undefined;
+}
+
+/** Returns a host name that both apps have on a network that both are on, if one of them has it as an alias. */
+export function sharedName(one: NamedOnNetworks, other: NamedOnNetworks): string | undefined {
+  if (!areTogether(one, other)) return undefined;
+  const names = new Set(namesOf(other).map((name) => name.toLowerCase()));
+  // Two apps of one name are refused as that.
+  const isSame = (name: string): boolean => name === one.name && name.toLowerCase() === other.name.toLowerCase();
+  return namesOf(one).find((name) => names.has(name.toLowerCase()) && !isSame(name));
+}
+
+function namesOf({ name, aliases: further = [] }: NamedOnNetworks): string[] {
+  return [name, ...further];
+}
+
+function areTogether(one: NamedOnNetworks, other: NamedOnNetworks): boolean {
+  const [first, second] = [one, other].map(({ networks: own, network, host_network }) => {
+    return host_network || network === "none" ? [] : (own ?? [""]);
+  });
+  return first?.some((network) => second?.includes(network)) ?? false;
+}
+
 interface NetworkFields {
   readonly host_network?: boolean | undefined;
   readonly ports?: readonly unknown[] | undefined;
   readonly networks?: readonly string[] | undefined;
   readonly network?: "none" | undefined;
+  readonly aliases?: readonly string[] | undefined;
 }
 
 /** Returns what contradicts itself in an app's network fields. */
-export function networkIssues({ host_network, ports = [], networks, network }: NetworkFields): RequestIssue[] {
+export function networkIssues(fields: NetworkFields): RequestIssue[] {
+  const { host_network, ports = [], networks, network, aliases: names = [] } = fields;
   const issues: RequestIssue[] = [];
   if (networks && network) issues.push({ path: "networks", reason: "cannot be combined with network `none`" });
   if (networks && host_network) issues.push({ path: "networks", reason: "cannot be combined with host_network" });
   if (network && host_network) issues.push({ path: "network", reason: "`none` cannot be combined with host_network" });
+  if (names.length > 0 && (network || host_network))
+    issues.push({ path: "aliases", reason: "an app without networks of its own has no names there" });
   if (network && ports.length > 0)
     issues.push({ path: "ports", reason: "an app with network `none` cannot be reached on ports" });
   return issues;
 }
 
-interface ReachableFields extends Omit<NetworkFields, "ports" | "networks" | "network"> {
+interface ReachableFields extends Omit<NetworkFields, "ports" | "networks" | "network" | "aliases"> {
   readonly name: string;
   readonly ports?: readonly { readonly target_port: number; readonly protocol?: string | undefined }[] | undefined;
   readonly network?: string | undefined;

@@ -1,3 +1,4 @@
+import { type NamedOnNetworks, sharedName } from "./app-network.ts";
 import type { VolumeEntry } from "./volume-fields.ts";
 
 /*
@@ -5,8 +6,7 @@ import type { VolumeEntry } from "./volume-fields.ts";
  */
 
 interface RuledApp {
-  readonly app: {
-    readonly name: string;
+  readonly app: NamedOnNetworks & {
     readonly host_network: boolean;
     readonly ports: readonly { readonly host_port: number; readonly protocol?: "tcp" | "udp" }[];
     readonly volumes: readonly VolumeEntry[];
@@ -36,6 +36,7 @@ export function applyProblems(entries: RuledApply["apps"], remove?: RuledApply["
     ...(entries.length === 0 && remove === undefined ? [{ path: ["apps"], message: "must not be empty" }] : []),
     ...wrongRemovals(entries, remove ?? []),
     ...repeatedNames(entries),
+    ...repeatedAliases(entries),
     ...repeatedPorts(entries),
     ...sharedVolumes(entries),
     ...wrongDependencies(entries),
@@ -63,6 +64,21 @@ function repeatedNames(entries: readonly RuledApp[]): ApplyProblem[] {
   });
 }
 
+/** Of two apps that answer to one name, clients would find either. */
+function repeatedAliases(entries: readonly RuledApp[]): ApplyProblem[] {
+  return entries.flatMap(({ app }, index) => {
+    if ((app.aliases ?? []).length === 0) return [];
+    return entries.flatMap(({ app: other }, position) => {
+      // Of two with one alias, the later one is to blame.
+      const isLater = position < index || (other.aliases ?? []).length === 0;
+      const name = position === index || !isLater ? undefined : sharedName(app, other);
+      if (name === undefined) return [];
+      const message = `the name ${name} is also one of the app ${other.name} on the same network`;
+      return [{ path: ["apps", index, "app", "aliases"], message }];
+    });
+  });
+}
+
 /** A port that one app names twice is refused by the checks of that app. */
 function repeatedPorts(entries: readonly RuledApp[]): ApplyProblem[] {
   const holders = new Map<string, string>();
@@ -81,17 +97,22 @@ function repeatedPorts(entries: readonly RuledApp[]): ApplyProblem[] {
   });
 }
 
-/** Only one app may write to a volume by name: no engine keeps two from overwriting each other's files. */
+/** Only one app may write to a volume by name unless all share it: no engine keeps two from overwriting each other's files. */
 function sharedVolumes(entries: readonly RuledApp[]): ApplyProblem[] {
   const writers = new Map<string, string>();
+  const unshared = new Set(
+    entries.flatMap(({ app }) =>
+      app.volumes.flatMap((volume) => ("name" in volume && !volume.readonly && !volume.shared ? [volume.name] : [])),
+    ),
+  );
   return entries.flatMap(({ app }, index) =>
     app.volumes.flatMap((volume, position) => {
-      if (!("name" in volume) || volume.readonly) return [];
+      if (!("name" in volume) || volume.readonly || !unshared.has(volume.name)) return [];
       const writer = writers.get(volume.name) ?? app.name;
       writers.set(volume.name, writer);
       if (writer === app.name) return [];
       const path = ["apps", index, "app", "volumes", position, "name"];
-      const message = `the app ${writer} writes to the volume ${volume.name} too, which only one app may; mount it read-only in one of them`;
+      const message = `the app ${writer} writes to the volume ${volume.name} too, which only one app may unless all say \`shared\`; mount it read-only in one of them, or share it (edgectl: --shared-volumes)`;
       return [{ path, message }];
     }),
   );

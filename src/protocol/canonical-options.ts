@@ -9,7 +9,7 @@ import { normalizePath } from "./normalize-path.ts";
 export function canonicalOptions(options: ContainerOptions): ContainerOptions {
   const { entrypoint, user, working_dir, cap_add = [], cap_drop = [], read_only, tmpfs = [], shm_size } = options;
   const { ulimits = [], sysctls = {}, extra_hosts = [], dns = [], hostname, labels = {}, init } = options;
-  const { stop_signal, stop_grace_s, log, gpus } = options;
+  const { stop_signal, stop_grace_s, log, gpus, group_add = [], pids_limit, security_opt = [] } = options;
   return {
     ...(entrypoint && { entrypoint }),
     ...(user !== undefined && { user }),
@@ -30,6 +30,9 @@ export function canonicalOptions(options: ContainerOptions): ContainerOptions {
     ...(stop_grace_s !== undefined && { stop_grace_s }),
     ...(log && { log: { max_bytes: log.max_bytes, max_files: log.max_files } }),
     ...(gpus !== undefined && { gpus: gpus === "all" ? gpus : { ids: gpus.ids } }),
+    ...(group_add.length > 0 && { group_add: group_add.toSorted() }),
+    ...(pids_limit !== undefined && { pids_limit }),
+    ...(security_opt.length > 0 && { security_opt: security_opt.toSorted() }),
   };
 }
 
@@ -39,11 +42,12 @@ function canonicalCapabilities(names: readonly string[]): string[] {
 
 type TmpfsMount = NonNullable<ContainerOptions["tmpfs"]>[number];
 
-function canonicalTmpfs({ target, size_bytes, mode }: TmpfsMount): TmpfsMount {
+function canonicalTmpfs({ target, size_bytes, mode, exec }: TmpfsMount): TmpfsMount {
   return {
     target: normalizePath(target),
     ...(size_bytes !== undefined && { size_bytes }),
     ...(mode !== undefined && { mode: mode.padStart(4, "0") }),
+    ...(exec === true && { exec }),
   };
 }
 

@@ -2,6 +2,7 @@ import { z } from "zod";
 import { absolutePath } from "./app-fields.ts";
 import { CAPABILITIES, canonicalCapability } from "./capabilities.ts";
 import { closestName } from "./closest-name.ts";
+import { groupAdd, MAX_ID, pidsLimit, securityOpt } from "./container-rights.ts";
 import { normalizePath } from "./normalize-path.ts";
 
 /*
@@ -9,9 +10,6 @@ import { normalizePath } from "./normalize-path.ts";
  */
 
 const NUL = "\0";
-
-/** Largest user and group id that container runtimes accept. */
-const MAX_ID = 2 ** 31 - 1;
 
 /** Largest size of a file system in memory. */
 const MAX_MEMORY_BYTES = 2 ** 40;
@@ -112,6 +110,10 @@ const tmpfsMount = z
       .regex(/^[01]?[0-7]{3}$/, "must be an octal mode such as 1777 or 0755")
       .exactOptional()
       .meta({ description: "Its permissions, in octal; `1777` by default.", examples: ["0755"] }),
+    exec: z
+      .boolean()
+      .exactOptional()
+      .meta({ description: "Whether programs in it can be executed; `false` by default.", examples: [true] }),
   })
   .meta({ id: "TmpfsMount" });
 
@@ -234,7 +236,8 @@ const dns = z
 const hostname = z
   .string()
   .max(63)
-  .regex(HOST_NAME, HOST_NAME_MESSAGE)
+  // Engines take an underscore too.
+  .refine((name) => HOST_NAME.test(name.replaceAll("_", "-")), HOST_NAME_MESSAGE)
   .meta({
     description: "Host name that the app sees as its own; by default one of the engine's.",
     examples: ["plc-1"],
@@ -350,6 +353,9 @@ export const containerOptions = {
   stop_grace_s: stopGrace.exactOptional(),
   log: log.exactOptional(),
   gpus: gpus.exactOptional(),
+  group_add: groupAdd.exactOptional(),
+  pids_limit: pidsLimit.exactOptional(),
+  security_opt: securityOpt.exactOptional(),
 };
 
 /** The same options in an update, where `null` removes an option. */
@@ -373,6 +379,9 @@ export const containerOptionsUpdate = {
   stop_grace_s: stopGrace.nullable().exactOptional(),
   log: log.nullable().exactOptional(),
   gpus: gpus.nullable().exactOptional(),
+  group_add: groupAdd.nullable().exactOptional(),
+  pids_limit: pidsLimit.nullable().exactOptional(),
+  security_opt: securityOpt.nullable().exactOptional(),
 };
 
 export type ContainerOptions = z.output<z.ZodObject<typeof containerOptions>>;

@@ -48,6 +48,11 @@ const INTRODUCED_IN = {
   fleets: 4,
   /** `environments[].secret_parts`. */
   secretParts: 4,
+  /**
+   * What compose files say of an app: `aliases`, `group_add`, `pids_limit`, `security_opt`, `ports[].host_address`,
+   * `volumes[].nocopy` and `shared`, `tmpfs[].exec`.
+   */
+  composeOptions: 5,
 } as const;
 
 /** The features of the queries that were added after the others. */

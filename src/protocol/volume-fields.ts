@@ -49,6 +49,8 @@ export interface NamedVolume {
   readonly target: string;
   readonly readonly: boolean;
   readonly owner?: string;
+  readonly nocopy?: boolean;
+  readonly shared?: boolean;
 }
 
 export type VolumeEntry = Bind | NamedVolume;
@@ -67,7 +69,7 @@ const entry = z
     name: volumeName.exactOptional().meta({
       description:
         "Name of a volume that the agent manages, instead of `local`. It begins with what the image has at `target`, and " +
-        "stays when the app is removed. Several apps may use it if at most one may write to it.",
+        "stays when the app is removed. Several apps may use it if at most one may write to it, or if it is `shared`.",
       examples: ["node-red-data"],
     }),
     target: mountTarget.meta({ description: "Path in the container.", examples: ["/data"] }),
@@ -78,13 +80,27 @@ const entry = z
         "default the owner that the image has at `target`, or the user the app runs as.",
       examples: ["1000:1000"],
     }),
+    nocopy: z.boolean().exactOptional().meta({
+      description:
+        "Whether a volume by `name` begins empty, without what the image has at `target`; `false` by default.",
+    }),
+    shared: z
+      .boolean()
+      .exactOptional()
+      .meta({
+        description:
+          "Whether other apps may write to the volume by `name` too: those that say so as well. Nothing keeps them from " +
+          "overwriting each other's files. `false` by default.",
+      }),
   })
-  .superRefine(({ local, name, target }, context) => {
+  .superRefine(({ local, name, target, nocopy, shared }, context) => {
     const issue = (path: string, message: string): void => context.addIssue({ code: "custom", path: [path], message });
     if (local === undefined && name === undefined) {
       issue("local", "is missing: give a path of the device, or `name` for a volume that the agent manages");
     }
     if (local !== undefined && name !== undefined) issue("name", "must not be given together with `local`");
+    if (name === undefined && nocopy === true) issue("nocopy", "is for a volume by `name`");
+    if (name === undefined && shared === true) issue("shared", "is for a volume by `name`");
     if (normalizePath(target) === "/proc" && (local === undefined || normalizePath(local) !== "/proc")) {
       issue("target", "must not be /proc, which is the kernel's");
     }

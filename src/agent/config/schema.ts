@@ -182,6 +182,18 @@ const policy = z.strictObject({
       }),
     })
     .prefault({}),
+  security_opt: z
+    .strictObject({
+      allow: z
+        .array(z.string().min(1))
+        .default([])
+        .meta({
+          description:
+            "Security options apps may have beside `no-new-privileges`, as written in `security_opt`. Not included in `privileged`.",
+          examples: [["seccomp=unconfined", "apparmor=unconfined"]],
+        }),
+    })
+    .prefault({}),
   max_log_bytes: z.int().min(4096).default(MAX_LOG_BYTES).meta({
     description: "Maximum size of an app's log files together, where the app sets `log`.",
   }),

@@ -277,6 +277,8 @@ export interface PortRequest {
   readonly hostPort: number;
   readonly targetPort: number;
   readonly protocol?: "tcp" | "udp";
+  /** The address of the device that it is published at; all addresses where there is none. */
+  readonly hostAddress?: string;
 }
 
 /** A device file. `permissions` consists of `r`, `w` and `m`. */

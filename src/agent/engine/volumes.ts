@@ -44,4 +44,6 @@ export interface VolumeMount {
   readonly name: string;
   readonly target: string;
   readonly readonly: boolean;
+  /** Whether the engine leaves it as it is, where it would fill an empty one with what the image has there. */
+  readonly nocopy?: boolean;
 }

@@ -66,7 +66,7 @@ export async function runCheck(context: CheckContext, { spec }: Extract<Step, { 
     policyViolation,
     volumes,
     concurrentDeployments: context.concurrentDeployments(),
-    apps: apps.map(({ name, spec: installed }) => ({ name, hostPorts: hostPortsOf(installed) })),
+    apps: apps.map(({ name, spec: installed }) => ({ name, hostPorts: hostPortsOf(installed), named: installed })),
   });
   if (refusal) return { failure: toRefusalFailure(await withProcess(refusal, host, signal), "checking") };
   const mayUse = kept !== undefined || !mustAsk(spec.image, pullPolicyOf(record.action, spec));

@@ -109,10 +109,11 @@ export function toRequest(
       [LABELS.secretVariables]: toSecretsLabel(spec),
     },
     environment: spec.environments.map(({ key, value }) => `${key}=${value}`),
-    ports: spec.ports.map(({ host_port, target_port, protocol }) => ({
+    ports: spec.ports.map(({ host_port, target_port, protocol, host_address }) => ({
       hostPort: host_port,
       targetPort: target_port,
       ...(protocol && { protocol }),
+      ...(host_address !== undefined && { hostAddress: host_address }),
     })),
     volumes: bindsOf(spec).map(({ local, target, readonly }) => ({ local, target, readonly })),
     hostNetwork: spec.host_network,

@@ -40,7 +40,7 @@ export async function prepareNetworks(
   }
   const [first, ...others] = wanted;
   const further = others.map(({ name }) => name);
-  return { request: first ? { network: { name: first.name, aliases: [spec.name] } } : {}, further, events };
+  return { request: first ? { network: { name: first.name, aliases: namesOf(spec) } } : {}, further, events };
 }
 
 const NO_NAMES =
@@ -162,7 +162,11 @@ async function create({ engine, config, signal }: NetworkContext, { name, networ
 
 async function connect(context: NetworkContext, network: string, spec: AppSpec, containerId: string): Promise<void> {
   const { engine, signal } = context;
-  await engine.networks.connect(network, { containerId, aliases: [spec.name] }, signal);
+  await engine.networks.connect(network, { containerId, aliases: namesOf(spec) }, signal);
+}
+
+function namesOf({ name, aliases = [] }: AppSpec): string[] {
+  return [name, ...aliases];
 }
 
 function isOwn({ labels }: NetworkState, { config }: Pick<NetworkContext, "config">): boolean {

@@ -19,8 +19,9 @@ export interface MadeVolume {
 
 /** Returns how a container mounts the volumes of its app that the agent manages. */
 export function volumeMounts(spec: AppSpec, stateDir: string): VolumeMount[] {
-  return namedVolumesOf(spec).map(({ name, target, readonly }) => {
-    return { name: engineVolumeName(name, stateDir), target, readonly };
+  return namedVolumesOf(spec).map(({ name, target, readonly, nocopy = false }) => {
+    const mount = { name: engineVolumeName(name, stateDir), target, readonly };
+    return nocopy ? Object.assign(mount, { nocopy }) : mount;
   });
 }
 
@@ -85,7 +86,9 @@ async function makeVolume(context: VolumeContext, asked: NewVolume): Promise<Mad
   const { spec, image, volume, engineName } = asked;
   const { name, target } = volume;
   const owner = await findOwner(context, asked);
-  const container = { image, labels: helperLabelsOf(spec, config.stateDir), target: normalizePath(target) };
+  // Engines fill a volume with what the image has where it is mounted.
+  const mounted = volume.nocopy ? NOT_IN_IMAGES : normalizePath(target);
+  const container = { image, labels: helperLabelsOf(spec, config.stateDir), target: mounted };
   const labels = volumeLabels(name, config.stateDir, deploymentId);
   await engine.volumes.create({ name: engineName, labels, owner, container }, signal);
   const installed = store.apps().find((app) => app.name === spec.name);
@@ -96,11 +99,15 @@ async function makeVolume(context: VolumeContext, asked: NewVolume): Promise<Mad
   return { name, message: `${what}${owner ? `, owned by ${owner.uid}:${owner.gid}` : ""}.` };
 }
 
+/** A directory that no image has. */
+const NOT_IN_IMAGES = "/.edge-agent-empty-volume";
+
 /** `undefined` to leave it to the engine, which takes the owner that the image has there, or root. */
 async function findOwner(context: VolumeContext, { spec, image, volume }: NewVolume): Promise<Owner | undefined> {
   if (volume.owner !== undefined) return parseOwner(volume.owner);
   const { inImage, user } = await readMountPoint(context, spec, image, volume.target);
   // Where the image has nothing, the app could not write to a directory of root's.
+  if (inImage && volume.nocopy) return inImage.owner;
   return inImage || (user.uid === 0 && user.gid === 0) ? undefined : user;
 }
 

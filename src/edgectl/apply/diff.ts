@@ -47,9 +47,13 @@ const VALUES = [
   "stop_signal",
   "stop_grace_s",
   "gpus",
+  "group_add",
+  "pids_limit",
+  "security_opt",
   "project",
   "networks",
   "network",
+  "aliases",
 ];
 
 /** Fields that are compared by their own fields. */

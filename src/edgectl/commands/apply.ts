@@ -23,6 +23,7 @@ interface ApplyFlags extends ExecutionOptions, FollowFlags {
   readonly project?: string;
   readonly envFile?: readonly string[];
   readonly profile?: readonly string[];
+  readonly sharedVolumes?: boolean;
 }
 
 export function addApply(program: Command, io: Io): void {
@@ -42,6 +43,7 @@ export function addApply(program: Command, io: Io): void {
     .option("--keep", "several apps: if one fails, leave those changed before it as they are")
     .option("--project <name>", "several apps: name of the project, in place of the file's")
     .option("--map-ports", "several apps: choose ports of the device for those outside its range")
+    .option("--shared-volumes", "compose file: several services may write to one named volume")
     .option("--env-file <file>", "compose file: variables, in place of .env (repeatable)", collect(String))
     .option(
       "--profile <name>",
@@ -73,8 +75,8 @@ export function addApply(program: Command, io: Io): void {
 }
 
 function readGroup(files: NamedTexts, flags: ApplyFlags, io: Io): GroupFile | undefined {
-  const { project, envFile: envFiles = [], profile: profiles = [] } = flags;
-  return readGroupFile(files, { project, envFiles, profiles, env: io.env });
+  const { project, envFile: envFiles = [], profile: profiles = [], sharedVolumes = false } = flags;
+  return readGroupFile(files, { project, envFiles, profiles, sharedVolumes, env: io.env });
 }
 
 async function readGroupOptions(flags: ApplyFlags, io: Io): Promise<GroupOptions> {
@@ -101,6 +103,7 @@ const GROUP_FLAGS = [
   "mapPorts",
   "envFile",
   "profile",
+  "sharedVolumes",
 ] as const satisfies (keyof ApplyFlags)[];
 
 /** Standard input must be free for the answer. */

@@ -42,6 +42,7 @@ const CLEARED: Readonly<Record<string, readonly [field: string, value: unknown]>
   project: ["project", null],
   networks: ["networks", null],
   network: ["network", null],
+  aliases: ["aliases", null],
   files: ["files", null],
 };
 

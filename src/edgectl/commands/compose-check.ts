@@ -13,6 +13,7 @@ interface CheckFlags {
   readonly mapPorts?: boolean;
   readonly envFile?: readonly string[];
   readonly profile?: readonly string[];
+  readonly sharedVolumes?: boolean;
 }
 
 export function addComposeCheck(compose: Command, io: Io): void {
@@ -23,13 +24,15 @@ export function addComposeCheck(compose: Command, io: Io): void {
     .option("--project <name>", "name of the project, in place of the file's")
     .option("--map-ports", "accept ports outside of a device's range, as `edgectl apply --map-ports` does")
     .option("--env-file <file>", "variables, in place of .env (repeatable)", collect(String))
+    .option("--shared-volumes", "several services may write to one named volume")
     .option("--profile <name>", "also the services of this profile; * for all (repeatable)", collect(String))
     .addHelpText("after", HELP)
     .action(async (flags: CheckFlags, command: Command) => {
       const { printer } = createContext(io, command);
       const { project, mapPorts = false, envFile: envFiles = [], profile: profiles = [] } = flags;
+      const { sharedVolumes = false } = flags;
       const files = await readNamedTexts(flags.file, io);
-      const group = readGroupFile(files, { project, envFiles, profiles, env: io.env });
+      const group = readGroupFile(files, { project, envFiles, profiles, sharedVolumes, env: io.env });
       if (!group) {
         throw usageFailure(`${files[0].fileName} is no compose file: it has no \`services\`.`, "See docs/compose.md.");
       }

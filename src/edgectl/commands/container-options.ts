@@ -25,7 +25,7 @@ export function addContainerOptions(command: Command): Command {
     .option("--read-only", "let the app write only to its mounts")
     .option("--no-read-only", "do not, whatever was said before")
     .option(
-      "--tmpfs <path[:size=…,mode=…]>",
+      "--tmpfs <path[:size=…,mode=…,exec]>",
       "a directory in memory, such as /run:size=64MiB (repeatable)",
       collect(parseTmpfs),
     )
@@ -54,5 +54,16 @@ export function addContainerOptions(command: Command): Command {
     .option("--stop-timeout <seconds>", "how long it may take to end before it is killed", wholeNumber(0, 600))
     .option("--log-max-size <size>", "size of one file of the app's log, such as 1MiB", parseSize)
     .option("--log-max-files <n>", "how many such files are kept", wholeNumber(1, 100))
+    .option(
+      "--group-add <group>",
+      "further group of the app's processes, by name or number (repeatable)",
+      collect(String),
+    )
+    .option("--pids-limit <n>", "most processes and threads of the app", wholeNumber(1, 4_194_304))
+    .option(
+      "--security-opt <option>",
+      "no-new-privileges, seccomp=unconfined, apparmor=PROFILE or label=disable (repeatable)",
+      collect(String),
+    )
     .option("--gpus <all|ids>", "give the app GPUs: all, or indexes or UUIDs with commas between", parseGpus);
 }

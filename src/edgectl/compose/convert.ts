@@ -10,12 +10,12 @@ import { checkContent } from "./files.ts";
 import type { Lookup } from "./interpolate.ts";
 import { FILE_KEYS, FILE_SECTIONS, type KeyRule, SERVICE_KEYS } from "./keys.ts";
 import { finishRestart } from "./misc.ts";
-import { checkNetwork, finishNetworks, usesDefaultNetwork } from "./networks.ts";
+import { checkNetwork, finishNames, finishNetworks, usesDefaultNetwork } from "./networks.ts";
 import { profileOf, selectServices } from "./profiles.ts";
 import { mergeProjectFiles } from "./project-files.ts";
-import { type ComposeFile, ServiceDraft } from "./service.ts";
+import { type ComposeFile, FurtherNames, ServiceDraft } from "./service.ts";
 import { refuseUnknownKey } from "./unknown.ts";
-import { checkVolume } from "./volumes.ts";
+import { checkVolume, shareVolumes } from "./volumes.ts";
 
 export interface ComposeOptions {
   /** Of the project; by default the file's `name`, or that of its directory. */
@@ -28,6 +28,8 @@ export interface ComposeOptions {
   readonly problems: Problems;
   /** For a file that the document names. */
   readonly problemsOf: (fileName: string) => Problems;
+  /** Whether several services may write to a named volume, which then is shared. */
+  readonly sharedVolumes?: boolean;
   /** Profiles whose services are applied, beside those of `COMPOSE_PROFILES`. */
   readonly profiles?: readonly string[];
 }
@@ -66,6 +68,7 @@ export function convertCompose(documents: readonly DocumentNode[], options: Comp
     lookup,
     local,
     problemsOf,
+    names: new FurtherNames(),
   };
   for (const network of file.networks.values()) checkNetwork(network);
   for (const volume of file.volumes.values()) checkVolume(volume);
@@ -76,17 +79,19 @@ export function convertCompose(documents: readonly DocumentNode[], options: Comp
   const isTooMany = services.size > MAX_APPLY_APPS;
   if (isTooMany) root.refuse(`The file has ${services.size} services, more than ${MAX_APPLY_APPS}.`, "Split it.");
   const unrestarted: string[] = [];
-  const convert = (name: string, value: Value): DraftApp => convertService(name, value, file, unrestarted);
-  const apps = isTooMany ? [] : [...services].map(([name, value]) => convert(name, value));
+  const convert = (name: string, value: Value): ServiceDraft => convertService(name, value, file, unrestarted);
+  const drafts = isTooMany ? [] : [...services].map(([name, value]) => convert(name, value));
+  for (const draft of drafts) finishNames(draft, file);
+  if (options.sharedVolumes) shareVolumes(drafts);
   if (unrestarted.length > 0) fields.get("services")?.note(`(${unrestarted.join(", ")}) ${NOT_RESTARTED}`);
-  return { project: file.project, apps, options: {} };
+  return { project: file.project, apps: drafts.map(toApp), options: {} };
 }
 
 const NOT_RESTARTED =
   "have no `restart`: as in compose, they are not started again once they have ended, nor after a reboot. Write `restart: unless-stopped` for what is to run always.";
 
 /** @param unrestarted gets the service's name if it is not to be restarted because it says nothing of it */
-function convertService(name: string, value: Value, file: ComposeFile, unrestarted: string[]): DraftApp {
+function convertService(name: string, value: Value, file: ComposeFile, unrestarted: string[]): ServiceDraft {
   const service = new ServiceDraft(name, value);
   const fields = value.fields();
   for (const [key, part] of fields) {
@@ -102,6 +107,11 @@ function convertService(name: string, value: Value, file: ComposeFile, unrestart
     fields.get("ports")?.note("has no effect with `network_mode: host`: the app's own ports are the device's.");
     service.ports.length = 0;
   }
+  return service;
+}
+
+function toApp(service: ServiceDraft): DraftApp {
+  const { name, value } = service;
   return {
     name,
     path: value.path,

@@ -7,6 +7,7 @@ import {
   convertGpus,
   convertLogging,
   convertMemory,
+  convertPidsLimit,
   convertProcessors,
   convertUlimits,
 } from "./limits.ts";
@@ -28,6 +29,7 @@ import { convertPorts } from "./ports.ts";
 import { readSize, readWholeSeconds } from "./quantities.ts";
 import { read } from "./misc.ts";
 import { convertBuild } from "./refused.ts";
+import { convertSecurityOptions } from "./security.ts";
 import type { Converter } from "./service.ts";
 import { convertTmpfs } from "./tmpfs.ts";
 import { convertVolumes } from "./volumes.ts";
@@ -77,7 +79,7 @@ export const SERVICE_KEYS: Readonly<Record<string, KeyRule>> = {
   cgroup_parent: REMOVE,
   command: mapped("command", command("command")),
   configs: mapped("files", convertConfigs),
-  container_name: carriedOut("it must be the name of the service", convertContainerName),
+  container_name: mapped("aliases", convertContainerName),
   cpu_count: refused("Use `cpus`."),
   cpu_percent: refused("Use `cpus`."),
   cpu_period: refused("Use `cpus`."),
@@ -89,7 +91,7 @@ export const SERVICE_KEYS: Readonly<Record<string, KeyRule>> = {
   cpuset: refused("Use `cpus`."),
   credential_spec: REMOVE,
   depends_on: mapped("depends_on", convertDependsOn),
-  deploy: mapped(["cpu_limit", "memory_limit", "gpus", "restart_policy"], convertDeploy),
+  deploy: mapped(["cpu_limit", "memory_limit", "pids_limit", "gpus", "restart_policy"], convertDeploy),
   develop: ignored("has no effect here: it is for `docker compose watch`."),
   device_cgroup_rules: refused("Name the devices under `devices`."),
   devices: mapped("devices", convertDevices),
@@ -105,7 +107,7 @@ export const SERVICE_KEYS: Readonly<Record<string, KeyRule>> = {
   external_links: refused("Remove it: apps reach each other by name, such as mosquitto:1883."),
   extra_hosts: mapped("extra_hosts", convertExtraHosts),
   gpus: mapped("gpus", convertGpus),
-  group_add: refused("Use `user` with the group: UID:GID."),
+  group_add: mapped("group_add", texts("group_add")),
   healthcheck: mapped("healthcheck", convertHealthcheck),
   hostname: mapped("hostname", text("hostname")),
   image: mapped("image", text("image")),
@@ -114,7 +116,7 @@ export const SERVICE_KEYS: Readonly<Record<string, KeyRule>> = {
   isolation: REMOVE,
   label_file: refused("Use `labels`."),
   labels: mapped("labels", textMap("labels")),
-  links: carriedOut("the order of `depends_on`; apps reach each other by name", convertLinks),
+  links: carriedOut("the order of `depends_on`, and `aliases` of the other app", convertLinks),
   logging: mapped("log", convertLogging),
   mac_address: REMOVE,
   mem_limit: mapped("memory_limit", convertMemory),
@@ -123,11 +125,11 @@ export const SERVICE_KEYS: Readonly<Record<string, KeyRule>> = {
   memswap_limit: refused("Use `mem_limit`."),
   models: REMOVE,
   network_mode: mapped(["host_network", "network"], convertNetworkMode),
-  networks: mapped("networks", convertNetworks),
+  networks: mapped(["networks", "aliases"], convertNetworks),
   oom_kill_disable: refused("Use `mem_limit`."),
   oom_score_adj: REMOVE,
   pid: refused("Remove it.", "is not supported: an app sees its own processes only."),
-  pids_limit: refused("There is no substitute: `ulimits: {nproc: …}` counts all processes of a user on the device."),
+  pids_limit: mapped("pids_limit", convertPidsLimit),
   platform: ignored("has no effect here: a device pulls the image for its own platform."),
   ports: mapped("ports", convertPorts),
   post_start: refused("Do it in the entrypoint."),
@@ -142,7 +144,7 @@ export const SERVICE_KEYS: Readonly<Record<string, KeyRule>> = {
   runtime: refused("Use `gpus: all` for GPUs."),
   scale: refused("Give each copy a service.", "is not supported: an app runs once on a device."),
   secrets: mapped("files", convertSecrets),
-  security_opt: refused("There is no substitute; without it the app has the rights that the engine gives by default."),
+  security_opt: mapped("security_opt", convertSecurityOptions),
   shm_size: mapped("shm_size", read("shm_size", readSize)),
   stdin_open: ignored("has no effect here: apps run in the background, without an input."),
   stop_grace_period: mapped("stop_grace_s", read("stop_grace_s", readWholeSeconds)),

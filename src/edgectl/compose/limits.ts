@@ -3,7 +3,6 @@ import { readSize, sizeOf } from "./quantities.ts";
 import { refuseUnknown } from "./unknown.ts";
 import type { Converter, ServiceDraft } from "./service.ts";
 
-const NO_PIDS = "There is no substitute: `ulimits: {nproc: …}` counts all processes of a user on the device.";
 const SWARM = "belongs to Swarm.";
 
 export const convertDeploy: Converter = (value, service) => {
@@ -29,7 +28,7 @@ function convertResources(value: Value, service: ServiceDraft): void {
   for (const [key, part] of fields.get("limits")?.fields() ?? []) {
     if (key === "cpus") setOnce(service, "cpu_limit", part, part.number());
     else if (key === "memory") setOnce(service, "memory_limit", part, readSize(part));
-    else if (key === "pids") part.refuse("is not supported.", NO_PIDS);
+    else if (key === "pids") convertPids(part, service);
     else refuseUnknown(new Map([[key, part]]), ["cpus", "memory"]);
   }
   for (const [key, part] of fields.get("reservations")?.fields() ?? []) {
@@ -47,6 +46,13 @@ function setOnce(service: ServiceDraft, field: string, part: Value, value: numbe
   if (value !== 0) service.set(field, value, part.place);
 }
 
+/** As in compose, 0 and -1 are no limit. */
+function convertPids(value: Value, service: ServiceDraft): void {
+  const limit = value.wholeNumber();
+  setOnce(service, "pids_limit", value, limit === -1 ? 0 : limit);
+}
+
+export const convertPidsLimit: Converter = convertPids;
 export const convertMemory: Converter = (value, service) => setOnce(service, "memory_limit", value, readSize(value));
 export const convertProcessors: Converter = (value, service) => setOnce(service, "cpu_limit", value, value.number());
 
@@ -107,8 +113,13 @@ export const convertLogging: Converter = (value, service) => {
   const fields = value.fields();
   refuseUnknown(fields, ["driver", "options"]);
   const driver = fields.get("driver");
-  if (driver && !["json-file", "local"].includes(driver.text() ?? "")) {
-    driver.refuse("must be json-file or local: `edgectl apps logs` reads the log on the device.", "Remove it.");
+  if (driver?.text() === "none") {
+    driver.note("is the log that every app has here, which is bounded: an app's last lines say why it failed.");
+  } else if (driver && !["json-file", "local"].includes(driver.text() ?? "")) {
+    driver.refuse(
+      "must be json-file, local or none: `edgectl apps logs` reads the log on the device.",
+      "What another driver would send elsewhere, such as to a log server, stays on the device without it.",
+    );
   }
   const options = fields.get("options");
   const known = options?.fields() ?? new Map<string, Value>();

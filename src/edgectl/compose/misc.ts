@@ -68,13 +68,10 @@ function splitCommand(value: Value): string[] | undefined {
   return splitWords(line) ?? value.refuse("has a quote without the one at its end.");
 }
 
-export const convertContainerName: Converter = (value, service) => {
+/** The container has the service's name, as its app; by the other one it is found on its networks. */
+export const convertContainerName: Converter = (value, service, file) => {
   const name = value.text();
-  if (name === undefined || name === service.name) return;
-  value.refuse(
-    `differs from the service: an app has one name, that of its service.`,
-    `Rename the service to ${name}, or remove it.`,
-  );
+  if (name !== undefined) file.names.add(service.name, name, value.place);
 };
 
 export const convertRestart: Converter = (value, service) => {

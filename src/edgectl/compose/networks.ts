@@ -26,7 +26,7 @@ export const convertNetworks: Converter = (value, service, file) => {
     : [...value.fields()].map(([name, item]) => [name, item] as const);
   for (const [name, item] of references) {
     if (name === undefined) continue;
-    if (item.isMap) refuseSettings(item, service.name);
+    if (item.isMap) readSettings(item, service.name, file);
     if (name === DEFAULT_NETWORK && !file.usesDefaultNetwork) continue;
     if (name !== DEFAULT_NETWORK && !file.networks.has(name)) {
       item.refuse(`names the network ${name}, which is not under the \`networks\` of this file.`);
@@ -35,7 +35,7 @@ export const convertNetworks: Converter = (value, service, file) => {
 };
 
 /** What a service may say about a network. */
-function refuseSettings(network: Value, app: string): void {
+function readSettings(network: Value, app: string, file: ComposeFile): void {
   const fields = network.fields();
   const known = ["aliases", "priority", "gw_priority"];
   for (const [key, value] of fields) {
@@ -45,15 +45,14 @@ function refuseSettings(network: Value, app: string): void {
     else refuseUnknown(new Map([[key, value]]), known);
   }
   for (const key of ["priority", "gw_priority"]) fields.get(key)?.note("has no effect here.");
-  const other =
-    fields
-      .get("aliases")
-      ?.textOrTexts()
-      .filter((alias) => alias !== app) ?? [];
-  if (other.length === 0) return;
-  fields
-    .get("aliases")
-    ?.refuse(`(${other.join(", ")}) are not supported: an app has one name.`, `Use ${app}, or rename the service.`);
+  const aliases = fields.get("aliases");
+  for (const alias of aliases?.textOrTexts() ?? []) file.names.add(app, alias, aliases?.place ?? network.place);
+}
+
+/** Sets the further names of a service once all services are converted. Without networks it has none. */
+export function finishNames(service: ServiceDraft, { names }: ComposeFile): void {
+  if (service.has("host_network") || service.has("network")) return;
+  for (const [name, place] of names.of(service.name)) service.append("aliases", name, place);
 }
 
 /** Sets the network of a service that names none, where others name the default one. */
@@ -65,7 +64,12 @@ export function finishNetworks(service: ServiceDraft, file: ComposeFile): void {
 
 /** Networks belong to the project unless they have a name of their own, as in compose. */
 function networkName(name: string, { project, networks }: ComposeFile): string {
-  return networks.get(name)?.fields().get("name")?.text() ?? `${project.toLowerCase()}_${name}`;
+  const fields = networks.get(name)?.fields();
+  const external = fields?.get("external");
+  const externalName = external?.isMap ? external.fields().get("name") : undefined;
+  const own = (externalName ?? fields?.get("name"))?.text();
+  const isExternal = external !== undefined && (external.isMap || external.boolean() === true);
+  return own ?? (isExternal ? name : `${project.toLowerCase()}_${name}`);
 }
 
 /** Whether the default network needs a name: it has one, or a service is in it and in others. */
@@ -95,18 +99,23 @@ export function checkNetwork(network: Value): void {
       if (value.text() !== "bridge")
         value.refuse("must be bridge.", "Remove it, or use `network_mode: host` in the service.");
     } else if (key === "external") {
+      if (value.isMap || value.boolean())
+        value.note(
+          "is the network of this name that the agent's apps share, which is made if it is missing. Containers that the agent does not manage are not on it.",
+        );
+    } else if (key === "internal") {
       if (value.boolean())
         value.refuse(
           "is not supported.",
-          "Where all services on it are apps of this device, give the network a `name` in each of their files in place of `external`. A network of the engine itself cannot be joined.",
+          "There is no substitute: without it, its apps reach what is outside of the device.",
         );
-    } else if (["internal", "attachable", "enable_ipv4", "enable_ipv6"].includes(key)) {
+    } else if (key === "attachable") value.note("has no effect here.");
+    else if (key === "ipam")
+      value.note("has no effect here: the device chooses addresses within its `networks.subnets`.");
+    else if (["enable_ipv4", "enable_ipv6"].includes(key)) {
       if (value.boolean() !== (key === "enable_ipv4")) value.refuse("is not supported.", "Remove it.");
-    } else if (["ipam", "driver_opts"].includes(key)) {
-      value.refuse(
-        "is not supported: the device chooses addresses.",
-        "Remove it; `networks.subnets` in the device's configuration bounds them.",
-      );
+    } else if (key === "driver_opts") {
+      value.refuse("is not supported: the device makes all networks alike.", "Remove what its apps do not need.");
     } else refuseUnknown(new Map([[key, value]]), ["name", "driver"]);
   }
 }

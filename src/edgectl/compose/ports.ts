@@ -1,3 +1,4 @@
+import { isIP } from "node:net";
 import { MAX_HOST_PORT, MIN_HOST_PORT } from "../../protocol/limits.ts";
 import type { Value } from "../documents/value.ts";
 import type { DraftPort } from "../group/draft.ts";
@@ -53,10 +54,9 @@ interface PortText {
 }
 
 function expand(value: Value, { address, host, target, protocol }: PortText): DraftPort[] {
-  if (!ALL_ADDRESSES.has(address)) {
-    const advice =
-      "Leave out the address, or the port: apps reach each other by name without one, and `edgectl forward` brings it to you.";
-    return value.refuse(`binds to the address ${address}, which is not supported.`, advice) ?? [];
+  const hostAddress = ALL_ADDRESSES.has(address) ? undefined : address.replace(/^\[(.*)\]$/, "$1");
+  if (hostAddress !== undefined && isIP(hostAddress) === 0) {
+    return value.refuse(`has ${address} for an address, which must be one of IP, such as 127.0.0.1.`) ?? [];
   }
   if (protocol !== "tcp" && protocol !== "udp") return value.refuse("must be tcp or udp.") ?? [];
   const targets = rangeOf(target);
@@ -69,6 +69,7 @@ function expand(value: Value, { address, host, target, protocol }: PortText): Dr
     hostPort: hosts?.[index],
     targetPort,
     protocol,
+    hostAddress,
     path: value.path,
     place: value.place,
   }));

@@ -21,6 +21,25 @@ export interface ComposeFile {
   readonly lookup: Lookup;
   readonly local: LocalFiles;
   readonly problemsOf: (fileName: string) => Problems;
+  /** Further names of services on their networks, by service; `links` gives them to others. */
+  readonly names: FurtherNames;
+}
+
+/** Collects names of services beside their own. */
+export class FurtherNames {
+  readonly #names = new Map<string, Map<string, Place>>();
+
+  add(service: string, name: string, place: Place): void {
+    if (name.toLowerCase() === service.toLowerCase()) return;
+    const names = this.#names.get(service) ?? new Map<string, Place>();
+    this.#names.set(service, names);
+    if (![...names.keys()].some((other) => other.toLowerCase() === name.toLowerCase())) names.set(name, place);
+  }
+
+  /** The names of a service, with the places that give them. */
+  of(service: string): ReadonlyMap<string, Place> {
+    return this.#names.get(service) ?? new Map();
+  }
 }
 
 /** A variable of a service. */

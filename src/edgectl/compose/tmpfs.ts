@@ -21,7 +21,9 @@ function readOption(item: Value, option: string, entry: Record<string, unknown>)
   const [name = "", text = ""] = option.split("=");
   if (name === "size") entry["size_bytes"] = sizeOf(text) ?? item.refuse("has a size that is none, such as 64m.");
   else if (name === "mode") entry["mode"] = octal(text) ?? item.refuse("has a mode that is not octal, such as 1777.");
-  else if (!DEFAULTS.has(name)) item.refuse(`has the option ${name}, which is not supported.`, "Use size and mode.");
+  else if (name === "exec") entry["exec"] = true;
+  else if (!DEFAULTS.has(name))
+    item.refuse(`has the option ${name}, which is not supported.`, "Use size, mode and exec.");
 }
 
 /** Reads permissions in octal. A number without a leading 0 is decimal in YAML, and refused. */

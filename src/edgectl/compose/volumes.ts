@@ -1,3 +1,5 @@
+import { createHash } from "node:crypto";
+import { posix } from "node:path";
 import type { Value } from "../documents/value.ts";
 import { addLocalDirectory, addLocalFile, noteOutside } from "./local-content.ts";
 import { sizeOf } from "./quantities.ts";
@@ -10,9 +12,13 @@ interface Mount {
   readonly source: string;
   readonly target: string;
   readonly isReadonly: boolean;
+  /** Whether a volume begins empty. */
+  readonly isEmpty?: boolean;
 }
 
 /** Modes that change nothing on a device's engine. */
+const UNSEEN = new Set(["slave", "rslave"]);
+const PRIVATE = new Set(["private", "rprivate"]);
 const WITHOUT_EFFECT = new Set(["cached", "delegated", "consistent"]);
 
 export const convertVolumes: Converter = (value, service, file) => {
@@ -42,14 +48,19 @@ function shortMount(value: Value, service: ServiceDraft, file: ComposeFile): voi
     return;
   }
   let isReadonly = false;
+  let isEmpty = false;
   for (const mode of modes.split(",").filter(Boolean)) {
     if (mode === "ro") isReadonly = true;
+    else if (mode === "nocopy") isEmpty = true;
+    else if (UNSEEN.has(mode))
+      value.note(`has the mode ${mode}: what is mounted on the device later is not seen in the app.`);
+    else if (PRIVATE.has(mode)) continue;
     else if (WITHOUT_EFFECT.has(mode)) value.note(`has the mode ${mode}, which has no effect here.`);
     else if (mode === "z" || mode === "Z")
       value.note(`has the mode ${mode}: the agent relabels no files, which matters on a device with SELinux only.`);
     else if (mode !== "rw") value.refuse(`has the mode ${mode}, which is not supported.`, "Use ro, or remove it.");
   }
-  mount(value, { source, target, isReadonly }, service, file);
+  mount(value, { source, target, isReadonly, isEmpty }, service, file);
 }
 
 const LONG_KEYS = ["type", "source", "target", "read_only", "bind", "volume", "tmpfs", "consistency"];
@@ -72,9 +83,18 @@ function longMount(value: Value, service: ServiceDraft, file: ComposeFile): void
     return;
   }
   for (const [key, part] of fields.get("bind")?.fields() ?? []) {
-    if (key !== "create_host_path") part.refuse("is not supported.", "Remove it.");
+    if (key === "selinux") part.note("has no effect here: the agent relabels no files.");
+    else if (key === "propagation" && UNSEEN.has(part.text() ?? "")) {
+      part.note("has no effect here: what is mounted on the device later is not seen in the app.");
+    } else if (key !== "create_host_path" && !(key === "propagation" && PRIVATE.has(part.text() ?? ""))) {
+      part.refuse("is not supported.", "Remove what the app does not need.");
+    }
   }
-  for (const [, part] of fields.get("volume")?.fields() ?? []) part.refuse("is not supported.", "Remove it.");
+  let isEmpty = false;
+  for (const [key, part] of fields.get("volume")?.fields() ?? []) {
+    if (key === "nocopy") isEmpty = part.boolean() ?? false;
+    else part.refuse("is not supported.", "Remove what the app does not need.");
+  }
   if (source === undefined) {
     value.refuse("needs `source`: without a name its data would be lost with each update.");
     return;
@@ -82,7 +102,7 @@ function longMount(value: Value, service: ServiceDraft, file: ComposeFile): void
   const isReadonly = fields.get("read_only")?.boolean() ?? false;
   // In the long syntax, a path without ./ is a path too.
   const path = type === "bind" && !/^[./~]/.test(source) ? `./${source}` : source;
-  mount(value, { source: path, target, isReadonly }, service, file);
+  mount(value, { source: path, target, isReadonly, isEmpty }, service, file);
 }
 
 function longTmpfs(value: Value, target: string, service: ServiceDraft): void {
@@ -100,7 +120,8 @@ function longTmpfs(value: Value, target: string, service: ServiceDraft): void {
   service.append("tmpfs", entry, value.place);
 }
 
-function mount(value: Value, { source, target, isReadonly }: Mount, service: ServiceDraft, file: ComposeFile): void {
+function mount(value: Value, asked: Mount, service: ServiceDraft, file: ComposeFile): void {
+  const { source, target, isReadonly } = asked;
   if (source.startsWith("~")) {
     value.refuse("names a home directory, which the device does not have.", "Write the path on the device from / on.");
   } else if (source.startsWith("/")) {
@@ -108,8 +129,10 @@ function mount(value: Value, { source, target, isReadonly }: Mount, service: Ser
   } else if (source.startsWith(".")) {
     localMount(value, { source, target, isReadonly }, service, file);
   } else if (file.volumes.has(source)) {
-    const name = volumeName(source, file);
-    service.append("volumes", { name, target, readonly: isReadonly }, value.place);
+    const bound = boundPath(file.volumes.get(source));
+    const from = bound === undefined ? { name: volumeName(source, file) } : { local: bound };
+    const isEmpty = asked.isEmpty === true && bound === undefined;
+    service.append("volumes", { ...from, target, readonly: isReadonly, ...(isEmpty && { nocopy: true }) }, value.place);
   } else {
     const advice = `Add it there (${source}:), or write ./${source} for a file beside this one.`;
     value.refuse(`names the volume ${source}, which is not under the \`volumes\` of this file.`, advice);
@@ -124,11 +147,17 @@ function localMount(
   file: ComposeFile,
 ): void {
   const kind = file.local.kindOf(source);
-  if (kind === "missing") {
+  if (kind === "missing" && isNameOfFile(source)) {
     value.refuse(
       `mounts ${source}, which is not here.`,
-      `For a directory that the app writes to, use a named volume (data:${target}) or a path of the device (/var/lib/${service.name}:${target}).`,
+      "Put the file there. Where a directory is meant, make it: compose would make an empty directory.",
     );
+    return;
+  }
+  if (kind === "missing" || (kind === "directory" && isWithoutFiles(source, file))) {
+    const name = directoryVolume(source, file);
+    service.append("volumes", { name, target, readonly: isReadonly, nocopy: true }, value.place);
+    value.note(`mounts ${source}, which is empty here: on the device it is the volume ${name}.`);
     return;
   }
   if (kind === "other") {
@@ -144,6 +173,65 @@ function localMount(
   value.note(
     `mounts ${source}. ${files} with the app and can only be read there; for what it writes, use a named volume. :ro says the same.`,
   );
+}
+
+/** What keeps a directory in git. */
+const PLACEHOLDERS = new Set([".gitkeep", ".gitignore", ".keep"]);
+
+/** Compose makes a directory of whatever is missing. Of a name with an ending, that is never what is meant. */
+function isNameOfFile(source: string): boolean {
+  return /[^./]\.(?!d$)[a-zA-Z][a-zA-Z0-9]{0,7}$/.test(source);
+}
+
+function isWithoutFiles(source: string, { local }: ComposeFile): boolean {
+  try {
+    return local.list(source).every((name) => PLACEHOLDERS.has(posix.basename(name)));
+  } catch {
+    // It cannot be read, which is said where its files are listed.
+    return false;
+  }
+}
+
+/** The volume for a directory beside the file. The hash keeps `a/b` and `a-b` apart, and from the volumes of the file. */
+function directoryVolume(source: string, { project }: ComposeFile): string {
+  const path = posix.normalize(source).replace(/\/$/, "");
+  const digest = createHash("sha256").update(path).digest("hex").slice(0, 8);
+  const readable = path.replaceAll(/[^a-zA-Z0-9]+/g, "-").replaceAll(/^-|-$/g, "");
+  return `${`${project}_${readable}`.slice(0, MAX_VOLUME_NAME - digest.length - 1)}-${digest}`;
+}
+
+const MAX_VOLUME_NAME = 63;
+
+/** The path of the device that a volume is bound to by the options of its driver; `undefined` if it is not. */
+function boundPath(volume: Value | undefined): string | undefined {
+  const options = volume?.fields().get("driver_opts")?.fields();
+  const [type, o, device] = ["type", "o", "device"].map((key) => options?.get(key)?.text());
+  const isBind = (type === "none" || type === "bind" || type === undefined) && /\bbind\b/.test(o ?? "");
+  return isBind && device?.startsWith("/") ? device : undefined;
+}
+
+/** The named volumes that a service writes to, as they are in its fields. */
+function written({ fields }: ServiceDraft): { readonly name: string }[] {
+  const volumes = (fields["volumes"] ?? []) as { readonly name?: string; readonly readonly: boolean }[];
+  return volumes.filter(
+    (volume): volume is { readonly name: string; readonly readonly: boolean } =>
+      volume.name !== undefined && !volume.readonly,
+  );
+}
+
+/** Has those volumes shared that several services write to. */
+export function shareVolumes(services: readonly ServiceDraft[]): void {
+  const writers = new Map<string, Set<string>>();
+  for (const service of services) {
+    for (const { name } of written(service)) {
+      writers.set(name, (writers.get(name) ?? new Set()).add(service.name));
+    }
+  }
+  for (const service of services) {
+    for (const volume of written(service)) {
+      if ((writers.get(volume.name)?.size ?? 0) > 1) Object.assign(volume, { shared: true });
+    }
+  }
 }
 
 /** Volumes belong to the project unless they have a name of their own, as in compose. */
@@ -162,7 +250,7 @@ export function checkVolume(volume: Value): void {
           "must be local.",
           "Mount what the driver would bring under a path of the device, and name that path in the service.",
         );
-    } else if (key === "driver_opts") {
+    } else if (key === "driver_opts" && boundPath(volume) === undefined) {
       value.refuse(
         "is not supported.",
         "Mount it on the device, and name the path there in the service: /mnt/data:/data",
@@ -173,6 +261,6 @@ export function checkVolume(volume: Value): void {
           "is not supported.",
           "A volume that is on the device under this name stays unused, and an app would begin with an empty one. Mount its data by the path on the device (/var/lib/docker/volumes/NAME/_data), or copy them into a volume of this file.",
         );
-    } else refuseUnknown(new Map([[key, value]]), ["name", "driver"]);
+    } else if (key !== "driver_opts") refuseUnknown(new Map([[key, value]]), ["name", "driver"]);
   }
 }

@@ -25,6 +25,9 @@ export interface ContainerFlags {
   readonly logMaxSize?: number;
   readonly logMaxFiles?: number;
   readonly gpus?: unknown;
+  readonly groupAdd?: readonly string[];
+  readonly pidsLimit?: number;
+  readonly securityOpt?: readonly string[];
 }
 
 /** The names for `--clear`, with the field of the request and its cleared value. */
@@ -48,6 +51,9 @@ export const CLEARED_CONTAINER_FIELDS = {
   "stop-timeout": ["stop_grace_s", null],
   log: ["log", null],
   gpus: ["gpus", null],
+  "group-add": ["group_add", null],
+  "pids-limit": ["pids_limit", null],
+  "security-opt": ["security_opt", null],
 } as const satisfies Readonly<Record<string, readonly [field: string, value: null]>>;
 
 /** Returns the fields with one value, and those that are given as a whole. Errors: exit code 2. */
@@ -65,6 +71,9 @@ export function containerScalars(flags: ContainerFlags): Readonly<Record<string,
     stop_grace_s: flags.stopTimeout,
     log: logOf(flags),
     gpus: flags.gpus,
+    group_add: flags.groupAdd,
+    pids_limit: flags.pidsLimit,
+    security_opt: flags.securityOpt,
   };
 }
 

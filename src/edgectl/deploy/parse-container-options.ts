@@ -14,10 +14,11 @@ export function parseCapability(text: string): string {
   return canonicalCapability(text);
 }
 
-/** Parses `PATH[:size=SIZE][,mode=MODE]`, such as `/run:size=64MiB,mode=0755`. */
+/** Parses `PATH[:size=SIZE][,mode=MODE][,exec]`, such as `/run:size=64MiB,mode=0755`. */
 export function parseTmpfs(text: string): TmpfsMount {
   const [, target = "", list = ""] = /^(\/[^:]*)(?::(.+))?$/.exec(text) ?? [];
-  const options = list === "" ? [] : list.split(",").map((option): string[] => option.split("="));
+  const words = list === "" ? [] : list.split(",");
+  const options = words.filter((word) => word !== "exec").map((option): string[] => option.split("="));
   const isKnown = options.every(([name = "", value]) => ["size", "mode"].includes(name) && value !== undefined);
   if (target === "" || !isKnown) {
     throw new InvalidArgumentError("Write PATH or PATH:size=64MiB,mode=0755 with an absolute path.");
@@ -27,6 +28,7 @@ export function parseTmpfs(text: string): TmpfsMount {
     target,
     ...(size !== undefined && { size_bytes: parseSize(size) }),
     ...(mode !== undefined && { mode }),
+    ...(words.includes("exec") && { exec: true }),
   };
 }
 

@@ -14,12 +14,20 @@ const SIZE_FACTORS: Readonly<Record<string, number>> = {
   GiB: 1024 ** 3,
 };
 
-/** Parses `HOST:TARGET` or `HOST:TARGET/udp`, such as `30080:80`. The service checks the range. */
+/** Parses `[ADDRESS:]HOST:TARGET[/udp]`, such as `30080:80` or `127.0.0.1:30080:80`. The service checks range and address. */
 export function parsePort(text: string): PortMapping {
-  const match = /^(\d{1,5}):(\d{1,5})(?:\/(tcp|udp))?$/.exec(text);
-  if (!match) throw new InvalidArgumentError("Write HOST:TARGET, such as 30080:80, or HOST:TARGET/udp.");
-  const ports = { host_port: Number(match[1]), target_port: Number(match[2]) };
-  return match[3] === "udp" ? { ...ports, protocol: "udp" } : ports;
+  const match = /^(?:((?!0\.0\.0\.0)\d+(?:\.\d+){3}|\[[\da-fA-F:.]+\]):)?(\d{1,5}):(\d{1,5})(?:\/(tcp|udp))?$/.exec(
+    text,
+  );
+  if (!match)
+    throw new InvalidArgumentError("Write HOST:TARGET, such as 30080:80, HOST:TARGET/udp, or 127.0.0.1:HOST:TARGET.");
+  const address = match[1]?.replace(/^\[(.*)\]$/, "$1");
+  return {
+    host_port: Number(match[2]),
+    target_port: Number(match[3]),
+    ...(match[4] === "udp" && { protocol: "udp" }),
+    ...(address !== undefined && { host_address: address }),
+  };
 }
 
 const OWNER_SUFFIX = /:owner=([^/]*)$/;

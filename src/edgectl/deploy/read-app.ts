@@ -22,6 +22,7 @@ export interface AppOptions extends ContainerFlags {
   readonly secretEnv?: readonly string[];
   readonly volume?: readonly Volume[];
   readonly network?: readonly string[];
+  readonly networkAlias?: readonly string[];
   readonly hostNetwork?: boolean;
   readonly privileged?: boolean;
   readonly device?: readonly DeviceMapping[];
@@ -54,6 +55,7 @@ export async function readAppFlags(options: AppOptions, command: readonly string
       pull: options.pull,
       ...containerScalars(options),
       ...networkFields(options.network),
+      aliases: options.networkAlias,
     },
     ports: options.port ?? [],
     environments: await readEnvironments(options, io),

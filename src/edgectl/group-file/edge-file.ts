@@ -70,10 +70,18 @@ function readPorts(value: Value | undefined, hostNetwork: Value | undefined): Dr
   for (const item of value.items()) {
     const entry = toJson(item.node);
     if (typeof entry !== "object" || entry === null) return undefined;
-    const { host_port, target_port, protocol = "tcp", ...others } = entry as Record<string, unknown>;
+    const { host_port, target_port, protocol = "tcp", host_address, ...others } = entry as Record<string, unknown>;
     const isPort = (host_port === undefined || isInteger(host_port)) && isInteger(target_port);
+    if (host_address !== undefined && typeof host_address !== "string") return undefined;
     if (!isPort || (protocol !== "tcp" && protocol !== "udp") || Object.keys(others).length > 0) return undefined;
-    ports.push({ hostPort: host_port, targetPort: target_port, protocol, path: item.path, place: item.place });
+    ports.push({
+      hostPort: host_port,
+      targetPort: target_port,
+      protocol,
+      hostAddress: host_address,
+      path: item.path,
+      place: item.place,
+    });
   }
   return ports;
 }

@@ -27,6 +27,8 @@ export interface NamedText {
 export interface GroupFileOptions {
   /** Profiles of a compose file. */
   readonly profiles?: readonly string[];
+  /** Whether several services of a compose file may write to one named volume. */
+  readonly sharedVolumes?: boolean;
   readonly project: string | undefined;
   /** In place of `.env`; variables of a later one take precedence. */
   readonly envFiles: readonly string[];
@@ -47,7 +49,7 @@ export function readGroupFile(
   [first, ...others]: readonly [NamedText, ...NamedText[]],
   options: GroupFileOptions,
 ): GroupFile | undefined {
-  const { project, envFiles, env, profiles } = options;
+  const { project, envFiles, env, profiles = [], sharedVolumes = false } = options;
   const { text, fileName, path } = first;
   const isOnly = others.length === 0;
   if (isOnly && !looksLikeYaml(text, fileName) && !hasApps(parseJson(text.replace(/^\uFEFF/, ""), "file")))
@@ -73,7 +75,7 @@ export function readGroupFile(
     return found;
   };
   const lookup = readVariables(envFiles, env, local, problemsOf);
-  const compose = { project, path, lookup, local, problems, problemsOf, ...(profiles && { profiles }) };
+  const compose = { project, path, lookup, local, problems, problemsOf, profiles, sharedVolumes };
   const draft = convertCompose(documents, compose);
   for (const other of named.values()) problems.include(other);
   return { draft, problems };

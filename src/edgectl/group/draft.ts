@@ -6,6 +6,8 @@ export interface DraftPort {
   readonly hostPort: number | undefined;
   readonly targetPort: number;
   readonly protocol: "tcp" | "udp";
+  /** Address of the device; `undefined` for all. */
+  readonly hostAddress?: string | undefined;
   /** Such as `services.web.ports[0]`. */
   readonly path: string;
   readonly place: Place;

@@ -73,7 +73,9 @@ export function requirePorts(draft: Draft, problems: Problems): MappedPort[] {
       port.hostPort === undefined
         ? "has no port on the device."
         : `has the port ${port.hostPort} on the device, which must be from ${MIN_HOST_PORT} to ${MAX_HOST_PORT}.`;
-    const text = `${hostPort}:${port.targetPort}${port.protocol === "udp" ? "/udp" : ""}`;
+    const address = port.hostAddress ?? "";
+    const before = address === "" ? "" : `${address.includes(":") ? `[${address}]` : address}:`;
+    const text = `${before}${hostPort}:${port.targetPort}${port.protocol === "udp" ? "/udp" : ""}`;
     problems.add(port.place, `${port.path} ${problem}`, `Use ${text}, or give --map-ports to have one chosen.`);
   }
   return mapped;

@@ -58,9 +58,13 @@ function appOf(app: DraftApp, mapped: readonly MappedPort[]): object {
   return { name: app.name, ...app.fields, ...(ports.length > 0 && { ports }) };
 }
 
-function portOf({ port: { targetPort, protocol }, hostPort }: MappedPort): object {
-  const mapping = { host_port: hostPort, target_port: targetPort };
-  return protocol === "udp" ? { ...mapping, protocol } : mapping;
+function portOf({ port: { targetPort, protocol, hostAddress }, hostPort }: MappedPort): object {
+  return {
+    host_port: hostPort,
+    target_port: targetPort,
+    ...(protocol === "udp" && { protocol }),
+    ...(hostAddress !== undefined && { host_address: hostAddress }),
+  };
 }
 
 function dependenciesOf({ dependsOn }: DraftApp): ApplyRequestInput["apps"][number]["depends_on"] {

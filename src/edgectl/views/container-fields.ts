@@ -28,6 +28,9 @@ export function containerFields(spec: Spec): Row[] {
     ["Stop timeout", typeof spec["stop_grace_s"] === "number" ? formatDuration(spec["stop_grace_s"]) : ""],
     ["Log", isObject(spec["log"]) ? log(spec["log"]) : ""],
     ["GPUs", gpus(spec["gpus"])],
+    ["Further groups", list(spec["group_add"])],
+    ["Most processes", typeof spec["pids_limit"] === "number" ? String(spec["pids_limit"]) : ""],
+    ["Security options", list(spec["security_opt"])],
   ];
 }
 

@@ -8,10 +8,12 @@ const SHORT_HASH = 12;
 
 /** Entries of lists, as the options of the command line write them. */
 const ENTRIES: Readonly<Record<string, (entry: Fields) => string>> = {
-  ports: ({ host_port, target_port, protocol }) =>
-    `${word(host_port)}:${word(target_port)}${protocol === undefined || protocol === "tcp" ? "" : `/${word(protocol)}`}`,
-  volumes: ({ local, name, target, readonly, owner }) =>
-    `${word(local ?? name)}:${word(target)}${readonly === true ? ":ro" : ""}${owner === undefined ? "" : `:owner=${word(owner)}`}`,
+  ports: ({ host_port, target_port, protocol, host_address }) =>
+    `${host_address === undefined ? "" : `${address(host_address)}:`}${word(host_port)}:${word(target_port)}${protocol === undefined || protocol === "tcp" ? "" : `/${word(protocol)}`}`,
+  volumes: ({ local, name, target, readonly, owner, nocopy, shared }) => {
+    const words = [readonly === true ? ":ro" : "", nocopy === true ? ":nocopy" : "", shared === true ? ":shared" : ""];
+    return `${word(local ?? name)}:${word(target)}${words.join("")}${owner === undefined ? "" : `:owner=${word(owner)}`}`;
+  },
   files: ({ target, size, sha256, mode, owner, secret }) => {
     const parts = [
       typeof size === "number" ? formatBytes(size) : "",
@@ -26,14 +28,21 @@ const ENTRIES: Readonly<Record<string, (entry: Fields) => string>> = {
     const path = target === undefined && permissions === undefined ? "" : `:${word(target ?? local)}`;
     return `${word(local)}${path}${permissions === undefined ? "" : `:${word(permissions)}`}`;
   },
-  tmpfs: ({ target, size_bytes, mode }) => {
+  tmpfs: ({ target, size_bytes, mode, exec }) => {
     const size = size_bytes === undefined ? [] : [`size=${word(size_bytes)}`];
-    const options = [...size, ...(mode === undefined ? [] : [`mode=${word(mode)}`])].join(",");
+    const rest = [...(mode === undefined ? [] : [`mode=${word(mode)}`]), ...(exec === true ? ["exec"] : [])];
+    const options = [...size, ...rest].join(",");
     return `${word(target)}${options === "" ? "" : `:${options}`}`;
   },
   ulimits: ({ name, soft, hard }) => `${word(name)}=${word(soft)}${hard === undefined ? "" : `:${word(hard)}`}`,
   extra_hosts: ({ name, address }) => `${word(name)}:${word(address)}`,
 };
+
+/** With brackets around one of IPv6. */
+function address(value: unknown): string {
+  const text = word(value);
+  return text.includes(":") ? `[${text}]` : text;
+}
 
 /** Fields with a number of bytes. */
 const SIZES = new Set(["memory_limit", "shm_size"]);

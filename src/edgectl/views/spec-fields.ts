@@ -22,6 +22,7 @@ export function specFields(spec: Spec): Row[] {
     ["Project", typeof spec["project"] === "string" ? text(spec["project"]) : ""],
     ["Pull", typeof spec["pull"] === "string" ? text(spec["pull"]) : ""],
     ["Restart", typeof spec["restart_policy"] === "string" ? text(spec["restart_policy"]) : ""],
+    ["Further names", Array.isArray(spec["aliases"]) ? spec["aliases"].map(text).join(", ") : ""],
     ["Networks", Array.isArray(spec["networks"]) ? spec["networks"].map(text).join(", ") : ""],
     ["Network", typeof spec["network"] === "string" ? text(spec["network"]) : ""],
     ["Host network", spec["host_network"] === true ? "yes" : ""],

@@ -309,6 +309,13 @@ describe("a device that speaks protocol 2", () => {
       "secretParts",
       { environments: [{ key: "A", value: "value", secret_parts: ["val"] }] },
     ],
+    ["aliases", "composeOptions", { aliases: ["broker"] }],
+    [
+      "ports[].host_address",
+      "composeOptions",
+      { ports: [{ host_port: 30_080, target_port: 80, host_address: "127.0.0.1" }] },
+    ],
+    ["security_opt", "composeOptions", { security_opt: ["no-new-privileges"] }],
     ["volumes[].name", "namedVolumes", { volumes: [{ name: "data", target: "/data" }] }],
     ["volumes[].owner", "volumeOwners", { volumes: [{ local: "/data", target: "/data", owner: "1:1" }] }],
   ];

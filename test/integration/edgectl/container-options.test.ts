@@ -40,8 +40,11 @@ const FLAGS: {
   cap_drop: [["--cap-drop", "ALL"], ["ALL"]],
   read_only: [["--read-only"], true],
   tmpfs: [
-    ["--tmpfs", "/run:size=64KiB,mode=0755", "--tmpfs", "/tmp"],
-    [{ target: "/run", size_bytes: 65_536, mode: "0755" }, { target: "/tmp" }],
+    ["--tmpfs", "/run:size=64KiB,mode=0755", "--tmpfs", "/tmp:exec"],
+    [
+      { target: "/run", size_bytes: 65_536, mode: "0755" },
+      { target: "/tmp", exec: true },
+    ],
   ],
   shm_size: [["--shm-size", "128MiB"], 134_217_728],
   ulimits: [
@@ -71,6 +74,12 @@ const FLAGS: {
   stop_grace_s: [["--stop-timeout", "60"], 60],
   log: [["--log-max-size", "1MiB", "--log-max-files", "2"], { max_bytes: 1_048_576, max_files: 2 }],
   gpus: [["--gpus", "0,GPU-1"], { ids: ["0", "GPU-1"] }],
+  group_add: [
+    ["--group-add", "20", "--group-add", "audio"],
+    ["20", "audio"],
+  ],
+  pids_limit: [["--pids-limit", "200"], 200],
+  security_opt: [["--security-opt", "no-new-privileges"], ["no-new-privileges"]],
 };
 
 async function setUp() {

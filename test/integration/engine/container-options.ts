@@ -3,6 +3,7 @@ import { adopt } from "../../../src/agent/core/app/adopt.ts";
 import { pathWithoutLinks } from "../../../src/agent/core/policy/resolved-path.ts";
 import { createDockerEngine } from "../../../src/agent/engine/docker/docker-engine.ts";
 import { enginePrefix } from "../../../src/agent/engine/engine-prefix.ts";
+import { engineVolumeName } from "../../../src/agent/engine/volume-names.ts";
 import type { Engine } from "../../../src/agent/engine/engine.ts";
 import type { ContainerStepContext } from "../../../src/agent/steps/context.ts";
 import { hashSpec, runCreate } from "../../../src/agent/steps/create.ts";
@@ -20,6 +21,12 @@ const unaborted = new AbortController().signal;
 interface Inspected {
   readonly Config: Readonly<Record<string, unknown>>;
   readonly HostConfig: Readonly<Record<string, unknown>>;
+}
+
+interface InspectedNetworks {
+  readonly NetworkSettings: {
+    readonly Networks: Readonly<Record<string, { readonly Aliases?: readonly string[] | null }>>;
+  };
 }
 
 /** One value of an option, and how it shows in a container. */
@@ -83,15 +90,20 @@ const CASES: { readonly [K in keyof ContainerOptions]-?: Case<NonNullable<Contai
     inside: { script: "echo x > /www/file || echo refused", output: /^refused$/m },
   },
   tmpfs: {
-    value: [{ target: "/scratch", size_bytes: 65_536, mode: "0700" }, { target: "/www/more" }],
+    value: [
+      { target: "/scratch", size_bytes: 65_536, mode: "0700" },
+      { target: "/www/more" },
+      { target: "/www/programs", exec: true },
+    ],
     inspected: () => ({
       HostConfig: {
         Tmpfs: expect.objectContaining({ "/scratch": expect.stringContaining("size=65536") as string }) as object,
       },
     }),
     inside: {
-      script: "cat /proc/mounts",
-      output: /tmpfs \/scratch tmpfs (?=\S*size=64k)(?=\S*mode=700)[^]*tmpfs \/www\/more tmpfs/,
+      script: "sort -k 2 /proc/mounts",
+      output:
+        /tmpfs \/scratch tmpfs (?=\S*size=64k)(?=\S*mode=700)[^]*tmpfs \/www\/more tmpfs \S*noexec[^]*tmpfs \/www\/programs tmpfs (?!\S*noexec)/,
     },
   },
   shm_size: {
@@ -188,6 +200,25 @@ const CASES: { readonly [K in keyof ContainerOptions]-?: Case<NonNullable<Contai
       ),
     notStarted: () => "there is no GPU",
   },
+  group_add: {
+    value: ["20", "1234"],
+    inspected: () => ({ HostConfig: { GroupAdd: expect.arrayContaining(["20", "1234"]) as object } }),
+    inside: { script: STATUS, output: /Groups:[^\n]*\b20\b[^\n]*\b1234\b/ },
+  },
+  pids_limit: {
+    value: 77,
+    inspected: () => ({ HostConfig: { PidsLimit: 77 } }),
+  },
+  security_opt: {
+    value: ["no-new-privileges", "seccomp=unconfined"],
+    inspected: (kind) =>
+      asPodman<object>(
+        kind,
+        {},
+        { HostConfig: { SecurityOpt: expect.arrayContaining(["no-new-privileges", "seccomp=unconfined"]) as object } },
+      ),
+    inside: { script: STATUS, output: /(?=[^]*NoNewPrivs:\s+1\n)(?=[^]*Seccomp:\s+0\n)/ },
+  },
 };
 
 /** Each option of an app's container, from the specification to a real container and back. */
@@ -235,6 +266,7 @@ export function containerOptionsSuite(name: string, setUp: () => Promise<EngineU
             privileged: true,
             host_network: true,
             capabilities: { allow: ["ALL"] },
+            security_opt: { allow: ["seccomp=unconfined"] },
             mounts: { allow: [], deny: [] },
             registries: { allow: [] },
           },
@@ -279,6 +311,52 @@ export function containerOptionsSuite(name: string, setUp: () => Promise<EngineU
       // Podman gives every container these two. It lists them as the app's own: without them, the container is the same.
       const readable = host.kind === "podman" ? specWith({ ...spec, environments: [] }) : spec;
       expect(await readBack(await create(spec), spec)).toEqual(readable);
+    });
+
+    test("host_address: a port is published there only, and read back", async () => {
+      const ports = [{ host_port: 32_099, target_port: 80, host_address: "127.0.0.1" }];
+      const spec = specWith({ ports });
+      const id = await create(spec);
+      const bindings = { "80/tcp": [{ HostIp: "127.0.0.1", HostPort: "32099" }] };
+      expect(await inspect(id)).toMatchObject({ HostConfig: { PortBindings: bindings } });
+      expect(await readBack(id, spec)).toEqual(spec);
+      const everywhere = specWith({ ports: [{ host_port: 32_099, target_port: 80 }] });
+      expect(await readBack(await create(everywhere), everywhere)).toEqual(everywhere);
+    });
+
+    test("aliases: another container finds the app by them", async ({ skip }) => {
+      const spec = specWith({ aliases: ["further-name"] });
+      const id = await create(spec);
+      await engine.startContainer(id, unaborted);
+      const { NetworkSettings: settings } = (await inspect(id)) as unknown as InspectedNetworks;
+      const aliases = Object.values(settings.Networks).flatMap(({ Aliases }) => Aliases ?? []);
+      expect(aliases).toEqual(expect.arrayContaining([spec.name, "further-name"]));
+      expect(await readBack(id, spec)).toEqual(spec);
+      if (host.kind === "podman") skip("Debian's Podman has no name service in every set-up");
+      const command = ["/bin/sh", "-c", "nslookup further-name && echo found; exec sleep 2147483"];
+      const other = await create(specWith({ command }));
+      await engine.startContainer(other, unaborted);
+      await waitFor("the app to be found", async () =>
+        (await engine.tailLogs(other, 100, unaborted)).join("\n").includes("found"),
+      );
+    });
+
+    test("nocopy: a volume begins without what the image has there", async () => {
+      for (const [more, isEmpty] of [
+        [{ nocopy: true }, true],
+        [{}, false],
+      ] as const) {
+        const name = uniqueName("volume");
+        onTestFinished(() => engine.volumes.remove(engineVolumeName(name, stateDir), unaborted));
+        const command = ["/bin/sh", "-c", "echo [$(ls -A /www)]; exec sleep 2147483"];
+        const spec = specWith({ command, volumes: [{ name, target: "/www", readonly: false, ...more }] });
+        const id = await create(spec);
+        expect(await readBack(id, spec)).toEqual(spec);
+        await engine.startContainer(id, unaborted);
+        await waitFor("the list of files", async () => (await engine.tailLogs(id, 1, unaborted)).length > 0);
+        expect((await engine.tailLogs(id, 1, unaborted))[0] === "[]").toBe(isEmpty);
+        await engine.removeContainer(id, unaborted);
+      }
     });
 
     test.for(Object.entries(CASES) as [string, Case<unknown>][])("%s", async ([field, expected], { skip }) => {

@@ -13,6 +13,7 @@ interface ComposeInputs {
   readonly modes?: Readonly<Record<string, number>>;
   readonly env?: Readonly<Record<string, string>>;
   readonly profiles?: readonly string[];
+  readonly sharedVolumes?: boolean;
   /** As with `--project`; `gw` by default. */
   readonly project?: string | undefined;
   /** Compose files after the first, as further `-f`. */
@@ -32,7 +33,7 @@ interface Converted {
 
 /** Converts a compose file in a directory that exists only in memory. */
 export function convert(text: string, inputs: ComposeInputs = {}): Converted {
-  const { files = {}, modes = {}, env = {}, profiles = [], others: more = [] } = inputs;
+  const { files = {}, modes = {}, env = {}, profiles = [], sharedVolumes = false, others: more = [] } = inputs;
   const project = "project" in inputs ? inputs.project : "gw";
   const problems = new Problems("f");
   const others: Problems[] = [];
@@ -46,6 +47,7 @@ export function convert(text: string, inputs: ComposeInputs = {}): Converted {
           project,
           path: undefined,
           profiles,
+          sharedVolumes,
           lookup: (name) => env[name],
           local: memoryFiles(files, modes),
           problems,
@@ -89,7 +91,9 @@ function appOf({ fields, ports, dependsOn }: Draft["apps"][number], hasRestart: 
     ...others,
     ...(restart !== undefined && (hasRestart || restart !== "no") && { restart_policy: restart }),
     ...(ports.length > 0 && {
-      ports: ports.map(({ hostPort, targetPort, protocol }) => `${hostPort ?? ""}:${targetPort}/${protocol}`),
+      ports: ports.map(({ hostPort, targetPort, protocol, hostAddress }) => {
+        return `${hostAddress === undefined ? "" : `${hostAddress}:`}${hostPort ?? ""}:${targetPort}/${protocol}`;
+      }),
     }),
     ...(dependsOn.length > 0 && {
       depends_on: Object.fromEntries(dependsOn.map(({ app, condition }) => [app, condition])),

@@ -43,6 +43,37 @@ describe("names of containers", () => {
   });
 });
 
+describe("further names of an app on its networks", () => {
+  it.each([
+    ["is one of another app's", { aliases: ["BROKER"] }, "AppExists"],
+    ["is another app's own", { aliases: ["mqtt"] }, "AppExists"],
+    ["is free", { aliases: ["other"] }, undefined],
+    ["is of an app on another network", { aliases: ["mqtt"], networks: ["own"] }, undefined],
+    [
+      "is of an app of the same project, which the apply has checked",
+      { aliases: ["mqtt"], project: "line" },
+      undefined,
+    ],
+  ])("are refused where one %s", (_, more, code) => {
+    const parsed = ["mqtt", "app"].map((app) => parseAppSpec({ name: app, image: IMAGE, ...(app === "app" && more) }));
+    const [there, asked] = parsed.map((result) => (result.ok ? result.spec : undefined));
+    if (!there || !asked) throw new Error("is no app");
+    const named = { ...there, aliases: ["broker"], project: "line" };
+    const refusal = findRefusal(asked, { ...EMPTY_HOST_STATE, apps: [{ name: "mqtt", hostPorts: [], named }] });
+    expect(refusal?.code).toBe(code);
+  });
+
+  it("are those under which the container is on its networks", async () => {
+    await using rig = new AgentRig();
+    rig.engine.addImage(IMAGE);
+    rig.deployments.deploy("d1", { name: "app", image: IMAGE, aliases: ["broker"] });
+    await rig.untilEnd("d1");
+    expect(rig.engine.container("app")?.request.network).toMatchObject({ aliases: ["app", "broker"] });
+    rig.deployments.deploy("d2", { name: "none", image: IMAGE, aliases: ["x"], network: "none" });
+    expect(await rig.untilEnd("d2")).toMatchObject({ code: "InvalidRequest" });
+  });
+});
+
 describe("an app named as the agent names versions, from a release that let it be", () => {
   it.each([".edge-agent-new", ".edge-agent-old"])("is changed, found again and removed as any: %s", async (ending) => {
     await using rig = new AgentRig();

@@ -153,6 +153,26 @@ describe("a volume that the agent manages", () => {
     );
   });
 
+  it("has several writers where each of them says so", async () => {
+    await using rig = newRig();
+    const shared = named("flows", "/data", { shared: true });
+    rig.deployments.deploy("d1", request(shared));
+    await rig.untilEnd("d1");
+    rig.deployments.deploy("d2", { ...request(shared), name: "other" });
+    expect(await rig.untilEnd("d2")).toMatchObject({ status: "Success" });
+    rig.deployments.deploy("d3", { ...request(named("flows")), name: "third" });
+    expect(await rig.untilEnd("d3")).toMatchObject({ code: "VolumeInUse" });
+    rig.deployments.change("d4", { action: "update", app: "app", spec: { volumes: [named("flows")] } });
+    expect(await rig.untilEnd("d4")).toMatchObject({ code: "VolumeInUse", details: { app: "other" } });
+  });
+
+  it("begins empty with `nocopy`, with the owner that the image has there", async () => {
+    await using rig = newRig();
+    rig.deployments.deploy("d1", request(named("flows", "/data", { nocopy: true })));
+    expect(await rig.untilEnd("d1")).toMatchObject({ status: "Success" });
+    expect(messages(rig, "d1")).toContain("Volume flows is made, owned by 1000:1000.");
+  });
+
   it("is refused for a second app that writes, and shared with those that read", async () => {
     await using rig = newRig();
     rig.deployments.deploy("d1", request(named("flows")));
@@ -162,7 +182,8 @@ describe("a volume that the agent manages", () => {
       status: "Fail",
       step: "checking",
       code: "VolumeInUse",
-      message: "The app app writes to the volume flows: only one app may. Others may have it `readonly`.",
+      message:
+        "The app app writes to the volume flows: only one app may. Others may have it `readonly`, or all of them `shared`.",
       details: { volume: "flows", app: "app" },
     });
     rig.deployments.deploy("d3", { ...request(named("flows", "/data", { readonly: true })), name: "reader" });

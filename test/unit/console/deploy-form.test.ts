@@ -133,6 +133,18 @@ describe("the form of an update", () => {
     expect(toUpdate(installed, installed, EMPTY_DELIVERY)).toEqual({ ok: true, body: { image: REQUEST.image } });
   });
 
+  it("keeps the fields of ports and volumes that it does not have", () => {
+    const ports = [{ host_port: 30_080, target_port: 80, host_address: "127.0.0.1" }];
+    const volumes = [{ name: "data", target: "/data", owner: "5", nocopy: true, shared: true }];
+    const before = toForm({ ...spec, ports, volumes });
+    const [port, volume] = [before.ports[0]!, before.volumes[0]!];
+    const form = { ...before, ports: [{ ...port, host: "30081" }], volumes: [{ ...volume, target: "/srv" }] };
+    expect(toUpdate(form, before, EMPTY_DELIVERY)).toEqual({
+      ok: true,
+      body: { ports: [{ ...ports[0], host_port: 30_081 }], volumes: [{ ...volumes[0], target: "/srv" }] },
+    });
+  });
+
   it("keeps a secret that was not typed anew", () => {
     const [zone, password] = installed.variables;
     const revealed = { ...installed, variables: [{ ...zone!, value: "UTC" }, password!] };

@@ -11,6 +11,8 @@ describe("--port", () => {
   test("reads HOST:TARGET and leaves the range to the service", () => {
     expect(parsePort("30080:80")).toEqual({ host_port: 30080, target_port: 80 });
     expect(parsePort("80:80/tcp")).toEqual({ host_port: 80, target_port: 80 });
+    expect(parsePort("127.0.0.1:30080:80")).toEqual({ host_port: 30080, target_port: 80, host_address: "127.0.0.1" });
+    expect(parsePort("[::1]:30080:80/udp")).toMatchObject({ protocol: "udp", host_address: "::1" });
     expect(parsePort("30053:53/udp")).toEqual({ host_port: 30053, target_port: 53, protocol: "udp" });
   });
 

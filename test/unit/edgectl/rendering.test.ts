@@ -158,6 +158,7 @@ describe("an app", () => {
     pull: "always",
     networks: ["front", "back"],
     network: "none",
+    aliases: ["broker", "mqtt"],
     health_timeout_s: 300,
     entrypoint: ["/entry", "a b"],
     user: "1000:1000",
@@ -178,6 +179,9 @@ describe("an app", () => {
     stop_grace_s: 90,
     log: { max_bytes: 1_048_576, max_files: 1 },
     gpus: { ids: ["0", "1"] },
+    group_add: ["20", "audio"],
+    pids_limit: 200,
+    security_opt: ["no-new-privileges"],
     project: "line-3",
     files: [{ target: "/etc/app.conf", size: 12, sha256: DIGEST, mode: "0444", owner: "1:2", secret: true }],
   };

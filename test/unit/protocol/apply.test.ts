@@ -23,6 +23,44 @@ test("no two apps of an apply have names that differ only in case", () => {
   expect(problems({ apps: [...APPS, ...APPS] })).toEqual([{ path, reason: "the name web appears twice" }]);
 });
 
+const app = (name: string, more: object = {}) => ({ app: { name, image: "a:1", ...more } });
+
+const writer = (name: string, shared: boolean) =>
+  app(name, { volumes: [{ name: "d", target: "/d", ...(shared && { shared }) }] });
+
+describe("names beside an app's own", () => {
+  test.each<[string, object[], string | undefined]>([
+    ["that of another app", [app("db"), app("web", { aliases: ["DB"] })], "apps[1].app.aliases"],
+    ["that of a later app", [app("web", { aliases: ["db"] }), app("db")], "apps[0].app.aliases"],
+    ["one of another app's", [app("a", { aliases: ["x"] }), app("b", { aliases: ["x"] })], "apps[1].app.aliases"],
+    ["free", [app("db"), app("web", { aliases: ["www"] })], undefined],
+    [
+      "of an app elsewhere",
+      [app("db", { networks: ["a"] }), app("web", { aliases: ["db"], networks: ["b"] })],
+      undefined,
+    ],
+    [
+      "of an app on the host's network",
+      [app("db", { host_network: true }), app("web", { aliases: ["db"] })],
+      undefined,
+    ],
+  ])("may be %s or not", (_, apps, path) => {
+    expect(problems({ apps }).map((problem) => problem.path)).toEqual(path === undefined ? [] : [path]);
+  });
+});
+
+describe("a volume with several writers", () => {
+  test("is one that all of them share", () => {
+    expect(problems({ apps: [writer("a", true), writer("b", true)] })).toEqual([]);
+    for (const apps of [
+      [writer("a", true), writer("b", false)],
+      [writer("a", false), writer("b", true)],
+    ]) {
+      expect(problems({ apps })).toMatchObject([{ path: "apps[1].app.volumes[0].name" }]);
+    }
+  });
+});
+
 describe("an apply that removes apps", () => {
   test("may have no others", () => {
     expect(problems({ apps: [], remove: ["db"] })).toEqual([]);

@@ -74,6 +74,9 @@ const options = fc.record(
       { requiredKeys: ["max_bytes"] },
     ),
     gpus: fc.oneof(fc.constant("all"), fc.record({ ids: fc.constant(["0", "GPU-1"]) })),
+    group_add: fc.uniqueArray(fc.constantFrom("20", "audio", "dialout"), { maxLength: 3 }),
+    pids_limit: fc.integer({ min: 1, max: 4_194_304 }),
+    security_opt: fc.subarray(["no-new-privileges", "seccomp=unconfined", "apparmor=unconfined", "label=disable"]),
   },
   { requiredKeys: [] },
 );
@@ -148,6 +151,11 @@ describe("the options of a container", () => {
     ],
     [{ stop_signal: "TERM" }, "stop_signal: must be a signal"],
     [{ stop_signal: "65" }, "stop_signal: must be a signal"],
+    [{ group_add: ["a", "a"] }, "group_add: a group appears twice"],
+    [{ group_add: ["a b"] }, "group_add[0]: must be a group"],
+    [{ pids_limit: 0 }, "pids_limit"],
+    [{ security_opt: ["seccomp=/etc/profile.json"] }, "security_opt[0]: must be no-new-privileges"],
+    [{ security_opt: ["apparmor=a", "apparmor=b"] }, "security_opt: an option appears twice"],
     [{ gpus: "some" }, 'gpus: must be "all"'],
     [{ gpus: { ids: [] } }, "gpus.ids: must not be empty"],
   ])("%j is refused", (fields, reason) => {

@@ -55,6 +55,7 @@ const INTRODUCED = {
   groupRemovals: 4,
   fleets: 4,
   secretParts: 4,
+  composeOptions: 5,
 } as const;
 
 test("a peer has the features of its protocol version and of those before", () => {

@@ -55,6 +55,7 @@ export interface OrphanConfig {
     readonly hostPort: number;
     readonly targetPort: number;
     readonly protocol?: "tcp" | "udp";
+    readonly hostAddress?: string;
   }[];
   /** Paths of the device that it mounts. */
   readonly volumes: readonly MountedPath[];
@@ -135,10 +136,11 @@ function toSpec(found: OrphanConfig, { extras, image, secrets, environment }: Sp
     host_network: found.hostNetwork,
     privileged: found.privileged,
     environments: known ? environment.map((entry) => toVariable(entry, known)) : INVALID,
-    ports: found.ports.map(({ hostPort, targetPort, protocol }) => ({
+    ports: found.ports.map(({ hostPort, targetPort, protocol, hostAddress }) => ({
       host_port: hostPort,
       target_port: targetPort,
       ...(protocol && { protocol }),
+      ...(hostAddress !== undefined && { host_address: hostAddress }),
     })),
     volumes: volumesOfContainer(fields.volumes, volumes),
   });

@@ -4,12 +4,19 @@ import type { AppSpec } from "../../../protocol/app-spec.ts";
 import { bindsOf } from "../../../protocol/volume-fields.ts";
 import type { AppRecord, DeploymentRecord } from "../deployment/record.ts";
 
+interface FoundPort {
+  readonly hostPort: number;
+  readonly targetPort: number;
+  readonly protocol?: string;
+  readonly hostAddress?: string;
+}
+
 /** What a container was created from, as far as engines tell. */
 interface FoundConfig {
   readonly imageId: string;
   /** Without the image's variables. */
   readonly environment: readonly string[];
-  readonly ports: readonly { readonly hostPort: number; readonly targetPort: number; readonly protocol?: string }[];
+  readonly ports: readonly FoundPort[];
   readonly volumes: readonly { readonly local: string; readonly target: string; readonly readonly: boolean }[];
   readonly hostNetwork: boolean;
   readonly privileged: boolean;
@@ -48,12 +55,12 @@ function bindText({ local, target, readonly }: FoundConfig["volumes"][number]): 
   return JSON.stringify([normalizePath(local), normalizePath(target), readonly]);
 }
 
-function specPort({ host_port, target_port, protocol = "tcp" }: AppSpec["ports"][number]): string {
-  return `${host_port}:${target_port}/${protocol}`;
+function specPort({ host_port, target_port, protocol = "tcp", host_address = "" }: AppSpec["ports"][number]): string {
+  return `${host_address}:${host_port}:${target_port}/${protocol}`;
 }
 
-function foundPort({ hostPort, targetPort, protocol = "tcp" }: FoundConfig["ports"][number]): string {
-  return `${hostPort}:${targetPort}/${protocol}`;
+function foundPort({ hostPort, targetPort, protocol = "tcp", hostAddress = "" }: FoundPort): string {
+  return `${hostAddress}:${hostPort}:${targetPort}/${protocol}`;
 }
 
 function isSameSet(one: readonly string[], other: readonly string[]): boolean {

@@ -77,10 +77,11 @@ export function canonicalSpec(spec: AppSpec): string {
       ...(secret ? [true] : []),
       ...(parts.length > 0 ? [parts] : []),
     ]),
-    spec.ports.map(({ host_port, target_port, protocol }) => [
+    spec.ports.map(({ host_port, target_port, protocol, host_address }) => [
       host_port,
       target_port,
       ...(protocol === "udp" ? [protocol] : []),
+      ...(host_address === undefined ? [] : [host_address]),
     ]),
     bindsOf(spec).map(({ local, target, readonly }) => [normalizePath(local), normalizePath(target), readonly]),
     // Left out if empty, so that the text stays the same as in releases without extras.
@@ -91,7 +92,7 @@ export function canonicalSpec(spec: AppSpec): string {
 /** Returns the optional fields that differ from their defaults, in fixed order, for the `extras` label. */
 export function extrasOf(spec: AppSpec): Partial<AppSpec> {
   const { command, cpu_limit, memory_limit, devices = [], healthcheck, restart_policy, pull, health_timeout_s } = spec;
-  const { networks, network, project, files = [] } = spec;
+  const { networks, network, aliases = [], project, files = [] } = spec;
   return {
     ...(command && { command }),
     ...(cpu_limit !== undefined && { cpu_limit }),
@@ -105,6 +106,7 @@ export function extrasOf(spec: AppSpec): Partial<AppSpec> {
     ...(project !== undefined && { project }),
     ...(networks && { networks }),
     ...(network && { network }),
+    ...(aliases.length > 0 && { aliases }),
     ...volumeExtras(spec),
     ...(files.length > 0 && { files: files.map(canonicalFile) }),
   };

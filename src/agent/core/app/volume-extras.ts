@@ -26,7 +26,9 @@ export function volumeExtras({ volumes }: HasVolumes): { readonly volumes?: Volu
 function canonicalVolume(volume: VolumeEntry): VolumeEntry {
   const { readonly, owner } = volume;
   const rest = { target: normalizePath(volume.target), readonly, ...(owner !== undefined && { owner }) };
-  return isNamedVolume(volume) ? { name: volume.name, ...rest } : { local: normalizePath(volume.local), ...rest };
+  if (!isNamedVolume(volume)) return { local: normalizePath(volume.local), ...rest };
+  const { name, nocopy, shared } = volume;
+  return { name, ...rest, ...(nocopy && { nocopy }), ...(shared && { shared }) };
 }
 
 /**

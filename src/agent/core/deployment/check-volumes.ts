@@ -8,6 +8,8 @@ export interface VolumeUse {
   readonly app: string;
   readonly volume: string;
   readonly readonly: boolean;
+  /** Others that say so too may write to it. */
+  readonly shared: boolean;
 }
 
 /** What decides whether an app may have its volumes. */
@@ -20,7 +22,7 @@ export interface VolumeState {
 
 /** Refuses what would give two apps a volume for writing, or an app another one's volume. */
 export function findVolumeConflict(spec: AppSpec, { uses, foreign }: VolumeState): Refusal | undefined {
-  for (const { name: volume, readonly } of namedVolumesOf(spec)) {
+  for (const { name: volume, readonly, shared = false } of namedVolumesOf(spec)) {
     const taken = foreign.find((other) => other.volume === volume);
     if (taken) {
       const { engineName } = taken;
@@ -28,9 +30,9 @@ export function findVolumeConflict(spec: AppSpec, { uses, foreign }: VolumeState
       return { code: "ErrorNameExists", message, details: { volume, engine_volume: engineName } };
     }
     if (readonly) continue;
-    const other = uses.find((use) => use.volume === volume && !use.readonly);
+    const other = uses.find((use) => use.volume === volume && !use.readonly && !(shared && use.shared));
     if (other) {
-      const message = `The app ${other.app} writes to the volume ${volume}: only one app may. Others may have it \`readonly\`.`;
+      const message = `The app ${other.app} writes to the volume ${volume}: only one app may. Others may have it \`readonly\`, or all of them \`shared\`.`;
       return { code: "VolumeInUse", message, details: { volume, app: other.app } };
     }
   }
@@ -73,7 +75,11 @@ export function volumeUses(
   const uses = specs
     .filter(({ name }) => name !== app)
     .flatMap((spec) =>
-      namedVolumesOf(spec).map(({ name: volume, readonly }) => ({ app: spec.name, volume, readonly })),
+      namedVolumesOf(spec).map(({ name: volume, readonly, shared = false }): VolumeUse => {
+        return { app: spec.name, volume, readonly, shared };
+      }),
     );
-  return [...new Map(uses.map((use) => [JSON.stringify([use.app, use.volume, use.readonly]), use])).values()];
+  return [
+    ...new Map(uses.map((use) => [JSON.stringify([use.app, use.volume, use.readonly, use.shared]), use])).values(),
+  ];
 }

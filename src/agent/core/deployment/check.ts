@@ -1,4 +1,4 @@
-import { networkIssues } from "../../../protocol/app-network.ts";
+import { type NamedOnNetworks, networkIssues, sharedName } from "../../../protocol/app-network.ts";
 import type { AppSpec } from "../../../protocol/app-spec.ts";
 import type { DeploymentStep } from "../../../protocol/deployment-event.ts";
 import { type ErrorCode, type ErrorDetails, errorEntry } from "../../../protocol/errors.ts";
@@ -46,10 +46,17 @@ export interface HostCapacity {
 }
 
 /** The device as far as the checks depend on it. */
+interface InstalledApp {
+  readonly name: string;
+  readonly hostPorts: readonly HostPort[];
+  /** Its names on its networks; absent where they do not matter. */
+  readonly named?: NamedOnNetworks & { readonly project?: string | undefined };
+}
+
 export interface HostState {
   readonly containers: readonly OtherContainer[];
   /** Installed apps, running or not: they start again after a reboot. */
-  readonly apps: readonly { readonly name: string; readonly hostPorts: readonly HostPort[] }[];
+  readonly apps: readonly InstalledApp[];
   readonly concurrentDeployments: readonly ConcurrentDeployment[];
   /** Ports on which a process listens or receives datagrams. */
   readonly listeningPorts: readonly HostPort[];
@@ -133,8 +140,26 @@ function findNameConflict(spec: AppSpec, hostState: HostState): Refusal | undefi
     hostState.apps.some(({ name }) => name === spec.name) || hostState.containers.some(({ app }) => app === spec.name);
   if (isOurs) return { code: "AppExists", message: `An app named ${spec.name} already exists on the device.` };
   return (
-    findAlikeName(spec, hostState) ?? findAppNameConflict(spec, hostState) ?? findContainerNameConflict(spec, hostState)
+    findAlias(spec, hostState) ??
+    findAlikeName(spec, hostState) ??
+    findAppNameConflict(spec, hostState) ??
+    findContainerNameConflict(spec, hostState)
   );
+}
+
+/** Of two apps that answer to one name, others would find either. Those of one project are checked by the apply. */
+function findAlias(spec: AppSpec, { apps }: HostState): Refusal | undefined {
+  for (const { named } of apps) {
+    if (!named || (spec.project !== undefined && named.project === spec.project)) continue;
+    const name = sharedName(spec, named);
+    if (name === undefined) continue;
+    return {
+      code: "AppExists",
+      message: `The host name ${name} is also one of the app ${named.name}, on the same network.`,
+      details: { app: named.name, alias: name },
+    };
+  }
+  return undefined;
 }
 
 /** Apps find each other by name, and engines answer for a name whatever its case is. */

@@ -2,6 +2,7 @@ import type { AppSpec } from "../../../protocol/app-spec.ts";
 import { ALL_CAPABILITIES, canonicalCapability, USUAL_CAPABILITIES } from "../../../protocol/capabilities.ts";
 import { canonicalOptions } from "../../../protocol/canonical-options.ts";
 import type { ULIMITS } from "../../../protocol/container-options.ts";
+import { NO_NEW_PRIVILEGES } from "../../../protocol/container-rights.ts";
 import type { Policy, PolicyViolation } from "./device-policy.ts";
 
 /** Limits that apps may set unless the policy says otherwise: all but those that give an app precedence over others. */
@@ -30,7 +31,8 @@ export function findOptionViolation(spec: AppSpec, policy: Policy): PolicyViolat
     findUlimitViolation(spec, policy) ??
     findSysctlViolation(spec, policy) ??
     findLogViolation(spec, policy) ??
-    findGpuViolation(spec, policy)
+    findGpuViolation(spec, policy) ??
+    findSecurityViolation(spec, policy)
   );
 }
 
@@ -77,6 +79,14 @@ function findLogViolation({ log }: AppSpec, { max_log_bytes = MAX_LOG_BYTES }: P
       `This device keeps at most ${max_log_bytes} bytes of an app's log; \`log\` asks for ${log.max_files} ` +
       `${log.max_files === 1 ? "file" : "files"} of ${log.max_bytes}.`,
   };
+}
+
+function findSecurityViolation({ security_opt = [] }: AppSpec, policy: Policy): PolicyViolation | undefined {
+  const allowed = policy.security_opt?.allow ?? [];
+  const denied = security_opt.find((option) => option !== NO_NEW_PRIVILEGES && !allowed.includes(option));
+  return denied === undefined
+    ? undefined
+    : notAllowed("policy.security_opt.allow", `apps to have the security option ${denied}`, denied);
 }
 
 /** GPUs are device files: where the policy lists those, it has to allow GPUs too. */

@@ -43,17 +43,27 @@ function toContainerConfig(info: ContainerInspectInfo, image: ImageDefaults | un
   };
 }
 
-type Bindings = Readonly<Record<string, readonly { readonly HostPort?: string }[] | null>> | null | undefined;
+interface Binding {
+  readonly HostPort?: string;
+  readonly HostIp?: string;
+}
+
+type Bindings = Readonly<Record<string, readonly Binding[] | null>> | null | undefined;
 
 function ports(bindings: Bindings): ContainerConfig["ports"] {
   return Object.entries(bindings ?? {}).flatMap(([target, list]) =>
-    (list ?? []).map(({ HostPort }) => port(Number(HostPort), target)),
+    (list ?? []).map((binding) => port(binding, target)),
   );
 }
 
-function port(hostPort: number, target: string): ContainerConfig["ports"][number] {
-  const tcp = { hostPort, targetPort: Number.parseInt(target, 10) };
-  return protocolOf(target) === "udp" ? { ...tcp, protocol: "udp" } : tcp;
+function port({ HostPort, HostIp = "" }: Binding, target: string): ContainerConfig["ports"][number] {
+  return {
+    hostPort: Number(HostPort),
+    targetPort: Number.parseInt(target, 10),
+    ...(protocolOf(target) === "udp" && { protocol: "udp" }),
+    // Podman writes that of all addresses, where Docker writes none.
+    ...(!/^[0:.]*$/.test(HostIp) && { hostAddress: HostIp }),
+  };
 }
 
 /**

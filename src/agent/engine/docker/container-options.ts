@@ -36,6 +36,7 @@ export function podmanDefaults({ options, hostNetwork }: ContainerRequest, isRoo
 /** Returns the options that belong to the `HostConfig` of the engine's create call. */
 export function hostFields(options: Options = {}, kind: EngineInfo["kind"]): Partial<HostConfig> {
   const { cap_add, cap_drop, read_only, tmpfs, shm_size, ulimits, sysctls, extra_hosts, dns, init, gpus } = options;
+  const { group_add, pids_limit, security_opt } = options;
   return {
     ...(cap_add && { CapAdd: [...cap_add] }),
     ...(cap_drop && { CapDrop: [...cap_drop] }),
@@ -48,15 +49,20 @@ export function hostFields(options: Options = {}, kind: EngineInfo["kind"]): Par
     ...(dns && { Dns: [...dns] }),
     ...(init === true && { Init: true }),
     ...(gpus !== undefined && { DeviceRequests: [deviceRequest(gpus)] }),
+    ...(group_add && { GroupAdd: [...group_add] }),
+    ...(pids_limit !== undefined && { PidsLimit: pids_limit }),
+    ...(security_opt && { SecurityOpt: [...security_opt] }),
   };
 }
 
 type Tmpfs = NonNullable<ContainerOptions["tmpfs"]>[number];
 
-function mountOptions({ size_bytes, mode }: Tmpfs, kind: EngineInfo["kind"]): string {
+function mountOptions({ size_bytes, mode, exec = false }: Tmpfs, kind: EngineInfo["kind"]): string {
   const entries = [
     // As with Docker: Podman's own are executable, and begin with the image's files.
-    ...(kind === "podman" ? ["noexec", "notmpcopyup"] : []),
+    ...(kind === "podman" && !exec ? ["noexec"] : []),
+    ...(kind === "podman" ? ["notmpcopyup"] : []),
+    ...(exec ? ["exec"] : []),
     ...(size_bytes === undefined ? [] : [`size=${size_bytes}`]),
     ...(mode === undefined ? [] : [`mode=${mode}`]),
   ];

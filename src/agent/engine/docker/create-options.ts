@@ -44,10 +44,19 @@ function endpoint({ hostNetwork, network }: ContainerRequest): Pick<ContainerCre
   return { NetworkingConfig: { EndpointsConfig: { [network.name]: { Aliases: [...network.aliases] } } } };
 }
 
+interface PortBinding {
+  readonly HostPort: string;
+  readonly HostIp?: string;
+}
+
 /** Without a host address, the engine publishes a port on all IPv4 and IPv6 addresses. */
-function portBindings(ports: ContainerRequest["ports"]): Record<string, { HostPort: string }[]> {
-  const bindings: Record<string, { HostPort: string }[]> = {};
-  for (const port of ports) (bindings[target(port)] ??= []).push({ HostPort: String(port.hostPort) });
+function portBindings(ports: ContainerRequest["ports"]): Record<string, PortBinding[]> {
+  const bindings: Record<string, PortBinding[]> = {};
+  for (const port of ports) {
+    const { hostAddress, hostPort } = port;
+    const binding = { HostPort: String(hostPort), ...(hostAddress !== undefined && { HostIp: hostAddress }) };
+    (bindings[target(port)] ??= []).push(binding);
+  }
   return bindings;
 }
 
@@ -118,15 +127,16 @@ function volumes(
 ): Pick<HostConfig, "Binds" | "Mounts"> {
   const all: Mount[] = [
     ...paths.map(({ local, target, readonly }) => ({ type: "bind" as const, source: local, target, readonly })),
-    ...namedVolumes.map(({ name, target, readonly }) => ({ type: "volume" as const, source: name, target, readonly })),
+    ...namedVolumes.map(({ name, ...mount }) => ({ type: "volume" as const, source: name, ...mount })),
   ];
   const isBind = (mount: Mount): boolean => kind === "podman" && !hasColon(mount);
   const binds = all.filter(isBind);
   const mounts = all.filter((mount) => !isBind(mount));
   return {
-    Binds: binds.map(({ type, source, target, readonly }) => {
+    Binds: binds.map(({ type, source, target, readonly, nocopy }) => {
       // Podman's own for a volume are `nosuid,nodev`.
-      const options = [...(readonly ? ["ro"] : []), ...(type === "volume" ? ["suid", "dev"] : [])];
+      const own = type === "volume" ? ["suid", "dev", ...(nocopy ? ["nocopy"] : [])] : [];
+      const options = [...(readonly ? ["ro"] : []), ...own];
       return [source, target, ...(options.length > 0 ? [options.join(",")] : [])].join(":");
     }),
     Mounts: mounts.map((mount) => toMount(mount, kind)),
@@ -150,6 +160,7 @@ interface Mount {
   readonly source: string;
   readonly target: string;
   readonly readonly: boolean;
+  readonly nocopy?: boolean;
 }
 
 function hasColon({ source, target }: Mount): boolean {

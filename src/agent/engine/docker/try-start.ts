@@ -54,7 +54,7 @@ function trialOptions(
     { kind, isRootless },
   );
   const { PortBindings = {}, ...host } = options.HostConfig ?? {};
-  const ports = Object.entries(PortBindings as Record<string, readonly unknown[]>);
+  const ports = Object.entries(PortBindings as Record<string, readonly { readonly HostIp?: string }[]>);
   return {
     ...options,
     Labels: helperLabels(request.labels),
@@ -63,8 +63,10 @@ function trialOptions(
     Healthcheck: { Test: ["NONE"] },
     HostConfig: {
       ...host,
-      // The engine chooses ports that are free.
-      PortBindings: Object.fromEntries(ports.map(([target, list]) => [target, list.map(() => ({ HostPort: "" }))])),
+      // The engine chooses ports that are free, at the same addresses.
+      PortBindings: Object.fromEntries(
+        ports.map(([target, list]) => [target, list.map((binding) => ({ ...binding, HostPort: "" }))]),
+      ),
       ...(kind === "docker" && { Init: true }),
     },
   };

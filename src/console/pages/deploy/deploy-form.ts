@@ -23,6 +23,8 @@ export interface PortRow {
   readonly host: string;
   readonly target: string;
   readonly protocol: "tcp" | "udp";
+  /** Fields of an installed app's port that the form does not have. */
+  readonly kept?: object;
 }
 
 export interface VariableRow {
@@ -40,6 +42,8 @@ export interface VolumeRow {
   readonly source: string;
   readonly target: string;
   readonly isReadonly: boolean;
+  /** Fields of an installed app's volume that the form does not have. */
+  readonly kept?: object;
 }
 
 /** How the deployment is carried out. */
@@ -166,11 +170,12 @@ function toSpec(form: AppForm, issues: FormIssue[]): Spec {
   };
 }
 
-function toPort({ host, target, protocol }: PortRow, index: number, issues: FormIssue[]): object {
+function toPort({ host, target, protocol, kept }: PortRow, index: number, issues: FormIssue[]): object {
   return {
     host_port: port(host, `ports.${index}.host_port`, issues),
     target_port: port(target, `ports.${index}.target_port`, issues),
     ...(protocol === "udp" && { protocol }),
+    ...kept,
   };
 }
 
@@ -181,7 +186,7 @@ function toVariable({ key, value, isSecret, isKept }: VariableRow, index: number
   return { key: key.trim(), value, ...(isSecret && { secret: true }) };
 }
 
-function toVolume({ source, target, isReadonly }: VolumeRow, index: number, issues: FormIssue[]): object {
+function toVolume({ source, target, isReadonly, kept }: VolumeRow, index: number, issues: FormIssue[]): object {
   const trimmed = source.trim();
   if (trimmed === "")
     issues.push({ path: `volumes.${index}.name`, reason: "is required: a path or the name of a volume" });
@@ -190,6 +195,7 @@ function toVolume({ source, target, isReadonly }: VolumeRow, index: number, issu
     ...(trimmed.startsWith("/") ? { local: trimmed } : { name: trimmed }),
     target: target.trim(),
     ...(isReadonly && { readonly: true }),
+    ...kept,
   };
 }
 

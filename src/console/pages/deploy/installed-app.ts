@@ -36,14 +36,16 @@ export function toForm(spec: Readonly<Record<string, unknown>>): AppForm {
     ...EMPTY_APP,
     name: text("name"),
     image: text("image"),
-    ports: (list("ports") as readonly Port[]).map(({ host_port: host, target_port: target, protocol = "tcp" }) => {
-      return { id: id++, host: String(host), target: String(target), protocol };
+    ports: (list("ports") as readonly Port[]).map((port) => {
+      const { host_port: host, target_port: target, protocol = "tcp", ...kept } = port;
+      return { id: id++, host: String(host), target: String(target), protocol, kept };
     }),
     variables: (list("environments") as readonly Variable[]).map(({ key, value = "", secret = false }) => {
       return { id: id++, key, value: value === MASKED_VALUE ? "" : value, isSecret: secret, isKept: true };
     }),
-    volumes: (list("volumes") as readonly Volume[]).map(({ local, name, target, readonly = false }) => {
-      return { id: id++, source: local ?? name ?? "", target, isReadonly: readonly };
+    volumes: (list("volumes") as readonly Volume[]).map((volume) => {
+      const { local, name, target, readonly = false, ...kept } = volume;
+      return { id: id++, source: local ?? name ?? "", target, isReadonly: readonly, kept };
     }),
     command: (list("command") as readonly string[]).join("\n"),
     memoryMb: typeof memory === "number" ? String(memory / BYTES_PER_MB) : "",

@@ -113,7 +113,80 @@ describe("files beside the compose file", () => {
   });
 });
 
+describe("directories that compose would make", () => {
+  test.each(["./data", "data/../data/", "./conf.d"])("%s is a volume that begins empty", (source) => {
+    const { apps, notes, problems } = convertWeb(`volumes: [{type: bind, source: ${source}, target: /data}]`);
+    expect(problems).toEqual([]);
+    const name = expect.stringMatching(/^gw_(?:data|conf-d)-[0-9a-f]{8}$/) as string;
+    expect(apps["web"]?.["volumes"]).toEqual([{ name, target: "/data", readonly: false, nocopy: true }]);
+    expect(notes).toEqual([expect.stringMatching(/which is empty here: on the device it is the volume gw_/)]);
+  });
+
+  test("that are there, but for what keeps them in git, are such volumes too", () => {
+    const { apps } = convertWeb("volumes: ['./data:/data:ro']", "", { files: { "data/.gitkeep": "" } });
+    expect(apps["web"]?.["volumes"]).toMatchObject([{ target: "/data", readonly: true, nocopy: true }]);
+  });
+
+  test("have names that differ where their paths do, and from those of the file's volumes", () => {
+    const lines = "volumes: ['./a/b:/1', './a-b:/2', './a_b:/3', 'a-b:/4', './A-b:/5', '../a-b:/6']";
+    const { apps } = convertWeb(lines, "volumes: {a-b: }");
+    const volumes = (apps["web"]?.["volumes"] ?? []) as { readonly name: string }[];
+    expect(new Set(volumes.map(({ name }) => name)).size).toBe(6);
+    const long = convertWeb(`volumes: ['./${"long-name-".repeat(20)}:/1']`).apps["web"]?.["volumes"];
+    expect((long as { readonly name: string }[])[0]?.name).toMatch(/^gw_long-name-.*-[0-9a-f]{8}$/);
+    expect((long as { readonly name: string }[])[0]?.name).toHaveLength(63);
+  });
+});
+
+const sharedIn = (text: string, isShared: boolean): boolean[][] =>
+  Object.values(convert(text, { sharedVolumes: isShared }).apps).map((app) =>
+    (app["volumes"] as { readonly shared?: boolean }[]).map(({ shared = false }) => shared),
+  );
+
+describe("volumes", () => {
+  const TWO =
+    "services: {a: {image: a, volumes: ['d:/d']}, b: {image: b, volumes: ['d:/d', 'own:/own']}, c: {image: c, volumes: ['d:/d:ro']}}\nvolumes: {d: , own: }";
+
+  test("that several services write to are shared where the command says so", () => {
+    expect(sharedIn(TWO, true)).toEqual([[true], [true, false], [false]]);
+    expect(sharedIn(TWO, false)).toEqual([[false], [false, false], [false]]);
+  });
+
+  test("bound to a path of the device are that path", () => {
+    const rest = "volumes: {d: {driver: local, driver_opts: {type: none, o: 'bind', device: /srv/data}}}";
+    const { apps, problems } = convertWeb("volumes: ['d:/d:nocopy']", rest);
+    expect(problems).toEqual([]);
+    expect(apps["web"]?.["volumes"]).toEqual([{ local: "/srv/data", target: "/d", readonly: false }]);
+  });
+
+  test("of another file system are refused", () => {
+    const rest = "volumes: {d: {driver_opts: {type: nfs, o: 'addr=nas', device: ':/data'}}}";
+    expect(convertWeb("volumes: ['d:/d']", rest).problems).toEqual([
+      expect.stringContaining("driver_opts is not supported"),
+    ]);
+  });
+});
+
+describe("names", () => {
+  test("that links give are those of the other service", () => {
+    const { apps } = convert("services: {a: {image: a, links: ['b:database', b]}, b: {image: b}}");
+    expect(apps).toEqual({ a: { image: "a", depends_on: { b: "started" } }, b: { image: "b", aliases: ["database"] } });
+  });
+});
+
 describe("networks", () => {
+  test("external ones have their own name, and it is said which they are", () => {
+    const { apps, notes } = convertWeb(
+      "networks: [proxy, old]",
+      "networks: {proxy: {external: true}, old: {external: {name: legacy}}}",
+    );
+    expect(apps["web"]?.["networks"]).toEqual(["proxy", "legacy"]);
+    expect(notes).toEqual([
+      expect.stringContaining("does not manage are not on it"),
+      expect.stringContaining("does not manage"),
+    ]);
+  });
+
   test("the default network gets a name once a service is in it and in others", () => {
     const { apps } = convert(
       "services: {a: {image: a, networks: [default, x]}, b: {image: b}, c: {image: c, network_mode: host}}\nnetworks: {x: }",

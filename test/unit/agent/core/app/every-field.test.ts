@@ -48,10 +48,11 @@ function adopted(spec: AppSpec): AppSpec | undefined {
     image: spec.image,
     imageId: "i1",
     environment: spec.environments.map(({ key, value }) => `${key}=${value}`),
-    ports: spec.ports.map(({ host_port, target_port, protocol }) => ({
+    ports: spec.ports.map(({ host_port, target_port, protocol, host_address }) => ({
       hostPort: host_port,
       targetPort: target_port,
       ...(protocol && { protocol }),
+      ...(host_address !== undefined && { hostAddress: host_address }),
     })),
     volumes: [
       ...bindsOf(spec).map(({ local, target, readonly }) => ({ local, target, readonly })),

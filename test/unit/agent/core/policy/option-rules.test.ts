@@ -30,6 +30,9 @@ describe("the policy on the options of a container", () => {
       sysctls: { "net.core.somaxconn": "1024", "kernel.shmmax": "1", "fs.mqueue.msg_max": "1" },
       log: { max_bytes: 10_485_760, max_files: 10 },
       gpus: "all",
+      group_add: ["20"],
+      pids_limit: 100,
+      security_opt: ["no-new-privileges"],
     };
     expect(violation(all)).toBeUndefined();
   });
@@ -44,6 +47,18 @@ describe("the policy on the options of a container", () => {
       });
       expect(denied?.message).toContain("`policy.privileged` does not include it");
       expect(violation({ cap_add: [name] }, { capabilities: { allow: [`CAP_${name}`] } })).toBeUndefined();
+    },
+  );
+
+  test.each(["seccomp=unconfined", "apparmor=unconfined", "label=disable"])(
+    "denies the security option %s unless it is listed, also where apps may be privileged",
+    (option) => {
+      const fields = { security_opt: ["no-new-privileges", option] };
+      expect(violation(fields, { privileged: true })).toMatchObject({
+        rule: "policy.security_opt.allow",
+        message: expect.stringContaining(option) as string,
+      });
+      expect(violation(fields, { security_opt: { allow: [option] } })).toBeUndefined();
     },
   );
 
