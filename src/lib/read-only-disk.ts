@@ -5,7 +5,7 @@ import { join } from "node:path";
 const CODES = new Set(["EROFS", "EIO"]);
 
 /**
- * Whether the disk of a directory takes no new file, whoever asks: it is read-only, or fails. Tried, since access(2) does not tell
+ * Whether the disk of a directory takes no new file of any user: it is read-only, or fails. Tried, since access(2) does not tell
  * it of an ext4 that has failed, from Linux 6.15 on.
  */
 export function isReadOnlyDisk(directory: string): boolean {

@@ -2,8 +2,8 @@ import { type AppRemoval, MAX_REPORTED_REMOVALS } from "../../protocol/app-repor
 import type { HistoryEntry } from "../store/history.ts";
 
 /**
- * Returns the apps that are not installed since somebody has removed them, the newest first. What a deployment of several apps has done
- * to an app since then counts too: such as a removal by its fleet.
+ * Returns the apps that are not installed since a client or a technician has removed them, the newest first. What a deployment of
+ * several apps has done to an app since then counts too: such as a removal by its fleet.
  *
  * @param history the oldest first
  */

@@ -7,7 +7,7 @@ export interface DeviceReport {
   readonly hash: string;
   readonly apps: readonly AppReport[];
   readonly device: DeviceFacts | undefined;
-  /** Apps that are not there since somebody has removed them. */
+  /** Apps that are not there since they were removed. */
   readonly removals?: readonly AppRemoval[] | undefined;
 }
 

@@ -88,7 +88,7 @@ const WHO: Readonly<Record<string, string>> = {
   foreign: "another tool of the engine",
 };
 
-/** States that somebody has brought about. */
+/** States that follow from an action of a person or a client. */
 const BY_SOMEBODY: ReadonlySet<string> = new Set(["drifted", "missing", "stopped_by_hand"]);
 
 function whyOf({ state, message, differences, repair }: Member): string {

@@ -5,7 +5,7 @@ export interface Report {
   readonly hash: string;
   readonly apps: ReadonlyMap<string, AppReport>;
   readonly device: DeviceFacts;
-  /** Apps that are not there since somebody has removed them, the newest first. */
+  /** Apps that are not there since they were removed, the newest first. */
   readonly removals: readonly AppRemoval[];
 }
 

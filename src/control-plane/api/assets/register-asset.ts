@@ -29,8 +29,8 @@ export function registerAsset(api: Api, context: ApiContext): void {
         operationId: "registerAsset",
         summary: "Register Asset",
         description:
-          "The response contains the device token, which is shown only once. The device gets nothing of a fleet's until somebody has " +
-          "accepted it, unless the account accepts by itself. SIMs start as active, or as their operator has them: it has to know them.",
+          "The response contains the device token, which is shown only once. The device gets nothing of a fleet's until it is " +
+          "accepted, unless the account accepts by itself. SIMs start as active, or as their operator has them: it has to know them.",
         tags: ["Assets"],
         body: assetRegistrationSchema,
         response: {

@@ -32,7 +32,7 @@ export interface TargetFacts {
 export interface ReportFacts {
   readonly apps: readonly AppReport[];
   readonly device: DeviceFacts | undefined;
-  /** Apps that are not there since somebody has removed them. */
+  /** Apps that are not there since they were removed. */
   readonly removals?: readonly AppRemoval[] | undefined;
   /** When it was received. */
   readonly atMs: number;
