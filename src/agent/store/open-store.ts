@@ -39,12 +39,12 @@ export function openStore({ directory, logger, ...options }: OpenStoreOptions): 
     );
     rebuild.set();
   };
-  const open = (): OpenedStore => {
+  const open = (isDamaged = false): OpenedStore => {
     // Set first: a crash in between must not leave an empty store without the marker.
     if (!existsSync(path)) rebuild.set();
     const removeExpired = (): boolean => removeExpiredQuarantine(path, options.clock.deletionTime());
     return {
-      store: openSqliteStore({ ...options, path, reserve, onDamage }),
+      store: openSqliteStore({ ...options, path, reserve, onDamage, isDamaged }),
       rebuild,
       removeExpiredQuarantine: removeExpired,
     };
@@ -53,6 +53,10 @@ export function openStore({ directory, logger, ...options }: OpenStoreOptions): 
     return open();
   } catch (error) {
     if (!(error instanceof StoreError) || error.kind !== "damaged") throw error;
+    if (isReadOnlyDisk(directory)) {
+      onDamage("What there is");
+      return open(true);
+    }
     const quarantined = quarantineDatabase(path, options.clock.now());
     logger.error(
       { reason: error.message, kept_as: quarantined },

@@ -46,9 +46,11 @@ export interface SqliteStoreOptions {
 /**
  * Opens the agent's store. On a disk that is read-only, as after an error of an SD card, it is a copy in memory that refuses every
  * write until the disk can be written again. Throws `StoreError`: `damaged` when the file is not a valid database.
+ *
+ * @param options.isDamaged on such a disk the file cannot be set aside: the copy is empty
  */
-export function openSqliteStore(options: SqliteStoreOptions): AgentStore {
-  const { path } = options;
+export function openSqliteStore(options: SqliteStoreOptions & { readonly isDamaged?: boolean }): AgentStore {
+  const { path, isDamaged = false } = options;
   const open = (from = path): DatabaseSync =>
     openSqlite(from, { migrations: MIGRATIONS, pageSize: PAGE_SIZE, isExclusive: true });
   return withStoreErrors("open", () => {
@@ -56,7 +58,7 @@ export function openSqliteStore(options: SqliteStoreOptions): AgentStore {
       return openChecked(open(), options);
     } catch (error) {
       if (path === ":memory:" || !isReadOnlyDisk(dirname(path))) throw error;
-      const copy = existsSync(path) ? openSnapshot(path) : open(":memory:");
+      const copy = existsSync(path) && !isDamaged ? openSnapshot(path) : open(":memory:");
       copy.exec("PRAGMA query_only = ON");
       return openChecked(copy, { ...options, reopen: open });
     }
@@ -92,9 +94,14 @@ type OpenOptions = SqliteStoreOptions & {
 };
 
 function openChecked(database: DatabaseSync, options: OpenOptions): AgentStore {
+  return new SqliteStore(requireSound(database), options);
+}
+
+/** Returns the database. Closes it and throws if it is damaged. */
+function requireSound(database: DatabaseSync): DatabaseSync {
   try {
     const verdict = database.prepare("PRAGMA quick_check(1)").get()?.["quick_check"];
-    if (verdict === "ok") return new SqliteStore(database, options);
+    if (verdict === "ok") return database;
     throw new StoreError("damaged", `the agent's store is damaged: ${String(verdict)}`);
   } catch (error) {
     database.close();
@@ -286,7 +293,8 @@ class SqliteStore implements AgentStore {
   #writable(): DatabaseSync {
     const { reopen } = this.#options;
     if (!this.#isCopy || !reopen) return this.#database;
-    const database = reopen();
+    // One that was damaged before is set aside by the next start.
+    const database = requireSound(reopen());
     this.#database.close();
     this.#statements.clear();
     this.#database = database;

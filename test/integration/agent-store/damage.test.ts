@@ -8,11 +8,15 @@ import { openStore } from "../../../src/agent/store/open-store.ts";
 import { type AgentStore, StoreError } from "../../../src/agent/store/store.ts";
 import { parseAppSpec } from "../../../src/protocol/app-spec.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
+import { succeed } from "../../support/command.ts";
+import { smallDisk, smallDiskUnavailableReason } from "../../support/small-disk.ts";
 import { tempDir } from "../../support/temp-dir.ts";
 
 const parsed = parseAppSpec({ name: "app", image: "example/app:1" });
 if (!parsed.ok) throw parsed.error;
 const { spec } = parsed;
+
+const noDisk = await smallDiskUnavailableReason();
 
 describe("a damaged agent store", () => {
   let directory: Awaited<ReturnType<typeof tempDir>>;
@@ -53,6 +57,29 @@ describe("a damaged agent store", () => {
     expect(existsSync(`${path()}.damaged`)).toBe(true);
     expect(log.join("")).toContain("set aside");
     expect(existsSync(join(directory.path, "rebuild"))).toBe(true);
+  });
+
+  it.skipIf(noDisk !== undefined)("on a disk that is read-only is left out, and its apps are found again", async () => {
+    await using disk = await smallDisk(8);
+    const options = {
+      directory: disk.path,
+      clock: new FakeClock(),
+      bootId: "boot",
+      logger: pino({}, { write: (line) => void log.push(line) }),
+    };
+    writeFileSync(join(disk.path, "agent.db"), "no database at all".repeat(500));
+    await succeed("mount", ["-o", "remount,ro", disk.path]);
+    const opened = openStore(options);
+    using store = opened.store;
+    expect([store.apps(), opened.rebuild.isSet]).toEqual([[], true]);
+    expect(log.join("")).toContain("apps are found again by their containers");
+    expect(() => store.save({ deployment: newRecord("d1", 1, spec) })).toThrow(StoreError);
+    // The file is damaged, and not written to.
+    await succeed("mount", ["-o", "remount,rw", disk.path]);
+    expect(() => store.save({ deployment: newRecord("d1", 1, spec) })).toThrow(
+      expect.objectContaining({ kind: "damaged" }),
+    );
+    expect(readFileSync(join(disk.path, "agent.db"), "utf8")).toContain("no database at all");
   });
 
   it("with some unreadable rows keeps the others, and reports which are left out", () => {

@@ -55,7 +55,7 @@ interface Fault {
 
 async function findFault(
   app: string,
-  { local, readonly = false }: ReturnType<typeof bindsOf>[number],
+  { local, readonly }: ReturnType<typeof bindsOf>[number],
   mounts: Mounts,
 ): Promise<Fault | undefined> {
   const path = normalizePath(local);
