@@ -1,5 +1,5 @@
 import type { SelectorTerm } from "../../protocol/selector.ts";
-import { lateTarget } from "../core/fleets/new-records.ts";
+import { againAfter, lateTarget } from "../core/fleets/new-records.ts";
 import { needsUpkeep } from "../core/fleets/upkeep.ts";
 import type { Fleet } from "../core/fleets/fleet.ts";
 import type { Rollout } from "../core/fleets/rollout.ts";
@@ -69,8 +69,7 @@ async function addOne({ store, fence, rollout, nowMs }: MembersInput, served: Ta
   const target = { ...lateTarget(rollout, assetUuid, nowMs), dueMs: nowMs };
   if (!served) return store.rollouts.addTargets(fence, [target]);
   // It was skipped before, such as because it had left the fleet.
-  const after = { ...target, attempt: served.attempt };
-  return (await store.rollouts.changeTargets(fence, [{ before: served, after }])).size;
+  return (await store.rollouts.changeTargets(fence, [{ before: served, after: againAfter(target, served) }])).size;
 }
 
 /** Yields members that no rollout has brought a revision to, and those that the last one ended without. */

@@ -5,7 +5,7 @@ import { MAX_LISTED_REAPPLIED, type ReapplyRequest } from "../../protocol/fleet.
 import { auditEntry } from "../audit/audit-entry.ts";
 import type { Fleet } from "../core/fleets/fleet.ts";
 import { isUnfinished } from "../core/fleets/counts.ts";
-import { newTarget } from "../core/fleets/new-records.ts";
+import { againAfter, newTarget } from "../core/fleets/new-records.ts";
 import type { Rollout } from "../core/fleets/rollout.ts";
 import type { Deployments } from "../deployments/deployments.ts";
 import type { MemberState } from "../store/fleets.ts";
@@ -120,7 +120,7 @@ export async function addUpkeepTarget({ store, clock }: UpkeepOptions, fleet: Fl
         return;
       }
       // Attempts go on being counted: past ones are on record by their numbers.
-      const changed = await rollouts.changeTargets(fence, [{ before, after: { ...target, attempt: before.attempt } }]);
+      const changed = await rollouts.changeTargets(fence, [{ before, after: againAfter(target, before) }]);
       if (changed.has(assetUuid)) return;
     } catch (error) {
       // The rollout was taken up by another coordinator.

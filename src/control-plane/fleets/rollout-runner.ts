@@ -187,13 +187,14 @@ export class RolloutRunner {
   /** Changes the upkeep to the fleet's stable revision and strategy of now. Returns whether they were others. */
   async #followStable(fence: RolloutFence, upkeep: Rollout, { stableRevision, strategy }: Fleet): Promise<boolean> {
     if (stableRevision === undefined) return false;
-    const fields = upkeepFields({ strategy }, stableRevision);
-    const isSame =
-      fields.revision === upkeep.revision && JSON.stringify(fields.strategy) === JSON.stringify(upkeep.strategy);
-    if (isSame) return false;
+    const known = upkeepFields({ strategy }, stableRevision);
+    const isOther = known.revision !== upkeep.revision;
+    if (!isOther && JSON.stringify(known.strategy) === JSON.stringify(upkeep.strategy)) return false;
+    // Attempts that were begun before were for another revision.
+    const fields = isOther ? { ...known, waveEnteredAtMs: this.#options.clock.now() } : known;
     const { rollouts } = this.#options.store;
     // Members that the upkeep has served with the earlier revision are served again with this one.
-    if (fields.revision !== upkeep.revision) {
+    if (isOther) {
       await rollouts.removeTargets(fence, UPKEEP_ENDED);
       this.#mustSync = true;
     }

@@ -87,6 +87,7 @@ export function rolloutsContract(harness: StoreHarness): void {
         waitsFor: "budget",
         attempt: 3,
         failedAttempts: 2,
+        attemptsBefore: 1,
         deploymentId: "dep_1",
         wasAttempted: true,
         begunAtMs: 4_000_000_000_000,

@@ -92,6 +92,7 @@ export function someTarget({ id }: Pick<Rollout, "id">, assetUuid: string, field
     waitsFor: undefined,
     attempt: 0,
     failedAttempts: 0,
+    attemptsBefore: 0,
     deploymentId: undefined,
     wasAttempted: false,
     begunAtMs: undefined,

@@ -109,7 +109,8 @@ export class ModelMember {
     const arrived = target?.kind === "rollout" && target.state === "succeeded";
     const wanted = arrived ? target.revision : this.stable;
     const apps = this.#reported;
-    if (wanted === undefined || apps === undefined) return "waiting";
+    if (apps === undefined) return "waiting";
+    if (wanted === undefined) return this.#beforeAnyIsStable([...apps.values()]);
     const isMarked = [...apps.values()].some(({ revision }) => revision !== undefined);
     if (this.#whole === undefined && !isMarked) return "waiting";
     const isCurrent = APPS.every((name) => runs(name, apps.get(name), wanted));
@@ -132,6 +133,13 @@ export class ModelMember {
     if (present.some(({ revision }) => revision !== undefined && revision !== wanted))
       return isOpen ? "waiting" : "outdated";
     return "missing";
+  }
+
+  /** Nothing is to be there: what people have done to what a rollout has left there is told all the same. */
+  #beforeAnyIsStable(present: readonly App[]): MemberStateName {
+    if (!this.#isAccepted || !present.some(({ revision }) => revision !== undefined)) return "waiting";
+    if (present.some(({ isStopped }) => isStopped)) return "stopped_by_hand";
+    return present.some(({ isChanged, revision }) => isChanged && revision !== undefined) ? "drifted" : "waiting";
   }
 
   /** The revision other than the wanted one that all of its apps are from: as the device says, or as it was seen running last. */

@@ -33,8 +33,7 @@ export function decideBegin(situation: Situation): TargetDecision {
   if (obstacle) return wait(situation, obstacle);
 
   const ready: TargetFields = { state: "pending", awaySinceMs: undefined };
-  // Attempts of an earlier reapply are counted on: only one that has failed has a code.
-  const isRetry = target.state === "pending" && target.attempt > 0 && target.code !== undefined;
+  const isRetry = target.state === "pending" && target.attempt > target.attemptsBefore;
   const retryAtMs = isRetry ? target.sinceMs + retryPauseMs(target) : nowMs;
   if (retryAtMs > nowMs) return become(target, { ...ready, dueMs: retryAtMs }, nowMs);
   return { kind: "begin", otherwise: changedFields(target, ready, nowMs) };
@@ -83,9 +82,9 @@ function deferralMs(
   return sinceMs === undefined ? overallMs : Math.min(overallMs, sinceMs + offlineAfterS * 1000);
 }
 
-function retryPauseMs({ attempt, failedAttempts }: Target): number {
+function retryPauseMs({ attempt, attemptsBefore, failedAttempts }: Target): number {
   const failedMs = failedAttempts === 0 ? 0 : FIRST_RETRY_PAUSE_MS * 2 ** (failedAttempts - 1);
-  const unreached = attempt - failedAttempts;
+  const unreached = attempt - attemptsBefore - failedAttempts;
   const unreachedMs = unreached === 0 ? 0 : FIRST_UNREACHED_PAUSE_MS * 2 ** (unreached - 1);
   return Math.min(Math.max(failedMs, unreachedMs), MAX_RETRY_PAUSE_MS);
 }

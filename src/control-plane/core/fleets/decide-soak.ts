@@ -52,13 +52,16 @@ function decideUp({ target, context, nowMs }: Situation, soakSinceMs: number): T
 }
 
 /** An app in a crash loop does not come up by waiting for it: that ends the soak early. What the target goes back to stays there. */
-function decideNotUp({ target, context, nowMs }: Situation, { why, code, isCrashing, isHeld }: NotUp): TargetDecision {
+function decideNotUp(
+  { target, context, nowMs }: Situation,
+  { why, code, isCrashing, isUnsure }: NotUp,
+): TargetDecision {
   const downSinceMs = isCrashing ? (target.downSinceMs ?? nowMs) : undefined;
   const fields = { soakSinceMs: undefined, downSinceMs, awaySinceMs: undefined, message: why };
   const crashedMs =
     downSinceMs === undefined || target.direction === "back"
       ? Infinity
-      : downSinceMs + (isHeld ? HELD_CRASH_TIMEOUT_MS : CRASH_TIMEOUT_MS);
+      : downSinceMs + (isUnsure ? HELD_CRASH_TIMEOUT_MS : CRASH_TIMEOUT_MS);
   const untilMs = Math.min(target.sinceMs + 2 * soakMsOfTarget(target, context) + COME_UP_TIMEOUT_MS, crashedMs);
   if (untilMs > nowMs) return become(target, { ...fields, dueMs: untilMs }, nowMs);
   return become(target, { ...fields, state: "failed", code }, nowMs);

@@ -21,6 +21,7 @@ export function decideTarget(
 ): TargetDecision {
   const situation = { target, facts, context, nowMs };
   if (mustTurn(situation)) return turnBack(situation);
+  if (isOvertaken(situation)) return beginAnew(target, nowMs);
   switch (target.state) {
     case "pending":
     case "deferred":
@@ -43,6 +44,26 @@ export function decideTarget(
       // What is changed on the device later is shown, and repaired when a person asks for it.
       return become(target, {}, nowMs);
   }
+}
+
+/**
+ * Whether the latest attempt of an upkeep has ended, or has failed, with what was the stable revision before: it says nothing about the
+ * one that is to be brought now.
+ */
+function isOvertaken({ target, facts, context: { rollout } }: Situation): boolean {
+  const { state, begunAtMs = 0, attempt, attemptsBefore } = target;
+  const { kind, waveEnteredAtMs = 0 } = rollout;
+  if (kind !== "upkeep" || attempt === attemptsBefore || begunAtMs >= waveEnteredAtMs) return false;
+  if (state === "soaking" || state === "pending" || (state === "waiting" && target.waitsFor !== "budget")) return true;
+  const hasEnded = facts.isConnected && facts.deployment !== undefined && facts.deployment.status !== "Running";
+  return hasEnded && (state === "deploying" || state === "waiting" || state === "lost");
+}
+
+function beginAnew(target: Target, nowMs: number): TargetDecision {
+  const { attempt: attemptsBefore } = target;
+  const cleared = { awaySinceMs: undefined, deploymentId: undefined, code: undefined, message: undefined } as const;
+  const fields = { ...NOT_SOAKING, ...cleared, failedAttempts: 0, attemptsBefore } as const;
+  return become(target, { ...fields, state: "pending", dueMs: nowMs }, nowMs);
 }
 
 /** Once people have put right what they changed, or started what they stopped, the target soaks again. */

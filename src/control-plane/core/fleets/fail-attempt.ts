@@ -3,7 +3,7 @@ import { isRolloutOver } from "../../../protocol/rollout-over.ts";
 import { classifyFailure } from "./failure-class.ts";
 import { become, type Situation, type TargetDecision } from "./target-decision.ts";
 
-/** Number of attempts that may fail without counting, such as because a device that seems connected is not reached. */
+/** Number of attempts, since the asset was last to be served anew, that may fail without counting, such as because a device that seems connected is not reached. */
 const MAX_UNCOUNTED_ATTEMPTS = 10;
 
 /** How an attempt failed. */
@@ -27,15 +27,18 @@ export function failAttempt(situation: Situation, failure: FailedAttempt): Targe
   if (kind === "refused") return become(target, { ...told, state: "refused" }, nowMs);
 
   const isCounted = kind === "failed" || kind === "harmful" || (kind === "waiting" && isReached);
-  const uncounted = target.attempt - target.failedAttempts;
+  const uncounted = target.attempt - target.attemptsBefore - target.failedAttempts;
   const failedAttempts =
     isCounted || uncounted > MAX_UNCOUNTED_ATTEMPTS ? target.failedAttempts + 1 : target.failedAttempts;
   const isLast =
     kind === "harmful" || failedAttempts >= context.rollout.strategy.attempts || uncounted > MAX_UNCOUNTED_ATTEMPTS;
   if (isLast) {
+    const tries = target.attempt - target.attemptsBefore;
+    const given = isCounted || message === undefined ? message : `${message} It was tried ${tries} times.`;
     // A rollout that goes back has its failed targets turn back at once, and nothing else happens to this one.
     const mustTurn = context.rollout.state === "rolling_back" && target.direction === "forward";
-    return become(target, { ...told, state: "failed", failedAttempts, dueMs: mustTurn ? nowMs : undefined }, nowMs);
+    const fields = { ...told, message: given, state: "failed", failedAttempts } as const;
+    return become(target, { ...fields, dueMs: mustTurn ? nowMs : undefined }, nowMs);
   }
   if (isRolloutOver(context.rollout)) {
     // Nothing begins any more.

@@ -89,7 +89,7 @@ export function judgeMember(
   before: (Pick<Judgement, "state" | "sinceMs"> & Partial<Pick<Judgement, "differences">>) | undefined,
   nowMs: number,
 ): Judgement {
-  const wanted = wantedRevision(fleet, facts.targets);
+  const wanted = wantedRevision(fleet, facts.targets) ?? broughtRevision(fleet, facts.report);
   const wantedGoal = wanted === undefined ? undefined : goalOf(wanted);
   const differences = wantedGoal && facts.report ? datedDifferences(wantedGoal, facts.report, before?.differences) : [];
   const kept = differences.slice(0, MAX_DIFFERENCES);
@@ -142,6 +142,21 @@ function wantedRevision(
   return arrived?.revision ?? stableRevision;
 }
 
+/**
+ * Returns the newest revision that its apps are from, where none is to be there: before the first rollout has succeeded, what people do
+ * to an app is told all the same.
+ */
+function broughtRevision({ name }: Pick<Fleet, "name">, report: MemberFacts["report"]): number | undefined {
+  const marks = (report?.apps ?? []).flatMap((app) => fleetMark(app) ?? []);
+  const revisions = marks.flatMap((mark) => (mark.name === name ? [mark.revision] : []));
+  return revisions.length === 0 ? undefined : Math.max(...revisions);
+}
+
+/** Whether people have stopped or changed an app. */
+function areByHand(differences: readonly Difference[]): boolean {
+  return differences.some(({ kind }) => kind === "stopped" || kind === "changed");
+}
+
 function findState(
   { fleet, goalOf }: MemberScope,
   facts: MemberFacts,
@@ -163,10 +178,12 @@ function findState(
     return { state: "conflict", message };
   }
   if (!report || !wanted) return waiting(facts, wanted);
+  const isStable = wantedRevision(fleet, targets) !== undefined;
   const isBrought = facts.revision !== undefined || report.apps.some((app) => fleetMark(app)?.name === fleet.name);
   // Nothing reaches a device that is not accepted, and what was brought before may have been brought to another one.
   const mustBeAccepted = facts.unacceptedSinceMs !== undefined && differences.length > 0;
   if (!isBrought || mustBeAccepted) return waiting(facts, wanted);
+  if (!isStable && !areByHand(differences)) return waiting(facts, undefined);
   if (differences.length === 0) return { state: "current", revision: wanted.goal.revision };
   const has = (...kinds: readonly Difference["kind"][]) => differences.some(({ kind }) => kinds.includes(kind));
   const message = told;

@@ -22,8 +22,8 @@ export interface NotUp {
   readonly code: "CrashLoopBackOff" | "Unhealthy";
   /** An app ends again and again. */
   readonly isCrashing: boolean;
-  /** The device holds later reports back. */
-  readonly isHeld: boolean;
+  /** The device holds later reports back, and this one does not show yet that the app has ended several times. */
+  readonly isUnsure: boolean;
 }
 
 /**
@@ -44,7 +44,7 @@ export function judge(
     // An app in a crash loop is the usual reason, which the report before has told then.
     const isOfIt = endedAtMs === undefined || isSince(goal, report, deployment?.id, endedAtMs);
     const told = isOfIt && compareApps(goal, report).length === 0 ? judgeUp(goal, report, endedAtMs) : undefined;
-    if (told?.kind === "not_up") return { ...told, isHeld: true, why: `${told.why} ${HELD}` };
+    if (told?.kind === "not_up") return { ...told, isUnsure: !hasEndedOften(report.apps), why: `${told.why} ${HELD}` };
     return { kind: "unknown", why: HELD };
   }
   if (endedAtMs !== undefined && !isSince(goal, report, deployment?.id, endedAtMs)) {
@@ -87,6 +87,13 @@ export function areByHand(differences: readonly Difference[]): boolean {
   return differences.every(({ kind }) => kind === "stopped" || kind === "missing" || kind === "changed");
 }
 
+/** Restarts that one end of an app does not explain. */
+const MANY_RESTARTS = 3;
+
+function hasEndedOften(apps: readonly AppReport[]): boolean {
+  return apps.some(({ state, restarts }) => state === "restarting" && (restarts ?? 0) >= MANY_RESTARTS);
+}
+
 const HELD = "The device holds its next report back, since its apps change often.";
 
 function judgeUp(goal: Goal, report: ReportFacts, endedAtMs: number | undefined): Verdict {
@@ -103,7 +110,7 @@ function judgeUp(goal: Goal, report: ReportFacts, endedAtMs: number | undefined)
         why: describeDown(found),
         code,
         isCrashing: found.state === "restarting",
-        isHeld: false,
+        isUnsure: false,
       };
     }
     sinceMs.push(Math.min(found.since === null ? report.atMs : found.since * 1000, report.atMs));

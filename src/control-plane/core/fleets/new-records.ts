@@ -45,6 +45,7 @@ export function newTarget(rolloutId: string, assetUuid: string, wave: number, no
     waitsFor: undefined,
     attempt: 0,
     failedAttempts: 0,
+    attemptsBefore: 0,
     deploymentId: undefined,
     wasAttempted: false,
     begunAtMs: undefined,
@@ -65,4 +66,9 @@ export function lateTarget(
   nowMs: number,
 ): Target {
   return newTarget(id, assetUuid, waveCount(strategy) - 1, nowMs);
+}
+
+/** Returns a new target in the place of one that was served: attempts go on being numbered, since past ones are on record by that. */
+export function againAfter(target: Target, { attempt }: Pick<Target, "attempt">): Target {
+  return { ...target, attempt, attemptsBefore: attempt };
 }

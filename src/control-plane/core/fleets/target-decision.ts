@@ -7,7 +7,7 @@ import type { WindowState } from "./windows.ts";
 
 /** What a target is decided with, beside the facts about its asset. */
 export interface TargetContext {
-  readonly rollout: Pick<Rollout, "kind" | "state" | "wave" | "strategy">;
+  readonly rollout: Pick<Rollout, "kind" | "state" | "wave" | "waveEnteredAtMs" | "strategy">;
   /** What its asset is to run, by the direction of the target. */
   readonly goals: Readonly<Record<Direction, Goal>>;
   /** Whether a deployment may begin on the asset now. */

@@ -20,6 +20,8 @@ export interface Target {
    * How many attempts in this direction have failed on the device. Those that did not reach it do not count.
    */
   readonly failedAttempts: number;
+  /** How many attempts were made before its asset was last to be served anew, such as by a reapply: these bound nothing any more. */
+  readonly attemptsBefore: number;
   /** The deployment of the latest attempt; `undefined` while it is being requested. */
   readonly deploymentId: string | undefined;
   /** Whether its device was changed by the rollout, or may have been: going back has to go there. */

@@ -45,7 +45,7 @@ export function turnBack(situation: Situation): TargetDecision {
     return become(target, { state: "skipped", message: "The rollout went back before its turn." }, nowMs);
   }
   if (!facts.isMember) return become(target, { state: "skipped", message: LEFT }, nowMs);
-  const fields = { attempt: 0, failedAttempts: 0, deploymentId: undefined } as const;
+  const fields = { attempt: 0, attemptsBefore: 0, failedAttempts: 0, deploymentId: undefined } as const;
   const cleared = { ...NOT_SOAKING, awaySinceMs: undefined, code: undefined, message: undefined } as const;
   const { deployment } = facts;
   if (deployment?.status === "Fail" && facts.isConnected) {

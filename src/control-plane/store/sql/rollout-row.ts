@@ -99,7 +99,8 @@ export function rolloutValues(rollout: Rollout): Parameters {
 }
 
 export const TARGET_COLUMNS = `x.rollout_id, x.asset_uuid, x.wave, x.direction, x.state, x.waits_for, x.attempt, x.deployment_id,
-  x.was_attempted, x.begun_at_ms, x.soak_since_ms, x.down_since_ms, x.away_since_ms, x.since_ms, x.due_ms, x.code, x.message, x.failed_attempts`;
+  x.was_attempted, x.begun_at_ms, x.soak_since_ms, x.down_since_ms, x.away_since_ms, x.since_ms, x.due_ms, x.code, x.message, x.failed_attempts,
+  x.attempts_before`;
 
 export interface TargetRow {
   readonly rollout_id: string;
@@ -110,6 +111,7 @@ export interface TargetRow {
   readonly waits_for: WaitReason | null;
   readonly attempt: number;
   readonly failed_attempts: number;
+  readonly attempts_before: number;
   readonly deployment_id: string | null;
   readonly was_attempted: number;
   readonly begun_at_ms: number | null;
@@ -132,6 +134,7 @@ export function toTarget(row: TargetRow): Target {
     waitsFor: row.waits_for ?? undefined,
     attempt: row.attempt,
     failedAttempts: row.failed_attempts,
+    attemptsBefore: row.attempts_before,
     deploymentId: row.deployment_id ?? undefined,
     wasAttempted: row.was_attempted === 1,
     begunAtMs: row.begun_at_ms ?? undefined,
@@ -148,18 +151,19 @@ export function toTarget(row: TargetRow): Target {
 /** Its parameters are `targetValues` and then the rollout and the asset. The asset may have been removed. */
 export const INSERT_TARGET = /* sql */ `
   INSERT INTO rollout_targets (wave, direction, state, waits_for, attempt, deployment_id, was_attempted, begun_at_ms, soak_since_ms,
-    down_since_ms, away_since_ms, since_ms, due_ms, code, message, failed_attempts, rollout_id, asset_uuid)
+    down_since_ms, away_since_ms, since_ms, due_ms, code, message, failed_attempts, attempts_before, rollout_id, asset_uuid)
   SELECT CAST(?1 AS INTEGER), CAST(?2 AS TEXT), CAST(?3 AS TEXT), CAST(?4 AS TEXT), CAST(?5 AS INTEGER), CAST(?6 AS TEXT),
     CAST(?7 AS SMALLINT), CAST(?8 AS BIGINT), CAST(?9 AS BIGINT), CAST(?10 AS BIGINT), CAST(?11 AS BIGINT), CAST(?12 AS BIGINT),
-    CAST(?13 AS BIGINT), CAST(?14 AS TEXT), CAST(?15 AS TEXT), CAST(?16 AS INTEGER), CAST(?17 AS TEXT), a.uuid
-  FROM assets a WHERE a.uuid = ?18
+    CAST(?13 AS BIGINT), CAST(?14 AS TEXT), CAST(?15 AS TEXT), CAST(?16 AS INTEGER), CAST(?17 AS INTEGER),
+    CAST(?18 AS TEXT), a.uuid
+  FROM assets a WHERE a.uuid = ?19
   ON CONFLICT (rollout_id, asset_uuid) DO NOTHING`;
 
 /** Its parameters are `targetValues`, the rollout and the asset, and what the target must be like before. */
 export const UPDATE_TARGET = /* sql */ `
   UPDATE rollout_targets SET wave = ?, direction = ?, state = ?, waits_for = ?, attempt = ?, deployment_id = ?, was_attempted = ?,
     begun_at_ms = ?, soak_since_ms = ?, down_since_ms = ?, away_since_ms = ?, since_ms = ?, due_ms = ?, code = ?, message = ?,
-    failed_attempts = ?
+    failed_attempts = ?, attempts_before = ?
   WHERE rollout_id = ? AND asset_uuid = ? AND state = ? AND attempt = ? AND direction = ?`;
 
 export function targetValues(target: Target): Parameters {
@@ -180,6 +184,7 @@ export function targetValues(target: Target): Parameters {
     target.code ?? null,
     target.message ?? null,
     target.failedAttempts,
+    target.attemptsBefore,
     target.rolloutId,
     target.assetUuid,
   ];

@@ -108,6 +108,7 @@ export const FLEETS = /* sql */ `
     waits_for TEXT COLLATE "C",
     attempt BIGINT NOT NULL DEFAULT 0,
     failed_attempts BIGINT NOT NULL DEFAULT 0,
+    attempts_before BIGINT NOT NULL DEFAULT 0,
     deployment_id TEXT COLLATE "C",
     was_attempted SMALLINT NOT NULL DEFAULT 0 CHECK (was_attempted IN (0, 1)),
     begun_at_ms BIGINT,

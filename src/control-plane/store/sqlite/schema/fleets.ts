@@ -108,6 +108,7 @@ export const FLEETS = /* sql */ `
     waits_for TEXT,
     attempt INTEGER NOT NULL DEFAULT 0,
     failed_attempts INTEGER NOT NULL DEFAULT 0,
+    attempts_before INTEGER NOT NULL DEFAULT 0,
     deployment_id TEXT,
     was_attempted INTEGER NOT NULL DEFAULT 0 CHECK (was_attempted IN (0, 1)),
     begun_at_ms INTEGER,

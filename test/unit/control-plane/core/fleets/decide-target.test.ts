@@ -262,14 +262,47 @@ describe("a target that soaks", () => {
     expect(decided(target, held, soak, NOW + 339_000)).toMatchObject({
       fields: { state: "failed", code: "CrashLoopBackOff" },
     });
+    const often = { ...running, report: aReport([{ ...app, restarts: 3 }], { heldSinceMs: NOW + 20_000 }) };
+    expect(decided(target, often, soak, NOW + 99_000)).toMatchObject({ fields: { state: "failed" } });
     // What it goes back to stays there, whether it crashes or not.
     const back = { ...target, direction: "back" } as const;
     const before = { ...running, report: aReport([anApp(1, { state: "restarting" })]) };
     expect(decided(back, before, soak, NOW + 99_000)).toMatchObject({ fields: { dueMs: NOW + 300_000 } });
   });
 
-  test("does not count after reapplies that have ended: only an attempt that has failed has a code", () => {
-    expect(decided(aTarget({ attempt: 7 })).kind).toBe("begin");
+  test("counts attempts from the latest reapply on: for pauses, and for those that say nothing about the revision", () => {
+    expect(decided(aTarget({ attempt: 7, attemptsBefore: 7 })).kind).toBe("begin");
+    const unreached = { status: "Fail", code: "DeviceNotReachable", acknowledgedAtMs: undefined } as const;
+    const failed = facts({ deployment: aDeployment({ ...unreached, message: "Device not reachable." }) });
+    const target = { state: "deploying", deploymentId: "dep_1", begunAtMs: NOW - 9 } as const;
+    const again = decided(aTarget({ ...target, attempt: 31, attemptsBefore: 30 }), failed);
+    expect(again).toMatchObject({ fields: { state: "pending", code: "DeviceNotReachable" } });
+    const pending = aTarget({ attempt: 31, attemptsBefore: 30, code: "DeviceNotReachable", begunAtMs: NOW - 9 });
+    expect(decided(pending)).toMatchObject({ fields: { dueMs: NOW + 5_000 } });
+    expect(decided(aTarget({ ...target, attempt: 41, attemptsBefore: 30 }), failed)).toMatchObject({
+      fields: { state: "failed", message: "Device not reachable. It was tried 11 times." },
+    });
+  });
+
+  test("of an upkeep begins anew if another revision has become the stable one while its attempt was under way", () => {
+    const upkeep = context(aRollout({ kind: "upkeep", waveEnteredAtMs: NOW }));
+    const old = { attempt: 3, failedAttempts: 1, begunAtMs: NOW - 1, deploymentId: "dep_1" } as const;
+    const anew = { state: "pending", attemptsBefore: 3, failedAttempts: 0, deploymentId: undefined, dueMs: NOW };
+    const ended = { deployment: aDeployment(), report: aReport([anApp(1)]) };
+    expect(decided(aTarget({ ...old, state: "soaking" }), ended, upkeep)).toMatchObject({ fields: anew });
+    for (const status of ["Success", "Fail"] as const) {
+      const over = { deployment: aDeployment({ status, code: status === "Fail" ? "Unhealthy" : undefined }) };
+      expect(decided(aTarget({ ...old, state: "deploying" }), over, upkeep)).toMatchObject({ fields: anew });
+    }
+    // It ends first, and one that was begun since then is for the revision of now.
+    const running = { deployment: aDeployment({ status: "Running" }) };
+    expect(decided(aTarget({ ...old, state: "deploying" }), running, upkeep)).not.toMatchObject({ fields: anew });
+    const own = aTarget({ ...old, state: "soaking", begunAtMs: NOW });
+    expect(decided(own, { deployment: aDeployment(), report: aReport([anApp(2)]) }, upkeep)).not.toMatchObject({
+      fields: anew,
+    });
+    // Then it is an ordinary one.
+    expect(decided(aTarget({ ...old, attemptsBefore: 3 }), {}, upkeep).kind).toBe("begin");
   });
 
   test.each([

@@ -222,3 +222,23 @@ describe("since when and by whom", () => {
     expect(judged(undefined, { report })).toMatchObject({ state: "current", differences: [] });
   });
 });
+
+describe("before any revision is stable", () => {
+  const first: MemberScope = { ...scope, fleet: { name: FLEET, stableRevision: undefined } };
+  const judge = (app: AppReport) => judgeMember(first, facts([app], { revision: undefined }), undefined, NOW);
+
+  test("what people do to an app of a canary is told, also after its rollout", () => {
+    expect(judge({ ...aMarkedApp(1), ...stopped })).toMatchObject({
+      state: "stopped_by_hand",
+      message: "web was stopped.",
+    });
+    expect(judge(aMarkedApp(1, true))).toMatchObject({ state: "drifted" });
+  });
+
+  test("a member waits for a revision otherwise", () => {
+    const waits = { state: "waiting", waitsFor: "rollout", message: "No revision of the fleet is stable yet." };
+    expect(judge(aMarkedApp(1))).toMatchObject(waits);
+    expect(judge(anApp(1))).toMatchObject(waits);
+    expect(judge(FOREIGN)).toMatchObject(waits);
+  });
+});

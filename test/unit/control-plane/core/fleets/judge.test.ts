@@ -32,7 +32,7 @@ describe("what a device runs", () => {
       why: `web is ${state}.`,
       code: state === "unhealthy" ? "Unhealthy" : "CrashLoopBackOff",
       isCrashing: state === "restarting",
-      isHeld: false,
+      isUnsure: false,
     });
   });
 
@@ -44,9 +44,11 @@ describe("what a device runs", () => {
     expect(judged(crashing, held)).toMatchObject({
       kind: "not_up",
       code: "CrashLoopBackOff",
-      isHeld: true,
+      isUnsure: false,
       why: `${why} The device holds its next report back, since its apps change often.`,
     });
+    const once = aReport([{ ...crashing, restarts: 1 }], { heldSinceMs: NOW + 2_000 });
+    expect(judged(crashing, { report: once })).toMatchObject({ kind: "not_up", isUnsure: true });
     // What it said before the deployment says nothing about it, and an app that was up may be down by now.
     const early = { report: aReport([crashing], { heldSinceMs: NOW + 2_000, atMs: NOW - 60_000 }) };
     expect(judged(crashing, early).kind).toBe("unknown");
