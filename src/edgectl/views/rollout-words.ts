@@ -74,7 +74,7 @@ export function neededCommand(waiting: readonly Waiting[]): string | undefined {
 /** What is known of a rollout before it begins, as sentences after the numbers of its assets; empty: nothing is in the way. */
 export function foreseenText({ waiting_for: waiting, refused, left, joined }: Foreseen): string {
   return [
-    ...(waiting.length > 0 ? [`Of these wait as things are now: ${waitingText(waiting)}.`] : []),
+    ...(waiting.length > 0 ? [`Waiting as things are now: ${waitingText(waiting)}.`] : []),
     ...(refused > 0 ? [`${assets(refused)} cannot get it: the agent is too old.`] : []),
     ...(left > 0 ? [`${assets(left)} left the fleet since it was planned.`] : []),
     ...(joined > 0 ? [`${assets(joined)} joined since then, and come in the last wave.`] : []),

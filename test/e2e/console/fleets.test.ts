@@ -43,7 +43,9 @@ it("shows at the moment of a stop what stopped it, which assets failed and why, 
   let failures = 0;
   for (const device of fleet.devices) {
     device.behave = (apply) =>
-      isVersion(apply, "bad") && !apply.isDryRun && ++failures <= 2 ? { fail: "CrashLoopBackOff" } : "succeed";
+      isVersion(apply, "bad") && !apply.isDryRun && ++failures <= 2
+        ? { fail: "CrashLoopBackOff", logs: ["no such table"] }
+        : "succeed";
   }
   await fleet.revision("bad", "Faster start");
   await page.goto(`${rig.control.url}/fleets/kiosks`);
@@ -59,7 +61,7 @@ it("shows at the moment of a stop what stopped it, which assets failed and why, 
   await page.getByText("the rollout stops at 2").waitFor();
   const rows = page.getByRole("table", { name: "Assets" }).getByRole("row");
   await rows.nth(1).getByText("failed", { exact: true }).waitFor();
-  await rows.nth(1).getByText("CrashLoopBackOff").waitFor();
+  await rows.nth(1).getByText("CrashLoopBackOff", { exact: true }).waitFor();
   expect(await rows.nth(1).getByRole("link", { name: "Attempt 1" }).getAttribute("href")).toContain("/deployments/");
   expect(await lookAtAll(page, "rollout-stopped")).toEqual([]);
 
@@ -69,6 +71,25 @@ it("shows at the moment of a stop what stopped it, which assets failed and why, 
   expect(await lookAtAll(page, "rollout-roll-back")).toEqual([]);
   await dialog.getByRole("button", { name: "Roll back" }).click();
   await page.getByText("This rollout went back to revision 1.").waitFor();
+  expect(tab.complaints).toEqual([]);
+});
+
+it("shows what the assets went through after it went back, and retries what failed after a question in numbers", async () => {
+  const { page } = tab;
+  await expect.poll(() => page.getByRole("table", { name: "Assets" }).getByText("1 past attempt").count()).toBe(3);
+  const details = page.locator("details", { hasText: "CrashLoopBackOff" }).first();
+  await details.locator("summary").click();
+  await details.getByText("Attempt 1: failed, CrashLoopBackOff").waitFor();
+  await details.getByText("no such table").waitFor();
+  expect(await details.getByRole("link", { name: "Attempt 1" }).getAttribute("href")).toContain("/deployments/");
+  expect(await lookAtAll(page, "rollout-past-attempts")).toEqual([]);
+
+  await page.getByRole("button", { name: "Retry what failed" }).click();
+  const dialog = page.getByRole("dialog", { name: "Retry what failed?" });
+  await dialog.getByText("Revision 2 goes to 2 assets, on which it has failed or was refused.").waitFor();
+  expect(await lookAtAll(page, "rollout-retry")).toEqual([]);
+  await dialog.getByRole("button", { name: "Cancel" }).click();
+  await dialog.waitFor({ state: "detached" });
   expect(tab.complaints).toEqual([]);
 });
 

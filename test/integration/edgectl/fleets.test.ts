@@ -122,7 +122,7 @@ test("a dry run prints the waves, each asset's price and how many were not asked
   expect(code).toBe(0);
   expect(stdout).toContain("Wave 1 of 2: 1 asset\nWave 2 of 2: 2 assets\n");
   expect(stdout).toMatch(
-    /To download: .* in all, on 2 of 3 assets\nNot asked: 1 asset\nOf these wait as things are now: 1 offline since /,
+    /To download: .* in all, on 2 of 3 assets\nNot asked: 1 asset\nWaiting as things are now: 1 offline since /,
   );
   expect((await rig.run(["rollouts", "list", "kiosks"])).stdout).toBe("No rollouts.\n");
 });
@@ -140,7 +140,7 @@ test("what a dry run shows is what is started; a rollout that waits for people s
   const dry = await rig.run(["rollouts", "create", "kiosks", "--dry-run", "--no-prices"]);
   expect(dry).toMatchObject({ code: 0, stderr: "" });
   expect(dry.stdout).toMatch(new RegExp(`\\n${await serial(2)} .* 1 `));
-  expect(dry.stdout).toContain("Of these wait as things are now: 1 held.");
+  expect(dry.stdout).toContain("Waiting as things are now: 1 held.");
   const [, plan = ""] = /--plan (pln_\w+)/.exec(dry.stdout) ?? [];
   const twice = await rig.run(["rollouts", "create", "kiosks", "--plan", plan, "--revision", "1", "--yes"]);
   expect(twice).toMatchObject({ code: 2, stdout: "" });
@@ -148,7 +148,7 @@ test("what a dry run shows is what is started; a rollout that waits for people s
   const args = ["rollouts", "create", "kiosks", "--plan", plan, "--yes", "--exit-when-waiting"];
   const waiting = await rig.run(args);
   expect(waiting.code).toBe(6);
-  expect(waiting.stderr).toContain("Note: Of these wait as things are now: 1 held.");
+  expect(waiting.stderr).toContain("Note: Waiting as things are now: 1 held.");
   expect(waiting.stderr).toContain("The rollout waits: for a person to let the next wave begin.");
   expect(waiting.stderr).toMatch(/To let it go on:\n +edgectl rollouts advance kiosks rol_/);
   expect((await rig.run(["rollouts", "list", "kiosks"])).stdout).toContain("for you: 2 advance");

@@ -234,3 +234,40 @@ test("an asset that joins gets the stable revision; one that leaves keeps its ap
   );
   expect(leaver?.device.apps.get("web")?.image).toBe(imageOf("one"));
 });
+
+test("an asset that the upkeep serves while another revision becomes the stable one gets that one afterwards", async () => {
+  await using rig = await startFleetRig(2);
+  await rig.fleet("kiosks", { soak_s: 0 });
+  await rig.revision("kiosks", "one");
+  await rig.reach("kiosks", await rig.rollOut("kiosks"), "succeeded");
+  const [served] = rig.devices;
+  if (!served) throw new Error("no device");
+  const begun = Promise.withResolvers<void>();
+  const ended = Promise.withResolvers<void>();
+  served.device.behave = async ({ images }) => {
+    if (!images.includes(imageOf("one"))) return "succeed";
+    begun.resolve();
+    await ended.promise;
+    return "succeed";
+  };
+  served.device.apps.delete("web");
+  served.device.report();
+  const reapply = () => rig.api.post("/v1/fleets/kiosks/reapply", {});
+  await waitFor("it to be put right", async () => ((await reapply()).body as { assets: number }).assets === 1);
+  await begun.promise;
+  await rig.revision("kiosks", "two");
+  // It waits for the deployment there, and does not end without that otherwise.
+  await rig.reach("kiosks", await rig.rollOut("kiosks", { strategy: { done_at: 1 } }), "succeeded");
+  await waitFor("the upkeep to bring it", async () => {
+    const upkeep = await rig.control.store.rollouts.findUpkeep(
+      ((await rig.api.get("/v1/fleets/kiosks")).body as { id: string }).id,
+    );
+    return upkeep?.revision === 2;
+  });
+  ended.resolve();
+  await waitFor("it to run that", () => served.device.apps.get("web")?.image === imageOf("two"));
+  await waitFor("it to be current", async () => {
+    const { members } = (await rig.api.get("/v1/fleets/kiosks/members?state=current")).body as { members: object[] };
+    return members.length === 2;
+  });
+});

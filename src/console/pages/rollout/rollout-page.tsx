@@ -9,6 +9,7 @@ import { PageTitle } from "../../parts/page-title.tsx";
 import { RolloutStateLabel } from "../../parts/rollout-state.tsx";
 import { SafeText } from "../../parts/safe-text.tsx";
 import { CommandButtons } from "./command-buttons.tsx";
+import { RetryButton } from "./retry-button.tsx";
 import { useRollout } from "./rollout-queries.ts";
 import { Targets } from "./targets.tsx";
 import { describeRollout } from "./verdict.ts";
@@ -34,7 +35,12 @@ export function RolloutPage(): ReactNode {
                 , revision {data.revision}
               </>
             }
-            actions={<CommandButtons path={path} rollout={data} />}
+            actions={
+              <>
+                <RetryButton path={path} rollout={data} />
+                <CommandButtons path={path} rollout={data} />
+              </>
+            }
           />
           <Stack gap="lg">
             <Facts rollout={data} />

@@ -10,6 +10,7 @@ import { TargetStateLabel } from "../../parts/rollout-state.tsx";
 import { SafeText } from "../../parts/safe-text.tsx";
 import { type Column, Table } from "../../parts/table.tsx";
 import { TARGET_STATE_NAMES, TARGET_STATES, WAIT_REASONS } from "../../parts/target-states.ts";
+import { PastAttempts } from "./past-attempts.tsx";
 import { type RolloutPath, useTargets } from "./rollout-queries.ts";
 import classes from "./rollout.module.css";
 import { flatten } from "./target-pages.ts";
@@ -32,7 +33,7 @@ const COLUMNS: readonly Column<RolloutTarget>[] = [
     isNarrow: true,
     renderCell: ({ asset_id: id, deployment_id: deployment, attempt }) =>
       deployment === undefined ? (
-        "none yet"
+        "none"
       ) : (
         <Anchor component={Link} to={`/assets/${id}/deployments/${deployment}`} inherit underline="always">
           Attempt {attempt}
@@ -109,6 +110,7 @@ function Why({ target }: { readonly target: RolloutTarget }): ReactNode {
           {code}
         </Text>
       )}
+      <PastAttempts target={target} />
     </>
   );
 }

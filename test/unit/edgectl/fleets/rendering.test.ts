@@ -101,7 +101,7 @@ test("the price lists waves first and in each the largest download, and what is 
     "",
     "To download: 12.0 MB in all, on 2 of 4 assets",
     "Not asked: 1 asset",
-    "Of these wait as things are now: 1 held. 1 asset left the fleet since it was planned.",
+    "Waiting as things are now: 1 held. 1 asset left the fleet since it was planned.",
     "Refused, or did not answer: 1 asset",
     "To start just this, until 2027-01-15 08:00:00 UTC:",
     "  edgectl rollouts create kiosks --plan pln_1",

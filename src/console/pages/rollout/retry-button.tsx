@@ -1,0 +1,79 @@
+import { Button } from "@mantine/core";
+import { useMutation, useQueryClient } from "@tanstack/react-query";
+import { type ReactNode, useState } from "react";
+import { useNavigate } from "react-router";
+import { isRolloutOver } from "../../../protocol/rollout-over.ts";
+import { call } from "../../api/client.ts";
+import { KEYS } from "../../api/keys.ts";
+import { usePermission } from "../../api/session.ts";
+import type { Rollout } from "../../api/types.ts";
+import { Confirm } from "../../parts/confirm.tsx";
+import { PendingButton } from "../../parts/pending-button.tsx";
+import { FailureNote } from "../../parts/failure-note.tsx";
+import { toFailure } from "../../api/failure.ts";
+import { Dialog } from "../../parts/dialog.tsx";
+import type { RolloutPath } from "./rollout-queries.ts";
+import { describeRetry } from "./retry-words.ts";
+
+const RETRY = "POST /v1/fleets/{fleet}/rollouts/{rollout_id}/retry";
+
+/** Retries what has failed in a rollout that is over: asks the service first what that takes, and then the person. */
+export function RetryButton({ path, rollout }: { readonly path: RolloutPath; readonly rollout: Rollout }): ReactNode {
+  const mayRollOut = usePermission("fleets.roll_out");
+  const [isOpen, setOpen] = useState(false);
+  const client = useQueryClient();
+  const navigate = useNavigate();
+  const plan = useMutation({
+    mutationFn: () => call(RETRY, { path: { ...path }, query: { dry_run: "true" } }),
+    onSettled: () => setOpen(true),
+  });
+  const retry = useMutation({
+    mutationFn: async () => {
+      await call(RETRY, { path: { ...path } });
+      return await call("GET /v1/fleets/{fleet}", { path: { fleet: path.fleet } });
+    },
+    onSuccess: async ({ latest_rollout: latest }) => {
+      setOpen(false);
+      await client.invalidateQueries({ queryKey: KEYS.rollout(path.rollout_id) });
+      if (latest) await navigate(`/fleets/${encodeURIComponent(path.fleet)}/rollouts/${latest.id}`);
+    },
+  });
+  if (!mayRollOut || !isRolloutOver(rollout) || !mayHaveFailed(rollout)) return null;
+  const close = (): void => {
+    setOpen(false);
+    retry.reset();
+  };
+  return (
+    <>
+      <PendingButton variant="default" loading={plan.isPending} onClick={() => plan.mutate()}>
+        Retry what failed
+      </PendingButton>
+      {plan.error ? (
+        <Dialog isOpen={isOpen} onClose={close} label="Nothing is retried">
+          <FailureNote failure={toFailure(plan.error)} />
+          <Button variant="default" onClick={close} mt="md" data-autofocus>
+            Close
+          </Button>
+        </Dialog>
+      ) : (
+        <Confirm
+          isOpen={isOpen && plan.data !== undefined}
+          title="Retry what failed?"
+          action="Retry"
+          isDanger={false}
+          isPending={retry.isPending}
+          error={retry.error}
+          onConfirm={() => retry.mutate()}
+          onClose={close}
+        >
+          {plan.data && describeRetry(plan.data)}
+        </Confirm>
+      )}
+    </>
+  );
+}
+
+function mayHaveFailed({ failures, counts }: Rollout): boolean {
+  const { failed = 0, lost = 0, refused = 0 } = counts as Partial<typeof counts>;
+  return failures.length > 0 || failed + lost + refused > 0;
+}
