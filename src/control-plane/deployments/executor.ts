@@ -135,13 +135,18 @@ export class DeploymentExecutor {
   /** Returns whether the step was stored, and what follows was done. */
   async #store(step: Step, fence: SessionFence | undefined, audit: AuditEntry | undefined): Promise<boolean> {
     const { before, after, events } = step;
-    this.#known.forget(after.id);
+    const { id } = after;
     const update = { before, after, events, fence, audit };
-    const isStored = await this.#orLookAgain(after.id, this.#options.store.updateDeployment(update));
-    if (!isStored) return false;
-    if (fence && !isFinished(after)) this.#known.changed(before, after, fence);
-    this.#follow(step);
-    return true;
+    try {
+      const isStored = await this.#orLookAgain(id, this.#options.store.updateDeployment(update));
+      if (isStored && fence && !isFinished(after)) this.#known.changed(before, after, fence);
+      else this.#known.forget(id);
+      if (isStored) this.#follow(step);
+      return isStored;
+    } catch (error) {
+      this.#known.forget(id);
+      throw error;
+    }
   }
 
   /** If the store does not say whether a change was made, whoever waits for one looks for it once the store is back. */

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { InProcessBus } from "../../../../src/control-plane/bus/in-process-bus.ts";
 import type { NewDeployment } from "../../../../src/control-plane/core/deployment.ts";
 import type { Fact } from "../../../../src/control-plane/core/next.ts";
@@ -149,6 +149,15 @@ test("what was changed a moment ago for the same session is not read again, unle
   // Without a change nothing shows that what is known is right.
   expect(await executor.apply("dep_1", eventOf(3), fence)).toMatchObject({ hasChanged: false });
   expect(take(calls)).toEqual(["findDeployment"]);
+  // The size of its account may have changed, however often the deployment itself has.
+  const readAt = performance.now();
+  const now = vi.spyOn(performance, "now");
+  for (const [seq, ageMs] of [2_500, 4_500, 6_000].entries()) {
+    now.mockReturnValue(readAt + ageMs);
+    await executor.apply("dep_1", eventOf(4 + seq), fence);
+  }
+  now.mockRestore();
+  expect(take(calls).filter((call) => call === "findDeployment")).toHaveLength(1);
 });
 
 test("a later session of the device has replaced the one that a fact comes from, and another device changes nothing", async () => {
