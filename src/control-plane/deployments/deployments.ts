@@ -1,7 +1,6 @@
 import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { appliedApps, removedApps } from "../../protocol/applied-apps.ts";
-import type { RegistryAuth } from "../../protocol/deploy-request.ts";
 import { EdgeError } from "../../protocol/errors.ts";
 import { auditEntry, type AuditOrigin } from "../audit/audit-entry.ts";
 import type { Bus } from "../bus/bus.ts";
@@ -16,7 +15,7 @@ import { createId } from "../secrets.ts";
 import type { CreateResult, DeploymentStore, Idempotency } from "../store/deployments.ts";
 import type { SessionFence } from "../store/sessions.ts";
 import { logStoreError, StoreUnavailableError } from "../store/unavailable.ts";
-import { CredentialCache } from "./credentials.ts";
+import type { CredentialCache } from "./credentials.ts";
 import { DeadlineSweeper } from "./deadline-sweeper.ts";
 import type { DeliveryHandler, DeploymentHandler } from "../devices/handlers.ts";
 import type { DeviceGateway } from "../gateway/device-gateway.ts";
@@ -50,6 +49,9 @@ export interface DeploymentsOptions {
   readonly instanceId: string;
   /** Whether another instance does not respond. */
   readonly isUnresponsive?: (instanceId: string) => boolean;
+  /** Those that this instance has in its memory. */
+  readonly credentials: CredentialCache;
+  /** Reaches those that other instances have. */
   readonly gateway: Pick<DeviceGateway, "credentials">;
   readonly findObstacle: FindObstacle;
   /** For a store that other instances use: how often it is read for what a lost message has not told, in milliseconds. */
@@ -70,7 +72,6 @@ export class Deployments {
   readonly delivery: DeliveryHandler;
   readonly #options: DeploymentsOptions;
   readonly #deadlines: DeadlineSweeper;
-  readonly #credentials = new CredentialCache();
   readonly #executor: DeploymentExecutor;
   readonly #undelivered: UndeliveredSweeper;
   readonly #poller: StreamPoller;
@@ -81,8 +82,7 @@ export class Deployments {
   constructor(options: DeploymentsOptions) {
     const { store, bus, clock, serviceClock, logger, instanceId, gateway, findObstacle, ackTimeoutMs, pollMs } =
       options;
-    const { isUnresponsive, maxAccountBytes } = options;
-    const credentials = this.#credentials;
+    const { credentials, isUnresponsive, maxAccountBytes } = options;
     this.#options = options;
     const expireDue = (): Promise<number | undefined> => this.#executor.expireDue();
     this.#deadlines = new DeadlineSweeper({ clock, serviceClock, logger, expireDue, pollMs });
@@ -128,11 +128,6 @@ export class Deployments {
     this.#deadlines.start();
   }
 
-  /** Returns the devices that have unfinished deployments. */
-  async listBusyAssets(): Promise<ReadonlySet<string>> {
-    return new Set((await this.#options.store.listUnfinished()).map(({ assetUuid }) => assetUuid));
-  }
-
   /** Records that the connection to these devices was lost in the sessions that an instance had which is gone. */
   async noteLost(sessions: readonly SessionFence[]): Promise<void> {
     for (const session of sessions) await this.frames.onDisconnected(session);
@@ -166,7 +161,7 @@ export class Deployments {
     };
     const { id } = request;
     // Before the deployment is stored: from then on a device that connects is sent the command.
-    if (registryAuth) this.#credentials.set(id, registryAuth);
+    if (registryAuth) this.#options.credentials.set(id, registryAuth);
     const creation = {
       idempotency,
       limits: { maxAccountBytes, maxRunningPerAsset: MAX_RUNNING_PER_ASSET },
@@ -179,7 +174,7 @@ export class Deployments {
         throw error;
       });
     if (result.kind === "created") return id;
-    this.#credentials.drop(id);
+    this.#options.credentials.drop(id);
     return this.#earlierId(asset, result);
   }
 
@@ -207,11 +202,6 @@ export class Deployments {
   /** Delivers what data plans may have kept back, where none does any more. */
   deliverHeld(): void {
     this.#undelivered.sweepSoon();
-  }
-
-  /** Returns the registry credentials of a deployment that this instance has in its memory. */
-  findCredentials(id: string): RegistryAuth | undefined {
-    return this.#credentials.find(id);
   }
 
   /** Yields events with a `seq` above `after` until the final one, the signal or `stop`; empty batches keep it alive. */
@@ -249,8 +239,9 @@ export class Deployments {
   /** The deployment may be on record all the same, if the store is unavailable. */
   #dropLater(id: string, error: unknown): void {
     const { clock, deploymentTimeoutMs } = this.#options;
-    if (error instanceof StoreUnavailableError) clock.timer(deploymentTimeoutMs, () => this.#credentials.drop(id));
-    else this.#credentials.drop(id);
+    if (error instanceof StoreUnavailableError)
+      clock.timer(deploymentTimeoutMs, () => this.#options.credentials.drop(id));
+    else this.#options.credentials.drop(id);
   }
 
   /** Returns the id of the deployment that the same request created before. Throws if the request is refused. */
@@ -280,6 +271,11 @@ export class Deployments {
       kept_days: retentionMs / DAY_MS,
     });
   }
+}
+
+/** Returns the devices that have unfinished deployments. */
+export async function listBusyAssets(store: Pick<DeploymentStore, "listUnfinished">): Promise<ReadonlySet<string>> {
+  return new Set((await store.listUnfinished()).map(({ assetUuid }) => assetUuid));
 }
 
 function tooManyRunningError(): EdgeError {

@@ -5,6 +5,7 @@ import type { SessionFence } from "../store/sessions.ts";
 import type { Store } from "../store/store.ts";
 import { type ServiceClock, unixTimeOf } from "./service-clock.ts";
 import { logStoreError } from "../store/unavailable.ts";
+import type { UnresponsiveInstances } from "./unresponsive-instances.ts";
 
 const LEASE = "dead-instances";
 const LEASE_MS = 10_000;
@@ -26,25 +27,21 @@ export interface DeadInstanceSweeperOptions {
   readonly clock: Pick<Clock, "now">;
   readonly serviceClock: ServiceClock;
   readonly logger: Logger;
+  /** Is told which instances do not respond. */
+  readonly unresponsive: UnresponsiveInstances;
   /** Returns the devices that have unfinished deployments. */
   readonly listBusyAssets: () => Promise<ReadonlySet<string>>;
   /** Records for these sessions that the connection to the device was lost. May be repeated. */
   readonly noteLost: (sessions: readonly SessionFence[]) => Promise<void>;
 }
 
-/** Knows which instances do not respond, and ends their sessions. One instance does that at a time. */
+/** Finds out which instances do not respond, and ends their sessions. One instance does that at a time. */
 export class DeadInstanceSweeper {
   readonly #options: DeadInstanceSweeperOptions;
   #isRunning = false;
-  #unresponsive: ReadonlySet<string> = new Set();
 
   constructor(options: DeadInstanceSweeperOptions) {
     this.#options = options;
-  }
-
-  /** Whether this instance does not renew its lease, as of the last look. */
-  isUnresponsive(id: string): boolean {
-    return this.#unresponsive.has(id);
   }
 
   /** Looks once. Never throws. */
@@ -66,7 +63,7 @@ export class DeadInstanceSweeper {
     const nowMs = this.#nowMs;
     const others = (await store.instances.list()).filter(({ id }) => id !== instanceId);
     const unresponsive = others.filter(({ leaseUntilMs }) => nowMs - renewedAtMs(leaseUntilMs) > MAX_RENEWAL_AGE_MS);
-    this.#unresponsive = new Set(unresponsive.map(({ id }) => id));
+    this.#options.unresponsive.replace(unresponsive.map(({ id }) => id));
     // One that stops has sent its devices away, and they have had the time of a lease.
     const ended = others.filter(
       ({ leaseUntilMs, isStopping }) => leaseUntilMs + (isStopping ? 0 : KEEP_SESSIONS_MS) <= nowMs,

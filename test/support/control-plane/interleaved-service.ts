@@ -59,7 +59,7 @@ export class InterleavedService implements SimulatedWorld {
   readonly clients = new Map<string, StreamClient>();
   readonly errors: unknown[] = [];
   readonly faults: FaultCounts = { staleWrites: 0, lostMessages: 0, repeatedMessages: 0, kills: 0, halfOpen: 0 };
-  readonly options: Omit<DeploymentsOptions, "store" | "bus" | "instanceId">;
+  readonly options: Omit<DeploymentsOptions, "store" | "bus" | "instanceId" | "credentials">;
   readonly #random: SeededRandom;
   readonly #isAlone: boolean;
   #instances: SimulatedInstance[] = [];

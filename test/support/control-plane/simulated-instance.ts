@@ -1,5 +1,6 @@
 import { InProcessBus } from "../../../src/control-plane/bus/in-process-bus.ts";
 import type { Bus, Topic } from "../../../src/control-plane/bus/bus.ts";
+import { CredentialCache } from "../../../src/control-plane/deployments/credentials.ts";
 import { Deployments, type DeploymentsOptions } from "../../../src/control-plane/deployments/deployments.ts";
 import type { DeviceSession, QuerySink } from "../../../src/control-plane/devices/session.ts";
 import { MessageQueue } from "../../../src/control-plane/hub/message-queue.ts";
@@ -13,7 +14,7 @@ import { delayedStore } from "./delayed-store.ts";
 /** What an instance needs of the simulation around it. */
 export interface SimulatedWorld {
   readonly store: Store;
-  readonly options: Omit<DeploymentsOptions, "store" | "bus" | "instanceId">;
+  readonly options: Omit<DeploymentsOptions, "store" | "bus" | "instanceId" | "credentials">;
   readonly errors: unknown[];
   /** Delays one half of a call of the store. */
   delay(): Promise<void>;
@@ -47,7 +48,14 @@ export class SimulatedInstance {
     this.#world = world;
     this.#store = delayedStore(world.store, () => this.#delay());
     const bus = this.#connectBus();
-    this.deployments = new Deployments({ ...world.options, store: this.#store.deployments, bus, instanceId: id });
+    const credentials = new CredentialCache();
+    this.deployments = new Deployments({
+      ...world.options,
+      store: this.#store.deployments,
+      bus,
+      instanceId: id,
+      credentials,
+    });
     this.bus.subscribeWakes(id, () => this.#session?.isReconciled && this.#deliver(this.#session));
     this.bus.subscribe(`session.${id}`, () => this.track(this.#closeReplaced()));
   }

@@ -2,6 +2,7 @@ import fc from "fast-check";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { type MembershipOptions, Membership } from "../../../../src/control-plane/instances/membership.ts";
 import { DeadInstanceSweeper } from "../../../../src/control-plane/instances/dead-instance-sweeper.ts";
+import { UnresponsiveInstances } from "../../../../src/control-plane/instances/unresponsive-instances.ts";
 import type { SessionFence } from "../../../../src/control-plane/store/sessions.ts";
 import { openStore } from "../../../../src/control-plane/store/sqlite/open-store.ts";
 import type { InstanceStore, ServiceState } from "../../../../src/control-plane/store/instances.ts";
@@ -36,6 +37,7 @@ class Instance {
   readonly id: string;
   readonly membership: Membership;
   readonly sweeper: DeadInstanceSweeper;
+  readonly unresponsive = new UnresponsiveInstances();
   readonly calls: string[] = [];
   readonly lost: SessionFence[] = [];
   readonly lines: Record<string, unknown>[];
@@ -57,6 +59,7 @@ class Instance {
       clock,
       serviceClock,
       logger,
+      unresponsive: this.unresponsive,
       listBusyAssets: async () => new Set(uuids.slice(0, 2)),
       noteLost: async (sessions) => void this.lost.push(...sessions),
     });
@@ -133,12 +136,12 @@ test("an instance that renews its lease keeps it; a dead one is noticed within t
   await second.membership.join();
   await first.openSessions();
   await clock.advance(600_000);
-  expect([await held("ins_1"), second.lost, second.sweeper.isUnresponsive("ins_1")]).toEqual([3, [], false]);
+  expect([await held("ins_1"), second.lost, second.unresponsive.has("ins_1")]).toEqual([3, [], false]);
   first.isPaused = true;
   await clock.advance(3_000);
-  expect(second.sweeper.isUnresponsive("ins_1")).toBe(false);
+  expect(second.unresponsive.has("ins_1")).toBe(false);
   await clock.advance(7_000);
-  expect(second.sweeper.isUnresponsive("ins_1")).toBe(true);
+  expect(second.unresponsive.has("ins_1")).toBe(true);
   await clock.advance(12_000);
   expect([await held("ins_1"), second.lost]).toEqual([3, []]);
   await clock.advance(6_000);
