@@ -88,6 +88,13 @@ export function sleepWithTimer(clock: Pick<Clock, "timer">, ms: number, signal?:
   });
 }
 
+/** Sleeps, and resolves early when the signal aborts: for loops that look at the signal themselves. */
+export async function pause(clock: Pick<Clock, "sleep">, ms: number, signal: AbortSignal): Promise<void> {
+  await clock.sleep(ms, signal).catch((error: unknown) => {
+    if (!signal.aborted) throw error;
+  });
+}
+
 /** Aborts when `parent` aborts, or with a `TimeoutError` after `ms` milliseconds. Dispose it to stop the timer. */
 export function deadline(
   clock: Clock,

@@ -107,6 +107,7 @@ async function readSizes(
     const size = container && (await engine.writableBytes(container.id, limit.signal));
     if (size !== undefined) sizes.set(app.name, size);
   };
+  // A size that the engine does not say is left out.
   await Promise.all(apps.slice(0, MAX_STATS_APPS).map((app) => read(app).catch(() => undefined)));
   return sizes;
 }

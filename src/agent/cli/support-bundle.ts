@@ -88,6 +88,7 @@ async function* logFile({ readConfig }: Context): AsyncGenerator<string> {
 
 async function appFiles({ client, io }: Context, areValuesKnown: boolean): Promise<BundleFile[]> {
   const signal = io.interrupted;
+  // The bundle says elsewhere that the agent does not answer.
   const status = await client.request("GET", "/status", "status", { signal }).catch(() => undefined);
   const names = status?.device.apps.map(({ name }) => name) ?? [];
   const facts = names.map((name) =>

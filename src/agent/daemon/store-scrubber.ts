@@ -1,4 +1,4 @@
-import type { Clock } from "../../lib/clock.ts";
+import { type Clock, pause } from "../../lib/clock.ts";
 import { errorText } from "../../lib/error-text.ts";
 import type { Logger } from "../../lib/logger.ts";
 import type { NotifyingStore } from "../store/notifying-store.ts";
@@ -39,7 +39,7 @@ export class StoreScrubber {
     this.#schedule();
     while (!signal.aborted) {
       this.#removeExpiredCopies();
-      await clock.sleep(SWEEP_INTERVAL_MS, signal).catch(() => {});
+      await pause(clock, SWEEP_INTERVAL_MS, signal);
     }
     this.#timer?.[Symbol.dispose]();
   }

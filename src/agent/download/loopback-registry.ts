@@ -41,6 +41,7 @@ export class LoopbackRegistry implements AsyncDisposable {
   private constructor(options: LoopbackOptions) {
     this.#options = options;
     this.#server = createServer((request, response) => {
+      // The engine sees that it broke off; the reason is with the download.
       this.#handle(request, response).catch(() => response.destroy());
     });
     // An engine tries TLS first. containerd falls back to HTTP only when it gets an HTTP response.

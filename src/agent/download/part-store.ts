@@ -65,6 +65,7 @@ export class PartStore {
 
   /** Whether ranges of a blob may be on disk. */
   async hasRanges(digest: string): Promise<boolean> {
+    // Not there.
     const facts = await stat(this.#pathOf(digest, "ranges")).catch(() => undefined);
     return (facts?.size ?? 0) > 0;
   }
@@ -73,6 +74,7 @@ export class PartStore {
   async remove(digests: readonly string[]): Promise<void> {
     removeAbandoned(this.directory);
     const removed = new Set(digests.map((digest) => hexOf(digest)));
+    // The directory is made with the first part.
     for (const name of await readdir(this.directory).catch(() => [])) {
       const { layer = "", blob = "" } = PART_FILE.exec(name)?.groups ?? {};
       const leased: ReadonlyMap<string, unknown> = name.endsWith(".part") ? this.#parts : this.#rangeParts;
@@ -83,11 +85,13 @@ export class PartStore {
 
   /** Returns the parts that are not leased; none when the directory cannot be read. */
   async idle(): Promise<IdlePart[]> {
+    // The directory is made with the first part.
     const names = await readdir(this.directory).catch(() => []);
     const found: IdlePart[] = [];
     for (const name of names) {
       const digest = `sha256:${PART_FILE.exec(name)?.groups?.["blob"] ?? ""}`;
       if (!PART_FILE.test(name) || this.#parts.has(digest) || this.#rangeParts.has(digest)) continue;
+      // Removed meanwhile.
       const facts = await stat(join(this.directory, name)).catch(() => undefined);
       if (facts) found.push({ digest, bytes: facts.blocks * 512, changedAt: facts.mtimeMs });
     }

@@ -1,4 +1,4 @@
-import type { Clock } from "../../lib/clock.ts";
+import { type Clock, pause } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { partsToRemove, type SweepBounds } from "../core/image/part-sweep.ts";
 import type { Engine } from "../engine/engine.ts";
@@ -36,10 +36,10 @@ export class PartSweeper {
   async run(signal: AbortSignal): Promise<void> {
     const { clock, logger, attempt } = this.#options;
     while (!signal.aborted) {
-      let pause = SWEEP_INTERVAL_MS;
+      let pauseMs = SWEEP_INTERVAL_MS;
       for (const work of [() => this.finishPulls(signal), () => this.sweep()]) {
         await attempt(work, signal).catch((error: unknown) => {
-          pause = RETRY_DELAY_MS;
+          pauseMs = RETRY_DELAY_MS;
           if (signal.aborted) return;
           logger.warn(
             { err: error },
@@ -47,7 +47,7 @@ export class PartSweeper {
           );
         });
       }
-      await clock.sleep(pause, signal).catch(() => {});
+      await pause(clock, pauseMs, signal);
     }
   }
 

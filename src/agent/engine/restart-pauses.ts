@@ -1,4 +1,4 @@
-import type { Clock } from "../../lib/clock.ts";
+import { type Clock, pause } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { LABELS } from "../core/app/container.ts";
 import type { HostPort } from "../core/host/host-port.ts";
@@ -62,9 +62,10 @@ export class RestartPauses {
       } catch {
         // The app reconciler logs when the engine stops answering, and when it answers again.
       }
-      await clock.sleep(RETRY_MS, signal).catch(() => undefined);
+      await pause(clock, RETRY_MS, signal);
     }
     const { signal: never } = new AbortController();
+    // The app reconciler starts what this cannot, and says why.
     await Promise.all([...this.#pauses.keys()].map((id) => engine.startContainer(id, never).catch(() => undefined)));
   }
 
@@ -105,6 +106,7 @@ export class RestartPauses {
       () => this.#resume(id, before, signal),
       () => undefined,
     );
+    // It has ended by itself, or the engine makes its own pause.
     await engine.stopContainer(id, STOP_GRACE_MS, signal).catch(() => undefined);
   }
 
@@ -115,7 +117,8 @@ export class RestartPauses {
     const { engine, clock } = this.#options;
     await engine.startContainer(id, signal).catch(() => undefined);
     this.#pauses.delete(id);
-    await clock.sleep(LOOK_AGAIN_MS, signal).catch(() => undefined);
+    await pause(clock, LOOK_AGAIN_MS, signal);
+    // The next change of the container is looked at again.
     if (!signal.aborted) await this.#look(id, signal).catch(() => undefined);
   }
 

@@ -35,8 +35,10 @@ export function clockFactsReader(root = "/"): () => Promise<ClockFacts> {
 
 /** The name in `/etc/localtime`, or in `/etc/timezone` where that is a copy. */
 async function readTimeZone(root: string): Promise<string | null> {
+  // Some systems have a copy, or none.
   const target = await readlink(join(root, "etc/localtime")).catch(() => "");
   const linked = ZONE_IN_PATH.exec(target)?.[1];
+  // Absent on most systems.
   const name = linked ?? (await readFile(join(root, "etc/timezone"), "utf8").catch(() => "")).trim();
   return isTimeZone(name) ? name : null;
 }

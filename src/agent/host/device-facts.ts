@@ -49,6 +49,7 @@ async function readDeviceFacts(
   const [os, model, disk] = await Promise.all([
     osName(),
     hardwareModel(),
+    // An engine on another machine has no directory here.
     engine && readDisk(engine.dataRoot).catch(() => undefined),
   ]);
   return {
@@ -85,5 +86,6 @@ async function hardwareModel(): Promise<string | null> {
 }
 
 function readText(path: string): Promise<string | undefined> {
+  // Not every machine has the file.
   return readFile(path, "utf8").catch(() => undefined);
 }

@@ -26,15 +26,18 @@ async function holdsOne(directory: string, wanted: ReadonlySet<string>): Promise
 }
 
 async function describe(proc: string, pid: string): Promise<HostProcess | undefined> {
+  // The process has ended.
   const name = await readFile(join(proc, pid, "comm"), "utf8").catch(() => undefined);
   return name === undefined ? undefined : { pid: Number(pid), name: name.trim() };
 }
 
 // Processes may end and close files during the scan; errors are ignored.
 function entries(directory: string): Promise<string[]> {
+  // The process has ended, or is another user's.
   return readdir(directory).catch(() => []);
 }
 
 function linkTarget(path: string): Promise<string> {
+  // The file has been closed.
   return readlink(path).catch(() => "");
 }

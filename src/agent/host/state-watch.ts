@@ -1,7 +1,7 @@
 import { accessSync, closeSync, constants, fsyncSync, openSync, rmSync, writeSync } from "node:fs";
 import { join } from "node:path";
 import { userInfo } from "node:os";
-import type { Clock } from "../../lib/clock.ts";
+import { type Clock, pause } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { describeDiskFault } from "../core/host/disk-fault.ts";
 
@@ -68,7 +68,7 @@ export class StateWatch {
     while (!signal.aborted) {
       // What failed is believed only when a write works again.
       this.#look(this.#code === undefined ? WRITE_INTERVAL_MS : 0);
-      await this.#options.clock.sleep(LOOK_INTERVAL_MS, signal).catch(() => undefined);
+      await pause(this.#options.clock, LOOK_INTERVAL_MS, signal);
     }
   }
 

@@ -76,6 +76,7 @@ export class SessionQueries implements Disposable {
   async #end(id: string, { code, message }: Pick<QueryEnd, "code" | "message">): Promise<void> {
     const text = message === undefined ? {} : { message: truncateMessage(message) };
     const frame: QueryEnd = { type: "query_end", query_id: id, ...(code && { code }), ...text };
+    // The session has ended, and the query with it.
     await this.#options.responses.send(frame, this.#session.signal).catch(() => undefined);
   }
 }

@@ -1,3 +1,4 @@
+import { pause } from "../../lib/clock.ts";
 import { fullJitter } from "../../lib/backoff.ts";
 import { type AttemptOutcome, INITIAL_LINK_STATE, type Jitter, nextAttempt } from "../core/link/link-state.ts";
 import type { TrafficFollower } from "../ledger/ports.ts";
@@ -107,7 +108,7 @@ class ReconnectingUplink implements Uplink {
         nextTryAtMs: now + delayMs,
       });
       // Rejects only if the signal aborts, which the loop condition checks.
-      await clock.sleep(delayMs, signal).catch(() => undefined);
+      await pause(clock, delayMs, signal);
     }
   }
 

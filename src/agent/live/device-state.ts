@@ -31,6 +31,7 @@ export interface DeviceStateSources {
 export async function readDeviceState(sources: DeviceStateSources, signal: AbortSignal): Promise<DeviceState> {
   using limit = deadline(sources.clock, ENGINE_TIMEOUT_MS, signal);
   const [engine, containers, readings] = await Promise.all([
+    // An engine that does not answer is reported as such.
     sources.engine.info(limit.signal).catch(() => undefined),
     listContainers(sources, limit.signal).catch(() => []),
     sources.readings(signal),

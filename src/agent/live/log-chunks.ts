@@ -94,6 +94,7 @@ export class LogChunks implements Disposable {
     this.#budget.spend(bytes, this.#options.clock.monotonic());
     this.#lines.push(wire);
     this.#bytes += bytes;
+    // The session has ended, and the log with it.
     this.#chunkTimer ??= this.#options.clock.timer(MAX_CHUNK_AGE_MS, () => void this.flush().catch(() => undefined));
   }
 
@@ -113,6 +114,7 @@ export class LogChunks implements Disposable {
     if (this.#waitTimer || this.#waiting.bytes === 0) return;
     const { clock } = this.#options;
     const delay = this.#budget.delay(this.#waiting.bytes, clock.monotonic());
+    // The session has ended, and the log with it.
     this.#waitTimer = clock.timer(delay, () => void this.#sendWaiting().catch(() => undefined));
   }
 

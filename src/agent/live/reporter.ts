@@ -1,5 +1,5 @@
 import { fullJitter } from "../../lib/backoff.ts";
-import type { Clock } from "../../lib/clock.ts";
+import { type Clock, pause } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { isFinal } from "../../protocol/deployment-event.ts";
 import { LABELS } from "../core/app/container.ts";
@@ -102,7 +102,7 @@ export class Reporter {
         // The app reconciler logs when the engine stops answering, and when it answers again.
         if (attempt === 0) this.#markDue();
       }
-      await clock.sleep(RETRY.baseMs + fullJitter(attempt, RETRY, random()), signal).catch(() => undefined);
+      await pause(clock, RETRY.baseMs + fullJitter(attempt, RETRY, random()), signal);
     }
   }
 
@@ -120,6 +120,7 @@ export class Reporter {
         if (signal.aborted) return;
         this.#options.logger.debug({ err: error }, "reading the apps for a report failed; trying again");
         this.#isDue = true;
+        // The loop looks at the signal itself.
         await this.#sleep(RETRY.maxMs, signal).catch(() => undefined);
       }
     }

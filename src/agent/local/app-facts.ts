@@ -112,6 +112,7 @@ async function lastExitOf(
   signal: AbortSignal,
 ): Promise<RunEnd | undefined> {
   if (status !== "running" || restartCount === 0) return undefined;
+  // The engine has removed the container, or does not say.
   return await engine.readLastExit(id, signal).catch(() => undefined);
 }
 

@@ -19,6 +19,7 @@ export async function readUsage(
     return toAppUsage(await sources.engine.containerUsage(container.id, limit.signal));
   };
   const { apps, disk } = await readDeviceStatus(sources, signal);
+  // An app that has just been removed has none.
   const used = await Promise.all(apps.map(({ name }) => usage(name).catch(() => null)));
   signal.throwIfAborted();
   return { disk, apps: apps.map((app, index) => Object.assign(app, { usage: used[index] ?? null })) };

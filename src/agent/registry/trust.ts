@@ -100,6 +100,7 @@ async function certificatesFor(host: string, directories: readonly string[]): Pr
   const texts: string[] = [];
   for (const directory of directories) {
     const home = join(directory, host);
+    // Most registries have no directory.
     const names = await readdir(home).catch(() => []);
     for (const name of names.filter((file) => file.endsWith(".crt")).toSorted()) {
       const text = await readFile(join(home, name), "utf8").catch(() => "");

@@ -1,5 +1,5 @@
 import { errorText } from "../../lib/error-text.ts";
-import { type Clock, unixNow } from "../../lib/clock.ts";
+import { type Clock, unixNow, pause } from "../../lib/clock.ts";
 import { maskSecrets } from "../../lib/redact.ts";
 import { foreignChange, foreignFields } from "../core/app/app-changes.ts";
 import { isLeftover, isUp } from "../core/app/container-decision.ts";
@@ -105,7 +105,7 @@ export class AppReconciler {
   async run(signal: AbortSignal): Promise<void> {
     while (!signal.aborted) {
       await this.reconcile(signal).catch((error: unknown) => this.#logError(error, signal));
-      await this.#clock.sleep(RECONCILE_INTERVAL_MS, signal).catch(() => {});
+      await pause(this.#clock, RECONCILE_INTERVAL_MS, signal);
     }
     await this.#images.settled();
   }

@@ -97,6 +97,7 @@ async function killExec(
 ): Promise<void> {
   const limit = new AbortController();
   using _timeout = clock.timer(KILL_TIMEOUT_MS, () => limit.abort());
+  // Nothing is known of how it ended: that is logged.
   const { isGone, left } = await exec.kill(limit.signal).catch(() => UNKNOWN_END);
   exec.close();
   const facts = { app, command: params.command[0] };

@@ -10,6 +10,7 @@ const LOAD_SAMPLE_MS = 1_000;
 /** Measures the machine. Takes about two seconds; what cannot be measured is `null`. */
 export async function measure(): Promise<Readings> {
   const [load, memory, temperature, interfaces, counters] = await Promise.all([
+    // A reading that this machine does not have is left out.
     cpuPercent().catch(() => null),
     mem().catch(() => undefined),
     cpuTemperature().catch(() => undefined),

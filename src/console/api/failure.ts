@@ -36,6 +36,7 @@ export function toFailure(error: unknown): Failure {
  */
 export async function readFailure(response: Response): Promise<Failure> {
   const { status, statusText } = response;
+  // The status says enough.
   const text = await response.text().catch(() => "");
   const body = parseJson(EVENT.exec(text)?.[1] ?? text);
   if (isErrorBody(body)) return new Failure(body.code, body.message, status, body.details);

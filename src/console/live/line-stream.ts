@@ -23,6 +23,7 @@ export async function* readMessages(body: ReadableStream<Uint8Array>): AsyncGene
       }
     }
   } finally {
+    // The stream has ended already.
     await reader.cancel().catch(() => undefined);
   }
 }

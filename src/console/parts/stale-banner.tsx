@@ -36,6 +36,7 @@ function useReturn(): void {
       const response = await fetch("/healthz", { cache: "no-store" });
       if (response.ok) noteResponse(response);
     };
+    // Still unreachable: the banner stays.
     const timer = setInterval(() => void probe().catch(() => undefined), PROBE_INTERVAL_MS);
     return () => {
       clearInterval(timer);

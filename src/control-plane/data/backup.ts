@@ -18,6 +18,7 @@ export async function backup(database: string, target: string): Promise<void> {
   const source = await realpath(database).catch(() => {
     throw new Error(`there is no database at ${database}`);
   });
+  // Does not exist yet.
   if ((await realpath(target).catch(() => undefined)) === source) throw new Error(`${target} is the database itself`);
   const unfinished = `${target}.unfinished-${process.pid}`;
   try {

@@ -4,6 +4,7 @@ import { type Instance, INSTANCE_LEASE_MS } from "../store/instances.ts";
 import type { SessionFence } from "../store/sessions.ts";
 import type { Store } from "../store/store.ts";
 import { type ServiceClock, unixTimeOf } from "./service-clock.ts";
+import { SharedRole } from "./shared-role.ts";
 import { logStoreError } from "../store/unavailable.ts";
 import type { UnresponsiveInstances } from "./unresponsive-instances.ts";
 
@@ -22,7 +23,7 @@ const MAX_RENEWAL_AGE_MS = 6_500;
 const KEEP_MS = 3_600_000;
 
 export interface DeadInstanceSweeperOptions {
-  readonly store: Pick<Store, "instances" | "leases" | "sessions">;
+  readonly store: Pick<Store, "instances" | "isShared" | "leases" | "sessions">;
   readonly instanceId: string;
   readonly clock: Pick<Clock, "now">;
   readonly serviceClock: ServiceClock;
@@ -38,10 +39,12 @@ export interface DeadInstanceSweeperOptions {
 /** Finds out which instances do not respond, and ends their sessions. One instance does that at a time. */
 export class DeadInstanceSweeper {
   readonly #options: DeadInstanceSweeperOptions;
+  readonly #role: SharedRole;
   #isRunning = false;
 
   constructor(options: DeadInstanceSweeperOptions) {
     this.#options = options;
+    this.#role = new SharedRole({ ...options, lease: LEASE, leaseMs: LEASE_MS });
   }
 
   /** Looks once. Never throws. */
@@ -68,7 +71,7 @@ export class DeadInstanceSweeper {
     const ended = others.filter(
       ({ leaseUntilMs, isStopping }) => leaseUntilMs + (isStopping ? 0 : KEEP_SESSIONS_MS) <= nowMs,
     );
-    if (ended.length === 0 || !(await this.#acquire())) return;
+    if (ended.length === 0 || !(await this.#role.acquire())) return;
     for (const instance of ended) if (!(await this.#endSessions(instance))) return;
   }
 
@@ -86,7 +89,7 @@ export class DeadInstanceSweeper {
       await noteLost(piece.filter(({ assetUuid }) => busy?.has(assetUuid)));
       await store.sessions.end(piece, renewedAt);
       count += piece.length;
-      if (!(await this.#acquire())) return false;
+      if (!(await this.#role.acquire())) return false;
     }
     if (count > 0) {
       const message = isStopping
@@ -96,12 +99,6 @@ export class DeadInstanceSweeper {
     }
     await store.instances.removeLapsed(id, this.#nowMs - KEEP_MS);
     return true;
-  }
-
-  async #acquire(): Promise<boolean> {
-    const { store, instanceId } = this.#options;
-    const nowMs = this.#nowMs;
-    return (await store.leases.acquire(LEASE, instanceId, nowMs, nowMs + LEASE_MS)) !== undefined;
   }
 
   get #nowMs(): number {

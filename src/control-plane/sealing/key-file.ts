@@ -47,6 +47,7 @@ export async function createKeyFile(path: string): Promise<readonly [SealingKey,
     await using directory = await open(dirname(path), "r");
     await directory.sync();
   } catch (error) {
+    // The first error is the one to report.
     await rm(temporary, { force: true }).catch(() => {});
     throw new KeyFileError(`cannot create the file of sealing keys ${path}: ${errorText(error)}`);
   }

@@ -32,6 +32,7 @@ export async function callOperator<T>(
       if (cause instanceof StoreUnavailableError || cause instanceof EdgeError) throw cause;
       const error = toOperatorError(cause);
       if (!error.retryable || attempt === ATTEMPTS) throw error;
+      // Out of time: the last error says more than that.
       await clock.sleep(fullJitter(attempt, BACKOFF, Math.random()), limit.signal).catch(() => {
         signal.throwIfAborted();
         throw error;

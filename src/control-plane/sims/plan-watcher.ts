@@ -1,9 +1,11 @@
 import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
+import { LeasedLoop } from "../instances/leased-loop.ts";
 import type { ServiceClock } from "../instances/service-clock.ts";
+import { SharedRole } from "../instances/shared-role.ts";
 import type { DuePlan } from "../store/data-plans.ts";
 import type { Store } from "../store/store.ts";
-import { logStoreError, StoreUnavailableError } from "../store/unavailable.ts";
+import { StoreUnavailableError } from "../store/unavailable.ts";
 import type { DataPlans } from "./data-plans.ts";
 
 const LEASE = "data-plans";
@@ -28,55 +30,42 @@ export interface PlanWatcherOptions {
 /** Judges the data plan of each SIM about once an hour, at one instance at a time. */
 export class PlanWatcher implements AsyncDisposable {
   readonly #options: PlanWatcherOptions;
-  readonly #stopping = new AbortController();
-  readonly #running: Promise<void>;
+  readonly #role: SharedRole;
+  readonly #loop: LeasedLoop;
 
   constructor(options: PlanWatcherOptions) {
+    const { clock, logger } = options;
     this.#options = options;
-    this.#running = this.#run();
+    this.#role = new SharedRole({ ...options, lease: LEASE, leaseMs: LEASE_MS });
+    this.#loop = new LeasedLoop({
+      role: this.#role,
+      clock,
+      logger,
+      pauseMs: LOOK_INTERVAL_MS,
+      failureMessage: "cannot judge data plans; trying again",
+      work: (signal) => this.#judgeDue(signal),
+    });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#stopping.abort();
-    await this.#running;
-  }
-
-  async #run(): Promise<void> {
-    const { store, clock, logger, instanceId } = this.#options;
-    const { signal } = this.#stopping;
-    while (!signal.aborted) {
-      let isMoreDue = false;
-      try {
-        isMoreDue = (await this.#acquire()) && (await this.#judgeDue());
-      } catch (error) {
-        if (!signal.aborted) logStoreError(logger, error, {}, "cannot judge data plans; trying again");
-      }
-      if (!isMoreDue) await clock.sleep(LOOK_INTERVAL_MS, signal).catch(() => {});
-    }
-    if (store.isShared) await store.leases.release(LEASE, instanceId).catch(() => {});
-  }
-
-  async #acquire(): Promise<boolean> {
-    const { store, serviceClock, instanceId } = this.#options;
-    if (!store.isShared) return true;
-    const nowMs = Math.floor(serviceClock.serviceNow());
-    return (await store.leases.acquire(LEASE, instanceId, nowMs, nowMs + LEASE_MS)) !== undefined;
+    await this.#loop[Symbol.asyncDispose]();
   }
 
   /** Returns whether there may be more that is due. */
-  async #judgeDue(): Promise<boolean> {
+  async #judgeDue(signal: AbortSignal): Promise<boolean> {
     const { store, clock } = this.#options;
+    if (!(await this.#role.acquire())) return false;
     const due = await store.dataPlans.listDue(clock.now(), BATCH);
-    await Promise.all(due.map((plan) => this.#judge(plan)));
+    await Promise.all(due.map((plan) => this.#judge(plan, signal)));
     return due.length >= BATCH;
   }
 
-  async #judge({ asset, type, finding }: DuePlan): Promise<void> {
+  async #judge({ asset, type, finding }: DuePlan, signal: AbortSignal): Promise<void> {
     const { plans, logger } = this.#options;
     try {
       await plans.judge(asset, type);
     } catch (error) {
-      if (this.#stopping.signal.aborted || error instanceof StoreUnavailableError) throw error;
+      if (signal.aborted || error instanceof StoreUnavailableError) throw error;
       logger.debug({ err: error, asset: asset.uuid, sim_type: type }, "usage is not there; the plan is judged later");
       await plans.postpone(asset, type, finding, RETRY_MS);
     }

@@ -1,13 +1,15 @@
 import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
 import type { LeaseLock } from "../instances/lease-lock.ts";
+import { LeasedLoop } from "../instances/leased-loop.ts";
 import type { ServiceClock } from "../instances/service-clock.ts";
+import { SharedRole } from "../instances/shared-role.ts";
 import { callOperator } from "../sim-operator/call-operator.ts";
 import { type SimOperator, SimOperatorError, toOperatorSim } from "../sim-operator/sim-operator.ts";
 import type { SimOperators } from "../sim-operator/sim-operators.ts";
 import type { DueSim } from "../store/sims.ts";
 import type { Store } from "../store/store.ts";
-import { logStoreError, StoreUnavailableError } from "../store/unavailable.ts";
+import { StoreUnavailableError } from "../store/unavailable.ts";
 import { assetLockOf } from "../assets/asset-lock.ts";
 import { checkedSim } from "./checked-sim.ts";
 import { OperatorPauses } from "./operator-pauses.ts";
@@ -42,56 +44,41 @@ export interface SimWatcherOptions {
  */
 export class SimWatcher implements AsyncDisposable {
   readonly #options: SimWatcherOptions;
-  readonly #stopping = new AbortController();
   readonly #pauses: OperatorPauses;
-  readonly #running: Promise<void>;
+  readonly #role: SharedRole;
+  readonly #loop: LeasedLoop;
 
   constructor(options: SimWatcherOptions) {
+    const { clock, logger } = options;
     this.#options = options;
-    this.#pauses = new OperatorPauses(options.clock);
-    this.#running = this.#run();
+    this.#pauses = new OperatorPauses(clock);
+    this.#role = new SharedRole({ ...options, lease: LEASE, leaseMs: LEASE_MS });
+    this.#loop = new LeasedLoop({
+      role: this.#role,
+      clock,
+      logger,
+      pauseMs: LOOK_INTERVAL_MS,
+      failureMessage: "cannot look for SIMs; trying again",
+      work: (signal) => this.#checkDue(signal),
+    });
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
-    this.#stopping.abort();
-    await this.#running;
-  }
-
-  async #run(): Promise<void> {
-    const { store, clock, logger, instanceId } = this.#options;
-    const { signal } = this.#stopping;
-    while (!signal.aborted) {
-      let isMoreDue = false;
-      try {
-        isMoreDue = await this.#checkDue();
-      } catch (error) {
-        if (!signal.aborted) logStoreError(logger, error, {}, "cannot look for SIMs; trying again");
-      }
-      if (!isMoreDue) await clock.sleep(LOOK_INTERVAL_MS, signal).catch(() => {});
-    }
-    if (store.isShared) await store.leases.release(LEASE, instanceId).catch(() => {});
-  }
-
-  async #acquire(): Promise<boolean> {
-    const { store, serviceClock, instanceId } = this.#options;
-    if (!store.isShared) return true;
-    const nowMs = Math.floor(serviceClock.serviceNow());
-    return (await store.leases.acquire(LEASE, instanceId, nowMs, nowMs + LEASE_MS)) !== undefined;
+    await this.#loop[Symbol.asyncDispose]();
   }
 
   /** Returns whether there may be more that is due. */
-  async #checkDue(): Promise<boolean> {
+  async #checkDue(signal: AbortSignal): Promise<boolean> {
     const { store, simOperators, clock } = this.#options;
     const served = await simOperators.listServed();
-    if (served.length === 0 || !(await this.#acquire())) return false;
+    if (served.length === 0 || !(await this.#role.acquire())) return false;
     const due = await store.sims.listDueSims(served, clock.now(), BATCH);
-    await Promise.all(due.map((sim) => this.#check(sim)));
+    await Promise.all(due.map((sim) => this.#check(sim, signal)));
     return due.length >= BATCH;
   }
 
-  async #check({ asset: { uuid, accountId }, type, isLost }: DueSim): Promise<void> {
+  async #check({ asset: { uuid, accountId }, type, isLost }: DueSim, signal: AbortSignal): Promise<void> {
     const { store, simOperators, locks, clock, intervalMs } = this.#options;
-    const { signal } = this.#stopping;
     const operator = await simOperators.find(accountId, type);
     if (operator.usagePeriod === undefined) {
       // This account has no operator for this type of SIM; accounts with credentials of their own have one.

@@ -1,3 +1,4 @@
+import { pause } from "../../lib/clock.ts";
 import type { Command } from "commander";
 import { formatBytes } from "../../lib/terminal/bytes.ts";
 import { isTerminal } from "../../lib/terminal/theme.ts";
@@ -88,7 +89,7 @@ async function tryPort(connection: StreamConnection, port: number): Promise<void
 async function untilInterrupted(io: Io, everySecond: () => void): Promise<void> {
   while (!io.interrupted.aborted) {
     everySecond();
-    await io.clock.sleep(SHOW_COST_MS, io.interrupted).catch(() => undefined);
+    await pause(io.clock, SHOW_COST_MS, io.interrupted);
   }
 }
 

@@ -27,6 +27,7 @@ const OPEN_FLAGS = constants.O_WRONLY | constants.O_CREAT | constants.O_TRUNC | 
 
 /** Copies a file or directory of the app to this machine; `to` may be a directory, or the new name in one. */
 export async function download(connection: StreamConnection, path: string, to: string): Promise<CopyResult> {
+  // A path that does not exist becomes a file's name.
   const isDirectory = (await stat(to).catch(() => undefined))?.isDirectory() ?? false;
   if (!isDirectory && !(await stat(dirname(to)).catch(() => undefined))?.isDirectory()) {
     throw usageFailure(`There is no directory ${dirname(to)} on this machine.`);
@@ -120,6 +121,7 @@ function partsOf(name: string): string[] {
 }
 
 async function makeDirectory(place: string): Promise<void> {
+  // Does not exist yet.
   const existing = await lstat(place).catch(() => undefined);
   if (existing?.isDirectory()) return;
   await mkdir(place);

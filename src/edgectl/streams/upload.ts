@@ -10,6 +10,7 @@ import type { CopyResult } from "./download.ts";
 
 /** Copies a file or directory of this machine into the app; `path` may be a directory, or the new name in one. */
 export async function upload(connection: StreamConnection, from: string, path: string): Promise<CopyResult> {
+  // What cannot be looked at is reported as not found.
   const found = await stat(from).catch(() => undefined);
   if (!found?.isFile() && !found?.isDirectory()) throw usageFailure(`There is no file or directory ${from}.`);
   using stream = connection.open("write", { path });

@@ -23,6 +23,7 @@ export async function* heldContent(content: Content, held: PartSource["held"]): 
   await using reader = new ByteReader(bytes);
   let isBroken = false;
   for (const part of content.parts) {
+    // A content that cannot be read is fetched.
     const found: Uint8Array | null | undefined = isBroken ? undefined : await readPart(reader, part).catch(() => null);
     isBroken ||= found === null;
     yield found instanceof Uint8Array ? { bytes: found } : { part };

@@ -22,6 +22,7 @@ export async function* rebuildLayer(layout: LayerLayout, source: PartSource): As
         continue;
       }
       const held = heldWhole(segment, source);
+      // A content that cannot be read is fetched.
       const whole = held instanceof Promise ? await held.catch(() => undefined) : held;
       if (whole && isContent(whole, segment)) {
         if (!blocks.add(whole)) yield* blocks.spill(whole);

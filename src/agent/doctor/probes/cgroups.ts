@@ -17,6 +17,7 @@ export const probeCgroups: Probe = async () => {
 };
 
 function read(path: string): Promise<string | undefined> {
+  // Absent with another version of cgroups.
   return readFile(path, "utf8").catch(() => undefined);
 }
 

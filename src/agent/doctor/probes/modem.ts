@@ -10,6 +10,7 @@ const NEXT =
 
 /** The SIM modem, if there is one, is connected. */
 export const probeModem: Probe = async () => {
+  // What cannot be listed has no modem.
   const [interfaces, devices] = await Promise.all([modemInterfaces(), readdir("/dev").catch(() => [])]);
   const hasOtherRoute = interfacesUp().some((name) => !isModemInterface(name));
   const found = findModem({ controls: devices.filter(isModemControl), interfaces, hasOtherRoute });
@@ -19,11 +20,13 @@ export const probeModem: Probe = async () => {
 };
 
 async function modemInterfaces(directory: string = "/sys/class/net"): Promise<ModemInterface[]> {
+  // Absent in some containers.
   const names = await readdir(directory).catch(() => []);
   const addresses = networkInterfaces();
   return await Promise.all(
     names.filter(isModemInterface).map(async (name) => ({
       name,
+      // The interface is gone, or its driver does not say.
       state: (await readFile(join(directory, name, "operstate"), "utf8").catch(() => "unknown")).trim(),
       addresses: (addresses[name] ?? []).map(({ address }) => address).filter((one) => !/^fe80:/i.test(one)),
     })),

@@ -41,5 +41,6 @@ async function changesSilently(bridge: string): Promise<boolean> {
 }
 
 async function read(path: string): Promise<string | undefined> {
+  // Absent on other kernels and systems.
   return (await readFile(path, "utf8").catch(() => undefined))?.trim();
 }

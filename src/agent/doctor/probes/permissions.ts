@@ -34,6 +34,7 @@ export const probePermissions: Probe = async (context) => {
 /** Checks as the service's user, who owns the state: root can resolve more, other users less. */
 async function unresolvedDenyRules(context: ProbeContext): Promise<UnresolvedDenyRule[]> {
   const { policy, state_dir } = settingsOf(context);
+  // Before the first start there is no directory.
   const owner = await stat(state_dir).catch(() => undefined);
   const uid = process.geteuid?.();
   if (uid === 0 && owner) return await findUnresolvedDenyRules(policy, (path) => resolveAsUser(path, owner));

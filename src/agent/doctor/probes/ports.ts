@@ -16,5 +16,6 @@ export const probePorts: Probe = async () => {
 };
 
 function read(name: string): Promise<string> {
+  // Absent in some containers.
   return readFile(`/proc/sys/net/ipv4/${name}`, "utf8").catch(() => "");
 }

@@ -56,5 +56,6 @@ async function findApp(context: ProbeContext): Promise<AppRecord | undefined> {
 }
 
 async function leavesFirewallAlone(): Promise<boolean> {
+  // Without the file the engine has its defaults.
   return /"iptables"\s*:\s*false/.test(await readFile(DAEMON_FILE, "utf8").catch(() => ""));
 }

@@ -64,6 +64,7 @@ export class OpenContents implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    // Closing what was only read loses nothing.
     for (const reader of this.#readers.values()) await reader[Symbol.asyncDispose]().catch(() => {});
     await this.#spool[Symbol.asyncDispose]();
   }

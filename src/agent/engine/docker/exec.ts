@@ -128,6 +128,7 @@ export async function startExec(
   if (signal.aborted) {
     // The caller does not wait for it any more: the engine has taken too long to start it.
     const limit = AbortSignal.timeout(LATE_KILL_TIMEOUT_MS);
+    // The command ends with its connection, or is left to the container.
     await running.kill(limit).catch(() => undefined);
     running.close();
   }

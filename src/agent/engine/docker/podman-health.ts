@@ -46,6 +46,7 @@ export class PodmanHealth {
   /** The result is in the container's state. */
   async #run(docker: Docker, id: string, ms: number): Promise<void> {
     using limit = deadline(this.#clock, ms);
+    // A check that fails is an error of the call, too.
     await getJson(docker, `/v4.0.0/libpod/containers/${id}/healthcheck`, limit.signal).catch(() => undefined);
     this.#running.delete(id);
   }

@@ -178,6 +178,7 @@ function useWakeLock(isWanted: boolean): void {
     let isOver = false;
     const request = async (): Promise<void> => {
       if (document.hidden) return;
+      // The browser refuses it, for example with a low battery.
       const granted = await navigator.wakeLock.request("screen").catch(() => undefined);
       if (isOver) await granted?.release();
       else lock = granted;

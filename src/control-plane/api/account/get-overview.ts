@@ -22,6 +22,7 @@ export function getOverview(api: Api, context: ApiContext): void {
     const nowMs = clock.monotonic();
     if (found && nowMs - found.atMs < FRESH_MS) return found.overview;
     const overview = count(context, accountId);
+    // The caller gets the error; the next one counts again.
     overview.catch(() => kept.delete(accountId));
     if (kept.size >= MAX_KEPT_ACCOUNTS) kept.clear();
     kept.set(accountId, { atMs: nowMs, overview });

@@ -22,6 +22,7 @@ export async function serveConsole(
   logger: Logger,
   folder = join(import.meta.dirname, "console"),
 ): Promise<void> {
+  // Run from source: there is no console then, which is logged.
   const template = await readFile(join(folder, "index.html"), "utf8").catch(() => undefined);
   if (template === undefined) {
     logger.debug({ folder }, "the console is not served: it is not beside the program");

@@ -57,6 +57,7 @@ async function recordFailure(
   { ip: source }: FastifyRequest,
   email: string,
 ): Promise<void> {
+  // Without the store the failure is recorded without its user.
   const user = await store.users.findUserByEmail(email).catch(() => undefined);
   const actor = { kind: "user", id: user?.id ?? "unknown", ...(user && { name: user.email }) } as const;
   const facts = { action: "session.opened", outcome: "SignInFailed", details: { method: "password" } } as const;

@@ -58,6 +58,7 @@ async function awaitGreeting(url: string): Promise<void> {
 /** Closes a connection at once, also if the server takes nothing any more: `close` alone would wait for it. */
 export function cutConnection(connection: NatsConnectionImpl): void {
   connection.protocol.transport.discard();
+  // The connection is gone already.
   connection.close().catch(() => undefined);
 }
 

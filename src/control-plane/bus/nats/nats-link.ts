@@ -1,6 +1,6 @@
 import type { NatsConnectionImpl, Subscription } from "@nats-io/transport-node";
 import { fullJitter } from "../../../lib/backoff.ts";
-import type { Clock } from "../../../lib/clock.ts";
+import { type Clock, pause } from "../../../lib/clock.ts";
 import type { Logger } from "../../../lib/logger.ts";
 import { onAbort } from "../../../lib/on-abort.ts";
 import { Listeners } from "../listeners.ts";
@@ -120,7 +120,7 @@ export class NatsLink implements MessageLink, AsyncDisposable {
       this.#setState("down");
       if (clock.monotonic() - start >= MIN_STABLE_MS) attempt = 0;
       const delayMs = MIN_RECONNECT_DELAY_MS + fullJitter(attempt, RECONNECT, Math.random());
-      await clock.sleep(delayMs, signal).catch(() => undefined);
+      await pause(clock, delayMs, signal);
     }
     this.#setState("down");
   }

@@ -38,6 +38,7 @@ export async function requestToken(
 
 async function refusalOf(response: Response, clock: Clock): Promise<SimOperatorError> {
   const { status, headers } = response;
+  // The status says enough.
   if (status < 500 && status !== 429) return tokenRefusal(status, await readJson(response).catch(() => undefined));
   await response.body?.cancel();
   const retryAfterMs = parseRetryAfter(headers.get("retry-after"), clock.timeOfDay());

@@ -1,0 +1,48 @@
+import { type Clock, pause } from "../../lib/clock.ts";
+import type { Logger } from "../../lib/logger.ts";
+import { logStoreError } from "../store/unavailable.ts";
+import type { SharedRole } from "./shared-role.ts";
+
+export interface LeasedLoopOptions {
+  readonly role: SharedRole;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** Pause while nothing is due, and after an error, in milliseconds. */
+  readonly pauseMs: number;
+  /** Message of the log when the work fails. */
+  readonly failureMessage: string;
+  /** Does some of what is due if it can acquire the role. Returns whether there may be more. */
+  readonly work: (signal: AbortSignal) => Promise<boolean>;
+}
+
+/** Does work when it is due, at one instance at a time, until it is disposed of: again at once as long as more is due. */
+export class LeasedLoop implements AsyncDisposable {
+  readonly #options: LeasedLoopOptions;
+  readonly #stopping = new AbortController();
+  readonly #running: Promise<void>;
+
+  constructor(options: LeasedLoopOptions) {
+    this.#options = options;
+    this.#running = this.#run();
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#stopping.abort();
+    await this.#running;
+  }
+
+  async #run(): Promise<void> {
+    const { role, clock, logger, pauseMs, failureMessage, work } = this.#options;
+    const { signal } = this.#stopping;
+    while (!signal.aborted) {
+      let isMoreDue = false;
+      try {
+        isMoreDue = await work(signal);
+      } catch (error) {
+        if (!signal.aborted) logStoreError(logger, error, {}, failureMessage);
+      }
+      if (!isMoreDue) await pause(clock, pauseMs, signal);
+    }
+    await role.release();
+  }
+}
