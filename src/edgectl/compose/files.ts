@@ -28,7 +28,9 @@ function convertAll(kind: Kind, value: Value, service: ServiceDraft, file: Compo
       continue;
     }
     const target = posix.resolve(PLACES[kind], fields.get("target")?.text() ?? source);
-    add(item, definition, target, service, file, { ...settingsOf(fields), secret: kind === "secrets" });
+    const { mode, ...settings } = settingsOf(fields);
+    // As the specification says; a secret of an app would be for its user alone.
+    add(item, definition, target, service, file, { mode: mode ?? "0444", ...settings, secret: kind === "secrets" });
   }
 }
 

@@ -9,6 +9,7 @@ import {
   convertMemory,
   convertPidsLimit,
   convertProcessors,
+  convertSwap,
   convertUlimits,
 } from "./limits.ts";
 import {
@@ -122,7 +123,7 @@ export const SERVICE_KEYS: Readonly<Record<string, KeyRule>> = {
   mem_limit: mapped("memory_limit", convertMemory),
   mem_reservation: ignored("has no effect here: nothing is set aside on a device."),
   mem_swappiness: refused("Use `mem_limit`."),
-  memswap_limit: refused("Use `mem_limit`."),
+  memswap_limit: carriedOut("0 is the engine's default; all else is refused", convertSwap),
   models: REMOVE,
   network_mode: mapped(["host_network", "network"], convertNetworkMode),
   networks: mapped(["networks", "aliases"], convertNetworks),

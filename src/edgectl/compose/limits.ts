@@ -3,7 +3,7 @@ import { readSize, sizeOf } from "./quantities.ts";
 import { refuseUnknown } from "./unknown.ts";
 import type { Converter, ServiceDraft } from "./service.ts";
 
-const SWARM = "belongs to Swarm.";
+const SWARM = "belongs to Swarm: it has no effect here, and none in compose.";
 
 export const convertDeploy: Converter = (value, service) => {
   for (const [key, part] of value.fields()) {
@@ -17,7 +17,7 @@ export const convertDeploy: Converter = (value, service) => {
       if (mode === "global") part.note("is what replicated is: a device runs the app once.");
       else if (mode !== "replicated") part.refuse("must be replicated or global.");
     } else if (["labels", "placement", "update_config", "rollback_config", "endpoint_mode"].includes(key)) {
-      part.refuse(SWARM, "Remove it.");
+      part.note(SWARM);
     } else refuseUnknown(new Map([[key, part]]), ["resources", "replicas", "restart_policy", "mode"]);
   }
 };
@@ -51,6 +51,12 @@ function convertPids(value: Value, service: ServiceDraft): void {
   const limit = value.wholeNumber();
   setOnce(service, "pids_limit", value, limit === -1 ? 0 : limit);
 }
+
+/** As with the engine, 0 is its default. */
+export const convertSwap: Converter = (value) => {
+  const text = value.text();
+  if (text !== undefined && sizeOf(text) !== 0) value.refuse("is not supported.", "Use `mem_limit`.");
+};
 
 export const convertPidsLimit: Converter = convertPids;
 export const convertMemory: Converter = (value, service) => setOnce(service, "memory_limit", value, readSize(value));

@@ -28,8 +28,24 @@ export function addLocalFile(
 ): void {
   const bytes = readBounded(value, name, local);
   if (!bytes) return;
-  const isProgram = settings.mode === undefined && !settings.secret && (local.modeOf(name) & 0o100) !== 0;
-  addFile(value, target, bytes, service, isProgram ? { ...settings, mode: "0555" } : settings);
+  addFile(
+    value,
+    target,
+    bytes,
+    service,
+    settings.mode === undefined ? { ...settings, ...rightsOf(name, local) } : settings,
+  );
+}
+
+/** Everybody may read a file in an app but one that others may not read here: that keeps its rights and its owner. */
+function rightsOf(name: string, local: LocalFiles): FileSettings {
+  const mode = local.modeOf(name);
+  if ((mode & 0o004) === 0) return { mode: octal(mode & 0o555), owner: local.ownerOf(name) };
+  return (mode & 0o100) === 0 ? {} : { mode: "0555" };
+}
+
+function octal(mode: number): string {
+  return mode.toString(8).padStart(4, "0");
 }
 
 /** Notes what is taken from elsewhere on this machine: a file from somebody else may name anything. */

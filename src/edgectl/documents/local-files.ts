@@ -13,6 +13,8 @@ export interface LocalFiles {
   sizeOf(name: string): number;
   /** Permissions, such as `0o644`. */
   modeOf(name: string): number;
+  /** `UID:GID`. */
+  ownerOf(name: string): string;
   /** Throws the errors of the file system. */
   read(name: string): Buffer;
   /** Names in a directory, in order. */
@@ -42,6 +44,10 @@ export function localFiles(directory: string): LocalFiles {
     },
     sizeOf: (name) => statSync(pathOf(name)).size,
     modeOf: (name) => statSync(pathOf(name)).mode & 0o777,
+    ownerOf(name) {
+      const { uid, gid } = statSync(pathOf(name));
+      return `${uid}:${gid}`;
+    },
     read: (name) => readFileSync(pathOf(name)),
     list: (name) =>
       readdirSync(pathOf(name))

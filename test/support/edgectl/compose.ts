@@ -125,6 +125,7 @@ function memoryFiles(
     isInside: (name) => !pathOf(name).startsWith("..") && !name.startsWith("/"),
     sizeOf: (name) => contentOf(name).length,
     modeOf: (name) => modes[pathOf(name)] ?? 0o644,
+    ownerOf: () => "1000:1001",
     read: contentOf,
     list(name) {
       const directory = pathOf(name);

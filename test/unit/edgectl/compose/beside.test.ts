@@ -21,6 +21,17 @@ describe("files beside the compose file", () => {
     expect(notes).toEqual([expect.stringContaining("mounts ./run.sh. The file comes with the app")]);
   });
 
+  test("a file that others may not read keeps its rights and its owner", () => {
+    const { apps } = convertWeb("volumes: ['./a.conf:/a:ro', './run.sh:/run.sh:ro']", "", {
+      files: FILES,
+      modes: { "a.conf": 0o600, "run.sh": 0o750 },
+    });
+    expect(apps["web"]?.["files"]).toEqual([
+      { target: "/a", content: "port 1\n", mode: "0400", owner: "1000:1001" },
+      { target: "/run.sh", content: "#!/bin/sh", mode: "0550", owner: "1000:1001" },
+    ]);
+  });
+
   test("what is outside of the file's directory is noted", () => {
     const lines =
       "env_file: /etc/gw.env\nvolumes: ['../a.conf:/a:ro', './conf/../../x:/x:ro', './a.conf:/b:ro']\nconfigs: [c]";
@@ -71,10 +82,10 @@ describe("files beside the compose file", () => {
     const { apps, problems } = convertWeb(lines, rest, { files: FILES, env: { LEVEL: "info", PASSWORD: "p" } });
     expect(problems).toEqual([]);
     expect(apps["web"]?.["files"]).toEqual([
-      { target: "/a", content: "port 1\n" },
+      { target: "/a", content: "port 1\n", mode: "0444" },
       { target: "/etc/text", content: "level = info", mode: "0440", owner: "1000:1000" },
-      { target: "/run/secrets/password", content: "p", secret: true },
-      { target: "/run/secrets/tls.key", content: "port 1\n", secret: true },
+      { target: "/run/secrets/password", content: "p", mode: "0444", secret: true },
+      { target: "/run/secrets/tls.key", content: "port 1\n", mode: "0444", secret: true },
     ]);
   });
 

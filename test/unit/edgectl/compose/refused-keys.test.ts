@@ -9,7 +9,7 @@ describe("what a service cannot have is refused by line", () => {
     ["links: [nobody]", "nobody, which is not in this file"],
     ["scale: 2", "once on a device"],
     ["deploy: {replicas: 2}", "services.web.deploy.replicas must be 1"],
-    ["deploy: {placement: {}}", "Swarm"],
+    ["memswap_limit: 1g", "memswap_limit is not supported"],
     ["pids_limit: 5\ndeploy: {resources: {limits: {pids: 6}}}", "contradicts"],
     ["deploy: {restart_policy: {max_attempts: 3}}", "max_attempts"],
     ["mem_limit: 1g\ndeploy: {resources: {limits: {memory: 2g}}}", "contradicts"],

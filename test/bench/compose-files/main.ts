@@ -1,0 +1,147 @@
+import { execFile } from "node:child_process";
+import { existsSync } from "node:fs";
+import { copyFile, mkdir, mkdtemp, readdir, readFile, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { basename, dirname, join } from "node:path";
+import { parseArgs, promisify } from "node:util";
+import type { RemarkDocument } from "../../../src/edgectl/documents/problems.ts";
+import { Failure } from "../../../src/edgectl/failure.ts";
+import { readGroupFile } from "../../../src/edgectl/group/read-group.ts";
+import { findGroupProblems } from "../../../src/edgectl/group/run.ts";
+
+/*
+ * How many public compose files can be applied as people wrote them: each file of files.txt (repository, commit, path) is
+ * checked as `edgectl compose check --map-ports` does, with the example of `.env` that comes with it. Prints a table of
+ * what is refused, by key. Repositories are cloned from GitHub unless --repositories has them.
+ *
+ *   node_modules/.bin/node test/bench/compose-files/main.ts [--repositories DIRECTORY] [--list FILE] [--shared-volumes]
+ *     [--verbose]
+ */
+
+const run = promisify(execFile);
+const EXAMPLES = [".env.example", "env.example", ".env.sample", "example.env", ".env.template", "sample.env"];
+
+interface PublicFile {
+  readonly repository: string;
+  readonly commit: string;
+  readonly path: string;
+}
+
+interface Verdict {
+  readonly file: PublicFile;
+  readonly problems: readonly RemarkDocument[];
+}
+
+const { values } = parseArgs({
+  options: {
+    repositories: { type: "string" },
+    list: { type: "string", default: join(import.meta.dirname, "files.txt") },
+    "shared-volumes": { type: "boolean", default: false },
+    verbose: { type: "boolean", default: false },
+  },
+});
+
+async function readList(path: string): Promise<PublicFile[]> {
+  const lines = (await readFile(path, "utf8")).split("\n").filter((line) => line !== "");
+  return lines.map((line) => {
+    const [repository = "", commit = "", ...words] = line.split(" ");
+    return { repository, commit, path: words.join(" ") };
+  });
+}
+
+/** Returns a git directory that has the commit. */
+async function fetchRepository({ repository, commit }: PublicFile, cache: string): Promise<string> {
+  const given = values.repositories === undefined ? undefined : join(values.repositories, repository);
+  if (given !== undefined && existsSync(given)) return given;
+  const directory = join(cache, repository);
+  if (!existsSync(directory)) {
+    await mkdir(dirname(directory), { recursive: true });
+    await run("git", ["init", "--quiet", "--bare", directory]);
+  }
+  await run("git", ["-C", directory, "fetch", "--quiet", "--depth=1", `https://github.com/${repository}`, commit]);
+  return directory;
+}
+
+/** Writes the file's directory, with what is beside the file. */
+async function extract(file: PublicFile, repository: string, into: string): Promise<string> {
+  await mkdir(into, { recursive: true });
+  const parent = dirname(file.path);
+  const archive = join(into, "..", "archive.tar");
+  await run("git", ["-C", repository, "archive", "-o", archive, file.commit, ...(parent === "." ? [] : [parent])]);
+  await run("tar", ["-xf", archive, "-C", into]);
+  const path = join(into, file.path);
+  await useExample(dirname(path));
+  return path;
+}
+
+/** As the instructions of such files say: the example of variables is copied. */
+async function useExample(directory: string): Promise<void> {
+  const names = await readdir(directory);
+  const example = EXAMPLES.find((name) => names.includes(name));
+  if (example !== undefined && !names.includes(".env"))
+    await copyFile(join(directory, example), join(directory, ".env"));
+}
+
+function check(text: string, path: string): readonly RemarkDocument[] {
+  try {
+    const fileName = basename(path);
+    const options = { project: "public", envFiles: [], env: {}, sharedVolumes: values["shared-volumes"] };
+    const group = readGroupFile([{ text, fileName, path }], options);
+    if (!group) return [{ file: fileName, line: 1, column: 1, message: "is no compose file" }];
+    findGroupProblems(group, { prune: false, adopt: false, keep: false, mapPorts: true, execution: {} });
+    return group.problems.problemDocuments;
+  } catch (error) {
+    if (!(error instanceof Failure)) throw error;
+    return [{ file: path, line: 1, column: 1, message: error.message }];
+  }
+}
+
+/** Such as `services.*.security_opt`; the field for what the schema refuses. */
+function keyOf({ message }: RemarkDocument): string {
+  if (message.includes("uses the variable") || message.includes("needs the variable")) return "(unset variable)";
+  const [, section = "", key] =
+    /^(services|networks|volumes|configs|secrets)\.[^\s.[]+(?:\.([\w-]+))?/.exec(message) ?? [];
+  const [, field] = /^services\.[^\s]+: `(\w+)/.exec(message) ?? [];
+  if (section === "") return message.split(" ").slice(0, 4).join(" ");
+  return `${section}.*${key === undefined ? "" : `.${key}`}${field === undefined ? "" : `: ${field}`}`;
+}
+
+const cache = await mkdtemp(join(tmpdir(), "compose-files-"));
+try {
+  const verdicts: Verdict[] = [];
+  const missing: PublicFile[] = [];
+  for (const file of await readList(values.list)) {
+    const into = join(cache, "work", "tree");
+    try {
+      const path = await extract(file, await fetchRepository(file, join(cache, "repositories")), into);
+      verdicts.push({ file, problems: check(await readFile(path, "utf8"), path) });
+    } catch (error) {
+      missing.push(file);
+      if (values.verbose) console.error(`${file.repository} ${file.path}: ${String(error)}`);
+    }
+    await rm(join(cache, "work"), { recursive: true, force: true });
+  }
+  const accepted = verdicts.filter(({ problems }) => problems.length === 0);
+  console.log(
+    `${accepted.length} of ${verdicts.length} files can be applied as written; ${missing.length} could not be had.`,
+  );
+  const byKey = new Map<string, number>();
+  const alone = new Map<string, number>();
+  for (const { problems } of verdicts) {
+    const keys = new Set(problems.map(keyOf));
+    for (const key of keys) byKey.set(key, (byKey.get(key) ?? 0) + 1);
+    const [only] = keys;
+    if (keys.size === 1 && only !== undefined) alone.set(only, (alone.get(only) ?? 0) + 1);
+  }
+  console.log("\n| files | of these, nothing else is refused | key |\n| --- | --- | --- |");
+  for (const [key, count] of [...byKey].toSorted(([, one], [, other]) => other - one))
+    console.log(`| ${count} | ${alone.get(key) ?? 0} | ${key} |`);
+  if (values.verbose) {
+    for (const { file, problems } of verdicts.filter(({ problems }) => problems.length > 0)) {
+      console.log(`\n${file.repository} ${file.path}`);
+      for (const { line, message } of problems) console.log(`  ${line}: ${message}`);
+    }
+  }
+} finally {
+  await rm(cache, { recursive: true, force: true });
+}

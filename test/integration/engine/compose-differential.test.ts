@@ -1,0 +1,190 @@
+import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { createDockerEngine } from "../../../src/agent/engine/docker/docker-engine.ts";
+import type { ContainerStepContext } from "../../../src/agent/steps/context.ts";
+import { toRequest } from "../../../src/agent/steps/create.ts";
+import { mapPorts } from "../../../src/edgectl/group/map-ports.ts";
+import { readGroupFile } from "../../../src/edgectl/group/read-group.ts";
+import { buildGroupRequest } from "../../../src/edgectl/group/request.ts";
+import { systemClock } from "../../../src/lib/clock.ts";
+import { type AppSpec, parseAppSpec } from "../../../src/protocol/app-spec.ts";
+import { run, succeed } from "../../support/command.ts";
+import { dockerSocket } from "../../support/docker-socket.ts";
+import { engineRequest, loadImage, type LoadedImage, uniqueName, webImage } from "../../support/images.ts";
+
+/*
+ * What docker-compose makes of a service, and what the agent makes of the app that edgectl makes of it: the engine's own
+ * description of both containers, field by field.
+ */
+
+/** Services by what they are about. None is started. */
+const SERVICES: Readonly<Record<string, readonly string[]>> = {
+  nothing: [],
+  restart: ["restart: unless-stopped"],
+  command: ["command: serve --all 'two words' $$HOME", "entrypoint: [/bin/sh, -c]"],
+  environment: [
+    "environment:",
+    "  A: '1.10'",
+    "  EMPTY: ''",
+    "  FROM_SHELL:",
+    "  UNSET_HERE:",
+    "  PATTERN: '^.{8,}$$'",
+  ],
+  user: ["user: '1000:1001'", "working_dir: /srv", "hostname: my_host", "group_add: ['20', audio]"],
+  limits: [
+    "pids_limit: 77",
+    "mem_limit: 64m",
+    "cpus: .5",
+    "shm_size: 32m",
+    "ulimits: {nofile: {soft: 512, hard: 1024}, core: 0}",
+  ],
+  rights: ["cap_add: [NET_ADMIN]", "cap_drop: [CHOWN]", "read_only: true", "security_opt: ['no-new-privileges']"],
+  profiles_of_engine: ["security_opt: ['seccomp=unconfined']"],
+  memory: ["tmpfs: ['/run:size=65536,mode=0755', '/programs:exec']"],
+  names: ["extra_hosts: ['plc.local:192.0.2.10']", "dns: [192.0.2.53]"],
+  stopping: ["stop_signal: SIGINT", "stop_grace_period: 90s", "init: true"],
+  health: ["healthcheck: {test: [CMD, /bin/true], interval: 10s, timeout: 5s, retries: 2, start_period: 1m}"],
+  shell_health: ["healthcheck: {test: exit 0, interval: 10s, timeout: 5s, retries: 2, start_period: 1m}"],
+  ports: ["ports: ['127.0.0.1:31801:80', '31802:81/udp', '31803-31804:82-83']"],
+  labels: ["labels: {com.example.a: '1', com.example.empty: ''}"],
+  sysctls: ["sysctls: {net.core.somaxconn: 777}"],
+  devices: ["devices: ['/dev/null:/dev/mine:rw']"],
+  binds: ["volumes: ['/usr/share:/shared:ro']"],
+  host: ["network_mode: host"],
+  none: ["network_mode: none"],
+};
+
+interface Inspected {
+  readonly Config: Readonly<Record<string, unknown>> & { readonly Labels: Readonly<Record<string, string>> };
+  readonly HostConfig: Readonly<Record<string, unknown>>;
+  readonly Mounts: readonly Readonly<Record<string, unknown>>[];
+}
+
+const CONFIG = ["Env", "Cmd", "Entrypoint", "User", "WorkingDir", "Healthcheck", "StopSignal", "StopTimeout"];
+const HOST =
+  "CapAdd CapDrop GroupAdd PidsLimit SecurityOpt Tmpfs ReadonlyRootfs ShmSize Ulimits Sysctls ExtraHosts Dns Init Memory " +
+  "NanoCpus Devices RestartPolicy PortBindings Privileged IpcMode PidMode CgroupnsMode OomKillDisable Runtime";
+
+/** Nothing and what is empty mean the same; lists whose order an app cannot notice are sorted. */
+function normal(key: string, value: unknown): unknown {
+  if (value === undefined || value === null || value === "" || value === false) return undefined;
+  if (key === "Tmpfs") {
+    const entries = Object.entries(value as Record<string, string>);
+    return Object.fromEntries(entries.map(([path, options]) => [path, options.split(",").toSorted().join(",")]));
+  }
+  if (key === "PortBindings") {
+    // Docker-compose writes that of all addresses as empty, where the agent writes none.
+    return JSON.parse(JSON.stringify(value).replaceAll('"HostIp":"",', "")) as unknown;
+  }
+  if (key === "RestartPolicy") return { ...(value as object), Name: (value as { readonly Name: string }).Name || "no" };
+  // A name alone takes a variable of the image away. An app's variable that has no value is left out.
+  if (key === "Env") return (value as readonly string[]).filter((entry) => entry.includes("=")).toSorted();
+  if (key === "Healthcheck") return normalHealth(value as { readonly Test: readonly string[] });
+  if (Array.isArray(value)) {
+    const isOrdered = ["Cmd", "Entrypoint", "Dns"].includes(key);
+    return value.length === 0 ? undefined : isOrdered ? value : value.map((item) => JSON.stringify(item)).toSorted();
+  }
+  return typeof value === "object" && Object.keys(value).length === 0 ? undefined : value;
+}
+
+/** A check by a shell is run by that of the image, which is /bin/sh. */
+function normalHealth(check: { readonly Test: readonly string[] }): unknown {
+  const [kind, ...words] = check.Test;
+  return { ...check, Test: kind === "CMD-SHELL" ? ["CMD", "/bin/sh", "-c", ...words] : check.Test };
+}
+
+function comparable({ Config, HostConfig, Mounts }: Inspected): Readonly<Record<string, unknown>> {
+  return {
+    ...Object.fromEntries(CONFIG.map((key) => [key, normal(key, Config[key])])),
+    ...Object.fromEntries(HOST.split(" ").map((key) => [key, normal(key, HostConfig[key])])),
+    // Both put the others on a network of their own.
+    NetworkMode: ["host", "none"].find((mode) => mode === HostConfig["NetworkMode"]),
+    Labels: Object.fromEntries(Object.entries(Config.Labels ?? {}).filter(([name]) => name.startsWith("com.example."))),
+    Mounts: Mounts.map(({ Type, Source, Destination, RW }) => ({ Type, Source, Destination, RW })),
+  };
+}
+
+async function unavailableReason(): Promise<string | undefined> {
+  const compose = await run("docker-compose", ["--version"]).catch(() => undefined);
+  if (compose?.code !== 0) return "docker-compose is not installed";
+  return (await dockerSocket()) === undefined ? "no Docker responds" : undefined;
+}
+
+const missing = await unavailableReason();
+
+describe.skipIf(missing !== undefined)("a service of docker-compose and the agent's app", () => {
+  const project = uniqueName("differential");
+  const env = { FROM_SHELL: "from-shell" };
+  const created: string[] = [];
+  let socket: string;
+  let image: LoadedImage;
+  let file: string;
+  let apps: ReadonlyMap<string, AppSpec>;
+
+  const inspect = async (id: string): Promise<Inspected> =>
+    JSON.parse((await engineRequest(socket, "GET", `/containers/${id}/json`)).body) as Inspected;
+  const compose = (...args: readonly string[]): Promise<string> =>
+    succeed("docker-compose", ["-p", project, "-f", file, ...args], {
+      env: { ...env, DOCKER_HOST: `unix://${socket}` },
+      timeoutMs: 120_000,
+    });
+
+  beforeAll(async () => {
+    socket = (await dockerSocket()) ?? "";
+    image = await loadImage(socket, await webImage(), "web");
+    file = join(await mkdtemp(join(tmpdir(), "differential-")), "compose.yaml");
+    const services = Object.entries(SERVICES).map(([name, lines]) => {
+      return [`  ${name}:`, `    image: ${image.reference}`, ...lines.map((line) => `    ${line}`)].join("\n");
+    });
+    const text = `services:\n${services.join("\n")}\n`;
+    await writeFile(file, text);
+    const group = readGroupFile([{ text, fileName: file, path: file }], { project, envFiles: [], env });
+    if (!group) throw new Error("is no compose file");
+    group.problems.throwIfAny();
+    const flags = { prune: false, adopt: false, keep: false };
+    const ports = mapPorts(group.draft, [], group.problems);
+    const request = buildGroupRequest(group.draft, ports, flags, {}) as {
+      readonly apps: readonly { readonly app: object }[];
+    };
+    apps = new Map(request.apps.map(({ app }) => appOf(app)));
+    await compose("up", "--no-start");
+  }, 180_000);
+
+  afterAll(async () => {
+    for (const id of created) await engineRequest(socket, "DELETE", `/containers/${id}?force=1`);
+    await compose("down");
+    await image[Symbol.asyncDispose]();
+    await rm(dirname(file), { recursive: true });
+  }, 120_000);
+
+  test.each(Object.keys(SERVICES))("are the same: %s", async (service) => {
+    const spec = apps.get(service);
+    if (!spec) throw new Error(`there is no app ${service}`);
+    const engine = createDockerEngine({ socketPath: () => socket, clock: systemClock });
+    const config = { stateDir: `/var/lib/${project}`, containerLog: { maxBytes: 100_000, maxFiles: 2 } };
+    const step = {
+      spec,
+      image: image.reference,
+      deploymentId: "d1",
+      place: "app",
+      previousImageId: undefined,
+    } as const;
+    const request = toRequest({ config } as ContainerStepContext, { ...step, kind: "create", refetch: false }, []);
+    const network = spec.network === "none" ? { network: "none" as const } : {};
+    const name = `${project}-${service}-agent`;
+    const id = await engine.createContainer({ ...request, ...network, name }, new AbortController().signal);
+    created.push(id);
+    expect(comparable(await inspect(id))).toEqual(comparable(await inspect(`${project}_${service}_1`)));
+  });
+});
+
+function appOf(app: object): [string, AppSpec] {
+  const parsed = parseAppSpec(app);
+  if (!parsed.ok) throw parsed.error;
+  return [parsed.spec.name, parsed.spec];
+}
+
+// Shows the reason if the suite is skipped.
+if (missing !== undefined) test("a service of docker-compose and the agent's app", ({ skip }) => skip(missing));
