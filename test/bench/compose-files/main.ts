@@ -6,8 +6,8 @@ import { basename, dirname, join } from "node:path";
 import { parseArgs, promisify } from "node:util";
 import type { RemarkDocument } from "../../../src/edgectl/documents/problems.ts";
 import { Failure } from "../../../src/edgectl/failure.ts";
-import { readGroupFile } from "../../../src/edgectl/group/read-group.ts";
-import { findGroupProblems } from "../../../src/edgectl/group/run.ts";
+import { readGroupFile } from "../../../src/edgectl/group-file/read-group.ts";
+import { findGroupProblems } from "../../../src/edgectl/runs/apply-group.ts";
 
 /*
  * How many public compose files can be applied as people wrote them: each file of files.txt (repository, commit, path) is

@@ -6,7 +6,7 @@ import { createDockerEngine } from "../../../src/agent/engine/docker/docker-engi
 import type { ContainerStepContext } from "../../../src/agent/steps/context.ts";
 import { toRequest } from "../../../src/agent/steps/create.ts";
 import { mapPorts } from "../../../src/edgectl/group/map-ports.ts";
-import { readGroupFile } from "../../../src/edgectl/group/read-group.ts";
+import { readGroupFile } from "../../../src/edgectl/group-file/read-group.ts";
 import { buildGroupRequest } from "../../../src/edgectl/group/request.ts";
 import { systemClock } from "../../../src/lib/clock.ts";
 import { type AppSpec, parseAppSpec } from "../../../src/protocol/app-spec.ts";
@@ -78,7 +78,7 @@ function normal(key: string, value: unknown): unknown {
     // Docker-compose writes that of all addresses as empty, where the agent writes none.
     return JSON.parse(JSON.stringify(value).replaceAll('"HostIp":"",', "")) as unknown;
   }
-  if (key === "RestartPolicy") return { ...(value as object), Name: (value as { readonly Name: string }).Name || "no" };
+  if (key === "RestartPolicy") return { ...value, Name: (value as { readonly Name: string }).Name || "no" };
   // A name alone takes a variable of the image away. An app's variable that has no value is left out.
   if (key === "Env") return (value as readonly string[]).filter((entry) => entry.includes("=")).toSorted();
   if (key === "Healthcheck") return normalHealth(value as { readonly Test: readonly string[] });

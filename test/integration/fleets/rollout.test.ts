@@ -245,10 +245,11 @@ test("an asset that the upkeep serves while another revision becomes the stable 
   const begun = Promise.withResolvers<void>();
   const ended = Promise.withResolvers<void>();
   served.device.behave = async ({ images }) => {
-    if (!images.includes(imageOf("one"))) return "succeed";
-    begun.resolve();
-    await ended.promise;
-    return "succeed";
+    if (images.includes(imageOf("one"))) {
+      begun.resolve();
+      await ended.promise;
+    }
+    return "succeed" as const;
   };
   served.device.apps.delete("web");
   served.device.report();

@@ -112,11 +112,12 @@ function datedDifferences(
   report: NonNullable<MemberFacts["report"]>,
   before: readonly Difference[] = [],
 ): readonly Difference[] {
-  return compareApps(goal, report).map((difference) => {
+  const dated = (difference: Difference): Difference => {
     if (difference.sinceMs !== undefined) return difference;
     const known = before.find(({ app, kind }) => app === difference.app && kind === difference.kind);
     return { ...difference, sinceMs: known?.sinceMs ?? report.atMs };
-  });
+  };
+  return compareApps(goal, report).map(dated);
 }
 
 /** When the judgement may become another one although nothing happens; `undefined`: never. */

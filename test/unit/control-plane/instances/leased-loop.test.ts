@@ -1,7 +1,6 @@
 import { expect, test, vi } from "vitest";
 import { LeasedLoop } from "../../../../src/control-plane/instances/leased-loop.ts";
 import { SharedRole } from "../../../../src/control-plane/instances/shared-role.ts";
-import type { Store } from "../../../../src/control-plane/store/store.ts";
 import { systemClock } from "../../../../src/lib/clock.ts";
 import type { Logger } from "../../../../src/lib/logger.ts";
 
@@ -23,7 +22,7 @@ function roles() {
   };
   const role = (instanceId: string, isShared = true) =>
     new SharedRole({
-      store: { isShared, leases } as unknown as Pick<Store, "isShared" | "leases">,
+      store: { isShared, leases },
       instanceId,
       serviceClock: { serviceNow: () => nowMs },
       logger,
