@@ -61,6 +61,8 @@ function recipe(suite: Suite, engine: EnginePackage = "docker.io"): string[] {
     // The journal persists over a reboot and drops no line.
     `--customize-hook=mkdir -p "$1/etc/systemd/journald.conf.d" "$1/var/log/journal"`,
     `--customize-hook=printf '[Journal]\\nStorage=persistent\\nRateLimitBurst=0\\n' > "$1/etc/systemd/journald.conf.d/test.conf"`,
+    // Settings of procps and systemd for a kernel, which is not the device's own but that of this machine.
+    `--customize-hook=rm -f "$1"/usr/lib/sysctl.d/*.conf`,
     `--customize-hook=chroot "$1" systemctl mask ${NOT_NEEDED.join(" ")}`,
     `--customize-hook=rm -rf "$1/usr/share/doc" "$1/usr/share/locale" "$1/var/lib/apt/lists"`,
     suite,

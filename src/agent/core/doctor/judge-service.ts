@@ -54,7 +54,8 @@ export function judgeService(
 ): CheckResult | undefined {
   const foreign = answering !== undefined && answering !== facts.pid;
   if (facts.load === "not-found") return undefined;
-  if (foreign && !isStarting(facts))
+  // One that ends at each start is for moments one that starts; at its first start systemd may not know its process yet.
+  if (foreign && (!isStarting(facts) || facts.restarts > 0))
     return bad(
       `Another agent runs beside the service, as process ${answering}.`,
       `sudo kill ${answering}; sudo systemctl restart edge-agent`,

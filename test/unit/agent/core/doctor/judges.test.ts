@@ -74,6 +74,12 @@ describe("the service, as systemd reports it", () => {
       next: expect.stringContaining("kill 77"),
     });
     expect(judgeService(RUNNING, others(), 41)?.verdict).toBe("good");
+    // Also in the moments in which the service starts once more, and not while it starts for the first time.
+    const starting = { ...STOPPED, active: "activating", sub: "start", pid: 42 };
+    expect(judgeService({ ...starting, restarts: 1 }, others(), 77)?.text).toBe(
+      "Another agent runs beside the service, as process 77.",
+    );
+    expect(judgeService(starting, others(), 77)?.verdict).toBe("good");
   });
 
   it("is not judged where systemd does not know it", () => {
