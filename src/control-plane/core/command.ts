@@ -43,6 +43,23 @@ export function countApps({ action, spec }: Pick<AppCommand, "action" | "spec">)
   return action === "apply" ? Math.max(1, appliedApps(spec).length + removedApps(spec).length) : 1;
 }
 
+/** Returns the image that the specification of an app, or a change of it, names; `undefined` for a group or without one. */
+export function imageOf({ spec }: Pick<AppCommand, "spec">): string | undefined {
+  return textOf(spec, "image");
+}
+
+/** Returns the names of the apps that a group applies, without those it removes; `undefined` for other actions. */
+export function appliedNames({ action, spec }: Pick<AppCommand, "action" | "spec">): string[] | undefined {
+  return action === "apply" ? appliedApps(spec).flatMap((app) => textOf(app, "name") ?? []) : undefined;
+}
+
+/** What is on record may be masked, or of another release: it is not taken for what a request is. */
+function textOf(spec: unknown, field: "image" | "name"): string | undefined {
+  if (typeof spec !== "object" || spec === null || !(field in spec)) return undefined;
+  const value: unknown = Reflect.get(spec, field);
+  return typeof value === "string" ? value : undefined;
+}
+
 /** Maximum number of parts of a request that a message names. */
 const MAX_NAMED = 8;
 

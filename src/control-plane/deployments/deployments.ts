@@ -1,11 +1,11 @@
 import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
-import { appliedApps, removedApps } from "../../protocol/applied-apps.ts";
+import { removedApps } from "../../protocol/applied-apps.ts";
 import { EdgeError } from "../../protocol/errors.ts";
 import { auditEntry, type AuditOrigin } from "../audit/audit-entry.ts";
 import type { Bus } from "../bus/bus.ts";
 import type { Asset } from "../core/asset.ts";
-import { type AppCommand, countApps } from "../core/command.ts";
+import { type AppCommand, appliedNames, countApps, imageOf } from "../core/command.ts";
 import type { Deployment, NewDeployment, StoredEvent } from "../core/deployment.ts";
 import type { Fact } from "../core/next.ts";
 import { MAX_DEPLOYMENT_DURATION_MS } from "../core/transitions.ts";
@@ -287,9 +287,8 @@ function tooManyRunningError(): EdgeError {
 /** The entry for a request: what is asked for, without the app itself, whose values may be secrets. */
 function requestEntry(origin: AuditOrigin, clock: Clock, { id, app, assetUuid }: NewDeployment, command: AppCommand) {
   const { action, spec, options, waitForDeviceS } = command;
-  const { image } = (spec ?? {}) as { readonly image?: unknown };
-  const apps =
-    action === "apply" ? appliedApps(spec).map((each) => (each as { readonly name?: unknown }).name) : undefined;
+  const image = imageOf(command);
+  const apps = appliedNames(command);
   const removed = action === "apply" && removedApps(spec).length > 0 ? removedApps(spec) : undefined;
   return auditEntry(origin, clock, {
     action: "deployment.requested",

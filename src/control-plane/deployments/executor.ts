@@ -1,6 +1,7 @@
 import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
 import type { Bus, Topic } from "../bus/bus.ts";
+import { imageOf } from "../core/command.ts";
 import type { ChangeTime } from "../core/deadlines.ts";
 import { type Deployment, isFinished, type NewDeployment } from "../core/deployment.ts";
 import { begin, type Effect, type Fact, next, type RequestFacts, type Step } from "../core/next.ts";
@@ -190,9 +191,10 @@ export class DeploymentExecutor {
     }
   }
 
-  #logReceived({ id, app, action, spec, assetUuid }: NewDeployment): void {
-    const { image } = (spec ?? {}) as { image?: string };
-    this.#options.logger.info({ deployment_id: id, app, action, image, asset: assetUuid }, "deployment received");
+  #logReceived(request: NewDeployment): void {
+    const { id, app, action, assetUuid } = request;
+    const fields = { deployment_id: id, app, action, image: imageOf(request), asset: assetUuid };
+    this.#options.logger.info(fields, "deployment received");
   }
 
   #logEnd({ id, app, action, assetUuid, status, code, createdAtMs, finishedAtMs = createdAtMs }: Deployment): void {

@@ -4,6 +4,7 @@ import { deploymentActionSchema } from "../../../protocol/deployment-action.ts";
 import { deploymentStatusSchema } from "../../../protocol/deployment-event.ts";
 import { EdgeError } from "../../../protocol/errors.ts";
 import { unixSeconds } from "../../../protocol/scalars.ts";
+import { imageOf } from "../../core/command.ts";
 import type { Deployment } from "../../core/deployment.ts";
 import type { Store } from "../../store/store.ts";
 import { assetParams, findAsset } from "../asset-resource.ts";
@@ -54,9 +55,9 @@ export async function findDeployment(
 }
 
 export function toDeploymentResponse(deployment: Deployment): z.output<typeof deploymentSchema> {
-  const { id, assetUuid, app, action, spec, options, status, code, createdAtMs, finishedAtMs, cancelRequestedAtMs } =
+  const { id, assetUuid, app, action, options, status, code, createdAtMs, finishedAtMs, cancelRequestedAtMs } =
     deployment;
-  const { image } = (spec ?? {}) as { image?: string };
+  const image = imageOf(deployment);
   return {
     deployment_id: id,
     asset_uuid: assetUuid,
