@@ -32,7 +32,7 @@ const SHELL_HINTS: Readonly<Record<string, string>> = {
     "or remove the app that has it, with `edgectl apply --prune` if it is no longer in the file.",
   VolumeNotFound: "`edgectl volumes list ASSET` shows the volumes of a device.",
   AppExists:
-    "Change it with `edgectl apply -f FILE`, where --adopt takes it over into a project, or with `edgectl apps update`, or " +
+    "Change it with `edgectl apply -f FILE`, where --adopt takes over one that belongs to no project, or with `edgectl apps update`, or " +
     "remove it with `edgectl apps remove`.",
   DataBudgetExceeded: "See the cost above; allow more with --max-download, or in the device's own configuration.",
   AllowanceNotFound: "The operator says none. To set one:\n  edgectl sims allowance ASSET TYPE 1GB",

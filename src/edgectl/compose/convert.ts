@@ -9,7 +9,7 @@ import { finishEnvironment } from "./environment.ts";
 import { checkContent } from "./files.ts";
 import type { Lookup } from "./interpolate.ts";
 import { FILE_KEYS, FILE_SECTIONS, type KeyRule, SERVICE_KEYS } from "./keys.ts";
-import { finishRestart } from "./misc.ts";
+import { finishPull, finishRestart } from "./misc.ts";
 import { checkNetwork, finishNames, finishNetworks, usesDefaultNetwork } from "./networks.ts";
 import { profileOf, selectServices } from "./profiles.ts";
 import { mergeProjectFiles } from "./project-files.ts";
@@ -102,6 +102,7 @@ function convertService(name: string, value: Value, file: ComposeFile, unrestart
   if (!fields.has("image") && !fields.has("build")) value.refuse("needs `image`.");
   finishEnvironment(service);
   finishNetworks(service, file);
+  finishPull(service);
   if (finishRestart(service)) unrestarted.push(name);
   if (service.has("host_network") && service.ports.length > 0) {
     fields.get("ports")?.note("has no effect with `network_mode: host`: the app's own ports are the device's.");

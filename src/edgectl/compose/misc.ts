@@ -1,3 +1,4 @@
+import { hasFloatingTag, parseImageReference } from "../../protocol/image-reference.ts";
 import type { Value } from "../documents/value.ts";
 import { splitWords } from "./shell-words.ts";
 import type { Converter, ServiceDraft } from "./service.ts";
@@ -90,6 +91,14 @@ export function finishRestart(service: ServiceDraft): boolean {
   if (service.has("restart_policy") || service.value.fields().has("restart")) return false;
   service.set("restart_policy", "no", service.value.place);
   return true;
+}
+
+/** Compose pulls what is missing. A new app of `latest` would ask the registry first. */
+export function finishPull(service: ServiceDraft): void {
+  const image = service.fields["image"];
+  const reference = typeof image === "string" ? parseImageReference(image) : undefined;
+  if (reference && hasFloatingTag(reference) && !service.has("pull"))
+    service.set("pull", "missing", service.value.place);
 }
 
 const PULL: Readonly<Record<string, string>> = { always: "always", missing: "missing", if_not_present: "missing" };

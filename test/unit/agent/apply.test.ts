@@ -169,7 +169,23 @@ describe("a group of apps", () => {
     expect(await rig.untilEnd("g2")).toMatchObject({ status: "Success", details: { changed: ["db"] } });
     expect(rig.store.apps()[0]?.spec).toMatchObject({ project: "line", environments });
     rig.deployments.apply("g3", group([kept], { project: "other" }));
-    expect(await rig.untilEnd("g3")).toMatchObject({ code: "AppExists", details: { app: "db", project: "line" } });
+    const end = await rig.untilEnd("g3");
+    expect(end).toMatchObject({ code: "AppExists", details: { app: "db", project: "line" } });
+    // What another project's file describes is not to be taken over.
+    expect(end?.message).toContain("Rename it in other");
+    expect(end?.message).not.toContain("adopt");
+  });
+
+  it("changes apps that write to one volume together, again and again", async () => {
+    await using rig = new AgentRig();
+    for (const app of ["db", "web"]) rig.engine.addImage(image(app));
+    const volumes = [{ name: "data", target: "/data", shared: true }];
+    const apps = (level: string) =>
+      ["db", "web"].map((app) => entry(app, { volumes, environments: [{ key: "LEVEL", value: level }] }));
+    for (const [index, level] of ["1", "2", "3"].entries()) {
+      rig.deployments.apply(`g${index}`, group(apps(level)));
+      expect(await rig.untilEnd(`g${index}`)).toMatchObject({ status: "Success", details: { changed: ["db", "web"] } });
+    }
   });
 
   it("refuses a secret without a value that the device does not have either", async () => {

@@ -113,8 +113,11 @@ function checkApps({ project, apps, adopt }: Apply, removed: readonly AppRecord[
     const installed = context.apps.find(({ name }) => name === app.name);
     if (!installed || installed.spec.project === project) continue;
     const owner = installed.spec.project;
-    const where = owner === undefined ? "belongs to no project" : `belongs to the project ${owner}`;
-    const message = `The app ${app.name} is installed and ${where}; it is taken into ${project} only with adopt (edgectl: --adopt).`;
+    // Taking over what another project's file describes would replace that app, and the next apply of that file this one.
+    const message =
+      owner === undefined
+        ? `The app ${app.name} is installed and belongs to no project; it is taken into ${project} only with adopt (edgectl: --adopt).`
+        : `The app ${app.name} is installed and belongs to the project ${owner}. Rename it in ${project}: a device has each name once.`;
     throw new EdgeError("AppExists", message, { app: app.name, ...(owner !== undefined && { project: owner }) });
   }
 }

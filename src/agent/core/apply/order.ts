@@ -1,7 +1,7 @@
 import { findCircle } from "../../../protocol/apply-rules.ts";
 import type { AppDependency } from "../../../protocol/apply.ts";
 import type { AppSpec } from "../../../protocol/app-spec.ts";
-import { namedVolumesOf } from "../../../protocol/volume-fields.ts";
+import { type NamedVolume, namedVolumesOf } from "../../../protocol/volume-fields.ts";
 import { hostPortsOf, includesPort } from "../host/host-port.ts";
 
 /** A change of one app of a group. */
@@ -32,11 +32,14 @@ function takesOver(after: AppSpec, before: AppSpec): boolean {
   const held = hostPortsOf(before);
   if (hostPortsOf(after).some((port) => includesPort(held, port))) return true;
   const written = writtenVolumes(before);
-  return writtenVolumes(after).some((volume) => written.includes(volume));
+  // What both share, neither gives up.
+  return writtenVolumes(after).some((volume) =>
+    written.some((other) => other.name === volume.name && !(other.shared && volume.shared)),
+  );
 }
 
-function writtenVolumes(spec: AppSpec): string[] {
-  return namedVolumesOf(spec).flatMap(({ name, readonly }) => (readonly ? [] : [name]));
+function writtenVolumes(spec: AppSpec): NamedVolume[] {
+  return namedVolumesOf(spec).filter(({ readonly }) => !readonly);
 }
 
 /**

@@ -180,8 +180,11 @@ describe("volumes", () => {
 
 describe("names", () => {
   test("that links give are those of the other service", () => {
-    const { apps } = convert("services: {a: {image: a, links: ['b:database', b]}, b: {image: b}}");
-    expect(apps).toEqual({ a: { image: "a", depends_on: { b: "started" } }, b: { image: "b", aliases: ["database"] } });
+    const { apps } = convert("services: {a: {image: 'a:1', links: ['b:database', b]}, b: {image: 'b:1'}}");
+    expect(apps).toEqual({
+      a: { image: "a:1", depends_on: { b: "started" } },
+      b: { image: "b:1", aliases: ["database"] },
+    });
   });
 });
 
@@ -200,18 +203,18 @@ describe("networks", () => {
 
   test("the default network gets a name once a service is in it and in others", () => {
     const { apps } = convert(
-      "services: {a: {image: a, networks: [default, x]}, b: {image: b}, c: {image: c, network_mode: host}}\nnetworks: {x: }",
+      "services: {a: {image: 'a:1', networks: [default, x]}, b: {image: 'b:1'}, c: {image: 'c:1', network_mode: host}}\nnetworks: {x: }",
     );
     expect(apps).toEqual({
-      a: { image: "a", networks: ["gw_default", "gw_x"] },
-      b: { image: "b", networks: ["gw_default"] },
-      c: { image: "c", host_network: true },
+      a: { image: "a:1", networks: ["gw_default", "gw_x"] },
+      b: { image: "b:1", networks: ["gw_default"] },
+      c: { image: "c:1", host_network: true },
     });
   });
 
   test("so it does when the file names it", () => {
-    const { apps } = convert("services: {a: {image: a}}\nnetworks: {default: {name: plant}}");
-    expect(apps).toEqual({ a: { image: "a", networks: ["plant"] } });
+    const { apps } = convert("services: {a: {image: 'a:1'}}\nnetworks: {default: {name: plant}}");
+    expect(apps).toEqual({ a: { image: "a:1", networks: ["plant"] } });
   });
 });
 

@@ -253,8 +253,19 @@ test("COMPOSE_PROJECT_NAME names the project before the file does", () => {
 });
 
 test("`!!merge <<` is a merge key", () => {
-  const text = "x-a: &a {image: w, restart: always}\nservices: {web: {!!merge <<: *a, user: '1'}}";
-  expect(convert(text).apps["web"]).toEqual({ image: "w", restart_policy: "always", user: "1" });
+  const text = "x-a: &a {image: 'w:1', restart: always}\nservices: {web: {!!merge <<: *a, user: '1'}}";
+  expect(convert(text).apps["web"]).toEqual({ image: "w:1", restart_policy: "always", user: "1" });
+});
+
+test("an image that floats is pulled if it is missing, as in compose", () => {
+  const image = (reference: string, more = ""): unknown =>
+    convert(`services: {a: {image: '${reference}'${more}}}`).apps["a"]?.["pull"];
+  expect([image("web"), image("web:latest"), image("web:1"), image("web", ", pull_policy: always")]).toEqual([
+    "missing",
+    "missing",
+    undefined,
+    "always",
+  ]);
 });
 
 test("a service without `restart` is not restarted, as in compose, which is said once for all", () => {
