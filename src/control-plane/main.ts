@@ -14,7 +14,6 @@ import { databaseCommands, openPostgres, PERMISSIONS_MESSAGE } from "./database-
 import { type Database, databaseOf } from "./database-config.ts";
 import { readCopiedMark, removeCopiedMark } from "./data/copied-mark.ts";
 import { prepareDataDir } from "./data/data-dir.ts";
-import { scrubDatabase } from "./data/scrub-database.ts";
 import type { ImageResolver } from "./images/image-resolver.ts";
 import { keyFileOf } from "./sealing/key-file-path.ts";
 import type { Sealer } from "./sealing/sealer.ts";
@@ -165,7 +164,6 @@ async function lockToServe(
   return async (logger) => {
     if (permissionChanges.length > 0)
       logger.warn({ mended: describePermissionChanges(permissionChanges) }, PERMISSIONS_MESSAGE);
-    scrubDatabase(database, logger);
     return openStore(database);
   };
 }

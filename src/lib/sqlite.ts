@@ -1,4 +1,4 @@
-import { rmSync, statfsSync, statSync } from "node:fs";
+import { statfsSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { DatabaseSync } from "node:sqlite";
 import { createPrivateFile } from "./file-permissions.ts";
@@ -20,7 +20,7 @@ const BUSY_TIMEOUT_MS = 5_000;
 /** Must stay free on the disk while a database is rewritten. */
 const MIN_FREE_BYTES = 8 * 1024 * 1024;
 
-/** `application_id` of a database without residual data. Earlier releases left 0. */
+/** `application_id` of a database without residual data. */
 const SCRUBBED_APPLICATION_ID = 0x65_64_67_65;
 
 /**
@@ -39,8 +39,6 @@ export function openSqlite(path: string, options: SqliteOptions): DatabaseSync {
     database.exec("PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON");
     database.exec("PRAGMA secure_delete = ON");
     migrate(database, options.migrations);
-    // Of a release that did not lock its database.
-    if (options.isExclusive && path !== ":memory:") rmSync(`${path}-shm`, { force: true });
     return database;
   } catch (error) {
     database.close();
@@ -49,8 +47,7 @@ export function openSqlite(path: string, options: SqliteOptions): DatabaseSync {
 }
 
 /**
- * Whether the files of a database may contain residual data: an earlier release did not overwrite it, or
- * `markResidualData` was called.
+ * Whether the files of a database may contain residual data: since `markResidualData` was called.
  */
 export function hasResidualData(database: DatabaseSync): boolean {
   return database.prepare("PRAGMA application_id").get()?.["application_id"] !== SCRUBBED_APPLICATION_ID;
@@ -65,12 +62,10 @@ export function markResidualData(database: DatabaseSync): void {
  * Rewrites the database so that its files contain no residual data: neither in the WAL nor in free space, where rows
  * leave copies when they move between pages. A power cut leaves the old or the new database. Throws when another
  * process is reading, or the disk has no room for a second copy.
- *
- * @param temporary where SQLite builds the copy: in memory or in a temporary file
  */
-export function scrub(database: DatabaseSync, temporary: "memory" | "file" = "memory"): void {
+export function scrub(database: DatabaseSync): void {
   requireFreeSpace(database);
-  database.exec(`PRAGMA temp_store = ${temporary.toUpperCase()}; VACUUM`);
+  database.exec("PRAGMA temp_store = MEMORY; VACUUM");
   if (!truncateWal(database)) throw new Error("another process is reading the database");
   // Last, so that a crash before repeats the whole rewrite.
   markScrubbed(database);
@@ -81,7 +76,7 @@ export function markScrubbed(database: DatabaseSync): void {
   database.exec(`PRAGMA application_id = ${SCRUBBED_APPLICATION_ID}`);
 }
 
-/** The copy is temporarily in the WAL, and before in a temporary file: it must not fill the disk. */
+/** The copy is temporarily in the WAL: it must not fill the disk. */
 function requireFreeSpace(database: DatabaseSync): void {
   const path = database.location();
   if (path === null) return;

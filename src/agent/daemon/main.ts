@@ -69,7 +69,6 @@ import { createRemoteAccess } from "./remote-access.ts";
 import { openLog } from "./open-log.ts";
 import { secureAgentFiles } from "./secure-agent-files.ts";
 import { removePreviousLogs } from "./remove-previous-logs.ts";
-import { reportUndeclaredSecrets } from "./report-undeclared-secrets.ts";
 import { reportUnresolvedDenyRules } from "./report-unresolved-deny-rules.ts";
 import { StoreScrubber } from "./store-scrubber.ts";
 import { flushCompileCache } from "./compile-cache.ts";
@@ -266,7 +265,6 @@ async function run(config: Config, loaded: Config, logger: Logger, log: LogRing)
   logger.info({ version: VERSION, config: config.path, state_dir: config.state_dir }, "edge-agent starts");
   // Not awaited: a file system that hangs must not block the start.
   void reportUnresolvedDenyRules(config.policy, host, logger);
-  reportUndeclaredSecrets(store.apps(), logger);
   deployments.resume();
   using _status = reportStatus({ manager, uplink, store, clock });
   using _compiled = flushCompileCache(clock);

@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from "commander";
 import { parseDevice, parsePort, parseSize, parseVolume } from "../deploy/parse-options.ts";
-import { parseFileOption, parseFileOrApp } from "../deploy/app-files.ts";
+import { parseFileOption } from "../deploy/app-files.ts";
 import { addContainerOptions } from "./container-options.ts";
 import { collect, wholeNumber, waitForDeviceOption } from "./options.ts";
 
@@ -30,7 +30,7 @@ export function addAppOptions(command: Command): Command {
     .option(
       "--file <local:target[:mode]>",
       "bring a file of this machine, read-only in the app (repeatable)",
-      collect(parseFileOrApp),
+      collect(parseFileOption),
     )
     .option(
       "--secret-file <local:target[:mode]>",

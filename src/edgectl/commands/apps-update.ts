@@ -15,7 +15,7 @@ import {
   withoutSecretValues,
 } from "../deploy/app-request.ts";
 import { CLEARED_CONTAINER_FIELDS } from "../deploy/container-flags.ts";
-import { type AppOptions, appFileOf, readAppFile, readAppFlags } from "../deploy/read-app.ts";
+import { type AppOptions, readAppFile, readAppFlags } from "../deploy/read-app.ts";
 import { keptFiles } from "../deploy/app-files.ts";
 import { type ExecutionOptions, readExecutionOptions } from "../deploy/execution-options.ts";
 import { type FollowFlags, requestDeployment } from "../runs/run-deployment.ts";
@@ -69,7 +69,7 @@ export function addAppsUpdate(apps: Command, io: Io): void {
     .action(
       async (asset: string, name: string, args: string[], options: UpdateOptions, command: Command): Promise<void> => {
         const context = createContext(io, command);
-        const fileName = appFileOf(options);
+        const fileName = options.appFile;
         const file = fileName === undefined ? {} : await readAppFile(fileName, io);
         const flags = await readAppFlags(options, args, io);
         const base = { ...file, ...cleared(options.clear ?? []), ...replacedNetworks(flags) };

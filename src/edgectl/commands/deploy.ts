@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import { appsPath } from "../api/apps.ts";
 import { connect, createContext } from "../context.ts";
 import { buildAppRequest, secretsWithoutValue } from "../deploy/app-request.ts";
-import { type AppOptions, appFileOf, readAppFile, readAppFlags } from "../deploy/read-app.ts";
+import { type AppOptions, readAppFile, readAppFlags } from "../deploy/read-app.ts";
 import { type ExecutionOptions, readExecutionOptions } from "../deploy/execution-options.ts";
 import { type FollowFlags, requestDeployment } from "../runs/run-deployment.ts";
 import { usageFailure } from "../failure.ts";
@@ -26,7 +26,7 @@ export function addDeploy(program: Command, io: Io): void {
     .action(async (asset: string, args: string[], options: DeployOptions, command: Command) => {
       const context = createContext(io, command);
       const { image, name } = options;
-      const file = appFileOf(options);
+      const file = options.appFile;
       if (file === undefined && (image === undefined || name === undefined)) {
         throw usageFailure("No app to deploy is given.", "Give an app file with -f, or both --name and --image.");
       }

@@ -24,11 +24,6 @@ export function parseFileOption(text: string): FileOption {
   return { local, target, ...(mode !== undefined && { mode }) };
 }
 
-/** Parses `--file`, which in earlier releases named the app file: text without a target still does. */
-export function parseFileOrApp(text: string): FileOption | string {
-  return text.includes(":/") ? parseFileOption(text) : text;
-}
-
 /** Reads the files that options name. Errors: exit code 2 for one that cannot be read, or is too large. */
 export async function readAppFiles(plain: readonly FileOption[], secret: readonly FileOption[]): Promise<AppFile[]> {
   const files: AppFile[] = [];

@@ -11,8 +11,7 @@ import type { DeviceMapping } from "./parse-options.ts";
 /** The options that describe an app, as commander passes them. Durations in seconds, sizes in bytes. */
 export interface AppOptions extends ContainerFlags {
   readonly appFile?: string;
-  /** A text is the app file, as in earlier releases. */
-  readonly file?: readonly (FileOption | string)[];
+  readonly file?: readonly FileOption[];
   readonly secretFile?: readonly FileOption[];
   readonly name?: string;
   readonly image?: string;
@@ -62,23 +61,8 @@ export async function readAppFlags(options: AppOptions, command: readonly string
     volumes: options.volume ?? [],
     devices: options.device ?? [],
     containerEntries: containerEntries(options),
-    files: await readAppFiles(
-      (options.file ?? []).filter((file) => typeof file !== "string"),
-      options.secretFile ?? [],
-    ),
+    files: await readAppFiles(options.file ?? [], options.secretFile ?? []),
   };
-}
-
-/** Returns the name of the app file, if one is given. Error: exit code 2 for several. */
-export function appFileOf({ appFile, file = [] }: AppOptions): string | undefined {
-  const names = [...(appFile === undefined ? [] : [appFile]), ...file.filter((entry) => typeof entry === "string")];
-  if (names.length > 1) {
-    throw usageFailure(
-      `${names.length} app files are given, and there can be one.`,
-      "A file that comes with the app: --file LOCAL:TARGET, where TARGET begins with a slash.",
-    );
-  }
-  return names[0];
 }
 
 /** Reads the app file named by `-f`, or standard input for `-`. Errors: exit code 2. */

@@ -20,7 +20,7 @@ export function renderTimings(
   { theme, width }: { readonly theme: Theme; readonly width: number | undefined },
 ): string {
   const timings = timingsOf(event);
-  if (!timings) return "Times: the device reported none. An agent of an earlier release measures none.";
+  if (!timings) return "Times: the device reported none.";
   const columns = [
     { header: "STEP", cell: ({ step }: Row) => sanitizeLine(step), canShrink: true as const },
     right("TOTAL", ({ ms }) => milliseconds(ms)),

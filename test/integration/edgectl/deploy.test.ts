@@ -95,7 +95,7 @@ describe("edgectl deploy", () => {
     await using rig = await setUp();
     rig.service.on(POST, stream([event(1, SUCCESS)]));
     expect((await rig.deploy(...APP, "--timings")).stdout).toBe(
-      "App web is running.\nTimes: the device reported none. An agent of an earlier release measures none.\n",
+      "App web is running.\nTimes: the device reported none.\n",
     );
     const timings = { total_ms: 20, steps: [] };
     rig.service.on(POST, stream([event(1, { ...SUCCESS, details: { timings } })]));

@@ -3,14 +3,7 @@ import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
 import { diffApp } from "../../../src/edgectl/apply/diff.ts";
 import { updateFor } from "../../../src/edgectl/apply/plan.ts";
-import {
-  describeFiles,
-  keptFiles,
-  parseFileOption,
-  parseFileOrApp,
-  readAppFiles,
-} from "../../../src/edgectl/deploy/app-files.ts";
-import { appFileOf } from "../../../src/edgectl/deploy/read-app.ts";
+import { describeFiles, keptFiles, parseFileOption, readAppFiles } from "../../../src/edgectl/deploy/app-files.ts";
 import { parseRequestedAppSpec } from "../../../src/protocol/app-spec.ts";
 import { tempDir } from "../../support/temp-dir.ts";
 
@@ -20,7 +13,6 @@ it.each([
   ["/x/y:/etc/a.conf:600", { local: "/x/y", target: "/etc/a.conf", mode: "600" }],
 ])("--file %s names a file and its target", (text, option) => {
   expect(parseFileOption(text)).toEqual(option);
-  expect(parseFileOrApp(text)).toEqual(option);
 });
 
 it.each(["a.conf", "a.conf:etc/a.conf", ":/etc/a.conf", "a:/etc/a.conf:0999"])(
@@ -29,13 +21,6 @@ it.each(["a.conf", "a.conf:etc/a.conf", ":/etc/a.conf", "a:/etc/a.conf:0999"])(
     expect(() => parseFileOption(text)).toThrow("LOCAL:TARGET");
   },
 );
-
-it("--file without a target is the app file, as in earlier releases, and there is one at most", () => {
-  expect(parseFileOrApp("app.json")).toBe("app.json");
-  expect(appFileOf({ file: ["app.json", { local: "a", target: "/a" }] })).toBe("app.json");
-  expect(appFileOf({ appFile: "-" })).toBe("-");
-  expect(() => appFileOf({ appFile: "-", file: ["app.json"] })).toThrow("2 app files");
-});
 
 it("files are read as text or base64, and refused by name where they cannot be read or are too large", async () => {
   const directory = await tempDir();

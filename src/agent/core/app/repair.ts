@@ -29,7 +29,7 @@ export interface Repair {
  * the agent stays stopped, and one whose restart policy lets it end is left alone after it has ended. Containers that
  * cannot be removed and have been set aside count as gone.
  *
- * @param networks those its container is to be on: earlier releases had none, and one can be taken away by hand
+ * @param networks those its container is to be on: one can be taken away by hand
  */
 export function nextRepair(
   app: AppRecord,

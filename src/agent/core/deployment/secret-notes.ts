@@ -51,12 +51,12 @@ export function secretNotes(
 }
 
 /** Returns the names of variables that look like secrets and are not declared. */
-export function undeclaredSecrets({ environments }: Pick<AppSpec, "environments">): Variable[] {
+function undeclaredSecrets({ environments }: Pick<AppSpec, "environments">): Variable[] {
   return environments.filter((variable) => variable.secret !== true && looksSecret(variable));
 }
 
 /** Lists names for a message: `A`, `A and B`, `A, B and 3 more`. */
-export function listNames(variables: readonly Variable[]): string {
+function listNames(variables: readonly Variable[]): string {
   const names = variables.slice(0, MAX_NAMES).map(({ key }) => shorten(key));
   const more = variables.length - names.length;
   const all = more > 0 ? [...names, `${more} more`] : names;

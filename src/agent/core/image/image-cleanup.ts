@@ -9,7 +9,7 @@ export interface PulledImage {
   readonly before: string | null;
   /** Since when nothing needs it, in Unix milliseconds; `null` while it is needed. */
   readonly unneededSince: number | null;
-  /** Its digest in the registry; absent where the agent does not know it, and for images of earlier releases. */
+  /** Its digest in the registry; absent where the agent does not know it. */
   readonly digest?: string;
 }
 

@@ -117,8 +117,8 @@ function toFileMount({ source, target }: NonNullable<ContainerRequest["files"]>[
 }
 
 /**
- * With Docker, a mount is refused if its path on the device does not exist; a bind, the form of earlier releases, made a
- * directory of root's there. Podman makes one for both; a bind keeps the order, but cannot contain a colon. In both forms
+ * With Docker, a mount is refused if its path on the device does not exist; a bind makes a directory of root's
+ * there. Podman makes one for both; a bind keeps the order, but cannot contain a colon. In both forms
  * an engine takes a source without a slash for the name of a volume.
  */
 function volumes(
