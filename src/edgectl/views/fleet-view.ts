@@ -96,8 +96,15 @@ function whyOf({ state, message, differences, repair }: Member): string {
   const unknown = BY_SOMEBODY.has(state) ? " It is not known by whom." : "";
   const by = who === undefined || who === null ? unknown : ` By ${WHO[who] ?? who}.`;
   if (!repair) return message === null ? "-" : `${message}${by}`;
-  const next = repair.next_at === null ? "; left alone until a reapply" : `; next at ${formatTime(repair.next_at)}`;
-  return `${message ?? ""}${by} Repaired ${repair.count} times${next}.`;
+  const times = repair.count === 1 ? "once" : `${repair.count} times`;
+  // Of one that is as it should be, nothing is planned.
+  const next =
+    repair.next_at === null
+      ? "; left alone until a reapply"
+      : TO_LOOK_AT.has(state)
+        ? `; next at ${formatTime(repair.next_at)}`
+        : "";
+  return `${message ?? ""}${by} Repaired ${times}${next}.`.trim();
 }
 
 /** Such as `1980 current, 12 drifted`; what to look at comes first. */

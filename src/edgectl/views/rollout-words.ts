@@ -121,10 +121,9 @@ export function retryText({
   superseded,
   under_way: underWay,
 }: RetryPlan): string {
-  const bound = count === 1 ? "that" : "the ones that";
   return [
     underWay === null
-      ? `Brings revision ${revision} to ${assets(count)}, ${bound} failed or refused it.`
+      ? `Brings revision ${revision} to the ${assets(count)} that failed or refused it.`
       : `Its retry is under way already: ${underWay}.`,
     ...(current > 0 ? [`${assets(current)} of those that failed ${current === 1 ? "runs" : "run"} it by now.`] : []),
     ...(left > 0 ? [`${assets(left)} of those that failed left the fleet.`] : []),

@@ -244,12 +244,11 @@ test("an asset that the upkeep serves while another revision becomes the stable 
   if (!served) throw new Error("no device");
   const begun = Promise.withResolvers<void>();
   const ended = Promise.withResolvers<void>();
-  served.device.behave = async ({ images }) => {
-    if (images.includes(imageOf("one"))) {
-      begun.resolve();
-      await ended.promise;
-    }
-    return "succeed" as const;
+  served.device.behave = async ({ images }): Promise<Behaviour> => {
+    if (!images.includes(imageOf("one"))) return "succeed";
+    begun.resolve();
+    await ended.promise;
+    return "succeed";
   };
   served.device.apps.delete("web");
   served.device.report();

@@ -197,7 +197,7 @@ export const TABLE: Readonly<Record<string, Row>> = {
   }),
   "POST /v1/fleets/{fleet}/rollouts/{rollout_id}/cancel": row("operator", "runs", { none: "?dry_run" }),
   "POST /v1/fleets/{fleet}/rollouts/{rollout_id}/rollback": row("operator", ["runs", "delivers"], { none: "?dry_run" }),
-  "POST /v1/fleets/{fleet}/rollouts/{rollout_id}/retry": row("operator", ["runs", "delivers"]),
+  "POST /v1/fleets/{fleet}/rollouts/{rollout_id}/retry": row("operator", ["runs", "delivers"], { none: "?dry_run" }),
   "GET /v1/fleets/{fleet}/rollouts/{rollout_id}/targets": read("viewer", `${PAGE} ?state ?wave ?failed`),
   "GET /v1/fleets/{fleet}/rollouts/{rollout_id}/events": read("viewer", "?after"),
 

@@ -112,12 +112,15 @@ function datedDifferences(
   report: NonNullable<MemberFacts["report"]>,
   before: readonly Difference[] = [],
 ): readonly Difference[] {
-  const dated = (difference: Difference): Difference => {
-    if (difference.sinceMs !== undefined) return difference;
-    const known = before.find(({ app, kind }) => app === difference.app && kind === difference.kind);
-    return { ...difference, sinceMs: known?.sinceMs ?? report.atMs };
-  };
-  return compareApps(goal, report).map(dated);
+  const dateOf = ({ app, kind }: Difference): number =>
+    before.find((known) => known.app === app && known.kind === kind)?.sinceMs ?? report.atMs;
+  return compareApps(goal, report).map((difference) =>
+    difference.sinceMs === undefined ? withDate(difference, dateOf(difference)) : difference,
+  );
+}
+
+function withDate(difference: Difference, sinceMs: number): Difference {
+  return { ...difference, sinceMs };
 }
 
 /** When the judgement may become another one although nothing happens; `undefined`: never. */
@@ -181,7 +184,7 @@ function findState(
   if (!report || !wanted) return waiting(facts, wanted);
   const isStable = wantedRevision(fleet, targets) !== undefined;
   const isBrought = facts.revision !== undefined || report.apps.some((app) => fleetMark(app)?.name === fleet.name);
-  // Nothing reaches a device that is not accepted, and what was brought before may have been brought to another one.
+  // Nothing reaches a device that nobody has accepted, and what was brought before may have been brought to another one.
   const mustBeAccepted = facts.unacceptedSinceMs !== undefined && differences.length > 0;
   if (!isBrought || mustBeAccepted) return waiting(facts, wanted);
   if (!isStable && !areByHand(differences)) return waiting(facts, undefined);
@@ -252,7 +255,7 @@ function waiting(facts: MemberFacts, wanted: MemberGoal | undefined): Found {
     return { state: "waiting", waitsFor: "connection", message };
   }
   if (facts.unacceptedSinceMs !== undefined)
-    return { state: "waiting", waitsFor: "acceptance", message: "The device is not accepted yet." };
+    return { state: "waiting", waitsFor: "acceptance", message: "Nobody has accepted the device yet." };
   const missing = wanted?.variables.filter((name) => !facts.variableNames.has(name)) ?? [];
   if (missing.length > 0)
     return { state: "waiting", waitsFor: "variable", message: `The asset lacks variables: ${missing.join(", ")}.` };
