@@ -55,7 +55,7 @@ const differenceSchema = z
           "null: not known.",
       }),
     since: unixSeconds(
-      "When it was changed, as far as its device knows; otherwise, when the service was told of it first.",
+      "When it was changed, as far as its device knows; otherwise, when the service was told of it first. null: with `revision`.",
     ).nullable(),
   })
   .meta({ id: "FleetMemberDifference" });

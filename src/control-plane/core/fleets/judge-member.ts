@@ -115,7 +115,10 @@ function datedDifferences(
   const dateOf = ({ app, kind }: Difference): number =>
     before.find((known) => known.app === app && known.kind === kind)?.sinceMs ?? report.atMs;
   return compareApps(goal, report).map((difference) =>
-    difference.sinceMs === undefined ? withDate(difference, dateOf(difference)) : difference,
+    // What another revision has brought is dated by its rollout.
+    difference.sinceMs === undefined && difference.kind !== "revision"
+      ? withDate(difference, dateOf(difference))
+      : difference,
   );
 }
 
