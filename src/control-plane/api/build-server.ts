@@ -46,9 +46,42 @@ const MAX_HEADER_BYTES = 16 * 1024;
 
 /** Builds the HTTP API with all its endpoints. The caller makes it listen. */
 export async function buildServer(context: ApiContext, times: RequestTimes = REQUEST_TIMES): Promise<Api> {
-  const { config, logger, principals, site, clock, counts, stopping, observer } = context;
+  const { config, logger, clock, observer } = context;
   const onError = jsonErrorHandler(logger);
-  const api: Api = fastify({
+  const api = openServer(config, times, onError);
+  const pacing = new Pacing({ perMinute: config.rate_limit_per_minute, clock, observer });
+  acceptJsonOnly(api, pacing);
+  api.addHook("onSend", leaveRefusedBodies(clock));
+  api.setValidatorCompiler<ZodType>(({ schema }) => validateBy(schema));
+  // Types and tests keep responses to their schemas, so they are not validated again at run time.
+  api.setSerializerCompiler(() => (data) => JSON.stringify(data));
+  api.setErrorHandler(onError);
+  api.setNotFoundHandler((request, reply) => onError(new EdgeError("NotFound"), request, reply));
+  api.decorateRequest("principal", undefined);
+  await api.register(cookie);
+  api.addHook("onResponse", logRequest(logger));
+  if (observer) api.addHook("onResponse", observeRequest(observer));
+  const refuseOtherMethods = trackMethods(api);
+  const requirePermissions = trackPermissions(api);
+  await serveOpenApi(api);
+  serveReferencePage(api);
+  health(api, context);
+  await api.register(async (scope) => serveCodes(scope as Api, context, pacing));
+  await api.register(async (scope) => serveSignIn(scope as Api, context, pacing));
+  await api.register(async (scope) => servePrincipals(scope as Api, context, pacing));
+  requirePermissions();
+  // After the check: pages need no principal, and some have the paths of the legacy API.
+  await serveConsole(api, logger);
+  refuseOtherMethods();
+  return api;
+}
+
+function openServer(
+  config: ApiContext["config"],
+  times: RequestTimes,
+  onError: ReturnType<typeof jsonErrorHandler>,
+): Api {
+  return fastify({
     logger: false,
     trustProxy: parseTrustedProxies(config.trusted_proxies),
     bodyLimit: MAX_REQUEST_BYTES,
@@ -71,95 +104,80 @@ export async function buildServer(context: ApiContext, times: RequestTimes = REQ
     clientErrorHandler: respondToClientError,
     frameworkErrors: (error, request, reply) => onError(error, request, reply),
   }).withTypeProvider<ZodTypeProvider>();
-  const pacing = new Pacing({ perMinute: config.rate_limit_per_minute, clock, observer });
-  acceptJsonOnly(api, pacing);
-  api.addHook("onSend", leaveRefusedBodies(clock));
-  api.setValidatorCompiler<ZodType>(({ schema }) => validateBy(schema));
-  // Types and tests keep responses to their schemas, so they are not validated again at run time.
-  api.setSerializerCompiler(() => (data) => JSON.stringify(data));
-  api.setErrorHandler(onError);
-  api.setNotFoundHandler((request, reply) => onError(new EdgeError("NotFound"), request, reply));
-  api.decorateRequest("principal", undefined);
-  await api.register(cookie);
-  api.addHook("onResponse", logRequest(logger));
-  if (observer) api.addHook("onResponse", observeRequest(observer));
-  const refuseOtherMethods = trackMethods(api);
-  const requirePermissions = trackPermissions(api);
-  await serveOpenApi(api);
-  serveReferencePage(api);
-  health(api, context);
-  const chargeValidation = (endpoints: Api): void => {
-    endpoints.addHook("preValidation", async (request) => pacing.beginValidation(request));
-    endpoints.addHook("preHandler", async (request) => pacing.endValidation(request));
-    endpoints.addHook("onError", async (request) => pacing.endValidation(request));
-  };
-  const refuseWhileStopping: onRequestHookHandler = (_request, reply, done) => {
+}
+
+/** The endpoints for a code that a person types, such as of an enrolment. They count for the address. */
+async function serveCodes(endpoints: Api, context: ApiContext, pacing: Pacing): Promise<void> {
+  const { config, clock, counts, observer, site, stopping } = context;
+  endpoints.addHook("onRequest", setResponseHeaders);
+  endpoints.addHook("onRequest", refuseWhile(stopping));
+  const perMinute = config.enrolment_rate_limit_per_minute;
+  await limitRate(endpoints, {
+    perMinute,
+    keyOf: (request) => request.ip,
+    onExceeded: () => observer?.bounded("enrolments_per_address"),
+    shared: counts && new SharedRateCounter("enrolments", perMinute, counts, clock),
+  });
+  requireOwnPages(endpoints, site);
+  chargeValidation(endpoints, pacing);
+  for (const route of CODE_ROUTES) route(endpoints, context);
+}
+
+/** The endpoints with which people sign in. */
+async function serveSignIn(endpoints: Api, context: ApiContext, pacing: Pacing): Promise<void> {
+  const { config, clock, counts, observer, site, stopping } = context;
+  endpoints.addHook("onRequest", setResponseHeaders);
+  endpoints.addHook("onRequest", refuseWhile(stopping));
+  const perMinute = config.rate_limit_per_minute;
+  await limitRate(endpoints, {
+    perMinute,
+    keyOf: signInKeyOf(context),
+    onExceeded: () => observer?.bounded("sign_in_requests_per_address"),
+    shared: counts && new SharedRateCounter("sign-in-requests", perMinute, counts, clock),
+  });
+  requireOwnPages(endpoints, site);
+  chargeValidation(endpoints, pacing);
+  for (const route of SIGN_IN_ROUTES) route(endpoints, context);
+}
+
+/** All other endpoints: they need a principal with permissions. */
+async function servePrincipals(endpoints: Api, context: ApiContext, pacing: Pacing): Promise<void> {
+  const { config, principals, clock, counts, observer, site, stopping } = context;
+  endpoints.addHook("onRequest", setResponseHeaders);
+  endpoints.addHook("onRequest", authenticate(principals, site, pacing));
+  endpoints.addHook("onRequest", async (request) => {
+    if (request.principal?.kind === "user") site.requireOwnPage(request);
+  });
+  endpoints.addHook("onError", recordRefusals(context));
+  endpoints.addHook("onRequest", requirePermission);
+  const again = authenticateAgain(principals, clock);
+  endpoints.addHook("onRequest", again.afterHead);
+  endpoints.addHook("preValidation", again.afterBody);
+  endpoints.addHook("preValidation", requireFieldPermissions);
+  endpoints.addHook("onRequest", refuseWhile(stopping));
+  const perMinute = config.rate_limit_per_minute;
+  await limitRate(endpoints, {
+    perMinute,
+    keyOf: (request) => principalOf(request).id,
+    onExceeded: () => observer?.bounded("requests_per_key"),
+    shared: counts && new SharedRateCounter("requests", perMinute, counts, clock),
+  });
+  chargeValidation(endpoints, pacing);
+  for (const route of ROUTES) route(endpoints, context);
+}
+
+function refuseWhile(stopping: AbortSignal): onRequestHookHandler {
+  return (_request, reply, done) => {
     if (!stopping.aborted) return done();
     void reply.header("Retry-After", RETRY_AFTER_S);
     done(new EdgeError("ServiceUnavailable", "The service is stopping."));
   };
-  await api.register(async (scope) => {
-    const endpoints = scope as Api;
-    endpoints.addHook("onRequest", setResponseHeaders);
-    endpoints.addHook("onRequest", refuseWhileStopping);
-    const perMinute = config.enrolment_rate_limit_per_minute;
-    const shared = counts && new SharedRateCounter("enrolments", perMinute, counts, clock);
-    await limitRate(endpoints, {
-      perMinute,
-      keyOf: (request) => request.ip,
-      onExceeded: () => observer?.bounded("enrolments_per_address"),
-      shared,
-    });
-    requireOwnPages(endpoints, site);
-    chargeValidation(endpoints);
-    for (const route of CODE_ROUTES) route(endpoints, context);
-  });
-  await api.register(async (scope) => {
-    const endpoints = scope as Api;
-    endpoints.addHook("onRequest", setResponseHeaders);
-    endpoints.addHook("onRequest", refuseWhileStopping);
-    const perMinute = config.rate_limit_per_minute;
-    const shared = counts && new SharedRateCounter("sign-in-requests", perMinute, counts, clock);
-    await limitRate(endpoints, {
-      perMinute,
-      keyOf: signInKeyOf(context),
-      onExceeded: () => observer?.bounded("sign_in_requests_per_address"),
-      shared,
-    });
-    requireOwnPages(endpoints, site);
-    chargeValidation(endpoints);
-    for (const route of SIGN_IN_ROUTES) route(endpoints, context);
-  });
-  await api.register(async (scope) => {
-    const endpoints = scope as Api;
-    endpoints.addHook("onRequest", setResponseHeaders);
-    endpoints.addHook("onRequest", authenticate(principals, site, pacing));
-    endpoints.addHook("onRequest", async (request) => {
-      if (request.principal?.kind === "user") site.requireOwnPage(request);
-    });
-    endpoints.addHook("onError", recordRefusals(context));
-    endpoints.addHook("onRequest", requirePermission);
-    const again = authenticateAgain(principals, clock);
-    endpoints.addHook("onRequest", again.afterHead);
-    endpoints.addHook("preValidation", again.afterBody);
-    endpoints.addHook("preValidation", requireFieldPermissions);
-    endpoints.addHook("onRequest", refuseWhileStopping);
-    const perMinute = config.rate_limit_per_minute;
-    const shared = counts && new SharedRateCounter("requests", perMinute, counts, clock);
-    await limitRate(endpoints, {
-      perMinute,
-      keyOf: (request) => principalOf(request).id,
-      onExceeded: () => observer?.bounded("requests_per_key"),
-      shared,
-    });
-    chargeValidation(endpoints);
-    for (const route of ROUTES) route(endpoints, context);
-  });
-  requirePermissions();
-  // After the check: pages need no principal, and some have the paths of the legacy API.
-  await serveConsole(api, logger);
-  refuseOtherMethods();
-  return api;
+}
+
+function chargeValidation(endpoints: Api, pacing: Pacing): void {
+  endpoints.addHook("preValidation", async (request) => pacing.beginValidation(request));
+  endpoints.addHook("preHandler", async (request) => pacing.endValidation(request));
+  endpoints.addHook("onError", async (request) => pacing.endValidation(request));
 }
 
 /** All endpoints accept JSON only. It is counted before Fastify's own parser, which refuses `__proto__`, reads it. */
