@@ -8,10 +8,11 @@ import type { VolumeEntry } from "./volume-fields.ts";
 interface RuledApp {
   readonly app: NamedOnNetworks & {
     readonly host_network: boolean;
+    readonly restart_policy?: string;
     readonly ports: readonly { readonly host_port: number; readonly protocol?: "tcp" | "udp" }[];
     readonly volumes: readonly VolumeEntry[];
   };
-  readonly depends_on: readonly { readonly app: string }[];
+  readonly depends_on: readonly { readonly app: string; readonly condition?: string }[];
 }
 
 export interface RuledApply {
@@ -127,6 +128,11 @@ function wrongDependencies(entries: readonly RuledApp[]): ApplyProblem[] {
       if (dependencies.findIndex(({ app }) => app === dependency.app) !== position) {
         return [{ path, message: `${name} depends on ${dependency.app} twice` }];
       }
+      const other = entries.find((entry) => entry.app.name === dependency.app);
+      if (dependency.condition === "completed" && !mayEnd(other?.app.restart_policy)) {
+        const message = `${dependency.app} does not complete: its restart_policy must be no or on-failure`;
+        return [{ path: ["apps", index, "depends_on", position, "condition"], message }];
+      }
       return [];
     }),
   );
@@ -136,6 +142,10 @@ function wrongDependencies(entries: readonly RuledApp[]): ApplyProblem[] {
   const index = entries.findIndex(({ app }) => app.name === circle[0]);
   const message = `the apps depend on each other in a circle: ${[...circle, circle[0]].join(" -> ")}`;
   return [{ path: ["apps", index, "depends_on"], message }];
+}
+
+function mayEnd(restartPolicy: string | undefined): boolean {
+  return restartPolicy === "no" || restartPolicy === "on-failure";
 }
 
 /** Returns the apps of one circle, in the order in which each depends on the next; `undefined` if there is none. */

@@ -23,12 +23,13 @@ const dependency = z
   .strictObject({
     app: appName.meta({ description: "Name of another app of the request.", examples: ["mosquitto"] }),
     condition: z
-      .enum(["started", "healthy"])
+      .enum(["started", "healthy", "completed"])
       .default("started")
       .meta({
         description:
           "What must have happened to it before this app is changed: `started`, its container was started; `healthy`, " +
-          "it was verified, with a health check by that check.",
+          "it was verified, with a health check by that check; `completed`, it ended without an error, for which its " +
+          "`restart_policy` must be `no` or `on-failure`.",
       }),
   })
   .meta({ id: "AppDependency" });

@@ -50,7 +50,7 @@ const INTRODUCED_IN = {
   secretParts: 4,
   /**
    * What compose files say of an app: `aliases`, `group_add`, `pids_limit`, `security_opt`, `ports[].host_address`,
-   * `volumes[].nocopy` and `shared`, `tmpfs[].exec`.
+   * `volumes[].nocopy` and `shared`, `tmpfs[].exec`, and the condition `completed` of an apply.
    */
   composeOptions: 5,
 } as const;
@@ -105,9 +105,21 @@ export function requiredFeatures({ action, spec, options, hasRegistryAuth }: Com
 /** Returns the features of the fields of an apply that were added after the others. */
 function addedToApply(spec: unknown): RequiredFeature[] {
   const fields = new Set(Object.keys(spec ?? {}));
-  return Object.entries(APPLY_FIELDS).flatMap(([name, feature]) =>
-    fields.has(name) ? [{ feature, usedBy: name }] : [],
-  );
+  return [
+    ...Object.entries(APPLY_FIELDS).flatMap(([name, feature]) => (fields.has(name) ? [{ feature, usedBy: name }] : [])),
+    ...(waitsForCompletion(spec) ? [{ feature: "composeOptions" as const, usedBy: "depends_on[].condition" }] : []),
+  ];
+}
+
+/** Looks no closer than it must: a request of another shape is refused elsewhere. */
+function waitsForCompletion(spec: unknown): boolean {
+  const { apps } = (spec ?? {}) as { readonly apps?: unknown };
+  const entries = Array.isArray(apps) ? (apps as readonly (Partial<ApplyEntry> | null)[]) : [];
+  return entries.some((entry) => entry?.depends_on?.some((other) => other.condition === "completed") ?? false);
+}
+
+interface ApplyEntry {
+  readonly depends_on: readonly { readonly condition?: string }[];
 }
 
 /** Returns the added fields of all apps, each once. */

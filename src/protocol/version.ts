@@ -18,7 +18,7 @@
  *   and `time_zone` and `clock_synced` of a
  *   device's facts, which an older control plane ignores.
  * - 5 (2026-11-28): `aliases`, `group_add`, `pids_limit` and `security_opt` of an app, `host_address` of a port, `nocopy` and
- *   `shared` of a volume, `exec` of a file system in memory. An older device would refuse them as unknown fields, so it is
+ *   `shared` of a volume, `exec` of a file system in memory, the condition `completed`. An older device would refuse them as unknown fields, so it is
  *   sent none of these.
  */
 export const PROTOCOL_VERSION = 5;

@@ -49,6 +49,7 @@ export async function runVerify(context: VerifyContext, step: VerifyStep): Promi
       settleMs: config.settleMs,
       healthTimeoutMs: limit.ms,
       restartPolicy: step.spec.restart_policy,
+      ...(context.record.group?.mustComplete && { completionMs: completionMs(step) }),
     };
     switch (evaluateSample(sample, baseline, elapsed, window)) {
       case "healthy":
@@ -66,6 +67,8 @@ export async function runVerify(context: VerifyContext, step: VerifyStep): Promi
         };
       case "crashed":
         return { failure: await crashFailure(context, step, sample) };
+      case "incomplete":
+        return { failure: incompleteFailure(completionMs(step)) };
       case "unhealthy":
         return { failure: await unhealthyFailure(context, step, { sample, limit, elapsed }) };
       case "wait":
@@ -75,8 +78,23 @@ export async function runVerify(context: VerifyContext, step: VerifyStep): Promi
   }
 }
 
+/** How long an app may take to complete, if its request does not say. */
+const MAX_COMPLETION_MS = 600_000;
+
+function completionMs({ spec }: VerifyStep): number {
+  return spec.health_timeout_s === undefined ? MAX_COMPLETION_MS : spec.health_timeout_s * 1000;
+}
+
+function incompleteFailure(ms: number): Failure {
+  return {
+    code: "Unhealthy",
+    step: "verifying",
+    message: `The app did not end within ${seconds(ms)} s, and others wait for that. A request can set health_timeout_s.`,
+  };
+}
+
 function remainingMs(sample: ContainerState, elapsed: number, window: VerifyWindow): number {
-  const until = sample.health === "none" ? window.settleMs : window.healthTimeoutMs;
+  const until = window.completionMs ?? (sample.health === "none" ? window.settleMs : window.healthTimeoutMs);
   return Math.max(10, until - elapsed);
 }
 

@@ -73,7 +73,8 @@ export const deploymentRecordSchema: z.ZodType<DeploymentRecord> = z
     group: z
       .object({
         id: z.string(),
-        dependsOn: z.array(z.object({ app: z.string(), condition: z.enum(["started", "healthy"]) })),
+        dependsOn: z.array(z.object({ app: z.string(), condition: z.enum(["started", "healthy", "completed"]) })),
+        mustComplete: z.literal(true).exactOptional(),
       })
       .exactOptional(),
     result: z.enum(["installed", "updated", "unchanged", "removed", "stopped", "started", "restarted"]).exactOptional(),

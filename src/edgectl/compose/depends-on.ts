@@ -1,10 +1,12 @@
 import type { Value } from "../documents/value.ts";
+import type { DraftDependency } from "../group/draft.ts";
 import { refuseUnknown } from "./unknown.ts";
 import type { ComposeFile, Converter, ServiceDraft } from "./service.ts";
 
-const CONDITIONS: Readonly<Record<string, "started" | "healthy">> = {
+const CONDITIONS: Readonly<Record<string, DraftDependency["condition"]>> = {
   service_started: "started",
   service_healthy: "healthy",
+  service_completed_successfully: "completed",
 };
 
 export const convertDependsOn: Converter = (value, service, file) => {
@@ -28,21 +30,17 @@ export const convertDependsOn: Converter = (value, service, file) => {
   }
 };
 
-function conditionOf(value: Value | undefined): "started" | "healthy" | undefined {
+function conditionOf(value: Value | undefined): DraftDependency["condition"] | undefined {
   const text = value ? value.text() : "service_started";
   if (text === undefined) return undefined;
   const condition = Object.hasOwn(CONDITIONS, text) ? CONDITIONS[text] : undefined;
   if (condition !== undefined) return condition;
-  if (text === "service_completed_successfully") {
-    const advice = "Do the work in the entrypoint of the app, or apply it before in a file of its own.";
-    return value?.refuse(`${text} is not supported: apps are to run on.`, advice);
-  }
-  return value?.refuse("must be service_started or service_healthy.");
+  return value?.refuse("must be service_started, service_healthy or service_completed_successfully.");
 }
 
 function add(
   app: string,
-  condition: "started" | "healthy",
+  condition: DraftDependency["condition"],
   value: Value,
   service: ServiceDraft,
   file: ComposeFile,

@@ -126,7 +126,8 @@ function readDependencies(value: Value): DraftDependency[] {
 function dependency(app: string | undefined, condition: Value | undefined, at: Value): DraftDependency[] {
   const text = condition ? condition.text() : "started";
   if (app === undefined || text === undefined) return [];
-  if (text === "started" || text === "healthy") return [{ app, condition: text, place: at.place }];
-  condition?.refuse("must be started or healthy.");
+  if (text === "started" || text === "healthy" || text === "completed")
+    return [{ app, condition: text, place: at.place }];
+  condition?.refuse("must be started, healthy or completed.");
   return [];
 }

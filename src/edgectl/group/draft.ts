@@ -15,7 +15,7 @@ export interface DraftPort {
 
 export interface DraftDependency {
   readonly app: string;
-  readonly condition: "started" | "healthy";
+  readonly condition: "started" | "healthy" | "completed";
   readonly place: Place;
 }
 

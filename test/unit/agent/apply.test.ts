@@ -176,18 +176,6 @@ describe("a group of apps", () => {
     expect(end?.message).not.toContain("adopt");
   });
 
-  it("changes apps that write to one volume together, again and again", async () => {
-    await using rig = new AgentRig();
-    for (const app of ["db", "web"]) rig.engine.addImage(image(app));
-    const volumes = [{ name: "data", target: "/data", shared: true }];
-    const apps = (level: string) =>
-      ["db", "web"].map((app) => entry(app, { volumes, environments: [{ key: "LEVEL", value: level }] }));
-    for (const [index, level] of ["1", "2", "3"].entries()) {
-      rig.deployments.apply(`g${index}`, group(apps(level)));
-      expect(await rig.untilEnd(`g${index}`)).toMatchObject({ status: "Success", details: { changed: ["db", "web"] } });
-    }
-  });
-
   it("refuses a secret without a value that the device does not have either", async () => {
     await using rig = new AgentRig();
     rig.deployments.apply("g1", group([entry("db", { environments: [{ key: "PASSWORD", secret: true }] })]));

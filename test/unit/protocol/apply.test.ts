@@ -49,6 +49,17 @@ describe("names beside an app's own", () => {
   });
 });
 
+test("an app that others wait for to complete may end by itself, and the device knows how to wait", () => {
+  const waiting = { ...app("web"), depends_on: [{ app: "job", condition: "completed" }] };
+  expect(problems({ apps: [waiting, app("job", { restart_policy: "no" })] })).toEqual([]);
+  expect(problems({ apps: [waiting, app("job")] })).toMatchObject([{ path: "apps[0].depends_on[0].condition" }]);
+  expect(needed({ apps: [waiting, app("job")] })).toContainEqual({
+    feature: "composeOptions",
+    usedBy: "depends_on[].condition",
+  });
+  for (const apps of [undefined, null, [null], [{ depends_on: [{}] }]]) expect(() => needed({ apps })).not.toThrow();
+});
+
 describe("a volume with several writers", () => {
   test("is one that all of them share", () => {
     expect(problems({ apps: [writer("a", true), writer("b", true)] })).toEqual([]);

@@ -80,16 +80,27 @@ function acceptChildren(request: Apply, context: AcceptGroupContext): Deployment
     ...removals.map((record) => ({ record, dependsOn: [] })),
     ...ordered.changes.map(({ record, dependsOn }) => ({ record, dependsOn })),
   ];
-  return children.map((child, index) => toChild(child, index + 1, context));
+  const awaited = new Set(
+    changes.flatMap(({ dependsOn }) =>
+      dependsOn.flatMap((other) => (other.condition === "completed" ? [other.app] : [])),
+    ),
+  );
+  return children.map((child, index) => toChild(child, index + 1, context, awaited));
 }
 
-/** @param number from 1, in the order in which the apps are changed */
+/**
+ * @param number from 1, in the order in which the apps are changed
+ * @param awaited names of the apps that others wait for to complete
+ */
 function toChild(
   { record, dependsOn }: Pick<AcceptedChange, "record" | "dependsOn">,
   number: number,
   { id, order }: AcceptGroupContext,
+  awaited: ReadonlySet<string>,
 ): DeploymentRecord {
-  return { ...record, id: childId(id, number), order: order + number, group: { id, dependsOn } };
+  const mustComplete = record.action !== "remove" && awaited.has(record.app);
+  const group = { id, dependsOn, ...(mustComplete && { mustComplete }) };
+  return { ...record, id: childId(id, number), order: order + number, group };
 }
 
 /** Returns the installed apps that the group names for removal, or that `prune` removes. */

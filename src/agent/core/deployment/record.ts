@@ -83,6 +83,8 @@ export interface GroupMembership {
   readonly id: string;
   /** What must have happened to other apps of the group before this one is changed. */
   readonly dependsOn: readonly AppDependency[];
+  /** Others wait for it to end without an error. */
+  readonly mustComplete?: true;
 }
 
 /** Which success is reported. */

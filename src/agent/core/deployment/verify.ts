@@ -10,14 +10,19 @@ export interface Baseline {
   readonly startedAt: string;
 }
 
-/** `exited`: the app ended without an error, as its restart policy allows. */
-export type VerifyOutcome = "healthy" | "exited" | "wait" | "crashed" | "unhealthy";
+/**
+ * `exited`: the app ended without an error, as its restart policy allows. `incomplete`: it has not ended, though others
+ * wait for that.
+ */
+export type VerifyOutcome = "healthy" | "exited" | "wait" | "crashed" | "unhealthy" | "incomplete";
 
 export interface VerifyWindow {
   readonly settleMs: number;
   readonly healthTimeoutMs: number;
   /** What the app asks for when it ends by itself. */
   readonly restartPolicy: RestartPolicy | undefined;
+  /** How long it may take to end, where others wait for that; absent where it is to run on. */
+  readonly completionMs?: number;
 }
 
 /**
@@ -37,6 +42,7 @@ export function evaluateSample(
   if (sample.status === "exited" && sameRun && exitedSuccessfully(window.restartPolicy, sample.exitCode))
     return "exited";
   if (sample.status !== "running" || !sameRun) return "crashed";
+  if (window.completionMs !== undefined) return elapsedMs >= window.completionMs ? "incomplete" : "wait";
   switch (sample.health) {
     case "healthy":
       return "healthy";

@@ -96,6 +96,7 @@ describe("what a service's keys become", () => {
       { devices: [{ local: "/dev/ttyS0", target: "/dev/a", permissions: "r" }] },
     ],
     ["depends_on: [db]", { depends_on: { db: "started" } }],
+    ["depends_on: {db: {condition: service_completed_successfully}}", { depends_on: { db: "completed" } }],
     ["depends_on: {db: {condition: service_healthy}}", { depends_on: { db: "healthy" } }],
     [
       "restart: always\ndepends_on: {db: {condition: service_started, required: true, restart: false}}",

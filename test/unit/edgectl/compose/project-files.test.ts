@@ -258,14 +258,10 @@ test("`!!merge <<` is a merge key", () => {
 });
 
 test("an image that floats is pulled if it is missing, as in compose", () => {
-  const image = (reference: string, more = ""): unknown =>
-    convert(`services: {a: {image: '${reference}'${more}}}`).apps["a"]?.["pull"];
-  expect([image("web"), image("web:latest"), image("web:1"), image("web", ", pull_policy: always")]).toEqual([
-    "missing",
-    "missing",
-    undefined,
-    "always",
-  ]);
+  const pulls = ["web", "web:latest", "'web:1'", "web, pull_policy: always"].map(
+    (image) => convert(`services: {a: {image: ${image}}}`).apps["a"]?.["pull"],
+  );
+  expect(pulls).toEqual(["missing", "missing", undefined, "always"]);
 });
 
 test("a service without `restart` is not restarted, as in compose, which is said once for all", () => {

@@ -45,7 +45,7 @@ describe("what a service cannot have is refused by line", () => {
     ["volumes: [{type: bind, source: /x, target: /x, bind: {propagation: shared}}]", "propagation"],
     ["depends_on: [nobody]", "nobody, which is not in this file"],
     ["depends_on: [web]", "itself"],
-    ["depends_on: {db: {condition: service_completed_successfully}}", "entrypoint"],
+    ["depends_on: {db: {condition: service_done}}", "must be service_started, service_healthy or"],
     ["depends_on: {db: {condition: service_healthy, restart: true}}", "restart"],
     ["networks: [nowhere]", "nowhere, which is not under"],
     ["networks: {front: {ipv4_address: 10.0.0.5}}", "ipv4_address is not supported"],
