@@ -298,7 +298,12 @@ describe("a device that speaks protocol 2", () => {
 
   // Every field that came after version 2, as a request has it.
   const fieldsOfApp = Object.entries(ADDED_FIELDS.app).filter(([, feature]) => !supports(2, feature));
-  const asRequested = { ...FULL, files: [{ target: "/etc/app.conf", content: "a" }] };
+  const asRequested = {
+    ...FULL,
+    files: [{ target: "/etc/app.conf", content: "a" }],
+    // Without a field that came later still.
+    tmpfs: [{ target: "/run" }],
+  };
   const added: readonly [string, ProtocolFeature, object][] = [
     ...fieldsOfApp.map(([field, feature]): [string, ProtocolFeature, object] => {
       return [field, feature, { [field]: asRequested[field as keyof typeof asRequested] }];
@@ -309,13 +314,11 @@ describe("a device that speaks protocol 2", () => {
       "secretParts",
       { environments: [{ key: "A", value: "value", secret_parts: ["val"] }] },
     ],
-    ["aliases", "composeOptions", { aliases: ["broker"] }],
     [
       "ports[].host_address",
       "composeOptions",
       { ports: [{ host_port: 30_080, target_port: 80, host_address: "127.0.0.1" }] },
     ],
-    ["security_opt", "composeOptions", { security_opt: ["no-new-privileges"] }],
     ["volumes[].name", "namedVolumes", { volumes: [{ name: "data", target: "/data" }] }],
     ["volumes[].owner", "volumeOwners", { volumes: [{ local: "/data", target: "/data", owner: "1:1" }] }],
   ];
