@@ -221,7 +221,7 @@ describe("a file of several apps that is wrong is refused by line before anythin
     [
       "a wrong condition",
       "apps:\n  a: {image: a, depends_on: {b: great}}\n  b: {image: b}\n",
-      "must be started or healthy",
+      "must be started, healthy or completed",
     ],
     [
       "a port twice",

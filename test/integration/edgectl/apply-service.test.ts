@@ -10,8 +10,8 @@ const HASH = "0123456789abcdef".repeat(4);
 
 const COMPOSE = `
 services:
-  broker: {image: "mosquitto:2", ports: ["1883:1883"]}
-  web: {image: "web:1", depends_on: [broker], environment: {LEVEL: info}}
+  broker: {image: "mosquitto:2", restart: always, ports: ["1883:1883"]}
+  web: {image: "web:1", restart: always, depends_on: [broker], environment: {LEVEL: info}}
 `;
 
 const PLAN = {
