@@ -46,6 +46,16 @@ export function listIssues(error: z.ZodError, schema: z.ZodType): RequestIssue[]
   return error.issues.flatMap((issue, index) => flatten(issue, [], index < MAX_SUGGESTIONS ? schema : undefined));
 }
 
+/** As `listIssues`, for a query. The reason for an unknown parameter names those that exist. */
+export function listQueryIssues(error: z.ZodError, schema: z.ZodType): RequestIssue[] {
+  return error.issues.flatMap((issue) => {
+    if (issue.code !== "unrecognized_keys") return flatten(issue, [], schema);
+    const known = knownFields(schema, []).map((name) => `\`${name}\``);
+    const taken = known.length === 0 ? "none" : known.join(", ");
+    return issue.keys.map((key) => ({ path: key, reason: `unknown query parameter; this operation takes ${taken}` }));
+  });
+}
+
 function flatten(
   issue: z.core.$ZodIssue,
   outer: readonly PropertyKey[],

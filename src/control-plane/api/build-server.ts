@@ -21,6 +21,7 @@ import { serveOpenApi } from "./docs/openapi.ts";
 import { serveReferencePage } from "./docs/reference-page.ts";
 import { health } from "./health.ts";
 import { limitRate, logRequest, observeRequest, trackMethods } from "./hooks.ts";
+import { ignoreContentTypeOfEmptyBody, refuseBody, requireEmptyBody, takesBody } from "./no-body.ts";
 import { leaveRefusedBodies } from "./refused-bodies.ts";
 import { Pacing } from "./pacing.ts";
 import { requireFieldPermissions, requirePermission } from "./people/require-permission.ts";
@@ -28,6 +29,7 @@ import type { Site } from "./site.ts";
 import { trackPermissions } from "./permission-table.ts";
 import { CODE_ROUTES, ROUTES, SIGN_IN_ROUTES } from "./routes.ts";
 import { SharedRateCounter } from "./shared-rate-store.ts";
+import { refuseUnknownHeaders, refuseUnknownQueries } from "./strict-requests.ts";
 
 /** How long a client may take to send a request, in milliseconds. */
 export interface RequestTimes {
@@ -51,8 +53,9 @@ export async function buildServer(context: ApiContext, times: RequestTimes = REQ
   const api = openServer(config, times, onError);
   const pacing = new Pacing({ perMinute: config.rate_limit_per_minute, clock, observer });
   acceptJsonOnly(api, pacing);
+  refuseUnknownQueries(api);
   api.addHook("onSend", leaveRefusedBodies(clock));
-  api.setValidatorCompiler<ZodType>(({ schema }) => validateBy(schema));
+  api.setValidatorCompiler<ZodType>(({ schema, httpPart }) => validateBy(schema, httpPart));
   // Types and tests keep responses to their schemas, so they are not validated again at run time.
   api.setSerializerCompiler(() => (data) => JSON.stringify(data));
   api.setErrorHandler(onError);
@@ -119,6 +122,7 @@ async function serveCodes(endpoints: Api, context: ApiContext, pacing: Pacing): 
     shared: counts && new SharedRateCounter("enrolments", perMinute, counts, clock),
   });
   requireOwnPages(endpoints, site);
+  refuseUndeclared(endpoints);
   chargeValidation(endpoints, pacing);
   for (const route of CODE_ROUTES) route(endpoints, context);
 }
@@ -136,6 +140,7 @@ async function serveSignIn(endpoints: Api, context: ApiContext, pacing: Pacing):
     shared: counts && new SharedRateCounter("sign-in-requests", perMinute, counts, clock),
   });
   requireOwnPages(endpoints, site);
+  refuseUndeclared(endpoints);
   chargeValidation(endpoints, pacing);
   for (const route of SIGN_IN_ROUTES) route(endpoints, context);
 }
@@ -154,6 +159,7 @@ async function servePrincipals(endpoints: Api, context: ApiContext, pacing: Paci
   endpoints.addHook("onRequest", again.afterHead);
   endpoints.addHook("preValidation", again.afterBody);
   endpoints.addHook("preValidation", requireFieldPermissions);
+  refuseUndeclared(endpoints);
   endpoints.addHook("onRequest", refuseWhile(stopping));
   const perMinute = config.rate_limit_per_minute;
   await limitRate(endpoints, {
@@ -174,6 +180,12 @@ function refuseWhile(stopping: AbortSignal): onRequestHookHandler {
   };
 }
 
+/** Unknown fields and query parameters are refused by the schemas. */
+function refuseUndeclared(endpoints: Api): void {
+  endpoints.addHook("preValidation", refuseUnknownHeaders);
+  endpoints.addHook("preValidation", refuseBody);
+}
+
 function chargeValidation(endpoints: Api, pacing: Pacing): void {
   endpoints.addHook("preValidation", async (request) => pacing.beginValidation(request));
   endpoints.addHook("preHandler", async (request) => pacing.endValidation(request));
@@ -184,7 +196,10 @@ function chargeValidation(endpoints: Api, pacing: Pacing): void {
 function acceptJsonOnly(api: Api, pacing: Pacing): void {
   const parse = api.getDefaultJsonParser("error", "error");
   api.removeAllContentTypeParsers();
+  api.addHook("onRequest", ignoreContentTypeOfEmptyBody);
+  api.addContentTypeParser("*", requireEmptyBody);
   api.addContentTypeParser("application/json", { parseAs: "buffer" }, async (request: FastifyRequest, body: Buffer) => {
+    if (body.length === 0 && !takesBody(request)) return undefined;
     return pacing.readBody(request, body.length, () => {
       try {
         requireBoundedJson(body, "request");

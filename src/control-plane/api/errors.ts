@@ -1,9 +1,10 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { Logger } from "../../lib/logger.ts";
-import type { ZodType } from "zod";
+import type { ZodError, ZodType } from "zod";
 import { EdgeError, type ErrorCode, errorEntry } from "../../protocol/errors.ts";
-import { toInvalidRequest } from "../../protocol/request-error.ts";
+import { invalidRequest, listIssues, listQueryIssues, type RequestIssue } from "../../protocol/request-error.ts";
 import { STORE_RETRY_AFTER_S, StoreUnavailableError } from "../store/unavailable.ts";
+import { toHeaderName } from "./header-name.ts";
 
 /** Body of every error response that is not an event stream. */
 export interface ErrorBody {
@@ -39,11 +40,17 @@ export function failureStreamStatus(code: ErrorCode): number {
 }
 
 /** Validates a part of a request by its zod schema. Error: `InvalidRequest` with one issue per problem. */
-export function validateBy(schema: ZodType): (data: unknown) => { value: unknown } | { error: Error } {
+export function validateBy(schema: ZodType, part?: string): (data: unknown) => { value: unknown } | { error: Error } {
   return (data) => {
-    const result = schema.safeParse(data);
-    return result.success ? { value: result.data } : { error: toInvalidRequest(result.error, schema) };
+    const { success, data: value, error } = schema.safeParse(data);
+    return success ? { value } : { error: invalidRequest(issuesOf(error, schema, part)) };
   };
+}
+
+function issuesOf(error: ZodError, schema: ZodType, part: string | undefined): RequestIssue[] {
+  if (part === "querystring") return listQueryIssues(error, schema);
+  const issues = listIssues(error, schema);
+  return part === "headers" ? issues.map(({ path, reason }) => ({ path: toHeaderName(path), reason })) : issues;
 }
 
 /** Converts a thrown value to a typed error. One that the client did not cause becomes `Internal`. */

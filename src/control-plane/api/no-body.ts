@@ -1,15 +1,46 @@
 import type { FastifyRequest } from "fastify";
+import type { IncomingMessage } from "node:http";
+import { EdgeError } from "../../protocol/errors.ts";
 import { invalidRequest } from "../../protocol/request-error.ts";
 
-/** Ignores the `Content-Type` of a request without a body, which many clients send. */
-export async function ignoreContentTypeOfEmptyBody({ headers }: FastifyRequest): Promise<void> {
-  const isEmpty = headers["content-length"] === undefined || headers["content-length"] === "0";
-  if (isEmpty && headers["transfer-encoding"] === undefined) delete headers["content-type"];
+/** Whether the operation has a request body. */
+export function takesBody({ routeOptions }: FastifyRequest): boolean {
+  return routeOptions.schema?.body !== undefined;
 }
 
-/** Refuses a body that is not empty, instead of ignoring its content. Error: `InvalidRequest`. */
-export async function refuseBody({ body }: FastifyRequest): Promise<void> {
-  if (body === undefined || body === null) return;
+/** Hook: ignores the `Content-Type` of an empty body, which many clients send, where the operation has no body. */
+export async function ignoreContentTypeOfEmptyBody(request: FastifyRequest): Promise<void> {
+  const { headers } = request;
+  const isEmpty = headers["content-length"] === undefined || headers["content-length"] === "0";
+  if (isEmpty && headers["transfer-encoding"] === undefined && !takesBody(request)) delete headers["content-type"];
+}
+
+/**
+ * Parser for bodies that are not JSON. Refuses them unread, except that a proxy may send an empty body in chunks, whose length
+ * is known at its end only. Error: `UnsupportedMediaType`.
+ */
+export async function requireEmptyBody(request: FastifyRequest, payload: IncomingMessage): Promise<undefined> {
+  if (request.is404) return undefined;
+  if (takesBody(request) || !(await isEmpty(payload))) throw new EdgeError("UnsupportedMediaType");
+  return undefined;
+}
+
+/** Reads up to the first byte, and leaves the rest to whoever responds. */
+function isEmpty(payload: IncomingMessage): Promise<boolean> {
+  return new Promise((resolve, reject) => {
+    payload.once("data", () => {
+      payload.pause();
+      resolve(false);
+    });
+    payload.once("end", () => resolve(true));
+    payload.once("error", reject);
+  });
+}
+
+/** Hook: refuses a body where the operation has none, instead of ignoring its content. Error: `InvalidRequest`. */
+export async function refuseBody(request: FastifyRequest): Promise<void> {
+  const { body } = request;
+  if (body === undefined || body === null || takesBody(request)) return;
   if (typeof body === "object" && Object.keys(body).length === 0) return;
   throw invalidRequest([{ path: "", reason: "this request takes no body" }]);
 }

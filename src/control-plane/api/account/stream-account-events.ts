@@ -56,7 +56,7 @@ export function streamAccountEvents(api: Api, context: ApiContext): void {
               "A client that does not read is disconnected, and goes on with `after`.",
             content: { "text/event-stream": { schema: lineSchema, example: EXAMPLE } },
           },
-          ...errors("InvalidRequest"),
+          ...errors(),
         },
       },
     },

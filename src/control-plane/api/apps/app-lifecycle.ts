@@ -2,7 +2,6 @@ import type { Api, ApiContext } from "../context.ts";
 import { appParams } from "./app-resource.ts";
 import { commandSchema, streamErrorHandler, STREAM_DESCRIPTION, streamCommand } from "./command-stream.ts";
 import { waitQuerySchema } from "./request-options.ts";
-import { ignoreContentTypeOfEmptyBody, refuseBody } from "../no-body.ts";
 
 const LIFECYCLE_ACTIONS = {
   stop: {
@@ -34,8 +33,6 @@ export function appLifecycle(api: Api, context: ApiContext): void {
           querystring: waitQuerySchema,
         },
         errorHandler: streamErrorHandler(context),
-        onRequest: ignoreContentTypeOfEmptyBody,
-        preValidation: refuseBody,
       },
       async (request, reply) => {
         const app = request.params.name;

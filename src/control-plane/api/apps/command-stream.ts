@@ -1,17 +1,22 @@
 import { createHash } from "node:crypto";
 import type { FastifyReply, FastifyRequest } from "fastify";
 import type { ErrorCode } from "../../../protocol/errors.ts";
-import { invalidRequest } from "../../../protocol/request-error.ts";
 import type { AppCommand } from "../../core/command.ts";
 import { originOf } from "../audit/origin-of.ts";
 import { findAsset } from "../asset-resource.ts";
 import type { Idempotency } from "../../store/deployments.ts";
 import type { ApiContext } from "../context.ts";
+import { idempotencyHeaders, idempotencyKeyOf } from "../idempotency-key.ts";
 import { eventStream, streamErrors } from "../docs/stream.ts";
 import { errorStatus, setRetryAfter, toErrorBody, toPublicError } from "../errors.ts";
 import { sendEvents, sendFailure } from "../event-stream.ts";
 
-const IDEMPOTENCY_KEY = /^[\x21-\x7e]{1,255}$/;
+const HEADERS = idempotencyHeaders(
+  "A repeated request joins the stream of the first one's deployment and gets its outcome, also a failure: to try again, send " +
+    "another key. A key counts for the whole account, whoever sends it, and is remembered as long as the deployment, by default " +
+    "90 days after its end. A request for another asset or app, or with another command or body, is refused with " +
+    "`IdempotencyKeyReused`.",
+);
 
 type AssetRequest = FastifyRequest<{ Params: { asset_id: string } }>;
 
@@ -23,6 +28,7 @@ type AssetRequest = FastifyRequest<{ Params: { asset_id: string } }>;
 export function commandSchema(...codes: readonly ErrorCode[]) {
   return {
     tags: ["Apps"],
+    headers: HEADERS,
     response: {
       200: eventStream("The deployment's events."),
       ...streamErrors(
@@ -31,7 +37,6 @@ export function commandSchema(...codes: readonly ErrorCode[]) {
         "PayloadTooLarge",
         "UnsupportedMediaType",
         ...codes,
-        "InvalidRequest",
         "IdempotencyKeyReused",
         "QuotaExceeded",
       ),
@@ -69,7 +74,7 @@ export async function streamCommand(
   // First, so that a request whose events cannot be streamed starts no deployment.
   streamLimiter.acquireForAccount(request, reply);
   const asset = await findAsset(store, request, request.params.asset_id);
-  const idempotency = parseIdempotencyKey(request.headers["idempotency-key"], asset.uuid, command);
+  const idempotency = idempotencyOf(idempotencyKeyOf(request), asset.uuid, command);
   const id = await deployments.request(asset, command, originOf(request), idempotency);
   // Removed since it was found: the removal has ended the deployments that were stored before, and nothing ends a later one.
   const mayWait = command.waitForDeviceS !== undefined && command.waitForDeviceS > 0;
@@ -78,20 +83,14 @@ export async function streamCommand(
   return sendEvents(context, request, reply, { id, after: 0 });
 }
 
-/**
- * Reads the header `Idempotency-Key`. The hash covers the parsed command without registry credentials, of which nothing
- * is stored. Error: `InvalidRequest` when the key is not valid.
- */
-function parseIdempotencyKey(header: unknown, assetUuid: string, command: AppCommand): Idempotency | undefined {
-  if (header === undefined) return undefined;
-  if (typeof header !== "string" || !IDEMPOTENCY_KEY.test(header)) {
-    throw invalidRequest([{ path: "Idempotency-Key", reason: "must be 1 to 255 visible ASCII characters" }]);
-  }
+/** The hash covers the parsed command without registry credentials, of which nothing is stored. */
+function idempotencyOf(key: string | undefined, assetUuid: string, command: AppCommand): Idempotency | undefined {
+  if (key === undefined) return undefined;
   const { action, app, spec, options, waitForDeviceS } = command;
   const { registry_auth: _omitted, ...given } = options;
   const compared = { ...given, ...(waitForDeviceS !== undefined && { wait_for_device_s: waitForDeviceS }) };
   const requestHash = createHash("sha256")
     .update(JSON.stringify([assetUuid, action, app, spec, compared]))
     .digest();
-  return { key: header, requestHash };
+  return { key, requestHash };
 }

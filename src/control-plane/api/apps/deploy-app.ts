@@ -30,7 +30,7 @@ export function deployApp(api: Api, context: ApiContext): void {
       errorHandler: streamErrorHandler(context),
       preValidation: [requireBody, limitOtherFields],
       validatorCompiler: ({ httpPart, schema }) =>
-        httpPart === "body" ? validateRequest : validateBy(schema as unknown as ZodType),
+        httpPart === "body" ? validateRequest : validateBy(schema as unknown as ZodType, httpPart),
     },
     async (request, reply) => {
       const { wait_for_device_s: waitForDeviceS, ...body } = request.body;

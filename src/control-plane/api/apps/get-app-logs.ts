@@ -91,7 +91,6 @@ export function getAppLogs(api: Api, context: ApiContext): void {
           ...errors(
             "AssetNotFound",
             "AppNotFound",
-            "InvalidRequest",
             "DeviceTooOld",
             "DeviceNotReachable",
             "EngineUnavailable",

@@ -62,7 +62,6 @@ export function getApp(api: Api, context: ApiContext): void {
           ...errors(
             "AssetNotFound",
             "AppNotFound",
-            "InvalidRequest",
             "DeviceTooOld",
             "DeviceNotReachable",
             "EngineUnavailable",

@@ -13,7 +13,7 @@ export const deployQuerySchema = z.strictObject({
 });
 
 /** Query parameters of a request without a body. */
-export const waitQuerySchema = z.object({
+export const waitQuerySchema = z.strictObject({
   wait_for_device_s: integerString(0, MAX_WAIT_FOR_DEVICE_S)
     .optional()
     .meta({ description: "As the field of the same name in the body of a deployment." }),

@@ -6,7 +6,6 @@ import {
   enrolmentSettingsUpdateSchema,
 } from "../../../protocol/enrolment.ts";
 import { EdgeError } from "../../../protocol/errors.ts";
-import { ignoreContentTypeOfEmptyBody, refuseBody } from "../no-body.ts";
 import { accountOf } from "../auth.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errors, errorsWithBody, json } from "../docs/responses.ts";
@@ -35,11 +34,9 @@ export function acceptDevice(api: Api, context: ApiContext): void {
         params: assetParams,
         response: {
           200: json("The asset.", assetSchema, LEGACY_HEADERS),
-          ...errors("AssetNotFound", "InvalidRequest"),
+          ...errorsWithBody("AssetNotFound"),
         },
       },
-      onRequest: ignoreContentTypeOfEmptyBody,
-      preValidation: refuseBody,
     },
     async (request, reply): Promise<AssetBody> => {
       const { uuid, name } = await findAsset(store, request, request.params.asset_id);

@@ -80,7 +80,10 @@ export function releaseHold(api: Api, { store, clock }: ApiContext): void {
         operationId: "releaseAsset",
         summary: "Release Asset",
         description: "Ends the hold of the asset. Has no further effect when repeated.",
-        response: { 204: z.undefined().meta({ description: "The asset is not held." }), ...errors("AssetNotFound") },
+        response: {
+          204: z.undefined().meta({ description: "The asset is not held." }),
+          ...errorsWithBody("AssetNotFound"),
+        },
       },
     },
     async (request, reply) => {

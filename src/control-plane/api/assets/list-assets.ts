@@ -21,7 +21,7 @@ export function listAssets(api: Api, context: ApiContext): void {
         description: "The account's assets in order of registration, oldest first.",
         tags: ["Assets"],
         querystring: assetListQuerySchema,
-        response: { 200: json("One page of assets.", assetListSchema, LEGACY_HEADERS), ...errors("InvalidRequest") },
+        response: { 200: json("One page of assets.", assetListSchema, LEGACY_HEADERS), ...errors() },
       },
     },
     async (request, reply): Promise<AssetList> => {

@@ -3,7 +3,7 @@ import { auditEntry } from "../../audit/audit-entry.ts";
 import { originOf } from "../audit/origin-of.ts";
 import { deviceSubject } from "../../access-watcher.ts";
 import type { Api, ApiContext } from "../context.ts";
-import { errors } from "../docs/responses.ts";
+import { errorsWithBody } from "../docs/responses.ts";
 import { assetParams, findAsset } from "../asset-resource.ts";
 
 /** `DELETE /v1/assets/{asset_id}`: removes the asset and disconnects its device, whose token becomes void. */
@@ -19,7 +19,10 @@ export function removeAsset(api: Api, { store, deployments, access, clock }: Api
           "deployments are cancelled; apps on the device keep running.",
         tags: ["Assets"],
         params: assetParams,
-        response: { 204: z.undefined().meta({ description: "The asset was removed." }), ...errors("AssetNotFound") },
+        response: {
+          204: z.undefined().meta({ description: "The asset was removed." }),
+          ...errorsWithBody("AssetNotFound"),
+        },
       },
     },
     async (request, reply) => {

@@ -79,7 +79,10 @@ export function removeTags(api: Api, context: ApiContext): void {
         operationId: "removeAssetTags",
         summary: "Remove Tags",
         description: "Removes all tags of the asset. Has no further effect when repeated.",
-        response: { 204: z.undefined().meta({ description: "The asset has no tags." }), ...errors("AssetNotFound") },
+        response: {
+          204: z.undefined().meta({ description: "The asset has no tags." }),
+          ...errorsWithBody("AssetNotFound"),
+        },
       },
     },
     async (request, reply) => {

@@ -38,7 +38,7 @@ export function getVariables(api: Api, { store, sealer }: ApiContext): void {
         summary: "Get Variables",
         description: "The variables of the asset by name. Values are shown with `reveal=values` only, secrets never.",
         querystring: query,
-        response: { 200: json("The variables.", shownVariablesSchema), ...errors("AssetNotFound", "InvalidRequest") },
+        response: { 200: json("The variables.", shownVariablesSchema), ...errors("AssetNotFound") },
       },
     },
     async (request): Promise<ShownVariables> => {
@@ -107,7 +107,7 @@ export function removeVariables(api: Api, context: ApiContext): void {
         description: "Removes all variables of the asset. Has no further effect when repeated.",
         response: {
           204: z.undefined().meta({ description: "The asset has no variables." }),
-          ...errors("AssetNotFound"),
+          ...errorsWithBody("AssetNotFound"),
         },
       },
     },

@@ -26,7 +26,7 @@ export function getAuditLog(api: Api, { store }: ApiContext): void {
             .join(", ")}.`,
         tags: ["Audit"],
         querystring: auditQuerySchema,
-        response: { 200: json("One page of entries.", auditLogSchema), ...errors("InvalidRequest") },
+        response: { 200: json("One page of entries.", auditLogSchema), ...errors() },
       },
     },
     async (request): Promise<AuditLog> => {

@@ -3,7 +3,7 @@ import { auditEntry } from "../../audit/audit-entry.ts";
 import { originOf } from "../audit/origin-of.ts";
 import { isFinished } from "../../core/deployment.ts";
 import type { Api, ApiContext } from "../context.ts";
-import { errors, json } from "../docs/responses.ts";
+import { errorsWithBody, json } from "../docs/responses.ts";
 import { deploymentParams, deploymentSchema, findDeployment, toDeploymentResponse } from "./deployment-resource.ts";
 
 /**
@@ -23,7 +23,7 @@ export function cancelDeployment(api: Api, { store, deployments, clock }: ApiCon
         response: {
           200: json("The deployment is finished. If it was finished before, it has not changed.", deploymentSchema),
           202: json("The cancellation was requested; the final event follows.", deploymentSchema),
-          ...errors("AssetNotFound", "DeploymentNotFound"),
+          ...errorsWithBody("AssetNotFound", "DeploymentNotFound"),
         },
       },
     },

@@ -29,7 +29,7 @@ export function listDeployments(api: Api, { store }: ApiContext): void {
         tags: ["Deployments"],
         params: assetParams,
         querystring: query,
-        response: { 200: json("Newest first.", listSchema), ...errors("AssetNotFound", "InvalidRequest") },
+        response: { 200: json("Newest first.", listSchema), ...errors("AssetNotFound") },
       },
     },
     async (request) => {

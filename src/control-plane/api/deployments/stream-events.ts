@@ -31,7 +31,7 @@ export function streamEvents(api: Api, context: ApiContext): void {
         querystring: query,
         response: {
           200: eventStream("The deployment's events."),
-          ...errors("AssetNotFound", "DeploymentNotFound", "InvalidRequest"),
+          ...errors("AssetNotFound", "DeploymentNotFound"),
         },
       },
     },

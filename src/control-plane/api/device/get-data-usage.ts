@@ -64,14 +64,7 @@ export function getDataUsage(api: Api, context: ApiContext): void {
         querystring: query,
         response: {
           200: json("Oldest day first.", schema),
-          ...errors(
-            "AssetNotFound",
-            "InvalidRequest",
-            "DeviceTooOld",
-            "DeviceFailed",
-            "EngineUnavailable",
-            "SimOperatorFailed",
-          ),
+          ...errors("AssetNotFound", "DeviceTooOld", "DeviceFailed", "EngineUnavailable", "SimOperatorFailed"),
         },
       },
     },

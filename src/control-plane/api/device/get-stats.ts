@@ -92,7 +92,6 @@ export function getStats(api: Api, context: ApiContext): void {
           ...errors(
             "AssetNotFound",
             "AppNotFound",
-            "InvalidRequest",
             "DeviceTooOld",
             "DeviceNotReachable",
             "EngineUnavailable",

@@ -30,14 +30,7 @@ export function listVolumes(api: Api, context: ApiContext): void {
         querystring: query,
         response: {
           200: json("By name.", schema),
-          ...errors(
-            "AssetNotFound",
-            "InvalidRequest",
-            "DeviceNotReachable",
-            "DeviceTooOld",
-            "DeviceFailed",
-            "EngineUnavailable",
-          ),
+          ...errors("AssetNotFound", "DeviceNotReachable", "DeviceTooOld", "DeviceFailed", "EngineUnavailable"),
         },
       },
     },

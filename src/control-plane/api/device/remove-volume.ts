@@ -4,10 +4,9 @@ import { auditEntry } from "../../audit/audit-entry.ts";
 import { OUTCOME_OK } from "../../core/people/audit-actions.ts";
 import { originOf } from "../audit/origin-of.ts";
 import { volumeName } from "../../../protocol/volume-fields.ts";
-import { ignoreContentTypeOfEmptyBody, refuseBody } from "../no-body.ts";
 import { assetParams, findAsset } from "../asset-resource.ts";
 import type { Api, ApiContext } from "../context.ts";
-import { errors } from "../docs/responses.ts";
+import { errorsWithBody } from "../docs/responses.ts";
 import { streamSignal } from "../stream-signal.ts";
 
 const UNCERTAIN: ReadonlySet<ErrorCode> = new Set(["DeviceNotReachable", "DeviceFailed", "EngineUnavailable"]);
@@ -27,9 +26,8 @@ export function removeVolume(api: Api, context: ApiContext): void {
         params,
         response: {
           204: z.undefined().meta({ description: "The volume was deleted." }),
-          ...errors(
+          ...errorsWithBody(
             "AssetNotFound",
-            "InvalidRequest",
             "VolumeNotFound",
             "VolumeInUse",
             "DeviceNotReachable",
@@ -39,8 +37,6 @@ export function removeVolume(api: Api, context: ApiContext): void {
           ),
         },
       },
-      onRequest: ignoreContentTypeOfEmptyBody,
-      preValidation: refuseBody,
     },
     async (request, reply) => {
       const { asset_id: id, name } = request.params;

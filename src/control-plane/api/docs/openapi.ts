@@ -4,6 +4,7 @@ import type { ZodType } from "zod";
 import { VERSION } from "../../../lib/version.ts";
 import { type Requirement, requirementOf } from "../../core/people/endpoint-permissions.ts";
 import type { Api } from "../context.ts";
+import { toHeaderName } from "../header-name.ts";
 import { streamSamples } from "./curl-sample.ts";
 import { pruneComponents } from "./prune-components.ts";
 import type { DocumentedResponse } from "./responses.ts";
@@ -13,6 +14,9 @@ const DESCRIPTION = `Assets with their SIMs, SIM usage, and deployment of contai
 
 Timestamps are integer Unix seconds, UTC. \`asset_id\` is any identifier of the asset: serial number, SIM SID, ICCID or
 UUID; UUIDs are matched without regard to case, the others exactly. Every error has a \`code\` and a \`message\`.
+
+What an operation does not know is refused by name: query parameters, body fields, a body where there is none, and, but for GET,
+the headers \`If-Match\`, \`If-None-Match\`, \`If-Unmodified-Since\` and \`Idempotency-Key\`.
 
 \`x-permission\` of an operation names the permission that the role of the API key or of the person must have; \`self\` stands
 for any of them, \`session\` for a person who is signed in, \`public\` for nothing.`;
@@ -69,6 +73,7 @@ export async function serveOpenApi(api: Api): Promise<void> {
 /** Adds what the library's transform omits: headers and examples of responses. Adds samples for streams. */
 const transform: SwaggerTransform = (route) => {
   const transformed = jsonSchemaTransform(route);
+  nameHeaders(transformed.schema);
   const documented = (route.schema?.response ?? {}) as Readonly<Record<string, Partial<DocumentedResponse>>>;
   const responses = (transformed.schema as { response?: Record<string, TransformedResponse> } | undefined)?.response;
   for (const [status, response] of Object.entries(responses ?? {})) {
@@ -90,6 +95,14 @@ const transform: SwaggerTransform = (route) => {
     Object.assign(transformed.schema, { "x-permission": requirement, ...securityOf(requirement) });
   return transformed;
 };
+
+/** Writes the names of header parameters as people and other documents do. */
+function nameHeaders(schema: unknown): void {
+  const { headers } = schema as { readonly headers?: { properties: Readonly<Record<string, unknown>> } };
+  if (!headers) return;
+  const named = Object.entries(headers.properties).map(([name, header]) => [toHeaderName(name), header] as const);
+  headers.properties = Object.fromEntries(named);
+}
 
 /** Who may call the endpoint, where that is not any principal. */
 function securityOf(requirement: Requirement): { readonly security?: readonly object[] } {

@@ -15,13 +15,19 @@ export interface DocumentedResponse<T extends z.ZodType = z.ZodType> {
 }
 
 // Errors of every endpoint.
-const PUBLIC: readonly ErrorCode[] = ["BadRequest", "TooManyRequests", "Internal", "ServiceUnavailable"];
+const PUBLIC: readonly ErrorCode[] = [
+  "BadRequest",
+  "InvalidRequest",
+  "TooManyRequests",
+  "Internal",
+  "ServiceUnavailable",
+];
 
 // Errors of every endpoint with authentication.
 const COMMON: readonly ErrorCode[] = [...PUBLIC, "Unauthorized", "Forbidden", "CrossSiteRequest"];
 
-// Further errors of every endpoint with a request body.
-const WITH_BODY: readonly ErrorCode[] = ["InvalidJson", "PayloadTooLarge", "UnsupportedMediaType", "InvalidRequest"];
+// Further errors of every endpoint that a client may send a body to.
+const WITH_BODY: readonly ErrorCode[] = ["InvalidJson", "PayloadTooLarge", "UnsupportedMediaType"];
 
 const seconds = (description: string): HeaderSchema => ({ type: "integer", description });
 
@@ -60,7 +66,7 @@ export function publicErrorsWithBody(...codes: readonly ErrorCode[]): Record<num
   return publicErrors(...codes, ...WITH_BODY);
 }
 
-/** The error responses of an endpoint with a JSON request body. */
+/** The error responses of an endpoint with a JSON request body, or that refuses a body: all but GET. */
 export function errorsWithBody(...codes: readonly ErrorCode[]): Record<number, DocumentedResponse> {
   return errors(...codes, ...WITH_BODY);
 }

@@ -45,7 +45,7 @@ export function listFleets(api: Api, { store }: ApiContext): void {
         description: "The fleets of the account, by name.",
         tags: TAGS,
         querystring: pageQuerySchema,
-        response: { 200: json("One page of fleets.", fleetListSchema), ...errors("InvalidRequest") },
+        response: { 200: json("One page of fleets.", fleetListSchema), ...errors() },
       },
     },
     async (request): Promise<FleetList> => {
@@ -187,7 +187,10 @@ export function removeFleet(api: Api, { store, clock, fleets }: ApiContext): voi
           "Deployments under way end first.",
         tags: TAGS,
         params: fleetParams,
-        response: { 204: z.undefined().meta({ description: "The fleet was removed." }), ...errors("FleetNotFound") },
+        response: {
+          204: z.undefined().meta({ description: "The fleet was removed." }),
+          ...errorsWithBody("FleetNotFound"),
+        },
       },
     },
     async (request, reply) => {

@@ -33,7 +33,7 @@ export function listMembers(api: Api, { store, clock }: ApiContext): void {
         tags: ["Fleets"],
         params: fleetParams,
         querystring: memberListQuerySchema,
-        response: { 200: json("One page of members.", memberListSchema), ...errors("FleetNotFound", "InvalidRequest") },
+        response: { 200: json("One page of members.", memberListSchema), ...errors("FleetNotFound") },
       },
     },
     async (request): Promise<MemberList> => {

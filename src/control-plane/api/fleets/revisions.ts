@@ -41,7 +41,7 @@ export function listRevisions(api: Api, { store }: ApiContext): void {
         querystring: pageQuerySchema,
         response: {
           200: json("One page of revisions.", revisionListSchema),
-          ...errors("FleetNotFound", "InvalidRequest"),
+          ...errors("FleetNotFound"),
         },
       },
     },
@@ -110,7 +110,7 @@ export function getRevision(api: Api, { store, sealer, logger }: ApiContext): vo
         querystring: query,
         response: {
           200: json("The revision.", revisionDetailsSchema),
-          ...errors("FleetNotFound", "RevisionNotFound", "InvalidRequest"),
+          ...errors("FleetNotFound", "RevisionNotFound"),
         },
       },
     },
@@ -144,7 +144,7 @@ export function diffRevision(api: Api, { store, sealer }: ApiContext): void {
         }),
         response: {
           200: json("What differs.", revisionDiffSchema),
-          ...errors("FleetNotFound", "RevisionNotFound", "InvalidRequest"),
+          ...errors("FleetNotFound", "RevisionNotFound"),
         },
       },
     },

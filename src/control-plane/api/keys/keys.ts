@@ -46,7 +46,7 @@ export function listKeys(api: Api, { store }: ApiContext): void {
           "themselves are not stored.",
         tags: ["API Keys"],
         querystring: pageQuerySchema,
-        response: { 200: json("One page of keys.", apiKeyListSchema), ...errors("InvalidRequest") },
+        response: { 200: json("One page of keys.", apiKeyListSchema), ...errors() },
       },
     },
     async (request): Promise<ApiKeyList> => {
@@ -162,7 +162,7 @@ export function revokeKey(api: Api, context: ApiContext): void {
           "repeated.",
         tags: ["API Keys"],
         params: keyParams,
-        response: { 204: z.undefined().meta({ description: "The key is revoked." }), ...errors("KeyNotFound") },
+        response: { 204: z.undefined().meta({ description: "The key is revoked." }), ...errorsWithBody("KeyNotFound") },
       },
     },
     async (request, reply) => {

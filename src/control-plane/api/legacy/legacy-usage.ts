@@ -26,7 +26,7 @@ export function legacyUsage(api: Api, context: ApiContext): void {
           querystring: usageQuerySchema,
           response: {
             200: json("Usage of the Super SIM.", superSimUsageSchema, LEGACY_HEADERS),
-            ...errors("AssetNotFound", "SimNotFound", "InvalidRequest", "SimOperatorFailed", "EndpointRemoved"),
+            ...errors("AssetNotFound", "SimNotFound", "SimOperatorFailed", "EndpointRemoved"),
           },
         },
         preValidation: async (request, reply) => {

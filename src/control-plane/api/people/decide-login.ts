@@ -67,7 +67,7 @@ export function decideLogin(api: Api, context: ApiContext): void {
         params,
         response: {
           200: json("The request.", loginRequestSchema),
-          ...errors("InvalidRequest", "LoginRequestUnknown", "LoginRequestExpired"),
+          ...errors("LoginRequestUnknown", "LoginRequestExpired"),
         },
       },
     },

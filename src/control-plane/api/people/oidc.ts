@@ -51,7 +51,7 @@ export function startOidc(api: Api, context: ApiContext): void {
         }),
         response: {
           ...redirect("To the provider, or back to the sign-in page."),
-          ...publicErrors("InvalidRequest", "NotFound", "CrossSiteRequest"),
+          ...publicErrors("NotFound", "CrossSiteRequest"),
         },
       },
     },
@@ -91,7 +91,7 @@ export function finishOidc(api: Api, context: ApiContext): void {
           .meta({ description: "What OpenID Connect defines." }),
         response: {
           ...redirect("To the console, or back to the sign-in page."),
-          ...publicErrors("InvalidRequest", "NotFound"),
+          ...publicErrors("NotFound"),
         },
       },
     },

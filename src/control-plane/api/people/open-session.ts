@@ -76,7 +76,7 @@ export function getSignInOptions(api: Api, { store, site, config }: ApiContext):
         description: "What a page for signing in needs to know.",
         tags: ["People"],
         querystring: z.strictObject({}),
-        response: { 200: json("The ways to sign in.", signInOptionsSchema), ...publicErrors("InvalidRequest") },
+        response: { 200: json("The ways to sign in.", signInOptionsSchema), ...publicErrors() },
       },
     },
     async (request): Promise<SignInOptions> => ({

@@ -42,7 +42,7 @@ export function deleteSession(api: Api, { store, site, access, clock }: ApiConte
         summary: "Sign Out",
         description: "Ends the session and its open streams.",
         tags: ["People"],
-        response: { 204: z.undefined().meta({ description: "The session has ended." }), ...errors() },
+        response: { 204: z.undefined().meta({ description: "The session has ended." }), ...errorsWithBody() },
       },
     },
     async (request, reply) => {

@@ -19,7 +19,6 @@ import { MAX_USERS_PER_ACCOUNT } from "../../core/people/user.ts";
 import { createCode, linkOf } from "../../people/one-time-link.ts";
 import { oidcSettingsOf } from "../../oidc-config.ts";
 import type { UserChange } from "../../store/users.ts";
-import { ignoreContentTypeOfEmptyBody, refuseBody } from "../no-body.ts";
 import { accountOf } from "../auth.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errors, errorsWithBody, json } from "../docs/responses.ts";
@@ -39,7 +38,7 @@ export function listUsers(api: Api, { store }: ApiContext): void {
         description: "The people of the account in order of creation, oldest first.",
         tags: ["People"],
         querystring: pageQuerySchema,
-        response: { 200: json("One page of users.", userListSchema), ...errors("InvalidRequest") },
+        response: { 200: json("One page of users.", userListSchema), ...errors() },
       },
     },
     async (request): Promise<UserList> => {
@@ -157,7 +156,7 @@ export function removeUser(api: Api, context: ApiContext): void {
         params: userParams,
         response: {
           204: z.undefined().meta({ description: "The user was removed." }),
-          ...errors("UserNotFound", "LastAdmin"),
+          ...errorsWithBody("UserNotFound", "LastAdmin"),
         },
       },
     },
@@ -177,8 +176,6 @@ export function resetPassword(api: Api, context: ApiContext): void {
   api.post(
     "/v1/users/:user_id/reset",
     {
-      onRequest: ignoreContentTypeOfEmptyBody,
-      preValidation: refuseBody,
       schema: {
         operationId: "resetPassword",
         summary: "Reset Password",
@@ -189,7 +186,7 @@ export function resetPassword(api: Api, context: ApiContext): void {
         params: userParams,
         response: {
           200: json("The link.", passwordResetSchema),
-          ...errors("UserNotFound", "UserDisabled", "InvalidRequest"),
+          ...errorsWithBody("UserNotFound", "UserDisabled"),
         },
       },
     },

@@ -2,9 +2,8 @@ import { z } from "zod";
 import { booleanString } from "../../../protocol/scalars.ts";
 import { type RolloutBody, rolloutSchema } from "../../../protocol/rollout.ts";
 import { ROLLOUT_COMMANDS, type RolloutCommand } from "../../fleets/command-rollout.ts";
-import { ignoreContentTypeOfEmptyBody, refuseBody } from "../no-body.ts";
 import type { Api, ApiContext } from "../context.ts";
-import { errors, json } from "../docs/responses.ts";
+import { errorsWithBody, json } from "../docs/responses.ts";
 import { requesterOf } from "../fleets/fleet-resource.ts";
 import { findRollout, rolloutParams, toRolloutBody } from "./rollout-resource.ts";
 
@@ -83,11 +82,9 @@ function rolloutCommand(api: Api, { store, fleets }: ApiContext, command: Rollou
         querystring: command === "advance" ? advanceQuery : query,
         response: {
           200: json("The rollout afterwards.", rolloutSchema),
-          ...errors("FleetNotFound", "RolloutNotFound", "RolloutStateConflict", "InvalidRequest", ...conflicts),
+          ...errorsWithBody("FleetNotFound", "RolloutNotFound", "RolloutStateConflict", ...conflicts),
         },
       },
-      onRequest: ignoreContentTypeOfEmptyBody,
-      preValidation: refuseBody,
     },
     async (request): Promise<RolloutBody> => {
       const { fleet, rollout } = await findRollout(store, request);

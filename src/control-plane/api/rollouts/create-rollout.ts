@@ -1,6 +1,5 @@
 import type { FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
-import { invalidRequest } from "../../../protocol/request-error.ts";
 import { type PriceEvent, priceEventSchema } from "../../../protocol/rollout-price.ts";
 import { type RolloutRequest, rolloutRequestSchema, rolloutSchema } from "../../../protocol/rollout.ts";
 import type { RolloutStrategyUpdate } from "../../../protocol/rollout-strategy.ts";
@@ -14,11 +13,16 @@ import { errorsWithBody, json } from "../docs/responses.ts";
 import { formatEvent, sendTexts } from "../event-stream.ts";
 import { findFleet, fleetParams, requesterOf, requireWaiver, waivesApproval } from "../fleets/fleet-resource.ts";
 import { auditOf } from "../people/audit-entry.ts";
+import { idempotencyHeaders, idempotencyKeyOf } from "../idempotency-key.ts";
 import { streamSignal } from "../stream-signal.ts";
 import { toPublicError } from "../errors.ts";
 import { toRolloutBody } from "./rollout-resource.ts";
 
-const IDEMPOTENCY_KEY = /^[\x21-\x7e]{1,255}$/;
+const headers = idempotencyHeaders(
+  "A repeated request returns the rollout of the first one; a different request with the same key is refused with " +
+    "`IdempotencyKeyReused`. A key counts for one fleet, whoever of the account sends it, and is remembered for the fleet's newest " +
+    "100 rollouts. With `dry_run` it has no effect.",
+);
 
 const query = z.strictObject({
   dry_run: booleanString().default(false).meta({
@@ -69,6 +73,7 @@ export function createRollout(api: Api, context: ApiContext): void {
         tags: ["Rollouts"],
         params: fleetParams,
         querystring: query,
+        headers,
         body: rolloutRequestSchema,
         response: {
           200: {
@@ -101,7 +106,7 @@ export function createRollout(api: Api, context: ApiContext): void {
         await recordPrice(context, request, fleet, plan);
         return sendPrice(context, request, reply, fleet, plan, request.query.ask_devices);
       }
-      const key = parseIdempotencyKey(request.headers["idempotency-key"]);
+      const key = idempotencyKeyOf(request);
       const { rollout, plan } = await fleets.makeRollout(fleet, request.body, requesterOf(request), key);
       const body = await toRolloutBody(store, { fleet, rollout });
       return reply.code(201).send({ ...body, ...(plan && { foreseen: toForeseenBody(plan) }) });
@@ -163,10 +168,4 @@ async function* formatPrice(
     const event: PriceEvent = { status: "Fail", message, seq: seq + 1, timestamp, code };
     yield formatEvent(JSON.stringify(event));
   }
-}
-
-function parseIdempotencyKey(header: unknown): string | undefined {
-  if (header === undefined) return undefined;
-  if (typeof header === "string" && IDEMPOTENCY_KEY.test(header)) return header;
-  throw invalidRequest([{ path: "Idempotency-Key", reason: "must be 1 to 255 visible ASCII characters" }]);
 }

@@ -2,9 +2,8 @@ import { z } from "zod";
 import { type RetryPlanBody, retryPlanSchema, rolloutSchema } from "../../../protocol/rollout.ts";
 import { booleanString } from "../../../protocol/scalars.ts";
 import type { RetryPlan } from "../../fleets/retry-rollout.ts";
-import { ignoreContentTypeOfEmptyBody, refuseBody } from "../no-body.ts";
 import type { Api, ApiContext } from "../context.ts";
-import { errors, json } from "../docs/responses.ts";
+import { errorsWithBody, json } from "../docs/responses.ts";
 import { requesterOf } from "../fleets/fleet-resource.ts";
 import { findRollout, rolloutParams, toRolloutBody } from "./rollout-resource.ts";
 
@@ -33,11 +32,9 @@ export function retryRollout(api: Api, { store, fleets }: ApiContext): void {
         response: {
           200: json("With `dry_run`: what it would take.", retryPlanSchema),
           201: json("The rollout that retries.", rolloutSchema),
-          ...errors("FleetNotFound", "RolloutNotFound", "RevisionNotFound", "RolloutStateConflict", "InvalidRequest"),
+          ...errorsWithBody("FleetNotFound", "RolloutNotFound", "RevisionNotFound", "RolloutStateConflict"),
         },
       },
-      onRequest: ignoreContentTypeOfEmptyBody,
-      preValidation: refuseBody,
     },
     async (request, reply) => {
       const { fleet, rollout } = await findRollout(store, request);

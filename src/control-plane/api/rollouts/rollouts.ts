@@ -30,7 +30,7 @@ export function listRollouts(api: Api, { store }: ApiContext): void {
         querystring: pageQuerySchema,
         response: {
           200: json("One page of rollouts.", rolloutListSchema),
-          ...errors("FleetNotFound", "InvalidRequest"),
+          ...errors("FleetNotFound"),
         },
       },
     },
@@ -80,7 +80,7 @@ export function listTargets(api: Api, { store }: ApiContext): void {
         querystring: targetListQuerySchema,
         response: {
           200: json("One page of targets.", targetListSchema),
-          ...errors("FleetNotFound", "RolloutNotFound", "InvalidRequest"),
+          ...errors("FleetNotFound", "RolloutNotFound"),
         },
       },
     },

@@ -52,7 +52,7 @@ export function streamRolloutEvents(api: Api, context: ApiContext): void {
               "text/event-stream": { schema: rolloutEventSchema, example: formatEvent(JSON.stringify(EXAMPLE)) },
             },
           },
-          ...errors("FleetNotFound", "RolloutNotFound", "InvalidRequest"),
+          ...errors("FleetNotFound", "RolloutNotFound"),
         },
       },
     },

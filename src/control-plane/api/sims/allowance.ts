@@ -25,7 +25,7 @@ export function getAllowance(api: Api, { store, dataPlans }: ApiContext): void {
         description: "How many bytes a month the SIM may use, how many it has used, and when they will be used up.",
         response: {
           200: json("The allowance.", allowanceSchema),
-          ...errors("AssetNotFound", "SimNotFound", "AllowanceNotFound", "InvalidRequest", "SimOperatorFailed"),
+          ...errors("AssetNotFound", "SimNotFound", "AllowanceNotFound", "SimOperatorFailed"),
         },
       },
     },
@@ -86,7 +86,7 @@ export function removeAllowance(api: Api, { store, clock }: ApiContext): void {
           "further effect when repeated.",
         response: {
           204: z.undefined().meta({ description: "No allowance is set." }),
-          ...errors("AssetNotFound", "SimNotFound", "InvalidRequest"),
+          ...errorsWithBody("AssetNotFound", "SimNotFound"),
         },
       },
     },

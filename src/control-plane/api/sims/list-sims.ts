@@ -24,7 +24,7 @@ export function listSims(api: Api, { store, clock }: ApiContext): void {
           "The SIMs of the account's assets, with what their operators said of them last. No operator is asked for it.",
         tags: ["Assets"],
         querystring: simListQuerySchema,
-        response: { 200: json("One page of SIMs.", simListSchema), ...errors("InvalidRequest") },
+        response: { 200: json("One page of SIMs.", simListSchema), ...errors() },
       },
     },
     async (request): Promise<SimList> => {

@@ -3,7 +3,7 @@ import { simEntrySchema, type SimEntryBody } from "../../../protocol/sim-list.ts
 import { simTypeSchema } from "../../../protocol/sim.ts";
 import { assetParams, findAsset } from "../asset-resource.ts";
 import type { Api, ApiContext } from "../context.ts";
-import { errors, json } from "../docs/responses.ts";
+import { errorsWithBody, json } from "../docs/responses.ts";
 import { toSimBody } from "./sim-body.ts";
 
 const params = assetParams.extend({ sim_type: simTypeSchema.meta({ description: "Which SIM of the asset." }) });
@@ -23,7 +23,7 @@ export function refreshSim(api: Api, { store, simRefresher, clock }: ApiContext)
         params,
         response: {
           200: json("The SIM.", simEntrySchema),
-          ...errors("AssetNotFound", "SimNotFound", "InvalidRequest", "SimOperatorFailed"),
+          ...errorsWithBody("AssetNotFound", "SimNotFound", "SimOperatorFailed"),
         },
       },
     },

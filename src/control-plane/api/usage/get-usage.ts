@@ -24,7 +24,7 @@ export function getUsage(api: Api, context: ApiContext): void {
         querystring: usageQuerySchema,
         response: {
           200: json("Usage of the SIM.", usageSchema),
-          ...errors("AssetNotFound", "SimNotFound", "InvalidRequest", "GranularityNotAvailable", "SimOperatorFailed"),
+          ...errors("AssetNotFound", "SimNotFound", "GranularityNotAvailable", "SimOperatorFailed"),
         },
       },
     },

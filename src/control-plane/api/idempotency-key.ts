@@ -1,0 +1,25 @@
+import type { FastifyRequest } from "fastify";
+import { z } from "zod";
+
+/**
+ * The schema of the headers of an operation that honours `Idempotency-Key`.
+ *
+ * @param scope which requests the key identifies, and for how long, for the document
+ */
+export function idempotencyHeaders(scope: string) {
+  return z.looseObject({
+    "idempotency-key": z
+      .string()
+      .regex(/^[\x21-\x7e]{1,255}$/, "must be 1 to 255 visible ASCII characters")
+      .optional()
+      .meta({
+        description: `Makes the request safe to repeat: 1 to 255 visible ASCII characters of the client's choice. ${scope}`,
+        examples: ["7f9c2ba4-e88f-4273-a5c1-0b1f9d2d3c5e"],
+      }),
+  });
+}
+
+/** The key of a request that such a schema has validated. */
+export function idempotencyKeyOf({ headers }: FastifyRequest): string | undefined {
+  return headers["idempotency-key"] as string | undefined;
+}

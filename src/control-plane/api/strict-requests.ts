@@ -1,0 +1,45 @@
+import type { FastifyRequest } from "fastify";
+import { z } from "zod";
+import { knownFields } from "../../protocol/known-fields.ts";
+import { invalidRequest } from "../../protocol/request-error.ts";
+import type { Api } from "./context.ts";
+import { toHeaderName } from "./header-name.ts";
+
+const NO_QUERY = z.strictObject({});
+
+const UNCONDITIONAL = "this operation is not conditional; send it without this header";
+
+/** Headers that change what a request does, each with the reason for which an operation that does not declare it refuses it. */
+const HEADERS: Readonly<Record<string, string>> = {
+  "if-match": UNCONDITIONAL,
+  "if-none-match": UNCONDITIONAL,
+  "if-unmodified-since": UNCONDITIONAL,
+  "idempotency-key": "this operation does not recognize repeated requests; send it without this header",
+};
+
+/** Methods that change nothing: a client loses nothing if these headers are ignored. */
+const SAFE_METHODS: ReadonlySet<string> = new Set(["GET", "HEAD"]);
+
+/**
+ * Gives operations without query parameters the schema that says so: without a schema, Fastify ignores what is sent. Must be
+ * called before the routes are registered.
+ */
+export function refuseUnknownQueries(api: Api): void {
+  api.addHook("onRoute", (route) => {
+    // Pages are no operations: people come to them with what other sites and the pages themselves append.
+    if (route.schema?.hide) return;
+    route.schema = { ...route.schema, querystring: route.schema?.querystring ?? NO_QUERY };
+  });
+}
+
+/** Hook: refuses headers that the operation would have to carry out and does not declare. Error: `InvalidRequest`. */
+export async function refuseUnknownHeaders({ method, headers, routeOptions }: FastifyRequest): Promise<void> {
+  if (SAFE_METHODS.has(method)) return;
+  const sent = Object.entries(HEADERS).filter(([name]) => headers[name] !== undefined);
+  if (sent.length === 0) return;
+  const declared = knownFields((routeOptions.schema?.headers as z.ZodType | undefined) ?? NO_QUERY, []);
+  const issues = sent
+    .filter(([name]) => !declared.includes(name))
+    .map(([name, reason]) => ({ path: toHeaderName(name), reason }));
+  if (issues.length > 0) throw invalidRequest(issues);
+}

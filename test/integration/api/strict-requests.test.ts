@@ -1,0 +1,235 @@
+import { request as httpRequest } from "node:http";
+import { DatabaseSync } from "node:sqlite";
+import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { type ControlPlane, startControlPlane, type TestAccount } from "../../support/control-plane.ts";
+import { accountTargets, type FillPath } from "../../support/openapi/account-targets.ts";
+import type { OpenApiDocument } from "../../support/openapi/conformance.ts";
+import { requestFields } from "../../support/openapi/request-fields.ts";
+import { type SampleRequest, sampleRequests } from "../../support/openapi/sample-requests.ts";
+
+/* What a request contains is carried out or refused, on every operation of the document. */
+
+/** Its parameters are those of OpenID Connect and its extensions: it must accept any. */
+const OPEN_QUERY = "GET /v1/oidc/callback";
+
+const IDEMPOTENT = [
+  "DELETE /v1/assets/{asset_id}/edge/apps/{name}",
+  "PATCH /v1/assets/{asset_id}/edge/apps/{name}",
+  "POST /v1/assets/{asset_id}/edge/apply",
+  "POST /v1/assets/{asset_id}/edge/apps",
+  "POST /v1/assets/{asset_id}/edge/apps/{name}/restart",
+  "POST /v1/assets/{asset_id}/edge/apps/{name}/start",
+  "POST /v1/assets/{asset_id}/edge/apps/{name}/stop",
+  "POST /v1/fleets/{fleet}/rollouts",
+];
+
+let control: ControlPlane;
+let account: TestAccount;
+let cookie: string;
+let fill: FillPath;
+let document: OpenApiDocument;
+let operations: readonly Operation[];
+
+interface Operation extends SampleRequest {
+  readonly name: string;
+  /** Names of its query parameters. */
+  readonly query: readonly string[];
+}
+
+beforeAll(async () => {
+  control = await startControlPlane({
+    config: { legacy_removal_at: "2999-01-01T00:00:00Z", enrolment_rate_limit_per_minute: 100_000 },
+  });
+  account = await control.account();
+  ({ cookie } = await control.session(account));
+  fill = await accountTargets(control, account);
+  document = (await (await fetch(`${control.url}/openapi.json`)).json()) as OpenApiDocument;
+  const fields = requestFields(document);
+  operations = sampleRequests(document).map((sample) => {
+    const name = `${sample.method} ${sample.path}`;
+    const query = (fields.get(name) ?? []).filter((field) => field.startsWith("?")).map((field) => field.slice(1));
+    return Object.assign(sample, { name, query });
+  });
+  // Records when the credentials were used.
+  await send(operationOf("GET /v1/session"), "", {});
+});
+// Disposing also checks that every answer fits the document.
+afterAll(() => control[Symbol.asyncDispose]());
+
+function operationOf(name: string): Operation {
+  const found = operations.find((operation) => operation.name === name);
+  if (!found) throw new Error(`the document has no operation ${name}`);
+  return found;
+}
+
+interface Described {
+  readonly "x-permission"?: string;
+  readonly parameters?: readonly { readonly in: string; readonly name: string }[];
+}
+
+function describedBy({ paths }: OpenApiDocument, { method, path }: Pick<SampleRequest, "method" | "path">): Described {
+  return (paths[path]?.[method.toLowerCase()] ?? {}) as Described;
+}
+
+/** Those of the account's key, or of a session where the operation needs one. */
+function credentialsFor({ method, path }: SampleRequest): Record<string, string> {
+  return describedBy(document, { method, path })["x-permission"] === "session"
+    ? { Cookie: cookie, "Sec-Fetch-Site": "same-origin" }
+    : { "X-API-Key": account.apiKey };
+}
+
+async function send(operation: Operation, query: string, headers: Readonly<Record<string, string>>) {
+  const { method, path, body } = operation;
+  const abort = new AbortController();
+  const response = await fetch(`${control.url}${fill(path)}${query}`, {
+    method,
+    headers: {
+      ...credentialsFor(operation),
+      ...(body !== undefined && { "Content-Type": "application/json" }),
+      ...headers,
+    },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+    signal: abort.signal,
+  });
+  // What is carried out may be a stream that does not end.
+  const text = response.status < 400 ? "" : await response.text();
+  abort.abort();
+  return { status: response.status, text };
+}
+
+/** All that the service has stored, without what tells of the requests themselves and of the running service. */
+function everything(): string {
+  using database = new DatabaseSync(control.databasePath, { readOnly: true });
+  const tables = database.prepare("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name").all();
+  const names = tables.map(({ name }) => name as string).filter((name) => !/^(?:instances|leases)/.test(name));
+  const rows = names.map((name) => [name, database.prepare(`SELECT * FROM "${name}"`).all()]);
+  return JSON.stringify(rows, (key, value: unknown) => (key === "last_used_at" ? undefined : value));
+}
+
+describe("a query parameter that an operation does not declare", () => {
+  test.each(["unknown_parameter=1", "dry_run=true"])("?%s is refused by name and changes nothing", async (query) => {
+    const [parameter = ""] = query.split("=");
+    const before = everything();
+    const refusing = operations.filter(
+      ({ name, query: declared }) => name !== OPEN_QUERY && !declared.includes(parameter),
+    );
+    expect(refusing.length).toBeGreaterThan(80);
+    for (const operation of refusing) {
+      const { status, text } = await send(operation, `?${query}`, {});
+      expect([operation.name, status]).toEqual([operation.name, 422]);
+      const taken = operation.query.length === 0 ? "none" : operation.query.map((each) => `\`${each}\``).join(", ");
+      expect(text).toContain(`${parameter}: unknown query parameter; this operation takes ${taken}`);
+      expect(text).toContain('"code":"InvalidRequest"');
+    }
+    expect(everything()).toBe(before);
+  });
+
+  test("is refused by HEAD as by GET", async () => {
+    const { "X-API-Key": key = "" } = credentialsFor(operationOf("GET /v1/assets"));
+    for (const path of ["/v1/assets", fill("/v1/assets/{asset_id}"), "/healthz"]) {
+      const response = await fetch(`${control.url}${path}?foo=1`, { method: "HEAD", headers: { "X-API-Key": key } });
+      expect([path, response.status]).toEqual([path, 422]);
+    }
+  });
+
+  test("is accepted where another party adds its own", async () => {
+    // No identity provider is configured.
+    expect((await send(operationOf(OPEN_QUERY), "?iss=https://login.example.com", {})).status).toBe(404);
+  });
+});
+
+const isWrite = ({ method }: Operation): boolean => method !== "GET";
+
+describe("a header that would change what a request does", () => {
+  test.each(["If-Match", "If-None-Match", "If-Unmodified-Since", "Idempotency-Key"])(
+    "%s is refused by name where it is not carried out, and changes nothing",
+    async (header) => {
+      const before = everything();
+      const carriedOut = header === "Idempotency-Key" ? IDEMPOTENT : [];
+      for (const operation of operations.filter((each) => isWrite(each) && !carriedOut.includes(each.name))) {
+        const { status, text } = await send(operation, "", { [header]: '"1"' });
+        expect([operation.name, status]).toEqual([operation.name, 422]);
+        expect(text).toContain(`${header}: this operation`);
+      }
+      expect(everything()).toBe(before);
+    },
+  );
+
+  test("is a parameter in the document where it is carried out", () => {
+    const declaring = operations.filter((operation) => {
+      const { parameters = [] } = describedBy(document, operation);
+      return parameters.some(({ in: place, name }) => place === "header" && name === "Idempotency-Key");
+    });
+    expect(declaring.map(({ name }) => name).toSorted()).toEqual(IDEMPOTENT.toSorted());
+  });
+
+  test.each(["If-None-Match", "If-Modified-Since", "Idempotency-Key"])("%s does no harm to a read", async (header) => {
+    expect((await send(operationOf("GET /v1/assets"), "", { [header]: '"1"' })).status).toBe(200);
+  });
+
+  test("Prefer may be ignored", async () => {
+    const { status } = await send(operationOf("PATCH /v1/assets/{asset_id}/tags"), "", { Prefer: "respond-async" });
+    expect(status).toBe(200);
+  });
+});
+
+const hasNoBody = (operation: Operation): boolean => isWrite(operation) && operation.body === undefined;
+
+test.each([
+  ["application/json", '{"dry_run":true}', 422],
+  ["text/plain", "dry_run", 415],
+])("a body where the operation has none is refused and changes nothing: %s %s", async (type, body, expected) => {
+  const before = everything();
+  for (const operation of operations.filter(hasNoBody)) {
+    const response = await fetch(`${control.url}${fill(operation.path)}`, {
+      method: operation.method,
+      headers: { ...credentialsFor(operation), "Content-Type": type },
+      body,
+    });
+    await response.text();
+    expect([operation.name, response.status]).toEqual([operation.name, expected]);
+  }
+  expect(everything()).toBe(before);
+});
+
+const TYPES = [
+  "application/json",
+  "application/json; charset=utf-8",
+  "text/plain",
+  "application/x-www-form-urlencoded",
+];
+
+/** Sends a request without a body, as clients and proxies announce one: by nothing, by a length of 0, or in no chunks. */
+async function sendEmpty(operation: Operation, headers: Readonly<Record<string, string>>): Promise<number> {
+  const { method, path } = operation;
+  const sent = Promise.withResolvers<number>();
+  const request = httpRequest(`${control.url}${fill(path)}`, {
+    method,
+    agent: false,
+    headers: { ...credentialsFor(operation), ...headers },
+  });
+  request.on("error", sent.reject);
+  request.on("response", (response) => {
+    sent.resolve(response.statusCode ?? 0);
+    response.on("error", () => {});
+    request.destroy();
+  });
+  request.end();
+  return sent.promise;
+}
+
+describe("an empty body", () => {
+  test.each(TYPES)("of the type %s is none, for every operation without one", async (type) => {
+    const empty = operations
+      .filter(hasNoBody)
+      // Until they are removed, there is something to be asked about.
+      .toSorted((a, b) => Number(a.method === "DELETE") - Number(b.method === "DELETE"));
+    expect(empty.length).toBeGreaterThan(20);
+    for (const operation of empty) {
+      for (const framing of [{}, { "Content-Length": "0" }, { "Transfer-Encoding": "chunked" }]) {
+        const status = await sendEmpty(operation, { "Content-Type": type, ...framing });
+        expect([operation.name, framing, [400, 415, 422].includes(status)]).toEqual([operation.name, framing, false]);
+      }
+    }
+  });
+});
