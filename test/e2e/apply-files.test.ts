@@ -116,6 +116,7 @@ test("compose.yaml: ports are chosen and shown, the same at every repetition, an
 services:
   ${web}:
     image: \${IMAGE}
+    restart: unless-stopped
     pull_policy: missing
     ports: ["80:${WEB_PORT}"]
     environment: [GREETING]
@@ -126,6 +127,7 @@ services:
     depends_on: { ${admin}: { condition: service_healthy } }
   ${admin}:
     image: \${IMAGE:?the image}
+    restart: unless-stopped
     pull_policy: missing
     ports: ["80:${WEB_PORT}"]
 volumes:
@@ -141,7 +143,7 @@ volumes:
   const without = await apply("compose.yaml", "--yes");
   expect(without.code).toBe(2);
   expect(without.stderr).toMatch(
-    /compose\.yaml:6:13: services\.\S+\.ports\[0\] has the port 80 on the device.*--map-ports/,
+    /compose\.yaml:7:13: services\.\S+\.ports\[0\] has the port 80 on the device.*--map-ports/,
   );
   const first = await apply("compose.yaml", "--map-ports", "--yes");
   expect(first).toMatchObject({ code: 0, stderr: "" });

@@ -1,5 +1,6 @@
 import { once } from "node:events";
 import { createServer } from "node:net";
+import { succeed } from "../command.ts";
 
 export interface UniqueNetwork {
   readonly name: string;
@@ -15,12 +16,17 @@ const THIRDS = 8;
 /**
  * Returns a name and address ranges for the networks of one engine of a test, which nobody else on this machine gets until
  * this process ends. Engines of one machine do not know of each other: routes to the same addresses would lead into the
- * network that was made first, and the bridges of one would be removed with those of another. Rejects if none is left.
+ * network that was made first, and the bridges of one would be removed with those of another. Ranges of bridges that a killed
+ * engine has left behind are left out. Rejects if none is left.
  *
  * @param group callers with the same one get different ranges
+ * @param used ranges that are left out, by number; default: those in which this machine has an address
  */
-export async function uniqueNetwork(group = "edge-agent-test-network"): Promise<UniqueNetwork> {
-  const range = await reserveRange(group);
+export async function uniqueNetwork(
+  group = "edge-agent-test-network",
+  used?: ReadonlySet<number>,
+): Promise<UniqueNetwork> {
+  const range = await reserveRange(group, used ?? (await usedRanges()));
   // Beside the ranges of `createBridge`.
   const second = 128 + Math.floor(range / THIRDS);
   const third = 32 * (range % THIRDS);
@@ -31,14 +37,24 @@ export async function uniqueNetwork(group = "edge-agent-test-network"): Promise<
   };
 }
 
-async function reserveRange(group: string): Promise<number> {
+async function reserveRange(group: string, used: ReadonlySet<number>): Promise<number> {
   const count = SECONDS * THIRDS;
   const first = Math.floor(Math.random() * count);
   for (let tried = 0; tried < count; tried++) {
     const range = (first + tried) % count;
-    if (await reserve(`${group}-${range}`)) return range;
+    if (!used.has(range) && (await reserve(`${group}-${range}`))) return range;
   }
   throw new Error(`all ${count} address ranges for networks of tests are in use`);
+}
+
+/** Returns the ranges in which this machine has an address. */
+async function usedRanges(): Promise<ReadonlySet<number>> {
+  const listed = await succeed("ip", ["-brief", "-4", "address"]);
+  const parts = [...listed.matchAll(/ 10\.(\d+)\.(\d+)\./g)].map(([, second, third]) => [
+    Number(second),
+    Number(third),
+  ]);
+  return new Set(parts.map(([second = 0, third = 0]) => (second - 128) * THIRDS + Math.floor(third / 32)));
 }
 
 /**
