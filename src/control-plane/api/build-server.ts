@@ -27,6 +27,7 @@ import { Pacing } from "./pacing.ts";
 import { requireFieldPermissions, requirePermission } from "./people/require-permission.ts";
 import type { Site } from "./site.ts";
 import { trackPermissions } from "./permission-table.ts";
+import type { Bound } from "../metrics/observer.ts";
 import { CODE_ROUTES, ROUTES, SIGN_IN_ROUTES } from "./routes.ts";
 import { SharedRateCounter } from "./shared-rate-store.ts";
 import { refuseUnknownHeaders, refuseUnknownQueries } from "./strict-requests.ts";
@@ -69,8 +70,8 @@ export async function buildServer(context: ApiContext, times: RequestTimes = REQ
   await serveOpenApi(api);
   serveReferencePage(api);
   health(api, context);
-  await api.register(async (scope) => serveCodes(scope as Api, context, pacing));
-  await api.register(async (scope) => serveSignIn(scope as Api, context, pacing));
+  await api.register(async (scope) => serveOpen(scope as Api, context, pacing, codeEndpoints(context)));
+  await api.register(async (scope) => serveOpen(scope as Api, context, pacing, signInEndpoints(context)));
   await api.register(async (scope) => servePrincipals(scope as Api, context, pacing));
   requirePermissions();
   // After the check: pages need no principal, and some have the paths of the legacy API.
@@ -109,40 +110,58 @@ function openServer(
   }).withTypeProvider<ZodTypeProvider>();
 }
 
+interface OpenEndpoints {
+  readonly routes: readonly ((api: Api, context: ApiContext) => void)[];
+  readonly perMinute: number;
+  readonly keyOf: (request: FastifyRequest) => string | Promise<string>;
+  readonly bound: Bound;
+  /** Name of the counter that instances share. */
+  readonly counter: string;
+}
+
 /** The endpoints for a code that a person types, such as of an enrolment. They count for the address. */
-async function serveCodes(endpoints: Api, context: ApiContext, pacing: Pacing): Promise<void> {
-  const { config, clock, counts, observer, site, stopping } = context;
-  endpoints.addHook("onRequest", setResponseHeaders);
-  endpoints.addHook("onRequest", refuseWhile(stopping));
+function codeEndpoints({ config }: ApiContext): OpenEndpoints {
   const perMinute = config.enrolment_rate_limit_per_minute;
-  await limitRate(endpoints, {
+  return {
+    routes: CODE_ROUTES,
     perMinute,
-    keyOf: (request) => request.ip,
-    onExceeded: () => observer?.bounded("enrolments_per_address"),
-    shared: counts && new SharedRateCounter("enrolments", perMinute, counts, clock),
-  });
-  requireOwnPages(endpoints, site);
-  refuseUndeclared(endpoints);
-  chargeValidation(endpoints, pacing);
-  for (const route of CODE_ROUTES) route(endpoints, context);
+    keyOf: ({ ip }) => ip,
+    bound: "enrolments_per_address",
+    counter: "enrolments",
+  };
 }
 
 /** The endpoints with which people sign in. */
-async function serveSignIn(endpoints: Api, context: ApiContext, pacing: Pacing): Promise<void> {
-  const { config, clock, counts, observer, site, stopping } = context;
+function signInEndpoints(context: ApiContext): OpenEndpoints {
+  return {
+    routes: SIGN_IN_ROUTES,
+    perMinute: context.config.rate_limit_per_minute,
+    keyOf: signInKeyOf(context),
+    bound: "sign_in_requests_per_address",
+    counter: "sign-in-requests",
+  };
+}
+
+/** Endpoints that need no principal. */
+async function serveOpen(
+  endpoints: Api,
+  context: ApiContext,
+  pacing: Pacing,
+  { routes, perMinute, keyOf, bound, counter }: OpenEndpoints,
+): Promise<void> {
+  const { clock, counts, observer, site, stopping } = context;
   endpoints.addHook("onRequest", setResponseHeaders);
   endpoints.addHook("onRequest", refuseWhile(stopping));
-  const perMinute = config.rate_limit_per_minute;
   await limitRate(endpoints, {
     perMinute,
-    keyOf: signInKeyOf(context),
-    onExceeded: () => observer?.bounded("sign_in_requests_per_address"),
-    shared: counts && new SharedRateCounter("sign-in-requests", perMinute, counts, clock),
+    keyOf,
+    onExceeded: () => observer?.bounded(bound),
+    shared: counts && new SharedRateCounter(counter, perMinute, counts, clock),
   });
   requireOwnPages(endpoints, site);
   refuseUndeclared(endpoints);
   chargeValidation(endpoints, pacing);
-  for (const route of SIGN_IN_ROUTES) route(endpoints, context);
+  for (const route of routes) route(endpoints, context);
 }
 
 /** All other endpoints: they need a principal with permissions. */

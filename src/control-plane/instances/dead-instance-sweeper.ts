@@ -6,10 +6,20 @@ import type { Store } from "../store/store.ts";
 import { type ServiceClock, unixTimeOf } from "./service-clock.ts";
 import { SharedRole } from "./shared-role.ts";
 import { logStoreError } from "../store/unavailable.ts";
-import type { UnresponsiveInstances } from "./unresponsive-instances.ts";
 
 const LEASE = "dead-instances";
 const LEASE_MS = 10_000;
+/** The other instances that do not renew their lease, as of the last look of `DeadInstanceSweeper`. */
+export class UnresponsiveInstances {
+  #ids: ReadonlySet<string> = new Set();
+
+  readonly has = (id: string): boolean => this.#ids.has(id);
+
+  replace(ids: Iterable<string>): void {
+    this.#ids = new Set(ids);
+  }
+}
+
 /** Sessions that are ended in one piece. */
 const MAX_SESSIONS_AT_ONCE = 200;
 /**

@@ -30,7 +30,7 @@ export function parseMountinfo(text: string): MountEntry[] {
 }
 
 /** The kernel writes whitespace and backslashes as three octal digits. */
-export function unescapeMountPath(text: string): string {
+function unescapeMountPath(text: string): string {
   return text.replaceAll(/\\([0-7]{3})/g, (_, digits: string) => String.fromCharCode(Number.parseInt(digits, 8)));
 }
 
@@ -107,4 +107,22 @@ const ENGINE_MOUNTED_FILES = new Set(["/etc/hostname", "/etc/hosts", "/etc/resol
 export function containerIdOf(mounts: readonly MountEntry[]): string | undefined {
   const roots = mounts.filter(({ path }) => ENGINE_MOUNTED_FILES.has(path)).map(({ root }) => root);
   return roots.map((root) => /(?:^|\/)([0-9a-f]{64})\//.exec(root)?.[1]).find((id) => id !== undefined);
+}
+
+/** Returns the mount points that `/etc/fstab` has mounted at boot. */
+export function parseFstab(text: string): string[] {
+  return text.split("\n").flatMap((line) => {
+    const [source = "", path = "", type = "", options = ""] = line.trim().split(/\s+/);
+    const isMounted = path.startsWith("/") && type !== "swap" && !options.split(",").includes("noauto");
+    return source.startsWith("#") || !isMounted ? [] : [unescapeMountPath(path)];
+  });
+}
+
+/** Returns the mount point of `/etc/fstab` that a path is below and on which nothing is mounted, if any. */
+export function findUnmounted(
+  path: string,
+  fstab: readonly string[],
+  mounts: readonly MountEntry[],
+): string | undefined {
+  return fstab.find((point) => isPathWithin(path, point) && !mounts.some((mount) => mount.path === point));
 }

@@ -5,9 +5,8 @@ import { bindsOf } from "../../../protocol/volume-fields.ts";
 import type { AppRecord } from "../../core/deployment/record.ts";
 import type { CheckResult } from "../../core/doctor/checks.ts";
 import { describeDiskFault } from "../../core/host/disk-fault.ts";
-import { findUnmounted, parseFstab } from "../../core/policy/fstab.ts";
 import { isVolatile } from "../../core/host/missing-mount.ts";
-import { findMount, type MountEntry } from "../../core/policy/mountinfo.ts";
+import { findUnmounted, findMount, type MountEntry, parseFstab } from "../../core/policy/mountinfo.ts";
 import { bad, good, installedApps, type Probe, type ProbeContext, warning } from "../probe.ts";
 
 /** Results that are shown at once. */
@@ -22,6 +21,7 @@ interface Mounts {
 /** What apps mount is there, on disks that are mounted, can be written and have room. */
 export const probeVolumes: Probe = async (context, signal) => {
   const apps = await installedApps(context);
+  // Without the file nothing is mounted at boot.
   const [now, fstab] = await Promise.all([context.host.readMounts(), readFile("/etc/fstab", "utf8").catch(() => "")]);
   const mounts = { now, atBoot: parseFstab(fstab) };
   const results = await Promise.all(apps.map((app) => checkApp(app, mounts, context, signal)));
@@ -40,6 +40,7 @@ async function checkApp(
   const found = await Promise.all(bindsOf(app.spec).map((bind) => findFault(app.name, bind, mounts)));
   const faults = found.filter((fault) => fault !== undefined);
   if (!faults.some(({ isGone }) => isGone)) return faults.map(({ text, next }) => warning(text, next));
+  // An engine that does not answer is the fault of another check; its apps count as down here.
   const container = await engine.inspectContainer(app.containerId, signal).catch(() => undefined);
   // An app that runs has what it started with.
   const isDown = app.desired !== "stopped" && container?.status !== "running";
@@ -94,6 +95,7 @@ async function isMissing(path: string): Promise<boolean> {
 /** @param places on one file system, of which the first that can be asked counts */
 async function fullCode(places: readonly (string | undefined)[]): Promise<"ENOSPC" | undefined> {
   for (const place of places) {
+    // A place that the agent may not see is asked about by the next one.
     const facts = place === undefined ? undefined : await statfs(place).catch(() => undefined);
     // File systems without a fixed number of inodes report 0.
     if (facts) return facts.bavail === 0 || (facts.files > 0 && facts.ffree === 0) ? "ENOSPC" : undefined;

@@ -6,14 +6,14 @@ import { isRolloutOver } from "../../../protocol/rollout-over.ts";
 import { call } from "../../api/client.ts";
 import { KEYS } from "../../api/keys.ts";
 import { usePermission } from "../../api/session.ts";
-import type { Rollout } from "../../api/types.ts";
+import type { Rollout, RolloutRetryPlan } from "../../api/types.ts";
 import { Confirm } from "../../parts/confirm.tsx";
 import { PendingButton } from "../../parts/pending-button.tsx";
 import { FailureNote } from "../../parts/failure-note.tsx";
 import { toFailure } from "../../api/failure.ts";
 import { Dialog } from "../../parts/dialog.tsx";
+import { formatAssets } from "../../parts/target-states.ts";
 import type { RolloutPath } from "./rollout-queries.ts";
-import { describeRetry } from "./retry-words.ts";
 
 const RETRY = "POST /v1/fleets/{fleet}/rollouts/{rollout_id}/retry";
 
@@ -76,4 +76,17 @@ export function RetryButton({ path, rollout }: { readonly path: RolloutPath; rea
 function mayHaveFailed({ failures, counts }: Rollout): boolean {
   const { failed = 0, lost = 0, refused = 0 } = counts as Partial<typeof counts>;
   return failures.length > 0 || failed + lost + refused > 0;
+}
+
+/** Says what a retry takes, and what it leaves out. */
+function describeRetry(plan: RolloutRetryPlan): string {
+  const { revision, assets, current, left, superseded, under_way: underWay } = plan;
+  return [
+    underWay === null
+      ? `Revision ${revision} goes to ${formatAssets(assets)}, on which it has failed or was refused.`
+      : "The retry is under way already.",
+    ...(current > 0 ? [`Left out: ${formatAssets(current)} that ${current === 1 ? "runs" : "run"} it by now.`] : []),
+    ...(left > 0 ? [`Left out: ${formatAssets(left)} that left the fleet.`] : []),
+    ...(superseded ? [`It takes the place of the rollout of revision ${superseded.revision}.`] : []),
+  ].join(" ");
 }

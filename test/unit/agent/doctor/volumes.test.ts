@@ -1,8 +1,7 @@
 import { mkdir, writeFile } from "node:fs/promises";
 import { join } from "node:path";
 import { expect, it, onTestFinished } from "vitest";
-import { findUnmounted, parseFstab } from "../../../../src/agent/core/policy/fstab.ts";
-import { parseMountinfo } from "../../../../src/agent/core/policy/mountinfo.ts";
+import { findUnmounted, parseFstab, parseMountinfo } from "../../../../src/agent/core/policy/mountinfo.ts";
 import type { ProbeContext } from "../../../../src/agent/doctor/probe.ts";
 import { probeVolumes } from "../../../../src/agent/doctor/probes/volumes.ts";
 import { deployedApps } from "../../../support/reconciler-rig.ts";

@@ -1,8 +1,10 @@
 import fc from "fast-check";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { type MembershipOptions, Membership } from "../../../../src/control-plane/instances/membership.ts";
-import { DeadInstanceSweeper } from "../../../../src/control-plane/instances/dead-instance-sweeper.ts";
-import { UnresponsiveInstances } from "../../../../src/control-plane/instances/unresponsive-instances.ts";
+import {
+  DeadInstanceSweeper,
+  UnresponsiveInstances,
+} from "../../../../src/control-plane/instances/dead-instance-sweeper.ts";
 import type { SessionFence } from "../../../../src/control-plane/store/sessions.ts";
 import { openStore } from "../../../../src/control-plane/store/sqlite/open-store.ts";
 import type { InstanceStore, ServiceState } from "../../../../src/control-plane/store/instances.ts";
