@@ -1,7 +1,8 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { fixedInterval, LearnedInterval } from "../../../src/agent/link/keepalive-interval.ts";
-import { fastClock } from "../../support/fast-clock.ts";
+import { FakeClock } from "../../support/fake-clock.ts";
 import { ControlPeer } from "../../support/link/control-peer.ts";
+import { letTimePass } from "../../support/link/let-time-pass.ts";
 import { captureLog } from "../../support/link/log-capture.ts";
 import { runUplink } from "../../support/link/running-uplink.ts";
 import { TcpRelay } from "../../support/link/tcp-relay.ts";
@@ -15,9 +16,8 @@ const NOTHING_STORED = { learnedValue: () => undefined, saveLearnedValue: () => 
 test("a proxy that closes idle connections after a minute teaches keep-alives that keep them, and the log says the price", async () => {
   await using peer = await ControlPeer.start();
   await using relay = await TcpRelay.to(peer.port);
-  relay.closeAfter(600);
-  // A minute, on a clock that is a hundred times as fast.
-  const clock = fastClock(100);
+  const clock = new FakeClock();
+  relay.closeAfter(60_000, clock);
   const { logger, lines } = captureLog();
   const bounds = { startMs: 600_000, minMs: 10_000, maxMs: 1_800_000 };
   const keepaliveInterval = new LearnedInterval({
@@ -28,13 +28,18 @@ test("a proxy that closes idle connections after a minute teaches keep-alives th
     logger,
   });
   await using _link = runUplink(
-    { url: `ws://127.0.0.1:${relay.port}/`, pongTimeoutMs: 100_000 },
+    { url: `ws://127.0.0.1:${relay.port}/` },
     { clock, keepaliveInterval },
   );
-  await waitFor("a shorter interval", () => keepaliveInterval.currentMs() < 60_000);
+  const passed = (): number => relay.bytes + peer.handshakes;
+  await letTimePass("a shorter interval", clock, {
+    until: () => keepaliveInterval.currentMs() < 60_000,
+    passed,
+    maxMs: 36_000_000,
+  });
   const pings = (): number => peer.sessions.reduce((sum, session) => sum + session.pings, 0);
   const [before, sessions] = [pings(), peer.sessions.length];
-  await waitFor("keep-alives", () => pings() >= before + 6);
+  await letTimePass("keep-alives", clock, { until: () => pings() >= before + 6, passed, maxMs: 3_600_000 });
   expect(peer.sessions.length).toBeLessThanOrEqual(sessions + 2);
   const said = lines.find(({ msg }) => String(msg).startsWith("this network drops idle connections"));
   expect(said).toMatchObject({ network: "eth0", msg: expect.stringContaining("is reduced") as string });

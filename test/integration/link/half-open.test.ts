@@ -2,8 +2,8 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { LearnedInterval } from "../../../src/agent/link/keepalive-interval.ts";
 import { FakeClock } from "../../support/fake-clock.ts";
 import { captureLog } from "../../support/link/log-capture.ts";
-import { fastClock } from "../../support/fast-clock.ts";
 import { ControlPeer } from "../../support/link/control-peer.ts";
+import { letTimePass } from "../../support/link/let-time-pass.ts";
 import { runUplink } from "../../support/link/running-uplink.ts";
 import { TcpRelay } from "../../support/link/tcp-relay.ts";
 import { waitFor } from "../../support/wait-for.ts";
@@ -20,22 +20,34 @@ afterEach(() => {
 
 describe("a half-open connection", () => {
   it("is detected and replaced", async () => {
+    const clock = new FakeClock();
     await using peer = await ControlPeer.start();
     await using relay = await TcpRelay.to(peer.port);
-    await using link = runUplink({ url: `ws://127.0.0.1:${relay.port}/`, keepaliveMs: 200, pongTimeoutMs: 500 });
-    await waitFor("two keep-alives", () => (peer.sessions[0]?.pings ?? 0) >= 2);
+    await using link = runUplink(
+      { url: `ws://127.0.0.1:${relay.port}/`, keepaliveMs: 60_000, pongTimeoutMs: 20_000 },
+      { clock },
+    );
+    const passed = (): number => relay.bytes + peer.handshakes;
+    await letTimePass("two keep-alives", clock, {
+      until: () => (peer.sessions[0]?.pings ?? 0) >= 2,
+      passed,
+      maxMs: 180_000,
+    });
     expect(link.uplink.status().reconnects).toBe(0);
     relay.silence();
-    await waitFor("the second session", () => link.uplink.status().reconnects === 1);
+    await letTimePass("the second session", clock, {
+      until: () => link.uplink.status().reconnects === 1,
+      passed,
+      maxMs: 90_000,
+    });
     expect(link.uplink.status().lastError?.reason).toMatch(/link was dead/);
   });
 
   it("is detected by keep-alives that learn the network's idle timeout", async () => {
     await using peer = await ControlPeer.start();
     await using relay = await TcpRelay.to(peer.port);
-    relay.forgetAfter(1_000);
-    // A hundred seconds, on a clock that is a hundred times as fast.
-    const clock = fastClock(100);
+    const clock = new FakeClock();
+    relay.forgetAfter(100_000, clock);
     const learned = new Map<string, string>();
     const store = {
       learnedValue: (name: string) => learned.get(name),
@@ -53,17 +65,21 @@ describe("a half-open connection", () => {
       { url: `ws://127.0.0.1:${relay.port}/`, pongTimeoutMs: 20_000 },
       { clock, keepaliveInterval },
     );
-    await waitFor("a loss", () => link.uplink.status().reconnects >= 1);
-    await waitFor(
-      "a pause that is survived",
-      () => keepaliveInterval.currentMs() < 100_000 && keepaliveInterval.currentMs() >= 60_000,
-    );
+    const pings = (): number => peer.sessions.reduce((sum, session) => sum + session.pings, 0);
+    const passed = (): number => relay.bytes + peer.handshakes;
+    await letTimePass("a loss, then a pause that is survived", clock, {
+      until: () =>
+        link.uplink.status().reconnects >= 1 &&
+        keepaliveInterval.currentMs() < 100_000 &&
+        keepaliveInterval.currentMs() >= 60_000,
+      passed,
+      maxMs: 3_600_000,
+    });
     expect([...learned.keys()]).toEqual(["idle wwan0"]);
 
     const sessions = peer.sessions.length;
-    const pings = (): number => peer.sessions.reduce((sum, session) => sum + session.pings, 0);
     const before = pings();
-    await waitFor("three keep-alives more", () => pings() >= before + 3);
+    await letTimePass("three keep-alives more", clock, { until: () => pings() >= before + 3, passed, maxMs: 600_000 });
     expect(peer.sessions.length).toBeLessThanOrEqual(sessions + 1);
     const again = new LearnedInterval({
       bounds,

@@ -1,4 +1,16 @@
 import { type AddressInfo, connect, createServer, type Server, type Socket } from "node:net";
+import type { Clock } from "../../../src/lib/clock.ts";
+
+/** A pair of connections: when data last passed, and what closes it if nothing passes. */
+interface Pair {
+  passedAt: number;
+  closing?: Disposable | undefined;
+}
+
+interface IdleRule {
+  readonly ms: number;
+  readonly clock: Clock;
+}
 
 /** A TCP relay, by default on loopback, whose connections can be cut, refused, or go silent as on a lost radio link. */
 export class TcpRelay implements AsyncDisposable {
@@ -14,8 +26,8 @@ export class TcpRelay implements AsyncDisposable {
   readonly #server: Server;
   readonly #sockets = new Set<Socket>();
   #isDown = false;
-  #forgetsAfterMs: number | undefined;
-  #closesAfterMs: number | undefined;
+  #forgets: IdleRule | undefined;
+  #closes: IdleRule | undefined;
   #closed = 0;
 
   private constructor(port: number) {
@@ -25,10 +37,11 @@ export class TcpRelay implements AsyncDisposable {
         return;
       }
       const far = connect(port, "127.0.0.1");
-      const passed = { at: performance.now() };
-      this.#join(near, far, "up", passed);
-      this.#join(far, near, "down", passed);
-      this.#watch(near, passed);
+      const pair: Pair = { passedAt: this.#forgets?.clock.monotonic() ?? 0 };
+      this.#join(near, far, "up", () => this.#passes(near, pair));
+      this.#join(far, near, "down", () => this.#passes(near, pair));
+      this.#passes(near, pair);
+      near.on("close", () => pair.closing?.[Symbol.dispose]());
     });
   }
 
@@ -61,14 +74,14 @@ export class TcpRelay implements AsyncDisposable {
     this.#isDown = false;
   }
 
-  /** Drops connections that are idle for this long, as NAT does: later data is lost. */
-  forgetAfter(ms: number): void {
-    this.#forgetsAfterMs = ms;
+  /** Drops connections that are idle for this long, as NAT does: later data is lost. To be called before the first one. */
+  forgetAfter(ms: number, clock: Clock): void {
+    this.#forgets = { ms, clock };
   }
 
   /** Closes connections that are idle for this long, as proxies do: in turn by FIN and by RST. */
-  closeAfter(ms: number): void {
-    this.#closesAfterMs = ms;
+  closeAfter(ms: number, clock: Clock): void {
+    this.#closes = { ms, clock };
   }
 
   /** Silently stops relaying on the open connections. */
@@ -86,16 +99,22 @@ export class TcpRelay implements AsyncDisposable {
     });
   }
 
-  #watch(near: Socket, passed: { at: number }): void {
-    const watching = setInterval(() => {
-      if (this.#closesAfterMs === undefined || performance.now() - passed.at < this.#closesAfterMs) return;
+  /** Data is about to pass. @returns whether the pair is still known */
+  #passes(near: Socket, pair: Pair): boolean {
+    if (this.#forgets) {
+      const now = this.#forgets.clock.monotonic();
+      if (now - pair.passedAt >= this.#forgets.ms) return false;
+      pair.passedAt = now;
+    }
+    pair.closing?.[Symbol.dispose]();
+    pair.closing = this.#closes?.clock.timer(this.#closes.ms, () => {
       if (this.#closed++ % 2 === 0) near.end();
       else near.resetAndDestroy();
-    }, 10);
-    near.on("close", () => clearInterval(watching));
+    });
+    return true;
   }
 
-  #join(from: Socket, to: Socket, direction: "up" | "down", passed: { at: number }): void {
+  #join(from: Socket, to: Socket, direction: "up" | "down", passes: () => boolean): void {
     this.#sockets.add(from);
     from.on("error", () => undefined);
     from.on("close", () => {
@@ -105,9 +124,7 @@ export class TcpRelay implements AsyncDisposable {
     from.on("data", (chunk: Buffer) => {
       if (this.loses !== undefined && chunk.includes(this.loses)) return void from.resetAndDestroy();
       if (this.onChunk?.(direction) === false) return void from.resetAndDestroy();
-      const now = performance.now();
-      if (this.#forgetsAfterMs !== undefined && now - passed.at >= this.#forgetsAfterMs) return;
-      passed.at = now;
+      if (!passes()) return;
       this.bytes += chunk.length;
       to.write(chunk);
     });
