@@ -1,3 +1,4 @@
+import { commandOf } from "../support/deployment-record.ts";
 import { stat } from "node:fs/promises";
 import { join } from "node:path";
 import { DatabaseSync } from "node:sqlite";
@@ -137,8 +138,7 @@ async function deployments(store: Store, accountId: string, assetUuid: string): 
       accountId,
       assetUuid,
       app,
-      action: "update",
-      spec: specOf(app),
+      command: commandOf("update", specOf(app)),
       options: {},
       hasRegistryAuth: false,
       nowMs,

@@ -24,7 +24,7 @@ export async function createDeployment(
   audit?: AuditEntry,
 ): Promise<Created | Exclude<CreateResult, { kind: "created" | "holder_changed" }>> {
   const json = JSON.stringify(first);
-  const specBytes = Buffer.byteLength(JSON.stringify(deployment.spec));
+  const specBytes = Buffer.byteLength(JSON.stringify(deployment.command.spec));
   let holder = await store.findHolder(deployment.assetUuid);
   for (;;) {
     const eventBytes = Buffer.byteLength(json);

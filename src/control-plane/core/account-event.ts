@@ -1,6 +1,6 @@
 import type { AccountEvent } from "../../protocol/account-event.ts";
 import { bitsOfOutcome } from "./attention.ts";
-import { type Deployment, isFinished } from "./deployment.ts";
+import { codeOf, type Deployment, finishedAtMsOf, isFinished, progressOf, statusOf } from "./deployment.ts";
 
 type Unnumbered<E> = E extends unknown ? Omit<E, "id" | "at_ms"> : never;
 
@@ -29,13 +29,16 @@ export function effectOf(before: Deployment | undefined, after: Deployment): Dep
   return {
     waits,
     // A check has changed nothing: neither has the asset failed, nor is an earlier failure over.
-    outcome: wasRunning && after.options.dry_run !== true ? bitsOfOutcome(after) : undefined,
+    outcome:
+      wasRunning && after.options.dry_run !== true
+        ? bitsOfOutcome({ status: statusOf(after), code: codeOf(after) })
+        : undefined,
     events,
     // Not for each step: that changes nothing.
     tellsAttention: events.some(({ type }) => type !== "deployment.moved") || (waits !== 0 && events.length > 0),
     at:
       isFinished(after) || !after.lastEvent
-        ? unixOf(after.finishedAtMs ?? after.createdAtMs)
+        ? unixOf(finishedAtMsOf(after) ?? after.createdAtMs)
         : after.lastEvent.timestamp,
   };
 }
@@ -43,17 +46,22 @@ export function effectOf(before: Deployment | undefined, after: Deployment): Dep
 const unixOf = (ms: number): number => Math.floor(ms / 1000);
 
 function eventsOf(before: Deployment | undefined, after: Deployment, hasWaited: boolean): NewAccountEvent[] {
-  const { assetUuid, id, app, action, status, code } = after;
-  const about = { asset_id: assetUuid, deployment_id: id, app, action };
+  const { assetUuid, id, app, command } = after;
+  const about = { asset_id: assetUuid, deployment_id: id, app, action: command.action };
   const started: NewAccountEvent[] = before ? [] : [{ type: "deployment.started", ...about }];
-  if (isFinished(after))
-    return [...started, { type: "deployment.ended", ...about, status, ...(code !== undefined && { code }) }];
+  if (isFinished(after)) {
+    const code = codeOf(after);
+    return [
+      ...started,
+      { type: "deployment.ended", ...about, status: statusOf(after), ...(code !== undefined && { code }) },
+    ];
+  }
   const step = after.lastEvent?.step;
   if (!before || step === undefined || (step === before.lastEvent?.step && !hasWaited)) return started;
   return [{ type: "deployment.moved", ...about, step }];
 }
 
 /** Whether the deployment waits for its device to connect. */
-function isWaitingForDevice(deployment: Pick<Deployment, "isWaiting" | "status">): boolean {
-  return deployment.isWaiting && !isFinished(deployment);
+function isWaitingForDevice(deployment: Deployment): boolean {
+  return !isFinished(deployment) && progressOf(deployment).kind === "waiting";
 }

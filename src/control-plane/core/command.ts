@@ -1,18 +1,32 @@
 import { withoutUnknownNulls } from "../../protocol/added-fields.ts";
-import { appliedApps, mapAppliedApps, removedApps } from "../../protocol/applied-apps.ts";
+import type { RequestedAppSpec } from "../../protocol/app-spec.ts";
+import type { AppUpdate } from "../../protocol/app-update.ts";
+import type { AppliedApp } from "../../protocol/apply.ts";
 import type { DeployOptions, RegistryAuth } from "../../protocol/deploy-request.ts";
-import type { DeploymentAction } from "../../protocol/deployment-action.ts";
 import type { ProtocolFeature, RequiredFeature } from "../../protocol/features.ts";
 import type { ControlFrame } from "../../protocol/frames.ts";
 import type { Deployment } from "./deployment.ts";
 
+/** What a deployment does, with its specification: as it was requested, or masked. */
+export type Command =
+  | { readonly action: "deploy"; readonly spec: RequestedAppSpec }
+  /** The fields that change. */
+  | { readonly action: "update"; readonly spec: AppUpdate }
+  | { readonly action: "apply"; readonly spec: Group }
+  | { readonly action: "remove" | "stop" | "start" | "restart"; readonly spec: null };
+
+/** The apps that are applied together. What it says beside these is for the device only. */
+interface Group {
+  readonly project: string;
+  readonly apps: readonly { readonly app: AppliedApp }[];
+  readonly remove?: readonly string[];
+}
+
 /** A requested change of one app, or of a group. */
 export interface AppCommand {
-  readonly action: DeploymentAction;
+  readonly command: Command;
   /** The app, or the project of a group. */
   readonly app: string;
-  /** The app for a deployment, the changes for an update, the group for an apply, `null` for other actions. */
-  readonly spec: unknown;
   readonly options: DeployOptions;
   /** How long to wait for a device that is not connected, in seconds; `undefined`: not at all. */
   readonly waitForDeviceS?: number | undefined;
@@ -28,36 +42,48 @@ export function commandFrame(
   registryAuth: RegistryAuth | undefined,
   supports: (feature: ProtocolFeature) => boolean,
 ): ControlFrame {
-  const { id, action, app } = deployment;
-  const known = (app: unknown): unknown => withoutUnknownNulls(app, supports);
-  const spec = action === "apply" ? mapAppliedApps(deployment.spec, known) : known(deployment.spec);
+  const { id, app, command } = deployment;
+  const known = (spec: unknown): unknown => withoutUnknownNulls(spec, supports);
   const given = { ...deployment.options, ...(registryAuth && { registry_auth: registryAuth }) };
   const options = Object.keys(given).length > 0 && { options: given };
-  if (action === "apply") return { type: "apply", deployment_id: id, request: spec, ...options };
-  if (action === "deploy") return { type: "deploy", deployment_id: id, spec, ...options };
-  return { type: "command", deployment_id: id, action, app, ...(spec !== null && { spec }), ...options };
+  switch (command.action) {
+    case "apply": {
+      const request = {
+        ...command.spec,
+        apps: command.spec.apps.map((entry) => ({ ...entry, app: known(entry.app) })),
+      };
+      return { type: "apply", deployment_id: id, request, ...options };
+    }
+    case "deploy":
+      return { type: "deploy", deployment_id: id, spec: known(command.spec), ...options };
+    case "update":
+      return { type: "command", deployment_id: id, action: "update", app, spec: known(command.spec), ...options };
+    case "remove":
+    case "stop":
+    case "start":
+    case "restart":
+      return { type: "command", deployment_id: id, action: command.action, app, ...options };
+  }
 }
 
 /** Returns how many apps a command names: those of a group, else one. Times are allowed for each. */
-export function countApps({ action, spec }: Pick<AppCommand, "action" | "spec">): number {
-  return action === "apply" ? Math.max(1, appliedApps(spec).length + removedApps(spec).length) : 1;
+export function countApps(command: Command): number {
+  return command.action === "apply" ? Math.max(1, command.spec.apps.length + removedNames(command).length) : 1;
 }
 
 /** Returns the image that the specification of an app, or a change of it, names; `undefined` for a group or without one. */
-export function imageOf({ spec }: Pick<AppCommand, "spec">): string | undefined {
-  return textOf(spec, "image");
+export function imageOf(command: Command): string | undefined {
+  return command.action === "deploy" || command.action === "update" ? command.spec.image : undefined;
 }
 
 /** Returns the names of the apps that a group applies, without those it removes; `undefined` for other actions. */
-export function appliedNames({ action, spec }: Pick<AppCommand, "action" | "spec">): string[] | undefined {
-  return action === "apply" ? appliedApps(spec).flatMap((app) => textOf(app, "name") ?? []) : undefined;
+export function appliedNames(command: Command): readonly string[] | undefined {
+  return command.action === "apply" ? command.spec.apps.map(({ app }) => app.name) : undefined;
 }
 
-/** What is on record may be masked, or of another release: it is not taken for what a request is. */
-function textOf(spec: unknown, field: "image" | "name"): string | undefined {
-  if (typeof spec !== "object" || spec === null || !(field in spec)) return undefined;
-  const value: unknown = Reflect.get(spec, field);
-  return typeof value === "string" ? value : undefined;
+/** Returns the names of the apps that a group removes. */
+export function removedNames(command: Command): readonly string[] {
+  return command.action === "apply" ? (command.spec.remove ?? []) : [];
 }
 
 /** Maximum number of parts of a request that a message names. */

@@ -1,5 +1,5 @@
 import { connectedIn, disconnectedIn, hasReached } from "./connection.ts";
-import { type DeploymentChange, type Deployment, isFinished } from "./deployment.ts";
+import { acknowledgedAtMsOf, type Deployment, type DeploymentChange, isFinished } from "./deployment.ts";
 import { clearUncertainty } from "./outcome-uncertainty.ts";
 import { acknowledge, fail, appendNote } from "./transitions.ts";
 
@@ -11,7 +11,7 @@ import { acknowledge, fail, appendNote } from "./transitions.ts";
  */
 export function noteConnectionLost(deployment: Deployment, nowMs: number, epoch: number): DeploymentChange | undefined {
   const connection = disconnectedIn(epoch);
-  if (isFinished(deployment) || deployment.acknowledgedAtMs === undefined) return undefined;
+  if (isFinished(deployment) || acknowledgedAtMsOf(deployment) === undefined) return undefined;
   if (hasReached(deployment.connection, connection)) return undefined;
   if (deployment.connection.isLost) return { fields: { connection } };
   const noted = appendNote(deployment, nowMs, "The connection to the device was lost; waiting for it to come back.", {

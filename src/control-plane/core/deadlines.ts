@@ -1,5 +1,12 @@
 import { countApps } from "./command.ts";
-import { type DeploymentChange, type Deployment, isFinished } from "./deployment.ts";
+import {
+  acknowledgedAtMsOf,
+  type Deployment,
+  type DeploymentChange,
+  isFinished,
+  progressOf,
+  uncertaintyOf,
+} from "./deployment.ts";
 import { isFromBackup } from "./outcome-uncertainty.ts";
 import { isWaitingForPlan } from "./sims/plan-obstacle.ts";
 import { waitAgainForDevice } from "./waiting.ts";
@@ -39,26 +46,25 @@ export interface Deadline {
 /** Returns the deadlines that have not been met; none for a finished deployment. */
 export function pendingDeadlines(deployment: Deployment, ackTimeoutMs: number): Deadline[] {
   if (isFinished(deployment)) return [];
-  const { createdAtMs, deadlineAtMs, acknowledgedAtMs, cancelRequestedAtMs, uncertainty, uncertainUntilMs } =
-    deployment;
-  const { isWaiting, waitUntilMs, ackSinceMs } = deployment;
+  const { state, createdAtMs, deadlineAtMs, waitUntilMs, cancelRequestedAtMs } = deployment;
+  const progress = progressOf(deployment);
   // While the outcome is uncertain, the device gets time to report it before any other deadline counts.
-  const isAwaited = uncertainty !== undefined && uncertainty !== "asked";
-  const untilMs = isAwaited ? (uncertainUntilMs ?? deadlineAtMs) : deadlineAtMs;
+  const isAwaited = state.kind === "uncertain" && state.uncertainty !== "asked";
+  const untilMs = isAwaited && "untilMs" in state ? state.untilMs : deadlineAtMs;
   // The time of a deployment that has waited for its device begins when it is sent.
-  const sinceMs = isAwaited || isWaiting ? createdAtMs : (ackSinceMs ?? createdAtMs);
+  const sinceMs = isAwaited || progress.kind === "waiting" ? createdAtMs : progress.sentAtMs;
   const deadlines: Deadline[] = [{ kind: "finish", sinceMs, durationMs: untilMs - sinceMs }];
   if (isAwaited) return deadlines;
   if (cancelRequestedAtMs !== undefined) {
     deadlines.push({
       kind: "cancel",
       sinceMs: cancelRequestedAtMs,
-      durationMs: CANCEL_TIMEOUT_MS * countApps(deployment),
+      durationMs: CANCEL_TIMEOUT_MS * countApps(deployment.command),
     });
-  } else if (isWaiting) {
+  } else if (progress.kind === "waiting") {
     deadlines.push({ kind: "device", sinceMs: createdAtMs, durationMs: (waitUntilMs ?? createdAtMs) - createdAtMs });
-  } else if (acknowledgedAtMs === undefined) {
-    deadlines.push({ kind: "acknowledge", sinceMs: ackSinceMs ?? createdAtMs, durationMs: ackTimeoutMs });
+  } else if (progress.kind === "sent") {
+    deadlines.push({ kind: "acknowledge", sinceMs: progress.sentAtMs, durationMs: ackTimeoutMs });
   }
   return deadlines;
 }
@@ -94,6 +100,17 @@ export function dueTimes(before: Deployment | undefined, after: Deployment, time
         : Math.ceil(time.serviceNowMs + remainingMs(deadline, time.nowMs));
   }
   return due;
+}
+
+/** Adds to a change when the deadlines expire after it. */
+export function completeChange(before: Deployment, change: DeploymentChange, time: ChangeTime): DeploymentChange {
+  const { fields } = change;
+  return { ...change, fields: { ...fields, ...dueTimes(before, { ...before, ...fields }, time) } };
+}
+
+/** Returns a new deployment with its deadlines. */
+export function completeNew(deployment: Deployment, time: ChangeTime): Deployment {
+  return { ...deployment, ...dueTimes(undefined, deployment, time) };
 }
 
 /** Returns when the next deadline expires; `undefined` if there is none. */
@@ -140,7 +157,7 @@ export function expire(deployment: Deployment, time: ChangeTime): DeploymentChan
         "The deployment was cancelled. The device has not confirmed it yet; it undoes the deployment as soon as it can.",
       );
     case "finish":
-      return deployment.uncertainty === undefined
+      return uncertaintyOf(deployment) === undefined
         ? fail(deployment, nowMs, "DeploymentTimeout", timeoutMessage(deployment))
         : failUncertain(deployment, nowMs);
     case undefined:
@@ -155,11 +172,14 @@ const PLAN_SPENT_MESSAGE = "The data plan of the device's SIM was used up for as
 
 /** Fails a deployment whose device has not reported the outcome in time. */
 function failUncertain(deployment: Deployment, nowMs: number): DeploymentChange | undefined {
-  const { acknowledgedAtMs, cancelRequestedAtMs } = deployment;
-  const isCancelled = cancelRequestedAtMs !== undefined;
+  const isCancelled = deployment.cancelRequestedAtMs !== undefined;
   if (!isFromBackup(deployment)) {
     if (isCancelled) return fail(deployment, nowMs, "DeploymentCancelled");
-    return fail(deployment, nowMs, acknowledgedAtMs === undefined ? "DeviceNotReachable" : "DeploymentTimeout");
+    return fail(
+      deployment,
+      nowMs,
+      acknowledgedAtMsOf(deployment) === undefined ? "DeviceNotReachable" : "DeploymentTimeout",
+    );
   }
   const message =
     "The service was restored from a backup taken during this deployment, and the device has not reported its outcome since.";

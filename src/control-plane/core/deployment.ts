@@ -1,7 +1,7 @@
-import { type DeploymentEvent, type DeploymentStatus, isFinal } from "../../protocol/deployment-event.ts";
+import type { DeploymentEvent, DeploymentStatus } from "../../protocol/deployment-event.ts";
 import type { DeployOptions } from "../../protocol/deploy-request.ts";
-import type { DeploymentAction } from "../../protocol/deployment-action.ts";
 import type { ErrorCode } from "../../protocol/errors.ts";
+import type { Command } from "./command.ts";
 import { type Connection, NO_CONNECTION } from "./connection.ts";
 
 /** The options that are stored: all except credentials. */
@@ -15,37 +15,19 @@ export interface Deployment {
   readonly accountId: string;
   readonly assetUuid: string;
   readonly app: string;
-  readonly action: DeploymentAction;
-  /**
-   * Sent to the device: the app for a deployment, the changes for an update, `null` for other actions. The values of
-   * `environments` are masked once the device has acknowledged the command, or the deployment has ended.
-   */
-  readonly spec: unknown;
+  /** Masked (`maskCommand`) once the device has acknowledged it, or the deployment has ended. */
+  readonly command: Command;
   readonly options: RecordedOptions;
   /** Whether the request had registry credentials. These are kept in memory only, until the device has them. */
   readonly hasRegistryAuth: boolean;
-  readonly status: DeploymentStatus;
-  /** With `Fail`: the error code. */
-  readonly code: ErrorCode | undefined;
+  readonly state: DeploymentState;
   readonly createdAtMs: number;
   /** Without a final event by this time it fails with `DeploymentTimeout`. */
   readonly deadlineAtMs: number;
-  /** When the device acknowledged the command. */
-  readonly acknowledgedAtMs: number | undefined;
   /** The client waits for the device until then, if it is not connected; `undefined`: it does not wait. */
   readonly waitUntilMs: number | undefined;
-  /** Whether it waits for the device now. */
-  readonly isWaiting: boolean;
-  /**
-   * Since when the device should acknowledge the command, once it has waited or waits again for the device; otherwise
-   * `undefined`: since `createdAtMs`.
-   */
-  readonly ackSinceMs: number | undefined;
   /** When cancellation was requested. */
   readonly cancelRequestedAtMs: number | undefined;
-  readonly finishedAtMs: number | undefined;
-  /** What the holder of the device's session has to bring to it; `undefined`: nothing. */
-  readonly delivery: Delivery | undefined;
   /** When the deadline for its end expires, in service time (`ServiceClock`); `undefined` when it has ended. */
   readonly finishDueMs: number | undefined;
   /** When the device must have replied to the command or the cancellation, in service time. */
@@ -59,13 +41,6 @@ export interface Deployment {
   readonly lastEvent: DeploymentEvent | undefined;
   /** Decisions that are based on an earlier one change nothing. */
   readonly connection: Connection;
-  /**
-   * Set while the outcome has to be queried from the device. Until then the device is not told to undo anything. Kept when
-   * the deployment ended without the device's report.
-   */
-  readonly uncertainty: OutcomeUncertainty | undefined;
-  /** While it is `overdue` or `restored`: replaces `deadlineAtMs`. */
-  readonly uncertainUntilMs: number | undefined;
   /** Size of its events as JSON in UTF-8. Counted by the store. */
   readonly eventBytes: number;
   /** Size of all deployments of its account in the store. Counted by the store. */
@@ -74,24 +49,91 @@ export interface Deployment {
   readonly omittedEvents: number;
 }
 
-/** `command`: the device has not acknowledged it. `cancel`: the device must undo it, and has not confirmed that. */
-export type Delivery = "command" | "cancel";
+/** Where a deployment stands. */
+export type DeploymentState = OpenState | Ended;
 
-/** A deployment without its specification, which may be large, and without its last event. */
-export type DeploymentSummary = Pick<
-  Deployment,
-  "id" | "assetUuid" | "status" | "code" | "acknowledgedAtMs" | "cancelRequestedAtMs" | "uncertainty"
->;
+/** Where a deployment without a final event stands. */
+export type OpenState = Progress | Uncertain;
+
+/** How far the command has come. */
+export type Progress = Waiting | Sent | Acknowledged;
+
+/** Its client waits for the device. */
+export interface Waiting {
+  readonly kind: "waiting";
+  /** When the command was sent before it waited again, so that the device may have it; `undefined`: it was never sent. */
+  readonly sentAtMs: number | undefined;
+}
+
+/** The instance that holds the device's session sends the command, or has sent it; the device has not acknowledged it. */
+export interface Sent {
+  readonly kind: "sent";
+  /** Since when the device should acknowledge it: since the request, or since the wait for the device has ended. */
+  readonly sentAtMs: number;
+}
+
+/** The device has stored the command. */
+export interface Acknowledged {
+  readonly kind: "acknowledged";
+  readonly acknowledgedAtMs: number;
+  readonly sentAtMs: number;
+}
+
+/**
+ * The record may be behind the device, which has to be queried for the outcome. Until it has answered, it is not told to undo
+ * anything.
+ */
+export type Uncertain = UncertainFor<"asked" | "backup"> | (UncertainFor<"overdue" | "restored"> & UncertainUntil);
+
+interface UncertainFor<U extends Uncertainty> {
+  readonly kind: "uncertain";
+  readonly uncertainty: U;
+  /** How far the command had come. */
+  readonly progress: Progress;
+}
+
+interface UncertainUntil {
+  /** Replaces `deadlineAtMs`. */
+  readonly untilMs: number;
+}
 
 /**
  * Why the record may be behind the device. `asked`: the device was connected and did not hold the deployment. `overdue`:
  * a deadline passed while the service was down. `backup`: the record is a copy in a backup, taken before the end.
  * `restored`: the service has started with such a copy.
  */
-export type OutcomeUncertainty = "asked" | "overdue" | "backup" | "restored";
+export type Uncertainty = "asked" | "overdue" | "backup" | "restored";
+
+/** The deployment has its final event. */
+export type Ended = Succeeded | Failed;
+
+interface Succeeded {
+  readonly kind: "ended";
+  readonly status: "Success";
+  readonly finishedAtMs: number;
+  /** How far the command had come. */
+  readonly progress: Progress;
+}
+
+export interface Failed {
+  readonly kind: "ended";
+  readonly status: "Fail";
+  readonly code: ErrorCode | undefined;
+  readonly finishedAtMs: number;
+  /** How far the command had come. */
+  readonly progress: Progress;
+  /**
+   * What is open with its device. `undo`: the device must undo it, and has not confirmed that. An uncertainty: it ended
+   * without the device's report. `undefined`: nothing.
+   */
+  readonly unsettled: "undo" | Uncertainty | undefined;
+}
+
+/** A deployment without its specification, which may be large, and without its last event. */
+export type DeploymentSummary = Pick<Deployment, "id" | "assetUuid" | "state" | "cancelRequestedAtMs">;
 
 /** A deployment of which something waits for its device. */
-export type UndeliveredDeployment = DeploymentSummary & Pick<Deployment, "delivery" | "isWaiting" | "hasRegistryAuth">;
+export type UndeliveredDeployment = DeploymentSummary & Pick<Deployment, "hasRegistryAuth">;
 
 /** A change of a deployment. The event and the fields are stored in one transaction. */
 export interface DeploymentChange {
@@ -100,22 +142,14 @@ export interface DeploymentChange {
   readonly fields?: Partial<
     Pick<
       Deployment,
-      | "spec"
-      | "status"
-      | "code"
+      | "command"
+      | "state"
       | "deadlineAtMs"
-      | "acknowledgedAtMs"
-      | "isWaiting"
-      | "ackSinceMs"
       | "cancelRequestedAtMs"
-      | "finishedAtMs"
-      | "delivery"
       | "finishDueMs"
       | "replyDueMs"
       | "lastDeviceSeq"
       | "connection"
-      | "uncertainty"
-      | "uncertainUntilMs"
       | "omittedEvents"
     >
   >;
@@ -131,7 +165,7 @@ export interface StoredEvent {
 /** The properties of a new deployment. */
 export interface NewDeployment extends Pick<
   Deployment,
-  "id" | "accountId" | "assetUuid" | "app" | "action" | "spec" | "options" | "hasRegistryAuth"
+  "id" | "accountId" | "assetUuid" | "app" | "command" | "options" | "hasRegistryAuth"
 > {
   /** Unix milliseconds. */
   readonly nowMs: number;
@@ -146,17 +180,11 @@ export function newDeployment({ nowMs, timeoutMs, waitMs, ...given }: NewDeploym
   return {
     ...given,
     version: 1,
-    status: "Running",
-    code: undefined,
+    state: { kind: "sent", sentAtMs: nowMs },
     createdAtMs: nowMs,
     deadlineAtMs: nowMs + timeoutMs,
-    acknowledgedAtMs: undefined,
     waitUntilMs: waitMs === undefined ? undefined : nowMs + waitMs,
-    isWaiting: false,
-    ackSinceMs: undefined,
     cancelRequestedAtMs: undefined,
-    finishedAtMs: undefined,
-    delivery: undefined,
     finishDueMs: undefined,
     replyDueMs: undefined,
     holder: undefined,
@@ -164,15 +192,57 @@ export function newDeployment({ nowMs, timeoutMs, waitMs, ...given }: NewDeploym
     lastDeviceSeq: 0,
     lastEvent: undefined,
     connection: NO_CONNECTION,
-    uncertainty: undefined,
-    uncertainUntilMs: undefined,
     eventBytes: 0,
     accountStoredBytes: 0,
     omittedEvents: 0,
   };
 }
 
+type Stateful = Pick<Deployment, "state">;
+
 /** Whether the deployment has its final event. */
-export function isFinished(deployment: Pick<Deployment, "status">): boolean {
-  return isFinal(deployment);
+export function isFinished({ state }: Stateful): boolean {
+  return state.kind === "ended";
+}
+
+/** Returns `Running`, or how it ended. */
+export function statusOf({ state }: Stateful): DeploymentStatus {
+  return state.kind === "ended" ? state.status : "Running";
+}
+
+/** Returns the error code of a deployment that has failed. */
+export function codeOf({ state }: Stateful): ErrorCode | undefined {
+  return state.kind === "ended" && state.status === "Fail" ? state.code : undefined;
+}
+
+/** Returns when it ended; `undefined` while it is running. */
+export function finishedAtMsOf({ state }: Stateful): number | undefined {
+  return state.kind === "ended" ? state.finishedAtMs : undefined;
+}
+
+/** Returns how far the command has come, or had come when the deployment became uncertain or ended. */
+export function progressOf({ state }: Stateful): Progress {
+  return state.kind === "ended" || state.kind === "uncertain" ? state.progress : state;
+}
+
+/** Returns when the device acknowledged the command; `undefined`: it has not. */
+export function acknowledgedAtMsOf(deployment: Stateful): number | undefined {
+  const progress = progressOf(deployment);
+  return progress.kind === "acknowledged" ? progress.acknowledgedAtMs : undefined;
+}
+
+/** Returns why the outcome has to be queried from the device, also after the end; `undefined`: it has not. */
+export function uncertaintyOf({ state }: Stateful): Uncertainty | undefined {
+  if (state.kind === "uncertain") return state.uncertainty;
+  return state.kind === "ended" && state.status === "Fail" && state.unsettled !== "undo" ? state.unsettled : undefined;
+}
+
+/** Whether the device cannot have it: it has only waited since the request. */
+export function wasNeverSent(progress: Progress): boolean {
+  return progress.kind === "waiting" && progress.sentAtMs === undefined;
+}
+
+/** Returns an open state in which the command has come this far. */
+export function withProgress(state: OpenState, progress: Progress): OpenState {
+  return state.kind === "uncertain" ? { ...state, progress } : progress;
 }

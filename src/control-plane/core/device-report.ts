@@ -22,7 +22,7 @@ const NONE = { apps: [], device: undefined } as const;
 function merge(stored: Omit<DeviceReport, "hash">, delta: ReportDelta): DeviceReport {
   const apps = new Map(stored.apps.map((app) => [app.name, app]));
   for (const name of delta.removed_apps) apps.delete(name);
-  for (const app of delta.apps) apps.set(app.name, { ...app, spec: maskSpec(app.spec) as AppReport["spec"] });
+  for (const app of delta.apps) apps.set(app.name, { ...app, spec: maskSpec(app.spec) });
   const byName = [...apps.values()].toSorted((one, other) => (one.name < other.name ? -1 : 1));
   const { device = stored.device, removals = stored.removals } = delta;
   return { hash: delta.hash, apps: byName, device, removals };

@@ -1,7 +1,15 @@
 import { truncateMessage, type DeploymentEvent, type EventContent, isFinal } from "../../protocol/deployment-event.ts";
 import { utf8ByteLength } from "../../protocol/utf8-byte-length.ts";
-import type { DeploymentChange, Deployment } from "./deployment.ts";
-import { maskSpec } from "./mask-spec.ts";
+import { mustUndo } from "./delivery.ts";
+import {
+  type Deployment,
+  type DeploymentChange,
+  type Ended,
+  isFinished,
+  progressOf,
+  uncertaintyOf,
+} from "./deployment.ts";
+import { maskCommand } from "./mask-spec.ts";
 
 /** Maximum number of events of a deployment: one per second for nearly three hours. Further progress is left out. */
 export const MAX_EVENTS = 10_000;
@@ -31,20 +39,23 @@ export function appendEvent(
   atMs: number = nowMs,
   maxBytes: number = MAX_EVENT_BYTES,
 ): DeploymentChange | undefined {
-  if (isFinal(deployment)) return undefined;
+  if (isFinished(deployment)) return undefined;
   if (!isFinal(content)) {
     const isFull = deployment.lastSeq + 1 >= MAX_EVENTS || deployment.eventBytes >= maxBytes;
     return isFull ? omitProgress(deployment, content, atMs) : { event: numberEvent(deployment, content, atMs) };
   }
   return {
     event: withOmittedCount(numberEvent(deployment, content, atMs), deployment.omittedEvents),
-    fields: {
-      status: content.status,
-      code: content.code,
-      finishedAtMs: nowMs,
-      spec: maskSpec(deployment.spec),
-    },
+    fields: { state: endedState(deployment, content, nowMs), command: maskCommand(deployment.command) },
   };
+}
+
+/** The uncertainty of a deployment that fails without the device's report is kept. */
+function endedState(deployment: Deployment, { status, code }: EventContent, finishedAtMs: number): Ended {
+  const progress = progressOf(deployment);
+  if (status === "Success") return { kind: "ended", status, finishedAtMs, progress };
+  const unsettled = uncertaintyOf(deployment) ?? (mustUndo(code, progress) ? "undo" : undefined);
+  return { kind: "ended", status: "Fail", code, finishedAtMs, progress, unsettled };
 }
 
 function omitProgress(deployment: Deployment, { step }: EventContent, atMs: number): DeploymentChange {

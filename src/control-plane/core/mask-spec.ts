@@ -1,17 +1,32 @@
 import { contentBytes } from "../../protocol/app-files.ts";
-import { mapAppliedApps } from "../../protocol/applied-apps.ts";
 import { containsSecret, MASKED_VALUE, secretTexts, withSecretTextsMasked } from "../../protocol/secret-texts.ts";
+import type { Command } from "./command.ts";
 
-/**
- * Returns the specification, or the group, with the values of `environments` masked, since they may be secrets, and no
- * contents of files. Declared secrets are masked in commands and labels too.
- */
-export function maskSpec(spec: unknown): unknown {
-  return mapAppliedApps(maskApp(spec), maskApp);
+/** Returns the command with each of its specifications masked. */
+export function maskCommand(command: Command): Command {
+  switch (command.action) {
+    case "apply": {
+      const apps = command.spec.apps.map((entry) => ({ ...entry, app: maskSpec(entry.app) }));
+      return { ...command, spec: { ...command.spec, apps } };
+    }
+    case "deploy":
+      return { ...command, spec: maskSpec(command.spec) };
+    case "update":
+      return { ...command, spec: maskSpec(command.spec) };
+    case "remove":
+    case "stop":
+    case "start":
+    case "restart":
+      return command;
+  }
 }
 
-function maskApp(spec: unknown): unknown {
-  return typeof spec === "object" && spec !== null ? maskValues(withoutContents(spec), () => true) : spec;
+/**
+ * Returns the specification of an app with the values of `environments` masked, since they may be secrets, and no contents of
+ * files. Declared secrets are masked in commands and labels too.
+ */
+export function maskSpec<T extends object>(spec: T): T {
+  return maskValues(withoutContents(spec), () => true);
 }
 
 /** Returns the specification with declared secrets masked, whatever the device did. */

@@ -2,15 +2,19 @@ import type { DeviceEvent } from "../../protocol/deployment-event.ts";
 import type { ErrorCode, ErrorDetails } from "../../protocol/errors.ts";
 import { utf8ByteLength } from "../../protocol/utf8-byte-length.ts";
 import { confirmOnDevice, noteConnectionLost, noteStreamInterrupted } from "./connection-notes.ts";
-import { type ChangeTime, expire, nextDueMs, withoutDueTimes } from "./deadlines.ts";
-import { completeChange, completeNew } from "./delivery.ts";
+import { type ChangeTime, completeChange, completeNew, expire, nextDueMs, withoutDueTimes } from "./deadlines.ts";
+import { deliveryOf } from "./delivery.ts";
 import {
+  acknowledgedAtMsOf,
   type Deployment,
   type DeploymentChange,
   isFinished,
   type NewDeployment,
   newDeployment,
+  progressOf,
   type StoredEvent,
+  uncertaintyOf,
+  wasNeverSent,
 } from "./deployment.ts";
 import { appendEvent, MAX_EVENT_BYTES, MAX_EVENT_BYTES_OVER_QUOTA } from "./event-log.ts";
 import { applyOutcome, markForOutcomeQuery, markUncertainOnStart, type ReportedOutcome } from "./resolve-outcome.ts";
@@ -18,14 +22,14 @@ import { isWaitingForPlan, type PlanObstacle, refuseForPlan, waitForPlan } from 
 import {
   acknowledge,
   applyDeviceEvent,
+  confirmUndone,
   fail,
   failUnsent,
   receivedEvent,
   refuse,
   requestCancel,
-  withoutDelivery,
 } from "./transitions.ts";
-import { endWaitToSend, waitForDevice, wasNeverSent } from "./waiting.ts";
+import { endWaitToSend, waitForDevice } from "./waiting.ts";
 
 /*
  * The life of a deployment on the service: `begin` for a request, then `next` for every fact. Both say what is stored, and what
@@ -149,18 +153,18 @@ function decide(deployment: Deployment, fact: Fact, time: ChangeTime): Deploymen
     case "missing":
       return markForOutcomeQuery(deployment, nowMs, fact.epoch);
     case "undone":
-      return isFinished(deployment) ? withoutDelivery(deployment) : undefined;
+      return confirmUndone(deployment);
     case "outcome":
       return applyOutcome(deployment, fact.outcome, nowMs, fact.epoch);
     case "session_lost":
       return noteConnectionLost(deployment, nowMs, fact.epoch);
     case "device_ready":
-      return deployment.delivery === "command" ? endWaitToSend(deployment, nowMs) : undefined;
+      return deliveryOf(deployment) === "command" ? endWaitToSend(deployment, nowMs) : undefined;
     case "plan_spent":
-      if (!wasNeverSent(deployment) || isWaitingForPlan(deployment)) return undefined;
+      if (!wasNeverSent(progressOf(deployment)) || isWaitingForPlan(deployment)) return undefined;
       return waitForPlan(deployment, nowMs, fact.obstacle);
     case "unsendable":
-      if (deployment.delivery !== "command") return undefined;
+      if (deliveryOf(deployment) !== "command") return undefined;
       return failUnsent(deployment, nowMs, fact.code, fact.message, fact.details);
     case "never_sent":
       return endCancelled(deployment, nowMs);
@@ -200,19 +204,23 @@ function onRequest(
 
 /** While the outcome is uncertain, only the device knows whether the deployment has ended. */
 function onCancelRequested(deployment: Deployment, nowMs: number): DeploymentChange | undefined {
-  const mustAskDevice = deployment.uncertainty !== undefined || deployment.holder !== undefined;
+  const mustAskDevice = uncertaintyOf(deployment) !== undefined || deployment.holder !== undefined;
   return mustAskDevice ? requestCancel(deployment, nowMs) : fail(deployment, nowMs, "DeploymentCancelled");
 }
 
 function endCancelled(deployment: Deployment, nowMs: number): DeploymentChange | undefined {
-  const { delivery, acknowledgedAtMs, uncertainty } = deployment;
-  if (delivery !== "cancel" || acknowledgedAtMs !== undefined || uncertainty !== undefined) return undefined;
+  const { kind } = deployment.state;
+  if ((kind !== "waiting" && kind !== "sent") || deployment.cancelRequestedAtMs === undefined) return undefined;
   return failUnsent(deployment, nowMs, "DeploymentCancelled");
 }
 
 /** The record may be behind what the device has done and what the client was told. */
 function markFromBackup(deployment: Deployment): Deployment {
-  return deployment.uncertainty === "restored" ? deployment : { ...deployment, uncertainty: "backup" };
+  if (isFinished(deployment) || uncertaintyOf(deployment) === "restored") return deployment;
+  return {
+    ...deployment,
+    state: { kind: "uncertain", uncertainty: "backup", progress: progressOf(deployment) },
+  };
 }
 
 function withChange(before: Deployment, { event, fields }: DeploymentChange): Pick<Step, "after" | "events"> {
@@ -232,10 +240,12 @@ function effectsOf(
   const effects: Effect[] = [];
   const dueMs = nextDueMs(after);
   if (dueMs !== undefined) effects.push({ kind: "arm_deadline", dueMs });
-  if (after.acknowledgedAtMs !== undefined || isFinished(after)) effects.push({ kind: "drop_credentials" });
+  if (acknowledgedAtMsOf(after) !== undefined || isFinished(after)) effects.push({ kind: "drop_credentials" });
   // The holder of the session looks after a device that has not responded, too.
-  const mustDeliver = after.delivery !== before?.delivery || change?.fields?.isWaiting === true;
-  if (after.delivery !== undefined && mustDeliver && after.holder !== undefined) {
+  const waitsAnew = after.state.kind === "waiting" && after.state !== before?.state;
+  const delivery = deliveryOf(after);
+  const mustDeliver = waitsAnew || delivery !== (before && deliveryOf(before));
+  if (delivery !== undefined && mustDeliver && after.holder !== undefined) {
     effects.push({ kind: "wake", holder: after.holder });
   }
   if (change?.event) effects.push({ kind: "tell_streams" });

@@ -3,7 +3,17 @@ import type { DeploymentOutcome } from "../../protocol/deployment-outcome.ts";
 import { pendingDeadlines, remainingMs } from "./deadlines.ts";
 import { connectedIn, hasReached } from "./connection.ts";
 import { noteConnectionRestored, failMissingOnDevice } from "./connection-notes.ts";
-import { type DeploymentChange, type Deployment, isFinished } from "./deployment.ts";
+import {
+  acknowledgedAtMsOf,
+  type Deployment,
+  type DeploymentChange,
+  type Failed,
+  isFinished,
+  progressOf,
+  type Uncertain,
+  uncertaintyOf,
+  wasNeverSent,
+} from "./deployment.ts";
 import {
   hasEndedUncertain,
   isFromBackup,
@@ -11,10 +21,10 @@ import {
   OVERDUE_GRACE_MS,
   RESTORED_GRACE_MS,
 } from "./outcome-uncertainty.ts";
-import { pendingDelivery } from "./delivery.ts";
+import { mustUndo } from "./delivery.ts";
 import { appendEvent } from "./event-log.ts";
-import { acknowledge, fail, appendNote } from "./transitions.ts";
-import { endWait, endWaitToSend, waitAgainForDevice, wasNeverSent } from "./waiting.ts";
+import { acknowledge, fail, appendNote, settled } from "./transitions.ts";
+import { endWait, endWaitToSend, waitAgainForDevice } from "./waiting.ts";
 
 /*
  * The outcome of a deployment is uncertain while the record may be behind the device: the service was down or restored
@@ -32,31 +42,35 @@ export function markUncertainOnStart(
   ackTimeoutMs: number,
 ): DeploymentChange | undefined {
   if (isFinished(deployment)) return undefined;
-  if (deployment.uncertainty === "backup") {
+  const uncertainty = uncertaintyOf(deployment);
+  const progress = progressOf(deployment);
+  if (uncertainty === "backup") {
     const noted = appendNote(
       deployment,
       nowMs,
       "The service was restored from a backup taken during this deployment; the device is asked for its outcome.",
       { service: "restored" },
     );
-    const uncertainUntilMs = Math.max(deployment.deadlineAtMs, nowMs + RESTORED_GRACE_MS);
-    return { ...noted, fields: { ...noted?.fields, uncertainty: "restored", uncertainUntilMs } };
+    const untilMs = Math.max(deployment.deadlineAtMs, nowMs + RESTORED_GRACE_MS);
+    const state: Uncertain = { kind: "uncertain", uncertainty: "restored", untilMs, progress };
+    return { ...noted, fields: { ...noted?.fields, state } };
   }
   const isOverdue = pendingDeadlines(deployment, ackTimeoutMs).some((deadline) => remainingMs(deadline, nowMs) === 0);
-  if (deployment.uncertainty === "restored" || !isOverdue) return undefined;
+  if (uncertainty === "restored" || !isOverdue) return undefined;
   if (mayWaitAgain(deployment)) {
     const waiting = waitAgainForDevice(deployment, nowMs, "The service was restarted; waiting for the device");
     if (waiting) return waiting;
   }
-  const uncertainUntilMs = Math.max(deployment.createdAtMs, nowMs) + OVERDUE_GRACE_MS;
-  return { fields: { uncertainty: "overdue", uncertainUntilMs } };
+  const untilMs = Math.max(deployment.createdAtMs, nowMs) + OVERDUE_GRACE_MS;
+  return { fields: { state: { kind: "uncertain", uncertainty: "overdue", untilMs, progress } } };
 }
 
 /** Whether the wait of its client goes on: the device never acknowledged it, and it is not cancelled. */
-function mayWaitAgain({ isWaiting, acknowledgedAtMs, cancelRequestedAtMs, uncertainty }: Deployment): boolean {
+function mayWaitAgain(deployment: Deployment): boolean {
+  const uncertainty = uncertaintyOf(deployment);
   // One of which the device was being asked stays so: it is asked again when it connects.
   const isCertain = uncertainty === undefined || uncertainty === "asked";
-  return !isWaiting && acknowledgedAtMs === undefined && cancelRequestedAtMs === undefined && isCertain;
+  return progressOf(deployment).kind === "sent" && deployment.cancelRequestedAtMs === undefined && isCertain;
 }
 
 /** Marks a deployment that the device, connected in this session, does not hold: its outcome must be queried. */
@@ -67,20 +81,23 @@ export function markForOutcomeQuery(
 ): DeploymentChange | undefined {
   const connection = connectedIn(epoch);
   if (hasReached(deployment.connection, connection)) return undefined;
-  if (isFinished(deployment)) return hasEndedUncertain(deployment) ? { fields: { connection } } : undefined;
+  const { state } = deployment;
+  if (state.kind === "ended") return hasEndedUncertain(deployment) ? { fields: { connection } } : undefined;
   // The device cannot have it, so that it is sent at once, before what was requested later.
-  if (deployment.uncertainty === undefined && wasNeverSent(deployment)) return undefined;
-  const { uncertainty = "asked" } = deployment;
+  if (state.kind !== "uncertain" && wasNeverSent(state)) return undefined;
+  const uncertain: Uncertain =
+    state.kind === "uncertain" ? state : { kind: "uncertain", uncertainty: "asked", progress: state };
   // One that waited when the service went down is sent only if its time is not over.
-  const sent = uncertainty === "asked" ? endWaitToSend(deployment, nowMs) : undefined;
+  const sent =
+    uncertain.uncertainty === "asked" ? endWaitToSend({ ...deployment, state: uncertain }, nowMs) : undefined;
   const noted = deployment.connection.isLost ? noteConnectionRestored(deployment, nowMs) : sent;
-  return { ...noted, fields: { ...noted?.fields, connection, uncertainty } };
+  return { ...noted, fields: { state: uncertain, ...noted?.fields, connection } };
 }
 
 /** Whether the outcome must be queried in this session. */
 export function needsOutcomeQuery(deployment: Deployment, epoch: number): boolean {
-  const { status, uncertainty, connection } = deployment;
-  const isOpen = status === "Running" ? uncertainty !== undefined : hasEndedUncertain(deployment);
+  const { state, connection } = deployment;
+  const isOpen = state.kind === "uncertain" || hasEndedUncertain(deployment);
   return isOpen && connection.epoch === epoch && !connection.isLost;
 }
 
@@ -95,14 +112,15 @@ export function applyOutcome(
   epoch: number,
 ): DeploymentChange | undefined {
   if (!needsOutcomeQuery(deployment, epoch)) return undefined;
-  if (isFinished(deployment)) return applyOutcomeToEnded(deployment, answer);
+  const { state } = deployment;
+  if (state.kind === "ended") return state.status === "Fail" ? applyOutcomeToFailed(state, answer) : undefined;
   if (answer === "unavailable") return failWithUnknownOutcome(deployment, nowMs, "the agent is too old to report it");
   switch (answer.status) {
     case "Running":
       return confirmHeld(deployment, nowMs, epoch);
     case "Success":
     case "Fail":
-      return settle(endAsReported(deployment, answer, nowMs), undefined);
+      return settle(endAsReported(deployment, answer, nowMs));
     case null:
       return applyMissingOutcome(deployment, nowMs);
   }
@@ -113,29 +131,28 @@ function confirmHeld(deployment: Deployment, nowMs: number, epoch: number): Depl
   return { fields: { ...acknowledged, ...clearUncertainty({ ...deployment, ...acknowledged }, nowMs) } };
 }
 
-/** Decides for a deployment that has ended on record: its end stays, and the device undoes what it may still have. */
-function applyOutcomeToEnded(deployment: Deployment, answer: ReportedOutcome): DeploymentChange {
+/** Decides for a deployment that has failed on record: its end stays, and the device undoes what it may still have. */
+function applyOutcomeToFailed(state: Failed, answer: ReportedOutcome): DeploymentChange {
   const hasEnded = answer === "unavailable" || answer.status === "Success" || answer.status === "Fail";
-  const delivery = hasEnded ? undefined : pendingDelivery({ ...deployment, uncertainty: undefined });
-  return { fields: { uncertainty: undefined, delivery } };
+  const unsettled = !hasEnded && mustUndo(state.code, state.progress) ? "undo" : undefined;
+  return { fields: { state: { ...state, unsettled } } };
 }
 
-/** Adds to a change that the outcome is not queried again, and what has to be delivered instead. */
-function settle(change: DeploymentChange | undefined, delivery: Deployment["delivery"]): DeploymentChange | undefined {
-  const fields = { uncertainty: undefined, uncertainUntilMs: undefined, delivery };
-  return change && { ...change, fields: { ...change.fields, ...fields } };
+/** Adds to the change that ends a deployment that the outcome is not queried again, and what is open instead. */
+function settle(change: DeploymentChange | undefined, unsettled?: "undo"): DeploymentChange | undefined {
+  return change && settled(change, unsettled);
 }
 
 /** Decides for a deployment of which the device has no record. */
 function applyMissingOutcome(deployment: Deployment, nowMs: number): DeploymentChange | undefined {
-  const { uncertainty, acknowledgedAtMs, cancelRequestedAtMs } = deployment;
   if (isFromBackup(deployment)) return failWithUnknownOutcome(deployment, nowMs, "the device has no record of it");
   // A device that lost its store may still run the container, which it finds by label.
-  if (acknowledgedAtMs !== undefined || cancelRequestedAtMs !== undefined) {
-    return settle(failMissingOnDevice(deployment, nowMs), "cancel");
+  if (acknowledgedAtMsOf(deployment) !== undefined || deployment.cancelRequestedAtMs !== undefined) {
+    return settle(failMissingOnDevice(deployment, nowMs), "undo");
   }
-  if (uncertainty === "overdue") return settle(fail(deployment, nowMs, "DeviceNotReachable"), undefined);
-  return { fields: { ...endWait(deployment, nowMs), uncertainty: undefined, delivery: "command" } };
+  if (uncertaintyOf(deployment) === "overdue") return settle(fail(deployment, nowMs, "DeviceNotReachable"));
+  const sent = endWait(deployment, nowMs);
+  return { fields: { ...sent, state: progressOf({ ...deployment, ...sent }) } };
 }
 
 /** Ends the deployment with the outcome the device reports. */
@@ -171,15 +188,17 @@ function failWithUnknownOutcome(deployment: Deployment, nowMs: number, why: stri
     { outcome: "unknown" },
   );
   // On a record from a backup the uncertainty is kept, so that nothing is undone later either.
-  return isFromBackup(deployment) ? change : settle(change, undefined);
+  return isFromBackup(deployment) ? change : settle(change);
 }
 
 /** Derives an outcome from the report of a device that does not know the query `deployments`. */
-export function outcomeFromReport({ id, app, action }: Deployment, apps: readonly AppReport[]): ReportedOutcome {
+export function outcomeFromReport({ id, app, command }: Deployment, apps: readonly AppReport[]): ReportedOutcome {
   const reported = apps.find(({ name }) => name === app);
   const last = reported?.last_deployment;
   if (last?.deployment_id === id) return { status: last.status, ...(last.code && { code: last.code }) };
-  if (!reported && action === "remove") return { status: "Success", message: `App ${app} is not on the device.` };
+  if (!reported && command.action === "remove") {
+    return { status: "Success", message: `App ${app} is not on the device.` };
+  }
   // A device that knows another deployment of the app has not lost its store: this one may have succeeded before it.
   return last ? "unavailable" : { status: null };
 }

@@ -2,11 +2,19 @@ import { type DeviceEvent, type EventContent, isFinal, progressDetails } from ".
 import type { DeploymentAction } from "../../protocol/deployment-action.ts";
 import { type ErrorCode, errorEntry } from "../../protocol/errors.ts";
 import { connectedIn, laterConnection } from "./connection.ts";
-import { type DeploymentChange, type Deployment, isFinished } from "./deployment.ts";
+import {
+  acknowledgedAtMsOf,
+  type Deployment,
+  type DeploymentChange,
+  isFinished,
+  progressOf,
+  statusOf,
+  withProgress,
+} from "./deployment.ts";
 import { DEFAULT_DEPLOYMENT_TIMEOUT_MS } from "../../protocol/limits.ts";
 import { mustNotCancel, clearUncertainty, OVERDUE_GRACE_MS } from "./outcome-uncertainty.ts";
 import { appendEvent } from "./event-log.ts";
-import { maskSpec } from "./mask-spec.ts";
+import { maskCommand } from "./mask-spec.ts";
 import { endWait } from "./waiting.ts";
 
 const DAY_MS = 24 * 3_600_000;
@@ -28,8 +36,8 @@ const RECEIVED_MESSAGES: Readonly<Record<DeploymentAction, string>> = {
 };
 
 /** Returns the content of the first event. */
-export function receivedEvent({ action, options }: Pick<Deployment, "action" | "options">): EventContent {
-  const message = RECEIVED_MESSAGES[action];
+export function receivedEvent({ command, options }: Pick<Deployment, "command" | "options">): EventContent {
+  const message = RECEIVED_MESSAGES[command.action];
   const suffix = options.dry_run ? " Dry run: nothing will be changed." : "";
   return { status: "Running", message: message + suffix, step: "received" };
 }
@@ -46,10 +54,12 @@ export function fail(
   return appendEvent(deployment, content, nowMs);
 }
 
+type FailParameters = [nowMs: number, code: ErrorCode, message?: string, details?: Record<string, unknown>];
+
 /** The same for a deployment of which the device has received nothing: there is nothing to undo. */
-export function failUnsent(...given: Parameters<typeof fail>): DeploymentChange | undefined {
-  const change = fail(...given);
-  return change && { ...change, fields: { ...change.fields, delivery: undefined } };
+export function failUnsent(deployment: Deployment, ...given: FailParameters): DeploymentChange | undefined {
+  const change = fail(deployment, ...given);
+  return change && settled(change);
 }
 
 /** Adds an event of the control plane that does not end the deployment. */
@@ -68,11 +78,14 @@ export function appendNote(
  * @param epoch number of the session in which the device acknowledged it
  */
 export function acknowledge(deployment: Deployment, nowMs: number, epoch: number): DeploymentChange | undefined {
-  if (isFinished(deployment) || deployment.acknowledgedAtMs !== undefined) return undefined;
+  const sent = { ...deployment, ...endWait(deployment, nowMs) };
+  const progress = progressOf(sent);
+  if (sent.state.kind === "ended" || progress.kind !== "sent") return undefined;
+  const acknowledged = { kind: "acknowledged", acknowledgedAtMs: nowMs, sentAtMs: progress.sentAtMs } as const;
+  const held = { ...sent, state: withProgress(sent.state, acknowledged) };
+  const { state, deadlineAtMs } = { ...held, ...clearUncertainty(held, nowMs) };
   const connection = laterConnection(deployment.connection, connectedIn(epoch));
-  const waited = endWait(deployment, nowMs);
-  const fields = { acknowledgedAtMs: nowMs, spec: maskSpec(deployment.spec), connection, ...waited };
-  return { fields: { ...fields, ...clearUncertainty({ ...deployment, ...waited }, nowMs) } };
+  return { fields: { state, deadlineAtMs, command: maskCommand(deployment.command), connection } };
 }
 
 /** Fails a deployment whose command the device refused. Does not end one that was acknowledged. */
@@ -82,16 +95,23 @@ export function refuse(
   code: ErrorCode,
   message: string,
 ): DeploymentChange | undefined {
-  if (isFinished(deployment)) return withoutDelivery(deployment);
-  if (deployment.acknowledgedAtMs !== undefined) return undefined;
+  if (isFinished(deployment)) return confirmUndone(deployment);
+  if (acknowledgedAtMsOf(deployment) !== undefined) return undefined;
   const ended = fail(deployment, nowMs, code, message);
-  const cleared = { uncertainty: undefined, uncertainUntilMs: undefined, delivery: undefined };
-  return ended && { ...ended, fields: { ...ended.fields, ...cleared } };
+  return ended && settled(ended);
 }
 
 /** Records that the device has nothing left of a deployment that has ended. */
-export function withoutDelivery({ delivery }: Deployment): DeploymentChange | undefined {
-  return delivery === undefined ? undefined : { fields: { delivery: undefined } };
+export function confirmUndone({ state }: Deployment): DeploymentChange | undefined {
+  if (state.kind !== "ended" || state.status !== "Fail" || state.unsettled !== "undo") return undefined;
+  return { fields: { state: { ...state, unsettled: undefined } } };
+}
+
+/** Returns the change that ends a deployment, with what is open with its device after that. */
+export function settled(change: DeploymentChange, unsettled?: "undo"): DeploymentChange {
+  const state = change.fields?.state;
+  if (state?.kind !== "ended" || state.status !== "Fail") return change;
+  return { ...change, fields: { ...change.fields, state: { ...state, unsettled } } };
 }
 
 /**
@@ -109,26 +129,21 @@ export function applyDeviceEvent(
 ): DeploymentChange | undefined {
   if (isFinished(deployment)) {
     const isConfirmed = isFinal(event) && replyToEvent(deployment, event) === "acknowledge";
-    return isConfirmed ? withoutDelivery(deployment) : undefined;
+    return isConfirmed ? confirmUndone(deployment) : undefined;
   }
   if (event.device_seq <= deployment.lastDeviceSeq) return undefined;
   if (event.status === "Success" && deployment.cancelRequestedAtMs !== undefined) return undefined;
-  const appended = appendEvent(deployment, event, nowMs, nowMs - (event.age_ms ?? 0), maxBytes);
   // An event implies that the device has stored the command.
   const acknowledged = acknowledge(deployment, nowMs, epoch)?.fields;
-  const held = { ...deployment, ...acknowledged };
-  const cleared = clearUncertainty(held, nowMs);
+  const cleared = { ...acknowledged, ...clearUncertainty({ ...deployment, ...acknowledged }, nowMs) };
+  const held = { ...deployment, ...cleared };
+  const appended = appendEvent(held, event, nowMs, nowMs - (event.age_ms ?? 0), maxBytes) ?? {};
+  // The device has reported the end, so that there is nothing to tell it.
+  const { event: stored, fields } = isFinal(event) ? settled(appended) : appended;
+  const lastDeviceSeq = event.device_seq;
   return {
-    ...appended,
-    fields: {
-      ...acknowledged,
-      ...appended?.fields,
-      ...cleared,
-      ...extendDeadline({ ...held, ...cleared }, event, nowMs),
-      // The device has reported the end, so that there is nothing to tell it.
-      ...(isFinal(event) && { delivery: undefined }),
-      lastDeviceSeq: event.device_seq,
-    },
+    ...(stored && { event: stored }),
+    fields: { ...cleared, ...fields, ...extendDeadline(held, event, nowMs), lastDeviceSeq },
   };
 }
 
@@ -156,7 +171,7 @@ export type EventReply = "acknowledge" | "cancel";
  */
 export function replyToEvent(after: Deployment, event: DeviceEvent): EventReply {
   if (event.status !== "Success") return "acknowledge";
-  return after.status === "Success" || mustNotCancel(after) ? "acknowledge" : "cancel";
+  return statusOf(after) === "Success" || mustNotCancel(after) ? "acknowledge" : "cancel";
 }
 
 /** Records a request to cancel. The deployment ends when the device has undone it. */
@@ -167,8 +182,10 @@ export function requestCancel(deployment: Deployment, nowMs: number): Deployment
   });
   // A device whose outcome is awaited gets no more time for this than others.
   const untilMs = Math.max(deployment.createdAtMs, nowMs) + OVERDUE_GRACE_MS;
-  const uncertainUntilMs = deployment.uncertainUntilMs && Math.min(deployment.uncertainUntilMs, untilMs);
-  return { ...noted, fields: { ...noted?.fields, cancelRequestedAtMs: nowMs, uncertainUntilMs } };
+  const { state } = deployment;
+  const isAwaited = state.kind === "uncertain" && "untilMs" in state;
+  const awaited = isAwaited && { state: { ...state, untilMs: Math.min(state.untilMs, untilMs) } };
+  return { ...noted, fields: { ...noted?.fields, cancelRequestedAtMs: nowMs, ...awaited } };
 }
 
 function stepOf(deployment: Deployment): EventContent["step"] {

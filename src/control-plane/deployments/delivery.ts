@@ -1,9 +1,8 @@
 import type { RegistryAuth } from "../../protocol/deploy-request.ts";
 import { requiredFeatures } from "../../protocol/features.ts";
 import { commandFrame, tooOldMessage } from "../core/command.ts";
-import { type DeliveryStep, nextDelivery } from "../core/delivery.ts";
+import { type CancelReason, cancelReason, deliveryOf, type DeliveryStep, nextDelivery } from "../core/delivery.ts";
 import type { UndeliveredDeployment } from "../core/deployment.ts";
-import { type CancelReason, cancelReason } from "../core/reconcile.ts";
 import { isWaitingForPlan } from "../core/sims/plan-obstacle.ts";
 import type { DeliveryHandler } from "../devices/handlers.ts";
 import type { DeviceSession } from "../devices/session.ts";
@@ -128,8 +127,10 @@ export class DeviceDelivery implements DeliveryHandler {
     const auth = hasRegistryAuth ? await this.#findCredentials(id) : undefined;
     // The list is without specifications, which may be large.
     const deployment = await store.findDeployment(id);
-    if (deployment?.delivery !== "command" || deployment.uncertainty !== undefined) return false;
-    const missing = requiredFeatures(deployment).filter(({ feature }) => !session.supports(feature));
+    if (!deployment || deliveryOf(deployment) !== "command") return false;
+    const missing = requiredFeatures({ ...deployment, ...deployment.command }).filter(
+      ({ feature }) => !session.supports(feature),
+    );
     if (missing.length > 0) {
       const details = { features: [...new Set(missing.map(({ feature }) => feature))] };
       const message = tooOldMessage(missing);

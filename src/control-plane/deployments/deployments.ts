@@ -1,11 +1,10 @@
 import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
-import { removedApps } from "../../protocol/applied-apps.ts";
 import { EdgeError } from "../../protocol/errors.ts";
 import { auditEntry, type AuditOrigin } from "../audit/audit-entry.ts";
 import type { Bus } from "../bus/bus.ts";
 import type { Asset } from "../core/asset.ts";
-import { type AppCommand, appliedNames, countApps, imageOf } from "../core/command.ts";
+import { type AppCommand, appliedNames, countApps, imageOf, removedNames } from "../core/command.ts";
 import type { Deployment, NewDeployment, StoredEvent } from "../core/deployment.ts";
 import type { Fact } from "../core/next.ts";
 import { MAX_DEPLOYMENT_DURATION_MS } from "../core/transitions.ts";
@@ -137,13 +136,13 @@ export class Deployments {
    * Records a deployment, which whoever holds the device's session sends to it. Returns its id, or the earlier id when the
    * request repeats an `Idempotency-Key`. Errors: `IdempotencyKeyReused`, `QuotaExceeded`, `TooManyRequests`.
    */
-  async request(asset: Asset, command: AppCommand, origin: AuditOrigin, idempotency?: Idempotency): Promise<string> {
+  async request(asset: Asset, given: AppCommand, origin: AuditOrigin, idempotency?: Idempotency): Promise<string> {
     const { clock, findObstacle, deploymentTimeoutMs, maxAccountBytes } = this.#options;
     const { accountId, uuid: assetUuid } = asset;
-    const { action, app, spec } = command;
-    const { registry_auth: registryAuth, ...options } = command.options;
-    const obstacle = await findObstacle({ accountId, assetUuid, action, options });
-    const deviceWaitMs = 1000 * (command.waitForDeviceS ?? 0);
+    const { command, app } = given;
+    const { registry_auth: registryAuth, ...options } = given.options;
+    const obstacle = await findObstacle({ accountId, assetUuid, command, options });
+    const deviceWaitMs = 1000 * (given.waitForDeviceS ?? 0);
     const nowMs = clock.now();
     const waitMs = obstacle?.effect === "wait" ? Math.max(deviceWaitMs, planWaitMs(obstacle, nowMs)) : deviceWaitMs;
     const request: NewDeployment = {
@@ -151,8 +150,7 @@ export class Deployments {
       accountId,
       assetUuid,
       app,
-      action,
-      spec,
+      command,
       options,
       hasRegistryAuth: registryAuth !== undefined,
       nowMs,
@@ -165,7 +163,7 @@ export class Deployments {
     const creation = {
       idempotency,
       limits: { maxAccountBytes, maxRunningPerAsset: MAX_RUNNING_PER_ASSET },
-      audit: requestEntry(origin, clock, request, command),
+      audit: requestEntry(origin, clock, request, given),
     };
     const result = await this.#executor
       .create(request, { obstacle, isAwaited: deviceWaitMs > 0 }, creation)
@@ -285,11 +283,12 @@ function tooManyRunningError(): EdgeError {
 }
 
 /** The entry for a request: what is asked for, without the app itself, whose values may be secrets. */
-function requestEntry(origin: AuditOrigin, clock: Clock, { id, app, assetUuid }: NewDeployment, command: AppCommand) {
-  const { action, spec, options, waitForDeviceS } = command;
+function requestEntry(origin: AuditOrigin, clock: Clock, { id, app, assetUuid }: NewDeployment, given: AppCommand) {
+  const { command, options, waitForDeviceS } = given;
+  const { action } = command;
   const image = imageOf(command);
   const apps = appliedNames(command);
-  const removed = action === "apply" && removedApps(spec).length > 0 ? removedApps(spec) : undefined;
+  const removed = removedNames(command).length > 0 ? removedNames(command) : undefined;
   return auditEntry(origin, clock, {
     action: "deployment.requested",
     assetUuid,

@@ -3,7 +3,14 @@ import type { Logger } from "../../lib/logger.ts";
 import type { Bus, Topic } from "../bus/bus.ts";
 import { imageOf } from "../core/command.ts";
 import type { ChangeTime } from "../core/deadlines.ts";
-import { type Deployment, isFinished, type NewDeployment } from "../core/deployment.ts";
+import {
+  codeOf,
+  type Deployment,
+  finishedAtMsOf,
+  isFinished,
+  type NewDeployment,
+  statusOf,
+} from "../core/deployment.ts";
 import { begin, type Effect, type Fact, next, type RequestFacts, type Step } from "../core/next.ts";
 import type { ServiceClock } from "../instances/service-clock.ts";
 import type { AuditEntry } from "../store/audit.ts";
@@ -71,7 +78,7 @@ export class DeploymentExecutor {
     { idempotency, limits, audit }: Creation,
   ): Promise<Exclude<CreateResult, { kind: "holder_changed" }>> {
     const { store } = this.#options;
-    const specBytes = Buffer.byteLength(JSON.stringify(request.spec));
+    const specBytes = Buffer.byteLength(JSON.stringify(request.command.spec));
     let holder = await store.findHolder(request.assetUuid);
     for (;;) {
       const step = begin(request, { ...facts, holder }, this.#time(holder));
@@ -192,15 +199,17 @@ export class DeploymentExecutor {
   }
 
   #logReceived(request: NewDeployment): void {
-    const { id, app, action, assetUuid } = request;
-    const fields = { deployment_id: id, app, action, image: imageOf(request), asset: assetUuid };
+    const { id, app, command, assetUuid } = request;
+    const { action } = command;
+    const fields = { deployment_id: id, app, action, image: imageOf(command), asset: assetUuid };
     this.#options.logger.info(fields, "deployment received");
   }
 
-  #logEnd({ id, app, action, assetUuid, status, code, createdAtMs, finishedAtMs = createdAtMs }: Deployment): void {
-    this.#options.logger.info(
-      { deployment_id: id, app, action, asset: assetUuid, status, code, ms: finishedAtMs - createdAtMs },
-      "deployment ended",
-    );
+  #logEnd(deployment: Deployment): void {
+    const { id, app, command, assetUuid, createdAtMs } = deployment;
+    const { action } = command;
+    const ms = (finishedAtMsOf(deployment) ?? createdAtMs) - createdAtMs;
+    const end = { status: statusOf(deployment), code: codeOf(deployment), ms };
+    this.#options.logger.info({ deployment_id: id, app, action, asset: assetUuid, ...end }, "deployment ended");
   }
 }

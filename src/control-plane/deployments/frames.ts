@@ -1,8 +1,8 @@
 import type { DeviceEvent } from "../../protocol/deployment-event.ts";
 import type { ErrorCode } from "../../protocol/errors.ts";
-import type { Deployment, DeploymentSummary } from "../core/deployment.ts";
+import { cancelReason, reconcile } from "../core/delivery.ts";
+import { type Deployment, type DeploymentSummary, isFinished } from "../core/deployment.ts";
 import type { Fact } from "../core/next.ts";
-import { cancelReason, reconcile } from "../core/reconcile.ts";
 import { replyToEvent } from "../core/transitions.ts";
 import { type DeploymentStore, MAX_UNDELIVERED } from "../store/deployments.ts";
 import { StaleSessionError } from "../store/sessions.ts";
@@ -123,7 +123,7 @@ export class DeploymentFrames implements DeploymentHandler {
   async #forgetUndone(session: DeviceSession, held: ReadonlySet<string>): Promise<void> {
     for (;;) {
       const waiting = await this.#store.listUndelivered(session.assetUuid, session);
-      const undone = waiting.filter(({ id, status }) => status !== "Running" && !held.has(id));
+      const undone = waiting.filter((deployment) => isFinished(deployment) && !held.has(deployment.id));
       for (const { id } of undone) await this.#executor.apply(id, { kind: "undone" }, session);
       // What comes after a full list would not be delivered: nothing wakes for it.
       if (waiting.length < MAX_UNDELIVERED || undone.length === 0) return;

@@ -1,3 +1,4 @@
+import type { Command } from "../core/command.ts";
 import type { Deployment } from "../core/deployment.ts";
 import type { SessionFence } from "../store/sessions.ts";
 
@@ -38,7 +39,7 @@ export class KnownDeployments {
     const known = this.#byId.get(id);
     const isContinued = known?.deployment === before;
     this.#byId.delete(id);
-    const isLarge = !isContinued || after.spec !== before.spec ? isTooLarge(after.spec) : false;
+    const isLarge = !isContinued || after.command !== before.command ? isTooLarge(after.command) : false;
     if (isLarge) return;
     const accountStoredBytes = before.accountStoredBytes + after.eventBytes - before.eventBytes;
     const readAt = isContinued ? known.readAt : performance.now();
@@ -52,6 +53,6 @@ export class KnownDeployments {
   }
 }
 
-function isTooLarge(spec: unknown): boolean {
+function isTooLarge({ spec }: Command): boolean {
   return JSON.stringify(spec).length > MAX_SPEC_LENGTH;
 }

@@ -4,7 +4,7 @@ import { reportDeltaSchema } from "../../protocol/app-report.ts";
 import { deploymentOutcomesSchema, MAX_QUERIED_DEPLOYMENTS } from "../../protocol/deployment-outcome.ts";
 import type { QueryKind } from "../../protocol/device-query.ts";
 import type { EdgeError } from "../../protocol/errors.ts";
-import { type Deployment, isFinished } from "../core/deployment.ts";
+import { acknowledgedAtMsOf, type Deployment } from "../core/deployment.ts";
 import { type ReportedOutcome, outcomeFromReport, needsOutcomeQuery } from "../core/resolve-outcome.ts";
 import type { DeploymentStore } from "../store/deployments.ts";
 import { StaleSessionError } from "../store/sessions.ts";
@@ -181,11 +181,8 @@ export class OutcomeQueries {
  * the device (`status: null`), so that it is sent again.
  */
 function fallbackOutcome(deployment: Deployment, answer: ReportedOutcome = "unavailable"): ReportedOutcome {
-  const { uncertainty, acknowledgedAtMs, cancelRequestedAtMs } = deployment;
-  const maySendAgain =
-    !isFinished(deployment) &&
-    uncertainty === "asked" &&
-    acknowledgedAtMs === undefined &&
-    cancelRequestedAtMs === undefined;
+  const { state, cancelRequestedAtMs } = deployment;
+  const isAsked = state.kind === "uncertain" && state.uncertainty === "asked";
+  const maySendAgain = isAsked && acknowledgedAtMsOf(deployment) === undefined && cancelRequestedAtMs === undefined;
   return maySendAgain ? { status: null } : answer;
 }

@@ -5,7 +5,7 @@ import type { DataPlanStore } from "../store/data-plans.ts";
 
 /** Finds the spent data plan that stands in the way of a deployment now; `undefined`: none does. */
 export type FindObstacle = (
-  deployment: Pick<Deployment, "accountId" | "assetUuid" | "action" | "options">,
+  deployment: Pick<Deployment, "accountId" | "assetUuid" | "command" | "options">,
 ) => Promise<PlanObstacle | undefined>;
 
 export function obstacleFinder(

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { Semaphore } from "../../lib/semaphore.ts";
-import { applySchema } from "../../protocol/apply.ts";
+import { type Apply, applySchema } from "../../protocol/apply.ts";
 import { EdgeError, type ErrorCode } from "../../protocol/errors.ts";
 import type { AuditOrigin } from "../audit/audit-entry.ts";
 import { attemptKey, attemptRequest } from "../core/fleets/attempt-request.ts";
@@ -81,7 +81,7 @@ export class Attempts {
     }
     const { max_download_bytes: maxDownloadBytes, ...group } = made.request;
     const options = maxDownloadBytes === undefined ? {} : { max_download_bytes: maxDownloadBytes };
-    const command = { action: "apply" as const, app: group.project, spec: withDefaults(group), options };
+    const command = { command: { action: "apply", spec: withDefaults(group) }, app: group.project, options } as const;
     const key = attemptKey(target);
     try {
       const idempotency = { key, requestHash: createHash("sha256").update(key).digest() };
@@ -99,7 +99,7 @@ export class Attempts {
 }
 
 /** As an apply of a client is stored and sent. */
-function withDefaults(group: object): unknown {
+function withDefaults(group: object): Apply {
   return applySchema.parse(group);
 }
 

@@ -50,7 +50,11 @@ export async function priceAsset(
   }
   if (made.kind === "too_old") return refused("DeviceTooOld", "The agent is too old to remove apps in a rollout.");
   const { spec, options } = splitDeployRequest(made.request);
-  const command = { action: "apply", app: spec.project, spec, options: { ...options, dry_run: true } } as const;
+  const command = {
+    command: { action: "apply", spec },
+    app: spec.project,
+    options: { ...options, dry_run: true },
+  } as const;
   try {
     const id = await deployments.request(asset, command, origin, priceIdempotency());
     return await readAnswer({ deployments, clock }, { id, app: spec.project, assetUuid }, origin, signal);

@@ -94,7 +94,12 @@ async function putRight(
     starts.map(async ({ assetUuid, app }) => {
       using _place = await places.acquire();
       const asset = await options.store.assets.findAssetByUuid(assetUuid);
-      const command = { action: "start" as const, app, spec: null, options: {}, waitForDeviceS: START_WAIT_S };
+      const command = {
+        command: { action: "start", spec: null },
+        app,
+        options: {},
+        waitForDeviceS: START_WAIT_S,
+      } as const;
       if (asset) await options.deployments.request(asset, command, origin);
     }),
   );

@@ -1,8 +1,7 @@
 import { Counter, Histogram, type Registry } from "prom-client";
 import type { Clock } from "../../lib/clock.ts";
-import { isFinal } from "../../protocol/deployment-event.ts";
 import { ERRORS, type ErrorEntry } from "../../protocol/errors.ts";
-import type { Deployment } from "../core/deployment.ts";
+import { acknowledgedAtMsOf, codeOf, type Deployment, isFinished, progressOf, statusOf } from "../core/deployment.ts";
 import type { DeploymentStore, DeploymentUpdate } from "../store/deployments.ts";
 import type { Observer } from "./observer.ts";
 
@@ -99,23 +98,25 @@ export class DeploymentMetrics {
   }
 
   #countNew(after: Deployment): void {
-    this.#received.inc({ action: after.action });
-    if (isFinal(after)) this.#countEnd(after);
+    this.#received.inc({ action: after.command.action });
+    if (isFinished(after)) this.#countEnd(after);
   }
 
   #count({ before, after }: DeploymentUpdate): void {
-    const sinceMs = before.ackSinceMs ?? before.createdAtMs;
+    const sinceMs = progressOf(before).sentAtMs ?? before.createdAtMs;
     const seconds = Math.max(0, this.#clock.now() - sinceMs) / 1000;
-    if (after.acknowledgedAtMs !== undefined && before.acknowledgedAtMs === undefined) {
+    if (acknowledgedAtMsOf(after) !== undefined && acknowledgedAtMsOf(before) === undefined) {
       this.#acknowledgements.observe(seconds);
     }
     if (before.lastDeviceSeq === 0 && after.lastDeviceSeq > 0) this.#firstEvents.observe(seconds);
-    if (isFinal(after) && !isFinal(before)) this.#countEnd(after);
+    if (isFinished(after) && !isFinished(before)) this.#countEnd(after);
   }
 
-  #countEnd({ action, createdAtMs, status, code }: Deployment): void {
-    const known = code ?? NO_CODE;
+  #countEnd(deployment: Deployment): void {
+    const { command, createdAtMs } = deployment;
+    const status = statusOf(deployment);
+    const known = codeOf(deployment) ?? NO_CODE;
     this.#ended.inc({ status, code: known === NO_CODE || END_CODES.has(known) ? known : "other" });
-    this.#durations.observe({ action, status }, Math.max(0, this.#clock.now() - createdAtMs) / 1000);
+    this.#durations.observe({ action: command.action, status }, Math.max(0, this.#clock.now() - createdAtMs) / 1000);
   }
 }

@@ -1,5 +1,14 @@
 import { nextDueMs } from "../core/deadlines.ts";
-import type { Deployment } from "../core/deployment.ts";
+import { deliveryOf } from "../core/delivery.ts";
+import {
+  acknowledgedAtMsOf,
+  codeOf,
+  type Deployment,
+  finishedAtMsOf,
+  progressOf,
+  statusOf,
+  uncertaintyOf,
+} from "../core/deployment.ts";
 import type { DeploymentCreation, DeploymentUpdate, Idempotency } from "./deployments.ts";
 
 /** A column that a change may set. */
@@ -12,15 +21,19 @@ interface ChangedColumn {
 /** The columns that are written with each change, besides the specification. */
 export const CHANGED_COLUMNS: readonly ChangedColumn[] = [
   { name: "version", type: "BIGINT", valueOf: ({ version }) => version },
-  { name: "status", type: "TEXT", valueOf: ({ status }) => status },
-  { name: "code", type: "TEXT", valueOf: ({ code }) => code },
+  { name: "status", type: "TEXT", valueOf: statusOf },
+  { name: "code", type: "TEXT", valueOf: codeOf },
   { name: "deadline_at_ms", type: "BIGINT", valueOf: ({ deadlineAtMs }) => deadlineAtMs },
-  { name: "acknowledged_at_ms", type: "BIGINT", valueOf: ({ acknowledgedAtMs }) => acknowledgedAtMs },
+  { name: "acknowledged_at_ms", type: "BIGINT", valueOf: acknowledgedAtMsOf },
   { name: "cancel_requested_at_ms", type: "BIGINT", valueOf: ({ cancelRequestedAtMs }) => cancelRequestedAtMs },
-  { name: "is_waiting", type: "SMALLINT", valueOf: ({ isWaiting }) => (isWaiting ? 1 : 0) },
-  { name: "ack_since_ms", type: "BIGINT", valueOf: ({ ackSinceMs }) => ackSinceMs },
-  { name: "finished_at_ms", type: "BIGINT", valueOf: ({ finishedAtMs }) => finishedAtMs },
-  { name: "delivery", type: "TEXT", valueOf: ({ delivery }) => delivery },
+  {
+    name: "is_waiting",
+    type: "SMALLINT",
+    valueOf: (deployment) => (progressOf(deployment).kind === "waiting" ? 1 : 0),
+  },
+  { name: "sent_at_ms", type: "BIGINT", valueOf: (deployment) => progressOf(deployment).sentAtMs },
+  { name: "finished_at_ms", type: "BIGINT", valueOf: finishedAtMsOf },
+  { name: "delivery", type: "TEXT", valueOf: deliveryOf },
   { name: "finish_due_ms", type: "BIGINT", valueOf: ({ finishDueMs }) => finishDueMs },
   { name: "reply_due_ms", type: "BIGINT", valueOf: ({ replyDueMs }) => replyDueMs },
   { name: "due_at_ms", type: "BIGINT", valueOf: (deployment) => nextDueMs(deployment) },
@@ -28,15 +41,19 @@ export const CHANGED_COLUMNS: readonly ChangedColumn[] = [
   { name: "last_device_seq", type: "BIGINT", valueOf: ({ lastDeviceSeq }) => lastDeviceSeq },
   { name: "connection_epoch", type: "BIGINT", valueOf: ({ connection }) => connection.epoch },
   { name: "is_connection_lost", type: "SMALLINT", valueOf: ({ connection }) => (connection.isLost ? 1 : 0) },
-  { name: "uncertainty", type: "TEXT", valueOf: ({ uncertainty }) => uncertainty },
-  { name: "uncertain_until_ms", type: "BIGINT", valueOf: ({ uncertainUntilMs }) => uncertainUntilMs },
+  { name: "uncertainty", type: "TEXT", valueOf: uncertaintyOf },
+  {
+    name: "uncertain_until_ms",
+    type: "BIGINT",
+    valueOf: ({ state }) => ("untilMs" in state ? state.untilMs : undefined),
+  },
   { name: "event_bytes", type: "BIGINT", valueOf: ({ eventBytes }) => eventBytes },
   { name: "omitted_events", type: "INTEGER", valueOf: ({ omittedEvents }) => omittedEvents },
 ];
 
 /** Returns the specification to be written with a change; `null` if it stays, since it may be large. */
 export function changedSpec({ before, after }: Pick<DeploymentUpdate, "before" | "after">): string | null {
-  return after.spec === before.spec ? null : JSON.stringify(after.spec);
+  return after.command === before.command ? null : JSON.stringify(after.command.spec);
 }
 
 /** Returns the values of `CHANGED_COLUMNS`, in their order. */
@@ -58,8 +75,8 @@ const FIRST_COLUMNS: readonly FirstColumn[] = [
   { name: "account_id", valueOf: ({ accountId }) => accountId },
   { name: "asset_uuid", valueOf: ({ assetUuid }) => assetUuid },
   { name: "app", valueOf: ({ app }) => app },
-  { name: "action", valueOf: ({ action }) => action },
-  { name: "spec", valueOf: ({ spec }) => JSON.stringify(spec) },
+  { name: "action", valueOf: ({ command }) => command.action },
+  { name: "spec", valueOf: ({ command }) => JSON.stringify(command.spec) },
   { name: "options", valueOf: ({ options }) => JSON.stringify(options) },
   { name: "has_registry_auth", valueOf: ({ hasRegistryAuth }) => (hasRegistryAuth ? 1 : 0) },
   { name: "created_at_ms", valueOf: ({ createdAtMs }) => createdAtMs },

@@ -1,12 +1,14 @@
 import type { DeploymentEvent, DeploymentStatus } from "../../protocol/deployment-event.ts";
 import type { DeploymentAction } from "../../protocol/deployment-action.ts";
 import type { ErrorCode } from "../../protocol/errors.ts";
+import type { Delivery } from "../core/delivery.ts";
 import type {
-  Delivery,
   Deployment,
+  DeploymentState,
   DeploymentSummary,
-  OutcomeUncertainty,
+  Progress,
   RecordedOptions,
+  Uncertainty,
   UndeliveredDeployment,
 } from "../core/deployment.ts";
 
@@ -27,7 +29,7 @@ export interface DeploymentRow {
   readonly cancel_requested_at_ms: number | null;
   readonly wait_until_ms: number | null;
   readonly is_waiting: 0 | 1;
-  readonly ack_since_ms: number | null;
+  readonly sent_at_ms: number | null;
   readonly finished_at_ms: number | null;
   readonly delivery: Delivery | null;
   readonly finish_due_ms: number | null;
@@ -38,7 +40,7 @@ export interface DeploymentRow {
   readonly version: number;
   readonly connection_epoch: number;
   readonly is_connection_lost: 0 | 1;
-  readonly uncertainty: OutcomeUncertainty | null;
+  readonly uncertainty: Uncertainty | null;
   readonly uncertain_until_ms: number | null;
   readonly event_bytes: number;
   readonly account_bytes: number | null;
@@ -71,7 +73,7 @@ const OWN_COLUMNS = [
   "cancel_requested_at_ms",
   "wait_until_ms",
   "is_waiting",
-  "ack_since_ms",
+  "sent_at_ms",
   "finished_at_ms",
   "delivery",
   "finish_due_ms",
@@ -99,41 +101,68 @@ export const DEPLOYMENT_JOINS = /* sql */ `
   LEFT JOIN deployment_events e ON e.deployment_id = d.id AND e.seq = d.last_seq
   LEFT JOIN device_sessions s ON s.asset_uuid = d.asset_uuid`;
 
+const STATE_COLUMNS = [
+  "status",
+  "code",
+  "created_at_ms",
+  "deadline_at_ms",
+  "acknowledged_at_ms",
+  "is_waiting",
+  "sent_at_ms",
+  "finished_at_ms",
+  "delivery",
+  "uncertainty",
+  "uncertain_until_ms",
+] as const satisfies readonly (typeof OWN_COLUMNS)[number][];
+
+type StateRow = Pick<DeploymentRow, (typeof STATE_COLUMNS)[number]>;
+
 /** Columns of a `SummaryRow`, for a query with the table alias `d`. */
 export const SUMMARY_COLUMNS = /* sql */ `
-  d.id, d.asset_uuid, d.status, d.code, d.acknowledged_at_ms, d.cancel_requested_at_ms, d.uncertainty`;
+  d.id, d.asset_uuid, d.cancel_requested_at_ms, ${STATE_COLUMNS.map((name) => `d.${name}`).join(", ")}`;
 
-type SummaryRow = Pick<
-  DeploymentRow,
-  "id" | "asset_uuid" | "status" | "code" | "acknowledged_at_ms" | "cancel_requested_at_ms" | "uncertainty"
->;
+type SummaryRow = StateRow & Pick<DeploymentRow, "id" | "asset_uuid" | "cancel_requested_at_ms">;
 
 export function toSummary(value: unknown): DeploymentSummary {
   const row = value as SummaryRow;
   return {
     id: row.id,
     assetUuid: row.asset_uuid,
-    status: row.status,
-    code: row.code ?? undefined,
-    acknowledgedAtMs: row.acknowledged_at_ms ?? undefined,
+    state: toState(row),
     cancelRequestedAtMs: row.cancel_requested_at_ms ?? undefined,
-    uncertainty: row.uncertainty ?? undefined,
   };
 }
 
 /** Columns of an `UndeliveredRow`, for a query with the table alias `d`. */
-export const UNDELIVERED_COLUMNS = `${SUMMARY_COLUMNS}, d.delivery, d.is_waiting, d.has_registry_auth`;
+export const UNDELIVERED_COLUMNS = `${SUMMARY_COLUMNS}, d.has_registry_auth`;
 
-type UndeliveredRow = SummaryRow & Pick<DeploymentRow, "delivery" | "is_waiting" | "has_registry_auth">;
+type UndeliveredRow = SummaryRow & Pick<DeploymentRow, "has_registry_auth">;
 
 export function toUndelivered(value: unknown): UndeliveredDeployment {
   const row = value as UndeliveredRow;
-  return {
-    ...toSummary(row),
-    delivery: row.delivery ?? undefined,
-    isWaiting: row.is_waiting === 1,
-    hasRegistryAuth: row.has_registry_auth === 1,
-  };
+  return { ...toSummary(row), hasRegistryAuth: row.has_registry_auth === 1 };
+}
+
+function toState(row: StateRow): DeploymentState {
+  const { status, uncertainty } = row;
+  const progress = toProgress(row);
+  if (status !== "Running") {
+    const finishedAtMs = row.finished_at_ms ?? row.created_at_ms;
+    if (status === "Success") return { kind: "ended", status, finishedAtMs, progress };
+    const unsettled = row.delivery === null ? (uncertainty ?? undefined) : "undo";
+    return { kind: "ended", status, code: row.code ?? undefined, finishedAtMs, progress, unsettled };
+  }
+  if (uncertainty === null) return progress;
+  if (uncertainty === "asked" || uncertainty === "backup") return { kind: "uncertain", uncertainty, progress };
+  return { kind: "uncertain", uncertainty, untilMs: row.uncertain_until_ms ?? row.deadline_at_ms, progress };
+}
+
+function toProgress(row: StateRow): Progress {
+  const sentAtMs = row.sent_at_ms ?? row.created_at_ms;
+  if (row.acknowledged_at_ms !== null) {
+    return { kind: "acknowledged", acknowledgedAtMs: row.acknowledged_at_ms, sentAtMs };
+  }
+  return row.is_waiting === 1 ? { kind: "waiting", sentAtMs: row.sent_at_ms ?? undefined } : { kind: "sent", sentAtMs };
 }
 
 export function toDeployment(row: DeploymentRow): Deployment {
@@ -143,21 +172,15 @@ export function toDeployment(row: DeploymentRow): Deployment {
     accountId: row.account_id,
     assetUuid: row.asset_uuid,
     app: row.app,
-    action: row.action,
-    spec: JSON.parse(row.spec),
+    // Written by this service, after it has validated the request.
+    command: { action: row.action, spec: JSON.parse(row.spec) },
     options: JSON.parse(row.options) as RecordedOptions,
     hasRegistryAuth: row.has_registry_auth === 1,
-    status: row.status,
-    code: row.code ?? undefined,
+    state: toState(row),
     createdAtMs: row.created_at_ms,
     deadlineAtMs: row.deadline_at_ms,
-    acknowledgedAtMs: row.acknowledged_at_ms ?? undefined,
     cancelRequestedAtMs: row.cancel_requested_at_ms ?? undefined,
     waitUntilMs: row.wait_until_ms ?? undefined,
-    isWaiting: row.is_waiting === 1,
-    ackSinceMs: row.ack_since_ms ?? undefined,
-    finishedAtMs: row.finished_at_ms ?? undefined,
-    delivery: row.delivery ?? undefined,
     finishDueMs: row.finish_due_ms ?? undefined,
     replyDueMs: row.reply_due_ms ?? undefined,
     holder: row.holder ?? undefined,
@@ -165,8 +188,6 @@ export function toDeployment(row: DeploymentRow): Deployment {
     lastDeviceSeq: row.last_device_seq,
     lastEvent: row.last_event === null ? undefined : (JSON.parse(row.last_event) as DeploymentEvent),
     connection: { epoch: row.connection_epoch, isLost: row.is_connection_lost === 1 },
-    uncertainty: row.uncertainty ?? undefined,
-    uncertainUntilMs: row.uncertain_until_ms ?? undefined,
     eventBytes: row.event_bytes,
     accountStoredBytes: row.account_bytes ?? 0,
     omittedEvents: row.omitted_events,

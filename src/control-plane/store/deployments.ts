@@ -80,6 +80,12 @@ export interface DeploymentPage {
   readonly next: DeploymentCursor | undefined;
 }
 
+/** Returns a page, whose last deployment the next page follows if there is one. */
+export function toPage(deployments: readonly Deployment[], hasMore: boolean): DeploymentPage {
+  const last = deployments.at(-1);
+  return { deployments, next: hasMore && last ? { createdAtMs: last.createdAtMs, id: last.id } : undefined };
+}
+
 export interface DeploymentStore {
   /** Stores a new deployment with its events and its entry of the audit log, if the limits allow it. */
   createDeployment(creation: DeploymentCreation): Promise<CreateResult>;

@@ -157,7 +157,7 @@ export function acceptanceContract(harness: StoreHarness): void {
       const { uuid } = await register(store, someAsset());
       const undelivered = async () => (await store.deployments.listUndelivered(uuid)).map(({ id }) => id);
       const add = async (id: string, createdAtMs: number, key?: string) => {
-        const fields = { id, assetUuid: uuid, accountId: ACCOUNT, createdAtMs, delivery: "command" } as const;
+        const fields = { id, assetUuid: uuid, accountId: ACCOUNT, createdAtMs } as const;
         const { lastEvent, ...deployment } = receivedDeployment(fields);
         const first = { ...lastEvent!, deployment_id: id };
         const idempotency = key === undefined ? undefined : { key, requestHash: hash(key) };

@@ -6,7 +6,7 @@ import { reasonsOfBits } from "../../../src/control-plane/core/attention.ts";
 import type { StoredAccountEvent } from "../../../src/control-plane/store/account-events.ts";
 import type { Store } from "../../../src/control-plane/store/store.ts";
 import { someApp, someFacts } from "../../support/control-plane/device-samples.ts";
-import { receivedDeployment, T0 } from "../../support/deployment-record.ts";
+import { receivedDeployment, SENT, T0 } from "../../support/deployment-record.ts";
 import {
   ACCOUNT,
   describeDomain,
@@ -238,9 +238,9 @@ export function accountEventsContract(harness: StoreHarness): void {
       if (!first) throw new Error("there is no first event");
       const initial = { ...deployment, lastSeq: 0, lastEvent: undefined, eventBytes: 0 };
       await createDeployment(store.deployments, initial, first, undefined, undefined, () => ({
-        fields: { isWaiting: true },
+        fields: { state: { kind: "waiting", sentAtMs: undefined } },
       }));
-      await updateDeployment(store.deployments, "dep_1", () => ({ fields: { isWaiting: false } }));
+      await updateDeployment(store.deployments, "dep_1", () => ({ fields: { state: SENT } }));
       await updateDeployment(store.deployments, "dep_1", (current) => fail(current, T0 + 5, "InsufficientDisk"));
       const told = (await readAll(store, ACCOUNT)).flatMap(({ event }) =>
         "attention" in event ? [[event.type, event.attention]] : [],
@@ -345,7 +345,7 @@ export function accountEventsContract(harness: StoreHarness): void {
       ];
       if (!first) throw new Error("there is no first event");
       await createDeployment(store.deployments, initial, first, undefined, undefined, () => ({
-        fields: { isWaiting: true },
+        fields: { state: { kind: "waiting", sentAtMs: undefined } },
       }));
       const waiting = ["app_missing", "app_unhealthy", "update_waiting"];
       expect(await stateOf(store, uuid)).toMatchObject({ reasons: waiting });

@@ -4,7 +4,7 @@ import type { AuditEntry, AuditFilter, StoredAuditEntry } from "../../../src/con
 import type { Store } from "../../../src/control-plane/store/store.ts";
 import { someAudit } from "../../support/control-plane/people.ts";
 import { someSuperSim } from "../../support/control-plane/sims.ts";
-import { receivedDeployment } from "../../support/deployment-record.ts";
+import { acknowledged, receivedDeployment } from "../../support/deployment-record.ts";
 import { ACCOUNT, describeDomain, hash, openWithAccounts, register, someAsset, type StoreHarness } from "./harness.ts";
 import { createDeployment, updateDeployment } from "../../support/store-deployment.ts";
 
@@ -213,7 +213,7 @@ export function auditContract(harness: StoreHarness): void {
         updateDeployment(
           store.deployments,
           id,
-          () => (acknowledgedAtMs === undefined ? undefined : { fields: { acknowledgedAtMs } }),
+          () => (acknowledgedAtMs === undefined ? undefined : { fields: { state: acknowledged(acknowledgedAtMs) } }),
           undefined,
           { ...cancelled, details: { had_ended: false } },
         );

@@ -1,10 +1,19 @@
+import { maskCommand } from "../../../src/control-plane/core/mask-spec.ts";
 import { expect, test } from "vitest";
 import { type Deployment, isFinished } from "../../../src/control-plane/core/deployment.ts";
 import { appendEvent } from "../../../src/control-plane/core/event-log.ts";
 import { toStep } from "../../../src/control-plane/core/next.ts";
 import { acknowledge, fail } from "../../../src/control-plane/core/transitions.ts";
 import type { Store } from "../../../src/control-plane/store/store.ts";
-import { receivedDeployment, T0 } from "../../support/deployment-record.ts";
+import {
+  acknowledged,
+  commandOf,
+  failed,
+  receivedDeployment,
+  SENT,
+  T0,
+  uncertain,
+} from "../../support/deployment-record.ts";
 import { someAudit } from "../../support/control-plane/people.ts";
 import { describeDomain, hash, openWithAccounts, type StoreHarness } from "./harness.ts";
 import { createDeployment, updateDeployment } from "../../support/store-deployment.ts";
@@ -63,19 +72,14 @@ export function deploymentsContract(harness: StoreHarness): void {
       const changed = await updateDeployment(store.deployments, created.id, (current) => ({
         ...appendEvent(current, { status: "Running", message: "x", step: "pulling" }, T0),
         fields: {
-          acknowledgedAtMs: T0 + 1,
+          state: uncertain("restored", { kind: "waiting", sentAtMs: T0 + 8 }),
           cancelRequestedAtMs: T0 + 2,
           deadlineAtMs: T0 + 3,
           lastDeviceSeq: 4,
           connection: { epoch: 3, isLost: true },
-          uncertainty: "restored",
-          uncertainUntilMs: T0 + 5,
-          delivery: "cancel",
-          isWaiting: true,
-          ackSinceMs: T0 + 8,
           finishDueMs: T0 + 6,
           replyDueMs: T0 + 7,
-          spec: null,
+          command: commandOf("deploy", null),
         },
       }));
       // The size of the whole account is read with the deployment, but not written with it.
@@ -89,8 +93,8 @@ export function deploymentsContract(harness: StoreHarness): void {
         version: 2,
         lastSeq: 2,
         connection: { epoch: 3, isLost: true },
-        uncertainty: "restored",
-        spec: null,
+        state: { uncertainty: "restored" },
+        command: { spec: null },
       });
       expect(await store.deployments.findDeployment("dep_none")).toBeUndefined();
     });
@@ -100,7 +104,9 @@ export function deploymentsContract(harness: StoreHarness): void {
       const list = ["asked", "overdue", "asked", "restored", "backup", undefined] as const;
       for (const [index, uncertainty] of list.entries()) {
         const { id } = await create(store, { id: `dep_${index}`, createdAtMs: T0 + index });
-        await updateDeployment(store.deployments, id, () => ({ fields: { uncertainty } }));
+        await updateDeployment(store.deployments, id, () => ({
+          fields: { state: uncertainty ? uncertain(uncertainty) : SENT },
+        }));
         if (index !== 2) await end(store, id, T0 + 10);
       }
       const { assetUuid } = receivedDeployment();
@@ -117,32 +123,32 @@ export function deploymentsContract(harness: StoreHarness): void {
       const { id, assetUuid } = full;
       const summary = await store.deployments.findSummary(id);
       expect(full).toMatchObject(summary!);
-      expect(summary).toMatchObject({ id, assetUuid, status: "Running" });
+      expect(summary).toMatchObject({ id, assetUuid, state: SENT });
       expect(await store.deployments.listUnfinishedSummaries(assetUuid)).toEqual([summary]);
+      const state = failed("DeploymentTimeout", "restored", acknowledged(T0 + 1));
       await updateDeployment(store.deployments, id, (current) => ({
         ...fail(current, T0, "DeploymentTimeout"),
-        fields: {
-          ...fail(current, T0, "DeploymentTimeout")?.fields,
-          acknowledgedAtMs: T0 + 1,
-          cancelRequestedAtMs: T0 + 2,
-          uncertainty: "restored",
-        },
+        fields: { state, cancelRequestedAtMs: T0 + 2 },
       }));
       const ended = await store.deployments.findSummary(id);
       expect(await store.deployments.findDeployment(id)).toMatchObject(ended!);
-      expect(ended).toMatchObject({ code: "DeploymentTimeout", acknowledgedAtMs: T0 + 1, uncertainty: "restored" });
+      expect(ended).toMatchObject({ state, cancelRequestedAtMs: T0 + 2 });
       expect(await store.deployments.listUnfinishedSummaries(assetUuid)).toEqual([]);
       expect(await store.deployments.findSummary("dep_none")).toBeUndefined();
     });
 
     test("a change of other fields keeps the specification", async () => {
       await using store = await openWithAccounts(harness);
-      const { id, spec } = await create(store, { spec: { name: "web", image: "web:1" } });
+      const { id, command } = await create(store, { command: commandOf("deploy", { name: "web", image: "web:1" }) });
       await say(store, id, "x");
-      expect(await store.deployments.findDeployment(id)).toMatchObject({ spec });
-      await updateDeployment(store.deployments, id, () => ({ fields: { spec: null } }));
+      expect(await store.deployments.findDeployment(id)).toMatchObject({ command });
+      await updateDeployment(store.deployments, id, (current) => ({
+        fields: { command: maskCommand(current.command) },
+      }));
       await say(store, id, "y");
-      expect(await store.deployments.findDeployment(id)).toMatchObject({ spec: null });
+      expect(await store.deployments.findDeployment(id)).toMatchObject({
+        command: commandOf("deploy", { name: "web", image: "web:1" }),
+      });
     });
 
     test("one that exceeds the limits is refused, and nothing of it is stored", async () => {
@@ -195,7 +201,7 @@ export function deploymentsContract(harness: StoreHarness): void {
       const record = await store.deployments.findDeployment(id);
       const events = (await store.deployments.readEvents(id, 0, 100)).events.map(({ json }) => JSON.parse(json));
       expect(events.filter(({ status }) => status !== "Running")).toEqual([events.at(-1)]);
-      expect(record).toMatchObject({ status: "Fail", lastSeq: events.length, version: events.length });
+      expect(record).toMatchObject({ state: { status: "Fail" }, lastSeq: events.length, version: events.length });
     });
 
     test("a change of a record that is not at its version any more is not stored, nor is anything of it", async () => {
@@ -207,7 +213,7 @@ export function deploymentsContract(harness: StoreHarness): void {
       expect(await store.deployments.updateDeployment({ ...outdated, audit })).toBe(false);
       expect(await store.deployments.findDeployment(before.id)).toMatchObject({
         version: after?.version,
-        status: "Running",
+        state: SENT,
       });
       expect((await store.deployments.readEvents(before.id, 0, 10)).events).toHaveLength(2);
       expect(await store.audit.listEntries(before.accountId, 10)).toEqual([]);
@@ -315,8 +321,8 @@ export function deploymentsContract(harness: StoreHarness): void {
       const removed = await Promise.all([1, 2, 3].map(() => store.deployments.removeFinished(T0 + 4, 3)));
       expect(removed.reduce((sum, count) => sum + count, 0)).toBe(4);
       expect(await store.deployments.readEvents("dep_0", 0, 10)).toEqual({ events: [], hasMore: false, isOver: true });
-      expect(await store.deployments.findDeployment("dep_4")).toMatchObject({ status: "Fail" });
-      expect(await store.deployments.findDeployment("dep_5")).toMatchObject({ status: "Running" });
+      expect(await store.deployments.findDeployment("dep_4")).toMatchObject({ state: { status: "Fail" } });
+      expect(await store.deployments.findDeployment("dep_5")).toMatchObject({ state: SENT });
     });
   });
 }

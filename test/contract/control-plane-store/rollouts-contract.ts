@@ -3,7 +3,7 @@ import { type FactsScope, StaleRolloutError } from "../../../src/control-plane/s
 import type { Store } from "../../../src/control-plane/store/store.ts";
 import type { Target } from "../../../src/control-plane/core/fleets/target.ts";
 import { someFleet, someRollout, someRolloutEvent, someTarget, SOMEBODY } from "../../support/control-plane/fleets.ts";
-import { receivedDeployment } from "../../support/deployment-record.ts";
+import { failed, receivedDeployment } from "../../support/deployment-record.ts";
 import { someAudit } from "../../support/control-plane/people.ts";
 import {
   ACCOUNT,
@@ -323,7 +323,7 @@ export function rolloutsContract(harness: StoreHarness): void {
       await store.rollouts.createRollout(elsewhere, [lost], someRolloutEvent(elsewhere), supersede);
       const isBusy = async () => (await store.rollouts.readTargets(scope, [uuid]))[0]?.facts.isBusy;
       expect(await isBusy()).toBe(true);
-      await updateDeployment(store.deployments, deployment.id, () => ({ fields: { status: "Fail" } }));
+      await updateDeployment(store.deployments, deployment.id, () => ({ fields: { state: failed() } }));
       expect(await isBusy()).toBe(false);
     });
 

@@ -3,7 +3,7 @@ import type { Deployment, DeploymentChange } from "../../../src/control-plane/co
 import { toStep } from "../../../src/control-plane/core/next.ts";
 import { fail } from "../../../src/control-plane/core/transitions.ts";
 import { type NewSession, StaleSessionError } from "../../../src/control-plane/store/sessions.ts";
-import { receivedDeployment, T0 } from "../../support/deployment-record.ts";
+import { acknowledged, failed, receivedDeployment, SENT, T0 } from "../../support/deployment-record.ts";
 import { describeDomain, openWithAccounts, register, someAsset, type StoreHarness } from "./harness.ts";
 import { createDeployment, updateDeployment, updateDeployments } from "../../support/store-deployment.ts";
 
@@ -107,25 +107,28 @@ export function sessionsContract(harness: StoreHarness): void {
       const { lastEvent, ...deployment } = receivedDeployment({ assetUuid });
       await createDeployment(store.deployments, { ...deployment, lastSeq: 0, lastEvent: undefined }, lastEvent!);
       const write = (epoch: number) =>
-        updateDeployment(store.deployments, "dep_1", () => ({ fields: { acknowledgedAtMs: T0 + epoch } }), {
+        updateDeployment(store.deployments, "dep_1", () => ({ fields: { state: acknowledged(T0 + epoch) } }), {
           assetUuid,
           epoch,
         });
       await store.sessions.open(sessionOf(assetUuid));
-      expect(await write(1)).toMatchObject({ acknowledgedAtMs: T0 + 1 });
+      expect(await write(1)).toMatchObject({ state: acknowledged(T0 + 1) });
       await store.sessions.close({ assetUuid, epoch: 1 }, 6);
       expect(await write(1)).toMatchObject({ version: 3 });
       await store.sessions.open(sessionOf(assetUuid));
       await expect(write(1)).rejects.toThrow(StaleSessionError);
       await expect(write(3)).rejects.toThrow(StaleSessionError);
-      expect(await write(2)).toMatchObject({ version: 4, acknowledgedAtMs: T0 + 2 });
+      expect(await write(2)).toMatchObject({ version: 4, state: acknowledged(T0 + 2) });
       // A session that has replaced it since the record was read.
       const fence = { assetUuid, epoch: 2 };
       const before = await store.deployments.findDeployment("dep_1", fence);
       await store.sessions.open(sessionOf(assetUuid));
-      const step = toStep(before!, { fields: { acknowledgedAtMs: T0 + 9 } });
+      const step = toStep(before!, { fields: { state: acknowledged(T0 + 9) } });
       expect(await store.deployments.updateDeployment({ ...step, fence })).toBe(false);
-      expect(await store.deployments.findDeployment("dep_1")).toMatchObject({ version: 4, acknowledgedAtMs: T0 + 2 });
+      expect(await store.deployments.findDeployment("dep_1")).toMatchObject({
+        version: 4,
+        state: acknowledged(T0 + 2),
+      });
     });
 
     test("of changes that arrive together, one for an earlier session is refused and the others are stored", async () => {
@@ -135,7 +138,7 @@ export function sessionsContract(harness: StoreHarness): void {
       const assets = await Promise.all(ids.map(() => register(store, someAsset())));
       const write = (id: string, epoch: number) => {
         const assetUuid = assets[ids.indexOf(id)]!.uuid;
-        return updateDeployment(store.deployments, id, () => ({ fields: { acknowledgedAtMs: T0 + 1 } }), {
+        return updateDeployment(store.deployments, id, () => ({ fields: { state: acknowledged(T0 + 1) } }), {
           assetUuid,
           epoch,
         });
@@ -154,10 +157,10 @@ export function sessionsContract(harness: StoreHarness): void {
       expect(results[1]).toMatchObject({ reason: { message: "cannot decide" } });
       expect(results[2]).toMatchObject({ reason: new StaleSessionError({ assetUuid: assets[1]!.uuid, epoch: 9 }) });
       const stored = await Promise.all(ids.map((id) => store.deployments.findDeployment(id)));
-      expect(stored.map((each) => [each?.version, each?.acknowledgedAtMs])).toEqual([
-        [2, T0 + 1],
-        [1, undefined],
-        [2, T0 + 1],
+      expect(stored.map((each) => [each?.version, each?.state])).toEqual([
+        [2, acknowledged(T0 + 1)],
+        [1, SENT],
+        [2, acknowledged(T0 + 1)],
       ]);
     });
 
@@ -204,24 +207,24 @@ export function sessionsContract(harness: StoreHarness): void {
       };
       const change = (fields: NonNullable<DeploymentChange["fields"]>) =>
         updateDeployment(deployments, "dep_1", () => ({ fields }));
-      await create("dep_of_other", { assetUuid: other, delivery: "command" });
+      await create("dep_of_other", { assetUuid: other });
       expect(await has()).toBe(false);
       await create("dep_1", { assetUuid });
       expect(await has()).toBe(true);
-      await change({ status: "Fail", code: "DeploymentTimeout", finishedAtMs: T0 });
+      await change({ state: failed("DeploymentTimeout") });
       expect(await has()).toBe(false);
-      await change({ delivery: "cancel" });
+      await change({ state: failed("DeploymentTimeout", "undo") });
       expect(await has()).toBe(true);
-      await change({ delivery: undefined, uncertainty: "overdue" });
+      await change({ state: failed("DeploymentTimeout", "overdue") });
       expect(await has()).toBe(true);
-      await change({ uncertainty: undefined });
+      await change({ state: failed("DeploymentTimeout") });
       expect(await has()).toBe(false);
     });
 
     test("a new deployment is stored with both of its events if its device is still as it was decided for", async () => {
       await using store = await openWithAccounts(harness);
       const { uuid: assetUuid } = await register(store, someAsset());
-      const { lastEvent, ...deployment } = receivedDeployment({ assetUuid, delivery: "command", finishDueMs: 5 });
+      const { lastEvent, ...deployment } = receivedDeployment({ assetUuid, finishDueMs: 5 });
       const create = (id: string) =>
         createDeployment(
           store.deployments,
@@ -233,14 +236,14 @@ export function sessionsContract(harness: StoreHarness): void {
         );
       expect(await create("dep_1")).toMatchObject({
         kind: "created",
-        deployment: { version: 2, status: "Fail", holder: undefined, lastSeq: 2 },
+        deployment: { version: 2, state: { status: "Fail" }, holder: undefined, lastSeq: 2 },
       });
       expect((await store.deployments.readEvents("dep_1", 0, 10)).events.map(({ seq }) => seq)).toEqual([1, 2]);
       await store.sessions.open(sessionOf(assetUuid));
       const created = await create("dep_2");
-      expect(created).toMatchObject({ deployment: { version: 1, status: "Running", holder: "ins_1", lastSeq: 1 } });
+      expect(created).toMatchObject({ deployment: { version: 1, state: SENT, holder: "ins_1", lastSeq: 1 } });
       const found = await store.deployments.findDeployment("dep_2");
-      expect(found).toMatchObject({ delivery: "command", finishDueMs: 5, holder: "ins_1", lastEvent: { seq: 1 } });
+      expect(found).toMatchObject({ state: SENT, finishDueMs: 5, holder: "ins_1", lastEvent: { seq: 1 } });
       const updated = await updateDeployment(store.deployments, "dep_2", () => ({ fields: { lastDeviceSeq: 1 } }));
       expect(updated?.holder).toBe("ins_1");
       await store.sessions.close({ assetUuid, epoch: 1 }, 9);
@@ -258,13 +261,13 @@ export function sessionsContract(harness: StoreHarness): void {
         await createDeployment(deployments, { ...deployment, lastSeq: 0, lastEvent: undefined }, first);
       };
       // The clock was set back in between.
-      await create("dep_2", { delivery: "command", createdAtMs: T0 + 2, hasRegistryAuth: true });
-      await create("dep_1", { delivery: "cancel", createdAtMs: T0 + 1 });
-      await create("dep_3", {});
-      await create("dep_4", { assetUuid: other, delivery: "command" });
+      await create("dep_2", { createdAtMs: T0 + 2, hasRegistryAuth: true });
+      await create("dep_1", { cancelRequestedAtMs: T0, createdAtMs: T0 + 1 });
+      await create("dep_3", { state: acknowledged() });
+      await create("dep_4", { assetUuid: other });
       expect(await deployments.listUndelivered(assetUuid)).toMatchObject([
-        { id: "dep_2", delivery: "command", hasRegistryAuth: true, status: "Running" },
-        { id: "dep_1", delivery: "cancel", hasRegistryAuth: false, status: "Running" },
+        { id: "dep_2", hasRegistryAuth: true, state: { kind: "sent" } },
+        { id: "dep_1", hasRegistryAuth: false, state: { kind: "sent" }, cancelRequestedAtMs: T0 },
       ]);
       await sessions.open(sessionOf(assetUuid));
       await sessions.open(sessionOf(other, { instanceId: "ins_2" }));
@@ -273,7 +276,7 @@ export function sessionsContract(harness: StoreHarness): void {
       await expect(stale).rejects.toThrow(StaleSessionError);
       expect(await deployments.listUndeliveredAssets("ins_1")).toEqual([assetUuid]);
       expect(await deployments.listUndeliveredAssets("ins_2")).toEqual([other]);
-      await updateDeployments(deployments, ["dep_1", "dep_2"], () => ({ fields: { delivery: undefined } }));
+      await updateDeployments(deployments, ["dep_1", "dep_2"], (current) => fail(current, T0, "AppNotFound"));
       expect(await deployments.listUndeliveredAssets("ins_1")).toEqual([]);
       expect(await deployments.listUndelivered(assetUuid, { assetUuid, epoch: 1 })).toEqual([]);
     });

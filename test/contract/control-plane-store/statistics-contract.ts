@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { fail } from "../../../src/control-plane/core/transitions.ts";
 import type { Deployment, DeploymentChange } from "../../../src/control-plane/core/deployment.ts";
 import type { Store } from "../../../src/control-plane/store/store.ts";
-import { receivedDeployment, T0 } from "../../support/deployment-record.ts";
+import { acknowledged, receivedDeployment, T0, uncertain } from "../../support/deployment-record.ts";
 import { describeDomain, openWithAccounts, register, someAsset, type StoreHarness } from "./harness.ts";
 import { createDeployment, updateDeployment } from "../../support/store-deployment.ts";
 
@@ -14,16 +14,16 @@ export function statisticsContract(harness: StoreHarness): void {
       expect(await store.statistics.countUnfinished()).toEqual(new Map());
       const { uuid: assetUuid } = await register(store, someAsset());
       const changes: Record<string, NonNullable<DeploymentChange["fields"]>> = {
-        dep_running: {},
-        dep_running_too: {},
-        dep_undelivered: { delivery: "command" },
-        dep_waiting: { delivery: "command", isWaiting: true },
-        dep_cancelling: { delivery: "cancel", cancelRequestedAtMs: T0 },
-        dep_uncertain: { uncertainty: "overdue" },
+        dep_running: { state: acknowledged() },
+        dep_running_too: { state: acknowledged() },
+        dep_undelivered: {},
+        dep_waiting: { state: { kind: "waiting", sentAtMs: undefined } },
+        dep_cancelling: { cancelRequestedAtMs: T0 },
+        dep_uncertain: { state: uncertain("overdue") },
       };
       for (const [id, fields] of Object.entries(changes)) {
         await create(store, receivedDeployment({ id, assetUuid }));
-        await updateDeployment(store.deployments, id, () => ({ fields: { delivery: undefined, ...fields } }));
+        await updateDeployment(store.deployments, id, () => ({ fields }));
       }
       await create(store, receivedDeployment({ id: "dep_ended", assetUuid }));
       await updateDeployment(store.deployments, "dep_ended", (current) => fail(current, T0, "DeploymentTimeout"));

@@ -258,7 +258,7 @@ describe("the values of the environment", () => {
     device.success(stream.deploymentId);
     await stream.ended;
     const stored = await control.store.deployments.findDeployment(stream.deploymentId);
-    expect(stored?.spec).toEqual({
+    expect(stored?.command.spec).toEqual({
       environments: [
         { key: "TOKEN", value: "***", secret: true },
         { key: "KEPT", secret: true },

@@ -66,7 +66,7 @@ test("an apply is one frame with defaults filled in, one stream whose events nam
   expect(found).toMatchObject({ action: "apply", app: "line", status: "Success", dry_run: true });
   const stored = await control.store.deployments.findDeployment(stream.deploymentId);
   expect(JSON.stringify(stored)).not.toContain(PASSWORD);
-  expect(stored?.spec).toMatchObject({ apps: [{ app: { environments: [{ value: "***" }] } }, {}] });
+  expect(stored?.command.spec).toMatchObject({ apps: [{ app: { environments: [{ value: "***" }] } }, {}] });
 });
 
 test.each([1, 2])("a device of protocol %i is told so by feature, before anything is changed", async (protocol) => {

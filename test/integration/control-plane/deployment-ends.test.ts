@@ -29,7 +29,7 @@ const online = (options?: Parameters<typeof FakeDevice.connect>[2]): Promise<Fak
   FakeDevice.connect(control.agentUrl, asset.deviceToken, options);
 
 const acknowledged = (id: string) => async (): Promise<boolean> =>
-  (await control.store.deployments.findDeployment(id))?.acknowledgedAtMs !== undefined;
+  (await control.store.deployments.findDeployment(id))?.state.kind === "acknowledged";
 
 const cancel = async (id: string): Promise<{ status: number; body: unknown }> => {
   const response = await fetch(`${control.url}/v1/assets/${asset.uuid}/edge/deployments/${id}`, {

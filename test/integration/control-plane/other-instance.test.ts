@@ -58,14 +58,14 @@ test("a frame for a session that another instance has replaced changes nothing, 
   const stream = await deploy();
   await device.next("deploy");
   await waitFor("the acknowledgement", async () => {
-    return (await control.store.deployments.findDeployment(stream.deploymentId))?.acknowledgedAtMs !== undefined;
+    return (await control.store.deployments.findDeployment(stream.deploymentId))?.state.kind === "acknowledged";
   });
   await openElsewhere();
   device.success(stream.deploymentId);
   expect(await device.closed).toBe(CLOSE_CODES.replaced);
   expect(device.received.some(({ type }) => type === "event_ack")).toBe(false);
   const record = await control.store.deployments.findDeployment(stream.deploymentId);
-  expect(record).toMatchObject({ status: "Running", lastSeq: 1 });
+  expect(record).toMatchObject({ state: { kind: "acknowledged" }, lastSeq: 1 });
   // The end of the old connection does not concern the new one.
   expect(await control.store.sessions.find(asset.uuid)).toMatchObject({ epoch: 2, instanceId: "ins_other" });
 });

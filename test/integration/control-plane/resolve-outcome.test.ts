@@ -180,9 +180,9 @@ test("a deployment that became overdue while the service was down ends as its de
   await device.next("query");
   const record = await waitFor("its end", async () => {
     const found = await control.store.deployments.findDeployment(id);
-    return found?.status === "Running" ? undefined : found;
+    return found?.state.kind === "ended" ? found : undefined;
   });
-  expect(record).toMatchObject({ status: "Success" });
+  expect(record).toMatchObject({ state: { status: "Success" } });
 });
 
 test("a device that does not answer gets no more queries with each retry", async () => {

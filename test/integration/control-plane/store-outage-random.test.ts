@@ -1,3 +1,4 @@
+import { statusOf } from "../../../src/control-plane/core/deployment.ts";
 import { describe, expect, test } from "vitest";
 import { StoreOutageLog } from "../../../src/control-plane/store/outage-log.ts";
 import { watchedStore } from "../../../src/control-plane/store/watched-store.ts";
@@ -87,8 +88,9 @@ describe("a database that is lost again and again", () => {
         stored += deployments.length;
         const device = connected[index] as FakeDevice;
         expect(device.isClosed).toBe(false);
-        for (const { id, status } of deployments) {
-          expect(status, id).toBe("Success");
+        for (const deployment of deployments) {
+          const { id } = deployment;
+          expect(statusOf(deployment), id).toBe("Success");
           // The command went out once, and each event of the device was acknowledged once.
           const frames = device.received.filter((frame) => "deployment_id" in frame && frame.deployment_id === id);
           expect(

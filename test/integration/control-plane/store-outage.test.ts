@@ -284,7 +284,7 @@ test.each<Fate>(["refused", "result_lost"])(
     });
     const { deployment_id: id } = await device.next("deploy");
     const record = () => control.store.deployments.findDeployment(id);
-    await waitFor("the acknowledgement on record", async () => (await record())?.acknowledgedAtMs !== undefined);
+    await waitFor("the acknowledgement on record", async () => (await record())?.state.kind === "acknowledged");
     setFate(fate);
     const before = failing.failures;
     device.event(id, { step: "pulling", message: "Pulling." });

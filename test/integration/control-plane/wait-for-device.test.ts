@@ -54,12 +54,12 @@ test("a deployment goes out when the device connects, and its time begins then",
   expect(stream.events[2]).toMatchObject({ message: "The device is connected; the deployment is sent." });
   await waitFor("the acknowledgement", async () => {
     const found = await control.store.deployments.findDeployment(stream.deploymentId);
-    return found?.acknowledgedAtMs !== undefined;
+    return found?.state.kind === "acknowledged";
   });
   // Past the end of the wait, and of the time it would have had without it.
   await clock.advance(14 * 60_000);
   const record = await control.store.deployments.findDeployment(stream.deploymentId);
-  expect(record).toMatchObject({ status: "Running", isWaiting: false });
+  expect(record).toMatchObject({ state: { kind: "acknowledged" } });
   await clock.advance(60_000);
   await stream.ended;
   expect(stream.events.at(-1)).toMatchObject({ status: "Fail", code: "DeploymentTimeout" });
@@ -108,12 +108,12 @@ test("a wait goes on over a restart of the service, and reconnects", async () =>
   await silent.next("deploy");
   await clock.advance(10_000);
   const found = async () => control.store.deployments.findDeployment(stream.deploymentId);
-  expect(await found()).toMatchObject({ status: "Running", isWaiting: true });
+  expect(await found()).toMatchObject({ state: { kind: "waiting" } });
   await silent[Symbol.asyncDispose]();
   await using device = await online();
   expect((await device.next("deploy")).deployment_id).toBe(stream.deploymentId);
-  await waitFor("the acknowledgement", async () => (await found())?.acknowledgedAtMs !== undefined);
-  expect(await found()).toMatchObject({ isWaiting: false });
+  await waitFor("the acknowledgement", async () => (await found())?.state.kind === "acknowledged");
+  expect(await found()).toMatchObject({ state: { kind: "acknowledged" } });
 });
 
 test("a deployment that waits is cancelled at once", async () => {

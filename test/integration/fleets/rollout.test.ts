@@ -214,7 +214,7 @@ test("a rollout goes on after the service was restarted in its midst, and no dev
     // Another attempt follows only one that has ended without the device, as far as the service could know.
     for (const { deploymentId } of device.received.slice(0, -1)) {
       const deployment = await rig.control.store.deployments.findDeployment(deploymentId);
-      expect(deployment).toMatchObject({ status: "Fail", code: "DeviceNotReachable" });
+      expect(deployment).toMatchObject({ state: { status: "Fail", code: "DeviceNotReachable" } });
     }
   }
 });

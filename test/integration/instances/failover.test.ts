@@ -1,3 +1,4 @@
+import { acknowledgedAtMsOf } from "../../../src/control-plane/core/deployment.ts";
 import { beforeEach, expect, onTestFinished, test } from "vitest";
 import { LinkedBus } from "../../../src/control-plane/bus/linked-bus.ts";
 import { CLOSE_CODES } from "../../../src/protocol/frames.ts";
@@ -250,7 +251,8 @@ test("an instance whose machine's clock is ten minutes off changes no deadline, 
   const stream = await deploy(a);
   const { deployment_id: id } = await device.next("deploy");
   await waitFor("the acknowledgement", async () => {
-    return (await own.store.deployments.findDeployment(id))?.acknowledgedAtMs === clock.now();
+    const found = await own.store.deployments.findDeployment(id);
+    return found && acknowledgedAtMsOf(found) === clock.now();
   });
   await clock.advance(50_000);
   device.event(id, { message: "one" });

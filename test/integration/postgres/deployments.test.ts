@@ -13,7 +13,7 @@ import { AppendSignal } from "../../../src/control-plane/store/account-events.ts
 import { PostgresPool } from "../../../src/control-plane/store/postgres/pool.ts";
 import { StaleSessionError } from "../../../src/control-plane/store/sessions.ts";
 import type { Store } from "../../../src/control-plane/store/store.ts";
-import { receivedDeployment, T0 } from "../../support/deployment-record.ts";
+import { commandOf, failed, receivedDeployment, T0 } from "../../support/deployment-record.ts";
 import { postgresUnavailableReason } from "../../support/postgres.ts";
 import { PostgresDatabases } from "../../support/postgres-store.ts";
 import { waitFor } from "../../support/wait-for.ts";
@@ -146,7 +146,9 @@ describe.skipIf(reason !== undefined)(`deployments in PostgreSQL${reason === und
         }),
         updateDeployment(deployments, "dep_1", say("b")),
         // The database refuses it.
-        updateDeployment(deployments, "dep_2", () => ({ fields: { status: "Nonsense" as "Fail" } })),
+        updateDeployment(deployments, "dep_2", () => ({
+          fields: { state: { ...failed(), status: "Nonsense" as "Fail" } },
+        })),
         updateDeployment(deployments, "dep_3", say("a"), { assetUuid: DEVICE, epoch: 1 }),
         updateDeployment(deployments, "dep_4", say("a"), { assetUuid: DEVICE, epoch: 2 }),
         updateDeployment(deployments, "dep_none", say("a")),
@@ -186,7 +188,7 @@ describe.skipIf(reason !== undefined)(`deployments in PostgreSQL${reason === und
         const [updated] = await updateDeployments(store.deployments, ["dep_1"], say("b"));
         expect(updated).toMatchObject({ version: 3, lastSeq: 3 });
         const ended = await updateDeployment(store.deployments, "dep_1", (current) => fail(current, T0, "Internal"));
-        expect(ended).toMatchObject({ version: 4, status: "Fail", lastSeq: 4 });
+        expect(ended).toMatchObject({ version: 4, state: { status: "Fail" }, lastSeq: 4 });
         expect((await store.deployments.readEvents("dep_1", 0, 10)).events).toHaveLength(4);
         expect(await server.execute("SELECT last_value FROM attempts", database)).toBe("12");
       } finally {
@@ -220,7 +222,9 @@ describe.skipIf(reason !== undefined)(`deployments in PostgreSQL${reason === und
         numbers(5).map((text) => updateDeployment(store.deployments, `dep_${index}`, say("x".repeat(text * 10)))),
       );
       await Promise.all(updates);
-      await updateDeployments(store.deployments, ["dep_1", "dep_2"], () => ({ fields: { spec: null } }));
+      await updateDeployments(store.deployments, ["dep_1", "dep_2"], () => ({
+        fields: { command: commandOf("deploy") },
+      }));
       const ends = numbers(10).map((index) =>
         updateDeployment(store.deployments, `dep_${index}`, (current) =>
           fail(current, T0 + index, "DeploymentTimeout"),
@@ -244,7 +248,7 @@ describe.skipIf(reason !== undefined)(`deployments in PostgreSQL${reason === und
       for (const index of numbers(20)) {
         const id = `dep_${index}`;
         let holder: string | undefined = "not asked";
-        const created = create(store, { id, delivery: "command" }, undefined, (deployment) => {
+        const created = create(store, { id }, undefined, (deployment) => {
           holder = deployment.holder;
           return undefined;
         });
@@ -264,9 +268,12 @@ describe.skipIf(reason !== undefined)(`deployments in PostgreSQL${reason === und
       expect(await store.deployments.readEvents("\0", 0, 1)).toEqual({ events: [], hasMore: false, isOver: true });
       expect(await store.deployments.listDeployments("\0", 1)).toEqual({ deployments: [], next: undefined });
       expect(await updateDeployment(store.deployments, "\0", say("a"))).toBeUndefined();
-      const spec = { name: "web", environments: [{ key: "A", value: "a\0b\ud800" }] };
-      await create(store, { id: "dep_1", spec });
+      const command = commandOf("deploy", { name: "web", environments: [{ key: "A", value: "a\0b\ud800" }] });
+      await create(store, { id: "dep_1", command });
       expect(await updateDeployment(store.deployments, "dep_1", say("c\0d"))).toMatchObject({ version: 2 });
-      expect(await store.deployments.findDeployment("dep_1")).toMatchObject({ spec, lastEvent: { message: "c\0d" } });
+      expect(await store.deployments.findDeployment("dep_1")).toMatchObject({
+        command,
+        lastEvent: { message: "c\0d" },
+      });
     }));
 });

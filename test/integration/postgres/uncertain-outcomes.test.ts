@@ -1,3 +1,4 @@
+import { statusOf } from "../../../src/control-plane/core/deployment.ts";
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
 import { copyDatabase } from "../../../src/control-plane/data/copy/copy.ts";
 import { markUnfinishedRestored } from "../../../src/control-plane/store/postgres/maintenance.ts";
@@ -32,7 +33,7 @@ async function stopDuringDeployment(control: ControlPlane): Promise<{ id: string
   const { deployment_id: id } = await device.next("deploy");
   await waitFor(
     "the acknowledgement",
-    async () => (await control.store.deployments.findDeployment(id))?.acknowledgedAtMs !== undefined,
+    async () => (await control.store.deployments.findDeployment(id))?.state.kind === "acknowledged",
   );
   await control.server.stop();
   return { id, asset };
@@ -57,9 +58,9 @@ async function expectAsked(
   await using device = await FakeDevice.connect(control.agentUrl, deviceToken, { outcomes });
   const ended = await waitFor("the end of the record", async () => {
     const deployment = await control.store.deployments.findDeployment(id);
-    return deployment?.status !== "Running" && deployment;
+    return deployment?.state.kind === "ended" && deployment;
   });
-  expect([ended.status, ended.lastEvent?.details]).toEqual([status, expect.objectContaining(details)]);
+  expect([statusOf(ended), ended.lastEvent?.details]).toEqual([status, expect.objectContaining(details)]);
   await device.flushed();
   expect(device.received.filter(({ type }) => type === "cancel" || type === "deploy")).toEqual([]);
 }

@@ -1,6 +1,7 @@
 import type { Deployments } from "../../../src/agent/steps/deployments.ts";
 import { readDeploymentOutcomes } from "../../../src/agent/live/deployment-outcomes.ts";
 import type { AgentStore } from "../../../src/agent/store/store.ts";
+import type { Command } from "../../../src/control-plane/core/command.ts";
 import { confirmOnDevice } from "../../../src/control-plane/core/connection-notes.ts";
 import {
   type DeploymentChange,
@@ -8,10 +9,10 @@ import {
   isFinished,
   newDeployment,
 } from "../../../src/control-plane/core/deployment.ts";
-import { completeChange } from "../../../src/control-plane/core/delivery.ts";
+import { completeChange } from "../../../src/control-plane/core/deadlines.ts";
+import { cancelReason, deliveryOf, reconcile } from "../../../src/control-plane/core/delivery.ts";
 import { markForOutcomeQuery, applyOutcome } from "../../../src/control-plane/core/resolve-outcome.ts";
 import { appendEvent } from "../../../src/control-plane/core/event-log.ts";
-import { cancelReason, reconcile } from "../../../src/control-plane/core/reconcile.ts";
 import {
   acknowledge,
   receivedEvent,
@@ -74,8 +75,7 @@ export class ModelControlPlane {
       accountId: "acc",
       assetUuid: "asset",
       app,
-      action,
-      spec,
+      command: { action, spec } as Command,
       options: {},
       hasRegistryAuth: false,
       nowMs: this.#clock.now(),
@@ -137,8 +137,9 @@ export class ModelControlPlane {
     if (!outcome) throw new Error("the agent returned no outcome");
     const before = this.deployment(id);
     const after = this.#change(id, (current, now) => applyOutcome(current, outcome, now, this.#epoch));
-    if (after.delivery === "cancel" && before.delivery !== "cancel") agent.cancel(id, cancelReason(after) ?? "unknown");
-    if (after.delivery !== "command") return;
+    if (deliveryOf(after) === "cancel" && deliveryOf(before) !== "cancel")
+      agent.cancel(id, cancelReason(after) ?? "unknown");
+    if (deliveryOf(after) !== "command") return;
     send(agent, after);
     this.#change(id, (current, now) => acknowledge(current, now, this.#epoch));
   }
@@ -160,7 +161,7 @@ export class ModelControlPlane {
   }
 }
 
-function send(agent: Deployments, { id, action, app, spec }: Deployment): void {
+function send(agent: Deployments, { id, app, command: { action, spec } }: Deployment): void {
   if (action === "deploy") agent.deploy(id, spec);
   else if (action === "apply") agent.apply(id, spec);
   else agent.change(id, { action, app, spec });

@@ -1,3 +1,4 @@
+import { statusOf } from "../../../src/control-plane/core/deployment.ts";
 import { setTimeout as sleep } from "node:timers/promises";
 import { LABELS } from "../../../src/agent/core/app/container.ts";
 import type { ContainerStatus } from "../../../src/agent/core/app/container-status.ts";
@@ -192,7 +193,7 @@ function violations(
   const expectThat = (holds: boolean, what: string): void => void (holds || found.push(what));
   for (const [index, end] of scenario.outcomes.entries()) {
     const id = `d${index}`;
-    const { status } = control.deployment(id);
+    const status = statusOf(control.deployment(id));
     const stream = control.streams.get(id) ?? [];
     expectThat(status === end, `${id} is ${status}, not ${end}: ${JSON.stringify(stream)}`);
     expectThat(

@@ -1,7 +1,6 @@
 import { InProcessBus } from "../../../src/control-plane/bus/in-process-bus.ts";
-import { nextDueMs } from "../../../src/control-plane/core/deadlines.ts";
-import { completeChange, completeNew } from "../../../src/control-plane/core/delivery.ts";
-import type { Deployment, DeploymentChange } from "../../../src/control-plane/core/deployment.ts";
+import { completeChange, completeNew, nextDueMs } from "../../../src/control-plane/core/deadlines.ts";
+import { codeOf, type Deployment, type DeploymentChange } from "../../../src/control-plane/core/deployment.ts";
 import { CredentialCache } from "../../../src/control-plane/deployments/credentials.ts";
 import { DeadlineSweeper } from "../../../src/control-plane/deployments/deadline-sweeper.ts";
 import { DeploymentExecutor } from "../../../src/control-plane/deployments/executor.ts";
@@ -46,7 +45,10 @@ export async function startDeadlineRig(
     },
     updateDeployments: async (updates: readonly DeploymentUpdate[]) => {
       const stored = await updateDeployments(updates);
-      for (const { after } of updates) if (stored.has(after.id) && after.code) ended.push([after.code, clock.now()]);
+      for (const { after } of updates) {
+        const code = codeOf(after);
+        if (stored.has(after.id) && code) ended.push([code, clock.now()]);
+      }
       return stored;
     },
   });

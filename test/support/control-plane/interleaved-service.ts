@@ -1,3 +1,4 @@
+import { commandOf } from "../deployment-record.ts";
 import type { Asset } from "../../../src/control-plane/core/asset.ts";
 import { type Deployment, isFinished } from "../../../src/control-plane/core/deployment.ts";
 import type { DeploymentsOptions } from "../../../src/control-plane/deployments/deployments.ts";
@@ -103,7 +104,7 @@ export class InterleavedService implements SimulatedWorld {
     const spec = action === "deploy" ? { name: "web", image: "web:1" } : null;
     const instance = this.#random.pick(this.#instances);
     const waitForDeviceS = this.#random.chance(0.4) ? this.#random.between(1, MAX_WAIT_S) : undefined;
-    const command = { action, app: "web", spec, options: {}, waitForDeviceS };
+    const command = { command: commandOf(action, spec), app: "web", options: {}, waitForDeviceS };
     const request = async (): Promise<void> => {
       const id = await instance.deployments.request(ASSET, command, ORIGIN);
       this.clients.set(id, { events: [], leave: new AbortController(), instance: undefined, ended: false });

@@ -1,3 +1,4 @@
+import { acknowledgedAtMsOf, codeOf } from "../../../src/control-plane/core/deployment.ts";
 import { expect } from "vitest";
 import { isRolloutOver } from "../../../src/protocol/rollout-over.ts";
 import { waitFor } from "../wait-for.ts";
@@ -122,9 +123,9 @@ async function checkRecord({ control, devices }: FleetRig, id: string, before = 
     const { deployments: onRecord } = await deployments.listDeployments(uuid, 100);
     const received = device.received.map(({ deploymentId }) => deploymentId);
     expect(onRecord.map((deployment) => deployment.id)).toEqual(expect.arrayContaining(received));
-    const reached = onRecord.filter(({ acknowledgedAtMs, code }) => {
-      return code !== "DeviceNotReachable" || acknowledgedAtMs !== undefined;
-    });
+    const reached = onRecord.filter(
+      (deployment) => codeOf(deployment) !== "DeviceNotReachable" || acknowledgedAtMsOf(deployment) !== undefined,
+    );
     const ids = reached.map((deployment) => deployment.id);
     const own = device.received.slice(before).filter(({ deploymentId }) => ids.includes(deploymentId));
     const images = own.flatMap((apply) => apply.images);

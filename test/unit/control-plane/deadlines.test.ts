@@ -9,7 +9,7 @@ import {
   remainingMs,
 } from "../../../src/control-plane/core/deadlines.ts";
 import type { Deployment } from "../../../src/control-plane/core/deployment.ts";
-import { expireDeadline, receivedDeployment, T0 } from "../../support/deployment-record.ts";
+import { acknowledged, expireDeadline, receivedDeployment, SUCCEEDED, T0 } from "../../support/deployment-record.ts";
 
 const ACK_MS = 10_000;
 const YEARS_MS = 10 * 365 * 24 * 3_600_000;
@@ -30,7 +30,7 @@ describe("pending deadlines", () => {
     const deployment = receivedDeployment();
     const acknowledgement = { kind: "acknowledge", sinceMs: T0, durationMs: ACK_MS };
     expect(pendingDeadlines(deployment, ACK_MS)).toEqual([END, acknowledgement]);
-    expect(pendingDeadlines({ ...deployment, acknowledgedAtMs: T0 }, ACK_MS)).toEqual([END]);
+    expect(pendingDeadlines({ ...deployment, state: acknowledged() }, ACK_MS)).toEqual([END]);
   });
 
   test("include one for a cancellation, acknowledged or not", () => {
@@ -40,7 +40,7 @@ describe("pending deadlines", () => {
   });
 
   test("are none for a finished deployment", () => {
-    expect(pendingDeadlines(receivedDeployment({ status: "Success" }), ACK_MS)).toEqual([]);
+    expect(pendingDeadlines(receivedDeployment({ state: SUCCEEDED }), ACK_MS)).toEqual([]);
   });
 
   test("have a remaining time of at most their duration", () => {
@@ -61,22 +61,22 @@ describe("due times", () => {
 
   test.each([YEARS_MS, -YEARS_MS])("stay when the time of day jumps by %s ms in between", (jump) => {
     const deployment = received();
-    const acknowledged = { ...deployment, acknowledgedAtMs: T0 + jump };
-    expect(dueTimes(deployment, acknowledged, at(T0 + jump, 5_000))).toEqual({
+    const held = { ...deployment, state: acknowledged(T0 + jump) };
+    expect(dueTimes(deployment, held, at(T0 + jump, 5_000))).toEqual({
       finishDueMs: 900_000,
       replyDueMs: undefined,
     });
   });
 
   test("are measured anew with the time of day, also after it was set back while the service was down", () => {
-    const deployment = receivedDeployment({ acknowledgedAtMs: T0 });
+    const deployment = receivedDeployment({ state: acknowledged() });
     expect(dueTimes(undefined, deployment, at(T0 - YEARS_MS, 7)).finishDueMs).toBe(900_007);
     expect(dueTimes(undefined, deployment, at(T0 + 600_000, 7)).finishDueMs).toBe(300_007);
     expect(dueTimes(undefined, deployment, at(T0 + YEARS_MS, 7)).finishDueMs).toBe(7);
   });
 
   test("are later by the time by which a deadline was extended", () => {
-    const deployment = received({ acknowledgedAtMs: T0 });
+    const deployment = received({ state: acknowledged() });
     const extended = { ...deployment, deadlineAtMs: deployment.deadlineAtMs + 3_600_000 };
     expect(dueTimes(deployment, extended, at(T0 + 600_000, 600_000)).finishDueMs).toBe(900_000 + 3_600_000);
   });
@@ -90,7 +90,7 @@ describe("due times", () => {
   test("are whole milliseconds, and none for a finished deployment", () => {
     const deployment = receivedDeployment();
     expect(dueTimes(undefined, deployment, at(T0, 0.25))).toEqual({ finishDueMs: 900_001, replyDueMs: ACK_MS + 1 });
-    const ended = { ...received(), status: "Success" } as const;
+    const ended = { ...received(), state: SUCCEEDED };
     expect(dueTimes(received(), ended, at(T0, 5))).toEqual({ finishDueMs: undefined, replyDueMs: undefined });
   });
 
@@ -111,24 +111,26 @@ describe("due times", () => {
 describe("a deployment of which no deadline has passed", () => {
   test("does not change before it is due", () => {
     expect(expire(received(), at(T0 + YEARS_MS, ACK_MS - 1))).toBeUndefined();
-    expect(expire(received(), at(T0, ACK_MS))?.fields).toMatchObject({ code: "DeviceNotReachable" });
+    expect(expire(received(), at(T0, ACK_MS))?.fields?.state).toMatchObject({ code: "DeviceNotReachable" });
   });
 
   test("does not change if the deadline was met or extended meanwhile", () => {
     const deployment = received();
-    for (const fields of [{ acknowledgedAtMs: T0 }, { status: "Success" }] as const) {
+    for (const fields of [{ state: acknowledged() }, { state: SUCCEEDED }]) {
       const met = { ...deployment, ...fields };
       expect(expire({ ...met, ...dueTimes(deployment, met, at(T0, 0)) }, at(T0, ACK_MS))).toBeUndefined();
     }
-    const acknowledged = received({ acknowledgedAtMs: T0 });
-    const extended = { ...acknowledged, deadlineAtMs: T0 + 1_000_000 };
-    const due = dueTimes(acknowledged, extended, at(T0, 0));
+    const held = received({ state: acknowledged() });
+    const extended = { ...held, deadlineAtMs: T0 + 1_000_000 };
+    const due = dueTimes(held, extended, at(T0, 0));
     expect(expire({ ...extended, ...due }, at(T0, 900_000))).toBeUndefined();
-    expect(expire({ ...extended, ...due }, at(T0, 1_000_000))?.fields).toMatchObject({ code: "DeploymentTimeout" });
+    expect(expire({ ...extended, ...due }, at(T0, 1_000_000))?.fields?.state).toMatchObject({
+      code: "DeploymentTimeout",
+    });
   });
 
   test("gets its deadlines again if those on record do not belong to it", () => {
-    expect(expire(receivedDeployment({ acknowledgedAtMs: T0, replyDueMs: 1 }), at(T0, 5))).toEqual({ fields: {} });
+    expect(expire(receivedDeployment({ state: acknowledged(), replyDueMs: 1 }), at(T0, 5))).toEqual({ fields: {} });
   });
 });
 
@@ -138,5 +140,5 @@ test.each([
   ["cancel", "reply", "DeploymentCancelled"],
 ] as const)("%s not met in time (%s): %s", (kind, due, code) => {
   const deployment = receivedDeployment(kind === "cancel" ? { cancelRequestedAtMs: T0 } : {});
-  expect(expireDeadline(deployment, due, T0)?.fields).toMatchObject({ status: "Fail", code });
+  expect(expireDeadline(deployment, due, T0)?.fields?.state).toMatchObject({ status: "Fail", code });
 });

@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
 import { InProcessBus } from "../../../src/control-plane/bus/in-process-bus.ts";
-import type { Deployment } from "../../../src/control-plane/core/deployment.ts";
 import { appendEvent } from "../../../src/control-plane/core/event-log.ts";
 import { readEvents } from "../../../src/control-plane/deployments/event-reader.ts";
 import { eventsTopic } from "../../../src/control-plane/deployments/executor.ts";
 import type { DeploymentStore } from "../../../src/control-plane/store/deployments.ts";
 import { openStore } from "../../../src/control-plane/store/sqlite/open-store.ts";
+import type { DeploymentStatus } from "../../../src/protocol/deployment-event.ts";
 import { receivedDeployment } from "../../support/deployment-record.ts";
 import { StreamPoller } from "../../../src/control-plane/deployments/stream-poller.ts";
 import { captureLog } from "../../support/link/log-capture.ts";
@@ -39,7 +39,7 @@ async function setUp(change: Partial<DeploymentStore> = {}, intervalMs?: number)
       drain: drain.signal,
       signal: leave.signal,
     });
-  const add = async (status: Deployment["status"], isLost = false): Promise<void> => {
+  const add = async (status: DeploymentStatus, isLost = false): Promise<void> => {
     await updateDeployment(writing, deployment.id, (current) =>
       appendEvent(current, { status, message: "x", step: "pulling" }, clock.now()),
     );

@@ -2,7 +2,7 @@ import { expect, test } from "vitest";
 import { LatestEvents } from "../../../src/control-plane/store/sqlite/latest-events.ts";
 import { openStore } from "../../../src/control-plane/store/sqlite/open-store.ts";
 import { appendEvent } from "../../../src/control-plane/core/event-log.ts";
-import { receivedDeployment, T0 } from "../../support/deployment-record.ts";
+import { receivedDeployment, SUCCEEDED, T0 } from "../../support/deployment-record.ts";
 import { createDeployment, updateDeployment } from "../../support/store-deployment.ts";
 
 const record = receivedDeployment();
@@ -11,7 +11,7 @@ const eventOf = (seq: number, message = "x") => ({ seq, json: JSON.stringify({ .
 test("the latest event is found by a reader that has all before it, and by no other", () => {
   const latest = new LatestEvents();
   latest.add(record, eventOf(2));
-  latest.add({ ...record, status: "Success" }, eventOf(3));
+  latest.add({ ...record, state: SUCCEEDED }, eventOf(3));
   const events = [eventOf(3)];
   expect(latest.findAfter(record.id, 2)).toMatchObject({ events, hasMore: false, isOver: true });
   for (const after of [0, 1, 3, 4]) expect(latest.findAfter(record.id, after)).toBeUndefined();

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test, vi } from "vitest";
 import { systemClock } from "../../../src/lib/clock.ts";
 import { startDeadlineRig } from "../../support/control-plane/deadline-rig.ts";
-import { T0 } from "../../support/deployment-record.ts";
+import { acknowledged, T0 } from "../../support/deployment-record.ts";
 
 const DAY_MS = 24 * 3_600_000;
 
@@ -11,7 +11,7 @@ afterEach(() => void vi.useRealTimers());
 test("a deployment that waits a month for its data budget ends only after that", async () => {
   await using rig = await startDeadlineRig(systemClock);
   await rig.receive();
-  await rig.change({ acknowledgedAtMs: T0 });
+  await rig.change({ state: acknowledged() });
   const waiting = {
     device_seq: 1,
     status: "Running",

@@ -23,7 +23,7 @@ test("the values of the environment are masked, and nothing else changes", () =>
   expect(spec.environments[0]?.value).toBe("s3cret");
 });
 
-test.each([[null], [1], [{}], [{ environments: 3 }], [{ environments: [null, 1, {}] }]])("%j passes", (spec) => {
+test.each([[{}], [{ environments: 3 }], [{ environments: [null, 1, {}] }]])("%j passes", (spec) => {
   expect(maskSpec(spec)).toEqual(spec);
 });
 

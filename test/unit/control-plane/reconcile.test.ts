@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { Deployment } from "../../../src/control-plane/core/deployment.ts";
-import { reconcile } from "../../../src/control-plane/core/reconcile.ts";
-import { receivedDeployment, T0 } from "../../support/deployment-record.ts";
+import { reconcile } from "../../../src/control-plane/core/delivery.ts";
+import { acknowledged, failed, receivedDeployment, SUCCEEDED, T0 } from "../../support/deployment-record.ts";
 
 const deployment = (id: string, fields: Partial<Deployment> = {}): Deployment => receivedDeployment({ id, ...fields });
 const held = (record: Deployment) => ({ id: record.id, deployment: record });
@@ -11,7 +11,7 @@ test("a deployment that the device holds and should hold is confirmed", () => {
   expect(reconcile([known], [held(known)])).toEqual([{ kind: "confirm", deploymentId: "a" }]);
 });
 
-test.each([{}, { acknowledgedAtMs: T0 }, { cancelRequestedAtMs: T0 }])(
+test.each([{}, { state: acknowledged() }, { cancelRequestedAtMs: T0 }])(
   "the outcome of a deployment that the device does not hold is queried: %o",
   (fields) => {
     expect(reconcile([deployment("a", fields)], [])).toEqual([{ kind: "query_outcome", deploymentId: "a" }]);
@@ -36,12 +36,12 @@ test.each([
   ["DeploymentCancelled", "requested"],
   ["Internal", "unknown"],
 ] as const)("a deployment that failed on record with %s is cancelled on the device", (code, reason) => {
-  expect(reconcile([], [held(deployment("a", { status: "Fail", code }))])).toEqual([
+  expect(reconcile([], [held(deployment("a", { state: failed(code) }))])).toEqual([
     { kind: "cancel", deploymentId: "a", reason },
   ]);
 });
 
-test.each([{ status: "Success" as const }, { status: "Fail" as const, code: "ImagePullBackOff" as const }])(
+test.each([{ state: SUCCEEDED }, { state: failed("ImagePullBackOff") }])(
   "what ended by the device's own word is left to its last event: %o",
   (fields) => {
     expect(reconcile([], [held(deployment("a", fields))])).toEqual([]);

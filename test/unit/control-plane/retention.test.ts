@@ -1,3 +1,4 @@
+import { commandOf } from "../../support/deployment-record.ts";
 import { afterEach, beforeEach, expect, test } from "vitest";
 import { type Deployment, newDeployment } from "../../../src/control-plane/core/deployment.ts";
 import { appendEvent } from "../../../src/control-plane/core/event-log.ts";
@@ -37,8 +38,7 @@ async function deploy(id: string, unfinished = false): Promise<void> {
     accountId: "acc_1",
     assetUuid: ASSET,
     app: "web",
-    action: "deploy",
-    spec: {},
+    command: commandOf("deploy", {}),
     options: {},
     hasRegistryAuth: false,
     nowMs,

@@ -12,7 +12,12 @@ import {
   failMissingOnDevice,
   noteStreamInterrupted,
 } from "../../../src/control-plane/core/connection-notes.ts";
-import type { DeploymentChange, Deployment } from "../../../src/control-plane/core/deployment.ts";
+import {
+  codeOf,
+  type Deployment,
+  type DeploymentChange,
+  statusOf,
+} from "../../../src/control-plane/core/deployment.ts";
 import { MAX_EVENTS, appendEvent } from "../../../src/control-plane/core/event-log.ts";
 import {
   acknowledge,
@@ -23,7 +28,14 @@ import {
 } from "../../../src/control-plane/core/transitions.ts";
 import { deploymentEventSchema, type DeviceEvent } from "../../../src/protocol/deployment-event.ts";
 import { DEFAULT_DEPLOYMENT_TIMEOUT_MS } from "../../../src/protocol/limits.ts";
-import { applyChange, expireDeadline, receivedDeployment, T0 } from "../../support/deployment-record.ts";
+import {
+  acknowledged,
+  applyChange,
+  expireDeadline,
+  factsOf,
+  receivedDeployment,
+  T0,
+} from "../../support/deployment-record.ts";
 
 const running: DeviceEvent = { status: "Running", message: "Working.", step: "pulling", device_seq: 1 };
 const success: DeviceEvent = { status: "Success", message: "Done.", step: "done", device_seq: 2 };
@@ -101,7 +113,7 @@ describe("for every sequence of changes", () => {
           expect(event?.timestamp).toBeGreaterThanOrEqual(events[index - 1]?.timestamp ?? 0);
           const isLast = index === events.length - 1;
           if (!isLast) expect(event?.status).toBe("Running");
-          else expect(event?.status).toBe(deployment.status);
+          else expect(event?.status).toBe(statusOf(deployment));
         }
       }),
     );
@@ -111,8 +123,8 @@ describe("for every sequence of changes", () => {
 describe("events of the device", () => {
   test("the first one also acknowledges the command, and masks the values of the environment on record", () => {
     const after = applyChange(receivedDeployment(), applyDeviceEvent(receivedDeployment(), running, T0 + 5, 1));
-    expect(after).toMatchObject({ acknowledgedAtMs: T0 + 5, lastDeviceSeq: 1, lastSeq: 2 });
-    expect(after.spec).toEqual({ name: "web", environments: [{ key: "A", value: "***" }] });
+    expect(factsOf(after)).toMatchObject({ acknowledgedAtMs: T0 + 5, lastDeviceSeq: 1, lastSeq: 2 });
+    expect(after.command.spec).toEqual({ name: "web", environments: [{ key: "A", value: "***" }] });
   });
 
   test("one that is stored already changes nothing and is acknowledged again", () => {
@@ -143,7 +155,7 @@ describe("events of the device", () => {
     expect(untouched).toEqual(cancelling);
     expect(replyToEvent(untouched, success)).toBe("cancel");
     const undone = { ...failure, device_seq: 3, code: "DeploymentCancelled" as const };
-    expect(applyChange(cancelling, applyDeviceEvent(cancelling, undone, T0, 1))).toMatchObject({
+    expect(factsOf(applyChange(cancelling, applyDeviceEvent(cancelling, undone, T0, 1)))).toMatchObject({
       status: "Fail",
       code: "DeploymentCancelled",
     });
@@ -163,8 +175,10 @@ describe("events of the device", () => {
   });
 });
 
+const codeAfter = (deployment: Deployment) => codeOf(applyChange(deployment, failMissingOnDevice(deployment, T0)));
+
 describe("the connection", () => {
-  const held = receivedDeployment({ acknowledgedAtMs: T0 });
+  const held = receivedDeployment({ state: acknowledged() });
 
   test("is reported lost once, and back once", () => {
     const lost = applyChange(held, noteConnectionLost(held, T0, 1));
@@ -196,8 +210,8 @@ describe("the connection", () => {
   });
 
   test("a deployment that the device no longer has fails, as cancelled if that was requested", () => {
-    expect(failMissingOnDevice(held, T0)?.fields?.code).toBe("Internal");
-    expect(failMissingOnDevice({ ...held, cancelRequestedAtMs: T0 }, T0)?.fields?.code).toBe("DeploymentCancelled");
+    expect(codeAfter(held)).toBe("Internal");
+    expect(codeAfter({ ...held, cancelRequestedAtMs: T0 })).toBe("DeploymentCancelled");
   });
 
   test("an interrupted stream says where it continues", () => {
@@ -215,7 +229,7 @@ test("a failure decided by the control plane has the last step of the deployment
 
 test("the values of the environment are masked on record when the deployment ends, also if no device has had it", () => {
   const ended = applyChange(receivedDeployment(), fail(receivedDeployment(), T0, "DeviceNotReachable"));
-  expect(ended.spec).toEqual({ name: "web", environments: [{ key: "A", value: "***" }] });
+  expect(ended.command.spec).toEqual({ name: "web", environments: [{ key: "A", value: "***" }] });
 });
 
 const waits = (waiting_s: unknown, more: Partial<DeviceEvent> = {}): DeviceEvent => ({

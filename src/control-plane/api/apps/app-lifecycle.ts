@@ -37,7 +37,12 @@ export function appLifecycle(api: Api, context: ApiContext): void {
       async (request, reply) => {
         const app = request.params.name;
         const waitForDeviceS = request.query.wait_for_device_s;
-        return streamCommand(context, request, reply, { action, app, spec: null, options: {}, waitForDeviceS });
+        return streamCommand(context, request, reply, {
+          command: { action, spec: null },
+          app,
+          options: {},
+          waitForDeviceS,
+        });
       },
     );
   }

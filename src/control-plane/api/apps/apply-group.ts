@@ -38,9 +38,8 @@ export function applyGroup(api: Api, context: ApiContext): void {
       // With its defaults filled in it is longer, and has to fit into a frame.
       if (utf8ByteLength(JSON.stringify(spec)) > MAX_APPLY_BYTES) throw new EdgeError("PayloadTooLarge");
       return streamCommand(context, request, reply, {
-        action: "apply",
+        command: { action: "apply", spec },
         app: spec.project,
-        spec,
         options,
         waitForDeviceS,
       });

@@ -68,29 +68,29 @@ export async function streamCommand(
   context: ApiContext,
   request: AssetRequest,
   reply: FastifyReply,
-  command: AppCommand,
+  given: AppCommand,
 ): Promise<FastifyReply> {
   const { store, deployments, streamLimiter } = context;
   // First, so that a request whose events cannot be streamed starts no deployment.
   streamLimiter.acquireForAccount(request, reply);
   const asset = await findAsset(store, request, request.params.asset_id);
-  const idempotency = idempotencyOf(idempotencyKeyOf(request), asset.uuid, command);
-  const id = await deployments.request(asset, command, originOf(request), idempotency);
+  const idempotency = idempotencyOf(idempotencyKeyOf(request), asset.uuid, given);
+  const id = await deployments.request(asset, given, originOf(request), idempotency);
   // Removed since it was found: the removal has ended the deployments that were stored before, and nothing ends a later one.
-  const mayWait = command.waitForDeviceS !== undefined && command.waitForDeviceS > 0;
+  const mayWait = given.waitForDeviceS !== undefined && given.waitForDeviceS > 0;
   if (mayWait && !(await store.assets.findAssetByUuid(asset.uuid))) await deployments.cancelAll(asset.uuid);
   void reply.header("Deployment-Id", id);
   return sendEvents(context, request, reply, { id, after: 0 });
 }
 
 /** The hash covers the parsed command without registry credentials, of which nothing is stored. */
-function idempotencyOf(key: string | undefined, assetUuid: string, command: AppCommand): Idempotency | undefined {
+function idempotencyOf(key: string | undefined, assetUuid: string, asked: AppCommand): Idempotency | undefined {
   if (key === undefined) return undefined;
-  const { action, app, spec, options, waitForDeviceS } = command;
+  const { command, app, options, waitForDeviceS } = asked;
   const { registry_auth: _omitted, ...given } = options;
   const compared = { ...given, ...(waitForDeviceS !== undefined && { wait_for_device_s: waitForDeviceS }) };
   const requestHash = createHash("sha256")
-    .update(JSON.stringify([assetUuid, action, app, spec, compared]))
+    .update(JSON.stringify([assetUuid, command.action, app, command.spec, compared]))
     .digest();
   return { key, requestHash };
 }

@@ -37,9 +37,8 @@ export function deployApp(api: Api, context: ApiContext): void {
       const { spec, options: given } = splitDeployRequest(body);
       const options = toDeployOptions(given, request.query.dry_run);
       return streamCommand(context, request, reply, {
-        action: "deploy",
+        command: { action: "deploy", spec },
         app: spec.name,
-        spec,
         options,
         waitForDeviceS,
       });

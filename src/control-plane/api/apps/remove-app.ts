@@ -23,7 +23,12 @@ export function removeApp(api: Api, context: ApiContext): void {
     async (request, reply) => {
       const app = request.params.name;
       const waitForDeviceS = request.query.wait_for_device_s;
-      return streamCommand(context, request, reply, { action: "remove", app, spec: null, options: {}, waitForDeviceS });
+      return streamCommand(context, request, reply, {
+        command: { action: "remove", spec: null },
+        app,
+        options: {},
+        waitForDeviceS,
+      });
     },
   );
 }

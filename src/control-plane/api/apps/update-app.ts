@@ -39,9 +39,8 @@ export function updateApp(api: Api, context: ApiContext): void {
       const { spec, options: given } = splitDeployRequest(body);
       const options = toDeployOptions(given, request.query.dry_run);
       return streamCommand(context, request, reply, {
-        action: "update",
+        command: { action: "update", spec },
         app: request.params.name,
-        spec,
         options,
         waitForDeviceS,
       });

@@ -5,7 +5,7 @@ import { deploymentStatusSchema } from "../../../protocol/deployment-event.ts";
 import { EdgeError } from "../../../protocol/errors.ts";
 import { unixSeconds } from "../../../protocol/scalars.ts";
 import { imageOf } from "../../core/command.ts";
-import type { Deployment } from "../../core/deployment.ts";
+import { codeOf, type Deployment, finishedAtMsOf, statusOf } from "../../core/deployment.ts";
 import type { Store } from "../../store/store.ts";
 import { assetParams, findAsset } from "../asset-resource.ts";
 
@@ -55,19 +55,20 @@ export async function findDeployment(
 }
 
 export function toDeploymentResponse(deployment: Deployment): z.output<typeof deploymentSchema> {
-  const { id, assetUuid, app, action, options, status, code, createdAtMs, finishedAtMs, cancelRequestedAtMs } =
-    deployment;
-  const image = imageOf(deployment);
+  const { id, assetUuid, app, command, options, createdAtMs, cancelRequestedAtMs } = deployment;
+  const code = codeOf(deployment);
+  const finishedAtMs = finishedAtMsOf(deployment);
+  const image = imageOf(command);
   return {
     deployment_id: id,
     asset_uuid: assetUuid,
     app,
-    action,
+    action: command.action,
     ...(image !== undefined && { image }),
     ...(options.dry_run && { dry_run: true }),
     ...(options.max_download_bytes !== undefined && { max_download_bytes: options.max_download_bytes }),
     ...(options.urgent && { urgent: true }),
-    status,
+    status: statusOf(deployment),
     message: deployment.lastEvent?.message ?? "",
     ...(code && { code }),
     created_at: toSeconds(createdAtMs),

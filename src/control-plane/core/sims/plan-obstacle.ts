@@ -1,9 +1,7 @@
-import type { DeploymentAction } from "../../../protocol/deployment-action.ts";
 import type { PlanDeployments } from "../../../protocol/data-plan.ts";
 import type { ProgressDetails } from "../../../protocol/deployment-event.ts";
-import type { DeployOptions } from "../../../protocol/deploy-request.ts";
 import type { SimType } from "../../../protocol/sim.ts";
-import type { Deployment, DeploymentChange } from "../deployment.ts";
+import { type Deployment, type DeploymentChange, progressOf } from "../deployment.ts";
 import { appendEvent } from "../event-log.ts";
 import { failUnsent } from "../transitions.ts";
 import { waitingFields } from "../waiting.ts";
@@ -23,14 +21,8 @@ const SIM_NAMES: Readonly<Record<SimType, string>> = { supersim: "Super SIM", pr
 const LIMIT = "monthly_budget";
 
 /** Whether a spent plan stands in the way of it: it may download, and is neither urgent nor a check. */
-export function mayUsePlan({
-  action,
-  options,
-}: {
-  readonly action: DeploymentAction;
-  readonly options: Pick<DeployOptions, "urgent" | "dry_run">;
-}): boolean {
-  return ["deploy", "update", "apply"].includes(action) && options.urgent !== true && options.dry_run !== true;
+export function mayUsePlan({ command, options }: Pick<Deployment, "command" | "options">): boolean {
+  return ["deploy", "update", "apply"].includes(command.action) && options.urgent !== true && options.dry_run !== true;
 }
 
 /** How long a deployment waits at most: until the month is over, and a day for its device. In milliseconds. */
@@ -39,8 +31,8 @@ export function planWaitMs({ until }: PlanObstacle, nowMs: number): number {
 }
 
 /** Whether the deployment was told last to wait for a data plan. */
-export function isWaitingForPlan({ isWaiting, lastEvent }: Pick<Deployment, "isWaiting" | "lastEvent">): boolean {
-  return isWaiting && lastEvent?.details?.["waiting_for"] === LIMIT;
+export function isWaitingForPlan(deployment: Pick<Deployment, "state" | "lastEvent">): boolean {
+  return progressOf(deployment).kind === "waiting" && deployment.lastEvent?.details?.["waiting_for"] === LIMIT;
 }
 
 /** Makes a deployment that was not sent wait as the agent does for its budget of a month: with the same details. */

@@ -1,4 +1,5 @@
-import { type Deployment, isFinished, type UndeliveredDeployment } from "../../core/deployment.ts";
+import { isFinal } from "../../../protocol/deployment-event.ts";
+import type { Deployment, UndeliveredDeployment } from "../../core/deployment.ts";
 import { type DeploymentRow, type EventRow, toDeployment, toUndelivered } from "../deployment-row.ts";
 import { type EventBatch, MAX_UNDELIVERED } from "../deployments.ts";
 import { FIND_ALL, FIND_HOLDERS, IS_CURRENT_SESSION, LIST_UNDELIVERED, READ_EVENTS } from "./deployment-statements.ts";
@@ -93,7 +94,7 @@ function toBatch(rows: readonly (EventRow & FoundEvents)[], limit: number): Even
   return {
     events,
     hasMore: found > events.length || found === limit,
-    isOver: first === undefined || isFinished(first),
+    isOver: first === undefined || isFinal(first),
   };
 }
 

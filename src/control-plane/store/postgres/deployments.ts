@@ -9,6 +9,7 @@ import {
   type DeploymentUpdate,
   type EventBatch,
   MAX_UNDELIVERED,
+  toPage,
 } from "../deployments.ts";
 import type { AppendSignal } from "../account-events.ts";
 import { type SessionFence, StaleSessionError } from "../sessions.ts";
@@ -81,9 +82,7 @@ export class PostgresDeploymentStore implements DeploymentStore {
     const values = [assetUuid, after.createdAtMs, after.id, limit + 1];
     const { rows } = await this.#pool.query<DeploymentRow & { found: number }>(sql.LIST_PAGE, values);
     const deployments = rows.slice(0, limit).map(toDeployment);
-    const last = deployments.at(-1);
-    const hasMore = last !== undefined && (rows[0]?.found ?? 0) > deployments.length;
-    return { deployments, next: hasMore ? { createdAtMs: last.createdAtMs, id: last.id } : undefined };
+    return toPage(deployments, (rows[0]?.found ?? 0) > deployments.length);
   }
 
   async listUnfinished(assetUuid?: string): Promise<readonly Deployment[]> {

@@ -1,8 +1,8 @@
 import type { DatabaseSync } from "node:sqlite";
+import { isFinal } from "../../../protocol/deployment-event.ts";
 import {
   type Deployment,
   type DeploymentSummary,
-  isFinished,
   type StoredEvent,
   type UndeliveredDeployment,
 } from "../../core/deployment.ts";
@@ -21,6 +21,7 @@ import {
   MAX_BATCH_BYTES,
   MAX_PAGE_BYTES,
   MAX_UNDELIVERED,
+  toPage,
 } from "../deployments.ts";
 import {
   DEPLOYMENT_COLUMNS,
@@ -208,11 +209,11 @@ export class SqliteDeploymentStore implements DeploymentStore {
       const row = found as unknown as DeploymentRow;
       const last = deployments.at(-1);
       const isFull = deployments.length === limit || bytes >= MAX_PAGE_BYTES;
-      if (last && isFull) return { deployments, next: { createdAtMs: last.createdAtMs, id: last.id } };
+      if (last && isFull) return toPage(deployments, true);
       deployments.push(toDeployment(row));
       bytes += row.spec.length;
     }
-    return { deployments, next: undefined };
+    return toPage(deployments, false);
   }
 
   async listUnfinished(assetUuid?: string): Promise<readonly Deployment[]> {
@@ -254,7 +255,7 @@ export class SqliteDeploymentStore implements DeploymentStore {
     let isOver = true;
     for (const found of this.#events.iterate(after, id, limit)) {
       const { status, seq, json } = found as unknown as EventRow;
-      isOver = isFinished({ status });
+      isOver = isFinal({ status });
       if (seq === null) break;
       bytes += Buffer.byteLength(json);
       if (events.length > 0 && bytes > MAX_BATCH_BYTES) return { events, hasMore: true, isOver };

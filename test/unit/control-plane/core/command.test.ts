@@ -1,34 +1,47 @@
 import { describe, expect, test } from "vitest";
 import { commandFrame, tooOldMessage } from "../../../../src/control-plane/core/command.ts";
+import type { Deployment } from "../../../../src/control-plane/core/deployment.ts";
 import { requiredFeatures, supports } from "../../../../src/protocol/features.ts";
 import { controlFrameSchema } from "../../../../src/protocol/frames.ts";
-import { receivedDeployment } from "../../../support/deployment-record.ts";
+import { commandOf, receivedDeployment } from "../../../support/deployment-record.ts";
 
 const PLAIN = { name: "web", image: "web:1", ports: [{ host_port: 30_000, target_port: 80 }] };
 
 const hasAll = () => true;
 
+const featuresOf = (deployment: Deployment) => requiredFeatures({ ...deployment, ...deployment.command });
+
+interface Needs extends Partial<Pick<Deployment, "options" | "hasRegistryAuth">> {
+  readonly spec?: object;
+}
+
 describe("the frame of a deployment", () => {
   test("of an app is a deploy, with nothing in it that an agent of protocol 1 would not know", () => {
-    const deployment = receivedDeployment({ spec: PLAIN });
+    const deployment = receivedDeployment({ command: commandOf("deploy", PLAIN) });
     expect(commandFrame(deployment, undefined, hasAll)).toEqual({
       type: "deploy",
       deployment_id: "dep_1",
       spec: PLAIN,
     });
-    expect(requiredFeatures(deployment)).toEqual([]);
+    expect(featuresOf(deployment)).toEqual([]);
   });
 
   test.each(["update", "remove", "stop", "start", "restart"] as const)("that is to %s is a command", (action) => {
-    const deployment = receivedDeployment({ action, spec: action === "update" ? { image: "web:2" } : null });
+    const deployment = receivedDeployment({
+      command: commandOf(action, action === "update" ? { image: "web:2" } : null),
+    });
     const frame = commandFrame(deployment, undefined, hasAll);
     expect(frame).toMatchObject({ type: "command", action, app: "web" });
     expect(controlFrameSchema.parse(JSON.parse(JSON.stringify(frame)))).toEqual(frame);
-    expect(requiredFeatures(deployment)).toContainEqual({ feature: "appCommands", usedBy: `action ${action}` });
+    expect(featuresOf(deployment)).toContainEqual({ feature: "appCommands", usedBy: `action ${action}` });
   });
 
   test("carries the credentials beside the options", () => {
-    const deployment = receivedDeployment({ spec: PLAIN, options: { urgent: true }, hasRegistryAuth: true });
+    const deployment = receivedDeployment({
+      command: commandOf("deploy", PLAIN),
+      options: { urgent: true },
+      hasRegistryAuth: true,
+    });
     expect(commandFrame(deployment, { token: "t" }, hasAll)).toMatchObject({
       options: { urgent: true, registry_auth: { token: "t" } },
     });
@@ -36,8 +49,8 @@ describe("the frame of a deployment", () => {
 
   test("has no field that the device does not know, where the field says no more than its absence", () => {
     const spec = { memory_limit: null, pull: null, environments: [{ key: "A", value: "1", secret: false }] };
-    const deployment = receivedDeployment({ action: "update", spec });
-    expect(requiredFeatures(deployment).map(({ feature }) => feature)).toEqual(["appCommands"]);
+    const deployment = receivedDeployment({ command: commandOf("update", spec) });
+    expect(featuresOf(deployment).map(({ feature }) => feature)).toEqual(["appCommands"]);
     expect(commandFrame(deployment, undefined, (feature) => supports(2, feature))).toMatchObject({
       spec: { memory_limit: null, environments: [{ key: "A", value: "1" }] },
     });
@@ -45,7 +58,7 @@ describe("the frame of a deployment", () => {
   });
 });
 
-test.each([
+test.each<[Needs, string, string]>([
   [{ options: { dry_run: true } }, "deployOptions", "dry_run"],
   [{ hasRegistryAuth: true }, "deployOptions", "registry_auth"],
   [{ spec: { ...PLAIN, command: ["sh"] } }, "extraAppFields", "command"],
@@ -61,8 +74,10 @@ test.each([
   ],
   [{ spec: { ...PLAIN, pull: "missing" } }, "pullPolicy", "pull"],
   [{ spec: { ...PLAIN, health_timeout_s: 300 } }, "healthTimeout", "health_timeout_s"],
-])("a deployment with %j needs the feature %s for %s", (fields, feature, usedBy) => {
-  expect(requiredFeatures(receivedDeployment({ spec: PLAIN, ...fields }))).toEqual([{ feature, usedBy }]);
+])("a deployment with %j needs the feature %s for %s", ({ spec = PLAIN, ...fields }: Needs, feature, usedBy) => {
+  expect(featuresOf(receivedDeployment({ command: commandOf("deploy", spec), ...fields }))).toEqual([
+    { feature, usedBy },
+  ]);
 });
 
 test.each([

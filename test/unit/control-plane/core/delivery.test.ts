@@ -1,10 +1,15 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { confirmOnDevice, noteConnectionLost } from "../../../../src/control-plane/core/connection-notes.ts";
-import { expire } from "../../../../src/control-plane/core/deadlines.ts";
-import { completeChange, completeNew, nextDelivery } from "../../../../src/control-plane/core/delivery.ts";
-import { type DeploymentChange, type Deployment, isFinished } from "../../../../src/control-plane/core/deployment.ts";
-import { cancelReason } from "../../../../src/control-plane/core/reconcile.ts";
+import { completeChange, completeNew, expire } from "../../../../src/control-plane/core/deadlines.ts";
+import { cancelReason, deliveryOf, nextDelivery } from "../../../../src/control-plane/core/delivery.ts";
+import {
+  acknowledgedAtMsOf,
+  type Deployment,
+  type DeploymentChange,
+  isFinished,
+  uncertaintyOf,
+} from "../../../../src/control-plane/core/deployment.ts";
 import {
   applyOutcome,
   markForOutcomeQuery,
@@ -18,8 +23,17 @@ import {
   replyToEvent,
   requestCancel,
 } from "../../../../src/control-plane/core/transitions.ts";
-import { type DeviceEvent, isFinal } from "../../../../src/protocol/deployment-event.ts";
-import { applyChange, receivedDeployment, T0 } from "../../../support/deployment-record.ts";
+import type { DeviceEvent } from "../../../../src/protocol/deployment-event.ts";
+import {
+  acknowledged,
+  applyChange,
+  factsOf,
+  failed,
+  receivedDeployment,
+  SENT,
+  T0,
+  uncertain,
+} from "../../../support/deployment-record.ts";
 
 const at = (nowMs: number) => ({ nowMs, serviceNowMs: nowMs, ackTimeoutMs: 10_000 });
 
@@ -86,8 +100,8 @@ const walk = (list: readonly (readonly [Step, number])[], look: (after: Deployme
 
 /** A deployment that has timed out on a device which had acknowledged it. */
 const ended = (): Deployment => {
-  const acknowledged = change(received(), acknowledge(received(), T0, 1));
-  return change(acknowledged, expire(acknowledged, at(T0 + 900_000)), T0 + 900_000);
+  const held = change(received(), acknowledge(received(), T0, 1));
+  return change(held, expire(held, at(T0 + 900_000)), T0 + 900_000);
 };
 
 describe("for every sequence of changes", () => {
@@ -97,9 +111,9 @@ describe("for every sequence of changes", () => {
     fc.assert(
       fc.property(sequence, (list) =>
         walk(list, (after) => {
-          const isUnsent = !isFinished(after) && after.acknowledgedAtMs === undefined;
-          const isCertain = after.uncertainty === undefined && after.cancelRequestedAtMs === undefined;
-          expect(after.delivery === "command").toBe(isUnsent && isCertain);
+          const isUnsent = !isFinished(after) && acknowledgedAtMsOf(after) === undefined;
+          const isCertain = uncertaintyOf(after) === undefined && after.cancelRequestedAtMs === undefined;
+          expect(deliveryOf(after) === "command").toBe(isUnsent && isCertain);
         }),
       ),
     );
@@ -109,10 +123,10 @@ describe("for every sequence of changes", () => {
     fc.assert(
       fc.property(sequence, (list) =>
         walk(list, (after) => {
-          if (after.delivery === "cancel") expect(cancelReason(after)).toBeDefined();
-          if (after.uncertainty !== undefined) expect(after.delivery).toBeUndefined();
+          if (deliveryOf(after) === "cancel") expect(cancelReason(after)).toBeDefined();
+          if (uncertaintyOf(after) !== undefined) expect(deliveryOf(after)).toBeUndefined();
           const mustCancel = !isFinished(after) && after.cancelRequestedAtMs !== undefined;
-          if (mustCancel && after.uncertainty === undefined) expect(after.delivery).toBe("cancel");
+          if (mustCancel && uncertaintyOf(after) === undefined) expect(deliveryOf(after)).toBe("cancel");
         }),
       ),
     );
@@ -129,56 +143,57 @@ describe("for every sequence of changes", () => {
 
 describe("a deployment that the service has ended", () => {
   test("is cancelled on the device until the device reports that it has undone it", () => {
-    expect(ended()).toMatchObject({ code: "DeploymentTimeout", delivery: "cancel" });
+    expect(factsOf(ended())).toMatchObject({ code: "DeploymentTimeout", delivery: "cancel" });
     const late = change(ended(), applyDeviceEvent(ended(), eventOf("Running"), T0, 1));
-    expect(late.delivery).toBe("cancel");
+    expect(deliveryOf(late)).toBe("cancel");
     const success = change(ended(), applyDeviceEvent(ended(), eventOf("Success"), T0, 1));
     expect(replyToEvent(success, eventOf("Success"))).toBe("cancel");
-    expect(success.delivery).toBe("cancel");
+    expect(deliveryOf(success)).toBe("cancel");
     const undone = change(ended(), applyDeviceEvent(ended(), eventOf("Fail"), T0, 1));
-    expect(undone).toMatchObject({ status: "Fail", code: "DeploymentTimeout", delivery: undefined });
+    expect(factsOf(undone)).toMatchObject({ status: "Fail", code: "DeploymentTimeout", delivery: undefined });
     expect(applyDeviceEvent(undone, eventOf("Fail", 2), T0, 1)).toBeUndefined();
   });
 
   test("is not cancelled if the device has refused it", () => {
     const refused = change(ended(), refuse(ended(), T0, "PolicyDenied", "no"));
-    expect(refused).toMatchObject({ code: "DeploymentTimeout", delivery: undefined });
+    expect(factsOf(refused)).toMatchObject({ code: "DeploymentTimeout", delivery: undefined });
   });
 });
 
 test("nothing is to be delivered after the end that the device itself has reported", () => {
   for (const status of ["Success", "Fail"] as const) {
     const cancelled = change(received(), requestCancel(received(), T0));
-    expect(cancelled.delivery).toBe("cancel");
+    expect(deliveryOf(cancelled)).toBe("cancel");
     const deployment = status === "Fail" ? cancelled : received();
     const after = change(deployment, applyDeviceEvent(deployment, eventOf(status), T0, 1));
-    expect(isFinal(after)).toBe(true);
-    expect(after.delivery).toBeUndefined();
+    expect(isFinished(after)).toBe(true);
+    expect(deliveryOf(after)).toBeUndefined();
   }
 });
 
+const open = { cancelRequestedAtMs: undefined };
+const cancelled = { cancelRequestedAtMs: T0 };
+
 test("in one session each thing is sent once, and nothing while the outcome is uncertain", () => {
-  const certain = { uncertainty: undefined, isWaiting: false, status: "Running", acknowledgedAtMs: undefined } as const;
-  expect(nextDelivery({ delivery: "command", ...certain }, undefined)).toBe("command");
-  expect(nextDelivery({ delivery: "command", ...certain }, "command")).toBeUndefined();
-  expect(nextDelivery({ delivery: "cancel", ...certain }, "command")).toBe("cancel");
-  expect(nextDelivery({ delivery: "cancel", ...certain }, "cancel")).toBeUndefined();
-  const fromBackup = { ...certain, uncertainty: "backup", isWaiting: true } as const;
-  expect(nextDelivery({ ...fromBackup, delivery: "command" }, undefined)).toBeUndefined();
-  expect(nextDelivery({ ...fromBackup, delivery: "cancel" }, undefined)).toBeUndefined();
+  expect(nextDelivery({ ...open, state: SENT }, undefined)).toBe("command");
+  expect(nextDelivery({ ...open, state: SENT }, "command")).toBeUndefined();
+  expect(nextDelivery({ ...cancelled, state: SENT }, "command")).toBe("cancel");
+  expect(nextDelivery({ ...cancelled, state: SENT }, "cancel")).toBeUndefined();
+  const fromBackup = uncertain("backup", { kind: "waiting", sentAtMs: undefined });
+  expect(nextDelivery({ ...open, state: fromBackup }, undefined)).toBeUndefined();
+  expect(nextDelivery({ ...cancelled, state: fromBackup }, undefined)).toBeUndefined();
 });
 
 test("what was cancelled before it was sent ends, and what the device may have is undone", () => {
-  const row = { uncertainty: undefined, isWaiting: false, delivery: "cancel", acknowledgedAtMs: undefined } as const;
-  expect(nextDelivery({ ...row, status: "Running" }, undefined)).toBe("end");
-  expect(nextDelivery({ ...row, status: "Running", acknowledgedAtMs: T0 }, undefined)).toBe("cancel");
-  expect(nextDelivery({ ...row, status: "Fail" }, undefined)).toBe("cancel");
+  expect(nextDelivery({ ...cancelled, state: SENT }, undefined)).toBe("end");
+  expect(nextDelivery({ ...cancelled, state: acknowledged() }, undefined)).toBe("cancel");
+  expect(nextDelivery({ ...open, state: failed("DeploymentCancelled", "undo") }, undefined)).toBe("cancel");
 });
 
 test("a wait ends when the device is connected, and a silent device is probed once", () => {
-  const waiting = { uncertainty: undefined, isWaiting: true, status: "Running", acknowledgedAtMs: undefined } as const;
-  expect(nextDelivery({ delivery: "command", ...waiting }, undefined)).toBe("end_wait");
-  expect(nextDelivery({ delivery: "command", ...waiting }, "command")).toBe("probe");
-  expect(nextDelivery({ delivery: "command", ...waiting }, "probe")).toBeUndefined();
-  expect(nextDelivery({ delivery: "cancel", ...waiting }, "probe")).toBe("cancel");
+  const state = { kind: "waiting", sentAtMs: undefined } as const;
+  expect(nextDelivery({ ...open, state }, undefined)).toBe("end_wait");
+  expect(nextDelivery({ ...open, state }, "command")).toBe("probe");
+  expect(nextDelivery({ ...open, state }, "probe")).toBeUndefined();
+  expect(nextDelivery({ ...cancelled, state }, "probe")).toBe("cancel");
 });

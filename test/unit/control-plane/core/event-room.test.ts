@@ -12,7 +12,14 @@ import { markForOutcomeQuery, markUncertainOnStart } from "../../../../src/contr
 import { MAX_DEPLOYMENT_DURATION_MS, applyDeviceEvent } from "../../../../src/control-plane/core/transitions.ts";
 import { type DeviceEvent, isFinal } from "../../../../src/protocol/deployment-event.ts";
 import { utf8ByteLength } from "../../../../src/protocol/utf8-byte-length.ts";
-import { applyChange, expireDeadline, receivedDeployment, T0 } from "../../../support/deployment-record.ts";
+import {
+  acknowledged,
+  applyChange,
+  expireDeadline,
+  receivedDeployment,
+  T0,
+  uncertain,
+} from "../../../support/deployment-record.ts";
 
 /** Larger than any single event with its details and message. */
 const ONE_EVENT_BYTES = MAX_DETAILS_BYTES + 16 * 1024;
@@ -86,7 +93,7 @@ test("the last event within the limit reports that progress is left out", () => 
 });
 
 test("notes of the service that no longer fit are counted, and their other changes are applied", () => {
-  const full = receivedDeployment({ eventBytes: MAX_EVENT_BYTES, acknowledgedAtMs: T0 });
+  const full = receivedDeployment({ eventBytes: MAX_EVENT_BYTES, state: acknowledged() });
   expect(noteConnectionLost(full, T0, 1)?.fields).toMatchObject({
     omittedEvents: 1,
     connection: { epoch: 1, isLost: true },
@@ -103,11 +110,11 @@ test("notes of the service that no longer fit are counted, and their other chang
   expect(markForOutcomeQuery(lost, T0, 2)?.fields).toMatchObject({
     omittedEvents: 1,
     connection: { epoch: 2, isLost: false },
-    uncertainty: "asked",
+    state: { uncertainty: "asked" },
   });
-  expect(markUncertainOnStart({ ...full, uncertainty: "backup" }, T0, 10_000)?.fields).toMatchObject({
+  expect(markUncertainOnStart({ ...full, state: uncertain("backup") }, T0, 10_000)?.fields).toMatchObject({
     omittedEvents: 1,
-    uncertainty: "restored",
+    state: { uncertainty: "restored" },
   });
 });
 

@@ -1,9 +1,9 @@
 import { describe, expect, test } from "vitest";
 import type { ChangeTime } from "../../../../src/control-plane/core/deadlines.ts";
-import type { Deployment, NewDeployment } from "../../../../src/control-plane/core/deployment.ts";
+import type { Deployment, NewDeployment, Progress } from "../../../../src/control-plane/core/deployment.ts";
 import { begin, type Fact, next, type RequestFacts } from "../../../../src/control-plane/core/next.ts";
 import type { PlanObstacle } from "../../../../src/control-plane/core/sims/plan-obstacle.ts";
-import { T0 } from "../../../support/deployment-record.ts";
+import { commandOf, factsOf, T0, uncertain } from "../../../support/deployment-record.ts";
 
 const ACK_MS = 10_000;
 const TIMEOUT_MS = 900_000;
@@ -13,8 +13,7 @@ const REQUEST: NewDeployment = {
   accountId: "acc_1",
   assetUuid: "asset",
   app: "web",
-  action: "deploy",
-  spec: { name: "web", environments: [{ key: "A", value: "secret" }] },
+  command: commandOf("deploy", { name: "web", environments: [{ key: "A", value: "secret" }] }),
   options: {},
   hasRegistryAuth: true,
   nowMs: T0,
@@ -34,8 +33,14 @@ describe("a request", () => {
   test("of a connected device is received, and its device is told", () => {
     const { before, after, events, effects } = begin(REQUEST, CONNECTED, at(0));
     expect(before).toBeUndefined();
-    expect(after).toMatchObject({ version: 1, status: "Running", delivery: "command", holder: "ins_1", lastSeq: 1 });
-    expect(after).toMatchObject({ finishDueMs: TIMEOUT_MS, replyDueMs: ACK_MS, spec: REQUEST.spec });
+    expect(factsOf(after)).toMatchObject({
+      version: 1,
+      status: "Running",
+      delivery: "command",
+      holder: "ins_1",
+      lastSeq: 1,
+    });
+    expect(after).toMatchObject({ finishDueMs: TIMEOUT_MS, replyDueMs: ACK_MS, command: REQUEST.command });
     expect(after.eventBytes).toBe(events[0]!.json.length);
     expect(messages(events)).toEqual(["Deployment received."]);
     expect(effects).toEqual([
@@ -46,28 +51,33 @@ describe("a request", () => {
 
   test("of a device that is away ends at once, and nothing is left to deliver", () => {
     const { after, events, effects } = begin(REQUEST, AWAY, at(0));
-    expect(after).toMatchObject({ version: 2, status: "Fail", code: "DeviceNotReachable", lastSeq: 2 });
-    expect(after).toMatchObject({ delivery: undefined, finishDueMs: undefined, replyDueMs: undefined });
-    expect(JSON.stringify(after.spec)).not.toContain("secret");
+    expect(factsOf(after)).toMatchObject({ version: 2, status: "Fail", code: "DeviceNotReachable", lastSeq: 2 });
+    expect(factsOf(after)).toMatchObject({ delivery: undefined, finishDueMs: undefined, replyDueMs: undefined });
+    expect(JSON.stringify(after.command)).not.toContain("secret");
     expect(events.map(({ seq }) => seq)).toEqual([1, 2]);
     expect(effects.map(({ kind }) => kind)).toEqual(["drop_credentials", "tell_streams", "log_end"]);
   });
 
   test("that waits for its device waits, with nobody to wake", () => {
     const { after, effects } = begin({ ...REQUEST, waitMs: HOUR_MS }, { ...AWAY, isAwaited: true }, at(0));
-    expect(after).toMatchObject({ status: "Running", isWaiting: true, delivery: "command", replyDueMs: HOUR_MS });
+    expect(factsOf(after)).toMatchObject({
+      status: "Running",
+      isWaiting: true,
+      delivery: "command",
+      replyDueMs: HOUR_MS,
+    });
     expect(after.finishDueMs).toBe(HOUR_MS + TIMEOUT_MS);
     expect(effects).toEqual([{ kind: "arm_deadline", dueMs: HOUR_MS }, { kind: "tell_streams" }]);
   });
 
   test("in whose way a data plan stands waits or is refused, as the plan says", () => {
     const waits = begin({ ...REQUEST, waitMs: HOUR_MS }, { ...CONNECTED, obstacle: SPENT }, at(0));
-    expect(waits.after).toMatchObject({ status: "Running", isWaiting: true });
+    expect(factsOf(waits.after)).toMatchObject({ status: "Running", isWaiting: true });
     // A client that does not wait hears that its device is away, not of the plan.
     const away = begin({ ...REQUEST, waitMs: HOUR_MS }, { ...AWAY, obstacle: SPENT }, at(0));
-    expect(away.after).toMatchObject({ code: "DeviceNotReachable" });
+    expect(factsOf(away.after)).toMatchObject({ code: "DeviceNotReachable" });
     const urgent = begin(REQUEST, { ...CONNECTED, obstacle: { ...SPENT, effect: "urgent" } }, at(0));
-    expect(urgent.after).toMatchObject({ code: "DataBudgetExceeded", delivery: undefined });
+    expect(factsOf(urgent.after)).toMatchObject({ code: "DataBudgetExceeded", delivery: undefined });
     expect(urgent.effects.some(({ kind }) => kind === "wake")).toBe(false);
   });
 });
@@ -110,7 +120,7 @@ describe("a fact", () => {
   test("is applied once", () => {
     expect(next(acknowledged, { kind: "acknowledged", epoch: 1 }, at(9))).toBeUndefined();
     const cancelled = later(acknowledged, { kind: "cancel_requested" });
-    expect(cancelled).toMatchObject({ delivery: "cancel", status: "Running" });
+    expect(factsOf(cancelled)).toMatchObject({ delivery: "cancel", status: "Running" });
     expect(next(cancelled, { kind: "cancel_requested" }, at(9))).toBeUndefined();
   });
 
@@ -124,17 +134,20 @@ describe("a fact", () => {
 
   test("a cancellation ends a deployment whose device is away at once, unless the outcome is uncertain", () => {
     const away = { ...acknowledged, holder: undefined };
-    expect(later(away, { kind: "cancel_requested" })).toMatchObject({
+    expect(factsOf(later(away, { kind: "cancel_requested" }))).toMatchObject({
       code: "DeploymentCancelled",
       delivery: "cancel",
     });
-    const uncertain: Deployment = { ...away, uncertainty: "asked" };
-    expect(later(uncertain, { kind: "cancel_requested" })).toMatchObject({ status: "Running", delivery: undefined });
+    const unsure: Deployment = { ...away, state: uncertain("asked", acknowledged.state as Progress) };
+    expect(factsOf(later(unsure, { kind: "cancel_requested" }))).toMatchObject({
+      status: "Running",
+      delivery: undefined,
+    });
   });
 
   test("a start of the service measures the deadlines anew, also of a deployment that stays as it is", () => {
     const started = later(acknowledged, { kind: "service_started", isOtherDatabase: false }, 60_000);
-    expect(started).toMatchObject({ status: "Running", uncertainty: undefined });
+    expect(factsOf(started)).toMatchObject({ status: "Running", uncertainty: undefined });
     const restarted = next(
       acknowledged,
       { kind: "service_started", isOtherDatabase: false },
@@ -145,6 +158,6 @@ describe("a fact", () => {
     );
     expect(restarted?.after.finishDueMs).toBe(3 + TIMEOUT_MS - 60_000);
     const copy = later(acknowledged, { kind: "service_started", isOtherDatabase: true }, 60_000);
-    expect(copy).toMatchObject({ status: "Running", uncertainty: "restored", delivery: undefined });
+    expect(factsOf(copy)).toMatchObject({ status: "Running", uncertainty: "restored", delivery: undefined });
   });
 });

@@ -1,7 +1,13 @@
 import fc from "fast-check";
 import { describe, expect, test } from "vitest";
 import { connectedIn } from "../../../../src/control-plane/core/connection.ts";
-import type { Deployment, OutcomeUncertainty } from "../../../../src/control-plane/core/deployment.ts";
+import {
+  type Deployment,
+  isFinished,
+  statusOf,
+  type Uncertainty,
+  uncertaintyOf,
+} from "../../../../src/control-plane/core/deployment.ts";
 import {
   type ReportedOutcome,
   outcomeFromReport,
@@ -11,7 +17,7 @@ import {
 } from "../../../../src/control-plane/core/resolve-outcome.ts";
 import { confirmOnDevice, noteConnectionLost } from "../../../../src/control-plane/core/connection-notes.ts";
 import { pendingDeadlines } from "../../../../src/control-plane/core/deadlines.ts";
-import { cancelReason, reconcile } from "../../../../src/control-plane/core/reconcile.ts";
+import { cancelReason, deliveryOf, reconcile } from "../../../../src/control-plane/core/delivery.ts";
 import {
   acknowledge,
   replyToEvent,
@@ -19,20 +25,35 @@ import {
   applyDeviceEvent,
 } from "../../../../src/control-plane/core/transitions.ts";
 import type { AppReport } from "../../../../src/protocol/app-report.ts";
-import { applyChange, expireDeadline, receivedDeployment, T0 } from "../../../support/deployment-record.ts";
+import {
+  acknowledged,
+  applyChange,
+  commandOf,
+  expireDeadline,
+  factsOf,
+  failed,
+  receivedDeployment,
+  SENT,
+  T0,
+  uncertain,
+} from "../../../support/deployment-record.ts";
 
 const ACK_MS = 10_000;
 const DAY_MS = 24 * 3_600_000;
 
 const asked = (fields: Partial<Deployment> = {}): Deployment =>
-  receivedDeployment({ acknowledgedAtMs: T0, connection: connectedIn(2), uncertainty: "asked", ...fields });
+  receivedDeployment({ state: uncertain("asked", acknowledged()), connection: connectedIn(2), ...fields });
 
 const after = (deployment: Deployment, answer: ReportedOutcome): Deployment =>
   applyChange(deployment, applyOutcome(deployment, answer, T0, 2));
 
 const states = fc.record({
-  uncertainty: fc.constantFrom<OutcomeUncertainty>("asked", "overdue", "backup", "restored"),
-  acknowledgedAtMs: fc.constantFrom(undefined, T0),
+  state: fc
+    .tuple(
+      fc.constantFrom<Uncertainty>("asked", "overdue", "backup", "restored"),
+      fc.constantFrom(SENT, acknowledged()),
+    )
+    .map(([uncertainty, progress]) => uncertain(uncertainty, progress)),
   cancelRequestedAtMs: fc.constantFrom(undefined, T0),
   connection: fc.record({ epoch: fc.integer({ min: 0, max: 2 }), isLost: fc.boolean() }),
 });
@@ -48,10 +69,11 @@ describe("for every reported outcome", () => {
   test("only a deployment without a record on the device is cancelled there, and never after a restore", () => {
     fc.assert(
       fc.property(states, answers, (state, answer) => {
-        const change = applyOutcome(receivedDeployment(state), answer, T0, 2);
-        if (change?.fields?.delivery !== "cancel") return;
+        const wasCancelled = deliveryOf(after(receivedDeployment(state), answer)) === "cancel";
+        const hasEnded = isFinished(after(receivedDeployment(state), answer));
+        if (!wasCancelled || !hasEnded) return;
         expect(answer).toMatchObject({ status: null });
-        expect(["asked", "overdue"]).toContain(state.uncertainty);
+        expect(["asked", "overdue"]).toContain(state.state.uncertainty);
       }),
     );
   });
@@ -65,9 +87,9 @@ describe("for every reported outcome", () => {
         if (!isConnected) expect(result).toEqual(deployment);
         if (!isConnected) return;
         if (answer === "unavailable" || answer.status === null) return;
-        expect(result.status).toBe(answer.status);
+        expect(statusOf(result)).toBe(answer.status);
         expect(applyOutcome(result, answer, T0, 2)).toBeUndefined();
-        if (answer.status === "Running") expect(result.uncertainty).toBeUndefined();
+        if (answer.status === "Running") expect(uncertaintyOf(result)).toBeUndefined();
         if (answer.status === "Running") return;
         expect(result.lastEvent).toMatchObject({ details: { recovered: true } });
         if (answer.message !== undefined && answer.message.length < 100) {
@@ -80,11 +102,9 @@ describe("for every reported outcome", () => {
   test("only a command that the device never had is sent, and none after a restore", () => {
     fc.assert(
       fc.property(states, answers, (state, answer) => {
-        const change = applyOutcome(receivedDeployment(state), answer, T0, 2);
-        if (change?.fields?.delivery !== "command") return;
+        if (deliveryOf(after(receivedDeployment(state), answer)) !== "command") return;
         expect(state).toMatchObject({
-          uncertainty: "asked",
-          acknowledgedAtMs: undefined,
+          state: { uncertainty: "asked", progress: { kind: "sent" } },
           cancelRequestedAtMs: undefined,
         });
         expect(answer).toMatchObject({ status: null });
@@ -111,12 +131,15 @@ test("an answer to a query of an earlier session changes nothing", () => {
 });
 
 describe("after a restore", () => {
-  const copy = receivedDeployment({ acknowledgedAtMs: T0, uncertainty: "backup" });
+  const copy = receivedDeployment({ state: uncertain("backup", acknowledged()) });
   const later = T0 + 30 * DAY_MS;
   const restored = applyChange(copy, markUncertainOnStart(copy, later, ACK_MS));
 
   test("a deployment waits for its device for a week, however old the backup is, and reports that once", () => {
-    expect(restored).toMatchObject({ uncertainty: "restored", lastEvent: { details: { service: "restored" } } });
+    expect(factsOf(restored)).toMatchObject({
+      uncertainty: "restored",
+      lastEvent: { details: { service: "restored" } },
+    });
     expect(pendingDeadlines(restored, ACK_MS)).toEqual([
       { kind: "finish", sinceMs: T0, durationMs: later + 7 * DAY_MS - T0 },
     ]);
@@ -125,7 +148,7 @@ describe("after a restore", () => {
 
   test("it ends after that, and reports that its outcome is unknown", () => {
     const result = applyChange(restored, expireDeadline(restored, "finish", later));
-    expect(result).toMatchObject({ status: "Fail", code: "DeploymentTimeout" });
+    expect(factsOf(result)).toMatchObject({ status: "Fail", code: "DeploymentTimeout" });
     expect(result.lastEvent).toMatchObject({ details: { outcome: "unknown" } });
   });
 });
@@ -149,7 +172,7 @@ const confirmations = [
 
 describe("a deployment with an uncertain outcome", () => {
   test("has at most the usual time after the device has confirmed it", () => {
-    const copy = receivedDeployment({ uncertainty: "backup" });
+    const copy = receivedDeployment({ state: uncertain("backup") });
     for (const restoredAt of [T0 + 1_000, T0 + 30 * DAY_MS]) {
       const restored = applyChange(copy, markUncertainOnStart(copy, restoredAt, ACK_MS));
       for (const confirm of confirmations) {
@@ -165,7 +188,7 @@ describe("a deployment with an uncertain outcome", () => {
   });
 
   test("waits for one minute whichever deadline has passed, also over another restart", () => {
-    for (const fields of [{}, { acknowledgedAtMs: T0, cancelRequestedAtMs: T0 }]) {
+    for (const fields of [{}, { state: acknowledged(), cancelRequestedAtMs: T0 }]) {
       const deployment = receivedDeployment(fields);
       const at = T0 + 100_000;
       const taken = applyChange(deployment, markUncertainOnStart(deployment, at, ACK_MS));
@@ -175,13 +198,16 @@ describe("a deployment with an uncertain outcome", () => {
   });
 
   test("ends within a minute when cancelled after a restore, and nothing is undone", () => {
-    const copy = receivedDeployment({ acknowledgedAtMs: T0, uncertainty: "backup" });
+    const copy = receivedDeployment({ state: uncertain("backup", acknowledged()) });
     const restored = applyChange(copy, markUncertainOnStart(copy, T0 + DAY_MS, ACK_MS));
     const at = T0 + DAY_MS + 5_000;
     const cancelled = applyChange(restored, requestCancel(restored, at));
     expect(finishAt(cancelled)).toBe(at + 60_000);
     const result = applyChange(cancelled, expireDeadline(cancelled, "finish", at + 60_000));
-    expect(result).toMatchObject({ code: "DeploymentCancelled", lastEvent: { details: { outcome: "unknown" } } });
+    expect(factsOf(result)).toMatchObject({
+      code: "DeploymentCancelled",
+      lastEvent: { details: { outcome: "unknown" } },
+    });
     expect(cancelReason(result)).toBeUndefined();
   });
 });
@@ -190,29 +216,29 @@ test("a deployment that ended on a record from a backup without the device's rep
   const event = { device_seq: 1, status: "Success", message: "x", step: "done" } as const;
   for (const code of ["DeploymentTimeout", "DeploymentCancelled", "Internal"] as const) {
     for (const uncertainty of ["restored", "backup"] as const) {
-      const given = receivedDeployment({ status: "Fail", code, uncertainty });
+      const given = receivedDeployment({ state: failed(code, uncertainty) });
       expect(reconcile([], [{ id: given.id, deployment: given }])).toEqual([]);
       expect(replyToEvent(given, event)).toBe("acknowledge");
     }
-    const known = receivedDeployment({ status: "Fail", code, uncertainty: "overdue" });
+    const known = receivedDeployment({ state: failed(code, "overdue") });
     expect(reconcile([], [{ id: known.id, deployment: known }])).toMatchObject([{ kind: "cancel" }]);
     expect(replyToEvent(known, event)).toBe("cancel");
   }
 });
 
-const ended = (uncertainty: OutcomeUncertainty | undefined): Deployment =>
-  receivedDeployment({ status: "Fail", code: "DeploymentCancelled", uncertainty });
+const ended = (uncertainty: Uncertainty | undefined): Deployment =>
+  receivedDeployment({ state: failed("DeploymentCancelled", uncertainty) });
 
 describe("a deployment that ended before its device was queried", () => {
   test("is queried when the device is back, and cancelled if the device has no record of it", () => {
     for (const uncertainty of ["asked", "overdue"] as const) {
       const back = applyChange(ended(uncertainty), markForOutcomeQuery(ended(uncertainty), T0, 2));
-      expect(applyOutcome(back, { status: null }, T0, 2)).toMatchObject({ fields: { delivery: "cancel" } });
+      expect(deliveryOf(after(back, { status: null }))).toBe("cancel");
       for (const answer of ["unavailable", { status: "Success" }, { status: "Fail" }] as const) {
-        expect(applyOutcome(back, answer, T0, 2)).toEqual({ fields: { uncertainty: undefined } });
+        expect(after(back, answer)).toMatchObject({ state: failed("DeploymentCancelled"), lastSeq: back.lastSeq });
       }
       const told = applyChange(back, applyOutcome(back, { status: null }, T0, 2));
-      expect(told).toMatchObject({ status: "Fail", lastSeq: back.lastSeq });
+      expect(factsOf(told)).toMatchObject({ status: "Fail", lastSeq: back.lastSeq });
       expect(markForOutcomeQuery(told, T0, 3)).toBeUndefined();
     }
   });
@@ -227,8 +253,8 @@ describe("a deployment that became overdue while the service was down", () => {
   test("waits a minute for its device, and then ends as it would have", () => {
     for (const [fields, code] of [
       [{}, "DeviceNotReachable"],
-      [{ acknowledgedAtMs: T0 }, "DeploymentTimeout"],
-      [{ acknowledgedAtMs: T0, cancelRequestedAtMs: T0 }, "DeploymentCancelled"],
+      [{ state: acknowledged() }, "DeploymentTimeout"],
+      [{ state: acknowledged(), cancelRequestedAtMs: T0 }, "DeploymentCancelled"],
     ] as const) {
       const deployment = receivedDeployment(fields);
       const taken = applyChange(deployment, markUncertainOnStart(deployment, T0 + DAY_MS, ACK_MS));
@@ -236,12 +262,12 @@ describe("a deployment that became overdue while the service was down", () => {
       expect(others).toEqual([]);
       if (!deadline) throw new Error("it has a deadline");
       expect(deadline.sinceMs + deadline.durationMs).toBe(T0 + DAY_MS + 60_000);
-      expect(expireDeadline(taken, "finish", T0)?.fields).toMatchObject({ status: "Fail", code });
+      expect(expireDeadline(taken, "finish", T0)?.fields?.state).toMatchObject({ status: "Fail", code });
     }
   });
 
   test("is unchanged if it has time left", () => {
-    expect(markUncertainOnStart(receivedDeployment({ acknowledgedAtMs: T0 }), T0 + 1_000, ACK_MS)).toBeUndefined();
+    expect(markUncertainOnStart(receivedDeployment({ state: acknowledged() }), T0 + 1_000, ACK_MS)).toBeUndefined();
   });
 });
 
@@ -261,7 +287,7 @@ describe("an outcome derived from the report of an older agent", () => {
   });
 
   test("is a success for the removal of an app that is not there", () => {
-    expect(outcomeFromReport(asked({ action: "remove" }), [])).toMatchObject({ status: "Success" });
+    expect(outcomeFromReport(asked({ command: commandOf("remove") }), [])).toMatchObject({ status: "Success" });
   });
 
   test("is unavailable after a later deployment, and missing if the app had none", () => {

@@ -1,7 +1,13 @@
 import { describe, expect, test } from "vitest";
 import { confirmOnDevice } from "../../../../src/control-plane/core/connection-notes.ts";
-import { expire, nextDueMs, pendingDeadlines } from "../../../../src/control-plane/core/deadlines.ts";
-import { completeChange, completeNew, nextDelivery } from "../../../../src/control-plane/core/delivery.ts";
+import {
+  completeChange,
+  completeNew,
+  expire,
+  nextDueMs,
+  pendingDeadlines,
+} from "../../../../src/control-plane/core/deadlines.ts";
+import { nextDelivery } from "../../../../src/control-plane/core/delivery.ts";
 import {
   type Deployment,
   type DeploymentChange,
@@ -14,7 +20,7 @@ import {
 } from "../../../../src/control-plane/core/resolve-outcome.ts";
 import { acknowledge, applyDeviceEvent, fail, requestCancel } from "../../../../src/control-plane/core/transitions.ts";
 import { endWaitToSend, waitForDevice } from "../../../../src/control-plane/core/waiting.ts";
-import { applyChange, T0 } from "../../../support/deployment-record.ts";
+import { applyChange, commandOf, factsOf, T0 } from "../../../support/deployment-record.ts";
 
 const ACK_MS = 10_000;
 const HOUR_MS = 3_600_000;
@@ -27,10 +33,10 @@ const change = (deployment: Deployment, decided: DeploymentChange | undefined, n
 
 /** A deployment whose client waits an hour for the device. */
 function received(waitMs: number | null = HOUR_MS): Deployment {
-  const given = { id: "dep_1", accountId: "acc_1", assetUuid: "asset", app: "web", options: {}, spec: null };
+  const given = { id: "dep_1", accountId: "acc_1", assetUuid: "asset", app: "web", options: {} };
   const deployment = newDeployment({
     ...given,
-    action: "stop",
+    command: commandOf("stop"),
     hasRegistryAuth: false,
     nowMs: T0,
     timeoutMs: TIMEOUT_MS,
@@ -47,7 +53,7 @@ const waitingAgain = (): Deployment => change(received(), expire(received(), at(
 
 describe("a deployment that waits for its device", () => {
   test("says until when, and fails then", () => {
-    expect(waiting()).toMatchObject({
+    expect(factsOf(waiting())).toMatchObject({
       status: "Running",
       isWaiting: true,
       delivery: "command",
@@ -60,7 +66,7 @@ describe("a deployment that waits for its device", () => {
     expect(nextDueMs(waiting())).toBe(T0 + HOUR_MS);
     expect(expire(waiting(), at(T0 + HOUR_MS - 1))).toBeUndefined();
     const ended = change(waiting(), expire(waiting(), at(T0 + HOUR_MS)), T0 + HOUR_MS);
-    expect(ended).toMatchObject({ status: "Fail", code: "DeviceNotReachable" });
+    expect(factsOf(ended)).toMatchObject({ status: "Fail", code: "DeviceNotReachable" });
   });
 
   test("does not wait without the wish, or after its time", () => {
@@ -72,7 +78,7 @@ describe("a deployment that waits for its device", () => {
     const now = T0 + 600_000;
     expect(markForOutcomeQuery(waiting(), now, 1)).toBeUndefined();
     expect(nextDelivery(waiting(), undefined)).toBe("end_wait");
-    expect(change(waiting(), endWaitToSend(waiting(), now), now)).toMatchObject({
+    expect(factsOf(change(waiting(), endWaitToSend(waiting(), now), now))).toMatchObject({
       isWaiting: false,
       delivery: "command",
       lastEvent: { message: "The device is connected; the deployment is sent." },
@@ -85,7 +91,7 @@ describe("a deployment that waits for its device", () => {
   test("is sent when the device connects and does not know it, if it was sent before", () => {
     const now = T0 + 600_000;
     const asked = change(waitingAgain(), markForOutcomeQuery(waitingAgain(), now, 1), now);
-    expect(asked).toMatchObject({
+    expect(factsOf(asked)).toMatchObject({
       isWaiting: false,
       uncertainty: "asked",
       delivery: undefined,
@@ -95,7 +101,7 @@ describe("a deployment that waits for its device", () => {
       replyDueMs: now + ACK_MS,
     });
     const sent = change(asked, applyOutcome(asked, { status: null }, now, 1), now);
-    expect(sent.delivery).toBe("command");
+    expect(factsOf(sent).delivery).toBe("command");
   });
 
   test("goes on where the device has it, with its whole time", () => {
@@ -106,7 +112,7 @@ describe("a deployment that waits for its device", () => {
       acknowledge(waiting(), now, 1),
       applyDeviceEvent(waiting(), event, now, 1),
     ]) {
-      expect(change(waiting(), decided, now)).toMatchObject({
+      expect(factsOf(change(waiting(), decided, now))).toMatchObject({
         isWaiting: false,
         acknowledgedAtMs: now,
         deadlineAtMs: now + TIMEOUT_MS,
@@ -120,14 +126,14 @@ describe("a deployment that waits for its device", () => {
     const asked = change(waitingAgain(), markForOutcomeQuery(waitingAgain(), now, 1), now);
     const sent = change(asked, applyOutcome(asked, { status: null }, now, 1), now);
     const again = change(sent, expire(sent, at(now + ACK_MS)), now + ACK_MS);
-    expect(again).toMatchObject({ isWaiting: true, delivery: "command", replyDueMs: T0 + HOUR_MS });
+    expect(factsOf(again)).toMatchObject({ isWaiting: true, delivery: "command", replyDueMs: T0 + HOUR_MS });
     expect(again.deadlineAtMs).toBe(waiting().deadlineAtMs);
     expect(again.lastEvent?.message).toContain("The device does not respond; waiting for it until");
     const late = T0 + HOUR_MS - 1;
     const last = change(again, markForOutcomeQuery(again, late, 2), late);
     const resent = change(last, applyOutcome(last, { status: null }, late, 2), late);
     const end = change(resent, expire(resent, at(late + ACK_MS)), late + ACK_MS);
-    expect(end).toMatchObject({ status: "Fail", code: "DeviceNotReachable" });
+    expect(factsOf(end)).toMatchObject({ status: "Fail", code: "DeviceNotReachable" });
   });
 
   test.each([-24 * HOUR_MS, 24 * HOUR_MS])(
@@ -143,7 +149,7 @@ describe("a deployment that waits for its device", () => {
         applyDeviceEvent(waiting(), event, nowMs, 1),
       ]) {
         const sent = applyChange(waiting(), decided && completeChange(waiting(), decided, time));
-        expect(sent).toMatchObject({ isWaiting: false, finishDueMs: serviceNowMs + TIMEOUT_MS });
+        expect(factsOf(sent)).toMatchObject({ isWaiting: false, finishDueMs: serviceNowMs + TIMEOUT_MS });
       }
     },
   );
@@ -152,7 +158,8 @@ describe("a deployment that waits for its device", () => {
     const now = T0 + 600_000;
     const cancelled = change(waiting(), fail(waiting(), now, "DeploymentCancelled"), now);
     const over = change(waiting(), expire(waiting(), at(T0 + HOUR_MS)), T0 + HOUR_MS);
-    for (const ended of [cancelled, over]) expect(ended).toMatchObject({ status: "Fail", delivery: undefined });
+    for (const ended of [cancelled, over])
+      expect(factsOf(ended)).toMatchObject({ status: "Fail", delivery: undefined });
     // The device may have what was sent and not acknowledged.
     const asked = change(waitingAgain(), markForOutcomeQuery(waitingAgain(), now, 1), now);
     const sent = change(asked, applyOutcome(asked, { status: null }, now, 1), now);
@@ -160,22 +167,22 @@ describe("a deployment that waits for its device", () => {
     const resumed = change(received(), markUncertainOnStart(received(), now, ACK_MS), now);
     const again = change(sent, expire(sent, at(now + ACK_MS)), now + ACK_MS);
     for (const deployment of [unsure, resumed, again]) {
-      expect(deployment.isWaiting).toBe(true);
+      expect(factsOf(deployment).isWaiting).toBe(true);
       const ended = change(deployment, expire(deployment, at(T0 + HOUR_MS)), T0 + HOUR_MS);
-      expect(ended).toMatchObject({ status: "Fail", code: "DeviceNotReachable", delivery: "cancel" });
+      expect(factsOf(ended)).toMatchObject({ status: "Fail", code: "DeviceNotReachable", delivery: "cancel" });
     }
   });
 
   test("is not said to be sent if the service was down at the end of its time", () => {
     const now = T0 + HOUR_MS + 1;
     const over = change(waiting(), markUncertainOnStart(waiting(), now, ACK_MS), now);
-    expect(over.uncertainty).toBe("overdue");
+    expect(factsOf(over).uncertainty).toBe("overdue");
     const asked = change(over, markForOutcomeQuery(over, now + 1, 1), now + 1);
     expect(asked.lastEvent).toEqual(waiting().lastEvent);
     const lost = change(asked, applyOutcome(asked, { status: null }, now + 2, 1), now + 2);
-    expect(lost).toMatchObject({ status: "Fail", code: "DeviceNotReachable", delivery: undefined });
+    expect(factsOf(lost)).toMatchObject({ status: "Fail", code: "DeviceNotReachable", delivery: undefined });
     const held = change(asked, applyOutcome(asked, { status: "Running" }, now + 2, 1), now + 2);
-    expect(held).toMatchObject({
+    expect(factsOf(held)).toMatchObject({
       status: "Running",
       isWaiting: false,
       uncertainty: undefined,
@@ -187,9 +194,9 @@ describe("a deployment that waits for its device", () => {
     expect(markUncertainOnStart(waiting(), T0 + 600_000, ACK_MS)).toBeUndefined();
     const unsent = received();
     const restarted = change(unsent, markUncertainOnStart(unsent, T0 + 600_000, ACK_MS), T0 + 600_000);
-    expect(restarted).toMatchObject({ isWaiting: true, uncertainty: undefined });
+    expect(factsOf(restarted)).toMatchObject({ isWaiting: true, uncertainty: undefined });
     const over = change(waiting(), markUncertainOnStart(waiting(), T0 + 2 * HOUR_MS, ACK_MS), T0 + 2 * HOUR_MS);
-    expect(over.uncertainty).toBe("overdue");
+    expect(factsOf(over).uncertainty).toBe("overdue");
   });
 
   test("goes on waiting over a restart while the device was being asked about it", () => {
@@ -197,9 +204,9 @@ describe("a deployment that waits for its device", () => {
     const asked = change(waitingAgain(), markForOutcomeQuery(waitingAgain(), now, 1), now);
     const later = now + 2 * ACK_MS;
     const restarted = change(asked, markUncertainOnStart(asked, later, ACK_MS), later);
-    expect(restarted).toMatchObject({ isWaiting: true, uncertainty: "asked", replyDueMs: T0 + HOUR_MS });
+    expect(factsOf(restarted)).toMatchObject({ isWaiting: true, uncertainty: "asked", replyDueMs: T0 + HOUR_MS });
     const again = change(restarted, markForOutcomeQuery(restarted, later, 2), later);
-    expect(change(again, applyOutcome(again, { status: null }, later, 2), later)).toMatchObject({
+    expect(factsOf(change(again, applyOutcome(again, { status: null }, later, 2), later))).toMatchObject({
       delivery: "command",
     });
   });
@@ -209,8 +216,8 @@ describe("a deployment that waits for its device", () => {
     const cancelled = change(waitingAgain(), requestCancel(waitingAgain(), now), now);
     expect(pendingDeadlines(cancelled, ACK_MS).map(({ kind }) => kind)).toEqual(["finish", "cancel"]);
     const asked = change(cancelled, markForOutcomeQuery(cancelled, now + 1, 1), now + 1);
-    expect(asked).toMatchObject({ isWaiting: false, lastEvent: cancelled.lastEvent });
+    expect(factsOf(asked)).toMatchObject({ isWaiting: false, lastEvent: cancelled.lastEvent });
     const ended = change(asked, applyOutcome(asked, { status: null }, now + 2, 1), now + 2);
-    expect(ended).toMatchObject({ status: "Fail", code: "DeploymentCancelled" });
+    expect(factsOf(ended)).toMatchObject({ status: "Fail", code: "DeploymentCancelled" });
   });
 });

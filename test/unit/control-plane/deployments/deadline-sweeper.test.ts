@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 import { startDeadlineRig } from "../../../support/control-plane/deadline-rig.ts";
-import { T0 } from "../../../support/deployment-record.ts";
+import { acknowledged, failed, T0 } from "../../../support/deployment-record.ts";
 import { FakeClock } from "../../../support/fake-clock.ts";
 
 const ACK_MS = 10_000;
@@ -40,7 +40,7 @@ test("without unfinished deployments there is no timer", async () => {
   await clock.advance(1);
   expect(clock.pending).toBe(0);
   await rig.receive();
-  await rig.change({ status: "Fail", finishedAtMs: T0 });
+  await rig.change({ state: failed() });
   await clock.advance(ACK_MS);
   expect([rig.ended, clock.pending]).toEqual([[], 0]);
 });
@@ -49,7 +49,7 @@ test("the next deadline counts if the one for which the timer was set was met", 
   const clock = new FakeClock(T0);
   await using rig = await startDeadlineRig(clock);
   await rig.receive();
-  await rig.change({ acknowledgedAtMs: T0 });
+  await rig.change({ state: acknowledged() });
   await clock.advance(ACK_MS);
   expect([rig.ended, clock.pending]).toEqual([[], 1]);
   await clock.advance(900_000 - ACK_MS - 1);
@@ -74,7 +74,7 @@ test("an older version that is reported late changes nothing", async () => {
   const clock = new FakeClock(T0);
   await using rig = await startDeadlineRig(clock);
   await rig.receive();
-  await rig.change({ acknowledgedAtMs: T0 });
+  await rig.change({ state: acknowledged() });
   rig.sweeper.note(T0 + 5_000);
   await clock.advance(899_999);
   expect(rig.ended).toEqual([]);
@@ -87,7 +87,7 @@ test.each([YEARS_MS, -YEARS_MS])("deadlines keep their time when the time of day
   await using rig = await startDeadlineRig(clock);
   await rig.receive();
   clock.jump(jump);
-  await rig.change({ acknowledgedAtMs: clock.now() });
+  await rig.change({ state: acknowledged(clock.now()) });
   await clock.advance(899_999);
   expect(rig.ended).toEqual([]);
   await clock.advance(1);
@@ -98,7 +98,11 @@ test("those of an earlier process are measured anew, also if the clock was set b
   const clock = new FakeClock(T0);
   await using rig = await startDeadlineRig(clock);
   await rig.receive({ createdAtMs: T0 + YEARS_MS, deadlineAtMs: T0 + YEARS_MS + 900_000 });
-  await rig.change({ acknowledgedAtMs: T0, finishDueMs: undefined, replyDueMs: undefined });
+  await rig.change({
+    state: { ...acknowledged(), sentAtMs: T0 + YEARS_MS },
+    finishDueMs: undefined,
+    replyDueMs: undefined,
+  });
   await rig.resume();
   rig.sweeper.start();
   await clock.advance(899_999);

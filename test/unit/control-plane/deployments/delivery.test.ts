@@ -1,24 +1,27 @@
 import { expect, test } from "vitest";
-import type { Delivery, Deployment, UndeliveredDeployment } from "../../../../src/control-plane/core/deployment.ts";
+import type {
+  Deployment,
+  DeploymentState,
+  UndeliveredDeployment,
+  Waiting,
+} from "../../../../src/control-plane/core/deployment.ts";
 import type { Fact } from "../../../../src/control-plane/core/next.ts";
 import { DeviceDelivery, type DeviceDeliveryOptions } from "../../../../src/control-plane/deployments/delivery.ts";
 import type { DeviceSession } from "../../../../src/control-plane/devices/session.ts";
 import type { DeploymentStore } from "../../../../src/control-plane/store/deployments.ts";
 import { StaleSessionError } from "../../../../src/control-plane/store/sessions.ts";
-import { receivedDeployment } from "../../../support/deployment-record.ts";
+import { acknowledged, failed, receivedDeployment, SENT, uncertain } from "../../../support/deployment-record.ts";
 
-const row = (id: string, delivery: Delivery, fields: Partial<UndeliveredDeployment> = {}): UndeliveredDeployment => ({
+const WAITING: Waiting = { kind: "waiting", sentAtMs: undefined };
+/** It has ended, and must be undone. */
+const CANCELLED = failed("DeploymentCancelled", "undo");
+
+const row = (id: string, state: DeploymentState, cancelRequestedAtMs?: number): UndeliveredDeployment => ({
   id,
   assetUuid: "asset",
-  status: delivery === "cancel" ? "Fail" : "Running",
-  code: delivery === "cancel" ? "DeploymentCancelled" : undefined,
-  acknowledgedAtMs: undefined,
-  cancelRequestedAtMs: undefined,
-  uncertainty: undefined,
-  delivery,
-  isWaiting: false,
+  state,
+  cancelRequestedAtMs,
   hasRegistryAuth: false,
-  ...fields,
 });
 
 async function settle(): Promise<void> {
@@ -45,7 +48,7 @@ function setUp() {
     },
     async findDeployment(id: string) {
       const row = waiting.find((deployment) => deployment.id === id);
-      return row && receivedDeployment({ ...row, delivery: unsendable.has(id) ? undefined : row.delivery });
+      return row && receivedDeployment({ ...row, ...(unsendable.has(id) && { state: acknowledged() }) });
     },
   };
   const executor = {
@@ -81,9 +84,9 @@ function setUp() {
 
 test("wake-ups during a delivery cause one more, and nothing is sent twice in a session", async () => {
   const { delivery, session, waiting, sent, state, flow } = setUp();
-  waiting.push(row("dep_1", "command"));
+  waiting.push(row("dep_1", SENT));
   const first = delivery.deliver(session);
-  waiting.push(row("dep_2", "command"));
+  waiting.push(row("dep_2", SENT));
   const others = [1, 2, 3].map(() => delivery.deliver(session));
   await flow();
   await Promise.all([first, ...others]);
@@ -93,10 +96,10 @@ test("wake-ups during a delivery cause one more, and nothing is sent twice in a 
 
 test("a cancellation follows its command, and one of a device that did not acknowledge is followed by a ping", async () => {
   const { delivery, session, waiting, sent, flow } = setUp();
-  waiting.push(row("dep_1", "command"));
+  waiting.push(row("dep_1", SENT));
   void delivery.deliver(session);
   await flow();
-  waiting[0] = row("dep_1", "cancel", { code: "DeviceNotReachable" });
+  waiting[0] = row("dep_1", failed("DeviceNotReachable", "undo"));
   void delivery.deliver(session);
   await flow();
   void delivery.deliver(session);
@@ -106,7 +109,7 @@ test("a cancellation follows its command, and one of a device that did not ackno
 
 test("nothing is sent while the outcome is uncertain, and a command that was not sent is tried again", async () => {
   const { delivery, session, waiting, sent, unsendable, flow } = setUp();
-  waiting.push(row("dep_1", "command", { uncertainty: "asked" }), row("dep_2", "command"));
+  waiting.push(row("dep_1", uncertain("asked")), row("dep_2", SENT));
   unsendable.add("dep_2");
   void delivery.deliver(session);
   await flow();
@@ -119,7 +122,7 @@ test("nothing is sent while the outcome is uncertain, and a command that was not
 
 test("what is settled and comes back is sent again", async () => {
   const { delivery, session, waiting, sent, flow } = setUp();
-  waiting.push(row("dep_1", "command"));
+  waiting.push(row("dep_1", SENT));
   void delivery.deliver(session);
   await flow();
   const [settled] = waiting.splice(0);
@@ -133,11 +136,11 @@ test("what is settled and comes back is sent again", async () => {
 
 test("a session that another has replaced gets nothing, and the next delivery is not blocked", async () => {
   const { delivery, session, waiting, sent, state, flow } = setUp();
-  waiting.push(row("dep_1", "command"));
+  waiting.push(row("dep_1", SENT));
   state.error = new StaleSessionError({ assetUuid: "asset", epoch: 1 });
-  const failed = expect(delivery.deliver(session)).rejects.toThrow(StaleSessionError);
+  const refused = expect(delivery.deliver(session)).rejects.toThrow(StaleSessionError);
   await flow();
-  await failed;
+  await refused;
   state.error = undefined;
   state.isCurrent = false;
   await delivery.deliver(session);
@@ -151,7 +154,7 @@ test("a session that another has replaced gets nothing, and the next delivery is
 
 test("a device whose access was revoked is told what to undo, and gets no command", async () => {
   const { delivery, session, waiting, sent, flow } = setUp();
-  waiting.push(row("dep_1", "command"), row("dep_2", "cancel"), row("dep_3", "cancel", { uncertainty: "asked" }));
+  waiting.push(row("dep_1", SENT), row("dep_2", CANCELLED), row("dep_3", uncertain("asked"), 1));
   const delivered = delivery.deliverCancellations(session);
   await flow();
   await delivered;
@@ -160,8 +163,7 @@ test("a device whose access was revoked is told what to undo, and gets no comman
 
 test("a deployment that was cancelled before it was sent in this session ends, and its device hears nothing", async () => {
   const { delivery, session, waiting, sent, flow } = setUp();
-  const requested = { status: "Running", code: undefined, cancelRequestedAtMs: 1 } as const;
-  waiting.push(row("dep_1", "cancel", requested), row("dep_2", "cancel", { ...requested, acknowledgedAtMs: 1 }));
+  waiting.push(row("dep_1", SENT, 1), row("dep_2", acknowledged(), 1));
   void delivery.deliver(session);
   await flow();
   expect(sent).toEqual(["never_sent dep_1", "cancel dep_2 requested"]);
@@ -170,7 +172,7 @@ test("a deployment that was cancelled before it was sent in this session ends, a
 test("a command that is being read while the deployment is cancelled is not sent after its cancellation", async () => {
   const { session, sent } = setUp();
   const found = Promise.withResolvers<Deployment>();
-  const rows = [row("dep_1", "command")];
+  const rows = [row("dep_1", SENT)];
   const store = {
     listUndelivered: async () => rows,
     findDeployment: () => found.promise,
@@ -180,9 +182,9 @@ test("a command that is being read while the deployment is cancelled is not sent
   const delivered = delivery.deliver(session);
   await settle();
   // The asset is removed.
-  rows[0] = row("dep_1", "cancel");
+  rows[0] = row("dep_1", CANCELLED);
   await delivery.deliverCancellations(session);
-  found.resolve(receivedDeployment({ delivery: "command" }));
+  found.resolve(receivedDeployment());
   await delivered;
   await delivery.deliver(session);
   expect(sent).toEqual(["cancel dep_1 requested"]);
@@ -190,14 +192,14 @@ test("a command that is being read while the deployment is cancelled is not sent
 
 test("a deployment that waits for the device is sent, and the connection probed once if it waits again", async () => {
   const { delivery, session, waiting, sent, flow } = setUp();
-  waiting.push(row("dep_1", "command", { isWaiting: true }));
+  waiting.push(row("dep_1", WAITING));
   void delivery.deliver(session);
   await flow();
   expect(sent).toEqual(["device_ready dep_1", "command dep_1"]);
-  waiting[0] = row("dep_1", "command");
+  waiting[0] = row("dep_1", SENT);
   void delivery.deliver(session);
   await flow();
-  waiting[0] = row("dep_1", "command", { isWaiting: true });
+  waiting[0] = row("dep_1", WAITING);
   for (let wake = 0; wake < 3; wake++) {
     void delivery.deliver(session);
     await flow();
@@ -207,7 +209,7 @@ test("a deployment that waits for the device is sent, and the connection probed 
 
 test("what a data plan keeps back is not sent, and what comes after it is", async () => {
   const { delivery, session, waiting, sent, held, flow } = setUp();
-  waiting.push(row("dep_1", "command", { isWaiting: true }), row("dep_2", "command"));
+  waiting.push(row("dep_1", WAITING), row("dep_2", SENT));
   held.add("dep_1");
   void delivery.deliver(session);
   await flow();

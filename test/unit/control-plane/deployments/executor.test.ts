@@ -11,7 +11,7 @@ import { StoreUnavailableError } from "../../../../src/control-plane/store/unava
 import { createLogger } from "../../../../src/lib/logger.ts";
 import type { DeviceEvent } from "../../../../src/protocol/deployment-event.ts";
 import { someAudit } from "../../../support/control-plane/people.ts";
-import { T0 } from "../../../support/deployment-record.ts";
+import { commandOf, T0 } from "../../../support/deployment-record.ts";
 import { FakeClock } from "../../../support/fake-clock.ts";
 
 const ASSET = "11111111-1111-4111-8111-111111111111";
@@ -24,8 +24,7 @@ const REQUEST: NewDeployment = {
   accountId: "acc_1",
   assetUuid: ASSET,
   app: "web",
-  action: "deploy",
-  spec: { name: "web", image: "web:1" },
+  command: commandOf("deploy", { name: "web", image: "web:1" }),
   options: {},
   hasRegistryAuth: true,
   nowMs: T0,
@@ -124,11 +123,18 @@ test("a new deployment is decided anew if its device connects or goes before it 
   });
   expect(await create()).toEqual({ kind: "created" });
   expect(calls.filter((call) => call === "createDeployment")).toHaveLength(2);
-  expect(await deployments.findDeployment("dep_1")).toMatchObject({ status: "Running", holder: "ins_1", lastSeq: 1 });
+  expect(await deployments.findDeployment("dep_1")).toMatchObject({
+    state: { kind: "sent" },
+    holder: "ins_1",
+    lastSeq: 1,
+  });
   const repeated = { ...REQUEST, id: "dep_2", assetUuid: OTHER_ASSET };
   Object.assign(deployments, { findHolder: async () => "ins_1" });
   await executor.create(repeated, { obstacle: undefined, isAwaited: false }, CREATION);
-  expect(await deployments.findDeployment("dep_2")).toMatchObject({ code: "DeviceNotReachable", lastSeq: 2 });
+  expect(await deployments.findDeployment("dep_2")).toMatchObject({
+    state: { code: "DeviceNotReachable" },
+    lastSeq: 2,
+  });
 });
 
 test("what was changed a moment ago for the same session is not read again, unless another has changed it since", async () => {
@@ -182,7 +188,11 @@ test("of facts that arrive together each is applied once, and those that come to
   const ends = Array.from({ length: 6 }, () => executor.apply("dep_1", { kind: "asset_removed" }));
   const applied = await Promise.all([...ends, executor.apply("dep_1", { kind: "stream_interrupted" })]);
   expect(applied.filter((result) => result?.hasChanged)).toHaveLength(1);
-  expect(await deployments.findDeployment("dep_1")).toMatchObject({ status: "Fail", lastSeq: 2, version: 2 });
+  expect(await deployments.findDeployment("dep_1")).toMatchObject({
+    state: { status: "Fail" },
+    lastSeq: 2,
+    version: 2,
+  });
   expect(followed.filter((what) => what === "tell streams")).toHaveLength(1);
 });
 

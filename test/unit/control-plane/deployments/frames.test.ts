@@ -4,9 +4,9 @@ import { DeploymentFrames, type DeploymentFramesOptions } from "../../../../src/
 import { type Fact, next } from "../../../../src/control-plane/core/next.ts";
 import type { DeviceSession } from "../../../../src/control-plane/devices/session.ts";
 import { MAX_UNDELIVERED } from "../../../../src/control-plane/store/deployments.ts";
-import { receivedDeployment, T0 } from "../../../support/deployment-record.ts";
+import { failed, receivedDeployment, T0 } from "../../../support/deployment-record.ts";
 
-const ended: Partial<Deployment> = { status: "Fail", code: "DeviceNotReachable", delivery: "cancel" };
+const ended: Partial<Deployment> = { state: failed("DeviceNotReachable", "undo") };
 
 /** A handler of a device for which these deployments wait to be undone. */
 function setUp(waiting: Deployment[]) {

@@ -1,8 +1,11 @@
 import fc from "fast-check";
 import { expect, test } from "vitest";
+import { deliveryOf } from "../../../../src/control-plane/core/delivery.ts";
+import { statusOf } from "../../../../src/control-plane/core/deployment.ts";
 import { createLogger } from "../../../../src/lib/logger.ts";
 import { isFinal } from "../../../../src/protocol/deployment-event.ts";
 import { SeededRandom } from "../../../support/chaos/seeded-random.ts";
+import { factsOf } from "../../../support/deployment-record.ts";
 import {
   DEPLOYMENT_TIMEOUT_MS,
   type FaultCounts,
@@ -60,14 +63,14 @@ async function expectDelivered(service: InterleavedService): Promise<void> {
   await service.waitUntilIdle();
   await service.pollUntilIdle();
   if (!service.isConnected) return;
-  const waiting = (await service.unfinished()).filter(({ delivery }) => delivery === "command");
+  const waiting = (await service.unfinished()).filter((deployment) => deliveryOf(deployment) === "command");
   expect(waiting.map(({ id }) => id)).toEqual([]);
 }
 
 /** While nothing is in progress: the last connection note of each deployment must match the connection. */
 async function expectConnectionNotesToMatch(service: InterleavedService): Promise<void> {
-  for (const { id, acknowledgedAtMs } of await service.unfinished()) {
-    if (acknowledgedAtMs === undefined) continue;
+  for (const { id, state } of await service.unfinished()) {
+    if (state.kind !== "acknowledged") continue;
     const last = connectionNotes(await service.storedEvents(id)).at(-1);
     if (service.isConnected) expect({ id, last }).not.toMatchObject({ last: "lost" });
   }
@@ -86,14 +89,14 @@ async function expectPromises(service: InterleavedService): Promise<void> {
     const last = events.at(-1);
     expect(events.map(({ seq }) => seq)).toEqual(events.map((_, index) => index + 1));
     expect(events.filter(isFinal)).toEqual([last]);
-    expect(record).toMatchObject({ status: last?.status, code: last?.code, lastSeq: last?.seq });
+    expect(factsOf(record)).toMatchObject({ status: last?.status, code: last?.code, lastSeq: last?.seq });
     expect(service.clients.get(record.id)).toMatchObject({ events, ended: true });
     const notes = connectionNotes(events);
     expect(notes).toEqual(notes.map((_, index) => (index % 2 === 0 ? "lost" : "restored")));
     const ended = service.device.ended.get(record.id);
-    if (ended) expect(record.status).toBe(ended);
+    if (ended) expect(statusOf(record)).toBe(ended);
     // A device can report an end only while it is connected.
-    if (record.status === "Success") expect(notes.at(-1)).not.toBe("lost");
+    if (statusOf(record) === "Success") expect(notes.at(-1)).not.toBe("lost");
   }
 }
 

@@ -1,3 +1,4 @@
+import { commandOf } from "../../../support/deployment-record.ts";
 import { expect, test, vi } from "vitest";
 import type { Deployment } from "../../../../src/control-plane/core/deployment.ts";
 import { newDeployment } from "../../../../src/control-plane/core/deployment.ts";
@@ -21,8 +22,7 @@ const deployment: Deployment = newDeployment({
   accountId: "acc_1",
   assetUuid: "asset",
   app: "web",
-  action: "deploy",
-  spec: {},
+  command: commandOf("deploy", {}),
   options: {},
   hasRegistryAuth: false,
   nowMs: 0,
