@@ -127,15 +127,20 @@ test("an instance stands still: what is asked of its devices is answered about t
     message:
       "The part of the service that the device is connected to does not respond. The device connects to another part by itself within a minute.",
   });
+  // The second request waits, as its client asked.
+  await waiting.until(
+    "the wait",
+    () => waiting.events.at(-1)?.details?.["waiting_for"] === "device",
+    NOTICED_WITHIN_MS,
+  );
+  expect(messages(waiting).at(-1)).toMatch(
+    /^The part of the service .* does not respond; waiting for the device until/,
+  );
   const api = apiClient(b, account);
   const asked = await api.get(`/v1/assets/${asset.uuid}/edge/stats`);
   expect([asked.status, asked.body["code"]]).toEqual([503, "ServiceUnavailable"]);
   const { body } = await api.get(`/v1/assets/${asset.uuid}`);
-  // The second request waits, as its client asked.
   expect(body["attention"]).toEqual(["update_waiting"]);
-  expect(messages(waiting).at(-1)).toMatch(
-    /^The part of the service .* does not respond; waiting for the device until/,
-  );
   // As after the watchdog has ended the instance.
   a.kill();
   await device.closed;
