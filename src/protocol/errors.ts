@@ -1,5 +1,6 @@
 import { ENROLMENT_ERRORS } from "./enrolment-errors.ts";
 import { FLEET_ERRORS } from "./fleet-errors.ts";
+import { REPEATED_CHANGE_ERRORS } from "./repeated-change-errors.ts";
 import { SIM_ERRORS } from "./sim-errors.ts";
 import { MAX_HOST_PORT, MIN_HOST_PORT } from "./limits.ts";
 import { PEOPLE_ERRORS } from "./people-errors.ts";
@@ -337,12 +338,7 @@ export const ERRORS = {
   },
   ...ENROLMENT_ERRORS,
   ...SIM_ERRORS,
-  IdempotencyKeyReused: {
-    message: "This Idempotency-Key was used with another request body.",
-    http: 422,
-    retryable: false,
-    hint: "Use a new key for a new request.",
-  },
+  ...REPEATED_CHANGE_ERRORS,
   EndpointRemoved: {
     message: "This endpoint was removed.",
     http: 410,

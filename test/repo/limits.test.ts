@@ -24,6 +24,11 @@ import { MAX_SESSIONS_PER_USER } from "../../src/control-plane/store/user-sessio
 import { MAX_LOGIN_REQUESTS, MAX_LOGIN_REQUESTS_PER_SOURCE } from "../../src/control-plane/store/login-requests.ts";
 import { MAX_USERS_PER_ACCOUNT } from "../../src/control-plane/core/people/user.ts";
 import {
+  IDEMPOTENCY_KEPT_MS,
+  MAX_IDEMPOTENT_REQUESTS,
+  MAX_IDEMPOTENT_RESPONSE_BYTES,
+} from "../../src/control-plane/store/idempotency.ts";
+import {
   MAX_ENDED_KEYS_PER_ACCOUNT,
   MAX_KEYS_PER_ACCOUNT,
   MAX_LOGIN_KEYS_PER_USER,
@@ -155,6 +160,7 @@ const BOUNDS: Readonly<Record<string, string>> = {
   "sign-ins that wait": `${QUEUE_LIMITS.perSource} of a network address, ${QUEUE_LIMITS.total} in all`,
   "time at the identity provider": `${CHECKS_COOKIE_S / 60} min`,
   "network groups of one account's own": count(MAX_GROUPS_PER_ACCOUNT),
+  "requests of one account with an idempotency key": `${count(MAX_IDEMPOTENT_REQUESTS)}, and ${mib(MAX_IDEMPOTENT_RESPONSE_BYTES)} of their responses, for ${IDEMPOTENCY_KEPT_MS / 3_600_000} h`,
 };
 
 async function documented(): Promise<ReadonlyMap<string, string>> {

@@ -11,7 +11,7 @@ const OWNER = "edge_control";
 /** Removes what tests have stored. Quicker than a new database. */
 const EMPTY = `
   DELETE FROM deployments; DELETE FROM fleets; DELETE FROM assets; DELETE FROM usage_series; DELETE FROM network_groups; DELETE FROM api_keys;
-  DELETE FROM one_time_codes; DELETE FROM login_requests; DELETE FROM users; DELETE FROM accounts; DELETE FROM account_bytes; DELETE FROM audit; DELETE FROM instances; DELETE FROM leases;
+  DELETE FROM one_time_codes; DELETE FROM login_requests; DELETE FROM idempotent_requests; DELETE FROM users; DELETE FROM accounts; DELETE FROM account_bytes; DELETE FROM audit; DELETE FROM instances; DELETE FROM leases;
   DELETE FROM account_events; DELETE FROM account_event_heads; DELETE FROM sealing_keys; DELETE FROM bus_keys;
   UPDATE service_state SET alive_at_ms = NULL, database_identity = NULL, clock_shift_ms = 0, clock_version = 0`;
 

@@ -8,6 +8,7 @@ import { toAssetDetails } from "../core/asset-view.ts";
 import type { AssetWithState, StateTime } from "../store/assets.ts";
 import type { Store } from "../store/store.ts";
 import { accountOf } from "./auth.ts";
+import { type Resource, stateOf } from "./conditional-requests.ts";
 import type { ApiContext } from "./context.ts";
 import type { Legacy } from "./legacy-mirrors.ts";
 
@@ -51,6 +52,29 @@ export async function findAssetWithState(
   return found;
 }
 
+/** Returns the first part of an asset's entity tag. What a SIM's operator has queued settles by itself. */
+export function assetState({ uuid, serialNumber, name, type, supersim, prosim }: Asset): string {
+  const sims = [
+    supersim && [supersim.iccid, supersim.status, supersim.networkGroup],
+    prosim && [prosim.iccid, prosim.status, prosim.serviceProfile],
+  ];
+  return stateOf(uuid, serialNumber, name, type, sims);
+}
+
+/** Reads an asset as its endpoint shows it. Error: `AssetNotFound`. */
+export async function readAsset(
+  context: ApiContext,
+  legacy: Legacy,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  identifier: string,
+): Promise<Resource<AssetBody>> {
+  const time = stateTime(context);
+  const found = await findAssetWithState(context.store, request, identifier, time);
+  const tags = await context.store.assetSettings.readTags(found.asset.uuid);
+  return { state: assetState(found.asset), body: toAssetResponse(found, time, legacy, reply, tags) };
+}
+
 /** Converts an asset to its response body. While legacy fields are served, adds them and their deprecation headers. */
 export function toAssetResponse(
   { asset, state }: AssetWithState,
@@ -59,6 +83,7 @@ export function toAssetResponse(
   reply: FastifyReply,
   tags?: ReadonlyMap<string, string>,
 ): AssetBody {
+  reply.resourceState = assetState(asset);
   const isLegacyServed = legacy.isServed();
   if (isLegacyServed && asset.supersim) legacy.addDeprecationHeaders(reply, assetPath(asset.uuid));
   return toAssetDetails(asset, state, time, isLegacyServed, tags);

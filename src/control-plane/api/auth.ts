@@ -20,8 +20,7 @@ declare module "fastify" {
 export function authenticate(principals: PrincipalReader, site: Site, pacing: Pacing) {
   return async (request: FastifyRequest): Promise<void> => {
     const key = request.headers["x-api-key"];
-    // A request with a key acts as that key alone, whatever cookies the client sends along.
-    const secret = key === undefined ? site.sessionSecretOf(request) : key;
+    const secret = credentialOf(request, site);
     const principal = await pacing.authenticate<Principal>(request, secret, () =>
       key === undefined ? principals.ofSession(secret) : principals.ofKey(secret),
     );
@@ -29,6 +28,11 @@ export function authenticate(principals: PrincipalReader, site: Site, pacing: Pa
     request.principal = principal;
     await principals.recordUse(principal);
   };
+}
+
+/** Returns the secret with which the request acts. One with a key acts as that alone, whatever cookies the client sends along. */
+export function credentialOf(request: FastifyRequest, site: Site): string | string[] | undefined {
+  return request.headers["x-api-key"] ?? site.sessionSecretOf(request);
 }
 
 /** Returns hooks that check the principal again if the body came late. Error: `Unauthorized`. */

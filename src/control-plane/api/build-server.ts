@@ -14,6 +14,7 @@ import { parseTrustedProxies } from "../trusted-proxies.ts";
 import { recordRefusals } from "./audit/record-refusals.ts";
 import { authenticate, authenticateAgain, principalOf } from "./auth.ts";
 import { respondToClientError } from "./client-error.ts";
+import { tagReads } from "./conditional-requests.ts";
 import { serveConsole } from "./console/serve-console.ts";
 import type { Api, ApiContext } from "./context.ts";
 import { jsonErrorHandler, validateBy } from "./errors.ts";
@@ -22,6 +23,7 @@ import { serveReferencePage } from "./docs/reference-page.ts";
 import { health } from "./health.ts";
 import { limitRate, logRequest, observeRequest, trackMethods } from "./hooks.ts";
 import { ignoreContentTypeOfEmptyBody, refuseBody, requireEmptyBody, takesBody } from "./no-body.ts";
+import { rememberRequests } from "./idempotent-requests.ts";
 import { leaveRefusedBodies } from "./refused-bodies.ts";
 import { Pacing } from "./pacing.ts";
 import { requireFieldPermissions, requirePermission } from "./people/require-permission.ts";
@@ -55,6 +57,7 @@ export async function buildServer(context: ApiContext, times: RequestTimes = REQ
   const pacing = new Pacing({ perMinute: config.rate_limit_per_minute, clock, observer });
   acceptJsonOnly(api, pacing);
   refuseUnknownQueries(api);
+  tagReads(api);
   api.addHook("onSend", leaveRefusedBodies(clock));
   api.setValidatorCompiler<ZodType>(({ schema, httpPart }) => validateBy(schema, httpPart));
   // Types and tests keep responses to their schemas, so they are not validated again at run time.
@@ -188,6 +191,7 @@ async function servePrincipals(endpoints: Api, context: ApiContext, pacing: Paci
     shared: counts && new SharedRateCounter("requests", perMinute, counts, clock),
   });
   chargeValidation(endpoints, pacing);
+  rememberRequests(endpoints, context);
   for (const route of ROUTES) route(endpoints, context);
 }
 

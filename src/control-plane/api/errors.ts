@@ -26,6 +26,7 @@ const DEFAULT_RETRY_AFTER_S: Partial<Record<ErrorCode, number>> = {
   TooManyRequests: 5,
   QuotaExceeded: 3600,
   ServiceUnavailable: STORE_RETRY_AFTER_S,
+  IdempotencyInProgress: 1,
 };
 
 /** HTTP status of a response that consists of this error. */
@@ -85,7 +86,7 @@ export function toPublicError(error: unknown, request: FastifyRequest, logger: L
   return new EdgeError("Internal", undefined, { request_id: request.id });
 }
 
-/** Sets `Retry-After` on `TooManyRequests`, `QuotaExceeded` and `ServiceUnavailable`. */
+/** Sets `Retry-After` on errors that end by waiting. */
 export function setRetryAfter({ code, details }: EdgeError, reply: FastifyReply): void {
   const seconds = DEFAULT_RETRY_AFTER_S[code];
   if (seconds === undefined || reply.hasHeader("Retry-After")) return;

@@ -5,9 +5,10 @@ import { z } from "zod";
  * The schema of the headers of an operation that honours `Idempotency-Key`.
  *
  * @param scope which requests the key identifies, and for how long, for the document
+ * @param others its other headers
  */
-export function idempotencyHeaders(scope: string) {
-  return z.looseObject({
+export function idempotencyHeaders(scope: string, others: z.ZodObject = z.looseObject({})) {
+  return others.extend({
     "idempotency-key": z
       .string()
       .regex(/^[\x21-\x7e]{1,255}$/, "must be 1 to 255 visible ASCII characters")

@@ -22,7 +22,7 @@ import { listNetworkGroups } from "./assets/list-network-groups.ts";
 import { getAuditLog } from "./audit/get-audit-log.ts";
 import type { Route } from "./context.ts";
 import { enrolDevice } from "./enrolments/enrol-device.ts";
-import { createKey, listKeys, revokeKey, updateKey } from "./keys/keys.ts";
+import { createKey, getKey, listKeys, revokeKey, updateKey } from "./keys/keys.ts";
 import { acceptInvitation } from "./people/accept-invitation.ts";
 import { finishOidc, startOidc } from "./people/oidc.ts";
 import { createSession, getSignInOptions } from "./people/open-session.ts";
@@ -31,7 +31,7 @@ import { getSignInSettings } from "./people/sign-in-settings.ts";
 import { decideLogin } from "./people/decide-login.ts";
 import { fetchLoginKey, startLogin } from "./people/start-login.ts";
 import { setUp } from "./people/set-up.ts";
-import { inviteUser, listUsers, removeUser, resetPassword, updateUser } from "./people/users.ts";
+import { getUser, inviteUser, listUsers, removeUser, resetPassword, updateUser } from "./people/users.ts";
 import { cancelDeployment } from "./deployments/cancel-deployment.ts";
 import { getDeployment } from "./deployments/get-deployment.ts";
 import { listDeployments } from "./deployments/list-deployments.ts";
@@ -147,12 +147,14 @@ export const ROUTES: readonly Route[] = [
   deleteSession,
   changePassword,
   listUsers,
+  getUser,
   inviteUser,
   updateUser,
   removeUser,
   resetPassword,
   getSignInSettings,
   listKeys,
+  getKey,
   createKey,
   updateKey,
   revokeKey,

@@ -8,6 +8,8 @@ export interface AuditOrigin {
   readonly actor: AuditActor;
   /** Address the request came from; `undefined` if there is none. */
   readonly source: string | undefined;
+  /** Hash of the `Idempotency-Key` that the request has, if it is remembered. */
+  readonly idempotencyKeyHash?: Uint8Array | undefined;
 }
 
 /** What was done. */
@@ -18,7 +20,9 @@ export interface AuditFacts extends Partial<Pick<AuditEntry, "assetUuid" | "app"
 }
 
 /** Returns the entry for what is done now. */
-export function auditEntry({ accountId, actor, source }: AuditOrigin, clock: Clock, facts: AuditFacts): AuditEntry {
+export function auditEntry(origin: AuditOrigin, clock: Clock, facts: AuditFacts): AuditEntry {
+  const { accountId, actor, source, idempotencyKeyHash } = origin;
   const { action, assetUuid = "", app = "", subject, outcome = OUTCOME_OK, details = {} } = facts;
-  return { accountId, at: unixNow(clock), actor, source, action, assetUuid, app, subject, outcome, details };
+  const about = { action, assetUuid, app, subject, outcome, details };
+  return { accountId, at: unixNow(clock), actor, source, ...about, ...(idempotencyKeyHash && { idempotencyKeyHash }) };
 }

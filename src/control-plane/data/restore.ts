@@ -34,7 +34,7 @@ export async function restore(file: string, database: string, suffix: string): P
     const migrated = openSqlite(incoming, { migrations: MIGRATIONS });
     // Each may have been ended, or used, since the backup was made. Their users sign in again.
     migrated.exec(
-      "DELETE FROM user_sessions; DELETE FROM browser_tokens; DELETE FROM login_requests; " +
+      "DELETE FROM user_sessions; DELETE FROM browser_tokens; DELETE FROM login_requests; DELETE FROM idempotent_requests; " +
         "DELETE FROM one_time_codes WHERE used_at IS NULL",
     );
     startEventsAnew(migrated);

@@ -1,6 +1,7 @@
 import type { Clock } from "../../lib/clock.ts";
 import type { Logger } from "../../lib/logger.ts";
 import { AUDIT_RETENTION_S } from "../core/people/audit-actions.ts";
+import { IDEMPOTENCY_KEPT_MS } from "../store/idempotency.ts";
 import type { Store } from "../store/store.ts";
 import { logStoreError, StoreUnavailableError } from "../store/unavailable.ts";
 
@@ -21,6 +22,7 @@ export interface RetentionOptions {
     readonly rollouts: Pick<Store["rollouts"], "removeOldRollouts">;
     readonly enrolments: Pick<Store["enrolments"], "removeOldCodes">;
     readonly userSessions: Pick<Store["userSessions"], "removeExpired">;
+    readonly idempotency: Pick<Store["idempotency"], "removeOld">;
   };
   readonly clock: Clock;
   readonly logger: Logger;
@@ -31,8 +33,8 @@ export interface RetentionOptions {
 }
 
 /**
- * Removes old finished deployments, old entries of the audit log, rollouts that ended as long ago, and sessions and codes that
- * have expired, every hour, in small batches, from its creation until disposed.
+ * Removes old finished deployments, old entries of the audit log, rollouts that ended as long ago, and sessions, codes and
+ * responses to idempotent requests that have expired, every hour, in small batches, from its creation until disposed.
  */
 export class Retention implements Disposable {
   readonly #options: RetentionOptions;
@@ -79,6 +81,7 @@ export class Retention implements Disposable {
     // There are few of them: no batches.
     await store.enrolments.removeOldCodes(deletionTime);
     await store.userSessions.removeExpired(deletionTime);
+    await store.idempotency.removeOld(deletionMs - IDEMPOTENCY_KEPT_MS);
     this.#removed += removed;
     this.#removedEntries += entries;
     if (removed === MAX_BATCH_DEPLOYMENTS || entries === MAX_BATCH_ENTRIES || rollouts > 0) return true;

@@ -2,6 +2,7 @@ import type { KeyBounds } from "../core/people/key-limits.ts";
 import type { Role } from "../core/people/roles.ts";
 import type { Permission } from "../core/permission.ts";
 import type { AuditEntry } from "./audit.ts";
+import type { Precondition } from "./precondition.ts";
 
 /** Times are Unix seconds. */
 export interface Account {
@@ -93,7 +94,7 @@ export interface KeyStore {
    * Revokes the key, and every key that it has made, directly or not. Returns whether the key exists. A revoked key keeps the
    * time of its first revocation, and has no second entry.
    */
-  revokeKey(id: string, at: number, audit?: AuditEntry): Promise<boolean>;
+  revokeKey(id: string, at: number, audit?: AuditEntry, precondition?: Precondition<ApiKey>): Promise<boolean>;
   /**
    * Returns the key as changed; `undefined` if there is none in the account. Keys that it has made end no later than it does
    * from now on, and it ends no later than the key that has made it.
@@ -106,5 +107,6 @@ export interface KeyStore {
     change: KeyChange,
     audit?: AuditEntry,
     renewal?: KeyRenewal,
+    precondition?: Precondition<ApiKey>,
   ): Promise<ApiKey | "too_many" | undefined>;
 }

@@ -1,5 +1,6 @@
 import type { Person } from "../core/fleets/fleet.ts";
 import type { AuditEntry } from "./audit.ts";
+import type { Precondition } from "./precondition.ts";
 
 /** What is sealed, with the key that it is sealed with. */
 export interface Sealed {
@@ -40,6 +41,7 @@ export interface AssetSettingsStore {
     changes: ReadonlyMap<string, string | null>,
     replace: boolean,
     audit: AuditEntry,
+    precondition?: Precondition<ReadonlyMap<string, string>>,
   ): Promise<SettingsChange>;
   /** Returns the variables in the order of their names. */
   readVariables(assetUuid: string): Promise<readonly StoredVariable[]>;
@@ -49,6 +51,7 @@ export interface AssetSettingsStore {
     changes: ReadonlyMap<string, Omit<StoredVariable, "name"> | null>,
     replace: boolean,
     audit: AuditEntry,
+    precondition?: Precondition<readonly StoredVariable[]>,
   ): Promise<SettingsChange>;
   findHold(assetUuid: string): Promise<Hold | undefined>;
   /** Sets or, with `undefined`, releases the hold. */

@@ -7,6 +7,7 @@ import type { Identifier } from "../core/identifier.ts";
 import type { AssetCursor } from "../core/asset-cursor.ts";
 import type { AssetStatus } from "../../protocol/asset.ts";
 import type { AuditEntry } from "./audit.ts";
+import type { Precondition } from "./precondition.ts";
 
 export type RegisterResult =
   | { readonly ok: true }
@@ -126,5 +127,5 @@ export interface AssetStore {
    * Removes the asset with its SIMs, identifiers and usage: a later owner of a SIM must not see its earlier usage. Does
    * nothing if the asset does not exist.
    */
-  removeAsset(uuid: string, audit?: AuditEntry): Promise<void>;
+  removeAsset(uuid: string, audit?: AuditEntry, precondition?: Precondition<Asset>): Promise<void>;
 }

@@ -31,6 +31,8 @@ export interface AuditEntry {
   readonly outcome: string;
   /** Facts of the action, JSON-safe. Those that `AUDIT_ACTIONS` does not list are not stored. */
   readonly details: Readonly<Record<string, unknown>>;
+  /** Hash of the `Idempotency-Key` of the request, which is marked as carried out in the same transaction. Not stored here. */
+  readonly idempotencyKeyHash?: Uint8Array | undefined;
 }
 
 /** An entry as it was stored, perhaps by another version, which knew other actions. */

@@ -1,5 +1,4 @@
 import type { ApiKey, KeyStore } from "./accounts.ts";
-import type { AuditEntry } from "./audit.ts";
 
 /** Maximum number of cached keys. */
 const MAX_KEYS = 10_000;
@@ -50,8 +49,8 @@ export class CachedKeyStore implements KeyStore {
     );
   }
 
-  revokeKey(id: string, at: number, audit?: AuditEntry): Promise<boolean> {
-    return this.#change(() => this.#keys.revokeKey(id, at, audit));
+  revokeKey(...call: Parameters<KeyStore["revokeKey"]>): Promise<boolean> {
+    return this.#change(() => this.#keys.revokeKey(...call));
   }
 
   /** Ended keys that it forgets may stay in memory: they are refused as they are. */

@@ -2,6 +2,7 @@ import type { PlanDeployments } from "../../protocol/data-plan.ts";
 import type { SimType } from "../../protocol/sim.ts";
 import type { Asset } from "../core/asset.ts";
 import type { AuditEntry } from "./audit.ts";
+import type { Precondition } from "./precondition.ts";
 
 /** What is said of a plan, until the end of its month: a plan that will do is not mentioned. */
 export interface PlanFinding {
@@ -73,5 +74,10 @@ export interface DataPlanStore {
   /** Returns what becomes of deployments to assets with a spent plan; `ignore` unless set. */
   readDeployments(accountId: string): Promise<PlanDeployments>;
   /** Error if the account does not exist. */
-  setDeployments(accountId: string, deployments: PlanDeployments, audit: AuditEntry): Promise<void>;
+  setDeployments(
+    accountId: string,
+    deployments: PlanDeployments,
+    audit: AuditEntry,
+    precondition?: Precondition<PlanDeployments>,
+  ): Promise<void>;
 }

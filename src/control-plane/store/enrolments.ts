@@ -1,5 +1,6 @@
 import type { EnrolmentCode } from "../core/enrolment.ts";
 import type { AuditEntry } from "./audit.ts";
+import type { Precondition } from "./precondition.ts";
 
 /** What became of the use of a code. */
 export type CodeUseResult =
@@ -38,5 +39,10 @@ export interface EnrolmentStore {
   acceptDevice(assetUuid: string, at: number, audit: AuditEntry): Promise<boolean | undefined>;
   /** Whether the account accepts new and replaced devices by itself. */
   readAutoAccept(accountId: string): Promise<boolean>;
-  setAutoAccept(accountId: string, autoAccept: boolean, audit: AuditEntry): Promise<void>;
+  setAutoAccept(
+    accountId: string,
+    autoAccept: boolean,
+    audit: AuditEntry,
+    precondition?: Precondition<boolean>,
+  ): Promise<void>;
 }

@@ -5,6 +5,7 @@ import type { Sealed } from "./asset-settings.ts";
 import type { MemberStateName } from "../../protocol/fleet-member.ts";
 import type { AuditEntry } from "./audit.ts";
 import type { MemberRecord } from "./members.ts";
+import type { Precondition } from "./precondition.ts";
 import type { FactsTime } from "./rollouts.ts";
 
 /** Maximum number of fleets of one account. */
@@ -79,8 +80,8 @@ export interface FleetStore {
   /** Returns the fleets of an account in the order of their names, at most `limit`, after this name. */
   listFleets(accountId: string, limit: number, after?: string): Promise<readonly Fleet[]>;
   /**
-   * Applies the fields that `decide` returns for the stored fleet, or none for `undefined`. `decide` must be pure. Returns the
-   * fleet afterwards; `undefined` if there is none, `"name_taken"` if another one has the new name.
+   * Applies the fields that `decide` returns for the stored fleet, or none for `undefined`. `decide` must be pure, and may throw to
+   * refuse the change. Returns the fleet afterwards; `undefined` if there is none, `"name_taken"` if another one has the new name.
    */
   updateFleet(
     id: string,
@@ -88,7 +89,7 @@ export interface FleetStore {
     audit?: AuditEntry,
   ): Promise<Fleet | "name_taken" | undefined>;
   /** Removes the fleet with its revisions, rollouts and ownership; apps on devices stay. False if there is none. */
-  removeFleet(id: string, audit: AuditEntry): Promise<boolean>;
+  removeFleet(id: string, audit: AuditEntry, precondition?: Precondition<Fleet>): Promise<boolean>;
 
   /** Makes the next revision from this content. `toRevision` gives it its record, given its number; it must be pure. */
   createRevision(

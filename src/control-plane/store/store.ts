@@ -10,6 +10,7 @@ import type { DeploymentStore } from "./deployments.ts";
 import type { DeviceStore } from "./devices.ts";
 import type { EnrolmentStore } from "./enrolments.ts";
 import type { FleetStore } from "./fleets.ts";
+import type { IdempotencyStore } from "./idempotency.ts";
 import type { InstanceStore } from "./instances.ts";
 import type { LeaseStore } from "./leases.ts";
 import type { LoginRequestStore } from "./login-requests.ts";
@@ -57,6 +58,7 @@ export interface Store extends AsyncDisposable {
   readonly fleets: FleetStore;
   readonly members: MemberStore;
   readonly rollouts: RolloutStore;
+  readonly idempotency: IdempotencyStore;
   readonly busKeys: BusKeyStore;
   readonly sealingKeys: SealingKeyStore;
   readonly statistics: StoreStatistics;
@@ -103,6 +105,7 @@ export const RECORD_STORES = [
   "fleets",
   "members",
   "rollouts",
+  "idempotency",
   "busKeys",
   "sealingKeys",
 ] as const satisfies readonly (keyof Store)[];

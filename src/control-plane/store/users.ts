@@ -3,6 +3,7 @@ import type { Role } from "../core/people/roles.ts";
 import type { User } from "../core/people/user.ts";
 import type { Account } from "./accounts.ts";
 import type { AuditEntry } from "./audit.ts";
+import type { Precondition } from "./precondition.ts";
 
 /** What may be changed of a user; a field that is absent stays. */
 export interface UserChange {
@@ -88,17 +89,22 @@ export interface UserStore {
    * Ends the user's sessions unless only the name or the address is changed. An address that another user has is refused. With a new password, the keys that fall with the user are revoked,
    * and what it confirmed is taken back. Refuses to take the last local admin of the account away.
    *
-   * @param proof the change is `stale` and refused if this is not so any more
+   * @param required with a proof that is not so any more, the change is `stale` and refused
    */
   changeUser(
     accountId: string,
     id: string,
     change: UserChange,
     audit: AuditEntry,
-    proof?: PasswordProof,
+    required?: { readonly proof?: PasswordProof; readonly precondition?: Precondition<User> | undefined },
   ): Promise<UserChangeResult>;
   /** Removes the user with sessions and codes. Refuses to remove the last local admin of the account. */
-  removeUser(accountId: string, id: string, audit: AuditEntry): Promise<UserChangeResult>;
+  removeUser(
+    accountId: string,
+    id: string,
+    audit: AuditEntry,
+    precondition?: Precondition<User>,
+  ): Promise<UserChangeResult>;
   /**
    * Links a user without password and identity to who it is at a provider; its invitation becomes invalid. Returns the user as
    * stored, also if it was linked to the same identity meanwhile; `undefined` if it cannot be linked any more.

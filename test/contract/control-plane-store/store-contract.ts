@@ -13,7 +13,9 @@ import { devicesContract } from "./devices-contract.ts";
 import { fleetsContract } from "./fleets-contract.ts";
 import { membersContract } from "./members-contract.ts";
 import type { StoreHarness } from "./harness.ts";
+import { idempotencyContract } from "./idempotency-contract.ts";
 import { portableContract } from "./portable-contract.ts";
+import { preconditionsContract } from "./preconditions-contract.ts";
 import { instancesContract } from "./instances-contract.ts";
 import { leasesContract } from "./leases-contract.ts";
 import { loginRequestsContract } from "./login-requests-contract.ts";
@@ -50,6 +52,8 @@ export function storeContract(harness: StoreHarness): void {
   accountEventsContract(harness);
   browsersContract(harness);
   assetSettingsContract(harness);
+  preconditionsContract(harness);
+  idempotencyContract(harness);
   operatorSimsContract(harness);
   simCredentialsContract(harness);
   dataPlansContract(harness);

@@ -133,7 +133,7 @@ export function usersContract(harness: StoreHarness): void {
       };
       const proof = { sessionHash: session, passwordHash: user.passwordHash };
       const change = (passwordHash: string, proved = proof) =>
-        store.users.changeUser(ACCOUNT, user.id, { passwordHash }, someAudit("password.changed"), proved);
+        store.users.changeUser(ACCOUNT, user.id, { passwordHash }, someAudit("password.changed"), { proof: proved });
       expect(await change("$without")).toBe("stale");
       await open(user);
       expect(await change("$other", { ...proof, passwordHash: "$other" })).toBe("stale");

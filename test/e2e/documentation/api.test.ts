@@ -58,6 +58,7 @@ test("assets are registered, listed, accepted and updated", async () => {
   const text = (heading: string): string => documentedOf[heading] ?? "";
   const documentedOf: Readonly<Record<string, string>> = {
     Register: documented("docs/api.md", "Register"),
+    Conditional: documented("docs/api.md", "Change what others change too"),
     List: documented("docs/api.md", "List"),
     Acceptance: documented("docs/api.md", "Acceptance"),
     Update: documented("docs/api.md", "Update"),
@@ -69,6 +70,7 @@ test("assets are registered, listed, accepted and updated", async () => {
   const outputs: Record<string, string> = {};
   for (const heading of Object.keys(documentedOf)) outputs[heading] = await runPrinted(text(heading), opening());
   expect(outputs["Register"]).toContain('"device_token":"ed_');
+  expect(outputs["Conditional"]).toContain('{"role":"kiosk"}');
   expect(outputs["List"]).toContain("Pump house 7");
   expect(outputs["Acceptance"]).toMatch(/"auto_accept":false[^]*"auto_accept":true/);
   expect(outputs["Update"]).toMatch(/"status":"inactive"[^]*"network_group":"default_10gb"/);

@@ -64,6 +64,7 @@ test("has every endpoint of the specification and the decisions", () => {
     "GET /healthz",
     "GET /readyz",
     "GET /v1/api-keys",
+    "GET /v1/api-keys/{key_id}",
     "GET /v1/assets",
     "GET /v1/assets/{asset_id}",
     "GET /v1/assets/{asset_id}/edge/apps",
@@ -107,6 +108,7 @@ test("has every endpoint of the specification and the decisions", () => {
     "GET /v1/sign-in-settings",
     "GET /v1/sims",
     "GET /v1/users",
+    "GET /v1/users/{user_id}",
     "PATCH /assets/{asset_id}/sim",
     "PATCH /v1/api-keys/{key_id}",
     "PATCH /v1/assets/{asset_id}",
@@ -201,7 +203,7 @@ test("documents the stream, the rate limit and the legacy headers", () => {
   expect(deploy.responses["404"]).toMatchObject({ content: { "text/event-stream": expect.anything() } });
   expect(deploy.responses["401"]).toMatchObject({ content: { "application/json": expect.anything() } });
   const details = document.paths["/v1/assets/{asset_id}"]?.["get"] as Operation;
-  expect(Object.keys(details.responses["200"]?.headers ?? {})).toEqual(["Deprecation", "Sunset", "Link"]);
+  expect(Object.keys(details.responses["200"]?.headers ?? {})).toEqual(["Deprecation", "Sunset", "Link", "ETag"]);
   expect(Object.keys(details.responses["429"]?.headers ?? {})).toContain("Retry-After");
 });
 

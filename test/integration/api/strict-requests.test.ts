@@ -12,15 +12,33 @@ import { type SampleRequest, sampleRequests } from "../../support/openapi/sample
 /** Its parameters are those of OpenID Connect and its extensions: it must accept any. */
 const OPEN_QUERY = "GET /v1/oidc/callback";
 
-const IDEMPOTENT = [
-  "DELETE /v1/assets/{asset_id}/edge/apps/{name}",
-  "PATCH /v1/assets/{asset_id}/edge/apps/{name}",
-  "POST /v1/assets/{asset_id}/edge/apply",
-  "POST /v1/assets/{asset_id}/edge/apps",
-  "POST /v1/assets/{asset_id}/edge/apps/{name}/restart",
-  "POST /v1/assets/{asset_id}/edge/apps/{name}/start",
-  "POST /v1/assets/{asset_id}/edge/apps/{name}/stop",
-  "POST /v1/fleets/{fleet}/rollouts",
+/** What needs no principal is used up by its code, or is no change of an account. */
+const NOT_IDEMPOTENT = [
+  "POST /v1/device-logins",
+  "POST /v1/device-logins/token",
+  "POST /v1/enrolments",
+  "POST /v1/invitations",
+  "POST /v1/session",
+  "POST /v1/setup",
+];
+
+const CONDITIONAL = [
+  "DELETE /v1/api-keys/{key_id}",
+  "DELETE /v1/assets/{asset_id}",
+  "DELETE /v1/assets/{asset_id}/tags",
+  "DELETE /v1/assets/{asset_id}/variables",
+  "DELETE /v1/fleets/{fleet}",
+  "DELETE /v1/users/{user_id}",
+  "PATCH /v1/api-keys/{key_id}",
+  "PATCH /v1/assets/{asset_id}",
+  "PATCH /v1/assets/{asset_id}/tags",
+  "PATCH /v1/assets/{asset_id}/variables",
+  "PATCH /v1/data-plan-settings",
+  "PATCH /v1/enrolment-settings",
+  "PATCH /v1/fleets/{fleet}",
+  "PATCH /v1/users/{user_id}",
+  "PUT /v1/assets/{asset_id}/tags",
+  "PUT /v1/assets/{asset_id}/variables",
 ];
 
 let control: ControlPlane;
@@ -138,6 +156,26 @@ describe("a query parameter that an operation does not declare", () => {
   });
 });
 
+interface Refusal {
+  readonly details: { readonly current: object };
+}
+
+/** The operations that have the header as a parameter in the document. */
+function declaring(header: string): readonly Operation[] {
+  return operations.filter((operation) => {
+    const { parameters = [] } = describedBy(document, operation);
+    return parameters.some(({ in: place, name }) => place === "header" && name === header);
+  });
+}
+
+const namesOf = (found: readonly Operation[]) => found.map(({ name }) => name).toSorted();
+
+/** Reads the resource that an operation changes. */
+async function read({ path }: Operation): Promise<{ readonly etag: string | null; readonly body: object }> {
+  const response = await fetch(`${control.url}${fill(path)}`, { headers: credentialsFor(operationOf(`GET ${path}`)) });
+  return { etag: response.headers.get("etag"), body: (await response.json()) as object };
+}
+
 const isWrite = ({ method }: Operation): boolean => method !== "GET";
 
 describe("a header that would change what a request does", () => {
@@ -145,8 +183,10 @@ describe("a header that would change what a request does", () => {
     "%s is refused by name where it is not carried out, and changes nothing",
     async (header) => {
       const before = everything();
-      const carriedOut = header === "Idempotency-Key" ? IDEMPOTENT : [];
-      for (const operation of operations.filter((each) => isWrite(each) && !carriedOut.includes(each.name))) {
+      const carriedOut = declaring(header);
+      const refusing = operations.filter((each) => isWrite(each) && !carriedOut.includes(each));
+      expect(refusing.length).toBeGreaterThan(0);
+      for (const operation of refusing) {
         const { status, text } = await send(operation, "", { [header]: '"1"' });
         expect([operation.name, status]).toEqual([operation.name, 422]);
         expect(text).toContain(`${header}: this operation`);
@@ -156,11 +196,22 @@ describe("a header that would change what a request does", () => {
   );
 
   test("is a parameter in the document where it is carried out", () => {
-    const declaring = operations.filter((operation) => {
-      const { parameters = [] } = describedBy(document, operation);
-      return parameters.some(({ in: place, name }) => place === "header" && name === "Idempotency-Key");
-    });
-    expect(declaring.map(({ name }) => name).toSorted()).toEqual(IDEMPOTENT.toSorted());
+    expect(namesOf(declaring("If-Match"))).toEqual(CONDITIONAL);
+    const idempotent = new Set(declaring("Idempotency-Key"));
+    expect(namesOf(operations.filter((each) => isWrite(each) && !idempotent.has(each)))).toEqual(NOT_IDEMPOTENT);
+  });
+
+  test("If-Match with a tag that is not the present one changes nothing, and the response has what is there now", async () => {
+    const before = everything();
+    for (const operation of declaring("If-Match")) {
+      const { status, text } = await send(operation, "", { "If-Match": '"c3RhbGU.c3RhbGU"' });
+      expect([operation.name, status]).toEqual([operation.name, 412]);
+      const { etag, body } = await read(operation);
+      expect(etag).toMatch(/^"[^"]+"$/);
+      // Of an asset, when it was last seen may differ.
+      expect(Object.keys((JSON.parse(text) as Refusal).details.current)).toEqual(Object.keys(body));
+    }
+    expect(everything()).toBe(before);
   });
 
   test.each(["If-None-Match", "If-Modified-Since", "Idempotency-Key"])("%s does no harm to a read", async (header) => {
@@ -233,3 +284,66 @@ describe("an empty body", () => {
     }
   });
 });
+
+/** Deployments and rollouts remember the requests that made them: `order.test.ts`, `fleets.test.ts`. */
+const REMEMBERED_OTHERWISE = /\/edge\/(?:apps|apply)|\/rollouts$/;
+/** They end the session of those that need one. */
+const ENDS_SESSION = new Set(["DELETE /v1/session", "PUT /v1/session/password"]);
+
+describe("an Idempotency-Key", () => {
+  beforeAll(async () => {
+    // The tests before have removed what there was.
+    account = await control.account();
+    ({ cookie } = await control.session(account));
+    fill = await accountTargets(control, account);
+  });
+
+  test("makes every operation that declares it safe to repeat, and is refused with another request", async () => {
+    const walked = declaring("Idempotency-Key")
+      .filter(({ name, path }) => !REMEMBERED_OTHERWISE.test(path) && !ENDS_SESSION.has(name))
+      // Until they are removed, there is something to be changed.
+      .toSorted((a, b) => Number(a.method === "DELETE") - Number(b.method === "DELETE"));
+    expect(walked.length).toBeGreaterThan(35);
+    const carriedOut: string[] = [];
+    for (const [index, operation] of walked.entries()) {
+      const key = `walk-${index}`;
+      const first = await sendWithKey(operation, key);
+      if (first.status >= 300) continue;
+      carriedOut.push(operation.name);
+      const before = madeByClients();
+      const again = await sendWithKey(operation, key);
+      expect([operation.name, again]).toEqual([operation.name, { ...first, isReplayed: true }]);
+      expect([operation.name, madeByClients()]).toEqual([operation.name, before]);
+      const { status, text } = await sendWithKey(operation, key, "?");
+      expect([operation.name, status]).toEqual([operation.name, 422]);
+      expect(text).toContain('"code":"IdempotencyKeyReused"');
+    }
+    expect(carriedOut.length).toBeGreaterThan(25);
+    expect(carriedOut).toEqual(expect.arrayContaining(["POST /v1/assets", "POST /v1/api-keys", "POST /v1/users"]));
+  });
+});
+
+/** What the requests of clients have changed: each change has its entry. Fleets go on by themselves meanwhile. */
+function madeByClients(): readonly unknown[] {
+  using database = new DatabaseSync(control.databasePath, { readOnly: true });
+  const changes =
+    "SELECT action, subject_id FROM audit WHERE actor_kind IN ('key', 'user') AND outcome = 'ok' ORDER BY id";
+  return database.prepare(changes).all();
+}
+
+/** @param query `?` makes it another request, with the same meaning */
+async function sendWithKey(operation: Operation, key: string, query = "") {
+  const { method, path, body } = operation;
+  const response = await fetch(`${control.url}${fill(path)}${query}`, {
+    method,
+    headers: {
+      ...credentialsFor(operation),
+      "Idempotency-Key": key,
+      ...(body !== undefined && { "Content-Type": "application/json" }),
+    },
+    ...(body !== undefined && { body: JSON.stringify(body) }),
+  });
+  const { status, headers } = response;
+  const [text, isReplayed] = [await response.text(), headers.get("idempotent-replayed") === "true"];
+  return { status, text, isReplayed, location: headers.get("location"), etag: headers.get("etag") };
+}

@@ -257,11 +257,13 @@ export const TABLE: Readonly<Record<string, Row>> = {
   "GET /v1/audit": read("admin", `${PAGE} ?actor ?action ?asset ?outcome ?since ?until`),
   "GET /v1/sign-in-settings": read("admin"),
   "GET /v1/users": read("admin", PAGE),
+  "GET /v1/users/{user_id}": read("admin"),
   "POST /v1/users": row("admin", "grants", { grants: "email role", none: "name" }),
   "PATCH /v1/users/{user_id}": row("admin", "grants", { grants: "role disabled", none: "name" }),
   "DELETE /v1/users/{user_id}": row("admin"),
   "POST /v1/users/{user_id}/reset": row("admin", "grants"),
   "GET /v1/api-keys": read("admin", PAGE),
+  "GET /v1/api-keys/{key_id}": read("admin"),
   // At most until the key ends that makes it: see test/adversary/one-person.test.ts.
   "POST /v1/api-keys": row("admin", "grants", { grants: "role expires_at permissions belongs_to", none: "name" }),
   "PATCH /v1/api-keys/{key_id}": row("admin", "grants", { grants: "expires_at", none: "name" }),

@@ -11,7 +11,16 @@ import type { Api, ApiContext } from "../context.ts";
 import { errors, errorsWithBody, json } from "../docs/responses.ts";
 import { createLegacy, LEGACY_HEADERS } from "../legacy-mirrors.ts";
 import { auditOf } from "../people/audit-entry.ts";
-import { assetParams, findAsset, findAssetWithState, stateTime, toAssetResponse } from "../asset-resource.ts";
+import { assetParams, findAsset, readAsset } from "../asset-resource.ts";
+import {
+  changeResource,
+  ENTITY_TAG_HEADERS,
+  ifMatchHeaders,
+  preconditionOf,
+  type Resource,
+  sendResource,
+  stateOf,
+} from "../conditional-requests.ts";
 
 const SETTINGS_PATH = "/v1/enrolment-settings";
 const SETTINGS = json("The settings.", enrolmentSettingsSchema);
@@ -33,7 +42,7 @@ export function acceptDevice(api: Api, context: ApiContext): void {
         tags: ["Assets"],
         params: assetParams,
         response: {
-          200: json("The asset.", assetSchema, LEGACY_HEADERS),
+          200: json("The asset.", assetSchema, { ...ENTITY_TAG_HEADERS, ...LEGACY_HEADERS }),
           ...errorsWithBody("AssetNotFound"),
         },
       },
@@ -45,9 +54,7 @@ export function acceptDevice(api: Api, context: ApiContext): void {
       if (accepted === undefined) throw new EdgeError("AssetNotFound");
       // What was kept back.
       if (accepted) deployments.deliverHeld();
-      const time = stateTime(context);
-      const tags = await store.assetSettings.readTags(uuid);
-      return toAssetResponse(await findAssetWithState(store, request, uuid, time), time, legacy, reply, tags);
+      return sendResource(reply, await readAsset(context, legacy, request, reply, uuid));
     },
   );
 }
@@ -65,9 +72,8 @@ export function getEnrolmentSettings(api: Api, { store }: ApiContext): void {
         response: { 200: SETTINGS, ...errors() },
       },
     },
-    async (request): Promise<EnrolmentSettings> => ({
-      auto_accept: await store.enrolments.readAutoAccept(accountOf(request)),
-    }),
+    async (request, reply): Promise<EnrolmentSettings> =>
+      sendResource(reply, toSettings(await store.enrolments.readAutoAccept(accountOf(request)))),
   );
 }
 
@@ -83,16 +89,26 @@ export function changeEnrolmentSettings(api: Api, { store, clock }: ApiContext):
           "Changes the settings of the account. With `auto_accept`, everybody who may register an asset or has an enrolment code can " +
           "have what fleets deliver to such an asset, with values that are secret. Devices that wait already go on waiting.",
         tags: ["Assets"],
+        headers: ifMatchHeaders,
         body: enrolmentSettingsUpdateSchema,
-        response: { 200: SETTINGS, ...errorsWithBody() },
+        response: { 200: SETTINGS, ...errorsWithBody("PreconditionFailed") },
       },
     },
-    async (request): Promise<EnrolmentSettings> => {
+    async (request, reply): Promise<EnrolmentSettings> => {
+      const accountId = accountOf(request);
       const { auto_accept } = request.body;
       const details = { fields: ["auto_accept"], auto_accept };
       const entry = auditOf(request, clock, { action: "settings.changed", details });
-      await store.enrolments.setAutoAccept(accountOf(request), auto_accept, entry);
-      return { auto_accept };
+      const present = async () => toSettings(await store.enrolments.readAutoAccept(accountId));
+      const precondition = preconditionOf(request, (current: boolean) => toSettings(current).state);
+      await changeResource(reply, present, () =>
+        store.enrolments.setAutoAccept(accountId, auto_accept, entry, precondition),
+      );
+      return sendResource(reply, toSettings(auto_accept));
     },
   );
+}
+
+function toSettings(autoAccept: boolean): Resource<EnrolmentSettings> {
+  return { state: stateOf(autoAccept), body: { auto_accept: autoAccept } };
 }

@@ -2,7 +2,8 @@ import { assetSchema } from "../../../protocol/asset.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errors, json } from "../docs/responses.ts";
 import { createLegacy, LEGACY_HEADERS } from "../legacy-mirrors.ts";
-import { assetParams, findAssetWithState, stateTime, toAssetResponse } from "../asset-resource.ts";
+import { assetParams, readAsset } from "../asset-resource.ts";
+import { sendResource } from "../conditional-requests.ts";
 
 /** `GET /v1/assets/{asset_id}`: one asset. */
 export function getAsset(api: Api, context: ApiContext): void {
@@ -19,10 +20,7 @@ export function getAsset(api: Api, context: ApiContext): void {
       },
     },
     async (request, reply) => {
-      const time = stateTime(context);
-      const found = await findAssetWithState(context.store, request, request.params.asset_id, time);
-      const tags = await context.store.assetSettings.readTags(found.asset.uuid);
-      return toAssetResponse(found, time, legacy, reply, tags);
+      return sendResource(reply, await readAsset(context, legacy, request, reply, request.params.asset_id));
     },
   );
 }

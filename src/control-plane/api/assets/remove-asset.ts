@@ -1,13 +1,18 @@
 import { z } from "zod";
+import type { AssetBody } from "../../../protocol/asset.ts";
 import { auditEntry } from "../../audit/audit-entry.ts";
 import { originOf } from "../audit/origin-of.ts";
 import { deviceSubject } from "../../access-watcher.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errorsWithBody } from "../docs/responses.ts";
-import { assetParams, findAsset } from "../asset-resource.ts";
+import { assetParams, assetState, findAsset, readAsset } from "../asset-resource.ts";
+import { changeResource, ifMatchHeaders, preconditionOf, type Resource } from "../conditional-requests.ts";
+import { createLegacy } from "../legacy-mirrors.ts";
 
 /** `DELETE /v1/assets/{asset_id}`: removes the asset and disconnects its device, whose token becomes void. */
-export function removeAsset(api: Api, { store, deployments, access, clock }: ApiContext): void {
+export function removeAsset(api: Api, context: ApiContext): void {
+  const { store, deployments, access, clock } = context;
+  const legacy = createLegacy(context);
   api.delete(
     "/v1/assets/:asset_id",
     {
@@ -19,9 +24,10 @@ export function removeAsset(api: Api, { store, deployments, access, clock }: Api
           "deployments are cancelled; apps on the device keep running.",
         tags: ["Assets"],
         params: assetParams,
+        headers: ifMatchHeaders,
         response: {
           204: z.undefined().meta({ description: "The asset was removed." }),
-          ...errorsWithBody("AssetNotFound"),
+          ...errorsWithBody("AssetNotFound", "PreconditionFailed"),
         },
       },
     },
@@ -33,7 +39,9 @@ export function removeAsset(api: Api, { store, deployments, access, clock }: Api
         subject: { kind: "asset", id: uuid, name },
         details: { serial_number: serialNumber },
       });
-      await store.assets.removeAsset(uuid, entry);
+      const present = (): Promise<Resource<AssetBody>> => readAsset(context, legacy, request, reply, uuid);
+      const precondition = preconditionOf(request, assetState);
+      await changeResource(reply, present, () => store.assets.removeAsset(uuid, entry, precondition));
       await deployments.cancelAll(uuid);
       // Closes the device's session, whose token is void now.
       await access.recheck(deviceSubject(uuid));

@@ -1,4 +1,4 @@
-import type { FastifyRequest } from "fastify";
+import type { FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
 import { invalidRequest } from "../../../protocol/request-error.ts";
 import { MAX_TAGS, type Tags, tagsSchema, tagsUpdateSchema } from "../../../protocol/tags.ts";
@@ -6,12 +6,23 @@ import type { Api, ApiContext } from "../context.ts";
 import { errors, errorsWithBody, json } from "../docs/responses.ts";
 import { auditOf } from "../people/audit-entry.ts";
 import { assetParams, findAsset } from "../asset-resource.ts";
+import {
+  changeResource,
+  ifMatchHeaders,
+  preconditionOf,
+  type Resource,
+  sendResource,
+  stateOf,
+} from "../conditional-requests.ts";
 import { requireSettingsChange } from "./settings-change.ts";
 
 const PATH = "/v1/assets/:asset_id/tags";
 const DOCS = { tags: ["Assets"], params: assetParams };
+const CHANGE_DOCS = { ...DOCS, headers: ifMatchHeaders };
+const CHANGE_ERRORS = errorsWithBody("AssetNotFound", "PreconditionFailed");
 
 type TagsRequest = FastifyRequest<{ Params: { asset_id: string } }>;
+type Stored = ReadonlyMap<string, string>;
 type Changes = Readonly<Record<string, string | null>>;
 
 /** `GET /v1/assets/{asset_id}/tags`: the tags of an asset. */
@@ -26,9 +37,9 @@ export function getTags(api: Api, { store }: ApiContext): void {
         response: { 200: json("The tags.", tagsSchema), ...errors("AssetNotFound") },
       },
     },
-    async (request): Promise<Tags> => {
+    async (request, reply): Promise<Tags> => {
       const { uuid } = await findAsset(store, request, request.params.asset_id);
-      return Object.fromEntries(await store.assetSettings.readTags(uuid));
+      return sendResource(reply, toResource(uuid, await store.assetSettings.readTags(uuid)));
     },
   );
 }
@@ -39,15 +50,15 @@ export function replaceTags(api: Api, context: ApiContext): void {
     PATH,
     {
       schema: {
-        ...DOCS,
+        ...CHANGE_DOCS,
         operationId: "replaceAssetTags",
         summary: "Replace Tags",
         description: "Sets all tags of the asset: those that the request does not name are removed.",
         body: tagsSchema,
-        response: { 200: json("The tags.", tagsSchema), ...errorsWithBody("AssetNotFound") },
+        response: { 200: json("The tags.", tagsSchema), ...CHANGE_ERRORS },
       },
     },
-    (request) => changeTags(context, request, request.body, true),
+    (request, reply) => changeTags(context, request, reply, request.body, true),
   );
 }
 
@@ -57,15 +68,15 @@ export function updateTags(api: Api, context: ApiContext): void {
     PATH,
     {
       schema: {
-        ...DOCS,
+        ...CHANGE_DOCS,
         operationId: "updateAssetTags",
         summary: "Update Tags",
         description: "Sets tags of the asset, or removes them with `null`. Tags that the request does not name stay.",
         body: tagsUpdateSchema,
-        response: { 200: json("The tags.", tagsSchema), ...errorsWithBody("AssetNotFound") },
+        response: { 200: json("The tags.", tagsSchema), ...CHANGE_ERRORS },
       },
     },
-    (request) => changeTags(context, request, request.body, false),
+    (request, reply) => changeTags(context, request, reply, request.body, false),
   );
 }
 
@@ -75,18 +86,18 @@ export function removeTags(api: Api, context: ApiContext): void {
     PATH,
     {
       schema: {
-        ...DOCS,
+        ...CHANGE_DOCS,
         operationId: "removeAssetTags",
         summary: "Remove Tags",
         description: "Removes all tags of the asset. Has no further effect when repeated.",
         response: {
           204: z.undefined().meta({ description: "The asset has no tags." }),
-          ...errorsWithBody("AssetNotFound"),
+          ...CHANGE_ERRORS,
         },
       },
     },
     async (request, reply) => {
-      await changeTags(context, request, {}, true);
+      await changeTags(context, request, reply, {}, true);
       return reply.code(204).send();
     },
   );
@@ -95,6 +106,7 @@ export function removeTags(api: Api, context: ApiContext): void {
 async function changeTags(
   { store, clock }: ApiContext,
   request: TagsRequest,
+  reply: FastifyReply,
   changes: Changes,
   replace: boolean,
 ): Promise<Tags> {
@@ -109,9 +121,21 @@ async function changeTags(
     subject: { kind: "asset", id: uuid, name },
     details: { set, removed },
   });
-  const result = await store.assetSettings.changeTags(uuid, new Map(named), replace, audit);
+  const precondition = preconditionOf(request, (tags: Stored) => stateOfTags(uuid, tags));
+  const present = async () => toResource(uuid, await store.assetSettings.readTags(uuid));
+  const result = await changeResource(reply, present, () =>
+    store.assetSettings.changeTags(uuid, new Map(named), replace, audit, precondition),
+  );
   requireSettingsChange(result, () =>
     invalidRequest([{ path: "", reason: `the asset would have more than ${MAX_TAGS} tags` }]),
   );
-  return Object.fromEntries(await store.assetSettings.readTags(uuid));
+  return sendResource(reply, await present());
+}
+
+function stateOfTags(uuid: string, tags: Stored): string {
+  return stateOf(uuid, [...tags]);
+}
+
+function toResource(uuid: string, tags: Stored): Resource<Tags> {
+  return { state: stateOfTags(uuid, tags), body: Object.fromEntries(tags) };
 }

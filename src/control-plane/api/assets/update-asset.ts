@@ -1,11 +1,19 @@
 import { assetUpdateSchema } from "../../../protocol/asset-request.ts";
-import { assetSchema } from "../../../protocol/asset.ts";
+import { type AssetBody, assetSchema } from "../../../protocol/asset.ts";
 import { parseAssetUpdate, planUpdate } from "../../core/asset-update.ts";
 import { originOf } from "../audit/origin-of.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errorsWithBody, json } from "../docs/responses.ts";
 import { createLegacy, LEGACY_HEADERS } from "../legacy-mirrors.ts";
-import { assetParams, findAssetWithState, stateTime, toAssetResponse } from "../asset-resource.ts";
+import {
+  assetParams,
+  assetState,
+  findAssetWithState,
+  readAsset,
+  stateTime,
+  toAssetResponse,
+} from "../asset-resource.ts";
+import { changeResource, ifMatchHeaders, preconditionOf, type Resource } from "../conditional-requests.ts";
 
 /** `PATCH /v1/assets/{asset_id}`: updates name, status and network group. */
 export function updateAsset(api: Api, context: ApiContext): void {
@@ -21,11 +29,13 @@ export function updateAsset(api: Api, context: ApiContext): void {
           "SIM operator fails midway, the response is 502 and `details` list the fields that were and were not changed.",
         tags: ["Assets"],
         params: assetParams,
+        headers: ifMatchHeaders,
         body: assetUpdateSchema,
         response: {
           200: json("The updated asset.", assetSchema, LEGACY_HEADERS),
           ...errorsWithBody(
             "AssetNotFound",
+            "PreconditionFailed",
             "SimNotFound",
             "AssetHasNoSim",
             "UnknownNetworkGroup",
@@ -38,8 +48,13 @@ export function updateAsset(api: Api, context: ApiContext): void {
     },
     async (request, reply) => {
       const { params, body } = request;
-      const asset = await context.assetUpdater.update(originOf(request), params.asset_id, (asset, ownGroups) =>
-        planUpdate(asset, body, ownGroups),
+      const precondition = preconditionOf(request, assetState);
+      const present = (): Promise<Resource<AssetBody>> => readAsset(context, legacy, request, reply, params.asset_id);
+      const asset = await changeResource(reply, present, () =>
+        context.assetUpdater.update(originOf(request), params.asset_id, (current, ownGroups) => {
+          precondition?.(current);
+          return planUpdate(current, body, ownGroups);
+        }),
       );
       const time = stateTime(context);
       const { state } = await findAssetWithState(context.store, request, asset.uuid, time);

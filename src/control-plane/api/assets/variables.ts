@@ -1,4 +1,4 @@
-import type { FastifyRequest } from "fastify";
+import type { FastifyReply, FastifyRequest } from "fastify";
 import { z } from "zod";
 import { invalidRequest } from "../../../protocol/request-error.ts";
 import {
@@ -14,10 +14,21 @@ import type { Api, ApiContext } from "../context.ts";
 import { errors, errorsWithBody, json } from "../docs/responses.ts";
 import { auditOf } from "../people/audit-entry.ts";
 import { assetParams, findAsset } from "../asset-resource.ts";
+import type { StoredVariable } from "../../store/asset-settings.ts";
+import {
+  changeResource,
+  ifMatchHeaders,
+  preconditionOf,
+  type Resource,
+  sendResource,
+  stateOf,
+} from "../conditional-requests.ts";
 import { requireSettingsChange } from "./settings-change.ts";
 
 const PATH = "/v1/assets/:asset_id/variables";
 const DOCS = { tags: ["Assets"], params: assetParams };
+const CHANGE_DOCS = { ...DOCS, headers: ifMatchHeaders };
+const CHANGE_ERRORS = errorsWithBody("AssetNotFound", "PreconditionFailed");
 const NEVER_SHOWN = "Values are not in the response: they are sealed, and secrets are never shown again.";
 
 const query = z.strictObject({
@@ -41,20 +52,11 @@ export function getVariables(api: Api, { store, sealer }: ApiContext): void {
         response: { 200: json("The variables.", shownVariablesSchema), ...errors("AssetNotFound") },
       },
     },
-    async (request): Promise<ShownVariables> => {
+    async (request, reply): Promise<ShownVariables> => {
       const { uuid } = await findAsset(store, request, request.params.asset_id);
       const stored = await store.assetSettings.readVariables(uuid);
-      const isRevealed = request.query.reveal !== undefined;
-      const values = isRevealed
-        ? openVariables(
-            sealer,
-            uuid,
-            stored.filter(({ isSecret }) => !isSecret),
-          )
-        : new Map();
-      return Object.fromEntries(
-        stored.map(({ name, isSecret }) => [name, { value: values.get(name)?.value ?? null, secret: isSecret }]),
-      );
+      const shown = request.query.reveal === undefined ? [] : stored.filter(({ isSecret }) => !isSecret);
+      return sendResource(reply, toResource(uuid, stored, openVariables(sealer, uuid, shown)));
     },
   );
 }
@@ -65,15 +67,15 @@ export function replaceVariables(api: Api, context: ApiContext): void {
     PATH,
     {
       schema: {
-        ...DOCS,
+        ...CHANGE_DOCS,
         operationId: "replaceAssetVariables",
         summary: "Replace Variables",
         description: `Sets all variables of the asset: those that the request does not name are removed. ${NEVER_SHOWN}`,
         body: variablesSchema,
-        response: { 200: json("The variables.", shownVariablesSchema), ...errorsWithBody("AssetNotFound") },
+        response: { 200: json("The variables.", shownVariablesSchema), ...CHANGE_ERRORS },
       },
     },
-    (request) => changeVariables(context, request, request.body, true),
+    (request, reply) => changeVariables(context, request, reply, request.body, true),
   );
 }
 
@@ -83,15 +85,15 @@ export function updateVariables(api: Api, context: ApiContext): void {
     PATH,
     {
       schema: {
-        ...DOCS,
+        ...CHANGE_DOCS,
         operationId: "updateAssetVariables",
         summary: "Update Variables",
         description: `Sets variables of the asset, or removes them with \`null\`. Others stay. ${NEVER_SHOWN}`,
         body: variablesUpdateSchema,
-        response: { 200: json("The variables.", shownVariablesSchema), ...errorsWithBody("AssetNotFound") },
+        response: { 200: json("The variables.", shownVariablesSchema), ...CHANGE_ERRORS },
       },
     },
-    (request) => changeVariables(context, request, request.body, false),
+    (request, reply) => changeVariables(context, request, reply, request.body, false),
   );
 }
 
@@ -101,18 +103,18 @@ export function removeVariables(api: Api, context: ApiContext): void {
     PATH,
     {
       schema: {
-        ...DOCS,
+        ...CHANGE_DOCS,
         operationId: "removeAssetVariables",
         summary: "Remove Variables",
         description: "Removes all variables of the asset. Has no further effect when repeated.",
         response: {
           204: z.undefined().meta({ description: "The asset has no variables." }),
-          ...errorsWithBody("AssetNotFound"),
+          ...CHANGE_ERRORS,
         },
       },
     },
     async (request, reply) => {
-      await changeVariables(context, request, {}, true);
+      await changeVariables(context, request, reply, {}, true);
       return reply.code(204).send();
     },
   );
@@ -121,11 +123,15 @@ export function removeVariables(api: Api, context: ApiContext): void {
 async function changeVariables(
   { store, clock, sealer }: ApiContext,
   request: VariablesRequest,
+  reply: FastifyReply,
   changes: Changes,
   replace: boolean,
 ): Promise<ShownVariables> {
   const { uuid, name: assetName } = await findAsset(store, request, request.params.asset_id);
-  const before = openVariables(sealer, uuid, await store.assetSettings.readVariables(uuid));
+  const stored = await store.assetSettings.readVariables(uuid);
+  const before = openVariables(sealer, uuid, stored);
+  const precondition = preconditionOf(request, (current: readonly StoredVariable[]) => stateOfVariables(uuid, current));
+  const present = async () => toResource(uuid, await store.assetSettings.readVariables(uuid));
   const named = Object.entries(changes);
   const set = named.filter(([name, to]) => to !== null && !isSame(before.get(name), to)).map(([name]) => name);
   const removed = [...before.keys()].filter((name) => (name in changes ? changes[name] === null : replace));
@@ -138,13 +144,32 @@ async function changeVariables(
       details: { set, removed },
     });
     const sealed = sealVariables(await sealer.sealing(), uuid, named);
-    const result = await store.assetSettings.changeVariables(uuid, sealed, replace, audit);
+    const result = await changeResource(reply, present, () =>
+      store.assetSettings.changeVariables(uuid, sealed, replace, audit, precondition),
+    );
     requireSettingsChange(result, () =>
       invalidRequest([{ path: "", reason: `the asset would have more than ${MAX_VARIABLES} variables` }]),
     );
-  }
-  const after = await store.assetSettings.readVariables(uuid);
-  return Object.fromEntries(after.map(({ name, isSecret }) => [name, { value: null, secret: isSecret }]));
+  } else await changeResource(reply, present, async () => precondition?.(stored));
+  return sendResource(reply, await present());
+}
+
+/** Of the sealed values: they differ after each change, and say nothing about the values. */
+function stateOfVariables(uuid: string, variables: readonly StoredVariable[]): string {
+  const facts = variables.map(({ name, isSecret, sealed }) => [name, isSecret, Buffer.from(sealed).toString("base64")]);
+  return stateOf(uuid, facts);
+}
+
+/** @param values those that are shown */
+function toResource(
+  uuid: string,
+  variables: readonly StoredVariable[],
+  values?: ReadonlyMap<string, PlainVariable>,
+): Resource<ShownVariables> {
+  const shown = variables.map(
+    ({ name, isSecret }) => [name, { value: values?.get(name)?.value ?? null, secret: isSecret }] as const,
+  );
+  return { state: stateOfVariables(uuid, variables), body: Object.fromEntries(shown) };
 }
 
 function isSame(before: PlainVariable | undefined, to: Variables[string]): boolean {

@@ -5,5 +5,6 @@ import { principalOf } from "../auth.ts";
 /** Who acts with a request, and from where, for the audit log. */
 export function originOf(request: FastifyRequest): AuditOrigin {
   const { accountId, kind, id, name } = principalOf(request);
-  return { accountId, actor: { kind, id, name }, source: request.ip };
+  const keyHash = request.idempotent?.keyHash;
+  return { accountId, actor: { kind, id, name }, source: request.ip, ...(keyHash && { idempotencyKeyHash: keyHash }) };
 }

@@ -16,7 +16,11 @@ Timestamps are integer Unix seconds, UTC. \`asset_id\` is any identifier of the 
 UUID; UUIDs are matched without regard to case, the others exactly. Every error has a \`code\` and a \`message\`.
 
 What an operation does not know is refused by name: query parameters, body fields, a body where there is none, and, but for GET,
-the headers \`If-Match\`, \`If-None-Match\`, \`If-Unmodified-Since\` and \`Idempotency-Key\`.
+the headers \`If-Match\`, \`If-None-Match\`, \`If-Unmodified-Since\` and \`Idempotency-Key\` where they are no parameter.
+
+A response with JSON has an \`ETag\`: with it in \`If-None-Match\` a read has no body if nothing differs, and with it in \`If-Match\`
+nothing is changed that another client has changed since. A change with an \`Idempotency-Key\` is carried out once, however often it
+is sent.
 
 \`x-permission\` of an operation names the permission that the role of the API key or of the person must have; \`self\` stands
 for any of them, \`session\` for a person who is signed in, \`public\` for nothing.`;

@@ -29,6 +29,9 @@ const COMMON: readonly ErrorCode[] = [...PUBLIC, "Unauthorized", "Forbidden", "C
 // Further errors of every endpoint that a client may send a body to.
 const WITH_BODY: readonly ErrorCode[] = ["InvalidJson", "PayloadTooLarge", "UnsupportedMediaType"];
 
+// Further errors of every endpoint that changes something for a principal.
+const OF_CHANGES: readonly ErrorCode[] = ["IdempotencyKeyReused", "IdempotencyInProgress", "IdempotencyResponseLost"];
+
 const seconds = (description: string): HeaderSchema => ({ type: "integer", description });
 
 const ERROR_HEADERS: Partial<Record<ErrorCode, Readonly<Record<string, HeaderSchema>>>> = {
@@ -40,6 +43,7 @@ const ERROR_HEADERS: Partial<Record<ErrorCode, Readonly<Record<string, HeaderSch
   },
   QuotaExceeded: { "Retry-After": seconds("Seconds after which to retry.") },
   ServiceUnavailable: { "Retry-After": seconds("Seconds after which to retry, if known.") },
+  IdempotencyInProgress: { "Retry-After": seconds("Seconds after which to retry.") },
 };
 
 /** A successful response with a JSON body. */
@@ -68,7 +72,7 @@ export function publicErrorsWithBody(...codes: readonly ErrorCode[]): Record<num
 
 /** The error responses of an endpoint with a JSON request body, or that refuses a body: all but GET. */
 export function errorsWithBody(...codes: readonly ErrorCode[]): Record<number, DocumentedResponse> {
-  return errors(...codes, ...WITH_BODY);
+  return errors(...codes, ...WITH_BODY, ...OF_CHANGES);
 }
 
 function errorResponses(codes: readonly ErrorCode[]): Record<number, DocumentedResponse> {

@@ -18,6 +18,15 @@ import { createId } from "../../secrets.ts";
 import { MAX_FLEETS } from "../../store/fleets.ts";
 import type { Store } from "../../store/store.ts";
 import { accountOf } from "../auth.ts";
+import {
+  changeResource,
+  ENTITY_TAG_HEADERS,
+  ifMatchHeaders,
+  preconditionOf,
+  type Resource,
+  sendResource,
+  stateOf,
+} from "../conditional-requests.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errors, errorsWithBody, json } from "../docs/responses.ts";
 import { auditOf } from "../people/audit-entry.ts";
@@ -74,7 +83,10 @@ export function createFleet(api: Api, { store, clock, fleets }: ApiContext): voi
           "Creates a fleet over the assets that the selector matches. Nothing reaches a device before a revision is rolled out.",
         tags: TAGS,
         body: fleetCreationSchema,
-        response: { 201: json("The fleet.", fleetSchema), ...errorsWithBody("FleetExists", "QuotaExceeded") },
+        response: {
+          201: json("The fleet.", fleetSchema, ENTITY_TAG_HEADERS),
+          ...errorsWithBody("FleetExists", "QuotaExceeded"),
+        },
       },
     },
     async (request, reply): Promise<FleetBody> => {
@@ -105,7 +117,7 @@ export function createFleet(api: Api, { store, clock, fleets }: ApiContext): voi
       }
       fleets.wake();
       void reply.code(201);
-      return toFleetBody(store, fleet);
+      return sendResource(reply, await readFleet(store, fleet));
     },
   );
 }
@@ -123,7 +135,8 @@ export function getFleet(api: Api, { store }: ApiContext): void {
         response: { 200: json("The fleet.", fleetSchema), ...errors("FleetNotFound") },
       },
     },
-    async (request): Promise<FleetBody> => toFleetBody(store, await findFleet(store, request)),
+    async (request, reply): Promise<FleetBody> =>
+      sendResource(reply, await readFleet(store, await findFleet(store, request))),
   );
 }
 
@@ -141,12 +154,17 @@ export function updateFleet(api: Api, { store, clock, fleets }: ApiContext): voi
           "approval takes the permission `fleets.waive_approval`.",
         tags: TAGS,
         params: fleetParams,
+        headers: ifMatchHeaders,
         body: fleetUpdateSchema,
-        response: { 200: json("The fleet.", fleetSchema), ...errorsWithBody("FleetNotFound", "FleetExists") },
+        response: {
+          200: json("The fleet.", fleetSchema),
+          ...errorsWithBody("FleetNotFound", "FleetExists", "PreconditionFailed"),
+        },
       },
     },
-    async (request): Promise<FleetBody> => {
+    async (request, reply): Promise<FleetBody> => {
       const fleet = await findFleet(store, request);
+      const precondition = preconditionOf(request, fleetState);
       const { name, selector, apps, strategy, on_drift: onDrift, paused_reason: pausedReason } = request.body;
       const changed = Object.keys(request.body);
       if (changed.length === 0)
@@ -155,6 +173,7 @@ export function updateFleet(api: Api, { store, clock, fleets }: ApiContext): voi
       const details = { changed, selector: canonical, apps };
       const audit = auditOf(request, clock, { action: "fleet.changed", subject: fleetSubjectOf(fleet), details });
       const decide = (current: Fleet) => {
+        precondition?.(current);
         if (waivesApproval(current, strategy)) requireWaiver(request);
         return {
           ...(name !== undefined && { name }),
@@ -165,11 +184,15 @@ export function updateFleet(api: Api, { store, clock, fleets }: ApiContext): voi
           ...(pausedReason !== undefined && { pausedReason: pausedReason ?? undefined }),
         };
       };
-      const after = await store.fleets.updateFleet(fleet.id, decide, audit);
+      const after = await changeResource(
+        reply,
+        () => presentFleet(store, fleet.id),
+        () => store.fleets.updateFleet(fleet.id, decide, audit),
+      );
       if (after === undefined) throw new EdgeError("FleetNotFound");
       if (after === "name_taken") throw new EdgeError("FleetExists", undefined, { fleet: name });
       fleets.wake();
-      return toFleetBody(store, after);
+      return sendResource(reply, await readFleet(store, after));
     },
   );
 }
@@ -187,25 +210,45 @@ export function removeFleet(api: Api, { store, clock, fleets }: ApiContext): voi
           "Deployments under way end first.",
         tags: TAGS,
         params: fleetParams,
+        headers: ifMatchHeaders,
         response: {
           204: z.undefined().meta({ description: "The fleet was removed." }),
-          ...errorsWithBody("FleetNotFound"),
+          ...errorsWithBody("FleetNotFound", "PreconditionFailed"),
         },
       },
     },
     async (request, reply) => {
       const fleet = await findFleet(store, request);
       const audit = auditOf(request, clock, { action: "fleet.removed", subject: fleetSubjectOf(fleet) });
-      if (!(await store.fleets.removeFleet(fleet.id, audit))) throw new EdgeError("FleetNotFound");
+      const precondition = preconditionOf(request, fleetState);
+      const isRemoved = await changeResource(
+        reply,
+        () => presentFleet(store, fleet.id),
+        () => store.fleets.removeFleet(fleet.id, audit, precondition),
+      );
+      if (!isRemoved) throw new EdgeError("FleetNotFound");
       fleets.wake();
       return reply.code(204).send();
     },
   );
 }
 
-async function toFleetBody(store: Store, fleet: Fleet): Promise<FleetBody> {
+async function readFleet(store: Store, fleet: Fleet): Promise<Resource<FleetBody>> {
   const members = await store.fleets.countMatching(fleet.accountId, termsOf(fleet));
-  return { ...(await toFleetItem(store, fleet)), members, owned_assets: await store.fleets.countOwned(fleet.id) };
+  const counts = { members, owned_assets: await store.fleets.countOwned(fleet.id) };
+  return { state: fleetState(fleet), body: { ...(await toFleetItem(store, fleet)), ...counts } };
+}
+
+/** Reads the fleet also if it has another name meanwhile. Error: `FleetNotFound`. */
+async function presentFleet(store: Store, id: string): Promise<Resource<FleetBody>> {
+  const fleet = await store.fleets.findFleetById(id);
+  if (!fleet) throw new EdgeError("FleetNotFound");
+  return readFleet(store, fleet);
+}
+
+/** Revisions and rollouts are resources of their own. */
+function fleetState({ id, name, selector, apps, strategy, onDrift, pausedReason }: Fleet): string {
+  return stateOf(id, name, selector, apps, strategy, onDrift, pausedReason);
 }
 
 /** Names have no characters that a database refuses. */

@@ -8,6 +8,7 @@ import type { ApiKey } from "../../store/accounts.ts";
 import type { AuditEntry } from "../../store/audit.ts";
 import type { Principal } from "../../people/principal.ts";
 import { accountOf } from "../auth.ts";
+import { type Resource, stateOf } from "../conditional-requests.ts";
 import type { ApiContext } from "../context.ts";
 
 /** What ids of users begin with. */
@@ -59,6 +60,15 @@ export function makerOf(
 
 function ownerOf({ isPersonal }: Pick<ApiKey, "isPersonal">): ApiKeyBody["belongs_to"] {
   return isPersonal ? "person" : "account";
+}
+
+/** A key as its endpoint shows it. Its last use is no change of a client. */
+export function toKeyResource(key: ApiKey): Resource<ApiKeyBody> {
+  return { state: keyState(key), body: toKeyBody(key) };
+}
+
+export function keyState({ id, name, expiresAt, revokedAt }: ApiKey): string {
+  return stateOf(id, name, expiresAt, revokedAt);
 }
 
 export function keySubjectOf({ id, name }: Pick<ApiKey, "id" | "name">): AuditEntry["subject"] {

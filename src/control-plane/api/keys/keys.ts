@@ -18,6 +18,13 @@ import { KEY_BOUNDS } from "../../core/people/key-limits.ts";
 import { createId, createSecret, hashSecret } from "../../secrets.ts";
 import type { ApiKey } from "../../store/accounts.ts";
 import { accountOf, principalOf } from "../auth.ts";
+import {
+  changeResource,
+  ENTITY_TAG_HEADERS,
+  ifMatchHeaders,
+  preconditionOf,
+  sendResource,
+} from "../conditional-requests.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errors, errorsWithBody, json } from "../docs/responses.ts";
 import { pageOf } from "../page.ts";
@@ -26,11 +33,13 @@ import { auditOf } from "../people/audit-entry.ts";
 import {
   findKey,
   keyParams,
+  keyState,
   keySubjectOf,
   makerOf,
   requireFuture,
   requireNoLaterThan,
   toKeyBody,
+  toKeyResource,
 } from "./key-resource.ts";
 
 /** `GET /v1/api-keys`: the API keys of the account, oldest first. */
@@ -56,6 +65,24 @@ export function listKeys(api: Api, { store }: ApiContext): void {
   );
 }
 
+/** `GET /v1/api-keys/{key_id}`: one API key. */
+export function getKey(api: Api, context: ApiContext): void {
+  api.get(
+    "/v1/api-keys/:key_id",
+    {
+      schema: {
+        operationId: "getApiKey",
+        summary: "API Key Details",
+        description: "One API key of the account, also if it is revoked. The key itself is not stored.",
+        tags: ["API Keys"],
+        params: keyParams,
+        response: { 200: json("The key.", apiKeySchema), ...errors("KeyNotFound") },
+      },
+    },
+    async (request, reply): Promise<ApiKeyBody> => sendResource(reply, toKeyResource(await findKey(context, request))),
+  );
+}
+
 /** `POST /v1/api-keys`: creates an API key, which is not shown again. */
 export function createKey(api: Api, { store, clock, observer }: ApiContext): void {
   api.post(
@@ -70,7 +97,10 @@ export function createKey(api: Api, { store, clock, observer }: ApiContext): voi
           "revoked with the access of its person unless it belongs to the account.",
         tags: ["API Keys"],
         body: apiKeyCreationSchema,
-        response: { 201: json("The key.", createdApiKeySchema), ...errorsWithBody("QuotaExceeded") },
+        response: {
+          201: json("The key.", createdApiKeySchema, ENTITY_TAG_HEADERS),
+          ...errorsWithBody("QuotaExceeded"),
+        },
       },
     },
     async (request, reply): Promise<CreatedApiKey> => {
@@ -101,7 +131,7 @@ export function createKey(api: Api, { store, clock, observer }: ApiContext): voi
       if (result === "maker_ended") throw new EdgeError("Unauthorized");
       if (result === "too_many") throw tooManyKeys(observer);
       void reply.code(201);
-      return { key: toKeyBody(key), api_key: secret };
+      return { key: sendResource(reply, toKeyResource(key)), api_key: secret };
     },
   );
 }
@@ -120,11 +150,15 @@ export function updateKey(api: Api, context: ApiContext): void {
           "one beyond its own end. Keys that it has made end no later than it does. The role cannot be changed: create another key.",
         tags: ["API Keys"],
         params: keyParams,
+        headers: ifMatchHeaders,
         body: apiKeyUpdateSchema,
-        response: { 200: json("The key.", apiKeySchema), ...errorsWithBody("KeyNotFound", "QuotaExceeded") },
+        response: {
+          200: json("The key.", apiKeySchema),
+          ...errorsWithBody("KeyNotFound", "QuotaExceeded", "PreconditionFailed"),
+        },
       },
     },
-    async (request): Promise<ApiKeyBody> => {
+    async (request, reply): Promise<ApiKeyBody> => {
       const { id, accountId, ...key } = await findKey(context, request);
       const { name, expires_at: expiresAt } = request.body;
       if (name === undefined && expiresAt === undefined)
@@ -138,12 +172,17 @@ export function updateKey(api: Api, context: ApiContext): void {
       };
       const audit = auditOf(request, clock, facts);
       const renewal = { at: unixNow(clock), bounds: KEY_BOUNDS };
-      const changed = await store.keys.changeKey(accountId, id, { name, expiresAt }, audit, renewal);
+      const precondition = preconditionOf(request, keyState);
+      const changed = await changeResource(
+        reply,
+        async () => toKeyResource(await findKey(context, request)),
+        () => store.keys.changeKey(accountId, id, { name, expiresAt }, audit, renewal, precondition),
+      );
       if (changed === "too_many") throw tooManyKeys(observer);
       if (!changed) throw new EdgeError("KeyNotFound");
       // Open streams learn when they are to end.
       await access.recheck(keySubject(id));
-      return toKeyBody(changed);
+      return sendResource(reply, toKeyResource(changed));
     },
   );
 }
@@ -162,13 +201,22 @@ export function revokeKey(api: Api, context: ApiContext): void {
           "repeated.",
         tags: ["API Keys"],
         params: keyParams,
-        response: { 204: z.undefined().meta({ description: "The key is revoked." }), ...errorsWithBody("KeyNotFound") },
+        headers: ifMatchHeaders,
+        response: {
+          204: z.undefined().meta({ description: "The key is revoked." }),
+          ...errorsWithBody("KeyNotFound", "PreconditionFailed"),
+        },
       },
     },
     async (request, reply) => {
       const key = await findKey(context, request);
       const audit = auditOf(request, clock, { action: "key.revoked", subject: keySubjectOf(key) });
-      await store.keys.revokeKey(key.id, unixNow(clock), audit);
+      const precondition = preconditionOf(request, keyState);
+      await changeResource(
+        reply,
+        async () => toKeyResource(await findKey(context, request)),
+        () => store.keys.revokeKey(key.id, unixNow(clock), audit, precondition),
+      );
       await access.recheck(keySubject(key.id));
       return reply.code(204).send();
     },

@@ -87,7 +87,7 @@ export function changePassword(api: Api, context: ApiContext): void {
       const audit = auditOf(request, clock, { action: "password.changed", subject: userSubjectOf(user) });
       // The password may have been reset, and this session been ended by that, while the new one was hashed.
       const proof = { sessionHash, passwordHash: checked.passwordHash };
-      const result = await store.users.changeUser(user.accountId, user.id, { passwordHash }, audit, proof);
+      const result = await store.users.changeUser(user.accountId, user.id, { passwordHash }, audit, { proof });
       if (result !== "changed") throw new EdgeError("Unauthorized");
       await access.recheck(userSubject(user.id));
       await signIn(context, request, reply, { ...checked, passwordHash }, "password");

@@ -9,6 +9,7 @@ import { isEmail, type User } from "../../core/people/user.ts";
 import { createId } from "../../secrets.ts";
 import type { UserChangeResult } from "../../store/users.ts";
 import { accountOf } from "../auth.ts";
+import { type Resource, stateOf } from "../conditional-requests.ts";
 import type { ApiContext } from "../context.ts";
 
 /** Path parameter of every endpoint of one user. */
@@ -57,6 +58,15 @@ export function requireEmail(email: string): void {
 export function requireChanged(result: UserChangeResult): void {
   if (result === "unknown") throw new EdgeError("UserNotFound");
   if (result === "last_admin") throw new EdgeError("LastAdmin");
+}
+
+/** A user as its endpoint shows it. A sign-in is no change of a client. */
+export function toUserResource(user: User): Resource<UserBody> {
+  return { state: userState(user), body: toUserBody(user) };
+}
+
+export function userState({ id, email, name, role, isDisabled }: User): string {
+  return stateOf(id, email, name, role, isDisabled);
 }
 
 export function toUserBody(user: User): UserBody {

@@ -20,12 +20,28 @@ import { createCode, linkOf } from "../../people/one-time-link.ts";
 import { oidcSettingsOf } from "../../oidc-config.ts";
 import type { UserChange } from "../../store/users.ts";
 import { accountOf } from "../auth.ts";
+import {
+  changeResource,
+  ENTITY_TAG_HEADERS,
+  ifMatchHeaders,
+  preconditionOf,
+  sendResource,
+} from "../conditional-requests.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errors, errorsWithBody, json } from "../docs/responses.ts";
 import { pageOf } from "../page.ts";
 import type { AuditFacts } from "../../audit/audit-entry.ts";
 import { auditOf, userSubjectOf } from "./audit-entry.ts";
-import { findUser, newUser, requireChanged, requireEmail, toUserBody, userParams } from "./user-resource.ts";
+import {
+  findUser,
+  newUser,
+  requireChanged,
+  requireEmail,
+  toUserBody,
+  toUserResource,
+  userParams,
+  userState,
+} from "./user-resource.ts";
 
 /** `GET /v1/users`: the people of the account, oldest first. */
 export function listUsers(api: Api, { store }: ApiContext): void {
@@ -48,6 +64,24 @@ export function listUsers(api: Api, { store }: ApiContext): void {
   );
 }
 
+/** `GET /v1/users/{user_id}`: one person of the account. */
+export function getUser(api: Api, context: ApiContext): void {
+  api.get(
+    "/v1/users/:user_id",
+    {
+      schema: {
+        operationId: "getUser",
+        summary: "User Details",
+        description: "One person of the account.",
+        tags: ["People"],
+        params: userParams,
+        response: { 200: json("The user.", userSchema), ...errors("UserNotFound") },
+      },
+    },
+    async (request, reply): Promise<UserBody> => sendResource(reply, toUserResource(await findUser(context, request))),
+  );
+}
+
 /** `POST /v1/users`: invites a person. */
 export function inviteUser(api: Api, { store, clock, config, site, logger, observer }: ApiContext): void {
   api.post(
@@ -62,7 +96,7 @@ export function inviteUser(api: Api, { store, clock, config, site, logger, obser
         tags: ["People"],
         body: userInvitationSchema,
         response: {
-          201: json("The user and the link.", invitedUserSchema),
+          201: json("The user and the link.", invitedUserSchema, ENTITY_TAG_HEADERS),
           ...errorsWithBody("EmailTaken", "QuotaExceeded"),
         },
       },
@@ -95,7 +129,7 @@ export function inviteUser(api: Api, { store, clock, config, site, logger, obser
       const link = linkOf(site.urlOf(request), "invitation", secret);
       const provider = oidcSettingsOf(config);
       return {
-        user: toUserBody(user),
+        user: sendResource(reply, toUserResource(user)),
         invitation: { link, expires_at: code.expiresAt },
         role_decided_by: provider?.rules.roles ? provider.name : null,
       };
@@ -117,11 +151,15 @@ export function updateUser(api: Api, context: ApiContext): void {
           "and revokes API keys that were made by log-ins of the person and may do more than the person by then.",
         tags: ["People"],
         params: userParams,
+        headers: ifMatchHeaders,
         body: userUpdateSchema,
-        response: { 200: json("The user.", userSchema), ...errorsWithBody("UserNotFound", "LastAdmin") },
+        response: {
+          200: json("The user.", userSchema),
+          ...errorsWithBody("UserNotFound", "LastAdmin", "PreconditionFailed"),
+        },
       },
     },
-    async (request): Promise<UserBody> => {
+    async (request, reply): Promise<UserBody> => {
       const user = await findUser(context, request);
       const { name, role, disabled } = request.body;
       const change: UserChange = {
@@ -133,9 +171,15 @@ export function updateUser(api: Api, context: ApiContext): void {
         throw invalidRequest([{ path: "", reason: "nothing to update; give at least one of name, role and disabled" }]);
       const facts: AuditFacts = { action: "user.changed", subject: userSubjectOf(user), details: { ...request.body } };
       const audit = auditOf(request, clock, facts);
-      requireChanged(await store.users.changeUser(user.accountId, user.id, change, audit));
+      const precondition = preconditionOf(request, userState);
+      const result = await changeResource(
+        reply,
+        async () => toUserResource(await findUser(context, request)),
+        () => store.users.changeUser(user.accountId, user.id, change, audit, { precondition }),
+      );
+      requireChanged(result);
       await access.recheck(userSubject(user.id));
-      return toUserBody({ ...user, ...change });
+      return sendResource(reply, toUserResource(await findUser(context, request)));
     },
   );
 }
@@ -154,16 +198,23 @@ export function removeUser(api: Api, context: ApiContext): void {
           "the person created in another way stay.",
         tags: ["People"],
         params: userParams,
+        headers: ifMatchHeaders,
         response: {
           204: z.undefined().meta({ description: "The user was removed." }),
-          ...errorsWithBody("UserNotFound", "LastAdmin"),
+          ...errorsWithBody("UserNotFound", "LastAdmin", "PreconditionFailed"),
         },
       },
     },
     async (request, reply) => {
       const user = await findUser(context, request);
       const audit = auditOf(request, clock, { action: "user.removed", subject: userSubjectOf(user) });
-      requireChanged(await store.users.removeUser(user.accountId, user.id, audit));
+      const precondition = preconditionOf(request, userState);
+      const result = await changeResource(
+        reply,
+        async () => toUserResource(await findUser(context, request)),
+        () => store.users.removeUser(user.accountId, user.id, audit, precondition),
+      );
+      requireChanged(result);
       await access.recheck(userSubject(user.id));
       return reply.code(204).send();
     },

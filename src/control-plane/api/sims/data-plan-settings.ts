@@ -1,5 +1,13 @@
-import { type DataPlanSettings, dataPlanSettingsSchema } from "../../../protocol/data-plan.ts";
+import { type DataPlanSettings, dataPlanSettingsSchema, type PlanDeployments } from "../../../protocol/data-plan.ts";
 import { accountOf } from "../auth.ts";
+import {
+  changeResource,
+  ifMatchHeaders,
+  preconditionOf,
+  type Resource,
+  sendResource,
+  stateOf,
+} from "../conditional-requests.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errors, errorsWithBody, json } from "../docs/responses.ts";
 import { auditOf } from "../people/audit-entry.ts";
@@ -20,9 +28,8 @@ export function getDataPlanSettings(api: Api, { store }: ApiContext): void {
         response: { 200: SETTINGS, ...errors() },
       },
     },
-    async (request): Promise<DataPlanSettings> => ({
-      deployments: await store.dataPlans.readDeployments(accountOf(request)),
-    }),
+    async (request, reply): Promise<DataPlanSettings> =>
+      sendResource(reply, toSettings(await store.dataPlans.readDeployments(accountOf(request)))),
   );
 }
 
@@ -36,18 +43,27 @@ export function changeDataPlanSettings(api: Api, { store, deployments: delivery,
         summary: "Change Data Plan Settings",
         description: "Changes the settings of the account. Deployments that wait go on waiting only with `wait`.",
         tags: ["Usage"],
+        headers: ifMatchHeaders,
         body: dataPlanSettingsSchema,
-        response: { 200: SETTINGS, ...errorsWithBody() },
+        response: { 200: SETTINGS, ...errorsWithBody("PreconditionFailed") },
       },
     },
-    async (request): Promise<DataPlanSettings> => {
+    async (request, reply): Promise<DataPlanSettings> => {
       const accountId = accountOf(request);
       const { deployments } = request.body;
       const details = { fields: ["deployments"], deployments };
       const entry = auditOf(request, clock, { action: "settings.changed", details });
-      await store.dataPlans.setDeployments(accountId, deployments, entry);
+      const present = async () => toSettings(await store.dataPlans.readDeployments(accountId));
+      const precondition = preconditionOf(request, (current: PlanDeployments) => toSettings(current).state);
+      await changeResource(reply, present, () =>
+        store.dataPlans.setDeployments(accountId, deployments, entry, precondition),
+      );
       if (deployments !== "wait") delivery.deliverHeld();
-      return { deployments };
+      return sendResource(reply, toSettings(deployments));
     },
   );
+}
+
+function toSettings(deployments: PlanDeployments): Resource<DataPlanSettings> {
+  return { state: stateOf(deployments), body: { deployments } };
 }

@@ -121,7 +121,10 @@ const CLASSES: Readonly<Record<ErrorCode, FailureClass>> = {
   SimUnknownToOperator: FAILED,
   GranularityNotAvailable: FAILED,
   SimOperatorFailed: FAILED,
+  PreconditionFailed: FAILED,
   IdempotencyKeyReused: FAILED,
+  IdempotencyInProgress: FAILED,
+  IdempotencyResponseLost: FAILED,
   EndpointRemoved: FAILED,
 };
 

@@ -91,6 +91,7 @@ export const OMITTED_TABLES: readonly string[] = [
   "service_state",
   "bus_keys",
   "login_requests",
+  "idempotent_requests",
   "account_events",
   "account_event_heads",
 ];

@@ -46,6 +46,7 @@ export async function markUnfinishedRestored(options: PostgresOptions): Promise<
     await client.query("DELETE FROM bus_keys");
     await client.query(START_EVENTS_ANEW);
     await client.query("DELETE FROM login_requests");
+    await client.query("DELETE FROM idempotent_requests");
     await client.query("DELETE FROM browser_tokens");
     await client.query("DELETE FROM one_time_codes WHERE used_at IS NULL");
     const { rowCount } = await client.query(

@@ -13,6 +13,7 @@ import { SqlMemberStore } from "../sql/members.ts";
 import { SqlNetworkGroupStore } from "../sql/network-groups.ts";
 import { PostgresExecutor } from "../sql/postgres-executor.ts";
 import { SqlRolloutStore } from "../sql/rollouts.ts";
+import { SqlIdempotencyStore } from "../sql/idempotency.ts";
 import { SqlSealingKeyStore } from "../sql/sealing-keys.ts";
 import { SqlSimCredentialStore } from "../sql/sim-credentials.ts";
 import { SqlSimStore } from "../sql/sims.ts";
@@ -81,6 +82,7 @@ export function postgresStoreOn(pool: PostgresPool): Store {
     members: new SqlMemberStore(executor),
     rollouts: new SqlRolloutStore(executor),
     busKeys: new SqlBusKeyStore(executor),
+    idempotency: new SqlIdempotencyStore(executor),
     sealingKeys: new SqlSealingKeyStore(executor),
     statistics: new PostgresStoreStatistics(pool),
     async check() {

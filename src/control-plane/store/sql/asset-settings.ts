@@ -2,6 +2,7 @@ import { MAX_TAGS } from "../../../protocol/tags.ts";
 import { MAX_VARIABLES } from "../../../protocol/variables.ts";
 import type { AssetSettingsStore, Hold, Sealed, SettingsChange, StoredVariable } from "../asset-settings.ts";
 import type { AuditEntry } from "../audit.ts";
+import type { Precondition } from "../precondition.ts";
 import { appendAccountEvents } from "./append-events.ts";
 import { recordAudit } from "./audit.ts";
 import type { Executor } from "./executor.ts";
@@ -30,6 +31,11 @@ const LIST_OTHER_KEYS = /* sql */ `
   SELECT asset_uuid, name, is_secret, key_id, sealed FROM asset_variables WHERE key_id < ?1 OR key_id > ?1 LIMIT ?2`;
 const RESEAL = "UPDATE asset_variables SET key_id = ?, sealed = ? WHERE asset_uuid = ? AND name = ? AND sealed = ?";
 
+interface TagRow {
+  readonly key: string;
+  readonly value: string;
+}
+
 interface VariableRow {
   readonly asset_uuid: string;
   readonly name: string;
@@ -45,10 +51,11 @@ interface HoldRow {
   readonly set_by: string;
 }
 
-/** How the entries of one kind of setting are read and written. */
-interface Entries<T> {
+/** How the entries of one kind of setting are read, all of them, and written, each of type `T`. */
+interface Entries<T, All> {
   readonly max: number;
-  readonly read: (assetUuid: string) => Work<readonly string[]>;
+  readonly read: (assetUuid: string) => Work<All>;
+  readonly namesOf: (all: All) => Iterable<string>;
   /** Returns whether that changed something. */
   readonly set: (asset: LockedAsset, name: string, value: T) => Work<boolean>;
   readonly remove: (assetUuid: string, name: string) => Work<number>;
@@ -59,11 +66,12 @@ interface LockedAsset {
   readonly account_id: string;
 }
 
-const TAGS: Entries<string> = {
+const TAGS: Entries<string, ReadonlyMap<string, string>> = {
   max: MAX_TAGS,
   *read(assetUuid) {
-    return (yield* all<{ readonly key: string }>(READ_TAGS, [assetUuid])).map(({ key }) => key);
+    return toTags(yield* all<TagRow>(READ_TAGS, [assetUuid]));
   },
+  namesOf: (tags) => tags.keys(),
   *set({ uuid, account_id }, key, value) {
     return (yield* change(SET_TAG, [uuid, account_id, key, value])) > 0;
   },
@@ -72,11 +80,12 @@ const TAGS: Entries<string> = {
   },
 };
 
-const VARIABLES: Entries<Omit<StoredVariable, "name">> = {
+const VARIABLES: Entries<Omit<StoredVariable, "name">, readonly StoredVariable[]> = {
   max: MAX_VARIABLES,
   *read(assetUuid) {
-    return (yield* all<VariableRow>(READ_VARIABLES, [assetUuid])).map(({ name }) => name);
+    return (yield* all<VariableRow>(READ_VARIABLES, [assetUuid])).map(toVariable);
   },
+  namesOf: (variables) => variables.map(({ name }) => name),
   *set({ uuid }, name, { isSecret, keyId, sealed }) {
     return (yield* change(SET_VARIABLE, [uuid, name, Number(isSecret), keyId, sealed])) > 0;
   },
@@ -95,8 +104,7 @@ export class SqlAssetSettingsStore implements AssetSettingsStore {
   }
 
   async readTags(assetUuid: string): Promise<ReadonlyMap<string, string>> {
-    const rows = await this.#executor.all<{ readonly key: string; readonly value: string }>(READ_TAGS, [assetUuid]);
-    return new Map(rows.map(({ key, value }) => [key, value]));
+    return toTags(await this.#executor.all<TagRow>(READ_TAGS, [assetUuid]));
   }
 
   async listTags(assetUuids: readonly string[]): Promise<ReadonlyMap<string, ReadonlyMap<string, string>>> {
@@ -119,8 +127,9 @@ export class SqlAssetSettingsStore implements AssetSettingsStore {
     changes: ReadonlyMap<string, string | null>,
     replace: boolean,
     audit: AuditEntry,
+    precondition?: Precondition<ReadonlyMap<string, string>>,
   ): Promise<SettingsChange> {
-    return this.#executor.transact(() => this.#change(TAGS, assetUuid, changes, replace, audit));
+    return this.#executor.transact(() => this.#change(TAGS, assetUuid, changes, replace, audit, precondition));
   }
 
   async readVariables(assetUuid: string): Promise<readonly StoredVariable[]> {
@@ -132,8 +141,9 @@ export class SqlAssetSettingsStore implements AssetSettingsStore {
     changes: ReadonlyMap<string, Omit<StoredVariable, "name"> | null>,
     replace: boolean,
     audit: AuditEntry,
+    precondition?: Precondition<readonly StoredVariable[]>,
   ): Promise<SettingsChange> {
-    return this.#executor.transact(() => this.#change(VARIABLES, assetUuid, changes, replace, audit));
+    return this.#executor.transact(() => this.#change(VARIABLES, assetUuid, changes, replace, audit, precondition));
   }
 
   async findHold(assetUuid: string): Promise<Hold | undefined> {
@@ -170,17 +180,20 @@ export class SqlAssetSettingsStore implements AssetSettingsStore {
     return (await this.#executor.change(RESEAL, [after.keyId, after.sealed, assetUuid, name, before])) > 0;
   }
 
-  *#change<T>(
-    entries: Entries<T>,
+  *#change<T, All>(
+    entries: Entries<T, All>,
     assetUuid: string,
     changes: ReadonlyMap<string, T | null>,
     replace: boolean,
     audit: AuditEntry,
+    precondition: Precondition<All> | undefined,
   ): Work<SettingsChange> {
     // Locked: two changes at the same time would not count each other's entries.
     const asset = yield* one<LockedAsset>(this.#lockAsset, [assetUuid]);
     if (!asset) return "no_asset";
-    const names = new Set(yield* entries.read(assetUuid));
+    const before = yield* entries.read(assetUuid);
+    precondition?.(before);
+    const names = new Set(entries.namesOf(before));
     const removed = new Set([...names].filter((name) => (changes.has(name) ? changes.get(name) === null : replace)));
     const set = [...changes].filter((entry): entry is [string, T & {}] => entry[1] !== null);
     const kept = [...names].filter((name) => !removed.has(name));
@@ -193,6 +206,10 @@ export class SqlAssetSettingsStore implements AssetSettingsStore {
     yield* appendAccountEvents(asset.account_id, [{ type: "asset.changed", asset_id: assetUuid }]);
     return "changed";
   }
+}
+
+function toTags(rows: readonly TagRow[]): ReadonlyMap<string, string> {
+  return new Map(rows.map(({ key, value }) => [key, value]));
 }
 
 function toVariable({ name, is_secret, key_id, sealed }: VariableRow): StoredVariable {

@@ -12,6 +12,7 @@ import type {
   StateTime,
 } from "../assets.ts";
 import type { AuditEntry } from "../audit.ts";
+import type { Precondition } from "../precondition.ts";
 import { appendAccountEvents, appendAssetEvent } from "./append-events.ts";
 import { countAssets } from "./asset-counts.ts";
 import { AssetList } from "./asset-list.ts";
@@ -68,10 +69,12 @@ export class SqlAssetStore implements AssetStore {
   readonly #executor: Executor;
   readonly #list: AssetList;
   readonly #lockSims: string;
+  readonly #lockAsset: string;
 
   constructor(executor: Executor) {
     this.#executor = executor;
     this.#list = new AssetList(executor);
+    this.#lockAsset = `SELECT uuid FROM assets WHERE uuid = ? ${executor.dialect.lockForRemoval}`;
     this.#lockSims = `SELECT iccid FROM sims WHERE asset_uuid = ? ORDER BY iccid ${executor.dialect.lockForRemoval}`;
   }
 
@@ -173,8 +176,8 @@ export class SqlAssetStore implements AssetStore {
     });
   }
 
-  async removeAsset(uuid: string, audit?: AuditEntry): Promise<void> {
-    await this.#executor.transact(() => this.#remove(uuid, audit));
+  async removeAsset(uuid: string, audit?: AuditEntry, precondition?: Precondition<Asset>): Promise<void> {
+    await this.#executor.transact(() => this.#remove(uuid, audit, precondition));
   }
 
   async #find(sql: string, ...parameters: Parameters): Promise<Asset | undefined> {
@@ -182,9 +185,14 @@ export class SqlAssetStore implements AssetStore {
     return row && toAsset(row);
   }
 
-  *#remove(uuid: string, audit: AuditEntry | undefined): Work<void> {
+  *#remove(uuid: string, audit: AuditEntry | undefined, precondition: Precondition<Asset> | undefined): Work<void> {
     // An import that is storing usage of the SIMs is waited for, so that what it stores is removed too.
     yield* one(this.#lockSims, [uuid]);
+    if (precondition) {
+      yield* one(this.#lockAsset, [uuid]);
+      const row = yield* one<AssetRow>(FIND, [uuid]);
+      if (row) precondition(toAsset(row));
+    }
     yield* change(REMOVE_USAGE, [uuid]);
     yield* appendAssetEvent(uuid, "asset.removed");
     const removed = yield* change(REMOVE, [uuid]);

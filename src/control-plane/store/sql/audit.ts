@@ -1,8 +1,9 @@
-import { storableDetails } from "../../core/people/audit-actions.ts";
+import { OUTCOME_OK, storableDetails } from "../../core/people/audit-actions.ts";
 import type { AuditCursor } from "../../core/people/audit-cursor.ts";
 import type { AuditEntry, AuditFilter, AuditStore, StoredAuditEntry } from "../audit.ts";
 import { AUDIT_COLUMNS, AuditList } from "./audit-list.ts";
 import type { Executor } from "./executor.ts";
+import { markApplied } from "./idempotency.ts";
 import { change, one, type Parameters, type Value, type Work } from "./statement.ts";
 
 const PLACEHOLDERS = AUDIT_COLUMNS.map(() => "?").join(", ");
@@ -51,6 +52,8 @@ export class SqlAuditStore implements AuditStore {
 export function* recordAudit(entry: AuditEntry): Work<number> {
   const row = yield* one<{ readonly id: number }>(INSERT_AUDIT, auditValues(entry));
   if (!row) throw new Error("an entry of the audit log was not stored");
+  const { accountId, idempotencyKeyHash: keyHash, outcome } = entry;
+  if (keyHash && outcome === OUTCOME_OK) yield* markApplied({ accountId, keyHash });
   return row.id;
 }
 

@@ -3,11 +3,13 @@ import type { SimType } from "../../../protocol/sim.ts";
 import { bitsAt, PLAN_BIT, reasonsOfBits } from "../../core/attention.ts";
 import type { AuditEntry } from "../audit.ts";
 import type { Allowance, DataPlanStore, DuePlan, PlanFinding, PlanUsage, SpentPlan } from "../data-plans.ts";
+import type { Precondition } from "../precondition.ts";
 import { ALLOWANCE_COLUMNS, type AllowanceRow, toAllowance } from "./allowance-row.ts";
 import { appendAccountEvents } from "./append-events.ts";
 import { ASSET_COLUMNS, ASSET_JOINS, type AssetRow, toAsset } from "./asset-row.ts";
-import { changeWithAudit } from "./audit.ts";
+import { changeWithAudit, recordAudit } from "./audit.ts";
 import type { Executor } from "./executor.ts";
+import { lockAccount } from "./keys.ts";
 import { change, one, type Work } from "./statement.ts";
 
 const FIND_ALLOWANCE = `SELECT ${ALLOWANCE_COLUMNS} FROM sims d WHERE d.asset_uuid = ? AND d.kind = ?`;
@@ -53,6 +55,10 @@ interface StateRow {
   readonly account_id: string;
   readonly reasons: number;
   readonly budget_spent_until: number | null;
+}
+
+interface SettingsRow {
+  readonly deployments: PlanDeployments;
 }
 
 export class SqlDataPlanStore implements DataPlanStore {
@@ -117,12 +123,24 @@ export class SqlDataPlanStore implements DataPlanStore {
   }
 
   async readDeployments(accountId: string): Promise<PlanDeployments> {
-    const row = await this.#executor.one<{ readonly deployments: PlanDeployments }>(READ_SETTINGS, [accountId]);
+    const row = await this.#executor.one<SettingsRow>(READ_SETTINGS, [accountId]);
     return row?.deployments ?? "ignore";
   }
 
-  async setDeployments(accountId: string, deployments: PlanDeployments, audit: AuditEntry): Promise<void> {
-    await changeWithAudit(this.#executor, SET_SETTINGS, [accountId, deployments], audit);
+  async setDeployments(
+    accountId: string,
+    deployments: PlanDeployments,
+    audit: AuditEntry,
+    precondition?: Precondition<PlanDeployments>,
+  ): Promise<void> {
+    // The account: there is no row of settings before the first change.
+    const lock = lockAccount(this.#executor);
+    await this.#executor.transact(function* (): Work<void> {
+      yield* one(lock, [accountId]);
+      if (precondition) precondition((yield* one<SettingsRow>(READ_SETTINGS, [accountId]))?.deployments ?? "ignore");
+      const changed = yield* change(SET_SETTINGS, [accountId, deployments]);
+      if (changed > 0) yield* recordAudit(audit);
+    });
   }
 }
 

@@ -1,7 +1,8 @@
 import type { EnrolmentCode } from "../../core/enrolment.ts";
 import type { AuditEntry } from "../audit.ts";
 import type { CodeUseResult, EnrolmentStore } from "../enrolments.ts";
-import { changeWithAudit, recordAudit } from "./audit.ts";
+import type { Precondition } from "../precondition.ts";
+import { recordAudit } from "./audit.ts";
 import { acceptDevice, withdrawAcceptance } from "./device-acceptance.ts";
 import type { Dialect } from "./dialect.ts";
 import type { Executor } from "./executor.ts";
@@ -36,6 +37,10 @@ const FIND_CONNECTED = "SELECT 1 AS found FROM asset_states WHERE asset_uuid = ?
 const READ_AUTO_ACCEPT = "SELECT auto_accept FROM accounts WHERE id = ?";
 const SET_AUTO_ACCEPT = "UPDATE accounts SET auto_accept = ? WHERE id = ?";
 
+interface AutoAcceptRow {
+  readonly auto_accept: number;
+}
+
 export class SqlEnrolmentStore implements EnrolmentStore {
   readonly #executor: Executor;
   readonly #lockAsset: string;
@@ -67,12 +72,22 @@ export class SqlEnrolmentStore implements EnrolmentStore {
   }
 
   async readAutoAccept(accountId: string): Promise<boolean> {
-    const row = await this.#executor.one<{ readonly auto_accept: number }>(READ_AUTO_ACCEPT, [accountId]);
+    const row = await this.#executor.one<AutoAcceptRow>(READ_AUTO_ACCEPT, [accountId]);
     return row?.auto_accept === 1;
   }
 
-  async setAutoAccept(accountId: string, autoAccept: boolean, audit: AuditEntry): Promise<void> {
-    await changeWithAudit(this.#executor, SET_AUTO_ACCEPT, [Number(autoAccept), accountId], audit);
+  async setAutoAccept(
+    accountId: string,
+    autoAccept: boolean,
+    audit: AuditEntry,
+    precondition?: Precondition<boolean>,
+  ): Promise<void> {
+    const lock = `${READ_AUTO_ACCEPT} ${this.#executor.dialect.lockRows}`;
+    await this.#executor.transact(function* (): Work<void> {
+      if (precondition) precondition((yield* one<AutoAcceptRow>(lock, [accountId]))?.auto_accept === 1);
+      const changed = yield* change(SET_AUTO_ACCEPT, [Number(autoAccept), accountId]);
+      if (changed > 0) yield* recordAudit(audit);
+    });
   }
 
   async removeOldCodes(now: number): Promise<void> {

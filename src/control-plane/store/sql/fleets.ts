@@ -16,6 +16,7 @@ import {
   type RevisionCreation,
   type StoredRevision,
 } from "../fleets.ts";
+import type { Precondition } from "../precondition.ts";
 import type { FactsTime } from "../rollouts.ts";
 import { appendAccountEvents } from "./append-events.ts";
 import { claimApps, CLEAR_MEMBER, FIND_OTHER_OWNERS, SET_MEMBER } from "./app-owners.ts";
@@ -141,11 +142,12 @@ export class SqlFleetStore implements FleetStore {
     });
   }
 
-  async removeFleet(id: string, audit: AuditEntry): Promise<boolean> {
+  async removeFleet(id: string, audit: AuditEntry, precondition?: Precondition<Fleet>): Promise<boolean> {
     const lockForRemoval = `${FIND_BY_ID} ${this.#executor.dialect.lockForRemoval}`;
     return this.#executor.transact(function* (): Work<boolean> {
       const row = yield* one<FleetRow>(lockForRemoval, [id]);
       if (!row) return false;
+      precondition?.(toFleet(row));
       yield* change(REMOVE, [id]);
       yield* recordAudit(audit);
       yield* appendAccountEvents(row.account_id, [{ type: "fleet.changed", fleet: row.name }]);

@@ -2,6 +2,7 @@ import { PERMISSIONS } from "../../core/permission.ts";
 import type { KeyBounds } from "../../core/people/key-limits.ts";
 import type { ApiKey, KeyChange, KeyCreation, KeyRenewal, KeyStore } from "../accounts.ts";
 import type { AuditEntry } from "../audit.ts";
+import type { Precondition } from "../precondition.ts";
 import { appendAccountEvents } from "./append-events.ts";
 import { recordAudit } from "./audit.ts";
 import type { Executor } from "./executor.ts";
@@ -140,12 +141,15 @@ export class SqlKeyStore implements KeyStore {
     await this.#executor.change(RECORD_USE, [at, id]);
   }
 
-  async revokeKey(id: string, at: number, audit?: AuditEntry): Promise<boolean> {
+  async revokeKey(id: string, at: number, audit?: AuditEntry, precondition?: Precondition<ApiKey>): Promise<boolean> {
     const key = await this.findKey(id);
     if (!key) return false;
     const lock = this.#lockAccount;
+    const lockOfKey = this.#lock;
     await this.#executor.transact(function* (): Work<void> {
       yield* one(lock, [key.accountId]);
+      const row = precondition && (yield* one<Row>(lockOfKey, [id]));
+      if (row) precondition(toKey(row));
       if ((yield* change(REVOKE, [at, id])) === 0) return;
       yield* appendAccountEvents(key.accountId, [{ type: "key.changed", key_id: id }]);
       if (audit) yield* recordAudit(audit);
@@ -159,6 +163,7 @@ export class SqlKeyStore implements KeyStore {
     { name, expiresAt }: KeyChange,
     audit?: AuditEntry,
     renewal?: KeyRenewal,
+    precondition?: Precondition<ApiKey>,
   ): Promise<ApiKey | "too_many" | undefined> {
     const lock = this.#lock;
     const lockOfAccount = this.#lockAccount;
@@ -168,6 +173,7 @@ export class SqlKeyStore implements KeyStore {
       const row = yield* one<Row & { readonly login_user_id: string | null }>(lock, [id]);
       if (row?.account_id !== accountId) return undefined;
       const before = toKey(row);
+      precondition?.(before);
       const until = expiresAt === undefined ? before.expiresAt : (expiresAt ?? undefined);
       const after = { ...before, name: name ?? before.name, expiresAt: earlier(until, yield* makerEnd(before)) };
       if (renewal && (yield* isOneTooMany(before, after, row.login_user_id, renewal))) return "too_many";

@@ -2,6 +2,7 @@ import { codeState, type OneTimeCode } from "../../core/people/one-time-code.ts"
 import { emailKey, isLocalAdmin, type User } from "../../core/people/user.ts";
 import type { Role } from "../../core/people/roles.ts";
 import type { AuditEntry } from "../audit.ts";
+import type { Precondition } from "../precondition.ts";
 import type {
   CodeAcceptance,
   CodeIssue,
@@ -117,13 +118,18 @@ export class SqlUserStore implements UserStore {
     id: string,
     changes: UserChange,
     audit: AuditEntry,
-    proof?: PasswordProof,
+    required: { readonly proof?: PasswordProof; readonly precondition?: Precondition<User> | undefined } = {},
   ): Promise<UserChangeResult> {
-    return this.#thenForgetKeys(this.#executor.transact(() => this.#change(accountId, id, changes, audit, proof)));
+    return this.#thenForgetKeys(this.#executor.transact(() => this.#change(accountId, id, changes, audit, required)));
   }
 
-  async removeUser(accountId: string, id: string, audit: AuditEntry): Promise<UserChangeResult> {
-    return this.#thenForgetKeys(this.#executor.transact(() => this.#remove(accountId, id, audit)));
+  async removeUser(
+    accountId: string,
+    id: string,
+    audit: AuditEntry,
+    precondition?: Precondition<User>,
+  ): Promise<UserChangeResult> {
+    return this.#thenForgetKeys(this.#executor.transact(() => this.#remove(accountId, id, audit, precondition)));
   }
 
   async linkIdentity(link: IdentityLink): Promise<User | undefined> {
@@ -185,10 +191,11 @@ export class SqlUserStore implements UserStore {
     id: string,
     changes: UserChange,
     audit: AuditEntry,
-    proof: PasswordProof | undefined,
+    { proof, precondition }: { readonly proof?: PasswordProof; readonly precondition?: Precondition<User> | undefined },
   ): Work<UserChangeResult> {
     const user = yield* this.#lock(accountId, id);
     if (!user) return "unknown";
+    precondition?.(user);
     if (proof && !(yield* holds(user, proof))) return "stale";
     const after = { ...user, ...changes };
     if (yield* this.#isLastAdmin(user, after)) return "last_admin";
@@ -207,9 +214,15 @@ export class SqlUserStore implements UserStore {
     return "changed";
   }
 
-  *#remove(accountId: string, id: string, audit: AuditEntry): Work<UserChangeResult> {
+  *#remove(
+    accountId: string,
+    id: string,
+    audit: AuditEntry,
+    precondition: Precondition<User> | undefined,
+  ): Work<UserChangeResult> {
     const user = yield* this.#lock(accountId, id);
     if (!user) return "unknown";
+    precondition?.(user);
     if (yield* this.#isLastAdmin(user, undefined)) return "last_admin";
     yield* this.#recordWithKeys(id, [], audit);
     yield* change(REMOVE, [id]);

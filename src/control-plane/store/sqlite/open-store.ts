@@ -16,6 +16,7 @@ import { SqlLoginRequestStore } from "../sql/login-requests.ts";
 import { SqlMemberStore } from "../sql/members.ts";
 import { SqlNetworkGroupStore } from "../sql/network-groups.ts";
 import { SqlRolloutStore } from "../sql/rollouts.ts";
+import { SqlIdempotencyStore } from "../sql/idempotency.ts";
 import { SqlSealingKeyStore } from "../sql/sealing-keys.ts";
 import { SqlSimCredentialStore } from "../sql/sim-credentials.ts";
 import { SqlSimStore } from "../sql/sims.ts";
@@ -85,6 +86,7 @@ export function openStore(path: string): Store {
     members: new SqlMemberStore(executor),
     rollouts: new SqlRolloutStore(executor),
     busKeys: new SqlBusKeyStore(executor),
+    idempotency: new SqlIdempotencyStore(executor),
     sealingKeys: new SqlSealingKeyStore(executor),
     statistics: new SqliteStoreStatistics(database, path),
     async check() {

@@ -36,6 +36,24 @@ export const ACCOUNTS = /* sql */ `
   CREATE INDEX api_keys_by_origin ON api_keys (origin_id) WHERE origin_id IS NOT NULL;
   CREATE INDEX api_keys_by_maker ON api_keys (created_by) WHERE created_by IS NOT NULL;
 
+  -- Requests with an Idempotency-Key, and what came of them.
+  CREATE TABLE idempotent_requests (
+    account_id TEXT NOT NULL REFERENCES accounts (id),
+    key_hash BLOB NOT NULL,
+    principal_id TEXT NOT NULL,
+    operation TEXT NOT NULL,
+    fingerprint BLOB NOT NULL,
+    started_at_ms INTEGER NOT NULL,
+    -- Whether its change was made.
+    is_applied INTEGER NOT NULL DEFAULT 0 CHECK (is_applied IN (0, 1)),
+    -- Encrypted with a key that only the sender of the request has.
+    response BLOB,
+    response_bytes INTEGER NOT NULL DEFAULT 0,
+    PRIMARY KEY (account_id, key_hash)
+  ) STRICT;
+  CREATE INDEX idempotent_requests_of_account ON idempotent_requests (account_id, started_at_ms, response_bytes);
+  CREATE INDEX idempotent_requests_by_age ON idempotent_requests (started_at_ms);
+
   -- Who did what. No foreign keys: an entry outlives what it is about.
   CREATE TABLE audit (
     id INTEGER PRIMARY KEY,

@@ -1,0 +1,173 @@
+import { createHash } from "node:crypto";
+import type { FastifyReply, FastifyRequest, onSendHookHandler } from "fastify";
+import { z } from "zod";
+import { EdgeError } from "../../protocol/errors.ts";
+import type { Precondition } from "../store/precondition.ts";
+import type { Api } from "./context.ts";
+import type { DocumentedResponse } from "./docs/responses.ts";
+
+/*
+ * Entity tags. That of a resource which clients change has two parts, `"state.representation"`: a hash of what changes of clients
+ * change, which `If-Match` compares, and one of all that is shown, with what changes by itself. A read of anything else has the
+ * second part alone. `If-None-Match` compares whole tags.
+ */
+
+const TAG = /^(?:W\/)?"([\x21\x23-\x7e]*)"$/;
+const TAGS = /^(?:\*|(?:W\/)?"[\x21\x23-\x7e]*"(?:\s*,\s*(?:W\/)?"[\x21\x23-\x7e]*")*)$/;
+/** 96 bits: tags of different states never meet by accident. */
+const HASH_LENGTH = 16;
+
+/** Response headers of an operation that responds with a resource. Reads and conditional changes have them without saying so. */
+export const ENTITY_TAG_HEADERS = {
+  ETag: {
+    type: "string",
+    description: "Entity tag, for `If-None-Match`, and for `If-Match` of changes to the resource.",
+  },
+} as const;
+
+/** The headers of an operation that changes a resource which has an entity tag. */
+export const ifMatchHeaders = z.looseObject({
+  "if-match": z
+    .string()
+    .regex(TAGS, 'must be `*`, or entity tags as an `ETag` header has them, such as "Zm9vYmFy.YmF6cXV4"')
+    .optional()
+    .meta({
+      description:
+        "`ETag` of the resource as the client knows it: nothing is changed if another client has changed it meanwhile, and the " +
+        "response is 412 with the resource as it is now. What changes by itself does not count.",
+      examples: ['"Q2hhbmdlZA8h0xU1.U2hvd25fbm93Xzk3"'],
+    }),
+});
+
+const IF_NONE_MATCH = z
+  .string()
+  .optional()
+  .meta({ description: "`ETag` of what the client has: the response is 304 without a body if nothing differs." });
+
+declare module "fastify" {
+  interface FastifyReply {
+    /** Hash of what changes of clients change; absent if clients do not change the resource. */
+    resourceState: string | undefined;
+  }
+}
+
+/** A resource as it is now. */
+export interface Resource<Body> {
+  /** As of `stateOf`. */
+  readonly state: string;
+  readonly body: Body;
+}
+
+/** Returns the first part of an entity tag. @param facts what changes of clients change, JSON-safe, in a constant order */
+export function stateOf(...facts: readonly unknown[]): string {
+  return hash(JSON.stringify(facts));
+}
+
+function hash(text: string): string {
+  return createHash("sha256").update(text).digest("base64url").slice(0, HASH_LENGTH);
+}
+
+/** Responds with a resource and its entity tag. */
+export function sendResource<Body>(reply: FastifyReply, { state, body }: Resource<Body>): Body {
+  reply.resourceState = state;
+  return body;
+}
+
+/**
+ * Returns the precondition of the request's `If-Match`, for a store; `undefined` without one.
+ *
+ * @param stateOf the first part of the record's entity tag
+ */
+export function preconditionOf<T>(
+  { headers }: FastifyRequest,
+  stateOf: (record: T) => string,
+): Precondition<T> | undefined {
+  const sent = headers["if-match"];
+  if (sent === undefined || sent.trim() === "*") return undefined;
+  // A proxy that compresses makes tags weak, which says nothing about the state.
+  const states = new Set(sent.split(",").map((tag) => TAG.exec(tag.trim())?.[1]?.split(".")[0]));
+  return (record) => {
+    if (!states.has(stateOf(record))) throw new PreconditionError();
+  };
+}
+
+class PreconditionError extends Error {}
+
+/**
+ * Carries out a change with a precondition. Error: `PreconditionFailed` with the resource as it is now, and those of the calls.
+ *
+ * @param present reads the resource
+ */
+export async function changeResource<T>(
+  reply: FastifyReply,
+  present: () => Promise<Resource<unknown>>,
+  change: () => Promise<T>,
+): Promise<T> {
+  try {
+    return await change();
+  } catch (error) {
+    if (!(error instanceof PreconditionError)) throw error;
+    const { state, body } = await present();
+    void reply.header("ETag", `"${state}.${hash(JSON.stringify(body))}"`);
+    throw new EdgeError("PreconditionFailed", undefined, { current: body });
+  }
+}
+
+/**
+ * Gives every read with a JSON response an entity tag, in the response and the document, and carries out `If-None-Match`. Must be
+ * called before the routes are registered.
+ */
+export function tagReads(api: Api): void {
+  api.decorateReply("resourceState", undefined);
+  api.addHook("onRoute", (route) => {
+    const { schema } = route;
+    const responses = schema?.response as Record<number, DocumentedResponse> | undefined;
+    if (!schema || !responses) return;
+    if (route.method === "GET" && isJson(responses[200])) {
+      const headers = (schema.headers as z.ZodObject | undefined) ?? z.looseObject({});
+      route.schema = {
+        ...schema,
+        headers: headers.extend({ "if-none-match": IF_NONE_MATCH }),
+        response: { ...responses, 200: withTag(responses[200]), 304: NOT_MODIFIED },
+      };
+    } else if (responses[412] !== undefined) {
+      const tagged = Object.entries(responses).filter(([status]) => status === "200" || status === "412");
+      const withTags = tagged.map(([status, response]) => [status, withTag(response)] as const);
+      route.schema = { ...schema, response: { ...responses, ...Object.fromEntries(withTags) } };
+    }
+  });
+  api.addHook("onSend", sendTag);
+}
+
+const NOT_MODIFIED = z.undefined().meta({ description: "The client has it already." });
+
+function isJson(response: DocumentedResponse | undefined): response is DocumentedResponse {
+  return response !== undefined && Object.keys(response.content).join() === "application/json";
+}
+
+function withTag(response: DocumentedResponse): DocumentedResponse {
+  return { ...response, headers: { ...response.headers, ...ENTITY_TAG_HEADERS } };
+}
+
+/** Hook: adds the entity tag to a JSON response, and leaves out a body that the client has. */
+const sendTag: onSendHookHandler = (request, reply, payload, done) => {
+  const isRead = request.method === "GET" || request.method === "HEAD";
+  const isTagged = isRead ? isJson(responseOf(request)) : reply.resourceState !== undefined;
+  if (!isTagged || typeof payload !== "string" || reply.statusCode >= 300) return done();
+  const shown = hash(payload);
+  const tag = reply.resourceState === undefined ? shown : `${reply.resourceState}.${shown}`;
+  void reply.header("ETag", `"${tag}"`);
+  if (!isRead || !hasTag(request.headers["if-none-match"], tag)) return done(null, payload);
+  void reply.code(304).removeHeader("Content-Type");
+  // That of HEAD is left out later.
+  done(null, request.method === "HEAD" ? payload : null);
+};
+
+function responseOf({ routeOptions }: FastifyRequest): DocumentedResponse | undefined {
+  return (routeOptions.schema?.response as Record<number, DocumentedResponse> | undefined)?.[200];
+}
+
+function hasTag(sent: string | undefined, tag: string): boolean {
+  if (sent === undefined) return false;
+  return sent.split(",").some((each) => each.trim() === "*" || TAG.exec(each.trim())?.[1] === tag);
+}
