@@ -173,7 +173,7 @@ export class Deployments {
       });
     if (result.kind === "created") return id;
     this.#options.credentials.drop(id);
-    return this.#earlierId(asset, result);
+    return this.#earlierId(asset, command, result);
   }
 
   /**
@@ -243,12 +243,19 @@ export class Deployments {
   }
 
   /** Returns the id of the deployment that the same request created before. Throws if the request is refused. */
-  #earlierId(asset: Asset, result: Exclude<CreateResult, { kind: "created" | "holder_changed" }>): string {
+  async #earlierId(
+    asset: Asset,
+    command: AppCommand,
+    result: Exclude<CreateResult, { kind: "created" | "holder_changed" }>,
+  ): Promise<string> {
     switch (result.kind) {
       case "repeated":
         return result.id;
       case "conflict":
-        throw new EdgeError("IdempotencyKeyReused");
+        throw keyReusedError(
+          result.id,
+          differenceOf(await this.#options.store.findDeployment(result.id), asset, command),
+        );
       case "quota_exceeded":
         throw this.#storageQuotaError(asset, result.usedBytes);
       case "too_many_running":
@@ -274,6 +281,24 @@ export class Deployments {
 /** Returns the devices that have unfinished deployments. */
 export async function listBusyAssets(store: Pick<DeploymentStore, "listUnfinished">): Promise<ReadonlySet<string>> {
   return new Set((await store.listUnfinished()).map(({ assetUuid }) => assetUuid));
+}
+
+/** What a request with a used key asks for that the first one did not. */
+function differenceOf(
+  earlier: Pick<Deployment, "assetUuid" | "app" | "action"> | undefined,
+  { uuid }: Asset,
+  { app, action }: AppCommand,
+): string {
+  if (earlier && earlier.assetUuid !== uuid) return "on another asset";
+  if (earlier && earlier.app !== app) return `of another app, ${earlier.app}`;
+  return earlier && earlier.action !== action
+    ? `by another command, ${earlier.action}`
+    : "with another body or options";
+}
+
+function keyReusedError(id: string, difference: string): EdgeError {
+  const message = `This Idempotency-Key was used for another request, which made deployment ${id} ${difference}.`;
+  return new EdgeError("IdempotencyKeyReused", message, { deployment_id: id });
 }
 
 function tooManyRunningError(): EdgeError {

@@ -1,4 +1,5 @@
 import type { Deployment, DeploymentSummary, StoredEvent, UndeliveredDeployment } from "../core/deployment.ts";
+import type { ErrorCode } from "../../protocol/errors.ts";
 import type { DeploymentCursor } from "../core/deployment-cursor.ts";
 import type { AuditEntry } from "./audit.ts";
 import type { SessionFence } from "./sessions.ts";
@@ -9,6 +10,8 @@ export interface Idempotency {
   readonly key: string;
   /** Hash of the whole request. */
   readonly requestHash: Uint8Array;
+  /** Whether a repetition makes a new deployment once the earlier one has failed with this code. Default: it never does. */
+  readonly isRetried?: (code: ErrorCode) => boolean;
 }
 
 export type CreateResult =
@@ -17,8 +20,8 @@ export type CreateResult =
   | { readonly kind: "holder_changed"; readonly holder: string | undefined }
   /** The key was used for the same request before, which created this deployment. */
   | { readonly kind: "repeated"; readonly id: string }
-  /** The key was used for another request. */
-  | { readonly kind: "conflict" }
+  /** The key was used for another request, which created this deployment. */
+  | { readonly kind: "conflict"; readonly id: string }
   /** The account's storage quota would be exceeded. */
   | { readonly kind: "quota_exceeded"; readonly usedBytes: number }
   /** The asset has too many unfinished deployments. */

@@ -37,6 +37,8 @@ const say = (store: Store, id: string, message: string) =>
 const end = (store: Store, id: string, at: number) =>
   updateDeployment(store.deployments, id, (current) => fail(current, at, "DeploymentTimeout"));
 
+const isRetried = (code: string): boolean => code === "DeploymentTimeout";
+
 /** Contract of stores for deployments. */
 export function deploymentsContract(harness: StoreHarness): void {
   describeDomain("deployments", harness, () => {
@@ -53,6 +55,26 @@ export function deploymentsContract(harness: StoreHarness): void {
         ]),
       );
       expect(await store.deployments.findLastSeqs([])).toEqual(new Map());
+    });
+
+    test("one takes over the key of one that has failed, of several at once exactly one", async () => {
+      await using store = await openWithAccounts(harness);
+      const request = (id: string, retries = true) => {
+        const { lastEvent, ...deployment } = receivedDeployment({ id });
+        const fields = { ...deployment, lastSeq: 0, lastEvent: undefined };
+        const idempotency = { key: "key", requestHash: hash("request"), ...(retries && { isRetried }) };
+        return createDeployment(store.deployments, fields, { ...lastEvent!, deployment_id: id }, idempotency);
+      };
+      expect(await request("dep_1")).toMatchObject({ kind: "created" });
+      expect(await request("dep_2")).toEqual({ kind: "repeated", id: "dep_1" });
+      await end(store, "dep_1", T0 + 1);
+      expect(await request("dep_3", false)).toEqual({ kind: "repeated", id: "dep_1" });
+      const results = await Promise.all(["dep_4", "dep_5", "dep_6"].map((id) => request(id)));
+      const repeated = results.filter(({ kind }) => kind === "repeated");
+      expect(results.filter(({ kind }) => kind === "created")).toHaveLength(1);
+      expect(new Set(repeated.map((result) => "id" in result && result.id)).size).toBe(1);
+      expect(repeated).toHaveLength(2);
+      expect(await store.deployments.findDeployment("dep_1")).toMatchObject({ status: "Fail" });
     });
 
     test("are read as they were stored, with every field", async () => {
@@ -251,7 +273,7 @@ export function deploymentsContract(harness: StoreHarness): void {
       expect(results.filter(({ kind }) => kind !== "created")).toEqual(
         Array.from({ length: 3 }, () => ({ kind: "repeated", id: made })),
       );
-      expect(await request("dep_e", "other")).toEqual({ kind: "conflict" });
+      expect(await request("dep_e", "other")).toEqual({ kind: "conflict", id: made });
       expect(await store.deployments.listUnfinished()).toHaveLength(1);
     });
 

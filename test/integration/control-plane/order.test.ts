@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from "vitest";
+import type { ErrorCode } from "../../../src/protocol/errors.ts";
 import { type ControlPlane, startControlPlane, type TestAccount } from "../../support/control-plane.ts";
 import { type EventStream, openStream } from "../../support/event-stream.ts";
 import { FakeDevice } from "../../support/fake-device.ts";
@@ -105,6 +106,60 @@ test("a repeated request with the same Idempotency-Key joins the first one's str
     headers: key,
   });
   expect(foreign.status).toBe(404);
+});
+
+test("a repetition begins another deployment once the first has failed for a reason that may pass", async () => {
+  const { uuid, deviceToken } = await control.asset(account);
+  await using device = await FakeDevice.connect(control.agentUrl, deviceToken);
+  const key = { "Idempotency-Key": `retry-${uuid}` };
+  const fail = async (code: ErrorCode): Promise<string> => {
+    const stream = await deploy(uuid, "web", key);
+    const id = stream.deploymentId;
+    device.event(id, { status: "Fail", code, message: code });
+    await stream.ended;
+    return id;
+  };
+  const first = await fail("NetworkUnavailable");
+  const repeated = await Promise.all([1, 2, 3].map(() => deploy(uuid, "web", key)));
+  const [second = ""] = repeated.map(({ deploymentId }) => deploymentId);
+  expect(new Set(repeated.map(({ deploymentId }) => deploymentId))).toEqual(new Set([second]));
+  expect(second).not.toBe(first);
+  device.event(second, { status: "Fail", code: "CrashLoopBackOff", message: "It crashes." });
+  await Promise.all(repeated.map(({ ended }) => ended));
+  // The app itself fails: it would again.
+  const third = await deploy(uuid, "web", key);
+  await third.ended;
+  expect([third.deploymentId, third.events.at(-1)?.code]).toEqual([second, "CrashLoopBackOff"]);
+  const record = await follow(uuid, first, 0);
+  await record.ended;
+  expect(record.events.at(-1)).toMatchObject({ code: "NetworkUnavailable" });
+});
+
+test("a used Idempotency-Key is refused with what the first request was", async () => {
+  const [one, other] = [await control.asset(account), await control.asset(account)];
+  await using device = await FakeDevice.connect(control.agentUrl, one.deviceToken);
+  const key = { "Idempotency-Key": `used-${one.uuid}` };
+  const first = await deploy(one.uuid, "web", key);
+  const id = first.deploymentId;
+  const send = (asset: string, path: string, method: string, body?: unknown): Promise<EventStream> =>
+    openStream(`${control.url}/v1/assets/${asset}/edge/apps${path}`, {
+      method,
+      apiKey: account.apiKey,
+      headers: key,
+      ...(body !== undefined && { body }),
+    });
+  for (const [refused, difference] of [
+    [await deploy(other.uuid, "web", key), "on another asset"],
+    [await deploy(one.uuid, "other", key), "of another app, web"],
+    [await send(one.uuid, "/web/stop", "POST"), "by another command, deploy"],
+    [await send(one.uuid, "", "POST", { name: "web", image: "web:2" }), "with another body or options"],
+  ] as const) {
+    await refused.ended;
+    const message = `This Idempotency-Key was used for another request, which made deployment ${id} ${difference}.`;
+    expect(refused.events).toMatchObject([{ code: "IdempotencyKeyReused", message, details: { deployment_id: id } }]);
+  }
+  device.success(id);
+  await first.ended;
 });
 
 test("the record has what was streamed, newest first, page by page, and is hidden from other accounts", async () => {

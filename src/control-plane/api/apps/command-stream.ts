@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import type { FastifyReply, FastifyRequest } from "fastify";
-import type { ErrorCode } from "../../../protocol/errors.ts";
+import { type ErrorCode, errorEntry } from "../../../protocol/errors.ts";
 import type { AppCommand } from "../../core/command.ts";
 import { originOf } from "../audit/origin-of.ts";
 import { findAsset } from "../asset-resource.ts";
@@ -12,10 +12,10 @@ import { errorStatus, setRetryAfter, toErrorBody, toPublicError } from "../error
 import { sendEvents, sendFailure } from "../event-stream.ts";
 
 const HEADERS = idempotencyHeaders(
-  "A repeated request joins the stream of the first one's deployment and gets its outcome, also a failure: to try again, send " +
-    "another key. A key counts for the whole account, whoever sends it, and is remembered as long as the deployment, by default " +
-    "90 days after its end. A request for another asset or app, or with another command or body, is refused with " +
-    "`IdempotencyKeyReused`.",
+  "A repeated request joins the stream of the first one's deployment and gets its outcome. If that has failed for a reason that " +
+    "may pass (`retryable` in the table of errors), it begins another one instead. A key counts for the whole account, whoever " +
+    "sends it, and is remembered as long as the deployment, by default 90 days after its end. A request for another asset or " +
+    "app, or with another command or body, is refused with `IdempotencyKeyReused`.",
 );
 
 type AssetRequest = FastifyRequest<{ Params: { asset_id: string } }>;
@@ -92,5 +92,5 @@ function idempotencyOf(key: string | undefined, assetUuid: string, asked: AppCom
   const requestHash = createHash("sha256")
     .update(JSON.stringify([assetUuid, command.action, app, command.spec, compared]))
     .digest();
-  return { key, requestHash };
+  return { key, requestHash, isRetried: (code) => errorEntry(code).retryable };
 }

@@ -1,8 +1,9 @@
+import type { ErrorCode } from "../../../protocol/errors.ts";
 import { findRefusal } from "../admit-deployment.ts";
 import { createdValues } from "../deployment-columns.ts";
 import type { CreateResult, DeploymentCreation } from "../deployments.ts";
 import { auditRow } from "./audit-row.ts";
-import { CREATE, CREATION_FACTS, LOCK_ACCOUNT, LOCK_DEVICE } from "./deployment-statements.ts";
+import { CREATE, CREATION_FACTS, LOCK_ACCOUNT, LOCK_DEVICE, RELEASE_KEY } from "./deployment-statements.ts";
 import { effectsOf } from "./deployment-effects.ts";
 import type { PostgresPool, Queryable } from "./pool.ts";
 
@@ -17,6 +18,7 @@ interface FactsRow {
   readonly running: number;
   readonly repeatedId: string | null;
   readonly requestHash: Uint8Array | null;
+  readonly repeatedCode: ErrorCode | null;
 }
 
 /**
@@ -36,9 +38,12 @@ export async function createDeployment(pool: PostgresPool, creation: DeploymentC
         await client.query(LOCK_ACCOUNT, [after.accountId]);
         facts = await readFacts(client, creation);
       }
-      const { repeatedId, requestHash } = facts;
-      const repeated = repeatedId === null ? undefined : { id: repeatedId, requestHash };
-      return findRefusal(creation, { ...facts, holder, repeated }) ?? (await store(client, creation));
+      const { repeatedId, requestHash, repeatedCode: code } = facts;
+      const repeated = repeatedId === null ? undefined : { id: repeatedId, requestHash, code };
+      const refused = findRefusal(creation, { ...facts, holder, repeated });
+      if (refused) return refused;
+      if (repeated) await client.query(RELEASE_KEY, [repeated.id]);
+      return store(client, creation);
     });
     // Otherwise another request with the same key came first: now it is found.
     if (result) return result;

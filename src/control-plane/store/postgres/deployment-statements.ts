@@ -118,9 +118,11 @@ export const LOCK_DEVICE = "SELECT instance_id AS holder FROM device_sessions WH
 export const CREATION_FACTS = /* sql */ `
   SELECT (SELECT coalesce(sum(stored_bytes), 0)::bigint FROM account_bytes WHERE account_id = $1) AS "usedBytes",
     (SELECT count(*) FROM deployments WHERE asset_uuid = $2 AND status = 'Running') AS running,
-    r.id AS "repeatedId", r.request_hash AS "requestHash"
+    r.id AS "repeatedId", r.request_hash AS "requestHash", r.code AS "repeatedCode"
   FROM (SELECT 1) one
   LEFT JOIN deployments r ON r.account_id = $1 AND r.idempotency_key = $3 AND $3 IS NOT NULL`;
+/** Another deployment takes over the key of one that has failed. */
+export const RELEASE_KEY = "UPDATE deployments SET idempotency_key = NULL, request_hash = NULL WHERE id = $1";
 /** Held until the end of the transaction by those who create deployments of an account that is nearly full. */
 export const LOCK_ACCOUNT = "SELECT pg_advisory_xact_lock(hashtextextended($1, 7310579612))";
 

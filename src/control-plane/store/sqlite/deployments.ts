@@ -7,7 +7,8 @@ import {
   type UndeliveredDeployment,
 } from "../../core/deployment.ts";
 import { FIRST_DEPLOYMENT_PAGE } from "../../core/deployment-cursor.ts";
-import { findRefusal } from "../admit-deployment.ts";
+import type { ErrorCode } from "../../../protocol/errors.ts";
+import { type CreationFacts, findRefusal } from "../admit-deployment.ts";
 import type { AuditEntry } from "../audit.ts";
 import { CHANGED_COLUMNS, changedSpec, changedValues, CREATED_COLUMNS, createdValues } from "../deployment-columns.ts";
 import {
@@ -51,6 +52,15 @@ const SELECT_DEPLOYMENTS = /* sql */ `
   SELECT ${DEPLOYMENT_COLUMNS}, a.stored_bytes AS account_bytes FROM deployments d ${DEPLOYMENT_JOINS}
   LEFT JOIN accounts a ON a.id = d.account_id`;
 
+/** Another deployment takes over the key of one that has failed. */
+const RELEASE_KEY_SQL = "UPDATE deployments SET idempotency_key = NULL, request_hash = NULL WHERE id = ?";
+
+interface RepeatedRow {
+  readonly id: string;
+  readonly request_hash: Uint8Array;
+  readonly code: ErrorCode | null;
+}
+
 interface CreationRow {
   readonly usedBytes: number | null;
   readonly running: number;
@@ -66,6 +76,7 @@ export class SqliteDeploymentStore implements DeploymentStore {
   readonly #lastSeqs;
   readonly #unfinishedSummaries;
   readonly #byIdempotencyKey;
+  readonly #releaseKey;
   readonly #beforeCreation;
   readonly #insert;
   readonly #insertEvent;
@@ -97,8 +108,9 @@ export class SqliteDeploymentStore implements DeploymentStore {
       `${summary} WHERE d.asset_uuid = ? AND d.status = 'Running' ORDER BY d.created_at_ms, d.rowid`,
     );
     this.#byIdempotencyKey = database.prepare(
-      "SELECT id, request_hash FROM deployments WHERE account_id = ? AND idempotency_key = ?",
+      "SELECT id, request_hash, code FROM deployments WHERE account_id = ? AND idempotency_key = ?",
     );
+    this.#releaseKey = database.prepare(RELEASE_KEY_SQL);
     this.#beforeCreation = database.prepare(
       `SELECT (SELECT stored_bytes FROM accounts WHERE id = ?1) AS usedBytes,
          (SELECT count(*) FROM deployments WHERE asset_uuid = ?2 AND status = 'Running') AS running,
@@ -154,13 +166,11 @@ export class SqliteDeploymentStore implements DeploymentStore {
     const { id, accountId, assetUuid } = after;
     return this.#commits.run(() => {
       const { usedBytes, running, holder } = this.#beforeCreation.get(accountId, assetUuid) as unknown as CreationRow;
-      const refused = findRefusal(creation, {
-        usedBytes: usedBytes ?? 0,
-        running,
-        holder: holder ?? undefined,
-        repeated: idempotency && this.#findRepeated(accountId, idempotency),
-      });
+      const repeated = idempotency && this.#findRepeated(accountId, idempotency);
+      const facts = { usedBytes: usedBytes ?? 0, running, holder: holder ?? undefined, repeated };
+      const refused = findRefusal(creation, facts);
       if (refused) return refused;
+      if (repeated) this.#releaseKey.run(repeated.id);
       this.#insert.run(...createdValues(creation));
       this.#insertParts(id, events, audit);
       this.#states.deploymentChanged(undefined, after);
@@ -288,8 +298,8 @@ export class SqliteDeploymentStore implements DeploymentStore {
     if (audit) this.#insertAudit.run(...auditValues(audit));
   }
 
-  #findRepeated(accountId: string, { key }: Idempotency): { id: string; requestHash: Uint8Array } | undefined {
-    const row = this.#byIdempotencyKey.get(accountId, key) as { id: string; request_hash: Uint8Array } | undefined;
-    return row && { id: row.id, requestHash: row.request_hash };
+  #findRepeated(accountId: string, { key }: Idempotency): CreationFacts["repeated"] {
+    const row = this.#byIdempotencyKey.get(accountId, key) as RepeatedRow | undefined;
+    return row && { id: row.id, requestHash: row.request_hash, code: row.code };
   }
 }
