@@ -33,11 +33,11 @@ export class EventStream implements Disposable {
     });
   }
 
-  /** Every complete event received so far. Throws on a malformed line. */
+  /** Every complete event received so far, without its id. Throws on a malformed line. */
   get events(): DeploymentEvent[] {
     const complete = this.text.slice(0, this.text.lastIndexOf("\n") + 1);
     return complete.split("\n").flatMap((line) => {
-      if (line === "") return [];
+      if (line === "" || /^id: \d+$/.test(line)) return [];
       if (!line.startsWith("data: ")) throw new Error(`not a data line: ${line}`);
       return [JSON.parse(line.slice(6)) as DeploymentEvent];
     });

@@ -11,24 +11,26 @@ const MEDIA_TYPE = "text/event-stream";
 /** A blank line, the only keep-alive that the specified format allows. */
 const KEEP_ALIVE = "\n";
 
-/** Formats one event: a `data:` line and a blank line. */
-export function formatEvent(json: string): string {
-  return `data: ${json}\n\n`;
+/** Formats one event: a `data:` line and a blank line; with an id an `id:` line before. */
+export function formatEvent(json: string, id?: number | string): string {
+  return `${id === undefined ? "" : `id: ${id}\n`}data: ${json}\n\n`;
 }
 
 /**
  * Streams the events of a deployment, no faster than the client reads. An empty batch becomes a keep-alive. Error:
  * `TooManyRequests` when the deployment has too many streams.
+ *
+ * @param hasIds whether events have an `id:` line. The response to a command has none: it consists of `data:` lines alone
  */
 export function sendEvents(
   context: ApiContext,
   request: FastifyRequest,
   reply: FastifyReply,
-  { id, after }: { readonly id: string; readonly after: number },
+  { id, after, hasIds }: { readonly id: string; readonly after: number; readonly hasIds: boolean },
 ): FastifyReply {
   const { deployments, streamLimiter } = context;
   streamLimiter.acquireForDeployment(reply, id);
-  const texts = formatBatches(deployments.events(id, after, streamSignal(request, reply, context)));
+  const texts = formatBatches(deployments.events(id, after, streamSignal(request, reply, context)), hasIds);
   return sendTexts(reply, streamLimiter.withStallTimeout(request, reply, texts));
 }
 
@@ -49,9 +51,14 @@ export function sendFailure(reply: FastifyReply, error: EdgeError, nowMs: number
     .send(formatEvent(JSON.stringify(event)));
 }
 
-async function* formatBatches(batches: AsyncIterable<readonly StoredEvent[]>): AsyncGenerator<string> {
+/** Formats batches of events with their `seq` as ids. An empty batch becomes a keep-alive. */
+export async function* formatBatches(
+  batches: AsyncIterable<readonly Pick<StoredEvent, "seq" | "json">[]>,
+  hasIds: boolean,
+): AsyncGenerator<string> {
   for await (const events of batches) {
-    yield events.length === 0 ? KEEP_ALIVE : events.map(({ json }) => formatEvent(json)).join("");
+    const texts = events.map(({ seq, json }) => formatEvent(json, hasIds ? seq : undefined));
+    yield events.length === 0 ? KEEP_ALIVE : texts.join("");
   }
 }
 

@@ -4,9 +4,9 @@ import type { AccountEventPage, StoredAccountEvent } from "../store/account-even
 /** Reads the events of an account after an id. */
 export type ReadEvents = (after: number, limit: number) => Promise<AccountEventPage>;
 
-/** Formats a note or an event: a `data:` line and a blank line. */
+/** Formats a note or an event: a line with its id, one with its data, and a blank line. */
 export function formatLine(content: AccountStreamNote | AccountEvent): string {
-  return `data: ${JSON.stringify(content)}\n\n`;
+  return `id: ${content.id}\ndata: ${JSON.stringify(content)}\n\n`;
 }
 
 /** Formats events as the stream has them. */

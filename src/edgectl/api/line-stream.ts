@@ -44,7 +44,8 @@ export async function openLines(client: ApiClient, request: ApiRequest, options:
     connection.touch();
     const response = await client.send(request, connection.signal);
     const hasType = response.headers.get("content-type")?.startsWith(options.contentType) === true;
-    const isStream = hasType && (response.ok || options.allowsErrorStatus === true);
+    // Without content: the stream has ended, and the client has all of it.
+    const isStream = response.status === 204 || (hasType && (response.ok || options.allowsErrorStatus === true));
     if (!isStream) throw toServiceFailure(response, await client.text(response));
     return {
       headers: response.headers,

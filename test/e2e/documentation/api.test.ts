@@ -6,6 +6,7 @@ import { freeHostPort } from "../../support/free-port.ts";
 import { healthImage, sleeperImage, webImage } from "../../support/images.ts";
 import { Registry } from "../../support/registry.ts";
 import { sharedSystem } from "../../support/system/test-system.ts";
+import { waitFor } from "../../support/wait-for.ts";
 
 const REGISTRY = "registry.example.com";
 const GATEWAY = "GW-2026-000123";
@@ -87,6 +88,15 @@ test("an app is deployed, updated, restarted, logged and removed, alone and in a
   expect(lines.at(-1)).toContain("DELETE");
   const removal = lines.at(-1) ?? "";
   expect(endings(await onDevice(lines.slice(0, -1).join("\n"), volume))).toEqual(["Success", "Success", "Success"]);
+  const again = documented("docs/api.md", "Deploy, update, remove, stop, start, restart", 2);
+  const accepted = await onDevice(again);
+  expect(accepted).toContain(" 202");
+  const [, path = ""] = /^location: (\S+)/im.exec(accepted) ?? [];
+  const { url } = system().control;
+  await waitFor("the end of the restart", async () => {
+    const response = await fetch(url + path, { headers: { "X-API-Key": system().account.apiKey } });
+    return ((await response.json()) as { readonly status: string }).status === "Success";
+  });
   const logs = await onDevice(documented("docs/api.md", "Logs"));
   expect(logs).toContain("serving on port");
   expect(endings(await onDevice(removal))).toEqual(["Success"]);

@@ -139,5 +139,6 @@ function linesOf(body: string): string[] {
 
 /** The JSON of every complete event. Malformed lines are returned unchanged and fail to parse. */
 function eventsOf(body: string): string[] {
-  return linesOf(body).map((line) => (line.startsWith("data:") ? line.slice(5) : line));
+  const lines = linesOf(body).filter((line) => !/^id: \d+$/.test(line));
+  return lines.map((line) => (line.startsWith("data:") ? line.slice(5) : line));
 }

@@ -9,6 +9,7 @@ import { accountOf, principalOf } from "../auth.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errors } from "../docs/responses.ts";
 import { streamHeaders } from "../event-stream.ts";
+import { lastEventIdHeaders, resumedAfter } from "../resume-stream.ts";
 import { STALL_TIMEOUT_MS } from "../stream-limiter.ts";
 import { streamSignal } from "../stream-signal.ts";
 
@@ -49,11 +50,12 @@ export function streamAccountEvents(api: Api, context: ApiContext): void {
           "hours, and at most 100,000 of them.",
         tags: ["Assets"],
         querystring: query,
+        headers: lastEventIdHeaders(Number.MAX_SAFE_INTEGER),
         response: {
           200: {
             description:
-              "Each non-empty line is `data:` and one event or note; a blank line every 15 s keeps the connection alive. " +
-              "A client that does not read is disconnected, and goes on with `after`.",
+              "Each event or note is a line of `id:` and one of `data:`; a blank line every 15 s keeps the connection alive. " +
+              "A client that does not read is disconnected, and goes on with `after` or `Last-Event-ID`.",
             content: { "text/event-stream": { schema: lineSchema, example: EXAMPLE } },
           },
           ...errors(),
@@ -62,7 +64,7 @@ export function streamAccountEvents(api: Api, context: ApiContext): void {
     },
     async (request, reply) => {
       const accountId = accountOf(request);
-      const { note, after } = await accountFeeds.start(accountId, request.query.after);
+      const { note, after } = await accountFeeds.start(accountId, resumedAfter(request, request.query.after));
       streamLimiter.acquireForAccount(request, reply);
       const signal = streamSignal(request, reply, context);
       reply.hijack();

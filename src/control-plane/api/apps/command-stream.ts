@@ -1,13 +1,16 @@
 import { createHash } from "node:crypto";
 import type { FastifyReply, FastifyRequest } from "fastify";
-import { type ErrorCode, errorEntry } from "../../../protocol/errors.ts";
+import { EdgeError, type ErrorCode, errorEntry } from "../../../protocol/errors.ts";
 import type { AppCommand } from "../../core/command.ts";
 import { originOf } from "../audit/origin-of.ts";
 import { findAsset } from "../asset-resource.ts";
 import type { Idempotency } from "../../store/deployments.ts";
 import type { ApiContext } from "../context.ts";
 import { idempotencyHeaders, idempotencyKeyOf } from "../idempotency-key.ts";
-import { eventStream, streamErrors } from "../docs/stream.ts";
+import { deploymentPath, deploymentSchema, toDeploymentResponse } from "../deployments/deployment-resource.ts";
+import { json } from "../docs/responses.ts";
+import { commandStream, DEPLOYMENT_ID_HEADER, streamErrors } from "../docs/stream.ts";
+import { acceptsJson, prefersAsync, PREFER } from "./response-form.ts";
 import { errorStatus, setRetryAfter, toErrorBody, toPublicError } from "../errors.ts";
 import { sendEvents, sendFailure } from "../event-stream.ts";
 
@@ -16,7 +19,13 @@ const HEADERS = idempotencyHeaders(
     "may pass (`retryable` in the table of errors), it begins another one instead. A key counts for the whole account, whoever " +
     "sends it, and is remembered as long as the deployment, by default 90 days after its end. A request for another asset or " +
     "app, or with another command or body, is refused with `IdempotencyKeyReused`.",
+  PREFER,
 );
+const ACCEPTED_HEADERS = {
+  Location: { type: "string", description: "Path of the deployment." },
+  "Preference-Applied": { type: "string", description: "`respond-async`." },
+  ...DEPLOYMENT_ID_HEADER,
+} as const;
 
 type AssetRequest = FastifyRequest<{ Params: { asset_id: string } }>;
 
@@ -30,7 +39,8 @@ export function commandSchema(...codes: readonly ErrorCode[]) {
     tags: ["Apps"],
     headers: HEADERS,
     response: {
-      200: eventStream("The deployment's events."),
+      200: commandStream("The deployment's events."),
+      202: json("With `Prefer: respond-async`: the deployment as it begins.", deploymentSchema, ACCEPTED_HEADERS),
       ...streamErrors(
         "AssetNotFound",
         "InvalidJson",
@@ -47,18 +57,21 @@ export function commandSchema(...codes: readonly ErrorCode[]) {
 /** The common part of their descriptions. */
 export const STREAM_DESCRIPTION =
   "The response is a stream of events: `Running` any number of times, then `Success` or `Fail`. A request that does not " +
-  "become a deployment gets one `Fail` event with an empty `deployment_id`. With the header `Idempotency-Key`, a " +
-  "repeated request joins the stream of the first one. The deployment continues when the client disconnects.";
+  "become a deployment gets one `Fail` event with an empty `deployment_id`, or with `Accept: application/json` an error in " +
+  "JSON. With the header `Idempotency-Key`, a repeated request joins the stream of the first one. With `Prefer: " +
+  "respond-async`, the response is the deployment as it begins, and `Location` its path. The deployment continues when the " +
+  "client disconnects.";
 
 /**
- * The error handler of these endpoints. After authentication, refusals are event streams too, and so is the service's own
- * failure before it: while the database does not respond, no key can be checked.
+ * The error handler of these endpoints. After authentication, refusals are event streams too unless the client asks for JSON,
+ * and so is the service's own failure before it: while the database does not respond, no key can be checked.
  */
 export function streamErrorHandler({ logger, clock }: ApiContext) {
   return (error: unknown, request: FastifyRequest, reply: FastifyReply): void => {
     const shown = toPublicError(error, request, logger);
     setRetryAfter(shown, reply);
-    if (request.principal || shown.code === "ServiceUnavailable") sendFailure(reply, shown, clock.now());
+    const isStream = (request.principal || shown.code === "ServiceUnavailable") && !acceptsJson(request);
+    if (isStream) sendFailure(reply, shown, clock.now());
     else void reply.code(errorStatus(shown.code)).send(toErrorBody(shown));
   };
 }
@@ -71,8 +84,9 @@ export async function streamCommand(
   given: AppCommand,
 ): Promise<FastifyReply> {
   const { store, deployments, streamLimiter } = context;
+  const isAsync = prefersAsync(request);
   // First, so that a request whose events cannot be streamed starts no deployment.
-  streamLimiter.acquireForAccount(request, reply);
+  if (!isAsync) streamLimiter.acquireForAccount(request, reply);
   const asset = await findAsset(store, request, request.params.asset_id);
   const idempotency = idempotencyOf(idempotencyKeyOf(request), asset.uuid, given);
   const id = await deployments.request(asset, given, originOf(request), idempotency);
@@ -80,7 +94,14 @@ export async function streamCommand(
   const mayWait = given.waitForDeviceS !== undefined && given.waitForDeviceS > 0;
   if (mayWait && !(await store.assets.findAssetByUuid(asset.uuid))) await deployments.cancelAll(asset.uuid);
   void reply.header("Deployment-Id", id);
-  return sendEvents(context, request, reply, { id, after: 0 });
+  if (!isAsync) return sendEvents(context, request, reply, { id, after: 0, hasIds: false });
+  const deployment = await store.deployments.findDeployment(id);
+  // Removed with its asset.
+  if (!deployment) throw new EdgeError("AssetNotFound");
+  return reply
+    .code(202)
+    .headers({ Location: deploymentPath(asset.uuid, id), "Preference-Applied": "respond-async" })
+    .send(toDeploymentResponse(deployment));
 }
 
 /** The hash covers the parsed command without registry credentials, of which nothing is stored. */

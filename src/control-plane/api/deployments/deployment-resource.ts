@@ -7,11 +7,16 @@ import { unixSeconds } from "../../../protocol/scalars.ts";
 import { imageOf } from "../../core/command.ts";
 import { codeOf, type Deployment, finishedAtMsOf, statusOf } from "../../core/deployment.ts";
 import type { Store } from "../../store/store.ts";
-import { assetParams, findAsset } from "../asset-resource.ts";
+import { assetParams, assetPath, findAsset } from "../asset-resource.ts";
 
 export const deploymentParams = assetParams.extend({
   deployment_id: z.string().meta({ description: "Id from the header `Deployment-Id` or any event of the deployment." }),
 });
+
+/** Path of a deployment in the API. */
+export function deploymentPath(assetUuid: string, id: string): string {
+  return `${assetPath(assetUuid)}/edge/deployments/${id}`;
+}
 
 /** The record of a deployment in a response. */
 export const deploymentSchema = z

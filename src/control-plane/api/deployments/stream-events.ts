@@ -2,12 +2,15 @@ import { z } from "zod";
 import { integerString } from "../../../protocol/scalars.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errors } from "../docs/responses.ts";
-import { eventStream } from "../docs/stream.ts";
+import { resumableStream } from "../docs/stream.ts";
 import { sendEvents } from "../event-stream.ts";
+import { lastEventIdHeaders, NO_MORE_EVENTS, resumedAfter } from "../resume-stream.ts";
 import { deploymentParams, findDeployment } from "./deployment-resource.ts";
 
+const MAX_SEQ = Number.MAX_SAFE_INTEGER;
+
 const query = z.strictObject({
-  after: integerString(0, Number.MAX_SAFE_INTEGER)
+  after: integerString(0, MAX_SEQ)
     .default(0)
     .meta({ description: "`seq` of the last event received; 0 for all events." }),
 });
@@ -29,17 +32,21 @@ export function streamEvents(api: Api, context: ApiContext): void {
         tags: ["Deployments"],
         params: deploymentParams,
         querystring: query,
+        headers: lastEventIdHeaders(MAX_SEQ),
         response: {
-          200: eventStream("The deployment's events."),
+          200: resumableStream("The deployment's events."),
+          204: NO_MORE_EVENTS,
           ...errors("AssetNotFound", "DeploymentNotFound"),
         },
       },
     },
     async (request, reply) => {
-      const { id } = await findDeployment(store, request);
-      streamLimiter.acquireForAccount(request, reply);
+      const { id, finishedAtMs, lastSeq } = await findDeployment(store, request);
+      const after = resumedAfter(request, request.query.after);
       void reply.header("Deployment-Id", id);
-      return sendEvents(context, request, reply, { id, after: request.query.after });
+      if (finishedAtMs !== undefined && after >= lastSeq) return reply.code(204).send();
+      streamLimiter.acquireForAccount(request, reply);
+      return sendEvents(context, request, reply, { id, after, hasIds: true });
     },
   );
 }

@@ -3,7 +3,8 @@ import { type RolloutEvent, rolloutEventSchema } from "../../../protocol/rollout
 import { integerString } from "../../../protocol/scalars.ts";
 import type { Api, ApiContext } from "../context.ts";
 import { errors } from "../docs/responses.ts";
-import { formatEvent, sendTexts } from "../event-stream.ts";
+import { formatBatches, formatEvent, sendTexts } from "../event-stream.ts";
+import { lastEventIdHeaders, NO_MORE_EVENTS, resumedAfter } from "../resume-stream.ts";
 import { streamSignal } from "../stream-signal.ts";
 import { findRollout, rolloutParams } from "./rollout-resource.ts";
 
@@ -43,30 +44,33 @@ export function streamRolloutEvents(api: Api, context: ApiContext): void {
         tags: ["Rollouts"],
         params: rolloutParams,
         querystring: query,
+        headers: lastEventIdHeaders(MAX_SEQ),
         response: {
           200: {
             description:
-              "Each non-empty line is `data:` and one event; a blank line every 15 s keeps the connection alive. When the " +
-              "connection ends before the final event, the client goes on with `after`.",
+              "Each event is a line of `id:` with its `seq`, and one of `data:`; a blank line every 15 s keeps the connection " +
+              "alive. When the connection ends before the final event, the client goes on with `after` or `Last-Event-ID`.",
             content: {
-              "text/event-stream": { schema: rolloutEventSchema, example: formatEvent(JSON.stringify(EXAMPLE)) },
+              "text/event-stream": {
+                schema: rolloutEventSchema,
+                example: formatEvent(JSON.stringify(EXAMPLE), EXAMPLE.seq),
+              },
             },
           },
+          204: NO_MORE_EVENTS,
           ...errors("FleetNotFound", "RolloutNotFound"),
         },
       },
     },
     async (request, reply) => {
       const { rollout } = await findRollout(store, request);
+      const after = resumedAfter(request, request.query.after);
+      const { events, isOver } = await store.rollouts.readEvents(rollout.id, after, 1);
+      if (isOver && events.length === 0) return reply.code(204).send();
       streamLimiter.acquireForAccount(request, reply);
       const signals = { drain: context.stopping, signal: streamSignal(request, reply, context) };
-      const texts = formatBatches(fleets.events(rollout, request.query.after, signals));
+      const texts = formatBatches(fleets.events(rollout, after, signals), true);
       return sendTexts(reply, streamLimiter.withStallTimeout(request, reply, texts));
     },
   );
-}
-
-async function* formatBatches(batches: AsyncIterable<readonly { readonly json: string }[]>): AsyncGenerator<string> {
-  for await (const events of batches)
-    yield events.length === 0 ? "\n" : events.map(({ json }) => formatEvent(json)).join("");
 }

@@ -1,0 +1,31 @@
+import type { FastifyRequest } from "fastify";
+import { z } from "zod";
+import { parseMediaRanges } from "../media-ranges.ts";
+
+const STREAM_TYPES: ReadonlySet<string> = new Set(["text/event-stream", "text/*", "*/*"]);
+
+/** The headers of an operation that can respond before the deployment has ended. */
+export const PREFER = z.looseObject({
+  prefer: z
+    .string()
+    .optional()
+    .meta({
+      description:
+        "With `respond-async` the response comes as soon as the deployment is on record: 202, in JSON like every refusal then. " +
+        "Other preferences are ignored.",
+      examples: ["respond-async"],
+    }),
+});
+
+/** Whether the request asks for a response that does not wait for the end of the deployment (RFC 7240). */
+export function prefersAsync({ headers }: FastifyRequest): boolean {
+  const preferences = String(headers["prefer"] ?? "").split(",");
+  return preferences.some((each) => each.split(";")[0]?.trim().toLowerCase() === "respond-async");
+}
+
+/** Whether the client takes JSON and no event stream. */
+export function acceptsJson(request: FastifyRequest): boolean {
+  if (prefersAsync(request)) return true;
+  const types = parseMediaRanges(request.headers.accept).map(({ type }) => type);
+  return types.includes("application/json") && !types.some((type) => STREAM_TYPES.has(type));
+}
