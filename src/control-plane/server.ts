@@ -91,7 +91,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   const base = await openBase(options, stopping.signal);
   const { clock, isTrustedProxy, access, principals, counts } = base;
   const devices = openDevices(base);
-  const { hub, gateway, deployments, membership } = devices;
+  const { hub, gateway, deployments, membership, queries } = devices;
   if (metrics) Object.assign(metrics, { countDevices: () => hub.deviceCount, now: () => clock.now() });
   const telling = store.onAccountEvents((accountId) => bus.publish(accountTopic(accountId)));
   const context = { ...(await openContext(base, devices)), leaving: leaving.signal };
@@ -122,7 +122,7 @@ export async function startServer(options: ServerOptions): Promise<RunningServer
   await api.listen(config.listen);
   const { address, port } = api.server.address() as AddressInfo;
   logger.info({ address, port }, "listening");
-  const background = startBackground({ ...base, deployments, dataPlans, locks });
+  const background = startBackground({ ...base, deployments, queries, dataPlans, locks });
   const stop = async (): Promise<void> => {
     logger.info("stopping");
     leaving.abort();

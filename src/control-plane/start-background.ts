@@ -5,9 +5,11 @@ import type { Config } from "./config.ts";
 import type { Deployments } from "./deployments/deployments.ts";
 import { Retention } from "./deployments/retention.ts";
 import { EventRetention } from "./events/event-retention.ts";
+import { AppOutput } from "./fleets/app-output.ts";
 import { Attempts } from "./fleets/attempts.ts";
 import { FleetCoordinator } from "./fleets/coordinator.ts";
 import type { LeaseLock } from "./instances/lease-lock.ts";
+import type { DeviceQueries } from "./queries/device-queries.ts";
 import type { ServiceClock } from "./instances/service-clock.ts";
 import type { Sealer } from "./sealing/sealer.ts";
 import type { SimOperators } from "./sim-operator/sim-operators.ts";
@@ -26,6 +28,7 @@ export interface BackgroundParts {
   readonly store: Store;
   readonly bus: Bus;
   readonly deployments: Deployments;
+  readonly queries: DeviceQueries;
   readonly simOperators: SimOperators;
   readonly dataPlans: DataPlans;
   readonly sealer: Sealer;
@@ -40,7 +43,7 @@ export interface BackgroundParts {
 
 /** Starts what the service does without a request. Disposing of it ends it, the last first. */
 export function startBackground(parts: BackgroundParts): AsyncDisposable {
-  const { config, store, bus, deployments, simOperators, dataPlans, sealer, locks, retentionMs } = parts;
+  const { config, store, bus, deployments, queries, simOperators, dataPlans, sealer, locks, retentionMs } = parts;
   const { instanceId, clock, serviceClock, logger } = parts;
   const shared = { store, clock, serviceClock, logger, instanceId };
   // Alone, an instance needs no lease.
@@ -62,6 +65,7 @@ export function startBackground(parts: BackgroundParts): AsyncDisposable {
   if (!store.isShared) jobs.use(new WalTruncator({ store, clock, logger }));
   jobs.use(new PlanWatcher({ ...shared, plans: dataPlans }));
   jobs.use(new SimWatcher({ ...shared, simOperators, locks, intervalMs: config.sim_sync_interval_s * 1000 }));
-  jobs.use(new FleetCoordinator({ ...shared, bus, sealer, attempts: new Attempts({ store, deployments, sealer }) }));
+  const attempts = new Attempts({ store, deployments, sealer });
+  jobs.use(new FleetCoordinator({ ...shared, bus, sealer, attempts, output: new AppOutput(queries, clock) }));
   return jobs;
 }

@@ -19,6 +19,8 @@ export interface FakeDeviceOptions {
   readonly acknowledges?: boolean;
   /** Responses to outcome queries. Default: no record of any deployment. `false`: does not respond. */
   readonly outcomes?: readonly DeploymentOutcome[] | false;
+  /** Response to a query for the log of an app, line by line. Default: does not respond. */
+  readonly logs?: (app: string) => readonly string[];
 }
 
 /** A device that the test controls, over a real WebSocket. */
@@ -32,14 +34,16 @@ export class FakeDevice implements AsyncDisposable {
   readonly #socket: WebSocket;
   readonly #acknowledges: boolean;
   readonly #outcomes: readonly DeploymentOutcome[] | false;
+  readonly #logs: FakeDeviceOptions["logs"];
   readonly #waiting = new Set<() => void>();
   readonly #deviceSeqs = new Map<string, number>();
   #consumed = 0;
 
-  private constructor(socket: WebSocket, { acknowledges = true, outcomes = [] }: FakeDeviceOptions) {
+  private constructor(socket: WebSocket, { acknowledges = true, outcomes = [], logs }: FakeDeviceOptions) {
     this.#socket = socket;
     this.#acknowledges = acknowledges;
     this.#outcomes = outcomes;
+    this.#logs = logs;
     this.closed = new Promise((resolve) => {
       socket.once("close", (code) => {
         resolve(code);
@@ -184,6 +188,7 @@ export class FakeDevice implements AsyncDisposable {
     const isCommand = type === "deploy" || type === "command" || type === "apply";
     if (isCommand && this.#acknowledges) this.ack(decoded.frame.deployment_id);
     if (decoded.frame.type === "query" && decoded.frame.what === "deployments") this.#answerOutcomes(decoded.frame);
+    if (decoded.frame.type === "query" && decoded.frame.what === "logs") this.#answerLogs(decoded.frame);
     this.#wake();
   }
 
@@ -195,6 +200,14 @@ export class FakeDevice implements AsyncDisposable {
       (id) => outcomes.find(({ deployment_id }) => deployment_id === id) ?? { deployment_id: id, status: null },
     );
     this.answer(queryId, { deployments });
+  }
+
+  #answerLogs({ query_id: queryId, params }: FrameOf<"query">): void {
+    if (!this.#logs) return;
+    const { app } = params as { readonly app: string };
+    const timestamp = "2026-11-20T10:00:00Z";
+    this.answer(queryId, { lines: this.#logs(app).map((text) => ({ stream: "stdout", timestamp, text })) });
+    this.endQuery(queryId);
   }
 
   #wait(ms: number): Promise<void> {

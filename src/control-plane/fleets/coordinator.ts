@@ -6,6 +6,7 @@ import type { ServiceClock } from "../instances/service-clock.ts";
 import type { Sealer } from "../sealing/sealer.ts";
 import type { Store } from "../store/store.ts";
 import { logStoreError } from "../store/unavailable.ts";
+import type { AppOutput } from "./app-output.ts";
 import type { Attempts } from "./attempts.ts";
 import { AccountRollouts } from "./account-rollouts.ts";
 import { newUpkeep } from "./new-upkeep.ts";
@@ -22,6 +23,7 @@ export interface CoordinatorOptions {
   readonly store: Store;
   readonly bus: Bus;
   readonly attempts: Attempts;
+  readonly output: AppOutput;
   readonly sealer: Sealer;
   readonly clock: Clock;
   readonly serviceClock: ServiceClock;

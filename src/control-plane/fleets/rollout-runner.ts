@@ -12,6 +12,7 @@ import type { Sealer } from "../sealing/sealer.ts";
 import { type RolloutFence, StaleRolloutError } from "../store/rollouts.ts";
 import type { Store } from "../store/store.ts";
 import { logStoreError, storeRetryDelayMs } from "../store/unavailable.ts";
+import type { AppOutput } from "./app-output.ts";
 import type { Attempts } from "./attempts.ts";
 import { readContents, type RolloutContents } from "./fleet-contents.ts";
 import { syncMembers } from "./members.ts";
@@ -42,6 +43,7 @@ const UPKEEP_ENDED = [
 export interface RunnerOptions {
   readonly store: Store;
   readonly attempts: Attempts;
+  readonly output: AppOutput;
   readonly sealer: Sealer;
   readonly clock: Clock;
   readonly serviceClock: ServiceClock;

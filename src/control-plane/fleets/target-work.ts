@@ -7,12 +7,14 @@ import { REVIEW_INTERVAL_MS } from "../core/fleets/decide-attempt.ts";
 import { beginAttempt } from "../core/fleets/decide-begin.ts";
 import { decideTarget } from "../core/fleets/decide-target.ts";
 import { failAttempt } from "../core/fleets/fail-attempt.ts";
-import { pastAttempt } from "../core/fleets/past-attempt.ts";
+import { findDown } from "../core/fleets/judge.ts";
+import { pastAttempt, withLogs } from "../core/fleets/past-attempt.ts";
 import { unknownRevision } from "../core/fleets/fleet-mark.ts";
 import type { Target } from "../core/fleets/target.ts";
 import type { TargetContext } from "../core/fleets/target-decision.ts";
 import type { Beginning, TargetChange, TargetCount, TargetWithFacts } from "../store/rollouts.ts";
 import type { Store } from "../store/store.ts";
+import type { AppOutput } from "./app-output.ts";
 import type { AttemptOrder, Attempts } from "./attempts.ts";
 import type { Round } from "./round.ts";
 import { lastLines, toFacts } from "./to-facts.ts";
@@ -28,6 +30,8 @@ const SETTLED_STATES = ["succeeded", "failed", "changed_by_hand"] as const satis
 /** What was decided about targets and is not stored yet. */
 class Decisions {
   readonly changes: TargetChange[] = [];
+  /** Changes that end the attempt of an app that is not up, whose device is asked for the app's last lines. */
+  readonly unheard: { readonly change: TargetChange; readonly app: string }[] = [];
   readonly wanting = new Map<string, { readonly read: TargetWithFacts; readonly otherwise: Partial<Target> }>();
   readonly orders: AttemptOrder[] = [];
   readonly seen = new Set<string>();
@@ -36,6 +40,7 @@ class Decisions {
 export interface TargetWorkOptions {
   readonly store: Pick<Store, "rollouts">;
   readonly attempts: Attempts;
+  readonly output: Pick<AppOutput, "read">;
   /** Called with the assets on which an attempt has ended, once that is stored: until then no other rollout begins there. */
   readonly onFreed: (assetUuids: readonly string[]) => void;
   /** Called with assets whose targets were changed. */
@@ -120,7 +125,11 @@ export class TargetWork {
       const decision = this.#decide(round, read);
       if (decision.kind === "request") decisions.orders.push({ target, protocol: read.facts.protocol });
       if (decision.kind === "begin") decisions.wanting.set(target.assetUuid, { read, otherwise: decision.otherwise });
-      if (decision.kind === "change") decisions.changes.push(toChange(round, read, decision.fields));
+      if (decision.kind !== "change") continue;
+      const change = toChange(round, read, decision.fields);
+      const app = unheardApp(round, read, change);
+      if (app === undefined) decisions.changes.push(change);
+      else decisions.unheard.push({ change, app });
     }
   }
 
@@ -158,7 +167,7 @@ export class TargetWork {
           ).map(({ assetUuid }) => assetUuid)
         : [],
     );
-    const changes = [...decisions.changes];
+    const changes = [...decisions.changes, ...(await this.#withOutput(round, decisions))];
     const orders = [...decisions.orders];
     for (const { read, otherwise } of wanting) {
       const { target, facts } = read;
@@ -180,6 +189,17 @@ export class TargetWork {
       orders.filter(({ target }) => !admitted.has(target.assetUuid) || changed.has(target.assetUuid)),
     );
     return begun.length;
+  }
+
+  /** Returns the changes whose attempts have ended unheard, with the last lines of their apps. */
+  async #withOutput({ rollout }: Round, { unheard }: Decisions): Promise<readonly TargetChange[]> {
+    const { accountId } = rollout;
+    const wanted = unheard.map(({ change, app }) => ({ uuid: change.before.assetUuid, accountId, app }));
+    const output = await this.#options.output.read(wanted);
+    return unheard.map(({ change: { past, ...change } }) => ({
+      ...change,
+      ...(past && { past: withLogs(past, output.get(change.before.assetUuid)) }),
+    }));
   }
 
   async #request(round: Round, orders: readonly AttemptOrder[]): Promise<void> {
@@ -233,6 +253,19 @@ export class TargetWork {
     const decision = failAttempt({ target, facts, context, nowMs: round.nowMs }, { code, message, isReached: false });
     return decision.kind === "change" ? [toChange(round, { target, deployment: undefined }, decision.fields)] : [];
   }
+}
+
+/**
+ * Returns the app that is not up where that ends a soak. What the device has sent with the deployment, which has succeeded, has no
+ * output of it. It is asked before the target goes back: another container has another log.
+ */
+function unheardApp(
+  { contents }: Round,
+  { target, facts }: TargetWithFacts,
+  { past }: TargetChange,
+): string | undefined {
+  if (past === undefined || target.state !== "soaking" || !facts.isConnected) return undefined;
+  return findDown(contents.goals[target.direction], facts.report?.apps ?? [])?.name;
 }
 
 /** Returns the change of a target, with what it says of its asset as a member, and the attempt that has ended with it. */

@@ -72,7 +72,7 @@ export class DeviceQueries {
   }
 
   /** Opens the log of an app. Dispose of the feed to end the query. Errors as in `query`, most of them from the feed. */
-  openLogs(asset: Asset, params: LogsParams): LogFeed {
+  openLogs(asset: Pick<Asset, "uuid" | "accountId">, params: LogsParams): LogFeed {
     const { follow: isFollowing, tail: maxLines } = params;
     return new LogFeed({
       clock: this.#clock,
@@ -96,7 +96,12 @@ export class DeviceQueries {
   }
 
   /** Error: `TooManyRequests`. */
-  #open({ uuid, accountId }: Asset, what: QueryKind, params: unknown, sink: QuerySink): Disposable {
+  #open(
+    { uuid, accountId }: Pick<Asset, "uuid" | "accountId">,
+    what: QueryKind,
+    params: unknown,
+    sink: QuerySink,
+  ): Disposable {
     using resources = new DisposableStack();
     resources.use(this.#accountSlots.acquire(accountId));
     resources.use(this.#gateway.query(uuid, what, params, sink));

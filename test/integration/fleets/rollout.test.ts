@@ -1,6 +1,7 @@
 import { expect, test } from "vitest";
-import { imageOf, startFleetRig } from "../../support/fleets/fleet-rig.ts";
+import { imageOf, type RigDevice, startFleetRig } from "../../support/fleets/fleet-rig.ts";
 import type { Behaviour } from "../../support/fleets/simulated-device.ts";
+import { IdleClock } from "../../support/idle-clock.ts";
 import { waitFor } from "../../support/wait-for.ts";
 
 test("a rollout brings a revision to every member, wave by wave", async () => {
@@ -86,6 +87,27 @@ test("a bad revision stops by itself in the first wave and goes back", async () 
   await expect
     .poll(async () => (await rig.api.post(`${path}/retry`, undefined)).body)
     .toMatchObject({ code: "RolloutStateConflict", message });
+});
+
+test("an attempt that fails while its app soaks has the last lines of the app's output, asked for once", async () => {
+  await using rig = await startFleetRig(1, { clock: new IdleClock() });
+  await rig.fleet("kiosks", { stop_when: { failed: 1, min_attempted: 1 }, on_stop: "rollback", attempts: 1 });
+  await rig.revision("kiosks", "good");
+  await rig.reach("kiosks", await rig.rollOut("kiosks"), "succeeded");
+  await rig.revision("kiosks", "bad");
+  const [{ device }] = rig.devices as [RigDevice];
+  device.behave = ({ images }) => (images.includes(imageOf("bad")) ? "unhealthy" : "succeed");
+  const asked: string[] = [];
+  device.output = (app) => {
+    asked.push(app);
+    return ["starting", "no such table"];
+  };
+  const id = await rig.rollOut("kiosks");
+  await rig.reach("kiosks", id, "rolled_back");
+  const [target] = await rig.targets("kiosks", id);
+  const failed = { direction: "forward", state: "failed", code: "CrashLoopBackOff", logs: "starting\nno such table" };
+  expect(target).toMatchObject({ state: "rolled_back", attempts: [failed] });
+  expect(asked).toEqual(["web"]);
 });
 
 test("a retry of a retry makes a revision the stable one only if the first rollout has left out nobody else", async () => {

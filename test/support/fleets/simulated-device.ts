@@ -40,6 +40,8 @@ export class SimulatedDevice implements AsyncDisposable {
   /** What runs, by name. */
   readonly apps = new Map<string, AppReport>();
   behave: (apply: ReceivedApply) => Behaviour | Promise<Behaviour> = () => "succeed";
+  /** The output of an app, line by line. */
+  output: (app: string) => readonly string[] = () => [];
   readonly #url: string;
   readonly #token: string;
   readonly #protocol: number | undefined;
@@ -68,7 +70,12 @@ export class SimulatedDevice implements AsyncDisposable {
     // What has arrived and is acknowledged is carried out first: the device says that it holds it.
     await this.#serving;
     const protocol = this.#protocol === undefined ? {} : { protocol: this.#protocol };
-    const options = { ...protocol, held: [...this.#held], outcomes: this.#outcomes };
+    const options = {
+      ...protocol,
+      held: [...this.#held],
+      outcomes: this.#outcomes,
+      logs: (app: string) => this.output(app),
+    };
     const device = await FakeDevice.connect(url, this.#token, options);
     this.#device = device;
     this.report();

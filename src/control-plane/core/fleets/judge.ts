@@ -96,23 +96,31 @@ function hasEndedOften(apps: readonly AppReport[]): boolean {
 
 const HELD = "The device holds its next report back, since its apps change often.";
 
+/** Returns the first app of the goal that the device reports and that is not up; `undefined` if all are. */
+export function findDown(goal: Goal, apps: readonly AppReport[]): AppReport | undefined {
+  return goal.apps.flatMap((entry) => {
+    const found = "absent" in entry ? undefined : apps.find(({ name }) => name === entry.app.name);
+    return "absent" in entry || found === undefined || isUp(entry.app, found) ? [] : [found];
+  })[0];
+}
+
 function judgeUp(goal: Goal, report: ReportFacts, endedAtMs: number | undefined): Verdict {
+  const down = findDown(goal, report.apps);
+  if (down) {
+    return {
+      kind: "not_up",
+      why: describeDown(down),
+      code: down.state === "unhealthy" ? "Unhealthy" : "CrashLoopBackOff",
+      isCrashing: down.state === "restarting",
+      isUnsure: false,
+    };
+  }
   // Up since the end of the deployment or the start of its last app, whichever is later. A time after the report's receipt is not believed.
   const sinceMs = [Math.min(endedAtMs ?? 0, report.atMs)];
   for (const entry of goal.apps) {
     if ("absent" in entry) continue;
     const found = report.apps.find(({ name }) => name === entry.app.name);
     if (found === undefined) continue;
-    if (!isUp(entry.app, found)) {
-      const code = found.state === "unhealthy" ? "Unhealthy" : "CrashLoopBackOff";
-      return {
-        kind: "not_up",
-        why: describeDown(found),
-        code,
-        isCrashing: found.state === "restarting",
-        isUnsure: false,
-      };
-    }
     sinceMs.push(Math.min(found.since === null ? report.atMs : found.since * 1000, report.atMs));
   }
   return { kind: "as_specified", upSinceMs: Math.max(...sinceMs) };

@@ -55,6 +55,11 @@ export function pastAttempt(before: Target, after: Target, logs: string | undefi
   return { ...common, state, code, message: shorten(message), endedAtMs, logs: tailOf(logs) };
 }
 
+/** Returns the attempt with the last lines of an app's output, if there are any. */
+export function withLogs(past: PastAttempt, logs: string | undefined): PastAttempt {
+  return { ...past, logs: tailOf(logs) ?? past.logs };
+}
+
 /** Whether this only corrects what is on record of the attempt, and is not kept otherwise. */
 export function isAmendment(
   past: PastAttempt,
