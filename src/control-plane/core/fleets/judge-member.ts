@@ -258,7 +258,7 @@ function waiting(facts: MemberFacts, wanted: MemberGoal | undefined): Found {
     return { state: "waiting", waitsFor: "connection", message };
   }
   if (facts.unacceptedSinceMs !== undefined)
-    return { state: "waiting", waitsFor: "acceptance", message: "Nobody has accepted the device yet." };
+    return { state: "waiting", waitsFor: "acceptance", message: "The device is not accepted yet." };
   const missing = wanted?.variables.filter((name) => !facts.variableNames.has(name)) ?? [];
   if (missing.length > 0)
     return { state: "waiting", waitsFor: "variable", message: `The asset lacks variables: ${missing.join(", ")}.` };
